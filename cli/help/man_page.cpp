@@ -77,6 +77,9 @@ The program was interrupted by SIGINT, SIGTERM or SIGHUP.
 .TP
 .B NLSQ_ISA
 baseline, avx2, avx512 or neon forces a set of instructions.
+.TP
+.B NLSQ_JIT
+off generates no machine code for the model. Results are the same.
 .SH EXAMPLES
 .nf
 nlsq\-fit data.csv \-\-model exp

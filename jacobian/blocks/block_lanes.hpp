@@ -22,13 +22,15 @@ class Lanes {
     stride_ = group.tile_rows;
     const auto vectors = static_cast<std::size_t>(program.columns + program.registers);
     const auto inputs = static_cast<std::size_t>(group.program->inputs);
-    if (size_ < (vectors + inputs) * stride_) {
-      size_ = (vectors + inputs) * stride_;
+    // A cache line more than the rows, so that the same row of all vectors is not in one set of the L1 cache.
+    const std::size_t pitch = stride_ + 64 / sizeof(T);
+    if (size_ < (vectors + inputs) * pitch) {
+      size_ = (vectors + inputs) * pitch;
       storage_ = AlignedBuffer<T>(size_);
     }
     vectors_.resize(std::max(vectors, inputs + group.program->plan.columns.size()));
     for (std::size_t v = 0; v < vectors_.size(); ++v)
-      vectors_[v] = storage_.data() + std::min(v, vectors) * stride_;
+      vectors_[v] = storage_.data() + std::min(v, vectors) * pitch;
     if (program.once.empty()) return;
     KernelCounters fills;  // separate counters: filling constants does not evaluate blocks
     if constexpr (kDouble)

@@ -17,7 +17,7 @@
 
 namespace nlsq::inline v0 {
 
-struct GeneratedRun;
+struct GeneratedCode;
 
 // One or two instructions, decoded for a kernel set, or a run of instructions as machine code.
 struct KernelStep {
@@ -25,21 +25,23 @@ struct KernelStep {
   std::int32_t dst = 0;
   std::int32_t operands[4] = {0, 0, 0, 0};
   Op op = Op::copy;
-  const GeneratedRun* generated = nullptr;
+  const GeneratedCode* generated = nullptr;
 };
 
 // A run of instructions as machine code (machine_code/avx2_code.hpp), and as steps of the interpreter, for
 // rows that need functions of other ranges.
-struct GeneratedRun {
+struct GeneratedCode {
   std::size_t (*function)(const void* const* vectors, const void* uniforms, std::size_t begin,
                           std::size_t end) = nullptr;
   const KernelStep* steps = nullptr;
-  std::size_t count = 0;
-  // f32 code may read columns of doubles. The interpreter then needs them as floats.
+  std::size_t count = 0;  // of the steps
+  // f32 code may read columns of doubles: those with these numbers. The interpreter needs them as floats.
   const std::int32_t* f64_columns = nullptr;
-  std::size_t f64_count = 0, vectors = 0;  // vectors of the tile
+  std::size_t f64_count = 0;
+  std::size_t vectors = 0;  // how many the tile has
 };
-inline constexpr std::size_t most_f64_columns = 8, most_vectors_beside = 64;
+// The most columns of doubles that f32 code reads, and the most vectors of its tile.
+inline constexpr std::size_t most_f64_columns = 8, most_vectors_with_f64 = 64;
 
 inline constexpr int most_columns_with_ones = 6;
 inline constexpr int most_lane_parameters = 16;

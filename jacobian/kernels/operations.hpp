@@ -1,5 +1,6 @@
 // What each arithmetic operation, choice and comparison of a program computes, for any vector type S. The
-// interpreter runs them on the CPU's vectors, and the code generator writes them down (vector_ops.hpp).
+// interpreter runs them on the CPU's vectors, and the code generator writes them down
+// (machine_code/writer.hpp).
 #pragma once
 
 #include "kernels/inline.hpp"

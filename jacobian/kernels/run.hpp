@@ -213,41 +213,41 @@ std::size_t decode(const Instruction* code, std::size_t instructions, KernelStep
 }
 
 #if defined(NLSQ_KERNEL_SET_avx2) && defined(__unix__)
-// Runs the interpreter's steps of machine code that reads columns of doubles.
-NLSQ_NOINLINE void run_beside(const Tile<float>& t, const GeneratedRun& run, std::size_t row,
-                              std::size_t count) {
+// Interprets code that reads columns of doubles: converts them, some rows at a time.
+NLSQ_NOINLINE void interpret_with_f64(const Tile<float>& t, const GeneratedCode& code, std::size_t row,
+                                      std::size_t count) {
   constexpr std::size_t some = 128;
   float narrow[most_f64_columns][some];
-  float* vectors[most_vectors_beside];
+  float* vectors[most_vectors_with_f64];
   const Tile<float> part{vectors, t.uniforms, t.rows, t.per_uniform};
   for (std::size_t done = 0; done < count; done += some) {
     const std::size_t rows = count - done < some ? count - done : some;
-    for (std::size_t v = 0; v < run.vectors; ++v) vectors[v] = t.vectors[v] + row + done;
-    for (std::size_t k = 0; k < run.f64_count; ++k) {
-      const auto* from = reinterpret_cast<const double*>(t.vectors[run.f64_columns[k]]) + row + done;
+    for (std::size_t v = 0; v < code.vectors; ++v) vectors[v] = t.vectors[v] + row + done;
+    for (std::size_t k = 0; k < code.f64_count; ++k) {
+      const auto* from = reinterpret_cast<const double*>(t.vectors[code.f64_columns[k]]) + row + done;
       for (std::size_t i = 0; i < rows; ++i) narrow[k][i] = static_cast<float>(from[i]);
-      vectors[run.f64_columns[k]] = narrow[k];
+      vectors[code.f64_columns[k]] = narrow[k];
     }
-    for (std::size_t k = 0; k < run.count; ++k)
-      reinterpret_cast<StepFunction<float>>(run.steps[k].function)(part, run.steps[k], 0, rows);
+    for (std::size_t k = 0; k < code.count; ++k)
+      reinterpret_cast<StepFunction<float>>(code.steps[k].function)(part, code.steps[k], 0, rows);
   }
 }
 
 // Runs machine code. From the first vector on that needs a function of another range, the interpreter runs.
 template <class T>
 void run_generated(const Tile<T>& t, const KernelStep& s, std::size_t row, std::size_t count) {
-  const GeneratedRun& run = *s.generated;
+  const GeneratedCode& code = *s.generated;
   const auto vectors = reinterpret_cast<const void* const*>(t.vectors);
   const std::size_t end = (row + count) * sizeof(T);
-  const std::size_t done = run.function(vectors, t.uniforms, row * sizeof(T), end);
+  const std::size_t done = code.function(vectors, t.uniforms, row * sizeof(T), end);
   if (done >= end) [[likely]]
     return;
   const std::size_t from = done / sizeof(T), left = row + count - from;
   if constexpr (sizeof(T) == sizeof(float)) {
-    if (run.f64_count > 0) return run_beside(t, run, from, left);
+    if (code.f64_count > 0) return interpret_with_f64(t, code, from, left);
   }
-  for (std::size_t k = 0; k < run.count; ++k)
-    reinterpret_cast<StepFunction<T>>(run.steps[k].function)(t, run.steps[k], from, left);
+  for (std::size_t k = 0; k < code.count; ++k)
+    reinterpret_cast<StepFunction<T>>(code.steps[k].function)(t, code.steps[k], from, left);
 }
 template <class T>
 auto generated_step() {

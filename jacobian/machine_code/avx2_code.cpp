@@ -14,6 +14,12 @@ namespace {
 // Instructions of two vectors alternate, so that the CPU finds work while it waits for results. Longer code
 // has enough work in one, and would run out of registers.
 constexpr std::size_t kMostForTwo = 300;
+// Code beyond these limits is slower than the interpreter: it leaves the instruction cache, or touches more
+// memory in each turn than the CPU keeps addresses of. The frame stays below a page, so that it needs no
+// probe.
+constexpr std::size_t kMostNodes = 3000;
+constexpr std::ptrdiff_t kMostStores = 64;
+constexpr int kMostSlots = 120;
 
 class Assembly {
  public:
@@ -21,14 +27,17 @@ class Assembly {
       : nodes_(code.nodes()), order_(code.order()), f64_(f64), lanes_(lanes),
         uniform_slots_(nodes_.size(), Avx2Registers::none) {}
 
-  std::vector<std::uint8_t> run() {
-    const std::size_t frame = begin();
+  std::vector<std::uint8_t> assemble() {
+    const auto is_store = [this](std::uint32_t id) { return nodes_[id].op == VectorOp::store; };
+    if (order_.size() > kMostNodes || std::ranges::count_if(order_, is_store) > kMostStores) return {};
+    const std::size_t frame = prologue();
     const int kept = slots_;
     const bool two = order_.size() <= kMostForTwo;
     if (two) loop(2, kept);
     if (!two || lanes_) loop(1, kept);
     for (const std::size_t exit : exits_) encoder_.bind(exit, encoder_.here());
-    end();
+    epilogue();
+    if (slots_ > kMostSlots) return {};
     encoder_.set_word(frame, static_cast<std::uint32_t>(kVectorBytes * slots_));
     return encoder_.finish();
   }
@@ -36,7 +45,7 @@ class Assembly {
  private:
   // Opens the frame, and keeps pointers in registers and uniforms on the stack. Returns the place of the size
   // of the frame, which is known at the end.
-  std::size_t begin() {
+  std::size_t prologue() {
     encoder_.bytes({0x55, 0x48, 0x89, 0xe5});                                // push rbp; mov rbp, rsp
     encoder_.bytes({0x53, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57});  // push rbx, r12 to r15
     encoder_.bytes({0x48, 0x83, 0xe4, 0xe0, 0x48, 0x81, 0xec});              // and rsp, -32; sub rsp, …
@@ -73,7 +82,7 @@ class Assembly {
     encoder_.store(0, VectorOperand::at(Register::rsp, kVectorBytes * uniform_slots_[id]));
   }
 
-  void end() {
+  void epilogue() {
     encoder_.bytes({0x48, 0x89, 0xd0});                                      // mov rax, rdx
     encoder_.bytes({0xc5, 0xf8, 0x77});                                      // vzeroupper
     encoder_.bytes({0x48, 0x8d, 0x65, 0xd8});                                // lea rsp, [rbp - 40]
@@ -95,7 +104,7 @@ class Assembly {
     const std::size_t start = encoder_.here();
     Avx2Registers registers(encoder_, nodes_, order_, copies, pointers_, uniform_slots_, first_slot);
     registers_ = &registers;
-    for (std::uint32_t at = 0; at < registers.count(); ++at) emit(registers.begin(at));
+    for (std::uint32_t at = 0; at < registers.count(); ++at) emit(registers.next_instruction(at));
     encoder_.bytes({0x48, 0x83, 0xc2, step});  // add rdx, step
     encoder_.bind(rows_left(0x86), start);     // jbe
     encoder_.bind(skip, encoder_.here());
@@ -282,7 +291,7 @@ class Assembly {
 }  // namespace
 
 std::vector<std::uint8_t> avx2_code(const VectorCode& code, bool f64, bool lanes) {
-  return Assembly(code, f64, lanes).run();
+  return Assembly(code, f64, lanes).assemble();
 }
 
 }  // namespace nlsq::inline v0

@@ -18,6 +18,8 @@ namespace nlsq::inline v0 {
 // computed; with `lanes`, nothing beyond `end` is touched.
 // With `lanes`, a uniform is a vector: uniform u of lane l is uniforms[u * lanes + l]. `f64` is the format T
 // of the program. The calling convention is that of System V.
+//
+// Returns nothing where the code would be so long that the interpreter is faster.
 std::vector<std::uint8_t> avx2_code(const VectorCode& code, bool f64, bool lanes);
 
 }  // namespace nlsq::inline v0

@@ -14,7 +14,8 @@ bool high(int number) { return number >= 8; }
 bool high(Register r) { return high(static_cast<int>(r)); }
 std::uint8_t byte(int value) { return static_cast<std::uint8_t>(value); }
 
-// The third byte of a VEX prefix has the second and its opcode's W; registers are inverted.
+// A VEX prefix of three bytes, then the opcode. The prefix holds the fourth bit of the registers `reg`,
+// `index` and `base`, and the number of the register `first`, all of them inverted.
 void prefix(std::vector<std::uint8_t>& code, VexOpcode op, bool reg, bool index, bool base, int first) {
   code.push_back(0xc4);
   code.push_back(byte((reg ? 0 : 0x80) | (index ? 0 : 0x40) | (base ? 0 : 0x20) | op.map));

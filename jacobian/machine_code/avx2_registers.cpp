@@ -50,7 +50,13 @@ void Avx2Registers::list_uses() {
   }
 }
 
-std::uint32_t Avx2Registers::begin(std::uint32_t at) {
+std::uint32_t Avx2Registers::next_instruction(std::uint32_t at) {
+  // What the last instruction used for the last time needs its place on the stack no longer.
+  for (int k = 0; at > 0 && k < arity(nodes_[order_[now_]].op); ++k) {
+    const std::uint32_t id = nodes_[order_[now_]].operands[k];
+    if (nodes_[id].op == VectorOp::uniform || slot_[id] == none || !is_last_use(id)) continue;
+    free_slots_.push_back(std::exchange(slot_[id], none));
+  }
   now_ = at;
   locked_ = 0;
   return order_[at];
@@ -106,7 +112,9 @@ void Avx2Registers::give_up(int r) {
   const VectorOp op = nodes_[id].op;
   const bool elsewhere = op == VectorOp::load || op == VectorOp::constant || op == VectorOp::uniform;
   if (elsewhere || slot_[id] != none) return;
-  slot_[id] = slots_++;
+  if (free_slots_.empty()) free_slots_.push_back(slots_++);
+  slot_[id] = free_slots_.back();
+  free_slots_.pop_back();
   encoder_.store(r, memory(id));
 }
 
@@ -136,13 +144,19 @@ int Avx2Registers::in_register(std::uint32_t id) {
   return register_[id];
 }
 
-// A value that is used again is loaded while registers are free.
+bool Avx2Registers::can_load_freely() {
+  for (int r = 0; r < 16; ++r) {
+    if (!(locked_ >> r & 1) && is_free(r)) return true;
+  }
+  return false;
+}
+
+// Loads a value that is used again, but only if a register is free.
 VectorOperand Avx2Registers::anywhere(std::uint32_t id) {
   if (register_[id] == none) {
     const VectorOp op = nodes_[id].op;
-    bool load = op != VectorOp::constant && op != VectorOp::uniform && !is_last_use(id);
-    for (int r = 0; load && (locked_ >> r & 1 || !is_free(r)); ++r) load = r < 15;
-    if (!load) return memory(id);
+    const bool again = op != VectorOp::constant && op != VectorOp::uniform && !is_last_use(id);
+    if (!again || !can_load_freely()) return memory(id);
   }
   return VectorOperand::in_vector(in_register(id));
 }

@@ -41,12 +41,13 @@ class Avx2Registers {
                 int first_slot);
 
   std::uint32_t count() const { return static_cast<std::uint32_t>(order_.size()); }
-  // Moves on to instruction number `at`, and returns its node.
-  std::uint32_t begin(std::uint32_t at);
+  // Moves on to the next instruction, number `at`, and returns its node.
+  std::uint32_t next_instruction(std::uint32_t at);
   const VectorNode& node(std::uint32_t id) const { return nodes_[id]; }
   int slots() const { return slots_; }
 
-  // Operands of the instruction; their registers are not taken before the next instruction.
+  // Operands of the instruction; their registers are not taken before the next instruction. `anywhere` may
+  // be in memory.
   int in_register(std::uint32_t id);
   VectorOperand anywhere(std::uint32_t id);
   bool has_register(std::uint32_t id) const { return register_[id] != none; }
@@ -71,6 +72,7 @@ class Avx2Registers {
   bool is_operand(std::uint32_t id) const;
   bool is_free(int r);
   void release_operands();
+  bool can_load_freely();
   void give_up(int r);
 
   Avx2Encoder& encoder_;
@@ -83,6 +85,7 @@ class Avx2Registers {
   std::vector<int> register_, slot_;       // of a node: its register, and its place on the stack
   std::array<std::uint32_t, 16> node_in_;  // of a register
   std::uint32_t locked_ = 0, now_ = 0;     // registers in use by the instruction; its place in the order
+  std::vector<int> free_slots_;            // places on the stack whose values are not used again
   int slots_;
   bool uniform_vectors_;
 };

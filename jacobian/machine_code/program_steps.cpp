@@ -5,12 +5,12 @@
 #include "kernels/functions/own_sincos.hpp"
 #include "kernels/operations.hpp"
 #include "machine_code/avx2_code.hpp"
-#include "machine_code/vector_ops.hpp"
+#include "machine_code/writer.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <optional>
+#include <utility>
 
 namespace nlsq::inline v0 {
 
@@ -27,18 +27,8 @@ WrittenValue basic(const WrittenValue* x) {
   else return operate<S, op>(x[0], x[1], x[2]);
 }
 
-// The range of the inline logarithm; other lanes need the interpreter.
-template <class S>
-auto log_parts_in_range(WrittenValue x) {
-  using Limits = std::numeric_limits<typename S::Element>;
-  S::require(S::mask_and(S::less_equal(S::set(S::f64 ? Limits::min() : Limits::denorm_min()), x),
-                         S::less_equal(x, S::set(Limits::max()))));
-  return own::log_parts<S>(x);
-}
-
 template <class S>
 WrittenValue write(Op op, const WrittenValue* x) {
-  using Limits = std::numeric_limits<typename S::Element>;
   switch (op) {
     case Op::add: return basic<S, Op::add>(x);
     case Op::sub: return basic<S, Op::sub>(x);
@@ -65,37 +55,52 @@ WrittenValue write(Op op, const WrittenValue* x) {
     case Op::logical_not: return basic<S, Op::logical_not>(x);
     case Op::select: return basic<S, Op::select>(x);
     case Op::exp: return own::exp<S>(x[0]);
-    case Op::log: return own::log<S>(log_parts_in_range<S>(x[0]));
-    case Op::pow:
-      S::require(S::less_equal(S::abs(x[1]), S::set(Limits::max())));
-      return own::pow<S>(log_parts_in_range<S>(x[0]), x[1]);
-    default: {  // sin or cos
-      S::require(S::less_equal(S::abs(x[0]), S::set(own::SinCosConstants<typename S::Element>::limit)));
-      const own::SinCos<S> both = own::sincos<S>(x[0]);
-      return op == Op::sin ? both.sine : both.cosine;
+    case Op::log: S::require(own::has_log<S>(x[0])); return own::log<S>(own::log_parts<S>(x[0]));
+    case Op::pow: S::require(own::has_pow<S>(x[0], x[1])); return own::pow<S>(own::log_parts<S>(x[0]), x[1]);
+    case Op::sin: S::require(own::has_sincos<S>(x[0])); return own::sincos<S>(x[0]).sine;
+    case Op::cos: S::require(own::has_sincos<S>(x[0])); return own::sincos<S>(x[0]).cosine;
+    default: return x[0];  // has_code() names no other
+  }
+}
+
+// A run of instructions [first, end) of a program that become one piece of code, or that do not (`coded`).
+struct Run {
+  std::size_t first = 0, end = 0;
+  bool coded = false;
+  std::vector<bool> read_later;  // by vector: what it holds at the end is used
+};
+
+std::vector<Run> runs_of(const TileProgram& program) {
+  std::vector<Run> runs;
+  const auto& code = program.code;
+  for (std::size_t i = 0; i < code.size(); ++i) {
+    const bool coded = has_code(code[i].op);
+    if (runs.empty() || runs.back().coded != coded) runs.push_back({i, i, coded, {}});
+    runs.back().end = i + 1;
+  }
+  std::vector<bool> read(static_cast<std::size_t>(program.columns + program.registers), false);
+  for (const std::int32_t output : program.outputs) read[static_cast<std::size_t>(output)] = true;
+  for (std::size_t r = runs.size(); r-- > 0;) {
+    runs[r].read_later = read;
+    for (std::size_t i = runs[r].end; i-- > runs[r].first;) {
+      const std::int32_t operands[] = {code[i].a, code[i].b, code[i].c};
+      read[static_cast<std::size_t>(code[i].dst)] = false;
+      for (int k = 0; k < arity(code[i].op); ++k) {
+        if (operands[k] >= 0) read[static_cast<std::size_t>(operands[k])] = true;
+      }
     }
   }
+  return runs;
 }
 
-// True if the value that vector v holds after the first `end` instructions is read later.
-bool read_later(const TileProgram& program, std::size_t end, std::int32_t v) {
-  for (std::size_t i = end; i < program.code.size(); ++i) {
-    const Instruction& in = program.code[i];
-    const std::int32_t operands[] = {in.a, in.b, in.c};
-    if (std::find(operands, operands + arity(in.op), v) != operands + arity(in.op)) return true;
-    if (in.dst == v) return false;
-  }
-  return std::ranges::find(program.outputs, v) != program.outputs.end();
-}
-
-// Writes down instructions [first, first + count) of a program. Returns nothing if a vector would have to be
-// copied to another one, which no program needs.
+// Writes down a run. Returns nothing if a vector would have to be copied to another one, which no program
+// needs.
 template <class S>
-std::optional<VectorCode> written(const TileProgram& program, std::size_t first, std::size_t count,
-                                  std::uint64_t f64_columns) {
+std::optional<VectorCode> written(const TileProgram& program, const Run& run, std::uint64_t f64_columns) {
   VectorCode code;
   std::map<std::int32_t, WrittenValue> held;  // by vector: the value that it holds now
-  for (const Instruction& in : std::span(program.code).subspan(first, count)) {
+  for (std::size_t i = run.first; i < run.end; ++i) {
+    const Instruction& in = program.code[i];
     const std::int32_t operands[] = {in.a, in.b, in.c};
     WrittenValue x[3];
     for (int k = 0; k < arity(in.op); ++k) {
@@ -112,7 +117,7 @@ std::optional<VectorCode> written(const TileProgram& program, std::size_t first,
     held[in.dst] = write<S>(in.op, x);
   }
   for (const auto& [vector, value] : held) {
-    if (!read_later(program, first + count, vector)) continue;
+    if (!run.read_later[static_cast<std::size_t>(vector)]) continue;
     if (is_load(code.nodes()[value.node].op)) return std::nullopt;
     S::write(VectorOp::store, value, {}, {}, static_cast<std::uint64_t>(vector));
   }
@@ -122,74 +127,81 @@ std::optional<VectorCode> written(const TileProgram& program, std::size_t first,
 }  // namespace
 
 ProgramSteps::ProgramSteps(const TileProgram& program, const StepsRequest& request) : request_(request) {
-  const auto& code = program.code;
-  request_.generate =
-      request.generate && (request.f64 ? kernels().generated_f64 : kernels().generated_f32) != nullptr;
-  if (request_.generate && !request.f64) choose_f64_columns(program);
-  const auto is_run = [&](std::size_t i) { return request_.generate && has_code(code[i].op); };
-  for (std::size_t i = 0; i < code.size();) {
-    std::size_t end = i;
-    while (end < code.size() && is_run(end) == is_run(i)) ++end;
-    if (!is_run(i)) {
-      decode(code.data() + i, end - i, steps_);
-    } else if (!generate(program, i, end - i)) {  // then the interpreter runs the whole program
-      steps_.clear();
-      runs_.clear();
-      f64_columns_ = 0;
-      decode(code.data(), code.size(), steps_);
-      return;
+  const auto table_has = request.f64 ? kernels().generated_f64 : kernels().generated_f32;
+  if (request.generate && table_has != nullptr && generate(program)) return;
+  // The interpreter runs the whole program.
+  steps_.clear();
+  pieces_.clear();
+  f64_columns_ = 0;
+  decode(program.code, steps_);
+}
+
+// Returns false if some code would be too long, or if the system allows no executable memory.
+bool ProgramSteps::generate(const TileProgram& program) {
+  constexpr std::size_t kMostRuns = 32;
+  const std::vector<Run> runs = runs_of(program);
+  if (runs.size() > kMostRuns) return false;
+  if (!request_.f64) choose_f64_columns(program);
+  std::vector<std::uint8_t> bytes;
+  for (const Run& run : runs) {
+    const auto instructions = std::span(program.code).subspan(run.first, run.end - run.first);
+    if (!run.coded) {
+      decode(instructions, steps_);
+      continue;
     }
-    i = end;
+    const auto code = request_.f64 ? written<Writer<double>>(program, run, 0)
+                                   : written<Writer<float>>(program, run, f64_columns_);
+    if (!code) return false;
+    const std::vector<std::uint8_t> part = avx2_code(*code, request_.f64, request_.lanes);
+    if (part.empty()) return false;
+    auto piece = std::make_unique<Piece>();
+    piece->place = bytes.size();
+    bytes.insert(bytes.end(), part.begin(), part.end());  // a multiple of 32 bytes
+    decode(instructions, piece->steps);
+    steps_.push_back({.function = request_.f64 ? kernels().generated_f64 : kernels().generated_f32,
+                      .generated = &piece->code});
+    pieces_.push_back(std::move(piece));
   }
+  memory_ = ExecutableMemory(bytes);
+  if (memory_.code() == nullptr) return false;
+  for (const auto& piece : pieces_) {
+    const std::uint8_t* at = static_cast<const std::uint8_t*>(memory_.code()) + piece->place;
+    piece->code = {
+        .function = reinterpret_cast<decltype(GeneratedCode::function)>(const_cast<std::uint8_t*>(at)),
+        .steps = piece->steps.data(),
+        .count = piece->steps.size(),
+        .f64_columns = f64_list_.data(),
+        .f64_count = f64_list_.size(),
+        .vectors = static_cast<std::size_t>(program.columns + program.registers)};
+  }
+  return true;
 }
 
 // Columns of doubles must be read by machine code alone.
 void ProgramSteps::choose_f64_columns(const TileProgram& program) {
-  f64_columns_ = request_.f64_columns;
-  const auto as_floats = [this](std::int32_t v) {
-    if (v >= 0 && v < 64) f64_columns_ &= ~(std::uint64_t(1) << v);
-  };
+  if (request_.f64_columns == 0) return;
+  if (static_cast<std::size_t>(program.columns + program.registers) > most_vectors_with_f64) return;
+  std::vector<bool> as_floats(static_cast<std::size_t>(program.columns + program.registers), false);
   for (const Instruction& in : program.code) {
     const std::int32_t operands[] = {in.a, in.b, in.c};
-    for (int k = 0; k < arity(in.op) && !has_code(in.op); ++k) as_floats(operands[k]);
+    for (int k = 0; k < arity(in.op); ++k) {
+      if (operands[k] >= 0 && !has_code(in.op)) as_floats[static_cast<std::size_t>(operands[k])] = true;
+    }
   }
-  for (const std::int32_t output : program.outputs) as_floats(output);
-  for (int c = 0; c < 64; ++c) {
-    if (reads_f64(c)) f64_list_.push_back(c);
-  }
-  if (f64_list_.size() > most_f64_columns ||
-      static_cast<std::size_t>(program.columns + program.registers) > most_vectors_beside) {
-    f64_columns_ = 0;
-    f64_list_.clear();
+  for (const std::int32_t output : program.outputs) as_floats[static_cast<std::size_t>(output)] = true;
+  for (std::int32_t c = 0; c < program.columns && f64_list_.size() < most_f64_columns; ++c) {
+    const auto column = static_cast<std::size_t>(c);
+    if (as_floats[column] || !program.column_used[column] || !(request_.f64_columns >> c & 1)) continue;
+    f64_list_.push_back(c);
+    f64_columns_ |= std::uint64_t(1) << c;
   }
 }
 
-void ProgramSteps::decode(const Instruction* code, std::size_t count, std::vector<KernelStep>& out) const {
+void ProgramSteps::decode(std::span<const Instruction> code, std::vector<KernelStep>& out) const {
   const std::size_t before = out.size();
-  out.resize(before + count);
+  out.resize(before + code.size());
   const auto decoder = request_.f64 ? kernels().decode_f64 : kernels().decode_f32;
-  out.resize(before + decoder(code, count, out.data() + before));
-}
-
-bool ProgramSteps::generate(const TileProgram& program, std::size_t first, std::size_t count) {
-  const auto code = request_.f64 ? written<Writer<double>>(program, first, count, 0)
-                                 : written<Writer<float>>(program, first, count, f64_columns_);
-  if (!code) return false;
-  auto run = std::make_unique<Run>();
-  run->memory = ExecutableMemory(avx2_code(*code, request_.f64, request_.lanes));
-  if (run->memory.code() == nullptr) return false;
-  decode(program.code.data() + first, count, run->steps);
-  run->run = {
-      .function = reinterpret_cast<decltype(GeneratedRun::function)>(const_cast<void*>(run->memory.code())),
-      .steps = run->steps.data(),
-      .count = run->steps.size(),
-      .f64_columns = f64_list_.data(),
-      .f64_count = f64_list_.size(),
-      .vectors = static_cast<std::size_t>(program.columns + program.registers)};
-  steps_.push_back(
-      {.function = request_.f64 ? kernels().generated_f64 : kernels().generated_f32, .generated = &run->run});
-  runs_.push_back(std::move(run));
-  return true;
+  out.resize(before + decoder(code.data(), code.size(), out.data() + before));
 }
 
 std::shared_ptr<const ProgramSteps> StepsCache::get(int number, const TileProgram& program,

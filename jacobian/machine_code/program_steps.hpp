@@ -2,7 +2,7 @@
 //
 //  Generated code keeps the values of a row in registers, where the interpreter writes the result of each
 //  step to memory. It executes the same operations in the same order, so it computes the same bits. A run of
-//  instructions becomes one step. Functions without inline code (erf, tanh and others) remain steps of the
+//  instructions becomes one step. Functions without inline code (gamma, atan2 and others) remain steps of the
 //  interpreter between two runs.
 #pragma once
 
@@ -39,35 +39,38 @@ class NLSQ_API ProgramSteps {
   ProgramSteps& operator=(const ProgramSteps&) = delete;
 
   std::span<const KernelStep> steps() const { return steps_; }
-  std::size_t generated_runs() const { return runs_.size(); }
+  std::size_t generated_runs() const { return pieces_.size(); }
   // True if the column must be given as doubles. A column that a step of the interpreter reads must not.
   bool reads_f64(int column) const { return column < 64 && f64_columns_ >> column & 1; }
 
  private:
   // A run of instructions as machine code, and what it points to.
-  struct Run {
-    GeneratedRun run;
+  struct Piece {
+    GeneratedCode code;
     std::vector<KernelStep> steps;
-    ExecutableMemory memory;
+    std::size_t place = 0;  // of the code, in memory_
   };
 
-  void decode(const Instruction* code, std::size_t count, std::vector<KernelStep>& out) const;
-  bool generate(const TileProgram& program, std::size_t first, std::size_t count);
+  bool generate(const TileProgram& program);
   void choose_f64_columns(const TileProgram& program);
+  void decode(std::span<const Instruction> code, std::vector<KernelStep>& out) const;
 
   StepsRequest request_;
   std::uint64_t f64_columns_ = 0;
-  std::vector<std::int32_t> f64_list_;
+  std::vector<std::int32_t> f64_list_;  // the same columns
   std::vector<KernelStep> steps_;
-  std::vector<std::unique_ptr<const Run>> runs_;
+  std::vector<std::unique_ptr<Piece>> pieces_;
+  ExecutableMemory memory_;
 };
 
-// The steps of some programs, each made when it is first asked for. Threads may ask at the same time.
+// The steps of the two programs of a model, each made when it is first asked for. Threads may ask at the same
+// time.
 class NLSQ_API StepsCache {
  public:
-  // `number` tells the programs of this cache apart.
-  std::shared_ptr<const ProgramSteps> get(int number, const TileProgram& program,
-                                          const StepsRequest& request);
+  // `number`, 0 or 1, tells the programs apart. `rows` are about to be evaluated. Code is generated once the
+  // rows of all calls for a program and a format repay it.
+  std::shared_ptr<const ProgramSteps> get(int number, const TileProgram& program, StepsRequest request,
+                                          std::size_t rows);
 
  private:
   struct Entry {
@@ -77,6 +80,7 @@ class NLSQ_API StepsCache {
     std::shared_ptr<const ProgramSteps> steps;
   };
   std::mutex mutex_;
+  std::size_t rows_[2][2] = {};  // by the number of the program and the format
   std::vector<Entry> entries_;
 };
 

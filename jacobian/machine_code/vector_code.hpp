@@ -33,7 +33,7 @@ enum class VectorOp : std::uint8_t {
   less,
   less_equal,
   equal,
-  choose,  // c where a is negative or a set mask, else b; so the last operand may be in memory
+  choose,  // c where a is negative or a set mask, else b
   // bits
   bit_and,
   bit_or,
@@ -99,7 +99,7 @@ class VectorCode {
 
  private:
   std::vector<VectorNode> nodes_;
-  std::size_t vectors_ = 0;            // of the tile, as far as nodes name them
+  std::size_t vectors_ = 0;            // number of vectors of the tile that nodes name
   std::vector<std::uint32_t> places_;  // hash table of the numbers of nodes, plus one; 0: free
 };
 

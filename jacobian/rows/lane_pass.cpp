@@ -1,7 +1,6 @@
 // Passes over many problems at once, one problem per lane.
 #include "rows/lane_pass.hpp"
 
-#include "machine_code/program_steps.hpp"
 #include "program/aligned_buffer.hpp"
 
 #include <algorithm>
@@ -56,10 +55,10 @@ std::vector<Instruction> on_vectors(std::vector<Instruction> prologue) {
 template <class T>
 class ProgramLanes final : public LanePass {
  public:
-  ProgramLanes(const TileProgram& program, std::size_t rows, std::size_t sampled, std::size_t fits)
+  ProgramLanes(const TileProgram& program, StepsCache& steps, std::size_t rows, std::size_t sampled,
+               std::size_t fits)
       : program_(program), rows_(rows), lanes_(Kernels<T>::lanes()), n1_(program.outputs.size()),
-        steps_(program,
-               {.f64 = std::is_same_v<T, double>, .lanes = true, .generate = repays_code(rows * fits)}),
+        steps_(steps.get(1, program, {.f64 = std::is_same_v<T, double>, .lanes = true}, rows * fits)),
         once_(decoded<T>(program.once)), prologue_(decoded<double>(on_vectors(program.prologue))),
         columns_(static_cast<std::size_t>(program.columns) * rows * lanes_),
         registers_(static_cast<std::size_t>(program.registers) * kStrip * lanes_),
@@ -99,8 +98,8 @@ class ProgramLanes final : public LanePass {
       const std::size_t count = std::min(kStrip, rows_ - row);
       for (std::size_t c = 0; c < static_cast<std::size_t>(program_.columns); ++c)
         vectors_[c] = column(c) + row * lanes_;
-      Kernels<T>::run()(steps_.steps().data(), steps_.steps().size(), vectors_.data(), lane_uniforms(), count,
-                        &counters);
+      Kernels<T>::run()(steps_->steps().data(), steps_->steps().size(), vectors_.data(), lane_uniforms(),
+                        count, &counters);
       for (std::size_t j = 0; j < n1_; ++j)
         outputs_[j] = vectors_[static_cast<std::size_t>(program_.outputs[j])];
       for (; next < sampled_.size() && sampled_[next] < row + count; ++next) {
@@ -191,7 +190,7 @@ class ProgramLanes final : public LanePass {
 
   const TileProgram& program_;
   std::size_t rows_, lanes_, n1_;
-  ProgramSteps steps_;
+  std::shared_ptr<const ProgramSteps> steps_;
   std::vector<KernelStep> once_, prologue_;
   AlignedBuffer<T> columns_, registers_;
   AlignedBuffer<double> uniforms_;
@@ -205,10 +204,10 @@ class ProgramLanes final : public LanePass {
 
 }  // namespace
 
-std::unique_ptr<LanePass> LanePass::make(const TileProgram& jacobian, std::size_t rows, std::size_t sampled,
-                                         bool single, std::size_t fits) {
-  if (single) return std::make_unique<ProgramLanes<float>>(jacobian, rows, sampled, fits);
-  return std::make_unique<ProgramLanes<double>>(jacobian, rows, sampled, fits);
+std::unique_ptr<LanePass> LanePass::make(const TileProgram& jacobian, StepsCache& steps, std::size_t rows,
+                                         std::size_t sampled, bool single, std::size_t fits) {
+  if (single) return std::make_unique<ProgramLanes<float>>(jacobian, steps, rows, sampled, fits);
+  return std::make_unique<ProgramLanes<double>>(jacobian, steps, rows, sampled, fits);
 }
 
 }  // namespace nlsq::inline v0

@@ -5,6 +5,7 @@
 #include <nlsq/column.hpp>
 #include <nlsq/export.hpp>
 #include "kernels/kernel_table.hpp"
+#include "machine_code/program_steps.hpp"
 #include "program/tile_program.hpp"
 
 #include <cstddef>
@@ -20,9 +21,10 @@ namespace nlsq::inline v0 {
 class NLSQ_API LanePass {
  public:
   // `jacobian` has the outputs J, then r; it must outlive the pass. All problems have `rows` rows. `sampled`
-  // of them, spread evenly, are kept for residual(). `fits` is about how many problems will run.
-  static std::unique_ptr<LanePass> make(const TileProgram& jacobian, std::size_t rows, std::size_t sampled,
-                                        bool single, std::size_t fits = 0);
+  // of them, spread evenly, are kept for residual(). `steps` are those of the model, and `fits` is about how
+  // many problems will run.
+  static std::unique_ptr<LanePass> make(const TileProgram& jacobian, StepsCache& steps, std::size_t rows,
+                                        std::size_t sampled, bool single, std::size_t fits);
   virtual ~LanePass() = default;
 
   virtual std::size_t lanes() const = 0;

@@ -71,7 +71,8 @@ bool lanes_serve(const Batch& batch) {
 }
 
 LaneBatch::Way::Way(const Batch& batch, const LaneProblem& problem, bool single)
-    : pass(LanePass::make(batch.programs->programs->jacobian, problem.rows, kSampledRows, single, batch.fits())),
+    : pass(LanePass::make(batch.programs->programs->jacobian, *batch.programs->programs->steps, problem.rows,
+                          kSampledRows, single, batch.fits())),
       minimizer(*pass, problem, single) {
   for (std::size_t c = 0; c < batch.columns(); ++c) {
     if (batch.column(c).shared()) pass->share_column(static_cast<int>(c), batch.column(c)[0]);

@@ -1,5 +1,5 @@
 # Rules that hold for every file of the library: it never prints, aborts, reads the environment (but for
-# NLSQ_ISA, in the dispatcher) or asks the locale. And no file of the repository names a path of one machine.
+# NLSQ_ISA and NLSQ_JIT, in the dispatcher) or asks the locale. And no file of the repository names a path of one machine.
 set(faults "")
 file(GLOB_RECURSE sources RELATIVE ${ROOT} ${ROOT}/precision/*.[ch]pp ${ROOT}/jacobian/*.[ch]pp ${ROOT}/solver/*.[ch]pp)
 list(LENGTH sources count)
@@ -15,6 +15,7 @@ foreach(file ${sources})
   string(REPLACE "static_assert(" "" text "${text}")
   if(file STREQUAL "jacobian/kernels/dispatch.cpp")
     string(REPLACE "std::getenv(\"NLSQ_ISA\")" "" text "${text}")
+    string(REPLACE "std::getenv(\"NLSQ_JIT\")" "" text "${text}")
   endif()
   string(REGEX MATCH "[^\n]*(${prints}|${ends}|${asks})[^\n]*" fault "${text}")
   if(fault)

@@ -50,7 +50,7 @@ template <class T, class V = typename Simd<T>::V>
 NLSQ_INLINE own::SinCos<Simd<T>> sincos_full(V a) {
   using S = Simd<T>;
   const own::SinCos<S> both = own::sincos<S>(a);
-  const auto inside = S::less_equal(S::abs(a), S::set(own::SinCosConstants<T>::limit));
+  const auto inside = own::has_sincos<S>(a);
   if (!S::any(S::mask_not(inside))) [[likely]]
     return both;
   return {S::choose(inside, both.sine, by_reduction<T>(a, [](V x) { return sleef::sin(x); })),
@@ -63,19 +63,11 @@ NLSQ_INLINE V32 cos(V32 a) { return sincos_full<float>(a).cosine; }
 
 // log(a) and pow(a, b), each with the same bits as when computed alone. Lanes with arguments that are zero,
 // negative, infinite, NaN or subnormal doubles use SLEEF.
-template <class T>
-NLSQ_INLINE typename Simd<T>::M has_own_log(typename Simd<T>::V a) {
-  using S = Simd<T>;
-  const T least =
-      sizeof(T) == sizeof(double) ? static_cast<T>(__DBL_MIN__) : static_cast<T>(__FLT_DENORM_MIN__);
-  const T most = sizeof(T) == sizeof(double) ? static_cast<T>(__DBL_MAX__) : static_cast<T>(__FLT_MAX__);
-  return S::mask_and(S::less_equal(S::set(least), a), S::less_equal(a, S::set(most)));
-}
 template <class T, class V = typename Simd<T>::V, class Parts>
 NLSQ_INLINE V log_of(V a, const Parts& parts) {
   using S = Simd<T>;
   const V result = own::log(parts);
-  const auto inside = has_own_log<T>(a);
+  const auto inside = own::has_log<S>(a);
   if (!S::any(S::mask_not(inside))) [[likely]]
     return result;
   return S::choose(inside, result, sleef::log(a));
@@ -84,8 +76,7 @@ template <class T, class V = typename Simd<T>::V, class Parts>
 NLSQ_INLINE V pow_of(V a, const Parts& parts, V b) {
   using S = Simd<T>;
   const V result = own::pow(parts, b);
-  const T most = sizeof(T) == sizeof(double) ? static_cast<T>(__DBL_MAX__) : static_cast<T>(__FLT_MAX__);
-  const auto inside = S::mask_and(has_own_log<T>(a), S::less_equal(S::abs(b), S::set(most)));
+  const auto inside = own::has_pow<S>(a, b);
   if (!S::any(S::mask_not(inside))) [[likely]]
     return result;
   return S::choose(inside, result, sleef::pow(a, b));

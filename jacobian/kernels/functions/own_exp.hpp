@@ -7,7 +7,7 @@
 //  (exp(r) - 1 - r) / r². The error is below 1 ulp; the tests of the elementary functions check it.
 //
 //  The functions are written once, for any vector type S. Simd<T> computes with the CPU's vectors; the code
-//  generator has a type that writes down the operations instead (machine_code/vector_ops.hpp). So generated
+//  generator has a type that writes down the operations instead (machine_code/writer.hpp). So generated
 //  code computes the same bits.
 //
 //  With AVX-512 and doubles, x = n ln2/16 + r, exp(x) = 2^(n/16) exp(r), |r| <= ln2/32. The sixteen powers
@@ -34,7 +34,7 @@ template <class T>
 struct ExpConstants;
 template <>
 struct ExpConstants<double> {
-#if defined(__AVX512F__)
+#if defined(NLSQ_KERNEL_SET_avx512)
   static constexpr double shift = 0x1.8p52, per_step = 23.083120654223414;
   static constexpr double step = 0x1.62e42fefa39efp-5, step_rest = 0x1.abc9e3b39803fp-60;
 #else
@@ -54,7 +54,7 @@ struct ExpConstants<float> {
 // Entry number `index` of a table; only the low four bits of the index count.
 template <class S>
 NLSQ_INLINE VectorOf<S> lookup(const double (&table)[16], BitsOf<S> index) {
-#if defined(__AVX512F__)
+#if defined(NLSQ_KERNEL_SET_avx512)
   const typename S::D d;
   return {_mm512_permutex2var_pd(hn::Load(d, table).raw, index.raw, hn::Load(d, table + 8).raw)};
 #else
@@ -68,7 +68,7 @@ NLSQ_INLINE VectorOf<S> lookup(const double (&table)[16], BitsOf<S> index) {
 template <class S>
 NLSQ_INLINE VectorOf<S> times_power_of_two(VectorOf<S> v, [[maybe_unused]] VectorOf<S> n,
                                            [[maybe_unused]] VectorOf<S> shifted) {
-#if defined(__AVX512F__)
+#if defined(NLSQ_KERNEL_SET_avx512)
   if constexpr (sizeof(typename S::Element) == sizeof(double)) return {_mm512_scalef_pd(v.raw, n.raw)};
   else return {_mm512_scalef_ps(v.raw, n.raw)};
 #else
@@ -90,7 +90,7 @@ NLSQ_INLINE VectorOf<S> exp_polynomial_f32(VectorOf<S> r) {
   return S::mul_add(r, p, S::set(0.500000001346f));
 }
 
-#if defined(__AVX512F__)
+#if defined(NLSQ_KERNEL_SET_avx512)
 // 2^(j/16), rounded, and the remainder.
 alignas(64) constexpr double power_of_two[16] = {
     0x1.0000000000000p+0, 0x1.0b5586cf9890fp+0, 0x1.172b83c7d517bp+0, 0x1.2387a6e756238p+0,

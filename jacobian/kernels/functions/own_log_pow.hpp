@@ -149,7 +149,7 @@ NLSQ_INLINE VectorOf<S> rough_exp(VectorOf<S> x) {
   const auto shifted = S::mul_add(x, S::set(C::per_step), S::set(C::shift));
   const auto n = S::sub(shifted, S::set(C::shift));
   const auto r = S::neg_mul_add(n, S::set(C::step), x), r2 = S::mul(r, r);
-#if defined(__AVX512F__)
+#if defined(NLSQ_KERNEL_SET_avx512)
   auto p = S::mul_add(r, S::set(0.04166715550957197), S::set(0.16666959973024334));
   p = S::mul_add(S::mul_add(r, p, S::set(0.5)), r2, r);
   const auto power = lookup<S>(power_of_two, S::bits(shifted));
@@ -184,6 +184,21 @@ NLSQ_INLINE VectorOf<S> pow(LogF32<S> x, VectorOf<S> y) {
   using W = typename S::Wide;
   return S::narrow(rough_exp<W>(W::mul(S::widen_first(y), x.first)),
                    rough_exp<W>(W::mul(S::widen_second(y), x.second)));
+}
+
+// Where these functions are valid; lanes beyond need others.
+template <class S>
+NLSQ_INLINE typename S::M has_log(VectorOf<S> x) {
+  using T = typename S::Element;
+  const T least = static_cast<T>(sizeof(T) == sizeof(double) ? __DBL_MIN__ : __FLT_DENORM_MIN__);
+  const T most = static_cast<T>(sizeof(T) == sizeof(double) ? __DBL_MAX__ : __FLT_MAX__);
+  return S::mask_and(S::less_equal(S::set(least), x), S::less_equal(x, S::set(most)));
+}
+template <class S>
+NLSQ_INLINE typename S::M has_pow(VectorOf<S> x, VectorOf<S> y) {
+  using T = typename S::Element;
+  const T most = static_cast<T>(sizeof(T) == sizeof(double) ? __DBL_MAX__ : __FLT_MAX__);
+  return S::mask_and(has_log<S>(x), S::less_equal(S::abs(y), S::set(most)));
 }
 
 template <class S>

@@ -64,6 +64,11 @@ NLSQ_INLINE SinCos<S> sincos_polynomials(VectorOf<S> z, VectorOf<S> z2) {
 }
 
 template <class S>
+NLSQ_INLINE typename S::M has_sincos(VectorOf<S> x) {
+  return S::less_equal(S::abs(x), S::set(SinCosConstants<typename S::Element>::limit));
+}
+
+template <class S>
 NLSQ_INLINE SinCos<S> sincos(VectorOf<S> x) {
   using T = typename S::Element;
   using C = SinCosConstants<T>;

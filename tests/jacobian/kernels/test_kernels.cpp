@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <random>
 #include <string>
+#include <string_view>
 
 using harness::same;
 using nlsq::Instruction;
@@ -22,18 +23,20 @@ using nlsq::Op;
 
 namespace {
 
-// The name of the set a fresh process uses when NLSQ_ISA is `forced` ("!" and a message on an error).
-std::string chosen_under(const char* forced) {
+// The name of the set that a fresh process uses when the variable is `forced` ("!" and a message on an
+// error), with "+code" behind it if the set generates code.
+std::string chosen_under(const char* forced, const char* variable = "NLSQ_ISA") {
   int ends[2];
   REQUIRE(pipe(ends) == 0);
   const pid_t child = fork();
   REQUIRE(child >= 0);
   if (child == 0) {
     std::string answer;
-    if (forced) setenv("NLSQ_ISA", forced, 1);
-    else unsetenv("NLSQ_ISA");
+    if (forced) setenv(variable, forced, 1);
+    else unsetenv(variable);
     try {
       answer = nlsq::kernels().name;
+      if (std::string_view(variable) == "NLSQ_JIT" && nlsq::kernels().generated_f64) answer += "+code";
     } catch (const nlsq::ValidationError& error) {
       answer = std::string("!") + error.what();
     }
@@ -143,6 +146,15 @@ TEST_CASE("An instruction set that is not there is an error that lists those tha
   CHECK(answer[0] == '!');
   CHECK(answer.find("mmx") != std::string::npos);
   for (const KernelTable* set : nlsq::available_kernels()) CHECK(answer.find(set->name) != std::string::npos);
+}
+
+TEST_CASE("NLSQ_JIT=off leaves everything to the interpreter") {
+  const KernelTable& set = *nlsq::available_kernels().back();
+  const std::string with = std::string(set.name) + (set.generated_f64 ? "+code" : "");
+  CHECK(chosen_under("on", "NLSQ_JIT") == with);
+  CHECK(chosen_under(nullptr, "NLSQ_JIT") == with);
+  CHECK(chosen_under("off", "NLSQ_JIT") == set.name);
+  CHECK(chosen_under("never", "NLSQ_JIT") == "!NLSQ_JIT=never is neither on nor off");
 }
 
 TEST_CASE("Every operation has a name, and its arity is what evaluate_op reads") {

@@ -232,7 +232,7 @@ TEST_CASE(
   std::normal_distribution<> normal;
   for (const std::size_t rows : {1u, 7u, 16u, 33u, 600u}) {
     for (const bool single : {false, true}) {
-      const auto pass = LanePass::make(programs.jacobian, rows, 8, single);
+      const auto pass = LanePass::make(programs.jacobian, *programs.steps, rows, 8, single, 1);
       const std::size_t lanes = pass->lanes(), n1 = 5;
       std::vector<double> x1(rows), parameters(4 * lanes), sums(packed_size(n1) * lanes);
       std::vector<std::vector<double>> x2(lanes), y(lanes), sigma(lanes);

@@ -134,6 +134,23 @@ double wild(RandomExpression& e) {
   return e.pick(20) == 0 ? 0 : value;
 }
 
+// Values that are all live at once, and outputs that each use all of them.
+TileProgram crowded(int count) {
+  Graph g;
+  std::vector<NodeId> values, outputs;
+  const auto at = [&](int k) { return values[static_cast<std::size_t>(k % count)]; };
+  for (int k = 0; k < count; ++k)
+    values.push_back(g.add(g.mul(g.column(k), g.parameter(k % 3)), g.column((k + 1) % count)));
+  for (int k = 0; k < count; ++k) {
+    NodeId sum = at(k);
+    for (int j = 0; j < count; ++j) sum = g.add(sum, g.mul(at(j), at(7 * j + k)));
+    if (k % 4 == 0) sum = g.make(Op::exp, g.mul(sum, g.constant(1e-4)));
+    if (k % 4 == 1) sum = g.make(Op::sin, sum);
+    outputs.push_back(sum);
+  }
+  return compile(g, outputs);
+}
+
 }  // namespace
 
 TEST_CASE("this machine generates code where its instruction sets say so") {
@@ -158,7 +175,7 @@ TEST_CASE("every operation, of special arguments, in vectors and uniforms") {
       program.initial_uniforms = {0, 0, 0};
       program.parameter_slot = {0, 1, 2};
       const auto operand = [&](int k) { return uniforms >> k & 1 ? ~k : k; };
-      // Twice, so that the run is long enough to be generated; the second overwrites the first.
+      // The second one overwrites the result of the first.
       program.code = {
           {op, 3, operand(0), operand(1), operand(2)}, {Op::neg, 4, 3}, {op, 3, 4, operand(1), operand(2)}};
       program.outputs = {3, 4};
@@ -194,24 +211,76 @@ TEST_CASE("random programs of values and derivatives") {
 TEST_CASE("more values than registers, and more vectors than pointers") {
   if (with_generator() == nullptr) return;
   const InUse in_use;
-  Graph g;
-  std::vector<NodeId> values, outputs;
-  for (int k = 0; k < 40; ++k)
-    values.push_back(g.add(g.mul(g.column(k % 20), g.parameter(k % 3)), g.constant(k + 0.5)));
-  for (int k = 0; k < 40; ++k) {
-    NodeId sum = g.constant(k);
-    for (int j = 0; j < 40; ++j)
-      sum = g.add(sum, g.mul(values[static_cast<std::size_t>(j)],
-                             values[static_cast<std::size_t>((j * 7 + k) % 40)]));
-    outputs.push_back(k % 4 == 0   ? g.make(Op::exp, g.mul(sum, g.constant(1e-4)))
-                      : k % 4 == 1 ? g.make(Op::sin, sum)
-                                   : sum);
+  for (const int count : {4, 9, 14}) {
+    CAPTURE(count);
+    const TileProgram program = crowded(count);
+    check<double>(
+        program, [](RandomExpression& e) { return e.draw_value(); }, 1, true);
+    check<float>(
+        program, [](RandomExpression& e) { return static_cast<float>(e.draw_value()); }, 1, true);
   }
-  const TileProgram program = compile(g, outputs);
+  // The interpreter is faster for a program as long as this.
+  CHECK(ProgramSteps(crowded(80), {.generate = true}).generated_runs() == 0);
+}
+
+TEST_CASE("a vector that is overwritten keeps its old value for all that need it") {
+  if (with_generator() == nullptr) return;
+  const InUse in_use;
+  TileProgram program;
+  program.columns = 2;
+  program.registers = 3;
+  program.uniforms = 1;
+  program.initial_uniforms = {0};
+  program.parameter_slot = {0};
+  program.column_used = {1, 1};
+  program.once = {{Op::copy, 2, ~0}};
+  // The last instruction computes the value of the first once more, into a vector that the second reads.
+  program.code = {{Op::add, 3, 0, 1}, {Op::mul, 4, 2, ~0}, {Op::add, 2, 0, 1}};
+  program.outputs = {2, 3, 4};
   check<double>(
-      program, [](RandomExpression& e) { return e.draw_value(); }, 1, true);
+      program, [](RandomExpression& e) { return e.draw_value(); }, 3);
   check<float>(
-      program, [](RandomExpression& e) { return static_cast<float>(e.draw_value()); }, 1, true);
+      program, [](RandomExpression& e) { return static_cast<float>(e.draw_value()); }, 3);
+}
+
+TEST_CASE("f32 code converts columns of doubles") {
+  if (with_generator() == nullptr) return;
+  const InUse in_use;
+  Graph g;
+  const NodeId x = g.column(0), t = g.column(1), y = g.column(2);
+  // gamma is a step of the interpreter, so its column must be given as floats; y is an output itself.
+  const NodeId outputs[] = {g.make(Op::log, x), g.make(Op::gamma, t), g.sub(g.make(Op::exp, x), y), y};
+  const TileProgram program = compile(g, outputs);
+  const ProgramSteps steps(program, {.f64 = false, .generate = true, .f64_columns = ~std::uint64_t(0)});
+  CHECK(steps.generated_runs() > 0);
+  CHECK(steps.reads_f64(0));
+  CHECK_FALSE(steps.reads_f64(1));
+  CHECK_FALSE(steps.reads_f64(2));
+  for (int c = 3; c < 70; ++c) CHECK_FALSE(steps.reads_f64(c));
+  constexpr std::size_t kRoom = 192;
+  std::vector<double> doubles(kRoom);
+  std::vector<std::vector<float>> floats(static_cast<std::size_t>(program.columns + program.registers),
+                                         std::vector<float>(kRoom, 1.5F));
+  for (std::size_t i = 0; i < kRoom; ++i) {
+    // Below 1, above it, and lanes that log leaves to the interpreter.
+    doubles[i] = 0.013 * static_cast<double>(i) + 1e-9 - (i % 50 == 7 ? 3 : 0);
+    for (std::size_t c = 0; c < 3; ++c) floats[c][i] = static_cast<float>(doubles[i]);
+  }
+  const auto outputs_of = [&](const ProgramSteps& of, bool as_doubles) {
+    auto vectors = floats;
+    std::vector<float*> bases;
+    for (auto& vector : vectors) bases.push_back(vector.data());
+    if (as_doubles) bases[0] = reinterpret_cast<float*>(doubles.data());
+    KernelCounters counters;
+    kernels().run_steps_f32(of.steps().data(), of.steps().size(), bases.data(), nullptr, kRows, &counters);
+    std::vector<std::vector<float>> out;
+    for (const std::int32_t output : program.outputs)
+      out.push_back(vectors[static_cast<std::size_t>(output)]);
+    for (auto& column : out) column.resize(kRows);
+    return out;
+  };
+  const ProgramSteps plain(program, {.f64 = false});
+  CHECK(differences(outputs_of(steps, true), outputs_of(plain, false)) == 0);
 }
 
 TEST_CASE("rows beyond the range of the inline functions are left to the interpreter") {
