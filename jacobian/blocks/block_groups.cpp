@@ -3,6 +3,7 @@
 
 #include "blocks/block_scan.hpp"
 #include "blocks/block_work.hpp"
+#include "machine_code/program_steps.hpp"
 
 #include <algorithm>
 #include <map>
@@ -300,13 +301,18 @@ class Grouping {
   }
 
   static void decode(BlockGroup& group) {
-    // A block has many more instructions than a row of a curve, and solves take more iterations.
-    constexpr std::size_t kRowsOfBlock = 32;
+    // A block has many more instructions than a row of a curve, and a solve takes more iterations.
+    constexpr std::size_t kRowsOfBlock = 64;
     const std::size_t rows = kRowsOfBlock * group.blocks.size();
-    const BlockProgram& program = *group.program;
-    group.value_f64 = program.steps->get(0, program.value, {.f64 = true}, rows);
-    group.jacobian_f64 = program.steps->get(1, program.jacobian, {.f64 = true}, rows);
-    group.jacobian_f32 = program.steps->get(1, program.jacobian, {.f64 = false}, rows);
+    const auto steps = [&](int number, const TileProgram& program, bool f64) {
+      StepsCache& cache = *group.program->steps;
+      const auto chosen = cache.get(number, program, {.f64 = f64}, rows);
+      cache.add_evaluated(number, f64, rows);  // later solves of the same blocks may repay code as well
+      return chosen;
+    };
+    group.value_f64 = steps(0, group.program->value, true);
+    group.jacobian_f64 = steps(1, group.program->jacobian, true);
+    group.jacobian_f32 = steps(1, group.program->jacobian, false);
     group.value_uniforms.resize(static_cast<std::size_t>(group.program->value.uniforms));
     group.jacobian_uniforms.resize(static_cast<std::size_t>(group.program->jacobian.uniforms));
     group.program->value.evaluate_uniforms({}, group.value_uniforms);

@@ -12,6 +12,8 @@
 
 namespace nlsq::inline v0 {
 
+class ProgramSteps;  // machine_code/program_steps.hpp
+
 // Blocks of one program; each block is one lane.
 struct BlockGroup {
   std::shared_ptr<const BlockProgram> program;

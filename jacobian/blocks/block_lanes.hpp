@@ -2,6 +2,7 @@
 #pragma once
 
 #include "blocks/block_groups.hpp"
+#include "machine_code/program_steps.hpp"
 
 #include <algorithm>
 #include <cstddef>

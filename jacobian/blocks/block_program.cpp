@@ -4,6 +4,7 @@
 #include "blocks/block_program_cache.hpp"
 #include "expression/derivative_forms.hpp"
 #include "expression/rounding.hpp"
+#include "machine_code/program_steps.hpp"
 
 #include <nlsq/error.hpp>
 
@@ -101,6 +102,7 @@ bool agrees(const Expressions& e, std::span<const int> wanted, BlockCaller& call
 
 struct Built {
   BlockProgram program;
+  program.steps = std::make_shared<StepsCache>();
   Expressions expressions;
 };
 

@@ -3,7 +3,6 @@
 
 #include "blocks/block_trace.hpp"
 
-#include "machine_code/program_steps.hpp"
 #include "program/tile_program.hpp"
 
 #include <memory>
@@ -11,6 +10,8 @@
 #include <vector>
 
 namespace nlsq::inline v0 {
+
+class StepsCache;  // machine_code/program_steps.hpp
 
 // Maps the constants of a recording to the program. A constant with the same value in all blocks is a number.
 // Any other is a column, which all constants with the same values share.
@@ -30,7 +31,7 @@ struct BlockProgram {
   // Outputs: the residuals; then, residual by residual, the derivatives by `wanted`. If the recording has
   // guards, one more output is 1 in the lanes that take the recorded branches.
   TileProgram value, jacobian;
-  std::shared_ptr<StepsCache> steps = std::make_shared<StepsCache>();
+  std::shared_ptr<StepsCache> steps;
   bool guarded = false;
   double value_cost = 0, jacobian_cost = 0;
 };

@@ -204,12 +204,15 @@ void ProgramSteps::decode(std::span<const Instruction> code, std::vector<KernelS
   out.resize(before + decoder(code.data(), code.size(), out.data() + before));
 }
 
+void StepsCache::add_evaluated(int number, bool f64, std::size_t rows) {
+  const std::lock_guard lock(mutex_);
+  evaluated_[number][f64] += rows;
+}
+
 std::shared_ptr<const ProgramSteps> StepsCache::get(int number, const TileProgram& program,
                                                     StepsRequest request, std::size_t rows) {
   const std::lock_guard lock(mutex_);
-  std::size_t& sum = rows_[number][request.f64];
-  sum = std::max(sum, sum + rows);  // without overflow
-  request.generate = repays_code(sum);
+  request.generate = repays_code(evaluated_[number][request.f64]) || repays_code(rows);
   if (!request.generate) request.f64_columns = 0;
   for (const Entry& entry : entries_) {
     if (entry.number == number && entry.request == request && entry.table == &kernels()) return entry.steps;

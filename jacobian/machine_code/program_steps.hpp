@@ -27,9 +27,9 @@ struct StepsRequest {
   friend bool operator==(const StepsRequest&, const StepsRequest&) = default;
 };
 
-// True if data of so many rows repay the generation of code, which takes some 30 µs a program. A fit makes a
-// few passes over its data, and code saves some 0.3 ns a row and pass.
-constexpr bool repays_code(std::size_t rows) { return rows >= std::size_t(1) << 17; }
+// True if so many rows repay the generation of code. A fit generates some four programs, which takes 100 to
+// 150 µs, makes a few passes over its rows, and saves some 0.3 ns a row and pass.
+constexpr bool repays_code(std::size_t rows) { return rows >= std::size_t(1) << 18; }
 
 class NLSQ_API ProgramSteps {
  public:
@@ -67,10 +67,11 @@ class NLSQ_API ProgramSteps {
 // time.
 class NLSQ_API StepsCache {
  public:
-  // `number`, 0 or 1, tells the programs apart. `rows` are about to be evaluated. Code is generated once the
-  // rows of all calls for a program and a format repay it.
+  // `number`, 0 or 1, tells the programs apart. Code is generated if `rows`, which are about to be evaluated,
+  // and those that the program has evaluated in this format repay it.
   std::shared_ptr<const ProgramSteps> get(int number, const TileProgram& program, StepsRequest request,
                                           std::size_t rows);
+  void add_evaluated(int number, bool f64, std::size_t rows);
 
  private:
   struct Entry {
@@ -80,7 +81,7 @@ class NLSQ_API StepsCache {
     std::shared_ptr<const ProgramSteps> steps;
   };
   std::mutex mutex_;
-  std::size_t rows_[2][2] = {};  // by the number of the program and the format
+  std::size_t evaluated_[2][2] = {};  // rows, by the number of the program and the format
   std::vector<Entry> entries_;
 };
 

@@ -4,6 +4,7 @@
 #include "program/aligned_buffer.hpp"
 
 #include "kernels/kernel_table.hpp"
+#include "machine_code/program_steps.hpp"
 #include "program/local_buffer.hpp"
 
 #include <algorithm>
@@ -26,8 +27,8 @@ template <class T>
 class ProgramPass final : public TilePass {
  public:
   ProgramPass(const GraphRows& rows, Fill fill, const RowSource& data, std::span<const double> x)
-      : rows_(rows), programs_(rows.shared_programs()), program_(programs_->of(fill)), data_(data),
-        steps_(steps_of(fill)), stride_(padded(rows.tile_rows()) + kApart / sizeof(T)),
+      : rows_(rows), programs_(rows.shared_programs()), fill_(fill), program_(programs_->of(fill)),
+        data_(data), steps_(chosen_steps()), stride_(padded(rows.tile_rows()) + kApart / sizeof(T)),
         storage_(static_cast<std::size_t>(program_.columns + program_.registers) * stride_),
         p_(rows.all_parameters()), wide_(static_cast<std::size_t>(program_.uniforms)),
         uniforms_(wide_.size()), vectors_(static_cast<std::size_t>(program_.columns + program_.registers)),
@@ -37,6 +38,8 @@ class ProgramPass final : public TilePass {
     if (wide_columns_) doubles_ = AlignedBuffer<double>(static_cast<std::size_t>(program_.columns) * stride_);
     set(x);
   }
+
+  ~ProgramPass() override { programs_->steps->add_evaluated(static_cast<int>(fill_), kDouble, evaluated_); }
 
   bool restart(std::span<const double> x) override {
     if (rows_.shared_programs() != programs_ || rows_.all_parameters() != p_.size()) return false;
@@ -74,13 +77,13 @@ class ProgramPass final : public TilePass {
   }
 
   // Long data repay machine code. It converts columns of doubles to floats by itself.
-  std::shared_ptr<const ProgramSteps> steps_of(Fill fill) const {
+  std::shared_ptr<const ProgramSteps> chosen_steps() const {
     StepsRequest request{.f64 = kDouble};
     for (int c = 0; !kDouble && c < std::min(program_.columns, 64); ++c) {
       const bool used = program_.column_used[static_cast<std::size_t>(c)];
       if (used && data_.direct_f64(0, c) != nullptr) request.f64_columns |= std::uint64_t(1) << c;
     }
-    return programs_->steps->get(static_cast<int>(fill), program_, request, data_.rows());
+    return programs_->steps->get(static_cast<int>(fill_), program_, request, data_.rows());
   }
 
   // Finds a column of derivatives that is 1 in every row, as of a constant that is added. Such a column is a
@@ -99,6 +102,7 @@ class ProgramPass final : public TilePass {
   T* const* fill(std::size_t first, std::size_t count, KernelCounters& counters) {
     load(first, count);
     run(count, counters);
+    evaluated_ += count;
     const std::size_t shift = columns_.size() - program_.outputs.size();
     for (std::size_t k = 0; k < program_.outputs.size(); ++k) {
       columns_[shift + k] = vectors_[static_cast<std::size_t>(program_.outputs[k])];
@@ -152,6 +156,7 @@ class ProgramPass final : public TilePass {
   static constexpr bool kDouble = std::is_same_v<T, double>;
   const GraphRows& rows_;
   std::shared_ptr<const ResidualPrograms> programs_;
+  Fill fill_;
   const TileProgram& program_;  // one of the programs of that set
   const RowSource& data_;
   std::shared_ptr<const ProgramSteps> steps_;
@@ -166,6 +171,7 @@ class ProgramPass final : public TilePass {
   std::vector<T*> vectors_;
   std::vector<T*> columns_;
   int ones_ = -1;
+  std::size_t evaluated_ = 0;  // rows
 };
 
 }  // namespace
@@ -175,6 +181,7 @@ ResidualPrograms ResidualPrograms::build(const ResidualSource& source, std::span
   const NodeId base = source.build(graph);
   const FinishedNodes end = source.finish(graph, base);
   ResidualPrograms programs;
+  programs.steps = std::make_shared<StepsCache>();
   programs.residual = compile(graph, std::span(&end.residual, 1));
   std::vector<NodeId> outputs = differentiate(graph, base, free);
   for (NodeId& derivative : outputs) derivative = graph.mul(end.slope, derivative);

@@ -3,7 +3,6 @@
 
 #include <nlsq/column.hpp>
 #include <nlsq/graph.hpp>
-#include "machine_code/program_steps.hpp"
 #include "program/tile_program.hpp"
 #include "rows/residual_form.hpp"
 #include "rows/row_model.hpp"
@@ -13,6 +12,8 @@
 #include <vector>
 
 namespace nlsq::inline v0 {
+
+class StepsCache;  // machine_code/program_steps.hpp
 
 // Supplies the residual graph, and checks it against the user's own function.
 class NLSQ_API ResidualSource {
@@ -48,7 +49,7 @@ class NLSQ_API ResidualSource {
 struct NLSQ_API ResidualPrograms {
   TileProgram residual, jacobian;  // outputs: r; and J (free parameters in order), extra columns, r
   double residual_cost = 0, jacobian_cost = 0;  // costs of a row
-  std::shared_ptr<StepsCache> steps = std::make_shared<StepsCache>();
+  std::shared_ptr<StepsCache> steps;
   const TileProgram& of(Fill fill) const { return fill == Fill::residual ? residual : jacobian; }
   static ResidualPrograms build(const ResidualSource& source, std::span<const int> free);
 };

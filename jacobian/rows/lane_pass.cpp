@@ -1,6 +1,7 @@
 // Passes over many problems at once, one problem per lane.
 #include "rows/lane_pass.hpp"
 
+#include "machine_code/program_steps.hpp"
 #include "program/aligned_buffer.hpp"
 
 #include <algorithm>
@@ -74,6 +75,7 @@ class ProgramLanes final : public LanePass {
       wide_.push_back(uniforms_.data() + u * lanes_);
     }
     outputs_.resize(n1_);
+    steps.add_evaluated(1, std::is_same_v<T, double>, rows * fits);
     find_ones();
     sampled_.resize(std::min(sampled, rows));
     for (std::size_t k = 0; k < sampled_.size(); ++k)

@@ -5,7 +5,6 @@
 #include <nlsq/column.hpp>
 #include <nlsq/export.hpp>
 #include "kernels/kernel_table.hpp"
-#include "machine_code/program_steps.hpp"
 #include "program/tile_program.hpp"
 
 #include <cstddef>
@@ -14,6 +13,8 @@
 #include <vector>
 
 namespace nlsq::inline v0 {
+
+class StepsCache;  // machine_code/program_steps.hpp
 
 // Evaluates residuals and derivatives and adds them to Gram sums, in f64 or in f32 (sums are added to f64
 // sums after at most 512 rows). A problem gives the same bits in any lane and beside any other problems. Not
