@@ -102,7 +102,6 @@ bool agrees(const Expressions& e, std::span<const int> wanted, BlockCaller& call
 
 struct Built {
   BlockProgram program;
-  program.steps = std::make_shared<StepsCache>();
   Expressions expressions;
 };
 
@@ -199,6 +198,7 @@ std::shared_ptr<const BlockProgram> make_block_program(const void* kind, const B
   program.wanted.assign(wanted.begin(), wanted.end());
   if (!build(recording, built) || !believed(built, constants, blocks, caller, samples)) return nullptr;
   compile_all(built);
+  program.steps = std::make_shared<StepsCache>();
   auto made = std::make_shared<const BlockProgram>(std::move(program));
   BlockProgramCache::shared().keep(std::move(key), made);
   return made;
