@@ -90,6 +90,20 @@ class Assembly {
     encoder_.bytes({0x5d, 0xc3});                                            // pop rbp; ret
   }
 
+  // By how many instructions the second copy is behind the first, so that not both need many registers at the
+  // same places. All that the code requires of the second must still come before the first store of the
+  // first: the interpreter starts again at the first.
+  std::size_t lag_of_copies() const {
+    constexpr std::size_t kLag = 24, kLong = 64;
+    if (!f64_ || order_.size() <= kLong) return 0;
+    std::size_t required = 0, stored = order_.size();
+    for (std::size_t at = order_.size(); at-- > 0;) {
+      if (nodes_[order_[at]].op == VectorOp::store) stored = at;
+      if (nodes_[order_[at]].op == VectorOp::require) required = std::max(required, at + 1);
+    }
+    return required == 0 || required + kLag <= stored ? kLag : 0;
+  }
+
   // A loop over the vectors of rows that are left, `copies` of them in each turn. Rows have room for whole
   // turns; lanes have not.
   void loop(int copies, int first_slot) {
@@ -102,7 +116,8 @@ class Assembly {
     const std::size_t skip = rows_left(0x87);  // ja
     encoder_.align(32);
     const std::size_t start = encoder_.here();
-    Avx2Registers registers(encoder_, nodes_, order_, copies, pointers_, uniform_slots_, first_slot);
+    const std::size_t lag = copies == 1 ? 0 : lag_of_copies();
+    Avx2Registers registers(encoder_, nodes_, order_, copies, lag, pointers_, uniform_slots_, first_slot);
     registers_ = &registers;
     for (std::uint32_t at = 0; at < registers.count(); ++at) emit(registers.next_instruction(at));
     encoder_.bytes({0x48, 0x83, 0xc2, step});  // add rdx, step

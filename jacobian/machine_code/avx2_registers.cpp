@@ -7,7 +7,7 @@
 namespace nlsq::inline v0 {
 
 Avx2Registers::Avx2Registers(Avx2Encoder& encoder, std::span<const VectorNode> nodes,
-                             std::span<const std::uint32_t> order, int copies,
+                             std::span<const std::uint32_t> order, int copies, std::size_t lag,
                              std::span<const std::uint64_t> pointers, std::span<const int> uniform_slots,
                              int first_slot)
     : encoder_(encoder), pointers_(pointers), size_(static_cast<std::uint32_t>(nodes.size())),
@@ -26,8 +26,12 @@ Avx2Registers::Avx2Registers(Avx2Encoder& encoder, std::span<const VectorNode> n
     nodes_.push_back(node);
   }
   order_.reserve(order.size() * static_cast<std::size_t>(copies));
-  for (const std::uint32_t id : order) {
-    for (std::uint32_t copy = 0; copy < total; copy += size_) order_.push_back(id + copy);
+  const std::size_t turns = order.size() + lag * static_cast<std::size_t>(copies - 1);
+  for (std::size_t turn = 0; turn < turns; ++turn) {
+    std::size_t at = turn;  // beyond the end where a copy waits or is done
+    for (std::uint32_t copy = 0; copy < total; copy += size_, at -= lag) {
+      if (at < order.size()) order_.push_back(order[at] + copy);
+    }
   }
   register_.assign(total, none);
   slot_.resize(total, none);

@@ -243,6 +243,28 @@ TEST_CASE("a vector that is overwritten keeps its old value for all that need it
       program, [](RandomExpression& e) { return static_cast<float>(e.draw_value()); }, 3);
 }
 
+TEST_CASE("the interpreter goes on where code that overwrites its inputs has left") {
+  if (with_generator() == nullptr) return;
+  const InUse in_use;
+  TileProgram program;
+  program.columns = 1;
+  program.registers = 2;
+  program.uniforms = 1;
+  program.initial_uniforms = {0};
+  program.parameter_slot = {0};
+  program.once = {{Op::copy, 1, ~0}, {Op::copy, 2, ~0}};
+  for (int k = 0; k < 4; ++k) {
+    program.code.push_back({Op::add, 1, 1, 0});
+    program.code.push_back({Op::sin, 2, 1});
+    program.code.push_back({Op::fma, 1, 1, 2, 1});
+  }
+  program.outputs = {1, 2};
+  const auto far = [](RandomExpression& e) { return e.draw_value() * (e.pick(7) == 0 ? 1e8 : 1); };
+  check<double>(program, far, 5, true);
+  check<float>(
+      program, [far](RandomExpression& e) { return static_cast<float>(far(e)); }, 5, true);
+}
+
 TEST_CASE("f32 code converts columns of doubles") {
   if (with_generator() == nullptr) return;
   const InUse in_use;
