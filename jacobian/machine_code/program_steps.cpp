@@ -1,8 +1,13 @@
 // Divides a program into runs of instructions that have machine code, and generates it.
 #include "machine_code/program_steps.hpp"
 
+#include "kernels/functions/own_atan.hpp"
+#include "kernels/functions/own_erf.hpp"
+#include "kernels/functions/own_erfc.hpp"
+#include "kernels/functions/own_expm1.hpp"
 #include "kernels/functions/own_log_pow.hpp"
 #include "kernels/functions/own_sincos.hpp"
+#include "kernels/functions/own_tanh.hpp"
 #include "kernels/operations.hpp"
 #include "machine_code/avx2_code.hpp"
 #include "machine_code/writer.hpp"
@@ -17,7 +22,19 @@ namespace nlsq::inline v0 {
 namespace {
 
 bool has_code(Op op) {
-  return is_basic(op) || op == Op::exp || op == Op::sin || op == Op::cos || op == Op::log || op == Op::pow;
+  switch (op) {
+    case Op::exp:
+    case Op::expm1:
+    case Op::log:
+    case Op::pow:
+    case Op::sin:
+    case Op::cos:
+    case Op::tanh:
+    case Op::atan:
+    case Op::erf:
+    case Op::erfc: return true;
+    default: return is_basic(op);
+  }
 }
 
 template <class S, Op op>
@@ -55,6 +72,11 @@ WrittenValue write(Op op, const WrittenValue* x) {
     case Op::logical_not: return basic<S, Op::logical_not>(x);
     case Op::select: return basic<S, Op::select>(x);
     case Op::exp: return own::exp<S>(x[0]);
+    case Op::expm1: return own::expm1<S>(x[0]);
+    case Op::tanh: return own::tanh<S>(x[0]);
+    case Op::atan: return own::atan<S>(x[0]);
+    case Op::erf: return own::erf<S>(x[0]);
+    case Op::erfc: return own::erfc<S>(x[0]);
     case Op::log: S::require(own::has_log<S>(x[0])); return own::log<S>(own::log_parts<S>(x[0]));
     case Op::pow: S::require(own::has_pow<S>(x[0], x[1])); return own::pow<S>(own::log_parts<S>(x[0]), x[1]);
     case Op::sin: S::require(own::has_sincos<S>(x[0])); return own::sincos<S>(x[0]).sine;

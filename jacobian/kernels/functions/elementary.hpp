@@ -5,17 +5,21 @@
 #include "kernels/functions/sleef_vector.hpp"
 
 #if !defined(NLSQ_KERNEL_SET_baseline)  // which has no fused multiply-add
+#include "kernels/functions/own_atan.hpp"
+#include "kernels/functions/own_erf.hpp"
+#include "kernels/functions/own_erfc.hpp"
+#include "kernels/functions/own_expm1.hpp"
 #include "kernels/functions/own_log_pow.hpp"
 #include "kernels/functions/own_sincos.hpp"
+#include "kernels/functions/own_tanh.hpp"
 #endif
 
 namespace nlsq::inline v0 {
 namespace {
 namespace elementary {
 
-using sleef::acos, sleef::asin, sleef::atan, sleef::atan2, sleef::atanh, sleef::cbrt;
-using sleef::erf, sleef::erfc, sleef::expm1, sleef::hypot, sleef::lgamma;
-using sleef::log10, sleef::log2, sleef::tanh;
+using sleef::acos, sleef::asin, sleef::atan2, sleef::atanh, sleef::cbrt;
+using sleef::hypot, sleef::lgamma, sleef::log10, sleef::log2;
 
 // Thresholds of the two formats.
 template <class T>
@@ -43,6 +47,16 @@ NLSQ_INLINE V by_reduction(V a, F f) {
 #if !defined(NLSQ_KERNEL_SET_baseline)
 NLSQ_INLINE V64 exp(V64 a) { return own::exp<Simd<double>>(a); }
 NLSQ_INLINE V32 exp(V32 a) { return own::exp<Simd<float>>(a); }
+NLSQ_INLINE V64 expm1(V64 a) { return own::expm1<Simd<double>>(a); }
+NLSQ_INLINE V32 expm1(V32 a) { return own::expm1<Simd<float>>(a); }
+NLSQ_INLINE V64 tanh(V64 a) { return own::tanh<Simd<double>>(a); }
+NLSQ_INLINE V32 tanh(V32 a) { return own::tanh<Simd<float>>(a); }
+NLSQ_INLINE V64 atan(V64 a) { return own::atan<Simd<double>>(a); }
+NLSQ_INLINE V32 atan(V32 a) { return own::atan<Simd<float>>(a); }
+NLSQ_INLINE V64 erf(V64 a) { return own::erf<Simd<double>>(a); }
+NLSQ_INLINE V32 erf(V32 a) { return own::erf<Simd<float>>(a); }
+NLSQ_INLINE V64 erfc(V64 a) { return own::erfc<Simd<double>>(a); }
+NLSQ_INLINE V32 erfc(V32 a) { return own::erfc<Simd<float>>(a); }
 
 // sin(a) and cos(a), each with the same bits as when computed alone. Lanes beyond the range of the reduction
 // use SLEEF.
@@ -95,7 +109,7 @@ NLSQ_INLINE V32 log(V32 a) { return log_of<float>(a, own::log_parts<Simd<float>>
 NLSQ_INLINE V64 pow(V64 a, V64 b) { return pow_of<double>(a, own::log_parts<Simd<double>>(a), b); }
 NLSQ_INLINE V32 pow(V32 a, V32 b) { return pow_of<float>(a, own::log_parts<Simd<float>>(a), b); }
 #else
-using sleef::exp, sleef::log, sleef::pow;
+using sleef::atan, sleef::erf, sleef::erfc, sleef::exp, sleef::expm1, sleef::log, sleef::pow, sleef::tanh;
 NLSQ_INLINE V64 sin(V64 a) {
   return by_reduction<double>(a, [](V64 x) { return sleef::sin(x); });
 }

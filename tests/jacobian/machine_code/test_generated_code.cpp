@@ -305,6 +305,21 @@ TEST_CASE("f32 code converts columns of doubles") {
   CHECK(differences(outputs_of(steps, true), outputs_of(plain, false)) == 0);
 }
 
+TEST_CASE("functions that are inline for every argument leave no step to the interpreter") {
+  if (with_generator() == nullptr) return;
+  const InUse in_use;
+  for (const Op op : {Op::exp, Op::expm1, Op::tanh, Op::atan, Op::erf, Op::erfc}) {
+    CAPTURE(std::string(name(op)));
+    Graph g;
+    const NodeId value = g.make(op, g.column(0));
+    const NodeId outputs[] = {g.mul(value, g.column(1)), g.make(op, g.add(value, g.parameter(0)))};
+    const TileProgram program = compile(g, outputs);
+    check<double>(program, wild, 3, true);
+    check<float>(
+        program, [](RandomExpression& e) { return static_cast<float>(wild(e)); }, 3, true);
+  }
+}
+
 TEST_CASE("rows beyond the range of the inline functions are left to the interpreter") {
   if (with_generator() == nullptr) return;
   const InUse in_use;
