@@ -5,6 +5,7 @@
 #include "kernels/functions/own_erf.hpp"
 #include "kernels/functions/own_erfc.hpp"
 #include "kernels/functions/own_expm1.hpp"
+#include "kernels/functions/own_log1p.hpp"
 #include "kernels/functions/own_log_pow.hpp"
 #include "kernels/functions/own_sincos.hpp"
 #include "kernels/functions/own_tanh.hpp"
@@ -26,6 +27,7 @@ bool has_code(Op op) {
     case Op::exp:
     case Op::expm1:
     case Op::log:
+    case Op::log1p:
     case Op::pow:
     case Op::sin:
     case Op::cos:
@@ -77,6 +79,7 @@ WrittenValue write(Op op, const WrittenValue* x) {
     case Op::atan: return own::atan<S>(x[0]);
     case Op::erf: return own::erf<S>(x[0]);
     case Op::erfc: return own::erfc<S>(x[0]);
+    case Op::log1p: S::require(own::has_log1p<S>(x[0])); return own::log1p<S>(x[0]);
     case Op::log: S::require(own::has_log<S>(x[0])); return own::log<S>(own::log_parts<S>(x[0]));
     case Op::pow: S::require(own::has_pow<S>(x[0], x[1])); return own::pow<S>(own::log_parts<S>(x[0]), x[1]);
     case Op::sin: S::require(own::has_sincos<S>(x[0])); return own::sincos<S>(x[0]).sine;

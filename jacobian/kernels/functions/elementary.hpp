@@ -9,6 +9,7 @@
 #include "kernels/functions/own_erf.hpp"
 #include "kernels/functions/own_erfc.hpp"
 #include "kernels/functions/own_expm1.hpp"
+#include "kernels/functions/own_log1p.hpp"
 #include "kernels/functions/own_log_pow.hpp"
 #include "kernels/functions/own_sincos.hpp"
 #include "kernels/functions/own_tanh.hpp"
@@ -199,8 +200,23 @@ NLSQ_INLINE V gamma_full(V a) {
   return S::choose(S::equal(a, S::zero()), S::set(static_cast<T>(__builtin_nan(""))), sleef::gamma(a));
 }
 
+#if !defined(NLSQ_KERNEL_SET_baseline)
+// Lanes beyond the range of the own function use SLEEF.
+template <class T, class V = typename Simd<T>::V>
+NLSQ_INLINE V log1p_of(V a) {
+  using S = Simd<T>;
+  const V result = own::log1p<S>(a);
+  const auto inside = own::has_log1p<S>(a);
+  if (!S::any(S::mask_not(inside))) [[likely]]
+    return result;
+  return S::choose(inside, result, log1p_full<T>(a));
+}
+NLSQ_INLINE V64 log1p(V64 a) { return log1p_of<double>(a); }
+NLSQ_INLINE V32 log1p(V32 a) { return log1p_of<float>(a); }
+#else
 NLSQ_INLINE V64 log1p(V64 a) { return log1p_full<double>(a); }
 NLSQ_INLINE V32 log1p(V32 a) { return log1p_full<float>(a); }
+#endif
 NLSQ_INLINE V64 asinh(V64 a) { return asinh_full<double>(a); }
 NLSQ_INLINE V32 asinh(V32 a) { return asinh_full<float>(a); }
 NLSQ_INLINE V64 acosh(V64 a) { return acosh_full<double>(a); }

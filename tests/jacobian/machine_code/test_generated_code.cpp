@@ -325,8 +325,9 @@ TEST_CASE("rows beyond the range of the inline functions are left to the interpr
   const InUse in_use;
   Graph g;
   const NodeId x = g.column(0);
-  const NodeId outputs[] = {g.make(Op::sin, x), g.make(Op::cos, x), g.make(Op::log, x),
-                            g.make(Op::pow, x, g.parameter(0)), g.mul(x, g.column(1))};
+  const NodeId outputs[] = {g.make(Op::sin, x),   g.make(Op::cos, x),
+                            g.make(Op::log, x),   g.make(Op::pow, x, g.parameter(0)),
+                            g.make(Op::log1p, x), g.mul(x, g.column(1))};
   const TileProgram program = compile(g, outputs);
   for (const std::size_t one_in : {2, 20, 500}) {
     const auto far = [one_in](RandomExpression& e) {
