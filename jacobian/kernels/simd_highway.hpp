@@ -81,7 +81,15 @@ struct Simd {
   NLSQ_INLINE static V sign_of(V v) { return hn::And(v, hn::SignBit(D())); }
   NLSQ_INLINE static V choose_negative(V sign, V yes, V no) { return hn::IfNegativeThenElse(sign, yes, no); }
   NLSQ_INLINE static V gather(const double* table, Bits index) {
+#if HWY_TARGET == HWY_AVX2  // four loads take half the time of the instruction that gathers (Zen 3)
+    const __m128i low = _mm256_castsi256_si128(index.raw), high = _mm256_extracti128_si256(index.raw, 1);
+    const auto pair = [table](__m128i i) NLSQ_INLINE_LAMBDA {
+      return _mm_loadh_pd(_mm_load_sd(table + _mm_cvtsi128_si64(i)), table + _mm_extract_epi64(i, 1));
+    };
+    return {_mm256_set_m128d(pair(high), pair(low))};
+#else
     return hn::GatherIndex(D(), table, hn::BitCast(hn::RebindToSigned<D>(), index));
+#endif
   }
 
   // A vector of floats as two of doubles.

@@ -270,14 +270,26 @@ class Assembly {
     registers_->set_result(id, dst);
   }
 
+  // Loads one by one, which takes half the time of the instruction that gathers (Zen 3).
   void gather(std::uint32_t id) {
     const VectorNode& node = registers_->node(id);
     const int index = registers_->in_register(node.operands[0]);
-    const int dst = registers_->take(), mask = registers_->take();
-    encoder_.set_pointer(CodeRegisters::scratch, node.number);
-    encoder_.vex({1, 1, 0x76}, mask, mask, VectorOperand::in_vector(mask));  // vpcmpeqd: all ones
-    encoder_.vex({0, 1, 0x57}, dst, dst, VectorOperand::in_vector(dst));     // so that it waits for nothing
-    encoder_.gather(dst, CodeRegisters::scratch, index, mask);
+    const int dst = registers_->take(), upper = registers_->take(), half = registers_->take();
+    const VectorOperand entry{.kind = VectorOperand::Kind::indexed,
+                              .base = CodeRegisters::table,
+                              .index = CodeRegisters::scratch,
+                              .scale = 3};
+    const auto pair = [&](int from, int to) {
+      encoder_.extract(CodeRegisters::scratch, from, 0);
+      encoder_.vex({3, 1, 0x10, false, true}, to, 0, entry);  // vmovsd
+      encoder_.extract(CodeRegisters::scratch, from, 1);
+      encoder_.vex({1, 1, 0x16, false, true}, to, to, entry);  // vmovhpd
+    };
+    encoder_.set_pointer(CodeRegisters::table, node.number);
+    pair(index, dst);
+    encoder_.vex({1, 3, 0x19}, index, 0, VectorOperand::in_vector(half), 1);  // vextractf128
+    pair(half, upper);
+    encoder_.vex(kSetUpper, dst, dst, VectorOperand::in_vector(upper), 1);
     registers_->set_result(id, dst);
   }
 

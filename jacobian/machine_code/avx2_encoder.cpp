@@ -19,7 +19,7 @@ std::uint8_t byte(int value) { return static_cast<std::uint8_t>(value); }
 void prefix(std::vector<std::uint8_t>& code, VexOpcode op, bool reg, bool index, bool base, int first) {
   code.push_back(0xc4);
   code.push_back(byte((reg ? 0 : 0x80) | (index ? 0 : 0x40) | (base ? 0 : 0x20) | op.map));
-  code.push_back(byte((op.w ? 0x80 : 0) | (~first & 15) << 3 | 4 | op.prefix));
+  code.push_back(byte((op.w ? 0x80 : 0) | (~first & 15) << 3 | (op.half ? 0 : 4) | op.prefix));
   code.push_back(op.opcode);
 }
 
@@ -69,11 +69,9 @@ void Avx2Encoder::vex(VexOpcode op, int dst, int first, const VectorOperand& las
   code_.push_back(immediate);
 }
 
-void Avx2Encoder::gather(int dst, Register base, int index, int mask) {
-  prefix(code_, {1, 2, 0x93, true}, high(dst), high(index), high(base), mask);
-  code_.push_back(byte(0x44 | low(dst) << 3));  // with a displacement of one byte, so that any base serves
-  code_.push_back(byte(3 << 6 | low(index) << 3 | low(base)));
-  code_.push_back(0);
+void Avx2Encoder::extract(Register dst, int vector, int number) {
+  const VectorOperand to = VectorOperand::in_vector(static_cast<int>(dst));         // encoded as a vector is
+  vex({1, 3, 0x16, true, true}, vector, 0, to, static_cast<std::uint8_t>(number));  // vpextrq
 }
 
 void Avx2Encoder::load_pointer(Register dst, Register base, std::int32_t displacement) {

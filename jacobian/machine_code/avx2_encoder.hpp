@@ -49,9 +49,10 @@ struct VectorOperand {
 };
 
 // An opcode with its mandatory prefix (0, 0x66, 0xf3, 0xf2 as 0 to 3), map (1: 0F, 2: 0F38, 3: 0F3A) and W.
+// `half`: it works on 16 bytes.
 struct VexOpcode {
   std::uint8_t prefix, map, opcode;
-  bool w = false;
+  bool w = false, half = false;
 };
 
 class Avx2Encoder {
@@ -59,8 +60,8 @@ class Avx2Encoder {
   // dst, first and last as the manual's ymm1, ymm2 and ymm3/m256. `first` is 0 where there is none.
   void vex(VexOpcode op, int dst, int first, const VectorOperand& last);
   void vex(VexOpcode op, int dst, int first, const VectorOperand& last, std::uint8_t immediate);
-  // dst = 4 doubles at base + 8 index; `mask` is destroyed.
-  void gather(int dst, Register base, int index, int mask);
+  // dst = number 0 or 1 of the two words of eight bytes in the first half of a vector.
+  void extract(Register dst, int vector, int number);
   void load(int dst, const VectorOperand& from) { vex({0, 1, 0x10}, dst, 0, from); }
   void store(int from, const VectorOperand& to) { vex({0, 1, 0x11}, from, 0, to); }
 

@@ -19,11 +19,10 @@ namespace nlsq::inline v0 {
 // What general registers hold in generated code.
 struct CodeRegisters {
   static constexpr Register vectors = Register::rdi, uniforms = Register::rsi, row = Register::rdx,
-                            end = Register::rcx, scratch = Register::rax;
+                            end = Register::rcx, scratch = Register::rax, table = Register::r15;
   // Pointers to vectors of the tile. Further ones are loaded where they are needed.
-  static constexpr Register pointers[] = {Register::r8,  Register::r9,  Register::r10,
-                                          Register::r11, Register::rbx, Register::r12,
-                                          Register::r13, Register::r14, Register::r15};
+  static constexpr Register pointers[] = {Register::r8,  Register::r9,  Register::r10, Register::r11,
+                                          Register::rbx, Register::r12, Register::r13, Register::r14};
 };
 
 inline constexpr std::int32_t kVectorBytes = 32;
