@@ -23,8 +23,7 @@ class Lanes {
     stride_ = group.tile_rows;
     const auto vectors = static_cast<std::size_t>(program.columns + program.registers);
     const auto inputs = static_cast<std::size_t>(group.program->inputs);
-    // A cache line more than the rows, so that the same row of all vectors is not in one set of the L1 cache.
-    const std::size_t pitch = stride_ + 64 / sizeof(T);
+    const std::size_t pitch = stride_ + vectors_apart<T>;
     if (size_ < (vectors + inputs) * pitch) {
       size_ = (vectors + inputs) * pitch;
       storage_ = AlignedBuffer<T>(size_);

@@ -24,34 +24,35 @@ NLSQ_INLINE typename S::M is_nan(typename S::V a) {
   return S::mask_not(S::equal(a, a));
 }
 
-// True for the operations that operate() knows.
-constexpr bool is_basic(Op op) {
+// Returns use.operator()<op>() for a basic operation, that is, one that operate() knows; else `otherwise`.
+template <class Use, class Result>
+constexpr Result with_basic(Op op, Use use, Result otherwise) {
   switch (op) {
-    case Op::add:
-    case Op::sub:
-    case Op::mul:
-    case Op::div:
-    case Op::neg:
-    case Op::abs:
-    case Op::sign:
-    case Op::floor:
-    case Op::ceil:
-    case Op::sqrt:
-    case Op::min:
-    case Op::max:
-    case Op::less:
-    case Op::less_equal:
-    case Op::equal:
-    case Op::not_equal:
-    case Op::logical_and:
-    case Op::logical_or:
-    case Op::logical_not:
-    case Op::select:
-    case Op::fma:
-    case Op::fms:
-    case Op::fnma:
-    case Op::copy: return true;
-    default: return false;
+    case Op::add: return use.template operator()<Op::add>();
+    case Op::sub: return use.template operator()<Op::sub>();
+    case Op::mul: return use.template operator()<Op::mul>();
+    case Op::div: return use.template operator()<Op::div>();
+    case Op::neg: return use.template operator()<Op::neg>();
+    case Op::abs: return use.template operator()<Op::abs>();
+    case Op::sign: return use.template operator()<Op::sign>();
+    case Op::floor: return use.template operator()<Op::floor>();
+    case Op::ceil: return use.template operator()<Op::ceil>();
+    case Op::sqrt: return use.template operator()<Op::sqrt>();
+    case Op::min: return use.template operator()<Op::min>();
+    case Op::max: return use.template operator()<Op::max>();
+    case Op::less: return use.template operator()<Op::less>();
+    case Op::less_equal: return use.template operator()<Op::less_equal>();
+    case Op::equal: return use.template operator()<Op::equal>();
+    case Op::not_equal: return use.template operator()<Op::not_equal>();
+    case Op::logical_and: return use.template operator()<Op::logical_and>();
+    case Op::logical_or: return use.template operator()<Op::logical_or>();
+    case Op::logical_not: return use.template operator()<Op::logical_not>();
+    case Op::select: return use.template operator()<Op::select>();
+    case Op::fma: return use.template operator()<Op::fma>();
+    case Op::fms: return use.template operator()<Op::fms>();
+    case Op::fnma: return use.template operator()<Op::fnma>();
+    case Op::copy: return use.template operator()<Op::copy>();
+    default: return otherwise;
   }
 }
 

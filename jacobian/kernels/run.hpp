@@ -153,35 +153,13 @@ StepFunction<T> select_elementary(const Instruction& in) {
 
 template <class T>
 StepFunction<T> select(const Instruction& in) {
+  const auto step = [&in]<Op op>() { return basic<T, op>(in); };
+  if (const auto found = with_basic(in.op, step, StepFunction<T>(nullptr)); found != nullptr) return found;
   switch (in.op) {
     case Op::constant:
     case Op::column:
     case Op::parameter:
     case Op::unexplored: return nullptr;  // leaves
-    case Op::add: return basic<T, Op::add>(in);
-    case Op::sub: return basic<T, Op::sub>(in);
-    case Op::mul: return basic<T, Op::mul>(in);
-    case Op::div: return basic<T, Op::div>(in);
-    case Op::neg: return basic<T, Op::neg>(in);
-    case Op::fma: return basic<T, Op::fma>(in);
-    case Op::fms: return basic<T, Op::fms>(in);
-    case Op::fnma: return basic<T, Op::fnma>(in);
-    case Op::copy: return basic<T, Op::copy>(in);
-    case Op::abs: return basic<T, Op::abs>(in);
-    case Op::sign: return basic<T, Op::sign>(in);
-    case Op::floor: return basic<T, Op::floor>(in);
-    case Op::ceil: return basic<T, Op::ceil>(in);
-    case Op::sqrt: return basic<T, Op::sqrt>(in);
-    case Op::min: return basic<T, Op::min>(in);
-    case Op::max: return basic<T, Op::max>(in);
-    case Op::less: return basic<T, Op::less>(in);
-    case Op::less_equal: return basic<T, Op::less_equal>(in);
-    case Op::equal: return basic<T, Op::equal>(in);
-    case Op::not_equal: return basic<T, Op::not_equal>(in);
-    case Op::logical_and: return basic<T, Op::logical_and>(in);
-    case Op::logical_or: return basic<T, Op::logical_or>(in);
-    case Op::logical_not: return basic<T, Op::logical_not>(in);
-    case Op::select: return basic<T, Op::select>(in);
     case Op::fmod:
     case Op::erfcx:
     case Op::digamma:

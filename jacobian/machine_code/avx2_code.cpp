@@ -104,8 +104,9 @@ class Assembly {
     return required == 0 || required + kLag <= stored ? kLag : 0;
   }
 
-  // A loop over the vectors of rows that are left, `copies` of them in each turn. Rows have room for whole
-  // turns; lanes have not.
+  // Writes a loop that computes `copies` vectors of rows in each turn, as long as rows are left. Buffers of
+  // rows have room for a whole last turn. Buffers of lanes have none, so there a turn needs that many
+  // vectors.
   void loop(int copies, int first_slot) {
     const auto step = static_cast<std::uint8_t>(copies * kVectorBytes);
     const auto needed = static_cast<std::uint8_t>(lanes_ ? step : 1);

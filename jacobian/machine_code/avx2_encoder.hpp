@@ -1,7 +1,7 @@
-// Encodes the instructions of x86-64 with AVX2 and FMA that generated code consists of.
+// Encodes instructions of x86-64 with AVX2 and FMA: those of which generated code consists.
 //
 //  Source of the encodings: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2. All
-//  vector instructions are in the three-byte VEX form and work on 32 bytes.
+//  vector instructions are in the three-byte VEX form.
 #pragma once
 
 #include <cstddef>
@@ -74,7 +74,7 @@ class Avx2Encoder {
   }
   void word(std::uint32_t value);
   void set_word(std::size_t place, std::uint32_t value);
-  // A conditional jump (second opcode byte `condition`) to a place given by target() or bound later.
+  // A conditional jump, with `condition` as the second byte of its opcode. bind() says where it leads.
   std::size_t jump(std::uint8_t condition);
   void bind(std::size_t jump, std::size_t target);
   std::size_t here() const { return code_.size(); }

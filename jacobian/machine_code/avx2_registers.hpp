@@ -32,10 +32,9 @@ class Avx2Registers {
   static constexpr int none = -1;
 
   // `order` lists nodes of `nodes` as they are computed. Instructions of `copies` vectors of rows alternate,
-  // each `lag` instructions behind the one before.
-  // `pointers` lists the vectors of the tile that have a pointer in a register, and `uniform_slots` has the
-  // place of each uniform on the stack, or `none` where uniforms are vectors. Places from `first_slot` on are
-  // free.
+  // each `lag` instructions behind the one before. `pointers` lists the vectors of the tile that have a
+  // pointer in a register. `uniform_slots` has the place of each uniform on the stack, or `none` where
+  // uniforms are vectors. Places from `first_slot` on are free.
   Avx2Registers(Avx2Encoder& encoder, std::span<const VectorNode> nodes, std::span<const std::uint32_t> order,
                 int copies, std::size_t lag, std::span<const std::uint64_t> pointers,
                 std::span<const int> uniform_slots, int first_slot);

@@ -22,6 +22,11 @@ namespace nlsq::inline v0 {
 
 namespace {
 
+bool is_basic(Op op) {
+  return with_basic(
+      op, []<Op>() { return true; }, false);
+}
+
 bool has_code(Op op) {
   switch (op) {
     case Op::exp:
@@ -48,31 +53,10 @@ WrittenValue basic(const WrittenValue* x) {
 
 template <class S>
 WrittenValue write(Op op, const WrittenValue* x) {
+  if (is_basic(op))
+    return with_basic(
+        op, [x]<Op o>() { return basic<S, o>(x); }, x[0]);
   switch (op) {
-    case Op::add: return basic<S, Op::add>(x);
-    case Op::sub: return basic<S, Op::sub>(x);
-    case Op::mul: return basic<S, Op::mul>(x);
-    case Op::div: return basic<S, Op::div>(x);
-    case Op::neg: return basic<S, Op::neg>(x);
-    case Op::fma: return basic<S, Op::fma>(x);
-    case Op::fms: return basic<S, Op::fms>(x);
-    case Op::fnma: return basic<S, Op::fnma>(x);
-    case Op::copy: return basic<S, Op::copy>(x);
-    case Op::abs: return basic<S, Op::abs>(x);
-    case Op::sign: return basic<S, Op::sign>(x);
-    case Op::floor: return basic<S, Op::floor>(x);
-    case Op::ceil: return basic<S, Op::ceil>(x);
-    case Op::sqrt: return basic<S, Op::sqrt>(x);
-    case Op::min: return basic<S, Op::min>(x);
-    case Op::max: return basic<S, Op::max>(x);
-    case Op::less: return basic<S, Op::less>(x);
-    case Op::less_equal: return basic<S, Op::less_equal>(x);
-    case Op::equal: return basic<S, Op::equal>(x);
-    case Op::not_equal: return basic<S, Op::not_equal>(x);
-    case Op::logical_and: return basic<S, Op::logical_and>(x);
-    case Op::logical_or: return basic<S, Op::logical_or>(x);
-    case Op::logical_not: return basic<S, Op::logical_not>(x);
-    case Op::select: return basic<S, Op::select>(x);
     case Op::exp: return own::exp<S>(x[0]);
     case Op::expm1: return own::expm1<S>(x[0]);
     case Op::tanh: return own::tanh<S>(x[0]);

@@ -27,6 +27,12 @@ struct StepsRequest {
   friend bool operator==(const StepsRequest&, const StepsRequest&) = default;
 };
 
+// How many elements the vectors of a tile should be apart beyond their length: a cache line. Otherwise the
+// same row of all of them would be in one set of the L1 cache, which code that uses them all at once would
+// overfill.
+template <class T>
+inline constexpr std::size_t vectors_apart = 64 / sizeof(T);
+
 // True if so many rows repay the generation of code. A fit generates some four programs, which takes 100 to
 // 150 µs, makes a few passes over its rows, and saves some 0.3 ns a row and pass.
 constexpr bool repays_code(std::size_t rows) { return rows >= std::size_t(1) << 18; }

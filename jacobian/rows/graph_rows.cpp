@@ -17,9 +17,6 @@ namespace {
 
 constexpr std::size_t kPad = 64;  // kernels access whole multiples of this many rows
 constexpr std::size_t kFewParameters = 32;
-// Bytes between vectors beyond their length. Without them, the same row of all vectors would be in one set of
-// the L1 cache.
-constexpr std::size_t kApart = 64;
 std::size_t padded(std::size_t rows) { return (rows + kPad - 1) / kPad * kPad; }
 
 // The registers and uniforms of one worker, in one precision.
@@ -28,7 +25,7 @@ class ProgramPass final : public TilePass {
  public:
   ProgramPass(const GraphRows& rows, Fill fill, const RowSource& data, std::span<const double> x)
       : rows_(rows), programs_(rows.shared_programs()), fill_(fill), program_(programs_->of(fill)),
-        data_(data), steps_(chosen_steps()), stride_(padded(rows.tile_rows()) + kApart / sizeof(T)),
+        data_(data), steps_(chosen_steps()), stride_(padded(rows.tile_rows()) + vectors_apart<T>),
         storage_(static_cast<std::size_t>(program_.columns + program_.registers) * stride_),
         p_(rows.all_parameters()), wide_(static_cast<std::size_t>(program_.uniforms)),
         uniforms_(wide_.size()), vectors_(static_cast<std::size_t>(program_.columns + program_.registers)),

@@ -253,7 +253,7 @@ void with_ones(const typename P::In* const* columns, int ones, std::size_t rows,
   sweep<P, N, 2, N, N != 4>(columns, ones, rows, packed);
 }
 
-// One of the columns is null, a column of ones.
+// One of the columns is null. It stands for a column of ones.
 template <class P>
 void gram_with_ones(const typename P::In* const* columns, int n1, int ones, std::size_t rows,
                     typename P::Packed* packed) {

@@ -134,6 +134,18 @@ double wild(RandomExpression& e) {
   return e.pick(20) == 0 ? 0 : value;
 }
 
+// A program without instructions whose uniforms are parameters.
+TileProgram made_by_hand(int columns, int registers, int parameters) {
+  TileProgram program;
+  program.columns = columns;
+  program.registers = registers;
+  program.uniforms = parameters;
+  program.initial_uniforms.assign(static_cast<std::size_t>(parameters), 0.0);
+  for (int j = 0; j < parameters; ++j) program.parameter_slot.push_back(j);
+  program.column_used.assign(static_cast<std::size_t>(columns), 1);
+  return program;
+}
+
 // Values that are all live at once, and outputs that each use all of them.
 TileProgram crowded(int count) {
   Graph g;
@@ -168,12 +180,7 @@ TEST_CASE("every operation, of special arguments, in vectors and uniforms") {
     CAPTURE(std::string(name(op)));
     for (int uniforms = 0; uniforms < 1 << count; ++uniforms) {
       CAPTURE(uniforms);
-      TileProgram program;
-      program.columns = 3;
-      program.registers = 2;
-      program.uniforms = 3;
-      program.initial_uniforms = {0, 0, 0};
-      program.parameter_slot = {0, 1, 2};
+      TileProgram program = made_by_hand(3, 2, 3);
       const auto operand = [&](int k) { return uniforms >> k & 1 ? ~k : k; };
       // The second one overwrites the result of the first.
       program.code = {
@@ -226,13 +233,7 @@ TEST_CASE("more values than registers, and more vectors than pointers") {
 TEST_CASE("a vector that is overwritten keeps its old value for all that need it") {
   if (with_generator() == nullptr) return;
   const InUse in_use;
-  TileProgram program;
-  program.columns = 2;
-  program.registers = 3;
-  program.uniforms = 1;
-  program.initial_uniforms = {0};
-  program.parameter_slot = {0};
-  program.column_used = {1, 1};
+  TileProgram program = made_by_hand(2, 3, 1);
   program.once = {{Op::copy, 2, ~0}};
   // The last instruction computes the value of the first once more, into a vector that the second reads.
   program.code = {{Op::add, 3, 0, 1}, {Op::mul, 4, 2, ~0}, {Op::add, 2, 0, 1}};
@@ -246,12 +247,7 @@ TEST_CASE("a vector that is overwritten keeps its old value for all that need it
 TEST_CASE("the interpreter goes on where code that overwrites its inputs has left") {
   if (with_generator() == nullptr) return;
   const InUse in_use;
-  TileProgram program;
-  program.columns = 1;
-  program.registers = 2;
-  program.uniforms = 1;
-  program.initial_uniforms = {0};
-  program.parameter_slot = {0};
+  TileProgram program = made_by_hand(1, 2, 1);
   program.once = {{Op::copy, 1, ~0}, {Op::copy, 2, ~0}};
   for (int k = 0; k < 4; ++k) {
     program.code.push_back({Op::add, 1, 1, 0});
