@@ -26,7 +26,8 @@ struct Batch {
   std::shared_ptr<const CurvePrograms> programs;
   bool shared_usable = true;  // the columns that all fits share are usable
   Ties ties = {};
-  Limits limits = {};  // of the free parameters
+  Limits limits = {};                            // of the free parameters
+  std::vector<int> unbounded = {}, linear = {};  // of the free parameters, those without bounds; linear ones
 
   bool weighted() const { return !sigma.empty(); }
   // True for plain least squares of the model as it was prepared.
@@ -44,6 +45,10 @@ struct Batch {
   std::size_t columns() const { return x.size() + (weighted() ? 2 : 1); }
   const ColumnPerFit& column(std::size_t c) const { return c < x.size() ? x[c] : c == x.size() ? y : sigma; }
 };
+
+// Gives the stored parameters of a fit the signs of its start where the model is the same with either sign,
+// as fit_rows does.
+void restore_signs(const Batch& batch, std::size_t fit, BatchResult& out);
 
 // The result of one fit, besides its parameters.
 struct BatchEnd {

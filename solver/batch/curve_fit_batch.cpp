@@ -6,6 +6,7 @@
 #include "support/fp_environment.hpp"
 #include "support/parallel.hpp"
 
+#include "expression/symmetry.hpp"
 #include "program/local_buffer.hpp"
 
 #include <fmt/format.h>
@@ -33,6 +34,17 @@ bool usable(const Column& column, Wanted wanted) {
     good = good && all_usable(values, count, wanted);
   }
   return good;
+}
+
+void restore_signs(const Batch& batch, std::size_t fit, BatchResult& out) {
+  const std::size_t n = batch.model.names.size();
+  const std::span<double> end(&out.parameters(fit, 0), n);
+  const auto is_even = [&batch](std::span<const int> flipped) { return batch.model.is_even(flipped); };
+  for (const int j :
+       signs_to_restore(is_even, batch.unbounded, batch.linear, {batch.start_of(fit), n}, end)) {
+    double& value = end[static_cast<std::size_t>(j)];
+    value = -value;
+  }
 }
 
 namespace {
@@ -160,7 +172,10 @@ class BatchTask {
       solve_in(*request_, worker.evaluator, worker.workspace);
       const Summary& s = worker.workspace.best.summary;
       served = batch_.model.formula || s.certificate.recheck_passed || s.termination == Termination::failure;
-      if (served) store(f, worker.workspace.best);
+      if (served) {
+        store(f, worker.workspace.best);
+        restore_signs(batch_, f, out_);
+      }
     } catch (const RecordingFailed&) {
       served = false;
     }
@@ -330,6 +345,10 @@ BatchResult curve_fit_batch(const PreparedModel& model, const std::vector<Column
   if (batch.weighted() && batch.sigma.shared())
     batch.shared_usable = batch.shared_usable && usable(batch.sigma[0], Wanted::positive);
   if (impl.has_programs()) batch.programs = impl.programs(batch.free, batch.form());
+  batch.unbounded = without_bounds(batch.free, batch.limits);
+  if (batch.programs)
+    for (const int k : batch.programs->linear)
+      batch.linear.push_back(batch.free[static_cast<std::size_t>(k)]);
 
   BatchResult out = empty_result(batch);
   const bool in_lanes = given.in_lanes && enough_rows(batch, 0) && lanes_serve(batch);

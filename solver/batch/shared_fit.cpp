@@ -6,6 +6,8 @@
 #include "batch/formula_block.hpp"
 #include "batch/group_rows.hpp"
 #include "dense/data_survey.hpp"
+#include "expression/symmetry.hpp"
+#include "fit/curve.hpp"
 #include "fit/fit_setup.hpp"
 #include "fit/prepared_impl.hpp"
 
@@ -50,6 +52,7 @@ class SharedFit {
     find_start();
     sort_rows();
     solve_jointly();
+    restore_signs();
     take_parameters();
     find_statistics();
     for (const Verdict v : out_.verdict) out_.succeeded += is_success(v) ? 1 : 0;
@@ -150,6 +153,49 @@ class SharedFit {
     }
     if (own_.size() <= kMostEliminated) problem.set_elimination_group(shared_values_.data(), 1);
     joint_.summary = nlsq::solve(problem, options_);
+  }
+
+  // Gives the parameters the signs of their starts where the model is the same with either sign, as fit_rows
+  // does: first the shared ones, with the linear ones of all groups that follow them, then each group's own.
+  void restore_signs() {
+    const Formula& formula = *impl_.formula;
+    std::vector<int> all = shared_, linear;
+    all.insert(all.end(), own_.begin(), own_.end());
+    for (const int k : linear_among_free(formula.graph, formula.model, all))
+      linear.push_back(all[static_cast<std::size_t>(k)]);
+    std::vector<int> shared, own;
+    for (const int j : shared_)
+      if (!bounded(j)) shared.push_back(j);
+    for (const int j : own_)
+      if (!bounded(j)) own.push_back(j);
+    for (const int j : own)
+      if (std::ranges::count(linear, j) > 0) shared.push_back(j);
+    change_signs(linear, shared, 0, taking_part_.size());
+    for (std::size_t i = 0; i < taking_part_.size(); ++i) change_signs(linear, own, i, i + 1);
+  }
+
+  // Changes the signs of what is wrong in group `first`, in all groups from there to `last`.
+  void change_signs(const std::vector<int>& linear, const std::vector<int>& of, std::size_t first,
+                    std::size_t last) {
+    const double* const start = &out_.parameters(taking_part_[first], 0);
+    std::vector<double> end(start, start + impl_.names.size());
+    for (std::size_t j = 0; j < shared_.size(); ++j)
+      end[static_cast<std::size_t>(shared_[j])] = shared_values_[j];
+    for (std::size_t j = 0; j < own_.size(); ++j)
+      end[static_cast<std::size_t>(own_[j])] = own_values_(first, j);
+    const Evenness is_even = [this](std::span<const int> flipped) { return impl_.is_even(flipped); };
+    for (const int parameter : signs_to_restore(is_even, of, linear, {start, end.size()}, end)) {
+      for (std::size_t j = 0; j < shared_.size(); ++j)
+        if (shared_[j] == parameter) shared_values_[j] = -shared_values_[j];
+      for (std::size_t j = 0; j < own_.size(); ++j)
+        for (std::size_t i = first; i < last && own_[j] == parameter; ++i)
+          own_values_(i, j) = -own_values_(i, j);
+    }
+  }
+
+  bool bounded(int parameter) const {
+    const auto j = static_cast<std::size_t>(parameter);
+    return !limits_.empty() && !(std::isinf(limits_.lower[j]) && std::isinf(limits_.upper[j]));
   }
 
   void add_block(Problem& problem, double* block, const std::vector<int>& parameters) const {

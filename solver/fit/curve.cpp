@@ -3,6 +3,7 @@
 
 #include "dense/dense_evaluator.hpp"
 #include "dense/row_statistics.hpp"
+#include "fit/fit_setup.hpp"
 #include "fit/kept_data.hpp"
 #include "fit/multi_start.hpp"
 #include "fit/start.hpp"
@@ -223,6 +224,26 @@ std::optional<double> improve_start(const Curve& curve, const std::vector<int>& 
   return given;
 }
 
+// Gives the end the signs of the start where the model is the same with either sign. Parameters with bounds
+// are left alone.
+void restore_signs(const Curve& curve, const std::vector<int>& linear, MinimizerResult& end) {
+  if (!curve.is_even) return;
+  const auto at = [&](int position) { return static_cast<std::size_t>(position); };
+  std::vector<int> linear_ones;
+  for (const int k : linear) linear_ones.push_back(curve.free[at(k)]);
+  std::vector<double> values = curve.start;
+  for (std::size_t k = 0; k < end.x.size(); ++k) values[at(curve.free[k])] = end.x[k];
+  Matrix& covariance = end.certified.covariance;
+  for (const int j : signs_to_restore(curve.is_even, without_bounds(curve.free, curve.limits), linear_ones,
+                                      curve.start, values)) {
+    const std::size_t k = at(static_cast<int>(std::ranges::find(curve.free, j) - curve.free.begin()));
+    end.x[k] = -end.x[k];
+    for (std::size_t i = 0; i < covariance.rows(); ++i) {
+      if (i != k) covariance(i, k) = covariance(k, i) = -covariance(i, k);
+    }
+  }
+}
+
 }  // namespace
 
 FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<int>& linear,
@@ -256,6 +277,7 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
     const std::optional<double> given_cost = improve_start(curve, linear, from);
     MinimizerResult end = solve_rows ? solve_rows(from) : solve(from);
     if (given_cost && end.summary.termination != Termination::failure) end.summary.initial_cost = *given_cost;
+    restore_signs(curve, linear, end);
     return end;
   };
   MinimizerResult minimum;
@@ -325,6 +347,7 @@ FitResult fit_fallback(const ModelFunction& function, Curve curve, const std::st
                     "x and p, or as a formula",
                     note));
   }
+  curve.is_even = {};
   curve.survey->run();  // a callable must not be called with non-finite numbers
   curve.rows_of = [&](const ResidualForm& form) {
     return fallback_rows(function, curve.data, form, curve.start, curve.free, curve.limits);

@@ -12,6 +12,7 @@
 #include <nlsq/curve_fit.hpp>
 #include <nlsq/graph.hpp>
 #include "expression/names.hpp"
+#include "expression/symmetry.hpp"
 #include "expression/ties.hpp"
 #include "rows/residual_form.hpp"
 #include "rows/residual_sources.hpp"
@@ -44,6 +45,7 @@ struct Curve {
   Ties ties = {};                                        // already substituted in the model
   Limits limits = {};                                    // of the free parameters
   std::shared_ptr<const Whitening> whitening = nullptr;  // of options.sigma_matrix, once factored
+  Evenness is_even = {};  // of the model with its ties; empty for one that is known by its values alone
 
   // Whether residuals have variance 1, because the user says so or because they are counts.
   bool unit_sigma() const { return options.absolute_sigma || form.loss.is_counts(); }

@@ -54,6 +54,9 @@ FitResult fit_formula(const Formula& given, FitData data, std::vector<double> st
     };
   }
   const std::vector<int> linear = linear_among_free(formula.graph, formula.model, curve.free);
+  curve.is_even = [&formula](std::span<const int> flipped) {
+    return is_even(formula.graph, formula.model, flipped);
+  };
   curve.rows_of = [&](const ResidualForm& form) {
     return std::make_unique<GraphRows>(std::make_shared<FormulaResidual>(formula, form), curve.data,
                                        curve.start, curve.free);
@@ -134,6 +137,7 @@ FitResult fit_callable(const ModelFunction& given, FitData data, const std::vect
         return std::make_unique<GraphRows>(std::make_shared<RecordedResidual>(*residual, form), curve.data,
                                            curve.start, curve.free);
       };
+      curve.is_even = [&](std::span<const int> flipped) { return is_even(graph, model, flipped); };
       GraphRows rows(residual, curve.data, curve.start, curve.free);
       FitResult fit = fit_rows(curve, rows, linear_among_free(graph, model, curve.free));
       if (fit.summary.certificate.recheck_passed || fit.summary.termination == Termination::failure)

@@ -94,6 +94,15 @@ Limits limits_of_free(const Limits& limits, const std::vector<int>& free) {
   return any ? out : Limits{};
 }
 
+std::vector<int> without_bounds(const std::vector<int>& free, const Limits& limits) {
+  std::vector<int> out;
+  for (std::size_t k = 0; k < free.size(); ++k) {
+    if (limits.empty() || (std::isinf(limits.lower[k]) && std::isinf(limits.upper[k])))
+      out.push_back(free[k]);
+  }
+  return out;
+}
+
 void check_within(const Limits& limits, const std::vector<std::string>& names,
                   const std::vector<double>& values, const char* what) {
   if (limits.empty()) return;

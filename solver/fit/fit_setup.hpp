@@ -29,6 +29,8 @@ Formula formula_of_columns(std::string_view text, std::size_t columns);
 // NaN, crossed bounds, bounds of a tied parameter.
 Limits limits_of(const Bounds& bounds, const std::vector<std::string>& names, const Ties& ties = {});
 Limits limits_of_free(const Limits& limits, const std::vector<int>& free);
+// Those of the `free` parameters that have no bound. The limits are of these parameters.
+std::vector<int> without_bounds(const std::vector<int>& free, const Limits& limits);
 // Throws ValidationError that names every value outside the limits. `what`: whose values they are.
 void check_within(const Limits& limits, const std::vector<std::string>& names,
                   const std::vector<double>& values, const char* what);

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct PreparedModel::Impl {
   bool has_programs() const { return formula.has_value() || recorded != nullptr; }
   std::shared_ptr<const CurvePrograms> programs(const std::vector<int>& free, const ResidualForm& form) const;
   std::shared_ptr<ResidualSource> source(const ResidualForm& form) const;
+  bool is_even(std::span<const int> flipped) const;  // as in symmetry.hpp; false without programs
 
   // Takes a worker for these programs, for exclusive use until it is returned. A worker that recorded a
   // branch is not reused.

@@ -73,6 +73,14 @@ std::shared_ptr<ResidualSource> PreparedModel::Impl::source(const ResidualForm& 
   return std::make_shared<RecordedResidual>(*recorded, form);
 }
 
+bool PreparedModel::Impl::is_even(std::span<const int> flipped) const {
+  if (formula) return nlsq::is_even(formula->graph, formula->model, flipped);
+  if (!recorded) return false;
+  Graph graph;
+  const NodeId root = recorded->build_model(graph);
+  return nlsq::is_even(graph, root, flipped);
+}
+
 std::shared_ptr<const CurvePrograms> PreparedModel::Impl::programs(const std::vector<int>& free,
                                                                    const ResidualForm& form) const {
   const std::lock_guard lock(mutex_);
@@ -197,6 +205,7 @@ FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const
     };
   }
   if (!model.has_programs()) return fit_fallback(*model.function, curve, model.note);
+  curve.is_even = [&model](std::span<const int> flipped) { return model.is_even(flipped); };
   std::vector<Column> columns = x.list();
   columns.push_back(y);
   if (curve.form.weighted) columns.push_back(options.sigma);
