@@ -8,7 +8,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 namespace nlsq::inline v0::guessing {
@@ -50,6 +53,42 @@ std::vector<double> values_of(const Part& part, const Sample& sample, const std:
   return out;
 }
 
+std::optional<std::size_t> find_name(const Model& model, std::initializer_list<std::string_view> names) {
+  for (std::size_t j = 0; j < model.parameters.size(); ++j)
+    if (std::ranges::find(names, model.parameters[j]) != names.end()) return j;
+  return std::nullopt;
+}
+
+// Which parameter of the model is the place of a peak or a step, and which is its width.
+std::optional<std::size_t> place_of(const Model& model) { return find_name(model, {"mu", "x0"}); }
+std::optional<std::size_t> width_of(const Model& model) {
+  return find_name(model, {"sigma", "gamma", "w", "alpha"});
+}
+
+// Whether the part is a peak: it vanishes far from its place on both sides, as a step does not.
+bool is_peak(const Part& part) {
+  if (!place_of(*part.model) || !width_of(*part.model)) return false;
+  constexpr double kFar = 1e6;
+  std::vector<double> middle(part.formula.parameters.size(), 1.0);
+  const double left = -kFar, centre = 1, right = kFar;
+  const auto value = [&](const double& x) { return std::fabs(part.formula.evaluate({&x, 1}, middle)); };
+  return std::max(value(left), value(right)) <= 1e-3 * value(centre);
+}
+
+// The rows of the sample for which `wanted` holds.
+template <class Wanted>
+Sample rows_where(const Sample& sample, Wanted wanted) {
+  Sample out;
+  for (std::size_t i = 0; i < sample.rows(); ++i) {
+    if (!wanted(i)) continue;
+    out.x.push_back(sample.x[i]);
+    out.y.push_back(sample.y[i]);
+    if (!sample.x2.empty()) out.x2.push_back(sample.x2[i]);
+  }
+  out.measure();
+  return out;
+}
+
 // The state of peeling: the sum's parameters, the values of each part, and the constant.
 struct Peeled {
   std::vector<double> parameters;
@@ -63,6 +102,7 @@ class SumGuess {
   SumGuess(std::vector<Part> parts, Formula formula, std::size_t constant)
       : parts_(std::move(parts)), formula_(std::move(formula)), constant_(constant) {
     for (std::size_t k = 0; k < parts_.size(); ++k) {
+      (is_peak(parts_[k]) ? peaks_ : below_).push_back(k);
       std::vector<const Part*> others;
       for (std::size_t i = 0; i < parts_.size(); ++i)
         if (i != k) others.push_back(&parts_[i]);
@@ -75,23 +115,28 @@ class SumGuess {
 
   // Guesses each term from what the others leave of the data, twice round, and improves all together by a
   // short fit. The order matters: a slope first hides a broad peak, a peak first may take the slope. So both
-  // orders are tried. Then each term is guessed anew beside the others, as long as that leads to a lower sum
-  // of squares: a peak that sits on another's shoulder finds the peak that was missed.
+  // orders are tried, and the background that lies along one edge of the data: two peaks on a slope are not
+  // to be taken for a dip between them. Then each term is guessed anew beside the others, as long as that
+  // leads to a lower sum of squares: a peak that sits on another's shoulder finds the peak that was missed.
   std::vector<double> operator()(const Sample& sample) const {
     constexpr int kSweeps = 3;
     constexpr std::size_t kMostFirst = 4;
     constexpr double kLower = 1 - 1e-6;
     Peeled best;
+    const auto consider = [&best](Peeled now) {
+      if (best.parameters.empty() || now.rss < best.rss) best = std::move(now);
+    };
     std::vector<std::size_t> order(parts_.size());
     for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
     for (int way = 0; way < 2; ++way) {
       for (std::size_t first = 0; first < std::min(order.size(), kMostFirst); ++first) {
-        Peeled now = peel(sample, order);
-        if (best.parameters.empty() || now.rss < best.rss) best = std::move(now);
+        consider(peel(sample, order));
         std::ranges::rotate(order, order.begin() + 1);
       }
       std::ranges::reverse(order);
     }
+    if (!peaks_.empty() && !below_.empty())
+      for (const double side : {1.0, -1.0}) consider(peel_from_edge(sample, side));
     bool lower = parts_.size() > 1;
     for (int sweep = 0; sweep < kSweeps && lower; ++sweep) {
       lower = false;
@@ -104,6 +149,7 @@ class SumGuess {
         best = std::move(now);
         lower = true;
       }
+      lower = split_pairs(sample, best) || lower;
     }
     sort_peaks(best.parameters);
     return best.parameters;
@@ -117,13 +163,10 @@ class SumGuess {
       const Model& model = *parts_[first].model;
       std::size_t end = first;
       while (end < parts_.size() && parts_[end].model == &model) ++end;
-      const auto place = std::ranges::find_if(
-          model.parameters, [](const std::string& name) { return name == "mu" || name == "x0"; });
-      if (place != model.parameters.end()) {
-        const auto j = static_cast<std::size_t>(place - model.parameters.begin());
+      if (const std::optional<std::size_t> place = place_of(model)) {
         std::vector<std::vector<double>> peaks;
         for (std::size_t k = first; k < end; ++k) peaks.push_back(own_values(parts_[k], all));
-        std::ranges::stable_sort(peaks, {}, [j](const auto& peak) { return peak[j]; });
+        std::ranges::stable_sort(peaks, {}, [&](const auto& peak) { return peak[*place]; });
         for (std::size_t k = first; k < end; ++k) set_values(parts_[k], peaks[k - first], all);
       }
       first = end;
@@ -132,12 +175,71 @@ class SumGuess {
 
   Peeled peel(const Sample& sample, const std::vector<std::size_t>& order) const {
     constexpr int kRounds = 2;
-    Peeled now;
-    now.parameters.assign(formula_.parameters.size(), 1.0);
-    now.values.assign(parts_.size(), std::vector<double>(sample.rows(), 0.0));
+    Peeled now = empty(sample);
     for (int round = 0; round < kRounds; ++round)
       for (const std::size_t k : order) guess_part(sample, k, now);
     improve(sample, now);
+    return now;
+  }
+
+  // Two neighbouring peaks are often found as a broad peak with a dip in it, or as the difference of two high
+  // ones. Replaces such pairs by two peaks beside each other, where that lowers the sum of squares.
+  bool split_pairs(const Sample& sample, Peeled& best) const {
+    bool lower = false;
+    for (std::size_t a = 0; a < peaks_.size(); ++a) {
+      for (std::size_t b = a + 1; b < peaks_.size(); ++b) {
+        const Part &one = parts_[peaks_[a]], &other = parts_[peaks_[b]];
+        if (one.model != other.model) continue;
+        const std::size_t place = one.of_sum[*place_of(*one.model)],
+                          width = one.of_sum[*width_of(*one.model)];
+        const std::size_t place2 = other.of_sum[*place_of(*one.model)];
+        const std::size_t width2 = other.of_sum[*width_of(*one.model)];
+        const std::vector<double>& p = best.parameters;
+        const double apart = std::max(std::fabs(p[width]), std::fabs(p[width2]));
+        if (std::fabs(p[place] - p[place2]) > apart) continue;
+        Peeled now = best;
+        improve(sample, now, peaks_[b]);
+        const double centre = now.parameters[place], w = std::fabs(now.parameters[width]);
+        now.parameters[place] = centre - w;
+        now.parameters[place2] = centre + w;
+        now.parameters[width] = now.parameters[width2] = 0.7 * w;
+        improve(sample, now);
+        if (!(now.rss < (1 - 1e-6) * best.rss)) continue;
+        best = std::move(now);
+        lower = true;
+      }
+    }
+    return lower;
+  }
+
+  // Finds the background from the rows that lie below it (side 1) or above it (-1), a few times over, and
+  // then the peaks from what it leaves.
+  Peeled peel_from_edge(const Sample& sample, double side) const {
+    constexpr int kRounds = 3;
+    const std::size_t fewest = 4 * formula_.parameters.size();
+    Peeled now = empty(sample);
+    Sample edge = sample;
+    edge.source = nullptr;
+    for (int round = 0; round < kRounds && edge.rows() >= fewest; ++round) {
+      Peeled along = empty(edge);
+      for (int again = 0; again < 2; ++again)
+        for (const std::size_t k : below_) guess_part(edge, k, along);
+      now.parameters = along.parameters;
+      now.constant = along.constant;
+      for (const std::size_t k : below_)
+        now.values[k] = values_of(parts_[k], sample, now.parameters, constant_);
+      edge = rows_where(sample, [&](std::size_t i) { return side * (sample.y[i] - fitted(now, i)) <= 0; });
+    }
+    for (int round = 0; round < 2; ++round)
+      for (const std::size_t k : peaks_) guess_part(sample, k, now);
+    improve(sample, now);
+    return now;
+  }
+
+  Peeled empty(const Sample& sample) const {
+    Peeled now;
+    now.parameters.assign(formula_.parameters.size(), 1.0);
+    now.values.assign(parts_.size(), std::vector<double>(sample.rows(), 0.0));
     return now;
   }
 
@@ -200,7 +302,8 @@ class SumGuess {
 
   std::vector<Part> parts_;
   Formula formula_;
-  std::vector<Formula> without_;  // the sum without each of its terms
+  std::vector<std::size_t> peaks_, below_;  // the parts that have a place, and the background
+  std::vector<Formula> without_;            // the sum without each of its terms
   std::size_t constant_;
 };
 
