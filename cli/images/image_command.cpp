@@ -122,6 +122,7 @@ int image_command(const Arguments& arguments) {
   check_map_names(model.formula.parameters);
   GroupOptions options = fit_options(arguments, data, model.formula.parameters);
   options.callback = {};
+  if (!arguments.max_iterations) options.max_iterations = kPixelIterations;
   const EndsAtOnce from_here;  // an image has no best result so far that a signal could leave
   const ImageFits fits = fit_checked(image, model, p0, options);
   write_maps(fits, image, arguments.image.maps);

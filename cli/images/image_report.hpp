@@ -12,6 +12,10 @@
 
 namespace nlsq::cli {
 
+// The default of --max-iterations for a pixel. Pixels without a minimum, such as those outside a peak, use
+// all of it, and of those with one hardly any needs more.
+inline constexpr int kPixelIterations = 200;
+
 struct ImageReport {
   const Arguments& arguments;
   const Image& image;

@@ -78,6 +78,13 @@ std::string failed_pixels(const ImageReport& report) {
   }
   if (reasons.size() > kMostReasons)
     out += fmt::format("  and {} more reasons\n", reasons.size() - kMostReasons);
+  const bool ran_out = std::ranges::any_of(report.fits.message, [](const auto& entry) {
+    return entry.second.starts_with("iteration limit reached");
+  });
+  if (ran_out) {
+    out += fmt::format("  The iteration limit of a pixel is {}: --max-iterations gives them more.\n",
+                       report.arguments.max_iterations.value_or(kPixelIterations));
+  }
   return out;
 }
 

@@ -77,6 +77,11 @@ void store(const Batch& batch, std::size_t fit, const BatchEnd& end, X x, Varian
   out.iterations[fit] = end.iterations;
 }
 
+// curve_fit_batch for a caller that fits by itself what the lanes cannot certify. Such fits end as FAILED.
+// Where lanes do not serve, all fits are done singly, as in curve_fit_batch.
+BatchResult fit_in_lanes(const PreparedModel& model, const std::vector<ColumnPerFit>& x,
+                         const ColumnPerFit& Y, const Matrix& P0, const BatchOptions& options);
+
 // True if all numbers of a column can be fitted.
 bool usable(const Column& column, Wanted wanted);
 

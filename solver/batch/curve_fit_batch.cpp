@@ -240,7 +240,9 @@ BatchResult empty_result(const Batch& batch) {
 // Runs fits [first, last) and adds up their counters.
 class Fits {
  public:
-  Fits(const Batch& batch, bool in_lanes, BatchResult& out) : batch_(batch), in_lanes_(in_lanes), out_(out) {}
+  // `leaves`: what the lanes cannot certify is left as it is.
+  Fits(const Batch& batch, bool in_lanes, bool leaves, BatchResult& out)
+      : batch_(batch), in_lanes_(in_lanes), leaves_(leaves), out_(out) {}
 
   void run(std::size_t first, std::size_t last) {
     BatchTask task(batch_, out_);
@@ -248,7 +250,8 @@ class Fits {
     if (in_lanes_) {
       lanes = take();
       lanes->run(first, last);
-      for (const std::size_t f : lanes->left()) task.fit(f);
+      for (const std::size_t f : lanes->left())
+        if (!leaves_) task.fit(f);
     } else {
       for (std::size_t f = first; f < last; ++f) task.fit(f);
     }
@@ -278,7 +281,7 @@ class Fits {
   }
 
   const Batch& batch_;
-  bool in_lanes_;
+  bool in_lanes_, leaves_;
   BatchResult& out_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<LaneBatch>> idle_;  // one per thread
@@ -318,8 +321,10 @@ Columns detail::of_first_fit(const std::vector<ColumnPerFit>& x) {
   return columns;
 }
 
-BatchResult curve_fit_batch(const PreparedModel& model, const std::vector<ColumnPerFit>& x,
-                            const ColumnPerFit& Y, const Matrix& P0, const BatchOptions& given) {
+namespace {
+
+BatchResult fit_all(const PreparedModel& model, const std::vector<ColumnPerFit>& x, const ColumnPerFit& Y,
+                    const Matrix& P0, const BatchOptions& given, bool leaves) {
   const FpEnvironment environment;
   const PreparedModel::Impl& impl = model.impl();
   Ties ties(impl.names, given.ties, given.fixed);
@@ -353,12 +358,24 @@ BatchResult curve_fit_batch(const PreparedModel& model, const std::vector<Column
   BatchResult out = empty_result(batch);
   const bool in_lanes = given.in_lanes && enough_rows(batch, 0) && lanes_serve(batch);
   const std::size_t share = fits_per_task(batch.fits(), in_lanes), tasks = (batch.fits() + share - 1) / share;
-  Fits fits(batch, in_lanes, out);
+  Fits fits(batch, in_lanes, leaves, out);
   out.threads =
       run_tasks(tasks, worth_threads(batch) ? Parallelism(given) : Parallelism{.threads = 1, .executor = {}},
                 [&](std::size_t t) { fits.run(t * share, std::min(batch.fits(), (t + 1) * share)); });
   fits.sum_up();
   return out;
+}
+
+}  // namespace
+
+BatchResult curve_fit_batch(const PreparedModel& model, const std::vector<ColumnPerFit>& x,
+                            const ColumnPerFit& Y, const Matrix& P0, const BatchOptions& options) {
+  return fit_all(model, x, Y, P0, options, false);
+}
+
+BatchResult fit_in_lanes(const PreparedModel& model, const std::vector<ColumnPerFit>& x,
+                         const ColumnPerFit& Y, const Matrix& P0, const BatchOptions& options) {
+  return fit_all(model, x, Y, P0, options, true);
 }
 
 BatchResult curve_fit_batch(const PreparedModel& model, const ColumnPerFit& x, const ColumnPerFit& Y,

@@ -1,6 +1,7 @@
 // curve_fit_groups: finds the start of each group, fits groups of one length in lanes and the others singly.
 #include <nlsq/groups.hpp>
 
+#include "batch/batch.hpp"
 #include "batch/group_rows.hpp"
 #include "batch/group_starts.hpp"
 #include "batch/shared_fit.hpp"
@@ -141,11 +142,11 @@ class GroupFits {
     BatchOptions options = options_;
     options.sigma = {};
     if (layout_.sigma) options.sigma_per_fit = columns(layout_.y() + 1);
-    return curve_fit_batch(model_, x, columns(layout_.y()), start, options);
+    return fit_in_lanes(model_, x, columns(layout_.y()), start, options);
   }
 
-  // Fits groups of one length, each from its own start. Those without a certificate are added to `single`:
-  // curve_fit says why.
+  // Fits groups of one length, each from its own start. Those that the lanes do not certify are added to
+  // `single`: curve_fit certifies them, or says why not.
   void fit_batch(const std::vector<std::size_t>& members, std::vector<std::size_t>& single) {
     const BatchResult fits = fit_in_batch(members, own_starts(members));
     out_.in_lanes += fits.in_lanes;

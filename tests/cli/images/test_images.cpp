@@ -243,6 +243,26 @@ TEST_CASE("An image succeeds wherever its pixels do as groups, at no higher cost
   CHECK(after_failure > 0);
 }
 
+// A peak that is fitted to a cubic moves away and becomes wider for ever.
+TEST_CASE("A pixel without a minimum ends after 200 iterations, or after as many as are asked for") {
+  const Scratch files;
+  std::vector<double> values;
+  for (int pixel = 0; pixel < 4; ++pixel) {
+    for (int k = 0; k < 40; ++k) {
+      const double x = k / 4.0, ripple = 0.01 * std::sin(997.0 * k + pixel);
+      values.push_back(ripple + (pixel == 0 ? 3 * std::exp(-(x - 4) * (x - 4)) : std::pow(x / 2 - 2.5, 3)));
+    }
+  }
+  const std::string fit =
+      files.write("lines.npy", npy(values, "(4, 40)")) + " --model gaussian --x 0:9.75:40 --maps ";
+  const Outcome usual = run(fit + files.path("maps.npz"));
+  CHECK(usual.status == 1);
+  CHECK(usual.out.find("of which 1 succeeded") != std::string::npos);
+  CHECK(usual.out.find("The iteration limit of a pixel is 200: --max-iterations") != std::string::npos);
+  const Outcome few = run(fit + files.path("few.npz") + " --max-iterations 60");
+  CHECK(few.out.find("The iteration limit of a pixel is 60: --max-iterations") != std::string::npos);
+}
+
 TEST_CASE("--json sums the image up") {
   const Scratch files;
   Cube cube;
