@@ -39,6 +39,15 @@ const std::vector<Experiment> kExperiments = {
     {"saturation, absolute sigma", "v*x/(k+x)", {10, 1.5}, even(0.2, 8, 12), 0.2, Errors::absolute, "q=v/k"},
     {"peak", "h*exp(-((x-m)/w)^2)+c", {4, 1, 0.7, 0.5}, even(-2, 4, 25), 0.15, Errors::unknown, "q=h*w"},
     {"step", "l/(1+exp(-k*(x-m)))", {3, 2, 1}, even(-2, 4, 15), 0.05, Errors::unknown, "q=l*k/4"},
+    {"power law", "a*x^b", {2, 1.5}, even(0.5, 5, 15), 0.4, Errors::unknown, "q=a*2^b"},
+    {"wave", "a*sin(2*pi*f*x+phi)+c", {3, 0.4, 0.5, 1}, even(0, 6, 30), 0.4, Errors::unknown, "q=1/f"},
+    {"Lorentzian on a slope",
+     "h/(1+((x-m)/w)^2)+a*x+c",
+     {6, 2, 0.6, 0.5, 1},
+     even(-2, 6, 40),
+     0.3,
+     Errors::absolute,
+     "q=pi*h*w"},
     {"counts", "a*exp(-b*x)+c", {300, 0.5, 40}, even(0, 8, 30), 0, Errors::counts, "q=a+c"},
 };
 
