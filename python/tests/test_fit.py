@@ -43,6 +43,23 @@ def test_text_function_and_called_function_agree():
     assert np.allclose(fits[0].cov, theirs[1], rtol=1e-3, atol=1e-9)
 
 
+def test_a_width_has_the_sign_of_its_start():
+    near = nf.fit("h*exp(-(x-mu)^2/(2*s^2))+a*x+b", X, Y, p0={"mu": 1.1, "s": 0.4})
+    found = 0
+    for s in (0.2, 2.0, 4.0, 6.0, 8.0):
+        for mu in (-1.0, 0.5, 2.0, 3.0):
+            for model in (peak, "h*exp(-(x-mu)^2/(2*s^2))+a*x+b"):
+                fit = nf.fit(model, X, Y, p0={"h": 1.0, "mu": mu, "s": s, "a": 0.0, "b": 0.0})
+                assert not fit.success or fit["s"].value > 0
+                if fit.success and abs(fit.rss / near.rss - 1) < 1e-9:
+                    found += 1
+                    assert np.allclose(fit.cov, near.cov, rtol=1e-4, atol=1e-9)
+    assert found > 10
+    many = nf.fit_many(peak, X, np.tile(Y, (40, 1)), p0=[1, 2, 4, 0, 0])
+    assert (many["s"] > 0).all()
+    popt, pcov = nf.curve_fit(peak, X, Y, p0=[1, 2, 4, 0, 0])
+    assert popt[2] > 0 and np.allclose(pcov, near.cov, rtol=1e-4, atol=1e-9)
+
 def test_bands_are_those_of_the_delta_method():
     f = nf.fit("a*x + b", X, Y, sigma=0.5, absolute_sigma=True)
     x = np.array([0.0, 2.0])
