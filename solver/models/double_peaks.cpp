@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace nlsq::inline v0::guessing {
 namespace {
@@ -89,15 +90,31 @@ std::vector<std::vector<double>> pair_starts(const Sample& sample, const std::ve
   return starts;
 }
 
+// Two neighbouring peaks may be found as the difference of two high ones at one place. Then looks for two
+// peaks beside each other in place of one, and returns the better pair.
+Solution split(const Separable& problem, Solution best) {
+  const double w1 = std::exp(best.q[1]), w2 = std::exp(best.q[3]);
+  const bool difference = best.c[0] * best.c[1] < 0 && std::abs(best.q[0] - best.q[2]) < std::max(w1, w2);
+  if (!difference) return best;
+  const double centre = (best.q[0] + best.q[2]) / 2, width = std::max(w1, w2);
+  for (const double apart : {0.7, 1.0, 1.4}) {
+    const double narrow = std::log(0.7 * width);
+    Solution pair = improve(
+        problem, solve(problem, {centre - apart * width, narrow, centre + apart * width, narrow}), 40);
+    if (pair.rss < best.rss) best = std::move(pair);
+  }
+  return best;
+}
+
 // Returns {height, centre, width} of each peak, the left one first, then the background.
 std::vector<double> fit_pair(const Sample& picked, Profile profile, double width_per_box) {
   const Sample averaged =
       picked.source ? picked.source->average(picked.x.front(), picked.x.back()) : Sample{};
   const Sample& sample = averaged.rows() > 8 ? averaged : picked;
   const std::vector<double> u = sample.unit_x();
-  const Solution best =
-      search(pair_problem(sample, u, profile), pair_starts(sample, u, profile, width_per_box),
-             {.keep = 16, .finalists = 6, .rival = 1e9});
+  const Separable problem = pair_problem(sample, u, profile);
+  const Solution best = split(problem, search(problem, pair_starts(sample, u, profile, width_per_box),
+                                              {.keep = 16, .finalists = 6, .rival = 1e9}));
   const std::size_t left = best.q[0] <= best.q[2] ? 0 : 1, right = 1 - left;
   std::vector<double> values;
   for (const std::size_t k : {left, right}) {
