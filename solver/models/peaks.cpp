@@ -81,8 +81,10 @@ std::vector<double> pseudo_voigt(const Sample& sample) {
   std::vector<std::vector<double>> starts;
   for (const Bump& bump : find_bumps(u, sample.y))
     for (const double width : {0.4, 0.9}) starts.push_back({bump.centre, std::log(width * bump.half_width)});
-  // A narrow peak with a fraction beyond 1 may look better than the right one at first.
-  const Solution best = search(problem, starts, {.keep = 8, .finalists = 4, .rival = 10});
+  // Of few rows, a narrow peak with a fraction beyond 1 may look better than the right one at first.
+  constexpr std::size_t kFew = 250;
+  const Effort thorough{.keep = 8, .finalists = 4, .rival = 10}, usual{.keep = 4};
+  const Solution best = search(problem, starts, u.size() <= kFew ? thorough : usual);
   const double height = best.c[0] + best.c[1];
   return {height, height != 0 ? best.c[0] / height : 0.5, sample.x_min + best.q[0] * sample.span,
           std::exp(best.q[1]) * sample.span, best.c[2]};
