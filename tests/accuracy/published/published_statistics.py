@@ -4,7 +4,7 @@
 Parameters and covariance are SciPy's (Levenberg-Marquardt, ftol = xtol = gtol = 1e-15, derivatives by complex steps). AIC, BIC
 and the bands are lmfit's at that minimum: its bands take differences, here of a ten-thousandth of a standard error. No nlsq.
 
-python3 tests/accuracy/published_statistics.py > tests/accuracy/published_statistics.json
+python3 tests/accuracy/published/published_statistics.py > tests/accuracy/published/published_statistics.json
 """
 import csv
 import json
@@ -14,7 +14,7 @@ import numpy as np
 from lmfit import Model
 from scipy.optimize import curve_fit
 
-DATA = pathlib.Path(__file__).resolve().parents[2] / "data"
+DATA = pathlib.Path(__file__).resolve().parents[3] / "data"
 NIST = ["BoxBOD", "Chwirut2", "DanWood", "Eckerle4", "ENSO", "Gauss1", "Hahn1", "Kirby2", "MGH17", "Misra1a", "Misra1c",
         "Rat42", "Rat43", "Roszman1", "Thurber"]
 OTHERS = [  # file, rows, weights, formula, names, start

@@ -91,7 +91,7 @@ void compare_bands(const nlohmann::json& e, const Prediction& p, Largest& larges
 }  // namespace
 
 TEST_CASE("SciPy's standard errors and covariances, lmfit's AIC, BIC and bands, to six digits") {
-  std::ifstream stream(std::string(NLSQ_SOURCE_DIR) + "/tests/accuracy/published_statistics.json");
+  std::ifstream stream(std::string(NLSQ_SOURCE_DIR) + "/tests/accuracy/published/published_statistics.json");
   REQUIRE(stream);
   int compared = 0;
   for (const auto& e : nlohmann::json::parse(stream)) {
