@@ -20,6 +20,7 @@ namespace {
 constexpr double kLeft = 0.10, kRight = 0.70;                // of the panels that share the x axis
 constexpr double kTextLeft = 0.72, kLineHeight = 0.034;      // of the column of text
 constexpr double kQuantileTop = 0.38, kQuantileLeft = 0.79;  // of the panel with normal quantiles
+constexpr std::size_t kModelWidth = 90;  // characters of the line with the model that fit the picture
 constexpr std::size_t kMostParameters = 9, kTextWidth = 38;
 
 const char* terminal(PlotFormat format) {
@@ -93,7 +94,7 @@ std::string parameter_text(const ParameterLine& parameter) {
 // Texts beside the picture, where they cover no data: parameters, quality of the fit, notes. Returns the
 // height that is left below them.
 double add_text(const FitReport& report, const PlotData& plot, std::string& out) {
-  out += label(shortened(plot.model, 105), 0.02, 0.96, "font ',15'");
+  out += label(shortened(plot.model, kModelWidth), 0.02, 0.96, "font ',15'");
   double y = 0.90;
   const auto line = [&](const std::string& text, const char* style = "font ',12'") {
     out += label(shortened(text, kTextWidth), kTextLeft, y, style);
