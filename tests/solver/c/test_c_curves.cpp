@@ -111,6 +111,25 @@ TEST_CASE("a tape gives the fit of its formula, to rounding") {
   CHECK(p[1] == 1);
 }
 
+TEST_CASE("a width has the sign of its start") {
+  std::vector<double> x, y;
+  for (int i = 0; i < 60; ++i) {
+    x.push_back(i / 6.0);
+    y.push_back(3 * std::exp(-std::pow(x.back() - 4, 2) / 0.72) + 1 + 0.05 * std::sin(997.0 * i));
+  }
+  const nlsq_column cx = nlsq_column_of(x.data(), x.size()), cy = nlsq_column_of(y.data(), y.size());
+  for (const char* start : {"s=5,mu=5,h=1,c=0", "s=0.5,mu=4,h=1,c=0", "s=-5,mu=5,h=1,c=0"}) {
+    CAPTURE(start);
+    nlsq_result* result = nullptr;
+    REQUIRE(nlsq_curve_fit("h*exp(-(x-mu)^2/(2*s^2))+c", &cx, 1, &cy, start, nullptr, &result) == NLSQ_OK);
+    const double sign = start[2] == '-' ? -1 : 1;
+    CHECK(number(result, "success") == 1);
+    CHECK(array(result, "parameters")[2] == doctest::Approx(sign * 0.6).epsilon(0.02));
+    CHECK(array(result, "covariance")[2] * sign < 0);  // of h and s
+    nlsq_result_free(result);
+  }
+}
+
 TEST_CASE("a callback gives the fit of its formula, with and without derivatives") {
   const Decay data;
   const nlsq::FitResult fit = nlsq::curve_fit(kDecayFormula, data.x, data.y, {{"a", 1}, {"b", 1}, {"c", 1}});
