@@ -111,24 +111,29 @@ PrecisionPlan f64_rows(const HealthReport& h, const Thresholds& t) {
   return kept ? PrecisionPlan{Format::f64, h.plan.gram} : all_f64(h.plan);
 }
 
+bool within(const PrecisionPlan& plan, const PartFormats& ceiling) {
+  const PartFormats f = formats_of(plan);
+  return f.residual <= ceiling.residual && f.jacobian <= ceiling.jacobian && f.gram <= ceiling.gram;
+}
+
+constexpr double kWidePays = 0.85;  // share of an f64 pass that f32 rows with f64 sums may cost
+
 // Widens the Gram matrix by one form. Residuals become f64 where the form needs f64 rows.
-PrecisionPlan wider_gram(const HealthReport& h) {
+PrecisionPlan wider_gram(const HealthReport& h, const PartFormats& ceiling) {
   if (h.plan.residual == Format::f64 && below_f64(h.plan.gram) && !h.derivatives_apart)
     return all_f64(h.plan);
   switch (h.plan.gram) {
     case Gram::f16:
     case Gram::bf16: return {h.plan.residual, Gram::f32_tile};
-    case Gram::f32_tile: return {h.plan.residual, Gram::f32_wide};
+    case Gram::f32_tile:
+      // With many parameters the sums take most of a pass, and f64 sums take as long with either J.
+      if (h.wide_price > kWidePays && within(all_f64(h.plan), ceiling)) return all_f64(h.plan);
+      return {h.plan.residual, Gram::f32_wide};
     case Gram::f32_wide: return {Format::f64, Gram::f64};
     case Gram::f64:
     case Gram::qr: return {Format::f64, Gram::qr};
   }
   return h.plan;
-}
-
-bool within(const PrecisionPlan& plan, const PartFormats& ceiling) {
-  const PartFormats f = formats_of(plan);
-  return f.residual <= ceiling.residual && f.jacobian <= ceiling.jacobian && f.gram <= ceiling.gram;
 }
 
 // Returns the next cheaper form for f32 rows, if the policy's floor allows one and the kernels make it pay.
@@ -257,6 +262,10 @@ PrecisionPlan initial_plan(const PrecisionPolicy& policy, const FitSize& size) {
   return plan;
 }
 
+// Times its limit, up to which a condition number leaves a step that ends nearer to the optimum than it
+// began.
+constexpr double kStillAStep = 10;
+
 Decision next_plan(const HealthReport& h, const PrecisionPolicy& policy, const RuleValues& values) {
   const Thresholds& t = policy.thresholds;
   const bool low_rows = h.plan.residual != Format::f64,
@@ -268,9 +277,13 @@ Decision next_plan(const HealthReport& h, const PrecisionPolicy& policy, const R
 
   if (h.derivatives_apart && !low_jacobian) return {h.plan, Event::none};  // a QR pass would not help here
   if (const Event event = gram_trouble(h, t); event != Event::none) {
+    // Here an f64 pass at the next point is due anyway, and a step with an error ends close enough to it.
+    const bool ends = low_rows && event == Event::condition && h.relative_distance <= 1 &&
+                      h.kappa_lambda <= kStillAStep * condition_limit(h.plan.gram, h.parameters, t);
+    if (ends && rule_active(Rule::finishing)) return {all_f64(h.plan), Event::finishing, true};
     // True if too much work at repeated points has been discarded.
     const bool enough = low_rows && !(h.wasted <= t.wasted_work) && rule_active(Rule::wasted_work_is_limited);
-    const PrecisionPlan plan = enough ? all_f64(h.plan) : wider_gram(h);
+    const PrecisionPlan plan = enough ? all_f64(h.plan) : wider_gram(h, policy.ceiling);
     // The policy's ceiling forbids this escalation, with two exceptions. If H cannot be factored, no step is
     // possible without it. If the plan is above the ceiling already, the ceiling has no effect: small fits
     // start in f64 whatever the ceiling is.

@@ -35,10 +35,6 @@ void narrow(const double* from, float* to, std::size_t count) {
   for (; i < count; ++i) to[i] = static_cast<float>(from[i]);
 }
 
-void widen(const float* from, double* to, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<double>(from[i]);
-}
-
 #define NLSQ_TEXT_OF(x) #x
 #define NLSQ_TEXT(x) NLSQ_TEXT_OF(x)
 #define NLSQ_JOIN_OF(a, b) a##b

@@ -40,11 +40,12 @@ inline constexpr double kThreadWork = 1e6;
 // serves").
 inline double row_price(const PrecisionPlan& plan) { return plan.residual == Format::f32 ? 0.5 : 1.0; }
 inline double gram_price(Gram gram, int n1) {  // per entry of the triangle
+  const bool avx512 = kernels().lanes_f64 == 8;
   switch (gram) {
     case Gram::bf16: return kernels().bf16_instructions ? 0.15 : 10;
-    case Gram::f32_tile: return 0.9;
+    case Gram::f32_tile: return avx512 ? 0.9 : 0.55;
     case Gram::f16: return 0.9;
-    case Gram::f32_wide: return 1.15;
+    case Gram::f32_wide: return avx512 ? 1.15 : 1.25;
     case Gram::f64: return 1;
     case Gram::qr: return in_blocks(n1) ? 2.4 + 80.0 / n1 : 8;
   }

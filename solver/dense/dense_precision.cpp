@@ -99,6 +99,7 @@ void DenseSystem::measure(std::span<const double> x, const Step& step, HealthRep
     health.epsilon_j_below = solver_->largest_in_metric(probe_->jacobian, probe_->rounded_below);
   }
   if (!low()) return;
+  health.wide_price = pass_work({Format::f32, Gram::f32_wide}) / pass_work({Format::f64, Gram::f64});
   health.grid_noise = grid_noise(x, step);
   health.cost_noise = probe_->cost_noise;
   health.gradient_noise =

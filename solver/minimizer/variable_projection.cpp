@@ -13,13 +13,17 @@ namespace {
 
 // A column depends on others if sin² of its angle to their span is below this.
 constexpr double kDependent = 1e-10, kDependentInF32 = 1e-6;
+// If Φ determined its parameters better than this at first and no longer does, elimination ends. The neurons
+// of a network become alike on the way; the undamped steps of their weights then leave the range of the
+// linear model, and trial after trial is rejected.
+constexpr double kDegenerate = 1e-4;
 
 // Elimination is worth it if some column of A lies within 8° of the span of Φ at the first point (sin² <=
 // 0.02). There the optimal linear parameters move with the others, and steps that damp them follow a curved
 // valley. Where A is nearly orthogonal to Φ (the centre of a peak beside its height), elimination gains
 // nothing. It also adds attracting minima: a peak that is far off shrinks to a single row. Counted work
-// relative to the whole problem, as a geometric mean: 0.65 on NIST's 50 runs, 0.66 on 300 around them, 0.74
-// on 589 drawn problems. Of the latter, 553 end in the lower minimum; 534 by the whole problem, 533 with all
+// relative to the whole problem, as a geometric mean: 0.66 on NIST's 50 runs, 0.65 on 300 around them, 0.74
+// on 589 drawn problems. Of the latter, 523 end in the lower minimum; 522 by the whole problem, 506 with all
 // projected (tests/accuracy/test_variable_projection.cpp --no-skip).
 constexpr double kNear = 0.02;
 
@@ -27,7 +31,7 @@ constexpr double kNear = 0.02;
 
 void Projection::offer(std::span<const int> linear, const Box& box, VariableProjection wish) {
   wish_ = wish;
-  decided_ = too_few_digits_ = false;
+  decided_ = too_few_digits_ = determined_ = false;
   offered_.clear();
   unbounded_.clear();
   linear_.clear();
@@ -67,6 +71,7 @@ double Projection::project(const Linearization& at, std::size_t column, std::siz
 // cannot tell. In f64, `drop_dependent` drops such columns instead.
 bool Projection::factor(const Linearization& at, bool drop_dependent) {
   const Format jacobian = formats_of(at.plan).jacobian;
+  least_ = 1;
   if (info(jacobian).bytes == 2) return false;
   dependent_ = jacobian == Format::f64 ? kDependent : kDependentInF32;
   drop_dependent = drop_dependent && jacobian == Format::f64;
@@ -76,6 +81,7 @@ bool Projection::factor(const Linearization& at, bool drop_dependent) {
   for (std::size_t i = 0; i < linear_.size();) {
     const auto j = static_cast<std::size_t>(linear_[i]);
     const double rest = project(at, j, i, &factor_[i * stride_]);
+    if (rest > dependent_ || !drop_dependent) least_ = std::min(least_, rest);
     if (rest > dependent_) {
       factor_[i * stride_ + i] = std::sqrt(rest);
       inverse_scale_[i] = 1 / std::sqrt(at.normal(j, j));
@@ -103,7 +109,12 @@ std::span<const double> Projection::weigh_damping(const Linearization& at) {
   const std::size_t n = at.gradient.size();
   if (offered_.size() >= n) linear_.clear();  // no parameter would be left to iterate
   if (linear_.empty()) return {};
-  if (!factor(at, !decided_)) {
+  const bool factored = factor(at, !decided_);
+  if (decided_ && determined_ && least_ < kDegenerate && wish_ == VariableProjection::automatic) {
+    linear_.clear();
+    return {};
+  }
+  if (!factored) {
     // Eliminating later would switch to another path half-way.
     if (!decided_ && wish_ == VariableProjection::automatic) {
       linear_.clear();
@@ -118,7 +129,10 @@ std::span<const double> Projection::weigh_damping(const Linearization& at) {
     if (rest > dependent_) weights_[j] = rest;
   }
   for (const int j : linear_) weights_[static_cast<std::size_t>(j)] = 0;
-  if (!decided_ && !worth_it(at)) linear_.clear();
+  if (!decided_) {
+    determined_ = least_ >= kDegenerate;
+    if (!worth_it(at)) linear_.clear();
+  }
   decided_ = true;
   return linear_.empty() ? std::span<const double>() : weights_;
 }

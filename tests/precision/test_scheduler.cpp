@@ -58,6 +58,35 @@ TEST_CASE("a condition number beyond what a Gram form bears takes the next wider
   check_edge(h, qr, Event::none);
 }
 
+TEST_CASE("f32 rows with f64 sums are left out where they cost nearly as much as f64") {
+  HealthReport h = healthy(tile);
+  h.kappa_lambda = std::nextafter(condition_limit(tile.gram, h.parameters), INFINITY);
+  h.wide_price = 0.85;
+  check_edge(h, wide, Event::condition);
+  h.wide_price = 0.86;
+  check_edge(h, f64, Event::condition);
+  // A ceiling below f64 leaves only that form.
+  PrecisionPolicy policy;
+  policy.ceiling = formats_of(wide);
+  CHECK(next_plan(h, policy, {}).plan == wide);
+}
+
+TEST_CASE(
+    "near the optimum a condition number somewhat too large ends f32 at the next point, not at this one") {
+  HealthReport h = healthy(tile);
+  const double limit = condition_limit(tile.gram, h.parameters);
+  h.relative_distance = 1;
+  h.kappa_lambda = 10 * limit;
+  Decision decision = next_plan(h, {}, {});
+  CHECK(decision.plan == f64);
+  CHECK(decision.event == Event::finishing);
+  CHECK(decision.at_trial);
+  h.kappa_lambda = 10.001 * limit;
+  decision = next_plan(h, {}, {});
+  CHECK(decision.event == Event::condition);
+  CHECK_FALSE(decision.at_trial);
+}
+
 TEST_CASE("the bound for sums in f32 is n u kappa <= 0.1, and each form bears more than the one before") {
   for (const int n : {1, 2, 8, 64, 512}) {
     CAPTURE(n);

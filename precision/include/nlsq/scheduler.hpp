@@ -80,6 +80,7 @@ struct HealthReport {
   double last_decrease = 1;  // relative decrease of the cost by the last accepted step
   // Consecutive accepted steps whose decrease of the cost was off the predicted one by more than half.
   int poor_predictions = 0;
+  double wide_price = 0;  // work of a pass with f32 rows and f64 sums, over that of a pass all in f64
 };
 
 // What a line of the trace says beside the outcome of its step, most of all why the precision changed.

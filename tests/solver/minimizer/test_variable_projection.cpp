@@ -229,3 +229,25 @@ TEST_CASE(
   CHECK(fit.summary.accepted <=
         6);  // by the whole problem, or with an elimination that f32 had ruled out, hundreds
 }
+
+TEST_CASE("elimination ends where linear parameters cease to be determined on the way") {
+  // Three neurons begin apart and end alike, since one explains the data. Their weights are linear.
+  Data d;
+  problems::Noise noise(5);
+  for (int i = 0; i < 400; ++i) {
+    const double x = -3 + 6 * i / 400.0;
+    d.x.push_back(x);
+    d.y.push_back(2 * std::tanh(1.2 * x + 0.3) + 0.01 * noise.normal());
+  }
+  const std::string network = "w1*tanh(a1*x+b1) + w2*tanh(a2*x+b2) + w3*tanh(a3*x+b3) + c";
+  const NamedValues start = {{"w1", 1}, {"a1", 0.5}, {"b1", -1}, {"w2", 1}, {"a2", 2},
+                             {"b2", 1}, {"w3", 0.5}, {"a3", 1},  {"b3", 0}, {"c", 0.1}};
+  FitOptions options = options_of(VariableProjection::automatic);
+  options.max_iterations = 60;
+  const FitResult automatic = curve_fit(network, d.x, d.y, start, options);
+  options.variable_projection = VariableProjection::on;
+  const FitResult on = curve_fit(network, d.x, d.y, start, options);
+  CHECK(eliminated(automatic).empty());
+  CHECK(eliminated(on).size() == 4);
+  CHECK(automatic.summary.final_cost <= on.summary.final_cost);
+}
