@@ -252,10 +252,8 @@ void reject(Loop& loop, bool was_undamped) {
 void lower_damping(Loop& loop) {
   TrustRegion& trust = loop.damping.trust;
   const double gain = loop.trial.gain, bend = expected_bend(loop);
-  if (!loop.system->derivatives_apart()) return trust.accepted(gain, loop.step.scaled_norm);
-  // A rejection costs no derivatives. So a step with a gain ratio above 0.5 at least halves λ.
-  trust.accepted(gain > 0.5 ? std::max(gain, 0.9) : gain, loop.step.scaled_norm);
-  if (!trust.by_radius() && rules::model_was_exact(bend, gain))
+  trust.accepted(gain, loop.step.scaled_norm);
+  if (loop.system->derivatives_apart() && !trust.by_radius() && rules::model_was_exact(bend, gain))
     trust.restore(std::max(TrustRegion::kMin, 0.1 * trust.lambda()));
 }
 
