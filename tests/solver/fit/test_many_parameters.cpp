@@ -195,13 +195,17 @@ TEST_CASE(
 
 TEST_CASE("wide fits whose columns are nearly dependent are certified by no less than float64 alone would") {
   // Two peaks in the place of one, apart by a share of their width: exactly alike, hardly, and a little.
-  for (const std::string apart : {"", "-0.00001", "-0.01"}) {
+  // At 0.01 the condition number is 1e17. Last bits decide there whether float64 itself can certify its end:
+  // of six starts between h = 0.49 and 0.52 it certifies three, with AVX2 or without. So only the end is
+  // tested.
+  for (const std::string apart : {"", "-0.00001", "-0.01", "-0.1"}) {
     CAPTURE(apart);
     Peaks data(8000, 40);
     data.formula += "+h*exp(-((x-c3" + apart + ")/w3)^2)";
     data.start.emplace_back("h", 0.5);
     const FitResult f64 = data.fit("f64"), fit = data.fit("auto");
-    REQUIRE(fit.success());
+    if (apart != "-0.01") REQUIRE(fit.success());
+    if (apart == "-0.1") CHECK(fit.summary.verdict == Verdict::converged);
     CHECK(fit.summary.certificate.rank <= f64.summary.certificate.rank);
     if (apart.empty()) CHECK(fit.summary.verdict == Verdict::rank_deficient);
     if (fit.summary.verdict == Verdict::converged) {
