@@ -37,7 +37,6 @@ enum class Rule : std::uint8_t {
   stalled_rows,
   finishing,
   finishing_step_lowers_gradient,
-  f64_rows_keep_sixteen_bits,
   wasted_work_is_limited,
   iterations_below_f64_are_limited,
   // The way back down.

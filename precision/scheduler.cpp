@@ -104,13 +104,6 @@ PrecisionPlan all_f64(const PrecisionPlan& plan) {
   return {Format::f64, plan.gram == Gram::qr ? Gram::qr : Gram::f64};
 }
 
-PrecisionPlan f64_rows(const HealthReport& h, const Thresholds& t) {
-  // Near the optimum J becomes f64 at once: otherwise one more pass would be needed to detect the end.
-  const bool kept = h.relative_distance > 1 && rule_active(Rule::f64_rows_keep_sixteen_bits) &&
-                    worth_under_f64_rows(h.plan.gram, h.parameters, h.sixteen_bits_pay, t);
-  return kept ? PrecisionPlan{Format::f64, h.plan.gram} : all_f64(h.plan);
-}
-
 bool within(const PrecisionPlan& plan, const PartFormats& ceiling) {
   const PartFormats f = formats_of(plan);
   return f.residual <= ceiling.residual && f.jacobian <= ceiling.jacobian && f.gram <= ceiling.gram;
@@ -299,7 +292,7 @@ Decision next_plan(const HealthReport& h, const PrecisionPolicy& policy, const R
     if (h.relative_distance <= 1 && rule_active(Rule::finishing))
       return {all_f64(h.plan), Event::finishing, true};
     const Event event = row_trouble(h, t);
-    const PrecisionPlan plan = f64_rows(h, t);
+    const PrecisionPlan plan = all_f64(h.plan);
     // The ceiling does not hold where no step below it is acceptable.
     if (event != Event::none && (h.stalled || within(plan, policy.ceiling))) return {plan, event};
   }

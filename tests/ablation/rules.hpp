@@ -32,7 +32,6 @@ inline constexpr std::array<NamedRule, static_cast<std::size_t>(nlsq::Rule::coun
     {nlsq::Rule::stalled_rows, "stalled: rows go to f64"},
     {nlsq::Rule::finishing, "finishing: in f64"},
     {nlsq::Rule::finishing_step_lowers_gradient, "finishing: the step must not raise the gradient"},
-    {nlsq::Rule::f64_rows_keep_sixteen_bits, "f64 rows keep 16 bits while steps are to be made"},
     {nlsq::Rule::wasted_work_is_limited, "wasted work is capped"},
     {nlsq::Rule::iterations_below_f64_are_limited, "no more than a quarter of the iterations below f64"},
     {nlsq::Rule::descents, "descents"},

@@ -13,8 +13,7 @@ using namespace nlsq;
 namespace {
 
 constexpr PrecisionPlan half{Format::f32, Gram::bf16}, tile{Format::f32, Gram::f32_tile},
-    wide{Format::f32, Gram::f32_wide}, f64{Format::f64, Gram::f64}, qr{Format::f64, Gram::qr},
-    mixed{Format::f64, Gram::bf16};
+    wide{Format::f32, Gram::f32_wide}, f64{Format::f64, Gram::f64}, qr{Format::f64, Gram::qr};
 
 // Nothing is wrong, and nothing asks for fewer digits.
 HealthReport healthy(PrecisionPlan plan) {
@@ -68,12 +67,6 @@ const Case cases[] = {
            }),
     report(Rule::stalled_rows, healthy(wide), f64, wide, [](auto& h) { h.stalled = true; }),
     report(Rule::finishing, healthy(wide), f64, wide, [](auto& h) { h.relative_distance = 0.5; }),
-    report(Rule::f64_rows_keep_sixteen_bits, healthy(half), mixed, f64,
-           [](auto& h) {
-             h.parameters = 100;
-             h.sixteen_bits_pay = true;
-             h.gradient_noise = 1;
-           }),
     report(Rule::wasted_work_is_limited, healthy(tile), f64, wide,
            [](auto& h) {
              h.factored = false;
