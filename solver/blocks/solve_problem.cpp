@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 namespace nlsq::inline v0 {
 
@@ -67,6 +68,11 @@ void check_components(const Problem::Impl& problem, const PrecisionPolicy& polic
                                       : fmt::format("gram={}", name(*c.change.gram))));
   }
   if (!wrong.empty()) throw ValidationError(std::move(wrong));
+}
+
+int steps_of(std::span<const IterationSummary> trace) {
+  return static_cast<int>(std::ranges::count_if(
+      trace, [](const IterationSummary& it) { return it.outcome != StepOutcome::escalated; }));
 }
 
 bool certifies(const ProblemControl* control) { return control && control->certify_only; }
@@ -136,9 +142,17 @@ void tell(const ProblemControl* control, const BlockSystem& system, const Prepar
   *control->facts = facts;
 }
 
-// Runs the loop once. On return x is its last point.
-Summary minimize(PreparedProblem& prepared, const SolverOptions& options, const ProblemControl* control,
-                 std::vector<double>& x, BlockSystem::Clock::time_point begin) {
+// The end of one run of the loop.
+struct Run {
+  Summary summary;
+  double cost_noise = 0;
+  bool limited_by_rounding = false;
+};
+
+// Runs the loop once. On return x is its last point. `before` is the trace of a run before this one.
+Run minimize(PreparedProblem& prepared, const SolverOptions& options, const ProblemControl* control,
+             std::vector<double>& x, BlockSystem::Clock::time_point begin,
+             std::span<const IterationSummary> before = {}) {
   auto& [structure, model, solver, shape] = prepared;
   BlockSystem system(model, structure, solver, options, first_gram(structure, model, options));
   if (certifies(control)) system.judge_by_distance();
@@ -148,7 +162,12 @@ Summary minimize(PreparedProblem& prepared, const SolverOptions& options, const 
   Minimizer minimizer;
   MinimizerResult out;
   minimizer.run(system,
-                {.options = options, .x0 = x, .begin = begin, .observer = observer ? &*observer : nullptr},
+                {.options = options,
+                 .x0 = x,
+                 .begin = begin,
+                 .first_iteration = static_cast<int>(before.size()),
+                 .steps_before = steps_of(before),
+                 .observer = observer ? &*observer : nullptr},
                 out);
   Summary summary = std::move(out.summary);
   if (summary.termination != Termination::failure) x = out.x;
@@ -166,7 +185,50 @@ Summary minimize(PreparedProblem& prepared, const SolverOptions& options, const 
   summary.threads = std::max(model.threads(), solver.threads());
   summary.peak_bytes = structure.bytes() + model.bytes() + solver.bytes();
   tell(control, system, prepared, out.tolerance_met);
-  return summary;
+  return {std::move(summary), out.cost_noise, out.limited_by_rounding};
+}
+
+// True if derivatives below float64 took part, and the loop found no way on from where they led. A solve with
+// an observer, such as Ceres's callbacks, is not begun again: it has been told of all the steps already.
+bool worth_in_f64(const Run& run, const ProblemControl* control) {
+  const Summary& s = run.summary;
+  const bool low =
+      std::ranges::any_of(s.iterations, [](const IterationSummary& it) { return it.plan.gram < Gram::f64; });
+  return low && control == nullptr && !run.limited_by_rounding && !is_success(s.verdict) &&
+         s.termination == Termination::no_progress;
+}
+
+// Solves again from the start, in float64 alone, and keeps the better end. Curves do the same
+// (fit/solve.cpp).
+void again_in_f64(PreparedProblem& prepared, const SolverOptions& options, const std::vector<double>& x0,
+                  Run& first, std::vector<double>& x, BlockSystem::Clock::time_point begin) {
+  SolverOptions in_f64 = options;
+  in_f64.precision = PrecisionPolicy::parse("f64");
+  std::vector<double> end = x0;
+  Run second = minimize(prepared, in_f64, nullptr, end, begin, first.summary.iterations);
+  Summary &a = first.summary, &b = second.summary;
+  const bool lower = is_success(b.verdict)
+                         ? b.final_cost <= a.final_cost + first.cost_noise + second.cost_noise
+                         : b.final_cost < a.final_cost;
+  const bool better = lower && b.termination != Termination::failure;
+  Summary& kept = better ? b : a;
+  if (better) x = std::move(end);
+  a.iterations.insert(a.iterations.end(), b.iterations.begin(), b.iterations.end());
+  kept.iterations = std::move(a.iterations);
+  a.precision.issues.insert(a.precision.issues.end(), b.precision.issues.begin(), b.precision.issues.end());
+  kept.precision.issues = std::move(a.precision.issues);
+  kept.precision.counters = b.precision.counters;  // of both runs
+  kept.precision.components = b.precision.components;
+  kept.initial_cost = a.initial_cost;
+  kept.accepted = a.accepted + b.accepted;
+  kept.rejected = a.rejected + b.rejected;
+  kept.precision.escalations = a.precision.escalations + b.precision.escalations;
+  kept.linear_iterations = a.linear_iterations + b.linear_iterations;
+  kept.time.evaluate = a.time.evaluate + b.time.evaluate;
+  kept.time.solve = a.time.solve + b.time.solve;
+  kept.time.certify = a.time.certify + b.time.certify;
+  kept.time.total = b.time.total;
+  if (better) first.summary = std::move(b);
 }
 
 Summary attempt(PreparedProblem& prepared, const SolverOptions& options, const ProblemControl* control,
@@ -181,18 +243,20 @@ Summary attempt(PreparedProblem& prepared, const SolverOptions& options, const P
     return summary.termination != Termination::failure && !summary.certificate.recheck_passed &&
            summary.certificate.wrong_column < 0 && model.evaluator().counts().traced > 0;
   };
-  Summary summary = run();
+  Run last = run();
+  Summary& summary = last.summary;
   // A constant recorded in an earlier solve may have become wrong without showing at the start.
   if (went_wrong(summary) && model.carried()) {
     model.record_again(x0);
-    summary = run();
+    last = run();
   }
   // A program gave wrong residuals during the solve: solve again without programs.
   if (went_wrong(summary)) {
     model.distrust("a program gave other residuals than the function itself");
-    summary = run();
+    last = run();
   }
-  return summary;
+  if (worth_in_f64(last, control)) again_in_f64(prepared, options, x0, last, x, begin);
+  return std::move(summary);
 }
 
 Summary solve_blocks(Problem& problem, const SolverOptions& options, const ProblemControl* control) {
