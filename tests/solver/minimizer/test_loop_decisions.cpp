@@ -215,43 +215,6 @@ TEST_CASE(
   CHECK(ended.summary.iterations.back().plan.gram == Gram::f64);
 }
 
-TEST_CASE("a block problem's damping follows Nielsen's rule, so that a step of gain 0.6 hardly lowers it") {
-  ScriptedSystem system;
-  system.apart = true;
-  system.first_order_usable = false;
-  // The step of damping 1 leads from 50 to 25 and is rejected. The steps after it have a gain ratio of 0.6.
-  system.cost_at = [](double x) { return x == 25 ? 1e9 : 1 + 0.18 * x * x; };
-  SolverOptions options = in("f64");
-  options.initial_lambda = 1;
-  options.max_iterations = 5;
-  const MinimizerResult result = minimize(system, 50, options);
-  REQUIRE(system.dampings.size() >= 5);
-  CHECK(result.summary.rejected == 1);
-  CHECK(system.dampings[1] == doctest::Approx(2));
-  for (std::size_t k = 2; k < 5; ++k) {
-    const double rho = result.summary.iterations[k - 1].rho, t = 2 * rho - 1;
-    CHECK((rho > 0.5 && rho < 0.7));
-    CHECK(system.dampings[k] == doctest::Approx(system.dampings[k - 1] * (1 - t * t * t)));
-  }
-}
-
-// Half the damping is already too little: the cost rises behind a wall that moves along with x. A rule that
-// halves the damping after each good step has every second step rejected.
-TEST_CASE("where half the damping is too little, few steps of a block problem are rejected") {
-  ScriptedSystem system;
-  system.apart = true;
-  system.first_order_usable = false;
-  double at = 1000;  // the point that steps start from
-  system.slope_at = [&at](double x) { return at = x; };
-  system.cost_at = [&at](double x) { return x < 0.6 * at ? 1e9 : 1 + 0.18 * x * x; };
-  SolverOptions options = in("f64");
-  options.initial_lambda = 2;  // to 2/3 of x; half the damping leads to half of x
-  options.max_iterations = 12;
-  const MinimizerResult result = minimize(system, at, options);
-  CHECK(result.summary.accepted >= 9);
-  CHECK(result.summary.rejected <= 2);
-}
-
 TEST_CASE("a matrix that cannot be factored is damped until it can be") {
   ScriptedSystem system;
   system.apart = true;
