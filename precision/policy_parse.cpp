@@ -13,7 +13,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr const char* kUse = "use auto, f32, f64, or components such as residual=f32,gram=f64,gate=off";
+constexpr const char* kUsePolicy = "use auto, f32, f64, or components such as residual=f32,gram=f64,gate=off";
 
 // Collects the settings that the items of a text name, and the violations in them.
 class Reader {
@@ -47,7 +47,7 @@ class Reader {
     for (std::size_t i = first; i < items.size(); ++i) {
       const std::optional<Assignment> item = assignment(items[i]);
       if (item) read_item(item->key, item->value);
-      else refuse("", "", fmt::format("'{}' is not component=format: {}", items[i], kUse));
+      else refuse("", "", fmt::format("'{}' is not component=format: {}", items[i], kUsePolicy));
     }
   }
 
@@ -66,7 +66,7 @@ class Reader {
         return;
       }
     }
-    refuse("", "", fmt::format("unknown precision policy '{}': {}", text, kUse));
+    refuse("", "", fmt::format("unknown precision policy '{}': {}", text, kUsePolicy));
   }
 
   void read_item(std::string_view key, std::string_view value) {
@@ -76,7 +76,7 @@ class Reader {
     if (key == "gate" || key == "strict") return read_switch(key, value);
     if (key == "p" || key == "params" || key == "o" || key == "output") return read_boundary(key, value);
     if (key == "c" || key == "compute") return read_compute(draft_.formats, key, value);
-    refuse("", "", fmt::format("unknown precision component '{}': {}", key, kUse));
+    refuse("", "", fmt::format("unknown precision component '{}': {}", key, kUsePolicy));
   }
 
   void read_format(std::optional<Format>& part, std::string_view field, std::string_view value) {

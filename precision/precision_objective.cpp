@@ -22,7 +22,7 @@ constexpr std::array kObjectives{Objective::speed, Objective::memory, Objective:
 constexpr double kAllDigits = 16;
 constexpr double kUsualDigits = 12;
 constexpr double kSameTime = 1.03;  // times within this factor count as equal
-constexpr const char* kUse = "use speed[:2], memory[:0.5], accuracy[:12] or balanced[:0.4,0.3,0.3]";
+constexpr const char* kUseObjective = "use speed[:2], memory[:0.5], accuracy[:12] or balanced[:0.4,0.3,0.3]";
 
 [[noreturn]] void refuse(std::string_view text, const std::string& reason) {
   throw ValidationError(fmt::format("objective '{}': {}", text, reason));
@@ -182,7 +182,7 @@ PrecisionObjective PrecisionObjective::parse(std::string_view text) {
   const std::string_view word = trimmed(text.substr(0, colon));
   PrecisionObjective result;
   const auto known = std::ranges::find_if(kObjectives, [&](Objective o) { return word == nlsq::name(o); });
-  if (known == kObjectives.end()) refuse(text, kUse);
+  if (known == kObjectives.end()) refuse(text, kUseObjective);
   result.objective = *known;
   if (colon == std::string_view::npos) return result;
   const std::string_view given = trimmed(text.substr(colon + 1));

@@ -11,28 +11,28 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+Json json_number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 Json of_model(const ModelFit& m) {
   if (!m.fit) return {{"model", m.name}, {"certified", false}, {"verdict", nullptr}, {"message", m.error}};
   const FitResult& fit = *m.fit;
   Json values = Json::object();
   for (std::size_t j = 0; j < fit.parameters.size(); ++j)
-    values[fit.parameter_names[j]] = number(fit.parameters[j]);
+    values[fit.parameter_names[j]] = json_number(fit.parameters[j]);
   return {{"model", m.name},
           {"certified", m.success()},
           {"verdict", name(fit.summary.verdict)},
           {"message", fit.summary.message},
           {"free_parameters", m.parameters},
           {"values", values},
-          {"rss", number(fit.rss)},
+          {"rss", json_number(fit.rss)},
           {"dof", fit.dof},
-          {"chi2_reduced", number(fit.chi2_reduced)},
-          {"r_squared", number(fit.r_squared)},
-          {"aic", number(fit.aic)},
-          {"aicc", number(m.aicc)},
-          {"bic", number(fit.bic)},
-          {"weight", number(m.weight)}};
+          {"chi2_reduced", json_number(fit.chi2_reduced)},
+          {"r_squared", json_number(fit.r_squared)},
+          {"aic", json_number(fit.aic)},
+          {"aicc", json_number(m.aicc)},
+          {"bic", json_number(fit.bic)},
+          {"weight", json_number(m.weight)}};
 }
 
 }  // namespace
@@ -44,10 +44,10 @@ void add_comparison_json(nlohmann::ordered_json& json, const ModelComparison& co
     tests.push_back({{"smaller", comparison.models[t.smaller].name},
                      {"larger", comparison.models[t.larger].name},
                      {"statistic", t.chi_square ? "chi2" : "F"},
-                     {"value", number(t.statistic)},
+                     {"value", json_number(t.statistic)},
                      {"dof", t.dof},
                      {"dof_larger", t.chi_square ? Json(nullptr) : Json(t.dof_larger)},
-                     {"p_value", number(t.p_value)},
+                     {"p_value", json_number(t.p_value)},
                      {"approximate", t.approximate},
                      {"note", t.note}});
   }

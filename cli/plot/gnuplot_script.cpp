@@ -46,7 +46,7 @@ const char* header(PlotFormat format) {
          "doubled.\n";
 }
 
-std::string number(double value) { return std::isfinite(value) ? fmt::format("{}", value) : "NaN"; }
+std::string gnuplot_number(double value) { return std::isfinite(value) ? fmt::format("{}", value) : "NaN"; }
 
 using Values = const std::vector<double>*;
 
@@ -121,8 +121,8 @@ double add_text(const FitReport& report, const PlotData& plot, std::string& out)
 }
 
 std::string range(const char* axis, const Axis& of) {
-  return fmt::format("set {0}range [{1}:{2}]\n{3} logscale {0}\n", axis, number(of.low), number(of.high),
-                     of.log ? "set" : "unset");
+  return fmt::format("set {0}range [{1}:{2}]\n{3} logscale {0}\n", axis, gnuplot_number(of.low),
+                     gnuplot_number(of.high), of.log ? "set" : "unset");
 }
 
 // The label of a vertical axis, at a fixed distance from the left edge and in the middle of a panel.
@@ -135,7 +135,7 @@ std::string y_label(int tag, const std::string& text, double left, double bottom
 std::string few_ticks(const char* axis_name, const Axis& axis) {
   const std::vector<Tick> ticks = axis.ticks(4);
   if (ticks.size() < 2) return "";
-  return fmt::format("set {}tics {}\n", axis_name, number(ticks[1].value - ticks[0].value));
+  return fmt::format("set {}tics {}\n", axis_name, gnuplot_number(ticks[1].value - ticks[0].value));
 }
 
 // Gnuplot writes six digits. Where numbers differ only behind them, as 100000.01 and 100000.02 do, all are
@@ -177,7 +177,7 @@ std::string data_plots(const PlotData& plot) {
   return "$data using 1:2 with points " + style;
 }
 
-std::string main_panel(const PlotData& plot, double legend) {
+std::string main_commands(const PlotData& plot, double legend) {
   std::string out = margins(left_edge(plot), kRight, 0.36, 0.92);
   out += range("x", plot.x) + range("y", plot.y);
   out += fmt::format("set key at screen {},{:.4f} left top Left reverse samplen 2 spacing 1.1 noenhanced\n",
@@ -201,7 +201,7 @@ std::string main_panel(const PlotData& plot, double legend) {
                      plot.against_fit ? "observed = fitted" : "fit");
 }
 
-std::string residual_panel(const PlotData& plot) {
+std::string residual_commands(const PlotData& plot) {
   std::string out = margins(left_edge(plot), kRight, 0.11, 0.33);
   out += "unset label\nset key off\n" + range("y", plot.residual);
   out += number_format("x", plot.x) + number_format("y", plot.residual);
@@ -219,7 +219,7 @@ double legend_height(const PlotData& plot) {
   return kEntry * static_cast<double>(plot.components.size() + (plot.curve.low.empty() ? 2 : 3));
 }
 
-std::string quantile_panel(const PlotData& plot) {
+std::string quantile_commands(const PlotData& plot) {
   if (plot.quantiles.normal.empty()) return "";
   const Axis x = axis_for(plot.quantiles.normal, false);
   Axis y = axis_for(plot.quantiles.residual, false);
@@ -256,8 +256,8 @@ std::string gnuplot_script(const FitReport& report, const PlotData& plot, PlotFo
   out += "\n" + blocks(plot);
   out += "set multiplot\nset border 3 lc rgb '#4a5568'\nset tics nomirror out scale 0.6\n";
   const double legend = add_text(report, plot, out);
-  out += main_panel(plot, legend) + residual_panel(plot);
-  if (legend - legend_height(plot) > kQuantileTop) out += quantile_panel(plot);
+  out += main_commands(plot, legend) + residual_commands(plot);
+  if (legend - legend_height(plot) > kQuantileTop) out += quantile_commands(plot);
   return out + "unset multiplot\n";
 }
 

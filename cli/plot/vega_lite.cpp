@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kFit = "#c05621";
 constexpr const char* kPoint = "#1a365d";
 
-std::string number(double value) { return std::isfinite(value) ? fmt::format("{}", value) : "null"; }
+std::string vega_number(double value) { return std::isfinite(value) ? fmt::format("{}", value) : "null"; }
 
 // A field has a name and a value for each point. Fields without values are left out.
 using Field = std::pair<const char*, std::vector<double>>;
@@ -32,7 +32,7 @@ std::string data_set(const std::string& name, const std::vector<Field>& fields) 
     const char* between = "";
     for (const auto& [field, values] : fields) {
       if (values.empty()) continue;
-      out += fmt::format("{}\"{}\": {}", between, field, number(values[i]));
+      out += fmt::format("{}\"{}\": {}", between, field, vega_number(values[i]));
       between = ", ";
     }
     out += '}';
@@ -76,7 +76,8 @@ std::string channel(const char* name, const char* field, const std::string& titl
       "\"{}\": {{\"field\": \"{}\", \"type\": \"quantitative\", \"title\": {}, \"scale\": {{\"type\": "
       "\"{}\", "
       "\"domain\": [{}, {}], \"nice\": false, \"zero\": false}}}}",
-      name, field, json_text(title), axis.log ? "log" : "linear", number(axis.low), number(axis.high));
+      name, field, json_text(title), axis.log ? "log" : "linear", vega_number(axis.low),
+      vega_number(axis.high));
 }
 
 std::string layer(const std::string& data, const std::string& mark,

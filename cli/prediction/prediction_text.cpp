@@ -13,7 +13,7 @@ namespace nlsq::cli {
 
 namespace {
 
-constexpr std::size_t kMostPoints = 25;
+constexpr std::size_t kMostLines = 25;
 
 using Rows = std::vector<std::vector<std::string>>;
 
@@ -70,7 +70,7 @@ std::string prediction_table(const FitReport& report) {
   for (const char* title : {"fit", "std. error"}) rows[0].emplace_back(title);
   rows[0].push_back(fmt::format("{} confidence{}", confidence, after.by_profile ? " (profile)" : ""));
   rows[0].push_back(confidence + " prediction");
-  for (std::size_t i = 0; i < std::min(p.size(), kMostPoints); ++i) {
+  for (std::size_t i = 0; i < std::min(p.size(), kMostLines); ++i) {
     std::vector<std::string> row;
     for (const auto& x : after.x) row.push_back(format_estimate(x[i], 0));
     const double error = p.standard_error[i];
@@ -81,8 +81,8 @@ std::string prediction_table(const FitReport& report) {
     rows.push_back(std::move(row));
   }
   std::string out = aligned_table(rows, "  ");
-  if (p.size() > kMostPoints)
-    out += fmt::format("  and {} more points (--csv FILE writes all)\n", p.size() - kMostPoints);
+  if (p.size() > kMostLines)
+    out += fmt::format("  and {} more points (--csv FILE writes all)\n", p.size() - kMostLines);
   return out + "\n";
 }
 

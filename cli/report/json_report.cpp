@@ -25,7 +25,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+Json json_number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 // One word for each termination, for programs. `message` is for people.
 const char* status(Termination termination) {
@@ -49,15 +49,15 @@ Json parameters(const FitReport& report) {
     const auto [low, high] = report.interval(j);
     const bool fixed = fit.fixed[j];
     list.push_back({{"name", fit.parameter_names[j]},
-                    {"value", number(value)},
-                    {"std_error", number(fit.standard_errors[j])},
-                    {"ci_low", fixed ? number(value) : number(low)},
-                    {"ci_high", fixed ? number(value) : number(high)},
+                    {"value", json_number(value)},
+                    {"std_error", json_number(fit.standard_errors[j])},
+                    {"ci_low", fixed ? json_number(value) : json_number(low)},
+                    {"ci_high", fixed ? json_number(value) : json_number(high)},
                     {"fixed", fixed},
                     {"tied", fit.ties[j].empty() ? Json(nullptr) : Json(fit.ties[j])},
                     {"at_bound", static_cast<bool>(fit.at_bound[j])},
                     {"eliminated", static_cast<bool>(fit.eliminated[j])},
-                    {"guess", number(fit.guess[j])}});
+                    {"guess", json_number(fit.guess[j])}});
   }
   return list;
 }
@@ -86,13 +86,13 @@ Json matrix(std::size_t n, Entry entry) {
   Json rows = Json::array();
   for (std::size_t i = 0; i < n; ++i) {
     Json row = Json::array();
-    for (std::size_t j = 0; j < n; ++j) row.push_back(number(entry(i, j)));
+    for (std::size_t j = 0; j < n; ++j) row.push_back(json_number(entry(i, j)));
     rows.push_back(std::move(row));
   }
   return rows;
 }
 
-Json certificate(const FitResult& fit) {
+Json certificate_json(const FitResult& fit) {
   const Certificate& c = fit.summary.certificate;
   std::vector<std::string> free;
   for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
@@ -103,19 +103,19 @@ Json certificate(const FitResult& fit) {
   return {{"passed", c.passed},
           {"verdict", name(c.verdict)},
           {"governed_by", c.governed_by},
-          {"cost", number(c.cost)},
-          {"gradient_norm", number(c.gradient_norm)},
-          {"gradient_bound", number(c.gradient_bound)},
-          {"decrement_sigma", number(c.decrement_sigma)},
-          {"step", number(c.step)},
-          {"last_step", number(c.last_step)},
-          {"condition", number(c.condition)},
+          {"cost", json_number(c.cost)},
+          {"gradient_norm", json_number(c.gradient_norm)},
+          {"gradient_bound", json_number(c.gradient_bound)},
+          {"decrement_sigma", json_number(c.decrement_sigma)},
+          {"step", json_number(c.step)},
+          {"last_step", json_number(c.last_step)},
+          {"condition", json_number(c.condition)},
           {"rank", c.rank},
           {"confounded", confounded},
-          {"covariance_error", number(c.covariance_error)},
+          {"covariance_error", json_number(c.covariance_error)},
           {"qr", c.qr},
           {"rechecked_rows", c.rechecked_rows},
-          {"recheck_discrepancy", number(c.recheck_discrepancy)},
+          {"recheck_discrepancy", json_number(c.recheck_discrepancy)},
           {"recheck_passed", c.recheck_passed}};
 }
 
@@ -137,19 +137,19 @@ Json trace(const Summary& summary) {
   Json list = Json::array();
   for (const IterationSummary& it : summary.iterations) {
     list.push_back({{"iteration", it.iteration},
-                    {"cost", number(it.cost)},
-                    {"gradient_norm", number(it.gradient_norm)},
-                    {"decrement_sigma", number(it.decrement_sigma)},
-                    {"step", number(it.step_norm)},
-                    {"lambda", number(it.lambda)},
-                    {"rho", number(it.rho)},
+                    {"cost", json_number(it.cost)},
+                    {"gradient_norm", json_number(it.gradient_norm)},
+                    {"decrement_sigma", json_number(it.decrement_sigma)},
+                    {"step", json_number(it.step_norm)},
+                    {"lambda", json_number(it.lambda)},
+                    {"rho", json_number(it.rho)},
                     {"outcome", name(it.outcome)},
                     {"rows", it.rows},
                     {"residual", name(it.plan.residual)},
                     {"jacobian", name(formats_of(it.plan).jacobian)},
                     {"gram", name(formats_of(it.plan).gram)},
                     {"solve", solve_format(it.plan.gram)},
-                    {"condition", number(it.condition)},
+                    {"condition", json_number(it.condition)},
                     {"counters", counters(it.counters)},
                     {"event", name(it.event)},
                     {"reason", it.reason}});
@@ -192,8 +192,8 @@ Json minima(const FitResult& fit) {
   Json list = Json::array();
   for (const FitMinimum& minimum : fit.minima) {
     Json values = Json::array();
-    for (const double value : minimum.parameters) values.push_back(number(value));
-    list.push_back({{"cost", number(minimum.cost)},
+    for (const double value : minimum.parameters) values.push_back(json_number(value));
+    list.push_back({{"cost", json_number(minimum.cost)},
                     {"verdict", name(minimum.verdict)},
                     {"starts", minimum.starts},
                     {"first_start", minimum.first_start},
@@ -210,13 +210,13 @@ Json profile(const PolicyProfile& measured) {
   }
   for (const PolicyMeasurement& m : measured.policies) {
     list.push_back({{"policy", m.policy},
-                    {"seconds", number(m.seconds)},
-                    {"speed", number(f64 / m.seconds)},
+                    {"seconds", json_number(m.seconds)},
+                    {"speed", json_number(f64 / m.seconds)},
                     {"peak_bytes", m.peak_bytes},
                     {"issues", m.issues},
                     {"escalations", m.escalations},
-                    {"digits", number(m.digits)},
-                    {"below_f64", number(m.below_f64)},
+                    {"digits", json_number(m.digits)},
+                    {"below_f64", json_number(m.below_f64)},
                     {"certified", m.certified},
                     {"status", m.status}});
   }
@@ -239,7 +239,7 @@ Json certification(const FitReport& report) {
   if (!report.fitted_after) return out;
   Json values = Json::object();
   for (std::size_t j = 0; j < report.fit.parameters.size(); ++j)
-    values[report.fit.parameter_names[j]] = number(report.fitted_after->parameters[j]);
+    values[report.fit.parameter_names[j]] = json_number(report.fitted_after->parameters[j]);
   out["fit"] = {{"verdict", name(report.fitted_after->summary.verdict)}, {"values", values}};
   return out;
 }
@@ -267,12 +267,12 @@ std::string json_report(const FitReport& report) {
   json["rows"] = fit.rows;
   json["excluded"] = report.data.excluded();
   json["dof"] = fit.dof;
-  json["rss"] = number(fit.rss);
-  json["chi2_reduced"] = number(fit.chi2_reduced);
-  json["r_squared"] = number(fit.r_squared);
-  json["aic"] = number(fit.aic);
-  json["aicc"] = number(aicc(fit));
-  json["bic"] = number(fit.bic);
+  json["rss"] = json_number(fit.rss);
+  json["chi2_reduced"] = json_number(fit.chi2_reduced);
+  json["r_squared"] = json_number(fit.r_squared);
+  json["aic"] = json_number(fit.aic);
+  json["aicc"] = json_number(aicc(fit));
+  json["bic"] = json_number(fit.bic);
   json["status"] = status(summary.termination);
   json["verdict"] = name(summary.verdict);
   json["success"] = report.success();
@@ -283,13 +283,13 @@ std::string json_report(const FitReport& report) {
   json["intervals"] = report.intervals ? "profile" : "standard";
   json["absolute_sigma"] = report.arguments.absolute_sigma;
   json["loss"] = {{"name", fit.loss.name()},
-                  {"scale", fit.loss.is_robust() ? number(fit.loss.scale()) : Json(nullptr)},
+                  {"scale", fit.loss.is_robust() ? json_number(fit.loss.scale()) : Json(nullptr)},
                   {"beyond", fit.beyond}};
   if (!fit.minima.empty()) json["minima"] = minima(fit);
   if (report.comparison != nullptr) add_comparison_json(json, *report.comparison);
   if (report.arguments.certify) json["certify"] = certification(report);
   add_prediction_json(json, report.after);
-  json["certificate"] = certificate(fit);
+  json["certificate"] = certificate_json(fit);
   json["precision"] = precision(summary);
   if (report.optimized) json["optimize"] = optimize(*report.arguments.optimize, *report.optimized);
   if (report.profile) json["profile"] = profile(*report.profile);

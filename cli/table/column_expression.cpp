@@ -4,6 +4,7 @@
 
 #include "errors.hpp"
 #include "nearest.hpp"
+#include "table/characters.hpp"
 #include "table/source/utf8.hpp"
 #include "table/text_comparison.hpp"
 
@@ -20,8 +21,6 @@ namespace {
 bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c & 0x80) != 0;
 }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 // A word in a formula: its position and its kind.
 struct Word {
   std::size_t begin = 0, end = 0;

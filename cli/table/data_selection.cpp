@@ -79,7 +79,7 @@ void for_blocks(Columns& columns, Look look) {
 }
 
 // A column whose numbers must be finite.
-struct Checked {
+struct CheckedColumn {
   const Column* column;
   const ColumnExpression* expression;
   const char* what;
@@ -98,11 +98,11 @@ struct Checked {
 };
 
 // Looks through all columns at once, so that a file that holds them row by row is read once.
-void refuse_non_finite(const FitData& data, std::vector<Checked> columns) {
-  for_blocks(columns, [](Checked& c, const double* values, std::size_t begin, std::size_t size) {
+void refuse_non_finite(const FitData& data, std::vector<CheckedColumn> columns) {
+  for_blocks(columns, [](CheckedColumn& c, const double* values, std::size_t begin, std::size_t size) {
     c.look(values, begin, size);
   });
-  for (const Checked& c : columns) {
+  for (const CheckedColumn& c : columns) {
     if (c.count == 0) continue;
     const double value = (*c.column)[c.first];
     const bool missing = c.expression->plain && std::isnan(value);
@@ -247,7 +247,7 @@ void refuse_bad_sigma(const FitData& data) {
 // Computes the columns of the fit for the remaining rows. Their numbers must be finite; `finite` says that
 // those of the file are.
 void take_columns(FitData& data, const ReadColumns& columns, std::size_t rows, bool finite) {
-  std::vector<Checked> checked;
+  std::vector<CheckedColumn> checked;
   const auto take = [&](const ColumnExpression& expression) {
     return columns.evaluate(expression, rows, data);
   };

@@ -2,6 +2,7 @@
 #include "table/text_comparison.hpp"
 
 #include "errors.hpp"
+#include "table/characters.hpp"
 #include "table/source/utf8.hpp"
 
 #include <fmt/format.h>
@@ -9,8 +10,6 @@
 namespace nlsq::cli {
 
 namespace {
-
-bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 bool is_name_byte(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' ||

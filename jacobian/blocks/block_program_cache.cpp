@@ -8,7 +8,8 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr std::size_t kMostWords = std::size_t{1} << 19;  // about 4 MB of keys: thousands of typical programs
+constexpr std::size_t kMostKeyWords = std::size_t{1}
+                                      << 19;  // about 4 MB of keys: thousands of typical programs
 
 }  // namespace
 
@@ -39,7 +40,7 @@ BlockProgramKey::BlockProgramKey(const void* kind, const BlockRecording& recordi
 }
 
 BlockProgramCache& BlockProgramCache::shared() {
-  static BlockProgramCache cache(kMostWords);
+  static BlockProgramCache cache(kMostKeyWords);
   return cache;
 }
 

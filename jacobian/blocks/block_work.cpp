@@ -20,9 +20,9 @@ constexpr double kInstruction = 3;  // start one instruction of a program
 constexpr double kDual = 6;         // one operation on dual numbers, in addition to the function itself
 constexpr double kAdjoint = 3;      // nodes of the adjoint form for each node of the expression
 constexpr std::size_t kLanes = 8;
-constexpr std::size_t kMostWords = std::size_t{1} << 20;  // size limit of the table of inputs that each step
-                                                          // depends on
-constexpr std::size_t kLongBlock = 256;                   // residuals
+constexpr std::size_t kMostInputWords = std::size_t{1} << 20;  // size limit of the table of inputs that each
+                                                               // step depends on
+constexpr std::size_t kLongBlock = 256;                        // residuals
 
 double passes(std::size_t inputs) {
   return static_cast<double>(std::max<std::size_t>(1, (inputs + kDualWidth - 1) / kDualWidth));
@@ -33,7 +33,7 @@ double passes(std::size_t inputs) {
 double count_pairs(const BlockRecording& recording, std::size_t inputs, std::span<const int> wanted,
                    double otherwise) {
   const std::size_t words = (inputs + 63) / 64, steps = recording.steps.size();
-  if (steps * words > kMostWords) return otherwise;
+  if (steps * words > kMostInputWords) return otherwise;
   std::vector<std::uint64_t> depends(steps * words, 0), mask(words, 0);
   for (const int j : wanted) mask[static_cast<std::size_t>(j) / 64] |= std::uint64_t{1} << (j % 64);
   double pairs = 0;

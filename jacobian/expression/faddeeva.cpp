@@ -16,9 +16,9 @@
 #include <numbers>
 
 namespace nlsq::inline v0 {
+namespace faddeeva {
 namespace {
 
-using namespace faddeeva;
 constexpr double pi = std::numbers::pi;
 struct Parts {
   double re = 0, im = 0;
@@ -96,6 +96,7 @@ Parts quadrant(double x, double y) {
 }
 
 }  // namespace
+}  // namespace faddeeva
 
 std::complex<double> wofz(std::complex<double> z) noexcept {
   const double x = std::fabs(z.real()), y = std::fabs(z.imag());
@@ -103,10 +104,10 @@ std::complex<double> wofz(std::complex<double> z) noexcept {
     constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
     return {nan_value, nan_value};
   }
-  Parts w = quadrant(x, y);
+  faddeeva::Parts w = faddeeva::quadrant(x, y);
   if (z.imag() < 0) {
     // w(conj z) = 2 exp(-conj(z)²) - conj w(z), for z in the first quadrant.
-    const double size = 2 * exp_of_difference(x, y), phase = 2 * x * y;
+    const double size = 2 * faddeeva::exp_of_difference(x, y), phase = 2 * x * y;
     const double re = size * std::cos(phase), im = size * std::sin(phase);
     w = {re - w.re, im + w.im};
   }

@@ -9,6 +9,7 @@
 #include "fit/curve.hpp"
 #include "fit/fit_setup.hpp"
 #include "fit/prepared_impl.hpp"
+#include "support/constants.hpp"
 #include "support/fp_environment.hpp"
 #include "support/parallel.hpp"
 
@@ -18,7 +19,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <limits>
 #include <map>
 #include <utility>
 
@@ -26,7 +26,6 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kFewestInBatch = 32;      // curve_fit_batch needs so many fits for its lanes,
 constexpr std::size_t kMostRowsInBatch = 2048;  // of at most so many rows
 constexpr std::size_t kOwnThreads = std::size_t{1} << 17;  // rows from which a fit fills all threads itself

@@ -4,6 +4,7 @@
 #include "linear/small_dense.hpp"
 
 #include "program/local_buffer.hpp"
+#include "support/constants.hpp"
 
 #include <cmath>
 
@@ -11,7 +12,6 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kU = 0x1p-53;
 constexpr double kSquareable = 0x1p-960;  // sums of squares below it may have lost digits
 
 }  // namespace
@@ -21,8 +21,8 @@ bool certify_plain(const Linearization& at, std::span<const double> x, std::size
   const std::size_t n = x.size();
   const double sigma = scatter(at.cost, rows, n, tests.unit_sigma);
   // A cost of rounding size needs the other tests of certify().
-  if (n > small_dense::kMost || !(2 * at.cost > kSquareable) || !(at.cost > kU * tests.initial_cost) ||
-      !(sigma > 0))
+  if (n > small_dense::kMost || !(2 * at.cost > kSquareable) ||
+      !(at.cost > kUnitRoundoff * tests.initial_cost) || !(sigma > 0))
     return false;
   out.variances.resize(n);
   double step = 0, size = 0;
@@ -53,7 +53,7 @@ bool certify_plain(const Linearization& at, std::span<const double> x, std::size
     return true;
   });
   // The limit up to which certify() uses normal equations.
-  if (!factored || !(static_cast<double>(n) * kU * out.condition < 1e-10)) return false;
+  if (!factored || !(static_cast<double>(n) * kUnitRoundoff * out.condition < 1e-10)) return false;
   out.step = step == 0 ? 0 : std::sqrt(step / size);
   const bool near = out.decrement_sigma <= tests.tau, flat = gradient_cosine(at) <= tests.gtol;
   return (near || flat) && out.step <= tests.xtol;

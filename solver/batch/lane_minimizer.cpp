@@ -20,13 +20,13 @@ constexpr double kLedEnough = 1e-2;   // standard errors: f32 says little more
 constexpr double kExtrapolate = 0.5;  // largest part of a step that extrapolation may change
 
 // What the digits of a format can resolve.
-struct Digits {
+struct LaneDigits {
   double least_pivot;  // of the unit diagonal; columns closer to dependence are not distinguished
   double least_gain;   // as a share of the predicted decrease
   double flat;         // relative decrease of the cost below which ν decides instead
   double falls;        // ν² must fall below this share of itself
 };
-constexpr Digits kDigits[] = {{1e-11, rules::kLeastGain, 1e-8, 1.0}, {1e-4, 0.1, 1e-3, 0.25}};
+constexpr LaneDigits kDigits[] = {{1e-11, rules::kLeastGain, 1e-8, 1.0}, {1e-4, 0.1, 1e-3, 0.25}};
 
 }  // namespace
 
@@ -172,7 +172,7 @@ void LaneMinimizer::survey(std::size_t lane) {
 // Judges by the gain ratio or, if the costs differ by little, by ν.
 void LaneMinimizer::judge(std::size_t lane) {
   Lane& here = lanes_[lane];
-  const Digits& digits = kDigits[single_];
+  const LaneDigits& digits = kDigits[single_];
   const double decrease = here.cost - trial_cost(lane);
   ++here.state.iterations;
   bool accepted = decrease >= digits.least_gain * here.predicted;

@@ -10,6 +10,7 @@
 #include "fit/curve.hpp"
 #include "fit/fit_setup.hpp"
 #include "fit/prepared_impl.hpp"
+#include "support/constants.hpp"
 
 #include <nlsq/problem.hpp>
 
@@ -17,7 +18,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <span>
 #include <utility>
@@ -26,7 +26,6 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kMostEliminated = 8;  // free numbers of a block that Problem eliminates first
 
 class SharedFit {

@@ -6,6 +6,7 @@
 #include "blocks/prepared_problem.hpp"
 #include "dense/dense_algebra.hpp"
 #include "linear/small_svd.hpp"
+#include "support/constants.hpp"
 #include "support/fp_environment.hpp"
 
 #include <nlsq/covariance.hpp>
@@ -21,9 +22,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kU = 0x1p-53;
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kEnough = 1e-6;            // above this error, J itself is factored
+constexpr double kErrorAllowed = 1e-6;      // above this error, J itself is factored
 constexpr double kWorthless = 1e-2;         // above this error, the covariance is rejected
 constexpr double kLeastSingular = 1e-11;    // relative to the largest; directions below it are not determined
 constexpr double kDifferenceError = 1e-10;  // of a column of J by central differences, relative
@@ -176,7 +175,7 @@ struct CovarianceWork {
     const SingularValues scaled = decompose(scale);
     const std::vector<double>& s = scaled.values;
     const std::size_t n = size();
-    const double error = by_differences ? kDifferenceError : kU;  // of J
+    const double error = by_differences ? kDifferenceError : kUnitRoundoff;  // of J
     const double least = std::max(kLeastSingular, std::sqrt(static_cast<double>(n)) * error);
     const auto rank =
         static_cast<std::size_t>(std::ranges::count_if(s, [&](double v) { return v > least * s[0]; }));
@@ -191,7 +190,7 @@ struct CovarianceWork {
     // parameters' own units.
     const std::vector<double> ones(n, 1.0);
     const SingularValues plain = decompose(ones);
-    out.error = static_cast<double>(n) * kU * plain.values[0] / plain.values[rank - 1];
+    out.error = static_cast<double>(n) * kUnitRoundoff * plain.values[0] / plain.values[rank - 1];
     from_singular_values(plain, ones, rank);
   }
 
@@ -199,14 +198,14 @@ struct CovarianceWork {
     out.parameters = static_cast<int>(size());
     out.determined = by_elimination();
     if (out.determined) out.rank = out.parameters;
-    if (out.determined && out.error <= kEnough && !by_differences) return;
+    if (out.determined && out.error <= kErrorAllowed && !by_differences) return;
     if (is_small()) {
       std::fill_n(out.tangent_.data(), columns.size() * columns.size(), kNaN);
       out.error = 0;
       return by_singular_values();
     }
     if (out.determined && by_differences) {  // The error by elimination is about u κ².
-      const double condition = std::sqrt(std::max(out.error, kU) / kU);
+      const double condition = std::sqrt(std::max(out.error, kUnitRoundoff) / kUnitRoundoff);
       out.error = std::max(out.error, static_cast<double>(size()) * kDifferenceError * condition);
       out.determined = out.error <= kWorthless;
     }
@@ -229,7 +228,7 @@ struct CovarianceWork {
     out.residual_variance = left > 0 ? squares / left : kNaN;
     if (out.determined) {
       out.message = fmt::format("all {} directions are determined; relative error {:.0e}", out.parameters,
-                                std::max(out.error, kU));
+                                std::max(out.error, kUnitRoundoff));
     } else {
       out.message = out.rank >= 0
                         ? fmt::format("the data determine {} of {} directions", out.rank, out.parameters)

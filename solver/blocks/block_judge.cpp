@@ -3,6 +3,7 @@
 #include "blocks/block_judge.hpp"
 
 #include "certificate/certificate.hpp"
+#include "support/constants.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +13,6 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kU = 0x1p-53;
 constexpr double kLostSignificance = 1e-3, kGrown = 1e3, kGrownUnseen = 100, kGrownUndetermined = 1e6;
 constexpr double kSquareable = 0x1p-1000;
 
@@ -20,7 +20,7 @@ constexpr double kSquareable = 0x1p-1000;
 // error with all others known (a lower bound of its standard error).
 bool every_step_is_short(const BlockPoint& at, const BlockTests& tests, const BlockJudgement& j) {
   const std::vector<double> sizes = tangent_sizes(at.problem, at.structure, at.x);
-  const double relative = std::max({tests.xtol, 8 * kU, j.distance.qr ? j.distance.error : 0.0});
+  const double relative = std::max({tests.xtol, 8 * kUnitRoundoff, j.distance.qr ? j.distance.error : 0.0});
   const double in_sigma = tests.short_of_tau * tests.tau * j.sigma;
   for (std::size_t k = 0; k < sizes.size(); ++k) {
     if (at.is_fixed(k)) continue;
@@ -136,7 +136,7 @@ void apply_tests(const BlockPoint& at, const BlockTests& tests, BlockJudgement& 
   c.passed = false;
   // The residuals count as zero relative to the start, or if they are only the last roundings of their terms,
   // for any start.
-  constexpr double kLastRoundings = 64 * kU;
+  constexpr double kLastRoundings = 64 * kUnitRoundoff;
   // Without degrees of freedom there is no scatter to compare with, and terms may vanish with the residuals
   // (Powell's singular function): then the residuals' own unit stands for the terms.
   const bool no_scatter = at.structure.residuals <= at.free();

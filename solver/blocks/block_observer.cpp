@@ -7,14 +7,6 @@
 
 namespace nlsq::inline v0 {
 
-namespace {
-
-double seconds_since(BlockSystem::Clock::time_point begin) {
-  return std::chrono::duration<double>(BlockSystem::Clock::now() - begin).count();
-}
-
-}  // namespace
-
 // Gradient norms from the projected gradient P(x ⊞ -g) - x, where P projects onto the bounds.
 std::string BlockObserver::test_point(const Vector& x) {
   std::vector<double> back(system_.gradient()), moved;
@@ -39,7 +31,7 @@ CallbackResult BlockObserver::report(const Vector& x, double cost, double lambda
   if (steps_ == 0) report_.cost = cost;
   report_.iteration = steps_;
   report_.lambda = lambda;
-  report_.seconds = seconds_since(step_begin_);
+  report_.seconds = BlockSystem::seconds_since(step_begin_);
   report_.solver_seconds = system_.last_solve_seconds();
   report_.x = x;
   step_begin_ = BlockSystem::Clock::now();

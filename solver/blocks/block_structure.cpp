@@ -17,7 +17,7 @@ constexpr std::size_t kMostChunks = 16;
 constexpr double kLeastWork = 2e6;   // multiplications per chunk that repay a thread
 constexpr double kSumWork = 400;     // per number a chunk sums; clearing and adding cost a tenth
 constexpr double kEvaluations = 20;  // of J in a typical solve
-constexpr std::uint32_t kNone = 0xffffffffU;
+constexpr std::uint32_t kNoSlot = 0xffffffffU;
 
 std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
@@ -66,7 +66,7 @@ void BlockStructure::order_slots(const Problem::Impl& problem) {
   std::vector<Key> keys;
   for (std::uint32_t b = 0; b < problem.functions.size(); ++b) {
     if (!takes_part(problem, b)) continue;
-    Key key{kNone, kNone, b};
+    Key key{kNoSlot, kNoSlot, b};
     for (const std::uint32_t p : problem.parameters_of(b)) {
       if (point_of[p] >= 0) key.point = static_cast<std::uint32_t>(point_of[p]);
       if (camera_of[p] >= 0) key.camera = std::min(key.camera, static_cast<std::uint32_t>(camera_of[p]));
@@ -80,7 +80,7 @@ void BlockStructure::order_slots(const Problem::Impl& problem) {
   for (const Key& key : keys) {
     robust = robust || !problem.losses[key.block].is_linear();
     const auto slot = static_cast<std::uint32_t>(residual_block.size());
-    if (key.point == kNone || slot_first.empty() || residual_block.empty() ||
+    if (key.point == kNoSlot || slot_first.empty() || residual_block.empty() ||
         keys[slot - 1].point != key.point)
       slot_first.push_back(slot);
     residual_block.push_back(key.block);
@@ -202,12 +202,12 @@ void BlockStructure::find_pairs() {
   const auto cameras = static_cast<std::uint32_t>(block_size.size());
   std::unordered_map<std::uint64_t, std::uint32_t> known;
   const std::uint64_t all = std::uint64_t{cameras} * cameras;
-  std::vector<std::uint32_t> table(all <= 1U << 22 ? all : 0, kNone);  // few cameras: a table is faster
+  std::vector<std::uint32_t> table(all <= 1U << 22 ? all : 0, kNoSlot);  // few cameras: a table is faster
   const auto number = [&](std::uint32_t a, std::uint32_t b) {
     const std::uint64_t key = std::uint64_t{a} * cameras + b;
     const auto fresh = static_cast<std::uint32_t>(reduced_blocks.size());
     std::uint32_t& place = table.empty() ? known.try_emplace(key, fresh).first->second : table[key];
-    if (place == kNone) place = fresh;
+    if (place == kNoSlot) place = fresh;
     if (place == fresh) reduced_blocks.push_back({a, b});
     return place;
   };

@@ -1,6 +1,8 @@
 // Implements BlockSystem: the operations of the minimizer's loop on a block problem.
 #include "blocks/block_system.hpp"
 
+#include "support/constants.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +13,6 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kUndamped = 1e-14;  // the least damping that lets a singular matrix be factored
 // The least column norm in damping, relative to ‖r‖ over the parameter's size, or over 1.
 constexpr double kLeastColumn = 1e-16;
@@ -20,10 +21,6 @@ constexpr double kLeastEta = 1e-4;       // conjugate gradient tolerance for ste
 constexpr double kTightEta = 1e-6;       // and for steps that decide the verdict
 constexpr double kTightResidual = 1e-6;  // relative residual of the latter
 constexpr int kLongRuns = 4;             // times the iteration limit of other steps
-
-double seconds_since(BlockSystem::Clock::time_point begin) {
-  return std::chrono::duration<double>(BlockSystem::Clock::now() - begin).count();
-}
 
 bool same(std::span<const double> a, std::span<const double> b) { return std::ranges::equal(a, b); }
 

@@ -18,6 +18,9 @@ namespace nlsq::inline v0 {
 class BlockSystem final : public System {
  public:
   using Clock = std::chrono::steady_clock;
+  static double seconds_since(Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+  }
 
   // `first`: the format of JᵀJ at the start of the solve.
   BlockSystem(BlockModel& model, const BlockStructure& structure, SchurSolver& solver,

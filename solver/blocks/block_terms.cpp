@@ -2,14 +2,14 @@
 // problem.
 #include "blocks/block_terms.hpp"
 
+#include "support/constants.hpp"
+
 #include <algorithm>
 #include <cmath>
 
 namespace nlsq::inline v0 {
 
 namespace {
-
-constexpr double kU = 0x1p-53;
 
 // Consecutive columns of a row of J: their first column, first tangent index, and number.
 struct Columns {
@@ -77,10 +77,11 @@ BlockTerms measure_terms(const BlockStructure& s, const Problem::Impl& problem, 
   // certificate.cpp).
   const double r = std::sqrt(2 * cost);
   for (std::size_t j = 0; j < sizes.size(); ++j)
-    out.gradient_noise[j] = kU * (4 * out.gradient_noise[j] + 32 * std::sqrt(squares[j]) * r);
+    out.gradient_noise[j] = kUnitRoundoff * (4 * out.gradient_noise[j] + 32 * std::sqrt(squares[j]) * r);
   out.magnitude = std::sqrt(magnitude_squares);
   out.cost_noise =
-      kU * (8 * cost + 4 * products / std::sqrt(std::max<double>(1, static_cast<double>(s.residuals))));
+      kUnitRoundoff *
+      (8 * cost + 4 * products / std::sqrt(std::max<double>(1, static_cast<double>(s.residuals))));
   return out;
 }
 

@@ -4,6 +4,7 @@
 #include "c/errors.hpp"
 #include "c/results/caller_result.hpp"
 #include "fit/fit_setup.hpp"
+#include "support/constants.hpp"
 #include "support/fp_environment.hpp"
 
 #include <nlsq/c/fit.h>
@@ -13,13 +14,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace nlsq::inline v0::c {
 
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kGroup = 4096;  // fits between two calls of the progress callback
 
 struct BatchData {

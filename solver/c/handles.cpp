@@ -45,7 +45,7 @@ const char* name(Kind kind) {
 // Handles are multiples of 16, like addresses, in case a caller keeps flags in the low bits.
 Part& part_of(std::uintptr_t handle) { return table().parts[handle / 16 % kParts]; }
 
-[[noreturn]] void refuse(std::uintptr_t handle, Kind kind, const Object* found) {
+[[noreturn]] void refuse_handle(std::uintptr_t handle, Kind kind, const Object* found) {
   if (handle == 0) throw HandleError(fmt::format("the handle {} is NULL: make it first", name(kind)));
   if (found != nullptr) {
     throw HandleError(
@@ -70,8 +70,8 @@ std::shared_ptr<Object> find_object(std::uintptr_t handle, Kind kind) {
   Part& part = part_of(handle);
   const std::lock_guard lock(part.mutex);
   const auto found = part.objects.find(handle);
-  if (found == part.objects.end()) refuse(handle, kind, nullptr);
-  if (found->second->kind() != kind) refuse(handle, kind, found->second.get());
+  if (found == part.objects.end()) refuse_handle(handle, kind, nullptr);
+  if (found->second->kind() != kind) refuse_handle(handle, kind, found->second.get());
   return found->second;
 }
 
@@ -81,8 +81,8 @@ void remove_object(std::uintptr_t handle, Kind kind) {
   Part& part = part_of(handle);
   const std::lock_guard lock(part.mutex);
   const auto found = part.objects.find(handle);
-  if (found == part.objects.end()) refuse(handle, kind, nullptr);
-  if (found->second->kind() != kind) refuse(handle, kind, found->second.get());
+  if (found == part.objects.end()) refuse_handle(handle, kind, nullptr);
+  if (found->second->kind() != kind) refuse_handle(handle, kind, found->second.get());
   last = std::move(found->second);
   part.objects.erase(found);
   table().live.fetch_sub(1, std::memory_order_relaxed);

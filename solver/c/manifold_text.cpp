@@ -16,16 +16,16 @@ namespace nlsq::inline v0::c {
 
 namespace {
 
-[[noreturn]] void refuse(std::string_view part) {
+[[noreturn]] void refuse_part(std::string_view part) {
   throw ValidationError(fmt::format(
       "manifold '{}': use quaternion, eigen_quaternion, sphere N, line N, euclidean N, subset N: 0,2, or "
       "several with + between them",
       part.substr(0, 80)));
 }
 
-int whole(std::string_view text, std::string_view part) {
+int dimension_of(std::string_view text, std::string_view part) {
   const std::optional<double> value = parsed_number(text);
-  if (!value || !(*value >= 0 && *value <= 1e6) || *value != std::floor(*value)) refuse(part);
+  if (!value || !(*value >= 0 && *value <= 1e6) || *value != std::floor(*value)) refuse_part(part);
   return static_cast<int>(*value);
 }
 
@@ -33,20 +33,20 @@ ManifoldPtr one_manifold(std::string_view part) {
   if (part == "quaternion") return quaternion_manifold();
   if (part == "eigen_quaternion") return eigen_quaternion_manifold();
   const std::size_t blank = part.find_first_of(" \t");
-  if (blank == std::string_view::npos) refuse(part);
+  if (blank == std::string_view::npos) refuse_part(part);
   const std::string_view name = part.substr(0, blank), rest = part.substr(blank);
-  if (name == "sphere") return sphere_manifold(whole(rest, part));
-  if (name == "line") return line_manifold(whole(rest, part));
-  if (name == "euclidean") return euclidean_manifold(whole(rest, part));
+  if (name == "sphere") return sphere_manifold(dimension_of(rest, part));
+  if (name == "line") return line_manifold(dimension_of(rest, part));
+  if (name == "euclidean") return euclidean_manifold(dimension_of(rest, part));
   const std::size_t colon = rest.find(':');
-  if (name != "subset" || colon == std::string_view::npos) refuse(part);
+  if (name != "subset" || colon == std::string_view::npos) refuse_part(part);
   std::vector<int> held;
   for (std::size_t begin = colon + 1; begin <= rest.size();) {
     const std::size_t end = std::min(rest.find(',', begin), rest.size());
-    held.push_back(whole(rest.substr(begin, end - begin), part));
+    held.push_back(dimension_of(rest.substr(begin, end - begin), part));
     begin = end + 1;
   }
-  return subset_manifold(whole(rest.substr(0, colon), part), held);
+  return subset_manifold(dimension_of(rest.substr(0, colon), part), held);
 }
 
 }  // namespace

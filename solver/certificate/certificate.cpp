@@ -9,6 +9,7 @@
 #include "linear/wide_factor.hpp"
 
 #include "program/local_buffer.hpp"
+#include "support/constants.hpp"
 
 #include <cmath>
 #include <limits>
@@ -16,8 +17,6 @@
 namespace nlsq::inline v0 {
 
 namespace {
-constexpr double kU = 0x1p-53;
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kFew = 16;  // up to this many parameters nothing is allocated
 using Numbers = LocalBuffer<double, kFew>;
 using Square = LocalBuffer<double, kFew * kFew>;
@@ -122,9 +121,9 @@ bool factor_with_digits(const Linearization& at, std::span<const double> scale, 
   scratch.solver.solve(0, scratch.step);
   const double n = static_cast<double>(scale.size());
   return scratch.step.factored && scratch.step.condition < 1e15 && factor_normal(at, scale, out) &&
-         (n * kU * scratch.step.condition < 1e-10 ||
+         (n * kUnitRoundoff * scratch.step.condition < 1e-10 ||
           (scale.size() > small_dense::kMost &&
-           std::sqrt(n) * kU * normal_condition(out.triangle(scale)) < 1e-10));
+           std::sqrt(n) * kUnitRoundoff * normal_condition(out.triangle(scale)) < 1e-10));
 }
 
 }  // namespace

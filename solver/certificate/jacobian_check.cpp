@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kStep = 6.1e-6;     // cbrt(2^-52), which balances truncation and rounding
 constexpr double kTolerance = 1e-4;  // relative to the norms
-constexpr double kRounding = 8 * 0x1p-53;
+constexpr double kValueRounding = 8 * 0x1p-53;
 // Residuals with only eight good digits (an integration, a search) need longer steps than exact ones.
 constexpr double kLonger[] = {1, 32, 1024};
 
@@ -144,7 +144,7 @@ void DenseEvaluator::check_jacobian(std::span<const double> x, const std::vector
                                     Recheck& out) {
   const double share =
       static_cast<double>(out.rows) / static_cast<double>(std::max<std::size_t>(1, model_.rows()));
-  const JacobianCheck check(*this, x, groups, kRounding * out.magnitude * std::sqrt(share));
+  const JacobianCheck check(*this, x, groups, kValueRounding * out.magnitude * std::sqrt(share));
   if (check.error(check.everywhere()) <= kTolerance) return;
   for (std::size_t j = 0; j < x.size(); ++j) {
     const double error = check.error(check.along(j));

@@ -23,7 +23,7 @@ constexpr double kVanished = 1e-12;
 // size of the rows' terms.
 constexpr double kShare = 0.1;
 // Above this rounding bound of the gradient, as a cosine, the residuals are mostly rounding.
-constexpr double kRounding = 0.1;
+constexpr double kRoundingBound = 0.1;
 constexpr std::size_t kMostOneByOne = 4;  // parameters
 // A parameter whose terms are smaller than this share of the rows' terms changes no residual.
 constexpr double kAsGoodAsZero = 0x1p-52;
@@ -157,7 +157,7 @@ bool determined_by_curvature(DenseEvaluator& evaluator, const SolveRequest& requ
 
 bool lost_parameters(DenseEvaluator& evaluator, const SolveRequest& request, const MinimizerResult& end) {
   const Certificate& c = end.summary.certificate;
-  const bool rounding = !std::isfinite(c.decrement_sigma) || c.gradient_bound > kRounding || c.cost == 0;
+  const bool rounding = !std::isfinite(c.decrement_sigma) || c.gradient_bound > kRoundingBound || c.cost == 0;
   const std::vector<std::size_t> unknown = unknown_parameters(request, end);
   if (!rounding && unknown.empty() && end.summary.verdict != Verdict::rank_deficient) return false;
   if (request.linear.size() == end.x.size()) return false;  // rank is the same everywhere

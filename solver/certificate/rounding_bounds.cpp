@@ -1,6 +1,7 @@
 // What rounding errors make of the gradient, the decrement and the residuals: bounds, and what is within
 // them.
 #include "certificate/certificate.hpp"
+#include "support/constants.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,8 +9,6 @@
 namespace nlsq::inline v0 {
 
 namespace {
-
-constexpr double kU = 0x1p-53;
 
 bool is_held(const Linearization& at, const Box& room, std::size_t j) {
   return !room.empty() && held(room, j, at.gradient[j]) != Held::none;
@@ -48,7 +47,7 @@ GradientNoise gradient_noise(const Linearization& at, double magnitude,
     const double column = std::sqrt(at.normal(j, j));
     const double cosine = column > 0 ? std::fabs(at.gradient[j]) / column / r : 0;
     const double terms = column_magnitude.empty() ? magnitude : column_magnitude[j];
-    const double bound = kU * (4 * terms / r + 32) + jacobian_error;
+    const double bound = kUnitRoundoff * (4 * terms / r + 32) + jacobian_error;
     if (cosine > furthest * bound) {
       furthest = cosine / bound;
       out = {false, bound};
@@ -60,25 +59,28 @@ GradientNoise gradient_noise(const Linearization& at, double magnitude,
 }
 
 // ν₀ = ‖Qᵀr‖ moves by no more than r does.
-double decrement_noise(double cost, double magnitude) { return 32 * kU * (magnitude + std::sqrt(2 * cost)); }
+double decrement_noise(double cost, double magnitude) {
+  return 32 * kUnitRoundoff * (magnitude + std::sqrt(2 * cost));
+}
 
 bool residuals_are_rounding(double cost, double magnitude) {
-  return std::sqrt(2 * cost) <= 4 * kU * magnitude;
+  return std::sqrt(2 * cost) <= 4 * kUnitRoundoff * magnitude;
 }
 
 double grid_decrement(const Linearization& at, std::span<const double> x) {
   double squares = 0;
   for (std::size_t j = 0; j < x.size(); ++j) squares += x[j] * x[j] * at.normal(j, j);
-  return kU * std::sqrt(squares);
+  return kUnitRoundoff * std::sqrt(squares);
 }
 
 double step_noise(double condition, std::size_t parameters) {
-  return static_cast<double>(parameters) * kU * std::sqrt(condition);
+  return static_cast<double>(parameters) * kUnitRoundoff * std::sqrt(condition);
 }
 
 bool zero_residual(double cost, double initial_cost, double magnitude) {
-  constexpr double kRounding = 1e4 * kU;
-  return cost == 0 || (cost <= kU * kU * initial_cost && std::sqrt(2 * cost) <= kRounding * magnitude);
+  constexpr double kRounding = 1e4 * kUnitRoundoff;
+  return cost == 0 || (cost <= kUnitRoundoff * kUnitRoundoff * initial_cost &&
+                       std::sqrt(2 * cost) <= kRounding * magnitude);
 }
 
 }  // namespace nlsq::inline v0

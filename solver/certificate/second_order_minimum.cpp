@@ -2,6 +2,7 @@
 #include "certificate/second_order_minimum.hpp"
 
 #include "linear/scaled_spectrum.hpp"
+#include "support/constants.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,8 +13,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr std::size_t kMost = 64;  // parameters
-constexpr double kU = 0x1p-53;
+constexpr std::size_t kMost = 64;         // parameters
 constexpr double kShift = 0x1p-17;        // relative to a parameter; balances third derivatives and rounding
 constexpr double kFlat = 1e-6;            // the least curvature, relative to the largest
 constexpr double kFarFromMinimum = 1e-3;  // of a parameter's size
@@ -44,7 +44,8 @@ bool add_column(Evaluator& evaluator, std::span<const double> x, const Box& room
       const double columns =
           std::sqrt(at.normal(free[i], free[i])) + std::sqrt(here.normal(free[i], free[i]));
       const double r = std::sqrt(2 * std::max(at.cost, here.cost));
-      out.errors[j * n + i] += columns * (kU * (4 * magnitude + 32 * r) + evaluator.jacobian_error() * r);
+      out.errors[j * n + i] +=
+          columns * (kUnitRoundoff * (4 * magnitude + 32 * r) + evaluator.jacobian_error() * r);
     }
     span += shift;
   }
@@ -111,7 +112,7 @@ bool is_second_order_minimum(Evaluator& evaluator, std::span<const double> x, co
   for (std::size_t j = 0; j < n; ++j) {
     if (!add_column(evaluator, x, room, free, j, here, kShift * sizes[j], magnitude, curvature)) return false;
   }
-  const double r = std::sqrt(2 * here.cost), cost_noise = 8 * kU * (magnitude + r) * r;
+  const double r = std::sqrt(2 * here.cost), cost_noise = 8 * kUnitRoundoff * (magnitude + r) * r;
   return is_minimum(curvature, norms, gradient, sizes, cost_noise);
 }
 

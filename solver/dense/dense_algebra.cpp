@@ -13,13 +13,13 @@ namespace nlsq::inline v0::dense {
 namespace {
 
 using Eigen::Lower, Eigen::Upper, Eigen::MatrixXd, Eigen::VectorXd;
-using Square = Eigen::Map<const MatrixXd>;
+using Matrix = Eigen::Map<const MatrixXd>;
 using Strided = Eigen::Map<const MatrixXd, 0, Eigen::OuterStride<>>;
 using Vector = Eigen::Map<VectorXd>;
 using ConstVector = Eigen::Map<const VectorXd>;
 
 Eigen::Index index(std::size_t n) { return static_cast<Eigen::Index>(n); }
-Square square_view(const double* A, std::size_t n) { return {A, index(n), index(n)}; }
+Matrix square_view(const double* A, std::size_t n) { return {A, index(n), index(n)}; }
 Vector view(double* v, std::size_t n) { return {v, index(n)}; }
 ConstVector view(const double* v, std::size_t n) { return {v, index(n)}; }
 
@@ -44,6 +44,14 @@ void householder_qr(double* A, std::size_t rows, std::size_t columns, double* b)
   if (b != nullptr) view(b, rows).applyOnTheLeft(factor.householderQ().transpose());
 }
 
+void least_squares(const double* A, std::size_t rows, std::size_t columns, const double* b, double threshold,
+                   double* x) {
+  Eigen::CompleteOrthogonalDecomposition<MatrixXd> factor;
+  factor.setThreshold(threshold);
+  factor.compute(Matrix(A, index(rows), index(columns)));
+  view(x, columns) = factor.solve(view(b, rows));
+}
+
 bool symmetric_eigen(double* A, std::size_t n, double* values) {
   Eigen::Map<MatrixXd> map(A, index(n), index(n));
   const Eigen::SelfAdjointEigenSolver<MatrixXd> eigen(map);
@@ -60,7 +68,7 @@ void solve_lower(const double* L, std::size_t n, double* B, std::size_t columns)
 }
 
 void solve_lower_transposed(const double* L, std::size_t n, double* B, std::size_t columns) {
-  const Square square = square_view(L, n);
+  const Matrix square = square_view(L, n);
   const auto upper = square.transpose().triangularView<Upper>();
   if (columns == 1) return upper.solveInPlace(view(B, n));
   upper.solveInPlace(Eigen::Map<MatrixXd>(B, index(n), index(columns)));
@@ -88,7 +96,7 @@ void multiply_transposed(const double* A, std::size_t n, const double* v, double
 }
 
 void square(const double* A, std::size_t n, double* out) {
-  const Square factor = square_view(A, n);
+  const Matrix factor = square_view(A, n);
   Eigen::Map<MatrixXd>(out, index(n), index(n)).noalias() = factor.transpose() * factor;
 }
 

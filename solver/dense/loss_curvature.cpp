@@ -10,7 +10,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr std::size_t kRows = 4096;
+constexpr std::size_t kCurvatureRows = 4096;
 constexpr double kNear = 3;     // about this many standard errors
 constexpr double kLeast = 0.2;  // no step becomes longer than five times
 
@@ -46,7 +46,7 @@ void correct_curvature(const RowModel& rows, std::span<const double> x, Lineariz
   const auto pass = rows.begin(x, Fill::residual, false);
   KernelCounters not_of_the_fit;
   double taken = 0, exact = 0;
-  const std::size_t tiles = rows.tile_count(), share = std::max<std::size_t>(1, rows.rows() / kRows);
+  const std::size_t tiles = rows.tile_count(), share = std::max<std::size_t>(1, rows.rows() / kCurvatureRows);
   for (std::size_t t = share / 2; t < tiles; t += share) {
     const TileRange tile = rows.tile(t);
     const double* r = pass->fill_f64(tile.first, tile.count, not_of_the_fit)[rows.parameters()];

@@ -1,8 +1,9 @@
 // Measures the error of f32 residuals on a few rows, before a fit trusts a pass in f32.
+#include "dense/dense_algebra.hpp"
 #include "dense/dense_scratch.hpp"
 #include "dense/row_groups.hpp"
 
-#include <Eigen/QR>
+#include <Eigen/Core>
 
 #include <cmath>
 #include <limits>
@@ -11,7 +12,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr std::size_t kGroup = 64, kRows = 1024;
+constexpr std::size_t kGroupRows = 64, kSampledRows = 1024;
 
 // Moves the linear parameters of x to their least-squares values on these rows, and updates r.
 void solve_linear_part(const Eigen::MatrixXd& columns, std::span<const int> linear, Vector& x,
@@ -20,20 +21,19 @@ void solve_linear_part(const Eigen::MatrixXd& columns, std::span<const int> line
   Eigen::VectorXd scale = columns.colwise().norm();
   for (double& s : scale) s = s > 0 ? s : 1;
   const Eigen::MatrixXd unit = columns * scale.cwiseInverse().asDiagonal();
-  Eigen::CompleteOrthogonalDecomposition<Eigen::MatrixXd> factor;
-  factor.setThreshold(1e-12);
-  factor.compute(unit);
-  const Eigen::VectorXd s = factor.solve(-r);
+  Eigen::VectorXd s(columns.cols());
+  dense::least_squares(unit.data(), static_cast<std::size_t>(unit.rows()), linear.size(), r.data(), 1e-12,
+                       s.data());
   if (!s.allFinite()) return;
-  r += unit * s;
+  r -= unit * s;
   for (Eigen::Index j = 0; j < s.size(); ++j)
-    x[static_cast<std::size_t>(linear[static_cast<std::size_t>(j)])] += s[j] / scale[j];
+    x[static_cast<std::size_t>(linear[static_cast<std::size_t>(j)])] -= s[j] / scale[j];
 }
 
 }  // namespace
 
 double DenseEvaluator::low_row_error(std::span<const double> x, std::span<const int> linear) {
-  const std::vector<TileRange> groups = row_groups(model_, kRows, kGroup);
+  const std::vector<TileRange> groups = row_groups(model_, kSampledRows, kGroupRows);
   const ReadGaps gaps(model_, groups.size());
   Eigen::Index rows = 0, first = 0;
   for (const TileRange& group : groups) rows += static_cast<Eigen::Index>(group.count);

@@ -4,18 +4,16 @@
 #include "certificate/certificate.hpp"
 #include "certificate/certificate_face.hpp"
 #include "dense/dense_evaluator.hpp"
+#include "support/constants.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 #include <utility>
 
 namespace nlsq::inline v0 {
 
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // Removes the extra columns between J and the residual.
 Linearization without_extra(const Linearization& all, std::size_t n) {

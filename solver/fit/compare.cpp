@@ -3,6 +3,7 @@
 
 #include "expression/names.hpp"
 #include "fit/fit_setup.hpp"
+#include "support/constants.hpp"
 
 #include <nlsq/statistics.hpp>
 
@@ -17,8 +18,6 @@
 namespace nlsq::inline v0 {
 
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 int free_parameters(const FitResult& fit) {
   int count = 0;

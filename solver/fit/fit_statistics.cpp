@@ -1,16 +1,15 @@
 // Computes the statistics of a fit: covariance, standard errors, R² and information criteria.
 #include "fit/fit_statistics.hpp"
 
+#include "support/constants.hpp"
+
 #include <fmt/format.h>
 
 #include <cmath>
-#include <limits>
 
 namespace nlsq::inline v0 {
 
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 void fill_covariance(FitResult& fit, const Matrix& covariance, const std::vector<int>& free, double sigma2) {
   const std::size_t n = fit.parameters.size();

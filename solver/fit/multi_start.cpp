@@ -17,8 +17,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kFarthest = 50;    // largest distance of a start from x0, in sizes of x0
-constexpr double kManyTimes = 100;  // ratio of positive bounds above which sampling is logarithmic
+constexpr double kFarthestStart = 50;  // largest distance of a start from x0, in sizes of x0
+constexpr double kManyTimes = 100;     // ratio of positive bounds above which sampling is logarithmic
 constexpr double kSameCost = 1e-6, kSamePlace = 1e-3;
 
 // SplitMix64 generator (Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014).
@@ -56,14 +56,14 @@ double coordinate(double u, double x0, double lower, double upper) {
     return std::clamp((1 - u) * lower + u * upper, lower, upper);
   }
   const double size = x0 != 0 ? std::fabs(x0) : 1;
-  double x = x0 + size * std::clamp(std::tan(std::numbers::pi * (u - 0.5)), -kFarthest, kFarthest);
+  double x = x0 + size * std::clamp(std::tan(std::numbers::pi * (u - 0.5)), -kFarthestStart, kFarthestStart);
   if (x < lower) x = lower + (lower - x);
   if (x > upper) x = upper - (x - upper);
   return std::isfinite(x) ? x : x0;
 }
 
 // Prefers the lower cost. If costs agree to rounding, prefers full rank.
-bool better(const FitMinimum& a, const FitMinimum& b) {
+bool better_minimum(const FitMinimum& a, const FitMinimum& b) {
   const bool good_a = is_success(a.verdict), good_b = is_success(b.verdict);
   if (good_a != good_b) return good_a;
   if (std::isnan(a.cost) || std::isnan(b.cost)) return !std::isnan(a.cost) && std::isnan(b.cost);
@@ -145,7 +145,7 @@ StartsResult solve_from_starts(const StartsAsked& asked, const SolveRequest& req
     FitMinimum minimum{asked.parameters(end.x),
                        began ? end.summary.final_cost : std::numeric_limits<double>::quiet_NaN(),
                        end.summary.verdict, 1, k};
-    if (!best || better(minimum, ends[best_at])) {
+    if (!best || better_minimum(minimum, ends[best_at])) {
       best = std::move(end);
       best_at = ends.size();
     }

@@ -3,6 +3,7 @@
 #include <nlsq/statistics.hpp>
 
 #include "fit/fit_setup.hpp"
+#include "support/constants.hpp"
 #include "support/fp_environment.hpp"
 
 #include <fmt/format.h>
@@ -15,11 +16,9 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Relative tolerance of |τ| - t, far below the precision to which intervals are read.
 constexpr double kClose = 1e-9;
-constexpr double kFarthest = 1e6;  // largest distance from the estimate, in standard errors
+constexpr double kFarthestEnd = 1e6;  // largest distance from the estimate, in standard errors
 // Relative to the cost. Smaller decreases are rounding or the tolerance of the fits.
 constexpr double kLower = 1e-7;
 
@@ -84,7 +83,7 @@ End find_end(Profile& profile, double estimate, double step, double t, double bo
   double inside = 0, tau_inside = 0;  // distances from the estimate
   double outside = 0, tau_outside = kNaN, reach = std::fabs(step);
   const double direction = step < 0 ? -1 : 1, room = std::fabs(bound - estimate);
-  for (;; reach = std::min(reach, kFarthest * std::fabs(step))) {
+  for (;; reach = std::min(reach, kFarthestEnd * std::fabs(step))) {
     if (--most < 0) return {};
     const bool limited = reach >= room;
     const double distance = limited ? room : reach;
@@ -100,7 +99,7 @@ End find_end(Profile& profile, double estimate, double step, double t, double bo
       break;
     }
     if (limited) return {bound, IntervalEnd::at_bound};
-    if (distance >= kFarthest * std::fabs(step)) return {direction * kInfinity, IntervalEnd::unbounded};
+    if (distance >= kFarthestEnd * std::fabs(step)) return {direction * kInfinity, IntervalEnd::unbounded};
     // Secant through the last two points, at most three times the distance.
     const double slope = (tau - tau_inside) / (distance - inside);
     const double next = slope > 0 ? distance + 1.1 * (t - tau) / slope : 3 * distance;

@@ -7,6 +7,7 @@
 #include "fit/fit_setup.hpp"
 #include "minimizer/dense_system.hpp"
 #include "minimizer/minimizer.hpp"
+#include "support/constants.hpp"
 
 #include <fmt/format.h>
 
@@ -23,7 +24,6 @@ constexpr std::size_t at(SumAt entry) { return static_cast<std::size_t>(entry); 
 constexpr std::size_t kHead = at(SumAt::head);
 // Rows of a block that are evaluated again, to learn the size of their terms.
 constexpr std::size_t kRecheckRows = 1024;
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // Thrown where the minimizer asks for a point without sums.
 struct PointWanted {
@@ -139,7 +139,7 @@ void check_passes(std::span<const SumsPass> passes) {
   }
 }
 
-std::string message_of(const MinimizerResult& minimum) {
+std::string message_of_sums(const MinimizerResult& minimum) {
   const Summary& s = minimum.summary;
   const Certificate& c = s.certificate;
   if (s.termination == Termination::failure)
@@ -166,7 +166,7 @@ LeastSquaresResult result_of(MinimizerResult minimum, std::size_t rows, const Li
   LeastSquaresResult out;
   const std::size_t n = minimum.x.size();
   const Certificate& c = minimum.summary.certificate;
-  minimum.summary.message = message_of(minimum);
+  minimum.summary.message = message_of_sums(minimum);
   minimum.summary.kernel = kernels().name;
   minimum.summary.evaluator = "sums";
   const double sigma = scatter(minimum.summary.final_cost, rows, n - c.at_bound.size(), unit_sigma);

@@ -7,6 +7,7 @@
 #include "linear/wide_factor.hpp"
 
 #include "program/local_buffer.hpp"
+#include "support/constants.hpp"
 
 #include <cmath>
 #include <limits>
@@ -16,13 +17,11 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kU = 0x1p-53;
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kFew = 16;  // up to this many parameters nothing is allocated
 
 // Singular values below this share of the largest are rounding. A column computed to a few units in the last
 // place cannot show a smaller angle to the others.
-double rank_tolerance(std::size_t n) { return 64 * kU * std::sqrt(static_cast<double>(n)); }
+double rank_tolerance(std::size_t n) { return 64 * kUnitRoundoff * std::sqrt(static_cast<double>(n)); }
 
 std::size_t rank_of(const double* values, std::size_t n) {
   std::size_t rank = 0;
@@ -33,7 +32,7 @@ std::size_t rank_of(const double* values, std::size_t n) {
 void set_condition(Certificate& c, std::size_t n, double ratio, bool qr) {
   c.qr = qr;
   c.condition = c.rank == static_cast<int>(n) ? ratio * ratio : std::numeric_limits<double>::infinity();
-  c.covariance_error = static_cast<double>(n) * kU * (qr ? ratio : ratio * ratio);
+  c.covariance_error = static_cast<double>(n) * kUnitRoundoff * (qr ? ratio : ratio * ratio);
 }
 
 // The largest singular value of T or of its inverse, by power iteration. apply(v, out) computes T v or T⁻¹v,

@@ -4,6 +4,7 @@
 // J. Optim. 13, 2003). That takes two or three solves if it terminates, but it may cycle. Then it descends
 // from bound to bound (the method of Stark and Parker, Comput. Stat. 10, 1995), which always terminates.
 #include "linear/linear_solver_impl.hpp"
+#include "support/constants.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +13,6 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kU = 0x1p-53;
 constexpr int kGuesses = 12;
 
 std::size_t at(Eigen::Index j) { return static_cast<std::size_t>(j); }
@@ -91,14 +91,14 @@ void LinearSolver::Impl::find_slopes(double lambda) {
                     held_back = lambda * (weights.size() == 0 ? s : weights.cwiseProduct(s).eval());
   if (R.size() == 0) {
     slope = all_g() + all_H() * s + held_back;
-    rounding = 16 * kU * (all_g().cwiseAbs() + all_H().cwiseAbs() * sizes + held_back.cwiseAbs());
+    rounding = 16 * kUnitRoundoff * (all_g().cwiseAbs() + all_H().cwiseAbs() * sizes + held_back.cwiseAbs());
     return;
   }
   const DenseMatrix& all_R = reduced ? whole_R : R;
   const DenseVector& all_z = reduced ? whole_z : z;
   slope = all_R.transpose() * (all_z + all_R * s) + held_back;
   rounding =
-      16 * kU *
+      16 * kUnitRoundoff *
       (all_R.cwiseAbs().transpose() * (all_z.cwiseAbs() + all_R.cwiseAbs() * sizes) + held_back.cwiseAbs());
 }
 

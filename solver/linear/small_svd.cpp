@@ -2,6 +2,7 @@
 #include "linear/small_svd.hpp"
 
 #include "linear/small_dense.hpp"
+#include "support/constants.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,8 +11,6 @@
 namespace nlsq::inline v0 {
 
 namespace {
-
-constexpr double kU = 0x1p-53;
 
 template <class N>
 double dot(const double* a, const double* b, N n) {
@@ -35,7 +34,7 @@ void rotate(double* a, double* b, N n, double c, double s) {
 template <class N>
 void orthogonalise(double* W, double* V, N n) {
   constexpr int kSweeps = 40;
-  const double tolerance = kU * static_cast<double>(n);
+  const double tolerance = kUnitRoundoff * static_cast<double>(n);
   bool rotated = true;
   for (int sweep = 0; sweep < kSweeps && rotated; ++sweep) {
     rotated = false;

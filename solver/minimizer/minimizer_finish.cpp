@@ -5,17 +5,16 @@
 // grows with the error of the matrix and the curvature of the model (Kelley, Iterative Methods for Linear and
 // Nonlinear Equations, section 5.4).
 #include "minimizer/loop.hpp"
+#include "support/constants.hpp"
 
 #include <fmt/format.h>
 
 #include <cmath>
-#include <limits>
 
 namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kGradientShare = 0.25;  // share of a pass that one gradient may cost
 constexpr double kMostGradients = 0.5;   // share of a pass that all of them together may cost
 constexpr double kSlow = 0.5;            // a step that leaves a larger share of the distance ends this

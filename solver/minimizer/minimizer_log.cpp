@@ -1,16 +1,14 @@
 // The trace: one line for each step and each escalation, with its kernel counters and issues.
 #include "dense/tile_issues.hpp"
 #include "minimizer/loop.hpp"
+#include "support/constants.hpp"
 
 #include <cmath>
-#include <limits>
 #include <utility>
 
 namespace nlsq::inline v0 {
 
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 KernelCounters since(const KernelCounters& now, const KernelCounters& before) {
   return {now.rows_f64 - before.rows_f64,

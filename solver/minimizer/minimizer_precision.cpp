@@ -5,18 +5,16 @@
 #include "ablation.hpp"
 
 #include "kernels/kernel_table.hpp"
+#include "support/constants.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace nlsq::inline v0 {
 
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // Work of wasted passes relative to useful ones. Samples and probes are small beside either.
 double wasted_share(const Loop& loop) {

@@ -2,6 +2,7 @@
 #include "minimizer/loop.hpp"
 
 #include "ablation.hpp"
+#include "support/constants.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +12,6 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr int kHardFit = 10;        // iterations after which a fit counts as hard
 constexpr double kPoorGain = 0.25;  // an undamped step with a lower gain ratio has not helped
 constexpr double kMostBend = 0.75;  // beyond this 2‖D a‖/‖D s‖ the acceleration is not trusted

@@ -126,7 +126,7 @@ std::vector<double> fit_pair(const Sample& picked, Profile profile, double width
   return values;
 }
 
-constexpr TrialRange kHeight = {2, 10}, kLeft = {1.5, 4.2}, kRight = {5.8, 8.5}, kWidth = {0.35, 0.9};
+constexpr TrialRange kPairHeight = {2, 10}, kLeft = {1.5, 4.2}, kRight = {5.8, 8.5}, kWidth = {0.35, 0.9};
 
 }  // namespace
 
@@ -134,10 +134,10 @@ void add_double_peaks(std::vector<Model>& models) {
   models.push_back(make_model({"gaussian2",
                                "h1*exp(-(x-mu1)^2/(2*sigma1^2))+h2*exp(-(x-mu2)^2/(2*sigma2^2))+c",
                                "two Gaussian peaks on a constant background",
-                               {{"h1", "height of the left peak (units of y)", kHeight},
+                               {{"h1", "height of the left peak (units of y)", kPairHeight},
                                 {"mu1", "centre of the left peak (units of x)", kLeft},
                                 {"sigma1", "standard deviation of the left peak (units of x)", kWidth},
-                                {"h2", "height of the right peak (units of y)", kHeight},
+                                {"h2", "height of the right peak (units of y)", kPairHeight},
                                 {"mu2", "centre of the right peak (units of x)", kRight},
                                 {"sigma2", "standard deviation of the right peak (units of x)", kWidth},
                                 {"c", "background (units of y)", {-2, 2}}},
@@ -147,10 +147,10 @@ void add_double_peaks(std::vector<Model>& models) {
       make_model({"lorentzian2",
                   "h1/(1+((x-x1)/gamma1)^2)+h2/(1+((x-x2)/gamma2)^2)+c",
                   "two Lorentzian peaks on a constant background",
-                  {{"h1", "height of the left peak (units of y)", kHeight},
+                  {{"h1", "height of the left peak (units of y)", kPairHeight},
                    {"x1", "centre of the left peak (units of x)", kLeft},
                    {"gamma1", "half width at half height of the left peak (units of x)", kWidth},
-                   {"h2", "height of the right peak (units of y)", kHeight},
+                   {"h2", "height of the right peak (units of y)", kPairHeight},
                    {"x2", "centre of the right peak (units of x)", kRight},
                    {"gamma2", "half width at half height of the right peak (units of x)", kWidth},
                    {"c", "background (units of y)", {-2, 2}}},

@@ -29,12 +29,12 @@ void power_shape(std::span<double> z, std::span<const double> log_m) {
   exp_in_place(z);
 }
 
-constexpr ParameterRow kHeight = {
+constexpr ParameterRow kHeightRow = {
     "h", "height above the background (units of y); negative for a dip", {1, 10}};
 constexpr ParameterRow kBackground = {"c", "background (units of y)", {-2, 2}};
 constexpr TrialRange kCentreTrial = {2, 8};
 constexpr TrialRange kWidthTrial = {0.35, 1.5, true};
-constexpr TrialRange kTrialX = {0, 10};
+constexpr TrialRange kPeakTrialX = {0, 10};
 constexpr std::size_t kCostly = 500;  // rows; a Voigt profile costs as much as ten exponentials
 
 PeakFit fit_gaussian(const Sample& sample) { return fit_peak(sample, {gaussian_shape}); }
@@ -94,12 +94,12 @@ Row gaussian_row() {
   return {"gaussian",
           "h*exp(-(x-mu)^2/(2*sigma^2))+c",
           "Gaussian peak on a constant background",
-          {kHeight,
+          {kHeightRow,
            {"mu", "centre (units of x)", kCentreTrial},
            {"sigma", "standard deviation (units of x); the full width at half height is 2.3548 sigma",
             kWidthTrial},
            kBackground},
-          kTrialX,
+          kPeakTrialX,
           [](const Sample& sample) {
             const PeakFit fit = fit_gaussian(sample);
             return std::vector{fit.height, fit.centre, fit.width, fit.background};
@@ -115,7 +115,7 @@ Row gaussian_area_row() {
            {"sigma", "standard deviation (units of x)", kWidthTrial},
            {"mu", "centre (units of x)", kCentreTrial},
            kBackground},
-          kTrialX,
+          kPeakTrialX,
           [](const Sample& sample) {
             const PeakFit fit = fit_gaussian(sample);
             const double area = fit.height * fit.width * std::sqrt(2 * std::numbers::pi);
@@ -128,11 +128,11 @@ Row lorentzian_row() {
   return {"lorentzian",
           "h/(1+((x-x0)/gamma)^2)+c",
           "Lorentzian (Cauchy) peak on a constant background",
-          {kHeight,
+          {kHeightRow,
            {"x0", "centre (units of x)", kCentreTrial},
            {"gamma", "half width at half height (units of x)", kWidthTrial},
            kBackground},
-          kTrialX,
+          kPeakTrialX,
           [](const Sample& sample) {
             const PeakFit fit = fit_lorentzian(sample);
             return std::vector{fit.height, fit.centre, fit.width, fit.background};
@@ -149,7 +149,7 @@ Row lorentzian_area_row() {
        {"gamma", "half width at half height (units of x)", kWidthTrial},
        {"x0", "centre (units of x)", kCentreTrial},
        kBackground},
-      kTrialX,
+      kPeakTrialX,
       [](const Sample& sample) {
         const PeakFit fit = fit_lorentzian(sample);
         return std::vector{fit.height * fit.width * std::numbers::pi, fit.width, fit.centre, fit.background};
@@ -161,12 +161,12 @@ Row voigt_row() {
   return {"voigt",
           "h*voigt(x-x0,sigma,gamma)/voigt(0,sigma,gamma)+c",
           "Voigt peak (Gaussian convolved with Lorentzian), by its height, on a constant background",
-          {kHeight,
+          {kHeightRow,
            {"x0", "centre (units of x)", kCentreTrial},
            {"sigma", "standard deviation of the Gaussian (units of x)", {0.3, 1}},
            {"gamma", "half width of the Lorentzian (units of x)", {0.3, 1}},
            kBackground},
-          kTrialX,
+          kPeakTrialX,
           [](const Sample& sample) {
             const PeakFit fit = fit_voigt(sample);
             return std::vector{fit.height, fit.centre, fit.width, fit.width * std::exp(fit.extra[0]),
@@ -184,7 +184,7 @@ Row voigt_area_row() {
            {"sigma", "standard deviation of the Gaussian (units of x)", {0.3, 1}},
            {"gamma", "half width of the Lorentzian (units of x)", {0.3, 1}},
            kBackground},
-          kTrialX,
+          kPeakTrialX,
           [](const Sample& sample) {
             const PeakFit fit = fit_voigt(sample);
             const double gamma = fit.width * std::exp(fit.extra[0]);
@@ -198,12 +198,12 @@ Row pseudo_voigt_row() {
   return {"pseudo_voigt",
           "h*(eta/(1+((x-x0)/w)^2)+(1-eta)*exp(-log(2)*((x-x0)/w)^2))+c",
           "pseudo-Voigt peak: Lorentzian and Gaussian of one width, mixed",
-          {kHeight,
+          {kHeightRow,
            {"eta", "Lorentzian fraction (pure number, 0 to 1)", {0.1, 0.9}},
            {"x0", "centre (units of x)", kCentreTrial},
            {"w", "half width at half height (units of x)", kWidthTrial},
            kBackground},
-          kTrialX,
+          kPeakTrialX,
           pseudo_voigt,
           kSharp};
 }
@@ -213,12 +213,12 @@ Row pearson7_row() {
       "pearson7",
       "h*exp(-m*log1p(expm1(log(2)/m)*((x-x0)/w)^2))+c",  // (1+(2^(1/m)-1)z^2)^(-m), exact for large m too
       "Pearson VII peak: Lorentzian for m = 1, Gaussian as m grows",
-      {kHeight,
+      {kHeightRow,
        {"m", "shape (pure number)", {1, 4}},
        {"x0", "centre (units of x)", kCentreTrial},
        {"w", "half width at half height (units of x)", kWidthTrial},
        kBackground},
-      kTrialX,
+      kPeakTrialX,
       [](const Sample& sample) {
         PeakProblem problem;
         problem.shape = power_shape;
@@ -237,12 +237,12 @@ Row moffat_row() {
   return {"moffat",
           "h*(1+((x-x0)/alpha)^2)^(-beta)+c",
           "Moffat peak (star images) on a constant background",
-          {kHeight,
+          {kHeightRow,
            {"x0", "centre (units of x)", kCentreTrial},
            {"alpha", "width (units of x)", kWidthTrial},
            {"beta", "steepness of the wings (pure number)", {1, 4}},
            kBackground},
-          kTrialX,
+          kPeakTrialX,
           [](const Sample& sample) {
             PeakProblem problem;
             // Searches over the half width w = alpha sqrt(2^(1/beta) - 1), which depends little on beta.

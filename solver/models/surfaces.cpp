@@ -96,7 +96,7 @@ std::vector<double> fit_surface(const Sample& sample, bool rotated) {
           best.c[1]};
 }
 
-constexpr TrialRange kHeight = {2, 10}, kCentre = {3, 7}, kBackground = {-2, 2};
+constexpr TrialRange kSurfaceHeight = {2, 10}, kSurfaceCentre = {3, 7}, kSurfaceBackground = {-2, 2};
 
 }  // namespace
 
@@ -104,12 +104,12 @@ void add_surfaces(std::vector<Model>& models) {
   models.push_back(make_model({"gaussian2d",
                                "h*exp(-(x1-m1)^2/(2*s1^2)-(x2-m2)^2/(2*s2^2))+c",
                                "Gaussian peak over two predictors, on a constant background",
-                               {{"h", "height above the background (units of y)", kHeight},
-                                {"m1", "centre (units of x1)", kCentre},
+                               {{"h", "height above the background (units of y)", kSurfaceHeight},
+                                {"m1", "centre (units of x1)", kSurfaceCentre},
                                 {"s1", "standard deviation along x1 (units of x1)", {0.8, 2}},
-                                {"m2", "centre (units of x2)", kCentre},
+                                {"m2", "centre (units of x2)", kSurfaceCentre},
                                 {"s2", "standard deviation along x2 (units of x2)", {0.8, 2}},
-                                {"c", "background (units of y)", kBackground}},
+                                {"c", "background (units of y)", kSurfaceBackground}},
                                {0, 10},
                                [](const Sample& sample) {
                                  const std::vector<double> v = fit_surface(sample, false);
@@ -124,13 +124,13 @@ void add_surfaces(std::vector<Model>& models) {
        "h*exp(-((x1-m1)*cos(theta)+(x2-m2)*sin(theta))^2/(2*s1^2)-((x2-m2)*cos(theta)-(x1-m1)*sin(theta))^2/"
        "(2*s2^2))+c",
        "Gaussian peak over two predictors of one unit, turned by an angle, on a constant background",
-       {{"h", "height above the background (units of y)", kHeight},
-        {"m1", "centre (units of x1)", kCentre},
+       {{"h", "height above the background (units of y)", kSurfaceHeight},
+        {"m1", "centre (units of x1)", kSurfaceCentre},
         {"theta", "angle from x1 to the axis of s1 (radians)", {-0.7, 0.7}},
-        {"m2", "centre (units of x2)", kCentre},
+        {"m2", "centre (units of x2)", kSurfaceCentre},
         {"s1", "standard deviation along the turned first axis (units of x)", {1.4, 2.2}},
         {"s2", "standard deviation along the turned second axis (units of x)", {0.6, 1}},
-        {"c", "background (units of y)", kBackground}},
+        {"c", "background (units of y)", kSurfaceBackground}},
        {0, 10},
        [](const Sample& sample) {
          const std::vector<double> v = fit_surface(sample, true);

@@ -3,6 +3,7 @@
 #include "prediction/delta_method.hpp"
 #include "prediction/derived_expressions.hpp"
 #include "support/bytes.hpp"
+#include "support/constants.hpp"
 #include "support/fp_environment.hpp"
 #include "support/parallel.hpp"
 #include "support/recall.hpp"
@@ -16,7 +17,6 @@
 #include <atomic>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,7 +27,6 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kManyFailures = 0.05;  // share of failed fits that deserves a warning
 
 // What became of one sample.

@@ -4,19 +4,17 @@
 #include <nlsq/error.hpp>
 #include <nlsq/statistics.hpp>
 #include "expression/ties.hpp"
+#include "support/constants.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // A variance counts as known if the rounding of the covariance changes it by at most this part. The third
 // digit of a standard error changes then.
 constexpr double kRounding = 1e-2;

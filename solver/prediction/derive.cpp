@@ -3,16 +3,14 @@
 
 #include "prediction/delta_method.hpp"
 #include "prediction/derived_expressions.hpp"
+#include "support/constants.hpp"
 #include "support/fp_environment.hpp"
 
 #include <cmath>
-#include <limits>
 
 namespace nlsq::inline v0 {
 
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 const char* reason(DeltaState state, const FitResult& fit) {
   switch (state) {

@@ -5,6 +5,7 @@
 #include "prediction/delta_method.hpp"
 #include "prediction/right_side.hpp"
 #include "prediction/row_factor.hpp"
+#include "support/constants.hpp"
 #include "support/fp_environment.hpp"
 
 #include <fmt/format.h>
@@ -12,14 +13,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <optional>
 
 namespace nlsq::inline v0 {
 
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 void check_sigma(const Column& sigma, std::size_t rows, const FitResult& fit, const FitOptions& options) {
   if (sigma.empty()) return;

@@ -3,23 +3,21 @@
 
 #include "fit/prepared_impl.hpp"
 #include "prediction/delta_method.hpp"
+#include "support/constants.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <ranges>
 
 namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kClose = 1e-6;    // relative tolerance of τ - t; the end is as close, in standard errors
-constexpr double kFarthest = 1e5;  // largest distance of the target, in standard errors
-constexpr double kLower = 1e-7;    // relative to the cost; smaller decreases are rounding
+constexpr double kClose = 1e-6;  // relative tolerance of τ - t; the end is as close, in standard errors
+constexpr double kFarthestTarget = 1e5;  // largest distance of the target, in standard errors
+constexpr double kLower = 1e-7;          // relative to the cost; smaller decreases are rounding
 
 // A point of the profile. `tau` is the square root of the rise of 2 * cost over s²; NaN: the fit failed.
 struct Point {
@@ -96,14 +94,14 @@ bool bracket(Profile& profile, Point& inside, Point& outside, double step, doubl
       outside = next;
       return true;
     }
-    if (u >= kFarthest) {  // h follows the target without end, or cannot follow it
+    if (u >= kFarthestTarget) {  // h follows the target without end, or cannot follow it
       const bool follows = std::fabs(next.h - from) > 0.5 * std::fabs(next.target - from);
       end = follows ? End{step < 0 ? -kInfinity : kInfinity, IntervalEnd::unbounded}
                     : End{next.h, IntervalEnd::at_bound};
       return false;
     }
     inside = next;
-    u = std::min(kFarthest, u * std::clamp(next.tau > 0 ? 1.1 * t / next.tau : 3.0, 1.1, 10.0));
+    u = std::min(kFarthestTarget, u * std::clamp(next.tau > 0 ? 1.1 * t / next.tau : 3.0, 1.1, 10.0));
   }
   return false;
 }

@@ -2,6 +2,7 @@
 #include "table/csv/csv_dialect.hpp"
 
 #include "errors.hpp"
+#include "table/characters.hpp"
 #include "table/csv/csv_comment.hpp"
 #include "table/csv/csv_fields.hpp"
 #include "table/numbers/date_time.hpp"
@@ -25,8 +26,6 @@ struct LineCount {
   std::array<std::size_t, 4> candidates{};
   std::size_t blank_fields = 0;
 };
-
-bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 // Counts one record at `p` and moves past it. Returns false if the record is not complete in memory. A quote
 // opens only at the start of a field for some delimiter.

@@ -82,9 +82,9 @@ std::string_view raw_bytes(std::string_view archive, const ZipMember& member) {
 }
 
 // Counts bytes and their checksum, and compares them at the end.
-class Checked {
+class CheckedMember {
  public:
-  explicit Checked(const ZipMember& member) : member_(member) {}
+  explicit CheckedMember(const ZipMember& member) : member_(member) {}
   void add(const char* bytes, std::size_t size) {
     crc_ = crc32_z(crc_, reinterpret_cast<const Bytef*>(bytes), size);
     size_ += size;
@@ -118,7 +118,7 @@ class StoredSource final : public ByteSource {
 
  private:
   std::string_view bytes_;
-  Checked checked_;
+  CheckedMember checked_;
 };
 
 class DeflatedSource final : public ByteSource {
@@ -156,7 +156,7 @@ class DeflatedSource final : public ByteSource {
 
  private:
   std::string_view bytes_;
-  Checked checked_;
+  CheckedMember checked_;
   z_stream stream_ = {};
   bool ended_ = false;
 };

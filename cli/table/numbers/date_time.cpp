@@ -1,6 +1,7 @@
 // Implements the parser of ISO 8601 dates and times.
 #include "table/numbers/date_time.hpp"
 
+#include "table/characters.hpp"
 #include "table/numbers/number_forms.hpp"
 
 #include <chrono>
@@ -10,8 +11,6 @@ namespace nlsq::cli {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
-
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
 // Reads a text from left to right. Each function returns whether it found what it looks for.
 class Cursor {

@@ -1,6 +1,7 @@
 // Implements parse_number(): the general parser with fast_float, thousands separators and missing values.
 #include "table/numbers/number.hpp"
 
+#include "table/characters.hpp"
 #include "table/numbers/number_forms.hpp"
 
 #include <fast_float/fast_float.h>
@@ -12,7 +13,6 @@ namespace nlsq::cli {
 
 namespace {
 
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
 
 bool equals_ignoring_case(std::string_view a, std::string_view b) noexcept {

@@ -1,6 +1,8 @@
 // Implements the rewriting of typographic numbers.
 #include "table/numbers/number_forms.hpp"
 
+#include "table/characters.hpp"
+
 #include <algorithm>
 
 namespace nlsq::cli {
@@ -12,8 +14,6 @@ constexpr std::string_view kZeroWidth[] = {"\u200B", "\u200C", "\u200D", "\u2060
 constexpr std::string_view kSpaces[] = {"\u00A0", "\u2007", "\u2009", "\u202F"};
 constexpr std::string_view kMinus = "\u2212";
 constexpr char kGroupMark = '\x01';  // stands for a typographic space between digits
-
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
 template <std::size_t n>
 std::size_t starts_with_any(std::string_view text, const std::string_view (&all)[n]) noexcept {

@@ -10,7 +10,7 @@ namespace nlsq::cli {
 
 namespace {
 
-std::mutex listing;
+std::mutex mappings_mutex;
 std::map<void*, std::size_t> mappings;
 int gaps_expected = 0;  // calls with true less those with false
 
@@ -40,7 +40,7 @@ class HintedRows final : public RowSource {
     return columns_.direct_f32(first, column);
   }
   void expect_gaps(bool gaps) const override {
-    const std::lock_guard lock(listing);
+    const std::lock_guard lock(mappings_mutex);
     const bool before = gaps_expected > 0;
     gaps_expected += gaps ? 1 : -1;
     if (before == gaps_expected > 0) return;
@@ -54,18 +54,18 @@ class HintedRows final : public RowSource {
 }  // namespace
 
 void add_large_mapping(void* memory, std::size_t bytes) {
-  const std::lock_guard lock(listing);
+  const std::lock_guard lock(mappings_mutex);
   mappings[memory] = bytes;
   advise(memory, bytes);
 }
 
 void remove_large_mapping(void* memory) noexcept {
-  const std::lock_guard lock(listing);
+  const std::lock_guard lock(mappings_mutex);
   mappings.erase(memory);
 }
 
 bool has_large_mappings() noexcept {
-  const std::lock_guard lock(listing);
+  const std::lock_guard lock(mappings_mutex);
   return !mappings.empty();
 }
 

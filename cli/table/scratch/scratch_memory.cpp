@@ -34,7 +34,7 @@ constexpr std::size_t kLarge = std::size_t{1} << 20;  // smaller columns are not
 std::uint64_t limit = std::numeric_limits<std::uint64_t>::max();  // fixed before the work begins
 std::string folder = "/tmp";
 std::atomic<std::uint64_t> in_memory = 0, in_files = 0;  // bytes of large columns
-std::mutex listing;
+std::mutex files_mutex;
 std::set<const void*> of_files;  // the columns that lie in files
 
 std::string size_text(std::uint64_t bytes) {
@@ -84,7 +84,7 @@ void* map_file(std::size_t bytes) {
   if (memory == MAP_FAILED) throw std::bad_alloc();
   add_large_mapping(memory, bytes);
   handle_lost_pages();
-  const std::lock_guard lock(listing);
+  const std::lock_guard lock(files_mutex);
   of_files.insert(memory);
   in_files += bytes;
   return memory;
@@ -160,7 +160,7 @@ void* allocate_column(std::size_t bytes) {
 
 void free_column(void* memory, std::size_t bytes) noexcept {
   if (bytes >= kLarge) {
-    const std::lock_guard lock(listing);
+    const std::lock_guard lock(files_mutex);
     if (of_files.erase(memory) > 0) {
       remove_large_mapping(memory);
       ::munmap(memory, bytes);

@@ -20,7 +20,7 @@ struct VectorRows::Evaluation {
 
 namespace {
 
-constexpr double kCallCost = 50;           // assumed cost of one residual's share of a call, in additions
+constexpr double kVectorCallCost = 50;     // assumed cost of one residual's share of a call, in additions
 constexpr double kExtrapolatedCalls = 10;  // calls for one derivative, as measured on smooth functions (5
                                            // steps)
 constexpr std::size_t kRecent = 3;         // evaluations that are kept: a fit comes back to its best point
@@ -73,11 +73,11 @@ const char* VectorRows::kind() const {
 
 double VectorRows::row_cost(Fill fill) const {
   const double n = static_cast<double>(free_.size());
-  if (fill == Fill::residual) return kCallCost;
-  if (jacobian_) return kCallCost * (1 + static_cast<double>(parameters_.size()));
-  return kCallCost * (function_.dual ? std::max(1.0, (1 + kDualWidth) * std::ceil(n / kDualWidth))
-                      : differences_ == Differences::ridders ? 1 + kExtrapolatedCalls * n
-                                                             : 1 + 2 * n);
+  if (fill == Fill::residual) return kVectorCallCost;
+  if (jacobian_) return kVectorCallCost * (1 + static_cast<double>(parameters_.size()));
+  return kVectorCallCost * (function_.dual ? std::max(1.0, (1 + kDualWidth) * std::ceil(n / kDualWidth))
+                            : differences_ == Differences::ridders ? 1 + kExtrapolatedCalls * n
+                                                                   : 1 + 2 * n);
 }
 
 std::vector<double> VectorRows::expand(std::span<const double> x) const {

@@ -14,7 +14,7 @@ namespace {
 constexpr double kZeros = 0.15;        // largest share of zeros in a merged supernode
 constexpr double kZerosOfSmall = 0.4;  // the same for small supernodes
 constexpr std::size_t kSmall = 32;     // largest number of columns of a small one
-constexpr std::uint32_t kNone = 0xffffffffU;
+constexpr std::uint32_t kNoColumn = 0xffffffffU;
 
 using Pairs = std::span<const std::pair<std::uint32_t, std::uint32_t>>;
 using Lists = std::vector<std::vector<std::uint32_t>>;
@@ -46,13 +46,13 @@ Lists earlier_neighbours(std::size_t count, Pairs pairs, const std::vector<std::
 
 // Computes the elimination tree by Liu's algorithm with path compression.
 std::vector<std::uint32_t> elimination_tree(const Lists& earlier) {
-  std::vector<std::uint32_t> parent(earlier.size(), kNone), ancestor(earlier.size(), kNone);
+  std::vector<std::uint32_t> parent(earlier.size(), kNoColumn), ancestor(earlier.size(), kNoColumn);
   for (std::uint32_t j = 0; j < earlier.size(); ++j) {
     for (std::uint32_t i : earlier[j]) {
-      while (i != kNone && i != j) {
+      while (i != kNoColumn && i != j) {
         const std::uint32_t next = ancestor[i];
         ancestor[i] = j;
-        if (next == kNone) parent[i] = j;
+        if (next == kNoColumn) parent[i] = j;
         i = next;
       }
     }
@@ -63,18 +63,18 @@ std::vector<std::uint32_t> elimination_tree(const Lists& earlier) {
 // Returns the nodes in postorder: children before parents, each subtree contiguous.
 std::vector<std::uint32_t> postorder(const std::vector<std::uint32_t>& parent) {
   const auto count = static_cast<std::uint32_t>(parent.size());
-  std::vector<std::uint32_t> first(count, kNone), next(count, kNone), order, open;
+  std::vector<std::uint32_t> first(count, kNoColumn), next(count, kNoColumn), order, open;
   for (std::uint32_t j = count; j-- > 0;) {
-    if (parent[j] == kNone) continue;
+    if (parent[j] == kNoColumn) continue;
     next[j] = first[parent[j]];
     first[parent[j]] = j;
   }
   for (std::uint32_t root = 0; root < count; ++root) {
-    if (parent[root] != kNone) continue;
+    if (parent[root] != kNoColumn) continue;
     open.push_back(root);
     while (!open.empty()) {
       const std::uint32_t j = open.back();
-      if (first[j] != kNone) open.push_back(std::exchange(first[j], next[first[j]]));
+      if (first[j] != kNoColumn) open.push_back(std::exchange(first[j], next[first[j]]));
       else order.push_back(j), open.pop_back();
     }
   }
@@ -90,7 +90,7 @@ Lists columns_of_factor(const Lists& earlier, const std::vector<std::uint32_t>& 
   for (std::uint32_t j = 0; j < parent.size(); ++j) {
     std::ranges::sort(rows[j]);
     rows[j].erase(std::ranges::unique(rows[j]).begin(), rows[j].end());
-    if (parent[j] == kNone) continue;
+    if (parent[j] == kNoColumn) continue;
     auto& up = rows[parent[j]];
     for (const std::uint32_t i : rows[j]) {
       if (i != parent[j]) up.push_back(i);
