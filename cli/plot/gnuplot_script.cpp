@@ -58,7 +58,7 @@ std::string block(const char* name, const char* columns, std::initializer_list<V
     const char* between = "";
     for (const Values column : values) {
       out += between;
-      out += column->empty() ? "NaN" : number((*column)[i]);
+      out += column->empty() ? "NaN" : gnuplot_number((*column)[i]);
       between = " ";
     }
     out += '\n';
