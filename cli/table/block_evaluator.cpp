@@ -10,23 +10,23 @@ namespace nlsq::cli {
 namespace {
 
 constexpr std::size_t kBlockRows = 256;
-using Block = std::array<double, kBlockRows>;
+using ColumnBlock = std::array<double, kBlockRows>;
 
 // Applies one operation to the top of the stack, for rows [0, count).
-void apply(Op op, std::vector<Block>& stack, std::size_t& top, std::size_t count) {
+void apply(Op op, std::vector<ColumnBlock>& stack, std::size_t& top, std::size_t count) {
   const int operands = arity(op);
-  Block& a = stack[top - static_cast<std::size_t>(operands)];
+  ColumnBlock& a = stack[top - static_cast<std::size_t>(operands)];
   switch (operands) {
     case 1:
       for (std::size_t i = 0; i < count; ++i) a[i] = evaluate_op(op, a[i]);
       break;
     case 2: {
-      const Block& b = stack[top - 1];
+      const ColumnBlock& b = stack[top - 1];
       for (std::size_t i = 0; i < count; ++i) a[i] = evaluate_op(op, a[i], b[i]);
       break;
     }
     default: {
-      const Block &b = stack[top - 2], &c = stack[top - 1];
+      const ColumnBlock &b = stack[top - 2], &c = stack[top - 1];
       for (std::size_t i = 0; i < count; ++i) a[i] = evaluate_op(op, a[i], b[i], c[i]);
     }
   }
@@ -40,7 +40,7 @@ bool has_compound(std::span<const FormulaStep> steps) {
 
 void evaluate_steps(std::span<const FormulaStep> steps, std::span<const Column> columns,
                     std::span<const double> parameters, std::span<double> out) {
-  std::vector<Block> stack;
+  std::vector<ColumnBlock> stack;
   for (std::size_t first = 0; first < out.size(); first += kBlockRows) {
     const std::size_t count = std::min(kBlockRows, out.size() - first);
     std::size_t top = 0;
@@ -50,7 +50,7 @@ void evaluate_steps(std::span<const FormulaStep> steps, std::span<const Column> 
         continue;
       }
       if (top == stack.size()) stack.emplace_back();
-      Block& leaf = stack[top++];
+      ColumnBlock& leaf = stack[top++];
       if (step.op == Op::column) {
         columns[step.index].read(first, count, leaf.data());
       } else {
