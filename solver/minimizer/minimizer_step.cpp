@@ -252,8 +252,13 @@ void reject(Loop& loop, bool was_undamped) {
 void lower_damping(Loop& loop) {
   TrustRegion& trust = loop.damping.trust;
   const double gain = loop.trial.gain, bend = expected_bend(loop);
-  trust.accepted(gain, loop.step.scaled_norm);
-  if (loop.system->derivatives_apart() && !trust.by_radius() && rules::model_was_exact(bend, gain))
+  if (!loop.system->derivatives_apart()) return trust.accepted(gain, loop.step.scaled_norm);
+  // A rejection costs no derivatives. So a step with a gain ratio above 0.5 at least halves λ. It does not
+  // soon after a rejection: where half the damping is too little, every second step would be rejected.
+  constexpr int kSteps = 3;
+  const bool eager = gain > 0.5 && (loop.log.rejected == 0 || loop.digits.good_steps >= kSteps);
+  trust.accepted(eager ? std::max(gain, 0.9) : gain, loop.step.scaled_norm);
+  if (!trust.by_radius() && rules::model_was_exact(bend, gain))
     trust.restore(std::max(TrustRegion::kMin, 0.1 * trust.lambda()));
 }
 

@@ -21,7 +21,7 @@ MinimizerResult minimize(ScriptedSystem& system, double x0, const SolverOptions&
 
 }  // namespace
 
-TEST_CASE("a block problem's damping follows Nielsen's rule, so that a step of gain 0.6 hardly lowers it") {
+TEST_CASE("a step of gain 0.6 halves a block problem's damping, but not within three steps of a rejection") {
   ScriptedSystem system;
   system.apart = true;
   system.first_order_usable = false;
@@ -30,9 +30,9 @@ TEST_CASE("a block problem's damping follows Nielsen's rule, so that a step of g
   SolverOptions options;
   options.precision = PrecisionPolicy::parse("f64");
   options.initial_lambda = 1;
-  options.max_iterations = 5;
+  options.max_iterations = 7;
   const MinimizerResult result = minimize(system, 50, options);
-  REQUIRE(system.dampings.size() >= 5);
+  REQUIRE(system.dampings.size() >= 7);
   CHECK(result.summary.rejected == 1);
   CHECK(system.dampings[1] == doctest::Approx(2));
   for (std::size_t k = 2; k < 5; ++k) {
@@ -40,6 +40,16 @@ TEST_CASE("a block problem's damping follows Nielsen's rule, so that a step of g
     CHECK((rho > 0.5 && rho < 0.7));
     CHECK(system.dampings[k] == doctest::Approx(system.dampings[k - 1] * (1 - t * t * t)));
   }
+  CHECK(system.dampings[5] < 0.5 * system.dampings[4]);
+
+  ScriptedSystem smooth;
+  smooth.apart = true;
+  smooth.first_order_usable = false;
+  smooth.cost_at = [](double x) { return 1 + 0.18 * x * x; };
+  options.initial_lambda = 2;
+  minimize(smooth, 50, options);
+  REQUIRE(smooth.dampings.size() >= 2);
+  CHECK(smooth.dampings[1] < 0.5 * smooth.dampings[0]);
 }
 
 // Half the damping is already too little: the cost rises behind a wall that moves along with x. A rule that
@@ -56,6 +66,6 @@ TEST_CASE("where half the damping is too little, few steps of a block problem ar
   options.initial_lambda = 2;  // to 2/3 of x; half the damping leads to half of x
   options.max_iterations = 12;
   const MinimizerResult result = minimize(system, at, options);
-  CHECK(result.summary.accepted >= 9);
-  CHECK(result.summary.rejected <= 2);
+  CHECK(result.summary.accepted >= 8);
+  CHECK(result.summary.rejected <= 4);
 }
