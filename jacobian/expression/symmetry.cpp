@@ -10,22 +10,39 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// How a value responds to the change of signs; 0 is both even and odd.
+// How a value responds to the change of signs; the constant 0 is both even and odd. Where a value is zero,
+// the sign of that zero may respond in another way: s*x-s is odd, but at x = 1 it is 0 for either sign, never
+// -0. `zero`: the sign of a zero responds like the value. Functions that tell 0 from -0 need it: 1/0,
+// atan2(0, -1).
 struct Parity {
-  bool even = false, odd = false;
+  bool even = false, odd = false, zero = true;
 };
 
-constexpr Parity kEven{true, false}, kNeither{};
+constexpr Parity kEven{true, false}, kNeither{false, false, false};
+
+// Without the second nature of the constant 0: its sign does not change.
+Parity strict(Parity a) { return {a.even, a.odd && !a.even, a.zero}; }
 
 Parity product(Parity a, Parity b) {
-  return {(a.even && b.even) || (a.odd && b.odd), (a.even && b.odd) || (a.odd && b.even)};
+  a = strict(a);
+  b = strict(b);
+  return {(a.even && b.even) || (a.odd && b.odd), (a.even && b.odd) || (a.odd && b.even), a.zero && b.zero};
 }
 
-Parity both(Parity a, Parity b) { return {a.even && b.even, a.odd && b.odd}; }
+// One of two values.
+Parity either(Parity a, Parity b) {
+  const bool even = a.even && b.even, odd = a.odd && b.odd;
+  return {even, odd, a.zero && b.zero && (even || (!a.even && !b.even))};
+}
+
+Parity sum(Parity a, Parity b) {
+  const Parity out = either(a, b);
+  return {out.even, out.odd, out.even && out.zero};
+}
 
 Parity power(Parity base, Parity exponent, const Node& node) {
-  if (node.op != Op::constant || node.value != std::floor(node.value))
-    return {base.even && exponent.even, false};
+  if (node.op != Op::constant || node.value != std::floor(node.value) || std::isinf(node.value))
+    return {base.even && exponent.even && base.zero, false, base.zero};
   return std::fmod(node.value, 2) == 0 ? Parity{base.even || base.odd, false} : base;
 }
 
@@ -50,27 +67,31 @@ Parity of_one(Op op, Parity a) {
     case Op::cos:
     case Op::cosh:
     case Op::besj0: return {a.even || a.odd, false};
-    default: return {a.even, false};
+    case Op::gamma:
+    case Op::digamma:
+    case Op::trigamma: return {a.even && a.zero, false};  // infinite at 0 and -0, with opposite signs
+    default: return {a.even, false, a.zero};
   }
 }
 
-Parity of_two(Op op, Parity a, Parity b, const Node& second) {
+Parity of_two(Op op, Parity a, Parity b, const Node& node, const Node& second) {
+  const bool zeros = a.zero && b.zero;
   switch (op) {
     case Op::add:
-    case Op::sub: return both(a, b);
-    case Op::mul:
-    case Op::div: return product(a, b);
+    case Op::sub: return sum(a, b);
+    case Op::mul: return node.a == node.b ? power(a, kEven, Node{.value = 2}) : product(a, b);
+    case Op::div: return b.zero ? product(a, b) : kNeither;
     case Op::pow: return power(a, b, second);
     case Op::logical_and:
     case Op::logical_or:
     case Op::hypot: return {(a.even || a.odd) && (b.even || b.odd), false};
-    case Op::atan2: return {a.even && b.even, a.odd && b.even};
+    case Op::atan2: return {zeros && a.even && b.even, zeros && strict(a).odd && b.even};
     case Op::wofz_re:
-      return {(a.even || a.odd) && b.even, false};  // w(-a + ib) is the conjugate of w(a + ib)
-    case Op::wofz_im: return {a.even && b.even, a.odd && b.even};
+      return {(a.even || a.odd) && b.even, false, zeros};  // w(-a + ib) is the conjugate of w(a + ib)
+    case Op::wofz_im: return {a.even && b.even, a.odd && b.even, zeros};
     case Op::equal:
     case Op::not_equal: return {(a.even && b.even) || (a.odd && b.odd), false};
-    default: return {a.even && b.even, false};
+    default: return {a.even && b.even, false, zeros};
   }
 }
 
@@ -88,11 +109,11 @@ Parity of_node(const Graph& graph, const Node& node, const std::vector<Parity>& 
   }
   switch (arity(node.op)) {
     case 1: return of_one(node.op, known[node.a]);
-    case 2: return of_two(node.op, known[node.a], known[node.b], graph[node.b]);
+    case 2: return of_two(node.op, known[node.a], known[node.b], node, graph[node.b]);
     default: break;
   }
   const Parity condition = known[node.a];  // whether it is 0 does not depend on its sign
-  if (node.op == Op::select && (condition.even || condition.odd)) return both(known[node.b], known[node.c]);
+  if (node.op == Op::select && (condition.even || condition.odd)) return either(known[node.b], known[node.c]);
   return kNeither;
 }
 

@@ -62,6 +62,21 @@ TEST_CASE("other expressions are not even") {
   CHECK_FALSE(even("(w+w^2)^2", {"w"}));
 }
 
+TEST_CASE("the sign of a zero counts where an operation tells 0 from -0") {
+  // The constant 0 keeps its sign, so atan2(0, x) is no odd function of w.
+  CHECK_FALSE(even("atan2(0,x)*w", {"w"}));
+  CHECK_FALSE(even("atan(w/0)", {"w"}));
+  CHECK_FALSE(even("atan2(if(x>0,w,0),x)*w", {"w"}));
+  // At x = 1, w*x-w is 0 for either sign.
+  CHECK_FALSE(even("atan2(w*x-w,-1)*w", {"w"}));
+  CHECK_FALSE(even("atan(1/(w*x-w))*w", {"w"}));
+  CHECK_FALSE(even("gamma((w*x-w)*w)", {"w"}));
+  CHECK_FALSE(even("w^(1/0)*w", {"w"}));
+  CHECK(even("h/(1+(w*x-w*m)^2)", {"w"}));
+  CHECK(even("if(x>0,w*x,0)^2+if(x>0,w,0)*w", {"w"}));
+  CHECK(even("atan2(w*x,-1)*w", {"w"}));
+}
+
 TEST_CASE("what is taken for even is even at numbers") {
   for (const char* text : {"h*exp(-(x-m)^2/(2*w^2))", "cos(w*x)*h+m", "abs(w)^h*m+x", "h*x^2/w^2+m*w^6",
                            "h*sin(w*x)/w+m", "hypot(w*x,h)+m", "atan2(w,h)*w+m*x", "h+m*asinh(w)*w*x"}) {
