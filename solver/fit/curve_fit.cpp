@@ -137,7 +137,11 @@ FitResult fit_callable(const ModelFunction& given, FitData data, const std::vect
         return std::make_unique<GraphRows>(std::make_shared<RecordedResidual>(*residual, form), curve.data,
                                            curve.start, curve.free);
       };
-      curve.is_even = [&](std::span<const int> flipped) { return is_even(graph, model, flipped); };
+      curve.is_even = [&](std::span<const int> flipped) {
+        Graph now;  // with the branches that the fit entered since
+        const NodeId root = residual->build_model(now);
+        return is_even(now, root, flipped);
+      };
       GraphRows rows(residual, curve.data, curve.start, curve.free);
       FitResult fit = fit_rows(curve, rows, linear_among_free(graph, model, curve.free));
       if (fit.summary.certificate.recheck_passed || fit.summary.termination == Termination::failure)

@@ -109,6 +109,18 @@ TEST_CASE("built-in, prepared and C++ models do as formulas do, losses and sever
              curve_fit(kPeak, data.x, data.y, {{"s", 0.5}, {"mu", 4}}, options));
 }
 
+TEST_CASE("a branch that the fit enters on its way counts, too") {
+  const Data data;
+  const auto stepped = [](const auto& x, const auto& p) {  // the start has p[0] = 1, the end 3
+    using std::exp;
+    const auto z = (x - p[1]) / p[2];
+    if (p[0] > 2.0) return p[3] + p[0] * exp(-0.5 * z * z);
+    return p[0] * exp(-0.5 * z * z) + p[3] + 0.01;
+  };
+  const FitResult near = curve_fit(stepped, data.x, data.y, {3, 4, 0.5, 1});
+  check_same(curve_fit(stepped, data.x, data.y, {1, 5, 5, 0}), near);
+}
+
 TEST_CASE("a sum of models: each width has the sign of its start") {
   Data data;
   for (std::size_t i = 0; i < data.x.size(); ++i) {
