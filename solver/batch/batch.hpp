@@ -47,8 +47,8 @@ struct Batch {
 };
 
 // Gives the stored parameters of a fit the signs of its start where the model is the same with either sign,
-// as fit_rows does.
-void restore_signs(const Batch& batch, std::size_t fit, BatchResult& out);
+// as fit_rows does. `source`: of the worker that fitted it, see PreparedModel::Impl::is_even.
+void restore_signs(const Batch& batch, std::size_t fit, const ResidualSource* source, BatchResult& out);
 
 // The result of one fit, besides its parameters.
 struct BatchEnd {

@@ -36,10 +36,10 @@ bool usable(const Column& column, Wanted wanted) {
   return good;
 }
 
-void restore_signs(const Batch& batch, std::size_t fit, BatchResult& out) {
+void restore_signs(const Batch& batch, std::size_t fit, const ResidualSource* source, BatchResult& out) {
   const std::size_t n = batch.model.names.size();
   const std::span<double> end(&out.parameters(fit, 0), n);
-  const auto is_even = [&batch](std::span<const int> flipped) { return batch.model.is_even(flipped); };
+  const auto is_even = [&](std::span<const int> flipped) { return batch.model.is_even(flipped, source); };
   for (const int j :
        signs_to_restore(is_even, batch.unbounded, batch.linear, {batch.start_of(fit), n}, end)) {
     double& value = end[static_cast<std::size_t>(j)];
@@ -174,7 +174,7 @@ class BatchTask {
       served = batch_.model.formula || s.certificate.recheck_passed || s.termination == Termination::failure;
       if (served) {
         store(f, worker.workspace.best);
-        restore_signs(batch_, f, out_);
+        restore_signs(batch_, f, worker.source.get(), out_);
       }
     } catch (const RecordingFailed&) {
       served = false;

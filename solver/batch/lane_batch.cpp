@@ -185,7 +185,7 @@ void LaneBatch::converge(std::size_t lane) {
   store(
       batch_, fit, end, [&](std::size_t j) { return x_[j]; },
       [&](std::size_t j) { return certificate_.variances[j]; }, out_);
-  restore_signs(batch_, fit, out_);
+  restore_signs(batch_, fit, nullptr, out_);
   ++done_;
 }
 

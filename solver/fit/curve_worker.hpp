@@ -53,8 +53,8 @@ class CurveWorker {
   // `source`: its own copy if fits may record branches.
   CurveWorker(std::shared_ptr<const CurvePrograms> programs, std::shared_ptr<ResidualSource> source,
               std::size_t parameters)
-      : programs_(std::move(programs)), data(std::make_shared<CurveData>()),
-        rows(std::move(source), programs_->programs, data, std::vector<double>(parameters), programs_->free),
+      : programs_(std::move(programs)), source(std::move(source)), data(std::make_shared<CurveData>()),
+        rows(this->source, programs_->programs, data, std::vector<double>(parameters), programs_->free),
         evaluator(rows) {}
   CurveWorker(const CurveWorker&) = delete;
   CurveWorker& operator=(const CurveWorker&) = delete;
@@ -74,6 +74,7 @@ class CurveWorker {
   std::shared_ptr<const CurvePrograms> programs_;
 
  public:
+  std::shared_ptr<ResidualSource> source;
   std::shared_ptr<CurveData> data;
   GraphRows rows;
   DenseEvaluator evaluator;

@@ -28,7 +28,9 @@ struct PreparedModel::Impl {
   bool has_programs() const { return formula.has_value() || recorded != nullptr; }
   std::shared_ptr<const CurvePrograms> programs(const std::vector<int>& free, const ResidualForm& form) const;
   std::shared_ptr<ResidualSource> source(const ResidualForm& form) const;
-  bool is_even(std::span<const int> flipped) const;  // as in symmetry.hpp; false without programs
+  // As in symmetry.hpp; false without programs. `source`: the worker's, which knows the branches of a
+  // callable that its fit entered; null: those of the recording.
+  bool is_even(std::span<const int> flipped, const ResidualSource* source = nullptr) const;
 
   // Takes a worker for these programs, for exclusive use until it is returned. A worker that recorded a
   // branch is not reused.

@@ -73,11 +73,12 @@ std::shared_ptr<ResidualSource> PreparedModel::Impl::source(const ResidualForm& 
   return std::make_shared<RecordedResidual>(*recorded, form);
 }
 
-bool PreparedModel::Impl::is_even(std::span<const int> flipped) const {
+bool PreparedModel::Impl::is_even(std::span<const int> flipped, const ResidualSource* source) const {
   if (formula) return nlsq::is_even(formula->graph, formula->model, flipped);
   if (!recorded) return false;
+  const auto* const now = dynamic_cast<const RecordedResidual*>(source);
   Graph graph;
-  const NodeId root = recorded->build_model(graph);
+  const NodeId root = (now != nullptr ? *now : *recorded).build_model(graph);
   return nlsq::is_even(graph, root, flipped);
 }
 
@@ -138,13 +139,13 @@ NamedValues named_start(const std::vector<std::string>& names, const std::vector
 
 namespace {
 
-FitResult fit_with_programs(const PreparedModel::Impl& model, const Curve& curve,
-                            std::span<const Column> columns) {
+FitResult fit_with_programs(const PreparedModel::Impl& model, Curve curve, std::span<const Column> columns) {
   const auto programs = model.programs(curve.free, curve.form);
   WorkerLease worker(model, programs);
   worker->set(columns, curve.start);
   worker->evaluator.set_parallelism(curve.options);
   worker->evaluator.keep_time(true);
+  curve.is_even = [&](std::span<const int> flipped) { return model.is_even(flipped, worker->source.get()); };
   return fit_rows(curve, worker->rows, programs->linear, [&](const SolveRequest& request) {
     return solve(request, worker->evaluator, worker->workspace);
   });
@@ -205,7 +206,6 @@ FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const
     };
   }
   if (!model.has_programs()) return fit_fallback(*model.function, curve, model.note);
-  curve.is_even = [&model](std::span<const int> flipped) { return model.is_even(flipped); };
   std::vector<Column> columns = x.list();
   columns.push_back(y);
   if (curve.form.weighted) columns.push_back(options.sigma);

@@ -118,7 +118,16 @@ TEST_CASE("a branch that the fit enters on its way counts, too") {
     return p[0] * exp(-0.5 * z * z) + p[3] + 0.01;
   };
   const FitResult near = curve_fit(stepped, data.x, data.y, {3, 4, 0.5, 1});
-  check_same(curve_fit(stepped, data.x, data.y, {1, 5, 5, 0}), near);
+  const std::vector<double> far = {1, 5, 5, 0};
+  check_same(curve_fit(stepped, data.x, data.y, far), near);
+  const PreparedModel prepared(make_model_function(stepped), data.x, far);
+  check_same(curve_fit(prepared, data.x, data.y, far), near);
+  Matrix start(1, 4);
+  for (std::size_t j = 0; j < 4; ++j) start(0, j) = far[j];
+  const BatchResult fits = curve_fit_batch(prepared, ColumnPerFit(Column(data.x)),
+                                           ColumnPerFit(std::vector<Column>{Column(data.y)}), start);
+  CHECK(fits.success());
+  CHECK(fits.parameters(0, 2) == doctest::Approx(near.parameters[2]));
 }
 
 TEST_CASE("a sum of models: each width has the sign of its start") {
