@@ -13,10 +13,6 @@ namespace {
 
 // A column depends on others if sin² of its angle to their span is below this.
 constexpr double kDependent = 1e-10, kDependentInF32 = 1e-6;
-// If Φ determined its parameters better than this at first and no longer does, elimination ends. The neurons
-// of a network become alike on the way; the undamped steps of their weights then leave the range of the
-// linear model, and trial after trial is rejected.
-constexpr double kDegenerate = 1e-4;
 
 // Elimination is worth it if some column of A lies within 8° of the span of Φ at the first point (sin² <=
 // 0.02). There the optimal linear parameters move with the others, and steps that damp them follow a curved
@@ -26,12 +22,16 @@ constexpr double kDegenerate = 1e-4;
 // on 589 drawn problems. Of the latter, 523 end in the lower minimum; 522 by the whole problem, 506 with all
 // projected (tests/accuracy/test_variable_projection.cpp --no-skip).
 constexpr double kNear = 0.02;
+// It is not worth it where the linear parameters are a smaller share of all. The weights of a network's last
+// layer are few. When its neurons become alike, these weights are hardly determined; their undamped steps
+// leave the range of the linear model, and trial after trial is rejected.
+constexpr double kLeastShare = 0.125;
 
 }  // namespace
 
 void Projection::offer(std::span<const int> linear, const Box& box, VariableProjection wish) {
   wish_ = wish;
-  decided_ = too_few_digits_ = determined_ = false;
+  decided_ = too_few_digits_ = false;
   offered_.clear();
   unbounded_.clear();
   linear_.clear();
@@ -71,7 +71,6 @@ double Projection::project(const Linearization& at, std::size_t column, std::siz
 // cannot tell. In f64, `drop_dependent` drops such columns instead.
 bool Projection::factor(const Linearization& at, bool drop_dependent) {
   const Format jacobian = formats_of(at.plan).jacobian;
-  least_ = 1;
   if (info(jacobian).bytes == 2) return false;
   dependent_ = jacobian == Format::f64 ? kDependent : kDependentInF32;
   drop_dependent = drop_dependent && jacobian == Format::f64;
@@ -81,7 +80,6 @@ bool Projection::factor(const Linearization& at, bool drop_dependent) {
   for (std::size_t i = 0; i < linear_.size();) {
     const auto j = static_cast<std::size_t>(linear_[i]);
     const double rest = project(at, j, i, &factor_[i * stride_]);
-    if (rest > dependent_ || !drop_dependent) least_ = std::min(least_, rest);
     if (rest > dependent_) {
       factor_[i * stride_ + i] = std::sqrt(rest);
       inverse_scale_[i] = 1 / std::sqrt(at.normal(j, j));
@@ -102,19 +100,15 @@ bool Projection::worth_it(const Linearization& at) const {
     if (std::ranges::find(offered_, static_cast<int>(j)) != offered_.end()) continue;
     near = near || (at.normal(j, j) > 0 && weights_[j] <= kNear);
   }
-  return near || wish_ == VariableProjection::on;
+  const bool many = static_cast<double>(linear_.size()) >= kLeastShare * static_cast<double>(n);
+  return (near && many) || wish_ == VariableProjection::on;
 }
 
 std::span<const double> Projection::weigh_damping(const Linearization& at) {
   const std::size_t n = at.gradient.size();
   if (offered_.size() >= n) linear_.clear();  // no parameter would be left to iterate
   if (linear_.empty()) return {};
-  const bool factored = factor(at, !decided_);
-  if (decided_ && determined_ && least_ < kDegenerate && wish_ == VariableProjection::automatic) {
-    linear_.clear();
-    return {};
-  }
-  if (!factored) {
+  if (!factor(at, !decided_)) {
     // Eliminating later would switch to another path half-way.
     if (!decided_ && wish_ == VariableProjection::automatic) {
       linear_.clear();
@@ -129,10 +123,7 @@ std::span<const double> Projection::weigh_damping(const Linearization& at) {
     if (rest > dependent_) weights_[j] = rest;
   }
   for (const int j : linear_) weights_[static_cast<std::size_t>(j)] = 0;
-  if (!decided_) {
-    determined_ = least_ >= kDegenerate;
-    if (!worth_it(at)) linear_.clear();
-  }
+  if (!decided_ && !worth_it(at)) linear_.clear();
   decided_ = true;
   return linear_.empty() ? std::span<const double>() : weights_;
 }

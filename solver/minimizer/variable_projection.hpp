@@ -24,7 +24,7 @@ class Projection {
  public:
   // Sets the parameters that enter linearly together. Bounded ones stay in the problem. So do those whose
   // columns depend on others at the first point. If `wish` is automatic, all stay where the first point shows
-  // no gain. Automatic elimination ends where their columns become nearly dependent on the way.
+  // no gain.
   void offer(std::span<const int> linear, const Box& box, VariableProjection wish);
   // Repeats the decision at the first point, which is now known in more digits. Only before the first step.
   void see_again();
@@ -54,8 +54,7 @@ class Projection {
   std::vector<int> offered_, unbounded_, linear_;
   VariableProjection wish_ = VariableProjection::off;
   bool decided_ = false, too_few_digits_ = false;
-  double dependent_ = 0, least_ = 1;  // limit on sin² of a column's angle to those before it; the least found
-  bool determined_ = false;           // the first point determined the linear parameters well
+  double dependent_ = 0;
   std::size_t stride_ = 0;
   Vector factor_;         // L of the scaled ΦᵀΦ, row by row
   Vector inverse_scale_;  // 1/‖φ‖

@@ -18,7 +18,7 @@ function(content_of command result)
   string(REGEX REPLACE " -(Winvalid-pch|fpch-preprocess|MD|MT [^ ]+|MF [^ ]+|o [^ ]+|D[A-Za-z_]+_EXPORTS)" "" command " ${command}")
   string(REGEX REPLACE " -include [^ ]*cmake_pch[.]hxx" "" command "${command}")
   # A group of sources is a file of the build tree: what it includes counts, not where it lies.
-  if(command MATCHES " -c ([^ ]*/groups/[^ ]*)")
+  if(command MATCHES " -c ([^ ]*/groups/[^ ]*[.]cpp)")
     file(READ "${CMAKE_MATCH_1}" group)
     string(REPLACE " -c ${CMAKE_MATCH_1}" " ${group}" command "${command}")
   endif()
