@@ -269,11 +269,12 @@ Decision next_plan(const HealthReport& h, const PrecisionPolicy& policy, const R
   if (const auto decision = by_rule(h, policy, values)) return *decision;
 
   if (h.derivatives_apart && !low_jacobian) return {h.plan, Event::none};  // a QR pass would not help here
+  const bool finishing = low_rows && h.relative_distance <= 1 && rule_active(Rule::finishing);
   if (const Event event = gram_trouble(h, t); event != Event::none) {
     // Here an f64 pass at the next point is due anyway, and a step with an error ends close enough to it.
-    const bool ends = low_rows && event == Event::condition && h.relative_distance <= 1 &&
-                      h.kappa_lambda <= kStillAStep * condition_limit(h.plan.gram, h.parameters, t);
-    if (ends && rule_active(Rule::finishing)) return {all_f64(h.plan), Event::finishing, true};
+    const bool a_step = event == Event::condition &&
+                        h.kappa_lambda <= kStillAStep * condition_limit(h.plan.gram, h.parameters, t);
+    if (finishing && a_step) return {all_f64(h.plan), Event::finishing, true};
     // True if too much work at repeated points has been discarded.
     const bool enough = low_rows && !(h.wasted <= t.wasted_work) && rule_active(Rule::wasted_work_is_limited);
     const PrecisionPlan plan = enough ? all_f64(h.plan) : wider_gram(h, policy.ceiling);
@@ -289,8 +290,7 @@ Decision next_plan(const HealthReport& h, const PrecisionPolicy& policy, const R
   if (low_rows) {
     // An undamped step is trusted here, and only an f64 pass shows what remains. That pass is more useful at
     // the next point than at this one, even if noise affects the step.
-    if (h.relative_distance <= 1 && rule_active(Rule::finishing))
-      return {all_f64(h.plan), Event::finishing, true};
+    if (finishing) return {all_f64(h.plan), Event::finishing, true};
     const Event event = row_trouble(h, t);
     const PrecisionPlan plan = all_f64(h.plan);
     // The ceiling does not hold where no step below it is acceptable.
