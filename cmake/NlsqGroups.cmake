@@ -3,8 +3,9 @@
 # the presets for debugging: there every file is compiled alone.
 option(NLSQ_GROUP_SOURCES "Compile the library's and the command's files in groups" ON)
 
-# nlsq_group_sources(TARGET ALONE…): call it after everything that sets properties of the target's files, since a group is
-# compiled with one level of optimisation. Files named ALONE are in no group, nor are those with flags of their own.
+# nlsq_group_sources(TARGET ALONE…) puts the target's files into groups. Call it after everything that sets properties of
+# these files, because all files of a group have the same level of optimisation. The files named ALONE and those with flags
+# of their own stay outside the groups.
 function(nlsq_group_sources target)
   if(NOT NLSQ_GROUP_SOURCES)
     return()

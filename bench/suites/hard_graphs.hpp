@@ -14,7 +14,8 @@
 
 namespace hard_graphs {
 
-// A measured relative pose in the plane with its standard errors. A pose is a block of x, y and angle.
+// The pose of b as measured from a, in the plane, with standard errors. Each pose is one block: x, y and
+// angle.
 struct Measurement {
   double dx, dy, turn, place_sigma, turn_sigma;
 

@@ -1,17 +1,12 @@
 // Adds the comparison of models to the JSON object.
 #include "compare/compare_report.hpp"
-
-#include <nlohmann/json.hpp>
-
-#include <cmath>
+#include "report/json_number.hpp"
 
 namespace nlsq::cli {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json json_number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 Json of_model(const ModelFit& m) {
   if (!m.fit) return {{"model", m.name}, {"certified", false}, {"verdict", nullptr}, {"message", m.error}};

@@ -1,9 +1,6 @@
 // Adds derived quantities, the bootstrap and predictions to the JSON object.
 #include "prediction/prediction_json.hpp"
-
-#include <nlohmann/json.hpp>
-
-#include <cmath>
+#include "report/json_number.hpp"
 
 namespace nlsq::cli {
 
@@ -11,11 +8,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
 Json numbers(const std::vector<double>& values) {
   Json list = Json::array();
-  for (const double value : values) list.push_back(number(value));
+  for (const double value : values) list.push_back(json_number(value));
   return list;
 }
 
@@ -24,10 +19,10 @@ Json derived(const std::vector<DerivedQuantity>& quantities) {
   for (const DerivedQuantity& q : quantities) {
     list.push_back({{"name", q.name},
                     {"expression", q.expression},
-                    {"value", number(q.value)},
-                    {"std_error", number(q.standard_error)},
-                    {"ci_low", number(q.ci_low)},
-                    {"ci_high", number(q.ci_high)},
+                    {"value", json_number(q.value)},
+                    {"std_error", json_number(q.standard_error)},
+                    {"ci_low", json_number(q.ci_low)},
+                    {"ci_high", json_number(q.ci_high)},
                     {"intervals", q.by_profile ? "profile" : "standard"},
                     {"note", q.note}});
   }
@@ -38,11 +33,11 @@ Json estimates(const std::vector<BootstrapEstimate>& list) {
   Json out = Json::array();
   for (const BootstrapEstimate& e : list) {
     out.push_back({{"name", e.name},
-                   {"value", number(e.estimate)},
-                   {"bias", number(e.bias)},
-                   {"std_error", number(e.standard_error)},
-                   {"ci_low", number(e.ci_low)},
-                   {"ci_high", number(e.ci_high)}});
+                   {"value", json_number(e.estimate)},
+                   {"bias", json_number(e.bias)},
+                   {"std_error", json_number(e.standard_error)},
+                   {"ci_low", json_number(e.ci_low)},
+                   {"ci_high", json_number(e.ci_high)}});
   }
   return out;
 }

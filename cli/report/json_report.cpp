@@ -1,11 +1,11 @@
-// Reads and writes JSON. Only this file and prediction_json.cpp include nlohmann-json, because it takes long
-// to compile.
+// Reads and writes JSON.
 #include "report/json_report.hpp"
 
 #include "arguments/model_choice.hpp"
 #include "compare/compare_report.hpp"
 #include "errors.hpp"
 #include "prediction/prediction_json.hpp"
+#include "report/json_number.hpp"
 #include "report/model_list.hpp"
 #include "report/provenance.hpp"
 #include "table/source/utf8.hpp"
@@ -15,7 +15,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <cmath>
 #include <fstream>
 #include <iterator>
 
@@ -24,8 +23,6 @@ namespace nlsq::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json json_number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 // One word for each termination, for programs. `message` is for people.
 const char* status(Termination termination) {

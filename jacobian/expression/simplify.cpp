@@ -2,6 +2,8 @@
 // except small integer powers (a few ulp) and x*0 = 0 (drops 0*inf). Signs move outward: an operand of *, /
 // or an odd function is never a negation, nor is an operand of + or - (a + (-b) is a - b), and no factor,
 // divisor or added constant is negative.
+#include "expression/parity.hpp"
+
 #include <nlsq/graph.hpp>
 
 #include <cmath>
@@ -13,26 +15,6 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr int kLargestPower = 8;
-
-bool is_even(Op op) { return op == Op::abs || op == Op::cos || op == Op::cosh || op == Op::besj0; }
-
-bool is_odd(Op op) {
-  switch (op) {
-    case Op::sign:
-    case Op::cbrt:
-    case Op::sin:
-    case Op::tan:
-    case Op::asin:
-    case Op::atan:
-    case Op::sinh:
-    case Op::tanh:
-    case Op::asinh:
-    case Op::atanh:
-    case Op::erf:
-    case Op::besj1: return true;
-    default: return false;
-  }
-}
 
 bool is_truth(Op op) {
   switch (op) {
@@ -131,8 +113,8 @@ NodeId Graph::simplify_unary(Op op, NodeId a) {
       break;
     default: break;
   }
-  if (inner.op == Op::neg && is_even(op)) return make(op, inner.a);
-  return inner.op == Op::neg && is_odd(op) ? neg(make(op, inner.a)) : kNone;
+  if (inner.op == Op::neg && is_even_function(op)) return make(op, inner.a);
+  return inner.op == Op::neg && is_odd_function(op) ? neg(make(op, inner.a)) : kNone;
 }
 
 // If an operand is constant it is `a`, because make() ordered them.

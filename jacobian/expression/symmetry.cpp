@@ -1,6 +1,8 @@
 // Implements is_even(): the parity of every node in turn, from those of its operands.
 #include "expression/symmetry.hpp"
 
+#include "expression/parity.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,17 +12,17 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// How a value responds to the change of signs; the constant 0 is both even and odd. Where a value is zero,
-// the sign of that zero may respond in another way: s*x-s is odd, but at x = 1 it is 0 for either sign, never
-// -0. `zero`: the sign of a zero responds like the value. Functions that tell 0 from -0 need it: 1/0,
-// atan2(0, -1).
+// How a value responds when the signs of the parameters change. The constant 0 is both even and odd.
+// `zero` is true if the sign of a zero responds as the value does. It need not: s*x-s is odd, but at x = 1 it
+// is 0 for both signs of s, and never -0. Functions that tell 0 from -0, such as 1/a and atan2(a, -1), are
+// followed only where `zero` is true.
 struct Parity {
   bool even = false, odd = false, zero = true;
 };
 
 constexpr Parity kEven{true, false}, kNeither{false, false, false};
 
-// Without the second nature of the constant 0: its sign does not change.
+// Takes the constant 0 as even only, because its sign does not change.
 Parity strict(Parity a) { return {a.even, a.odd && !a.even, a.zero}; }
 
 Parity product(Parity a, Parity b) {
@@ -29,7 +31,7 @@ Parity product(Parity a, Parity b) {
   return {(a.even && b.even) || (a.odd && b.odd), (a.even && b.odd) || (a.odd && b.even), a.zero && b.zero};
 }
 
-// One of two values.
+// The parity of an expression that has one of two values.
 Parity either(Parity a, Parity b) {
   const bool even = a.even && b.even, odd = a.odd && b.odd;
   return {even, odd, a.zero && b.zero && (even || (!a.even && !b.even))};
@@ -47,26 +49,12 @@ Parity power(Parity base, Parity exponent, const Node& node) {
 }
 
 Parity of_one(Op op, Parity a) {
+  if (is_odd_function(op)) return a;
+  if (is_even_function(op)) return {a.even || a.odd, false};
   switch (op) {
     case Op::neg:
-    case Op::copy:
-    case Op::sign:
-    case Op::cbrt:
-    case Op::sin:
-    case Op::tan:
-    case Op::asin:
-    case Op::atan:
-    case Op::sinh:
-    case Op::tanh:
-    case Op::asinh:
-    case Op::atanh:
-    case Op::erf:
-    case Op::besj1: return a;
-    case Op::logical_not:
-    case Op::abs:
-    case Op::cos:
-    case Op::cosh:
-    case Op::besj0: return {a.even || a.odd, false};
+    case Op::copy: return a;
+    case Op::logical_not: return {a.even || a.odd, false};
     case Op::gamma:
     case Op::digamma:
     case Op::trigamma: return {a.even && a.zero, false};  // infinite at 0 and -0, with opposite signs

@@ -1,7 +1,7 @@
 // Encodes instructions of x86-64 with AVX2 and FMA: those of which generated code consists.
 //
-//  Source of the encodings: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2. All
-//  vector instructions are in the three-byte VEX form.
+//  The encodings are from Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2. All
+//  vector instructions have a VEX prefix of three bytes.
 #pragma once
 
 #include <cstddef>

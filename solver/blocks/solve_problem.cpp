@@ -70,11 +70,6 @@ void check_components(const Problem::Impl& problem, const PrecisionPolicy& polic
   if (!wrong.empty()) throw ValidationError(std::move(wrong));
 }
 
-int steps_of(std::span<const IterationSummary> trace) {
-  return static_cast<int>(std::ranges::count_if(
-      trace, [](const IterationSummary& it) { return it.outcome != StepOutcome::escalated; }));
-}
-
 bool certifies(const ProblemControl* control) { return control && control->certify_only; }
 
 std::string judgement(const Certificate& c) {

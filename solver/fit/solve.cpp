@@ -270,12 +270,6 @@ class Attempts {
 
 }  // namespace
 
-// Number of iterations: entries of the trace that are not escalations.
-int steps_of(const std::vector<IterationSummary>& trace) {
-  return static_cast<int>(std::ranges::count_if(
-      trace, [](const IterationSummary& it) { return it.outcome != StepOutcome::escalated; }));
-}
-
 SolverOptions settled(SolverOptions options) {
   options.precision = options.policy();  // the thread's policy if none is given; read once
   options.strict = options.strict || options.precision->strict;

@@ -35,9 +35,6 @@ bool solve_linear_within(const Linearization& at, const std::vector<int>& linear
                          Vector& x);
 bool within(const Limits& limits, const Vector& x);
 
-// Number of iterations: entries of the trace that are not escalations.
-int steps_of(const std::vector<IterationSummary>& trace);
-
 // Fills `start`. Its memory is reused, and so is that of `other`, a pass that was not chosen.
 void choose_start(DenseEvaluator& evaluator, const SolveRequest& request,
                   std::chrono::steady_clock::time_point begin, Start& start, Kept<Linearization>& other);

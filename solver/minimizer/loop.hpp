@@ -12,6 +12,7 @@
 #include <chrono>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 
 namespace nlsq::inline v0 {
@@ -218,6 +219,7 @@ struct Loop {
 // ---- minimizer_log.cpp: the trace
 void record(Loop& loop, StepOutcome outcome, Event event = Event::none, std::string reason = {},
             std::vector<std::string> components = {});
+int steps_of(std::span<const IterationSummary> trace);  // iterations: lines that are not escalations
 void collect_issues(Loop& loop);  // collects the issues of the passes since the last line
 std::optional<Termination> budget_spent(const Loop& loop);
 

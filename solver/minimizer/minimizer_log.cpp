@@ -3,6 +3,7 @@
 #include "minimizer/loop.hpp"
 #include "support/constants.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -22,6 +23,11 @@ KernelCounters since(const KernelCounters& now, const KernelCounters& before) {
 }
 
 }  // namespace
+
+int steps_of(std::span<const IterationSummary> trace) {
+  return static_cast<int>(std::ranges::count_if(
+      trace, [](const IterationSummary& it) { return it.outcome != StepOutcome::escalated; }));
+}
 
 void collect_issues(Loop& loop) {
   for (PrecisionIssue& issue : loop.system->take_issues()) {

@@ -1,8 +1,10 @@
-// Measures the largest errors of the elementary functions of the kernel set in force, in units of the last
-// place. Doubles: at as many seeded arguments as asked for. Floats: at every one. The reference is the C
-// library in long double, whose own error is below a thousandth of a double's last place.
+// Measures the largest errors of the elementary functions of a kernel set, in units of the last place. It
+// takes N seeded doubles for each function, or every float. The reference is the C library in long double,
+// whose own error is below a thousandth of a double's last place.
 //
-//   nlsq_function_errors [--arguments N] [--floats] [FUNCTION…]     (NLSQ_ISA chooses the kernel set)
+//   nlsq_function_errors [--arguments N] [--floats] [FUNCTION…]
+//
+// NLSQ_ISA chooses the kernel set.
 //
 // Exit status 1 if an error is above the bound that jacobian/kernels/README.md promises.
 #include <nlsq/op.hpp>

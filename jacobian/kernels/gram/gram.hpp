@@ -100,8 +100,9 @@ void gram_f32(const float* const* columns, int n1, std::size_t rows, double* sum
   counters->gram_flops_f32 += gram_flops(n1, rows);
 }
 
-// Numbers of columns for which copying them as doubles first takes less time than widening each number
-// every time that it is multiplied. Blocks of the sets with 32 registers widen a number a quarter as often.
+// With at least `gram_copied_from` and fewer than `gram_copied_to` columns it is faster to copy the columns
+// as doubles first than to widen each number every time that it is multiplied. Sets with 32 registers do not
+// copy: their larger blocks widen a number a quarter as often.
 inline constexpr int gram_copied_from = gram_across == 3 ? 12 : 1 << 30,
                      gram_copied_to = Packing<float, double>::possible ? 192 : 1 << 30;
 inline constexpr std::size_t gram_copied_bytes = 1 << 18;  // of a copy, so that it stays in an L2 cache

@@ -134,7 +134,7 @@ double wild(RandomExpression& e) {
   return e.pick(20) == 0 ? 0 : value;
 }
 
-// A program without instructions whose uniforms are parameters.
+// Makes a program whose uniforms are parameters. It has no instructions yet; tests add them.
 TileProgram made_by_hand(int columns, int registers, int parameters) {
   TileProgram program;
   program.columns = columns;

@@ -238,7 +238,7 @@ TEST_CASE("automatic elimination wants an eighth of the parameters to be linear,
       d.x.push_back(10 + i / 120.0);
       d.y.push_back(3 + std::exp(-0.1 * d.x.back()) + 0.01 * std::sin(i));
     }
-    // One linear parameter, whose column is close to those of all rates.
+    // c is the only linear parameter. Its column of J is nearly parallel to the columns of all rates.
     std::string formula = "c";
     NamedValues start = {{"c", 1}};
     for (int k = 1; k <= rates; ++k) {
