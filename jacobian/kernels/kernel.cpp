@@ -3,6 +3,7 @@
 //  The linker sees only the entry point. An inline function of a header that is compiled here with wide
 //  instructions must not replace the copy in an object that has to run on any CPU.
 #include "kernels/factor/lane_solve.hpp"
+#include "kernels/factor/lane_steps.hpp"
 #include "kernels/factor/qr_blocked.hpp"
 #include "kernels/gram/gram.hpp"
 #include "kernels/gram/gram_bf16_rounded.hpp"
@@ -59,6 +60,8 @@ const KernelTable table{
     .lane_gram_f64 = lane_gram_f64,
     .lane_gram_f32 = lane_gram_f32,
     .lane_solve = lane_solve,
+    .lane_take = lane_take,
+    .lane_propose = lane_propose,
     .gram_f64 = gram_f64,
     .gram_f32 = gram_f32,
     .gram_f32_wide = gram_f32_wide,

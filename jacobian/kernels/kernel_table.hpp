@@ -18,6 +18,7 @@
 namespace nlsq::inline v0 {
 
 struct GeneratedCode;
+struct LaneState;  // lane_state.hpp
 
 // One or two instructions, decoded for a kernel set, or a run of instructions as machine code.
 struct KernelStep {
@@ -90,6 +91,10 @@ struct KernelTable {
   // if a pivot is not above `least` times its diagonal entry; that step must not be used.
   void (*lane_solve)(const double* sums, int n, std::size_t lanes, const double* scale, const double* lambda,
                      double least, double* step, double* nu_squared);
+  // The steps of fits in lanes (lane_state.hpp): trial points become x where `taken` says so, and all that is
+  // known at x is computed; the next trial points.
+  void (*lane_take)(const LaneState& state);
+  void (*lane_propose)(const LaneState& state);
 
   // Adds the Gram matrix of `n1` columns over `rows` rows to `sums`: the upper triangle by rows, packed,
   // n1*(n1+1)/2 doubles. gram_f32 sums some hundred rows in f32 and then adds them to `sums`; gram_f32_wide

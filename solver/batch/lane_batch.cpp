@@ -33,15 +33,22 @@ LaneProblem problem_of(const Batch& batch) {
 // True if fits begin in f32, which needs the default policy. Without f32 they run in f64 throughout.
 bool leads(const Batch& batch) { return *batch.options.precision == PrecisionPolicy{}; }
 
-// True if f32 distinguishes the values of a column, judged by some of them: its rounding is small beside
-// their range. With a large offset or Unix times it is not, and rounding would decide where f32 ends.
-bool seen_in_f32(const Column& column) {
-  constexpr std::size_t kSome = 16;
+// Rows spread over the data, the first and the last among them, at most 16.
+std::vector<std::size_t> some_rows(std::size_t rows) {
+  std::vector<std::size_t> some(std::min<std::size_t>(16, rows));
+  for (std::size_t k = 0; k < some.size(); ++k)
+    some[k] = k * (rows - 1) / std::max<std::size_t>(1, some.size() - 1);
+  return some;
+}
+
+// True if f32 distinguishes the values of a column, judged by those of some rows: its rounding is small
+// beside their range. With a large offset or Unix times it is not, and rounding would decide where f32 ends.
+bool seen_in_f32(const Column& column, const std::vector<std::size_t>& rows) {
   constexpr double kMostRounding = 1e-4;  // relative to the range
-  const std::size_t last = column.size() - 1, count = std::min(kSome, column.size());
+  const double* const values = column.direct_f64(0);
   double least = column[0], most = least;
-  for (std::size_t k = 1; k < count; ++k) {
-    const double value = column[k * last / (count - 1)];
+  for (const std::size_t row : rows) {
+    const double value = values != nullptr ? values[row] : column[row];
     least = std::min(least, value);
     most = std::max(most, value);
   }
@@ -83,7 +90,7 @@ LaneBatch::LaneBatch(const Batch& batch, BatchResult& out)
     : batch_(batch), out_(out), problem_(problem_of(batch)),
       lead_(leads(batch) ? std::make_unique<Way>(batch, problem_, true) : nullptr),
       finish_(std::make_unique<Way>(batch, problem_, false)), worker_(batch.model, batch.programs),
-      x_(batch.free.size()) {
+      some_rows_(some_rows(batch.y[0].size())), x_(batch.free.size()) {
   const std::vector<std::size_t>& rows = finish_->pass->sampled_rows();
   sampled_.resize(batch.columns() * rows.size());
   for (std::size_t c = 0; c < batch.columns(); ++c) {
@@ -92,6 +99,9 @@ LaneBatch::LaneBatch(const Batch& batch, BatchResult& out)
   }
   for (std::size_t c = 0; c < batch.columns(); ++c)
     sampled_columns_.push_back(sampled_.data() + c * rows.size());
+  seen_ = lead_ != nullptr;
+  for (std::size_t c = 0; c <= batch_.x.size() && seen_; ++c)
+    seen_ = !batch_.column(c).shared() || seen_in_f32(batch_.column(c)[0], some_rows_);
   residuals_.resize(rows.size());
   sizes_.resize(rows.size());
 }
@@ -140,8 +150,9 @@ void LaneBatch::run(std::size_t first, std::size_t last) {
     }
     if (!good) continue;
     queue_.push_back(f);
-    bool seen = lead_ != nullptr;
-    for (std::size_t c = 0; c <= batch_.x.size() && seen; ++c) seen = seen_in_f32(batch_.column(c)[f]);
+    bool seen = seen_;
+    for (std::size_t c = 0; c <= batch_.x.size() && seen; ++c)
+      seen = batch_.column(c).shared() || seen_in_f32(batch_.column(c)[f], some_rows_);
     if (seen) led_.push_back(f);
   }
   if (lead_) send(*lead_, led_, &LaneBatch::lead);

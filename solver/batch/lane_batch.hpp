@@ -50,6 +50,8 @@ class LaneBatch {
   LaneProblem problem_;
   std::unique_ptr<Way> lead_, finish_;  // f32, if it is used; f64
   WorkerLease worker_;                  // for the callable
+  std::vector<std::size_t> some_rows_;  // by which columns are judged
+  bool seen_ = false;                   // f32 leads and distinguishes the values of all shared columns
   std::size_t first_ = 0, done_ = 0;
   std::vector<double> values_;     // starting parameters, by fit
   std::vector<LaneStart> starts_;  // by fit

@@ -1,0 +1,170 @@
+// The arithmetic of fits in lanes beside one fit computed by plain loops: the same bits in every set.
+#include "kernels/kernel_table.hpp"
+#include "kernels/lane_state.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+using namespace nlsq;
+
+namespace {
+
+// Random numbers and decisions for fits in lanes, with the memory they are in.
+struct Numbers {
+  LaneState state;
+  std::vector<int> free;
+  std::vector<std::vector<double>> arrays;
+
+  Numbers(std::size_t n, std::size_t lanes, bool single, std::mt19937_64& random) {
+    state.lanes = lanes;
+    state.n = static_cast<int>(n);
+    for (std::size_t j = 0; j < n; ++j) free.push_back(static_cast<int>(2 * j));  // every other is fixed
+    state.free = free.data();
+    state.freedom = 7;
+    state.unit_sigma = random() % 2 == 0;
+    state.single = single;
+    state.scale_memory = state.most_extrapolation = 0.5;
+    std::normal_distribution<> normal;
+    arrays.reserve(26);
+    const auto make = [&](std::size_t entries, auto draw) {
+      arrays.emplace_back(entries * lanes);
+      for (double& v : arrays.back()) v = draw();
+      return arrays.back().data();
+    };
+    const auto any = [&] { return normal(random); };
+    const auto positive = [&] { return std::fabs(normal(random)); };
+    const auto decision = [&] { return random() % 2 == 0 ? 1.0 : 0.0; };
+    state.trial = make(2 * n, any);
+    for (double** sums : {&state.trial_sums, &state.sums}) *sums = make((n + 1) * (n + 2) / 2, positive);
+    for (double** entries :
+         {&state.trial_step, &state.x, &state.step, &state.other_step, &state.moved, &state.last_step})
+      *entries = make(n, any);
+    state.scale = make(n, positive);
+    for (double** one : {&state.trial_nu_squared, &state.nu_squared, &state.cost, &state.decrement_sigma,
+                         &state.step_size, &state.other_nu_squared, &state.lambda, &state.predicted})
+      *one = make(1, positive);
+    for (double** one :
+         {&state.taken, &state.iterated, &state.rescaled, &state.undamped, &state.stepped, &state.moves})
+      *one = make(1, decision);
+    for (std::size_t l = 0; l < lanes; ++l) {
+      if (state.iterated[l] != 0) state.taken[l] = 1;
+    }
+    // What occurs at ends: no step, a fit whose step is not known, last steps that differ greatly.
+    if (n > 1) state.trial_step[0] = state.trial_step[lanes] = 0;
+    state.trial_nu_squared[lanes - 1] = std::numeric_limits<double>::quiet_NaN();
+    for (std::size_t j = 0; j < n; ++j) state.last_step[j * lanes + 1] *= 100;
+  }
+};
+
+bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+// One fit by loops: what lane_take and then lane_propose do to lane l.
+struct OneFit {
+  const LaneState& s;
+  std::size_t l;
+  std::size_t n = static_cast<std::size_t>(s.n);
+  std::vector<double> x{}, step{}, moved{}, last{}, scale{}, trial{};
+  double nu_squared = 0, cost = 0, decrement = 0, size = 0, predicted = 0;
+  bool stepped = false, moves = false;
+
+  double at(const double* values, std::size_t k) const { return values[k * s.lanes + l]; }
+  std::size_t free(std::size_t j) const { return static_cast<std::size_t>(s.free[j]); }
+  std::size_t entry(std::size_t i, std::size_t j) const { return i * (2 * n + 3 - i) / 2 + j - i; }
+
+  void take() {
+    const bool taken = s.taken[l] != 0, iterated = s.iterated[l] != 0;
+    const double* const sums = taken ? s.trial_sums : s.sums;
+    double steps = 0, sizes = 0;
+    for (std::size_t j = 0; j < n; ++j) {
+      moved.push_back(iterated ? at(s.trial, free(j)) - at(s.x, j) : at(s.moved, j));
+      last.push_back(at(iterated ? s.step : s.last_step, j));
+      x.push_back(taken ? at(s.trial, free(j)) : at(s.x, j));
+      step.push_back(at(taken ? s.trial_step : s.step, j));
+      const double squares = at(sums, entry(j, j)), least = s.scale_memory * at(s.scale, j);
+      scale.push_back(s.rescaled[l] != 0 ? std::max(std::sqrt(squares), least) : at(s.scale, j));
+      steps += step[j] * step[j] * squares;
+      sizes += x[j] * x[j] * squares;
+    }
+    stepped = (iterated ? s.undamped[l] : s.stepped[l]) != 0;
+    nu_squared = taken ? s.trial_nu_squared[l] : s.nu_squared[l];
+    cost = 0.5 * at(sums, entry(n, n));
+    decrement = std::sqrt(nu_squared / (s.unit_sigma ? 1 : 2 * cost / s.freedom));
+    size = std::isnan(nu_squared) ? nu_squared : steps == 0 ? 0 : std::sqrt(steps / sizes);
+  }
+
+  void propose() {
+    const bool undamped = s.undamped[l] != 0;
+    double along = 0, change = 0, scaled = 0;
+    for (std::size_t j = 0; j < n; ++j) {
+      const double weight = scale[j] * scale[j], difference = step[j] - last[j];
+      along += weight * step[j] * difference;
+      change += weight * difference * difference;
+    }
+    const double part = along / change;
+    const double gamma = undamped && stepped && std::fabs(part) <= s.most_extrapolation ? part : 0;
+    for (std::size_t j = 0; j < n; ++j) {
+      double by = undamped ? step[j] : at(s.other_step, j);
+      if (gamma != 0) by -= gamma * (moved[j] + by - last[j]);
+      trial.push_back(x[j] + by);
+      if (s.single) trial[j] = static_cast<double>(static_cast<float>(trial[j]));
+      moves = moves || trial[j] != x[j];
+      scaled += (scale[j] * by) * (scale[j] * by);
+    }
+    predicted = 0.5 * (undamped ? nu_squared : s.other_nu_squared[l] + s.lambda[l] * scaled);
+  }
+};
+
+void check(const KernelTable& table, std::size_t n, bool single, std::mt19937_64& random) {
+  const auto lanes = static_cast<std::size_t>(single ? table.lanes_f32 : table.lanes_f64);
+  Numbers numbers(n, lanes, single, random);
+  const LaneState& s = numbers.state;
+  std::vector<OneFit> fits;
+  for (std::size_t l = 0; l < lanes; ++l) {
+    fits.push_back({s, l});
+    fits[l].take();
+  }
+  table.lane_take(s);
+  for (OneFit& fit : fits) {
+    const std::size_t l = fit.l;
+    for (std::size_t j = 0; j < n; ++j) {
+      REQUIRE(same(fit.at(s.x, j), fit.x[j]));
+      REQUIRE(same(fit.at(s.step, j), fit.step[j]));
+      REQUIRE(same(fit.at(s.moved, j), fit.moved[j]));
+      REQUIRE(same(fit.at(s.last_step, j), fit.last[j]));
+      REQUIRE(same(fit.at(s.scale, j), fit.scale[j]));
+    }
+    REQUIRE(same(s.nu_squared[l], fit.nu_squared));
+    REQUIRE(same(s.cost[l], fit.cost));
+    REQUIRE(same(s.decrement_sigma[l], fit.decrement));
+    REQUIRE(same(s.step_size[l], fit.size));
+    REQUIRE((s.stepped[l] != 0) == fit.stepped);
+    fit.propose();
+  }
+  table.lane_propose(s);
+  for (const OneFit& fit : fits) {
+    for (std::size_t j = 0; j < n; ++j) REQUIRE(same(fit.at(s.trial, fit.free(j)), fit.trial[j]));
+    REQUIRE(same(s.predicted[fit.l], fit.predicted));
+    REQUIRE((s.moves[fit.l] != 0) == fit.moves);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("steps of fits in lanes have the bits of one fit by itself") {
+  for (const KernelTable* table : available_kernels()) {
+    CAPTURE(std::string(table->name));
+    std::mt19937_64 random(11);
+    for (std::size_t n = 1; n <= most_lane_parameters; ++n) {
+      for (int trial = 0; trial < 20; ++trial) {
+        CAPTURE(n);
+        check(*table, n, false, random);
+        check(*table, n, true, random);
+      }
+    }
+  }
+}
