@@ -16,7 +16,7 @@ constexpr int kMostIterations = 15;  // Minimizer has other means for fits that 
 constexpr int kMostLed = 8;
 constexpr int kMostRejected = 4;
 constexpr double kNear = 1;           // standard errors within which undamped steps are taken
-constexpr double kLedEnough = 1e-2;   // standard errors: f32 says little more
+constexpr double kLedEnough = 5e-2;   // standard errors: another f32 step costs more than it saves in f64
 constexpr double kExtrapolate = 0.5;  // largest part of a step that extrapolation may change
 
 // What the digits of a format can resolve.
