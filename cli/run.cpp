@@ -52,11 +52,9 @@ void list_models(const Arguments& arguments) {
   file.commit();
 }
 
-// Several processes divide the passes of one fit. All else the first process does alone.
-bool is_divided(const Arguments& arguments) {
-  return arguments.action == Action::fit && arguments.image.maps.empty() &&
-         !may_have_groups(arguments.selection);
-}
+// Several processes divide the passes of one fit, or the fits of groups and of pixels. All else the first
+// process does alone.
+bool is_divided(const Arguments& arguments) { return arguments.action == Action::fit; }
 
 int dispatch(const Arguments& arguments) {
   if (!first_process() && !is_divided(arguments)) return kExitConverged;

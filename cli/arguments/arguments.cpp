@@ -254,10 +254,8 @@ void take_numbers(Arguments& arguments, const RawArguments& raw) {
 }
 
 void check_checkpoint(const Arguments& arguments) {
-  if (!arguments.image.maps.empty() || may_have_groups(arguments.selection)) {
-    throw UsageError(
-        "--checkpoint keeps the passes of one fit; fits of groups and of pixels are short, so leave it out");
-  }
+  if (!arguments.share.empty())
+    throw UsageError("--checkpoint: a joint fit of groups (--share) keeps nothing; leave it out");
   if (arguments.optimize || arguments.profile) {
     throw UsageError(
         "--checkpoint: --optimize and --profile measure times, which a repetition would not find again");

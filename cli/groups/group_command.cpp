@@ -8,7 +8,10 @@
 #include "groups/group_report.hpp"
 #include "groups/several_responses.hpp"
 #include "interrupt.hpp"
+#include "processes/processes.hpp"
+#include "processes/shared_data.hpp"
 #include "progress.hpp"
+#include "report/checkpoint.hpp"
 #include "report/honest_end.hpp"
 #include "report/output_check.hpp"
 #include "report/output_file.hpp"
@@ -46,6 +49,8 @@ GroupsResult fit_groups(const ModelChoice& model, const FitData& data, const Col
     const bool of_first = !options.share.empty() && e.row() == DataError::npos;
     throw BadData(fmt::format("{}: {}", data.source,
                               of_first ? with_places_of_first(e.what(), data, group) : e.what()));
+  } catch (const JournalError& e) {
+    throw OutputError(e.what());
   } catch (const Error& e) {
     throw UsageError(e.what());
   }
@@ -143,12 +148,15 @@ void check_group_arguments(const Arguments& arguments) {
 int group_command(const Arguments& arguments) {
   const Clock::time_point start = Clock::now();
   const NamedValues p0 = starting_values(arguments);
-  check_outputs(inputs_of(arguments), {{"--json", arguments.json}, {"--csv", arguments.prediction.csv}});
+  check_outputs(inputs_of(arguments), {{"--json", arguments.json},
+                                       {"--csv", arguments.prediction.csv},
+                                       {"--checkpoint", arguments.checkpoint}});
   CsvOptions csv = arguments.csv;
   csv.threads = arguments.threads;
   std::optional<ProgressPart> part(std::in_place, "reading", bytes_of(arguments.files), true);
-  const InputFiles inputs = open_inputs(arguments.files, csv, !arguments.json.empty());
-  FitData data = select_data(*inputs.table, arguments.selection);
+  InputData input = read_data(arguments.files, csv, arguments.selection, !arguments.json.empty());
+  FitData& data = input.data;
+  data.journal = open_checkpoint(arguments);
   part.reset();
   if (data.more_y.empty() && arguments.selection.group_by.empty()) {
     throw UsageError(fmt::format("--y {0}: this is the name of one column; write --y '`{0}`'",
@@ -162,6 +170,7 @@ int group_command(const Arguments& arguments) {
   GroupOptions options = fit_options(arguments, data, model.formula.parameters);
   options.callback = {};
   options.share = arguments.share;
+  if (!options.share.empty()) options.team.reset();  // a joint fit is not divided: every process makes it
   const EndsAtOnce from_here;  // groups have no best result so far that a signal could leave
   const GroupNames names(data, csv.number);
   part.emplace("fitting groups");
@@ -174,8 +183,8 @@ int group_command(const Arguments& arguments) {
   report.warnings = warnings_of(data, model);
   report.read_seconds = read_seconds;
   report.total_seconds = seconds_since(start);
-  report.files = describe_inputs(arguments.files, data.read, inputs);
-  write_outputs(report);
+  report.files = describe_inputs(arguments.files, data.read, input.inputs);
+  if (first_process()) write_outputs(report);
   return fits.success() ? kExitConverged : kExitEnded;
 }
 

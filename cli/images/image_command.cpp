@@ -8,6 +8,8 @@
 #include "images/image_report.hpp"
 #include "images/npz_file.hpp"
 #include "interrupt.hpp"
+#include "processes/processes.hpp"
+#include "report/checkpoint.hpp"
 #include "report/output_check.hpp"
 #include "report/output_file.hpp"
 
@@ -34,6 +36,8 @@ ImageFits fit_checked(const Image& image, const ModelChoice& model, const NamedV
     return fit_image(image, model, p0, options);
   } catch (const DataError& e) {
     throw BadData(fmt::format("{}: {}", image.source, e.what()));
+  } catch (const JournalError& e) {
+    throw OutputError(e.what());
   } catch (const Error& e) {
     throw UsageError(e.what());
   }
@@ -113,10 +117,14 @@ int image_command(const Arguments& arguments) {
   std::vector<std::string> inputs = inputs_of(arguments);
   for (const std::string& input : {arguments.selection.x, arguments.selection.sigma, arguments.image.mask})
     if (!input.empty()) inputs.push_back(input);
-  check_outputs(inputs, {{"--maps", arguments.image.maps}, {"--json", arguments.json}});
+  check_outputs(
+      inputs,
+      {{"--maps", arguments.image.maps}, {"--json", arguments.json}, {"--checkpoint", arguments.checkpoint}});
   const Image image = read_image(arguments);
   const double read_seconds = seconds_since(start);
-  const FitData data = fit_data_of(image);
+  FitData data = fit_data_of(image);
+  if (processes() != nullptr) data.team = told_of_interrupts(processes()->team());
+  data.journal = open_checkpoint(arguments);
   const ModelChoice model = choose_model(arguments.model, data, names_given(arguments, p0));
   check_names(p0, arguments, model.formula);
   check_map_names(model.formula.parameters);
@@ -125,10 +133,12 @@ int image_command(const Arguments& arguments) {
   if (!arguments.max_iterations) options.max_iterations = kPixelIterations;
   const EndsAtOnce from_here;  // an image has no best result so far that a signal could leave
   const ImageFits fits = fit_checked(image, model, p0, options);
-  write_maps(fits, image, arguments.image.maps);
+  if (first_process()) write_maps(fits, image, arguments.image.maps);
   ImageReport report{arguments, image, model, fits, read_seconds, seconds_since(start)};
-  if (!arguments.quiet && arguments.json != "-") write_stdout(image_text(report));
-  if (!arguments.json.empty()) write_json(report);
+  if (first_process()) {
+    if (!arguments.quiet && arguments.json != "-") write_stdout(image_text(report));
+    if (!arguments.json.empty()) write_json(report);
+  }
   return report.failed() == 0 ? kExitConverged : kExitEnded;
 }
 

@@ -1,8 +1,10 @@
 // curve_fit_batch: checks the input, distributes the fits over threads and lanes, and does single fits.
 #include "batch/batch.hpp"
 #include "batch/lane_batch.hpp"
+#include "batch/shared_batch.hpp"
 #include "fit/curve.hpp"
 #include "fit/fit_setup.hpp"
+#include "support/constants.hpp"
 #include "support/fp_environment.hpp"
 #include "support/parallel.hpp"
 
@@ -65,7 +67,6 @@ void check_column(const ColumnPerFit& column, const ColumnPerFit& y, const std::
 
 void check(const Batch& batch, const BatchOptions& given, const Limits& limits) {
   check_options(given);
-  given.refuse_team_and_journal("fits of a batch");
   const auto &names = batch.model.predictors, &names_of_parameters = batch.model.names;
   if (given.starts != 1)
     throw ValidationError(fmt::format("starts = {}: a batch makes one start a fit", given.starts));
@@ -220,20 +221,10 @@ class BatchTask {
 };
 
 BatchResult empty_result(const Batch& batch) {
-  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-  const std::size_t fits = batch.fits(), n = batch.model.names.size();
-  BatchResult out;
-  out.parameter_names = batch.model.names;
-  out.parameters = Matrix(fits, n);
-  out.standard_errors = Matrix(fits, n);
-  for (std::size_t f = 0; f < fits; ++f) {
+  BatchResult out = unfitted(batch.fits(), batch.model.names);
+  for (std::size_t f = 0; f < batch.fits(); ++f) {
     for (const int j : batch.free) out.standard_errors(f, static_cast<std::size_t>(j)) = kNaN;
   }
-  out.cost.assign(fits, kNaN);
-  out.decrement_sigma.assign(fits, kNaN);
-  out.verdict.assign(fits, Verdict::failed);
-  out.termination.assign(fits, Termination::failure);
-  out.iterations.assign(fits, 0);
   return out;
 }
 
@@ -259,11 +250,13 @@ class Fits {
     out_.counters.add(task.counters());
     if (lanes) idle_.push_back(std::move(lanes));
   }
+  std::size_t in_lanes() const {
+    std::size_t count = 0;
+    for (const auto& lanes : idle_) count += lanes->done();
+    return count;
+  }
   void sum_up() {
-    for (const auto& lanes : idle_) {
-      out_.in_lanes += lanes->done();
-      out_.counters.add(lanes->counters());
-    }
+    for (const auto& lanes : idle_) out_.counters.add(lanes->counters());
     for (const Verdict v : out_.verdict) out_.certified += is_success(v) ? 1 : 0;
   }
 
@@ -344,7 +337,7 @@ BatchResult fit_all(const PreparedModel& model, const std::vector<ColumnPerFit>&
   check(batch, given, limits);
   if (batch.free.empty()) throw ValidationError("fixed, bounds: no parameter is left to fit");
   static_cast<SolverOptions&>(batch.options) = settled(given);
-  batch.options.executor = {};  // used by this call, not by the fits
+  static_cast<Parallelism&>(batch.options) = {.threads = given.threads};  // this call shares, not its fits
   for (const ColumnPerFit& column : x)
     batch.shared_usable = batch.shared_usable && (!column.shared() || usable(column[0], Wanted::any));
   if (batch.weighted() && batch.sigma.shared())
@@ -357,11 +350,19 @@ BatchResult fit_all(const PreparedModel& model, const std::vector<ColumnPerFit>&
 
   BatchResult out = empty_result(batch);
   const bool in_lanes = given.in_lanes && enough_rows(batch, 0) && lanes_serve(batch);
-  const std::size_t share = fits_per_task(batch.fits(), in_lanes), tasks = (batch.fits() + share - 1) / share;
   Fits fits(batch, in_lanes, leaves, out);
-  out.threads =
-      run_tasks(tasks, worth_threads(batch) ? Parallelism(given) : Parallelism{.threads = 1, .executor = {}},
-                [&](std::size_t t) { fits.run(t * share, std::min(batch.fits(), (t + 1) * share)); });
+  const Parallelism threads = worth_threads(batch) ? Parallelism(given) : Parallelism{.threads = 1};
+  const auto fit_range = [&](std::size_t first, std::size_t last) {
+    const std::size_t before = fits.in_lanes(), share = fits_per_task(last - first, in_lanes);
+    const int used = run_tasks((last - first + share - 1) / share, threads, [&](std::size_t t) {
+      fits.run(first + t * share, std::min(last, first + (t + 1) * share));
+    });
+    out.threads = std::max(out.threads, used);
+    return fits.in_lanes() - before;
+  };
+  SharedWork work(given);
+  if (work.alone()) out.in_lanes = fit_range(0, batch.fits());
+  else share_fits(work, batch, given, fit_range, out);
   fits.sum_up();
   return out;
 }

@@ -4,10 +4,12 @@
 #include "batch/batch.hpp"
 #include "batch/group_rows.hpp"
 #include "batch/group_starts.hpp"
+#include "batch/shared_batch.hpp"
 #include "batch/shared_fit.hpp"
 #include "dense/data_survey.hpp"
 #include "fit/curve.hpp"
 #include "fit/fit_setup.hpp"
+#include "fit/kept_data.hpp"
 #include "fit/prepared_impl.hpp"
 #include "support/constants.hpp"
 #include "support/fp_environment.hpp"
@@ -20,6 +22,8 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <span>
+#include <string>
 #include <utility>
 
 namespace nlsq::inline v0 {
@@ -30,6 +34,8 @@ constexpr std::size_t kFewestInBatch = 32;      // curve_fit_batch needs so many
 constexpr std::size_t kMostRowsInBatch = 2048;  // of at most so many rows
 constexpr std::size_t kOwnThreads = std::size_t{1} << 17;  // rows from which a fit fills all threads itself
 constexpr std::size_t kChunk = 64;                         // groups of a task that only prepares or sums up
+constexpr std::size_t kGroupsOfRecord = 8192;              // groups in lanes between two records of a journal
+constexpr std::size_t kSinglesOfRecord = 64;               // the same for groups that are fitted singly
 
 // Where the columns of a fit lie among all columns of the table.
 struct Layout {
@@ -44,7 +50,7 @@ class GroupFits {
  public:
   GroupFits(const PreparedModel& model, const Columns& x, const Column& y, const Column& group,
             const NamedValues& p0, const GroupOptions& options)
-      : model_(model), impl_(model.impl()), options_(options), parallelism_(options),
+      : model_(model), impl_(model.impl()), options_(options), work_(options), parallelism_(options),
         ties_(impl_.names, options.ties, options.fixed), starts_(impl_, p0, options, ties_),
         free_(free_parameters(impl_.names, options.fixed, ties_,
                               limits_of(options.bounds, impl_.names, ties_))),
@@ -55,6 +61,12 @@ class GroupFits {
     if (layout_.sigma) columns.push_back(options.sigma);
     columns.insert(columns.end(), options.sigma_x.begin(), options.sigma_x.end());
     sorted_ = groups_.sorted(columns, parallelism_, memory_);
+    if (options.journal) {
+      std::erase_if(columns, [](const Column& column) { return column.empty(); });
+      columns.push_back(group);
+      check_kept_data(MemoryRows(columns), options);
+    }
+    static_cast<Parallelism&>(options_) = {.threads = options.threads, .executor = options.executor};
     make_room();
   }
 
@@ -119,7 +131,7 @@ class GroupFits {
     });
   }
 
-  Matrix own_starts(const std::vector<std::size_t>& members) const {
+  Matrix own_starts(std::span<const std::size_t> members) const {
     Matrix start(members.size(), impl_.names.size());
     for_chunks(members.size(), [&](std::size_t i) {
       std::string warning;
@@ -129,7 +141,7 @@ class GroupFits {
     return start;
   }
 
-  BatchResult fit_in_batch(const std::vector<std::size_t>& members, const Matrix& start) const {
+  BatchResult fit_in_batch(std::span<const std::size_t> members, const Matrix& start) const {
     const auto columns = [&](std::size_t column) {
       std::vector<Column> parts;
       parts.reserve(members.size());
@@ -147,14 +159,37 @@ class GroupFits {
   // Fits groups of one length, each from its own start. Those that the lanes do not certify are added to
   // `single`: curve_fit certifies them, or says why not.
   void fit_batch(const std::vector<std::size_t>& members, std::vector<std::size_t>& single) {
-    const BatchResult fits = fit_in_batch(members, own_starts(members));
-    out_.in_lanes += fits.in_lanes;
-    for_chunks(members.size(), [&](std::size_t i) { take(fits, i, members[i]); });
-    const std::size_t before = single.size();
-    for (const std::size_t k : members) {
-      if (!is_success(out_.verdict[k])) single.push_back(k);
-    }
-    tell(members.size() - (single.size() - before));
+    work_.in_blocks(members.size(), kGroupsOfRecord, [&](std::size_t first, std::size_t last) {
+      const std::span block = std::span(members).subspan(first, last - first);
+      const BatchResult fits = fit_block(block);
+      out_.in_lanes += fits.in_lanes;
+      for_chunks(block.size(), [&](std::size_t i) { take(fits, i, block[i]); });
+      const std::size_t before = single.size();
+      for (const std::size_t k : block) {
+        if (!is_success(out_.verdict[k])) single.push_back(k);
+      }
+      tell(block.size() - (single.size() - before));
+    });
+  }
+
+  BatchResult fit_block(std::span<const std::size_t> block) {
+    if (work_.alone()) return fit_in_batch(block, own_starts(block));
+    BatchResult all = unfitted(block.size(), impl_.names);
+    const SharedWork::Results results =
+        work_.run(request_of(block), block.size(), kFewestInBatch, [&](std::size_t first, std::size_t last) {
+          const std::span mine = block.subspan(first, last - first);
+          const BatchResult fits = fit_in_batch(mine, own_starts(mine));
+          return SharedWork::Results{fits.in_lanes, to_bytes(fits, 0, fits.size())};
+        });
+    take_bytes(results.bytes, 0, all);
+    all.in_lanes = results.number;
+    return all;
+  }
+
+  static std::uint64_t request_of(std::span<const std::size_t> groups) {
+    ByteHash hash;
+    for (const std::size_t k : groups) hash.add_value(k);
+    return hash.value();
   }
 
   void take(const BatchResult& fits, std::size_t i, std::size_t k) {
@@ -183,8 +218,25 @@ class GroupFits {
     return sums.total();
   }
 
-  // Large groups follow each other, and each uses all threads. The small ones share the threads.
   void fit_singly(const std::vector<std::size_t>& single) {
+    if (work_.alone()) return fit_here(single);
+    work_.in_blocks(single.size(), kSinglesOfRecord, [&](std::size_t first, std::size_t last) {
+      const std::span block = std::span(single).subspan(first, last - first);
+      std::size_t here = 0;
+      const SharedWork::Results results =
+          work_.run(request_of(block), block.size(), 1, [&](std::size_t begin, std::size_t end) {
+            const std::span mine = block.subspan(begin, end - begin);
+            fit_here(mine);
+            here = mine.size();
+            return SharedWork::Results{0, group_bytes(mine)};
+          });
+      take_group_bytes(results.bytes, block);
+      tell(block.size() - here);
+    });
+  }
+
+  // Large groups follow each other, and each uses all threads. The small ones share the threads.
+  void fit_here(std::span<const std::size_t> single) {
     std::vector<std::size_t> small;
     for (const std::size_t k : single) {
       if (groups_.rows(k) < kOwnThreads) small.push_back(k);
@@ -197,6 +249,39 @@ class GroupFits {
       const FpEnvironment environment;
       fit_one(small[i], on_one_thread);
     });
+  }
+
+  // The results of these groups, for other processes and for a journal.
+  std::string group_bytes(std::span<const std::size_t> groups) const {
+    ByteWriter out;
+    const std::size_t n = impl_.names.size();
+    for (const std::size_t k : groups) {
+      for (const Matrix* values : {&out_.parameters, &out_.standard_errors})
+        out.put_all(std::span(values->data() + k * n, n));
+      for (const auto* values : {&out_.cost, &out_.rss, &out_.r_squared, &out_.decrement_sigma})
+        out.put((*values)[k]);
+      out.put(out_.dof[k]);
+      out.put(out_.verdict[k]);
+      out.put(out_.termination[k]);
+      out.put(out_.iterations[k]);
+      out.put_text(out_.message[k]);
+    }
+    return std::move(out.text());
+  }
+
+  void take_group_bytes(std::string_view bytes, std::span<const std::size_t> groups) {
+    ByteReader in(bytes);
+    for (const std::size_t k : groups) {
+      std::ranges::copy(in.get_all<double>(), &out_.parameters(k, 0));
+      std::ranges::copy(in.get_all<double>(), &out_.standard_errors(k, 0));
+      for (auto* values : {&out_.cost, &out_.rss, &out_.r_squared, &out_.decrement_sigma})
+        (*values)[k] = in.get<double>();
+      out_.dof[k] = in.get<std::ptrdiff_t>();
+      out_.verdict[k] = in.get<Verdict>();
+      out_.termination[k] = in.get<Termination>();
+      out_.iterations[k] = in.get<int>();
+      out_.message[k] = in.get_text();
+    }
   }
 
   void tell(std::size_t fitted) const {
@@ -238,7 +323,8 @@ class GroupFits {
 
   const PreparedModel& model_;
   const PreparedModel::Impl& impl_;
-  const GroupOptions& options_;
+  GroupOptions options_;  // of the fits: this object shares them with other processes
+  SharedWork work_;
   Parallelism parallelism_;
   Ties ties_;
   GroupStarts starts_;
@@ -279,9 +365,11 @@ GroupsResult curve_fit_groups(const PreparedModel& model, const Columns& x, cons
                               const Column& group, const NamedValues& p0, const GroupOptions& options) {
   const FpEnvironment environment;
   check_options(options);
-  options.refuse_team_and_journal("fits of groups");
   check_columns(model.impl(), x, y, group, options);
-  if (!options.share.empty()) return fit_with_shared_parameters(model, x, y, group, p0, options);
+  if (!options.share.empty()) {
+    options.refuse_team_and_journal("fits with shared parameters");
+    return fit_with_shared_parameters(model, x, y, group, p0, options);
+  }
   return GroupFits(model, x, y, group, p0, options).run();
 }
 

@@ -1,7 +1,6 @@
 // Implements the comparison of data with those of a journal.
 #include "fit/kept_data.hpp"
 
-#include "support/bytes.hpp"
 #include "support/parallel.hpp"
 #include "support/recall.hpp"
 
@@ -62,12 +61,24 @@ std::uint64_t hash_of(const RowSource& data, const SolverOptions& options) {
 
 }  // namespace
 
+void add_numbers(const Column& column, ByteHash& hash) {
+  std::vector<double> block(std::min<std::size_t>(column.size(), 1024));
+  for (std::size_t done = 0; done < column.size(); done += block.size()) {
+    const std::size_t some = std::min(block.size(), column.size() - done);
+    column.read(done, some, block.data());
+    hash.add({reinterpret_cast<const char*>(block.data()), some * sizeof(double)});
+  }
+}
+
 void check_kept_data(const RowSource& data, const SolverOptions& options) {
-  if (!options.journal) return;
+  if (options.journal) check_kept_hash(hash_of(data, options), options);
+}
+
+void check_kept_hash(std::uint64_t hash, const SolverOptions& options) {
   constexpr std::uint64_t kRequest = 0x64617461;  // this is no pass
   Journal& journal = *options.journal;
   ByteWriter found;
-  found.put(hash_of(data, options));
+  found.put(hash);
   const std::size_t number = journal.next();
   const std::optional<std::string> kept = recall_in_team(journal, options.team.get(), number, kRequest);
   if (!kept) journal.keep(number, kRequest, found.text());

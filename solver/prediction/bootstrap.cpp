@@ -6,10 +6,7 @@
 #include "support/constants.hpp"
 #include "support/fp_environment.hpp"
 #include "support/parallel.hpp"
-#include "support/recall.hpp"
-
-#include <nlsq/journal.hpp>
-#include <nlsq/team.hpp>
+#include "support/shared_work.hpp"
 
 #include <fmt/format.h>
 
@@ -17,7 +14,6 @@
 #include <atomic>
 #include <cmath>
 #include <functional>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -90,59 +86,38 @@ void from_bytes(std::string_view bytes, std::span<Outcome> outcomes) {
 
 using FitOne = std::function<void(std::size_t k)>;
 
-// Fits the samples [begin, end). In a team of `size` processes, each fits every size-th sample. Returns false
-// if the fits were stopped.
+// Fits the samples [begin, end). Returns false if the fits were stopped.
 bool fit_block(const BootstrapOptions& wanted, bool concurrent, const FitOne& fit_one, std::size_t begin,
                std::size_t end) {
-  const std::size_t size = wanted.team ? static_cast<std::size_t>(wanted.team->size()) : 1;
-  const std::size_t rank = wanted.team ? static_cast<std::size_t>(wanted.team->rank()) : 0;
   std::atomic<bool> stopped = false;
-  const std::size_t count = end - begin > rank ? (end - begin - rank + size - 1) / size : 0;
-  run_tasks(count, concurrent ? Parallelism(wanted) : Parallelism{1, {}}, [&](std::size_t k) {
+  run_tasks(end - begin, concurrent ? Parallelism(wanted) : Parallelism{1, {}}, [&](std::size_t k) {
     if (wanted.stop && wanted.stop()) stopped = true;
-    if (!stopped) fit_one(begin + rank + k * size);
+    if (!stopped) fit_one(begin + k);
   });
   return !stopped;
 }
 
-// Gives the outcomes of this process's samples to the others and takes theirs. Returns whether none of them
-// was stopped.
-bool exchange(Team& team, std::span<Outcome> outcomes, bool completed) {
-  const std::vector<std::string> all = team.gather((completed ? "c" : "s") + to_bytes(outcomes));
-  std::vector<Outcome> of_rank(outcomes.size());
-  for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    completed = completed && all[rank].front() == 'c';
-    from_bytes(std::string_view(all[rank]).substr(1), of_rank);
-    for (std::size_t k = rank; k < outcomes.size(); k += all.size()) outcomes[k] = std::move(of_rank[k]);
-  }
-  return completed;
-}
-
-// Fits the samples block by block. After each block the processes of a team exchange what they found, and the
-// journal keeps it.
+// Fits all samples, together with the processes of a team and the journal if there are any.
 void fit_all_samples(const BootstrapOptions& wanted, bool concurrent, std::uint64_t request,
                      const FitOne& fit_one, std::vector<Outcome>& outcomes) {
-  constexpr std::size_t kBlock = 256;
-  const std::size_t samples = outcomes.size();
-  const bool in_team = wanted.team && wanted.team->size() > 1;
-  for (std::size_t begin = 0; begin < samples; begin += kBlock) {
-    const std::size_t end = wanted.journal || in_team ? std::min(samples, begin + kBlock) : samples;
+  constexpr std::size_t kSamplesOfRecord = 256;
+  SharedWork work(wanted);
+  bool stopped = false;
+  work.in_blocks(outcomes.size(), kSamplesOfRecord, [&](std::size_t begin, std::size_t end) {
+    if (stopped) return;
+    if (work.alone()) return void(fit_block(wanted, concurrent, fit_one, begin, end));
     const std::span<Outcome> block(outcomes.data() + begin, end - begin);
-    std::optional<std::string> kept;
-    const std::size_t number = wanted.journal ? wanted.journal->next() : 0;
-    const std::uint64_t wish = request + begin + (end << 32);
-    if (wanted.journal) kept = recall_in_team(*wanted.journal, wanted.team.get(), number, wish);
-    if (kept) {
-      from_bytes(*kept, block);
-      if (wanted.progress) wanted.progress(block.size(), samples);
-      continue;
-    }
-    bool completed = fit_block(wanted, concurrent, fit_one, begin, end);
-    if (in_team) completed = exchange(*wanted.team, block, completed);
-    if (!completed) return;
-    if (wanted.journal) wanted.journal->keep(number, wish, to_bytes(block));
-    else if (!in_team) return;
-  }
+    std::size_t here = 0;
+    const auto fit_range = [&](std::size_t first, std::size_t last) {
+      here = last - first;
+      const bool complete = fit_block(wanted, concurrent, fit_one, begin + first, begin + last);
+      return SharedWork::Results{0, to_bytes(block.subspan(first, here)), complete};
+    };
+    const SharedWork::Results results = work.run(request + begin + (end << 32), block.size(), 1, fit_range);
+    from_bytes(results.bytes, block);
+    stopped = !results.complete;
+    if (wanted.progress && !stopped) wanted.progress(block.size() - here, outcomes.size());
+  });
 }
 
 // The quantile of sorted values by linear interpolation (type 7 of Hyndman and Fan, 1996; NumPy's default).

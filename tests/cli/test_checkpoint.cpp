@@ -52,6 +52,46 @@ TEST_CASE("a fit that was killed while it resampled takes the finished samples f
   CHECK(facts(run(fit + " --resume")) == whole);
 }
 
+// Runs the command, cuts its checkpoint as a process that is killed leaves it, and goes on from there.
+void check_going_on(const Scratch& files, const std::string& command, const std::string& result) {
+  REQUIRE(run(command).status <= 1);
+  const std::string whole = files.read(result), checkpoint = files.path("c");
+  const std::string kept = command + " --checkpoint " + checkpoint;
+  REQUIRE(run(kept).status <= 1);
+  CHECK((files.read(result) == whole));
+  const auto size = std::filesystem::file_size(checkpoint);
+  for (const double share : {0.2, 0.5, 0.93, 1.0}) {
+    CAPTURE(share);
+    std::filesystem::resize_file(checkpoint, static_cast<std::uintmax_t>(share * static_cast<double>(size)));
+    std::filesystem::remove(files.path(result));
+    REQUIRE(run(kept + " --resume --threads 1").status <= 1);
+    CHECK((files.read(result) == whole));
+    CHECK(std::filesystem::file_size(checkpoint) == size);
+  }
+}
+
+TEST_CASE("fits of groups go on from what was finished, and refuse other data") {
+  const Scratch files;
+  // Groups of one length, which are fitted in lanes, and others; some of noise, some with too few rows.
+  const std::string table = files.write("groups.csv", table_of_groups(9'000));
+  const std::string fit =
+      table + " --group-by g --x x --y y --model exp --quiet --csv " + files.path("r.csv");
+  check_going_on(files, fit, "r.csv");
+  std::string changed = files.read("groups.csv");
+  const std::size_t digit = changed.find_last_of("123456789");
+  changed[digit] = changed[digit] == '9' ? '8' : static_cast<char>(changed[digit] + 1);
+  files.write("groups.csv", changed);
+  const Outcome refused = run(fit + " --resume --checkpoint " + files.path("c"));
+  CHECK(refused.status == 3);
+  CHECK(contains(refused.out, "the data have changed since"));
+}
+
+TEST_CASE("fits of pixels go on from what was finished") {
+  const Scratch files;
+  const std::string image = files.write("image.npy", image_of_decays(120, 150, 12));
+  check_going_on(files, image + " --model exp --quiet --maps " + files.path("maps.npz"), "maps.npz");
+}
+
 TEST_CASE("other work, other data and other files are refused, and nothing is lost") {
   const Scratch files;
   const std::string table = long_table(files, 1'000);
@@ -83,11 +123,11 @@ TEST_CASE("other work, other data and other files are refused, and nothing is lo
 }
 
 TEST_CASE("what has no checkpoint says so") {
-  for (const auto& [arguments, words] :
-       {std::pair{" --model exp --resume", "--resume needs --checkpoint"},
-        {" --model exp --checkpoint c --group-by x", "keeps the passes of one fit"},
-        {" --model exp --checkpoint c --optimize speed", "measure times"},
-        {" --model exp --checkpoint c --profile", "measure times"}}) {
+  for (const auto& [arguments, words] : {std::pair{" --model exp --resume", "--resume needs --checkpoint"},
+                                         {" --model exp --checkpoint c --group-by x --share b",
+                                          "a joint fit of groups (--share) keeps nothing"},
+                                         {" --model exp --checkpoint c --optimize speed", "measure times"},
+                                         {" --model exp --checkpoint c --profile", "measure times"}}) {
     const Outcome refused = run(kDecay + arguments);
     CHECK(refused.status == 2);
     CHECK(contains(refused.out, words));

@@ -1,11 +1,13 @@
 // nlsq-fit-mpi: the results and messages of one process, for any number of processes.
 #include "mpi_program.hpp"
+#include "program_data.hpp"
 
 #include <doctest/doctest.h>
 
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
 #include <string>
 
 using namespace program;
@@ -83,11 +85,51 @@ TEST_CASE("quotes that go over lines, dates, compressed files and row numbers ar
   CHECK(fit_of(run_mpi(2, all + ".gz" + fit)) == fit_of(run(all + ".gz" + fit)));
 }
 
-TEST_CASE("groups and other work that is not divided is done once") {
+TEST_CASE("groups and pixels are divided, with the bits of one process") {
+  const Scratch files;
+  const std::string table = files.write("groups.csv", table_of_groups(2'000));
+  const std::string image = files.write("image.npy", image_of_decays(40, 50, 12));
+  const std::string groups = table + " --group-by g --x x --y y --model exp --quiet --csv ";
+  const std::string pixels = image + " --model exp --quiet --maps ";
+  const std::string several = whole_table(files) + " --group-by g --model exp --quiet --csv -";
+  REQUIRE(run(groups + files.path("one.csv")).status == 1);  // some groups cannot be fitted
+  REQUIRE(run(pixels + files.path("one.npz")).status == 1);
+  for (const int processes : {1, 2, 3, 5}) {
+    CAPTURE(processes);
+    CHECK(run_mpi(processes, groups + files.path("r.csv")).status == 1);
+    CHECK((files.read("r.csv") == files.read("one.csv")));
+    CHECK(run_mpi(processes, pixels + files.path("r.npz")).status == 1);
+    CHECK((files.read("r.npz") == files.read("one.npz")));
+  }
+  CHECK(run_mpi(3, several).out == run(several).out);
+}
+
+TEST_CASE("fits of groups go on from a checkpoint with another number of processes") {
+  const Scratch files;
+  const std::string table = files.write("groups.csv", table_of_groups(2'000));
+  const std::string fit =
+                        table + " --group-by g --x x --y y --model exp --quiet --csv " + files.path("r.csv"),
+                    kept = fit + " --resume --checkpoint " + files.path("c");
+  REQUIRE(run(fit).status == 1);
+  const std::string one = files.read("r.csv");
+  REQUIRE(run_mpi(3, kept).status == 1);
+  CHECK((files.read("r.csv") == one));
+  const auto size = std::filesystem::file_size(files.path("c"));
+  for (const int processes : {2, 1, 5}) {
+    CAPTURE(processes);
+    std::filesystem::resize_file(files.path("c"), size / 2);
+    std::filesystem::remove(files.path("r.csv"));
+    CHECK(run_mpi(processes, kept).status == 1);
+    CHECK((files.read("r.csv") == one));
+    CHECK(std::filesystem::file_size(files.path("c")) == size);
+  }
+}
+
+TEST_CASE("work that is not divided is done once") {
   const Scratch files;
   const std::string table = whole_table(files);
-  const std::string groups = table + " --group-by g --model exp --quiet --csv -";
-  CHECK(run_mpi(2, groups).out == run(groups).out);
+  const std::string joint = table + " --group-by g --share b --model exp --quiet --csv -";
+  CHECK(run_mpi(2, joint).out == run(joint).out);
   CHECK(run_mpi(2, "--describe exp").out == run("--describe exp").out);
   const std::string resampled = table + " --model exp --bootstrap 20 --quiet --json -";
   CHECK(fit_of(run_mpi(3, resampled)) == fit_of(run(resampled)));
@@ -105,7 +147,9 @@ TEST_CASE("errors are told once, with the words of one process") {
         infinite + " --model exp", table + " --model 'nosuch('", table + " --modle exp",
         table + " --model exp --y missing",
         table + " --model exp --quiet --json " + files.path("no/folder/f.json"),
-        table + " --model exp --loss poisson --y 'v-1'"}) {
+        table + " --model exp --loss poisson --y 'v-1'", table + " --model exp --group-by missing",
+        table + " --model exp --group-by g --p0 q=1", bad + " --model exp --group-by g",
+        table + " --model exp --group-by g --resume --checkpoint " + table}) {
     CAPTURE(arguments);
     const Outcome alone = run(arguments);
     const Outcome several = run_mpi(3, arguments);

@@ -167,7 +167,9 @@ NLSQ_INLINE VectorOf<S> exp_polynomial_f64(VectorOf<S> r, VectorOf<S> r2) {
   return S::mul_add(r4, S::mul_add(r4, last, middle), first);
 }
 
-// 2^n exp(exact + low + rest), with the product of n and the second part of ln2 in `low`.
+// 2^n exp(exact + low + rest), with the product of n and the second part of ln2 in `low`. With a rest, the
+// rounding error of 1 + exact is added to the small terms: that leaves a quarter of an ulp for the errors of
+// the argument, such as those of a logarithm times a large exponent.
 template <class S, class... Rest>
 NLSQ_INLINE VectorOf<S> exp_reduced(VectorOf<S> exact, VectorOf<S> n, VectorOf<S> shifted, Rest... rest) {
   using T = typename S::Element;
@@ -177,8 +179,13 @@ NLSQ_INLINE VectorOf<S> exp_reduced(VectorOf<S> exact, VectorOf<S> n, VectorOf<S
   VectorOf<S> p;
   if constexpr (sizeof(T) == sizeof(double)) p = exp_polynomial_f64<S>(r, r2);
   else p = exp_polynomial_f32<S>(r);
-  const auto small = S::mul_add(p, r2, low);
-  return times_power_of_two<S>(S::add(S::set(1), S::add(exact, small)), n, shifted);
+  const auto small = S::mul_add(p, r2, low), one = S::set(1);
+  if constexpr (sizeof...(rest) == 1) {
+    const auto sum = S::add(one, exact), error = S::sub(exact, S::sub(sum, one));
+    return times_power_of_two<S>(S::add(sum, S::add(small, error)), n, shifted);
+  } else {
+    return times_power_of_two<S>(S::add(one, S::add(exact, small)), n, shifted);
+  }
 }
 #endif
 

@@ -72,6 +72,11 @@ struct NLSQ_API GroupsResult {
 // allow it. Other groups are fitted one by one, on all threads. Results have the same bits for any
 // `options.threads`. Limits of time and iterations apply to each group.
 //
+// The processes of `options.team` divide the groups among themselves; each must give all rows. Each comes to
+// the same result, with the bits of a single process. `options.journal` keeps the groups that are fitted; a
+// later call with the same rows, model and options goes on from there. JournalError if they are others. With
+// `options.share`, both throw ValidationError.
+//
 // With `options.share`, verdict, termination, iterations, dof and distance of every group are those of the
 // joint fit, and standard errors are from its covariance. Each group's cost, rss and R² are of its own rows.
 // The joint fit is made by `solve` of a Problem, from the median of the groups' own fits. It needs a formula

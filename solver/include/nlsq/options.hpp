@@ -53,7 +53,8 @@ struct Parallelism {
   // threads (a tbb::task_arena, a thread pool), and return when all are done.
   std::function<void(std::size_t count, const std::function<void(std::size_t)>& task)> executor;
   // Other processes that make the same calls with the same arguments. Each computes a part of every long pass
-  // of a curve fit, and they exchange the sums. Null: this process works alone.
+  // of a curve fit, and they exchange the sums; or each does a part of many fits, and they exchange the
+  // results. Null: this process works alone.
   std::shared_ptr<Team> team = nullptr;
   // Keeps what long work has finished, so that a later call can go on from there. Null: nothing is kept.
   std::shared_ptr<Journal> journal = nullptr;

@@ -1,0 +1,98 @@
+// Implements shared batches.
+#include "batch/shared_batch.hpp"
+
+#include "fit/kept_data.hpp"
+#include "support/bytes.hpp"
+#include "support/constants.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr std::size_t kFitsOfRecord = 8192;  // fits between two records of a journal
+
+std::uint64_t hash_of_data(const Batch& batch) {
+  ByteHash hash;
+  for (std::size_t c = 0; c < batch.columns(); ++c) {
+    const ColumnPerFit& column = batch.column(c);
+    for (std::size_t f = 0; f < column.size(); ++f) add_numbers(column[f], hash);
+  }
+  return hash.value();
+}
+
+// The starts of the fits [first, last).
+std::uint64_t request_of(const Batch& batch, std::size_t first, std::size_t last) {
+  ByteHash hash;
+  hash.add_value(first);
+  hash.add_value(last);
+  for (std::size_t f = first; f < last; ++f) {
+    for (std::size_t j = 0; j < batch.start.columns(); ++j) hash.add_value(batch.start_of(f)[j]);
+  }
+  return hash.value();
+}
+
+}  // namespace
+
+BatchResult unfitted(std::size_t fits, const std::vector<std::string>& parameter_names) {
+  BatchResult out;
+  out.parameter_names = parameter_names;
+  out.parameters = Matrix(fits, parameter_names.size());
+  out.standard_errors = Matrix(fits, parameter_names.size());
+  out.cost.assign(fits, kNaN);
+  out.decrement_sigma.assign(fits, kNaN);
+  out.verdict.assign(fits, Verdict::failed);
+  out.termination.assign(fits, Termination::failure);
+  out.iterations.assign(fits, 0);
+  return out;
+}
+
+std::string to_bytes(const BatchResult& fits, std::size_t first, std::size_t last) {
+  ByteWriter out;
+  for (std::size_t f = first; f < last; ++f) {
+    for (std::size_t j = 0; j < fits.parameter_names.size(); ++j) {
+      out.put(fits.parameters(f, j));
+      out.put(fits.standard_errors(f, j));
+    }
+    out.put(fits.cost[f]);
+    out.put(fits.decrement_sigma[f]);
+    out.put(fits.verdict[f]);
+    out.put(fits.termination[f]);
+    out.put(fits.iterations[f]);
+  }
+  return std::move(out.text());
+}
+
+void take_bytes(std::string_view bytes, std::size_t first, BatchResult& fits) {
+  ByteReader in(bytes);
+  for (std::size_t f = first; in.left() > 0; ++f) {
+    for (std::size_t j = 0; j < fits.parameter_names.size(); ++j) {
+      fits.parameters(f, j) = in.get<double>();
+      fits.standard_errors(f, j) = in.get<double>();
+    }
+    fits.cost[f] = in.get<double>();
+    fits.decrement_sigma[f] = in.get<double>();
+    fits.verdict[f] = in.get<Verdict>();
+    fits.termination[f] = in.get<Termination>();
+    fits.iterations[f] = in.get<int>();
+  }
+}
+
+void share_fits(SharedWork& work, const Batch& batch, const SolverOptions& options, const FitRange& fit_range,
+                BatchResult& out) {
+  if (options.journal) check_kept_hash(hash_of_data(batch), options);
+  out.in_lanes = 0;
+  work.in_blocks(batch.fits(), kFitsOfRecord, [&](std::size_t first, std::size_t last) {
+    const SharedWork::Results results =
+        work.run(request_of(batch, first, last), last - first, 1, [&](std::size_t begin, std::size_t end) {
+          const std::size_t in_lanes = fit_range(first + begin, first + end);
+          return SharedWork::Results{in_lanes, to_bytes(out, first + begin, first + end)};
+        });
+    take_bytes(results.bytes, first, out);
+    out.in_lanes += results.number;
+  });
+}
+
+}  // namespace nlsq::inline v0

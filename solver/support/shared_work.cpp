@@ -1,0 +1,82 @@
+// Implements SharedWork.
+#include "support/shared_work.hpp"
+
+#include "support/bytes.hpp"
+#include "support/recall.hpp"
+
+#include <nlsq/journal.hpp>
+#include <nlsq/team.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+std::string text_of(const SharedWork::Results& results) {
+  ByteWriter out;
+  out.put(results.complete);
+  out.put(results.number);
+  out.put_text(results.bytes);
+  return std::move(out.text());
+}
+
+SharedWork::Results results_of(std::string_view text) {
+  ByteReader in(text);
+  SharedWork::Results out;
+  out.complete = in.get<bool>();
+  out.number = in.get<std::uint64_t>();
+  out.bytes = in.get_text();
+  return out;
+}
+
+}  // namespace
+
+std::size_t SharedWork::size() const { return team_ ? static_cast<std::size_t>(team_->size()) : 1; }
+
+SharedWork::Results SharedWork::compute_in_team(std::size_t count, std::size_t fewest,
+                                                const Compute& compute) {
+  if (size() < 2) return compute(0, count);
+  const std::size_t parts = std::clamp<std::size_t>(count / fewest, 1, size());
+  const auto rank = static_cast<std::size_t>(team_->rank());
+  Results mine, all;
+  if (rank < parts) mine = compute(count * rank / parts, count * (rank + 1) / parts);
+  for (const std::string& text : team_->gather(text_of(mine))) {
+    const Results of_process = results_of(text);
+    all.complete = all.complete && of_process.complete;
+    all.number += of_process.number;
+    all.bytes += of_process.bytes;
+  }
+  return all;
+}
+
+SharedWork::Results SharedWork::run(std::uint64_t request, std::size_t count, std::size_t fewest,
+                                    const Compute& compute) {
+  if (!journal_) return compute_in_team(count, fewest, compute);
+  const std::size_t number = journal_->next();
+  const std::optional<std::string> kept = recall_in_team(*journal_, team_.get(), number, request);
+  if (kept && journal_->compared()) return results_of(*kept);
+  Results found = compute_in_team(count, fewest, compute);
+  if (!found.complete) return found;
+  const std::string text = text_of(found);
+  journal_->note_compared();
+  if (!kept) journal_->keep(number, request, text);
+  else if (*kept != text)
+    throw JournalError(
+        fmt::format("journal {}: the first fits end otherwise than they did; the model, an "
+                    "option or the data have changed since, so begin anew",
+                    journal_->file()));
+  return found;
+}
+
+void SharedWork::in_blocks(std::size_t count, std::size_t most,
+                           const std::function<void(std::size_t first, std::size_t last)>& block) const {
+  const std::size_t blocks = alone() ? 1 : std::max<std::size_t>(1, count / most);
+  for (std::size_t b = 0; b < blocks && count > 0; ++b) block(count * b / blocks, count * (b + 1) / blocks);
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,50 @@
+// SharedWork: work on many items, such as the fits of a batch, which the processes of a team divide among
+// themselves and whose results a journal keeps.
+#pragma once
+
+#include <nlsq/options.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace nlsq::inline v0 {
+
+class SharedWork {
+ public:
+  // With the team and the journal of these options.
+  explicit SharedWork(const Parallelism& options) : team_(options.team), journal_(options.journal) {}
+
+  // Without a team and a journal, the caller does the work itself.
+  bool alone() const { return size() < 2 && !journal_; }
+
+  // What items give: bytes, which are joined in the order of the items, and a number, which is added up.
+  struct Results {
+    std::uint64_t number = 0;
+    std::string bytes;
+    bool complete = true;  // false: the work was stopped, here or in another process, and is not kept
+  };
+  using Compute = std::function<Results(std::size_t first, std::size_t last)>;
+
+  // Returns the results of `count` items in every process: from the journal, or each process computes those
+  // of a range of at least `fewest` items, and they exchange them. `request` says what is computed. As with
+  // the passes of one fit, the first results are computed again and compared with those in the journal,
+  // because the model or an option may have changed: throws JournalError if they differ.
+  Results run(std::uint64_t request, std::size_t count, std::size_t fewest, const Compute& compute);
+
+  // Calls block(first, last) for blocks of [0, count). Alone there is one block. Else a block has about
+  // `most` items: no more are lost if the process is killed, and the processes soon learn that one was
+  // interrupted.
+  void in_blocks(std::size_t count, std::size_t most,
+                 const std::function<void(std::size_t first, std::size_t last)>& block) const;
+
+ private:
+  std::size_t size() const;
+  Results compute_in_team(std::size_t count, std::size_t fewest, const Compute& compute);
+
+  std::shared_ptr<Team> team_;
+  std::shared_ptr<Journal> journal_;
+};
+
+}  // namespace nlsq::inline v0
