@@ -72,6 +72,9 @@ class RowModel {
   // True if preparing for one x discards what was prepared for another, so that passes at two points cannot
   // run at the same time.
   virtual bool one_point() const { return false; }
+  // True if the derivatives at x were computed less accurately than they can be, because the fit was on its
+  // way. Another pass at x computes them anew.
+  virtual bool rough(std::span<const double> x) const { return (void)x, false; }
   // Begins a pass at x (the free parameters). `single`: f32.
   virtual std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const = 0;
   // The robust loss applied to the residuals (residual_form.hpp); null: none.

@@ -32,6 +32,8 @@ class DenseEvaluator final : public Evaluator {
   int parameters() const override { return model_.parameters(); }
   std::size_t residuals() const override { return model_.rows(); }
   bool has_f32() const override { return model_.has_f32(); }
+  bool one_point() const override { return model_.one_point(); }
+  bool rough(std::span<const double> x) const override { return model_.rough(x); }
   double row_cost() const override { return model_.row_cost(Fill::jacobian_and_residual); }
   bool linear() const override { return linear_; }
 

@@ -99,6 +99,9 @@ class Evaluator {
   virtual std::size_t residuals() const = 0;
   virtual bool has_f32() const = 0;
   virtual double row_cost() const = 0;  // f64 adds per row, Jacobian included
+  // As the rows say (rows/row_model.hpp).
+  virtual bool one_point() const { return false; }
+  virtual bool rough(std::span<const double> x) const { return (void)x, false; }
   virtual bool linear() const {
     return false;
   }  // linear in all parameters, which are solved for before the iteration

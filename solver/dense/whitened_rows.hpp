@@ -45,6 +45,7 @@ class WhitenedRows final : public RowModel {
   double row_cost(Fill fill) const override;
   void prepare(std::span<const double> x, Fill fill) const override;
   bool one_point() const override { return true; }
+  bool rough(std::span<const double> x) const override { return rows_.rough(x); }
   // Throws ValidationError for `single`.
   std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const override;
   NonFinite explain_non_finite(std::span<const double> x, std::size_t first, std::size_t count) override;

@@ -36,7 +36,8 @@ void DenseSystem::begin(Evaluator& evaluator, const DenseRequest& request) {
 }
 
 bool DenseSystem::passes_are_free() const {
-  return static_cast<double>(evaluator_->residuals()) * evaluator_->row_cost() < kFreeWork;
+  return !evaluator_->one_point() &&
+         static_cast<double>(evaluator_->residuals()) * evaluator_->row_cost() < kFreeWork;
 }
 
 double DenseSystem::scaled_size(std::span<const double> x, std::span<const double> scale) const {

@@ -194,6 +194,7 @@ bool certify_here(Loop& loop, Termination reason) {
     loop.digits.plan = {Format::f64, Gram::f64};
     system.forget();
   }
+  if (system.rough(loop.point.x)) system.forget();
   if (!system.known()) {
     system.linearize(loop.point.x, loop.digits.plan);
     loop.point.prepared = false;

@@ -109,10 +109,11 @@ class NLSQ_API VectorRows final : public RowModel {
   using Jacobian = std::function<void(std::span<const double> p, std::span<double> J)>;
 
   // Derivatives come from `jacobian` if given; else from dual numbers if the function accepts them; else from
-  // `differences` (central: errors as for DifferenceRows; to one side where the point is far from all that
-  // were evaluated before, until it is prepared again). The number of residuals is what the function
-  // returns at `parameters`; a later call with another number throws ValidationError. `components` must cover
-  // all residuals. `lower`, `upper`: bounds of every parameter, which differences respect; empty: none.
+  // `differences` (central: errors as for DifferenceRows; to one side at the start, and where the point is
+  // far from all that were evaluated before, until it is prepared again: see rough()). The number of
+  // residuals is what the function returns at `parameters`; a later call with another number throws
+  // ValidationError. `components` must cover all residuals. `lower`, `upper`: bounds of every parameter,
+  // which differences respect; empty: none.
   VectorRows(VectorFunction function, std::vector<double> parameters, std::vector<int> free,
              Jacobian jacobian = {}, std::vector<RowComponent> components = {},
              std::vector<double> lower = {}, std::vector<double> upper = {},
@@ -131,6 +132,7 @@ class NLSQ_API VectorRows final : public RowModel {
   double row_cost(Fill fill) const override;
   void prepare(std::span<const double> x, Fill fill) const override;
   bool one_point() const override { return true; }
+  bool rough(std::span<const double> x) const override;
   std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const override;
   // Calls the function in double, again whenever row 0 is requested. The terms that a residual is a
   // difference of are unknown here: magnitudes are |r|, and typical_parameters() are the sizes of the

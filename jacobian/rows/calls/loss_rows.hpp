@@ -36,6 +36,7 @@ class NLSQ_API LossRows final : public RowModel {
   double row_cost(Fill fill) const override { return base_->row_cost(fill); }
   void prepare(std::span<const double> x, Fill fill) const override { base_->prepare(own(x), fill); }
   bool one_point() const override { return base_->one_point(); }
+  bool rough(std::span<const double> x) const override { return base_->rough(own(x)); }
   std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const override;
   void reference_residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
                            double* magnitudes) const override;

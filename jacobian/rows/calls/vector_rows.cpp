@@ -159,20 +159,24 @@ void VectorRows::by_extrapolation(std::span<const double> p, Evaluation& result)
   }
 }
 
-// Whether a fit that has derivatives elsewhere is still on its way: some parameter is far from where it was
-// at every such point. Derivatives to one side, of error h |f''|/2 with h = cbrt(eps) |p|, serve such a step
-// as well, and save half of the calls.
+// Whether a fit is still on its way: it begins, or some parameter is far from where it was at every point
+// with derivatives. Derivatives to one side, of error h |f''|/2 with h = cbrt(eps) |p|, serve such a step as
+// well, and save half of the calls.
 bool VectorRows::far(std::span<const double> x) const {
-  bool known = false;
   for (const auto& one : recent_) {
     if (one->derivatives.empty()) continue;
-    known = true;
     bool moved = false;
     for (std::size_t k = 0; k < x.size(); ++k)
       moved = moved || std::fabs(x[k] - one->x[k]) > kFar * std::max(std::fabs(x[k]), typical_[k]);
     if (!moved) return false;
   }
-  return known;
+  return true;
+}
+
+bool VectorRows::rough(std::span<const double> x) const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(
+      recent_, [&](const auto& one) { return one->one_sided && std::ranges::equal(one->x, x); });
 }
 
 // Runs one evaluation at a time. Threads that need the same x wait for it and share it. `anew`: derivatives
@@ -195,7 +199,9 @@ std::shared_ptr<const VectorRows::Evaluation> VectorRows::evaluate(std::span<con
   const std::vector<double> p = expand(x);
   result->residuals = found ? (*known)->residuals : residuals_at(p);
   if (derivatives) {
-    result->one_sided = !found && far(x);
+    const bool again = found && !(*known)->derivatives.empty();
+    const bool by_steps = !jacobian_ && !function_.dual && differences_ == Differences::central;
+    result->one_sided = by_steps && !again && far(x);
     result->derivatives.assign(free_.size(), std::vector<double>(rows()));
     if (jacobian_) by_jacobian(p, *result);
     else if (function_.dual) by_dual(p, *result);
