@@ -1,6 +1,7 @@
-"""Processor time from call to return, ours and SciPy's, alternately in one run.
+"""Time from call to return, ours and SciPy's, alternately in one run.
 
-Usage: speed.py [--quick]. Medians of `repeat` calls; user and system time of all threads together.
+Usage: speed.py [--quick]. Medians of `repeat` calls. The first ratio is of times by the clock, the second of
+processor time of all threads together.
 """
 
 import argparse
@@ -23,9 +24,17 @@ def pixel(t, a, k):
 
 
 def timed(function):
-    start = time.process_time()
+    """Seconds by the clock and of the processor."""
+    clock, processor = time.perf_counter(), time.process_time()
     function()
-    return time.process_time() - start
+    return np.array([time.perf_counter() - clock, time.process_time() - processor])
+
+
+def alternately(ours, theirs, repeat):
+    """Medians of both, and how many times as long SciPy takes: by the clock, and of the processor."""
+    pairs = np.array([(timed(ours), timed(theirs)) for _ in range(repeat)])
+    a, b = np.median(pairs, axis=0)
+    return a, b, f"ratio {b[0] / a[0]:6.2f}, of processor time {b[1] / a[1]:6.2f}"
 
 
 def curves(repeats):
@@ -33,14 +42,12 @@ def curves(repeats):
     for rows, repeat in repeats:
         x = np.linspace(0, 4, rows)
         y = decay(x, 2.5, 1.3, 0.5) + 0.05 * rng.normal(size=rows)
-        ours, theirs = [], []
-        for _ in range(repeat):
-            ours.append(timed(lambda: nf.curve_fit(decay, x, y)))  # noqa: B023
-            theirs.append(timed(lambda: scipy.optimize.curve_fit(decay, x, y)))  # noqa: B023
-        a, b = np.median(ours), np.median(theirs)
-        print(
-            f"curve_fit, {rows:>9,} rows: ours {a * 1e3:9.3f} ms, SciPy {b * 1e3:9.3f} ms, ratio {b / a:6.2f}"
+        a, b, ratios = alternately(
+            lambda: nf.curve_fit(decay, x, y),  # noqa: B023
+            lambda: scipy.optimize.curve_fit(decay, x, y),  # noqa: B023
+            repeat,
         )
+        print(f"curve_fit, {rows:>9,} rows: ours {a[0] * 1e3:9.3f} ms, SciPy {b[0] * 1e3:9.3f} ms, {ratios}")
 
 
 def pixels(count, sample=300):
@@ -48,28 +55,34 @@ def pixels(count, sample=300):
     t = np.linspace(0, 10, 16)
     film = rng.uniform(1, 3, (count, 1)) * np.exp(-rng.uniform(0.2, 0.5, (count, 1)) * t)
     film += 0.02 * rng.normal(size=film.shape)
-    ours = timed(lambda: nf.fit_many(pixel, t, film, p0=[2, 0.3]))
+    ours = np.median([timed(lambda: nf.fit_many(pixel, t, film, p0=[2, 0.3])) for _ in range(5)], axis=0)
 
     def loop():
         for row in film[:sample]:
             scipy.optimize.curve_fit(pixel, t, row, p0=[2, 0.3])
 
     theirs = timed(loop) / sample * count
+    ratio = theirs / ours
     print(
-        f"fit_many, {count:,} pixels: ours {ours:.3f} s, SciPy {theirs:.1f} s (from {sample}), ratio {theirs / ours:.0f}"
+        f"fit_many, {count:,} pixels: ours {ours[0]:.3f} s, SciPy {theirs[0]:.1f} s (from {sample}), "
+        f"ratio {ratio[0]:.0f}, of processor time {ratio[1]:.0f}"
     )
 
 
 def called():
     x = np.linspace(0, 4, 100)
-    y = decay(x, 2.5, 1.3, 0.5)
 
     def by_math(x, a, b, c):
         return np.array([a * math.exp(-b * s) + c for s in x])
 
-    ours = [timed(lambda: nf.curve_fit(by_math, x, y)) for _ in range(5)]
-    theirs = [timed(lambda: scipy.optimize.curve_fit(by_math, x, y)) for _ in range(5)]
-    print(f"a function that is called, 100 rows: ratio {np.median(theirs) / np.median(ours):.2f}")
+    for noise in (0.05, 0):
+        y = decay(x, 2.5, 1.3, 0.5) + noise * np.random.default_rng(1).normal(size=x.size)
+        _, _, ratios = alternately(
+            lambda: nf.curve_fit(by_math, x, y),  # noqa: B023
+            lambda: scipy.optimize.curve_fit(by_math, x, y),  # noqa: B023
+            31,
+        )
+        print(f"a function that is called, 100 rows, noise {noise}: {ratios}")
 
 
 def leak(calls):
