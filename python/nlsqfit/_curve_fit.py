@@ -115,7 +115,7 @@ def curve_fit(
         lower, upper = bounds_pair(bounds, n)
         bounded = bool(np.any((lower > -np.inf) | (upper < np.inf)))
     if p0 is None:
-        p0 = feasible_start(lower, upper) if bounded else np.ones(n)
+        p0 = feasible_start(lower, upper) if bounded else np.array([1.0] * n)
     method = method or ("trf" if bounded else "lm")
     check_method(method, jac, bounded)
     x, y, sigma = data(xdata, ydata, sigma, check_finite, nan_policy)

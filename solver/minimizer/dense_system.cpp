@@ -35,9 +35,11 @@ void DenseSystem::begin(Evaluator& evaluator, const DenseRequest& request) {
   curvature_.forget();
 }
 
+// A function that is called whole costs what its author made it cost, so who asks for fewer digits than by
+// default pays no calls for more.
 bool DenseSystem::passes_are_free() const {
-  return !evaluator_->one_point() &&
-         static_cast<double>(evaluator_->residuals()) * evaluator_->row_cost() < kFreeWork;
+  if (evaluator_->one_point() && options_->xtol > SolverOptions().xtol) return false;
+  return static_cast<double>(evaluator_->residuals()) * evaluator_->row_cost() < kFreeWork;
 }
 
 double DenseSystem::scaled_size(std::span<const double> x, std::span<const double> scale) const {

@@ -248,13 +248,13 @@ TEST_CASE("CONVERGENCE in Ceres's words: a minimum, or a tolerance of the user's
   CHECK(convergence == 0);
 }
 
-// From points a millimetre before a camera, steps by derivatives in float32 may lead to a place with no way
-// on.
+// From points a millimetre before a camera, and from far starts of published problems, steps by derivatives
+// in float32 may lead to a place with no way on. Which ones do depends on the instruction set.
 TEST_CASE(
     "a solve that begins again in float64 ends no higher than float64 alone, and its trace has both runs") {
   int again = 0;
   for (const Case& c : blocks::corpus()) {
-    if (c.family != "bundles near plane") continue;
+    if (c.family != "bundles near plane" && c.family != "published by rows") continue;
     const blocks::Scene scene = c.make();
     const nlsq::Summary low = blocks::solve(scene, Way::problem, "f32").summary;
     const auto& trace = low.iterations;

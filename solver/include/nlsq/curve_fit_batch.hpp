@@ -99,8 +99,8 @@ struct NLSQ_API BatchResult {
 // max_seconds, max_iterations below 100, Gauss-Newton, geodesic acceleration always, variable projection on,
 // policies other than the default and f64, bounds, losses and ties. Errors in x throw ValidationError.
 //
-// The processes of `options.team` divide the fits among themselves; each must give all data, and each comes to
-// the same result, with the bits of a single process. Only `threads` and `counters` are of this process.
+// The processes of `options.team` divide the fits among themselves; each must give all data, and each comes
+// to the same result, with the bits of a single process. Only `threads` and `counters` are of this process.
 // `options.journal` keeps the fits that are done; a later call with the same data, starts, model and options
 // goes on from there. JournalError if the data, the model or an option are others.
 //

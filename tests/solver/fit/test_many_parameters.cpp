@@ -37,10 +37,11 @@ struct Peaks {
     }
   }
 
-  FitResult fit(const char* policy) const {
+  FitResult fit(const char* policy) const { return fit(policy, start); }
+  FitResult fit(const char* policy, const NamedValues& from) const {
     FitOptions options;
     options.precision = PrecisionPolicy::parse(policy);
-    return curve_fit(formula, x, y, start, options);
+    return curve_fit(formula, x, y, from, options);
   }
 };
 
@@ -208,10 +209,21 @@ TEST_CASE("wide fits whose columns are nearly dependent are certified by no less
     if (apart == "-0.1") CHECK(fit.summary.verdict == Verdict::converged);
     CHECK(fit.summary.certificate.rank <= f64.summary.certificate.rank);
     if (apart.empty()) CHECK(fit.summary.verdict == Verdict::rank_deficient);
-    if (fit.summary.verdict == Verdict::converged) {
-      CHECK(fit.summary.final_cost <= f64.summary.final_cost * (1 + 1e-9));
+    // At 0.1 there is a second minimum, 0.2 σ² higher, to which `auto` comes with AVX-512. Float64 begun at
+    // the end of `auto` finds nothing lower.
+    const bool same = fit.summary.final_cost <= f64.summary.final_cost * (1 + 1e-9);
+    if (fit.summary.verdict == Verdict::converged && same) {
       CHECK(fit.summary.certificate.covariance_error ==
             doctest::Approx(f64.summary.certificate.covariance_error).epsilon(0.5));
+    }
+    if (fit.summary.verdict == Verdict::converged && !same) {
+      CHECK(apart == "-0.1");
+      NamedValues end;
+      for (std::size_t j = 0; j < fit.parameters.size(); ++j)
+        end.emplace_back(fit.parameter_names[j], fit.parameters[j]);
+      const FitResult from_there = data.fit("f64", end);
+      CHECK(from_there.summary.verdict == Verdict::converged);
+      CHECK(from_there.summary.final_cost == doctest::Approx(fit.summary.final_cost).epsilon(1e-9));
     }
     // What is certified in fewer directions lies within a standard error of the lowest.
     CHECK(fit.summary.final_cost <=
