@@ -21,14 +21,21 @@ using std::string_view_literals::operator""sv;
 
 // Options with which the same fit may be repeated: where results go, how much is computed at once, and when
 // the fit ends.
-constexpr std::array kFree = {
-    "--checkpoint"sv, "--threads"sv, "--max-iterations"sv, "--time-limit"sv, "--json"sv,
-    "--residuals"sv,  "--csv"sv,     "--plot"sv,           "--plot-scale"sv, "--report"sv,
-    "--progress"sv,   "--memory"sv,  "--scratch"sv};
+constexpr std::array kFree = {"--checkpoint"sv, "--threads"sv,    "--max-iterations"sv, "--time-limit"sv,
+                              "--json"sv,       "--maps"sv,       "--residuals"sv,      "--csv"sv,
+                              "--plot"sv,       "--plot-scale"sv, "--report"sv,         "--progress"sv,
+                              "--memory"sv,     "--scratch"sv};
 constexpr std::array kFreeFlags = {"--resume"sv, "--quiet"sv, "--trace"sv};
 
 bool is_one_of(const auto& list, std::string_view word) {
   return std::ranges::find(list, word) != list.end();
+}
+
+// Whether an option is left out. Of many fits, the finished ones are kept, and limits decide how they ended.
+bool is_free(const Arguments& arguments, std::string_view name) {
+  const bool many = !arguments.image.maps.empty() || may_have_groups(arguments.selection);
+  if (many && (name == "--max-iterations" || name == "--time-limit")) return false;
+  return is_one_of(kFree, name);
 }
 
 // Describes the fit: the files with their sizes, and the words of the command line that decide what is
@@ -44,7 +51,7 @@ std::string describe_work(const Arguments& arguments) {
   for (std::size_t k = 0; k < words.size(); ++k) {
     const std::string_view word = words[k], name = word.substr(0, word.find('='));
     if (is_one_of(kFreeFlags, word)) continue;
-    if (!is_one_of(kFree, name)) out += fmt::format("{}\n", word);
+    if (!is_free(arguments, name)) out += fmt::format("{}\n", word);
     else if (name == word) ++k;  // its value is the next word
   }
   return out;

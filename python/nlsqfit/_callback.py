@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import signal
 import threading
-from ctypes import byref, c_double, c_void_p
+from ctypes import byref, c_void_p
 
 import numpy as np
 
-from ._handles import Options, Result
+from ._handles import Options, Result, doubles_type
 from ._library import CALLBACK, OK, Function, lib
 
 # Fits of at most so many rows take less time than a person notices.
@@ -17,7 +17,7 @@ _ROWS_WORTH_A_THREAD = 50_000
 
 def vector_at(address, count):
     """A NumPy view of `count` doubles in the library's memory."""
-    return np.frombuffer((c_double * count).from_address(address), dtype=float)
+    return np.frombuffer(doubles_type(count).from_address(address))
 
 
 class Interrupts:

@@ -108,7 +108,7 @@ class Curve:
         self.columns = recording.columns
         self.views = columns_of(self.columns, [])
         if takes_long(self.rows):  # the fit begins while the comparison goes on
-            self.meanwhile = lambda: self._compare(p0, self._first(p0, first))
+            self.meanwhile = lambda: self._compare_and_forget(p0, first)
             return ""
         reason = self._compare(p0, self._first(p0, first))
         if not reason:
@@ -121,6 +121,12 @@ class Curve:
             self.first_single = self.single
         self.at_start = first
         return first
+
+    def _compare_and_forget(self, p0, first):
+        """The same for many rows, whose memory the function takes again at the answer."""
+        reason = self._compare(p0, self._first(p0, first))
+        self.at_start = None
+        return reason
 
     def _compare(self, p0, first):
         """Why the recording is not believed; "" if it gives what the function gives at p0."""

@@ -25,7 +25,7 @@ def column_of(array, keep):
     return Column(array.ctypes.data, code, stride, array.size)
 
 
-_Doubles = lru_cache(maxsize=64)(c_double.__mul__)  # the type of `count` doubles
+doubles_type = lru_cache(maxsize=64)(c_double.__mul__)  # the type of `count` doubles
 
 
 def new_doubles(count):
@@ -33,7 +33,7 @@ def new_doubles(count):
     if count > 4096:  # memory of ctypes is filled with zeros first
         values = np.empty(count)
         return values, values.ctypes.data
-    memory = _Doubles(count)()
+    memory = doubles_type(count)()
     return np.frombuffer(memory), memory
 
 
@@ -240,7 +240,7 @@ class Result(_Owner):
         rows, columns = rows.value, columns.value
         if rows * columns == 0:
             return np.empty((rows,) if columns == 1 else (rows, columns))
-        made = np.array(_Doubles(rows * columns).from_address(data.value))
+        made = np.array(doubles_type(rows * columns).from_address(data.value))
         return made if columns == 1 else made.reshape(rows, columns)
 
     def square(self, name):

@@ -73,3 +73,19 @@ def test_the_function_is_called_a_few_times_only():
     noise = np.random.default_rng(1).normal(size=many.size)
     nf.curve_fit(counted, many, 2.5 * np.exp(-1.3 * many) + 0.5 + 0.05 * noise)
     assert calls <= 70  # of 58 to 65, by rounding; 84 before differences were to one side where the next step is long
+
+
+def test_no_digits_are_sought_beyond_xtol():
+    """Each step costs some seven calls, so the search ends at SciPy's xtol, or at that of the caller."""
+    calls = [0]
+
+    def counted(x, a, b, c):
+        calls[0] += 1
+        return by_loop(x, a, b, c)
+
+    noisy = y + 0.05 * np.random.default_rng(0).normal(size=x.size)
+    loose, _ = nf.curve_fit(counted, x, noisy)
+    few, calls[0] = calls[0], 0
+    tight, _ = nf.curve_fit(counted, x, noisy, xtol=1e-11)
+    assert few <= calls[0] - 7
+    assert np.allclose(loose, tight, rtol=1e-7, atol=0)

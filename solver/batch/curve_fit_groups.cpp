@@ -34,8 +34,9 @@ constexpr std::size_t kFewestInBatch = 32;      // curve_fit_batch needs so many
 constexpr std::size_t kMostRowsInBatch = 2048;  // of at most so many rows
 constexpr std::size_t kOwnThreads = std::size_t{1} << 17;  // rows from which a fit fills all threads itself
 constexpr std::size_t kChunk = 64;                         // groups of a task that only prepares or sums up
-constexpr std::size_t kGroupsOfRecord = 8192;              // groups in lanes between two records of a journal
-constexpr std::size_t kSinglesOfRecord = 64;               // the same for groups that are fitted singly
+constexpr std::size_t kUnit = 64;              // groups that stay together: lanes check each 64th in full
+constexpr std::size_t kGroupsOfRecord = 8192;  // groups in lanes between two records of a journal
+constexpr std::size_t kSinglesOfRecord = 64;   // the same for groups that are fitted singly
 
 // Where the columns of a fit lie among all columns of the table.
 struct Layout {
@@ -65,6 +66,11 @@ class GroupFits {
       std::erase_if(columns, [](const Column& column) { return column.empty(); });
       columns.push_back(group);
       check_kept_data(MemoryRows(columns), options);
+      std::vector<double> start;  // a file of starts may have changed
+      for (const auto& named : p0) start.push_back(named.second);
+      ByteHash hash;
+      add_numbers(start, hash);
+      check_kept_hash(hash.value(), options);
     }
     static_cast<Parallelism&>(options_) = {.threads = options.threads, .executor = options.executor};
     make_room();
@@ -159,7 +165,7 @@ class GroupFits {
   // Fits groups of one length, each from its own start. Those that the lanes do not certify are added to
   // `single`: curve_fit certifies them, or says why not.
   void fit_batch(const std::vector<std::size_t>& members, std::vector<std::size_t>& single) {
-    work_.in_blocks(members.size(), kGroupsOfRecord, [&](std::size_t first, std::size_t last) {
+    work_.in_blocks(members.size(), kGroupsOfRecord, kUnit, [&](std::size_t first, std::size_t last) {
       const std::span block = std::span(members).subspan(first, last - first);
       const BatchResult fits = fit_block(block);
       out_.in_lanes += fits.in_lanes;
@@ -176,7 +182,7 @@ class GroupFits {
     if (work_.alone()) return fit_in_batch(block, own_starts(block));
     BatchResult all = unfitted(block.size(), impl_.names);
     const SharedWork::Results results =
-        work_.run(request_of(block), block.size(), kFewestInBatch, [&](std::size_t first, std::size_t last) {
+        work_.run(request_of(block), block.size(), kUnit, [&](std::size_t first, std::size_t last) {
           const std::span mine = block.subspan(first, last - first);
           const BatchResult fits = fit_in_batch(mine, own_starts(mine));
           return SharedWork::Results{fits.in_lanes, to_bytes(fits, 0, fits.size())};
@@ -220,7 +226,7 @@ class GroupFits {
 
   void fit_singly(const std::vector<std::size_t>& single) {
     if (work_.alone()) return fit_here(single);
-    work_.in_blocks(single.size(), kSinglesOfRecord, [&](std::size_t first, std::size_t last) {
+    work_.in_blocks(single.size(), kSinglesOfRecord, 1, [&](std::size_t first, std::size_t last) {
       const std::span block = std::span(single).subspan(first, last - first);
       std::size_t here = 0;
       const SharedWork::Results results =

@@ -84,7 +84,7 @@ void share_fits(SharedWork& work, const Batch& batch, const SolverOptions& optio
                 BatchResult& out) {
   if (options.journal) check_kept_hash(hash_of_data(batch), options);
   out.in_lanes = 0;
-  work.in_blocks(batch.fits(), kFitsOfRecord, [&](std::size_t first, std::size_t last) {
+  work.in_blocks(batch.fits(), kFitsOfRecord, 1, [&](std::size_t first, std::size_t last) {
     const SharedWork::Results results =
         work.run(request_of(batch, first, last), last - first, 1, [&](std::size_t begin, std::size_t end) {
           const std::size_t in_lanes = fit_range(first + begin, first + end);

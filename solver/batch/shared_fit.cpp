@@ -246,7 +246,8 @@ class SharedFit {
       for (std::size_t j = 0; j < own_.size(); ++j)
         if (!on_bound(own_[j], own_values_(i, j))) own[i].push_back(static_cast<int>(j));
       free += own[i].size();
-      determined = arrow.add(i, normal_matrix(i, shared, own[i])) && determined;
+      const Matrix normal = normal_matrix(i, shared, own[i]);
+      determined = normal.rows() > 0 && arrow.add(i, normal) && determined;
     }
     determined = (shared.empty() || arrow.finish()) && determined;
     if (!determined) {
@@ -283,7 +284,8 @@ class SharedFit {
     }
   }
 
-  // JᵀJ of a group's rows, for these shared and own parameters in this order. Also stores cost and R².
+  // JᵀJ of a group's rows, for these shared and own parameters in this order; empty where the model is not
+  // finite. Also stores cost and R².
   Matrix normal_matrix(std::size_t i, const std::vector<int>& shared, const std::vector<int>& own) {
     const std::size_t k = taking_part_[i], n = impl_.names.size();
     std::vector<Column> columns;
@@ -297,6 +299,7 @@ class SharedFit {
     for (const int j : free) p.push_back(out_.parameters(k, static_cast<std::size_t>(j)));
     const Linearization at = worker->evaluator.linearize(p, {Format::f64, Gram::f64});
     store_cost(k, at.cost);
+    if (at.normal.rows() == 0) return {};
     std::vector<std::size_t> places;  // among `free`
     const auto add_place = [&](int parameter) {
       places.push_back(static_cast<std::size_t>(std::ranges::find(free, parameter) - free.begin()));

@@ -103,7 +103,7 @@ void fit_all_samples(const BootstrapOptions& wanted, bool concurrent, std::uint6
   constexpr std::size_t kSamplesOfRecord = 256;
   SharedWork work(wanted);
   bool stopped = false;
-  work.in_blocks(outcomes.size(), kSamplesOfRecord, [&](std::size_t begin, std::size_t end) {
+  work.in_blocks(outcomes.size(), kSamplesOfRecord, 1, [&](std::size_t begin, std::size_t end) {
     if (stopped) return;
     if (work.alone()) return void(fit_block(wanted, concurrent, fit_one, begin, end));
     const std::span<Outcome> block(outcomes.data() + begin, end - begin);

@@ -38,13 +38,16 @@ SharedWork::Results results_of(std::string_view text) {
 
 std::size_t SharedWork::size() const { return team_ ? static_cast<std::size_t>(team_->size()) : 1; }
 
-SharedWork::Results SharedWork::compute_in_team(std::size_t count, std::size_t fewest,
-                                                const Compute& compute) {
+SharedWork::Results SharedWork::compute_in_team(std::size_t count, std::size_t unit, const Compute& compute) {
   if (size() < 2) return compute(0, count);
-  const std::size_t parts = std::clamp<std::size_t>(count / fewest, 1, size());
+  const std::size_t units = std::max<std::size_t>(1, count / unit);  // the last one has the rest as well
+  const auto begin = [&](std::size_t rank) {
+    const std::size_t first = units * rank / size();
+    return first == units ? count : first * unit;
+  };
   const auto rank = static_cast<std::size_t>(team_->rank());
   Results mine, all;
-  if (rank < parts) mine = compute(count * rank / parts, count * (rank + 1) / parts);
+  if (begin(rank) < begin(rank + 1)) mine = compute(begin(rank), begin(rank + 1));
   for (const std::string& text : team_->gather(text_of(mine))) {
     const Results of_process = results_of(text);
     all.complete = all.complete && of_process.complete;
@@ -54,13 +57,13 @@ SharedWork::Results SharedWork::compute_in_team(std::size_t count, std::size_t f
   return all;
 }
 
-SharedWork::Results SharedWork::run(std::uint64_t request, std::size_t count, std::size_t fewest,
+SharedWork::Results SharedWork::run(std::uint64_t request, std::size_t count, std::size_t unit,
                                     const Compute& compute) {
-  if (!journal_) return compute_in_team(count, fewest, compute);
+  if (!journal_) return compute_in_team(count, unit, compute);
   const std::size_t number = journal_->next();
   const std::optional<std::string> kept = recall_in_team(*journal_, team_.get(), number, request);
   if (kept && journal_->compared()) return results_of(*kept);
-  Results found = compute_in_team(count, fewest, compute);
+  Results found = compute_in_team(count, unit, compute);
   if (!found.complete) return found;
   const std::string text = text_of(found);
   journal_->note_compared();
@@ -73,10 +76,11 @@ SharedWork::Results SharedWork::run(std::uint64_t request, std::size_t count, st
   return found;
 }
 
-void SharedWork::in_blocks(std::size_t count, std::size_t most,
+void SharedWork::in_blocks(std::size_t count, std::size_t most, std::size_t unit,
                            const std::function<void(std::size_t first, std::size_t last)>& block) const {
   const std::size_t blocks = alone() ? 1 : std::max<std::size_t>(1, count / most);
-  for (std::size_t b = 0; b < blocks && count > 0; ++b) block(count * b / blocks, count * (b + 1) / blocks);
+  const auto begin = [&](std::size_t b) { return b == blocks ? count : count * b / blocks / unit * unit; };
+  for (std::size_t b = 0; b < blocks && count > 0; ++b) block(begin(b), begin(b + 1));
 }
 
 }  // namespace nlsq::inline v0

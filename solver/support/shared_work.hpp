@@ -28,20 +28,22 @@ class SharedWork {
   using Compute = std::function<Results(std::size_t first, std::size_t last)>;
 
   // Returns the results of `count` items in every process: from the journal, or each process computes those
-  // of a range of at least `fewest` items, and they exchange them. `request` says what is computed. As with
-  // the passes of one fit, the first results are computed again and compared with those in the journal,
-  // because the model or an option may have changed: throws JournalError if they differ.
-  Results run(std::uint64_t request, std::size_t count, std::size_t fewest, const Compute& compute);
+  // of a range, and they exchange them. Ranges begin at multiples of `unit`, and none has fewer items unless
+  // all have. So what depends on the items beside an item does not depend on the number of processes.
+  // `request` says what is computed. As with the passes of one fit, the first results are computed again and
+  // compared with those in the journal, because the model or an option may have changed: throws JournalError
+  // if they differ.
+  Results run(std::uint64_t request, std::size_t count, std::size_t unit, const Compute& compute);
 
   // Calls block(first, last) for blocks of [0, count). Alone there is one block. Else a block has about
-  // `most` items: no more are lost if the process is killed, and the processes soon learn that one was
-  // interrupted.
-  void in_blocks(std::size_t count, std::size_t most,
+  // `most` items, and begins at a multiple of `unit`: no more are lost if the process is killed, and the
+  // processes soon learn that one was interrupted.
+  void in_blocks(std::size_t count, std::size_t most, std::size_t unit,
                  const std::function<void(std::size_t first, std::size_t last)>& block) const;
 
  private:
   std::size_t size() const;
-  Results compute_in_team(std::size_t count, std::size_t fewest, const Compute& compute);
+  Results compute_in_team(std::size_t count, std::size_t unit, const Compute& compute);
 
   std::shared_ptr<Team> team_;
   std::shared_ptr<Journal> journal_;

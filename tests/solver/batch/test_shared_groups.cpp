@@ -232,3 +232,17 @@ TEST_CASE("Parameters that the rows of all groups do not determine have no stand
   REQUIRE(fits.joint.has_value());
   CHECK(std::isnan(fits.joint->standard_errors[0]));
 }
+
+TEST_CASE("A group whose derivatives overflow when squared ends the joint fit as FAILED") {
+  Rows rows = decays(6);
+  for (int i = 0; i < 40; ++i) {  // 1e-145 exp(73 x): the derivative by a reaches 1e158
+    rows.group.push_back(6);
+    rows.x.push_back(5.0 * i / 40);
+    rows.y.push_back(-1e-145 * std::exp(73 * rows.x.back()) * (1 + 0.01 * (i % 3)));
+  }
+  const GroupsResult fits =
+      curve_fit_groups(model("exp"), rows.x, rows.y, rows.group, NamedValues{}, sharing({"c"}));
+  CHECK(fits.succeeded == 0);
+  CHECK(fits.joint->summary.verdict == Verdict::failed);
+  CHECK(std::isnan(fits.joint->standard_errors[0]));
+}
