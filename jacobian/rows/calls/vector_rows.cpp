@@ -159,18 +159,20 @@ void VectorRows::by_extrapolation(std::span<const double> p, Evaluation& result)
   }
 }
 
-// Whether a fit is still on its way: it begins, or some parameter is far from where it was at every point
-// with derivatives. Derivatives to one side, of error h |f''|/2 with h = cbrt(eps) |p|, serve such a step as
-// well, and save half of the calls.
+// Whether a fit is still on its way: it begins here, or some parameter is far from where it was at every
+// point with derivatives. Derivatives to one side, of error h |f''|/2 with h = cbrt(eps) |p|, serve such a
+// step as well, and save half of the calls.
 bool VectorRows::far(std::span<const double> x) const {
+  bool known = false;
   for (const auto& one : recent_) {
     if (one->derivatives.empty()) continue;
+    known = true;
     bool moved = false;
     for (std::size_t k = 0; k < x.size(); ++k)
       moved = moved || std::fabs(x[k] - one->x[k]) > kFar * std::max(std::fabs(x[k]), typical_[k]);
     if (!moved) return false;
   }
-  return true;
+  return known || std::ranges::equal(expand(x), parameters_);
 }
 
 bool VectorRows::rough(std::span<const double> x) const {

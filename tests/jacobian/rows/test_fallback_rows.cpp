@@ -283,6 +283,11 @@ TEST_CASE(
     rows.prepare(x, Fill::jacobian_and_residual);
     return calls - before;
   };
+  {
+    const VectorRows elsewhere(make_vector_function(f), {1.0, 1.0}, {0, 1});
+    elsewhere.prepare(std::vector<double>{5, 1}, Fill::jacobian_and_residual);  // no fit begins there
+    CHECK_FALSE(elsewhere.rough(std::vector<double>{5, 1}));
+  }
   CHECK(calls_for({1, 1}) == 2);  // the first point, whose residuals are known
   CHECK(rows.rough(std::vector<double>{1, 1}));
   CHECK(calls_for({2, 1}) == 3);
