@@ -18,10 +18,6 @@ constexpr std::size_t kLargestRank = 2000;  // largest reduced matrix whose rank
 constexpr std::size_t kSerial = 100;        // unknowns below which threads do not pay
 constexpr std::size_t kTasks = 16;
 
-struct AlignedFree {
-  void operator()(double* p) const { ::operator delete[](p, std::align_val_t{64}); }
-};
-
 // Row i of block k is part of column (offset of a) + i of the lower triangle, starting at row (offset of b).
 struct BlockShape {
   std::size_t column, row, rows, columns;  // `columns` columns of the lower triangle, from `column` on
@@ -30,6 +26,10 @@ struct BlockShape {
 }  // namespace
 
 struct ReducedSystem::Impl {
+  struct AlignedFree {
+    void operator()(double* p) const { ::operator delete[](p, std::align_val_t{64}); }
+  };
+
   const BlockStructure& structure;
   std::size_t n;
   bool dense;

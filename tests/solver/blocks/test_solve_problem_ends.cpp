@@ -95,7 +95,7 @@ TEST_CASE("Functors that do not repeat are never certified") {
 TEST_CASE("Programs whose residuals are zero but for rounding are not taken for wrong ones") {
   for (unsigned seed = 0; seed < 200; ++seed) {
     std::mt19937 random(seed);
-    const auto share = [&random] { return random() * 0x1p-32; };
+    const auto share = [&random] { return static_cast<double>(random()) * 0x1p-32; };
     const double truth[3] = {0.5 + 3 * share(), 0.2 + share(), 2 * share() - 1};
     double p[3] = {truth[0], truth[1], truth[2]};
     Problem problem;

@@ -34,7 +34,7 @@ const NestedTest& test_of(const ModelComparison& c, const std::string& smaller, 
 std::vector<double> decay_with_scatter(const std::vector<double>& x) {
   std::vector<double> y;
   for (std::size_t i = 0; i < x.size(); ++i)
-    y.push_back(3 * std::exp(-0.5 * x[i]) + 1 + 0.01 * ((i * 7919) % 13 / 6.0 - 1));
+    y.push_back(3 * std::exp(-0.5 * x[i]) + 1 + 0.01 * (static_cast<double>((i * 7919) % 13) / 6 - 1));
   return y;
 }
 
