@@ -1,5 +1,6 @@
-// LaneState: the numbers of many small fits that iterate at once, one fit in each lane. LaneMinimizer
-// (solver/batch) decides for each fit; the kernels lane_take and lane_propose compute for all lanes.
+// LaneState holds the numbers of many small fits that iterate at once. Each fit has one lane. LaneMinimizer
+// (solver/batch) decides what each fit does next; the kernels lane_take and lane_propose do the arithmetic
+// of all fits at once.
 #pragma once
 
 #include <cstddef>

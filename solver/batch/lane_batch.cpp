@@ -33,7 +33,7 @@ LaneProblem problem_of(const Batch& batch) {
 // True if fits begin in f32, which needs the default policy. Without f32 they run in f64 throughout.
 bool leads(const Batch& batch) { return *batch.options.precision == PrecisionPolicy{}; }
 
-// Rows spread over the data, the first and the last among them, at most 16.
+// Returns at most 16 rows that are spread over the data. The first row and the last are among them.
 std::vector<std::size_t> some_rows(std::size_t rows) {
   std::vector<std::size_t> some(std::min<std::size_t>(16, rows));
   for (std::size_t k = 0; k < some.size(); ++k)
@@ -41,8 +41,9 @@ std::vector<std::size_t> some_rows(std::size_t rows) {
   return some;
 }
 
-// True if f32 distinguishes the values of a column, judged by those of some rows: its rounding is small
-// beside their range. With a large offset or Unix times it is not, and rounding would decide where f32 ends.
+// True if f32 distinguishes the values of a column: its rounding is small beside the range of the values in
+// these rows. It is not small with a large offset or with Unix times. Rounding would then decide where f32
+// ends.
 bool seen_in_f32(const Column& column, const std::vector<std::size_t>& rows) {
   constexpr double kMostRounding = 1e-4;  // relative to the range
   const double* const values = column.direct_f64(0);

@@ -15,7 +15,7 @@ namespace nlsq::inline v0 {
 // A result of so many fits of a model with these parameters, all FAILED.
 BatchResult unfitted(std::size_t fits, const std::vector<std::string>& parameter_names);
 
-// The fits [first, last).
+// Writes the fits [first, last).
 std::string to_bytes(const BatchResult& fits, std::size_t first, std::size_t last);
 // Stores them from fit `first` on.
 void take_bytes(std::string_view bytes, std::size_t first, BatchResult& fits);

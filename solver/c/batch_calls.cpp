@@ -1,4 +1,5 @@
 // Batches: many fits of one model, in groups, so that a batch can be cancelled and reports its progress.
+#include "batch/shared_batch.hpp"
 #include "c/caller_model.hpp"
 #include "c/caller_options.hpp"
 #include "c/errors.hpp"
@@ -131,15 +132,9 @@ Matrix rows_of(const Matrix& all, std::size_t first, std::size_t count) {
 }
 
 BatchResult empty_result(const std::vector<std::string>& names, std::size_t fits) {
-  BatchResult all;
-  all.parameter_names = names;
-  all.parameters.assign(fits, names.size(), kNaN);
-  all.standard_errors.assign(fits, names.size(), kNaN);
-  all.cost.assign(fits, kNaN);
-  all.decrement_sigma.assign(fits, kNaN);
-  all.verdict.assign(fits, Verdict::failed);
+  BatchResult all = unfitted(fits, names);
+  for (Matrix* values : {&all.parameters, &all.standard_errors}) values->assign(fits, names.size(), kNaN);
   all.termination.assign(fits, Termination::user_stop);
-  all.iterations.assign(fits, 0);
   return all;
 }
 

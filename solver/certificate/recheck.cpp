@@ -68,19 +68,17 @@ void DenseEvaluator::recheck_into(std::span<const double> x, std::size_t max_row
   };
   const auto check = [&](std::size_t first, std::size_t count) {
     const double* const* columns = pass.fill_f64(first, count, counters_);
-    if (called) {  // there is no program: the pass and the reference are two calls of the function
-      model_.reference_residuals(x, first, count, residuals, sizes);
-      out.repeats = out.repeats && std::equal(residuals, residuals + count, columns[n]);
-    } else {
-      // Makes the same call twice in a row. A function with state that changes on every call might agree
-      // with the program once.
+    // Makes the same call twice in a row. A function with state that changes on every call might agree with
+    // the program once. Without a program, the pass and the reference are two calls already.
+    if (!called) {
       double again[2], terms[2];
       for (int k = 0; k < 2; ++k) model_.reference_residuals(x, first + count / 2, 1, &again[k], &terms[k]);
       note(again[0] - again[1], std::max(terms[0], terms[1]));
       difference_squares += (again[0] - again[1]) * (again[0] - again[1]);
       out.repeats = out.repeats && again[0] == again[1];
-      model_.reference_residuals(x, first, count, residuals, sizes);
     }
+    model_.reference_residuals(x, first, count, residuals, sizes);
+    if (called) out.repeats = out.repeats && std::equal(residuals, residuals + count, columns[n]);
     kernels().add_first_order_terms(columns, coefficients.data(), static_cast<int>(n), count, sizes);
     for (std::size_t i = 0; i < count; ++i) {
       const double r = std::fabs(residuals[i]);

@@ -17,15 +17,24 @@ namespace {
 
 constexpr std::size_t kPiece = std::size_t{1} << 16;  // rows that are hashed at a time, by one thread
 
-std::uint64_t hash_of_rows(const RowSource& data, std::size_t first, std::size_t count) {
+// Adds `count` numbers to a hash; read(done, some, out) writes `some` of them, from number `done` on.
+template <class Read>
+void add_blocks(std::size_t count, Read read, ByteHash& hash) {
   std::vector<double> block(std::min<std::size_t>(count, 1024));
+  for (std::size_t done = 0; done < count; done += block.size()) {
+    const std::size_t some = std::min(block.size(), count - done);
+    read(done, some, block.data());
+    hash.add({reinterpret_cast<const char*>(block.data()), some * sizeof(double)});
+  }
+}
+
+std::uint64_t hash_of_rows(const RowSource& data, std::size_t first, std::size_t count) {
   ByteHash hash;
   for (int c = 0; c < data.columns(); ++c) {
-    for (std::size_t done = 0; done < count; done += block.size()) {
-      const std::size_t some = std::min(block.size(), count - done);
-      data.read(first + done, some, c, block.data());
-      hash.add({reinterpret_cast<const char*>(block.data()), some * sizeof(double)});
-    }
+    const auto read = [&](std::size_t done, std::size_t some, double* out) {
+      data.read(first + done, some, c, out);
+    };
+    add_blocks(count, read, hash);
   }
   return hash.value();
 }
@@ -62,12 +71,8 @@ std::uint64_t hash_of(const RowSource& data, const SolverOptions& options) {
 }  // namespace
 
 void add_numbers(const Column& column, ByteHash& hash) {
-  std::vector<double> block(std::min<std::size_t>(column.size(), 1024));
-  for (std::size_t done = 0; done < column.size(); done += block.size()) {
-    const std::size_t some = std::min(block.size(), column.size() - done);
-    column.read(done, some, block.data());
-    hash.add({reinterpret_cast<const char*>(block.data()), some * sizeof(double)});
-  }
+  const auto read = [&](std::size_t done, std::size_t some, double* out) { column.read(done, some, out); };
+  add_blocks(column.size(), read, hash);
 }
 
 void check_kept_data(const RowSource& data, const SolverOptions& options) {

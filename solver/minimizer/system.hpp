@@ -72,7 +72,7 @@ class System {
   virtual void project(Vector& x) { (void)x; }  // onto the bounds
   virtual bool known() const = 0;               // the linearization of x is available
   virtual void forget() = 0;
-  // The derivatives at x are less accurate than they can be; linearize() computes them anew.
+  // True if the derivatives at x are less accurate than they can be. Then linearize() computes better ones.
   virtual bool rough(std::span<const double> x) const { return (void)x, false; }
   virtual const PointModel& at() const = 0;
   virtual bool by_qr() const { return false; }  // at() has the triangle of a QR pass

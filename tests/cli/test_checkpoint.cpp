@@ -72,7 +72,8 @@ void check_going_on(const Scratch& files, const std::string& command, const std:
 
 TEST_CASE("fits of groups go on from what was finished, and refuse other data") {
   const Scratch files;
-  // Groups of one length, which are fitted in lanes, and others; some of noise, some with too few rows.
+  // Most groups have one length and are fitted in lanes; the others are fitted singly. Some groups are only
+  // noise, and some have too few rows.
   const std::string table = files.write("groups.csv", table_of_groups(9'000));
   const std::string fit =
       table + " --group-by g --x x --y y --model exp --quiet --csv " + files.path("r.csv");

@@ -1,6 +1,6 @@
-// The arithmetic of LaneMinimizer for all lanes at once: what is known at a new point, and the next trial
-// point. Vectors of lanes take the place of a loop over fits, so square roots and divisions of several fits
-// are one instruction.
+// These kernels do the arithmetic of LaneMinimizer for all lanes at once. They compute what is known at a new
+// point, and the next trial point. Vectors of lanes take the place of a loop over fits, so one instruction
+// computes the square roots or divisions of several fits.
 #pragma once
 
 #include "kernels/gram/gram.hpp"

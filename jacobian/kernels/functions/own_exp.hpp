@@ -168,8 +168,8 @@ NLSQ_INLINE VectorOf<S> exp_polynomial_f64(VectorOf<S> r, VectorOf<S> r2) {
 }
 
 // 2^n exp(exact + low + rest), with the product of n and the second part of ln2 in `low`. With a rest, the
-// rounding error of 1 + exact is added to the small terms: that leaves a quarter of an ulp for the errors of
-// the argument, such as those of a logarithm times a large exponent.
+// rounding error of 1 + exact is added to the small terms. That leaves a quarter of an ulp for the error of
+// the argument. pow needs it, because its argument is a logarithm times an exponent that may be large.
 template <class S, class... Rest>
 NLSQ_INLINE VectorOf<S> exp_reduced(VectorOf<S> exact, VectorOf<S> n, VectorOf<S> shifted, Rest... rest) {
   using T = typename S::Element;

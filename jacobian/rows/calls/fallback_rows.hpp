@@ -112,8 +112,8 @@ class NLSQ_API VectorRows final : public RowModel {
   // `differences` (central: errors as for DifferenceRows; to one side at the start, and where the point is
   // far from all that were evaluated before, until it is prepared again: see rough()). The number of
   // residuals is what the function returns at `parameters`; a later call with another number throws
-  // ValidationError. `components` must cover all residuals. `lower`, `upper`: bounds of every parameter,
-  // which differences respect; empty: none.
+  // ValidationError. `components` must cover all residuals. `lower` and `upper` are the bounds of every
+  // parameter, which differences respect. They are empty if there are no bounds.
   VectorRows(VectorFunction function, std::vector<double> parameters, std::vector<int> free,
              Jacobian jacobian = {}, std::vector<RowComponent> components = {},
              std::vector<double> lower = {}, std::vector<double> upper = {},

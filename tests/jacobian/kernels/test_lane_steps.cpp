@@ -1,4 +1,5 @@
-// The arithmetic of fits in lanes beside one fit computed by plain loops: the same bits in every set.
+// Compares the arithmetic of fits in lanes with plain loops over one fit. Every kernel set must give the same
+// bits.
 #include "kernels/kernel_table.hpp"
 #include "kernels/lane_state.hpp"
 
