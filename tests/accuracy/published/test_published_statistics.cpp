@@ -1,5 +1,6 @@
 // Standard errors, covariances, AIC, BIC and bands of fits to 21 published data sets, against SciPy and lmfit
-// (published_statistics.json, by the script of that name). Six digits have to agree.
+// (published_statistics.json) and against R (published_statistics_r.json, both by the scripts of those
+// names). Six digits have to agree.
 #include <nlohmann/json.hpp>
 
 #include <nlsq/nlsq.hpp>
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <numbers>
 #include <string>
 #include <vector>
 
@@ -68,11 +70,24 @@ void compare_covariance(const nlohmann::json& e, const FitResult& fit, Largest& 
   }
 }
 
+// What another program adds to our AIC and BIC.
+struct Convention {
+  double to_aic, to_bic;
+};
+
 // lmfit does not count the variance as a parameter: its AIC is less by 2, its BIC by ln m.
-void compare_criteria(const nlohmann::json& e, const FitResult& fit, Largest& largest) {
-  const double m = static_cast<double>(fit.rows);
-  for (const auto& [ours, theirs] : {std::pair(fit.aic - 2, e.at("aic").get<double>()),
-                                     std::pair(fit.bic - std::log(m), e.at("bic").get<double>()),
+Convention of_lmfit(const nlohmann::json&, double m) { return {-2, -std::log(m)}; }
+
+// R keeps the constants of the normal distribution, those of the weights included.
+Convention of_r(const nlohmann::json& e, double m) {
+  const double constants = m * (1 + std::log(2 * std::numbers::pi)) - e.at("log_weights").get<double>();
+  return {constants, constants};
+}
+
+void compare_criteria(const nlohmann::json& e, const FitResult& fit, Convention convention,
+                      Largest& largest) {
+  for (const auto& [ours, theirs] : {std::pair(fit.aic + convention.to_aic, e.at("aic").get<double>()),
+                                     std::pair(fit.bic + convention.to_bic, e.at("bic").get<double>()),
                                      std::pair(fit.rss, e.at("chisqr").get<double>())})
     largest.criteria = std::max(largest.criteria, relative(ours, theirs));
 }
@@ -88,10 +103,9 @@ void compare_bands(const nlohmann::json& e, const Prediction& p, Largest& larges
   }
 }
 
-}  // namespace
-
-TEST_CASE("SciPy's standard errors and covariances, lmfit's AIC, BIC and bands, to six digits") {
-  std::ifstream stream(std::string(NLSQ_SOURCE_DIR) + "/tests/accuracy/published/published_statistics.json");
+// Fits every problem of a file of figures and compares them.
+void compare_all(const std::string& file, Convention (*convention_of)(const nlohmann::json&, double)) {
+  std::ifstream stream(std::string(NLSQ_SOURCE_DIR) + "/tests/accuracy/published/" + file);
   REQUIRE(stream);
   int compared = 0;
   for (const auto& e : nlohmann::json::parse(stream)) {
@@ -113,7 +127,7 @@ TEST_CASE("SciPy's standard errors and covariances, lmfit's AIC, BIC and bands, 
     REQUIRE(fit.success());
     Largest largest;
     compare_covariance(e, fit, largest);
-    compare_criteria(e, fit, largest);
+    compare_criteria(e, fit, convention_of(e, static_cast<double>(fit.rows)), largest);
     compare_bands(e, predict(model, e.at("at").get<std::vector<double>>(), fit, options), largest);
     CHECK(largest.parameters < kSixDigits);
     CHECK(largest.errors < kSixDigits);
@@ -127,4 +141,14 @@ TEST_CASE("SciPy's standard errors and covariances, lmfit's AIC, BIC and bands, 
     ++compared;
   }
   CHECK(compared == 21);
+}
+
+}  // namespace
+
+TEST_CASE("SciPy's standard errors and covariances, lmfit's AIC, BIC and bands, to six digits") {
+  compare_all("published_statistics.json", of_lmfit);
+}
+
+TEST_CASE("R's standard errors, covariances, AIC, BIC and bands, to six digits") {
+  compare_all("published_statistics_r.json", of_r);
 }
