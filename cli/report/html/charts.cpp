@@ -133,7 +133,8 @@ std::string trace_chart(const FitReport& report) {
   }
   const auto [low, high] = std::minmax_element(cost.begin(), cost.end());
   const Axis y = axis_for(cost, *low > 0 && *high > 10 * *low);
-  const ChartLayout layout = small_layout("Cost by iteration", "line of the trace", "cost per row", y);
+  ChartLayout layout = small_layout("Cost by iteration", "line of the trace", "cost per row", y);
+  layout.x_ticks = static_cast<int>(std::min<std::size_t>(trace.size(), 6));  // none at half a line
   SvgChart chart(axis_for(step, false), y, layout);
   chart.add_line(step, cost, "path");
   std::string keys;

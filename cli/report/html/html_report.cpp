@@ -17,6 +17,8 @@ namespace nlsq::cli {
 
 namespace {
 
+constexpr std::size_t kMostBesideAnother = 4;  // parameters whose correlations fit into half of the width
+
 std::string title(const FitReport& report) {
   return report.model.builtin != nullptr ? report.model.builtin->name : report.model.formula.text;
 }
@@ -59,8 +61,11 @@ std::string pictures(const PlotData& plot) {
   return out + "</figure>\n";
 }
 
-std::string section(const char* heading, const std::string& content) {
-  return content.empty() ? "" : fmt::format("<section>\n<h2>{}</h2>\n{}</section>\n", heading, content);
+// `wide`: it takes the whole width, where others stand beside each other.
+std::string section(const char* heading, const std::string& content, bool wide = false) {
+  if (content.empty()) return "";
+  return fmt::format("<section{}>\n<h2>{}</h2>\n{}</section>\n", wide ? " class=\"wide\"" : "", heading,
+                     content);
 }
 
 std::string certificate(const FitReport& report) {
@@ -84,7 +89,8 @@ std::string html_report(const FitReport& report, const PlotData& plot) {
   out += pictures(plot);
   out += "<div class=\"pair\">\n";
   out += section("Statistics", html_statistics_table(report)) + section("Data", html_data_table(report));
-  out += section("Correlations", html_correlation_table(report));
+  out += section("Correlations", html_correlation_table(report),
+                 report.fit.parameters.size() > kMostBesideAnother);
   out += section("Are the residuals normal?",
                  figure(quantile_chart(plot),
                         "Normal residuals lie on the line. A bend at the ends shows "

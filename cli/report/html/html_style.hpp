@@ -45,6 +45,7 @@ th { font-weight: 600; }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 400px), 1fr));
   column-gap: 36px; }
 .pair section { min-width: 0; }
+.pair .wide { grid-column: 1 / -1; }
 figure { margin: 0; }
 figure svg { display: block; width: 100%; height: auto; }
 figcaption { color: var(--soft); font-size: 13px; }
