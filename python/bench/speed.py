@@ -55,7 +55,7 @@ def pixels(count, sample=300):
     t = np.linspace(0, 10, 16)
     film = rng.uniform(1, 3, (count, 1)) * np.exp(-rng.uniform(0.2, 0.5, (count, 1)) * t)
     film += 0.02 * rng.normal(size=film.shape)
-    ours = np.median([timed(lambda: nf.fit_many(pixel, t, film, p0=[2, 0.3])) for _ in range(5)], axis=0)
+    ours = np.median([timed(lambda: nf.fit_many(pixel, t, film, p0=[2, 0.3])) for _ in range(15)], axis=0)
 
     def loop():
         for row in film[:sample]:

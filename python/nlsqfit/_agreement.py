@@ -12,42 +12,17 @@ RELATIVE_F32 = 1e-5  # the same for callables that give float32
 OF_LARGEST_F32 = 1e-6
 
 
-_ROWS_AT_ONCE = 1 << 14  # of long vectors, so that what is computed stays in the cache
+def tolerances(single=False):
+    """(relative, of_largest) for values in double, or in single precision."""
+    return (RELATIVE_F32, OF_LARGEST_F32) if single else (RELATIVE, OF_LARGEST)
 
 
 def agree(recorded, called, single=False):
-    """Whether two vectors are equal but for rounding. NaN and infinities must be in the same places."""
-    return agree_by_part(lambda first, last: recorded[first:last], called, single)
+    """Whether two vectors are equal but for rounding. NaN and infinities must be in the same places.
 
-
-def agree_by_part(recorded, called, single=False):
-    """The same for ``recorded(first, last)``, which gives a part of the first vector."""
-    relative, of_largest = (RELATIVE_F32, OF_LARGEST_F32) if single else (RELATIVE, OF_LARGEST)
-    if called.size == 0:
-        return True
-    if called.size <= _ROWS_AT_ONCE:
-        square = called.dot(called)
-        if 1e-200 < square < np.inf:  # all finite, and nothing is lost in the squares
-            difference = recorded(0, called.size) - called
-            # No difference is larger than the root of their squares, and the largest value is no smaller
-            # than the root of the mean square.
-            if difference.dot(difference) <= of_largest * of_largest * square / called.size:
-                return True
-    buffer = np.empty(min(called.size, _ROWS_AT_ONCE))
-    of_first = of_largest * np.abs(called[:_ROWS_AT_ONCE]).max()
-    with np.errstate(all="ignore"):
-        for start in range(0, called.size, _ROWS_AT_ONCE):
-            expected = called[start : start + _ROWS_AT_ONCE]
-            difference = buffer[: expected.size]
-            np.subtract(recorded(start, start + expected.size), expected, out=difference)
-            np.abs(difference, out=difference)
-            # Most recordings pass this quick test; NaN does not.
-            if not difference.max() <= of_first:
-                return _agree_by_value(recorded(0, called.size), called, relative, of_largest)
-    return True
-
-
-def _agree_by_value(recorded, called, relative, of_largest):
+    `Model.agrees` is the same for the values of a model of the library.
+    """
+    relative, of_largest = tolerances(single)
     finite = np.isfinite(called)
     if not np.array_equal(finite, np.isfinite(recorded)):
         return False

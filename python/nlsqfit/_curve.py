@@ -38,6 +38,7 @@ class Curve:
         self.rows, self.parameters, self.as_vector = y.size, parameters, as_vector
         self.jacobian, self.names, self.source = jacobian, names, source
         self.single = False
+        self.answer = self.fitted = None
         self.calls = 0
         self.at_start = None  # what `call` gave there, if it was asked
         self.reason = ""  # why the model is called; "" if it is recorded
@@ -176,18 +177,11 @@ class Curve:
             return False
         if called.shape != sample.shape or called.dtype.kind != "f":
             return False
-        recorded = self.model.evaluate([c[sample] for c in self.columns], sample.size, p)
-        return _agreement.agree(recorded, called.astype(float), called.dtype == np.float32)
+        return self.model.agrees([c[sample] for c in self.columns], p, called, called.dtype == np.float32)
 
     def _agrees(self, p, called, single):
         """Whether the recording gives the values that the function gave at p, on every row."""
-
-        def recorded(first, last):
-            if (first, last) == (0, self.rows):
-                return self.model.evaluate(self.columns, self.rows, p, views=self.views)
-            return self.model.evaluate([c[first:last] for c in self.columns], last - first, p)
-
-        return _agreement.agree_by_part(recorded, called, single)
+        return self.model.agrees(self.columns, p, called, single, self.views)
 
     def call_whole(self):
         """Uses the function itself, with derivatives by `jacobian` or by differences."""
@@ -202,7 +196,7 @@ class Curve:
     def fit(self, p0, options):
         """The Result of a fit from p0. If the recording is wrong at the answer, it is done again without.
 
-        `fitted` is the model at the answer, by the function itself.
+        `answer` are its parameters, `fitted` is the model there, by the function itself.
         """
         try:
             return self._fit_and_compare(p0, options)
@@ -217,7 +211,8 @@ class Curve:
     def _fit_and_compare(self, p0, options):
         result = self._fit_once(p0, options)
         if not self.reason:
-            objection = self._compare_at_answer(result.array("parameters"))
+            self.answer = result.array("parameters")
+            objection = self._compare_at_answer(self.answer)
             if objection:
                 self._doubt(objection)
                 result = self._fit_once(p0, options)
@@ -231,7 +226,7 @@ class Curve:
 
     def _fitted_by_call(self, result):
         """The function at the answer; None if Python's numbers, used in the fit, give other values."""
-        p = result.array("parameters")
+        self.answer = p = result.array("parameters")
         plainly = self.values(p) if self.plain else None
         was_plain, self.plain = self.plain, False
         called = self.values(p)

@@ -205,7 +205,7 @@ class _Job:
     def run(self, method, absolute_sigma):
         curve = self.curve
         result = curve.fit(self.p0, self.options)
-        popt = result.array("parameters")
+        popt = curve.answer
         self._judge(result)
         pcov = result.square("covariance")
         infinite = False

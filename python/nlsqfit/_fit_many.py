@@ -245,8 +245,7 @@ def _some(data, several):
 
 def _same(function, x, model, columns, data, fit, p):
     called, single = values_of(function, chosen(x, lambda values: values[fit]), p, data.rows)
-    recorded = model.evaluate([c if c.ndim == 1 else c[fit] for c in columns], data.rows, p)
-    return _agreement.agree(recorded, called, single)
+    return model.agrees([c if c.ndim == 1 else c[fit] for c in columns], p, called, single)
 
 
 def _answers_agree(function, x, model, columns, many, data):

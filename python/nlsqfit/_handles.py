@@ -9,6 +9,7 @@ from threading import Lock
 
 import numpy as np
 
+from ._agreement import tolerances
 from ._library import BatchColumn, Column, check, lib
 
 _TYPES = {"f8": 0, "f4": 1, "i1": 2, "u1": 3, "b1": 3, "i2": 4, "u2": 5, "i4": 6, "u4": 7}
@@ -35,6 +36,11 @@ def new_doubles(count):
         return values, values.ctypes.data
     memory = doubles_type(count)()
     return np.frombuffer(memory), memory
+
+
+def address_of(values):
+    """The place of a vector of float64, as the library's functions take it: of a copy, where that is faster."""
+    return values.tobytes() if values.size <= 1024 else values.ctypes.data
 
 
 def columns_of(arrays, keep):
@@ -162,6 +168,21 @@ class Model(_Owner):
         return (values, J.reshape(rows, p.size)) if jacobian else values
 
 
+    def agrees(self, columns, p, called, single=False, views=None):
+        """Whether the model gives the values that a function gave at p, but for rounding."""
+        keep, called = [], doubles(called)
+        if views is None:
+            views = columns_of(columns, keep)
+        answer = c_int()
+        check(
+            lib.nlsq_model_agrees(
+                self.handle, views, len(columns), called.size, doubles(p).tobytes(),
+                address_of(called), *tolerances(single), byref(answer),
+            )
+        )  # fmt: skip
+        return answer.value != 0
+
+
 def make_tape(entries, outputs):
     """An nlsq_tape, which the caller frees."""
     tape, node = c_void_p(), c_int()
@@ -240,7 +261,7 @@ class Result(_Owner):
         rows, columns = rows.value, columns.value
         if rows * columns == 0:
             return np.empty((rows,) if columns == 1 else (rows, columns))
-        made = np.array(doubles_type(rows * columns).from_address(data.value))
+        made = np.frombuffer(doubles_type(rows * columns).from_address(data.value)).copy()
         return made if columns == 1 else made.reshape(rows, columns)
 
     def square(self, name):

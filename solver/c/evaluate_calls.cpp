@@ -1,9 +1,11 @@
 // The functions of fit.h that evaluate a model: values and derivatives, guesses, predictions.
 #include "c/caller_fit.hpp"
+#include "c/closeness.hpp"
 #include "c/errors.hpp"
 #include "c/results/caller_result.hpp"
 #include "dense/data_survey.hpp"
 #include "fit/prepared_impl.hpp"
+#include "program/local_buffer.hpp"
 #include "support/fp_environment.hpp"
 #include "support/parallel.hpp"
 
@@ -14,6 +16,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <functional>
 #include <numeric>
 
 namespace nlsq::inline v0::c {
@@ -26,6 +30,11 @@ constexpr std::size_t kFewRows = 256;
 constexpr std::size_t kPartRows = 8192;
 // Starting threads costs more than it saves on fewer parts.
 constexpr std::size_t kFewParts = 8;
+
+// Writes the values of a part of the rows.
+using PartValues = std::function<void(double* values)>;
+// Takes a part of the rows, from `first` on. Several may run at once.
+using TakePart = std::function<void(std::size_t first, std::size_t count, const PartValues& write)>;
 
 // Values of rows [first, first + count) by the model's program. Residuals from zero are values.
 void evaluate_part(const PreparedModel::Impl& model, const std::shared_ptr<const CurvePrograms>& programs,
@@ -44,15 +53,15 @@ void evaluate_part(const PreparedModel::Impl& model, const std::shared_ptr<const
   for (std::size_t t = 0; t < rows.tile_count(); ++t) {
     const TileRange tile = rows.tile(t);
     const double* const residuals = pass->fill_f64(tile.first, tile.count, counters)[rows.parameters()];
-    std::copy_n(residuals, tile.count, values + first + tile.first);
+    std::copy_n(residuals, tile.count, values + tile.first);
   }
 }
 
-// Values in double where the columns are plain: by the tape or the formula itself, or by its program.
-// Returns false, and does nothing, if anything about the arguments is unusual: `evaluate` then takes them, or
-// says what is wrong.
+// Values in double where the columns are plain, in parts: by the tape or the formula itself, or by its
+// program. Returns false, and does nothing, if anything about the arguments is unusual: `evaluate` then takes
+// them, or says what is wrong.
 bool evaluate_plain(const CallerModel& model, const Columns& x, std::size_t rows,
-                    const std::vector<double>& p, const EvaluateOptions& options, double* values) {
+                    const std::vector<double>& p, const Parallelism& parallelism, const TakePart& take) {
   if (rows == 0 || x.size() != model.predictors.size() || x.size() == 0) return false;
   std::vector<const double*> columns;
   for (const Column& column : x.list()) {
@@ -64,7 +73,7 @@ bool evaluate_plain(const CallerModel& model, const Columns& x, std::size_t rows
   if (formula && formula->has_left_side) return false;  // its program has residuals alone
   const FpEnvironment environment;
   if (rows <= kFewRows) {
-    model.evaluate_rows(columns, p, rows, {}, values);
+    take(0, rows, [&](double* values) { model.evaluate_rows(columns, p, rows, {}, values); });
     return true;
   }
   const std::size_t parts = (rows + kPartRows - 1) / kPartRows;
@@ -72,11 +81,12 @@ bool evaluate_plain(const CallerModel& model, const Columns& x, std::size_t rows
   std::iota(all.begin(), all.end(), 0);
   const PreparedModel::Impl& prepared = model.prepared->impl();
   const auto programs = prepared.programs(all, ResidualForm(false));
-  EvaluateOptions alone = options;
+  Parallelism alone = parallelism;
   alone.threads = 1;
-  run_tasks(parts, parts < kFewParts ? Parallelism(alone) : Parallelism(options), [&](std::size_t k) {
-    const std::size_t first = k * kPartRows;
-    evaluate_part(prepared, programs, columns, p, first, std::min(kPartRows, rows - first), values);
+  run_tasks(parts, parts < kFewParts ? alone : parallelism, [&](std::size_t k) {
+    const std::size_t first = k * kPartRows, count = std::min(kPartRows, rows - first);
+    take(first, count,
+         [&](double* values) { evaluate_part(prepared, programs, columns, p, first, count, values); });
   });
   return true;
 }
@@ -95,7 +105,10 @@ void evaluate_model(const CallerModel& model, const Columns& x, std::size_t rows
   wanted.jacobian = jacobian != nullptr;
   wanted.threads = options.fit.threads;
   const bool plain = !options.precision && options.rules.empty() && jacobian == nullptr;
-  if (plain && evaluate_plain(model, x, rows, p, wanted, values)) return;
+  const auto write = [values](std::size_t first, std::size_t, const PartValues& part) {
+    part(values + first);
+  };
+  if (plain && evaluate_plain(model, x, rows, p, wanted, write)) return;
   const std::optional<PrecisionPolicy> policy = options.solver_options().precision;
   const Evaluation at = evaluate(*model.prepared, x, p, policy.value_or(PrecisionPolicy::all_f64()), wanted);
   if (at.values.size() != rows)
@@ -105,6 +118,25 @@ void evaluate_model(const CallerModel& model, const Columns& x, std::size_t rows
 }
 
 namespace {
+
+bool model_agrees(const CallerModel& model, const Columns& x, std::size_t rows, const std::vector<double>& p,
+                  const double* values, Closeness closeness) {
+  std::atomic<bool> agrees{true};
+  std::atomic<double> largest{-1};  // not known yet
+  const auto compare = [&](std::size_t first, std::size_t count, const PartValues& write) {
+    if (!agrees) return;
+    LocalBuffer<double, kFewRows> ours(count);
+    write(ours.data());
+    if (closeness.is_plain(ours.data(), values + first, count)) return;
+    write(ours.data());
+    if (largest < 0) largest = largest_size(values, rows);
+    if (!closeness.holds(ours.data(), values + first, count, largest)) agrees = false;
+  };
+  if (!model.is_callback() && evaluate_plain(model, x, rows, p, EvaluateOptions(), compare)) return agrees;
+  std::vector<double> ours(rows);
+  evaluate_model(model, x, rows, p, Options(), ours.data(), nullptr);
+  return closeness.holds(ours.data(), values, rows, largest_size(values, rows));
+}
 
 void guess_call(const CallerModel& model, const nlsq_column* given_x, std::size_t predictors,
                 const nlsq_column* given_y, double* p0) {
@@ -172,6 +204,20 @@ int nlsq_model_evaluate(const nlsq_model* model, const nlsq_column* x, size_t pr
     evaluate_model(*object, nlsq::Columns(columns.views(x, predictors, "x")), rows,
                    std::vector<double>(p, p + object->parameters.size()), *options_of(options), values,
                    jacobian);
+  });
+}
+
+int nlsq_model_agrees(const nlsq_model* model, const nlsq_column* x, size_t predictors, size_t rows,
+                      const double* p, const double* values, double relative, double of_largest,
+                      int* agrees) {
+  return guarded([&] {
+    const auto object = from_handle<CallerModel>(model);
+    CallerColumns columns;
+    required(p, "p");
+    required(values, "values");
+    *required(agrees, "agrees") =
+        model_agrees(*object, nlsq::Columns(columns.views(x, predictors, "x")), rows,
+                     std::vector<double>(p, p + object->parameters.size()), values, {relative, of_largest});
   });
 }
 

@@ -179,6 +179,9 @@ inline void drive_model(nlsq_model* model, const FuzzRows& rows, const double* p
                                  jacobian.data()));
   documented(nlsq_model_evaluate(model, rows.columns.data(), 3, FuzzRows::kRows, p, options, values.data(),
                                  nullptr));
+  int agrees = 0;
+  documented(nlsq_model_agrees(model, rows.columns.data(), 3, FuzzRows::kRows, p, values.data(), 1e-9, 1e-12,
+                               &agrees));
 }
 
 // The tape as twelve residual blocks on two blocks of parameters, with a loss and a manifold by any text.

@@ -65,3 +65,55 @@ TEST_CASE("values beside a fit by the same model, and after it, are its values")
   nlsq_result_free(again);
   nlsq_model_free(model);
 }
+
+TEST_CASE("values agree with a model where they differ by rounding, and NaN and infinities are the same") {
+  nlsq_model* model = nullptr;
+  REQUIRE(nlsq_model_text("a*sqrt(b-x)+c/x", nullptr, 1, &model) == NLSQ_OK);  // NaN above b, infinite at 0
+  const double p[] = {3, 4.5, 0.7}, inf = std::numeric_limits<double>::infinity();
+  for (const std::size_t rows : {100, 8192, 30000}) {
+    CAPTURE(rows);
+    std::vector<double> x(rows);
+    for (std::size_t i = 0; i < rows; ++i) x[i] = 5.0 * static_cast<double>(i) / static_cast<double>(rows);
+    const std::vector<double> exact = values_at(model, x, p);
+    CHECK(exact[0] == inf);
+    CHECK(std::isnan(exact[rows - 1]));
+    const nlsq_column column = nlsq_column_of(x.data(), rows);
+    const auto agrees = [&](std::size_t row, double value, double relative = 1e-9) {
+      std::vector<double> values = exact;
+      values[row] = value;
+      int answer = -1;
+      REQUIRE(nlsq_model_agrees(model, &column, 1, rows, p, values.data(), relative, 1e-12, &answer) ==
+              NLSQ_OK);
+      return answer;
+    };
+    CHECK(agrees(1, exact[1]) == 1);
+    for (const std::size_t row : {rows / 3, rows / 2, 4 * rows / 5}) {
+      CHECK(agrees(row, exact[row] * (1 + 1e-10)) == 1);
+      CHECK(agrees(row, exact[row] * (1 + 1e-8)) == 0);
+      CHECK(agrees(row, std::nan("")) == 0);
+      CHECK(agrees(row, inf) == 0);
+    }
+    CHECK(agrees(0, -inf) == 0);
+    CHECK(agrees(0, 1e300) == 0);
+    CHECK(agrees(rows - 1, 0.0) == 0);
+    // Beside the largest value, which is in another part.
+    CHECK(agrees(2 * rows / 3, exact[2 * rows / 3] + 0.5e-12 * exact[1], 0) == 1);
+    CHECK(agrees(2 * rows / 3, exact[2 * rows / 3] + 2e-12 * exact[1], 0) == 0);
+  }
+  nlsq_model_free(model);
+}
+
+TEST_CASE("values are not compared without rows of their number, parameters or a place for the answer") {
+  nlsq_model* model = nullptr;
+  REQUIRE(nlsq_model_text("a*x", nullptr, 1, &model) == NLSQ_OK);
+  const double p = 2, x[] = {1, 2, 3}, values[] = {2, 4, 6};
+  const nlsq_column column = nlsq_column_of(x, 3);
+  int answer = -1;
+  CHECK(nlsq_model_agrees(model, &column, 1, 3, nullptr, values, 0, 0, &answer) == NLSQ_ERROR_ARGUMENT);
+  CHECK(nlsq_model_agrees(model, &column, 1, 3, &p, nullptr, 0, 0, &answer) == NLSQ_ERROR_ARGUMENT);
+  CHECK(nlsq_model_agrees(model, &column, 1, 3, &p, values, 0, 0, nullptr) == NLSQ_ERROR_ARGUMENT);
+  CHECK(nlsq_model_agrees(model, &column, 1, 2, &p, values, 0, 0, &answer) == NLSQ_ERROR_ARGUMENT);
+  CHECK(nlsq_model_agrees(model, &column, 1, 3, &p, values, 0, 0, &answer) == NLSQ_OK);
+  CHECK(answer == 1);
+  nlsq_model_free(model);
+}

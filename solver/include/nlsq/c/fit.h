@@ -41,6 +41,14 @@ NLSQ_C_API int nlsq_model_evaluate(const nlsq_model* model, const nlsq_column* x
                                    size_t rows, const double* p, const nlsq_options* options, double* values,
                                    double* jacobian);
 
+/* Compares `values` (`rows` of them) with the model's values at p: whoever made a tape of a function checks
+ * with it that the tape gives what the function gives. *agrees becomes 1 if every difference is at most
+ * relative * |value| + of_largest * (the largest finite |value|), and NaN and infinities are the same; else
+ * 0. */
+NLSQ_C_API int nlsq_model_agrees(const nlsq_model* model, const nlsq_column* x, size_t predictors,
+                                 size_t rows, const double* p, const double* values, double relative,
+                                 double of_largest, int* agrees);
+
 /* The fitted curve at any x, with its errors by the delta method (C++: predict). `fit` is a result of this
  * model and `options` are those of that fit; a "sigma" in them is that of the rows of x here. The result has
  * the arrays "fit", "std_error", "confidence_low", "confidence_high", "prediction_low", "prediction_high".

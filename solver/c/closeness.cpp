@@ -1,0 +1,41 @@
+// Implements the comparison of values.
+#include "c/closeness.hpp"
+
+#include "kernels/kernel_table.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace nlsq::inline v0::c {
+
+bool Closeness::is_plain(double* ours, const double* theirs, std::size_t count) const {
+  constexpr double kLeast = 1e-200;  // below it, squares lose digits
+  double squares = 0, differences = 0, unused = 0;
+  for (std::size_t i = 0; i < count; ++i) ours[i] -= theirs[i];
+  kernels().term_sums(theirs, theirs, count, &squares, &unused);
+  kernels().term_sums(ours, ours, count, &differences, &unused);
+  const bool all_finite = squares < std::numeric_limits<double>::infinity();
+  return squares > kLeast && all_finite &&
+         differences <= of_largest * of_largest * squares / static_cast<double>(count);
+}
+
+bool Closeness::holds(const double* ours, const double* theirs, std::size_t count, double largest) const {
+  for (std::size_t i = 0; i < count; ++i) {
+    const double allowed = relative * std::fabs(theirs[i]) + of_largest * largest;
+    const bool finite = std::isfinite(ours[i]) && std::isfinite(theirs[i]);
+    const bool same = ours[i] == theirs[i] || (std::isnan(ours[i]) && std::isnan(theirs[i]));
+    if (!same && !(finite && std::fabs(ours[i] - theirs[i]) <= allowed)) return false;
+  }
+  return true;
+}
+
+double largest_size(const double* values, std::size_t count) {
+  double largest = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (std::isfinite(values[i])) largest = std::max(largest, std::fabs(values[i]));
+  }
+  return largest;
+}
+
+}  // namespace nlsq::inline v0::c
