@@ -23,6 +23,7 @@ namespace nlsq::inline v0 {
 struct BlockPlace {
   static constexpr std::uint32_t kNowhere = 0xffffffffU;
   std::uint32_t group = kNowhere, lane = 0;
+  bool operator==(const BlockPlace&) const = default;
 };
 
 // The blocks, and the positions of their parameters in x. The caller owns all arrays and keeps them alive.

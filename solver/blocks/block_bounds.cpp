@@ -52,19 +52,20 @@ BlockBounds::BlockBounds(const Problem::Impl& problem, const BlockStructure& str
     const ParameterBlock& block = problem.parameters[p];
     const std::int64_t first = structure.tangent_offset(p);
     if (!block.bounded() || first < 0) continue;
+    const auto& [lower, upper] = *block.limits;
     const std::vector<int> tangents = block.manifold ? plain_tangents(block) : std::vector<int>();
     for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(block.size); ++i) {
-      if (block.lower[i] > block.upper[i]) {
+      if (lower[i] > upper[i]) {
         throw ValidationError(
             fmt::format("number {} of a parameter block has the lower bound {} and the upper bound {}", i,
-                        block.lower[i], block.upper[i]));
+                        lower[i], upper[i]));
       }
-      if (block.lower[i] == -std::numeric_limits<double>::infinity() &&
-          block.upper[i] == std::numeric_limits<double>::infinity())
+      if (lower[i] == -std::numeric_limits<double>::infinity() &&
+          upper[i] == std::numeric_limits<double>::infinity())
         continue;
       const int k = block.manifold ? tangents[i] : static_cast<int>(i);
       const Place place{structure.list.offsets[p] + i, static_cast<std::uint32_t>(first + std::max(k, 0)),
-                        block.lower[i], block.upper[i]};
+                        lower[i], upper[i]};
       all_.push_back(place);
       if (k >= 0) plain_.push_back(place);
     }

@@ -135,6 +135,7 @@ BlockDistance by_elimination(const BlockPoint& at, std::span<const double> norms
 
 std::vector<double> column_norms(const SchurSolver& solver) {
   std::vector<double> norms;
+  norms.reserve(solver.squares().size());
   for (const double square : solver.squares()) norms.push_back(square > 0 ? std::sqrt(square) : 1);
   return norms;
 }

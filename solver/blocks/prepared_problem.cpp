@@ -31,7 +31,10 @@ PreparedProblem::PreparedProblem(const Problem::Impl& problem, std::span<const d
       solver(structure, parallelism, earlier ? &earlier->solver : nullptr), shape(problem.shape) {}
 
 std::vector<double> numbers_of(const Problem::Impl& problem) {
+  std::size_t count = 0;
+  for (const ParameterBlock& block : problem.parameters) count += static_cast<std::size_t>(block.size);
   std::vector<double> x;
+  x.reserve(count);
   for (const ParameterBlock& block : problem.parameters)
     x.insert(x.end(), block.data, block.data + block.size);
   return x;
@@ -59,17 +62,18 @@ void inherit(Problem& problem, Problem& earlier, std::span<const std::size_t> wa
   to.prepared = std::move(from.prepared);
   from.prepared = nullptr;
   to.shape = to.prepared->shape + 1;  // its parts are reused, not the whole
-  for (std::size_t b = 0; b < to.functions.size(); ++b) {
-    to.traced[b] = b < was.size() && was[b] < from.traced.size() ? from.traced[was[b]] : BlockPlace();
-  }
+  const std::size_t count = to.functions.size();
+  for (std::size_t b = 0; b < count; ++b)
+    to.traced.set(b, b < was.size() && was[b] < from.functions.size() ? from.traced[was[b]] : BlockPlace(),
+                  count);
 }
 
 void keep_prepared(Problem::Impl& problem, std::shared_ptr<PreparedProblem> prepared) {
   if (prepared->bytes() > kMostKept || prepared->shape != problem.shape) return;
-  problem.traced.assign(problem.functions.size(), BlockPlace());
+  problem.traced.clear();
   const std::vector<BlockPlace> places = prepared->model.evaluator().places();
   for (std::size_t slot = 0; slot < places.size(); ++slot)
-    problem.traced[prepared->structure.residual_block[slot]] = places[slot];
+    problem.traced.set(prepared->structure.residual_block[slot], places[slot], problem.functions.size());
   prepared->model.end();
   problem.prepared = std::move(prepared);
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -47,9 +48,14 @@ std::uint32_t enter(Problem::Impl& impl, double* data, int size) {
 }
 
 std::size_t place_of(const Problem::Impl& impl, ResidualBlockId id, const char* what) {
-  const auto place = std::ranges::lower_bound(impl.serial, id.index);  // serials are ascending
-  const auto block = static_cast<std::size_t>(place - impl.serial.begin());
-  if (place == impl.serial.end() || *place != id.index || !impl.alive(block)) {
+  std::size_t block = id.index;
+  bool exists = block < impl.functions.size();
+  if (impl.renumbered) {
+    const auto place = std::ranges::lower_bound(impl.serial, id.index);
+    block = static_cast<std::size_t>(place - impl.serial.begin());
+    exists = place != impl.serial.end() && *place == id.index;
+  }
+  if (!exists || !impl.alive(block)) {
     throw ValidationError(std::string(what) + ": there is no residual block " + std::to_string(id.index));
   }
   return block;
@@ -111,14 +117,12 @@ bool Problem::is_constant(const double* block) const {
 void Problem::set_lower_bound(double* block, int index, double bound) {
   ParameterBlock& entered = impl_->parameters[known(*impl_, block, "set_lower_bound")];
   check_bound(entered, index, bound);
-  entered.make_bounds();
-  entered.lower[static_cast<std::size_t>(index)] = bound;
+  entered.make_limits().lower[static_cast<std::size_t>(index)] = bound;
 }
 void Problem::set_upper_bound(double* block, int index, double bound) {
   ParameterBlock& entered = impl_->parameters[known(*impl_, block, "set_upper_bound")];
   check_bound(entered, index, bound);
-  entered.make_bounds();
-  entered.upper[static_cast<std::size_t>(index)] = bound;
+  entered.make_limits().upper[static_cast<std::size_t>(index)] = bound;
 }
 void Problem::set_elimination_group(double* block, int group) {
   if (group < 0)
@@ -144,20 +148,21 @@ ResidualBlockId Problem::add(std::shared_ptr<const BlockFunction> function, cons
     }
   }
   Impl& impl = *impl_;
-  const std::size_t first = impl.uses.size();
+  const std::size_t first = impl.uses.size(), block = impl.functions.size();
+  if (first + blocks.size() > std::numeric_limits<std::uint32_t>::max())
+    throw ValidationError("the residual blocks name more than 2^32 parameter blocks in all");
   try {
-    for (const BlockRef& block : blocks) impl.uses.push_back(enter(impl, block.data, block.size));
+    for (const BlockRef& ref : blocks) impl.uses.push_back(enter(impl, ref.data, ref.size));
   } catch (...) {
     impl.uses.resize(first);
     throw;
   }
   impl.functions.push_back(std::move(function));
-  impl.losses.push_back(loss);
-  impl.first.push_back(first);
-  impl.count.push_back(static_cast<std::uint32_t>(blocks.size()));
-  impl.serial.push_back(impl.added);
-  impl.component.push_back(0);
-  impl.traced.emplace_back();
+  impl.losses.set(block, loss, block + 1);
+  impl.first.push_back(static_cast<std::uint32_t>(impl.uses.size()));
+  if (impl.renumbered) impl.serial.push_back(impl.added);
+  impl.component.set(block, 0, block + 1);
+  impl.traced.set(block, {}, block + 1);
   ++impl.shape;
   return {impl.added++};
 }
@@ -178,7 +183,9 @@ void Problem::set_component(ResidualBlockId id, const std::string& name) {
     number = static_cast<std::uint32_t>(known_name - impl.component_names.begin()) + 1;
     if (known_name == impl.component_names.end()) impl.component_names.push_back(name);
   }
-  if (std::exchange(impl.component[block], number) != number) ++impl.shape;
+  if (impl.component[block] == number) return;
+  impl.component.set(block, number, impl.functions.size());
+  ++impl.shape;
 }
 
 void Problem::remove_residual_block(ResidualBlockId id) {
@@ -209,27 +216,29 @@ void Problem::Impl::move_up() {
     number[p] = next;
     if (!parameters[p].removed) ++next;
   }
-  std::size_t blocks = 0, used = 0;
-  for (std::size_t b = 0; b < functions.size(); ++b) {
+  if (!std::exchange(renumbered, true)) {
+    serial.resize(functions.size());
+    std::iota(serial.begin(), serial.end(), std::uint64_t{0});
+  }
+  std::size_t blocks = 0;
+  std::uint32_t used = 0;
+  for (std::size_t b = 0, begin = 0, end = 0; b < functions.size(); ++b, begin = end) {
+    end = first[b + 1];
     if (!alive(b)) continue;
-    const std::size_t begin = first[b];
-    const std::uint32_t uses_of_b = count[b];
     functions[blocks] = std::move(functions[b]);
-    losses[blocks] = std::move(losses[b]);
+    losses.move(b, blocks);
     serial[blocks] = serial[b];
-    component[blocks] = component[b];
-    traced[blocks] = traced[b];
-    first[blocks] = used;
-    count[blocks++] = uses_of_b;
-    for (std::uint32_t k = 0; k < uses_of_b; ++k) uses[used++] = number[uses[begin + k]];
+    component.move(b, blocks);
+    traced.move(b, blocks);
+    for (std::size_t k = begin; k < end; ++k) uses[used++] = number[uses[k]];
+    first[++blocks] = used;
   }
   functions.resize(blocks);
-  losses.resize(blocks);
+  losses.shorten(blocks);
   serial.resize(blocks);
-  component.resize(blocks);
-  traced.resize(blocks);
-  first.resize(blocks);
-  count.resize(blocks);
+  component.shorten(blocks);
+  traced.shorten(blocks);
+  first.resize(blocks + 1);
   uses.resize(used);
   std::size_t kept = 0;
   for (std::size_t p = 0; p < parameters.size(); ++p) {
@@ -246,7 +255,7 @@ void Problem::Impl::move_up() {
 // forever.
 void Problem::Impl::forget_names() {
   std::vector<std::uint32_t> number(component_names.size() + 1, 0);
-  for (const std::uint32_t c : component) number[c] = 1;
+  for (const std::uint32_t c : component.values()) number[c] = 1;
   std::uint32_t kept = 0;
   for (std::size_t c = 1; c < number.size(); ++c) {
     if (number[c] == 0) continue;
@@ -256,7 +265,7 @@ void Problem::Impl::forget_names() {
   if (kept == component_names.size()) return;
   component_names.resize(kept);
   number[0] = 0;
-  for (std::uint32_t& c : component) c = number[c];
+  component.replace([&](std::uint32_t c) { return number[c]; });
 }
 
 std::size_t Problem::parameter_blocks() const { return impl_->by_address.size(); }

@@ -5,28 +5,70 @@
 #include "blocks/block_evaluator.hpp"
 
 #include <algorithm>
+#include <concepts>
 #include <limits>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 namespace nlsq::inline v0 {
 
+struct BlockLimits {
+  std::vector<double> lower, upper;  // by number
+};
+
+// A problem has very many of these, so what few of them have is behind a pointer.
 struct ParameterBlock {
   double* data = nullptr;
   int size = 0;
-  ManifoldPtr manifold = nullptr;  // null: a plain vector
+  int group = -1;                                 // elimination group; -1: none
+  ManifoldPtr manifold = nullptr;                 // null: a plain vector
+  std::unique_ptr<BlockLimits> limits = nullptr;  // null: no bounds
   bool constant = false;
   bool removed = false;
-  int group = -1;                              // elimination group; -1: none
-  std::vector<double> lower = {}, upper = {};  // by number; empty: no bounds
 
-  bool bounded() const { return !lower.empty(); }
-  void make_bounds() {
-    lower.resize(static_cast<std::size_t>(size), -std::numeric_limits<double>::infinity());
-    upper.resize(static_cast<std::size_t>(size), std::numeric_limits<double>::infinity());
+  bool bounded() const { return limits != nullptr; }
+  BlockLimits& make_limits() {
+    if (!limits) {
+      const double infinity = std::numeric_limits<double>::infinity();
+      const auto count = static_cast<std::size_t>(size);
+      limits = std::make_unique<BlockLimits>(
+          BlockLimits{std::vector<double>(count, -infinity), std::vector<double>(count, infinity)});
+    }
+    return *limits;
   }
   int tangent() const { return constant ? 0 : manifold ? manifold->tangent() : size; }
+};
+
+// One value for each residual block. It takes memory only once some block has another value than T{}.
+template <class T>
+class OfBlocks {
+ public:
+  const T& operator[](std::size_t block) const {
+    static const T usual{};
+    return values_.empty() ? usual : values_[block];
+  }
+  const std::vector<T>& values() const { return values_; }  // empty: all are T{}
+  // Sets the value of a block, old or new, in a problem of `count` blocks.
+  void set(std::size_t block, const T& value, std::size_t count) {
+    if (values_.empty() && value == T{}) return;
+    values_.resize(count);
+    values_[block] = value;
+  }
+  void move(std::size_t from, std::size_t to) {
+    if (!values_.empty()) values_[to] = std::move(values_[from]);
+  }
+  void shorten(std::size_t count) {
+    if (!values_.empty()) values_.resize(count);
+  }
+  void clear() { values_.clear(); }
+  void replace(const std::invocable<T> auto& by) {
+    for (T& value : values_) value = by(value);
+  }
+
+ private:
+  std::vector<T> values_;
 };
 
 struct PreparedProblem;
@@ -36,16 +78,18 @@ struct Problem::Impl {
   std::vector<ParameterBlock> parameters;
   std::unordered_map<const double*, std::uint32_t> by_address;
 
-  // Residual block b uses parameters `uses`[first[b], first[b] + count[b]). A removed residual block has a
-  // null function. A residual block of a removed parameter block counts as removed.
+  // Residual block b uses parameters `uses`[first[b], first[b + 1]). A removed residual block has a null
+  // function. A residual block of a removed parameter block counts as removed.
   std::vector<std::shared_ptr<const BlockFunction>> functions;
-  std::vector<Loss> losses;
-  std::vector<std::size_t> first;
-  std::vector<std::uint32_t> count;
+  OfBlocks<Loss> losses;
+  std::vector<std::uint32_t> first = {0};
   std::vector<std::uint32_t> uses;
-  std::vector<std::uint64_t> serial;  // of each residual block: its number in the order of all additions
+  // Of each residual block, ascending: its number in the order of all additions. These are 0, 1, 2, ... and
+  // are not stored until gaps have been closed.
+  bool renumbered = false;
+  std::vector<std::uint64_t> serial;
   // By residual block: 0 without a name, else 1 + index in `component_names`.
-  std::vector<std::uint32_t> component;
+  OfBlocks<std::uint32_t> component;
   std::vector<std::string> component_names;
   std::uint64_t added = 0;
 
@@ -53,7 +97,7 @@ struct Problem::Impl {
   std::uint64_t shape = 0;  // changes with everything that BlockStructure depends on
   // From the last solve. `traced`: the place of each residual block in its evaluator.
   std::shared_ptr<PreparedProblem> prepared;
-  std::vector<BlockPlace> traced;
+  OfBlocks<BlockPlace> traced;
 
   bool alive(std::size_t block) const {
     return functions[block] && (!gaps || std::ranges::none_of(parameters_of(block), [this](std::uint32_t p) {
@@ -64,11 +108,11 @@ struct Problem::Impl {
   void move_up();
   void forget_names();
   bool has_components() const {
-    return std::ranges::any_of(component, [](std::uint32_t c) { return c > 0; });
+    return std::ranges::any_of(component.values(), [](std::uint32_t c) { return c > 0; });
   }
 
   std::span<const std::uint32_t> parameters_of(std::size_t block) const {
-    return std::span(uses).subspan(first[block], count[block]);
+    return std::span(uses).subspan(first[block], first[block + 1] - first[block]);
   }
 };
 

@@ -53,7 +53,7 @@ void describe(Summary& summary, const BlockEvaluator& evaluator) {
 void check_components(const Problem::Impl& problem, const PrecisionPolicy& policy) {
   std::vector<std::string> names;
   for (std::uint32_t c = 0; c < problem.component_names.size(); ++c) {
-    if (std::ranges::find(problem.component, c + 1) != problem.component.end())
+    if (std::ranges::find(problem.component.values(), c + 1) != problem.component.values().end())
       names.push_back(problem.component_names[c]);
   }
   std::vector<std::string> wrong;

@@ -10,9 +10,11 @@
 
 namespace nlsq::inline v0 {
 
-// Compares the residuals at x with those that the user's own functions return.
+// Compares the residuals at x with those that the user's own functions return. They take the place of the
+// trial point's.
 void BlockSystem::compare_with_functions(std::span<const double> x, Recheck& out) {
-  const BlockModel::Recheck found = model_.recheck(x, at_.r, scratch_r_);
+  trial_.x.clear();
+  const BlockModel::Recheck found = model_.recheck(x, at_.r, trial_.r);
   out.rows = at_.r.size();
   out.largest = found.largest;
   out.discrepancy = found.agrees ? 0 : std::numeric_limits<double>::infinity();

@@ -34,7 +34,7 @@ void check_bounds(const Problem::Impl& problem) {
     const ParameterBlock& block = problem.parameters[b];
     if (block.constant || block.removed || !block.bounded()) continue;
     for (std::size_t i = 0; i < static_cast<std::size_t>(block.size); ++i) {
-      const double value = block.data[i], lower = block.lower[i], upper = block.upper[i];
+      const double value = block.data[i], lower = block.limits->lower[i], upper = block.limits->upper[i];
       if (value >= lower && value <= upper) continue;
       wrong.push_back(
           fmt::format("certify: number {} of parameter block {} is {}, outside its bounds {} and {}: give "

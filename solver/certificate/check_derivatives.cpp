@@ -213,7 +213,8 @@ class BlockCheck {
     if (!p.manifold) {
       out.p = values_[k][j];
       out.typical = typical_of(out.p);
-      if (p.bounded()) out.lower = std::min(p.lower[j], out.p), out.upper = std::max(p.upper[j], out.p);
+      if (p.bounded())
+        out.lower = std::min(p.limits->lower[j], out.p), out.upper = std::max(p.limits->upper[j], out.p);
     }
     out.values = [this, k, j, manifold = p.manifold.get()](double place) {
       std::vector<double> moved = values_[k], residuals(rows_);
