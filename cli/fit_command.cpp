@@ -227,26 +227,6 @@ void find_intervals(const Arguments& arguments, const ModelChoice& model, const 
       fmt::format("a fit with a parameter held found a lower cost: start at --p0 {}", start));
 }
 
-// Suggests other or several starting values for a fit that ended without a minimum. Formulas have no rule for
-// a first guess.
-void advise_starts(const ModelChoice& model, const FitResult& fit, const NamedValues& p0,
-                   std::vector<std::string>& warnings) {
-  const Summary& s = fit.summary;
-  if (fit.success()) return;
-  std::vector<std::string> missing;
-  for (const std::string& name : model.formula.parameters) {
-    const bool given = std::any_of(p0.begin(), p0.end(), [&](const auto& p) { return p.first == name; });
-    if (!given) missing.push_back(name);
-  }
-  if (model.builtin == nullptr && !missing.empty()) {
-    warnings.push_back(
-        fmt::format("{} had no starting value; --p0 with values of the right size may help, or --starts 32",
-                    fmt::join(missing, ", ")));
-  } else if (s.termination == Termination::no_progress) {
-    warnings.push_back("other starting values may help (--p0), or several starts (--starts 32)");
-  }
-}
-
 std::vector<std::string> collect_warnings(const FitData& data, const ModelChoice& model, const FitResult& fit,
                                           const NamedValues& p0) {
   std::vector<std::string> warnings;
@@ -256,7 +236,8 @@ std::vector<std::string> collect_warnings(const FitData& data, const ModelChoice
   }
   warnings.insert(warnings.end(), model.warnings.begin(), model.warnings.end());
   warnings.insert(warnings.end(), fit.warnings.begin(), fit.warnings.end());
-  advise_starts(model, fit, p0, warnings);
+  if (const std::string advice = advice_on_starts(model, fit, p0); !advice.empty())
+    warnings.push_back(advice);
   return warnings;
 }
 

@@ -330,6 +330,8 @@ Arguments parse_arguments(int argc, const char* const* argv) {
     return arguments;
   } catch (const CLI::ExtrasError& e) {
     throw UsageError(e.what() + suggest_option(app));
+  } catch (const CLI::ArgumentMismatch& e) {
+    throw UsageError(missing_value(app, e.what()));
   } catch (const CLI::ParseError& e) {
     throw UsageError(e.what());
   }

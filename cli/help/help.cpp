@@ -7,6 +7,8 @@
 #include "help/man_page.hpp"
 #include "nearest.hpp"
 
+#include <fmt/format.h>
+
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -39,6 +41,14 @@ std::string suggest_option(const CLI::App& app) {
     if (extra.starts_with("--")) return suggest_nearest(extra.substr(0, extra.find('=')), names);
   }
   return "";
+}
+
+std::string missing_value(const CLI::App& app, const std::string& complaint) {
+  const std::string name = complaint.substr(0, complaint.find(':'));
+  const CLI::Option* option = app.get_option_no_throw(name);
+  if (option == nullptr) return complaint;
+  return fmt::format("{} needs a value: {} {} ({})", name, name, option->get_type_name(),
+                     option->get_description());
 }
 
 std::string document(const CLI::App& app, const std::string& shell) {

@@ -18,6 +18,8 @@ std::string help_text(const CLI::App& app, int argc, const char* const* argv);
 
 // "; did you mean '--model'?" for the first unknown option of a command line that was parsed.
 std::string suggest_option(const CLI::App& app);
+// What the option that CLI11 complains of ("--json: 1 required FILE missing") wants, and why.
+std::string missing_value(const CLI::App& app, const std::string& complaint);
 
 // The page for --man or --completion.
 std::string document(const CLI::App& app, const std::string& shell);

@@ -47,7 +47,39 @@ std::string doubt_about_noise_floor(std::span<const double> parameters, std::spa
                     "the model explains nothing of y, and does not determine parameters");
 }
 
+// Says which parameter cannot be told from 0, where other starts would lead there again: the width of the
+// Gaussian in a Voigt peak whose data are a Lorentzian.
+std::string vanished_parameter(const FitResult& fit) {
+  constexpr double kOfError = 0.01;
+  for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
+    const double value = fit.parameters[j], error = fit.standard_errors[j];
+    if (fit.fixed[j] || !(std::fabs(value) < kOfError * error)) continue;
+    return fmt::format(
+        "{} cannot be told from 0 ({:.3g} ± {:.3g}): a simpler model, without it, may be enough",
+        fit.parameter_names[j], value, error);
+  }
+  return {};
+}
+
 }  // namespace
+
+// Formulas have no rule for a first guess.
+std::string advice_on_starts(const ModelChoice& model, const FitResult& fit, const NamedValues& p0) {
+  if (fit.success()) return {};
+  std::vector<std::string> missing;
+  for (const std::string& name : model.formula.parameters) {
+    const bool given = std::ranges::any_of(p0, [&](const auto& p) { return p.first == name; });
+    if (!given) missing.push_back(name);
+  }
+  if (model.builtin == nullptr && !missing.empty()) {
+    return fmt::format(
+        "{} had no starting value; --p0 with values of the right size may help, or --starts 32",
+        fmt::join(missing, ", "));
+  }
+  const std::string vanished = vanished_parameter(fit);
+  if (!vanished.empty() || fit.summary.termination != Termination::no_progress) return vanished;
+  return "other starting values may help (--p0), or several starts (--starts 32)";
+}
 
 std::string doubt_about_end(const ModelChoice& model, const FitResult& fit, const NamedValues& p0) {
   if (fit.summary.verdict == Verdict::noise_floor)

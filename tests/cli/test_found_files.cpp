@@ -93,6 +93,8 @@ TEST_CASE("an unknown name suggests the nearest, and the option that has it is b
     CHECK(contains(outcome.out, part));
   };
   says(" --modle exp", 2, "did you mean '--model'?");
+  says(" --model exp --json", 2,
+       "--json needs a value: --json FILE (write the result as JSON to a file, or -");
   says(" --model exp --fix cc=1", 2, "--fix: the model has no parameter 'cc'");
   says(" --model exp --fix cc=1", 2, "did you mean 'c'?");
   says(" --model expp", 2, "nearest names are exp");

@@ -107,6 +107,18 @@ TEST_CASE("exit status 1: ended without a certificate, the best parameters are p
                  "a, b, c had no starting value"));
 }
 
+TEST_CASE("a parameter that the fit takes to 0 is named, since other starts would lead there again") {
+  Scratch scratch;
+  std::string table = "x,y\n";  // a peak sharper than a Lorentzian: no Gaussian part fits it
+  for (int i = -60; i <= 60; ++i)
+    table += fmt::format("{},{}\n", 0.1 * i,
+                         5 / (1 + std::pow(std::fabs(0.1 * i), 1.9)) + 0.1 * std::sin(7.0 * i));
+  const Outcome outcome = run(scratch.write("sharp.csv", table) + " --model voigt");
+  CHECK(outcome.status == 1);
+  CHECK(contains(outcome.out, "sigma cannot be told from 0"));
+  CHECK(contains(outcome.out, "a simpler model, without it, may be enough"));
+}
+
 TEST_CASE("a fit that loses a parameter exits with 1 and says what to try; nothing is printed as nan") {
   Scratch scratch;
   std::string constant = "x,y\n", times = "t,y\n";
