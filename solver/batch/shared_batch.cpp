@@ -6,6 +6,7 @@
 #include "support/constants.hpp"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 namespace nlsq::inline v0 {
@@ -49,35 +50,29 @@ BatchResult unfitted(std::size_t fits, const std::vector<std::string>& parameter
   return out;
 }
 
+// Visits what a result holds of fit f.
+static void visit_fit(auto& fits, std::size_t f, auto&& visit) {
+  for (std::size_t j = 0; j < fits.parameter_names.size(); ++j) {
+    visit(fits.parameters(f, j));
+    visit(fits.standard_errors(f, j));
+  }
+  visit(fits.cost[f]);
+  visit(fits.decrement_sigma[f]);
+  visit(fits.verdict[f]);
+  visit(fits.termination[f]);
+  visit(fits.iterations[f]);
+}
+
 std::string to_bytes(const BatchResult& fits, std::size_t first, std::size_t last) {
   ByteWriter out;
-  for (std::size_t f = first; f < last; ++f) {
-    for (std::size_t j = 0; j < fits.parameter_names.size(); ++j) {
-      out.put(fits.parameters(f, j));
-      out.put(fits.standard_errors(f, j));
-    }
-    out.put(fits.cost[f]);
-    out.put(fits.decrement_sigma[f]);
-    out.put(fits.verdict[f]);
-    out.put(fits.termination[f]);
-    out.put(fits.iterations[f]);
-  }
+  for (std::size_t f = first; f < last; ++f) visit_fit(fits, f, [&](const auto& value) { out.put(value); });
   return std::move(out.text());
 }
 
 void take_bytes(std::string_view bytes, std::size_t first, BatchResult& fits) {
   ByteReader in(bytes);
-  for (std::size_t f = first; in.left() > 0; ++f) {
-    for (std::size_t j = 0; j < fits.parameter_names.size(); ++j) {
-      fits.parameters(f, j) = in.get<double>();
-      fits.standard_errors(f, j) = in.get<double>();
-    }
-    fits.cost[f] = in.get<double>();
-    fits.decrement_sigma[f] = in.get<double>();
-    fits.verdict[f] = in.get<Verdict>();
-    fits.termination[f] = in.get<Termination>();
-    fits.iterations[f] = in.get<int>();
-  }
+  for (std::size_t f = first; in.left() > 0; ++f)
+    visit_fit(fits, f, [&](auto& value) { value = in.get<std::remove_reference_t<decltype(value)>>(); });
 }
 
 void share_fits(SharedWork& work, const Batch& batch, const SolverOptions& options, const FitRange& fit_range,

@@ -256,6 +256,11 @@ bool apply_tests(const Evaluator& evaluator, std::span<const double> x, const Li
   const bool noise =
       rounding.noise && (in_noise || (rounding_alone && nu <= decrement_noise(c.cost, tests.magnitude)));
   const bool zero = zero_residual(c.cost, tests.initial_cost, tests.magnitude);
+  // Directions that the data do not determine beside rounding may be determined all the same, where terms of
+  // the residuals cancel and their rounding is not far below σ.
+  const bool hidden = c.rank < static_cast<int>(free) && !rounding_alone &&
+                      kUnitRoundoff * tests.magnitude > kNearInNoise * sigma;
+  if (hidden && !zero) return false;
   // Squares that underflow hide the gradient. And if no parameter moves the residual, nothing was fitted.
   if (tests.underflow || (c.rank == 0 && free > 0 && !zero)) return false;
   if ((near || flat) && settled) {

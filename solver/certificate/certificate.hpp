@@ -55,6 +55,10 @@ double decrement_noise(double cost, double magnitude);
 // if the residuals themselves are rounding.
 inline constexpr double kNearInNoise = 0.1;
 bool residuals_are_rounding(double cost, double magnitude);
+// Residuals that are rounding are a minimum only if they are small beside the data, too. Where the terms of a
+// model cancel (a cubic in x near 2450000), their rounding may be as large as y: then a gradient within its
+// bound says nothing. `r_squared`: of the fit; NaN if unknown.
+bool is_hidden_by_rounding(const Certificate& c, double r_squared);
 // How far x may be from the optimum because parameters are f64 numbers: ‖u D x‖, on the scale of ν₀.
 double grid_decrement(const Linearization& at, std::span<const double> x);
 // Rounding error of a QR step, relative to ‖D x‖: n u √κ₀.

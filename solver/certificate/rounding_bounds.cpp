@@ -67,6 +67,13 @@ bool residuals_are_rounding(double cost, double magnitude) {
   return std::sqrt(2 * cost) <= 4 * kUnitRoundoff * magnitude;
 }
 
+bool is_hidden_by_rounding(const Certificate& c, double r_squared) {
+  constexpr double kUnexplained = 1e-10;
+  const bool by_rounding = c.verdict == Verdict::noise_floor || c.verdict == Verdict::rank_deficient;
+  const bool doubtful = c.decrement_sigma > kNearInNoise || c.gradient_bound >= 1;
+  return by_rounding && doubtful && r_squared < 1 - kUnexplained;
+}
+
 double grid_decrement(const Linearization& at, std::span<const double> x) {
   double squares = 0;
   for (std::size_t j = 0; j < x.size(); ++j) squares += x[j] * x[j] * at.normal(j, j);

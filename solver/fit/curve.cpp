@@ -4,6 +4,7 @@
 #include "dense/dense_evaluator.hpp"
 #include "dense/row_statistics.hpp"
 #include "fit/fit_setup.hpp"
+#include "fit/hidden_minimum.hpp"
 #include "fit/kept_data.hpp"
 #include "fit/multi_start.hpp"
 #include "fit/start.hpp"
@@ -16,6 +17,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <optional>
 
@@ -313,6 +315,9 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
   }
   finish_statistics(curve, minimum, fit);
   fit.summary = std::move(minimum.summary);
+  withdraw_hidden(fit);
+  if (!fit.success())
+    std::ranges::move(advice_on_origin(*curve.data, curve.predictors), std::back_inserter(fit.warnings));
   warn_of_none_eliminated(curve, linear, fit);
   explain_counts(curve, fit);
   fit.summary.time.setup = setup;

@@ -1,0 +1,61 @@
+// Implements withdraw_hidden().
+#include "fit/hidden_minimum.hpp"
+
+#include "certificate/certificate.hpp"
+#include "dense/data_survey.hpp"
+#include "rows/row_model.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+// The middle of a predictor whose values are far from 0 beside their range; nothing for others.
+std::optional<double> far_from_zero(const RowSource& data, int column) {
+  constexpr double kFar = 10;
+  std::vector<double> block(ScatterSums::most);
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  for (std::size_t first = 0; first < data.rows(); first += block.size()) {
+    const std::size_t count = std::min(block.size(), data.rows() - first);
+    data.read(first, count, column, block.data());
+    for (std::size_t i = 0; i < count; ++i) low = std::min(low, block[i]), high = std::max(high, block[i]);
+  }
+  const double middle = std::midpoint(low, high);
+  if (!(std::fabs(middle) > kFar * (high - low))) return std::nullopt;
+  return middle;
+}
+
+}  // namespace
+
+void withdraw_hidden(FitResult& fit) {
+  Summary& s = fit.summary;
+  if (!is_hidden_by_rounding(s.certificate, fit.r_squared)) return;
+  s.verdict = s.certificate.verdict = Verdict::budget;
+  s.certificate.passed = false;
+  s.termination = Termination::no_progress;
+  s.message =
+      "terms of the model are so large that they cancel, and float64 sees their rounding instead of the "
+      "minimum";
+}
+
+std::vector<std::string> advice_on_origin(const RowSource& data, int predictors) {
+  std::vector<std::string> out;
+  for (int k = 0; k < predictors; ++k) {
+    const std::optional<double> middle = far_from_zero(data, k);
+    if (!middle) continue;
+    const std::string name = predictors == 1 ? "x" : fmt::format("x{}", k + 1);
+    out.push_back(
+        fmt::format("{0} is far from 0 beside its range: fit {0} - {1:.10g} in its place", name, *middle));
+  }
+  return out;
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,104 @@
+// Polynomials in an x far from 0, such as Julian dates and years: the powers cancel, and float64 cannot see
+// the minimum. No fit may claim it, in whatever way it was made.
+#include <nlsq/curve_fit_batch.hpp>
+#include <nlsq/groups.hpp>
+#include <nlsq/nlsq.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+using namespace nlsq;
+
+namespace {
+
+constexpr int kRows = 61;
+
+struct Data {
+  std::vector<double> x, y;
+};
+
+// A wave of height 100 with noise of 0.05, around x = `middle`.
+Data wave_at(double middle) {
+  Data data;
+  for (int i = 0; i < kRows; ++i) {
+    const double u = -15 + 0.5 * i;
+    data.x.push_back(middle + u);
+    data.y.push_back(100 * std::sin(u / 6) + 0.05 * std::sin(1.7 * i * i));
+  }
+  return data;
+}
+
+std::string polynomial(int degree) {
+  std::string text = "c0";
+  for (int k = 1; k <= degree; ++k) text += "+c" + std::to_string(k) + "*x^" + std::to_string(k);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a certified polynomial is within a few tenths of a standard error of the minimum, wherever x is") {
+  int certified = 0, refused = 0;
+  for (int degree = 1; degree <= 7; ++degree) {
+    const PreparedModel model{std::string_view(polynomial(degree))};
+    const Data centred = wave_at(0);
+    const double least = curve_fit(model, centred.x, centred.y, NamedValues()).rss;
+    for (const double middle : {100.0, 2005.0, 6e4, 7.38e5, 2450015.0, 1.7e9}) {
+      const Data data = wave_at(middle);
+      const FitResult fit = curve_fit(model, data.x, data.y, NamedValues());
+      if (!fit.success()) {
+        ++refused;
+        continue;
+      }
+      ++certified;
+      CAPTURE(degree);
+      CAPTURE(middle);
+      CHECK(fit.rss - least <= 0.1 * least / (kRows - degree - 1));  // 0.3 standard errors
+    }
+  }
+  CHECK(certified >= 15);
+  CHECK(refused >= 10);
+}
+
+TEST_CASE("a fit that cancellation hides says so, and where x should begin") {
+  const Data data = wave_at(2450015);
+  const PreparedModel cubic{std::string_view(polynomial(3))};
+  const FitResult fit = curve_fit(cubic, data.x, data.y, NamedValues());
+  CHECK(fit.summary.verdict == Verdict::budget);
+  CHECK_FALSE(fit.summary.certificate.passed);
+  CHECK(fit.summary.message.find("cancel") != std::string::npos);
+  REQUIRE_FALSE(fit.warnings.empty());
+  CHECK(fit.warnings.back() == "x is far from 0 beside its range: fit x - 2450015 in its place");
+}
+
+TEST_CASE("nor do batches and groups claim such fits") {
+  const Data data = wave_at(2450015);
+  const PreparedModel cubic{std::string_view(polynomial(3))};
+  Matrix Y(3, kRows), P0(1, 4, 1.0);
+  for (std::size_t f = 0; f < 3; ++f) {
+    for (std::size_t i = 0; i < kRows; ++i) Y(f, i) = static_cast<double>(f + 1) * data.y[i];
+  }
+  const BatchResult batch = curve_fit_batch(cubic, data.x, Y, P0);
+  CHECK(batch.certified == 0);
+  for (const Verdict verdict : batch.verdict) CHECK_FALSE(is_success(verdict));
+  Data twice = data;
+  std::vector<double> group(2 * kRows, 1.0);
+  for (std::size_t i = 0; i < kRows; ++i) {
+    twice.x.push_back(data.x[i]), twice.y.push_back(2 * data.y[i]);
+    group[i] = 0;
+  }
+  const GroupsResult groups = curve_fit_groups(cubic, Columns(twice.x), twice.y, group, NamedValues(), {});
+  CHECK(groups.succeeded == 0);
+}
+
+TEST_CASE("terms that cancel are no obstacle where y follows the model to its last digits") {
+  Data data;
+  for (int i = 0; i < kRows; ++i) {
+    data.x.push_back(1e6 + i);
+    data.y.push_back(3 + 2 * data.x.back());
+  }
+  const PreparedModel line{std::string_view("c0+c1*x")};
+  CHECK(curve_fit(line, data.x, data.y, NamedValues()).success());
+}
