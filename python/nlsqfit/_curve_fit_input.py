@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 import types
+import warnings
 from functools import lru_cache
 
 import numpy as np
 
 from ._handles import Options
-from ._scipy_words import LOSSES, METHODS, SCHEMES, TR_SOLVERS, check_scale
+from ._scipy_words import LOSSES, METHODS, SCHEMES, TR_SOLVERS, OptimizeWarning, check_scale
 
 _FEW = 1 << 14
 
@@ -91,6 +92,9 @@ def data(xdata, ydata, sigma, check_finite, nan_policy):
         raise ValueError("nan_policy must be one of {None, 'raise', 'omit'}")
     if check_finite is None:
         check_finite = nan_policy is None
+    if np.ma.is_masked(ydata) or np.ma.is_masked(xdata):
+        text = "the values that a masked array hides take part, as in SciPy; leave them out: x[~mask], y[~mask]"
+        warnings.warn(text, OptimizeWarning, stacklevel=3)
     to_array = _finite if check_finite else np.asarray
     y = to_array(ydata, float)
     x = xdata

@@ -9,7 +9,7 @@ import numpy as np
 
 from ._callback import solve
 from ._fit_models import FunctionModel, TextModel
-from ._fit_options import limits, make_options, parameter_names, start_values
+from ._fit_options import limits, make_options, parameter_names, refuse_masked, start_values
 from ._fit_result import Fit
 from ._handles import column_of, columns_of
 from ._library import lib
@@ -83,6 +83,8 @@ def fit(
     """
     y = _real_data(y)
     y = y.reshape(-1) if y.dtype.kind in "fiub" else np.asarray(y, dtype=float).reshape(-1)
+    for values, what in ((x, "x"), (sigma, "sigma"), (sigma_x, "sigma_x")):
+        refuse_masked(values, what, "leave out the rows that it hides")
     given = dict(
         absolute_sigma=absolute_sigma, loss=loss, f_scale=f_scale, bounds=bounds, fixed=fixed, ties=ties
     )

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _agreement
 from ._callback import solve
-from ._fit_options import limits, make_options, parameter_names
+from ._fit_options import limits, make_options, parameter_names, refuse_masked
 from ._handles import BatchColumn, Model, batch_column_of, recorded_model
 from ._library import Progress, lib
 from ._many_called import one_by_one
@@ -116,6 +116,8 @@ def fit_many(
     >>> print(np.round(many["a"], 6), many.success.all())
     [1. 2. 3.] True
     """
+    for values, what in ((x, "x"), (sigma, "sigma")):
+        refuse_masked(values, what, "hide the values of Y instead, or give mask")
     data = ManyData(Y, axis)
     mask = data.mask(mask)
     if isinstance(model, str):

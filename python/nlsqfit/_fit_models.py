@@ -94,6 +94,7 @@ class FunctionModel:
         self.reason = self.curve.reason
         used = self.curve
         if at is not None:
+            at = np.asarray(at, dtype=float) if isinstance(at, list) else at  # as in `fit`
             values = np.asarray(self.function(at, *p), dtype=float).reshape(-1)
             if not jacobian:
                 return values

@@ -27,9 +27,11 @@ def make_options(names, solver, **given):
             raise TypeError(f"there is no option {name!r}; there are {', '.join(SOLVER)}")
         options.set(name, value)
     options.set("absolute_sigma", bool(given.get("absolute_sigma", False)))
-    if given.get("loss", "linear") != "linear":
-        options.set("loss", given["loss"])
-        options.set("f_scale", given.get("f_scale", 1.0))
+    loss, f_scale = given.get("loss", "linear"), given.get("f_scale", 1.0)
+    if loss != "linear":
+        options.set("loss", loss)
+        if loss != "poisson" or f_scale != 1.0:  # counts have no scale; any other than the default is refused
+            options.set("f_scale", f_scale)
     set_bounds(options, names, given.get("bounds"))
     for name, value in (_fixed(given.get("fixed"))).items():
         _known(name, names)
@@ -99,6 +101,14 @@ def parameter_names(function, p0):
     if not names:
         raise ValueError("the model must have parameters behind x: f(x, a, b, ...)")
     return names
+
+
+def refuse_masked(values, what, instead):
+    """Raises TypeError for a masked array, or a tuple, list or dict of them: their masks would be lost in silence."""
+    parts = values.values() if isinstance(values, Mapping) else values
+    several = isinstance(values, (Mapping, tuple, list))
+    if any(map(np.ma.is_masked, parts)) if several else np.ma.is_masked(values):
+        raise TypeError(f"{what} is a masked array; {instead}")
 
 
 def predictors(x):

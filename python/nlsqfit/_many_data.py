@@ -34,14 +34,14 @@ class ManyData:
         self.Y = Y.reshape(self.fits, self.rows)
         self.hidden = None if hidden is None else np.moveaxis(hidden, axis, -1).reshape(self.Y.shape)
 
-    def spread(self, values, what):
-        """One vector for all fits, or fits x rows."""
+    def spread(self, values, what, of_fits=False):
+        """One vector for all fits, or fits x rows. `of_fits`: one number for each fit will do, too."""
         values = np.asarray(values)
         if values.ndim == 0:
             return np.full(self.rows, values[()])
         if values.shape == (self.rows,):
             return values
-        if values.shape == self.shape:  # one for each fit
+        if of_fits and values.shape == self.shape:
             return np.repeat(values.reshape(-1, 1), self.rows, axis=1)
         if values.shape != self.given:
             raise ValueError(f"{what} has shape {values.shape}; ({self.rows},) or {self.given} is wanted")
@@ -51,7 +51,7 @@ class ManyData:
         """What takes no part, as `spread` gives it; None if everything does."""
         if mask is None:
             return self.hidden
-        mask = self.spread(np.asarray(mask, bool), "mask")
+        mask = self.spread(np.asarray(mask, bool), "mask", of_fits=True)
         return mask if self.hidden is None else mask | self.hidden
 
     def starts(self, p0, names, fixed):

@@ -88,7 +88,9 @@ std::size_t BlockBounds::find_held(std::span<const double> x, std::span<const do
   std::size_t count = 0;
   for (const Place& p : plain_) {
     const double slope = gradient[p.tangent];
-    const bool outward = (x[p.number] <= p.lower && slope >= 0) || (x[p.number] >= p.upper && slope <= 0);
+    // Where the slope is 0, the cost may fall into the feasible side: such a number is not held.
+    const bool outward =
+        p.lower == p.upper || (x[p.number] <= p.lower && slope > 0) || (x[p.number] >= p.upper && slope < 0);
     held[p.tangent] = outward ? 1 : 0;
     count += outward ? 1 : 0;
   }

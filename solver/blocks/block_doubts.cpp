@@ -12,30 +12,45 @@ namespace nlsq::inline v0 {
 // losses can cause this although JᵀJ is positive. In that case out.step leads to a lower cost.
 BlockSystem::Curved BlockSystem::curvature_at_end(const BlockJudgement& judgement, Certified& out) {
   constexpr double kNegative = -1e-4;  // relative to the largest curvature
-  constexpr int kLengths = 12;
   const std::size_t free = structure_.tangent_size() - at_.fixed_count;
   if (low_jacobian() || solver_.iterative() || free > kMostExamined ||
       judgement.certificate.governed_by == "zero residual") {
     return Curved::unknown;
   }
-  const SecondOrder found = find_second_order();
-  if (found.known && found.definite) return Curved::up;
-  if (!found.known || !(found.least < kNegative)) return Curved::unknown;
-  const double cost = at_.model.cost, enough = judgement.contradiction();
+  // The cost need not fall far along a straight line for a valley to begin there.
+  constexpr double kOfContradiction = 1e-5, kOfNoise = 8;
+  const double enough = at_.model.cost - std::max(kOfContradiction * judgement.contradiction(),
+                                                  kOfNoise * judgement.terms.cost_noise);
+  const bool offsets = sizes_are_offsets(point());
+  for (const ShiftBy by :
+       {offsets ? ShiftBy::residual : ShiftBy::size, offsets ? ShiftBy::size : ShiftBy::residual}) {
+    const SecondOrder found = find_second_order(by);
+    if (found.known && found.definite) return Curved::up;
+    if (found.known && found.least < kNegative && falls_along(found, enough, out)) return Curved::down;
+  }
+  return Curved::unknown;
+}
+
+// Whether the cost falls below `enough` along the direction of least curvature. The lengths begin with the
+// one for which the model would reduce the cost to zero, and are halved. out.step then leads to the lowest
+// cost.
+bool BlockSystem::falls_along(const SecondOrder& found, double enough, Certified& out) {
+  constexpr int kLengths = 20;
   std::vector<double> trial;
+  double lowest = enough;
   for (const double way : {1.0, -1.0}) {
-    // Starts at the length for which the model would reduce the cost to zero, then halves it.
-    double length = way * std::sqrt(2 * cost / -found.least);
+    double length = way * std::sqrt(2 * at_.model.cost / -found.least);
     for (int k = 0; k < kLengths; ++k, length *= 0.5) {
       std::vector<double> step = found.along_least;
       for (double& s : step) s *= length;
       model_.plus(at_.x, step, trial);
-      if (!(cost_or_none(trial) < cost - enough)) continue;
+      const double cost = cost_or_none(trial);
+      if (!(cost < lowest)) continue;
+      lowest = cost;
       out.step = std::move(step);
-      return Curved::down;
     }
   }
-  return Curved::unknown;
+  return lowest < enough;
 }
 
 // Moves each unknown by a tenth of a standard error to either side. Returns true if the cost falls there by

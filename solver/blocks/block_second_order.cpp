@@ -31,9 +31,33 @@ bool gradient_change(const BlockPoint& at, const GradientAt& gradient_at, std::s
   return span > 0;
 }
 
+// For each tangent coordinate, the length that kShift is relative to.
+std::vector<double> lengths_of(const BlockPoint& at, ShiftBy by) {
+  constexpr double kTiny = 1e-6;      // a parameter smaller than this share of the other length is 0
+  constexpr double kLeast = 0x1p-19;  // of the size: shorter shifts drown in the rounding of x
+  std::vector<double> lengths = tangent_sizes(at.problem, at.structure, at.x);
+  const std::vector<double> norms = column_norms(at.solver);
+  const double r = std::sqrt(2 * at.cost);
+  for (std::size_t k = 0; k < lengths.size(); ++k) {
+    const double undo = r / norms[k], size = lengths[k];
+    if (!(size > kTiny * std::min(1.0, undo))) lengths[k] = std::min(1.0, undo);
+    else if (by == ShiftBy::residual) lengths[k] = std::clamp(undo, kLeast * size, std::max(size, 1.0));
+  }
+  return lengths;
+}
+
 }  // namespace
 
-SecondOrder second_order(const BlockPoint& at, const GradientAt& gradient_at) {
+bool sizes_are_offsets(const BlockPoint& at) {
+  const std::vector<double> sizes = lengths_of(at, ShiftBy::size), norms = column_norms(at.solver);
+  const double r = std::sqrt(2 * at.cost);
+  for (std::size_t k = 0; k < sizes.size(); ++k) {
+    if (!at.is_fixed(k) && kShift * sizes[k] * norms[k] > r) return true;
+  }
+  return false;
+}
+
+SecondOrder second_order(const BlockPoint& at, const GradientAt& gradient_at, ShiftBy by) {
   SecondOrder out;
   std::vector<std::size_t> free;
   for (std::size_t j = 0; j < at.structure.tangent_size(); ++j) {
@@ -41,14 +65,12 @@ SecondOrder second_order(const BlockPoint& at, const GradientAt& gradient_at) {
   }
   if (free.empty() || free.size() > kMostExamined) return out;
   const std::vector<double> here = at.solver.gradient(), norms = column_norms(at.solver);
-  const std::vector<double> sizes = tangent_sizes(at.problem, at.structure, at.x);
-  const double r = std::sqrt(2 * at.cost);
+  const std::vector<double> shifts = lengths_of(at, by);
   const std::size_t n = free.size();
   std::vector<double> G(n * n), change;  // by columns
   for (std::size_t j = 0; j < n; ++j) {
     const std::size_t k = free[j];
-    const double size = sizes[k] > 0 ? sizes[k] : std::min(1.0, r / norms[k]);
-    if (!gradient_change(at, gradient_at, k, kShift * size, here, change)) return out;
+    if (!gradient_change(at, gradient_at, k, kShift * shifts[k], here, change)) return out;
     for (std::size_t i = 0; i < n; ++i) G[j * n + i] = change[free[i]];
   }
   std::vector<double> lengths(n), along(n, 0.0);

@@ -5,6 +5,7 @@
 
 #include "blocks/block_distance.hpp"
 
+#include <cstdint>
 #include <functional>
 
 namespace nlsq::inline v0 {
@@ -26,7 +27,14 @@ struct SecondOrder {
   std::vector<double> step;  // -G⁻¹ g; if G is not definite, a step that descends along all its eigenvectors
 };
 
+// What the differences are proportional to: the sizes of the parameters, or the changes that would undo the
+// residuals. With an offset in the parameters (1e6 metres) the sizes say nothing of how far the curvature
+// holds. Where residuals nearly vanish, their changes say nothing.
+enum class ShiftBy : std::uint8_t { size, residual };
+// Whether shifts by size are longer than the changes that would undo the residuals.
+bool sizes_are_offsets(const BlockPoint& at);
+
 // Requires J at `at`. On return, the solver holds the data of another point.
-SecondOrder second_order(const BlockPoint& at, const GradientAt& gradient_at);
+SecondOrder second_order(const BlockPoint& at, const GradientAt& gradient_at, ShiftBy by = ShiftBy::size);
 
 }  // namespace nlsq::inline v0

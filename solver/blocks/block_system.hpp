@@ -136,7 +136,8 @@ class BlockSystem final : public System {
   double cost_or_none(const std::vector<double>& x);
   int rank_at(std::span<const double> x);
   bool lost_parameters(int rank);
-  SecondOrder find_second_order();
+  SecondOrder find_second_order(ShiftBy by);
+  bool falls_along(const SecondOrder& found, double enough, Certified& out);
   bool leaves_parameters_open(const SecondOrder& found, const BlockJudgement& judgement);
   void judge_by_second_order(const BlockTests& tests, BlockJudgement& judgement, Certified& out);
 

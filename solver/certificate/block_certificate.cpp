@@ -79,9 +79,9 @@ bool BlockSystem::has_second_order() const {
 }
 
 // Evaluates second derivatives at x. J and its products are known in f64 before and after.
-SecondOrder BlockSystem::find_second_order() {
+SecondOrder BlockSystem::find_second_order(ShiftBy by) {
   std::vector<double> r;
-  SecondOrder found = second_order(point(), [&](std::span<const double> x) {
+  const auto gradient_at = [&](std::span<const double> x) {
     const std::vector<double> there(x.begin(), x.end());
     if (!std::isfinite(model_.cost(there, r))) return false;
     ++facts_.cost_evaluations;
@@ -90,14 +90,15 @@ SecondOrder BlockSystem::find_second_order() {
       model_.finish<double>(first, last);
     });
     return std::ranges::all_of(solver_.gradient(), [](double g) { return std::isfinite(g); });
-  });
+  };
+  SecondOrder found = second_order(point(), gradient_at, by);
   differentiate(at_, at_.model.plan);
   found.known = found.known && at_.model.finite;
   return found;
 }
 
 bool BlockSystem::second_order_step(Step& out) {
-  const SecondOrder found = find_second_order();
+  const SecondOrder found = find_second_order(ShiftBy::size);
   if (!found.known) return false;
   out.step = found.step;
   out.predicted = 0.5 * found.decrement * found.decrement;
@@ -123,8 +124,13 @@ bool BlockSystem::leaves_parameters_open(const SecondOrder& found, const BlockJu
 
 // Repeats the tests on the step and the decrement by second derivatives of the cost.
 void BlockSystem::judge_by_second_order(const BlockTests& tests, BlockJudgement& judgement, Certified& out) {
-  const SecondOrder found = find_second_order();
+  SecondOrder found = find_second_order(ShiftBy::size);
   if (!found.known) return;
+  if (sizes_are_offsets(point())) {
+    SecondOrder nearer = find_second_order(ShiftBy::residual);
+    if (!nearer.known) return;
+    if (!nearer.definite || nearer.decrement > found.decrement) found = std::move(nearer);
+  }
   out.step = found.step;
   if (!found.definite || leaves_parameters_open(found, judgement)) return;
   judgement.distance.known = judgement.distance.reached = true;

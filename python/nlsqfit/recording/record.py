@@ -56,6 +56,8 @@ def record(call, parameters, rows, as_vector=False):
         if node.size not in (rows, 1):
             return f"it gives {node.size} values where {rows} are wanted"
         tape, result = lower(node, rows)
+        if not _finite(tape):
+            return "it computes numbers from its data that are not finite"
         if not tape.columns:
             tape.columns.append(np.zeros(rows))  # the library wants one column at least
         return Recording(tape, result, parameters)
@@ -70,6 +72,22 @@ def record(call, parameters, rows, as_vector=False):
             recorder.refused
             or f"it does not take stand-ins for its parameters ({type(error).__name__}: {error})"
         )
+
+
+def _finite(tape):
+    """Whether the library can read the columns. A column of NaN, from a guard as in `if b < 0`, is a constant."""
+    for number, column in enumerate(tape.columns):
+        with np.errstate(all="ignore"):
+            total = np.add.reduce(column)
+        if np.isfinite(total) or np.isfinite(column).all():
+            continue
+        if not np.isnan(column).all():
+            return False
+        tape.columns[number] = np.zeros(len(column))
+        tape.entries = [
+            ("constant", float("nan")) if entry == ("column", number) else entry for entry in tape.entries
+        ]
+    return True
 
 
 def _all_paths(recorder, call, parameters, as_vector):

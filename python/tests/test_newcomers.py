@@ -1,0 +1,93 @@
+"""What people do who have not read everything: masks, transposed data, guards, models that miss their predictor."""
+
+import numpy as np
+import pytest
+
+import nlsqfit as nf
+
+T = np.linspace(0, 10, 80)
+Y = 3 * np.exp(-0.7 * T) + 0.02 * np.random.default_rng(3).normal(size=80)
+HIDE = np.arange(80) == 70
+
+
+def masked(values, hidden):
+    return np.ma.masked_array(np.where(HIDE, hidden, values), mask=HIDE)
+
+
+def test_masked_x_and_sigma_are_refused_where_their_masks_would_be_lost():
+    sigma = np.full(80, 0.02)
+    for arguments in ({"x": masked(T, -50.0)}, {"sigma": masked(sigma, 1e-9)}, {"sigma_x": masked(sigma, 1e9)}):
+        name = next(iter(arguments))
+        with pytest.raises(TypeError, match=f"{name} is a masked array"):
+            nf.fit("a*exp(-b*x)", arguments.pop("x", T), Y, p0=[1, 0.1], **arguments)
+    for arguments in ({"x": masked(T, -50.0)}, {"x": {"x": masked(T, -50.0)}}, {"sigma": masked(sigma, 1e-9)}):
+        with pytest.raises(TypeError, match="is a masked array; hide the values of Y"):
+            nf.fit_many("a*exp(-b*x)", arguments.pop("x", T), np.array([Y, Y]), p0=[1, 0.1], **arguments)
+
+
+def test_curve_fit_says_that_it_takes_hidden_values_as_scipy_does():
+    with pytest.warns(nf.OptimizeWarning, match="masked array hides take part"):
+        nf.curve_fit(lambda x, a, b: a * np.exp(-b * x), T, masked(Y, 99.0), p0=[1, 0.1])
+
+
+def test_transposed_data_of_many_fits_are_refused():
+    curves = np.array([k * np.exp(-0.1 * k * T) for k in range(1, 8)])
+    with pytest.raises(ValueError, match=r"x has shape \(80,\); \(7,\) or \(80, 7\) is wanted"):
+        nf.fit_many("a*exp(-b*x)", T, curves.T, p0=[1, 1])
+    assert nf.fit_many("a*exp(-b*x)", T, curves.T, p0=[1, 1], axis=0).success.all()
+
+
+def test_a_model_that_explains_nothing_is_no_success():
+    with pytest.warns(nf.OptimizeWarning, match="does not use x"):
+        fit = nf.fit("a*exp(-b*time)+c", T, Y)
+    assert not fit.success and not fit.certificate.passed
+    assert "explains nothing" in fit.message
+    assert not nf.fit(lambda x, a, b: a * b + 0 * x, T, Y).success
+    assert nf.fit("a*exp(-b*x)+c*d", T, Y, p0={"b": 1}).success  # R² is near 1: c and d balance each other
+
+
+def test_counts_are_fitted_with_the_default_scale():
+    counts = np.random.default_rng(1).poisson(50 * np.exp(-0.1 * T) + 2)
+    assert nf.fit("exp", T, counts, loss="poisson").success
+    with pytest.raises(ValueError, match="f_scale"):
+        nf.fit("exp", T, counts, loss="poisson", f_scale=2.0)
+
+
+def guard(x, a, b):
+    if b < 0:
+        return np.full_like(x, np.nan)
+    return a * np.exp(-b * x)
+
+
+WEIGHT = np.where(T > 9, np.nan, 1.0)
+
+
+@pytest.mark.parametrize(
+    "model, evaluator",
+    [
+        (guard, "recorded"),
+        (lambda x, a, b: np.where(np.isnan(WEIGHT), a * np.exp(-b * x), WEIGHT * a * np.exp(-b * x)), "called"),
+        (lambda x, a, b: np.where(x > 0, a * np.exp(-b * x) * (1 + 0 * np.log(x)), a), "called"),
+    ],
+)
+def test_numbers_that_are_not_finite_and_come_from_data_alone_are_no_error(model, evaluator):
+    with np.errstate(all="ignore"):
+        popt, _, info, _, _ = nf.curve_fit(model, T, Y, p0=[2, 0.5], full_output=True)
+        fit = nf.fit(model, T, Y, p0=[2, 0.5])
+    assert info["evaluator"].startswith(evaluator)
+    best = nf.curve_fit(lambda x, a, b: a * np.exp(-b * x), T, Y, p0=[2, 0.5])[0]
+    np.testing.assert_allclose(popt, best, rtol=1e-6)
+    np.testing.assert_allclose(fit.x, best, rtol=1e-6)
+
+
+def test_a_function_predicts_at_a_list_as_it_was_fitted_to_one():
+    fit = nf.fit(lambda x, a, b: a * np.exp(-b * x), list(T), Y, p0=[2, 0.5])
+    np.testing.assert_allclose(fit.predict([0, 1]), fit.predict(np.array([0.0, 1.0])))
+    assert fit.predict([0, 1], band=True).std_error.shape == (2,)
+
+
+def test_a_polynomial_far_from_zero_says_where_x_should_begin():
+    x = 2450000 + np.arange(61) / 2
+    fit = nf.fit("poly3", x, 100 * np.sin((x - 2450015) / 6))
+    assert not fit.success
+    assert any("fit x - 2450015 in its place" in w for w in fit.warnings)
