@@ -25,7 +25,12 @@ ColumnExpression expression_in(const Table& table, const ColumnExpression& of_da
   std::string text = of_data.text;
   if (of_data.plain) {
     const std::string& column = data.shape.names[of_data.columns[0]];
+    const std::vector<std::string>& names = table.shape().names;
+    const bool named = std::ranges::any_of(names, [](const std::string& name) { return !name.empty(); });
     if (has_column(table.shape(), column)) text = '`' + column + '`';
+    else if (named && !column.empty() && names.size() > 1 && std::string_view(option) == "--x")
+      throw BadData(fmt::format("{}: --predict: there is no column {}; it has {}: name one of them so",
+                                table.name(), column, fmt::join(names, ", ")));
   }
   return parse_column_expression(text, table.shape(), table.origin(), option);
 }

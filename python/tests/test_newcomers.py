@@ -91,3 +91,13 @@ def test_a_polynomial_far_from_zero_says_where_x_should_begin():
     fit = nf.fit("poly3", x, 100 * np.sin((x - 2450015) / 6))
     assert not fit.success
     assert any("fit x - 2450015 in its place" in w for w in fit.warnings)
+
+
+def test_a_symmetric_start_is_no_minimum_but_a_saddle():
+    t = 2 * np.pi * np.arange(28) / 28
+    size = 1 + 0.8 * np.cos(2 * t)
+    x, y = size * np.cos(t), size * np.sin(t)
+    circle = nf.least_squares(lambda p: np.hypot(p[0] - x, p[1] - y) - p[2], [0, 0, 1.3])
+    assert circle.cost < 4.36  # 4.48 at the centre, where the gradient vanishes
+    fit = nf.fit("b^2*x-1+c", np.arange(20.0), 4 * np.arange(20.0) - 1, p0={"b": 0, "c": 0.1})
+    assert not fit.success or abs(fit.params["b"].value) == pytest.approx(2)

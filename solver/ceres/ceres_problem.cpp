@@ -12,6 +12,7 @@
 #include <cmath>
 #include <limits>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace nlsq::inline v0 {
@@ -28,6 +29,28 @@ bool may_record(const Problem& problem) {
   else return true;
 }
 
+// The parameter blocks in the order in which residual blocks name them. Ceres gives them by their addresses,
+// which differ from run to run, and with the order of the parameters the last bits would. Blocks that no
+// residual block names come last.
+std::vector<double*> blocks_in_order(const ceres::Problem& problem) {
+  std::vector<double*> by_address, out, pointers;
+  std::vector<ceres::ResidualBlockId> ids;
+  problem.GetParameterBlocks(&by_address);
+  problem.GetResidualBlocks(&ids);
+  std::unordered_set<const double*> named;
+  named.reserve(by_address.size());
+  const auto name = [&](double* block) {
+    if (named.insert(block).second) out.push_back(block);
+  };
+  for (const ceres::ResidualBlockId id : ids) {
+    if (out.size() == by_address.size()) break;
+    problem.GetParameterBlocksForResidualBlock(id, &pointers);
+    std::ranges::for_each(pointers, name);
+  }
+  std::ranges::for_each(by_address, name);
+  return out;
+}
+
 }  // namespace
 
 CeresProblem::CeresProblem(ceres::Problem& problem, const ceres::Solver::Options& options)
@@ -37,7 +60,7 @@ CeresProblem::CeresProblem(ceres::Problem& problem, const ceres::Solver::Options
 }
 
 void CeresProblem::add_parameters(const ceres::Solver::Options& options) {
-  theirs_.GetParameterBlocks(&blocks_);
+  blocks_ = blocks_in_order(theirs_);
   const ceres::ParameterBlockOrdering* ordering = options.linear_solver_ordering.get();
   for (std::size_t k = 0; k < blocks_.size(); ++k) {
     double* block = blocks_[k];

@@ -69,6 +69,9 @@ Vector point_beside(const SolveRequest& request, const MinimizerResult& end, con
     if (here.lengths[j] > 0) beside[j] += kShare * terms / here.lengths[j];
     if (beside[j] == 0) beside[j] = 1;
   }
+  for (std::size_t j = 0; j < beside.size(); ++j) {
+    if (beside[j] == 0 && here.lengths[j] == 0) beside[j] = 1;  // the b of b²x
+  }
   return beside;
 }
 

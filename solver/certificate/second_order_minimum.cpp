@@ -1,4 +1,4 @@
-// Implements is_second_order_minimum(): second derivatives of the cost by differences of its gradient.
+// Second derivatives of the cost by differences of its gradient, and what they say.
 #include "certificate/second_order_minimum.hpp"
 
 #include "linear/scaled_spectrum.hpp"
@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <vector>
 
 namespace nlsq::inline v0 {
@@ -56,6 +57,53 @@ bool add_column(Evaluator& evaluator, std::span<const double> x, const Box& room
   return span > 0;
 }
 
+// The point x of some free parameters, and the second derivatives there.
+struct Examined {
+  std::vector<std::size_t> free;
+  Vector norms, gradient, sizes;
+  double cost = 0;
+  Curvature curvature;
+};
+
+// Nothing if there are too many parameters, or numbers that are not finite.
+std::optional<Examined> examine(Evaluator& evaluator, std::span<const double> x, const Box& room,
+                                std::span<const int> fixed, double magnitude) {
+  Examined out;
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    if (std::ranges::find(fixed, static_cast<int>(k)) == fixed.end()) out.free.push_back(k);
+  }
+  const std::size_t n = out.free.size();
+  if (n == 0 || n > kMost) return std::nullopt;
+  const Linearization here = evaluator.linearize(x, {Format::f64, Gram::f64});
+  if (!here.finite) return std::nullopt;
+  out.cost = here.cost;
+  for (const std::size_t k : out.free) {
+    const double length = std::sqrt(here.normal(k, k));
+    out.norms.push_back(length > 0 ? length : 1);
+    out.gradient.push_back(here.gradient[k]);
+    // A parameter at 0 has no size of its own, nor has one that is 0 but for rounding.
+    constexpr double kZero = 1e-12;
+    const double size = std::fabs(x[k]), other = std::min(1.0, std::sqrt(2 * here.cost) / out.norms.back());
+    out.sizes.push_back(size > kZero * other ? size : other);
+  }
+  out.curvature = {Vector(n * n, 0.0), Vector(n * n, 0.0)};
+  for (std::size_t j = 0; j < n; ++j) {
+    if (!add_column(evaluator, x, room, out.free, j, here, kShift * out.sizes[j], magnitude, out.curvature))
+      return std::nullopt;
+  }
+  return out;
+}
+
+// The sum of the squared errors of the scaled matrix.
+double squared_error(const Curvature& of, const Vector& scale) {
+  const std::size_t n = scale.size();
+  double error = 0;
+  for (std::size_t j = 0; j < n; ++j) {
+    for (std::size_t i = 0; i < n; ++i) error += std::pow(of.errors[j * n + i] / (scale[i] * scale[j]), 2);
+  }
+  return error;
+}
+
 // Whether all eigenvalues are positive beyond their errors, the cost rises by more than `cost_noise` where
 // parameters change by their own sizes, and the step to the predicted minimum is short.
 bool is_minimum(const Curvature& of, const Vector& norms, const Vector& gradient, const Vector& sizes,
@@ -64,12 +112,8 @@ bool is_minimum(const Curvature& of, const Vector& norms, const Vector& gradient
   ScaledSpectrum spectrum;
   if (!scaled_spectrum(of.values, norms, spectrum)) return false;
   const auto& [scale, values, V] = spectrum;
-  double error = 0, largest = 0;
-  for (std::size_t j = 0; j < n; ++j) {
-    largest = std::max(largest, values[j]);
-    for (std::size_t i = 0; i < n; ++i) error += std::pow(of.errors[j * n + i] / (scale[i] * scale[j]), 2);
-  }
-  const double least = std::max(kFlat * largest, 2 * std::sqrt(error));
+  const double largest = std::ranges::max(values);
+  const double least = std::max(kFlat * largest, 2 * std::sqrt(squared_error(of, scale)));
   if (!std::ranges::all_of(values, [&](double v) { return v > least; })) return false;
   Vector step(n, 0.0);
   for (std::size_t k = 0; k < n; ++k) {
@@ -91,29 +135,29 @@ bool is_minimum(const Curvature& of, const Vector& norms, const Vector& gradient
 
 bool is_second_order_minimum(Evaluator& evaluator, std::span<const double> x, const Box& room,
                              std::span<const int> fixed, double magnitude) {
-  std::vector<std::size_t> free;
-  for (std::size_t k = 0; k < x.size(); ++k) {
-    if (std::ranges::find(fixed, static_cast<int>(k)) == fixed.end()) free.push_back(k);
-  }
-  const std::size_t n = free.size();
-  if (n == 0 || n > kMost) return false;
-  const Linearization here = evaluator.linearize(x, {Format::f64, Gram::f64});
-  if (!here.finite) return false;
-  Vector norms(n), gradient(n), sizes(n);
-  for (std::size_t j = 0; j < n; ++j) {
-    const double length = std::sqrt(here.normal(free[j], free[j]));
-    norms[j] = length > 0 ? length : 1;
-    gradient[j] = here.gradient[free[j]];
-    // A parameter at 0 has no size of its own.
-    const double size = std::fabs(x[free[j]]);
-    sizes[j] = size > 0 ? size : std::min(1.0, std::sqrt(2 * here.cost) / norms[j]);
-  }
-  Curvature curvature{Vector(n * n, 0.0), Vector(n * n, 0.0)};
-  for (std::size_t j = 0; j < n; ++j) {
-    if (!add_column(evaluator, x, room, free, j, here, kShift * sizes[j], magnitude, curvature)) return false;
-  }
-  const double r = std::sqrt(2 * here.cost), cost_noise = 8 * kUnitRoundoff * (magnitude + r) * r;
-  return is_minimum(curvature, norms, gradient, sizes, cost_noise);
+  const std::optional<Examined> at = examine(evaluator, x, room, fixed, magnitude);
+  if (!at) return false;
+  const double r = std::sqrt(2 * at->cost), cost_noise = 8 * kUnitRoundoff * (magnitude + r) * r;
+  return is_minimum(at->curvature, at->norms, at->gradient, at->sizes, cost_noise);
+}
+
+std::optional<Vector> descent_from_saddle(Evaluator& evaluator, std::span<const double> x, const Box& room,
+                                          std::span<const int> fixed, double magnitude) {
+  constexpr double kNegative = 1e-4;  // of the largest curvature
+  const std::optional<Examined> at = examine(evaluator, x, room, fixed, magnitude);
+  ScaledSpectrum spectrum;
+  if (!at || !scaled_spectrum(at->curvature.values, at->norms, spectrum)) return std::nullopt;
+  const auto& [scale, values, V] = spectrum;
+  const std::size_t n = values.size();
+  const auto lowest = static_cast<std::size_t>(std::ranges::min_element(values) - values.begin());
+  double largest = 0;
+  for (const double v : values) largest = std::max(largest, std::fabs(v));
+  if (!(values[lowest] < -std::max(kNegative * largest, 2 * std::sqrt(squared_error(at->curvature, scale)))))
+    return std::nullopt;
+  Vector along(x.size(), 0.0);
+  const double length = std::sqrt(2 * at->cost / -values[lowest]);
+  for (std::size_t i = 0; i < n; ++i) along[at->free[i]] = length * V[lowest * n + i] / scale[i];
+  return along;
 }
 
 }  // namespace nlsq::inline v0

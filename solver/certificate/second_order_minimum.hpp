@@ -1,10 +1,11 @@
-// Tells a minimum at which J alone is deficient from a point at which the cost is flat. The check for lost
-// parameters uses it.
+// Tells minima, saddles and flat points from each other by second derivatives of the cost, where J alone does
+// not. The checks for lost parameters and for saddles use it.
 #pragma once
 
 #include "dense/evaluator.hpp"
 #include "minimizer/box.hpp"
 
+#include <optional>
 #include <span>
 
 namespace nlsq::inline v0 {
@@ -15,5 +16,10 @@ namespace nlsq::inline v0 {
 // does not. `magnitude`: ‖terms of r‖, which rounding errors scale with. Takes two passes for each parameter.
 bool is_second_order_minimum(Evaluator& evaluator, std::span<const double> x, const Box& room,
                              std::span<const int> fixed, double magnitude);
+
+// A direction along which the second derivatives are negative beyond their errors, so that x is no minimum.
+// Along it the model's cost is 0 at length 1. Nothing if there is none. It takes as many passes.
+std::optional<Vector> descent_from_saddle(Evaluator& evaluator, std::span<const double> x, const Box& room,
+                                          std::span<const int> fixed, double magnitude);
 
 }  // namespace nlsq::inline v0

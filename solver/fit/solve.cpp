@@ -4,6 +4,7 @@
 
 #include "ablation.hpp"
 #include "certificate/lost_parameters.hpp"
+#include "certificate/saddle.hpp"
 #include "dense/dense_evaluator.hpp"
 #include "fit/solve_workspace.hpp"
 #include "support/fp_environment.hpp"
@@ -317,6 +318,9 @@ void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorks
     w.other.reset();
     attempts.another(request.x0, w.other, true, Of::whole_problem);
   }
+
+  if (const std::optional<Vector> lower = lower_beside_saddle(evaluator, request, w.best))
+    attempts.instead(*lower);
 
   double given_cost = initial_cost;
   if (w.best.summary.termination != Termination::failure) {

@@ -21,14 +21,24 @@ bool has_digit(std::string_view text) {
   return std::any_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
+// A comma may separate thousands or decimals: 1,234.5 and 1.234,5 tell, 0,75 as well, and 1,500 does not.
+std::string remedy_for_comma(std::string_view text, bool point) {
+  const std::size_t last = text.rfind(',');
+  if (point && text.rfind('.') < last) return "for numbers like this give --decimal , --thousands .";
+  if (point) return "for a thousands separator give --thousands ,";
+  const bool three_digits = text.size() - last == 4;
+  return three_digits ? "for a thousands separator give --thousands ,; for a decimal comma give --decimal ,"
+                      : "for a decimal comma give --decimal ,";
+}
+
 // Suggests an option for a text that should be a number.
 std::string remedy(std::string_view text, const CsvOptions& options, bool may_be_header) {
   const bool comma = text.find(',') != std::string_view::npos,
              point = text.find('.') != std::string_view::npos;
-  if (has_digit(text) && comma && options.number.decimal == '.' && options.number.thousands == '\0') {
-    return point ? "for a thousands separator give --thousands ," : "for a decimal comma give --decimal ,";
-  }
-  if (has_digit(text) && point && options.number.decimal == ',') return "numbers are read with --decimal ,";
+  if (has_digit(text) && comma && options.number.decimal == '.' && options.number.thousands == '\0')
+    return remedy_for_comma(text, point);
+  if (has_digit(text) && point && options.number.decimal == ',')
+    return "numbers are read with --decimal ,; for a thousands separator give --thousands .";
   if (parse_moment(text)) return "dates are read only in columns whose first cell is a date";
   double value = 0;
   std::string exponent(text);

@@ -1,0 +1,85 @@
+// Implements lower_beside_saddle().
+#include "certificate/saddle.hpp"
+
+#include "certificate/certificate.hpp"
+#include "certificate/second_order_minimum.hpp"
+#include "dense/dense_evaluator.hpp"
+
+#include "rows/sample_rows.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr std::size_t kMostUnmovedOf = 16;      // parameters: each takes two passes
+constexpr std::size_t kRowsOfSaddle = 1 << 14;  // of the passes
+constexpr double kUnmoved = 1e-9;          // what the way from the start changes, as a share of the residuals
+constexpr double kOfContradiction = 1e-5;  // of the decrease that a certificate allows
+
+// Parameters on bounds against which the cost pushes them.
+std::vector<int> pushed(const MinimizerResult& end) {
+  std::vector<int> out = end.certified.certificate.at_bound;
+  std::erase_if(out, [&](int k) { return end.at.gradient[static_cast<std::size_t>(k)] == 0; });
+  return out;
+}
+
+// Whether a parameter that is not linear has stayed at its start, and is free.
+bool some_unmoved(const SolveRequest& request, const MinimizerResult& end, const std::vector<int>& fixed) {
+  const double r = std::sqrt(2 * end.at.cost);
+  for (std::size_t j = 0; j < end.x.size(); ++j) {
+    const bool linear = std::ranges::count(request.linear, static_cast<int>(j)) > 0;
+    const bool held = std::ranges::count(fixed, static_cast<int>(j)) > 0;
+    const double changed = std::fabs(end.x[j] - request.x0[j]) * std::sqrt(end.at.normal(j, j));
+    if (!linear && !held && changed <= kUnmoved * r) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<Vector> lower_beside_saddle(DenseEvaluator& evaluator, const SolveRequest& request,
+                                          const MinimizerResult& end) try {
+  const Certificate& c = end.summary.certificate;
+  if (!is_success(end.summary.verdict) || end.x.size() > kMostUnmovedOf || c.governed_by == "zero residual")
+    return {};
+  if (request.linear.size() == end.x.size() || end.at.gradient.size() != end.x.size()) return {};
+  const std::vector<int> fixed = pushed(end);
+  if (!some_unmoved(request, end, fixed)) return {};
+  std::optional<SampleRows> some;
+  if (!request.rows.one_point()) some.emplace(request.rows, kRowsOfSaddle);
+  DenseEvaluator part(some ? static_cast<RowModel&>(*some) : request.rows);
+  const double magnitude = part.recheck(end.x, kRowsOfSaddle).magnitude;
+  const std::optional<Vector> along =
+      descent_from_saddle(part, end.x, request.limits.box(), fixed, magnitude);
+  evaluator.add_work(part);
+  if (!along) return {};
+  const double sigma = scatter(c.cost, request.rows.rows(), end.x.size(), request.unit_sigma);
+  const double allowed = 0.5 * kNearInNoise * kNearInNoise * sigma * sigma;
+  double lowest = c.cost - std::max(kOfContradiction * allowed, 8 * end.cost_noise);
+  constexpr int kLengthsTried = 20;
+  std::optional<Vector> out;
+  for (const double way : {1.0, -1.0}) {
+    double length = way;
+    for (int k = 0; k < kLengthsTried; ++k, length *= 0.5) {
+      Vector trial = end.x;
+      for (std::size_t j = 0; j < trial.size(); ++j) {
+        trial[j] += length * (*along)[j];
+        if (!request.limits.empty())
+          trial[j] = std::clamp(trial[j], request.limits.lower[j], request.limits.upper[j]);
+      }
+      const double cost = evaluator.cost(trial, Format::f64).cost;
+      if (!(cost < lowest)) continue;
+      lowest = cost;
+      out = std::move(trial);
+    }
+  }
+  return out;
+} catch (...) {
+  return {};  // a function that throws beside x says nothing
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,161 @@
+// Points where the gradient vanishes and the cost falls all the same: saddles by symmetry, and bounds without
+// a slope. No solve may certify them.
+#include <nlsq/nlsq.hpp>
+#include <nlsq/problem.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+#include <numbers>
+#include <random>
+#include <vector>
+
+using namespace nlsq;
+
+namespace {
+
+struct Range {  // of a beacon
+  double x, y, distance;
+  template <class T>
+  T operator()(const T* p) const {
+    using std::sqrt;
+    const T u = p[0] - T(x), v = p[1] - T(y);
+    return sqrt(u * u + v * v) - T(distance);
+  }
+};
+
+struct OnCircle {
+  double x, y;
+  template <class T>
+  T operator()(const T* centre, const T* radius) const {
+    using std::sqrt;
+    const T u = centre[0] - T(x), v = centre[1] - T(y);
+    return sqrt(u * u + v * v) - radius[0];
+  }
+};
+
+struct Turned {  // a point and where a rotation should take it
+  std::array<double, 3> from, to;
+  static constexpr int residuals = 3;
+  template <class T>
+  bool operator()(const T* q, T* r) const {
+    const T a = q[0], b = q[1], c = q[2], d = q[3];
+    const std::array<T, 9> R{
+        a * a + b * b - c * c - d * d, T(2) * (b * c - a * d),        T(2) * (b * d + a * c),
+        T(2) * (b * c + a * d),        a * a - b * b + c * c - d * d, T(2) * (c * d - a * b),
+        T(2) * (b * d - a * c),        T(2) * (c * d + a * b),        a * a - b * b - c * c + d * d};
+    for (std::size_t i = 0; i < 3; ++i)
+      r[i] = R[3 * i] * T(from[0]) + R[3 * i + 1] * T(from[1]) + R[3 * i + 2] * T(from[2]) - T(to[i]);
+    return true;
+  }
+};
+
+struct Distance {
+  double squared;
+  template <class T>
+  T operator()(const T* p, const T* q) const {
+    T sum(0);
+    for (int i = 0; i < 3; ++i) sum += (p[i] - q[i]) * (p[i] - q[i]);
+    return sum - T(squared);
+  }
+};
+
+struct SquareMinus {  // w (x² - 1)
+  double weight;
+  template <class T>
+  T operator()(const T* x) const {
+    return T(weight) * (x[0] * x[0] - T(1));
+  }
+};
+
+SolverOptions in_f64() {
+  SolverOptions options;
+  options.precision = PrecisionPolicy::parse("f64");
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("beacons in a line: a point on the line is a saddle, however far from the origin it lies") {
+  for (const double offset : {0.0, 1e3, 1e6, 1e7}) {
+    CAPTURE(offset);
+    std::array<double, 2> p{offset + 0.1, offset};
+    Problem problem;
+    for (const double x : {-1.0, -0.4, 0.3, 0.9, 1.4})
+      problem.add_residual_block(Range{offset + x, offset, std::hypot(x - 0.2, 1.0)}, nullptr, {p});
+    const Summary summary = solve(problem, in_f64());
+    if (summary.certificate.passed) CHECK(summary.final_cost < 1e-6);
+    CHECK(summary.certificate.passed);
+  }
+}
+
+TEST_CASE("a circle through a shape of fourfold symmetry: its centre is a saddle although J has full rank") {
+  std::array<double, 2> centre{0, 0};
+  std::array<double, 1> radius{1.3};
+  Problem problem;
+  for (int i = 0; i < 28; ++i) {
+    const double t = 2 * std::numbers::pi * i / 28, size = 1 + 0.8 * std::cos(2 * t);
+    problem.add_residual_block(OnCircle{size * std::cos(t), size * std::sin(t)}, nullptr, {centre, radius});
+  }
+  CHECK(solve(problem, in_f64()).final_cost < 4.36);  // 4.48 at the centre
+}
+
+TEST_CASE("a cloud of points turned by half a turn turns back") {
+  std::array<double, 4> q{0, 0, 1, 0};
+  Problem problem;
+  problem.add_parameter_block(q, quaternion_manifold());
+  for (const std::array<double, 3>& p : std::vector<std::array<double, 3>>{
+           {1, 2, 0.5}, {-1, -2, 0.5}, {1, -2, 0.5}, {-1, 2, 0.5}, {0.7, 0.4, -1.5}, {-0.7, -0.4, -1.5}})
+    problem.add_residual_block(Turned{p, p}, nullptr, {q});
+  CHECK(solve(problem, in_f64()).final_cost < 1e-20);
+}
+
+TEST_CASE("a network that starts on a line does not stay on it") {
+  int certified = 0;
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    std::mt19937 random(seed);
+    std::uniform_real_distribution<double> u(-1, 1);
+    std::vector<std::array<double, 3>> truth, x;
+    for (int i = 0; i < 9; ++i) {
+      truth.push_back({3 * u(random), i < 3 ? 0 : 3 * u(random), i < 3 ? 0 : 3 * u(random)});
+      x.push_back({truth.back()[0] + (i < 3 ? 0 : 0.3 * u(random)), 0, 0});
+    }
+    Problem problem;
+    for (auto& p : x) problem.add_parameter_block(p);
+    for (std::size_t j = 3; j < 9; ++j) {
+      for (std::size_t i = 0; i < j; ++i) {
+        double squared = 0.01 * u(random);
+        for (std::size_t k = 0; k < 3; ++k) squared += std::pow(truth[i][k] - truth[j][k], 2);
+        problem.add_residual_block(Distance{squared}, Loss::cauchy(0.04), {x[i], x[j]});
+      }
+    }
+    for (std::size_t i = 0; i < 3; ++i) problem.set_constant(x[i].data());
+    const Summary summary = solve(problem, in_f64());
+    if (!summary.certificate.passed) continue;
+    ++certified;
+    for (std::size_t j = 3; j < 9; ++j) x[j][1] += 1e-3 * u(random), x[j][2] += 1e-3 * u(random);
+    const double from_beside = solve(problem, in_f64()).final_cost;
+    CAPTURE(seed);
+    CHECK(from_beside > summary.final_cost * (1 - 1e-3) - 1e-12);
+  }
+  CHECK(certified >= 10);
+}
+
+TEST_CASE("a bound where the cost has no slope, but falls into the feasible side, holds nothing") {
+  for (const bool beside : {false, true}) {
+    CAPTURE(beside);
+    std::array<double, 1> x{0}, y{1};
+    Problem problem;
+    for (int i = 0; i < 5; ++i) problem.add_residual_block(SquareMinus{1 + 0.1 * i}, nullptr, {x});
+    if (beside) problem.add_residual_block(SquareMinus{2}, nullptr, {y});
+    problem.set_lower_bound(x.data(), 0, 0);
+    const Summary summary = solve(problem, in_f64());
+    if (summary.certificate.passed) CHECK(x[0] == doctest::Approx(1));
+  }
+  FitOptions bounded;
+  bounded.bounds = {{0, -1e9}, {1e9, 1e9}};  // of b and c
+  const std::vector<double> at{0, 0.5, 1}, y{-1, 1, 3};
+  const FitResult fit = curve_fit("b^2*x-1+c", at, y, NamedValues{{"b", 0.0}, {"c", 0.1}}, bounded);
+  if (fit.success()) CHECK(fit.parameters[0] == doctest::Approx(2));
+}
