@@ -29,8 +29,9 @@ ColumnExpression expression_in(const Table& table, const ColumnExpression& of_da
     const bool named = std::ranges::any_of(names, [](const std::string& name) { return !name.empty(); });
     if (has_column(table.shape(), column)) text = '`' + column + '`';
     else if (named && !column.empty() && names.size() > 1 && std::string_view(option) == "--x")
-      throw BadData(fmt::format("{}: --predict: there is no column {}; it has {}: name one of them so",
-                                table.name(), column, fmt::join(names, ", ")));
+      throw BadData(
+          fmt::format("{}: --predict: there is no column {}; the columns are {}: name the one of x so",
+                      table.name(), column, fmt::join(names, ", ")));
   }
   return parse_column_expression(text, table.shape(), table.origin(), option);
 }

@@ -284,6 +284,24 @@ bool may_have_groups(const Selection& selection) {
   return !selection.group_by.empty() || split_list(selection.y).size() > 1;
 }
 
+// Refuses times of day that run over midnight: 00:01 after 23:59 would be almost a day earlier.
+static void refuse_midnight(const FitData& data) {
+  constexpr double kHalfADay = 12 * 3600;
+  for (std::size_t k = 0; k < data.x.size(); ++k) {
+    const TimeOrigin* const time = data.x[k].plain ? data.shape.time(data.x[k].columns[0]) : nullptr;
+    if (time == nullptr || time->moment.has_date) continue;
+    const std::string& name = data.shape.names[data.x[k].columns[0]];
+    for (std::size_t i = 1; i < data.rows(); ++i) {
+      if (!(data.predictors[k][i] < data.predictors[k][i - 1] - kHalfADay)) continue;
+      throw BadData(
+          fmt::format("{}: {} goes back by more than half a day: times of day do not run over midnight; "
+                      "write dates, as in "
+                      "2024-03-01T00:01",
+                      data.place(i), name.empty() ? data.x[k].text : name));
+    }
+  }
+}
+
 FitData select_data(Table& table, const Selection& selection) {
   FitData data;
   data.source = table.name();
@@ -318,6 +336,7 @@ FitData select_data(Table& table, const Selection& selection) {
   take_columns(data, columns, read.rows - data.excluded_where, read.finite);
   if (!selection.range.empty()) apply_range(data, range);
   refuse_bad_sigma(data);
+  refuse_midnight(data);
   return data;
 }
 

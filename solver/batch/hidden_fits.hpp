@@ -1,4 +1,4 @@
-// Fits of a batch whose minima float64 cannot see (fit/hidden_minimum.hpp).
+// Fits of a batch whose minima float64 cannot see (certificate/hidden_minimum.hpp).
 #pragma once
 
 #include "batch/batch.hpp"

@@ -13,8 +13,7 @@ namespace nlsq::inline v0 {
 BlockSystem::Curved BlockSystem::curvature_at_end(const BlockJudgement& judgement, Certified& out) {
   constexpr double kNegative = -1e-4;  // relative to the largest curvature
   const std::size_t free = structure_.tangent_size() - at_.fixed_count;
-  if (low_jacobian() || solver_.iterative() || free > kMostExamined ||
-      judgement.certificate.governed_by == "zero residual") {
+  if (low_jacobian() || free > kMostExamined || judgement.certificate.governed_by == "zero residual") {
     return Curved::unknown;
   }
   // The cost need not fall far along a straight line for a valley to begin there.

@@ -1,10 +1,10 @@
 // Runs a checked curve fit: improves the start, solves, and computes the statistics of the FitResult.
 #include "fit/curve.hpp"
 
+#include "certificate/hidden_minimum.hpp"
 #include "dense/dense_evaluator.hpp"
 #include "dense/row_statistics.hpp"
 #include "fit/fit_setup.hpp"
-#include "fit/hidden_minimum.hpp"
 #include "fit/kept_data.hpp"
 #include "fit/multi_start.hpp"
 #include "fit/start.hpp"

@@ -28,8 +28,8 @@ struct Limits {
 enum class Held : signed char { lower = -1, none = 0, upper = 1 };
 
 // Returns the bound that x lies on and that blocks the descent along its own gradient. `room` holds the
-// distances from x to its bounds. A gradient of 0 blocks nothing: the cost may fall into the feasible side, as
-// that of b²x does from b = 0.
+// distances from x to its bounds. A gradient of 0 blocks nothing: the cost may fall into the feasible side,
+// as that of b²x does from b = 0.
 inline Held held(const Box& room, std::size_t j, double gradient) {
   if (room.lower[j] == 0 && (gradient > 0 || room.upper[j] == 0)) return Held::lower;
   return room.upper[j] == 0 && gradient < 0 ? Held::upper : Held::none;

@@ -107,6 +107,25 @@ TEST_CASE("exit status 1: ended without a certificate, the best parameters are p
                  "a, b, c had no starting value"));
 }
 
+TEST_CASE("times of day over midnight, thousands, and tables of points without x say what would mend them") {
+  Scratch scratch;
+  const auto refused = [&](const std::string& arguments, const char* part) {
+    const Outcome outcome = run(arguments);
+    CAPTURE(outcome.out);
+    CHECK(outcome.status == 3);
+    CHECK(contains(outcome.out, part));
+  };
+  const std::string midnight =
+      scratch.write("midnight.csv", "time,y\n23:58:00,1\n23:59:00,2\n00:00:00,3.1\n00:01:00,4\n");
+  refused(midnight + " --model linear", "midnight.csv:4: time goes back by more than half a day");
+  const std::string thousands = scratch.write("thousands.csv", "x,y\n1,\"1,500\"\n2,\"2,500\"\n3,\"999\"\n");
+  refused(thousands + " --model linear", "for a thousands separator give --thousands ,");
+  const std::string european = scratch.write("european.csv", "t;V\n0,5;1.234,5\n1,5;1.010,2\n2,5;830,1\n");
+  refused(european + " --model linear --decimal ,", "for a thousands separator give --thousands .");
+  const std::string points = scratch.write("points.csv", "weight,tag\n100,0\n50,100\n");
+  refused(kDecay + " --model exp --predict " + points, "there is no column day; the columns are weight, tag");
+}
+
 TEST_CASE("a parameter that the fit takes to 0 is named, since other starts would lead there again") {
   Scratch scratch;
   std::string table = "x,y\n";  // a peak sharper than a Lorentzian: no Gaussian part fits it

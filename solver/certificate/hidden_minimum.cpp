@@ -1,5 +1,5 @@
 // Implements withdraw_hidden().
-#include "fit/hidden_minimum.hpp"
+#include "certificate/hidden_minimum.hpp"
 
 #include "certificate/certificate.hpp"
 #include "dense/data_survey.hpp"
