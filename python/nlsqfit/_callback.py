@@ -151,7 +151,8 @@ def solve(function, *arguments, options: Options, user=None, rows=0, meanwhile=N
                 work()
         status, text = outcome[0]
     if user is not None:
-        if status != OK:
+        # Ctrl-C may come in a trial beside the answer, whose exceptions the library leaves out.
+        if status != OK or isinstance(user.error, KeyboardInterrupt):
             user.raise_error()
         user.error = None
     if status != OK:

@@ -39,6 +39,29 @@ bool some_unmoved(const SolveRequest& request, const MinimizerResult& end, const
   return false;
 }
 
+// The lowest of the points x + length * along, to both sides and within the bounds, if it is below `cost`.
+std::optional<Vector> lowest_along(DenseEvaluator& evaluator, const SolveRequest& request, const Vector& x,
+                                   const Vector& along, double cost) {
+  constexpr int kLengthsTried = 20;
+  std::optional<Vector> out;
+  for (const double way : {1.0, -1.0}) {
+    double length = way;
+    for (int k = 0; k < kLengthsTried; ++k, length *= 0.5) {
+      Vector trial = x;
+      for (std::size_t j = 0; j < trial.size(); ++j) {
+        trial[j] += length * along[j];
+        if (!request.limits.empty())
+          trial[j] = std::clamp(trial[j], request.limits.lower[j], request.limits.upper[j]);
+      }
+      const double there = evaluator.cost(trial, Format::f64).cost;
+      if (!(there < cost)) continue;
+      cost = there;
+      out = std::move(trial);
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::optional<Vector> lower_beside_saddle(DenseEvaluator& evaluator, const SolveRequest& request,
@@ -59,25 +82,8 @@ std::optional<Vector> lower_beside_saddle(DenseEvaluator& evaluator, const Solve
   if (!along) return {};
   const double sigma = scatter(c.cost, request.rows.rows(), end.x.size(), request.unit_sigma);
   const double allowed = 0.5 * kNearInNoise * kNearInNoise * sigma * sigma;
-  double lowest = c.cost - std::max(kOfContradiction * allowed, 8 * end.cost_noise);
-  constexpr int kLengthsTried = 20;
-  std::optional<Vector> out;
-  for (const double way : {1.0, -1.0}) {
-    double length = way;
-    for (int k = 0; k < kLengthsTried; ++k, length *= 0.5) {
-      Vector trial = end.x;
-      for (std::size_t j = 0; j < trial.size(); ++j) {
-        trial[j] += length * (*along)[j];
-        if (!request.limits.empty())
-          trial[j] = std::clamp(trial[j], request.limits.lower[j], request.limits.upper[j]);
-      }
-      const double cost = evaluator.cost(trial, Format::f64).cost;
-      if (!(cost < lowest)) continue;
-      lowest = cost;
-      out = std::move(trial);
-    }
-  }
-  return out;
+  const double fall = std::max(kOfContradiction * allowed, 8 * end.cost_noise);
+  return lowest_along(evaluator, request, end.x, *along, c.cost - fall);
 } catch (...) {
   return {};  // a function that throws beside x says nothing
 }
