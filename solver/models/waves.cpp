@@ -67,8 +67,9 @@ std::vector<double> candidate_frequencies(const Sample& sample, std::span<const 
   return frequencies;
 }
 
-double highest_frequency(const Sample& sample) {
-  return 2.0 * static_cast<double>(sample.source ? sample.source->rows() : sample.rows());
+double highest_frequency(const Sample& sample, std::span<const double> u) {
+  const double even = 2.0 * static_cast<double>(sample.source ? sample.source->rows() : sample.rows());
+  return std::max(even, 1.1 * highest_cycles(u));
 }
 
 struct Wave {
@@ -83,7 +84,7 @@ Wave wave(double c0, double c1, double f, double middle) {
 std::vector<double> sine(const Sample& sample) {
   const std::vector<double> u = sample.unit_x();
   Separable problem = sine_problem(u, sample.y);
-  problem.upper = {highest_frequency(sample)};
+  problem.upper = {highest_frequency(sample, u)};
   std::vector<std::vector<double>> starts;
   for (const double f : candidate_frequencies(sample, u)) starts.push_back({f});
   const Solution best = search(problem, starts, {.keep = 4});
@@ -99,7 +100,7 @@ std::vector<double> damped_sine(const Sample& sample) {
   problem.u = u;
   problem.linear = 3;
   problem.lower = {0.02, -50};
-  problem.upper = {highest_frequency(sample), 500};
+  problem.upper = {highest_frequency(sample, u), 500};
   problem.basis = [](std::span<const double> at, std::span<const double> q, double* columns) {
     const std::size_t n = at.size();
     const double origin = q[1] >= 0 ? 0.0 : 1.0;  // where the envelope is 1

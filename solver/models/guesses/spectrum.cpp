@@ -38,7 +38,8 @@ constexpr std::size_t kOversampling = 4;
 constexpr std::size_t kFewRows = 200;  // up to here plain sums are faster than the transform
 
 // The spectrum at the frequencies k/4, by turning a phasor for each row.
-std::vector<double> spectrum_by_sums(std::span<const double> u, std::span<const double> y) {
+std::vector<double> spectrum_by_sums(std::span<const double> u, std::span<const double> y,
+                                     std::size_t places) {
   const std::size_t n = u.size();
   std::vector<double> turn_cos(n), turn_sin(n), re(y.begin(), y.end()), im(n, 0.0);
   for (std::size_t i = 0; i < n; ++i) {
@@ -47,7 +48,7 @@ std::vector<double> spectrum_by_sums(std::span<const double> u, std::span<const 
     turn_sin[i] = std::sin(angle);
   }
   std::vector<double> power;
-  for (std::size_t k = 0; k <= kOversampling * n / 2; ++k) {
+  for (std::size_t k = 0; k < places; ++k) {
     double sum_re = 0, sum_im = 0;
     for (std::size_t i = 0; i < n; ++i) sum_re += re[i], sum_im += im[i];
     power.push_back(sum_re * sum_re + sum_im * sum_im);
@@ -67,19 +68,36 @@ std::size_t power_of_two(std::size_t at_least) {
 }
 
 // The same by a fast Fourier transform of the rows on a fine grid.
-std::vector<double> spectrum_by_transform(std::span<const double> u, std::span<const double> y) {
+std::vector<double> spectrum_by_transform(std::span<const double> u, std::span<const double> y,
+                                          std::size_t places) {
   const std::size_t n = u.size();
-  const std::size_t cells = power_of_two(8 * n);  // a cell is at most 1/16 of the shortest period
+  const std::size_t cells =
+      power_of_two(16 * (places - 1) / kOversampling);  // at most 1/16 of the shortest period
   std::vector<Complex> a(cells * kOversampling);
   for (std::size_t i = 0; i < n; ++i)
     a[static_cast<std::size_t>(std::lround(u[i] * static_cast<double>(cells)))] += y[i];
   transform(a);
   std::vector<double> power;
-  for (std::size_t k = 0; k <= kOversampling * n / 2; ++k) power.push_back(std::norm(a[k]));
+  for (std::size_t k = 0; k < places; ++k) power.push_back(std::norm(a[k]));
   return power;
 }
 
 }  // namespace
+
+double highest_cycles(std::span<const double> u) {
+  constexpr std::size_t kLeastRows = 8;
+  constexpr double kUneven = 2, kMost = 8;  // of the mean gap over the small one
+  const double even = 0.5 * static_cast<double>(u.size());
+  std::vector<double> gaps;
+  for (std::size_t i = 1; i < u.size(); ++i) {
+    if (u[i] > u[i - 1]) gaps.push_back(u[i] - u[i - 1]);
+  }
+  if (gaps.size() < kLeastRows) return even;
+  const auto small = gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 10);
+  std::ranges::nth_element(gaps, small);
+  const double ratio = 1 / (static_cast<double>(gaps.size()) * *small);
+  return ratio < kUneven ? even : even * std::min(ratio, kMost);
+}
 
 std::vector<double> spectrum_peaks(std::span<const double> u, std::span<const double> y, std::size_t most) {
   const std::size_t n = u.size();
@@ -87,8 +105,9 @@ std::vector<double> spectrum_peaks(std::span<const double> u, std::span<const do
   for (const double value : y) mean += value / static_cast<double>(n);
   std::vector<double> centred(y.begin(), y.end());
   for (double& value : centred) value -= mean;
+  const auto places = static_cast<std::size_t>(kOversampling * highest_cycles(u)) + 1;
   const std::vector<double> power =
-      n <= kFewRows ? spectrum_by_sums(u, centred) : spectrum_by_transform(u, centred);
+      n <= kFewRows ? spectrum_by_sums(u, centred, places) : spectrum_by_transform(u, centred, places);
   std::vector<std::pair<double, double>> peaks;  // power, frequency
   for (std::size_t k = 1; k < power.size(); ++k)
     if (power[k] >= power[k - 1] && (k + 1 == power.size() || power[k] >= power[k + 1]))

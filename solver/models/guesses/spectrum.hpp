@@ -6,8 +6,13 @@
 
 namespace nlsq::inline v0::guessing {
 
-// Returns the frequencies (cycles per unit x, u sorted in [0, 1]) of the highest peaks in the spectrum of y
-// minus its mean, highest first, up to one cycle every two rows. Few rows are summed directly. Many are put
+// Up to which frequency (cycles per unit x) rows tell waves apart: one cycle every two rows. Uneven rows show
+// faster waves, too: up to half a cycle in the gap that a tenth of the gaps are below, at most eight times as
+// many. u is sorted in [0, 1].
+double highest_cycles(std::span<const double> u);
+
+// Returns the frequencies of the highest peaks in the spectrum of y minus its mean, highest first, up to
+// highest_cycles. Few rows are summed directly. Many are put
 // on a fine grid before a fast Fourier transform with four-fold oversampling (compare Press and Rybicki,
 // Astrophys. J. 338 (1989) 277).
 std::vector<double> spectrum_peaks(std::span<const double> u, std::span<const double> y, std::size_t most);

@@ -11,6 +11,8 @@
 #include <cmath>
 #include <ctime>
 #include <limits>
+#include <numbers>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -235,6 +237,24 @@ TEST_CASE("long data: an oscillation far above what a thousand rows could show i
   const nlsq::Guess guess = nlsq::model("sine").guess(x, y);
   CHECK(guess.values[1] == doctest::Approx(9123.4).epsilon(1e-5));
   CHECK(guess.values[0] == doctest::Approx(0.5).epsilon(0.05));
+}
+
+TEST_CASE("uneven rows: waves of less than two mean gaps are found") {
+  int found = 0, draws = 0;
+  for (const double period : {1.3, 3.0, 4.23, 7.0}) {
+    for (unsigned seed = 0; seed < 10; ++seed, ++draws) {
+      std::mt19937 random(seed);
+      std::uniform_real_distribution<double> time(0, 200);
+      std::normal_distribution<double> noise(0, 6);
+      std::vector<double> x(60), y;
+      for (double& t : x) t = time(random);
+      for (const double t : x)
+        y.push_back(55 * std::sin(2 * std::numbers::pi * t / period + 1) - 12 + noise(random));
+      const std::vector<double> guess = nlsq::model("sine").guess(x, y).values;
+      found += std::fabs(guess[1] * period - 1) < 0.01 ? 1 : 0;
+    }
+  }
+  CHECK(found >= draws - 1);
 }
 
 TEST_CASE("long data: a line far narrower than a sampled row is found, sorted or not") {
