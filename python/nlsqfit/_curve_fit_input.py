@@ -93,7 +93,7 @@ def data(xdata, ydata, sigma, check_finite, nan_policy):
     if check_finite is None:
         check_finite = nan_policy is None
     if np.ma.is_masked(ydata) or np.ma.is_masked(xdata):
-        text = "the values that a masked array hides take part, as in SciPy; leave them out: x[~mask], y[~mask]"
+        text = "what a masked array hides takes part, as in SciPy; leave it out: x[~mask], y[~mask]"
         warnings.warn(text, OptimizeWarning, stacklevel=3)
     to_array = _finite if check_finite else np.asarray
     y = to_array(ydata, float)

@@ -104,7 +104,7 @@ def parameter_names(function, p0):
 
 
 def refuse_masked(values, what, instead):
-    """Raises TypeError for a masked array, or a tuple, list or dict of them: their masks would be lost in silence."""
+    """Raises TypeError for a masked array, or a tuple, list or dict of them: their masks would be lost."""
     parts = values.values() if isinstance(values, Mapping) else values
     several = isinstance(values, (Mapping, tuple, list))
     if any(map(np.ma.is_masked, parts)) if several else np.ma.is_masked(values):

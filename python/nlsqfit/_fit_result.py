@@ -172,8 +172,8 @@ class Fit:
         if verdict != "RANK_DEFICIENT" and not (verdict == "NOISE_FLOOR" and balanced >= 2):
             return ""
         return (
-            f"{verdict} is no success here, because the model explains nothing of y and does not determine its "
-            "parameters: give starting values (p0), or several starts (starts=32)"
+            f"{verdict} is no success here, because the model explains nothing of y and does not determine "
+            "its parameters: give starting values (p0), or several starts (starts=32)"
         )
 
     def __getitem__(self, name):

@@ -39,7 +39,7 @@ def new_doubles(count):
 
 
 def address_of(values):
-    """The place of a vector of float64, as the library's functions take it: of a copy, where that is faster."""
+    """The place of a vector of float64, as the library takes it: of a copy, where that is faster."""
     return values.tobytes() if values.size <= 1024 else values.ctypes.data
 
 

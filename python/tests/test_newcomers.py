@@ -1,4 +1,4 @@
-"""What people do who have not read everything: masks, transposed data, guards, models that miss their predictor."""
+"""What people do who have not read everything: masks, transposed data, guards, unused predictors."""
 
 import numpy as np
 import pytest
@@ -16,17 +16,18 @@ def masked(values, hidden):
 
 def test_masked_x_and_sigma_are_refused_where_their_masks_would_be_lost():
     sigma = np.full(80, 0.02)
-    for arguments in ({"x": masked(T, -50.0)}, {"sigma": masked(sigma, 1e-9)}, {"sigma_x": masked(sigma, 1e9)}):
+    small, large = masked(sigma, 1e-9), masked(sigma, 1e9)
+    for arguments in ({"x": masked(T, -50.0)}, {"sigma": small}, {"sigma_x": large}):
         name = next(iter(arguments))
         with pytest.raises(TypeError, match=f"{name} is a masked array"):
             nf.fit("a*exp(-b*x)", arguments.pop("x", T), Y, p0=[1, 0.1], **arguments)
-    for arguments in ({"x": masked(T, -50.0)}, {"x": {"x": masked(T, -50.0)}}, {"sigma": masked(sigma, 1e-9)}):
+    for arguments in ({"x": masked(T, -50.0)}, {"x": {"x": masked(T, -50.0)}}, {"sigma": small}):
         with pytest.raises(TypeError, match="is a masked array; hide the values of Y"):
             nf.fit_many("a*exp(-b*x)", arguments.pop("x", T), np.array([Y, Y]), p0=[1, 0.1], **arguments)
 
 
 def test_curve_fit_says_that_it_takes_hidden_values_as_scipy_does():
-    with pytest.warns(nf.OptimizeWarning, match="masked array hides take part"):
+    with pytest.warns(nf.OptimizeWarning, match="masked array hides takes part"):
         nf.curve_fit(lambda x, a, b: a * np.exp(-b * x), T, masked(Y, 99.0), p0=[1, 0.1])
 
 
@@ -66,7 +67,7 @@ WEIGHT = np.where(T > 9, np.nan, 1.0)
     "model, evaluator",
     [
         (guard, "recorded"),
-        (lambda x, a, b: np.where(np.isnan(WEIGHT), a * np.exp(-b * x), WEIGHT * a * np.exp(-b * x)), "called"),
+        (lambda x, a, b: a * np.exp(-b * x) * np.where(np.isnan(WEIGHT), 1, WEIGHT + 0 * a), "called"),
         (lambda x, a, b: np.where(x > 0, a * np.exp(-b * x) * (1 + 0 * np.log(x)), a), "called"),
     ],
 )
