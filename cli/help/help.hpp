@@ -18,7 +18,8 @@ std::string help_text(const CLI::App& app, int argc, const char* const* argv);
 
 // "; did you mean '--model'?" for the first unknown option of a command line that was parsed.
 std::string suggest_option(const CLI::App& app);
-// What the option that CLI11 complains of ("--json: 1 required FILE missing") wants, and why.
+// Explains CLI11's complaint about an option without its value ("--json: 1 required FILE missing"): names the
+// value that the option needs and what it is for.
 std::string missing_value(const CLI::App& app, const std::string& complaint);
 
 // The page for --man or --completion.

@@ -17,7 +17,7 @@ constexpr double kExplainsNothing = 0.01;  // R²
 constexpr double kFarAway = 1e3;           // factor between start and end
 constexpr double kSaysNothing = 1e3;       // standard errors over their parameter
 
-// Neither fixed, tied nor on a bound, and without a standard error.
+// Returns whether a parameter has no standard error although it is neither fixed, tied nor on a bound.
 bool undetermined(const FitResult& fit, std::size_t j) {
   return !fit.fixed[j] && fit.ties[j].empty() && !fit.at_bound[j] && std::isnan(fit.standard_errors[j]);
 }
@@ -47,8 +47,8 @@ std::string doubt_about_noise_floor(std::span<const double> parameters, std::spa
                     "the model explains nothing of y, and does not determine parameters");
 }
 
-// Says which parameter cannot be told from 0, where other starts would lead there again: the width of the
-// Gaussian in a Voigt peak whose data are a Lorentzian.
+// Says which parameter cannot be told from 0. Other starts would lead to 0 again, so a simpler model is the
+// better advice. An example is a Voigt peak fitted to a Lorentzian: the width of its Gaussian part is 0.
 std::string vanished_parameter(const FitResult& fit) {
   constexpr double kOfError = 0.01;
   for (std::size_t j = 0; j < fit.parameters.size(); ++j) {

@@ -295,8 +295,7 @@ static void refuse_midnight(const FitData& data) {
       if (!(data.predictors[k][i] < data.predictors[k][i - 1] - kHalfADay)) continue;
       throw BadData(
           fmt::format("{}: {} goes back by more than half a day: times of day do not run over midnight; "
-                      "write dates, as in "
-                      "2024-03-01T00:01",
+                      "write dates, as in 2024-03-01T00:01",
                       data.place(i), name.empty() ? data.x[k].text : name));
     }
   }

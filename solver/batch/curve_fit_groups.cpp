@@ -205,23 +205,13 @@ class GroupFits {
     }
     out_.cost[k] = fits.cost[i];
     out_.rss[k] = 2 * fits.cost[i];
-    const double total = total_squares(k);
+    const double* const sigma = layout_.sigma ? part(layout_.y() + 1, k).direct_f64(0) : nullptr;
+    const double total = total_squares(y_of(k).direct_f64(0), sigma, groups_.rows(k));
     out_.r_squared[k] = total > 0 ? 1 - out_.rss[k] / total : kNaN;
     out_.decrement_sigma[k] = fits.decrement_sigma[i];
     out_.verdict[k] = fits.verdict[i];
     out_.termination[k] = fits.termination[i];
     out_.iterations[k] = fits.iterations[i];
-  }
-
-  double total_squares(std::size_t k) const {
-    const double* const y = y_of(k).direct_f64(0);
-    const double* const sigma = layout_.sigma ? part(layout_.y() + 1, k).direct_f64(0) : nullptr;
-    ScatterSums sums(y[0]);
-    for (std::size_t first = 0; first < groups_.rows(k); first += ScatterSums::most) {
-      sums.add(y + first, sigma == nullptr ? nullptr : sigma + first,
-               std::min(ScatterSums::most, groups_.rows(k) - first));
-    }
-    return sums.total();
   }
 
   void fit_singly(const std::vector<std::size_t>& single) {

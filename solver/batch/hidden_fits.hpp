@@ -5,7 +5,7 @@
 
 namespace nlsq::inline v0 {
 
-// Whether the certificate of a fit of the batch must be withdrawn. `cost`: ½‖r‖².
+// Returns whether the certificate of a fit of the batch must be withdrawn. `cost` is ½‖r‖² of that fit.
 bool is_hidden(const Batch& batch, std::size_t fit, const Certificate& certificate, double cost);
 
 }  // namespace nlsq::inline v0

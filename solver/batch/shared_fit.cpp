@@ -317,13 +317,9 @@ class SharedFit {
     out_.rss[k] = 2 * cost;
     joint_.rss += 2 * cost;
     const std::size_t first = groups_.first(k);
-    ScatterSums sums(response_[first]);
-    for (std::size_t done = 0; done < groups_.rows(k); done += ScatterSums::most) {
-      const std::size_t at = first + done;
-      sums.add(&response_[at], weighted() ? sorted_.back().direct_f64(0) + at : nullptr,
-               std::min(ScatterSums::most, groups_.rows(k) - done));
-    }
-    out_.r_squared[k] = sums.total() > 0 ? 1 - out_.rss[k] / sums.total() : kNaN;
+    const double* const sigma = weighted() ? sorted_.back().direct_f64(0) + first : nullptr;
+    const double total = total_squares(&response_[first], sigma, groups_.rows(k));
+    out_.r_squared[k] = total > 0 ? 1 - out_.rss[k] / total : kNaN;
   }
 
   bool weighted() const { return !options_.sigma.empty(); }

@@ -30,9 +30,9 @@ BlockSystem::Curved BlockSystem::curvature_at_end(const BlockJudgement& judgemen
   return Curved::unknown;
 }
 
-// Whether the cost falls below `enough` along the direction of least curvature. The lengths begin with the
-// one for which the model would reduce the cost to zero, and are halved. out.step then leads to the lowest
-// cost.
+// Searches the direction of least curvature, to both sides, for a cost below `enough`. It first tries the
+// length at which the quadratic model predicts a cost of zero, and then halves it again and again. If it
+// returns true, out.step leads to the lowest cost that it found.
 bool BlockSystem::falls_along(const SecondOrder& found, double enough, Certified& out) {
   constexpr int kLengths = 20;
   std::vector<double> trial;

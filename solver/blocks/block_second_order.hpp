@@ -31,10 +31,10 @@ struct SecondOrder {
 // residuals. With an offset in the parameters (1e6 metres) the sizes say nothing of how far the curvature
 // holds. Where residuals nearly vanish, their changes say nothing.
 enum class ShiftBy : std::uint8_t { size, residual };
-// Whether shifts by size are longer than the changes that would undo the residuals.
+// Returns whether shifts by size are longer than the changes that would undo the residuals.
 bool sizes_are_offsets(const BlockPoint& at);
 
 // Requires J at `at`. On return, the solver holds the data of another point.
-SecondOrder second_order(const BlockPoint& at, const GradientAt& gradient_at, ShiftBy by = ShiftBy::size);
+SecondOrder second_order(const BlockPoint& at, const GradientAt& gradient_at, ShiftBy by);
 
 }  // namespace nlsq::inline v0

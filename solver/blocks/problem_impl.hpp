@@ -18,7 +18,7 @@ struct BlockLimits {
   std::vector<double> lower, upper;  // by number
 };
 
-// A problem has very many of these, so what few of them have is behind a pointer.
+// A problem may have millions of these. Few of them have bounds, so the bounds are behind a pointer.
 struct ParameterBlock {
   double* data = nullptr;
   int size = 0;
@@ -78,14 +78,15 @@ struct Problem::Impl {
   std::vector<ParameterBlock> parameters;
   std::unordered_map<const double*, std::uint32_t> by_address;
 
-  // Residual block b uses parameters `uses`[first[b], first[b + 1]). A removed residual block has a null
-  // function. A residual block of a removed parameter block counts as removed.
+  // Residual block b uses the parameter blocks whose numbers are uses[first[b]] to uses[first[b + 1] - 1]. A
+  // residual block is removed when its function is null or when one of its parameter blocks is removed.
   std::vector<std::shared_ptr<const BlockFunction>> functions;
   OfBlocks<Loss> losses;
   std::vector<std::uint32_t> first = {0};
   std::vector<std::uint32_t> uses;
-  // Of each residual block, ascending: its number in the order of all additions. These are 0, 1, 2, ... and
-  // are not stored until gaps have been closed.
+  // serial[b] is the number that residual block b got when it was added: ResidualBlockId::index. Until gaps
+  // are closed for the first time, this number is b itself, `renumbered` is false and `serial` is empty. The
+  // numbers ascend.
   bool renumbered = false;
   std::vector<std::uint64_t> serial;
   // By residual block: 0 without a name, else 1 + index in `component_names`.

@@ -31,9 +31,10 @@ constexpr std::size_t kPartRows = 8192;
 // Starting threads costs more than it saves on fewer parts.
 constexpr std::size_t kFewParts = 8;
 
-// Writes the values of a part of the rows.
+// A function that writes the model's values of one part of the rows. evaluate_plain passes it to a TakePart.
 using PartValues = std::function<void(double* values)>;
-// Takes a part of the rows, from `first` on. Several may run at once.
+// A function that evaluate_plain calls once for each part, rows [first, first + count), from several threads
+// at a time. It calls `write` to get the values.
 using TakePart = std::function<void(std::size_t first, std::size_t count, const PartValues& write)>;
 
 // Values of rows [first, first + count) by the model's program. Residuals from zero are values.
@@ -181,6 +182,20 @@ std::shared_ptr<const CurveResult> curve_result(const nlsq_result* handle) {
   return curve;
 }
 
+// Opens the arguments that nlsq_model_evaluate and nlsq_model_agrees share, and calls `use` with the model,
+// its columns x and its parameters p. Returns the status of the call.
+int at_point(const nlsq_model* model, const nlsq_column* x, std::size_t predictors, const double* p,
+             const double* values, const auto& use) {
+  return guarded([&] {
+    const auto object = from_handle<CallerModel>(model);
+    CallerColumns columns;
+    required(p, "p");
+    required(values, "values");
+    use(*object, Columns(columns.views(x, predictors, "x")),
+        std::vector<double>(p, p + object->parameters.size()));
+  });
+}
+
 }  // namespace
 
 }  // namespace nlsq::inline v0::c
@@ -196,29 +211,22 @@ int nlsq_model_guess(const nlsq_model* model, const nlsq_column* x, size_t predi
 
 int nlsq_model_evaluate(const nlsq_model* model, const nlsq_column* x, size_t predictors, size_t rows,
                         const double* p, const nlsq_options* options, double* values, double* jacobian) {
-  return guarded([&] {
-    const auto object = from_handle<CallerModel>(model);
-    CallerColumns columns;
-    required(p, "p");
-    required(values, "values");
-    evaluate_model(*object, nlsq::Columns(columns.views(x, predictors, "x")), rows,
-                   std::vector<double>(p, p + object->parameters.size()), *options_of(options), values,
-                   jacobian);
-  });
+  return at_point(
+      model, x, predictors, p, values,
+      [&](const CallerModel& object, const nlsq::Columns& columns, const std::vector<double>& point) {
+        evaluate_model(object, columns, rows, point, *options_of(options), values, jacobian);
+      });
 }
 
 int nlsq_model_agrees(const nlsq_model* model, const nlsq_column* x, size_t predictors, size_t rows,
                       const double* p, const double* values, double relative, double of_largest,
                       int* agrees) {
-  return guarded([&] {
-    const auto object = from_handle<CallerModel>(model);
-    CallerColumns columns;
-    required(p, "p");
-    required(values, "values");
-    *required(agrees, "agrees") =
-        model_agrees(*object, nlsq::Columns(columns.views(x, predictors, "x")), rows,
-                     std::vector<double>(p, p + object->parameters.size()), values, {relative, of_largest});
-  });
+  return at_point(
+      model, x, predictors, p, values,
+      [&](const CallerModel& object, const nlsq::Columns& columns, const std::vector<double>& point) {
+        *required(agrees, "agrees") =
+            model_agrees(object, columns, rows, point, values, {relative, of_largest});
+      });
 }
 
 int nlsq_model_predict(const nlsq_model* model, const nlsq_column* x, size_t predictors,

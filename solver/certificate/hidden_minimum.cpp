@@ -18,7 +18,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// The middle of a predictor whose values are far from 0 beside their range; nothing for others.
+// Returns the middle of a predictor's range if its values are far from 0 beside that range.
 std::optional<double> far_from_zero(const RowSource& data, int column) {
   constexpr double kFar = 10;
   std::vector<double> block(ScatterSums::most);

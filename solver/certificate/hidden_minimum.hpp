@@ -8,8 +8,8 @@
 
 namespace nlsq::inline v0 {
 
-// The certificate allowed for the rounding of the model's terms. Withdraws it where y shows that this is too
-// much (is_hidden_by_rounding). batch/hidden_fits.hpp does the same for batches.
+// Withdraws the certificate of a fit that passed only because it allows for rounding errors that are large
+// beside y (is_hidden_by_rounding). batch/hidden_fits.hpp does the same for batches.
 void withdraw_hidden(FitResult& fit);
 
 // For a fit without success: names predictors that are far from 0 beside their range (Julian dates, seconds

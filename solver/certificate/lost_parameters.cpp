@@ -59,18 +59,17 @@ bool more_than(const Determined& there, const Determined& here) {
   return vanished || there.rank > here.rank;
 }
 
-// A point beside the end: nonlinear parameters move by some percent, linear ones go far from zero.
+// Returns a point beside the end: nonlinear parameters move by some percent, or from 0 to 1 if they have no
+// effect there, and linear ones go far from zero.
 Vector point_beside(const SolveRequest& request, const MinimizerResult& end, const Determined& here,
                     double terms) {
   Vector beside = end.x;
-  for (std::size_t j = 0; j < beside.size(); ++j) beside[j] *= j % 2 == 0 ? 1.1 : 0.93;
-  for (const int k : request.linear) {
-    const auto j = static_cast<std::size_t>(k);
-    if (here.lengths[j] > 0) beside[j] += kShare * terms / here.lengths[j];
-    if (beside[j] == 0) beside[j] = 1;
-  }
   for (std::size_t j = 0; j < beside.size(); ++j) {
-    if (beside[j] == 0 && here.lengths[j] == 0) beside[j] = 1;  // the b of b²x
+    const bool linear = std::ranges::count(request.linear, static_cast<int>(j)) > 0;
+    const bool has_effect = here.lengths[j] > 0;  // the b of b²x has none at 0
+    beside[j] *= j % 2 == 0 ? 1.1 : 0.93;
+    if (linear && has_effect) beside[j] += kShare * terms / here.lengths[j];
+    if (beside[j] == 0 && (linear || !has_effect)) beside[j] = 1;
   }
   return beside;
 }

@@ -20,14 +20,14 @@ constexpr std::size_t kRowsOfSaddle = 1 << 14;  // of the passes
 constexpr double kUnmoved = 1e-9;          // what the way from the start changes, as a share of the residuals
 constexpr double kOfContradiction = 1e-5;  // of the decrease that a certificate allows
 
-// Parameters on bounds against which the cost pushes them.
+// Returns the parameters on bounds whose gradient pushes them against the bound.
 std::vector<int> pushed(const MinimizerResult& end) {
   std::vector<int> out = end.certified.certificate.at_bound;
   std::erase_if(out, [&](int k) { return end.at.gradient[static_cast<std::size_t>(k)] == 0; });
   return out;
 }
 
-// Whether a parameter that is not linear has stayed at its start, and is free.
+// Returns whether some free nonlinear parameter has stayed at its start.
 bool some_unmoved(const SolveRequest& request, const MinimizerResult& end, const std::vector<int>& fixed) {
   const double r = std::sqrt(2 * end.at.cost);
   for (std::size_t j = 0; j < end.x.size(); ++j) {
@@ -39,7 +39,8 @@ bool some_unmoved(const SolveRequest& request, const MinimizerResult& end, const
   return false;
 }
 
-// The lowest of the points x + length * along, to both sides and within the bounds, if it is below `cost`.
+// Tries the points x + length * along for twenty lengths to either side, within the bounds. Returns the point
+// of lowest cost if that cost is below `cost`.
 std::optional<Vector> lowest_along(DenseEvaluator& evaluator, const SolveRequest& request, const Vector& x,
                                    const Vector& along, double cost) {
   constexpr int kLengthsTried = 20;
@@ -47,12 +48,9 @@ std::optional<Vector> lowest_along(DenseEvaluator& evaluator, const SolveRequest
   for (const double way : {1.0, -1.0}) {
     double length = way;
     for (int k = 0; k < kLengthsTried; ++k, length *= 0.5) {
-      Vector trial = x;
-      for (std::size_t j = 0; j < trial.size(); ++j) {
-        trial[j] += length * along[j];
-        if (!request.limits.empty())
-          trial[j] = std::clamp(trial[j], request.limits.lower[j], request.limits.upper[j]);
-      }
+      Vector step = along, trial;
+      for (double& s : step) s *= length;
+      move_within(request.limits.box(), x, step, {}, trial);
       const double there = evaluator.cost(trial, Format::f64).cost;
       if (!(there < cost)) continue;
       cost = there;
@@ -85,7 +83,7 @@ std::optional<Vector> lower_beside_saddle(DenseEvaluator& evaluator, const Solve
   const double fall = std::max(kOfContradiction * allowed, 8 * end.cost_noise);
   return lowest_along(evaluator, request, end.x, *along, c.cost - fall);
 } catch (...) {
-  return {};  // a function that throws beside x says nothing
+  return {};  // a function that throws beside x gives no information
 }
 
 }  // namespace nlsq::inline v0

@@ -8,8 +8,9 @@
 
 namespace nlsq::inline v0 {
 
-// A point of lower cost beside a certified end that is no minimum. Looks for one only where some parameter
-// has never moved, and where there are few. Nothing if the end may be a minimum.
+// Looks for a point of lower cost beside a certified end that is a saddle. It does so only where there are
+// few parameters and one of them has never moved. Returns nothing if it finds no such point: the end may then
+// be a minimum.
 std::optional<Vector> lower_beside_saddle(DenseEvaluator& evaluator, const SolveRequest& request,
                                           const MinimizerResult& end);
 

@@ -57,7 +57,7 @@ bool add_column(Evaluator& evaluator, std::span<const double> x, const Box& room
   return span > 0;
 }
 
-// The point x of some free parameters, and the second derivatives there.
+// What examine() finds at a point x, for the parameters `free`, those that are not in `fixed`.
 struct Examined {
   std::vector<std::size_t> free;
   Vector norms, gradient, sizes;
@@ -65,7 +65,8 @@ struct Examined {
   Curvature curvature;
 };
 
-// Nothing if there are too many parameters, or numbers that are not finite.
+// Computes the second derivatives at x. Returns nothing if there are no free parameters or too many, or if
+// some number is not finite.
 std::optional<Examined> examine(Evaluator& evaluator, std::span<const double> x, const Box& room,
                                 std::span<const int> fixed, double magnitude) {
   Examined out;
@@ -94,7 +95,7 @@ std::optional<Examined> examine(Evaluator& evaluator, std::span<const double> x,
   return out;
 }
 
-// The sum of the squared errors of the scaled matrix.
+// Returns the sum of the squared rounding errors of the matrix of second derivatives, scaled by `scale`.
 double squared_error(const Curvature& of, const Vector& scale) {
   const std::size_t n = scale.size();
   double error = 0;
@@ -104,8 +105,8 @@ double squared_error(const Curvature& of, const Vector& scale) {
   return error;
 }
 
-// Whether all eigenvalues are positive beyond their errors, the cost rises by more than `cost_noise` where
-// parameters change by their own sizes, and the step to the predicted minimum is short.
+// Returns whether all eigenvalues are positive beyond their errors, the cost rises by more than `cost_noise`
+// where parameters change by their own sizes, and the step to the predicted minimum is short.
 bool is_minimum(const Curvature& of, const Vector& norms, const Vector& gradient, const Vector& sizes,
                 double cost_noise) {
   const std::size_t n = norms.size();

@@ -17,8 +17,9 @@ namespace nlsq::inline v0 {
 bool is_second_order_minimum(Evaluator& evaluator, std::span<const double> x, const Box& room,
                              std::span<const int> fixed, double magnitude);
 
-// A direction along which the second derivatives are negative beyond their errors, so that x is no minimum.
-// Along it the model's cost is 0 at length 1. Nothing if there is none. It takes as many passes.
+// Finds a direction along which the second derivatives are negative beyond their errors, so that x is no
+// minimum. The direction is scaled so that the quadratic model predicts a cost of 0 at x + direction. Returns
+// nothing if there is no such direction. Takes two passes for each parameter.
 std::optional<Vector> descent_from_saddle(Evaluator& evaluator, std::span<const double> x, const Box& room,
                                           std::span<const int> fixed, double magnitude);
 

@@ -81,6 +81,15 @@ double ScatterSums::total() const {
   return weights > 0 ? std::max(0.0, second - first * first / weights) : 0;
 }
 
+double total_squares(const double* y, const double* sigma, std::size_t count) {
+  ScatterSums sums(y[0]);
+  for (std::size_t first = 0; first < count; first += ScatterSums::most) {
+    sums.add(y + first, sigma == nullptr ? nullptr : sigma + first,
+             std::min(ScatterSums::most, count - first));
+  }
+  return sums.total();
+}
+
 DataSurvey::DataSurvey(std::shared_ptr<const RowSource> rows, std::vector<std::string> names,
                        ResidualForm form)
     : rows_(std::move(rows)), names_(std::move(names)), form_(std::move(form)) {

@@ -35,6 +35,9 @@ class ScatterSums {
   std::array<double, 3> sums_{};
 };
 
+// The total sum of squares of `count` > 0 values, summed by ScatterSums. `sigma` as there.
+double total_squares(const double* y, const double* sigma, std::size_t count);
+
 // Reading large data only to check them would cost as much as a pass of the fit. So large data are checked
 // tile by tile in the first pass over all rows, while they are in cache. Small data are checked at once.
 class DataSurvey {

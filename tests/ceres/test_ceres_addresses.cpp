@@ -24,7 +24,8 @@ struct Distance {
 
 constexpr std::size_t kPoints = 9;
 
-// A network whose point i lies at place[i] of the memory.
+// Solves a network of points and distances whose point i is stored at place[i] of one array. Returns the
+// solution in the order of the points.
 std::vector<double> solved(const std::vector<std::size_t>& place, ceres::LinearSolverType type) {
   std::array<double, 2 * kPoints> memory{};
   const auto at = [&](std::size_t i) { return memory.data() + 2 * place[i]; };

@@ -1,5 +1,5 @@
-// Points where the gradient vanishes and the cost falls all the same: saddles by symmetry, and bounds without
-// a slope. No solve may certify them.
+// Solves that start at, or are led to, a point that is no minimum although its gradient is zero: a saddle of
+// a symmetric problem, or a bound where the cost is flat. No solve may certify such a point.
 #include <nlsq/nlsq.hpp>
 #include <nlsq/problem.hpp>
 
