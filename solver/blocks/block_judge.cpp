@@ -134,15 +134,10 @@ void apply_tests(const BlockPoint& at, const BlockTests& tests, BlockJudgement& 
   Certificate& c = out.certificate;
   const BlockDistance& d = out.distance;
   c.passed = false;
-  // The residuals count as zero relative to the start, or if they are only the last roundings of their terms,
-  // for any start.
-  constexpr double kLastRoundings = 64 * kUnitRoundoff;
   // Without degrees of freedom there is no scatter to compare with, and terms may vanish with the residuals
   // (Powell's singular function): then the residuals' own unit stands for the terms.
   const bool no_scatter = at.structure.residuals <= at.free();
   const double terms = no_scatter ? std::max(out.terms.magnitude, 1.0) : out.terms.magnitude;
-  const bool zero = zero_residual(at.cost, tests.initial_cost, terms) ||
-                    std::sqrt(2 * at.cost) <= kLastRoundings * out.terms.magnitude;
   const auto determined = d.rank >= 0 ? static_cast<std::size_t>(d.rank) : at.free();
   out.sigma = block_sigma(at.cost, at.structure.residuals, determined);
   if (d.known) {
@@ -155,6 +150,14 @@ void apply_tests(const BlockPoint& at, const BlockTests& tests, BlockJudgement& 
     c.qr = d.qr;
     c.rank = d.rank;
   }
+  // Roundings look like noise, of which the model explains about one standard error a parameter. Residuals of
+  // more than one rounding of which it explains more are not roundings alone.
+  constexpr double kRoundings = 4;
+  const double r = std::sqrt(2 * at.cost);
+  const bool explains = d.known && r > out.terms.rounding &&
+                        !(c.decrement_sigma <= 2 * std::sqrt(static_cast<double>(at.free())));
+  const bool tiny = zero_residual(at.cost, tests.initial_cost, terms) || r <= kRoundings * out.terms.rounding;
+  const bool zero = tiny && (no_scatter || !explains);
   if (squares_underflow(at)) out.doubt = "columns of J are too small to be squared";
   else if (ran_away(at, tests, out.sigma, d.undetermined))
     out.doubt = "a parameter ran away until no residual depends on it";

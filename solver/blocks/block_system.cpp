@@ -160,14 +160,6 @@ double BlockSystem::cost(std::span<const double> x, Format) {
 }
 
 // Measured once for each linearization in f64: the loop's tests, the re-check and the certificate share it.
-const BlockTerms& BlockSystem::terms() {
-  if (!terms_) {
-    terms_ = measure_terms(structure_, model_.problem(), model_.records<double>(), solver_.squares(), at_.x,
-                           at_.model.cost);
-  }
-  return *terms_;
-}
-
 // Bounds column norms from below. A column close to zero would not be damped, and the step along it would be
 // unbounded (compare Ceres's min_lm_diagonal).
 void BlockSystem::prepare(std::span<const double> x, const Vector& scale, const PrecisionPolicy&) {

@@ -126,6 +126,7 @@ class BlockSystem final : public System {
   bool gradient_exceeds_noise() const;
   BlockPoint point();
   const BlockTerms& terms();
+  double measured_rounding();
   BlockTests tests_of(const CertificateTests& tests) const;
   bool contradicted(const BlockJudgement& judgement);
   void compare_with_functions(std::span<const double> x, Recheck& out);

@@ -4,6 +4,8 @@
 // derivatives. `recheck` compares the programs with the user's own code.
 #include "blocks/block_system.hpp"
 
+#include "support/constants.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -52,6 +54,45 @@ bool BlockSystem::gradient_exceeds_noise() const {
 bool BlockSystem::gradient_is_noise(std::span<const double>, const Recheck&) {
   if (low_jacobian() || gradient_exceeds_noise()) return false;
   return block_gradient(solver_, at_.model.cost, terms().gradient_noise).rounding;
+}
+
+const BlockTerms& BlockSystem::terms() {
+  if (!terms_) {
+    terms_ = measure_terms(structure_, model_.problem(), model_.records<double>(), solver_.squares(), at_.x,
+                           at_.model.cost);
+    constexpr double kHardly = 64 * kUnitRoundoff;  // of the terms
+    const double r = std::sqrt(2 * at_.model.cost), terms = terms_->magnitude;
+    terms_->rounding = kUnitRoundoff * terms;
+    if (r > terms_->rounding && r <= kHardly * terms)
+      terms_->rounding = std::max(terms_->rounding, measured_rounding());
+  }
+  return *terms_;
+}
+
+// ‖rounding error of r‖, measured: r(x + h) - 2 r(x) + r(x - h), where h is so small beside x that r
+// is straight up to rounding. Terms of first order do not see constants inside the functions, such as
+// 95 in exp(p - 95), whose roundings are far larger. The idea is of Moré and Wild, "Estimating computational
+// noise", SIAM J. Sci. Comput. 33 (2011).
+double BlockSystem::measured_rounding() {
+  constexpr int kDigits = 52;
+  constexpr double kOdd =
+      1365;  // h in last digits of x; odd, so that coarser digits than x's round differently
+  std::vector<double> step = tangent_sizes(model_.problem(), structure_, at_.x), point, above, below;
+  for (double& h : step) h = h > 0 ? std::ldexp(kOdd, std::ilogb(h) - kDigits) : 0;
+  const auto residuals = [&](std::vector<double>& r) {
+    model_.plus(at_.x, step, point);
+    ++facts_.cost_evaluations;
+    return std::isfinite(model_.cost(point, r));
+  };
+  if (!residuals(above)) return 0;
+  for (double& h : step) h = -h;
+  if (!residuals(below)) return 0;
+  double squares = 0;
+  for (std::size_t i = 0; i < at_.r.size(); ++i) {
+    const double second = above[i] - 2 * at_.r[i] + below[i];
+    squares += second * second / 6;  // variances 1, 4 and 1
+  }
+  return std::sqrt(squares);
 }
 
 BlockPoint BlockSystem::point() {
