@@ -3,6 +3,7 @@
 
 #include "blocks/block_groups.hpp"
 #include "blocks/block_lanes.hpp"
+#include "blocks/block_steps.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -209,7 +210,9 @@ class GroupPass final : public BlockPass {
     r_.resize(rows);
     J_.resize(rows * n);
     gather_block(list_, block, x, x_.data());
-    if (!caller.derivatives(function, x_.data(), r_.data(), J_.data())) std::ranges::fill(J_, kNaN);
+    shares_.resize(groups_.step_shares.empty() ? 0 : n);
+    if (!shares_.empty()) gather_block(list_, block, groups_.step_shares, shares_.data());
+    if (!caller.derivatives(function, x_.data(), r_.data(), J_.data(), shares_)) std::ranges::fill(J_, kNaN);
     const auto parameters = list_.of(block);
     std::size_t start = 0;
     for (std::size_t k = 0; k < parameters.size(); ++k) {
@@ -230,7 +233,7 @@ class GroupPass final : public BlockPass {
   Lanes<float> narrow_;
   std::vector<const double*> columns_f64_;
   std::vector<const float*> columns_f32_;
-  std::vector<double> x_, r_, J_;
+  std::vector<double> x_, r_, J_, shares_;
   std::vector<SampledError> samples_;
   std::vector<KernelCounters> counters_;  // for each component
 };
@@ -243,16 +246,21 @@ struct BlockEvaluator::Impl {
 };
 
 BlockEvaluator::BlockEvaluator(const BlockList& list, std::span<const double> x, const TaskRunner& run)
-    : impl_(std::make_unique<Impl>(Impl{list, group_blocks(list, x, {}, run)})) {}
+    : impl_(std::make_unique<Impl>(Impl{list, group_blocks(list, x, {}, run)})) {
+  impl_->groups.step_shares = block_step_shares(list, impl_->groups, x);
+}
 BlockEvaluator::BlockEvaluator(const BlockList& list, std::span<const double> x, BlockEvaluator&& earlier,
                                const TaskRunner& run)
     : impl_(std::make_unique<Impl>(
-          Impl{list, regroup_blocks(list, x, std::move(earlier.impl_->groups), run)})) {}
+          Impl{list, regroup_blocks(list, x, std::move(earlier.impl_->groups), run)})) {
+  impl_->groups.step_shares = block_step_shares(list, impl_->groups, x);
+}
 BlockEvaluator::~BlockEvaluator() = default;
 BlockEvaluator::BlockEvaluator(BlockEvaluator&&) noexcept = default;
 
 void BlockEvaluator::classify(std::span<const double> x, const TaskRunner& run) {
   impl_->groups = group_blocks(impl_->list, x, std::move(impl_->groups.kinds), run);
+  impl_->groups.step_shares = block_step_shares(impl_->list, impl_->groups, x);
 }
 
 void BlockEvaluator::distrust(std::string why) {

@@ -69,6 +69,7 @@ struct BlockGroups {
   std::vector<std::uint32_t> kind_of;  // by block
   std::vector<BlockGroup> groups;
   std::vector<std::uint32_t> slow;  // blocks evaluated by the user's code
+  std::vector<double> step_shares;  // by number of x, see block_steps.hpp
   std::vector<BlockTile> tiles;
   std::string note;
   std::size_t carried = 0;  // blocks whose functions were not called

@@ -30,13 +30,14 @@ bool BlockCaller::trace(const BlockFunction& function, const Traced* x, Traced* 
   return function.trace(pointers(traced_, x, starts_), residuals);
 }
 
-bool BlockCaller::derivatives(const BlockFunction& function, const double* x, double* residuals, double* J) {
+bool BlockCaller::derivatives(const BlockFunction& function, const double* x, double* residuals, double* J,
+                              std::span<const double> shares) {
   switch (function.derivatives_by()) {
     case BlockFunction::Derivatives::traced:
     case BlockFunction::Derivatives::dual: return by_dual(function, x, residuals, J);
     case BlockFunction::Derivatives::traced_own:
     case BlockFunction::Derivatives::own: return by_own(function, x, residuals, J);
-    default: return by_differences(function, x, residuals, J);
+    default: return by_differences(function, x, residuals, J, shares);
   }
 }
 
@@ -76,8 +77,8 @@ bool BlockCaller::by_own(const BlockFunction& function, const double* x, double*
   return true;
 }
 
-bool BlockCaller::by_differences(const BlockFunction& function, const double* x, double* residuals,
-                                 double* J) {
+bool BlockCaller::by_differences(const BlockFunction& function, const double* x, double* residuals, double* J,
+                                 std::span<const double> shares) {
   const auto rows = static_cast<std::size_t>(function.residuals());
   const std::size_t n = inputs();
   if (!value(function, x, residuals)) return false;
@@ -91,7 +92,7 @@ bool BlockCaller::by_differences(const BlockFunction& function, const double* x,
     moved_[j] = x[j];
   };
   for (std::size_t j = 0; j < n; ++j) {
-    const DifferenceStep step(x[j], x[j] != 0 ? 0 : 1);
+    const DifferenceStep step(x[j], x[j] != 0 ? 0 : 1, -kNoBound, kNoBound, shares.empty() ? 1 : shares[j]);
     at(j, step.above, above_);
     at(j, step.below, below_);
     for (std::size_t i = 0; i < rows; ++i)

@@ -18,13 +18,16 @@ class BlockCaller {
   bool value(const BlockFunction& function, const double* x, double* residuals);
   bool trace(const BlockFunction& function, const Traced* x, Traced* residuals);
   // Computes residuals and J (residuals x inputs, row-major) by dual numbers, the user's derivatives or
-  // differences. Returns false, or NaN among the results, where the residuals do not exist.
-  bool derivatives(const BlockFunction& function, const double* x, double* residuals, double* J);
+  // differences. Returns false, or NaN among the results, where the residuals do not exist. `shares`: of the
+  // usual steps of differences, by input; empty: whole steps.
+  bool derivatives(const BlockFunction& function, const double* x, double* residuals, double* J,
+                   std::span<const double> shares = {});
 
  private:
   bool by_dual(const BlockFunction& function, const double* x, double* residuals, double* J);
   bool by_own(const BlockFunction& function, const double* x, double* residuals, double* J);
-  bool by_differences(const BlockFunction& function, const double* x, double* residuals, double* J);
+  bool by_differences(const BlockFunction& function, const double* x, double* residuals, double* J,
+                      std::span<const double> shares);
 
   std::vector<int> starts_;
   std::vector<const double*> plain_;

@@ -4,24 +4,49 @@
 
 #include "rows/calls/difference_step.hpp"
 
+#include <algorithm>
 #include <string>
 
 namespace nlsq::inline v0 {
 
 namespace {
 
+// One parameter of a curve at its starting value, and some of the rows.
+class StartRows {
+ public:
+  StartRows(const CurveRows& curve, std::size_t parameter)
+      : curve_(curve), p_(curve.parameters), j_(parameter),
+        every_(std::max<std::size_t>(1, curve.data->rows() / kRows)),
+        row_(static_cast<std::size_t>(curve.function.predictors) + 1) {}
+
+  StepCheck check(const DifferenceStep& step) {
+    StepCheck check;
+    for (std::size_t i = 0; i < curve_.data->rows(); i += every_) {
+      for (std::size_t c = 0; c < row_.size(); ++c) curve_.data->read(i, 1, static_cast<int>(c), &row_[c]);
+      const double here = residual(curve_.parameters[j_]), above = residual(step.above);
+      check.add(above, here, residual(step.below));
+    }
+    return check;
+  }
+
+ private:
+  static constexpr std::size_t kRows = 64;
+  double residual(double place) {
+    p_[j_] = place;
+    return curve_.function.value(row_.data(), p_) - row_.back();
+  }
+
+  const CurveRows& curve_;
+  std::vector<double> p_;
+  std::size_t j_, every_;
+  std::vector<double> row_;
+};
+
 class CentralDifferences final : public RowFunction {
  public:
   CentralDifferences(const ModelFunction& function, std::vector<double> p, const std::vector<int>& free,
-                     std::span<const double> typical, std::span<const double> lower,
-                     std::span<const double> upper)
-      : function_(function), p_(std::move(p)), free_(free) {
-    for (const int index : free_) {
-      const auto j = static_cast<std::size_t>(index);
-      if (lower.empty()) steps_.emplace_back(p_[j], typical[j]);
-      else steps_.emplace_back(p_[j], typical[j], lower[j], upper[j]);
-    }
-  }
+                     std::vector<DifferenceStep> steps)
+      : function_(function), p_(std::move(p)), free_(free), steps_(std::move(steps)) {}
 
   double evaluate(const double* x, double* df) override {
     const double f = function_.value(x, p_);
@@ -63,11 +88,35 @@ DifferenceRows::DifferenceRows(ModelFunction function, std::shared_ptr<const Row
     throw ValidationError("typical sizes are needed for all " + std::to_string(curve().parameters.size()) +
                           " parameters, not for " + std::to_string(typical_.size()));
   }
+  shares_.assign(typical_.size(), 1.0);
+  shorten_steps();
+}
+
+DifferenceStep DifferenceRows::step(std::size_t j, double p) const {
+  return lower_.empty() ? DifferenceStep(p, typical_[j], -kNoBound, kNoBound, shares_[j])
+                        : DifferenceStep(p, typical_[j], lower_[j], upper_[j], shares_[j]);
+}
+
+// What a function throws here it throws again in the first pass, from where it is passed on.
+void DifferenceRows::shorten_steps() try {
+  for (const int index : curve().free) {
+    const auto j = static_cast<std::size_t>(index);
+    StartRows rows(curve(), j);
+    for (double factor = 0; factor != 1; shares_[j] *= factor) {
+      const DifferenceStep at_start = step(j, curve().parameters[j]);
+      factor = at_start.central ? rows.check(at_start).factor(shares_[j]) : 1;
+    }
+  }
+} catch (...) {
 }
 
 std::unique_ptr<RowFunction> DifferenceRows::at(std::vector<double> p) const {
-  return std::make_unique<CentralDifferences>(curve().function, std::move(p), curve().free, typical_, lower_,
-                                              upper_);
+  std::vector<DifferenceStep> steps;
+  for (const int index : curve().free) {
+    const auto j = static_cast<std::size_t>(index);
+    steps.push_back(step(j, p[j]));
+  }
+  return std::make_unique<CentralDifferences>(curve().function, std::move(p), curve().free, std::move(steps));
 }
 
 double DifferenceRows::calls_per_row() const { return 1 + 2 * static_cast<double>(curve().free.size()); }

@@ -11,15 +11,19 @@
 
 namespace nlsq::inline v0 {
 
+inline constexpr double kNoBound = std::numeric_limits<double>::infinity();
+
 // p ± h, where the distance h is exactly representable, so that dividing by it adds no error. If a bound
 // leaves no room for one of the points, both lie on the other side, at p ± h and p ± 2h.
 struct DifferenceStep {
   double above, below;
   bool central = true;
 
-  explicit DifferenceStep(double p, double typical, double lower = -std::numeric_limits<double>::infinity(),
-                          double upper = std::numeric_limits<double>::infinity()) {
-    const double h = std::cbrt(std::numeric_limits<double>::epsilon()) * std::max(std::fabs(p), typical);
+  // `share`: of the usual step, from StepCheck.
+  explicit DifferenceStep(double p, double typical, double lower = -kNoBound, double upper = kNoBound,
+                          double share = 1) {
+    const double h =
+        share * std::cbrt(std::numeric_limits<double>::epsilon()) * std::max(std::fabs(p), typical);
     above = p + h;
     below = p - h;
     if (above <= upper && below >= lower) return;
@@ -41,6 +45,32 @@ struct DifferenceStep {
     const double share = (below - p) / (below - above);
     return share * by_above + (1 - share) * by_below;
   }
+};
+
+// Tells whether a step is too long. Steps are relative to the parameter, which is wrong for an offset: a date
+// of 2.45 million days gets a step of 15 days, across whole peaks of the data. There the second difference of
+// the residuals is as large as the first.
+class StepCheck {
+ public:
+  void add(double above, double here, double below) {
+    first_ += (above - below) * (above - below);
+    second_ += (above - 2 * here + below) * (above - 2 * here + below);
+    residual_ += here * here;
+  }
+  // By how much to shorten the step; 1 if it is short enough, or if residuals hardly move. `share`: of the
+  // usual step, as it is.
+  double factor(double share) const {
+    constexpr double kCurved = 0.02, kWanted = 0.004;  // second over first differences
+    constexpr double kSeen = 1e-4;                     // of the residuals
+    constexpr double kMost = 1.0 / 16, kLeastShare = 0x1p-20;
+    if (!std::isfinite(first_ + second_) || !(share > kLeastShare)) return 1;
+    const double first = std::sqrt(first_), second = std::sqrt(second_);
+    if (!(second > kCurved * first) || !(second > kSeen * std::sqrt(residual_))) return 1;
+    return std::max(kMost, kWanted * first / second);
+  }
+
+ private:
+  double first_ = 0, second_ = 0, residual_ = 0;  // sums of squares
 };
 
 // Lower limits on the size that a step is relative to: the sizes of the starting values, 1 for a zero.

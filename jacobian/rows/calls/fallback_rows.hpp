@@ -5,6 +5,7 @@
 #include <nlsq/callable.hpp>
 #include <nlsq/column.hpp>
 #include <nlsq/differences.hpp>
+#include "rows/calls/difference_step.hpp"
 #include "rows/calls/extrapolated_slopes.hpp"
 #include "rows/row_model.hpp"
 
@@ -97,8 +98,11 @@ class NLSQ_API DifferenceRows final : public CallableRows {
  private:
   std::unique_ptr<RowFunction> at(std::vector<double> p) const override;
   double calls_per_row() const override;
+  DifferenceStep step(std::size_t j, double p) const;
+  void shorten_steps();
 
   std::vector<double> typical_, lower_, upper_;
+  std::vector<double> shares_;  // of the usual steps, by parameter
 };
 
 // The residuals of a vector function, all computed by one call. A pass evaluates everything once and returns
@@ -165,6 +169,7 @@ class NLSQ_API VectorRows final : public RowModel {
   std::vector<double> lower_, upper_;
   Differences differences_;
   mutable std::mutex mutex_;
+  mutable std::vector<double> step_shares_;  // of the usual steps of differences, by free parameter
   mutable std::vector<std::shared_ptr<const Evaluation>> recent_;  // the latest first
   mutable std::vector<double> reference_at_, reference_;
 };

@@ -26,12 +26,22 @@ constexpr double kExtrapolatedCalls = 10;  // calls for one derivative, as measu
 constexpr std::size_t kRecent = 3;         // evaluations that are kept: a fit comes back to its best point
 constexpr std::size_t kLarge = 1u << 22;   // numbers; of larger evaluations only the latest is kept
 constexpr double kFar = 1e-5;              // of a parameter: a longer step is not the last one of a fit
-
+constexpr double kLittle = 0.05;           // of the residuals, by a step to one side
 void check_size(std::size_t got, std::size_t wanted) {
   if (got != wanted) {
     throw ValidationError("the residual function gave " + std::to_string(got) + " residuals, and " +
                           std::to_string(wanted) + " when it was called first");
   }
+}
+
+// False also where a residual is not finite.
+bool moves_little(std::span<const double> moved, std::span<const double> here) {
+  double change = 0, size = 0;
+  for (std::size_t i = 0; i < here.size(); ++i) {
+    change += (moved[i] - here[i]) * (moved[i] - here[i]);
+    size += here[i] * here[i];
+  }
+  return std::isfinite(change) && std::sqrt(change) <= kLittle * std::sqrt(size);
 }
 
 }  // namespace
@@ -64,6 +74,7 @@ VectorRows::VectorRows(VectorFunction function, std::vector<double> parameters, 
   }
   const std::vector<double> sizes = typical_sizes(parameters_);
   for (const int j : free_) typical_.push_back(sizes[static_cast<std::size_t>(j)]);
+  step_shares_.assign(free_.size(), 1.0);
 }
 
 const char* VectorRows::kind() const {
@@ -120,22 +131,33 @@ void VectorRows::by_dual(std::span<const double> p, Evaluation& result) const {
   }
 }
 
+// Steps that turn out too long are shortened, now and for the rest of the fit.
 void VectorRows::by_differences(std::span<const double> p, Evaluation& result) const {
   const std::vector<double> typical = typical_sizes(parameters_);
-  std::vector<double> moved(p.begin(), p.end());
+  std::vector<double> moved(p.begin(), p.end()), above, below;
+  const auto at = [&](std::size_t j, double place) {
+    moved[j] = place;
+    std::vector<double> residuals = residuals_at(moved);
+    moved[j] = p[j];
+    return residuals;
+  };
   for (std::size_t k = 0; k < free_.size(); ++k) {
     const auto j = static_cast<std::size_t>(free_[k]);
-    const DifferenceStep step = lower_.empty() ? DifferenceStep(p[j], typical[j])
-                                               : DifferenceStep(p[j], typical[j], lower_[j], upper_[j]);
-    moved[j] = step.above;
-    const std::vector<double> above = residuals_at(moved);
-    std::vector<double> below(rows(), std::numeric_limits<double>::quiet_NaN());
-    if (!result.one_sided || !step.central ||
-        !std::ranges::all_of(above, [](double f) { return std::isfinite(f); })) {
-      moved[j] = step.below;
-      below = residuals_at(moved);
+    const double lower = lower_.empty() ? -kNoBound : lower_[j],
+                 upper = upper_.empty() ? kNoBound : upper_[j];
+    DifferenceStep step(p[j], typical[j], lower, upper, step_shares_[k]);
+    for (;; step = DifferenceStep(p[j], typical[j], lower, upper, step_shares_[k])) {
+      above = at(j, step.above);
+      const bool one_side = result.one_sided && step.central && moves_little(above, result.residuals);
+      if (one_side) below.assign(rows(), std::numeric_limits<double>::quiet_NaN());
+      else below = at(j, step.below);
+      if (one_side || !step.central) break;
+      StepCheck check;
+      for (std::size_t i = 0; i < rows(); ++i) check.add(above[i], result.residuals[i], below[i]);
+      const double factor = check.factor(step_shares_[k]);
+      if (factor == 1) break;
+      step_shares_[k] *= factor;
     }
-    moved[j] = p[j];
     for (std::size_t i = 0; i < rows(); ++i) {
       result.derivatives[k][i] = step.slope(p[j], above[i], result.residuals[i], below[i]);
     }
@@ -143,7 +165,6 @@ void VectorRows::by_differences(std::span<const double> p, Evaluation& result) c
 }
 
 void VectorRows::by_extrapolation(std::span<const double> p, Evaluation& result) const {
-  constexpr double none = std::numeric_limits<double>::infinity();
   const std::vector<double> typical = typical_sizes(parameters_);
   std::vector<double> moved(p.begin(), p.end());
   for (std::size_t k = 0; k < free_.size(); ++k) {
@@ -152,7 +173,8 @@ void VectorRows::by_extrapolation(std::span<const double> p, Evaluation& result)
       moved[j] = place;
       return residuals_at(moved);
     };
-    const double lower = lower_.empty() ? -none : lower_[j], upper = upper_.empty() ? none : upper_[j];
+    const double lower = lower_.empty() ? -kNoBound : lower_[j],
+                 upper = upper_.empty() ? kNoBound : upper_[j];
     result.derivatives[k] =
         extrapolated_slopes(along, result.residuals, p[j], typical[j], lower, upper).slope;
     moved[j] = p[j];
@@ -169,7 +191,8 @@ bool VectorRows::far(std::span<const double> x) const {
     known = true;
     bool moved = false;
     for (std::size_t k = 0; k < x.size(); ++k)
-      moved = moved || std::fabs(x[k] - one->x[k]) > kFar * std::max(std::fabs(x[k]), typical_[k]);
+      moved = moved ||
+              std::fabs(x[k] - one->x[k]) > kFar * step_shares_[k] * std::max(std::fabs(x[k]), typical_[k]);
     if (!moved) return false;
   }
   return known || std::ranges::equal(expand(x), parameters_);

@@ -1,0 +1,112 @@
+// Residuals that count as zero: those that are nothing but their own rounding error. Clocks of 1.7e9 s with
+// noise of a few of their last digits are not, although their residuals are 1e-15 of their terms.
+#include <nlsq/problem.hpp>
+
+#include <doctest/doctest.h>
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+using namespace nlsq;
+
+namespace {
+
+struct Drift {
+  double t, stamp;
+  template <class T>
+  T operator()(const T* clock, const T* drift) const {
+    return (stamp - clock[0]) - drift[0] * t;
+  }
+};
+
+// Time stamps of a clock that drifts by 2.5, with noise, and their exact minimum.
+struct Stamps {
+  std::vector<double> t, stamp;
+
+  Stamps(double noise, int rows, unsigned seed) {
+    std::mt19937 random(seed);
+    std::normal_distribution<double> normal;
+    for (int i = 0; i < rows; ++i) {
+      t.push_back(4.0 * (i + 0.5) / rows);
+      const long double exact = 1.7e9L + 0.3L + 2.5L * t.back();
+      stamp.push_back(static_cast<double>(exact + static_cast<long double>(noise * normal(random))));
+    }
+  }
+  long double cost(long double clock, long double drift) const {
+    long double sum = 0;
+    for (std::size_t i = 0; i < t.size(); ++i) {
+      const long double r = (stamp[i] - 1.7e9L) - (clock - 1.7e9L) - drift * t[i];
+      sum += r * r / 2;
+    }
+    return sum;
+  }
+  // Distance from the minimum in standard errors.
+  double distance(double clock, double drift) const {
+    long double n = 0, x = 0, xx = 0, y = 0, xy = 0;
+    for (std::size_t i = 0; i < t.size(); ++i) {
+      const long double s = stamp[i] - 1.7e9L;
+      n += 1, x += t[i], xx += static_cast<long double>(t[i]) * t[i], y += s, xy += s * t[i];
+    }
+    const long double slope = (n * xy - x * y) / (n * xx - x * x), level = (y - slope * x) / n;
+    const long double least = cost(1.7e9L + level, slope), above = cost(clock, drift) - least;
+    return static_cast<double>(std::sqrt(std::max(above, 0.0L) / (least / (n - 2))));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("noise of some last digits is fitted like any other") {
+  int certified = 0;
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    const Stamps data(seed % 2 == 0 ? 1e-5 : 1e-4, 10 + static_cast<int>(seed % 4) * 30, seed);
+    double clock[] = {1.7e9 + 2}, drift[] = {2};
+    Problem problem;
+    for (std::size_t i = 0; i < data.t.size(); ++i)
+      problem.add_residual_block(Drift{data.t[i], data.stamp[i]}, nullptr, {clock, drift});
+    const Summary summary = solve(problem);
+    CAPTURE(seed);
+    if (!summary.certificate.passed) continue;
+    ++certified;
+    CHECK(summary.certificate.governed_by != "zero residual");
+    CHECK(data.distance(clock[0], drift[0]) < 0.15);
+  }
+  CHECK(certified >= 55);
+}
+
+TEST_CASE("noise of few last digits is certified near the minimum or not at all") {
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    const Stamps data(3e-6, 10 + static_cast<int>(seed % 4) * 30, seed);
+    double clock[] = {1.7e9 + 2}, drift[] = {2};
+    Problem problem;
+    for (std::size_t i = 0; i < data.t.size(); ++i)
+      problem.add_residual_block(Drift{data.t[i], data.stamp[i]}, nullptr, {clock, drift});
+    const Summary summary = solve(problem);
+    CAPTURE(seed);
+    if (summary.certificate.passed) CHECK(data.distance(clock[0], drift[0]) < 0.15);
+  }
+}
+
+TEST_CASE("residuals whose functions round more than their terms show are zero all the same") {
+  double p[2] = {1.7, 0.8};
+  Problem problem;
+  for (int i = 0; i < 100; ++i) {
+    const double t = 0.02 * i, height = 95 + 0.01 * i;
+    problem.add_residual_block(
+        [t, y = 2 * std::exp(-0.7 * t)](const auto* q) {
+          using std::exp;
+          return q[0] * exp(-q[1] * t) - y;
+        },
+        nullptr, {p});
+    problem.add_residual_block(
+        [height, y = std::exp(2.7)](const auto* q) {
+          using std::exp;
+          return exp(q[0] + height) * exp(q[1] - height) - y;
+        },
+        nullptr, {p});
+  }
+  const Summary summary = solve(problem);
+  CHECK(summary.certificate.passed);
+  CHECK(p[0] == doctest::Approx(2).epsilon(1e-12));
+  CHECK(p[1] == doctest::Approx(0.7).epsilon(1e-12));
+}
