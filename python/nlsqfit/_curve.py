@@ -15,6 +15,9 @@ from ._library import lib
 from .recording import record
 
 
+_DOUBLE = np.dtype(float)
+
+
 class Curve:
     """A model of all parameters, ``call(*p)`` or ``call(p)``, with the data it is fitted to.
 
@@ -29,14 +32,17 @@ class Curve:
         Whether `call` takes all parameters as one array.
     jacobian : callable or None
         ``jacobian(p)`` gives rows x parameters, for models that are called.
+    check : callable
+        Raises if the data are wrong. A fit of many rows makes it while it runs.
     """
 
     def __init__(
-        self, call, stand_in, y, parameters, as_vector=False, jacobian=None, names=None, source=None
-    ):
+        self, call, stand_in, y, parameters, as_vector=False, jacobian=None, names=None, source=None,
+        check=lambda: None,
+    ):  # fmt: skip
         self.call, self.stand_in, self.y = call, stand_in, y
         self.rows, self.parameters, self.as_vector = y.size, parameters, as_vector
-        self.jacobian, self.names, self.source = jacobian, names, source
+        self.jacobian, self.names, self.source, self.check = jacobian, names, source, check
         self.single = False
         self.answer = self.fitted = None
         self.calls = 0
@@ -62,6 +68,9 @@ class Curve:
 
     def _vector(self, result):
         self.calls += 1
+        if type(result) is np.ndarray and result.dtype is _DOUBLE and result.shape == (self.rows,):
+            self.single = False
+            return result
         if result is None:
             raise TypeError("the model gives None; it must return its values")
         result = np.asarray(result)
@@ -89,6 +98,7 @@ class Curve:
         if not self.reason:
             self.reason = self._record(p0, first)
         if self.reason:
+            self.check()
             self.call_whole()
 
     def _record(self, p0, first):
@@ -125,6 +135,7 @@ class Curve:
 
     def _compare_and_forget(self, p0, first):
         """The same for many rows, whose memory the function takes again at the answer."""
+        self.check()
         reason = self._compare(p0, self._first(p0, first))
         self.at_start = None
         return reason

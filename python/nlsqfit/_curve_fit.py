@@ -118,7 +118,9 @@ def curve_fit(
         p0 = feasible_start(lower, upper) if bounded else np.array([1.0] * n)
     method = method or ("trf" if bounded else "lm")
     check_method(method, jac, bounded)
-    x, y, sigma = data(xdata, ydata, sigma, check_finite, nan_policy)
+    x, y, sigma, check = data(xdata, ydata, sigma, check_finite, nan_policy)
+    if not takes_long(y.size):
+        check()
     if "args" in kwargs:
         raise ValueError("'args' is not a supported keyword argument.")
     if method == "lm":
@@ -131,7 +133,7 @@ def curve_fit(
     own = bounded or absolute_sigma or sigma is not None or y.size == 1 or takes_long(y.size)
     options = options_of(method, kwargs, n, own)
     by_rows = method == "lm" and bool(kwargs.get("col_deriv", False))
-    job = _Job(f, x, y, sigma, p0, lower, upper, jac, options, by_rows, "xtol" in kwargs)
+    job = _Job(f, x, y, sigma, p0, lower, upper, jac, options, by_rows, "xtol" in kwargs, check)
     if method != "lm":
         job.loss, job.f_scale = kwargs.get("loss", "linear"), kwargs.get("f_scale", 1.0)
         job.check_start()
@@ -157,7 +159,7 @@ def _stand_in(f, x):
 class _Job:
     """One call of curve_fit, once its arguments are checked."""
 
-    def __init__(self, f, x, y, sigma, p0, lower, upper, jac, options, by_rows=False, tolerance=False):
+    def __init__(self, f, x, y, sigma, p0, lower, upper, jac, options, by_rows, tolerance, check):
         self.loss, self.f_scale = "linear", 1.0
         self.options, self.p0, self.sigma = options, p0, sigma
         first = None
@@ -167,8 +169,9 @@ class _Job:
         jacobian = derivatives(jac, x, y.size, p0.size, by_rows)
         self.missing = max(0, p0.size - y.size)
         self.curve = Curve(
-            lambda *p: f(x, *p), lambda: _stand_in(f, x), y, p0.size, jacobian=jacobian, source=(f, x)
-        )
+            lambda *p: f(x, *p), lambda: _stand_in(f, x), y, p0.size, jacobian=jacobian, source=(f, x),
+            check=check,
+        )  # fmt: skip
         if self.missing:
             raise ValueError(
                 f"{p0.size} parameters cannot be fitted to {y.size} data values; fix some of them, or add data"

@@ -86,6 +86,10 @@ def derivatives(jac, x, rows, n, by_rows):
 
 
 def data(xdata, ydata, sigma, check_finite, nan_policy):
+    """x, y and sigma as arrays, and a check that they are finite, which the caller makes before it answers.
+
+    The check of many rows takes as long as a pass over them, so the fit begins before it.
+    """
     if nan_policy not in (None, "raise", "omit"):
         if nan_policy == "propagate":
             raise ValueError("`nan_policy='propagate'` is not supported by this function.")
@@ -95,11 +99,12 @@ def data(xdata, ydata, sigma, check_finite, nan_policy):
     if np.ma.is_masked(ydata) or np.ma.is_masked(xdata):
         text = "what a masked array hides takes part, as in SciPy; leave it out: x[~mask], y[~mask]"
         warnings.warn(text, OptimizeWarning, stacklevel=3)
-    to_array = _finite if check_finite else np.asarray
-    y = to_array(ydata, float)
+    y = np.asarray(ydata, float)
+    checked = [y]
     x = xdata
     if isinstance(xdata, (list, tuple, np.ndarray)):
-        x = to_array(xdata, float)
+        x = np.asarray(xdata, float)
+        checked.append(x)
     if y.size == 0:
         raise ValueError("`ydata` must not be empty!")
     y = y.reshape(-1)
@@ -109,21 +114,18 @@ def data(xdata, ydata, sigma, check_finite, nan_policy):
             raise ValueError("`sigma` has incorrect shape.")
     if not check_finite and nan_policy is not None:
         x, y, sigma = _without_nan(x, y, sigma, nan_policy)
-    return x, y, sigma
+    return x, y, sigma, lambda: [_check_finite(values) for values in checked if check_finite]
 
 
-def _finite(values, kind):
-    values = np.asarray(values, kind)
+def _check_finite(values):
     flat = values.reshape(-1)
-    # One number that is not finite makes both sums so. They may overflow, too: then each number is looked at.
-    if flat.size <= _FEW:
-        total = flat.dot(flat)
-    else:  # this reads memory faster, and begins more slowly
+    if flat.size <= _FEW:  # both are NaN if any number is
+        finite = flat.size == 0 or flat.min() > -np.inf and flat.max() < np.inf
+    else:  # this reads memory once; sums may overflow, so then each number is looked at
         with np.errstate(all="ignore"):
-            total = np.add.reduce(flat)
-    if not abs(total) < np.inf and not np.isfinite(values).all():
+            finite = abs(np.add.reduce(flat)) < np.inf or np.isfinite(values).all()
+    if not finite:
         raise ValueError("array must not contain infs or NaNs")
-    return values
 
 
 def _without_nan(x, y, sigma, nan_policy):
