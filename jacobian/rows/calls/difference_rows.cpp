@@ -45,11 +45,12 @@ class StartRows {
 class CentralDifferences final : public RowFunction {
  public:
   CentralDifferences(const ModelFunction& function, std::vector<double> p, const std::vector<int>& free,
-                     std::vector<DifferenceStep> steps)
-      : function_(function), p_(std::move(p)), free_(free), steps_(std::move(steps)) {}
+                     const DifferenceRows& rows)
+      : function_(function), p_(std::move(p)), free_(free), rows_(rows) {}
 
   double evaluate(const double* x, double* df) override {
     const double f = function_.value(x, p_);
+    if (df != nullptr && steps_.empty()) steps_ = rows_.steps(p_);
     for (std::size_t k = 0; df != nullptr && k < free_.size(); ++k) {
       double& moved = p_[static_cast<std::size_t>(free_[k])];
       const Restored restored{moved, moved};  // also if the callable throws
@@ -72,7 +73,8 @@ class CentralDifferences final : public RowFunction {
   const ModelFunction& function_;
   std::vector<double> p_;
   const std::vector<int>& free_;
-  std::vector<DifferenceStep> steps_;
+  const DifferenceRows& rows_;
+  std::vector<DifferenceStep> steps_;  // found with the first derivatives
 };
 
 }  // namespace
@@ -89,7 +91,6 @@ DifferenceRows::DifferenceRows(ModelFunction function, std::shared_ptr<const Row
                           " parameters, not for " + std::to_string(typical_.size()));
   }
   shares_.assign(typical_.size(), 1.0);
-  shorten_steps();
 }
 
 DifferenceStep DifferenceRows::step(std::size_t j, double p) const {
@@ -97,8 +98,8 @@ DifferenceStep DifferenceRows::step(std::size_t j, double p) const {
                         : DifferenceStep(p, typical_[j], lower_[j], upper_[j], shares_[j]);
 }
 
-// What a function throws here it throws again in the first pass, from where it is passed on.
-void DifferenceRows::shorten_steps() try {
+void DifferenceRows::shorten_steps() const {
+  std::ranges::fill(shares_, 1.0);  // an earlier call may have thrown
   for (const int index : curve().free) {
     const auto j = static_cast<std::size_t>(index);
     StartRows rows(curve(), j);
@@ -107,16 +108,24 @@ void DifferenceRows::shorten_steps() try {
       factor = at_start.central ? rows.check(at_start).factor(shares_[j]) : 1;
     }
   }
-} catch (...) {
 }
 
-std::unique_ptr<RowFunction> DifferenceRows::at(std::vector<double> p) const {
+std::vector<DifferenceStep> DifferenceRows::steps(std::span<const double> p) const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!shortened_) shorten_steps();
+    shortened_ = true;
+  }
   std::vector<DifferenceStep> steps;
   for (const int index : curve().free) {
     const auto j = static_cast<std::size_t>(index);
     steps.push_back(step(j, p[j]));
   }
-  return std::make_unique<CentralDifferences>(curve().function, std::move(p), curve().free, std::move(steps));
+  return steps;
+}
+
+std::unique_ptr<RowFunction> DifferenceRows::at(std::vector<double> p) const {
+  return std::make_unique<CentralDifferences>(curve().function, std::move(p), curve().free, *this);
 }
 
 double DifferenceRows::calls_per_row() const { return 1 + 2 * static_cast<double>(curve().free.size()); }

@@ -94,15 +94,20 @@ class NLSQ_API DifferenceRows final : public CallableRows {
                  std::vector<double> parameters, std::vector<int> free, std::vector<double> typical = {},
                  std::vector<double> lower = {}, std::vector<double> upper = {});
   const char* kind() const override { return "finite differences"; }
+  // Of the free parameters at p. The first call looks at the starting values for steps that are too long;
+  // what the function throws there passes through.
+  std::vector<DifferenceStep> steps(std::span<const double> p) const;
 
  private:
   std::unique_ptr<RowFunction> at(std::vector<double> p) const override;
   double calls_per_row() const override;
   DifferenceStep step(std::size_t j, double p) const;
-  void shorten_steps();
+  void shorten_steps() const;
 
   std::vector<double> typical_, lower_, upper_;
-  std::vector<double> shares_;  // of the usual steps, by parameter
+  mutable std::vector<double> shares_;  // of the usual steps, by parameter
+  mutable std::mutex mutex_;
+  mutable bool shortened_ = false;
 };
 
 // The residuals of a vector function, all computed by one call. A pass evaluates everything once and returns
