@@ -40,7 +40,8 @@ void read_x(const Arguments& arguments, Image& image) {
   const std::string& text = arguments.selection.x;
   if (text.empty()) return;
   if (const auto grid = grid_of(text, "--x")) {
-    image.x.push_back(even_points(*grid));
+    if (grid->from.moment) throw UsageError(fmt::format("--x {}: give numbers, not dates", text));
+    image.x.push_back(even_points(grid->from.number, grid->to.number, grid->count, "--x " + text));
     image.x_names = {"x"};
     image.x_text = text;
     return;

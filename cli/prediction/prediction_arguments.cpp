@@ -15,7 +15,7 @@ namespace nlsq::cli {
 
 namespace {
 
-constexpr double kMostPoints = 1e8;
+constexpr double kMostGridPoints = 1e8;
 constexpr double kMostSamples = 1e7;
 
 bool is_number(std::string_view text, double& value) {
@@ -71,24 +71,19 @@ void check_outputs(const PredictionArguments& out, const Arguments& arguments) {
 }  // namespace
 
 std::optional<Grid> grid_of(const std::string& text, const char* option) {
-  const std::size_t first = text.find(':');
-  const std::size_t second = first == std::string::npos ? first : text.find(':', first + 1);
-  if (second == std::string::npos) return std::nullopt;
-  Grid grid;
-  double count = 0;
   const std::string_view all(text);
-  if (!is_number(all.substr(0, first), grid.from) ||
-      !is_number(all.substr(first + 1, second - first - 1), grid.to) ||
-      !is_number(all.substr(second + 1), count))
-    return std::nullopt;
-  if (count != std::floor(count) || count < 2 || count > kMostPoints) {
+  const std::size_t last = all.rfind(':');
+  double count = 0;
+  if (last == std::string_view::npos || !is_number(all.substr(last + 1), count)) return std::nullopt;
+  const std::optional<XLimits> limits = split_limits(all.substr(0, last));
+  if (!limits || !limits->first || !limits->second) return std::nullopt;
+  if (count != std::floor(count) || count < 2 || count > kMostGridPoints) {
     throw UsageError(fmt::format("{} {}: the number of points must be a whole number from 2 to {:g}", option,
-                                 text, kMostPoints));
+                                 text, kMostGridPoints));
   }
-  if (!(grid.from < grid.to))
+  if (!limits->first->moment && !(limits->first->number < limits->second->number))
     throw UsageError(fmt::format("{} {}: the first x must be below the second", option, text));
-  grid.count = static_cast<std::size_t>(count);
-  return grid;
+  return Grid{*limits->first, *limits->second, static_cast<std::size_t>(count)};
 }
 
 void add_prediction_options(CLI::App& app, RawPrediction& raw) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nlsq/bootstrap.hpp>
+#include "table/x_limit.hpp"
 
 #include <cstddef>
 #include <optional>
@@ -25,12 +26,12 @@ struct RawPrediction {
 
 // `count` points from `from` to `to`, both included.
 struct Grid {
-  double from = 0, to = 0;
+  XLimit from, to;
   std::size_t count = 0;
 };
 
-// A:B:N with three numbers, the value of `option`; nothing for any other text, which is the name of a file.
-// Throws UsageError for numbers that are no points.
+// A:B:N with three numbers, or with two dates and a number, the value of `option`; nothing for any other
+// text, which is the name of a file. Throws UsageError for numbers that are no points.
 std::optional<Grid> grid_of(const std::string& text, const char* option);
 
 struct PredictionArguments {

@@ -103,14 +103,15 @@ PredictionPoints points_of_file(const Arguments& arguments, const FitData& data)
 
 }  // namespace
 
-std::vector<double> even_points(const Grid& grid) {
-  std::vector<double> out(grid.count);
-  const double last = static_cast<double>(grid.count - 1);
-  for (std::size_t i = 0; i < grid.count; ++i) {
+std::vector<double> even_points(double from, double to, std::size_t count, const std::string& option) {
+  if (!(from < to)) throw UsageError(fmt::format("{}: the first x must be below the second", option));
+  std::vector<double> out(count);
+  const double last = static_cast<double>(count - 1);
+  for (std::size_t i = 0; i < count; ++i) {
     const double share = static_cast<double>(i) / last;
-    out[i] = (1 - share) * grid.from + share * grid.to;
+    out[i] = (1 - share) * from + share * to;
   }
-  out.back() = grid.to;
+  out.back() = to;
   return out;
 }
 
@@ -123,7 +124,10 @@ PredictionPoints read_points(const Arguments& arguments, const FitData& data) {
         "--predict {}: --x chose {} predictors, and A:B:N gives points of one; give a table with all of them",
         wanted.predict, data.x.size()));
   }
-  return {{even_points(*wanted.grid)}, {}};
+  const std::string option = "--predict " + wanted.predict;
+  const Grid& grid = *wanted.grid;
+  const double from = value_of(grid.from, data, option), to = value_of(grid.to, data, option);
+  return {{even_points(from, to, grid.count, option)}, {}};
 }
 
 }  // namespace nlsq::cli

@@ -66,6 +66,8 @@ std::string vanished_parameter(const FitResult& fit) {
 // Formulas have no rule for a first guess.
 std::string advice_on_starts(const ModelChoice& model, const FitResult& fit, const NamedValues& p0) {
   if (fit.success()) return {};
+  if (std::isnan(fit.r_squared) && std::isfinite(fit.summary.final_cost))
+    return "y does not vary, so it determines no more than a constant: other starting values would not help";
   std::vector<std::string> missing;
   for (const std::string& name : model.formula.parameters) {
     const bool given = std::ranges::any_of(p0, [&](const auto& p) { return p.first == name; });

@@ -4,6 +4,7 @@
 #include "errors.hpp"
 #include "table/read_columns.hpp"
 #include "table/source/utf8.hpp"
+#include "table/x_limit.hpp"
 
 #include <fmt/format.h>
 
@@ -18,24 +19,12 @@ namespace nlsq::cli {
 
 namespace {
 
-struct Range {
-  double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
-};
-
-Range parse_range(const std::string& text) {
-  Range range;
-  if (text.empty()) return range;
-  const std::size_t colon = text.find(':');
-  const auto bound = [&](std::string_view part, double& value) {
-    if (trim_blanks(part).empty()) return true;
-    return parse_number(part, NumberFormat{}, value) == NumberStatus::ok;
-  };
-  const bool ok = colon != std::string::npos && bound(std::string_view(text).substr(0, colon), range.low) &&
-                  bound(std::string_view(text).substr(colon + 1), range.high);
-  if (!ok) throw UsageError(fmt::format("--range {}: write A:B, A: or :B with numbers", text));
-  if (range.low > range.high)
-    throw UsageError(fmt::format("--range {}: the first bound is above the second", text));
-  return range;
+XLimits parse_range(const std::string& text) {
+  if (text.empty()) return {};
+  const std::optional<XLimits> limits = split_limits(text);
+  if (!limits)
+    throw UsageError(fmt::format("--range {}: write A:B, A: or :B with numbers, or with dates", text));
+  return *limits;
 }
 
 // The rows for which `keep` returns true; empty if that is all of them.
@@ -201,9 +190,13 @@ void apply_where(FitData& data, ReadColumns& columns, const std::vector<ColumnEx
   narrow(data, chosen);
 }
 
-void apply_range(FitData& data, const Range& range) {
+void apply_range(FitData& data, const XLimits& range, const std::string& text) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const Column& x = data.predictors.front();
-  const auto inside = [&](std::size_t i) { return x[i] >= range.low && x[i] <= range.high; };
+  const double low = range.first ? value_of(*range.first, data, "--range " + text) : -kInfinity,
+               high = range.second ? value_of(*range.second, data, "--range " + text) : kInfinity;
+  if (low > high) throw UsageError(fmt::format("--range {}: the first bound is above the second", text));
+  const auto inside = [&](std::size_t i) { return x[i] >= low && x[i] <= high; };
   const Rows chosen = rows_where(x.size(), inside);
   if (chosen.empty()) {
     if (!inside(0)) throw BadData(data.source + ": --range leaves no rows");
@@ -305,7 +298,7 @@ FitData select_data(Table& table, const Selection& selection) {
   FitData data;
   data.source = table.name();
   data.shape = table.shape();
-  const Range range = parse_range(selection.range);
+  const XLimits range = parse_range(selection.range);
   parse_selection(data, table, selection);
   std::vector<ColumnExpression> conditions;
   for (const std::string& text : selection.where) {
@@ -333,7 +326,7 @@ FitData select_data(Table& table, const Selection& selection) {
 
   apply_where(data, columns, conditions);
   take_columns(data, columns, read.rows - data.excluded_where, read.finite);
-  if (!selection.range.empty()) apply_range(data, range);
+  if (!selection.range.empty()) apply_range(data, range, selection.range);
   refuse_bad_sigma(data);
   refuse_midnight(data);
   return data;

@@ -213,3 +213,44 @@ TEST_CASE("mistakes are named") {
   CHECK(grid.status == 2);
   CHECK(contains(grid.out, "--x chose 2 predictors"));
 }
+
+TEST_CASE("--range and --predict take dates where x is a column of dates") {
+  const Scratch scratch;
+  const std::string days =
+      scratch.write("days.csv", "day,v\n2025-01-01,5\n2025-01-02,6\n2025-01-03,7.1\n2025-01-04,8\n");
+  const std::string times = scratch.write(
+      "times.csv",
+      "when,v\n2025-01-01T10:00,5\n2025-01-02T10:00,6\n2025-01-03T10:00,7.1\n2025-01-04T10:00,8\n");
+  const Outcome predicted = run(days + " --model line --predict 2025-01-05:2025-01-07:3 --csv - --quiet");
+  CHECK(predicted.status == 0);
+  const auto rows = numbers(predicted.out);
+  REQUIRE(rows.size() == 3);
+  CHECK(rows[0][0] == 4 * 86400.0);
+  CHECK(rows[2][0] == 6 * 86400.0);
+  CHECK(rows[2][1] == doctest::Approx(6.525 + 4.5 * 1.01));
+  const Outcome by_time = run(times + " --model line --range 2025-01-02T09:30:2025-01-04T10:00");
+  CHECK(by_time.status == 0);
+  CHECK(by_time.out.find("3 rows fitted, 1 left out (1 by --range)") != std::string::npos);
+  CHECK(run(days + " --model line --range :2025-01-03").out.find("1 by --range") != std::string::npos);
+  // Forms that the column does not have, and columns without dates.
+  const auto refused = [&](const std::string& arguments, const char* why) {
+    const Outcome outcome = run(arguments);
+    CHECK(outcome.status == 2);
+    CHECK(outcome.out.find(why) != std::string::npos);
+  };
+  refused(days + " --model line --range 09:00:10:00", "as in 2025-01-01");
+  refused(days + " --model line --range 2025-01-03:2025-01-02", "the first bound is above the second");
+  refused(days + " --model line --predict 2025-01-09:2025-01-07:3", "the first x must be below the second");
+  refused(days + " --model line --x 'day/86400' --range 2025-01-02:", "is not a column of dates");
+  refused(kDecay + " --model exp --range 2025-01-02:", "x = day is not a column of dates");
+  refused(kDecay + " --model exp --range 10:2025-01-02", "with numbers, or with dates");
+}
+
+TEST_CASE("where y does not vary, other starts are no advice") {
+  const Scratch scratch;
+  const Outcome outcome =
+      run(scratch.write("constant.csv", "x,y\n1,5\n2,5\n3,5\n4,5\n5,5\n6,5\n") + " --model exp");
+  CHECK(outcome.status == 1);
+  CHECK(outcome.out.find("determines no more than a constant") != std::string::npos);
+  CHECK(outcome.out.find("--starts 32") == std::string::npos);
+}

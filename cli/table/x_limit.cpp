@@ -1,0 +1,61 @@
+// Implements the limits on x.
+#include "table/x_limit.hpp"
+
+#include "errors.hpp"
+#include "table/data_selection.hpp"
+#include "table/numbers/number.hpp"
+#include "table/source/utf8.hpp"
+
+#include <fmt/format.h>
+
+namespace nlsq::cli {
+
+namespace {
+
+// Returns false if the text is neither empty nor a limit.
+bool read_limit(std::string_view text, std::optional<XLimit>& out) {
+  out.reset();
+  text = trim_blanks(text);
+  if (text.empty()) return true;
+  XLimit limit;
+  if (parse_number(text, NumberFormat{}, limit.number) != NumberStatus::ok) {
+    limit.moment = parse_moment(text);
+    if (!limit.moment) return false;
+  }
+  out = limit;
+  return true;
+}
+
+}  // namespace
+
+std::optional<XLimits> split_limits(std::string_view text) {
+  for (std::size_t colon = text.find(':'); colon != std::string_view::npos;
+       colon = text.find(':', colon + 1)) {
+    XLimits limits;
+    if (!read_limit(text.substr(0, colon), limits.first) ||
+        !read_limit(text.substr(colon + 1), limits.second))
+      continue;
+    const auto& [low, high] = limits;
+    if (low && high && low->moment.has_value() != high->moment.has_value()) continue;
+    return limits;
+  }
+  return std::nullopt;
+}
+
+double value_of(const XLimit& limit, const FitData& data, const std::string& option) {
+  if (!limit.moment) return limit.number;
+  const ColumnExpression& x = data.x.front();
+  const TimeOrigin* const time = x.plain ? data.shape.time(x.columns[0]) : nullptr;
+  if (time == nullptr) {
+    throw UsageError(fmt::format(
+        "{}: x = {} is not a column of dates: give numbers, in its units", printable(option),
+        x.plain && !data.shape.names[x.columns[0]].empty() ? data.shape.names[x.columns[0]] : x.text));
+  }
+  if (!limit.moment->comparable(time->moment)) {
+    throw UsageError(fmt::format("{}: write dates and times in the form of the column, as in {}",
+                                 printable(option), time->text));
+  }
+  return limit.moment->seconds_since(time->moment);
+}
+
+}  // namespace nlsq::cli

@@ -1,0 +1,30 @@
+// Limits on x in options such as --range A:B and --predict A:B:N: numbers, or dates and times if the column
+// of x has dates.
+#pragma once
+
+#include "table/numbers/date_time.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace nlsq::cli {
+
+struct FitData;
+
+struct XLimit {
+  double number = 0;
+  std::optional<Moment> moment = {};  // instead of the number
+};
+
+// Splits "A:B" into two limits, both numbers or both dates. Times have colons, too, so every colon is tried.
+// An empty side is nothing. Returns nothing if the text has no such form.
+using XLimits = std::pair<std::optional<XLimit>, std::optional<XLimit>>;
+std::optional<XLimits> split_limits(std::string_view text);
+
+// The limit as a value of the first predictor: of dates, the seconds since the first one of its column.
+// Throws UsageError, which names the option and its text, if the predictor has no dates, or others.
+double value_of(const XLimit& limit, const FitData& data, const std::string& option);
+
+}  // namespace nlsq::cli
