@@ -60,11 +60,11 @@ Bounds bounds_of(const Arguments& arguments, const std::vector<std::string>& par
   return bounds;
 }
 
+}  // namespace
+
 std::string tied_name(const std::string& tie) {
   return std::string(trim_blanks(tie.substr(0, tie.find('='))));
 }
-
-}  // namespace
 
 FitOptions fit_options(const Arguments& arguments, const FitData& data,
                        const std::vector<std::string>& parameters) {

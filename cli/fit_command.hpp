@@ -56,6 +56,8 @@ FitOptions fit_options(const Arguments& arguments, const FitData& data,
 NamedValues starting_values(const Arguments& arguments);
 // The files that are read: tables, and those of --p0 @FILE and --predict. No output may overwrite them.
 std::vector<std::string> inputs_of(const Arguments& arguments);
+// The parameter of a tie, "name=expression".
+std::string tied_name(const std::string& tie);
 // The names that the command line gives to parameters.
 std::vector<std::string> names_given(const Arguments& arguments, const NamedValues& p0);
 // Throws UsageError for a name that is no parameter of the model.

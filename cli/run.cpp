@@ -30,8 +30,8 @@ namespace nlsq::cli {
 
 namespace {
 
-// Writes to stderr without allocating, because memory may be what ran out. Of several processes, the first
-// one writes at the end what they have to say.
+// Writes to stderr without allocating, because memory may be what ran out. With several processes
+// the messages are kept, and the first process writes them at the end.
 void complain(std::string_view what) noexcept {
   if (processes() != nullptr) return processes()->hold_message(what);
   for (const std::string_view part : {std::string_view("nlsq-fit: "), what, std::string_view("\n")}) {

@@ -3,14 +3,15 @@
 # the presets for debugging: there every file is compiled alone.
 option(NLSQ_GROUP_SOURCES "Compile the library's and the command's files in groups" ON)
 
-# nlsq_group_sources(TARGET ALONE…) puts the target's files into groups. Call it after everything that sets properties of
-# these files, because all files of a group have the same level of optimisation. The files named ALONE and those with flags
-# of their own stay outside the groups.
+# nlsq_group_sources(TARGET [ACROSS_ROOMS] ALONE…) puts the target's files into groups. Call it after everything that sets
+# properties of these files, because all files of a group have the same level of optimisation. The files named ALONE and
+# those with flags of their own stay outside the groups.
 function(nlsq_group_sources target)
   if(NOT NLSQ_GROUP_SOURCES)
     return()
   endif()
-  set(most_bytes 40000)  # of a group, so that a changed file is soon compiled again
+  # Of a group. Each group costs two seconds before its own code; a changed file takes its whole group with it.
+  set(most_bytes 100000)
   get_target_property(sources ${target} SOURCES)
   list(SORT sources)
   set(compiled)
@@ -34,7 +35,7 @@ function(nlsq_group_sources target)
       continue()
     endif()
     string(FIND "${path}" "/" slash)
-    if(slash LESS 0)
+    if(slash LESS 0 OR ACROSS_ROOMS IN_LIST ARGN)
       set(room)
     else()
       string(SUBSTRING "${path}" 0 ${slash} room)

@@ -25,7 +25,7 @@ constexpr std::array<std::pair<std::string_view, Comparison>, 4> kComparisons{
      {"<", Comparison::less},
      {">", Comparison::greater}}};
 
-[[noreturn]] void refuse(std::string_view rule, std::string reason) {
+[[noreturn]] void refuse_rule(std::string_view rule, std::string reason) {
   throw ValidationError(std::vector<Violation>{{fmt::format("rule '{}'", rule), "", std::move(reason)}});
 }
 
@@ -33,7 +33,7 @@ RuleVariable parse_variable(std::string_view text, std::string_view rule) {
   for (std::size_t i = 0; i < kVariables.size(); ++i) {
     if (text == kVariables[i]) return static_cast<RuleVariable>(i);
   }
-  refuse(rule, fmt::format("unknown variable '{}': use one of {}", text, fmt::join(kVariables, ", ")));
+  refuse_rule(rule, fmt::format("unknown variable '{}': use one of {}", text, fmt::join(kVariables, ", ")));
 }
 
 RuleCondition parse_condition(std::string_view text, std::string_view rule) {
@@ -42,10 +42,10 @@ RuleCondition parse_condition(std::string_view text, std::string_view rule) {
     if (at == std::string_view::npos || !text.substr(at).starts_with(sign)) continue;
     const std::string_view right = trimmed(text.substr(at + sign.size()));
     const std::optional<double> value = number(right);
-    if (!value) refuse(rule, fmt::format("'{}' is not a number to compare with", right));
+    if (!value) refuse_rule(rule, fmt::format("'{}' is not a number to compare with", right));
     return {parse_variable(trimmed(text.substr(0, at)), rule), comparison, *value};
   }
-  refuse(rule, fmt::format("'{}' is not a condition: write variable > number, or <, >=, <=", text));
+  refuse_rule(rule, fmt::format("'{}' is not a condition: write variable > number, or <, >=, <=", text));
 }
 
 std::vector<RuleCondition> parse_conditions(std::string_view text, std::string_view rule) {
@@ -87,11 +87,12 @@ FormatChange parse_change(std::string_view text, std::string_view rule) {
     const std::optional<Assignment> item = assignment(piece);
     std::optional<Format>* part = item ? part_named(change, item->key) : nullptr;
     if (part == nullptr) {
-      refuse(rule, fmt::format("'{}' sets nothing: write residual=, jacobian= or gram= and a format after ->",
-                               piece));
+      refuse_rule(
+          rule,
+          fmt::format("'{}' sets nothing: write residual=, jacobian= or gram= and a format after ->", piece));
     }
     if (const auto wrong = set_format(*part, std::string(item->key), item->value))
-      refuse(rule, wrong->message());
+      refuse_rule(rule, wrong->message());
   }
   return change;
 }
@@ -113,10 +114,11 @@ const char* name(RuleVariable variable) noexcept { return kVariables[static_cast
 PrecisionRule PrecisionRule::parse(std::string_view text) {
   text = trimmed(text);
   const std::size_t arrow = text.find("->");
-  if (arrow == std::string_view::npos) refuse(text, "no '->': write it as in condition > 1e6 -> gram=f64");
+  if (arrow == std::string_view::npos)
+    refuse_rule(text, "no '->': write it as in condition > 1e6 -> gram=f64");
   PrecisionRule rule{parse_conditions(text.substr(0, arrow), text),
                      parse_change(text.substr(arrow + 2), text)};
-  if (std::string wrong = fault(rule.change); !wrong.empty()) refuse(text, std::move(wrong));
+  if (std::string wrong = fault(rule.change); !wrong.empty()) refuse_rule(text, std::move(wrong));
   return rule;
 }
 

@@ -2,6 +2,7 @@
 #include "compare/compare_models.hpp"
 
 #include "errors.hpp"
+#include "fit_command.hpp"
 #include "prediction/prediction_results.hpp"
 #include "processes/processes.hpp"
 #include "table/source/utf8.hpp"
@@ -17,18 +18,6 @@ namespace {
 bool has(const ModelChoice& model, const std::string& name) {
   const auto& all = model.formula.parameters;
   return std::find(all.begin(), all.end(), name) != all.end();
-}
-
-std::string tied_name(const std::string& tie) {
-  return std::string(trim_blanks(tie.substr(0, tie.find('='))));
-}
-
-std::vector<std::string> names_given(const Arguments& arguments, const NamedValues& p0) {
-  std::vector<std::string> names = arguments.fixed;
-  for (const auto& [name, value] : p0) names.push_back(name);
-  for (const auto& bound : arguments.bounds) names.push_back(bound.name);
-  for (const std::string& tie : arguments.ties) names.push_back(tied_name(tie));
-  return names;
 }
 
 OneModel one_model(const std::string& text, const Arguments& arguments, const NamedValues& p0,

@@ -16,10 +16,6 @@ constexpr std::size_t kMostGroups = 100;  // in the table; --csv and --json have
 constexpr std::size_t kMostReasons = 20;  // of groups that did not succeed
 constexpr std::size_t kLongestName = 60;
 
-std::string significant(double value) {
-  return std::isnan(value) ? "undefined" : fmt::format("{:.6g}", value);
-}
-
 std::string with_error(const GroupReport& report, std::size_t k, std::size_t j) {
   const double value = report.fits.parameters(k, j), error = report.fits.standard_errors(k, j);
   if (report.fixed(j)) return significant(value) + " fixed";

@@ -12,11 +12,7 @@ namespace nlsq::cli {
 
 namespace {
 
-constexpr std::size_t kMostReasons = 20;
-
-std::string significant(double value) {
-  return std::isnan(value) ? "undefined" : fmt::format("{:.6g}", value);
-}
+constexpr std::size_t kMostReasonsListed = 20;
 
 // The message without its numbers: pixels with the same one have the same reason.
 std::string without_numbers(const std::string& message) {
@@ -71,13 +67,13 @@ std::string failed_pixels(const ImageReport& report) {
   const std::vector<FailureReason> reasons = failure_reasons(report);
   if (reasons.empty()) return "";
   std::string out = fmt::format("{} of {} pixels did not succeed:\n", report.failed(), report.fitted());
-  for (std::size_t k = 0; k < std::min(reasons.size(), kMostReasons); ++k) {
+  for (std::size_t k = 0; k < std::min(reasons.size(), kMostReasonsListed); ++k) {
     const auto& [first, pixels] = reasons[k];
     out += fmt::format("  {} pixel{}, the first at {}: {}\n", pixels, pixels == 1 ? "" : "s",
                        report.image.place(first), report.fits.message.at(first));
   }
-  if (reasons.size() > kMostReasons)
-    out += fmt::format("  and {} more reasons\n", reasons.size() - kMostReasons);
+  if (reasons.size() > kMostReasonsListed)
+    out += fmt::format("  and {} more reasons\n", reasons.size() - kMostReasonsListed);
   const bool ran_out = std::ranges::any_of(report.fits.message, [](const auto& entry) {
     return entry.second.starts_with("iteration limit reached");
   });

@@ -272,6 +272,10 @@ std::string aligned_table(const std::vector<std::vector<std::string>>& rows, con
   return out;
 }
 
+std::string significant(double value) {
+  return std::isnan(value) ? "undefined" : fmt::format("{:.6g}", value);
+}
+
 std::string format_estimate(double value, double error) {
   if (!std::isfinite(value)) return std::isnan(value) ? "undefined" : number(value);
   int digits = 10;

@@ -16,8 +16,8 @@ namespace nlsq::cli {
 
 namespace {
 
-constexpr std::size_t kBlock = 1024;       // rows whose columns are copied at a time
-constexpr std::size_t kPiece = 64 * 1024;  // rows that one thread formats at a time
+constexpr std::size_t kBlock = 1024;             // rows whose columns are copied at a time
+constexpr std::size_t kRowsOfPiece = 64 * 1024;  // rows that one thread formats at a time
 
 using Values = std::array<double, kBlock>;
 
@@ -67,7 +67,7 @@ void format_rows(const Written& written, std::size_t first, std::size_t last, fm
 std::size_t thread_count(int wanted, std::size_t rows) {
   const std::size_t all = std::max(1u, std::thread::hardware_concurrency());
   const std::size_t most = wanted > 0 ? std::min(all, static_cast<std::size_t>(wanted)) : all;
-  return std::clamp<std::size_t>(rows / kPiece, 1, most);
+  return std::clamp<std::size_t>(rows / kRowsOfPiece, 1, most);
 }
 
 Written evaluate(const FitReport& report) {
@@ -96,7 +96,8 @@ void write_residuals(const FitReport& report) {
     {
       std::vector<std::jthread> threads;
       for (fmt::memory_buffer& piece : pieces) {
-        const std::size_t begin = std::min(first, data.rows()), end = std::min(begin + kPiece, data.rows());
+        const std::size_t begin = std::min(first, data.rows()),
+                          end = std::min(begin + kRowsOfPiece, data.rows());
         const auto format = [&written, begin, end, &piece] { format_rows(written, begin, end, piece); };
         if (pieces.size() == 1) format();
         else threads.emplace_back(format);

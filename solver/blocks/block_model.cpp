@@ -67,15 +67,6 @@ template <>
 std::vector<double>& BlockModel::storage() {
   return J_f64_;
 }
-template <>
-const float* BlockModel::records() const {
-  return J_f32_.data();
-}
-template <>
-const double* BlockModel::records() const {
-  return J_f64_.data();
-}
-
 // The cost of functions that are not recorded is unknown.
 bool BlockModel::alone() const {
   const BlockCounts counts = evaluator_.counts();

@@ -167,4 +167,13 @@ class BlockModel {
   std::size_t left_ = 0;  // blocks that left their program in the last cost()
 };
 
+template <>
+inline const float* BlockModel::records() const {
+  return J_f32_.data();
+}
+template <>
+inline const double* BlockModel::records() const {
+  return J_f64_.data();
+}
+
 }  // namespace nlsq::inline v0

@@ -19,7 +19,7 @@ namespace nlsq::cli {
 namespace {
 
 constexpr std::size_t kSampleLines = 100;
-constexpr std::array<char, 4> kCandidates = {'\t', ';', ',', '|'};
+constexpr std::array<char, 4> kDelimiters = {'\t', ';', ',', '|'};
 
 // Occurrences of each candidate outside quotes in one record, and its number of fields separated by blanks.
 struct LineCount {
@@ -46,12 +46,12 @@ bool count_line(const CsvView& text, const char*& p, LineCount& count) {
       p = q + (*q == '\r' && q[1] == '\n' ? 2 : 1);
       return true;
     }
-    const auto which = std::find(kCandidates.begin(), kCandidates.end(), *q);
-    if (which != kCandidates.end()) ++count.candidates[static_cast<std::size_t>(which - kCandidates.begin())];
+    const auto which = std::find(kDelimiters.begin(), kDelimiters.end(), *q);
+    if (which != kDelimiters.end()) ++count.candidates[static_cast<std::size_t>(which - kDelimiters.begin())];
     if (!is_blank(*q) && !in_blank_field) ++count.blank_fields;
     in_blank_field = !is_blank(*q);
     if (*q == '"' && field_start) quoted = true;
-    field_start = which != kCandidates.end() || is_blank(*q);
+    field_start = which != kDelimiters.end() || is_blank(*q);
   }
 }
 
@@ -110,8 +110,8 @@ struct Totals {
 
 Totals sum(const std::vector<LineCount>& lines, const CsvOptions& options) {
   Totals out;
-  for (std::size_t k = 0; k < kCandidates.size(); ++k) {
-    const char c = kCandidates[k];
+  for (std::size_t k = 0; k < kDelimiters.size(); ++k) {
+    const char c = kDelimiters[k];
     if (c == options.number.decimal || c == options.number.thousands) continue;
     bool equal = true;
     for (const LineCount& line : lines) {
