@@ -23,6 +23,7 @@ from ._scipy_words import (
 from .recording import guarded
 
 _NO_BOUNDS = (-np.inf, np.inf)
+_NEAR = 0.1  # standard errors from the optimum, within which an end by the caller's tolerance needs no warning
 
 
 def curve_fit(
@@ -99,7 +100,8 @@ def curve_fit(
     Warns
     -----
     OptimizeWarning
-        If the covariance cannot be estimated, or if the answer is not certified.
+        If the covariance cannot be estimated, or if the answer is neither certified nor known to be
+        within 0.1 standard errors of the minimum.
 
     Examples
     --------
@@ -186,7 +188,7 @@ class _Job:
             self._end_as_scipy_does()
 
     def _end_as_scipy_does(self):
-        """SciPy's xtol for a function that is called: each further step would cost many calls of it."""
+        """Uses SciPy's xtol of 1e-8 for a function that is called, because each step costs many calls of it."""
         if self.options is plain_options():  # nobody may change them
             self.options = Options(residuals=False)
         self.options.set("xtol", 1e-8)
@@ -245,12 +247,13 @@ class _Job:
         return pcov
 
     def _judge(self, result):
-        """Raises where there is no minimum, and warns where it is not certified."""
+        """Raises where there is no minimum, and warns where it is neither certified nor known to be near."""
         if result.number("success"):
             return
         status = result.text("status")
         if status in ("converged", "tolerance", "no_progress"):
-            if status == "no_progress":
+            far = not result.number("decrement_sigma") <= _NEAR
+            if status == "no_progress" or status == "tolerance" and far:
                 warnings.warn(
                     "The answer is not certified as a minimum: " + result.text("message"),
                     OptimizeWarning,
