@@ -46,7 +46,7 @@ class Lowering {
     }
     count_uses();
     for (std::uint32_t id = 0; id < count; ++id) {
-      if (value(id).varies) contract(id, &Lowering::disappears_into_user);
+      if (value(id).varies) contract(id, &Lowering::has_single_use);
     }
     count_uses();
     return std::move(result_);
@@ -65,7 +65,7 @@ class Lowering {
     }
   }
 
-  bool disappears_into_user(std::uint32_t id) {
+  bool has_single_use(std::uint32_t id) {
     return value(id).varies && value(id).uses == 1 && !value(id).is_output;
   }
 
@@ -96,7 +96,7 @@ class Lowering {
     const std::uint32_t inner = value(id).operands[0];
     const LoweredValue v = value(inner);
     // If other values need the product too, computing it again costs as little as changing its sign.
-    if (!disappears_into_user(inner) && !(v.op == Op::mul && is_scaled(inner))) return;
+    if (!has_single_use(inner) && !(v.op == Op::mul && is_scaled(inner))) return;
     const std::uint32_t a = v.operands[0], b = v.operands[1];
     const bool uniform_a = !value(a).varies, uniform_b = arity(v.op) > 1 && !value(b).varies;
     if (v.op == Op::mul || v.op == Op::div) {
@@ -113,7 +113,7 @@ class Lowering {
   // Negates u*x, used once, by negating u.
   bool negate_factor(std::uint32_t id) {
     const LoweredValue v = value(id);
-    if (v.op != Op::mul || !disappears_into_user(id)) return false;
+    if (v.op != Op::mul || !has_single_use(id)) return false;
     const std::uint32_t a = v.operands[0], b = v.operands[1];
     if (value(a).varies && value(b).varies) return negate_factor(a) || negate_factor(b);
     if (!value(a).varies) become(id, Op::mul, negated_uniform(a), b);

@@ -164,7 +164,7 @@ void LaneBatch::run(std::size_t first, std::size_t last) {
 // Takes over the point that f32 reached. If that is no usable point, the f64 fit begins at the start.
 void LaneBatch::lead(std::size_t lane) {
   const LaneMinimizer& m = lead_->minimizer;
-  if (m.end(lane) != LaneMinimizer::End::led) return;
+  if (m.end(lane) != LaneMinimizer::End::f32_done) return;
   const std::size_t fit = m.fit(lane);
   for (std::size_t j = 0; j < x_.size(); ++j) {
     values(fit)[batch_.free[j]] = m.x(lane, j);
@@ -172,7 +172,7 @@ void LaneBatch::lead(std::size_t lane) {
   }
   LaneStart& start = starts_[fit - first_];
   start = m.state(lane);
-  start.led = true;
+  start.after_f32 = true;
   start.by_step = m.arrived_by_step(lane);
 }
 
@@ -207,7 +207,7 @@ void LaneBatch::converge(std::size_t lane) {
 bool LaneBatch::improved(std::size_t lane, std::size_t fit) {
   const LaneMinimizer& m = finish_->minimizer;
   if (m.cost(lane) <= m.state(lane).initial_cost) return true;
-  if (!m.state(lane).led) return false;
+  if (!m.state(lane).after_f32) return false;
   set_worker(fit);
   const double* const start = batch_.start_of(fit);
   for (std::size_t j = 0; j < x_.size(); ++j) x_[j] = start[batch_.free[j]];

@@ -13,10 +13,10 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr int kMostIterations = 15;  // Minimizer has other means for fits that take longer
-constexpr int kMostLed = 8;
+constexpr int kMostInF32 = 8;        // iterations
 constexpr int kMostRejected = 4;
 constexpr double kNear = 1;           // standard errors within which undamped steps are taken
-constexpr double kLedEnough = 5e-2;   // standard errors: another f32 step costs more than it saves in f64
+constexpr double kNearInF32 = 5e-2;   // standard errors: a further f32 step costs more than it saves in f64
 constexpr double kExtrapolate = 0.5;  // largest part of a step that extrapolation may change
 
 // What the digits of a format can resolve.
@@ -24,7 +24,7 @@ struct LaneDigits {
   double least_pivot;  // of the unit diagonal; columns closer to dependence are not distinguished
   double least_gain;   // as a share of the predicted decrease
   double flat;         // relative decrease of the cost below which ν decides instead
-  double falls;        // ν² must fall below this share of itself
+  double least_fall;   // the trial is taken if its ν² is below this share of the ν² before
 };
 constexpr LaneDigits kDigits[] = {{1e-11, rules::kLeastGain, 1e-8, 1.0}, {1e-4, 0.1, 1e-3, 0.25}};
 
@@ -59,7 +59,7 @@ void LaneMinimizer::begin(std::size_t lane, std::size_t fit, const double* value
   here.fit = fit;
   here.stage = Stage::start;
   here.state = start;
-  if (!start.led) here.state.trust = TrustRegion(problem_.initial_lambda);
+  if (!start.after_f32) here.state.trust = TrustRegion(problem_.initial_lambda);
   for (std::size_t j = 0; j < problem_.parameters; ++j) of(at_.trial, j, lane) = values[j];
   at_.stepped[lane] = arrival != nullptr;
   for (std::size_t j = 0; j < n_; ++j) {
@@ -81,7 +81,7 @@ std::span<const std::size_t> LaneMinimizer::round(KernelCounters& counters) {
   bool damped = false, linear = false;
   for (std::size_t l = 0; l < lanes(); ++l) {
     const Lane& here = lanes_[l];
-    if (here.stage == Stage::iterate) survey(l);
+    if (here.stage == Stage::iterate) test_end_and_choose_step(l);
     damped = damped || (here.stage == Stage::iterate && here.step == Step::damped);
     linear = linear || here.stage == Stage::linear;
     at_.undamped[l] = here.step == Step::undamped;
@@ -110,10 +110,10 @@ void LaneMinimizer::finish(std::size_t lane, End end) {
   ended_.push_back(lane);
 }
 
-// Ends the fit: f32 has no more to give at x, or f64 finds no step.
+// Ends the fit: f32 cannot improve x further, or f64 finds no step.
 void LaneMinimizer::give_up(std::size_t lane) {
   at_.stepped[lane] = 0;
-  finish(lane, single_ ? End::led : End::left);
+  finish(lane, single_ ? End::f32_done : End::needs_minimizer);
 }
 
 // Decides whether the trial point is taken, by the lane's stage.
@@ -122,10 +122,10 @@ void LaneMinimizer::examine(std::size_t lane) {
   const double cost = trial_cost(lane);
   switch (here.stage) {
     case Stage::start:
-      if (!std::isfinite(cost)) return finish(lane, End::left);
+      if (!std::isfinite(cost)) return finish(lane, End::needs_minimizer);
       at_.taken[lane] = 1;
-      if (!here.state.led) here.state.initial_cost = cost;
-      here.stage = here.state.led || problem_.linear.empty() ? Stage::iterate : Stage::linear;
+      if (!here.state.after_f32) here.state.initial_cost = cost;
+      here.stage = here.state.after_f32 || problem_.linear.empty() ? Stage::iterate : Stage::linear;
       here.step = Step::linear;
       break;
     case Stage::linear:
@@ -137,8 +137,7 @@ void LaneMinimizer::examine(std::size_t lane) {
   }
 }
 
-// Tests for the end, and chooses the next step.
-void LaneMinimizer::survey(std::size_t lane) {
+void LaneMinimizer::test_end_and_choose_step(std::size_t lane) {
   Lane& here = lanes_[lane];
   if (here.last_accepted && ended_here(lane)) return;
   // False where ν is not known.
@@ -155,7 +154,7 @@ void LaneMinimizer::judge(std::size_t lane) {
   ++here.state.iterations;
   bool accepted = decrease >= digits.least_gain * predicted;
   if (predicted < digits.flat * at_.cost[lane]) {
-    accepted = at_.trial_nu_squared[lane] < digits.falls * at_.nu_squared[lane];
+    accepted = at_.trial_nu_squared[lane] < digits.least_fall * at_.nu_squared[lane];
     if (!accepted) return give_up(lane);
   }
   if (accepted) {
@@ -164,7 +163,7 @@ void LaneMinimizer::judge(std::size_t lane) {
     here.last_accepted = true;
     return;
   }
-  if (++here.rejected > kMostRejected) return finish(lane, End::left);
+  if (++here.rejected > kMostRejected) return finish(lane, End::needs_minimizer);
   // A failed undamped step says nothing about the damping. A damped step is tried next.
   if (here.step == Step::damped) {
     std::isfinite(decrease) ? here.state.trust.rejected() : here.state.trust.invalid();
@@ -175,12 +174,12 @@ void LaneMinimizer::judge(std::size_t lane) {
 bool LaneMinimizer::ended_here(std::size_t lane) {
   Lane& here = lanes_[lane];
   if (single_) {
-    if (!(at_.decrement_sigma[lane] <= kLedEnough) && here.state.iterations < kMostLed) return false;
+    if (!(at_.decrement_sigma[lane] <= kNearInF32) && here.state.iterations < kMostInF32) return false;
     at_.stepped[lane] = at_.decrement_sigma[lane] <= kNear;
     if (at_.stepped[lane] != 0) {  // the step is as reliable as the point
       for (std::size_t j = 0; j < n_; ++j) of(at_.x, j, lane) += of(at_.step, j, lane);
     }
-    finish(lane, End::led);
+    finish(lane, End::f32_done);
     return true;
   }
   const bool settled = at_.step_size[lane] <= problem_.xtol;  // false if ν is not known
@@ -189,7 +188,7 @@ bool LaneMinimizer::ended_here(std::size_t lane) {
     return true;
   }
   if (here.state.iterations < kMostIterations) return false;
-  finish(lane, End::left);
+  finish(lane, End::needs_minimizer);
   return true;
 }
 
@@ -217,7 +216,7 @@ void LaneMinimizer::propose_linear() {
   for (std::size_t l = 0; l < w; ++l) {
     if (lanes_[l].stage != Stage::linear) continue;
     if (std::isnan(at_.other_nu_squared[l])) {
-      finish(l, End::left);
+      finish(l, End::needs_minimizer);
       continue;
     }
     const auto trial = [&](std::size_t j) -> double& {

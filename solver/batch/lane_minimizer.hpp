@@ -31,8 +31,8 @@ struct LaneProblem {
 
 // The state that a fit takes from one format to the next.
 struct LaneStart {
-  bool led = false;      // f32 steps were taken: linear parameters have been solved for
-  bool by_step = false;  // the last step to this point was undamped
+  bool after_f32 = false;  // f32 steps were taken: linear parameters have been solved for
+  bool by_step = false;    // the last step to this point was undamped
   double initial_cost = 0;
   int iterations = 0;
   TrustRegion trust{0};
@@ -42,8 +42,8 @@ class LaneMinimizer {
  public:
   enum class End : std::uint8_t {
     converged,  // f64: the first-order tests hold, including the undamped step
-    led,        // f32: as far as it can be trusted
-    left,       // the fit needs Minimizer
+    f32_done,   // f32: as far as it can be trusted
+    needs_minimizer
   };
 
   LaneMinimizer(LanePass& pass, const LaneProblem& problem, bool single);
@@ -61,7 +61,7 @@ class LaneMinimizer {
   End end(std::size_t lane) const { return lanes_[lane].end; }
   const LaneStart& state(std::size_t lane) const { return lanes_[lane].state; }
   double x(std::size_t lane, std::size_t j) const { return of(at_.x, j, lane); }  // free parameter j
-  // For End::led: the last step was undamped, and arrival() is that step.
+  // For End::f32_done: the last step was undamped, and arrival() is that step.
   bool arrived_by_step(std::size_t lane) const { return at_.stepped[lane] != 0; }
   double arrival(std::size_t lane, std::size_t j) const { return of(at_.step, j, lane); }
   // The linearization at x.
@@ -76,7 +76,7 @@ class LaneMinimizer {
   struct Lane {
     std::size_t fit = 0;
     Stage stage = Stage::idle;
-    End end = End::left;
+    End end = End::needs_minimizer;
     LaneStart state;
     Step step = Step::damped;  // the step that leads to the trial point
     bool last_accepted = true;
@@ -91,7 +91,7 @@ class LaneMinimizer {
 
   void examine(std::size_t lane);
   void judge(std::size_t lane);
-  void survey(std::size_t lane);
+  void test_end_and_choose_step(std::size_t lane);
   bool ended_here(std::size_t lane);
   double largest_cosine(std::size_t lane) const;
   void solve(const double* sums, std::size_t n, const double* lambda, double* step, double* nu_squared);

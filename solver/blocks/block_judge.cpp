@@ -150,8 +150,8 @@ void apply_tests(const BlockPoint& at, const BlockTests& tests, BlockJudgement& 
     c.qr = d.qr;
     c.rank = d.rank;
   }
-  // Roundings look like noise, of which the model explains about one standard error a parameter. Residuals of
-  // more than one rounding of which it explains more are not roundings alone.
+  // If the residuals are rounding errors alone, the model explains about one standard error a parameter of
+  // them. If it explains more, and they exceed their own rounding error, they are not rounding errors alone.
   constexpr double kRoundings = 4;
   const double r = std::sqrt(2 * at.cost);
   const bool explains = d.known && r > out.terms.rounding &&

@@ -109,7 +109,8 @@ void factor_triangle(const Linearization& at, std::span<const double> scale, Fac
 
 // Factors the rows' triangle if there is one, else the normal equations by Cholesky. The normal equations
 // suffice while the covariance keeps ten digits. With many parameters the bound n u κ₀ is far too large, as
-// rounding errors grow as √n (Higham and Mary, SIAM J. Sci. Comput. 41, 2019). False: it takes a QR pass.
+// rounding errors grow as √n (Higham and Mary, SIAM J. Sci. Comput. 41, 2019). Returns false if it takes a QR
+// pass.
 bool factor_with_digits(const Linearization& at, std::span<const double> scale, UndampedSolver& scratch,
                         Factor& out) {
   out.threads = &scratch.solver.threads();
@@ -256,8 +257,8 @@ bool apply_tests(const Evaluator& evaluator, std::span<const double> x, const Li
   const bool noise =
       rounding.noise && (in_noise || (rounding_alone && nu <= decrement_noise(c.cost, tests.magnitude)));
   const bool zero = zero_residual(c.cost, tests.initial_cost, tests.magnitude);
-  // Directions that the data do not determine beside rounding may be determined all the same, where terms of
-  // the residuals cancel and their rounding is not far below σ.
+  // Where terms of the residuals cancel and their rounding is not far below σ, the rank may look too low. The
+  // missing directions may be determined all the same, so there is no certificate.
   const bool hidden = c.rank < static_cast<int>(free) && !rounding_alone &&
                       kUnitRoundoff * tests.magnitude > kNearInNoise * sigma;
   if (hidden && !zero) return false;

@@ -64,7 +64,7 @@ bool all_finite(const Vector& values) {
 }
 
 // True if a number may be near the limit of f32: its square would make its column's sum at least this large.
-// n1 columns.
+// n1: the number of columns of [J | r].
 bool may_be_near_limit(const Vector& sums, std::size_t n1) {
   constexpr double kSquare = kNearLimit * kNearLimit * (1 - 1e-6);
   for (std::size_t j = 0, k = 0; j < n1; k += n1 - j, ++j) {
@@ -133,8 +133,8 @@ void DenseEvaluator::by_component(std::size_t begin, std::size_t end, Use use) {
 }
 
 // Number of tiles in a leaf. It depends on the problem alone, and the memory of the sums bounds it. A
-// triangle of many columns covers at least twice as many rows, since joining two takes a sixth of the
-// operations that made one.
+// chunk whose triangle has many columns has at least twice as many rows as columns: then joining two
+// triangles takes a sixth of the operations that made one.
 std::size_t DenseEvaluator::tiles_of_chunk(const Pass& pass, int n1) const {
   const std::size_t tiles = std::max<std::size_t>(1, model_.tile_count());
   const bool wide = pass.by_qr() && in_blocks(n1);

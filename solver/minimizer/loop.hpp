@@ -47,8 +47,8 @@ struct MinimizerResult {
   bool limited_by_rounding = false;  // what is left to gain is hidden by the rounding of f64 residuals
   bool tolerance_met = false;        // of the user's
   std::string stopped_by;            // which, in words
-  // What the budget ended by, where it is spent: no time or iteration is left for another attempt, or the
-  // callback said Stop.
+  // Why the budget ended, if it did: no time or iteration is left for another attempt, or the callback said
+  // Stop.
   std::optional<Termination> spent = std::nullopt;
 };
 
@@ -102,8 +102,9 @@ struct Damping {
   int undamped_failures = 0, undamped_waits = 0;
   // λ was lowered at x to gain a decrease larger than the noise of the cost
   bool reached_along_valley = false;
-  int failed_valley_steps = 0;       // such lowerings in a row whose first step was rejected
-  double bend = 0, bent_length = 0;  // the last measured 2‖D a‖/‖D s‖, and ‖D s‖ at that time
+  int failed_valley_steps = 0;  // such lowerings in a row whose first step was rejected
+  // The last measured 2‖D a‖/‖D s‖, with the step s and its geodesic acceleration a, and ‖D s‖ at that time.
+  double bend = 0, bent_length = 0;
   // Number of accepted steps before the next trial of second derivatives, and the number between trials.
   int second_order_at = 10, second_order_period = 10;
 };
@@ -113,7 +114,7 @@ struct Digits {
   PrecisionPlan plan;
   int undecided_in_a_row = 0, rejected_in_a_row = 0;
   int good_steps = 0;        // accepted in a row under the plan in force
-  int poor_predictions = 0;  // accepted in a row whose decrease was off the predicted one by more than half
+  int poor_predictions = 0;  // accepted in a row whose decrease differed from the prediction by over half
   int descents = 0;          // times the Gram matrix went down to fewer digits
   // a step was rejected at x, perhaps because of the Gram matrix's rounding
   bool gram_rejected = false;
@@ -224,8 +225,9 @@ void collect_issues(Loop& loop);  // collects the issues of the passes since the
 std::optional<Termination> budget_spent(const Loop& loop);
 
 // ---- minimizer_point.cpp: the point x and how it moves
-// Makes the trial point x. The caller must then have the system accept the trial, or forget or linearize x.
-void move_to_trial(Loop& loop, bool undamped);
+// Moves x to the trial point. `by_undamped_step`: whether an undamped step led there. The caller must then
+// have the system accept the trial, or forget or linearize x.
+void move_to_trial(Loop& loop, bool by_undamped_step);
 void roll_back(Loop& loop);  // moves to the checkpoint, in f64
 void prepare_point(Loop& loop);
 // Up to this κ₀ the undamped normal equations are trusted.
@@ -234,8 +236,8 @@ bool first_order_known(const Loop& loop);  // whether ν₀ and the undamped ste
 bool near_optimum(const Loop& loop);       // whether x is so close that the undamped step is trusted
 bool next_is_near(const Loop& loop);       // whether the next point is expected to be close enough
 bool undamped(const Loop& loop);           // whether the next step is undamped
-// True if damping does not shorten any component of the step: λ is far below the least eigenvalue, 1/κ², of
-// the scaled H. The linear model then foretells that hardly any gradient is left.
+// True if damping does not shorten any component of the step: λ is far below 1/κ², and so below the least
+// eigenvalue of the scaled H. The linear model then foretells that hardly any gradient is left.
 bool hardly_damped(const Loop& loop);
 // Counts undamped steps that fail. Where they fail time after time, the residuals curve too much for them.
 // They are tried again at once, then after 1, 3 and 7 accepted steps.
@@ -254,7 +256,7 @@ std::string tell_observer(Loop& loop, StepOutcome outcome);
 // must then be prepared again.
 bool step_by_second_order(Loop& loop);
 
-// ---- minimizer_precision.cpp: the choice of precision
+// ---- minimizer_precision.cpp: asks the scheduler for a precision, and changes to it
 void assess(Loop& loop);            // fills in the health report for the scheduler
 bool change_precision(Loop& loop);  // true: x or the plan has changed
 void verify_checkpoint(Loop& loop);

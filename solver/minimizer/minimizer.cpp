@@ -79,7 +79,8 @@ void reset(Loop& loop, System& system, const MinimizerRequest& request) {
 
 }  // namespace
 
-// Chooses the precision of the first pass. Returns false if the residuals at the start are not finite.
+// Resets the loop, moves x0 within the bounds, chooses the precision of the first pass and makes it. Returns
+// false if the residuals at the start are not finite.
 bool Minimizer::start(System& system, const MinimizerRequest& request) {
   reset(loop_, system, request);
   Vector& x = loop_.point.x;

@@ -62,7 +62,7 @@ void settle_on_bounds(Loop& loop) {
 }
 
 // Linearizes the trial point. Returns false, and drops the trial, if it is not finite or raises the cost
-// beyond rounding. Where residuals alone are cheap, they are asked first.
+// beyond rounding. If residuals alone are cheap, the cost is computed first.
 bool trial_does_not_raise_cost(Loop& loop, const PrecisionPlan& plan) {
   System& system = *loop.system;
   const double most = loop.cost() + loop.noise();
@@ -133,8 +133,8 @@ bool reopen(Loop& loop) {
   return true;
 }
 
-// Widens the certificate of a point reached by a last step, to say no more than is known of it. Returns false
-// if the point is not certified; then it needs a pass after all.
+// Enlarges the errors in the certificate by the bounds of the last step, because no pass was made at its end.
+// Returns false if the point is not certified; then it needs a pass after all.
 bool widen_by_last_step(Loop& loop) {
   const LastStep step = *loop.ending.last_step;
   loop.ending.last_step.reset();
@@ -289,9 +289,10 @@ bool reached(Loop& loop) {
 }
 
 // Where rounding keeps the steps longer than xtol, the test of their length fails for good. Without this rule
-// such steps would go on until the iteration limit. Each certificate in vain doubles the patience. A fall of
-// the cost is progress if it is more than a small share of it, and more than its rounding error is likely to
-// be. The bound of that error is for roundings that all go one way; they hardly ever do.
+// such steps would go on until the iteration limit. Each failed certificate doubles the number of steps
+// without progress that are allowed. A fall of the cost is progress if it is more than a small share of it,
+// and more than its rounding error is likely to be. The bound of that error is for roundings that all go one
+// way; they hardly ever do.
 bool stagnates(Loop& loop) {
   constexpr double kVisible = 1e-10;
   const FirstOrder& first = loop.point.first;

@@ -33,7 +33,8 @@ bool step_by_second_order(Loop& loop) {
   Damping& damping = loop.damping;
   damping.second_order_at = loop.log.accepted + damping.second_order_period;
   damping.second_order_period *= 2;
-  const double damped = std::max(loop.trial.gain, 0.0) * loop.step.predicted;  // decrease by the last step
+  // What the damped step that was just solved for would gain, if its gain ratio is that of the last one.
+  const double damped = std::max(loop.trial.gain, 0.0) * loop.step.predicted;
   const double cost = loop.cost();
   Step step;
   loop.point.prepared = false;  // the system has evaluated other points

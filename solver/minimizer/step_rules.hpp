@@ -39,7 +39,8 @@ inline constexpr double kLeastGain = 1e-4;  // least gain ratio of an accepted s
 
 enum class Judgement { accept, reject, invalid, undecided };
 
-// Three-valued test of the gain ratio: undecided where the noise of the costs covers the difference.
+// Tests the gain ratio: undecided where the noise of the costs covers the difference. `invalid` is for
+// callers, whose trial point may have no cost at all.
 inline Judgement judge(double before, double after, double least_decrease, double noise) {
   const double decrease = before - after;
   if (decrease - noise >= least_decrease) return Judgement::accept;
