@@ -266,13 +266,25 @@ class Curve:
         if self.jacobian is not None:
             return np.asarray(self.jacobian(p), dtype=float).reshape(self.rows, self.parameters)
         J = np.empty((self.rows, self.parameters))
-        lower, upper = (np.broadcast_to(side, p.shape) for side in (self.lower, self.upper))
+        here = self.values(p)
         for j in range(self.parameters):
-            step = np.cbrt(np.finfo(float).eps) * max(abs(p[j]), 1e-4)
-            low, high = p.copy(), p.copy()
-            low[j], high[j] = np.clip([p[j] - step, p[j] + step], lower[j], upper[j])
-            J[:, j] = (self.values(high) - self.values(low)) / (high[j] - low[j])
+            J[:, j] = self._slopes(p, j, here)
         return J
+
+    def _slopes(self, p, j, here):
+        """Central differences. A step that crosses the shape of the data is shortened, as in the library."""
+        lower, upper = (np.broadcast_to(side, p.shape)[j] for side in (self.lower, self.upper))
+        share = 1.0
+        while True:
+            step = share * np.cbrt(np.finfo(float).eps) * max(abs(p[j]), 1e-4)
+            low, high = p.copy(), p.copy()
+            low[j], high[j] = np.clip([p[j] - step, p[j] + step], lower, upper)
+            above, below = self.values(high), self.values(low)
+            first, second = np.linalg.norm(above - below), np.linalg.norm(above - 2 * here + below)
+            seen = second > 1e-4 * np.linalg.norm(here - self.y)
+            if not (second > 0.02 * first and seen) or not np.isfinite(first) or share < 2.0**-20:
+                return (above - below) / (high[j] - low[j])
+            share *= max(1 / 16, 0.004 * first / second)
 
     @property
     def evaluator(self):

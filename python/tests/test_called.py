@@ -89,3 +89,24 @@ def test_no_digits_are_sought_beyond_xtol():
     tight, _ = nf.curve_fit(counted, x, noisy, xtol=1e-11)
     assert few <= calls[0] - 7
     assert np.allclose(loose, tight, rtol=1e-7, atol=0)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e5, 2.45e6, 1.7e9])
+@pytest.mark.parametrize("loss", ["linear", "soft_l1"])
+def test_a_parameter_may_be_a_date(offset, loss):
+    """Steps relative to a date cross the whole peak; the answer and its errors are those without an offset."""
+
+    def peak(t, c, a, s):
+        return np.array([a * math.exp(-0.5 * ((v - c) / s) ** 2) for v in t])
+
+    t = np.linspace(-2, 2, 100)
+    noise = 0.05 * np.sin(37.0 * np.arange(100))
+    data = peak(t, 0.3, 1.5, 0.4) + noise
+    options = {} if loss == "linear" else {"method": "trf", "loss": loss, "f_scale": 0.1}
+    start = [0.5, 1.0, 0.5]
+    popt, pcov = nf.curve_fit(peak, t, data, p0=start, **options)
+    start[0] += offset
+    moved, covariance = nf.curve_fit(peak, t + offset, data, p0=start, **options)
+    error = np.sqrt(np.diag(pcov))
+    assert (np.abs(moved - popt - [offset, 0, 0]) < 0.02 * error + 1e-15 * offset).all()
+    np.testing.assert_allclose(covariance, pcov, rtol=0.02, atol=0.01 * error.min() ** 2)
