@@ -59,14 +59,16 @@ class StepCheck {
   }
   // By how much to shorten the step; 1 if it is short enough, or if residuals hardly move. `share`: of the
   // usual step, as it is.
-  double factor(double share) const {
-    constexpr double kCurved = 0.02, kWanted = 0.004;  // second over first differences
-    constexpr double kSeen = 1e-4;                     // of the residuals
-    constexpr double kMost = 1.0 / 16, kLeastShare = 0x1p-20;
-    if (!std::isfinite(first_ + second_) || !(share > kLeastShare)) return 1;
+  // `curved`: the ratio of second to first differences from which a step is too long. `least`: the share from
+  // which no step gets shorter, as rounding would spoil it.
+  double factor(double share, double curved = 0.02, double least = 0x1p-20) const {
+    const double wanted = 0.2 * curved;
+    constexpr double kSeen = 1e-4;  // of the residuals
+    constexpr double kMost = 1.0 / 16;
+    if (!std::isfinite(first_ + second_) || !(share > least)) return 1;
     const double first = std::sqrt(first_), second = std::sqrt(second_);
-    if (!(second > kCurved * first) || !(second > kSeen * std::sqrt(residual_))) return 1;
-    return std::max(kMost, kWanted * first / second);
+    if (!(second > curved * first) || !(second > kSeen * std::sqrt(residual_))) return 1;
+    return std::max(kMost, wanted * first / second);
   }
 
  private:

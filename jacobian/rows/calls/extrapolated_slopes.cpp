@@ -14,6 +14,8 @@ namespace {
 constexpr double kFirstStep = 1e-2;  // relative to the parameter's size
 constexpr double kShorter = 2;       // factor by which each step is shorter than the last
 constexpr int kMostSteps = 10;
+constexpr double kTooCurved = 0.5;       // second over first differences of the first step
+constexpr double kLeastShare = 0x1p-30;  // of the first step
 constexpr double kNoRoom = 1e-4;  // relative to the first step; with less room beside a bound, extrapolation
                                   // would only amplify rounding
 constexpr double kEnough = 4 * std::numeric_limits<double>::epsilon();
@@ -67,6 +69,19 @@ ExtrapolatedSlopes one_sided(const ValuesAt& f, std::span<const double> here, do
   return out;
 }
 
+// The first step, shorter if it crosses the shape of the function. Far outside a peak all differences are 0,
+// and would agree.
+double shortened(const ValuesAt& f, std::span<const double> here, double p, double h) {
+  for (double share = 1;;) {
+    const std::vector<double> above = f(p + share * h), below = f(p - share * h);
+    StepCheck check;
+    for (std::size_t i = 0; i < here.size(); ++i) check.add(above[i], here[i], below[i]);
+    const double factor = check.factor(share, kTooCurved, kLeastShare);
+    if (factor == 1) return share * h;
+    share *= factor;
+  }
+}
+
 }  // namespace
 
 ExtrapolatedSlopes extrapolated_slopes(const ValuesAt& f, std::span<const double> here, double p,
@@ -74,6 +89,7 @@ ExtrapolatedSlopes extrapolated_slopes(const ValuesAt& f, std::span<const double
   const double wanted = kFirstStep * std::max(std::fabs(p), typical);
   double h = std::min({wanted, upper - p, p - lower});
   if (!(h > kNoRoom * wanted)) return one_sided(f, here, p, typical, lower, upper);
+  h = shortened(f, here, p, h);
   std::vector<Table> tables(here.size());
   for (int i = 0; i < kMostSteps; ++i, h /= kShorter) {
     const double high = std::min(p + h, upper), low = std::max(p - h, lower);

@@ -75,6 +75,20 @@ TEST_CASE("residuals of a function are fitted at any offset, with few calls") {
   }
 }
 
+// Far outside the peak all differences are 0. They agree, and so looked like a derivative of 0.
+TEST_CASE("extrapolated differences are taken across no peak") {
+  for (const double offset : kOffsets) {
+    CAPTURE(offset);
+    const Peak data(offset);
+    int calls = 0;
+    LeastSquaresOptions options;
+    options.differences = Differences::ridders;
+    const LeastSquaresResult fit = least_squares(data.residuals(&calls), data.start, options);
+    CHECK(fit.success());
+    CHECK(std::fabs(fit.x[0] - data.place) < 0.02);
+  }
+}
+
 TEST_CASE("a curve that is called row by row is fitted at any offset") {
   for (const double offset : kOffsets) {
     CAPTURE(offset);
