@@ -12,16 +12,23 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr std::uint32_t kMost = 64;  // blocks that are looked at for a parameter block
+constexpr double kLeastShare = 0x1p-28;
 
-// Blocks with differences, as many as are needed for each parameter block.
+// Blocks with differences: for each parameter block up to kMost of those that depend on it, evenly spread.
 std::vector<std::uint32_t> blocks_to_try(const BlockList& list, const BlockGroups& groups) {
-  std::vector<std::uint32_t> tried(list.sizes.size(), 0), blocks;
+  std::vector<std::uint32_t> all, blocks, count(list.sizes.size(), 0), seen(list.sizes.size(), 0);
   for (const std::uint32_t block : groups.slow) {
-    if (list.functions[block]->derivatives_by() != BlockFunction::Derivatives::differences) continue;
-    const auto few = [&](std::uint32_t parameter) { return tried[parameter] < kMost; };
-    if (!std::ranges::any_of(list.of(block), few)) continue;
-    for (const std::uint32_t parameter : list.of(block)) ++tried[parameter];
-    blocks.push_back(block);
+    if (list.functions[block]->derivatives_by() == BlockFunction::Derivatives::differences)
+      all.push_back(block);
+  }
+  for (const std::uint32_t block : all) {
+    for (const std::uint32_t parameter : list.of(block)) ++count[parameter];
+  }
+  for (const std::uint32_t block : all) {
+    bool wanted = false;
+    for (const std::uint32_t parameter : list.of(block))
+      wanted = seen[parameter]++ % (1 + (count[parameter] - 1) / kMost) == 0 || wanted;
+    if (wanted) blocks.push_back(block);
   }
   return blocks;
 }
@@ -39,6 +46,11 @@ class BlockTrial {
     BlockCaller caller(groups_.kinds[groups_.kind_of[block]].sizes);
     inputs_.resize(caller.inputs());
     gather_block(list_, block, x_, inputs_.data());
+    if (std::ranges::none_of(list_.of(block), [&](std::uint32_t parameter) {
+          const auto first = open.begin() + list_.offsets[parameter];
+          return std::find(first, first + list_.sizes[parameter], true) != first + list_.sizes[parameter];
+        }))
+      return;
     const auto rows = static_cast<std::size_t>(function.residuals());
     here_.resize(rows), above_.resize(rows), below_.resize(rows);
     if (!caller.value(function, inputs_.data(), here_.data())) return;
@@ -50,11 +62,12 @@ class BlockTrial {
         if (!wanted || !open[j]) continue;
         const DifferenceStep step(x_[j], x_[j] != 0 ? 0 : 1, -kNoBound, kNoBound, shares[j]);
         inputs_[input] = step.above;
-        bool known = caller.value(function, inputs_.data(), above_.data());
+        const bool up = caller.value(function, inputs_.data(), above_.data());
         inputs_[input] = step.below;
-        known = known && caller.value(function, inputs_.data(), below_.data());
+        const bool down = caller.value(function, inputs_.data(), below_.data());
         inputs_[input] = x_[j];
-        for (std::size_t r = 0; known && r < rows; ++r) checks[j].add(above_[r], here_[r], below_[r]);
+        if (!up || !down) above_.assign(rows, kNoBound);  // outside of the domain: too long
+        for (std::size_t r = 0; r < rows; ++r) checks[j].add(above_[r], here_[r], below_[r]);
       }
     }
   }
@@ -73,26 +86,23 @@ std::vector<double> block_step_shares(const BlockList& list, const BlockGroups& 
   const std::vector<std::uint32_t> blocks = blocks_to_try(list, groups);
   if (blocks.empty()) return {};
   BlockTrial trial(list, groups, x);
-  std::vector<double> shares(x.size(), 1.0);
+  // straight_share() for all numbers at once.
+  std::vector<double> shares(x.size(), 1.0), best(x.size(), 1.0), lowest(x.size(), kNoBound);
   std::vector<bool> open(x.size(), true);
-  for (bool shorter = true; shorter;) {
+  for (bool any = true; any;) {
     std::vector<StepCheck> checks(x.size());
-    for (const std::uint32_t block : blocks) {
-      const auto any_open = [&](std::uint32_t parameter) {
-        const auto first = open.begin() + list.offsets[parameter];
-        return std::find(first, first + list.sizes[parameter], true) != first + list.sizes[parameter];
-      };
-      if (std::ranges::any_of(list.of(block), any_open)) trial.run(block, shares, open, checks);
-    }
-    shorter = false;
+    for (const std::uint32_t block : blocks) trial.run(block, shares, open, checks);
+    any = false;
     for (std::size_t j = 0; j < x.size(); ++j) {
-      const double factor = open[j] ? checks[j].factor(shares[j]) : 1;
-      open[j] = factor < 1;
-      shares[j] *= factor;
-      shorter = shorter || open[j];
+      if (!open[j]) continue;
+      const double share = shares[j], ratio = checks[j].ratio();
+      if (ratio < lowest[j]) best[j] = share, lowest[j] = ratio;
+      shares[j] *= std::clamp(0.2 * kCurved / ratio, 1.0 / 16, 0.5);
+      open[j] = ratio > kCurved && shares[j] > kLeastShare;
+      any = any || open[j];
     }
   }
-  return shares;
+  return best;
 }
 
 }  // namespace nlsq::inline v0

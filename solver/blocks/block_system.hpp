@@ -127,6 +127,7 @@ class BlockSystem final : public System {
   BlockPoint point();
   const BlockTerms& terms();
   double measured_rounding();
+  double rounding_beside(double last_digits);
   BlockTests tests_of(const CertificateTests& tests) const;
   bool contradicted(const BlockJudgement& judgement);
   void compare_with_functions(std::span<const double> x, Recheck& out);

@@ -11,8 +11,9 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kStep = 6.1e-6;     // cbrt(2^-52), which balances truncation and rounding
-constexpr double kTolerance = 1e-4;  // relative to the norms
+constexpr double kStep = 6.1e-6;      // cbrt(2^-52), which balances truncation and rounding
+constexpr double kTolerance = 1e-4;   // relative to the norms
+constexpr double kLeastShare = 1e-3;  // of its usual step, for a column that dominates
 constexpr double kValueRounding = 8 * 0x1p-53;
 // Residuals with only eight good digits (an integration, a search) need longer steps than exact ones.
 constexpr double kLonger[] = {1, 32, 1024};
@@ -59,7 +60,7 @@ class DenseEvaluator::JacobianCheck {
     for (std::size_t j = 0; j < v.size(); ++j) {
       random = random * 6364136223846793005u + 1442695040888963407u;
       const double moved = norm(columns_[j]) * std::fabs(step_[j]);
-      if (moved > 0) v[j] *= std::max(1e-3, std::min(1.0, least / moved));
+      if (moved > 0) v[j] *= std::max(kLeastShare, std::min(1.0, least / moved));
       v[j] *= (random >> 63 && !one_sided_[j] ? -1 : 1) *
               (0.5 + 0.5 * static_cast<double>(random >> 40 & 0xffff) / 0x10000);
     }
@@ -71,18 +72,28 @@ class DenseEvaluator::JacobianCheck {
     return v;
   }
 
-  // Makes the steps shorter that are too long for their parameters (StepCheck).
+  // Makes the steps shorter that are too long for their parameters.
   void shorten_steps() {
     for (std::size_t j = 0; j < step_.size(); ++j) {
-      for (double share = 1, factor = 0; factor != 1 && !one_sided_[j];) {
-        const Vector v = along(j), above = residuals(v, 1), below = residuals(v, -1);
-        StepCheck check;
-        for (std::size_t i = 0; i < above.size(); ++i) check.add(above[i], columns_.back()[i], below[i]);
-        factor = check.factor(share);
-        share *= factor;
-        step_[j] *= factor;
-      }
+      if (one_sided_[j]) continue;
+      const double usual = step_[j];
+      step_[j] = usual * straight_share(1.0, [&](double share) {
+                   step_[j] = share * usual;
+                   error(along(j), 1);
+                   return straightness_;
+                 });
     }
+  }
+  // The ratio of StepCheck for the last direction that was looked at.
+  double straightness() const { return straightness_; }
+  // Whether some column moves the residuals so much more than others that everywhere() hides those.
+  bool dominated() const {
+    double least = std::numeric_limits<double>::infinity(), most = 0;
+    for (std::size_t j = 0; j < x_.size(); ++j) {
+      const double moved = norm(columns_[j]) * std::fabs(step_[j]);
+      if (moved > 0) least = std::min(least, moved), most = std::max(most, moved);
+    }
+    return least < kLeastShare * most;
   }
 
   // ‖J v - difference‖ beyond rounding, relative to their norms. Tries longer steps until the error is small
@@ -122,6 +133,11 @@ class DenseEvaluator::JacobianCheck {
   double error(const Vector& v, double longer) const {
     const Vector above = residuals(v, longer), below = residuals(v, -longer);
     const Vector& here = columns_.back();
+    if (longer == 1) {
+      StepCheck straight;
+      for (std::size_t i = 0; i < here.size(); ++i) straight.add(above[i], here[i], below[i]);
+      straightness_ = straight.ratio();
+    }
     Vector wrong, differences;
     for (std::size_t i = 0; i < here.size(); ++i) {
       double up = above[i] - here[i], down = here[i] - below[i];
@@ -154,6 +170,7 @@ class DenseEvaluator::JacobianCheck {
   const std::vector<TileRange>& groups_;
   double rounding_;
   std::vector<Vector> columns_;  // columns of J, then r
+  mutable double straightness_ = 0;
 };
 
 void DenseEvaluator::check_jacobian(std::span<const double> x, const std::vector<TileRange>& groups,
@@ -161,9 +178,13 @@ void DenseEvaluator::check_jacobian(std::span<const double> x, const std::vector
   const double share =
       static_cast<double>(out.rows) / static_cast<double>(std::max<std::size_t>(1, model_.rows()));
   JacobianCheck check(*this, x, groups, kValueRounding * out.magnitude * std::sqrt(share));
-  if (check.error(check.everywhere()) <= kTolerance) return;
-  check.shorten_steps();
-  if (check.error(check.everywhere()) <= kTolerance) return;
+  double all = check.error(check.everywhere());
+  // A step that crosses the shape of the data shows nothing, or hides a wrong column in its curvature.
+  if (check.straightness() > kCurved || check.dominated()) {
+    check.shorten_steps();
+    all = check.error(check.everywhere());
+  }
+  if (all <= kTolerance) return;
   for (std::size_t j = 0; j < x.size(); ++j) {
     const double error = check.error(check.along(j));
     if (out.wrong_column >= 0 && error <= out.jacobian_difference) continue;

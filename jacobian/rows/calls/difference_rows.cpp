@@ -11,19 +11,20 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// One parameter of a curve at its starting value, and some of the rows.
-class StartRows {
+// One parameter of a curve beside p, on some of the rows.
+class SomeRows {
  public:
-  StartRows(const CurveRows& curve, std::size_t parameter)
-      : curve_(curve), p_(curve.parameters), j_(parameter),
-        every_(std::max<std::size_t>(1, curve.data->rows() / kRows)),
+  SomeRows(const CurveRows& curve, std::span<const double> p, std::size_t parameter)
+      : curve_(curve), p_(p.begin(), p.end()), j_(parameter), start_(p[parameter]),
         row_(static_cast<std::size_t>(curve.function.predictors) + 1) {}
 
   StepCheck check(const DifferenceStep& step) {
     StepCheck check;
-    for (std::size_t i = 0; i < curve_.data->rows(); i += every_) {
+    const std::size_t rows = curve_.data->rows(), count = std::min(rows, kRows);
+    for (std::size_t k = 0; k < count; ++k) {
+      const std::size_t i = k * rows / count;
       for (std::size_t c = 0; c < row_.size(); ++c) curve_.data->read(i, 1, static_cast<int>(c), &row_[c]);
-      const double here = residual(curve_.parameters[j_]), above = residual(step.above);
+      const double here = residual(start_), above = residual(step.above);
       check.add(above, here, residual(step.below));
     }
     return check;
@@ -38,7 +39,8 @@ class StartRows {
 
   const CurveRows& curve_;
   std::vector<double> p_;
-  std::size_t j_, every_;
+  std::size_t j_;
+  double start_;
   std::vector<double> row_;
 };
 
@@ -93,33 +95,38 @@ DifferenceRows::DifferenceRows(ModelFunction function, std::shared_ptr<const Row
   shares_.assign(typical_.size(), 1.0);
 }
 
-DifferenceStep DifferenceRows::step(std::size_t j, double p) const {
-  return lower_.empty() ? DifferenceStep(p, typical_[j], -kNoBound, kNoBound, shares_[j])
-                        : DifferenceStep(p, typical_[j], lower_[j], upper_[j], shares_[j]);
+DifferenceStep DifferenceRows::step(std::size_t j, double p, double share) const {
+  return lower_.empty() ? DifferenceStep(p, typical_[j], -kNoBound, kNoBound, share)
+                        : DifferenceStep(p, typical_[j], lower_[j], upper_[j], share);
 }
 
-void DifferenceRows::shorten_steps() const {
-  std::ranges::fill(shares_, 1.0);  // an earlier call may have thrown
+void DifferenceRows::shorten_steps(std::span<const double> p) const {
+  std::vector<double> shares(shares_.size(), 1.0);
   for (const int index : curve().free) {
     const auto j = static_cast<std::size_t>(index);
-    StartRows rows(curve(), j);
-    for (double factor = 0; factor != 1; shares_[j] *= factor) {
-      const DifferenceStep at_start = step(j, curve().parameters[j]);
-      factor = at_start.central ? rows.check(at_start).factor(shares_[j]) : 1;
-    }
+    SomeRows rows(curve(), p, j);
+    shares[j] = straight_share(1.0, [&](double share) {
+      const DifferenceStep beside = step(j, p[j], share);
+      return beside.central ? rows.check(beside).ratio() : kNoBound;
+    });
   }
+  shares_ = std::move(shares);
 }
 
 std::vector<DifferenceStep> DifferenceRows::steps(std::span<const double> p) const {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!shortened_) shorten_steps();
-    shortened_ = true;
+  constexpr double kChanged = 0.5;  // of a parameter's size
+  const std::lock_guard lock(mutex_);
+  bool changed = checked_.empty();
+  for (std::size_t j = 0; !changed && j < p.size(); ++j)
+    changed = std::fabs(p[j] - checked_[j]) > kChanged * std::max(std::fabs(checked_[j]), typical_[j]);
+  if (changed) {
+    shorten_steps(p);
+    checked_.assign(p.begin(), p.end());
   }
   std::vector<DifferenceStep> steps;
   for (const int index : curve().free) {
     const auto j = static_cast<std::size_t>(index);
-    steps.push_back(step(j, p[j]));
+    steps.push_back(step(j, p[j], shares_[j]));
   }
   return steps;
 }

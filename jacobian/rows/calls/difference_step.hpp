@@ -19,7 +19,7 @@ struct DifferenceStep {
   double above, below;
   bool central = true;
 
-  // `share`: of the usual step, from StepCheck.
+  // `share`: of the usual step, from straight_share().
   explicit DifferenceStep(double p, double typical, double lower = -kNoBound, double upper = kNoBound,
                           double share = 1) {
     const double h =
@@ -47,9 +47,9 @@ struct DifferenceStep {
   }
 };
 
-// Tells whether a step is too long. Steps are relative to the parameter, which is wrong for an offset: a date
-// of 2.45 million days gets a step of 15 days, across whole peaks of the data. There the second difference of
-// the residuals is as large as the first.
+// How straight residuals are over a step. Steps are relative to the parameter, which is wrong for an offset:
+// a date of 2.45 million days gets a step of 15 days, across whole peaks of the data. There the second
+// difference of the residuals is as large as the first.
 class StepCheck {
  public:
   void add(double above, double here, double below) {
@@ -57,23 +57,37 @@ class StepCheck {
     second_ += (above - 2 * here + below) * (above - 2 * here + below);
     residual_ += here * here;
   }
-  // By how much to shorten the step; 1 if it is short enough, or if residuals hardly move. `share`: of the
-  // usual step, as it is.
-  // `curved`: the ratio of second to first differences from which a step is too long. `least`: the share from
-  // which no step gets shorter, as rounding would spoil it.
-  double factor(double share, double curved = 0.02, double least = 0x1p-20) const {
-    const double wanted = 0.2 * curved;
+  // Second over first differences: 0 if the second are too small to matter, infinite if they are not finite,
+  // NaN if nothing moved, as with residuals rounded to few digits.
+  double ratio() const {
     constexpr double kSeen = 1e-4;  // of the residuals
-    constexpr double kMost = 1.0 / 16;
-    if (!std::isfinite(first_ + second_) || !(share > least)) return 1;
-    const double first = std::sqrt(first_), second = std::sqrt(second_);
-    if (!(second > curved * first) || !(second > kSeen * std::sqrt(residual_))) return 1;
-    return std::max(kMost, wanted * first / second);
+    if (!std::isfinite(first_ + second_)) return kNoBound;
+    if (first_ == 0 && second_ == 0) return std::numeric_limits<double>::quiet_NaN();
+    if (!(second_ > kSeen * kSeen * residual_)) return 0;
+    return std::sqrt(second_ / first_);
   }
 
  private:
   double first_ = 0, second_ = 0, residual_ = 0;  // sums of squares
 };
+
+// From this ratio on a step of central differences is too long.
+inline constexpr double kCurved = 0.02;
+
+// Finds the share of a step over which residuals are straight. `ratio_at(share)` is the ratio of StepCheck
+// there. Returns the largest share with a ratio of at most `curved` or, as noise may leave none, that of the
+// least ratio: shorter steps make noise worse, so then it is the share that was given.
+template <class RatioAt>
+double straight_share(double share, RatioAt ratio_at, double curved = kCurved, double least = 0x1p-28) {
+  double best = share, lowest = kNoBound;
+  while (share > least) {
+    const double ratio = ratio_at(share);
+    if (ratio < lowest) best = share, lowest = ratio;
+    if (!(ratio > curved)) break;
+    share *= std::clamp(0.2 * curved / ratio, 1.0 / 16, 0.5);
+  }
+  return best;
+}
 
 // Lower limits on the size that a step is relative to: the sizes of the starting values, 1 for a zero.
 inline std::vector<double> typical_sizes(std::span<const double> start) {

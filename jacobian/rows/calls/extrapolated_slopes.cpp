@@ -15,7 +15,7 @@ constexpr double kFirstStep = 1e-2;  // relative to the parameter's size
 constexpr double kShorter = 2;       // factor by which each step is shorter than the last
 constexpr int kMostSteps = 10;
 constexpr double kTooCurved = 0.5;       // second over first differences of the first step
-constexpr double kLeastShare = 0x1p-30;  // of the first step
+constexpr double kLeastShare = 0x1p-36;  // of the first step
 constexpr double kNoRoom = 1e-4;  // relative to the first step; with less room beside a bound, extrapolation
                                   // would only amplify rounding
 constexpr double kEnough = 4 * std::numeric_limits<double>::epsilon();
@@ -72,14 +72,13 @@ ExtrapolatedSlopes one_sided(const ValuesAt& f, std::span<const double> here, do
 // The first step, shorter if it crosses the shape of the function. Far outside a peak all differences are 0,
 // and would agree.
 double shortened(const ValuesAt& f, std::span<const double> here, double p, double h) {
-  for (double share = 1;;) {
+  const auto ratio_at = [&](double share) {
     const std::vector<double> above = f(p + share * h), below = f(p - share * h);
     StepCheck check;
     for (std::size_t i = 0; i < here.size(); ++i) check.add(above[i], here[i], below[i]);
-    const double factor = check.factor(share, kTooCurved, kLeastShare);
-    if (factor == 1) return share * h;
-    share *= factor;
-  }
+    return check.ratio();
+  };
+  return h * straight_share(1.0, ratio_at, kTooCurved, kLeastShare);
 }
 
 }  // namespace

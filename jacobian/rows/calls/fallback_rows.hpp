@@ -94,20 +94,20 @@ class NLSQ_API DifferenceRows final : public CallableRows {
                  std::vector<double> parameters, std::vector<int> free, std::vector<double> typical = {},
                  std::vector<double> lower = {}, std::vector<double> upper = {});
   const char* kind() const override { return "finite differences"; }
-  // Of the free parameters at p. The first call looks at the starting values for steps that are too long;
-  // what the function throws there passes through.
+  // Of the free parameters at p. Looks for steps that are too long at the first p, and where a parameter has
+  // changed by half of its size since. What the function throws there passes through.
   std::vector<DifferenceStep> steps(std::span<const double> p) const;
 
  private:
   std::unique_ptr<RowFunction> at(std::vector<double> p) const override;
   double calls_per_row() const override;
-  DifferenceStep step(std::size_t j, double p) const;
-  void shorten_steps() const;
+  DifferenceStep step(std::size_t j, double p, double share) const;
+  void shorten_steps(std::span<const double> p) const;
 
   std::vector<double> typical_, lower_, upper_;
   mutable std::vector<double> shares_;  // of the usual steps, by parameter
   mutable std::mutex mutex_;
-  mutable bool shortened_ = false;
+  mutable std::vector<double> checked_;  // the parameters at which the shares were found; empty: not yet
 };
 
 // The residuals of a vector function, all computed by one call. A pass evaluates everything once and returns
@@ -175,6 +175,7 @@ class NLSQ_API VectorRows final : public RowModel {
   Differences differences_;
   mutable std::mutex mutex_;
   mutable std::vector<double> step_shares_;  // of the usual steps of differences, by free parameter
+  mutable std::vector<bool> shortened_in_vain_;
   mutable std::vector<std::shared_ptr<const Evaluation>> recent_;  // the latest first
   mutable std::vector<double> reference_at_, reference_;
 };

@@ -75,6 +75,7 @@ VectorRows::VectorRows(VectorFunction function, std::vector<double> parameters, 
   const std::vector<double> sizes = typical_sizes(parameters_);
   for (const int j : free_) typical_.push_back(sizes[static_cast<std::size_t>(j)]);
   step_shares_.assign(free_.size(), 1.0);
+  shortened_in_vain_.assign(free_.size(), false);
 }
 
 const char* VectorRows::kind() const {
@@ -131,36 +132,48 @@ void VectorRows::by_dual(std::span<const double> p, Evaluation& result) const {
   }
 }
 
-// Steps that turn out too long are shortened, now and for the rest of the fit.
+// Steps that turn out too long are shortened, now and for the rest of the fit. Where that does not help,
+// because the residuals are noisy, it is not tried again.
 void VectorRows::by_differences(std::span<const double> p, Evaluation& result) const {
   const std::vector<double> typical = typical_sizes(parameters_);
+  const std::vector<double>& here = result.residuals;
   std::vector<double> moved(p.begin(), p.end()), above, below;
-  const auto at = [&](std::size_t j, double place) {
-    moved[j] = place;
-    std::vector<double> residuals = residuals_at(moved);
-    moved[j] = p[j];
-    return residuals;
-  };
   for (std::size_t k = 0; k < free_.size(); ++k) {
     const auto j = static_cast<std::size_t>(free_[k]);
-    const double lower = lower_.empty() ? -kNoBound : lower_[j],
-                 upper = upper_.empty() ? kNoBound : upper_[j];
-    DifferenceStep step(p[j], typical[j], lower, upper, step_shares_[k]);
-    for (;; step = DifferenceStep(p[j], typical[j], lower, upper, step_shares_[k])) {
-      above = at(j, step.above);
-      const bool one_side = result.one_sided && step.central && moves_little(above, result.residuals);
-      if (one_side) below.assign(rows(), std::numeric_limits<double>::quiet_NaN());
-      else below = at(j, step.below);
-      if (one_side || !step.central) break;
+    const auto at = [&](double place) {
+      moved[j] = place;
+      std::vector<double> residuals = residuals_at(moved);
+      moved[j] = p[j];
+      return residuals;
+    };
+    const auto step_of = [&](double share) {
+      return lower_.empty() ? DifferenceStep(p[j], typical[j], -kNoBound, kNoBound, share)
+                            : DifferenceStep(p[j], typical[j], lower_[j], upper_[j], share);
+    };
+    // Leaves the residuals beside p in `above` and `below`.
+    const auto ratio_at = [&](double share) {
+      const DifferenceStep step = step_of(share);
+      above = at(step.above);
+      below = at(step.below);
+      if (!step.central) return kNoBound;
       StepCheck check;
-      for (std::size_t i = 0; i < rows(); ++i) check.add(above[i], result.residuals[i], below[i]);
-      const double factor = check.factor(step_shares_[k]);
-      if (factor == 1) break;
-      step_shares_[k] *= factor;
+      for (std::size_t i = 0; i < rows(); ++i) check.add(above[i], here[i], below[i]);
+      return check.ratio();
+    };
+    DifferenceStep step = step_of(step_shares_[k]);
+    const bool one_side = result.one_sided && step.central;
+    if (one_side) above = at(step.above);
+    if (one_side && moves_little(above, here)) {
+      below.assign(rows(), std::numeric_limits<double>::quiet_NaN());
+    } else if (ratio_at(step_shares_[k]) > kCurved && !shortened_in_vain_[k]) {
+      const double share = straight_share(step_shares_[k], ratio_at);
+      shortened_in_vain_[k] = share == step_shares_[k];
+      step_shares_[k] = share;
+      step = step_of(share);
+      ratio_at(share);
     }
-    for (std::size_t i = 0; i < rows(); ++i) {
-      result.derivatives[k][i] = step.slope(p[j], above[i], result.residuals[i], below[i]);
-    }
+    for (std::size_t i = 0; i < rows(); ++i)
+      result.derivatives[k][i] = step.slope(p[j], above[i], here[i], below[i]);
   }
 }
 

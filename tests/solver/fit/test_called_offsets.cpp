@@ -50,17 +50,24 @@ struct Peak {
 }  // namespace
 
 TEST_CASE("a step is too long where the second difference is as large as the first") {
-  const auto factor = [](double h, auto f) {
+  const auto ratio = [](double h, auto f) {
     StepCheck check;
     for (const double x : {0.1, 0.4, 0.9}) check.add(f(x + h), f(x), f(x - h));
-    return check.factor(1);
+    return check.ratio();
   };
   const auto wave = [](double x) { return std::sin(2 * x); };
-  CHECK(factor(1e-3, wave) == 1);
-  CHECK(factor(0.2, wave) < 1);
-  CHECK(factor(15, wave) == doctest::Approx(1.0 / 16));
-  CHECK(factor(15, [](double x) { return 3 * x + 1; }) == 1);                // a straight line
-  CHECK(factor(1e-5, [](double x) { return (x - 0.4) * (x - 0.4); }) == 1);  // flat, but hardly moved
+  CHECK(ratio(1e-3, wave) < kCurved);
+  CHECK(ratio(0.2, wave) > kCurved);
+  CHECK(ratio(15, [](double x) { return 3 * x + 1; }) == 0);                     // a straight line
+  CHECK(ratio(1e-5, [](double x) { return (x - 0.4) * (x - 0.4); }) < kCurved);  // flat, but hardly moved
+  CHECK(std::isnan(ratio(1e-9, [](double x) { return std::floor(7.3 * x); })));
+  CHECK(std::isinf(ratio(0.2, [](double x) { return std::log(x); })));
+  const double share = straight_share(1.0, [&](double s) { return ratio(15 * s, wave); });
+  CHECK(15 * share < 0.05);
+  CHECK(15 * share > 1e-4);
+  // Shorter steps make noise worse, so the step stays.
+  const auto noisy = [](double x) { return x + 1e-6 * std::sin(1e12 * x); };
+  CHECK(straight_share(1.0, [&](double s) { return ratio(1e-5 * s, noisy); }) == 1);
 }
 
 TEST_CASE("residuals of a function are fitted at any offset, with few calls") {
@@ -134,4 +141,77 @@ TEST_CASE("right derivatives are believed at any offset, wrong ones are not") {
       CHECK(least_squares(data.residuals(&calls), data.start, options).success() == right);
     }
   }
+}
+
+TEST_CASE("a column of zeros is noticed at any offset") {
+  for (const double offset : kOffsets) {
+    for (std::size_t zero = 0; zero < 3; ++zero) {
+      CAPTURE(offset);
+      CAPTURE(zero);
+      const Peak data(offset);
+      int calls = 0;
+      LeastSquaresOptions options;
+      options.jacobian = [&](std::span<const double> p, std::span<double> J) {
+        for (std::size_t i = 0; i < data.t.size(); ++i) {
+          const double u = (data.t[i] - p[0]) / p[2], f = std::exp(-0.5 * u * u);
+          J[3 * i] = p[1] * f * u / p[2];
+          J[3 * i + 1] = f;
+          J[3 * i + 2] = p[1] * f * u * u / p[2];
+          J[3 * i + zero] = 0;
+        }
+      };
+      CHECK_FALSE(least_squares(data.residuals(&calls), data.start, options).success());
+    }
+  }
+}
+
+TEST_CASE("values that are rounded to six digits are fitted as well as before") {
+  std::vector<double> t, y;
+  for (int i = 0; i < 50; ++i) {
+    t.push_back(0.1 * i);
+    y.push_back(2 * std::exp(-0.7 * t.back()) + 0.5 + 1e-5 * std::sin(40.0 * i));
+  }
+  const auto rounded = [&](std::span<const double> p) {
+    std::vector<double> r;
+    for (std::size_t i = 0; i < t.size(); ++i)
+      r.push_back(std::round(1e6 * (p[0] * std::exp(-p[1] * t[i]) + p[2])) * 1e-6 - y[i]);
+    return r;
+  };
+  const LeastSquaresResult fit = least_squares(rounded, {1.6, 1.0, 0.7});
+  CHECK(fit.x[0] == doctest::Approx(2).epsilon(1e-5));
+  CHECK(fit.x[1] == doctest::Approx(0.7).epsilon(1e-5));
+}
+
+TEST_CASE("a peak in the middle of many blocks is seen") {
+  const double offset = 2.45e6;
+  std::vector<double> p = {offset + 0.05, 1, 0.2};
+  Problem problem;
+  for (int i = 0; i < 2000; ++i) {
+    const double truth[] = {offset, 1.5, 0.2}, at = offset + 0.02 * i - 20;
+    problem.add_residual_block(
+        [at, y = peak(at, truth) + 0.01 * std::sin(37.0 * i)](const double* q) { return peak(at, q) - y; },
+        nullptr, {p});
+  }
+  CHECK(solve(problem).certificate.passed);
+  CHECK(p[1] == doctest::Approx(1.5).epsilon(0.01));
+}
+
+TEST_CASE("a bound within the step, and a function that ends beside the start") {
+  const double offset = 2.45e6;
+  const Peak data(offset);
+  int calls = 0;
+  LeastSquaresOptions options;
+  options.bounds.lower = {offset - 5, -10, 0.01};
+  options.bounds.upper = {offset + 5, 10, 10};
+  const LeastSquaresResult fit = least_squares(data.residuals(&calls), data.start, options);
+  CHECK(fit.success());
+  CHECK(std::fabs(fit.x[0] - data.place) < 0.02);
+  const auto ends = [&](std::span<const double> p) {
+    std::vector<double> r = data.residuals(&calls).value(p);
+    if (p[0] < offset - 3) r[7] = std::log(-1.0);
+    return r;
+  };
+  const LeastSquaresResult beside = least_squares(ends, data.start);
+  CHECK(beside.success());
+  CHECK(std::fabs(beside.x[0] - data.place) < 0.02);
 }
