@@ -41,7 +41,7 @@ void read_x(const Arguments& arguments, Image& image) {
   if (text.empty()) return;
   if (const auto grid = grid_of(text, "--x")) {
     if (grid->from.moment) throw UsageError(fmt::format("--x {}: give numbers, not dates", text));
-    image.x.push_back(even_points(grid->from.number, grid->to.number, grid->count, "--x " + text));
+    image.x.push_back(even_points(grid->from.number, grid->to.number, grid->count));
     image.x_names = {"x"};
     image.x_text = text;
     return;

@@ -81,7 +81,7 @@ std::optional<Grid> grid_of(const std::string& text, const char* option) {
     throw UsageError(fmt::format("{} {}: the number of points must be a whole number from 2 to {:g}", option,
                                  text, kMostGridPoints));
   }
-  if (!limits->first->moment && !(limits->first->number < limits->second->number))
+  if (!is_below(*limits->first, *limits->second))
     throw UsageError(fmt::format("{} {}: the first x must be below the second", option, text));
   return Grid{*limits->first, *limits->second, static_cast<std::size_t>(count)};
 }

@@ -103,8 +103,7 @@ PredictionPoints points_of_file(const Arguments& arguments, const FitData& data)
 
 }  // namespace
 
-std::vector<double> even_points(double from, double to, std::size_t count, const std::string& option) {
-  if (!(from < to)) throw UsageError(fmt::format("{}: the first x must be below the second", option));
+std::vector<double> even_points(double from, double to, std::size_t count) {
   std::vector<double> out(count);
   const double last = static_cast<double>(count - 1);
   for (std::size_t i = 0; i < count; ++i) {
@@ -127,7 +126,7 @@ PredictionPoints read_points(const Arguments& arguments, const FitData& data) {
   const std::string option = "--predict " + wanted.predict;
   const Grid& grid = *wanted.grid;
   const double from = value_of(grid.from, data, option), to = value_of(grid.to, data, option);
-  return {{even_points(from, to, grid.count, option)}, {}};
+  return {{even_points(from, to, grid.count)}, {}};
 }
 
 }  // namespace nlsq::cli

@@ -18,7 +18,7 @@ struct PredictionPoints {
 // --sigma. Filters (--where, --range) do not apply. Throws UsageError or BadData.
 PredictionPoints read_points(const Arguments& arguments, const FitData& data);
 
-// `count` points from `from` to `to`. Throws UsageError, which names the option and its text.
-std::vector<double> even_points(double from, double to, std::size_t count, const std::string& option);
+// `count` points from `from` to `to`, which is above it.
+std::vector<double> even_points(double from, double to, std::size_t count);
 
 }  // namespace nlsq::cli

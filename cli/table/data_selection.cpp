@@ -24,6 +24,8 @@ XLimits parse_range(const std::string& text) {
   const std::optional<XLimits> limits = split_limits(text);
   if (!limits)
     throw UsageError(fmt::format("--range {}: write A:B, A: or :B with numbers, or with dates", text));
+  if (limits->first && limits->second && is_below(*limits->second, *limits->first))
+    throw UsageError(fmt::format("--range {}: the first bound is above the second", text));
   return *limits;
 }
 
@@ -195,7 +197,6 @@ void apply_range(FitData& data, const XLimits& range, const std::string& text) {
   const Column& x = data.predictors.front();
   const double low = range.first ? value_of(*range.first, data, "--range " + text) : -kInfinity,
                high = range.second ? value_of(*range.second, data, "--range " + text) : kInfinity;
-  if (low > high) throw UsageError(fmt::format("--range {}: the first bound is above the second", text));
   const auto inside = [&](std::size_t i) { return x[i] >= low && x[i] <= high; };
   const Rows chosen = rows_where(x.size(), inside);
   if (chosen.empty()) {

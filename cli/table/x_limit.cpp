@@ -42,6 +42,10 @@ std::optional<XLimits> split_limits(std::string_view text) {
   return std::nullopt;
 }
 
+bool is_below(const XLimit& a, const XLimit& b) {
+  return a.moment ? a.moment->nanoseconds < b.moment->nanoseconds : a.number < b.number;
+}
+
 double value_of(const XLimit& limit, const FitData& data, const std::string& option) {
   if (!limit.moment) return limit.number;
   const ColumnExpression& x = data.x.front();

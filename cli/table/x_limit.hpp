@@ -18,10 +18,13 @@ struct XLimit {
   std::optional<Moment> moment = {};  // instead of the number
 };
 
-// Splits "A:B" into two limits, both numbers or both dates. Times have colons, too, so every colon is tried.
-// An empty side is nothing. Returns nothing if the text has no such form.
+// Splits "A:B" into two limits, which are both numbers or both dates. Times contain colons as well, so each
+// colon of the text is tried. An empty side gives no limit. Returns nothing if the text has no such form.
 using XLimits = std::pair<std::optional<XLimit>, std::optional<XLimit>>;
 std::optional<XLimits> split_limits(std::string_view text);
+
+// Whether a is below b. Both must be numbers, or both dates, as split_limits() gives them.
+bool is_below(const XLimit& a, const XLimit& b);
 
 // The limit as a value of the first predictor: of dates, the seconds since the first one of its column.
 // Throws UsageError, which names the option and its text, if the predictor has no dates, or others.

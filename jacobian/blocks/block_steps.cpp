@@ -5,14 +5,12 @@
 #include "rows/calls/difference_step.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace nlsq::inline v0 {
 
 namespace {
 
 constexpr std::uint32_t kMost = 64;  // blocks that are looked at for a parameter block
-constexpr double kLeastShare = 0x1p-28;
 
 // Blocks with differences: for each parameter block up to kMost of those that depend on it, evenly spread.
 std::vector<std::uint32_t> blocks_to_try(const BlockList& list, const BlockGroups& groups) {
@@ -39,18 +37,13 @@ class BlockTrial {
   BlockTrial(const BlockList& list, const BlockGroups& groups, std::span<const double> x)
       : list_(list), groups_(groups), x_(x) {}
 
-  // `open`: the numbers that are still of interest.
-  void run(std::uint32_t block, std::span<const double> shares, const std::vector<bool>& open,
-           std::vector<StepCheck>& checks) {
+  // Moves only numbers whose search is open.
+  void run(std::uint32_t block, const std::vector<ShareSearch>& searches, std::vector<StepCheck>& checks) {
+    if (std::ranges::none_of(list_.of(block), [&](std::uint32_t p) { return any_open(p, searches); })) return;
     const BlockFunction& function = *list_.functions[block];
     BlockCaller caller(groups_.kinds[groups_.kind_of[block]].sizes);
     inputs_.resize(caller.inputs());
     gather_block(list_, block, x_, inputs_.data());
-    if (std::ranges::none_of(list_.of(block), [&](std::uint32_t parameter) {
-          const auto first = open.begin() + list_.offsets[parameter];
-          return std::find(first, first + list_.sizes[parameter], true) != first + list_.sizes[parameter];
-        }))
-      return;
     const auto rows = static_cast<std::size_t>(function.residuals());
     here_.resize(rows), above_.resize(rows), below_.resize(rows);
     if (!caller.value(function, inputs_.data(), here_.data())) return;
@@ -59,8 +52,8 @@ class BlockTrial {
       const bool wanted = list_.column[column++] >= 0;
       for (int i = 0; i < list_.sizes[parameter]; ++i, ++input) {
         const std::size_t j = list_.offsets[parameter] + static_cast<std::size_t>(i);
-        if (!wanted || !open[j]) continue;
-        const DifferenceStep step(x_[j], x_[j] != 0 ? 0 : 1, -kNoBound, kNoBound, shares[j]);
+        if (!wanted || !searches[j].open()) continue;
+        const DifferenceStep step(x_[j], x_[j] != 0 ? 0 : 1, -kNoBound, kNoBound, searches[j].share());
         inputs_[input] = step.above;
         const bool up = caller.value(function, inputs_.data(), above_.data());
         inputs_[input] = step.below;
@@ -73,6 +66,12 @@ class BlockTrial {
   }
 
  private:
+  bool any_open(std::uint32_t parameter, const std::vector<ShareSearch>& searches) const {
+    const auto of = std::span(searches).subspan(list_.offsets[parameter],
+                                                static_cast<std::size_t>(list_.sizes[parameter]));
+    return std::ranges::any_of(of, &ShareSearch::open);
+  }
+
   const BlockList& list_;
   const BlockGroups& groups_;
   std::span<const double> x_;
@@ -86,23 +85,17 @@ std::vector<double> block_step_shares(const BlockList& list, const BlockGroups& 
   const std::vector<std::uint32_t> blocks = blocks_to_try(list, groups);
   if (blocks.empty()) return {};
   BlockTrial trial(list, groups, x);
-  // straight_share() for all numbers at once.
-  std::vector<double> shares(x.size(), 1.0), best(x.size(), 1.0), lowest(x.size(), kNoBound);
-  std::vector<bool> open(x.size(), true);
-  for (bool any = true; any;) {
+  std::vector<ShareSearch> searches(x.size());
+  while (std::ranges::any_of(searches, &ShareSearch::open)) {
     std::vector<StepCheck> checks(x.size());
-    for (const std::uint32_t block : blocks) trial.run(block, shares, open, checks);
-    any = false;
+    for (const std::uint32_t block : blocks) trial.run(block, searches, checks);
     for (std::size_t j = 0; j < x.size(); ++j) {
-      if (!open[j]) continue;
-      const double share = shares[j], ratio = checks[j].ratio();
-      if (ratio < lowest[j]) best[j] = share, lowest[j] = ratio;
-      shares[j] *= std::clamp(0.2 * kCurved / ratio, 1.0 / 16, 0.5);
-      open[j] = ratio > kCurved && shares[j] > kLeastShare;
-      any = any || open[j];
+      if (searches[j].open()) searches[j].take(checks[j].ratio());
     }
   }
-  return best;
+  std::vector<double> shares;
+  for (const ShareSearch& search : searches) shares.push_back(search.best());
+  return shares;
 }
 
 }  // namespace nlsq::inline v0

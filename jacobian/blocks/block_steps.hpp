@@ -8,9 +8,10 @@
 
 namespace nlsq::inline v0 {
 
-// The shares of the usual steps, by number of x, that are short enough at x for all residuals together, or
-// for some of them if many depend on a number. Empty if no block needs differences. Steps are relative to the
-// numbers, which is too long for an offset such as a date (StepCheck, rows/calls/difference_step.hpp).
+// Returns for each number of x the share of the usual step over which the residuals are straight at x. The
+// result is empty if no block needs differences. Where many residual blocks depend on a number, only some are
+// called. The usual step is relative to the number, which is too long for an offset such as a date
+// (ShareSearch, rows/calls/difference_step.hpp).
 std::vector<double> block_step_shares(const BlockList& list, const BlockGroups& groups,
                                       std::span<const double> x);
 

@@ -10,12 +10,9 @@ import numpy as np
 from . import _agreement
 from . import _recent as recent
 from ._callback import UserFunction, solve, takes_long
-from ._handles import Model, column_of, columns_of, doubles, recorded_model
+from ._handles import DOUBLE, Model, column_of, columns_of, doubles, recorded_model
 from ._library import lib
 from .recording import record
-
-
-_DOUBLE = np.dtype(float)
 
 
 class Curve:
@@ -68,7 +65,7 @@ class Curve:
 
     def _vector(self, result):
         self.calls += 1
-        if type(result) is np.ndarray and result.dtype is _DOUBLE and result.shape == (self.rows,):
+        if type(result) is np.ndarray and result.dtype is DOUBLE and result.shape == (self.rows,):
             self.single = False
             return result
         if result is None:
@@ -266,7 +263,7 @@ class Curve:
         if self.jacobian is not None:
             return np.asarray(self.jacobian(p), dtype=float).reshape(self.rows, self.parameters)
         J = np.empty((self.rows, self.parameters))
-        here = self.values(p)
+        here = self.fitted if p is self.answer else self.values(p)
         for j in range(self.parameters):
             J[:, j] = self._slopes(p, j, here)
         return J
@@ -274,17 +271,19 @@ class Curve:
     def _slopes(self, p, j, here):
         """Central differences. A step that crosses the shape of the data is shortened, as in the library."""
         lower, upper = (np.broadcast_to(side, p.shape)[j] for side in (self.lower, self.upper))
-        share = 1.0
-        while True:
+        share, lowest, slopes = 1.0, np.inf, None
+        while share > 2.0**-28:
             step = share * np.cbrt(np.finfo(float).eps) * max(abs(p[j]), 1e-4)
             low, high = p.copy(), p.copy()
             low[j], high[j] = np.clip([p[j] - step, p[j] + step], lower, upper)
             above, below = self.values(high), self.values(low)
-            first, second = np.linalg.norm(above - below), np.linalg.norm(above - 2 * here + below)
-            seen = second > 1e-4 * np.linalg.norm(here - self.y)
-            if not (second > 0.02 * first and seen) or not np.isfinite(first) or share < 2.0**-20:
-                return (above - below) / (high[j] - low[j])
-            share *= max(1 / 16, 0.004 * first / second)
+            ratio = _agreement.curvature_ratio(above, here, below, here - self.y)
+            if slopes is None or ratio < lowest:
+                lowest, slopes = ratio, (above - below) / (high[j] - low[j])
+            if not ratio > 0.02:
+                break
+            share *= min(max(0.004 / ratio, 1 / 16), 0.5)
+        return slopes
 
     @property
     def evaluator(self):

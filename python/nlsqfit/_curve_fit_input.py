@@ -114,7 +114,12 @@ def data(xdata, ydata, sigma, check_finite, nan_policy):
             raise ValueError("`sigma` has incorrect shape.")
     if not check_finite and nan_policy is not None:
         x, y, sigma = _without_nan(x, y, sigma, nan_policy)
-    return x, y, sigma, lambda: [_check_finite(values) for values in checked if check_finite]
+
+    def check():
+        for values in checked if check_finite else ():
+            _check_finite(values)
+
+    return x, y, sigma, check
 
 
 def _check_finite(values):

@@ -15,13 +15,13 @@ from ._library import BatchColumn, Column, check, lib
 _TYPES = {"f8": 0, "f4": 1, "i1": 2, "u1": 3, "b1": 3, "i2": 4, "u2": 5, "i4": 6, "u4": 7}
 
 
-_DOUBLE = np.dtype(float)
+DOUBLE = np.dtype(float)
 
 
 def column_of(array, keep):
     """The library's view of a vector. Types that it does not read become float64; `keep` holds the copy."""
     array = np.asarray(array)
-    code = 0 if array.dtype is _DOUBLE else _TYPES.get(array.dtype.str[1:]) if array.dtype.isnative else None
+    code = 0 if array.dtype is DOUBLE else _TYPES.get(array.dtype.str[1:]) if array.dtype.isnative else None
     if code is None:
         array, code = np.asarray(array, dtype=float), 0
     keep.append(array)

@@ -24,7 +24,7 @@ struct LaneDigits {
   double least_pivot;  // of the unit diagonal; columns closer to dependence are not distinguished
   double least_gain;   // as a share of the predicted decrease
   double flat;         // relative decrease of the cost below which ν decides instead
-  double least_fall;   // the trial is taken if its ν² is below this share of the ν² before
+  double nu_left;      // the trial point is taken if its ν² is below this share of ν² at x
 };
 constexpr LaneDigits kDigits[] = {{1e-11, rules::kLeastGain, 1e-8, 1.0}, {1e-4, 0.1, 1e-3, 0.25}};
 
@@ -154,7 +154,7 @@ void LaneMinimizer::judge(std::size_t lane) {
   ++here.state.iterations;
   bool accepted = decrease >= digits.least_gain * predicted;
   if (predicted < digits.flat * at_.cost[lane]) {
-    accepted = at_.trial_nu_squared[lane] < digits.least_fall * at_.nu_squared[lane];
+    accepted = at_.trial_nu_squared[lane] < digits.nu_left * at_.nu_squared[lane];
     if (!accepted) return give_up(lane);
   }
   if (accepted) {

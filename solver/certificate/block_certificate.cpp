@@ -74,8 +74,9 @@ const BlockTerms& BlockSystem::terms() {
 // 95 in exp(p - 95), whose roundings are far larger. The idea is of Moré and Wild, "Estimating computational
 // noise", SIAM J. Sci. Comput. 33 (2011).
 double BlockSystem::measured_rounding() {
-  // In last digits of x: odd, so that coarser digits than x's round differently. The shorter one is for
-  // functions that are curved over the longer one, such as 100 Hz at a clock of 1.7e9 s.
+  // The distances are odd numbers of last digits of x, so that numbers with coarser digits than x round
+  // differently. Functions that are curved over the longer distance, such as a wave of 100 Hz at a clock of
+  // 1.7e9 s, are straight over the shorter one.
   return std::min(rounding_beside(1365), rounding_beside(85));
 }
 

@@ -77,7 +77,7 @@ class DenseEvaluator::JacobianCheck {
     for (std::size_t j = 0; j < step_.size(); ++j) {
       if (one_sided_[j]) continue;
       const double usual = step_[j];
-      step_[j] = usual * straight_share(1.0, [&](double share) {
+      step_[j] = usual * straight_share(ShareSearch(), [&](double share) {
                    step_[j] = share * usual;
                    error(along(j), 1);
                    return straightness_;

@@ -133,8 +133,8 @@ void DenseEvaluator::by_component(std::size_t begin, std::size_t end, Use use) {
 }
 
 // Number of tiles in a leaf. It depends on the problem alone, and the memory of the sums bounds it. A
-// chunk whose triangle has many columns has at least twice as many rows as columns: then joining two
-// triangles takes a sixth of the operations that made one.
+// chunk with many columns gets at least twice as many rows as columns. Joining two triangles then takes a
+// sixth of the operations that made one.
 std::size_t DenseEvaluator::tiles_of_chunk(const Pass& pass, int n1) const {
   const std::size_t tiles = std::max<std::size_t>(1, model_.tile_count());
   const bool wide = pass.by_qr() && in_blocks(n1);

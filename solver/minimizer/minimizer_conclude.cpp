@@ -290,7 +290,7 @@ bool reached(Loop& loop) {
 
 // Where rounding keeps the steps longer than xtol, the test of their length fails for good. Without this rule
 // such steps would go on until the iteration limit. Each failed certificate doubles the number of steps
-// without progress that are allowed. A fall of the cost is progress if it is more than a small share of it,
+// that may pass without progress. A fall of the cost is progress if it is more than a small share of it,
 // and more than its rounding error is likely to be. The bound of that error is for roundings that all go one
 // way; they hardly ever do.
 bool stagnates(Loop& loop) {

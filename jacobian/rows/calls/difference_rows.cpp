@@ -105,7 +105,7 @@ void DifferenceRows::shorten_steps(std::span<const double> p) const {
   for (const int index : curve().free) {
     const auto j = static_cast<std::size_t>(index);
     SomeRows rows(curve(), p, j);
-    shares[j] = straight_share(1.0, [&](double share) {
+    shares[j] = straight_share(ShareSearch(), [&](double share) {
       const DifferenceStep beside = step(j, p[j], share);
       return beside.central ? rows.check(beside).ratio() : kNoBound;
     });

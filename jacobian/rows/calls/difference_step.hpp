@@ -57,8 +57,9 @@ class StepCheck {
     second_ += (above - 2 * here + below) * (above - 2 * here + below);
     residual_ += here * here;
   }
-  // Second over first differences: 0 if the second are too small to matter, infinite if they are not finite,
-  // NaN if nothing moved, as with residuals rounded to few digits.
+  // Returns the second differences over the first ones. The result is 0 if the second differences are too
+  // small to matter, infinite if a difference is not finite, and NaN if nothing moved, because residuals are
+  // rounded.
   double ratio() const {
     constexpr double kSeen = 1e-4;  // of the residuals
     if (!std::isfinite(first_ + second_)) return kNoBound;
@@ -74,19 +75,35 @@ class StepCheck {
 // From this ratio on a step of central differences is too long.
 inline constexpr double kCurved = 0.02;
 
-// Finds the share of a step over which residuals are straight. `ratio_at(share)` is the ratio of StepCheck
-// there. Returns the largest share with a ratio of at most `curved` or, as noise may leave none, that of the
-// least ratio: shorter steps make noise worse, so then it is the share that was given.
-template <class RatioAt>
-double straight_share(double share, RatioAt ratio_at, double curved = kCurved, double least = 0x1p-28) {
-  double best = share, lowest = kNoBound;
-  while (share > least) {
-    const double ratio = ratio_at(share);
-    if (ratio < lowest) best = share, lowest = ratio;
-    if (!(ratio > curved)) break;
-    share *= std::clamp(0.2 * curved / ratio, 1.0 / 16, 0.5);
+// Searches for the share of a step over which residuals are straight. It ends with the largest share that it
+// tried whose ratio (StepCheck) is at most `curved`. Noise may leave no such share. Then the share of the
+// least ratio is the best; since shorter steps make noise worse, that is the share it began with.
+class ShareSearch {
+ public:
+  explicit ShareSearch(double share = 1, double curved = kCurved, double least = 0x1p-28)
+      : share_(share), best_(share), curved_(curved), least_(least) {}
+
+  bool open() const { return open_; }      // whether share() is to be tried
+  double share() const { return share_; }  // to be tried next
+  double best() const { return best_; }
+  // Takes the ratio at share().
+  void take(double ratio) {
+    if (ratio < lowest_) best_ = share_, lowest_ = ratio;
+    open_ = ratio > curved_;
+    if (open_) share_ *= std::clamp(0.2 * curved_ / ratio, 1.0 / 16, 0.5);
+    open_ = open_ && share_ > least_;
   }
-  return best;
+
+ private:
+  double share_, best_, curved_, least_, lowest_ = kNoBound;
+  bool open_ = true;
+};
+
+// Runs a search to its end. `ratio_at(share)` gives the ratio.
+template <class RatioAt>
+double straight_share(ShareSearch search, RatioAt ratio_at) {
+  while (search.open()) search.take(ratio_at(search.share()));
+  return search.best();
 }
 
 // Lower limits on the size that a step is relative to: the sizes of the starting values, 1 for a zero.

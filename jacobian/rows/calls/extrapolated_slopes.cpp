@@ -78,7 +78,7 @@ double shortened(const ValuesAt& f, std::span<const double> here, double p, doub
     for (std::size_t i = 0; i < here.size(); ++i) check.add(above[i], here[i], below[i]);
     return check.ratio();
   };
-  return h * straight_share(1.0, ratio_at, kTooCurved, kLeastShare);
+  return h * straight_share(ShareSearch(1, kTooCurved, kLeastShare), ratio_at);
 }
 
 }  // namespace

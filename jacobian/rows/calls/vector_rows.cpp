@@ -166,7 +166,7 @@ void VectorRows::by_differences(std::span<const double> p, Evaluation& result) c
     if (one_side && moves_little(above, here)) {
       below.assign(rows(), std::numeric_limits<double>::quiet_NaN());
     } else if (ratio_at(step_shares_[k]) > kCurved && !shortened_in_vain_[k]) {
-      const double share = straight_share(step_shares_[k], ratio_at);
+      const double share = straight_share(ShareSearch(step_shares_[k]), ratio_at);
       shortened_in_vain_[k] = share == step_shares_[k];
       step_shares_[k] = share;
       step = step_of(share);

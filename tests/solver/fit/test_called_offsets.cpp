@@ -62,12 +62,12 @@ TEST_CASE("a step is too long where the second difference is as large as the fir
   CHECK(ratio(1e-5, [](double x) { return (x - 0.4) * (x - 0.4); }) < kCurved);  // flat, but hardly moved
   CHECK(std::isnan(ratio(1e-9, [](double x) { return std::floor(7.3 * x); })));
   CHECK(std::isinf(ratio(0.2, [](double x) { return std::log(x); })));
-  const double share = straight_share(1.0, [&](double s) { return ratio(15 * s, wave); });
+  const double share = straight_share(ShareSearch(), [&](double s) { return ratio(15 * s, wave); });
   CHECK(15 * share < 0.05);
   CHECK(15 * share > 1e-4);
   // Shorter steps make noise worse, so the step stays.
   const auto noisy = [](double x) { return x + 1e-6 * std::sin(1e12 * x); };
-  CHECK(straight_share(1.0, [&](double s) { return ratio(1e-5 * s, noisy); }) == 1);
+  CHECK(straight_share(ShareSearch(), [&](double s) { return ratio(1e-5 * s, noisy); }) == 1);
 }
 
 TEST_CASE("residuals of a function are fitted at any offset, with few calls") {
