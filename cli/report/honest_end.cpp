@@ -79,7 +79,11 @@ std::string advice_on_starts(const ModelChoice& model, const FitResult& fit, con
         fmt::join(missing, ", "));
   }
   const std::string vanished = vanished_parameter(fit);
-  if (!vanished.empty() || fit.summary.termination != Termination::no_progress) return vanished;
+  const Certificate& end = fit.summary.certificate;
+  // The message says what helps where rounding hides the minimum.
+  const bool at_rounding = end.governed_by != "lost parameters" && end.gradient_norm <= end.gradient_bound;
+  if (!vanished.empty() || at_rounding || fit.summary.termination != Termination::no_progress)
+    return vanished;
   return "other starting values may help (--p0), or several starts (--starts 32)";
 }
 

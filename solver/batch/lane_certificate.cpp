@@ -1,6 +1,7 @@
 // The lane certificate by Cholesky of the scaled normal equations.
 #include "batch/lane_certificate.hpp"
 
+#include "certificate/certificate.hpp"
 #include "linear/small_dense.hpp"
 
 #include "program/local_buffer.hpp"
@@ -54,6 +55,8 @@ bool certify_plain(const Linearization& at, std::span<const double> x, std::size
   });
   // The limit up to which certify() uses normal equations.
   if (!factored || !(static_cast<double>(n) * kUnitRoundoff * out.condition < 1e-10)) return false;
+  // Beside a large offset rounding may hide the distance, and certify() measures it.
+  if (kUnitRoundoff * std::sqrt(size) > kNearInNoise * sigma) return false;
   out.step = step == 0 ? 0 : std::sqrt(step / size);
   const bool near = out.decrement_sigma <= tests.tau, flat = gradient_cosine(at) <= tests.gtol;
   return (near || flat) && out.step <= tests.xtol;

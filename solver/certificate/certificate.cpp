@@ -234,8 +234,41 @@ Step undamped_within(const Linearization& at, const Box& room, UndampedSolver& s
   return scratch.solver.solve(0);
 }
 
-bool apply_tests(const Evaluator& evaluator, std::span<const double> x, const Linearization& at,
-                 const CertificateTests& tests, std::size_t free, Certified& out) {
+// What rounding leaves of the first-order tests.
+struct WithinRounding {
+  bool alone = false;  // the residuals are their own rounding errors
+  bool near = false;   // x is a minimum as far as f64 can tell: ν₀ and the error of ν₀ are far below σ
+  bool blurred = true;  // the error of ν₀ is not far below σ
+};
+
+// Bounds decide where they are clear. In between the rounding errors are measured, by a pass over the rows:
+// near a large offset the bounds are several times larger than the errors are.
+WithinRounding within_rounding(Evaluator& evaluator, std::span<const double> x, const Linearization& at,
+                               const CertificateTests& tests, double nu, double sigma, std::size_t free,
+                               UndampedSolver& scratch) {
+  constexpr double kRoundings = 4, kLeast = 0.25;
+  const bool near = sigma > 0 && nu <= kNearInNoise * sigma;
+  WithinRounding out;
+  out.alone = residuals_are_rounding(at.cost, tests.magnitude);
+  out.blurred = sigma > 0 && grid_decrement(at, x) > kNearInNoise * sigma;
+  out.near = near && !out.blurred;
+  if (out.near || (!out.alone && !near) || at.cost == 0) return out;
+  const MeasuredRounding error = measure_rounding(evaluator, x, at, tests, scratch);
+  if (!error.known()) return out;
+  // Few rows may happen to have no rounding error, so residuals far below the bound count as rounding, too.
+  // The model explains about one standard error a parameter of such residuals, and what rounding of x has
+  // left.
+  const double r = std::sqrt(2 * at.cost);
+  const double most = std::max(kRoundings * error.residuals, kLeast * kUnitRoundoff * tests.magnitude);
+  const bool explains = nu > 2 * std::sqrt(static_cast<double>(free)) * sigma + grid_decrement(at, x);
+  out.alone = out.alone && r <= (explains ? error.residuals : most);
+  out.blurred = 2 * error.decrement > kNearInNoise * sigma;
+  out.near = near && std::hypot(nu, 2 * error.decrement) <= kNearInNoise * sigma;
+  return out;
+}
+
+bool apply_tests(Evaluator& evaluator, std::span<const double> x, const Linearization& at,
+                 const CertificateTests& tests, std::size_t free, UndampedSolver& scratch, Certified& out) {
   Certificate& c = out.certificate;
   const double nu = c.decrement_sigma;
   const double sigma =
@@ -250,21 +283,19 @@ bool apply_tests(const Evaluator& evaluator, std::span<const double> x, const Li
   const bool settled = c.step <= std::max(tests.xtol, c.qr ? c.covariance_error : 0.0);
   // With nearly dependent columns, a gradient of rounding size may still be far from the optimum. With terms
   // far larger than σ, so may a gradient within its bound.
-  const bool rounding_alone = residuals_are_rounding(c.cost, tests.magnitude);
-  // not where σ is 0
-  const bool close = std::max(c.decrement_sigma, grid_decrement(at, x) / sigma) <= kNearInNoise;
-  const bool in_noise = close && (near || nu <= decrement_noise(c.cost, tests.magnitude));
+  const WithinRounding within = within_rounding(evaluator, x, at, tests, nu, sigma, free, scratch);
+  const bool below_noise = nu <= decrement_noise(c.cost, tests.magnitude);
   const bool noise =
-      rounding.noise && (in_noise || (rounding_alone && nu <= decrement_noise(c.cost, tests.magnitude)));
+      rounding.noise && ((within.near && (near || below_noise)) || (within.alone && below_noise));
   const bool zero = zero_residual(c.cost, tests.initial_cost, tests.magnitude);
   // Where terms of the residuals cancel and their rounding is not far below σ, the rank may look too low. The
   // missing directions may be determined all the same, so there is no certificate.
-  const bool hidden = c.rank < static_cast<int>(free) && !rounding_alone &&
+  const bool hidden = c.rank < static_cast<int>(free) && !within.alone &&
                       kUnitRoundoff * tests.magnitude > kNearInNoise * sigma;
   if (hidden && !zero) return false;
   // Squares that underflow hide the gradient. And if no parameter moves the residual, nothing was fitted.
   if (tests.underflow || (c.rank == 0 && free > 0 && !zero)) return false;
-  if ((near || flat) && settled) {
+  if ((near || flat) && settled && (!within.blurred || within.alone)) {
     c.verdict = Verdict::converged;
     c.governed_by = free == 0 ? "bounds" : near ? "decrement+xtol" : "gtol+xtol";
   } else if (noise || zero) {
@@ -289,13 +320,14 @@ void certify(Evaluator& evaluator, std::span<const double> x, Linearization& at,
   out.step.assign(x.size(), 0.0);
   if (!at.finite) return;  // residuals are finite but derivatives are not: nothing to certify
   if (tests.room.empty()) {
-    if (examine(evaluator, x, at, nullptr, scratch, out)) apply_tests(evaluator, x, at, tests, x.size(), out);
+    if (examine(evaluator, x, at, nullptr, scratch, out))
+      apply_tests(evaluator, x, at, tests, x.size(), scratch, out);
     return;
   }
   const Step model = undamped_within(at, tests.room, scratch);
   Face face = pushed_face(at, tests.room, model);
   if (!examine_face(evaluator, x, at, face, scratch, out)) return;
-  const bool passed = apply_tests(evaluator, x, at, tests, face.kept.size(), out);
+  const bool passed = apply_tests(evaluator, x, at, tests, face.kept.size(), scratch, out);
   if (model.factored) out.step = model.step;  // may end on bounds that x has not reached
   // The covariance takes all parameters on a bound as fixed, also those that the cost does not push there.
   const Face touched = touched_face(tests.room);

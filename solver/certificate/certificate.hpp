@@ -55,6 +55,15 @@ double decrement_noise(double cost, double magnitude);
 // if the residuals themselves are rounding.
 inline constexpr double kNearInNoise = 0.1;
 bool residuals_are_rounding(double cost, double magnitude);
+// The rounding errors of the residuals e, measured: ‖e‖, and how far they move ν₀.
+struct MeasuredRounding {
+  double residuals = 0, decrement = 0;
+  bool known() const { return residuals - residuals == 0; }
+};
+// Moves x by some rounding errors of the terms of r. r(x+v) - r - Jv are then the errors at two points; over
+// such a distance a model is straight. Costs a pass over the rows.
+MeasuredRounding measure_rounding(Evaluator& evaluator, std::span<const double> x, const Linearization& at,
+                                  const CertificateTests& tests, UndampedSolver& scratch);
 // Residuals that are rounding are a minimum only if they are small beside the data, too. Where the terms of a
 // model cancel (a cubic in x near 2450000), their rounding may be as large as y: then a gradient within its
 // bound says nothing. `r_squared`: of the fit; NaN if unknown.

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <vector>
 
 namespace nlsq::inline v0 {
 
@@ -65,6 +67,35 @@ double decrement_noise(double cost, double magnitude) {
 
 bool residuals_are_rounding(double cost, double magnitude) {
   return std::sqrt(2 * cost) <= 4 * kUnitRoundoff * magnitude;
+}
+
+MeasuredRounding measure_rounding(Evaluator& evaluator, std::span<const double> x, const Linearization& at,
+                                  const CertificateTests& tests, UndampedSolver& scratch) {
+  constexpr double kMove = 4;
+  const std::size_t n = x.size();
+  std::vector<double> direction(n, 0.0), norms(n, 1.0);
+  for (std::size_t j = 0; j < n; ++j) {
+    const double norm = std::sqrt(at.normal(j, j));
+    if (!(norm > 0)) continue;
+    norms[j] = norm;
+    double step = (j % 2 == 0 ? kMove : -kMove) * kUnitRoundoff * tests.magnitude / norm;
+    if (!tests.room.empty()) {
+      if (step < tests.room.lower[j] || step > tests.room.upper[j]) step = -step;
+      if (step < tests.room.lower[j] || step > tests.room.upper[j]) step = 0;
+    }
+    const double moved = x[j] + step;
+    direction[j] = moved - x[j];  // exactly
+  }
+  Vector projection;
+  const double squares = evaluator.second_order_into(x, direction, 1, projection);
+  if (!(squares - squares == 0)) return {kNaN, kNaN};
+  scratch.solver.set(at, norms);
+  scratch.solver.solve(0, scratch.step);
+  const double moves = scratch.step.factored ? scratch.solver.norm_in_metric(projection)
+                                             : std::numeric_limits<double>::infinity();
+  // r_vv of length 1 is twice the difference, and the errors of two points are √2 times those of one.
+  constexpr double kOfOnePoint = 0.5 * 0.70710678118654752;
+  return {kOfOnePoint * std::sqrt(squares), kOfOnePoint * moves};
 }
 
 bool is_hidden_by_rounding(const Certificate& c, double r_squared) {

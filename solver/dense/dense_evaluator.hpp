@@ -59,8 +59,8 @@ class DenseEvaluator final : public Evaluator {
   double low_row_error(std::span<const double> x, std::span<const int> linear);
   void recheck_into(std::span<const double> x, std::size_t max_rows, Recheck& out) override;
   double jacobian_error() const override;
-  void second_order_into(std::span<const double> x, std::span<const double> direction, double h,
-                         Vector& out) override;
+  double second_order_into(std::span<const double> x, std::span<const double> direction, double h,
+                           Vector& out) override;
 
   const KernelCounters& counters() const override { return counters_; }
   // Counters of the passes over each component's rows, in the order of components().

@@ -26,13 +26,15 @@ void DenseEvaluator::sum_second_order(std::size_t begin, std::size_t end, const 
     for (std::size_t j = 0; j < n; ++j)
       for (std::size_t i = 0; i < range.count; ++i) r_vv[i] += J[j][i] * pass.direction[j];
     for (std::size_t i = 0; i < range.count; ++i) r_vv[i] = 2 / h * ((moved_r[i] - r[i]) / h - r_vv[i]);
-    for (std::size_t i = 0; i < range.count; ++i)
+    for (std::size_t i = 0; i < range.count; ++i) {
       for (std::size_t j = 0; j < n; ++j) sums.packed[j] += J[j][i] * r_vv[i];
+      sums.packed[n] += r_vv[i] * r_vv[i];
+    }
   }
 }
 
-void DenseEvaluator::second_order_into(std::span<const double> x, std::span<const double> direction, double h,
-                                       Vector& out) {
+double DenseEvaluator::second_order_into(std::span<const double> x, std::span<const double> direction,
+                                         double h, Vector& out) {
   const auto n = static_cast<std::size_t>(parameters());
   Vector& moved = scratch_->moved;
   moved.assign(x.begin(), x.end());
@@ -46,7 +48,7 @@ void DenseEvaluator::second_order_into(std::span<const double> x, std::span<cons
   if (!model_.one_point()) {
     const Sums& sums = accumulate(pass);
     out.assign(sums.packed.begin(), sums.packed.end() - 1);
-    return;
+    return sums.packed.back();
   }
   // The user's function computes all rows at one point, and no task may call it.
   sums_.resize(std::max<std::size_t>(1, sums_.size()));
@@ -56,6 +58,7 @@ void DenseEvaluator::second_order_into(std::span<const double> x, std::span<cons
   counters_.add(sums.parts.front());
   work_ += work_of(pass, row_work(pass));
   out.assign(sums.packed.begin(), sums.packed.end() - 1);
+  return sums.packed.back();
 }
 
 bool DenseEvaluator::second_order_part(std::span<const double> x, std::span<const double> direction,

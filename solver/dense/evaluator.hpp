@@ -150,9 +150,10 @@ class Evaluator {
   }
   // Relative error of J itself beyond rounding (finite differences); else 0.
   virtual double jacobian_error() const { return 0; }
-  // Jᵀ r_vv, r_vv the second derivative of r along `direction`, by a difference of step h (f64).
-  virtual void second_order_into(std::span<const double> x, std::span<const double> direction, double h,
-                                 Vector& out) = 0;
+  // Jᵀ r_vv, r_vv the second derivative of r along `direction`, by a difference of step h (f64). Returns
+  // ‖r_vv‖², or NaN where only the sums of rows are known.
+  virtual double second_order_into(std::span<const double> x, std::span<const double> direction, double h,
+                                   Vector& out) = 0;
 
   virtual const KernelCounters& counters() const = 0;
   // In f64 adds. Rows and Gram products count at the prices of their formats.

@@ -134,10 +134,8 @@ std::string message_of(const MinimizerResult& result, const DenseEvaluator& eval
   if (result.limited_by_rounding) {
     return fmt::format(
         "as far as float64 can see: residuals are so close to the rounding of y that the optimum may be "
-        "{:.2g} "
-        "standard errors away. Parameters have all the digits that float64 can give them; their standard "
-        "errors "
-        "are doubtful",
+        "{:.2g} standard errors away. Parameters have all the digits that float64 can give them; their "
+        "standard errors are doubtful. If all rows share leading digits of y, or of x, subtract them first",
         s.certificate.decrement_sigma);
   }
   return fmt::format(

@@ -78,7 +78,9 @@ class RowsEvaluator final : public Evaluator {
   CostValue cost(std::span<const double> x, Format) override { return {linearize(x, {}).cost}; }
   Probe probe(std::span<const double>, const PrecisionPlan&, std::optional<Format>) override { return {}; }
   void recheck_into(std::span<const double>, std::size_t, Recheck& out) override { out = {}; }
-  void second_order_into(std::span<const double>, std::span<const double>, double, Vector&) override {}
+  double second_order_into(std::span<const double>, std::span<const double>, double, Vector&) override {
+    return 0;
+  }
   const KernelCounters& counters() const override { return counters_; }
   double counted_work() const override { return 0; }
   double pass_work(const PrecisionPlan&) const override { return 1; }

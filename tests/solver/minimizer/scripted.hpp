@@ -64,8 +64,9 @@ class Scripted final : public Evaluator {
     return p;
   }
   void recheck_into(std::span<const double>, std::size_t, Recheck& out) override { out = checked; }
-  void second_order_into(std::span<const double>, std::span<const double>, double, Vector& out) override {
+  double second_order_into(std::span<const double>, std::span<const double>, double, Vector& out) override {
     out.assign(n_, 0.0);
+    return 0;
   }
   const KernelCounters& counters() const override { return counters_; }
   double counted_work() const override { return 0; }
