@@ -11,8 +11,8 @@
 #include "processes/processes.hpp"
 #include "processes/shared_data.hpp"
 #include "progress.hpp"
+#include "report/advice_on_starts.hpp"
 #include "report/checkpoint.hpp"
-#include "report/honest_end.hpp"
 #include "report/json_report.hpp"
 #include "report/output_check.hpp"
 #include "report/output_file.hpp"
@@ -266,7 +266,7 @@ void write_outputs(const FitReport& report) {
 
 int exit_status(const FitReport& report) {
   if (report.was_interrupted || report.after.interrupted) return kExitInterrupted;
-  return report.success() ? kExitConverged : kExitEnded;
+  return report.fit.success() ? kExitConverged : kExitEnded;
 }
 
 }  // namespace
@@ -358,8 +358,6 @@ int fit_command(const Arguments& given) {
   report.was_interrupted =
       (shall_stop() && fit.summary.termination == Termination::user_stop) || (others && others->interrupted);
   report.warnings = collect_warnings(data, model, fit, p0);
-  report.doubt = doubt_about_end(model, fit, p0);
-  if (!report.doubt.empty()) report.warnings.push_back(report.doubt);
   if (!report.was_interrupted) {
     run_checked(data, [&] {
       find_intervals(arguments, model, data, options, report);

@@ -37,9 +37,6 @@ struct FitReport {
   std::optional<FitResult> fitted_after = {};  // with --certify: a fit from parameters that are no minimum
 
   std::vector<InputFile> files = {};  // for --json
-  std::string doubt = {};             // why a certified end is no success all the same; empty: it is one
-
-  bool success() const { return fit.success() && doubt.empty(); }
   // Degrees of freedom of the intervals. Infinite with absolute sigma.
   double interval_dof() const;
   // Half-width of a parameter's interval in standard errors. NaN without degrees of freedom.

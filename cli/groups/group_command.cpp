@@ -12,7 +12,6 @@
 #include "processes/shared_data.hpp"
 #include "progress.hpp"
 #include "report/checkpoint.hpp"
-#include "report/honest_end.hpp"
 #include "report/output_check.hpp"
 #include "report/output_file.hpp"
 #include "table/source/utf8.hpp"
@@ -177,7 +176,6 @@ int group_command(const Arguments& arguments) {
   options.progress = progress_of;
   GroupsResult fits = fit_groups(model, data, names.column(), p0, options);
   part.reset();
-  withdraw_doubtful(model, p0, options, fits);
   GroupReport report{arguments, data, model, options, fits, {}};
   for (const std::size_t row : fits.first_row) report.names.push_back(names.name(row));
   report.warnings = warnings_of(data, model);

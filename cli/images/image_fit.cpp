@@ -3,7 +3,6 @@
 
 #include "images/neighbours.hpp"
 #include "progress.hpp"
-#include "report/honest_end.hpp"
 #include "report/row_places.hpp"
 
 #include <nlsq/curve_fit_batch.hpp>
@@ -117,7 +116,7 @@ class ImageFit {
     return options_.starts == 1 && !own_values && !choice_.formula.has_left_side;
   }
 
-  // RANK_DEFICIENT counts only after a fit from the pixel's own guess, which withdraw_doubtful() judges.
+  // RANK_DEFICIENT counts only after a fit from the pixel's own guess.
   static bool certain(PixelStatus status) {
     return status == status_of(Verdict::converged) || status == status_of(Verdict::noise_floor);
   }
@@ -167,7 +166,6 @@ class ImageFit {
       if (image_.has_sigma()) options.sigma = Column(sigma_);
       options.progress = [](std::size_t more, std::size_t) { progress_done(more); };
       GroupsResult fits = curve_fit_groups(model_, Columns({x.begin(), x.end()}), y_, group, p0_, options);
-      withdraw_doubtful(choice_, p0_, options, fits);
       for (std::size_t i = 0; i < part.size(); ++i)
         if (take(fits, i, part[i], fits.message[i])) out_.from_neighbour[part[i]] = 0;
     });

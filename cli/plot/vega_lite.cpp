@@ -171,7 +171,7 @@ std::string subtitle(const FitReport& report, const PlotData& plot) {
   for (const ParameterLine& p : parameter_lines(report)) lines.push_back(json_text(p.name + " = " + p.value));
   const FitResult& fit = report.fit;
   std::string quality = fmt::format("{} rows, {}", fit.rows, name(fit.summary.verdict));
-  if (!report.success()) quality += ": this is not a minimum";
+  if (!report.fit.success()) quality += ": this is not a minimum";
   if (std::isfinite(fit.r_squared)) quality += fmt::format(", R² {:.6g}", fit.r_squared);
   lines.push_back(json_text(quality));
   for (const std::string& note : plot.notes) lines.push_back(json_text(note));

@@ -232,7 +232,7 @@ Json optimize(const PrecisionObjective& objective, const OptimizedPolicy& chosen
 
 // What --certify adds: where a fit from the parameters ends, if they are not the minimum.
 Json certification(const FitReport& report) {
-  Json out = {{"passed", report.success()}, {"fit", nullptr}};
+  Json out = {{"passed", report.fit.success()}, {"fit", nullptr}};
   if (!report.fitted_after) return out;
   Json values = Json::object();
   for (std::size_t j = 0; j < report.fit.parameters.size(); ++j)
@@ -272,7 +272,7 @@ std::string json_report(const FitReport& report) {
   json["bic"] = json_number(fit.bic);
   json["status"] = status(summary.termination);
   json["verdict"] = name(summary.verdict);
-  json["success"] = report.success();
+  json["success"] = report.fit.success();
   json["message"] = summary.message;
   json["interrupted"] = report.was_interrupted || report.after.interrupted;
   json["warnings"] = report.warnings;

@@ -152,9 +152,6 @@ class Fit:
             setattr(self, name, int(number(name)))
         self.evaluator, self.formula = evaluator, formula
         self.warnings = [line for line in text("warnings").split("\n") if line]
-        doubt = self._doubt(text("verdict")) if self.success else ""
-        if doubt:
-            self.success, self.message = False, doubt
         self.certificate = Certificate(
             self.success, text("verdict"), text("governed_by"), number("gradient_norm"),
             number("decrement_sigma"), number("condition"), int(number("rank")),
@@ -163,18 +160,6 @@ class Fit:
             width = (high - self.x) / self.stderr
         usable = width[np.isfinite(width)]
         self._quantile = float(usable[0]) if usable.size else float("nan")
-
-    def _doubt(self, verdict):
-        """Why a certified answer is no success for the user, by the rules of nlsq-fit; "" if it is one."""
-        if self.r_squared > 0.01:
-            return ""
-        balanced = np.count_nonzero((self.x != 0) & (self.stderr > 1e3 * np.abs(self.x)))
-        if verdict != "RANK_DEFICIENT" and not (verdict == "NOISE_FLOOR" and balanced >= 2):
-            return ""
-        return (
-            f"{verdict} is no success here, because the model explains nothing of y and does not determine "
-            "its parameters: give starting values (p0), or several starts (starts=32)"
-        )
 
     def __getitem__(self, name):
         return self.params[name]

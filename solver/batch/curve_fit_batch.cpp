@@ -1,8 +1,8 @@
 // curve_fit_batch: checks the input, distributes the fits over threads and lanes, and does single fits.
 #include "batch/batch.hpp"
-#include "batch/hidden_fits.hpp"
 #include "batch/lane_batch.hpp"
 #include "batch/shared_batch.hpp"
+#include "batch/uncertain_fits.hpp"
 #include "fit/curve.hpp"
 #include "fit/fit_setup.hpp"
 #include "support/constants.hpp"
@@ -205,15 +205,11 @@ class BatchTask {
       return covariance.rows() == batch_.free.size() ? covariance(j, j)
                                                      : std::numeric_limits<double>::quiet_NaN();
     };
-    const bool hidden = is_hidden(batch_, f, s.certificate, s.final_cost);
-    const BatchEnd end{s.final_cost,
-                       s.certificate.decrement_sigma,
-                       hidden ? Verdict::budget : s.verdict,
-                       hidden ? Termination::no_progress : s.termination,
-                       static_cast<int>(s.iterations.size()),
-                       s.certificate.rank};
+    const BatchEnd end{s.final_cost,  s.certificate.decrement_sigma,         s.verdict,
+                       s.termination, static_cast<int>(s.iterations.size()), s.certificate.rank};
     nlsq::store(
         batch_, f, end, [&](std::size_t j) { return minimum.x[j]; }, variance, out_);
+    withdraw_uncertain(batch_, f, s.certificate, out_);
   }
 
   const Batch& batch_;

@@ -295,7 +295,7 @@ class GroupFits {
     try {
       check_counts(groups_.rows(k), free_.size());
       const std::vector<double> start = starts_.of(x, y_of(k), warning);
-      store(fit_prepared(impl_, x, y_of(k), starts_.named(start), options), k, warning);
+      store(fit_prepared(impl_, x, y_of(k), starts_.named(start), options, starts_.unstarted()), k, warning);
     } catch (const DataError& e) {
       out_.message[k] = e.what();
     }

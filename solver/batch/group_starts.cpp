@@ -23,6 +23,11 @@ std::vector<double> GroupStarts::of(const Columns& x, const Column& y, std::stri
   return starting_values(model_.names, p0_, start, limits_);
 }
 
+std::vector<std::string> GroupStarts::unstarted() const {
+  if (guess_ != nullptr || model_.built_in) return {};
+  return without_start(model_.names, p0_);
+}
+
 NamedValues GroupStarts::named(const std::vector<double>& start) const {
   NamedValues out;
   for (std::size_t j = 0; j < start.size(); ++j) {

@@ -26,6 +26,8 @@ class GroupStarts {
   std::vector<double> of(const Columns& x, const Column& y, std::string& warning) const;
   // Values by name for a fit. Tied parameters have no start.
   NamedValues named(const std::vector<double>& start) const;
+  // Parameters that have neither a value in p0 nor a guess.
+  std::vector<std::string> unstarted() const;
 
  private:
   const PreparedModel::Impl& model_;

@@ -5,6 +5,8 @@
 #include "batch/arrow.hpp"
 #include "batch/formula_block.hpp"
 #include "batch/group_rows.hpp"
+#include "batch/group_starts.hpp"
+#include "certificate/doubtful_end.hpp"
 #include "dense/data_survey.hpp"
 #include "expression/symmetry.hpp"
 #include "fit/curve.hpp"
@@ -261,7 +263,36 @@ class SharedFit {
     joint_.standard_errors.assign(shared_.size(), kNaN);
     for (const std::size_t k : taking_part_) out_.dof[k] = joint_.dof;
     if (determined) store_errors(arrow, shared, own);
+    withdraw_doubtful();
     out_.joint = std::move(joint_);
+  }
+
+  // Withdraws the certificates of groups whose parts of the joint fit are no success
+  // (certificate/doubtful_end.hpp).
+  void withdraw_doubtful() {
+    const Ties none;
+    const std::vector<std::string> unstarted = GroupStarts(impl_, p0_, options_, none).unstarted();
+    const std::vector<int> free = free_parameters(impl_.names, options_.fixed, none, limits_);
+    const std::vector<int> linear = impl_.programs(free, ResidualForm(weighted()))->linear;
+    const std::size_t n = impl_.names.size();
+    for (const std::size_t k : taking_part_) {
+      CertifiedEnd end;
+      end.verdict = out_.verdict[k];
+      end.names = impl_.names;
+      end.start = end.parameters = {&out_.parameters(k, 0), n};
+      end.standard_errors = {&out_.standard_errors(k, 0), n};
+      end.unstarted = unstarted;
+      end.r_squared = out_.r_squared[k];
+      for (std::size_t i = 0; i < free.size(); ++i) {
+        const auto j = static_cast<std::size_t>(free[i]);
+        if (std::ranges::count(linear, static_cast<int>(i)) == 0 && !on_bound(free[i], end.parameters[j]))
+          end.nonlinear.push_back(j);
+      }
+      const std::string doubt = doubt_about_end(end);
+      if (doubt.empty()) continue;
+      out_.verdict[k] = Verdict::budget;
+      out_.message[k] = "no minimum that could be used: " + doubt;
+    }
   }
 
   void store_errors(const Arrow& arrow, const std::vector<int>& shared,

@@ -9,7 +9,7 @@
 namespace nlsq::inline v0 {
 
 // Withdraws the certificate of a fit that passed only because it allows for rounding errors that are large
-// beside y (is_hidden_by_rounding). batch/hidden_fits.hpp does the same for batches.
+// beside y (is_hidden_by_rounding). batch/uncertain_fits.hpp does the same for batches.
 void withdraw_hidden(FitResult& fit);
 
 // For a fit without success: names predictors that are far from 0 beside their range (Julian dates, seconds

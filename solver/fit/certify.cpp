@@ -1,6 +1,7 @@
 // Implements certify(): a fit without iterations, without a better start, and in f64 throughout.
 #include <nlsq/certify.hpp>
 
+#include "certificate/doubtful_end.hpp"
 #include "expression/names.hpp"
 #include "fit/certified_fit.hpp"
 #include "fit/fit_setup.hpp"
@@ -69,8 +70,8 @@ FitResult judged(FitResult fit) {
   Summary& s = fit.summary;
   if (s.termination == Termination::failure) {
     s.message = "not certified: residuals or derivatives at these parameters are not finite or too large";
-  } else if (!s.certificate.recheck_passed) {
-    return fit;  // the message says what is wrong with the model
+  } else if (!s.certificate.recheck_passed || s.certificate.governed_by == kDoubtfulEnd) {
+    return fit;  // the message says what is wrong
   } else if (is_success(s.verdict)) {
     s.message = fmt::format("certified by {}: {}", s.certificate.governed_by, distance(fit));
     if (s.verdict == Verdict::rank_deficient) s.message += "; the data do not determine all parameters";

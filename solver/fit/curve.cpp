@@ -1,6 +1,7 @@
 // Runs a checked curve fit: improves the start, solves, and computes the statistics of the FitResult.
 #include "fit/curve.hpp"
 
+#include "certificate/doubtful_end.hpp"
 #include "certificate/hidden_minimum.hpp"
 #include "dense/dense_evaluator.hpp"
 #include "dense/row_statistics.hpp"
@@ -316,6 +317,9 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
   finish_statistics(curve, minimum, fit);
   fit.summary = std::move(minimum.summary);
   withdraw_hidden(fit);
+  std::vector<int> linear_ones;
+  for (const int k : linear) linear_ones.push_back(curve.free[static_cast<std::size_t>(k)]);
+  withdraw_doubtful(fit, linear_ones, curve.unstarted);
   if (!fit.success())
     std::ranges::move(advice_on_origin(*curve.data, curve.predictors), std::back_inserter(fit.warnings));
   warn_of_none_eliminated(curve, linear, fit);

@@ -23,8 +23,9 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-FitResult fit_formula(const Formula& given, FitData data, std::vector<double> start, const NamedValues& p0,
-                      const FitOptions& options) {
+// `guessed`: parameters without a value in p0 have one from the data in `start`.
+FitResult fit_formula(const Formula& given, FitData data, std::vector<double> start, bool guessed,
+                      const NamedValues& p0, const FitOptions& options) {
   Ties ties(given.parameters, options.ties, options.fixed);
   check_starts(p0, given.parameters, ties);
   ties.apply(start);
@@ -45,6 +46,7 @@ FitResult fit_formula(const Formula& given, FitData data, std::vector<double> st
               std::chrono::steady_clock::now()};
   curve.ties = std::move(ties);
   curve.limits = limits_of_free(limits, curve.free);
+  if (!guessed) curve.unstarted = without_start(formula.parameters, p0);
   check_counts(curve.data->rows(), curve.free.size());
   if (formula.has_left_side) {
     if (curve.form.loss.is_counts())
@@ -84,7 +86,7 @@ FitResult fit_from_guess(const Formula& formula, const Model& model, const guess
     if (known != nullptr) start = known->convert(start);
   }
   start = starting_values(formula.parameters, p0, start, limits_of(options.bounds, formula.parameters));
-  FitResult fit = fit_formula(formula, std::move(data), std::move(start), p0, options);
+  FitResult fit = fit_formula(formula, std::move(data), std::move(start), true, p0, options);
   if (!warning.empty()) fit.warnings.insert(fit.warnings.begin(), warning);
   return fit;
 }
@@ -168,7 +170,7 @@ FitResult curve_fit(const Formula& formula, const Columns& x, const Column& y, c
       return fit_from_guess(formula, *known.model, &known, x, y, p0, options);
   }
   FitData data = fit_data(x, y, options, formula.predictors);
-  return fit_formula(formula, std::move(data), formula_start(formula, p0, options), p0, options);
+  return fit_formula(formula, std::move(data), formula_start(formula, p0, options), false, p0, options);
 }
 
 FitResult curve_fit(std::string_view formula, const Columns& x, const Column& y, const NamedValues& p0,
@@ -226,7 +228,7 @@ FitResult curve_fit(const Formula& formula, std::shared_ptr<const RowSource> row
   const FpEnvironment environment;
   check_options(options);
   FitData data = fit_data(std::move(rows), options, formula.predictors);
-  return fit_formula(formula, std::move(data), formula_start(formula, p0, options), p0, options);
+  return fit_formula(formula, std::move(data), formula_start(formula, p0, options), false, p0, options);
 }
 
 }  // namespace nlsq::inline v0

@@ -124,6 +124,14 @@ void check_options(const FitOptions& options) {
   if (options.starts < 1) throw ValidationError(fmt::format("starts = {}: use 1 or more", options.starts));
 }
 
+std::vector<std::string> without_start(const std::vector<std::string>& names, const NamedValues& p0) {
+  std::vector<std::string> out;
+  for (const std::string& name : names) {
+    if (std::ranges::none_of(p0, [&](const auto& given) { return given.first == name; })) out.push_back(name);
+  }
+  return out;
+}
+
 std::vector<double> default_start(std::size_t parameters, const Limits& limits) {
   std::vector<double> start(parameters, 1.0);
   for (std::size_t j = 0; j < limits.lower.size(); ++j) {

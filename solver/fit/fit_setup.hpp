@@ -36,6 +36,8 @@ void check_within(const Limits& limits, const std::vector<std::string>& names,
                   const std::vector<double>& values, const char* what);
 // SciPy's default start: 1, or a point inside the bounds if these exclude 1.
 std::vector<double> default_start(std::size_t parameters, const Limits& limits);
+// The names without a value in p0.
+std::vector<std::string> without_start(const std::vector<std::string>& names, const NamedValues& p0);
 
 // Starting values by name. Parameters without one get `fallback`, moved within the limits. Throws
 // ValidationError for an unknown or repeated name, or a value that is not finite or lies outside the limits.

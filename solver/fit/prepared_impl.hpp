@@ -65,8 +65,10 @@ class WorkerLease {
   std::unique_ptr<CurveWorker> worker_;
 };
 
+// `unstarted`: parameters whose value in p0 is none of the caller's and no guess.
 FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const Column& y,
-                       const NamedValues& p0, const FitOptions& options);
+                       const NamedValues& p0, const FitOptions& options,
+                       const std::vector<std::string>& unstarted = {});
 // Throws ValidationError if the number of values is not the model's.
 NamedValues named_start(const std::vector<std::string>& names, const std::vector<double>& p0);
 

@@ -170,7 +170,8 @@ FitResult fit_tied(const PreparedModel::Impl& model, const Columns& x, const Col
 }  // namespace
 
 FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const Column& y,
-                       const NamedValues& p0, const FitOptions& given) {
+                       const NamedValues& p0, const FitOptions& given,
+                       const std::vector<std::string>& unstarted) {
   check_options(given);
   if (!given.parameter_names.empty() && given.parameter_names != model.names) {
     throw ValidationError("parameter_names: a prepared model has names of its own");
@@ -197,6 +198,8 @@ FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const
               {},
               std::chrono::steady_clock::now()};
   curve.limits = limits_of_free(limits, curve.free);
+  curve.unstarted = unstarted;
+  if (!model.built_in && unstarted.empty()) curve.unstarted = without_start(model.names, p0);
   check_counts(curve.data->rows(), curve.free.size());
   if (model.formula && model.formula->has_left_side) {
     if (curve.form.loss.is_counts())

@@ -56,7 +56,7 @@ TEST_CASE("--certify refuses what it cannot mean") {
   CHECK(contains(refused("--certify --p0 a=1,b=2,c=3 --compare exp,linear"), "--compare"));
 }
 
-TEST_CASE("RANK_DEFICIENT without starting values is no success, with the advice to give some") {
+TEST_CASE("undetermined parameters without starting values are no success, with the advice to give some") {
   Scratch scratch;
   std::string text = "x,y\n";
   for (int i = 0; i < 30; ++i) text += std::to_string(i) + "," + std::to_string((i * 7919) % 13 - 6) + "\n";
@@ -65,17 +65,18 @@ TEST_CASE("RANK_DEFICIENT without starting values is no success, with the advice
   const std::string model = " --model 'a*exp(-(x-m)^2/w)*if(x>100,1,0)+d'";
   const Outcome outcome = run(file + model);
   CHECK(outcome.status == 1);  // was 0
-  CHECK(contains(outcome.out, "RANK_DEFICIENT is no success here"));
+  CHECK(contains(outcome.out, "the undetermined m, w had no starting value"));
   CHECK(contains(outcome.out, "--starts 32"));
   const nlohmann::json fit = fit_json(file + model);
   CHECK(fit["success"] == false);
-  CHECK(fit["verdict"] == "RANK_DEFICIENT");
+  CHECK(fit["verdict"] == "BUDGET");
   // With starting values, the model still explains nothing.
   const Outcome started = run(file + model + " --p0 a=1,m=1,w=1,d=1");
   CHECK(started.status == 1);
   CHECK(contains(started.out, "explains nothing"));
-  // Where the rest of the model is determined and starts were given, it is one.
+  // Where the rest of the model is determined it is one. Parameters that enter linearly need no start.
   CHECK(run(kDecay + " --model '(a+b)*x+c' --p0 a=1,b=1,c=1").status == 0);
+  CHECK(run(kDecay + " --model '(a+b)*x+c'").status == 0);
 }
 
 TEST_CASE(
@@ -87,7 +88,7 @@ TEST_CASE(
   const std::string fit = scratch.write("constant.csv", table) + " --x x --y y --model weibull_pdf ";
   const Outcome alone = run(fit + "--where 'g == 0'");
   CHECK(alone.status == 1);
-  CHECK(contains(alone.out, "NOISE_FLOOR is no success here, because the model explains nothing of y"));
+  CHECK(contains(alone.out, "BUDGET: no minimum that could be used: the model explains nothing of y"));
   const Outcome groups = run(fit + "--group-by g --quiet --csv -");
   CHECK(groups.status == 1);
   CHECK_FALSE(contains(groups.out, "NOISE_FLOOR"));

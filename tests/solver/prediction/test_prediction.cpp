@@ -225,9 +225,9 @@ TEST_CASE("bands that are not defined are NaN, and a warning says why") {
   SUBCASE("a parameter that the data do not determine, where the curve depends on it") {
     // At x <= 0 the data say nothing of b, which acts only on positive x.
     std::vector<double> x, y;
-    for (int i = 0; i < 10; ++i) x.push_back(-i), y.push_back(3 + 0.1 * (i % 3));
-    const char* model = "a + b*max(x, 0)";
-    const FitResult fit = curve_fit(model, x, y, {{"a", 1}, {"b", 1}});
+    for (int i = 0; i < 10; ++i) x.push_back(-i), y.push_back(3 - i + 0.1 * (i % 3));
+    const char* model = "a + b*max(x, 0) + c*min(x, 0)";
+    const FitResult fit = curve_fit(model, x, y, {{"a", 1}, {"b", 1}, {"c", 2}});
     REQUIRE(fit.summary.verdict == Verdict::rank_deficient);
     const Prediction p = predict(model, std::vector<double>{-2.5, 2.5}, fit);
     CHECK(p.standard_error[0] > 0);

@@ -1,0 +1,14 @@
+// Says what may help a fit that ended without a minimum. report/collect_warnings uses it.
+#pragma once
+
+#include "fit_command.hpp"
+
+#include <string>
+
+namespace nlsq::cli {
+
+// A starting value, several starts, or a simpler model. Empty after a success. `p0`: the starting values
+// given.
+std::string advice_on_starts(const ModelChoice& model, const FitResult& fit, const NamedValues& p0);
+
+}  // namespace nlsq::cli

@@ -1,0 +1,59 @@
+// Implements withdraw_uncertain().
+#include "batch/uncertain_fits.hpp"
+
+#include "certificate/certificate.hpp"
+#include "certificate/doubtful_end.hpp"
+#include "dense/data_survey.hpp"
+#include "support/constants.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+std::vector<double> numbers(const Column& column) {
+  std::vector<double> out(column.size());
+  column.read(0, out.size(), out.data());
+  return out;
+}
+
+// R² of a fit; NaN where y does not vary.
+double share_explained(const Batch& batch, std::size_t fit, double cost) {
+  const std::vector<double> y = numbers(batch.y[fit]);
+  std::vector<double> sigma;
+  if (batch.weighted()) sigma = numbers(batch.sigma[fit]);
+  const double total =
+      y.empty() ? 0 : total_squares(y.data(), sigma.empty() ? nullptr : sigma.data(), y.size());
+  return total > 0 ? 1 - 2 * cost / total : kNaN;
+}
+
+}  // namespace
+
+void withdraw_uncertain(const Batch& batch, std::size_t fit, const Certificate& certificate,
+                        BatchResult& out) {
+  const bool by_rounding =
+      certificate.verdict == Verdict::noise_floor || certificate.verdict == Verdict::rank_deficient;
+  if (!by_rounding) return;
+  const double r_squared = share_explained(batch, fit, out.cost[fit]);
+  const std::size_t n = out.parameter_names.size();
+  CertifiedEnd end;
+  end.verdict = certificate.verdict;
+  end.names = out.parameter_names;
+  end.start = {batch.start_of(fit), n};
+  end.parameters = {&out.parameters(fit, 0), n};
+  end.standard_errors = {&out.standard_errors(fit, 0), n};
+  end.r_squared = r_squared;
+  for (std::size_t k = 0; k < batch.free.size(); ++k) {
+    const int j = batch.free[k];
+    const bool on_bound = std::ranges::count(certificate.at_bound, static_cast<int>(k)) > 0;
+    if (!on_bound && std::ranges::count(batch.linear, j) == 0)
+      end.nonlinear.push_back(static_cast<std::size_t>(j));
+  }
+  if (!is_hidden_by_rounding(certificate, r_squared) && doubt_about_end(end).empty()) return;
+  out.verdict[fit] = Verdict::budget;
+  out.termination[fit] = Termination::no_progress;
+}
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,88 @@
+// Implements doubt_about_end().
+#include "certificate/doubtful_end.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr double kExplainsNothing = 0.01;  // R²
+constexpr double kFarAway = 1e3;           // factor between start and end
+constexpr double kSaysNothing = 1e3;       // standard errors over their parameter
+
+bool went_far(double from, double to) {
+  const double ratio = std::fabs(to / from);
+  return from != 0 && to != 0 && (ratio > kFarAway || ratio < 1 / kFarAway);
+}
+
+// Near a place where the model has no effect, rounding may leave the rank full by a hair. Then two parameters
+// or more balance each other, and their standard errors say nothing about them. One alone may be 0.
+bool balance_each_other(const CertifiedEnd& end) {
+  const auto says_nothing = [&](std::size_t j) {
+    const double value = end.parameters[j];
+    return value != 0 && end.standard_errors[j] > kSaysNothing * std::fabs(value);
+  };
+  std::size_t count = 0;
+  for (std::size_t j = 0; j < end.parameters.size(); ++j) count += says_nothing(j) ? 1 : 0;
+  return count >= 2 && std::ranges::any_of(end.nonlinear, says_nothing);
+}
+
+// The names of those undetermined parameters for which `is` holds.
+template <class Is>
+std::string undetermined_that(const CertifiedEnd& end, Is is) {
+  std::vector<std::string> names;
+  for (const std::size_t j : end.nonlinear)
+    if (std::isnan(end.standard_errors[j]) && is(j)) names.push_back(end.names[j]);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+std::string doubt_about_end(const CertifiedEnd& end) {
+  constexpr const char* kNothing = "the model explains nothing of y";
+  const bool explains = end.r_squared > kExplainsNothing;
+  if (end.verdict == Verdict::noise_floor)
+    return !explains && balance_each_other(end)
+               ? std::string(kNothing) + ", and does not determine parameters"
+               : std::string();
+  if (end.verdict != Verdict::rank_deficient) return {};
+  const std::string unstarted = undetermined_that(
+      end, [&](std::size_t j) { return std::ranges::count(end.unstarted, end.names[j]) > 0; });
+  if (!unstarted.empty()) return fmt::format("the undetermined {} had no starting value", unstarted);
+  if (!explains && !undetermined_that(end, [](std::size_t) { return true; }).empty()) return kNothing;
+  const std::string far =
+      undetermined_that(end, [&](std::size_t j) { return went_far(end.start[j], end.parameters[j]); });
+  return far.empty() ? "" : fmt::format("the undetermined {} moved by more than a factor of 1000", far);
+}
+
+void withdraw_doubtful(FitResult& fit, std::span<const int> linear, std::span<const std::string> unstarted) {
+  Summary& s = fit.summary;
+  CertifiedEnd end;
+  end.verdict = s.verdict;
+  end.names = fit.parameter_names;
+  end.start = fit.guess;
+  end.parameters = fit.parameters;
+  end.standard_errors = fit.standard_errors;
+  end.unstarted = unstarted;
+  end.r_squared = fit.r_squared;
+  for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
+    const bool free = !fit.fixed[j] && fit.ties[j].empty() && !fit.at_bound[j];
+    if (free && std::ranges::count(linear, static_cast<int>(j)) == 0) end.nonlinear.push_back(j);
+  }
+  const std::string doubt = doubt_about_end(end);
+  if (doubt.empty()) return;
+  s.verdict = s.certificate.verdict = Verdict::budget;
+  s.certificate.passed = false;
+  s.certificate.governed_by = kDoubtfulEnd;
+  s.termination = Termination::no_progress;
+  s.message = fmt::format(
+      "no minimum that could be used: {}. Give other starting values (p0), or try several starts; if "
+      "parameters stay undetermined, fix some",
+      doubt);
+}
+
+}  // namespace nlsq::inline v0
