@@ -9,15 +9,20 @@
 
 namespace nlsq::inline v0::c {
 
-bool Closeness::is_plain(double* ours, const double* theirs, std::size_t count) const {
+bool Closeness::is_plain(const double* differences, const double* theirs, std::size_t count) const {
   constexpr double kLeast = 1e-200;  // below it, squares lose digits
-  double squares = 0, differences = 0, unused = 0;
-  for (std::size_t i = 0; i < count; ++i) ours[i] -= theirs[i];
-  kernels().term_sums(theirs, theirs, count, &squares, &unused);
-  kernels().term_sums(ours, ours, count, &differences, &unused);
+  constexpr std::size_t kWhole = 16;
+  double squares = 0, differing = 0, unused = 0;
+  const std::size_t whole = count - count % kWhole;  // the kernel reads whole vectors, and the rows may end
+  kernels().term_sums(theirs, theirs, whole, &squares, &unused);
+  kernels().term_sums(differences, differences, whole, &differing, &unused);
+  for (std::size_t i = whole; i < count; ++i) {
+    squares += theirs[i] * theirs[i];
+    differing += differences[i] * differences[i];
+  }
   const bool all_finite = squares < std::numeric_limits<double>::infinity();
   return squares > kLeast && all_finite &&
-         differences <= of_largest * of_largest * squares / static_cast<double>(count);
+         differing <= of_largest * of_largest * squares / static_cast<double>(count);
 }
 
 bool Closeness::holds(const double* ours, const double* theirs, std::size_t count, double largest) const {

@@ -31,20 +31,22 @@ constexpr std::size_t kPartRows = 8192;
 // Starting threads costs more than it saves on fewer parts.
 constexpr std::size_t kFewParts = 8;
 
-// A function that writes the model's values of one part of the rows. evaluate_plain passes it to a TakePart.
-using PartValues = std::function<void(double* values)>;
+// A function that writes the model's values of one part of the rows, minus `from` unless that is null.
+// evaluate_plain passes it to a TakePart.
+using PartValues = std::function<void(double* values, const double* from)>;
 // A function that evaluate_plain calls once for each part, rows [first, first + count), from several threads
 // at a time. It calls `write` to get the values.
 using TakePart = std::function<void(std::size_t first, std::size_t count, const PartValues& write)>;
 
-// Values of rows [first, first + count) by the model's program. Residuals from zero are values.
+// Values of rows [first, first + count) by the model's program, which computes residuals from `from`. Those
+// from zero are values.
 void evaluate_part(const PreparedModel::Impl& model, const std::shared_ptr<const CurvePrograms>& programs,
                    const std::vector<const double*>& x, const std::vector<double>& p, std::size_t first,
-                   std::size_t count, double* values) {
+                   std::size_t count, double* values, const double* from) {
   static const std::vector<double> zeros(kPartRows);
   std::vector<Column> columns;
   for (const double* column : x) columns.emplace_back(column + first, count);
-  columns.emplace_back(zeros.data(), count);
+  columns.emplace_back(from != nullptr ? from : zeros.data(), count);
   WorkerLease worker(model, programs);
   worker->set(columns, p);
   GraphRows& rows = worker->rows;
@@ -59,22 +61,30 @@ void evaluate_part(const PreparedModel::Impl& model, const std::shared_ptr<const
 }
 
 // Values in double where the columns are plain, in parts: by the tape or the formula itself, or by its
-// program. Returns false, and does nothing, if anything about the arguments is unusual: `evaluate` then takes
-// them, or says what is wrong.
+// program. Returns false if anything about the arguments is unusual, perhaps after some parts: `evaluate`
+// then takes them, or says what is wrong.
 bool evaluate_plain(const CallerModel& model, const Columns& x, std::size_t rows,
                     const std::vector<double>& p, const Parallelism& parallelism, const TakePart& take) {
   if (rows == 0 || x.size() != model.predictors.size() || x.size() == 0) return false;
   std::vector<const double*> columns;
   for (const Column& column : x.list()) {
     columns.push_back(column.size() == rows ? column.direct_f64(0) : nullptr);
-    if (columns.back() == nullptr || !all_usable(columns.back(), rows, Wanted::any)) return false;
+    if (columns.back() == nullptr) return false;
   }
+  const auto usable = [&](std::size_t first, std::size_t count) {
+    return std::ranges::all_of(columns,
+                               [=](const double* c) { return all_usable(c + first, count, Wanted::any); });
+  };
   if (!all_usable(p.data(), p.size(), Wanted::any)) return false;
   const std::optional<Formula>& formula = model.prepared->impl().formula;
   if (formula && formula->has_left_side) return false;  // its program has residuals alone
   const FpEnvironment environment;
   if (rows <= kFewRows) {
-    take(0, rows, [&](double* values) { model.evaluate_rows(columns, p, rows, {}, values); });
+    if (!usable(0, rows)) return false;
+    take(0, rows, [&](double* values, const double* from) {
+      model.evaluate_rows(columns, p, rows, {}, values);
+      for (std::size_t i = 0; i < rows && from != nullptr; ++i) values[i] -= from[i];
+    });
     return true;
   }
   const std::size_t parts = (rows + kPartRows - 1) / kPartRows;
@@ -84,12 +94,16 @@ bool evaluate_plain(const CallerModel& model, const Columns& x, std::size_t rows
   const auto programs = prepared.programs(all, ResidualForm(false));
   Parallelism alone = parallelism;
   alone.threads = 1;
+  std::atomic<bool> all_parts{true};
   run_tasks(parts, parts < kFewParts ? alone : parallelism, [&](std::size_t k) {
     const std::size_t first = k * kPartRows, count = std::min(kPartRows, rows - first);
-    take(first, count,
-         [&](double* values) { evaluate_part(prepared, programs, columns, p, first, count, values); });
+    if (!usable(first, count)) all_parts = false;
+    if (!all_parts) return;
+    take(first, count, [&](double* values, const double* from) {
+      evaluate_part(prepared, programs, columns, p, first, count, values, from);
+    });
   });
-  return true;
+  return all_parts;
 }
 
 }  // namespace
@@ -107,7 +121,7 @@ void evaluate_model(const CallerModel& model, const Columns& x, std::size_t rows
   wanted.threads = options.fit.threads;
   const bool plain = !options.precision && options.rules.empty() && jacobian == nullptr;
   const auto write = [values](std::size_t first, std::size_t, const PartValues& part) {
-    part(values + first);
+    part(values + first, nullptr);
   };
   if (plain && evaluate_plain(model, x, rows, p, wanted, write)) return;
   const std::optional<PrecisionPolicy> policy = options.solver_options().precision;
@@ -127,9 +141,9 @@ bool model_agrees(const CallerModel& model, const Columns& x, std::size_t rows, 
   const auto compare = [&](std::size_t first, std::size_t count, const PartValues& write) {
     if (!agrees) return;
     LocalBuffer<double, kFewRows> ours(count);
-    write(ours.data());
+    write(ours.data(), values + first);
     if (closeness.is_plain(ours.data(), values + first, count)) return;
-    write(ours.data());
+    write(ours.data(), nullptr);
     if (largest < 0) largest = largest_size(values, rows);
     if (!closeness.holds(ours.data(), values + first, count, largest)) agrees = false;
   };

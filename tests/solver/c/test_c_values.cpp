@@ -3,6 +3,10 @@
 
 #include "c_interface.hpp"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <limits>
 
 using namespace nlsq_test;
@@ -101,6 +105,34 @@ TEST_CASE("values agree with a model where they differ by rounding, and NaN and 
     CHECK(agrees(2 * rows / 3, exact[2 * rows / 3] + 2e-12 * exact[1], 0) == 0);
   }
   nlsq_model_free(model);
+}
+
+TEST_CASE("values are compared up to the last row, and nothing behind it is read") {
+  // Values that end with a page, before one that must not be read.
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  void* const memory = mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(memory != MAP_FAILED);
+  double* const end = reinterpret_cast<double*>(static_cast<char*>(memory) + page);
+  REQUIRE(mprotect(end, page, PROT_NONE) == 0);
+  nlsq_model* model = nullptr;
+  REQUIRE(nlsq_model_text("a*exp(-b*x)", nullptr, 1, &model) == NLSQ_OK);
+  const double p[] = {3, 0.5};
+  for (const std::size_t rows : {1, 7, 15, 16, 17, 100, 300}) {
+    CAPTURE(rows);
+    std::vector<double> x(rows);
+    for (std::size_t i = 0; i < rows; ++i) x[i] = static_cast<double>(i) / static_cast<double>(rows);
+    const std::vector<double> exact = values_at(model, x, p);
+    const nlsq_column column = nlsq_column_of(x.data(), rows);
+    double* const values = std::copy(exact.begin(), exact.end(), end - rows) - rows;
+    int answer = -1;
+    REQUIRE(nlsq_model_agrees(model, &column, 1, rows, p, values, 1e-9, 1e-12, &answer) == NLSQ_OK);
+    CHECK(answer == 1);
+    values[rows - 1] *= 1 + 1e-8;
+    REQUIRE(nlsq_model_agrees(model, &column, 1, rows, p, values, 1e-9, 1e-12, &answer) == NLSQ_OK);
+    CHECK(answer == 0);
+  }
+  nlsq_model_free(model);
+  munmap(memory, 2 * page);
 }
 
 TEST_CASE("values are not compared without rows of their number, parameters or a place for the answer") {
