@@ -37,6 +37,8 @@ class NLSQ_API ResidualSource {
     (void)row, (void)p;
     return false;
   }
+  // False if the user's own callable gives the same values in every call.
+  virtual bool may_have_state() const { return true; }
   // Returns the residual of one row by the user's own callable, and the size of its terms.
   virtual double reference(std::span<const double> row, std::span<const double> p,
                            double& magnitude) const = 0;
@@ -83,7 +85,7 @@ class NLSQ_API GraphRows final : public RowModel {
   NonFinite explain_non_finite(std::span<const double> x, std::size_t first, std::size_t count) override;
   void reference_residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
                            double* magnitudes) const override;
-
+  bool may_have_state() const override { return source_->may_have_state(); }
   void expect_gaps(bool gaps) const override { data_->expect_gaps(gaps); }
 
   // The same for `count` rows outside the data: columns[c] points at their values of data column c.

@@ -91,6 +91,8 @@ class RowModel {
   // bounds its rounding error.
   virtual void reference_residuals(std::span<const double> x, std::size_t first, std::size_t count,
                                    double* residuals, double* magnitudes) const = 0;
+  // False if the user's own callable is a formula or a tape, which gives the same values in every call.
+  virtual bool may_have_state() const { return true; }
   // Sizes of the free parameters, for functions that return all residuals at once, where the magnitudes do
   // not include the terms of a residual. Its first-order terms |J_ij| size_j are then added to the
   // magnitudes.

@@ -1,5 +1,6 @@
-// A model that also evaluates many rows in one call, which is faster than row by row. It is stored in
-// ModelFunction::value, where whoever wants values of many rows looks for it.
+// A model that also evaluates many rows in one call, which is faster than row by row. It has no state that
+// calls could change. It is stored in ModelFunction::value, where whoever wants values of many rows looks for
+// it.
 #pragma once
 
 #include <nlsq/callable.hpp>

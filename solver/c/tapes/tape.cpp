@@ -191,7 +191,8 @@ void Tape::run_rows(std::span<const double* const> columns, const double* parame
       for (std::size_t r = 0; r < rows && !result.uniform(); ++r) result.own[r] *= 1 + noise[i];
     }
     const BlockValue& value = slots[static_cast<std::size_t>(outputs_[0])];
-    for (std::size_t r = 0; r < rows; ++r) out[first + r] = value[r];
+    if (value.uniform()) std::fill_n(out + first, rows, value.value);
+    else std::copy_n(value.rows, rows, out + first);
   }
 }
 
