@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from math import inf
 
 import numpy as np
 
@@ -10,6 +11,21 @@ RELATIVE = 1e-9  # of each value
 OF_LARGEST = 1e-12  # of the largest value
 RELATIVE_F32 = 1e-5  # the same for callables that give float32
 OF_LARGEST_F32 = 1e-6
+
+
+_FEW = 10_000  # numbers; BLAS starts threads for more
+
+
+def all_finite(values):
+    """Whether an array of float64 has neither NaN nor infinity.
+
+    A sum of them, or of their squares, reads them once. It may overflow; then each number is looked at.
+    """
+    flat = values.reshape(-1)
+    if flat.size <= _FEW:
+        return flat.dot(flat) < inf or bool(np.isfinite(flat).all())
+    with np.errstate(all="ignore"):
+        return abs(np.add.reduce(flat)) < inf or bool(np.isfinite(flat).all())
 
 
 def tolerances(single=False):

@@ -115,15 +115,14 @@ def solve(function, *arguments, options: Options, user=None, rows=0, meanwhile=N
     something that is not "", the work is cancelled, and that is returned.
     """
     handle = c_void_p()
-    outcome = []
 
     def work():
         status = function(*arguments, options.handle, byref(handle))
-        outcome.append((status, lib.nlsq_last_error() if status != OK else b""))
+        return status, lib.nlsq_last_error() if status != OK else b""
 
     if user is None and takes_long(rows):
-        keep = (arguments, options)
-        thread = threading.Thread(target=lambda: (work(), keep), daemon=True)
+        keep, outcome = (arguments, options), []
+        thread = threading.Thread(target=lambda: (outcome.append(work()), keep), daemon=True)
         thread.start()
         try:
             objection = meanwhile() if meanwhile is not None else ""
@@ -145,11 +144,10 @@ def solve(function, *arguments, options: Options, user=None, rows=0, meanwhile=N
         if objection:
             return objection
         if user is None:
-            work()
+            status, text = work()
         else:
             with user.interrupts:
-                work()
-        status, text = outcome[0]
+                status, text = work()
     if user is not None:
         # Ctrl-C may come in a trial beside the answer, whose exceptions the library leaves out.
         if status != OK or isinstance(user.error, KeyboardInterrupt):

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 
+from ._agreement import all_finite
 from ._callback import takes_long
 from ._curve import Curve
 from ._curve_fit_input import check_method, data, derivatives, options_of, plain_options, start
@@ -216,7 +217,7 @@ class _Job:
         infinite = False
         if self.loss != "linear":
             pcov = self._robust_covariance(popt, result, absolute_sigma)
-        elif not np.isfinite(pcov).all():
+        elif not all_finite(pcov):
             J = self.weighted(curve.jacobian_at(popt))
             rank = np.linalg.matrix_rank(J / np.maximum(np.linalg.norm(J, axis=0), 1e-300), tol=1e-11)
             if method == "lm" and rank < popt.size:

@@ -9,10 +9,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from ._agreement import all_finite
 from ._handles import Options
 from ._scipy_words import LOSSES, METHODS, SCHEMES, TR_SOLVERS, OptimizeWarning, check_scale
-
-_FEW = 1 << 14
 
 # They choose between ways to the same minimum.
 _IGNORED = ("epsfcn", "factor", "diag", "diff_step", "tr_options", "jac_sparsity")
@@ -123,13 +122,7 @@ def data(xdata, ydata, sigma, check_finite, nan_policy):
 
 
 def _check_finite(values):
-    flat = values.reshape(-1)
-    if flat.size <= _FEW:  # both are NaN if any number is
-        finite = flat.size == 0 or flat.min() > -np.inf and flat.max() < np.inf
-    else:  # this reads memory once; sums may overflow, so then each number is looked at
-        with np.errstate(all="ignore"):
-            finite = abs(np.add.reduce(flat)) < np.inf or np.isfinite(values).all()
-    if not finite:
+    if not all_finite(values):
         raise ValueError("array must not contain infs or NaNs")
 
 

@@ -91,3 +91,29 @@ def test_mistakes_have_scipys_exceptions(arguments, error, words):
 
 def test_maxfev_of_0_is_minpacks_default():
     assert np.allclose(nf.curve_fit(decay, X, Y, maxfev=0)[0], nf.curve_fit(decay, X, Y)[0])
+
+
+@pytest.mark.parametrize("rows", [60, 20_000])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("of_x", [False, True])
+def test_data_that_are_not_finite_are_refused(rows, bad, of_x):
+    x = np.linspace(0, 4, rows)
+    y = decay(x, 2.5, 1.3, 0.5)
+    (x if of_x else y)[rows - 1] = bad
+    with pytest.raises(ValueError, match="array must not contain infs or NaNs"):
+        nf.curve_fit(decay, x, y)
+
+
+@pytest.mark.parametrize("rows", [60, 20_000])
+def test_finite_data_whose_squares_or_sums_overflow_are_taken(rows):
+    x = np.linspace(1e304, 2e304, rows)
+    popt, _ = nf.curve_fit(lambda x, a: a * (1e-304 * x), x, 3e-304 * x)
+    assert np.allclose(popt, [3], rtol=1e-9)
+
+
+def test_an_array_may_be_read_only_or_lie_anyhow_in_memory():
+    expected = nf.curve_fit(decay, X, Y)[0]
+    fixed, apart = Y.copy(), np.stack([Y, Y], axis=1)
+    fixed.setflags(write=False)
+    for y in (fixed, apart[:, 0], Y[::-1].copy()[::-1], np.asfortranarray(apart)[:, 1]):
+        assert (nf.curve_fit(decay, X, y)[0] == expected).all()
