@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 
 import numpy as np
 
@@ -44,6 +45,10 @@ class ManyFits:
     def __init__(self, names, shape, evaluator):
         self.names, self.shape, self.evaluator = names, shape, evaluator
         self.warnings = []
+
+    @cached_property
+    def verdict(self):  # made when it is asked for, because so many texts take time
+        return np.asarray(np.array(VERDICTS)[self._verdicts])
 
     def __getitem__(self, name):
         """The values of one parameter, shape (*shape)."""
@@ -150,11 +155,10 @@ def fit_many(
     result = _solve(data, compiled, columns, starts, sigma, mask, options, progress)
     many = ManyFits(parameters, data.shape, evaluator)
     many.warnings = result.text("warnings").split("\n") if result.text("warnings") else []
-    verdicts = result.array("verdict").reshape(-1).astype(int)
     many._fill(
         parameters=result.array("parameters"), std_errors=result.array("std_errors"),
         cost=result.array("cost"), success=result.array("success") != 0,
-        verdict=np.array(VERDICTS)[verdicts], iterations=result.array("iterations").astype(int),
+        _verdicts=result.array("verdict").astype(int), iterations=result.array("iterations").astype(int),
     )  # fmt: skip
     if evaluator == "recorded" and not _answers_agree(model, x, compiled, columns, many, data):
         why = "its recording gives other values than the function at the answers"

@@ -121,4 +121,5 @@ def values_of(function, x, p, rows):
         given = f"{values.size} values (shape {values.shape})"
         raise ValueError(f"the model gives {given} for {rows} data values")
     single = values.dtype == np.float32
-    return np.broadcast_to(np.asarray(values, dtype=float).reshape(-1), (rows,)), single
+    values = np.asarray(values, dtype=float).reshape(-1)
+    return values if values.size == rows else np.broadcast_to(values, (rows,)), single

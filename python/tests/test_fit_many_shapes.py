@@ -1,8 +1,11 @@
 """fit_many: axes, masks and x of each fit, where a mistake of shape would give a wrong answer in silence."""
 
+import gc
+
 import numpy as np
 import nlsqfit as nf
 import pytest
+from nlsqfit._library import live_handles
 
 RNG = np.random.default_rng(3)
 T = np.linspace(0, 4, 12)
@@ -136,3 +139,23 @@ def test_a_start_of_some_parameters_leaves_the_others_to_the_guess():
     assert whole.success.all()
     some = nf.fit_many("gaussian", x, Y, p0={whole.names[-1]: 1.5})
     assert some.success.all() and np.allclose(some.parameters, whole.parameters, rtol=1e-6)
+
+
+def test_long_results_live_as_long_as_they_are_used():
+    Y = np.exp(-0.5 * T) * np.linspace(1, 2, 5000)[:, None]
+    nf.fit_many(recorded, T, Y, **P0)  # the model is kept for later calls
+    gc.collect()
+    handles = live_handles()
+    many = [nf.fit_many(recorded, T, Y, **P0) for _ in range(3)]
+    gc.collect()
+    many[2]["a"][0] = 7  # an array is the caller's
+    for one in many:
+        assert np.allclose(one["a"][1:], np.linspace(1, 2, 5000)[1:]) and np.allclose(one["k"], 0.5)
+    assert many[0]["a"][0] != 7 and one.verdict.shape == (5000,)
+    del many, one
+    gc.collect()
+    assert live_handles() == handles
+
+
+def test_the_verdict_of_one_fit_has_no_axes():
+    assert nf.fit_many(recorded, T, Y[0, 0], **P0).verdict.shape == ()

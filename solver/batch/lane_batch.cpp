@@ -232,7 +232,10 @@ bool LaneBatch::confirmed(std::size_t lane, std::size_t fit) {
   const std::size_t count = rows.size();
   for (std::size_t c = 0; c < batch_.columns(); ++c) {
     if (batch_.column(c).shared()) continue;
-    for (std::size_t k = 0; k < count; ++k) sampled_[c * count + k] = batch_.column(c)[fit][rows[k]];
+    const Column& column = batch_.column(c)[fit];
+    const double* const direct = column.direct_f64(0);
+    for (std::size_t k = 0; k < count; ++k)
+      sampled_[c * count + k] = direct != nullptr ? direct[rows[k]] : column[rows[k]];
   }
   worker_->rows.set_parameters({batch_.start_of(fit), batch_.model.names.size()});
   worker_->rows.reference_rows(x_, sampled_columns_, count, residuals_.data(), sizes_.data());

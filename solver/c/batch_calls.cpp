@@ -21,6 +21,9 @@ namespace nlsq::inline v0::c {
 namespace {
 
 constexpr std::size_t kGroup = 4096;  // fits between two calls of the progress callback
+// Groups of short fits are larger if nobody watches, because threads wait for each other at the end of a
+// group.
+constexpr std::size_t kMostInGroup = 16384, kRowsInGroup = std::size_t{1} << 18;
 
 struct BatchData {
   std::vector<ColumnPerFit> x;
@@ -158,7 +161,10 @@ void store(BatchResult& all, const BatchResult& some, std::size_t first) {
 // and lengths. So groups are never small, and the choice is made for the whole batch.
 BatchResult fit_groups(const CallerModel& model, const BatchData& data, const Matrix& P0,
                        BatchOptions options, const Options& set) {
-  const std::size_t groups = std::max<std::size_t>(1, data.fits / kGroup);
+  const std::size_t short_fits = kRowsInGroup / std::max<std::size_t>(1, data.y[0].size());
+  const std::size_t in_group =
+      set.progress != nullptr ? kGroup : std::clamp(short_fits, kGroup, kMostInGroup);
+  const std::size_t groups = std::max<std::size_t>(1, data.fits / in_group);
   options.in_lanes = set.in_lanes && (groups == 1 || of_one_length(data.y));
   options.callback = {};
   options.sigma = {};

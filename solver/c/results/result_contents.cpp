@@ -30,6 +30,7 @@ namespace {
 template <class T>
 std::vector<double> doubles(const std::vector<T>& values) {
   std::vector<double> out;
+  out.reserve(values.size());
   for (const auto& value : values) out.push_back(static_cast<double>(value));
   return out;
 }
@@ -207,6 +208,7 @@ Contents batch_contents() {
               {"iterations", array([](B b) { return b.iterations; })},
               {"success", array([](B b) {
                  std::vector<int> success;
+                 success.reserve(b.size());
                  for (const Verdict verdict : b.verdict) success.push_back(is_success(verdict));
                  return success;
                })}};

@@ -147,6 +147,36 @@ TEST_CASE("progress is told on the calling thread, and can stop a fit and a batc
   nlsq_options_free(options);
 }
 
+TEST_CASE("many short fits are the same whether someone watches their progress or not") {
+  const Decay data(8);
+  const std::size_t fits = 20000, rows = 8;
+  std::vector<double> y;
+  for (std::size_t f = 0; f < fits; ++f)
+    for (const double value : data.y) y.push_back(value * (1 + 1e-4 * static_cast<double>(f)));
+  const nlsq_batch_column bx{data.cx(), 0};
+  const nlsq_batch_column by{nlsq_column_of(y.data(), rows), static_cast<ptrdiff_t>(rows * sizeof(double))};
+  const double p0[] = {3, 1, 1};
+  nlsq_options* watched = nullptr;
+  REQUIRE(nlsq_options_new(&watched) == NLSQ_OK);
+  int calls = 0;
+  const auto count = [](std::size_t, std::size_t, double, double, void* user) {
+    ++*static_cast<int*>(user);
+    return 0;
+  };
+  REQUIRE(nlsq_options_set_progress(watched, count, &calls) == NLSQ_OK);
+  std::vector<double> parameters[2];
+  for (const nlsq_options* options : {watched, static_cast<nlsq_options*>(nullptr)}) {
+    nlsq_result* result = nullptr;
+    REQUIRE(nlsq_curve_fit_batch(kDecayFormula, &bx, 1, &by, fits, p0, 1, options, &result) == NLSQ_OK);
+    CHECK(number(result, "certified") == static_cast<double>(fits));
+    parameters[options == nullptr] = array(result, "parameters");
+    nlsq_result_free(result);
+  }
+  CHECK(calls == 4);
+  CHECK(parameters[0] == parameters[1]);
+  nlsq_options_free(watched);
+}
+
 TEST_CASE("a result that another thread frees lives until the call that reads it ends") {
   const Decay data;
   const nlsq_column x = data.cx(), y = data.cy();
