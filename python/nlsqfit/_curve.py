@@ -30,18 +30,19 @@ class Curve:
     jacobian : callable or None
         ``jacobian(p)`` gives rows x parameters, for models that are called.
     check : callable
-        Raises if the data are wrong. A fit of many rows makes it while it runs.
+        ``check(but)`` raises if the data are wrong. A fit of many rows makes it while it runs, for the arrays
+        that the library does not look at itself.
     """
 
     def __init__(
         self, call, stand_in, y, parameters, as_vector=False, jacobian=None, names=None, source=None,
-        check=lambda: None,
+        check=lambda but=(): None,
     ):  # fmt: skip
         self.call, self.stand_in, self.y = call, stand_in, y
         self.rows, self.parameters, self.as_vector = y.size, parameters, as_vector
         self.jacobian, self.names, self.source, self.check = jacobian, names, source, check
         self.single = False
-        self.answer = self.fitted = None
+        self.answer = self.covariance = self.certified = self.fitted = None  # at the end of a fit
         self.calls = 0
         self.at_start = None  # what `call` gave there, if it was asked
         self.reason = ""  # why the model is called; "" if it is recorded
@@ -132,7 +133,7 @@ class Curve:
 
     def _compare_and_forget(self, p0, first):
         """The same for many rows, whose memory the function takes again at the answer."""
-        self.check()
+        self.check([self.y, *self.columns])
         reason = self._compare(p0, self._first(p0, first))
         self.at_start = None
         return reason
@@ -219,7 +220,7 @@ class Curve:
     def _fit_and_compare(self, p0, options):
         result = self._fit_once(p0, options)
         if not self.reason:
-            self.answer = result.array("parameters")
+            self._read(result)
             objection = self._compare_at_answer(self.answer)
             if objection:
                 self._doubt(objection)
@@ -232,9 +233,17 @@ class Curve:
             self.fitted = fitted
         return result
 
+    def _read(self, result):
+        """Takes over the answer, its covariance and whether it is certified, in one call."""
+        n = self.parameters
+        numbers = result.values("success parameters covariance", 1 + n + n * n)
+        self.certified, self.answer = numbers[0] == 1, numbers[1 : n + 1].copy()
+        self.covariance = numbers[n + 1 :].reshape(n, n)
+        return self.answer
+
     def _fitted_by_call(self, result):
         """The function at the answer; None if Python's numbers, used in the fit, give other values."""
-        self.answer = p = result.array("parameters")
+        p = self._read(result)
         plainly = self.values(p) if self.plain else None
         was_plain, self.plain = self.plain, False
         called = self.values(p)
@@ -247,10 +256,15 @@ class Curve:
     def _fit_once(self, p0, options):
         keep = []
         y = column_of(self.y, keep)
-        result = solve(
-            lib.nlsq_model_fit, self.model.handle, self.views, len(self.columns), y, doubles(p0).tobytes(),
-            options=options, user=self.user, rows=self.rows, meanwhile=self.meanwhile,
-        )  # fmt: skip
+        try:
+            result = solve(
+                lib.nlsq_model_fit, self.model.handle, self.views, len(self.columns), y,
+                doubles(p0).tobytes(), options=options, user=self.user, rows=self.rows,
+                meanwhile=self.meanwhile,
+            )  # fmt: skip
+        except Exception:
+            self.check()  # where the data are wrong, its words are SciPy's
+            raise
         if isinstance(result, str):
             self._doubt(result)
             return self._fit_once(p0, options)

@@ -213,7 +213,7 @@ class _Job:
         result = curve.fit(self.p0, self.options)
         popt = curve.answer
         self._judge(result)
-        pcov = result.square("covariance")
+        pcov = curve.covariance
         infinite = False
         if self.loss != "linear":
             pcov = self._robust_covariance(popt, result, absolute_sigma)
@@ -249,7 +249,7 @@ class _Job:
 
     def _judge(self, result):
         """Raises where there is no minimum, and warns where it is neither certified nor known to be near."""
-        if result.number("success"):
+        if self.curve.certified:
             return
         status = result.text("status")
         if status in ("converged", "tolerance", "no_progress"):

@@ -37,6 +37,11 @@ def _place_of(array):
         return array.__array_interface__["data"][0]
 
 
+def same_numbers(a, b):
+    """Whether two arrays are the same numbers in memory. False may be wrong."""
+    return a.size == b.size and a.strides == b.strides and _place_of(a) == _place_of(b)
+
+
 doubles_type = lru_cache(maxsize=64)(c_double.__mul__)  # the type of `count` doubles
 
 
@@ -260,19 +265,30 @@ class Result(_Owner):
         check(lib.nlsq_result_number(self.handle, name.encode(), byref(value)))
         return value.value
 
+    def values(self, names, count):
+        """Numbers and arrays in one call, one after the other: `count` numbers. `names` has spaces between."""
+        values, memory = new_doubles(count)
+        check(lib.nlsq_result_values(self.handle, names.encode(), memory, count))
+        return values
+
     def text(self, name):
         value = c_char_p()
         check(lib.nlsq_result_text(self.handle, name.encode(), byref(value)))
         return value.value.decode()
 
     def array(self, name):
-        """A copy of an array: a vector, or a matrix."""
+        """An array: a vector, or a matrix. A long one lies in the library's memory and keeps this result."""
         data, rows, columns = c_void_p(), c_size_t(), c_size_t()
         check(lib.nlsq_result_array(self.handle, name.encode(), byref(data), byref(rows), byref(columns)))
         rows, columns = rows.value, columns.value
         if rows * columns == 0:
             return np.empty((rows,) if columns == 1 else (rows, columns))
-        made = np.frombuffer(doubles_type(rows * columns).from_address(data.value)).copy()
+        memory = doubles_type(rows * columns).from_address(data.value)
+        made = np.frombuffer(memory)
+        if made.size > 4096:  # a copy would take fresh memory, page by page
+            memory.owner = self
+        else:
+            made = made.copy()
         return made if columns == 1 else made.reshape(rows, columns)
 
     def square(self, name):

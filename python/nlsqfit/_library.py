@@ -91,6 +91,7 @@ def _signatures():
         "nlsq_solve_sums": [doubles, doubles, c_size_t, c_size_t, handle, doubles, out],
         "nlsq_result_free": [handle],
         "nlsq_result_number": [handle, c_char_p, POINTER(c_double)],
+        "nlsq_result_values": [handle, c_char_p, doubles, c_size_t],
         "nlsq_result_text": [handle, c_char_p, POINTER(c_char_p)],
         "nlsq_result_array": [handle, c_char_p, POINTER(c_void_p), sizes, sizes],
         "nlsq_problem_new": [out],

@@ -93,7 +93,7 @@ def test_maxfev_of_0_is_minpacks_default():
     assert np.allclose(nf.curve_fit(decay, X, Y, maxfev=0)[0], nf.curve_fit(decay, X, Y)[0])
 
 
-@pytest.mark.parametrize("rows", [60, 20_000])
+@pytest.mark.parametrize("rows", [60, 20_000, 60_000])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("of_x", [False, True])
 def test_data_that_are_not_finite_are_refused(rows, bad, of_x):
@@ -102,6 +102,8 @@ def test_data_that_are_not_finite_are_refused(rows, bad, of_x):
     (x if of_x else y)[rows - 1] = bad
     with pytest.raises(ValueError, match="array must not contain infs or NaNs"):
         nf.curve_fit(decay, x, y)
+    with pytest.raises(ValueError, match="array must not contain infs or NaNs"):
+        nf.curve_fit(called, x, y)
 
 
 @pytest.mark.parametrize("rows", [60, 20_000])

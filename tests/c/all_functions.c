@@ -91,6 +91,8 @@ static void use_result(nlsq_result* result) {
   CHECK(strcmp(text, nlsq_verdict_name(NLSQ_CONVERGED)) == 0);
   OK(nlsq_result_array(result, "trace", &data, &rows, &columns));
   CHECK(columns == 7 && rows > 0 && data != NULL);
+  OK(nlsq_result_values(result, "success", &value, 1));
+  CHECK(value == 1);
   CHECK(nlsq_result_json(result)[0] == '{');
   CHECK(strlen(nlsq_result_report(result)) > 50);
   OK(nlsq_result_free(result));

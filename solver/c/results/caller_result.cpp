@@ -5,6 +5,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 namespace nlsq::inline v0::c {
 
 namespace {
@@ -37,6 +40,26 @@ const Array& Result::array(std::string_view name) const {
   const std::lock_guard lock(mutex_);
   const auto kept = arrays_.find(known);
   return kept != arrays_.end() ? kept->second : arrays_.emplace(known, rule(*this)).first->second;
+}
+
+void Result::values(std::string_view names, std::span<double> out) const {
+  std::size_t done = 0;
+  const auto append = [&](std::span<const double> some) {
+    if (done <= out.size() && some.size() <= out.size() - done)
+      std::ranges::copy(some, out.begin() + static_cast<std::ptrdiff_t>(done));
+    done += some.size();
+  };
+  while (!names.empty()) {
+    const std::string_view name = names.substr(0, names.find(' '));
+    names.remove_prefix(std::min(names.size(), name.size() + 1));
+    const auto number = contents().numbers.find(name);
+    if (number != contents().numbers.end()) append(std::array{number->second(*this)});
+    else append(rule_named(contents().arrays, name, "number or array").second(*this).values);
+  }
+  if (done != out.size()) {
+    throw ArgumentError(
+        fmt::format("values has {} entries, and there are {} numbers with these names", out.size(), done));
+  }
 }
 
 const std::string& Result::json() const {
@@ -108,6 +131,12 @@ int nlsq_result_array(const nlsq_result* result, const char* name, const double*
     *data = array.values.data();
     *rows = array.rows;
     *columns = array.columns;
+  });
+}
+
+int nlsq_result_values(const nlsq_result* result, const char* names, double* values, size_t count) {
+  return guarded([&] {
+    from_handle<Result>(result)->values(required(names, "names"), {required(values, "values"), count});
   });
 }
 

@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -47,6 +48,9 @@ class Result : public Object {
   double number(std::string_view name) const;
   const std::string& text(std::string_view name) const;
   const Array& array(std::string_view name) const;
+  // Copies numbers and arrays, whose names have a space between them. Throws ArgumentError if they are not
+  // out.size() numbers.
+  void values(std::string_view names, std::span<double> out) const;
   const std::string& json() const;
   const std::string& report() const;
 

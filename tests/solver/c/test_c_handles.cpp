@@ -164,3 +164,28 @@ TEST_CASE("options refuse unknown names and wrong values, and keep what they had
   CHECK(nlsq_options_set_column(o, "sigma_y", nullptr) == NLSQ_ERROR_OPTION);
   nlsq_options_free(o);
 }
+
+TEST_CASE("several numbers and arrays of a result are read in one call, if there is room for just these") {
+  const Decay data;
+  const nlsq_column x = data.cx(), y = data.cy();
+  nlsq_result* result = nullptr;
+  REQUIRE(nlsq_curve_fit(kDecayFormula, &x, 1, &y, "a=1,b=1,c=1", nullptr, &result) == NLSQ_OK);
+  std::vector<double> expected{number(result, "success")}, values(14, -1.0);
+  for (const char* name : {"parameters", "covariance"})
+    for (const double value : array(result, name)) expected.push_back(value);
+  expected.push_back(number(result, "cost"));
+  const char* const names = "success parameters covariance cost";
+  REQUIRE(nlsq_result_values(result, names, values.data(), 14) == NLSQ_OK);
+  CHECK(values == expected);
+  values.assign(14, -1.0);
+  CHECK(nlsq_result_values(result, names, values.data(), 13) == NLSQ_ERROR_ARGUMENT);
+  CHECK(error_has("values has 13 entries, and there are 14 numbers"));
+  CHECK(values[13] == -1);
+  CHECK(nlsq_result_values(result, "success", values.data(), 2) == NLSQ_ERROR_ARGUMENT);
+  CHECK(nlsq_result_values(result, "success hamster", values.data(), 2) == NLSQ_ERROR_ARGUMENT);
+  CHECK(error_has("no number or array 'hamster'"));
+  CHECK(nlsq_result_values(result, nullptr, values.data(), 1) == NLSQ_ERROR_ARGUMENT);
+  CHECK(nlsq_result_values(result, "success", nullptr, 1) == NLSQ_ERROR_ARGUMENT);
+  nlsq_result_free(result);
+  CHECK(nlsq_result_values(result, "success", values.data(), 1) == NLSQ_ERROR_HANDLE);
+}

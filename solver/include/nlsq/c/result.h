@@ -30,12 +30,18 @@ NLSQ_C_API int nlsq_result_text(const nlsq_result* result, const char* name, con
  *                  correlation (n x n), residuals (model - y, in units of y), fitted (rows x 1), minima (of
  *                  several starts: cost, then the parameters, one minimum a row)
  *   least squares  parameters, std_errors, covariance, residuals (m x 1, without loss), active_mask (n x 1),
- * jacobian (m x n by the callback; 0 x 0 without has_jacobian), minima problems       none; the parameters
- * are in the caller's blocks batches and predictions: see nlsq_model_fit_batch and nlsq_model_predict trace
- * one row for each line of the trace: iteration, cost, gradient_norm, decrement_sigma, lambda, rho, accepted
- */
+ *                  jacobian (m x n by the callback; 0 x 0 without has_jacobian), minima
+ *   problems       none; the parameters are in the caller's blocks
+ *   all of these   trace, a row for each of its lines: iteration, cost, gradient_norm, decrement_sigma,
+ *                  lambda, rho, accepted
+ *   batches and predictions: see nlsq_model_fit_batch and nlsq_model_predict */
 NLSQ_C_API int nlsq_result_array(const nlsq_result* result, const char* name, const double** data,
                                  size_t* rows, size_t* columns);
+
+/* Copies several numbers and arrays into `values`, one after the other, in one call: each call takes an
+ * interpreter some time. `names` has one space between two names, as in "success parameters covariance".
+ * `count` must be their number of doubles. */
+NLSQ_C_API int nlsq_result_values(const nlsq_result* result, const char* names, double* values, size_t count);
 
 /* The whole result as the JSON object that nlsq-fit --json writes, without what belongs to files. Undefined
  * numbers are null. Valid as long as the result; NULL for a wrong handle or if memory runs out (see
