@@ -10,7 +10,7 @@ import numpy as np
 from . import _agreement
 from ._callback import solve
 from ._fit_options import limits, make_options, parameter_names, refuse_masked
-from ._handles import BatchColumn, Model, batch_column_of, recorded_model
+from ._handles import BatchColumn, Model, batch_column_of, columns_of, recorded_model
 from ._library import Progress, lib
 from ._many_called import one_by_one
 from ._many_data import ManyData, chosen, differs, values_of
@@ -249,15 +249,16 @@ def _some(data, several):
     return np.unique(np.linspace(0, data.fits - 1, min(most, data.fits)).astype(int))
 
 
-def _same(function, x, model, columns, data, fit, p):
+def _same(function, x, model, columns, data, fit, p, views=None):
     called, single = values_of(function, chosen(x, lambda values: values[fit]), p, data.rows)
-    return model.agrees([c if c.ndim == 1 else c[fit] for c in columns], p, called, single)
+    return model.agrees([c if c.ndim == 1 else c[fit] for c in columns], p, called, single, views)
 
 
 def _answers_agree(function, x, model, columns, many, data):
     parameters = many.parameters.reshape(-1, len(many.names))
+    views = columns_of(columns, []) if all(c.ndim == 1 for c in columns) else None
     for fit in np.unique(np.linspace(0, data.fits - 1, min(_CHECKED, data.fits)).astype(int)):
         p = parameters[fit]
-        if np.isfinite(p).all() and not _same(function, x, model, columns, data, fit, p):
+        if np.isfinite(p).all() and not _same(function, x, model, columns, data, fit, p, views):
             return False
     return True

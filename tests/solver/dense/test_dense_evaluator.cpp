@@ -280,6 +280,31 @@ TEST_CASE("a re-check sees a program that disagrees with the callable, and nothi
   CHECK(found.discrepancy == doctest::Approx(1e-6 * std::sqrt(9000.0)).epsilon(0.01));
 }
 
+TEST_CASE("a re-check sees a callable that changes from call to call; formulas have no state") {
+  class Changing final : public ResidualSource {  // agrees with its program in every second call
+   public:
+    NodeId build(Graph& graph) const override {
+      return graph.sub(graph.mul(graph.parameter(0), graph.column(0)), graph.column(1));
+    }
+    double reference(std::span<const double> row, std::span<const double> p,
+                     double& magnitude) const override {
+      magnitude = 1;
+      return p[0] * row[0] - row[1] + 1e-6 * (calls_++ % 2);
+    }
+
+   private:
+    mutable int calls_ = 0;
+  };
+  FormulaRows data("a*exp(-b*x)+c", 100, decay);
+  GraphRows rows(std::make_shared<Changing>(),
+                 std::make_shared<MemoryRows>(std::vector<Column>{data.x, data.y}), {1.0}, {0});
+  CHECK(rows.may_have_state());
+  CHECK_FALSE(DenseEvaluator(rows).recheck(Vector{3}, 4096).repeats);
+  CHECK_FALSE(data.rows->may_have_state());
+  const auto callable = [](auto x, const auto& p) { return p[0] * x; };
+  CHECK(RecordedResidual(make_model_function(callable), 1, false).may_have_state());
+}
+
 TEST_CASE("samples reach every tile, however uneven the tiles") {
   // 100 tiles of 64 rows where a tile may hold 1024; the callable disagrees in the last ten tiles alone.
   class Uneven final : public TableRows {
