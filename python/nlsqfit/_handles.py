@@ -49,14 +49,14 @@ def new_doubles(count):
     """A vector, and the memory it lives in, as the library's functions take it."""
     if count > 4096:  # memory of ctypes is filled with zeros first
         values = np.empty(count)
-        return values, values.ctypes.data
+        return values, _place_of(values)
     memory = doubles_type(count)()
     return np.frombuffer(memory), memory
 
 
 def address_of(values):
     """The place of a vector of float64, as the library takes it: of a copy, where that is faster."""
-    return values.tobytes() if values.size <= 1024 else values.ctypes.data
+    return values.tobytes() if values.size <= 1024 else _place_of(values)
 
 
 def columns_of(arrays, keep):
