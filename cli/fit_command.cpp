@@ -315,6 +315,13 @@ static void check_all_outputs(const Arguments& arguments) {
   check_outputs(inputs_of(arguments), outputs);
 }
 
+// Whether the fit is the first to look at all rows, so that it can find the numbers that are not finite.
+static bool fit_looks_first(const Arguments& a) {
+  const Selection& s = a.selection;
+  const bool several_fits = !a.compare.models.empty() || a.certify || a.optimize || a.profile;
+  return !several_fits && a.checkpoint.empty() && s.range.empty() && s.sigma.empty() && s.sigma_x.empty();
+}
+
 int fit_command(const Arguments& given) {
   if (!given.image.maps.empty()) return image_command(given);
   if (may_have_groups(given.selection)) return group_command(given);
@@ -325,7 +332,9 @@ int fit_command(const Arguments& given) {
   CsvOptions csv = given.csv;
   csv.threads = given.threads;
   std::optional<ProgressPart> part(std::in_place, "reading", bytes_of(given.files), true);
-  InputData input = read_data(given.files, csv, given.selection, !given.json.empty());
+  Selection selection = given.selection;
+  selection.check_later = fit_looks_first(given);
+  InputData input = read_data(given.files, csv, selection, !given.json.empty());
   input.data.journal = open_checkpoint(given);
   const FitData& data = input.data;
   PredictionPoints points = read_points(given, data);
@@ -345,7 +354,12 @@ int fit_command(const Arguments& given) {
   fit = run_checked(data, [&] {
     if (others) return *others->comparison.models.front().fit;
     measure_policies(arguments, model, data, p0, options, report);
-    return fit_function(model, p0, arguments.certify)(Columns(data.predictors), data.y, options);
+    try {
+      return fit_function(model, p0, arguments.certify)(Columns(data.predictors), data.y, options);
+    } catch (const Error&) {
+      check_after_failure(given.files, csv, selection, data);
+      throw;
+    }
   });
   if (arguments.certify && !fit.success() && fit.summary.termination != Termination::failure) {
     report.fitted_after =

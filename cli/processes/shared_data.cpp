@@ -204,4 +204,12 @@ InputData read_data(const std::vector<std::string>& files, const CsvOptions& csv
   return out;
 }
 
+void check_after_failure(const std::vector<std::string>& files, const CsvOptions& csv, Selection selection,
+                         const FitData& data) {
+  if (!data.unchecked) return;
+  if (processes() == nullptr) return check_finite(data);
+  selection.check_later = false;
+  read_data(files, csv, selection, false);  // each process knows the places of its own rows only
+}
+
 }  // namespace nlsq::cli

@@ -20,4 +20,9 @@ struct InputData {
 InputData read_data(const std::vector<std::string>& files, const CsvOptions& csv, const Selection& selection,
                     bool with_checksums);
 
+// The same files were read with Selection::check_later, and the fit failed. Throws BadData if numbers are not
+// finite, with the message of a check before the fit.
+void check_after_failure(const std::vector<std::string>& files, const CsvOptions& csv, Selection selection,
+                         const FitData& data);
+
 }  // namespace nlsq::cli

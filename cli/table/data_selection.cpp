@@ -238,15 +238,10 @@ void refuse_bad_sigma(const FitData& data) {
                   data.place(bad), data.sigma[bad]));
 }
 
-// Computes the columns of the fit for the remaining rows. Their numbers must be finite; `finite` says that
-// those of the file are.
-void take_columns(FitData& data, const ReadColumns& columns, std::size_t rows, bool finite) {
-  std::vector<CheckedColumn> checked;
+// Computes the columns of the fit for the remaining rows.
+void take_columns(FitData& data, const ReadColumns& columns, std::size_t rows) {
   const auto take = [&](const ColumnExpression& expression) {
     return columns.evaluate(expression, rows, data);
-  };
-  const auto check = [&](const Column& column, const ColumnExpression& expression, const char* what) {
-    if (!finite || !expression.plain) checked.push_back({&column, &expression, what});
   };
   for (const ColumnExpression& expression : data.x) data.predictors.push_back(take(expression));
   data.y = take(data.y_expression);
@@ -255,7 +250,17 @@ void take_columns(FitData& data, const ReadColumns& columns, std::size_t rows, b
   for (const auto& expression : data.sigma_x_expressions)
     data.sigma_x.push_back(expression ? take(*expression) : Column());
   if (data.group_expression) data.group = columns.group();
+}
 
+}  // namespace
+
+// Only numbers of the file that are not known to be finite, and values of expressions, need a look.
+void check_finite(const FitData& data) {
+  const bool finite = data.read.finite;
+  std::vector<CheckedColumn> checked;
+  const auto check = [&](const Column& column, const ColumnExpression& expression, const char* what) {
+    if (!finite || !expression.plain) checked.push_back({&column, &expression, what});
+  };
   for (std::size_t k = 0; k < data.x.size(); ++k) check(data.predictors[k], data.x[k], "x");
   check(data.y, data.y_expression, "y");
   for (std::size_t k = 0; k < data.more_y.size(); ++k) check(data.more_y[k], data.more_y_expressions[k], "y");
@@ -266,8 +271,6 @@ void take_columns(FitData& data, const ReadColumns& columns, std::size_t rows, b
     checked.push_back({&data.group, &*data.group_expression, "the group"});
   refuse_non_finite(data, std::move(checked));
 }
-
-}  // namespace
 
 std::string FitData::place(std::size_t row) const {
   if (place_in_all) return place_in_all(row);
@@ -326,7 +329,9 @@ FitData select_data(Table& table, const Selection& selection) {
   data.description = table.describe(read);
 
   apply_where(data, columns, conditions);
-  take_columns(data, columns, read.rows - data.excluded_where, read.finite);
+  take_columns(data, columns, read.rows - data.excluded_where);
+  data.unchecked = selection.check_later;
+  if (!data.unchecked) check_finite(data);
   if (!selection.range.empty()) apply_range(data, range, selection.range);
   refuse_bad_sigma(data);
   refuse_midnight(data);

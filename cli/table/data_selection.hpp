@@ -24,6 +24,9 @@ struct Selection {
   std::vector<std::string> where;  // conditions; rows are kept if all are true
   std::string range;               // "A:B" on the first x; either limit may be empty
   std::string group_by;            // a column, each value of which is fitted by itself; empty: one fit
+  // Leaves it to the fit to find numbers that are not finite, because a look at all of them takes as long as
+  // reading the file. If the fit fails, check_finite() has the message.
+  bool check_later = false;
 };
 
 // Columns refer to the memory of the table without a copy, unless rows were left out or an expression
@@ -54,6 +57,7 @@ struct FitData {
   std::optional<ColumnExpression> group_expression;
   std::vector<std::shared_ptr<void>> memory;  // owners of the memory of the columns
   std::size_t rows() const { return y.size(); }
+  bool unchecked = false;  // numbers may be not finite
 
   std::size_t rows_in_file = 0, dropped_missing = 0, excluded_where = 0, excluded_range = 0;
   std::size_t excluded() const { return dropped_missing + excluded_where + excluded_range; }
@@ -73,6 +77,9 @@ struct FitData {
 
 // Whether the selection has groups, or several responses unless a column has that whole name.
 bool may_have_groups(const Selection& selection);
+
+// Throws BadData, with the place of the first one, if a number that is fitted is not finite.
+void check_finite(const FitData& data);
 
 // Throws BadData or UsageError.
 FitData select_data(Table& table, const Selection& selection);

@@ -69,18 +69,19 @@ bool DenseEvaluator::linearize_part(std::span<const double> x, std::size_t rows,
 }
 
 CostValue DenseEvaluator::linearize_beside(std::span<const double> x, const PrecisionPlan& plan,
-                                           std::span<const double> beside, Linearization& out) {
+                                           std::span<const double> beside, Format format,
+                                           Linearization& out) {
   if (model_.one_point()) {
     linearize_into(x, plan, out);
-    return cost(beside, plan.residual);
+    return cost(beside, format);
   }
-  const Sums& sums = accumulate({x, Fill::jacobian_and_residual, plan, beside});
+  const Sums& sums = accumulate({x, Fill::jacobian_and_residual, plan, beside, format});
   const CostValue there{0.5 * sums.squares_beside};
   linearization_of(sums, plan, out);
   correct_curvature(model_, x, out);
   // The cost beside needs a pass of its own in two cases: a tile was not finite below f64, where it may be
   // finite in f64; or a row was not finite at x, and the pass ended before it had summed all rows.
-  return out.finite && there.finite() ? there : cost(beside, plan.residual);
+  return out.finite && there.finite() ? there : cost(beside, format);
 }
 
 void DenseEvaluator::forget_work() {

@@ -26,6 +26,7 @@ std::uint64_t DenseEvaluator::request_of(const Pass& pass) const {
   };
   add_plan(pass.plan);
   for (const PrecisionPlan& plan : raised_) add_plan(plan);
+  hash.add_value(pass.beside_format);
   hash.add_value(pass.fill);
   hash.add_value(pass.gradient);
   hash.add_value(model_.rows());

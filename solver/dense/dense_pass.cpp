@@ -190,8 +190,8 @@ void DenseEvaluator::sum_chunk(std::size_t begin, std::size_t end, const Pass& p
     const PrecisionPlan plan = plan_of_component(c, pass.plan);
     // Interleaving both points tile by tile would be no faster: a chunk stays in cache.
     if (!pass.beside.empty()) {
-      TileFolder folder(model_, pass.beside, Fill::residual, cost_plan(plan.residual), sums.parts[c],
-                        scratch);
+      const Format format = std::max(plan.residual, pass.beside_format);
+      TileFolder folder(model_, pass.beside, Fill::residual, cost_plan(format), sums.parts[c], scratch);
       for (std::size_t t = first; t < last; ++t) folder.add(model_.tile(t), &sums.squares_beside);
     }
     TileFolder folder(model_, pass.x, pass.fill, plan, sums.parts[c], scratch);

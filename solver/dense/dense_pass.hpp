@@ -72,6 +72,7 @@ struct DenseEvaluator::Pass {
   Fill fill;
   PrecisionPlan plan;
   std::span<const double> beside = {};  // another point at which to evaluate the cost
+  Format beside_format = Format::f32;   // of that cost, or wider where the plan is
   bool gradient = false;                // only Jᵀr and rᵀr, in f64
   // Only Jᵀ r_vv, in f64: r_vv is the second derivative of r along `direction`, from a difference between x
   // and `moved` = x + step direction.

@@ -73,7 +73,8 @@ std::vector<double> formula_start(const Formula& formula, const NamedValues& p0,
 }
 
 // Starts from the model's first guess, except for parameters with a value in p0. `known` converts the guess
-// if the formula is the model in other words.
+// if the formula is the model in other words. The guess passes over numbers that are not finite, so it need
+// not wait for the survey, which refuses them in the first pass of the fit.
 FitResult fit_from_guess(const Formula& formula, const Model& model, const guessing::Recognised* known,
                          const Columns& x, const Column& y, const NamedValues& p0,
                          const FitOptions& options) {
@@ -81,7 +82,6 @@ FitResult fit_from_guess(const Formula& formula, const Model& model, const guess
   std::vector<double> start(formula.parameters.size(), 1.0);
   std::string warning;
   if (p0.size() < formula.parameters.size()) {
-    data.survey->run();
     start = guessed_start(model, x, y, warning);
     if (known != nullptr) start = known->convert(start);
   }

@@ -296,6 +296,7 @@ void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorks
                        request.linear.size() == request.x0.size());
   choose_start(evaluator, request, begin, w.start, w.other);
   const double initial_cost = w.start.initial_cost;
+  const bool initial_in_f64 = w.start.initial_in_f64;
   Attempts attempts(request, evaluator, w, begin);
   attempts.first();
   // If passes below f64 did not succeed, solve again entirely in f64. If there is still no certificate, solve
@@ -324,7 +325,8 @@ void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorks
   if (w.best.summary.termination != Termination::failure) {
     // An initial cost in f32 may appear lower than the final cost because of rounding. It may also be lower
     // in fact, if f32 or samples led the iteration astray.
-    const bool doubtful = options.precision->adaptive && !(initial_cost > 1.01 * w.best.summary.final_cost);
+    const bool doubtful =
+        options.precision->adaptive && !initial_in_f64 && !(initial_cost > 1.01 * w.best.summary.final_cost);
     if (doubtful) given_cost = evaluator.cost(request.x0, Format::f64).cost;
     const bool above = w.best.summary.final_cost > given_cost + w.best.cost_noise;
     if (above && rule_active(Rule::never_above_start)) attempts.instead(request.x0);

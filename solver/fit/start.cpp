@@ -30,6 +30,10 @@ constexpr double kNearEnough = 0.5;    // standard errors of the sample
 constexpr double kRepresentative = 4;  // largest ratio between the information of sample and of all rows
 // The largest error of f32 residuals, relative to f64, at which an f32 pass is accepted.
 constexpr double kMostRowError = 0.02;
+// With very many rows it also may not move the optimum by more standard errors than this. Errors e of the
+// residuals that all go one way move it by up to e times the root of the rows. A pass in f32 would then leave
+// so much that one in f64 has to be made twice.
+constexpr double kMostShift = 0.1;
 
 // Adds an entry to the trace, before the iteration over all rows.
 void note(Start& start, const SolveRequest& request, IterationSummary it) {
@@ -56,7 +60,9 @@ PlanHere plan_at(DenseEvaluator& evaluator, const SolveRequest& request, std::sp
   const PrecisionPlan plan = first_plan(evaluator, request.options.policy());
   if (plan.residual == Format::f64) return {plan, plan};
   const double error = evaluator.low_row_error(x, linear);
-  if (error <= kMostRowError) return {plan, plan};
+  const auto rows = static_cast<double>(evaluator.residuals());
+  const double most = rows >= kManyRows ? kMostShift / std::sqrt(rows) : kMostRowError;
+  if (error <= most) return {plan, plan};
   return {{Format::f64, Gram::f64}, plan, error};
 }
 
@@ -86,6 +92,7 @@ void solve_linear_start(DenseEvaluator& evaluator, const SolveRequest& request, 
   evaluator.linearize_into(start.x, plan, given);
   note_plan(start, request, here, given, evaluator.residuals());
   start.initial_cost = given.cost;
+  start.initial_in_f64 = plan.residual == Format::f64;
   if (!given.finite || linear.empty()) return;
   start.solved = start.x;
   const Solved how = solve_linear(given, request.linear, start.solved);
@@ -156,11 +163,15 @@ bool halves_agree(SampleRows& rows, const Vector& x, const Linearization& at, De
                     kUneven);
 }
 
-// Linearizes over all rows at x, and evaluates the cost at the given start in the same pass.
+// Linearizes over all rows at x, and evaluates the cost at the given start in the same pass. That cost is
+// needed in f64 if the end is hardly lower. Where reading the rows takes long it is f64 at once, which saves
+// a pass.
 void pass_beside_given(DenseEvaluator& evaluator, const SolveRequest& request, Start& start) {
   const PlanHere here = plan_at(evaluator, request, start.x, {});
+  const Format format = evaluator.residuals() >= kManyRows ? Format::f64 : here.plan.residual;
   Linearization& at = start.at.renew();
-  start.initial_cost = evaluator.linearize_beside(start.x, here.plan, request.x0, at).cost;
+  start.initial_cost = evaluator.linearize_beside(start.x, here.plan, request.x0, format, at).cost;
+  start.initial_in_f64 = format == Format::f64;
   note_plan(start, request, here, at, evaluator.residuals());
 }
 
@@ -275,6 +286,7 @@ void choose_start(DenseEvaluator& evaluator, const SolveRequest& request,
   start.eliminated.clear();
   start.stop_asked = start.from_samples = false;
   start.initial_cost = 0;
+  start.initial_in_f64 = false;
   start.counted = evaluator.counters();
   if (worth_sampling(evaluator, request.rows, request.options)) {
     const Sampled sampled = sample(evaluator, request, begin, start);

@@ -17,7 +17,8 @@ struct Start {
   bool stop_asked = false;                   // by the callback, while samples were fitted
   bool from_samples = false;                 // x comes from samples that represent all rows
   KernelCounters counted;                    // before the passes over all rows
-  double initial_cost = 0;                   // of all rows at x0, in the first plan's precision
+  double initial_cost = 0;                   // of all rows at x0
+  bool initial_in_f64 = false;               // that cost; else in the first plan's precision
   Vector solved;                             // scratch
 };
 

@@ -19,7 +19,7 @@ void advise(void* memory, std::size_t bytes) {
 #ifdef MADV_NOHUGEPAGE
   ::madvise(memory, bytes, MADV_NOHUGEPAGE);
 #endif
-  ::madvise(memory, bytes, gaps_expected > 0 ? MADV_RANDOM : MADV_SEQUENTIAL);
+  ::madvise(memory, bytes, gaps_expected > 0 ? MADV_RANDOM : MADV_NORMAL);
 }
 
 class HintedRows final : public RowSource {

@@ -36,14 +36,19 @@ const auto model = [](auto x, const auto& p) {
   return p[0] * exp(-p[1] * x) + p[2];
 };
 
-std::size_t refused_row(const Data& d, const nlsq::FitOptions& options = {}) {
+template <class Fit>
+std::size_t refused_row_of(Fit fit) {
   try {
-    (void)nlsq::curve_fit(model, d.x, d.y, {1.0, 1.0, 0.0}, options);
+    fit();
   } catch (const nlsq::DataError& error) {
     CHECK(std::string(error.what()).find(std::to_string(error.row())) != std::string::npos);
     return error.row();
   }
   return std::numeric_limits<std::size_t>::max();
+}
+
+std::size_t refused_row(const Data& d, const nlsq::FitOptions& options = {}) {
+  return refused_row_of([&] { (void)nlsq::curve_fit(model, d.x, d.y, {1.0, 1.0, 0.0}, options); });
 }
 
 }  // namespace
@@ -63,6 +68,17 @@ TEST_CASE("a number that is none is refused by its row, wherever it hides in lar
       d.sigma[row] = -1;
       options.sigma = d.sigma;
       CHECK(refused_row(d, options) == row);
+    }
+  }
+}
+
+TEST_CASE("a first guess from data with a number that is none does not hide it") {
+  for (const std::size_t row : {std::size_t{0}, std::size_t{131'077}, kLarge - 1}) {
+    for (const double value : {std::nan(""), std::numeric_limits<double>::infinity()}) {
+      Data d = decay(kLarge);
+      d.x[row] = value;
+      CHECK(refused_row_of([&] { (void)nlsq::curve_fit(nlsq::model("exp"), d.x, d.y); }) == row);
+      CHECK(refused_row_of([&] { (void)nlsq::curve_fit("a*exp(-b*x)+c", d.x, d.y); }) == row);
     }
   }
 }

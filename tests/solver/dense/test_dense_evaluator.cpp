@@ -354,13 +354,15 @@ TEST_CASE("a pass at two points gives the bits of a pass at each") {
   FormulaRows data("a*exp(-b*x) + c", 100'000,
                    [](double x) { return 2 * std::exp(-3 * x) + 1 + 0.01 * std::sin(900 * x); });
   const Vector here{1.9, 2.8, 1.1}, there{1, 1, 0};
-  for (const PrecisionPlan& plan : {wide, f64}) {
+  const std::pair<PrecisionPlan, Format> formats[] = {
+      {wide, Format::f32}, {wide, Format::f64}, {f64, Format::f64}};
+  for (const auto& [plan, format] : formats) {
     for (const int threads : {1, 2}) {
       DenseEvaluator evaluator(*data.rows, {.threads = threads, .executor = {}});
       Linearization both;
-      const CostValue beside = evaluator.linearize_beside(here, plan, there, both);
+      const CostValue beside = evaluator.linearize_beside(here, plan, there, format, both);
       const Linearization alone = evaluator.linearize(here, plan);
-      CHECK(beside.cost == evaluator.cost(there, plan.residual).cost);
+      CHECK(beside.cost == evaluator.cost(there, format).cost);
       CHECK(both.cost == alone.cost);
       CHECK(both.gradient == alone.gradient);
       for (std::size_t i = 0; i < 3; ++i) {
@@ -375,7 +377,7 @@ TEST_CASE("where rows are not finite at x, the cost at the other point is still 
   const Vector here{1, -0.5}, there{0.9, 1.1};
   DenseEvaluator evaluator(*data.rows);
   Linearization both;
-  const CostValue beside = evaluator.linearize_beside(here, f64, there, both);
+  const CostValue beside = evaluator.linearize_beside(here, f64, there, Format::f64, both);
   CHECK_FALSE(both.finite);
   CHECK(beside.cost == evaluator.cost(there, Format::f64).cost);
 }

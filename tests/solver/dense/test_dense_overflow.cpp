@@ -79,6 +79,6 @@ TEST_CASE("where f32 overflows at the other point its cost is still that of f64"
   DenseEvaluator evaluator(*data.rows);
   Linearization at;
   const Vector far{1, 50};  // squares of exp(50) leave the range of f32
-  CHECK(evaluator.linearize_beside(Vector{1, 1}, wide, far, at).cost ==
+  CHECK(evaluator.linearize_beside(Vector{1, 1}, wide, far, Format::f32, at).cost ==
         doctest::Approx(evaluator.cost(far, Format::f64).cost).epsilon(1e-5));
 }

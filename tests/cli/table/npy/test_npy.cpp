@@ -314,6 +314,26 @@ TEST_CASE("a fit of a mapped file, of a pipe, and of the same numbers as text en
   CHECK(contains(outcome.out, "500 rows, 2 columns, .npy of float32"));
 }
 
+TEST_CASE("NaN among many rows is refused with its row, whatever the fit") {
+  using namespace program;
+  Scratch scratch;
+  auto table = decay(300'000);
+  table[0][200'000] = table[1][200'001] = kNaN;
+  const std::string file = scratch.write("t.npy", array_of<double>("f", table)) + " ";
+  for (const char* fit :
+       {"--model exp", "--model exp --p0 b=1", "--model 'a*exp(-b*x)'", "--model exp --quiet --json -",
+        "--model exp --max-iterations 0", "--model exp --certify --p0 a=1,b=1,c=1"}) {
+    CAPTURE(fit);
+    const Outcome outcome = run(file + fit);
+    CHECK(outcome.status == 3);
+    CHECK(
+        contains(outcome.out,
+                 "t.npy, row 200001: x = $1 is not a number here; leave such rows out with --missing drop"));
+  }
+  CHECK(contains(run(file + "--model exp --missing drop").out, "299998 rows fitted, 2 left out"));
+  CHECK(run(file + "--model exp --p0 nothing=1").status == 2);
+}
+
 TEST_CASE("NaN, infinity, and sigma that is not positive are refused with their row") {
   using namespace program;
   Scratch scratch;
