@@ -95,6 +95,10 @@ void Column::expect_gaps(bool gaps) const {
   if (type_ == ElementType::source) source_of(data_).expect_gaps(gaps);
 }
 
+void Column::will_read(std::size_t first, std::size_t count) const {
+  if (type_ == ElementType::source) source_of(data_).will_read(first, count, static_cast<int>(stride_));
+}
+
 void RowSource::read(std::size_t first, std::size_t count, int column, float* out) const {
   std::vector<double> wide(count);
   read(first, count, column, wide.data());
@@ -104,6 +108,7 @@ void RowSource::read(std::size_t first, std::size_t count, int column, float* ou
 const double* RowSource::direct_f64(std::size_t, int) const { return nullptr; }
 const float* RowSource::direct_f32(std::size_t, int) const { return nullptr; }
 void RowSource::expect_gaps(bool) const {}
+void RowSource::will_read(std::size_t, std::size_t, int) const {}
 
 MemoryRows::MemoryRows(std::vector<Column> columns) : columns_(std::move(columns)) {
   if (columns_.empty()) throw DataError("no data columns were given");
@@ -119,6 +124,10 @@ MemoryRows::MemoryRows(std::vector<Column> columns) : columns_(std::move(columns
 
 void MemoryRows::expect_gaps(bool gaps) const {
   for (const Column& column : columns_) column.expect_gaps(gaps);
+}
+
+void MemoryRows::will_read(std::size_t first, std::size_t count, int column) const {
+  columns_[static_cast<std::size_t>(column)].will_read(first, count);
 }
 
 void MemoryRows::read(std::size_t first, std::size_t count, int column, double* out) const {

@@ -87,6 +87,9 @@ class NLSQ_API GraphRows final : public RowModel {
                            double* magnitudes) const override;
   bool may_have_state() const override { return source_->may_have_state(); }
   void expect_gaps(bool gaps) const override { data_->expect_gaps(gaps); }
+  void will_read(std::size_t first, std::size_t count) const override {
+    for (int c = 0; c < data_->columns(); ++c) data_->will_read(first, count, c);
+  }
 
   // The same for `count` rows outside the data: columns[c] points at their values of data column c.
   void reference_rows(std::span<const double> x, std::span<const double* const> columns, std::size_t count,

@@ -19,6 +19,7 @@ class ReadGaps {
   ~ReadGaps() {
     if (long_) model_.expect_gaps(false);
   }
+  bool are_long() const { return long_; }
   ReadGaps(const ReadGaps&) = delete;
   ReadGaps& operator=(const ReadGaps&) = delete;
 

@@ -99,6 +99,8 @@ class RowModel {
   virtual std::span<const double> typical_parameters() const { return {}; }
   // Tells the source of the rows whether the reads that follow leave long gaps (RowSource::expect_gaps).
   virtual void expect_gaps(bool gaps) const { (void)gaps; }
+  // The same of rows that are read soon (RowSource::will_read).
+  virtual void will_read(std::size_t first, std::size_t count) const { (void)first, (void)count; }
 };
 
 }  // namespace nlsq::inline v0

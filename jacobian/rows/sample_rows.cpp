@@ -35,6 +35,8 @@ SampleRows::SampleRows(RowModel& all, std::size_t rows) : all_(all) {
   }
   for (const TileRange& window : tiles_) window_ = std::max(window_, (window.count + 63) / 64 * 64);
   gaps_.emplace(all, tiles_.size());
+  if (!gaps_->are_long()) return;
+  for (const TileRange& window : tiles_) all.will_read(window.first, window.count);
 }
 
 }  // namespace nlsq::inline v0

@@ -42,6 +42,9 @@ class CurveData final : public RowSource {
   void expect_gaps(bool gaps) const override {
     for (const Column& column : columns_) column.expect_gaps(gaps);
   }
+  void will_read(std::size_t first, std::size_t count, int column) const override {
+    at(column).will_read(first, count);
+  }
 
  private:
   const Column& at(int column) const { return columns_[static_cast<std::size_t>(column)]; }

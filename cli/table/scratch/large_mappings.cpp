@@ -2,7 +2,9 @@
 #include "table/scratch/large_mappings.hpp"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <cstdint>
 #include <map>
 #include <mutex>
 
@@ -22,9 +24,20 @@ void advise(void* memory, std::size_t bytes) {
   ::madvise(memory, bytes, gaps_expected > 0 ? MADV_RANDOM : MADV_NORMAL);
 }
 
+// Asks for rows of a column, without waiting for them.
+void fetch(const Column& column, std::size_t first, std::size_t count) {
+  if (column.memory() == nullptr || column.stride() < 1) return;
+  static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t item = column.type() == ElementType::f32 ? sizeof(float) : sizeof(double);
+  const std::size_t row = static_cast<std::size_t>(column.stride()) * item;
+  const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(column.memory()) + first * row,
+                       from = begin / page * page;
+  ::madvise(reinterpret_cast<void*>(from), begin + (count - 1) * row + item - from, MADV_WILLNEED);
+}
+
 class HintedRows final : public RowSource {
  public:
-  explicit HintedRows(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  explicit HintedRows(const std::vector<Column>& columns) : memory_(columns), columns_(columns) {}
   std::size_t rows() const override { return columns_.rows(); }
   int columns() const override { return columns_.columns(); }
   void read(std::size_t first, std::size_t count, int column, double* out) const override {
@@ -47,7 +60,12 @@ class HintedRows final : public RowSource {
     for (const auto& [memory, bytes] : mappings) advise(memory, bytes);
   }
 
+  void will_read(std::size_t first, std::size_t count, int column) const override {
+    fetch(memory_[static_cast<std::size_t>(column)], first, count);
+  }
+
  private:
+  std::vector<Column> memory_;
   MemoryRows columns_;
 };
 

@@ -76,6 +76,7 @@ class NLSQ_API Column {
   const float* direct_f32(std::size_t first) const;
   // For a column of a row source, see RowSource.
   void expect_gaps(bool gaps) const;
+  void will_read(std::size_t first, std::size_t count) const;
 
  private:
   Column(const void* data, std::size_t size, std::ptrdiff_t stride, ElementType type)
@@ -105,6 +106,9 @@ class NLSQ_API RowSource {
   // with false, they go through the rows again. A second call with true needs a second one with false.
   // Fits that run at the same time, such as those of the bootstrap, call it from their own threads.
   virtual void expect_gaps(bool gaps) const;
+  // A hint: these rows of a column are among the next that are read. A source on a disk can fetch the rows of
+  // a sample at once, which takes far less time than one after the other.
+  virtual void will_read(std::size_t first, std::size_t count, int column) const;
 };
 
 // A row source over columns in memory.
@@ -118,6 +122,7 @@ class NLSQ_API MemoryRows final : public RowSource {
   const double* direct_f64(std::size_t first, int column) const override;
   const float* direct_f32(std::size_t first, int column) const override;
   void expect_gaps(bool gaps) const override;
+  void will_read(std::size_t first, std::size_t count, int column) const override;
 
  private:
   std::vector<Column> columns_;

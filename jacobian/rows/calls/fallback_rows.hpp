@@ -54,6 +54,9 @@ class NLSQ_API CallableRows : public RowModel {
   void reference_residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
                            double* magnitudes) const override;
   void expect_gaps(bool gaps) const override { rows_.data->expect_gaps(gaps); }
+  void will_read(std::size_t first, std::size_t count) const override {
+    for (int c = 0; c < rows_.data->columns(); ++c) rows_.data->will_read(first, count, c);
+  }
   // From now on rows hold values instead of residuals.
   void give_values() { rows_.values = true; }
 

@@ -149,6 +149,11 @@ void Source::expect_gaps(bool gaps) const {
   y_.expect_gaps(gaps);
 }
 
+void Source::will_read(std::size_t row) const {
+  for (const Column& column : x_.list()) column.will_read(row, 1);
+  y_.will_read(row, 1);
+}
+
 Sample Source::spread(std::size_t& outside) const {
   Rows rows;
   outside = 0;
@@ -162,11 +167,12 @@ Sample Source::spread(std::size_t& outside) const {
     for_rows(0, n, look_at);
   } else {
     const bool gaps = n / most_ >= kLongGap;
+    const auto for_picked = [&](auto use) {
+      for (std::size_t k = 0; k < most_; ++k) use(pick_row(k, most_, n));
+    };
     if (gaps) expect_gaps(true);
-    for (std::size_t k = 0; k < most_; ++k) {
-      const std::size_t row = pick_row(k, most_, n);
-      for_rows(row, row + 1, look_at);
-    }
+    if (gaps) for_picked([&](std::size_t row) { will_read(row); });
+    for_picked([&](std::size_t row) { for_rows(row, row + 1, look_at); });
     if (gaps) expect_gaps(false);
   }
   return rows.sample();

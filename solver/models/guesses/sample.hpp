@@ -36,6 +36,7 @@ class Source {
   template <class Visit>
   void for_rows(std::size_t first, std::size_t last, Visit visit) const;
   void expect_gaps(bool gaps) const;
+  void will_read(std::size_t row) const;
   std::pair<std::size_t, std::size_t> index_range(double low, double high) const;
   bool ascends() const;
 

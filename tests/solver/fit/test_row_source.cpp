@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 using namespace nlsq;
 
@@ -25,6 +26,7 @@ class CountedRows final : public RowSource {
   void read(std::size_t first, std::size_t count, int column, double* out) const override {
     if (column == 1) (gaps > 0 ? with_gaps : in_order) += count;
     if (column == 1 && gaps == 0) note_pass(first, count);
+    if (column == 1 && gaps > 0 && !told_[first]) unforeseen += count;
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t row = first + i;
       const double x = 4 * static_cast<double>(row) / static_cast<double>(rows_);
@@ -36,12 +38,17 @@ class CountedRows final : public RowSource {
     if (expected) ++hints;
     CHECK(gaps >= 0);
   }
-  mutable std::atomic<std::size_t> with_gaps = 0, in_order = 0;
+  void will_read(std::size_t first, std::size_t count, int column) const override {
+    for (std::size_t row = first; column == 1 && row < first + count; ++row) told_[row] = true;
+  }
+  mutable std::atomic<std::size_t> with_gaps = 0, in_order = 0, unforeseen = 0;
   mutable int gaps = 0, hints = 0;
   // How often one thread went through all rows: how often it came to that marked row that it saw least.
   int passes() const { return *std::ranges::min_element(visits_); }
 
  private:
+  std::size_t rows_;
+  double noise_;
   // Between -0.5 and 0.5.
   static double random(std::size_t row) {
     auto bits = static_cast<std::uint32_t>(row);
@@ -57,10 +64,9 @@ class CountedRows final : public RowSource {
     ++visits_[mark];
   }
 
+  mutable std::vector<bool> told_ = std::vector<bool>(rows_);
   mutable std::size_t last_ = kMarks;
   mutable std::array<int, kMarks> visits_{};
-  std::size_t rows_;
-  double noise_;
 };
 
 }  // namespace
@@ -75,6 +81,7 @@ TEST_CASE("samples of very many rows are read with gaps, and all rows a few time
   CHECK(rows.gaps == 0);
   CHECK(rows.with_gaps > 0);
   CHECK(rows.with_gaps < rows.rows() / 8);
+  CHECK(rows.unforeseen < rows.with_gaps / 20);  // probes of few rows
   // Two passes over all rows: one in f32, with the cost at the start and the survey of the data, and one in
   // f64.
   const std::size_t read = rows.in_order;
