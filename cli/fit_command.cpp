@@ -236,7 +236,7 @@ std::vector<std::string> collect_warnings(const FitData& data, const ModelChoice
   }
   warnings.insert(warnings.end(), model.warnings.begin(), model.warnings.end());
   warnings.insert(warnings.end(), fit.warnings.begin(), fit.warnings.end());
-  if (const std::string advice = advice_on_starts(model, fit, p0); !advice.empty())
+  if (const std::string advice = advice_on_starts(model, fit, data.y, p0); !advice.empty())
     warnings.push_back(advice);
   return warnings;
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 
 namespace nlsq::cli {
 
@@ -24,12 +25,19 @@ std::string vanished_parameter(const FitResult& fit) {
   return {};
 }
 
+bool varies(const Column& y) {
+  for (std::size_t i = 1; i < y.size(); ++i)
+    if (y[i] != y[0]) return true;
+  return false;
+}
+
 }  // namespace
 
 // Formulas have no rule for a first guess.
-std::string advice_on_starts(const ModelChoice& model, const FitResult& fit, const NamedValues& p0) {
+std::string advice_on_starts(const ModelChoice& model, const FitResult& fit, const Column& y,
+                             const NamedValues& p0) {
   if (fit.success()) return {};
-  if (std::isnan(fit.r_squared) && std::isfinite(fit.summary.final_cost))
+  if (!varies(y))
     return "y does not vary, so it determines no more than a constant: other starting values would not help";
   std::vector<std::string> missing;
   for (const std::string& name : model.formula.parameters) {

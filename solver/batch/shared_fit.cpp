@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -248,8 +249,9 @@ class SharedFit {
       for (std::size_t j = 0; j < own_.size(); ++j)
         if (!on_bound(own_[j], own_values_(i, j))) own[i].push_back(static_cast<int>(j));
       free += own[i].size();
-      const Matrix normal = normal_matrix(i, shared, own[i]);
-      determined = normal.rows() > 0 && arrow.add(i, normal) && determined;
+      const std::optional<Matrix> normal = normal_matrix(i, shared, own[i]);
+      // A group may have no parameter that is not on a bound.
+      determined = normal && (normal->rows() == 0 || arrow.add(i, *normal)) && determined;
     }
     determined = (shared.empty() || arrow.finish()) && determined;
     if (!determined) {
@@ -257,6 +259,9 @@ class SharedFit {
           "; the standard errors are not known: with all groups together the data determine the parameters "
           "too weakly, or x has a large offset (subtract it)";
     }
+    const Certificate& certificate = joint_.summary.certificate;
+    if (certificate.verdict == Verdict::rank_deficient)
+      free = std::min(free, static_cast<std::size_t>(certificate.rank));
     joint_.dof = static_cast<std::ptrdiff_t>(joint_.rows) - static_cast<std::ptrdiff_t>(free);
     joint_.chi2_reduced = joint_.dof > 0 ? joint_.rss / static_cast<double>(joint_.dof) : kNaN;
     joint_.covariance = Matrix(shared_.size(), shared_.size(), kNaN);
@@ -315,9 +320,10 @@ class SharedFit {
     }
   }
 
-  // JᵀJ of a group's rows, for these shared and own parameters in this order; empty where the model is not
+  // JᵀJ of a group's rows, for these shared and own parameters in this order; none where the model is not
   // finite. Also stores cost and R².
-  Matrix normal_matrix(std::size_t i, const std::vector<int>& shared, const std::vector<int>& own) {
+  std::optional<Matrix> normal_matrix(std::size_t i, const std::vector<int>& shared,
+                                      const std::vector<int>& own) {
     const std::size_t k = taking_part_[i], n = impl_.names.size();
     std::vector<Column> columns;
     for (const Column& column : sorted_) columns.push_back(groups_.part(column, k));
@@ -330,7 +336,7 @@ class SharedFit {
     for (const int j : free) p.push_back(out_.parameters(k, static_cast<std::size_t>(j)));
     const Linearization at = worker->evaluator.linearize(p, {Format::f64, Gram::f64});
     store_cost(k, at.cost);
-    if (at.normal.rows() == 0) return {};
+    if (!at.finite) return std::nullopt;
     std::vector<std::size_t> places;  // among `free`
     const auto add_place = [&](int parameter) {
       places.push_back(static_cast<std::size_t>(std::ranges::find(free, parameter) - free.begin()));

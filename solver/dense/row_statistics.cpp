@@ -36,12 +36,12 @@ Linearization without_extra(const Linearization& all, std::size_t n) {
 }
 
 // The factor of (JᵀJ)⁻¹. The extra columns are 1, ψ', r, beyond; the residual is ψ.
-double robust_factor(const Linearization& all, std::size_t n, std::size_t moved, std::size_t rows, int rank) {
+double robust_factor(const Linearization& all, std::size_t n, std::size_t rows, int rank) {
   const double m = static_cast<double>(rows), dof = m - rank;
   const double mean = all.normal(n, n + 1) / m, variance = all.normal(n + 1, n + 1) / m - mean * mean;
   // ψ' ≤ 0 on average: no minimum that the sums could describe
   if (!(dof > 0) || !(mean > 0)) return kNaN;
-  const double K = 1 + static_cast<double>(moved) / m * std::max(0.0, variance) / (mean * mean);
+  const double K = 1 + rank / m * std::max(0.0, variance) / (mean * mean);
   return K * K * (2 * all.cost / dof) / (mean * mean);
 }
 
@@ -112,10 +112,10 @@ RowStatistics row_statistics(DenseEvaluator& evaluator, const ResidualForm& form
     if (!by_qr.finite || !judge_covariance(seen(by_qr), judged)) return out;
   }
   if (!at_bound.empty()) expand(face, judged);
-  const double factor = !robust          ? 1
-                        : absolute_sigma ? normal_variance(form.loss)
-                                         : robust_factor(all, n, face.kept.size(), evaluator.residuals(),
-                                                         judged.certificate.rank);
+  const double factor = !robust ? 1
+                        : absolute_sigma
+                            ? normal_variance(form.loss)
+                            : robust_factor(all, n, evaluator.residuals(), judged.certificate.rank);
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = 0; j < n; ++j) out.covariance(i, j) = judged.covariance(i, j) * factor;
   }

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace nlsq::inline v0 {
@@ -62,6 +63,13 @@ void warn(FitResult& fit, const Certificate& c, const std::vector<int>& free, bo
     fit.warnings.emplace_back(
         "every residual is zero: there is no scatter to take standard errors from, and they are undefined");
   }
+  if (2 * fit.beyond > fit.rows) {
+    fit.warnings.push_back(
+        fmt::format("most residuals ({} of {}) are beyond the scale of the loss, {:g}: standard errors may "
+                    "be far too small. "
+                    "Give the size of residuals that are no outliers as its scale",
+                    fit.beyond, fit.rows, fit.loss.scale()));
+  }
   if (fit.dof == 0) fit.warnings.emplace_back("as many parameters as rows: standard errors are undefined");
 }
 
@@ -69,6 +77,11 @@ void warn(FitResult& fit, const Certificate& c, const std::vector<int>& free, bo
 
 double FitResult::correlation(std::size_t i, std::size_t j) const {
   return covariance(i, j) / (standard_errors[i] * standard_errors[j]);
+}
+
+std::size_t determined_parameters(const Certificate& c, std::size_t free) {
+  const std::size_t moved = free - c.at_bound.size();
+  return c.verdict == Verdict::rank_deficient ? std::min(moved, static_cast<std::size_t>(c.rank)) : moved;
 }
 
 double covariance_factor(double rss, std::size_t rows, std::size_t free, int rank, bool absolute_sigma) {
@@ -85,7 +98,7 @@ void fill_statistics(FitResult& fit, const MinimizerResult& minimum, const std::
   fit.rss = loss.is_robust() ? of_rows->rss : 2 * minimum.summary.final_cost;
   if (minimum.summary.termination == Termination::failure) fit.rss = kNaN;  // there are no residuals
   fit.beyond = loss.is_robust() ? of_rows->beyond : 0;
-  const std::size_t moved = free.size() - c.at_bound.size();
+  const std::size_t moved = determined_parameters(c, free.size());
   fit.dof = static_cast<std::ptrdiff_t>(fit.rows) - static_cast<std::ptrdiff_t>(moved);
   fit.chi2_reduced = fit.dof > 0 ? fit.rss / static_cast<double>(fit.dof) : kNaN;
   if (of_rows != nullptr) {
@@ -97,7 +110,7 @@ void fill_statistics(FitResult& fit, const MinimizerResult& minimum, const std::
   fit.r_squared = total > 0 ? 1 - fit.rss / total : kNaN;
   // Parameters on a bound count as parameters of the model. Counts have no variance to estimate, and their
   // deviance is -2 ln L up to a constant. A robust loss is not a likelihood.
-  const double k = static_cast<double>(free.size()) + (loss.is_counts() ? 0 : 1);
+  const double k = static_cast<double>(moved + c.at_bound.size()) + (loss.is_counts() ? 0 : 1);
   double deviance = fit.rss > 0 ? m * std::log(fit.rss / m) : kNaN;
   if (loss.is_counts()) deviance = fit.rss;
   if (loss.is_robust()) deviance = kNaN;

@@ -22,12 +22,14 @@ constexpr double kFarthestEnd = 1e6;  // largest distance from the estimate, in 
 // Relative to the cost. Smaller decreases are rounding or the tolerance of the fits.
 constexpr double kLower = 1e-7;
 
-// Profile of one parameter. τ at p is the signed square root of the rise of 2 * cost divided by the scale. It
-// is linear in p for linear models.
+// Profile of one parameter. τ at p is the square root of the rise of 2 * cost divided by the scale. It is
+// linear in p for linear models. The interval ends where τ = t.
 class Profile {
  public:
-  Profile(const Refit& refit, const FitResult& fit, const FitOptions& options, std::size_t j, double scale)
-      : refit_(refit), fit_(fit), options_(options), j_(j), scale_(scale), nearest_(fit.parameters) {
+  Profile(const Refit& refit, const FitResult& fit, const FitOptions& options, std::size_t j, double scale,
+          double t)
+      : refit_(refit), fit_(fit), options_(options), j_(j), scale_(scale), t_(t) {
+    start_again();
     options_.fixed.push_back(fit.parameter_names[j]);
     options_.starts = 1;
     options_.callback = nullptr;
@@ -40,33 +42,49 @@ class Profile {
     }
   }
 
-  // Returns NaN if the fit did not converge.
+  // Returns NaN if no fit converged. A fit from a point outside the interval may stay in another minimum,
+  // which is higher here. So what seems to be outside is fitted again from the last point inside.
   double tau(double p) {
+    std::optional<Point> best = held_at(p, nearest_);
+    if ((!best || best->tau >= t_) && nearest_ != inside_) {
+      std::optional<Point> again = held_at(p, inside_);
+      if (again && (!best || again->tau < best->tau)) best = std::move(again);
+    }
+    if (!best) return kNaN;
+    if (best->tau < t_) inside_ = best->parameters;
+    nearest_ = std::move(best->parameters);
+    return best->tau;
+  }
+  void start_again() { nearest_ = inside_ = fit_.parameters; }
+  int fits() const { return fits_; }
+  const std::optional<std::vector<double>>& better() const { return better_; }
+
+ private:
+  struct Point {
+    std::vector<double> parameters;
+    double tau;
+  };
+
+  std::optional<Point> held_at(double p, std::vector<double> start) {
     ++fits_;
-    std::vector<double> start = nearest_;
     start[j_] = p;
     const FitResult held = refit_(start, options_);
-    if (!held.success()) return kNaN;
-    nearest_ = held.parameters;
+    if (!held.success()) return std::nullopt;
     const double rise = 2 * (held.summary.final_cost - fit_.summary.final_cost);
     if (rise < -kLower * 2 * fit_.summary.final_cost &&
         (!better_ || held.summary.final_cost < better_cost_)) {
       better_ = held.parameters;
       better_cost_ = held.summary.final_cost;
     }
-    return std::sqrt(std::max(0.0, rise) / scale_);
+    return Point{held.parameters, std::sqrt(std::max(0.0, rise) / scale_)};
   }
-  void start_again() { nearest_ = fit_.parameters; }
-  int fits() const { return fits_; }
-  const std::optional<std::vector<double>>& better() const { return better_; }
 
- private:
   const Refit& refit_;
   const FitResult& fit_;
   FitOptions options_;
   std::size_t j_;
-  double scale_;
-  std::vector<double> nearest_;
+  double scale_, t_;
+  std::vector<double> nearest_, inside_;  // of the last fit, and of the last one with τ < t
   int fits_ = 0;
   std::optional<std::vector<double>> better_;
   double better_cost_ = 0;
@@ -77,6 +95,14 @@ struct End {
   IntervalEnd how = IntervalEnd::failed;
 };
 
+// A model often changes its kind where a parameter passes 0, and a step may leap over all that is next to 0.
+// So a step that would pass it ends just before.
+double before_zero(double distance, double inside, double estimate, double direction) {
+  constexpr double kShort = 1e-3;
+  const double near = (1 - kShort) * std::fabs(estimate);
+  return estimate * direction < 0 && inside < near && distance > near ? near : distance;
+}
+
 // Finds where τ = t on one side. Steps outward by the slope of τ, then uses the Illinois rule between the
 // brackets (Dowell and Jarratt, BIT 11, 1971).
 End find_end(Profile& profile, double estimate, double step, double t, double bound, int most) {
@@ -85,8 +111,9 @@ End find_end(Profile& profile, double estimate, double step, double t, double bo
   const double direction = step < 0 ? -1 : 1, room = std::fabs(bound - estimate);
   for (;; reach = std::min(reach, kFarthestEnd * std::fabs(step))) {
     if (--most < 0) return {};
-    const bool limited = reach >= room;
-    const double distance = limited ? room : reach;
+    const double wanted = before_zero(reach, inside, estimate, direction);
+    const bool limited = wanted >= room;
+    const double distance = limited ? room : wanted;
     const double tau = profile.tau(limited ? bound : estimate + direction * distance);
     if (std::isnan(tau)) {  // the model may be undefined this far out, so halve the distance
       reach = 0.5 * (inside + distance);
@@ -204,7 +231,7 @@ ProfileIntervals profile_intervals_by(const Refit& refit, const FitResult& fit, 
   out.threshold = t * t * scale;
   for (const std::size_t j : chosen(fit, intervals)) {
     const double estimate = fit.parameters[j], step = t * fit.standard_errors[j];
-    Profile profile(refit, fit, options, j, scale);
+    Profile profile(refit, fit, options, j, scale, t);
     const End lower = find_end(profile, estimate, -step, t, limits.empty() ? -kInfinity : limits.lower[j],
                                intervals.most_fits);
     profile.start_again();

@@ -27,42 +27,58 @@ struct Point {
 class Profile {
  public:
   Profile(const PreparedModel& model, PulledData& data, const FitResult& fit, const FitOptions& refit,
-          double width, double scatter)
-      : model_(model), data_(data), fit_(fit), options_(refit), width_(width), scatter_(scatter),
-        nearest_(fit.parameters), columns_(data.x.begin(), data.x.end()) {
+          double width, double scatter, double t)
+      : model_(model), data_(data), fit_(fit), options_(refit), width_(width), scatter_(scatter), t_(t),
+        columns_(data.x.begin(), data.x.end()) {
+    start_again();
     data_.sigma.back() = width;
     options_.sigma = data_.sigma;
     options_.sampling = Sampling::never;  // samples would miss the row that pulls
   }
 
-  // The fit that is pulled to the target, from the nearest one before.
+  // The fit that is pulled to the target. From a point outside the interval it may stay in another minimum,
+  // which is higher here. So what seems to be outside is fitted again from the last point inside.
   Point at(double target) {
+    std::vector<double> parameters = nearest_;
+    Point best = pulled_to(target, parameters);
+    if (!(best.tau < t_) && nearest_ != inside_) {
+      std::vector<double> others = inside_;
+      const Point again = pulled_to(target, others);
+      if (again.tau < best.tau || std::isnan(best.tau)) best = again, parameters = std::move(others);
+    }
+    if (std::isnan(best.tau)) return best;
+    if (best.tau < t_) inside_ = parameters;
+    nearest_ = std::move(parameters);
+    return best;
+  }
+  void start_again() { nearest_ = inside_ = fit_.parameters; }
+
+  int fits = 0;
+  bool better_found = false;
+
+ private:
+  // `parameters`: where the fit starts, then where it ends.
+  Point pulled_to(double target, std::vector<double>& parameters) {
     ++fits;
     data_.y.back() = target;
     const FitResult pulled =
-        curve_fit(model_, Columns(columns_), data_.y, refit_start(fit_, nearest_), options_);
+        curve_fit(model_, Columns(columns_), data_.y, refit_start(fit_, parameters), options_);
     if (!pulled.success()) return {target, kNaN, kNaN};
-    nearest_ = pulled.parameters;
+    parameters = pulled.parameters;
     const double h = value(pulled.parameters), pull = (h - target) / width_;
     const double least = 2 * fit_.summary.final_cost;
     const double rise = 2 * pulled.summary.final_cost - pull * pull - least;
     if (rise < -kLower * least) better_found = true;
     return {target, h, std::sqrt(std::max(0.0, rise) / scatter_)};
   }
-  void start_again() { nearest_ = fit_.parameters; }
-
-  int fits = 0;
-  bool better_found = false;
-
- private:
   double value(const std::vector<double>& p) const;
 
   const PreparedModel& model_;
   PulledData& data_;
   const FitResult& fit_;
   FitOptions options_;
-  double width_, scatter_;
-  std::vector<double> nearest_;
+  double width_, scatter_, t_;
+  std::vector<double> nearest_, inside_;  // of the last fit, and of the last one with τ < t
   std::vector<Column> columns_;
 };
 
@@ -179,7 +195,7 @@ PulledInterval pulled_interval(const PreparedModel& model, PulledData data, cons
     return {estimate, estimate, IntervalEnd::found, IntervalEnd::found};
   if (!std::isfinite(estimate) || !(standard_error > 0)) return {kNaN, kNaN};
   const double width = standard_error / std::sqrt(scale.scatter);
-  Profile profile(model, data, fit, refit, width, scale.scatter);
+  Profile profile(model, data, fit, refit, width, scale.scatter, scale.quantile);
   const End low = find_end(profile, estimate, -standard_error, scale.quantile, scale.most_fits);
   profile.start_again();
   const End high = find_end(profile, estimate, standard_error, scale.quantile, scale.most_fits);

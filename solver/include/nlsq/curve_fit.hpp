@@ -36,7 +36,7 @@ struct FitResult {
   std::vector<bool> eliminated;
   std::vector<double> guess;  // the n values at which the iteration started
   std::size_t rows = 0;
-  std::ptrdiff_t dof = 0;   // rows - free parameters, without those on bounds
+  std::ptrdiff_t dof = 0;   // rows - free parameters that the data determine, without those on bounds
   double rss = 0;           // Σ (weighted residual)² without a robust loss; for counts the deviance
   double chi2_reduced = 0;  // rss / dof; NaN without degrees of freedom
   // 1 - rss / weighted total sum of squares; for counts with the deviance of a constant; NaN for constant y

@@ -173,6 +173,18 @@ TEST_CASE("A left side, a fixed parameter and a bound have the effects that they
     CHECK(fits.joint->dof == static_cast<std::ptrdiff_t>(rows.x.size()) - 4);
     CHECK(fits.standard_errors(0, 0) > 0);
   }
+  SUBCASE("all shared parameters and all of one group's own on bounds: the others keep their errors") {
+    options.share = {"a", "b"};
+    options.bounds = {{2, 0.8, -1}, {2.5, 2, 0.3}};
+    const GroupsResult fits = curve_fit_groups(model("exp"), rows.x, rows.y, rows.group, {}, options);
+    int on_bound = 0;
+    for (std::size_t k = 0; k < 2; ++k) {
+      const bool own_on_bound = fits.parameters(k, 2) == options.bounds.upper[2];
+      on_bound += own_on_bound ? 1 : 0;
+      CHECK(std::isnan(fits.standard_errors(k, 2)) == own_on_bound);
+    }
+    CHECK(on_bound == 1);
+  }
 }
 
 TEST_CASE("What the joint fit does not take is an error that says so") {

@@ -1,0 +1,77 @@
+// Profiles whose held fits may stay in another minimum, or leap over values that the data reject. The ends
+// are those of profiles on dense grids, with linear parameters eliminated.
+#include <nlsq/curve_fit.hpp>
+#include <nlsq/prediction.hpp>
+#include <nlsq/profile_intervals.hpp>
+
+#include <doctest/doctest.h>
+#include <algorithm>
+#include <string>
+#include <vector>
+
+using namespace nlsq;
+
+namespace {
+
+// Twelve rows of a growth curve, with noise.
+const std::vector<double> kDay{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+const std::vector<double> kGrown{1.1,   1.24,  2.133, 2.632, 2.81,  3.943,
+                                 4.056, 4.527, 5.043, 4.798, 4.562, 4.726};
+const std::vector<double> kDose{0.3, 1.829, 3.357, 4.886, 6.414, 7.943, 9.471, 11.0};
+const std::vector<double> kResponse{1.856, 3.49, 3.302, 4.802, 4.645, 4.897, 5.752, 5.13};
+
+ProfileInterval interval_of(const Model& model, const std::vector<double>& x, const std::vector<double>& y,
+                            const std::string& parameter) {
+  const FitResult fit = curve_fit(model, x, y);
+  REQUIRE(fit.success());
+  IntervalOptions wanted;
+  wanted.parameters = {parameter};
+  return profile_intervals(model, x, y, fit, {}, wanted).intervals.front();
+}
+
+}  // namespace
+
+TEST_CASE("an end is where the lowest of the held fits rises, not where another minimum begins") {
+  const ProfileInterval growth = interval_of(model("weibull_growth"), kDay, kGrown, "c");
+  CHECK(growth.lower == doctest::Approx(0.009048).epsilon(1e-4));  // was the estimate itself
+  CHECK(growth.upper == doctest::Approx(0.169862).epsilon(1e-5));
+  const ProfileInterval ratio = interval_of(model("rational11"), kDose, kResponse, "a1");
+  CHECK(ratio.lower == doctest::Approx(0.23306).epsilon(1e-4));
+  CHECK(ratio.upper == doctest::Approx(9.78103).epsilon(1e-5));
+}
+
+TEST_CASE("with n parameters of which the data determine r, statistics are those of r parameters") {
+  const std::vector<double> x{1, 2, 3, 4, 5}, y{2.1, 3.9, 6.2, 7.8, 10.1};
+  const NamedValues start{{"a", 1}, {"b", 0}, {"c", 0}};
+  const FitResult whole = curve_fit("a*x+b", x, y), split = curve_fit("a*x+b+c", x, y, start);
+  REQUIRE(split.summary.verdict == Verdict::rank_deficient);
+  CHECK(split.dof == whole.dof);  // was 2, one less
+  CHECK(split.chi2_reduced == doctest::Approx(whole.chi2_reduced));
+  CHECK(split.aic == doctest::Approx(whole.aic));
+  CHECK(split.bic == doctest::Approx(whole.bic));
+  CHECK(split.standard_errors[0] == doctest::Approx(whole.standard_errors[0]));
+  IntervalOptions wanted;
+  wanted.parameters = {"a"};
+  const auto of_a = [&](const char* model, const FitResult& fit) {
+    return profile_intervals(model, x, y, fit, {}, wanted).intervals.front();
+  };
+  CHECK(of_a("a*x+b+c", split).lower == doctest::Approx(of_a("a*x+b", whole).lower));
+  FitOptions robust;
+  robust.loss = Loss::huber(0.1);
+  CHECK(curve_fit("a*x+b+c", x, y, start, robust).standard_errors[0] ==
+        doctest::Approx(curve_fit("a*x+b", x, y, {}, robust).standard_errors[0]));
+}
+
+TEST_CASE("a loss whose scale most residuals exceed says that its standard errors do not hold") {
+  std::vector<double> large;
+  for (const double y : kGrown) large.push_back(1e4 * y);
+  FitOptions options;
+  options.loss = Loss::huber(1);
+  const auto warned = [](const FitResult& fit) {
+    return std::ranges::any_of(fit.warnings, [](const std::string& w) {
+      return w.find("are beyond the scale of the loss, 1") != std::string::npos;
+    });
+  };
+  CHECK(warned(curve_fit(model("linear"), kDay, large, {}, options)));
+  CHECK_FALSE(warned(curve_fit(model("linear"), kDay, kGrown, {}, options)));
+}
