@@ -333,23 +333,6 @@ TEST_CASE("samples reach every tile, however uneven the tiles") {
   CHECK(evaluator.probe(Vector(2, 1.0), wide, {}).cost_noise > 0.5 * 640 * 0.5);
 }
 
-TEST_CASE("the second derivative along a direction is that of the model") {
-  FormulaRows data("a*exp(-b*x)", 100, decay);
-  DenseEvaluator evaluator(*data.rows);
-  const Vector p{2, 1.5}, v{0.3, -0.2};
-  Vector bend;
-  evaluator.second_order_into(p, v, 1e-4, bend);
-  double expected[2] = {0, 0};
-  for (const double x : data.x) {
-    const double e = std::exp(-p[1] * x);
-    // f_ab = -x e, f_bb = a x² e
-    const double second = 2 * v[0] * v[1] * -x * e + v[1] * v[1] * p[0] * x * x * e;
-    expected[0] += e * second;
-    expected[1] += -p[0] * x * e * second;
-  }
-  for (std::size_t j = 0; j < 2; ++j) CHECK(bend[j] == doctest::Approx(expected[j]).epsilon(1e-3));
-}
-
 TEST_CASE("a pass at two points gives the bits of a pass at each") {
   FormulaRows data("a*exp(-b*x) + c", 100'000,
                    [](double x) { return 2 * std::exp(-3 * x) + 1 + 0.01 * std::sin(900 * x); });
@@ -380,23 +363,4 @@ TEST_CASE("where rows are not finite at x, the cost at the other point is still 
   const CostValue beside = evaluator.linearize_beside(here, f64, there, Format::f64, both);
   CHECK_FALSE(both.finite);
   CHECK(beside.cost == evaluator.cost(there, Format::f64).cost);
-}
-
-TEST_CASE("second-order differences have the same bits on any number of threads, and reach every row") {
-  FormulaRows data("a*exp(-b*x)", 100'001, decay);
-  const Vector p{2, 1.5}, v{0.3, -0.2};
-  Vector one, two, far;
-  DenseEvaluator(*data.rows, {.threads = 1, .executor = {}}).second_order_into(p, v, 1e-4, one);
-  DenseEvaluator(*data.rows, {.threads = 2, .executor = {}}).second_order_into(p, v, 1e-4, two);
-  CHECK(one == two);
-  long double expected[2] = {0, 0};
-  for (const double x : data.x) {
-    const double e = std::exp(-p[1] * x), second = 2 * v[0] * v[1] * -x * e + v[1] * v[1] * p[0] * x * x * e;
-    expected[0] += e * second;
-    expected[1] += -p[0] * x * e * second;
-  }
-  for (std::size_t j = 0; j < 2; ++j)
-    CHECK(one[j] == doctest::Approx(static_cast<double>(expected[j])).epsilon(1e-3));
-  DenseEvaluator(*data.rows).second_order_into(Vector{1, -800}, v, 1e-4, far);
-  CHECK_FALSE(std::isfinite(far[0]));  // the caller sees that it cannot be used
 }
