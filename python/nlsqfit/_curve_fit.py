@@ -20,11 +20,11 @@ from ._scipy_words import (
     feasible_start,
     pivoted_qr,
     pseudo_inverse_covariance,
+    warn_if_doubtful,
 )
 from .recording import guarded
 
 _NO_BOUNDS = (-np.inf, np.inf)
-_NEAR = 0.1  # standard errors from the optimum, within which an end by the caller's tolerance needs no warning
 
 
 def curve_fit(
@@ -251,15 +251,8 @@ class _Job:
         """Raises where there is no minimum, and warns where it is neither certified nor known to be near."""
         if self.curve.certified:
             return
-        status = result.text("status")
-        if status in ("converged", "tolerance", "no_progress"):
-            far = not result.number("decrement_sigma") <= _NEAR
-            if status == "no_progress" or status == "tolerance" and far:
-                warnings.warn(
-                    "The answer is not certified as a minimum: " + result.text("message"),
-                    OptimizeWarning,
-                    stacklevel=4,
-                )
+        if result.text("status") in ("converged", "tolerance", "no_progress"):
+            warn_if_doubtful(result, False, stacklevel=4)
             return
         raise RuntimeError("Optimal parameters not found: " + result.text("message"))
 

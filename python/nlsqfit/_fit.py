@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 
+from ._band import Noise
 from ._callback import solve
 from ._fit_models import FunctionModel, TextModel
 from ._fit_options import limits, make_options, parameter_names, refuse_masked, start_values
@@ -146,7 +147,8 @@ def _fit_text(text, x, y, sigma, p0, sigma_x, solver, given):
         lib.nlsq_model_fit, model.handle, columns_of(columns, keep), len(columns), column_of(y, keep),
         start.ctypes.data, options=options, rows=y.size,
     )  # fmt: skip
-    return Fit(result, parameters, model.formula, "formula", made, x, y, sigma, given["absolute_sigma"])
+    noise = Noise(sigma, given["absolute_sigma"], given["loss"], sigma_x is not None)
+    return Fit(result, parameters, model.formula, "formula", made, x, y, noise)
 
 
 def _fit_function(function, x, y, sigma, p0, sigma_x, jac, solver, given):
@@ -168,15 +170,5 @@ def _fit_function(function, x, y, sigma, p0, sigma_x, jac, solver, given):
     sigma = _errors(options, sigma, sigma_x, y.size)
     result = curve.fit(start, options)
     formula = "" if curve.reason else curve.model.formula
-    return Fit(
-        result,
-        parameters,
-        formula,
-        curve.evaluator,
-        made,
-        x,
-        y,
-        sigma,
-        given["absolute_sigma"],
-        curve.fitted,
-    )
+    noise = Noise(sigma, given["absolute_sigma"], given["loss"], sigma_x is not None)
+    return Fit(result, parameters, formula, curve.evaluator, made, x, y, noise, curve.fitted)

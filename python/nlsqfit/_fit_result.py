@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import html
 import json
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
+
+from ._band import bands, tie_slopes
+from ._scipy_words import OptimizeWarning
 
 
 @dataclass(frozen=True)
@@ -124,11 +128,9 @@ class Fit:
     warnings : list of str
     """
 
-    def __init__(
-        self, result, names, formula, evaluator, model, x, y, sigma, absolute_sigma, fitted=None
-    ):
+    def __init__(self, result, names, formula, evaluator, model, x, y, noise, fitted=None):
         self._result, self._model = result, model
-        self._x, self._y, self._sigma, self._absolute = x, np.asarray(y, dtype=float), sigma, absolute_sigma
+        self._x, self._y, self._noise = x, np.asarray(y, dtype=float), noise
         array, number, text = result.array, result.number, result.text
         self.x, self.stderr = array("parameters"), array("std_errors")
         low, high = array("ci_low"), array("ci_high")
@@ -156,10 +158,13 @@ class Fit:
             self.success, text("verdict"), text("governed_by"), number("gradient_norm"),
             number("decrement_sigma"), number("condition"), int(number("rank")),
         )  # fmt: skip
+        ties = text("ties").split("\n") if any(text("ties")) else []
+        self._slopes = tie_slopes(list(names), self.x, ties)
         with np.errstate(all="ignore"):
-            width = (high - self.x) / self.stderr
-        usable = width[np.isfinite(width)]
-        self._quantile = float(usable[0]) if usable.size else float("nan")
+            width, share = (high - self.x) / self.stderr, np.abs(self.stderr / self.x)
+        usable = np.flatnonzero(np.isfinite(width))  # the one with the largest share has lost no digits
+        best = usable[np.argmax(share[usable])] if usable.size else None
+        self._quantile = float("nan") if best is None else float(width[best])
 
     def __getitem__(self, name):
         return self.params[name]
@@ -175,32 +180,23 @@ class Fit:
         ----------
         x : as in `fit`, with any number of rows, optional
         band : bool
-            Whether to return a `Prediction` instead of the values.
+            Whether to return a `Prediction` instead of the values. A band that is undefined is NaN.
 
         Returns
         -------
         ndarray, shape (rows,), or Prediction
+
+        Warns
+        -----
+        OptimizeWarning
+            Where a band is undefined: says why.
         """
         if not band:
             return self._model.evaluate(x, self.x, False)
-        values, J = self._model.evaluate(x, self.x, True)
-        cov = np.where(np.isfinite(self.cov), self.cov, 0.0)
-        error = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", J, cov, J), 0.0))
-        scatter = self._scatter(x is None)
-        wide = np.hypot(error, scatter)
-        q = self._quantile
-        return Prediction(
-            values, error, (values - q * error, values + q * error), (values - q * wide, values + q * wide)
-        )
-
-    def _scatter(self, at_data):
-        """Standard deviation of a new measurement: that of the fit, or sigma (its rms at other x)."""
-        if self._absolute and self._sigma is not None:
-            sigma = np.sqrt(np.diag(self._sigma)) if self._sigma.ndim == 2 else np.atleast_1d(self._sigma)
-            return sigma if at_data or sigma.size == 1 else np.sqrt(np.mean(sigma**2))
-        return (
-            np.sqrt(max(0.0, float(np.sum(self.residuals**2)) / self.dof)) if self.dof > 0 else float("nan")
-        )
+        parts, of_curve, of_new = bands(self, x)
+        if of_curve or of_new:
+            warnings.warn("; ".join(of_curve + of_new), OptimizeWarning, stacklevel=2)
+        return Prediction(*parts)
 
     def to_dict(self):
         """Everything, as the JSON of ``nlsq-fit --json``."""
@@ -210,7 +206,7 @@ class Fit:
         """Draw data, fit, confidence band and residuals by matplotlib. Returns the figure."""
         from ._plot import plot
 
-        return plot(self, self._x, self._y, self._sigma, axes, band)
+        return plot(self, self._x, self._y, self._noise.sigma, axes, band)
 
     def __str__(self):
         return self._result.report()

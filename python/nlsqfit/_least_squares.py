@@ -8,7 +8,7 @@ from . import _losses
 from ._curve import Curve
 from ._handles import Options
 from ._scipy_words import LOSSES, MESSAGES, METHODS, SCHEMES, TR_SOLVERS
-from ._scipy_words import bounds_pair, check_bounds, check_scale
+from ._scipy_words import bounds_pair, check_bounds, check_scale, ended_by_rounding, warn_if_doubtful
 from .recording import guarded
 
 
@@ -34,7 +34,8 @@ class LeastSquaresResult(dict):
     nfev, njev : int
         Steps that were evaluated, and those that were accepted; `njev` is None for 'lm'.
     status, message, success : int, str, bool
-        As in SciPy.
+        As in SciPy. An end without a certificate and without a tolerance met has status 0, and `message`
+        says why.
     certified : bool
         Whether the minimum passed the checks in float64.
     std_errors : ndarray, shape (n,)
@@ -104,6 +105,11 @@ def least_squares(
     Returns
     -------
     LeastSquaresResult
+
+    Warns
+    -----
+    OptimizeWarning
+        If the answer is neither certified nor known to be within 0.1 standard errors of the minimum.
 
     Examples
     --------
@@ -226,17 +232,18 @@ def _collect(curve, result, lower, upper, loss, f_scale, method):
     gradient, jac = _losses.scaled(loss, f_scale, fun, J)
     active = np.where(x <= lower, -1, np.where(x >= upper, 1, 0))
     pushed = (active == -1) & (gradient > 0) | (active == 1) & (gradient < 0)
-    ended = result.text("status")
-    status = {"converged": 1, "tolerance": 2, "no_progress": 3}.get(ended, 0)
-    if result.number("success"):
-        status = 1
+    certified, ended = bool(result.number("success")), result.text("status")
+    status = 1 if certified else 2 if ended == "tolerance" else 3 if ended_by_rounding(result) else 0
+    if ended != "max_iterations":  # as in SciPy, `success` says so
+        warn_if_doubtful(result, certified, stacklevel=3)
+    own_words = status == 0 and ended != "max_iterations"
     steps = int(result.number("iterations"))
     return LeastSquaresResult(
         x=x, cost=result.number("cost"), fun=fun, jac=jac, grad=gradient,
         optimality=float(np.abs(np.where(pushed, 0.0, gradient)).max()), active_mask=active,
         nfev=1 + steps, njev=None if method == "lm" else 1 + int(result.number("accepted")),
-        status=status, message=MESSAGES[status], success=status > 0,
-        certified=bool(result.number("success")), std_errors=result.array("std_errors"),
+        status=status, message=result.text("message") if own_words else MESSAGES[status], success=status > 0,
+        certified=certified, std_errors=result.array("std_errors"),
         evaluator=curve.evaluator,
     )  # fmt: skip
 

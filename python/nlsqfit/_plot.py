@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
+
+from ._band import bands
+from ._scipy_words import OptimizeWarning
 
 
 def plot(fit, x, y, sigma, axes=None, band=True):
@@ -63,13 +68,13 @@ def _curve(fit, top, fine, band):
     if not band:
         top.plot(fine, fit.predict(fine), color="C0", label="fit")
         return
-    prediction = fit.predict(fine, band=True)
-    if prediction.fit.size != fine.size:
+    (values, _, confidence, _), undefined, _ = bands(fit, fine)
+    if values.size != fine.size:
         raise ValueError("the function does not follow x")
-    top.plot(fine, prediction.fit, color="C0", label="fit")
-    top.fill_between(
-        fine, *prediction.confidence, color="C0", alpha=0.3, linewidth=0, label="confidence band"
-    )
+    top.plot(fine, values, color="C0", label="fit")
+    top.fill_between(fine, *confidence, color="C0", alpha=0.3, linewidth=0, label="confidence band")
+    if undefined:
+        warnings.warn("; ".join(undefined), OptimizeWarning, stacklevel=4)
 
 
 def _at_data(fit, top, at):

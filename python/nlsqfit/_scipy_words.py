@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 try:
@@ -24,6 +26,22 @@ MESSAGES = {
     3: "`xtol` termination condition is satisfied.",
     4: "Both `ftol` and `xtol` termination conditions are satisfied.",
 }
+
+
+_NEAR = 0.1  # standard errors from the optimum, within which an end by the caller's tolerance needs no warning
+
+
+def warn_if_doubtful(result, certified, stacklevel):
+    """Warns of an answer that is neither certified, nor by the caller's tolerance and known to be near."""
+    near = result.text("status") == "tolerance" and result.number("decrement_sigma") <= _NEAR
+    if not certified and not near:
+        words = "The answer is not certified as a minimum: " + result.text("message")
+        warnings.warn(words, OptimizeWarning, stacklevel=stacklevel + 1)
+
+
+def ended_by_rounding(result):
+    """Whether the gradient is within rounding at the answer, which is then as good as float64 can make it."""
+    return result.text("message").startswith("as far as float64 can see")
 
 
 def bounds_pair(bounds, n):

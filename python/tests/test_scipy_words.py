@@ -142,3 +142,35 @@ def test_least_squares_with_losses_as_scipy():
 def test_what_ours_leave_to_scipy_says_so():
     result = nf.least_squares(lambda p: np.array([p[0] + p[1] - 1]), [0.0, 0.0])
     assert result.evaluator == "scipy" and not result.certified and np.isclose(result.cost, 0)
+
+
+T = np.arange(1, 7.0)
+
+
+@pytest.mark.parametrize("loss", ["linear", "cauchy"])
+@pytest.mark.parametrize(
+    "fun, start",
+    [
+        (lambda p: 10 * np.cos(p[0]) * T - 2 * T, [0.0]),  # a maximum
+        (lambda p: p[0] * p[1] * T - 2 * T, [0.0, 0.0]),  # a saddle
+        (lambda p: np.tanh(p[0]) * T - 0.5 * T, [40.0]),  # a plateau
+    ],
+)
+def test_an_end_without_a_certificate_is_no_success_and_warns(fun, start, loss):
+    with pytest.warns(OptimizeWarning, match="not certified"):
+        result = nf.least_squares(fun, start, loss=loss)
+    assert not result.success and result.status == 0 and not result.certified
+    assert "no further progress" in result.message
+
+
+def test_an_end_by_the_limit_of_steps_has_scipys_words():
+    result = nf.least_squares(lambda p: np.exp(p[0] * T) - 3, [1.0], max_nfev=1)
+    assert not result.success and result.status == 0 and "maximum number" in result.message
+
+
+def test_an_end_by_the_rounding_of_y_is_a_success_that_warns():
+    x = np.linspace(0, 1, 50)
+    y = 1e13 + np.exp(-2 * x)
+    with pytest.warns(OptimizeWarning, match="as far as float64 can see"):
+        result = nf.least_squares(lambda p: float(p[0]) + p[1] * np.exp(-p[2] * x) - y, [1e13, 1, 1.5])
+    assert result.success and result.status == 3 and not result.certified
