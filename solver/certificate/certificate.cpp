@@ -246,7 +246,7 @@ struct WithinRounding {
 WithinRounding within_rounding(Evaluator& evaluator, std::span<const double> x, const Linearization& at,
                                const CertificateTests& tests, double nu, double sigma, std::size_t free,
                                UndampedSolver& scratch) {
-  constexpr double kRoundings = 4, kLeast = 0.25;
+  constexpr double kRoundings = 5, kOfFew = 1, kOfMany = 0.25;
   const bool near = sigma > 0 && nu <= kNearInNoise * sigma;
   WithinRounding out;
   out.alone = residuals_are_rounding(at.cost, tests.magnitude);
@@ -255,12 +255,14 @@ WithinRounding within_rounding(Evaluator& evaluator, std::span<const double> x, 
   if (out.near || (!out.alone && !near) || at.cost == 0) return out;
   const MeasuredRounding error = measure_rounding(evaluator, x, at, tests, scratch);
   if (!error.known()) return out;
-  // Few rows may happen to have no rounding error, so residuals far below the bound count as rounding, too.
-  // The model explains about one standard error a parameter of such residuals, and what rounding of x has
-  // left.
-  const double r = std::sqrt(2 * at.cost);
-  const double most = std::max(kRoundings * error.residuals, kLeast * kUnitRoundoff * tests.magnitude);
-  const bool explains = nu > 2 * std::sqrt(static_cast<double>(free)) * sigma + grid_decrement(at, x);
+  // Few rows may happen to have no rounding error, so residuals below a part of the bound count as rounding,
+  // too. Of many such residuals the model explains about one standard error a parameter, and what rounding of
+  // x has left.
+  const bool few = evaluator.residuals() <= 3 * free;
+  const double r = std::sqrt(2 * at.cost), least = (few ? kOfFew : kOfMany) * kUnitRoundoff * tests.magnitude;
+  const double most = std::max(kRoundings * error.residuals, least);
+  const double noise = 2 * std::sqrt(static_cast<double>(free)) * sigma + grid_decrement(at, x);
+  const bool explains = !few && nu > noise;
   out.alone = out.alone && r <= (explains ? error.residuals : most);
   out.blurred = 2 * error.decrement > kNearInNoise * sigma;
   out.near = near && std::hypot(nu, 2 * error.decrement) <= kNearInNoise * sigma;

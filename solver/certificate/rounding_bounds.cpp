@@ -69,33 +69,52 @@ bool residuals_are_rounding(double cost, double magnitude) {
   return std::sqrt(2 * cost) <= 4 * kUnitRoundoff * magnitude;
 }
 
-MeasuredRounding measure_rounding(Evaluator& evaluator, std::span<const double> x, const Linearization& at,
-                                  const CertificateTests& tests, UndampedSolver& scratch) {
-  constexpr double kMove = 4;
-  const std::size_t n = x.size();
-  std::vector<double> direction(n, 0.0), norms(n, 1.0);
-  for (std::size_t j = 0; j < n; ++j) {
-    const double norm = std::sqrt(at.normal(j, j));
-    if (!(norm > 0)) continue;
-    norms[j] = norm;
-    double step = (j % 2 == 0 ? kMove : -kMove) * kUnitRoundoff * tests.magnitude / norm;
+namespace {
+
+// A step of each parameter that moves the residuals by `times` rounding errors of their terms, to alternate
+// sides, within the bounds. x plus the step is a sum without rounding.
+std::vector<double> step_of_rounding(std::span<const double> x, const Vector& norms,
+                                     const CertificateTests& tests, double times) {
+  std::vector<double> out(x.size(), 0.0);
+  for (std::size_t j = 0; j < x.size(); ++j) {
+    if (!(norms[j] > 0)) continue;
+    double step = (j % 2 == 0 ? times : -times) * kUnitRoundoff * tests.magnitude / norms[j];
     if (!tests.room.empty()) {
       if (step < tests.room.lower[j] || step > tests.room.upper[j]) step = -step;
       if (step < tests.room.lower[j] || step > tests.room.upper[j]) step = 0;
     }
     const double moved = x[j] + step;
-    direction[j] = moved - x[j];  // exactly
+    out[j] = moved - x[j];
   }
-  Vector projection;
-  const double squares = evaluator.second_order_into(x, direction, 1, projection);
-  if (!(squares - squares == 0)) return {kNaN, kNaN};
-  scratch.solver.set(at, norms);
+  return out;
+}
+
+}  // namespace
+
+// Of few rows some may have no rounding error by chance, so these are moved several times.
+MeasuredRounding measure_rounding(Evaluator& evaluator, std::span<const double> x, const Linearization& at,
+                                  const CertificateTests& tests, UndampedSolver& scratch) {
+  constexpr std::size_t kEnough = 64, kMost = 8;
+  const std::size_t moves =
+      std::clamp<std::size_t>(kEnough / std::max<std::size_t>(1, evaluator.residuals()), 1, kMost);
+  Vector norms, scale, projection;
+  column_norms(at, norms);
+  for (const double norm : norms) scale.push_back(norm > 0 ? norm : 1);
+  scratch.solver.set(at, scale);
   scratch.solver.solve(0, scratch.step);
-  const double moves = scratch.step.factored ? scratch.solver.norm_in_metric(projection)
-                                             : std::numeric_limits<double>::infinity();
+  MeasuredRounding sums;
+  for (std::size_t k = 0; k < moves; ++k) {
+    const std::vector<double> step =
+        step_of_rounding(x, norms, tests, (k % 2 == 0 ? 4.0 : -4.0) + 0.7 * static_cast<double>(k));
+    sums.residuals += evaluator.second_order_into(x, step, 1, projection);
+    if (!sums.known()) return {kNaN, kNaN};
+    const double shift = scratch.step.factored ? scratch.solver.norm_in_metric(projection)
+                                               : std::numeric_limits<double>::infinity();
+    sums.decrement += shift * shift;
+  }
   // r_vv of length 1 is twice the difference, and the errors of two points are √2 times those of one.
-  constexpr double kOfOnePoint = 0.5 * 0.70710678118654752;
-  return {kOfOnePoint * std::sqrt(squares), kOfOnePoint * moves};
+  const double of_one = 0.5 * std::sqrt(0.5 / static_cast<double>(moves));
+  return {of_one * std::sqrt(sums.residuals), of_one * std::sqrt(sums.decrement)};
 }
 
 bool is_hidden_by_rounding(const Certificate& c, double r_squared) {

@@ -106,6 +106,25 @@ TEST_CASE("residuals that are rounding alone beside an offset are certified") {
   }
 }
 
+TEST_CASE("exact data are certified, with few rows or many") {
+  std::mt19937 random(3);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  for (const int rows : {2, 3, 4, 6, 9, 14, 42}) {
+    CAPTURE(rows);
+    int certified = 0;
+    for (int draw = 0; draw < kDraws; ++draw) {
+      const double a = std::pow(10, 12 * uniform(random) - 6), b = 0.5 + uniform(random);
+      std::vector<double> x, y;
+      for (int i = 0; i < rows; ++i) {
+        x.push_back(0.3 + 2.5 * i / rows + 0.1 * uniform(random));
+        y.push_back(a * std::pow(x.back(), b));
+      }
+      certified += curve_fit("a*x^b", x, y, {{"a", a}, {"b", 1}}).success() ? 1 : 0;
+    }
+    CHECK(certified == kDraws);
+  }
+}
+
 TEST_CASE("fits in lanes certify no more beside an offset than single fits do") {
   constexpr int kRows = 40;
   Matrix y(kDraws, kRows), start(1, 3);
