@@ -24,8 +24,8 @@ struct Selection {
   std::vector<std::string> where;  // conditions; rows are kept if all are true
   std::string range;               // "A:B" on the first x; either limit may be empty
   std::string group_by;            // a column, each value of which is fitted by itself; empty: one fit
-  // Leaves it to the fit to find numbers that are not finite, because a look at all of them takes as long as
-  // reading the file. If the fit fails, check_finite() has the message.
+  // Leaves it to the fit to find numbers that are not finite, because to look at all of them takes as long as
+  // to read the file. If the fit fails, check_finite() finds the first of them for the message.
   bool check_later = false;
 };
 

@@ -1,6 +1,5 @@
 // A model that also evaluates many rows in one call, which is faster than row by row. It has no state that
-// calls could change. It is stored in ModelFunction::value, where whoever wants values of many rows looks for
-// it.
+// calls could change. ModelFunction::value holds it, and code that needs values of many rows looks there.
 #pragma once
 
 #include <nlsq/callable.hpp>

@@ -53,11 +53,12 @@ def tie_slopes(names, values, ties):
 
 def curve_variance(fit, J):
     """Variances of the curve in rows with the derivatives J, and the reasons why some are NaN."""
+    slopes = tie_slopes(list(fit.params), fit.x, fit._ties)
     fixed = np.array([p.fixed for p in fit.params.values()])
     held = np.array([p.at_bound for p in fit.params.values()])
-    free = ~fixed & (np.diag(fit._slopes) != 0)
+    free = ~fixed & (np.diag(slopes) != 0)
     moved = free & ~held
-    G = (J @ fit._slopes)[:, moved]
+    G = (J @ slopes)[:, moved]
     errors = np.sqrt(np.diag(fit.cov)[moved])
     with np.errstate(all="ignore"):
         scaled = np.where(G == 0, 0.0, G * errors)
@@ -72,7 +73,7 @@ def curve_variance(fit, J):
         rounding = (used.sum(axis=1) + 2) * 2.0**-53 * size
         rounded = ~lost & (size > 0) & ~(rounding <= _MOST_ROUNDING * value)
     if rounded.any():
-        value[rounded] = _by_rows(fit, G[rounded], moved)
+        value[rounded] = _by_rows(fit, G[rounded], slopes[:, moved])
     value[lost] = np.nan
     infinite = ~np.isfinite(G).all(axis=1)
     determined = np.isfinite(np.diag(fit.cov)[free]).any()
@@ -84,13 +85,13 @@ def curve_variance(fit, J):
     }
 
 
-def _by_rows(fit, G, moved):
+def _by_rows(fit, G, slopes):
     """The variances from a triangular factor of the data's J, which loses fewer digits; NaN if too many."""
     noise = fit._noise
     out = np.full(len(G), np.nan)
     if noise.loss != "linear" or noise.x_errors or noise.sigma is not None and noise.sigma.ndim == 2:
         return out
-    rows = (fit._model.evaluate(None, fit.x, True)[1] @ fit._slopes)[:, moved]
+    rows = fit._model.evaluate(None, fit.x, True)[1] @ slopes
     if noise.sigma is not None:
         rows = rows / noise.sigma.reshape(-1, 1)
     if len(rows) < rows.shape[1] or not np.isfinite(rows).all():

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._band import bands, tie_slopes
+from ._band import bands
 from ._scipy_words import OptimizeWarning
 
 
@@ -158,8 +158,7 @@ class Fit:
             self.success, text("verdict"), text("governed_by"), number("gradient_norm"),
             number("decrement_sigma"), number("condition"), int(number("rank")),
         )  # fmt: skip
-        ties = text("ties").split("\n") if any(text("ties")) else []
-        self._slopes = tie_slopes(list(names), self.x, ties)
+        self._ties = text("ties").split("\n")
         with np.errstate(all="ignore"):
             width, share = (high - self.x) / self.stderr, np.abs(self.stderr / self.x)
         usable = np.flatnonzero(np.isfinite(width))  # the one with the largest share has lost no digits

@@ -12,6 +12,7 @@ GroupStarts::GroupStarts(const PreparedModel::Impl& model, const NamedValues& p0
   if (p0.size() >= model.names.size()) return;
   if (model.built_in) guess_ = &*model.built_in;
   else if (model.formula) known_ = guessing::recognise(*model.formula), guess_ = known_.model;
+  if (guess_ == nullptr) unstarted_ = without_start(model.names, p0);
 }
 
 std::vector<double> GroupStarts::of(const Columns& x, const Column& y, std::string& warning) const {
@@ -21,11 +22,6 @@ std::vector<double> GroupStarts::of(const Columns& x, const Column& y, std::stri
     if (!model_.built_in) start = known_.convert(start);
   }
   return starting_values(model_.names, p0_, start, limits_);
-}
-
-std::vector<std::string> GroupStarts::unstarted() const {
-  if (guess_ != nullptr || model_.built_in) return {};
-  return without_start(model_.names, p0_);
 }
 
 NamedValues GroupStarts::named(const std::vector<double>& start) const {

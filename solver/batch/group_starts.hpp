@@ -27,7 +27,7 @@ class GroupStarts {
   // Values by name for a fit. Tied parameters have no start.
   NamedValues named(const std::vector<double>& start) const;
   // Parameters that have neither a value in p0 nor a guess.
-  std::vector<std::string> unstarted() const;
+  const std::vector<std::string>& unstarted() const { return unstarted_; }
 
  private:
   const PreparedModel::Impl& model_;
@@ -35,6 +35,7 @@ class GroupStarts {
   const Ties& ties_;
   Limits limits_;
   std::vector<double> default_;
+  std::vector<std::string> unstarted_;
   const Model* guess_ = nullptr;
   guessing::Recognised known_;
 };

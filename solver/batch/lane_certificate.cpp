@@ -55,7 +55,7 @@ bool certify_plain(const Linearization& at, std::span<const double> x, std::size
   });
   // The limit up to which certify() uses normal equations.
   if (!factored || !(static_cast<double>(n) * kUnitRoundoff * out.condition < 1e-10)) return false;
-  // Beside a large offset rounding may hide the distance, and certify() measures it.
+  // Beside a large offset rounding may hide the distance (grid_decrement). Then certify() measures it.
   if (kUnitRoundoff * std::sqrt(size) > kNearInNoise * sigma) return false;
   out.step = step == 0 ? 0 : std::sqrt(step / size);
   const bool near = out.decrement_sigma <= tests.tau, flat = gradient_cosine(at) <= tests.gtol;

@@ -273,7 +273,7 @@ class SharedFit {
   }
 
   // Withdraws the certificates of groups whose parts of the joint fit are no success
-  // (certificate/doubtful_end.hpp).
+  // (certificate/doubtful_end.hpp), and then that of the joint fit.
   void withdraw_doubtful() {
     const Ties none;
     const std::vector<std::string> unstarted = GroupStarts(impl_, p0_, options_, none).unstarted();
@@ -295,8 +295,8 @@ class SharedFit {
       }
       const std::string doubt = doubt_about_end(end);
       if (doubt.empty()) continue;
-      out_.verdict[k] = Verdict::budget;
-      out_.message[k] = "no minimum that could be used: " + doubt;
+      out_.verdict[k] = joint_.summary.verdict = Verdict::budget;
+      out_.message[k] = joint_.summary.message = message_of_doubt(doubt);
     }
   }
 

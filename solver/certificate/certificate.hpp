@@ -60,8 +60,9 @@ struct MeasuredRounding {
   double residuals = 0, decrement = 0;
   bool known() const { return residuals - residuals == 0; }
 };
-// Moves x by some rounding errors of the terms of r. r(x+v) - r - Jv are then the errors at two points; over
-// such a distance a model is straight. Costs a pass over the rows.
+// Moves x by a step v of some rounding errors of the terms of r. Over such a distance a model is straight, so
+// r(x+v) - r - Jv is the difference of the errors at two points. Costs a pass over the rows, and up to eight
+// where they are few.
 MeasuredRounding measure_rounding(Evaluator& evaluator, std::span<const double> x, const Linearization& at,
                                   const CertificateTests& tests, UndampedSolver& scratch);
 // Residuals that are rounding are a minimum only if they are small beside the data, too. Where the terms of a

@@ -59,6 +59,13 @@ std::string doubt_about_end(const CertifiedEnd& end) {
   return far.empty() ? "" : fmt::format("the undetermined {} moved by more than a factor of 1000", far);
 }
 
+std::string message_of_doubt(const std::string& doubt) {
+  return fmt::format(
+      "no minimum that could be used: {}. Give other starting values (p0), or try several starts; if "
+      "parameters stay undetermined, fix some",
+      doubt);
+}
+
 void withdraw_doubtful(FitResult& fit, std::span<const int> linear, std::span<const std::string> unstarted) {
   Summary& s = fit.summary;
   CertifiedEnd end;
@@ -79,10 +86,7 @@ void withdraw_doubtful(FitResult& fit, std::span<const int> linear, std::span<co
   s.certificate.passed = false;
   s.certificate.governed_by = kDoubtfulEnd;
   s.termination = Termination::no_progress;
-  s.message = fmt::format(
-      "no minimum that could be used: {}. Give other starting values (p0), or try several starts; if "
-      "parameters stay undetermined, fix some",
-      doubt);
+  s.message = message_of_doubt(doubt);
 }
 
 }  // namespace nlsq::inline v0

@@ -26,6 +26,8 @@ struct CertifiedEnd {
 // Why the end is no success, such as "the model explains nothing of y". Empty if it is one, or is none
 // anyway.
 std::string doubt_about_end(const CertifiedEnd& end);
+// The message of a fit with this doubt.
+std::string message_of_doubt(const std::string& doubt);
 
 // Withdraws the certificate of such a fit, and says why in its message. `linear`: parameters that enter
 // linearly.

@@ -5,6 +5,7 @@
 #include "fit/fit_setup.hpp"
 #include "support/constants.hpp"
 #include "support/fp_environment.hpp"
+#include "support/held_starts.hpp"
 
 #include <fmt/format.h>
 
@@ -28,13 +29,12 @@ class Profile {
  public:
   Profile(const Refit& refit, const FitResult& fit, const FitOptions& options, std::size_t j, double scale,
           double t)
-      : refit_(refit), fit_(fit), options_(options), j_(j), scale_(scale), t_(t) {
-    start_again();
+      : refit_(refit), fit_(fit), options_(options), j_(j), scale_(scale), t_(t), starts_(fit.parameters) {
     options_.fixed.push_back(fit.parameter_names[j]);
     options_.starts = 1;
     options_.callback = nullptr;
     options_.sampling = Sampling::never;  // each start is near its end
-    // Starts from the previous neighbouring fit: it is close, and linear parameters are already solved for.
+    // The starts are ends of neighbouring fits, where linear parameters are already solved for.
     for (std::size_t k = 0; k < fit.fixed.size(); ++k) {
       const std::string& name = fit.parameter_names[k];
       if (fit.fixed[k] && std::ranges::find(options_.fixed, name) == options_.fixed.end())
@@ -42,20 +42,13 @@ class Profile {
     }
   }
 
-  // Returns NaN if no fit converged. A fit from a point outside the interval may stay in another minimum,
-  // which is higher here. So what seems to be outside is fitted again from the last point inside.
+  // Returns NaN if no fit converged.
   double tau(double p) {
-    std::optional<Point> best = held_at(p, nearest_);
-    if ((!best || best->tau >= t_) && nearest_ != inside_) {
-      std::optional<Point> again = held_at(p, inside_);
-      if (again && (!best || again->tau < best->tau)) best = std::move(again);
-    }
-    if (!best) return kNaN;
-    if (best->tau < t_) inside_ = best->parameters;
-    nearest_ = std::move(best->parameters);
-    return best->tau;
+    const std::optional<Point> lowest =
+        starts_.lowest(t_, [&](const std::vector<double>& start) { return held_at(p, start); });
+    return lowest ? lowest->tau : kNaN;
   }
-  void start_again() { nearest_ = inside_ = fit_.parameters; }
+  void start_again() { starts_ = HeldStarts(fit_.parameters); }
   int fits() const { return fits_; }
   const std::optional<std::vector<double>>& better() const { return better_; }
 
@@ -84,7 +77,7 @@ class Profile {
   FitOptions options_;
   std::size_t j_;
   double scale_, t_;
-  std::vector<double> nearest_, inside_;  // of the last fit, and of the last one with τ < t
+  HeldStarts starts_;
   int fits_ = 0;
   std::optional<std::vector<double>> better_;
   double better_cost_ = 0;

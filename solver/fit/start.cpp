@@ -30,9 +30,9 @@ constexpr double kNearEnough = 0.5;    // standard errors of the sample
 constexpr double kRepresentative = 4;  // largest ratio between the information of sample and of all rows
 // The largest error of f32 residuals, relative to f64, at which an f32 pass is accepted.
 constexpr double kMostRowError = 0.02;
-// With very many rows it also may not move the optimum by more standard errors than this. Errors e of the
-// residuals that all go one way move it by up to e times the root of the rows. A pass in f32 would then leave
-// so much that one in f64 has to be made twice.
+// With very many rows an f32 pass must also not move the optimum by more than this many standard errors.
+// Errors e of the residuals that all have one sign move it by up to e times the root of the number of rows.
+// If they moved it further, the fit would need two more passes in f64 instead of one.
 constexpr double kMostShift = 0.1;
 
 // Adds an entry to the trace, before the iteration over all rows.

@@ -4,11 +4,13 @@
 #include "fit/prepared_impl.hpp"
 #include "prediction/delta_method.hpp"
 #include "support/constants.hpp"
+#include "support/held_starts.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <ranges>
 
 namespace nlsq::inline v0 {
@@ -29,47 +31,40 @@ class Profile {
   Profile(const PreparedModel& model, PulledData& data, const FitResult& fit, const FitOptions& refit,
           double width, double scatter, double t)
       : model_(model), data_(data), fit_(fit), options_(refit), width_(width), scatter_(scatter), t_(t),
-        columns_(data.x.begin(), data.x.end()) {
-    start_again();
+        starts_(fit.parameters), columns_(data.x.begin(), data.x.end()) {
     data_.sigma.back() = width;
     options_.sigma = data_.sigma;
     options_.sampling = Sampling::never;  // samples would miss the row that pulls
   }
 
-  // The fit that is pulled to the target. From a point outside the interval it may stay in another minimum,
-  // which is higher here. So what seems to be outside is fitted again from the last point inside.
+  // The fit that is pulled to the target.
   Point at(double target) {
-    std::vector<double> parameters = nearest_;
-    Point best = pulled_to(target, parameters);
-    if (!(best.tau < t_) && nearest_ != inside_) {
-      std::vector<double> others = inside_;
-      const Point again = pulled_to(target, others);
-      if (again.tau < best.tau || std::isnan(best.tau)) best = again, parameters = std::move(others);
-    }
-    if (std::isnan(best.tau)) return best;
-    if (best.tau < t_) inside_ = parameters;
-    nearest_ = std::move(parameters);
-    return best;
+    const std::optional<Pulled> lowest =
+        starts_.lowest(t_, [&](const std::vector<double>& start) { return pulled_to(target, start); });
+    return lowest ? Point{target, lowest->h, lowest->tau} : Point{target, kNaN, kNaN};
   }
-  void start_again() { nearest_ = inside_ = fit_.parameters; }
+  void start_again() { starts_ = HeldStarts(fit_.parameters); }
 
   int fits = 0;
   bool better_found = false;
 
  private:
-  // `parameters`: where the fit starts, then where it ends.
-  Point pulled_to(double target, std::vector<double>& parameters) {
+  struct Pulled {
+    std::vector<double> parameters;
+    double h, tau;
+  };
+
+  std::optional<Pulled> pulled_to(double target, const std::vector<double>& start) {
     ++fits;
     data_.y.back() = target;
     const FitResult pulled =
-        curve_fit(model_, Columns(columns_), data_.y, refit_start(fit_, parameters), options_);
-    if (!pulled.success()) return {target, kNaN, kNaN};
-    parameters = pulled.parameters;
+        curve_fit(model_, Columns(columns_), data_.y, refit_start(fit_, start), options_);
+    if (!pulled.success()) return std::nullopt;
     const double h = value(pulled.parameters), pull = (h - target) / width_;
     const double least = 2 * fit_.summary.final_cost;
     const double rise = 2 * pulled.summary.final_cost - pull * pull - least;
     if (rise < -kLower * least) better_found = true;
-    return {target, h, std::sqrt(std::max(0.0, rise) / scatter_)};
+    return Pulled{pulled.parameters, h, std::sqrt(std::max(0.0, rise) / scatter_)};
   }
   double value(const std::vector<double>& p) const;
 
@@ -78,7 +73,7 @@ class Profile {
   const FitResult& fit_;
   FitOptions options_;
   double width_, scatter_, t_;
-  std::vector<double> nearest_, inside_;  // of the last fit, and of the last one with τ < t
+  HeldStarts starts_;
   std::vector<Column> columns_;
 };
 

@@ -5,8 +5,10 @@
 #include <doctest/doctest.h>
 #include <algorithm>
 #include <cmath>
-#include <random>
+#include <utility>
 #include <vector>
+
+#include "noisy_rows.hpp"
 
 using namespace nlsq;
 
@@ -25,13 +27,9 @@ struct Stamps {
   std::vector<double> t, stamp;
 
   Stamps(double noise, int rows, unsigned seed) {
-    std::mt19937 random(seed);
-    std::normal_distribution<double> normal;
-    for (int i = 0; i < rows; ++i) {
-      t.push_back(4.0 * (i + 0.5) / rows);
-      const long double exact = 1.7e9L + 0.3L + 2.5L * t.back();
-      stamp.push_back(static_cast<double>(exact + static_cast<long double>(noise * normal(random))));
-    }
+    NoisyRows drawn = noisy_rows(rows, noise, seed, [](long double at) { return 1.7e9L + 0.3L + 2.5L * at; });
+    t = std::move(drawn.x);
+    stamp = std::move(drawn.y);
   }
   long double cost(long double clock, long double drift) const {
     long double sum = 0;

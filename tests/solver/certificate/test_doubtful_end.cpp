@@ -32,7 +32,7 @@ struct End {
   }
 };
 
-// A hump that no row sees, on a constant. Only d has an effect.
+// A line with a hump that acts only beyond x = 100. The rows end at 29, so only d has an effect on them.
 constexpr const char* kUnseen = "a*exp(-(x-m)^2/w)*if(x>100,1,0)+d*x";
 struct Line {
   std::vector<double> x, y;
@@ -91,4 +91,5 @@ TEST_CASE("curve_fit, batches, groups and joint fits give no success to such an 
   joint.share = {"m"};
   const GroupsResult shared = curve_fit_groups(PreparedModel(kUnseen, 1), x, both, group, {}, joint);
   CHECK(shared.succeeded == 0);
+  CHECK(shared.joint->summary.verdict == Verdict::budget);
 }

@@ -8,7 +8,10 @@
 #include <array>
 #include <cmath>
 #include <random>
+#include <utility>
 #include <vector>
+
+#include "noisy_rows.hpp"
 
 using namespace nlsq;
 
@@ -25,14 +28,11 @@ struct Wave {
   std::vector<double> x, y;
 
   Wave(double digits, int rows, unsigned seed) {
-    std::mt19937 random(seed);
-    std::normal_distribution<double> normal;
-    for (int i = 0; i < rows; ++i) {
-      x.push_back(4.0 * (i + 0.5) / rows);
-      const long double exact = 0.3L + 3 * std::sin(2.5L * x.back()) + 1.2L * std::cos(2.5L * x.back());
-      const long double noise = static_cast<long double>(digits * kLastDigit * normal(random));
-      y.push_back(static_cast<double>(kOffset + exact + noise));
-    }
+    NoisyRows drawn = noisy_rows(rows, digits * kLastDigit, seed, [](long double at) {
+      return kOffset + (0.3L + 3 * std::sin(2.5L * at) + 1.2L * std::cos(2.5L * at));
+    });
+    x = std::move(drawn.x);
+    y = std::move(drawn.y);
   }
 
   // Distance of (c, a, b) from the minimum in standard errors. The offset is taken from y first, exactly.
