@@ -35,6 +35,7 @@ class GroupStarts {
   const Ties& ties_;
   Limits limits_;
   std::vector<double> default_;
+  bool counts_;
   std::vector<std::string> unstarted_;
   const Model* guess_ = nullptr;
   guessing::Recognised known_;

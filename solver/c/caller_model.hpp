@@ -44,7 +44,7 @@ struct CallerModel : Object {
   const guessing::Recognised& recognised() const;
   bool has_guess() const { return builtin != nullptr || recognised().model != nullptr; }
   // The first guess, or 1 for every parameter.
-  std::vector<double> guess(const Columns& x, const Column& y, std::string& warning) const;
+  std::vector<double> guess(const Columns& x, const Column& y, bool counts, std::string& warning) const;
   // Output 0 or the formula at `count` rows, in double and as it was given.
   void evaluate_rows(std::span<const double* const> columns, std::span<const double> p, std::size_t count,
                      std::span<const double> noise, double* out) const;

@@ -1,6 +1,7 @@
 // Runs a checked curve fit: improves the start, solves, and computes the statistics of the FitResult.
 #include "fit/curve.hpp"
 
+#include "certificate/counts.hpp"
 #include "certificate/doubtful_end.hpp"
 #include "certificate/hidden_minimum.hpp"
 #include "dense/dense_evaluator.hpp"
@@ -9,6 +10,7 @@
 #include "fit/kept_data.hpp"
 #include "fit/multi_start.hpp"
 #include "fit/start.hpp"
+#include "models/guesses/positive_guess.hpp"
 
 #include "rows/calls/fallback_rows.hpp"
 #include "rows/calls/loss_rows.hpp"
@@ -54,27 +56,6 @@ double total_squares(const Curve& curve) {
   return sums->total();
 }
 
-// 2 Σ y ln(y/ȳ): the deviance of counts about their mean.
-double constant_deviance(const Curve& curve) {
-  const RowSource& data = *curve.data;
-  std::vector<double> y(ScatterSums::most);
-  double sum = 0, mean = 0;
-  for (const bool second : {false, true}) {
-    for (std::size_t first = 0; first < data.rows(); first += y.size()) {
-      const std::size_t count = std::min(y.size(), data.rows() - first);
-      data.read(first, count, curve.predictors, y.data());
-      double part = 0;
-      for (std::size_t i = 0; i < count; ++i)
-        part += !second ? y[i] : y[i] > 0 ? y[i] * std::log(y[i] / mean) : 0;
-      sum += part;
-    }
-    if (second) return 2 * sum;
-    mean = sum / static_cast<double>(data.rows());
-    sum = 0;
-  }
-  return 0;
-}
-
 // Evaluates the cost only. Every parameter is fixed.
 MinimizerResult evaluate_only(RowModel& rows) {
   DenseEvaluator evaluator(rows);
@@ -110,13 +91,20 @@ std::vector<int> linear_among_free(const Graph& graph, NodeId root, const std::v
 
 namespace {
 
-// The deviance of counts is undefined where the model is not positive.
-void explain_counts(const Curve& curve, FitResult& fit) {
+// Says so where a fit of counts starts where its curve is not positive, or ends where it falls to 0: columns
+// of the Jacobian grow without limit there, and with them the condition.
+void explain_counts(const Curve& curve, std::span<const double> x, FitResult& fit) {
+  constexpr double kSuspicious = 1e8;
   Summary& s = fit.summary;
-  if (!curve.form.loss.is_counts() || s.termination != Termination::failure) return;
-  s.message +=
-      " Loss poisson: the model has to be positive in every row at the starting values, as the mean of a "
-      "count is.";
+  if (!curve.form.loss.is_counts() || (fit.success() && s.certificate.condition < kSuspicious)) return;
+  if (s.termination == Termination::failure && s.iterations.empty()) {
+    s.message += " Loss poisson: the model has to be positive in every row, as the mean of a count is.";
+    return;
+  }
+  std::string zero = message_of_zero(*curve.rows_of(ResidualForm(false)), *curve.data, curve.predictors, x);
+  if (zero.empty()) return;
+  if (fit.success()) fit.warnings.push_back(std::move(zero));
+  else s.message = std::move(zero);
 }
 
 // Warns when variable projection was requested but no parameter could be eliminated.
@@ -170,9 +158,9 @@ void finish_statistics(const Curve& curve, MinimizerResult& minimum, FitResult& 
     of_rows = row_statistics(*rows, form, minimum.x, curve.options.absolute_sigma, curve.options,
                              minimum.certified.certificate.at_bound);
   }
-  fill_statistics(fit, minimum, curve.free, curve.form.loss, wanted ? &of_rows : nullptr,
-                  curve.options.absolute_sigma,
-                  curve.form.loss.is_counts() ? constant_deviance(curve) : total_squares(curve));
+  fill_statistics(
+      fit, minimum, curve.free, curve.form.loss, wanted ? &of_rows : nullptr, curve.options.absolute_sigma,
+      curve.form.loss.is_counts() ? constant_deviance(*curve.data, curve.predictors) : total_squares(curve));
   propagate_to_ties(curve, fit);
 }
 
@@ -323,7 +311,7 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
   if (!fit.success())
     std::ranges::move(advice_on_origin(*curve.data, curve.predictors), std::back_inserter(fit.warnings));
   warn_of_none_eliminated(curve, linear, fit);
-  explain_counts(curve, fit);
+  explain_counts(curve, minimum.x, fit);
   fit.summary.time.setup = setup;
   fit.summary.time.total = std::chrono::duration<double>(Clock::now() - curve.begin).count();
   return fit;
@@ -384,9 +372,10 @@ bool record(RecordedResidual& residual, const RowSource& data, const std::vector
   return any;
 }
 
-std::vector<double> guessed_start(const Model& model, const Columns& x, const Column& y,
+std::vector<double> guessed_start(const Model& model, const Columns& x, const Column& y, bool counts,
                                   std::string& warning) {
   Guess guess = model.rule(x, y);
+  if (counts) guessing::make_positive(model, x, y, guess.values);
   warning = std::move(guess.warning);
   return std::move(guess.values);
 }

@@ -77,8 +77,8 @@ FitResult fit_fallback(const ModelFunction& function, Curve curve, const std::st
 bool record(RecordedResidual& residual, const RowSource& data, const std::vector<double>& p,
             DataSurvey* survey = nullptr);
 
-// The built-in model's first guess from the data.
-std::vector<double> guessed_start(const Model& model, const Columns& x, const Column& y,
+// The built-in model's first guess from the data. `counts`: of a fit of counts, whose curve must be positive.
+std::vector<double> guessed_start(const Model& model, const Columns& x, const Column& y, bool counts,
                                   std::string& warning);
 
 }  // namespace nlsq::inline v0

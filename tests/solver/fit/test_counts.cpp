@@ -1,4 +1,5 @@
 // Counts: the deviance takes the place of squares, the Fisher information that of JᵀJ.
+#include <nlsq/groups.hpp>
 #include <nlsq/nlsq.hpp>
 
 #include "messages.hpp"
@@ -241,4 +242,51 @@ TEST_CASE("Nothing but zeros, and data in many rows with one negative count") {
   } catch (const DataError& e) {
     CHECK(e.row() == 150001);
   }
+}
+
+namespace {
+
+// A straight line through small counts, whose guess is below 0 at x = 0.
+Counts rising() {
+  Counts d;
+  d.y = {0, 0, 0, 1, 0, 0, 1, 0, 3, 1, 3, 1, 2, 0, 5, 2, 2, 1, 3, 2, 8, 5, 3, 3, 1};
+  for (std::size_t i = 0; i < d.y.size(); ++i) d.x.push_back(0.4 * static_cast<double>(i));
+  return d;
+}
+
+}  // namespace
+
+TEST_CASE("A guess of counts is raised until the curve is positive, in every way to a guess") {
+  const Counts d = rising();
+  const FitResult given = curve_fit("a*x+b", d.x, d.y, {{"a", 0.1}, {"b", 1}}, poisson());
+  REQUIRE(given.success());
+  std::vector<FitResult> fits = {
+      curve_fit("a*x+b", d.x, d.y, {}, poisson()), curve_fit(nlsq::model("linear"), d.x, d.y, {}, poisson()),
+      curve_fit(PreparedModel(nlsq::model("linear")), d.x, d.y, NamedValues{}, poisson())};
+  for (const FitResult& fit : fits) {
+    CHECK(fit.success());
+    for (std::size_t j = 0; j < 2; ++j)
+      CHECK(fit.parameters[j] == doctest::Approx(given.parameters[j]).epsilon(1e-6));
+  }
+  std::vector<double> x = d.x, y = d.y, group(d.x.size(), 1.0);
+  x.insert(x.end(), d.x.begin(), d.x.end());
+  y.insert(y.end(), d.y.begin(), d.y.end());
+  group.resize(x.size(), 2.0);
+  const GroupsResult groups =
+      curve_fit_groups(nlsq::model("linear"), x, y, group, {}, GroupOptions(poisson()));
+  CHECK(groups.succeeded == 2);
+}
+
+TEST_CASE("A curve that ends at 0 is named with the row, not blamed on the callable") {
+  Counts d;  // the likelihood of the last rows grows until the line is 0 there
+  d.y = {1, 4, 2, 3, 0, 0, 6, 0, 2, 5, 0, 1, 1, 2, 2, 0, 1, 2, 1, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0};
+  for (std::size_t i = 0; i < d.y.size(); ++i) d.x.push_back(10.0 * static_cast<double>(i) / 29);
+  const FitResult fit = curve_fit("a*x+b", d.x, d.y, {}, poisson());
+  std::string said = fit.summary.message;
+  for (const std::string& warning : fit.warnings) said += warning;
+  CHECK(contains(said, "the curve is all but 0 in row 29, which has no counts"));
+  // A decay to nothing has such rows, too, and a minimum.
+  const FitResult good = curve_fit("a*exp(-b*x)", d.x, d.y, {}, poisson());
+  CHECK(good.success());
+  CHECK(good.warnings.empty());
 }
