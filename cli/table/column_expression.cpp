@@ -104,7 +104,10 @@ class Resolver {
 
   std::size_t by_name(std::string_view name) const {
     if (const auto column = find_name(shape_, name)) return *column;
-    missing(fmt::format("column '{}'", printable(name)), suggest_nearest(name, shape_.names));
+    // A condition may mean a text, which needs quotes.
+    const std::string quotes =
+        option_ == "--where" ? fmt::format("; if it is a text, quote it: \"{}\"", printable(name)) : "";
+    missing(fmt::format("column '{}'", printable(name)), quotes + suggest_nearest(name, shape_.names));
   }
 
   std::size_t by_reference(std::string_view reference) const {

@@ -144,8 +144,13 @@ void parse_selection(FitData& data, const Table& table, const Selection& selecti
       selection.y.empty() || one_y ? std::vector{selection.y.empty() ? std::string("$2") : selection.y}
                                    : split_list(selection.y);
   data.y_expression = parse(responses.front(), "--y");
-  for (std::size_t k = 1; k < responses.size(); ++k)
+  for (std::size_t k = 1; k < responses.size(); ++k) {
+    if (std::find(responses.begin(), responses.begin() + static_cast<std::ptrdiff_t>(k), responses[k]) !=
+        responses.begin() + static_cast<std::ptrdiff_t>(k))
+      throw UsageError(fmt::format("--y {}: {} is named twice, and its rows would count twice", selection.y,
+                                   responses[k]));
     data.more_y_expressions.push_back(parse(responses[k], "--y"));
+  }
   refuse_ambiguous_sigma(data, selection.sigma);
   if (!selection.sigma.empty()) data.sigma_expression = parse(selection.sigma, "--sigma");
   if (!selection.sigma_x.empty()) {

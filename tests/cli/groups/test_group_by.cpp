@@ -244,6 +244,15 @@ TEST_CASE("--share fits all groups at once: parameters, errors and statistics ar
         run(table + kFit + "--share b,c --threads 3 --quiet --csv -").out);
 }
 
+TEST_CASE("a text without quotes in --where gets the advice to quote it") {
+  const Scratch files;
+  const Outcome out =
+      run(files.write("s.csv", sites({"north", "south"}, 30)) + kFit + "--where 'site == north'");
+  CHECK(out.status == 3);
+  CHECK(contains(out.out, "no column 'north' (--where)"));
+  CHECK(contains(out.out, "if it is a text, quote it: \"north\""));
+}
+
 TEST_CASE("--share that cannot be done says why") {
   const Scratch files;
   const std::string table = files.write("s.csv", sites({"north", "south"}, 30));
@@ -258,6 +267,7 @@ TEST_CASE("--share that cannot be done says why") {
   bad(kFit + "--share b,", "give names, as in tau,c");
   bad(kFit + "--share a,b,c", "no free parameter is left");
   bad(kFit + "--share b --loss huber", "takes no loss other than linear");
+  bad(" --x t --y v,v --model exp --share b", "--y v,v: v is named twice, and its rows would count twice");
   bad(" --x t --y v --model exp --share b", "it needs --group-by COL, or several columns in --y");
 }
 
