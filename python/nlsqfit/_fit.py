@@ -165,6 +165,10 @@ def _fit_function(function, x, y, sigma, p0, sigma_x, jac, solver, given):
     options.set("residuals", False)  # they are computed by the function itself
     made = FunctionModel(function, x, np.asarray(y, dtype=float), parameters, jac, lower, upper)
     curve = made.prepare(start)
+    for tie in given["ties"] or ():  # what follows from other parameters has no start of its own
+        name = tie.partition("=")[0].strip()
+        if name in parameters and (p0 is None or name not in p0):
+            start[parameters.index(name)] = np.nan
     if sigma_x is not None and curve.reason:
         raise ValueError("sigma_x needs a model that can be recorded; this one cannot: " + curve.reason)
     sigma = _errors(options, sigma, sigma_x, y.size)

@@ -76,6 +76,12 @@ def test_fixed_bounds_and_ties():
     assert f.params["a"].value == 0.3 and f.params["a"].fixed and f.params["a"].stderr == 0
     assert f.params["s"].at_bound and f["s"].value == 0.45
     g = nf.fit("a*exp(-b*x)+c", np.abs(X), Y, ties=["c = 2*a"])
+    for function in (  # recorded, and called
+        lambda x, a, b, c: a * np.exp(-b * x) + c,
+        lambda x, a, b, c: np.array([a * math.exp(-b * s) + c for s in x]),
+    ):
+        h = nf.fit(function, np.abs(X), Y, ties=["c = 2*a"], p0=dict(a=1, b=1))
+        assert np.allclose(h.x, g.x, rtol=1e-6), function
     assert np.isclose(g["c"].value, 2 * g["a"].value)
     for wrong in (dict(fixed={"q": 1}), dict(p0={"q": 1}), dict(bounds={"q": (0, 1)})):
         with pytest.raises(ValueError, match="'q'.*h, mu, s, a, b"):
