@@ -8,6 +8,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <string>
+#include <utility>
 
 namespace nlsq::inline v0 {
 
@@ -130,57 +133,84 @@ BlockJudgement judge_point(const BlockPoint& at, const BlockTests& tests, const 
   return out;
 }
 
-void apply_tests(const BlockPoint& at, const BlockTests& tests, BlockJudgement& out) {
+namespace {
+
+// Takes over what the distance says about the certificate.
+void store_distance(const BlockPoint& at, BlockJudgement& out) {
   Certificate& c = out.certificate;
   const BlockDistance& d = out.distance;
-  c.passed = false;
+  const auto determined = d.rank >= 0 ? static_cast<std::size_t>(d.rank) : at.free();
+  out.sigma = block_sigma(at.cost, at.structure.residuals, determined);
+  if (!d.known) return;
+  c.decrement_sigma = out.sigma > 0     ? d.decrement / out.sigma
+                      : d.decrement > 0 ? std::numeric_limits<double>::infinity()
+                                        : 0;
+  c.step = relative_step(at, d.step);
+  c.condition = d.condition;
+  c.covariance_error = d.error;
+  c.qr = d.qr;
+  c.rank = d.rank;
+}
+
+// Whether the residuals are rounding errors alone. Then the model explains about one standard error a
+// parameter of them. If it explains more, and they exceed their own rounding error, they are something else.
+bool residuals_vanish(const BlockPoint& at, const BlockTests& tests, const BlockJudgement& out) {
+  constexpr double kRoundings = 4;
   // Without degrees of freedom there is no scatter to compare with, and terms may vanish with the residuals
   // (Powell's singular function): then the residuals' own unit stands for the terms.
   const bool no_scatter = at.structure.residuals <= at.free();
   const double terms = no_scatter ? std::max(out.terms.magnitude, 1.0) : out.terms.magnitude;
-  const auto determined = d.rank >= 0 ? static_cast<std::size_t>(d.rank) : at.free();
-  out.sigma = block_sigma(at.cost, at.structure.residuals, determined);
-  if (d.known) {
-    c.decrement_sigma = out.sigma > 0     ? d.decrement / out.sigma
-                        : d.decrement > 0 ? std::numeric_limits<double>::infinity()
-                                          : 0;
-    c.step = relative_step(at, d.step);
-    c.condition = d.condition;
-    c.covariance_error = d.error;
-    c.qr = d.qr;
-    c.rank = d.rank;
-  }
-  // If the residuals are rounding errors alone, the model explains about one standard error a parameter of
-  // them. If it explains more, and they exceed their own rounding error, they are not rounding errors alone.
-  constexpr double kRoundings = 4;
   const double r = std::sqrt(2 * at.cost);
-  const bool explains = d.known && r > out.terms.rounding &&
-                        !(c.decrement_sigma <= 2 * std::sqrt(static_cast<double>(at.free())));
+  const double explained = out.certificate.decrement_sigma;
+  const bool explains = out.distance.known && r > out.terms.rounding &&
+                        !(explained <= 2 * std::sqrt(static_cast<double>(at.free())));
   const bool tiny = zero_residual(at.cost, tests.initial_cost, terms) || r <= kRoundings * out.terms.rounding;
-  const bool zero = tiny && (no_scatter || !explains);
-  if (squares_underflow(at)) out.doubt = "columns of J are too small to be squared";
-  else if (ran_away(at, tests, out.sigma, d.undetermined))
-    out.doubt = "a parameter ran away until no residual depends on it";
+  return tiny && (no_scatter || !explains);
+}
+
+// Why no test can decide here; empty if one can.
+std::string doubt_here(const BlockPoint& at, const BlockTests& tests, const BlockJudgement& out, bool zero) {
+  const BlockDistance& d = out.distance;
+  if (squares_underflow(at)) return "columns of J are too small to be squared";
+  if (ran_away(at, tests, out.sigma, d.undetermined))
+    return "a parameter ran away until no residual depends on it";
   // If no number moves a residual, nothing was fitted.
-  else if (d.known && d.rank == 0 && at.free() > 0 && !zero)
-    out.doubt = "no residual depends on any parameter here";
-  if (!out.doubt.empty() || (!d.known && !zero) || (!d.reached && !zero)) return;
+  if (d.known && d.rank == 0 && at.free() > 0 && !zero) return "no residual depends on any parameter here";
+  return "";
+}
+
+// The test that holds at a point whose distance to the optimum is known, with its verdict.
+struct TestHeld {
+  Verdict verdict;
+  const char* name;
+};
+std::optional<TestHeld> test_held(const BlockPoint& at, const BlockTests& tests, const BlockJudgement& out) {
+  const Certificate& c = out.certificate;
   const bool near = c.decrement_sigma <= tests.tau, flat = c.gradient_norm <= tests.gtol;
-  const bool close = c.decrement_sigma <= kFarthest;
-  const bool cost_rounds = out.promised() <= out.terms.cost_noise;
+  if (!(c.decrement_sigma <= kFarthest)) return std::nullopt;
+  if ((near || flat) && every_step_is_short(at, tests, out))
+    return TestHeld{Verdict::converged, near ? "decrement+xtol" : "gtol+xtol"};
   const bool gradient_rounds = block_gradient(at.solver, at.cost, out.terms.gradient_noise).rounding;
-  if (zero) {
-    c.verdict = Verdict::noise_floor;
-    c.governed_by = "zero residual";
-  } else if (close && (near || flat) && every_step_is_short(at, tests, out)) {
-    c.verdict = Verdict::converged;
-    c.governed_by = near ? "decrement+xtol" : "gtol+xtol";
-  } else if (close && (cost_rounds || gradient_rounds)) {
-    c.verdict = near ? Verdict::converged : Verdict::noise_floor;
-    c.governed_by = gradient_rounds ? "gradient bound" : "cost rounding";
-  } else {
-    return;
-  }
+  if (!gradient_rounds && !(out.promised() <= out.terms.cost_noise)) return std::nullopt;
+  return TestHeld{near ? Verdict::converged : Verdict::noise_floor,
+                  gradient_rounds ? "gradient bound" : "cost rounding"};
+}
+
+}  // namespace
+
+void apply_tests(const BlockPoint& at, const BlockTests& tests, BlockJudgement& out) {
+  Certificate& c = out.certificate;
+  const BlockDistance& d = out.distance;
+  c.passed = false;
+  store_distance(at, out);
+  const bool zero = residuals_vanish(at, tests, out);
+  if (std::string doubt = doubt_here(at, tests, out, zero); !doubt.empty()) out.doubt = std::move(doubt);
+  if (!out.doubt.empty() || (!zero && !(d.known && d.reached))) return;
+  const std::optional<TestHeld> held =
+      zero ? TestHeld{Verdict::noise_floor, "zero residual"} : test_held(at, tests, out);
+  if (!held) return;
+  c.verdict = held->verdict;
+  c.governed_by = held->name;
   c.passed = true;
   // Conjugate gradients do not give the rank of J. The tests hold, but the data might not determine every
   // parameter, so the result is reported as TOLERANCE, which counts as no success.
