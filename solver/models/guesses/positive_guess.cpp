@@ -93,8 +93,10 @@ double mean_of(const Column& y) {
 
 void make_positive(const Model& model, const Columns& x, const Column& y, std::vector<double>& values) {
   const ModelValues curve(model, x);
-  const double low = lowest(curve, values), mean = mean_of(y);
-  if (low > 0 || !std::isfinite(low) || !(mean > 0)) return;
+  const double low = lowest(curve, values);
+  if (low > 0 || !std::isfinite(low)) return;
+  const double mean = mean_of(y);
+  if (!(mean > 0)) return;
   const std::optional<std::size_t> constant = constant_of(curve, values, mean);
   if (constant) values[*constant] += kRaisedFloor * mean - low;
 }
