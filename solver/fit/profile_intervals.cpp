@@ -89,11 +89,15 @@ struct End {
 };
 
 // A model often changes its kind where a parameter passes 0, and a step may leap over all that is next to 0.
-// So a step that would pass it ends just before.
-double before_zero(double distance, double inside, double estimate, double direction) {
+// So a step that would pass it ends just before, and the next one just behind.
+double beside_zero(double distance, double inside, double estimate, double direction) {
   constexpr double kShort = 1e-3;
-  const double near = (1 - kShort) * std::fabs(estimate);
-  return estimate * direction < 0 && inside < near && distance > near ? near : distance;
+  if (!(estimate * direction < 0)) return distance;
+  for (const double side : {1 - kShort, 1 + kShort}) {
+    const double near = side * std::fabs(estimate);
+    if (inside < near && distance > near) return near;
+  }
+  return distance;
 }
 
 // Finds where τ = t on one side. Steps outward by the slope of τ, then uses the Illinois rule between the
@@ -104,7 +108,7 @@ End find_end(Profile& profile, double estimate, double step, double t, double bo
   const double direction = step < 0 ? -1 : 1, room = std::fabs(bound - estimate);
   for (;; reach = std::min(reach, kFarthestEnd * std::fabs(step))) {
     if (--most < 0) return {};
-    const double wanted = before_zero(reach, inside, estimate, direction);
+    const double wanted = beside_zero(reach, inside, estimate, direction);
     const bool limited = wanted >= room;
     const double distance = limited ? room : wanted;
     const double tau = profile.tau(limited ? bound : estimate + direction * distance);

@@ -40,6 +40,22 @@ TEST_CASE("an end is where the lowest of the held fits rises, not where another 
   CHECK(ratio.upper == doctest::Approx(9.78103).epsilon(1e-5));
 }
 
+// Where K passes 0 the curve is flat, and behind it the first row rises to a pole at K = -0.5.
+TEST_CASE("no step leaps over what lies just behind 0") {
+  const std::vector<double> dose{0.5, 1.17, 1.83, 2.5, 3.17, 3.83, 4.5};
+  const std::vector<double> rate{0.15, 0.13, 1.5, 0.64, 1.26, 0.49, 0.74};
+  const auto of_k = [](const std::vector<double>& x, const std::vector<double>& y, double k) {
+    const FitResult fit = curve_fit("v*x/(k+x)", x, y, {{"v", 2}, {"k", k}});
+    REQUIRE(fit.success());
+    IntervalOptions wanted;
+    wanted.parameters = {"k"};
+    return profile_intervals("v*x/(k+x)", x, y, fit, {}, wanted).intervals.front();
+  };
+  CHECK(of_k(dose, rate, 1).lower == doctest::Approx(-0.3197457).epsilon(1e-5));  // was -1.84
+  const std::vector<double> other{0.5, 1.3, 2.1, 2.9, 3.7, 4.5}, slow{0.92, 0.59, 0.47, 1.12, 1.46, 1.56};
+  CHECK(of_k(other, slow, 7).lower == doctest::Approx(-0.2719473).epsilon(1e-5));  // was -infinity
+}
+
 TEST_CASE("with n parameters of which the data determine r, statistics are those of r parameters") {
   const std::vector<double> x{1, 2, 3, 4, 5}, y{2.1, 3.9, 6.2, 7.8, 10.1};
   const NamedValues start{{"a", 1}, {"b", 0}, {"c", 0}};
