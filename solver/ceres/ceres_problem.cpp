@@ -145,7 +145,6 @@ void CeresProblem::add_residuals() {
     robust_ = robust_ || loss != nullptr;
     if (probe_ == nullptr || function->num_residuals() < probe_residuals_) {
       probe_ = id;
-      probe_blocks_ = pointers.size();
       probe_residuals_ = function->num_residuals();
     }
     refs.assign(pointers.begin(), pointers.end());
@@ -179,9 +178,19 @@ void CeresProblem::write(std::span<const double> x) const {
 }
 
 void CeresProblem::fire(bool derivatives) const {
-  std::vector<double*> none(probe_blocks_, nullptr);  // requests derivatives but stores none
+  std::vector<double*> blocks, J;
+  std::vector<std::vector<double>> storage;
+  theirs_.GetParameterBlocksForResidualBlock(probe_, &blocks);
+  // As in ceres::Solve, only constant blocks get no memory. Many functions test nothing but the outer
+  // pointer.
+  for (const double* block : blocks) {
+    const bool constant = theirs_.IsParameterBlockConstant(block);
+    const int size = constant ? 0 : theirs_.ParameterBlockTangentSize(block);
+    storage.emplace_back(static_cast<std::size_t>(size * probe_residuals_));
+    J.push_back(size > 0 ? storage.back().data() : nullptr);
+  }
   double cost = 0;
-  theirs_.EvaluateResidualBlock(probe_, false, &cost, nullptr, derivatives ? none.data() : nullptr);
+  theirs_.EvaluateResidualBlock(probe_, false, &cost, nullptr, derivatives ? J.data() : nullptr);
 }
 
 std::string CeresProblem::first_without_residuals() const {

@@ -63,7 +63,6 @@ class CeresProblem {
   std::vector<double> start_;
   std::vector<std::uint64_t> serials_;  // of recorded cost functions, by residual block of mine_
   ceres::ResidualBlockId probe_ = nullptr;
-  std::size_t probe_blocks_ = 0;
   int probe_residuals_ = 0;
   Counts counts_;
   double fixed_cost_ = 0;

@@ -250,3 +250,31 @@ TEST_CASE("A function that leaves a number unwritten fails, as in Ceres") {
     CHECK(x == 4);
   }
 }
+
+// Many programs test only the outer pointer: ceres::Solve always gives memory for the derivatives of free
+// blocks.
+struct OuterPointerOnly final : ceres::SizedCostFunction<2, 2, 1> {
+  bool Evaluate(double const* const* x, double* r, double** J) const override {
+    r[0] = x[0][0] * x[0][1] - x[1][0];
+    r[1] = x[0][0] - x[0][1];
+    if (J == nullptr) return true;
+    J[0][0] = x[0][1], J[0][1] = x[0][0];
+    J[0][2] = 1, J[0][3] = -1;
+    if (J[1] != nullptr) J[1][0] = -1, J[1][1] = 0;
+    return true;
+  }
+};
+
+TEST_CASE("Every free block gets memory for its derivatives, also while callbacks are told of a point") {
+  double x[2] = {1, 3}, held = 4;
+  ceres::Problem problem;
+  problem.AddResidualBlock(new OuterPointerOnly, nullptr, x, &held);
+  problem.SetParameterBlockConstant(&held);
+  ceres::Solver::Summary summary;
+  nlsq::Solve(tight(), &problem, &summary);
+  CHECK(summary.termination_type == ceres::CONVERGENCE);
+  CHECK(x[0] == doctest::Approx(2));
+  CHECK(x[1] == doctest::Approx(2));
+  nlsq::Certify(tight(), &problem, &summary);
+  CHECK(summary.termination_type == ceres::CONVERGENCE);
+}
