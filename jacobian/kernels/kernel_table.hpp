@@ -91,8 +91,8 @@ struct KernelTable {
   // if a pivot is not above `least` times its diagonal entry; that step must not be used.
   void (*lane_solve)(const double* sums, int n, std::size_t lanes, const double* scale, const double* lambda,
                      double least, double* step, double* nu_squared);
-  // The steps of fits in lanes (lane_state.hpp): trial points become x where `taken` says so, and all that is
-  // known at x is computed; the next trial points.
+  // The steps of fits in lanes (lane_state.hpp): trial points are judged, those that are good become x, and
+  // all that is known at x is computed; the next trial points.
   void (*lane_take)(const LaneState& state);
   void (*lane_propose)(const LaneState& state);
 

@@ -1,11 +1,27 @@
-// LaneState holds the numbers of many small fits that iterate at once. Each fit has one lane. LaneMinimizer
-// (solver/batch) decides what each fit does next; the kernels lane_take and lane_propose do the arithmetic
-// of all fits at once.
+// LaneState holds the numbers of many small fits that iterate at once. Each fit has one lane. The kernels
+// lane_take and lane_propose judge trial points and make the next ones for all fits at once. LaneMinimizer
+// (solver/batch) decides only for the fits with an event.
 #pragma once
 
 #include <cstddef>
 
 namespace nlsq::inline v0 {
+
+// What the trial point of a lane is. The kernels compare these as numbers.
+namespace lane_phase {
+inline constexpr double idle = 0;          // there is no fit
+inline constexpr double start = 1;         // the start of a fit that iterates from there
+inline constexpr double start_linear = 2;  // a start whose linear parameters are to be solved for
+inline constexpr double linear = 3;        // the point with those parameters
+inline constexpr double iterate = 4;       // a step away from x
+}  // namespace lane_phase
+
+// What lane_take leaves to the caller.
+namespace lane_event {
+inline constexpr double none = 0;
+inline constexpr double refused = 1;  // the trial point is not taken
+inline constexpr double may_end = 2;  // the fit is near its end, or has had its iterations
+}  // namespace lane_event
 
 // Pointers to arrays of `lanes` numbers for each entry: entry k of lane l is at k * lanes + l. The point x,
 // the trial point and the steps have n entries, one for each free parameter; sums are the packed triangles
@@ -19,6 +35,13 @@ struct LaneState {
   bool single = false;            // trial points are rounded to float
   double scale_memory = 0;        // a scale is at least this part of the last one
   double most_extrapolation = 0;  // |γ| up to which extrapolation applies
+  // A trial point is taken if the cost falls by this part of the predicted decrease. If that is below `flat`
+  // of the cost, the point is taken if ν² falls below this part of ν² at x.
+  double least_gain = 0, flat = 0, nu_left = 0;
+  double least_lambda = 0, first_growth = 0;  // of TrustRegion (solver/minimizer)
+  double near = 0;                            // standard errors within which undamped steps are taken
+  double enough = 0;                          // distance (single) or size of a step at which a fit may end
+  double most_iterations = 0;                 // after which it may end, too
 
   double* trial = nullptr;  // all parameters
   double *trial_sums = nullptr, *trial_step = nullptr, *trial_nu_squared = nullptr;
@@ -31,13 +54,14 @@ struct LaneState {
   double *moved = nullptr, *last_step = nullptr;  // from the point before to x; the undamped step there
   double* predicted = nullptr;  // decrease of the cost by the proposed step, by the quadratic model
 
-  // Decisions, 1 or 0, which select lanes:
-  double* taken = nullptr;     // the trial point becomes x
-  double* iterated = nullptr;  // and a step of the iteration led there
-  double* rescaled = nullptr;  // the scale follows the columns at x
+  double *phase = nullptr, *event = nullptr;        // of lane_phase and lane_event
+  double *iterations = nullptr, *growth = nullptr;  // `growth` multiplies λ at the next rejection
+  double* initial_cost = nullptr;                   // NaN: to be set at the start
+
+  // Decisions, 1 or 0:
   double* undamped = nullptr;  // the next step is undamped
   double* stepped = nullptr;   // the step to x was undamped, so `moved` and `last_step` serve
-  double* moves = nullptr;     // set by lane_propose: the step changes a parameter
+  double* moves = nullptr;     // the step changes a parameter, and its predicted decrease is finite
 };
 
 }  // namespace nlsq::inline v0

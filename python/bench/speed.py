@@ -1,14 +1,20 @@
 """Time from call to return, ours and SciPy's, alternately in one run.
 
 Usage: speed.py [--quick]. Medians of `repeat` calls. The first ratio is of times by the clock, the second of
-processor time of all threads together.
+processor time of all threads together. Under NLSQ_ISA=avx2 or baseline NumPy does without AVX-512, too.
 """
 
 import argparse
 import math
+import os
 import resource
 import sys
 import time
+
+# NumPy reads this when it is imported. Of names that it does not know it warns at most.
+if os.environ.get("NLSQ_ISA") in ("avx2", "baseline"):
+    beyond = "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL"
+    os.environ.setdefault("NPY_DISABLE_CPU_FEATURES", beyond)
 
 import numpy as np
 import nlsqfit as nf

@@ -3,6 +3,8 @@
 
 #include "certificate/certificate.hpp"
 #include "minimizer/step_rules.hpp"
+#include "minimizer/trust_region.hpp"
+#include "support/constants.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -40,26 +42,36 @@ LaneMinimizer::LaneMinimizer(LanePass& pass, const LaneProblem& problem, bool si
   at_.single = single;
   at_.scale_memory = rules::kScaleMemory;
   at_.most_extrapolation = kExtrapolate;
+  at_.least_gain = kDigits[single].least_gain;
+  at_.flat = kDigits[single].flat;
+  at_.nu_left = kDigits[single].nu_left;
+  at_.least_lambda = TrustRegion::kMin;
+  at_.first_growth = TrustRegion::kGrowth;
+  at_.near = kNear;
+  at_.enough = single ? kNearInF32 : problem.xtol;
+  at_.most_iterations = single ? kMostInF32 : kMostIterations;
   const auto array = [&](std::size_t entries) { return numbers_.emplace_back(entries * at_.lanes).data(); };
   at_.trial = array(problem.parameters);
   for (double** sums : {&at_.trial_sums, &at_.sums, &part_}) *sums = array((n_ + 1) * (n_ + 2) / 2);
   for (double** per_parameter :
        {&at_.trial_step, &at_.x, &at_.step, &at_.scale, &at_.other_step, &at_.moved, &at_.last_step})
     *per_parameter = array(n_);
-  for (double** per_lane : {&at_.trial_nu_squared, &at_.nu_squared, &at_.cost, &at_.decrement_sigma,
-                            &at_.step_size, &at_.other_nu_squared, &at_.lambda, &at_.predicted, &at_.taken,
-                            &at_.iterated, &at_.rescaled, &at_.undamped, &at_.stepped, &at_.moves, &zero_})
+  for (double** per_lane :
+       {&at_.trial_nu_squared, &at_.nu_squared, &at_.cost, &at_.decrement_sigma, &at_.step_size,
+        &at_.other_nu_squared, &at_.lambda, &at_.growth, &at_.predicted, &at_.phase, &at_.event,
+        &at_.iterations, &at_.initial_cost, &at_.undamped, &at_.stepped, &at_.moves, &zero_})
     *per_lane = array(1);
 }
 
 void LaneMinimizer::begin(std::size_t lane, std::size_t fit, const double* values, const LaneStart& start,
                           const double* arrival) {
-  Lane& here = lanes_[lane];
-  here = {};
-  here.fit = fit;
-  here.stage = Stage::start;
-  here.state = start;
-  if (!start.after_f32) here.state.trust = TrustRegion(problem_.initial_lambda);
+  lanes_[lane] = {.fit = fit, .after_f32 = start.after_f32};
+  const bool iterates = start.after_f32 || problem_.linear.empty();
+  at_.phase[lane] = iterates ? lane_phase::start : lane_phase::start_linear;
+  at_.iterations[lane] = start.iterations;
+  at_.initial_cost[lane] = start.after_f32 ? start.initial_cost : kNaN;
+  at_.lambda[lane] = start.after_f32 ? start.lambda : problem_.initial_lambda;
+  at_.growth[lane] = start.after_f32 ? start.growth : TrustRegion::kGrowth;
   for (std::size_t j = 0; j < problem_.parameters; ++j) of(at_.trial, j, lane) = values[j];
   at_.stepped[lane] = arrival != nullptr;
   for (std::size_t j = 0; j < n_; ++j) {
@@ -72,26 +84,18 @@ std::span<const std::size_t> LaneMinimizer::round(KernelCounters& counters) {
   ended_.clear();
   pass_.run(at_.trial, at_.trial_sums, counters);
   solve(at_.trial_sums, n_, zero_, at_.trial_step, at_.trial_nu_squared);
-  for (std::size_t l = 0; l < lanes(); ++l) {
-    at_.taken[l] = at_.iterated[l] = 0;
-    if (lanes_[l].stage != Stage::idle) examine(l);
-    at_.rescaled[l] = lanes_[l].stage == Stage::iterate && lanes_[l].last_accepted;
-  }
   kernels().lane_take(at_);
   bool damped = false, linear = false;
   for (std::size_t l = 0; l < lanes(); ++l) {
-    const Lane& here = lanes_[l];
-    if (here.stage == Stage::iterate) test_end_and_choose_step(l);
-    damped = damped || (here.stage == Stage::iterate && here.step == Step::damped);
-    linear = linear || here.stage == Stage::linear;
-    at_.undamped[l] = here.step == Step::undamped;
-    at_.lambda[l] = here.state.trust.lambda();
+    if (at_.event[l] == lane_event::refused) refuse(l);
+    else if (at_.event[l] == lane_event::may_end) end_if_done(l);
+    damped |= at_.phase[l] == lane_phase::iterate && at_.undamped[l] == 0;
+    linear |= at_.phase[l] == lane_phase::linear;
   }
   if (damped) solve(at_.sums, n_, at_.lambda, at_.other_step, at_.other_nu_squared);
   kernels().lane_propose(at_);
   for (std::size_t l = 0; l < lanes(); ++l) {
-    const bool goes_on = at_.moves[l] != 0 && std::isfinite(at_.predicted[l]);
-    if (lanes_[l].stage == Stage::iterate && !goes_on) give_up(l);
+    if (at_.moves[l] == 0 && at_.phase[l] == lane_phase::iterate) give_up(l);
   }
   if (linear) propose_linear();
   return ended_;
@@ -106,7 +110,7 @@ void LaneMinimizer::solve(const double* sums, std::size_t n, const double* lambd
 
 void LaneMinimizer::finish(std::size_t lane, End end) {
   lanes_[lane].end = end;
-  lanes_[lane].stage = Stage::idle;
+  at_.phase[lane] = lane_phase::idle;
   ended_.push_back(lane);
 }
 
@@ -116,80 +120,34 @@ void LaneMinimizer::give_up(std::size_t lane) {
   finish(lane, single_ ? End::f32_done : End::needs_minimizer);
 }
 
-// Decides whether the trial point is taken, by the lane's stage.
-void LaneMinimizer::examine(std::size_t lane) {
-  Lane& here = lanes_[lane];
-  const double cost = trial_cost(lane);
-  switch (here.stage) {
-    case Stage::start:
-      if (!std::isfinite(cost)) return finish(lane, End::needs_minimizer);
-      at_.taken[lane] = 1;
-      if (!here.state.after_f32) here.state.initial_cost = cost;
-      here.stage = here.state.after_f32 || problem_.linear.empty() ? Stage::iterate : Stage::linear;
-      here.step = Step::linear;
-      break;
-    case Stage::linear:
-      at_.taken[lane] = cost <= at_.cost[lane];
-      here.stage = Stage::iterate;
-      break;
-    case Stage::iterate: judge(lane); break;
-    case Stage::idle: break;
-  }
-}
-
-void LaneMinimizer::test_end_and_choose_step(std::size_t lane) {
-  Lane& here = lanes_[lane];
-  if (here.last_accepted && ended_here(lane)) return;
-  // False where ν is not known.
-  const bool near =
-      rules::near_optimum(at_.nu_squared[lane], at_.decrement_sigma[lane], at_.cost[lane], kNear);
-  here.step = near && here.last_accepted ? Step::undamped : Step::damped;
-}
-
-// Judges by the gain ratio or, if the costs differ by little, by ν.
-void LaneMinimizer::judge(std::size_t lane) {
-  Lane& here = lanes_[lane];
-  const LaneDigits& digits = kDigits[single_];
-  const double decrease = at_.cost[lane] - trial_cost(lane), predicted = at_.predicted[lane];
-  ++here.state.iterations;
-  bool accepted = decrease >= digits.least_gain * predicted;
-  if (predicted < digits.flat * at_.cost[lane]) {
-    accepted = at_.trial_nu_squared[lane] < digits.nu_left * at_.nu_squared[lane];
-    if (!accepted) return give_up(lane);
-  }
-  if (accepted) {
-    at_.taken[lane] = at_.iterated[lane] = 1;
-    here.state.trust.accepted(decrease / predicted);
-    here.last_accepted = true;
-    return;
-  }
-  if (++here.rejected > kMostRejected) return finish(lane, End::needs_minimizer);
+// Decides what follows a trial point that is not taken.
+void LaneMinimizer::refuse(std::size_t lane) {
+  if (at_.phase[lane] != lane_phase::iterate) return finish(lane, End::needs_minimizer);
+  if (at_.predicted[lane] < at_.flat * at_.cost[lane]) return give_up(lane);
+  if (++lanes_[lane].rejected > kMostRejected) return finish(lane, End::needs_minimizer);
   // A failed undamped step says nothing about the damping. A damped step is tried next.
-  if (here.step == Step::damped) {
-    std::isfinite(decrease) ? here.state.trust.rejected() : here.state.trust.invalid();
+  if (at_.undamped[lane] == 0) {
+    TrustRegion trust(at_.lambda[lane], at_.growth[lane]);
+    std::isfinite(trial_cost(lane)) ? trust.rejected() : trust.invalid();
+    at_.lambda[lane] = trust.lambda();
+    at_.growth[lane] = trust.growth();
   }
-  here.last_accepted = false;
+  at_.undamped[lane] = 0;
 }
 
-bool LaneMinimizer::ended_here(std::size_t lane) {
-  Lane& here = lanes_[lane];
+// Ends a fit that is near its end if that is as far as this format goes.
+void LaneMinimizer::end_if_done(std::size_t lane) {
   if (single_) {
-    if (!(at_.decrement_sigma[lane] <= kNearInF32) && here.state.iterations < kMostInF32) return false;
     at_.stepped[lane] = at_.decrement_sigma[lane] <= kNear;
     if (at_.stepped[lane] != 0) {  // the step is as reliable as the point
       for (std::size_t j = 0; j < n_; ++j) of(at_.x, j, lane) += of(at_.step, j, lane);
     }
-    finish(lane, End::f32_done);
-    return true;
+    return finish(lane, End::f32_done);
   }
   const bool settled = at_.step_size[lane] <= problem_.xtol;  // false if ν is not known
-  if (settled && (at_.decrement_sigma[lane] <= problem_.tau || largest_cosine(lane) <= problem_.gtol)) {
-    finish(lane, End::converged);
-    return true;
-  }
-  if (here.state.iterations < kMostIterations) return false;
-  finish(lane, End::needs_minimizer);
-  return true;
+  if (settled && (at_.decrement_sigma[lane] <= problem_.tau || largest_cosine(lane) <= problem_.gtol))
+    return finish(lane, End::converged);
+  if (at_.iterations[lane] >= kMostIterations) finish(lane, End::needs_minimizer);
 }
 
 double LaneMinimizer::largest_cosine(std::size_t lane) const {
@@ -214,7 +172,7 @@ void LaneMinimizer::propose_linear() {
   }
   solve(part_, k, zero_, at_.other_step, at_.other_nu_squared);
   for (std::size_t l = 0; l < w; ++l) {
-    if (lanes_[l].stage != Stage::linear) continue;
+    if (at_.phase[l] != lane_phase::linear) continue;
     if (std::isnan(at_.other_nu_squared[l])) {
       finish(l, End::needs_minimizer);
       continue;
@@ -229,6 +187,14 @@ void LaneMinimizer::propose_linear() {
       if (single_) value = static_cast<double>(static_cast<float>(value));  // as lane_propose
     }
   }
+}
+
+LaneStart LaneMinimizer::state(std::size_t lane) const {
+  return {.after_f32 = lanes_[lane].after_f32,
+          .initial_cost = at_.initial_cost[lane],
+          .iterations = static_cast<int>(at_.iterations[lane]),
+          .lambda = at_.lambda[lane],
+          .growth = at_.growth[lane]};
 }
 
 void LaneMinimizer::linearization(std::size_t lane, Linearization& out) const {

@@ -7,7 +7,6 @@
 #pragma once
 
 #include "dense/evaluator.hpp"
-#include "minimizer/trust_region.hpp"
 
 #include "kernels/lane_state.hpp"
 #include "program/aligned_buffer.hpp"
@@ -35,7 +34,7 @@ struct LaneStart {
   bool by_step = false;    // the last step to this point was undamped
   double initial_cost = 0;
   int iterations = 0;
-  TrustRegion trust{0};
+  double lambda = 0, growth = 0;  // of TrustRegion
 };
 
 class LaneMinimizer {
@@ -59,7 +58,7 @@ class LaneMinimizer {
 
   std::size_t fit(std::size_t lane) const { return lanes_[lane].fit; }
   End end(std::size_t lane) const { return lanes_[lane].end; }
-  const LaneStart& state(std::size_t lane) const { return lanes_[lane].state; }
+  LaneStart state(std::size_t lane) const;
   double x(std::size_t lane, std::size_t j) const { return of(at_.x, j, lane); }  // free parameter j
   // For End::f32_done: the last step was undamped, and arrival() is that step.
   bool arrived_by_step(std::size_t lane) const { return at_.stepped[lane] != 0; }
@@ -70,16 +69,11 @@ class LaneMinimizer {
   void linearization(std::size_t lane, Linearization& out) const;
 
  private:
-  enum class Stage : std::uint8_t { idle, start, linear, iterate };
-  enum class Step : std::uint8_t { undamped, damped, linear };
   // What is decided for one fit. Its numbers are in at_.
   struct Lane {
     std::size_t fit = 0;
-    Stage stage = Stage::idle;
     End end = End::needs_minimizer;
-    LaneStart state;
-    Step step = Step::damped;  // the step that leads to the trial point
-    bool last_accepted = true;
+    bool after_f32 = false;
     int rejected = 0;
   };
 
@@ -89,10 +83,8 @@ class LaneMinimizer {
   }  // index in the packed triangle
   double trial_cost(std::size_t lane) const { return 0.5 * of(at_.trial_sums, entry(n_, n_), lane); }
 
-  void examine(std::size_t lane);
-  void judge(std::size_t lane);
-  void test_end_and_choose_step(std::size_t lane);
-  bool ended_here(std::size_t lane);
+  void refuse(std::size_t lane);
+  void end_if_done(std::size_t lane);
   double largest_cosine(std::size_t lane) const;
   void solve(const double* sums, std::size_t n, const double* lambda, double* step, double* nu_squared);
   void propose_linear();

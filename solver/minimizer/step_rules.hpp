@@ -30,7 +30,8 @@ inline void remember_scale(const std::vector<double>& norms, std::vector<double>
 }
 
 // A step is near the optimum where ν₀ is within so many standard errors. With few degrees of freedom σ is
-// itself made of the distance: the step must be a small part of the residual, too.
+// itself made of the distance: the step must be a small part of the residual, too. The kernel lane_take
+// (jacobian/kernels) has the same rule.
 inline bool near_optimum(double decrement_squared, double decrement_sigma, double cost, double trusted) {
   return decrement_sigma <= trusted && decrement_squared <= 0.1 * 2 * cost;
 }

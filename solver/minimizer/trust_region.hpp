@@ -13,10 +13,12 @@ namespace nlsq::inline v0 {
 class TrustRegion {
  public:
   static constexpr double kMin = 1e-20, kMax = 1e20;
+  static constexpr double kGrowth = 2;  // factor of λ at the first of several rejections
 
-  explicit TrustRegion(double lambda) : lambda_(lambda) {}
+  explicit TrustRegion(double lambda, double growth = kGrowth) : lambda_(lambda), growth_(growth) {}
 
   double lambda() const { return lambda_; }
+  double growth() const { return growth_; }
   // No smaller step is left to try.
   bool exhausted() const { return lambda_ >= kMax || (by_radius() && radius_ <= kMin * first_radius_); }
 
@@ -40,10 +42,11 @@ class TrustRegion {
     else finite ? rejected() : invalid();
   }
 
+  // The kernel lane_take (jacobian/kernels) has this rule for fits in lanes.
   void accepted(double rho) {
     const double t = 2 * std::min(rho, 1.0) - 1;
     lambda_ = std::max(kMin, lambda_ * std::max(1.0 / 3, 1 - t * t * t));
-    growth_ = 2;
+    growth_ = kGrowth;
   }
   void rejected() {
     lambda_ = std::min(kMax, std::max(lambda_, 1e-12) * growth_);
@@ -52,18 +55,18 @@ class TrustRegion {
   // The trial point has no finite residuals, so the model is useless that far out.
   void invalid() {
     lambda_ = std::min(kMax, std::max(lambda_, 1e-4) * 10);
-    growth_ = 2;
+    growth_ = kGrowth;
   }
   // Sets λ directly, for example after a change of precision or where the matrix needs more damping. Earlier
   // rejections then no longer count for its growth.
   void restore(double lambda) {
     lambda_ = lambda;
-    growth_ = 2;
+    growth_ = kGrowth;
   }
 
  private:
   double lambda_;
-  double growth_ = 2;
+  double growth_;
   double radius_ = 0, first_radius_ = 0;  // 0: by damping
   double good_radius_ = 0;                // after the last accepted step
 };

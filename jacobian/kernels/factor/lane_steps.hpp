@@ -1,6 +1,7 @@
-// These kernels do the arithmetic of LaneMinimizer for all lanes at once. They compute what is known at a new
-// point, and the next trial point. Vectors of lanes take the place of a loop over fits, so one instruction
-// computes the square roots or divisions of several fits.
+// These kernels do the arithmetic of LaneMinimizer for all lanes at once. They judge trial points, compute
+// what is known at a new point, and make the next trial point. Vectors of lanes take the place of a loop over
+// fits. One instruction computes the square roots or divisions of several fits, and no branch depends on one
+// fit.
 #pragma once
 
 #include "kernels/gram/gram.hpp"
@@ -20,10 +21,12 @@ class LaneVector {
       : state_(state), first_(first), n_(static_cast<std::size_t>(state.n)),
         last_(packed_at(state.n, state.n, state.n + 1)) {}
 
-  // Trial points become x, and the cost, distance, scale and size of the step at x are computed.
+  // Trial points are judged. Those that are taken become x, and the cost, distance, scale and size of the
+  // step at x are computed.
   void take() const {
     const LaneState& s = state_;
-    const M taken = chosen(s.taken), iterated = chosen(s.iterated), rescaled = chosen(s.rescaled);
+    const Judgement judged = judge();
+    const M taken = judged.taken, iterated = judged.iterated, rescaled = judged.accepted;
     const auto move = [&](const double* from, double* to, std::size_t k)
                           NLSQ_INLINE_LAMBDA { put(to, k, S::choose(taken, at(from, k), at(to, k))); };
     for (std::size_t k = 0; k <= last_; ++k) move(s.trial_sums, s.sums, k);
@@ -45,6 +48,7 @@ class LaneVector {
       sizes = S::add(sizes, S::mul(S::mul(x, x), squares));
     }
     measure(steps, sizes);
+    plan(judged);
   }
 
   // The next trial point: x, and the undamped step or the damped one.
@@ -65,17 +69,89 @@ class LaneVector {
     M moves = S::less(S::zero(), S::zero());
     for (std::size_t j = 0; j < n_; ++j)
       moves = S::mask_or(moves, S::mask_not(S::equal(at(s.trial, free(j)), at(s.x, j))));
-    put(s.moves, 0, S::choose(moves, S::set(1.0), S::zero()));
     const V damped = S::add(at(s.other_nu_squared, 0), S::mul(at(s.lambda, 0), scaled));
-    put(s.predicted, 0, S::mul(S::set(0.5), S::choose(undamped, at(s.nu_squared, 0), damped)));
+    const V predicted = S::mul(S::set(0.5), S::choose(undamped, at(s.nu_squared, 0), damped));
+    put(s.predicted, 0, predicted);
+    put_decision(s.moves, S::mask_and(moves, finite(predicted)));
   }
 
  private:
+  struct Judgement {
+    M taken;     // the trial point becomes x
+    M iterated;  // and a step of the iteration led there
+    M accepted;  // the fit iterates, and its trial point was not refused
+    M refused;
+  };
+
   V at(const double* values, std::size_t k) const { return S::load(values + place(k)); }
   void put(double* values, std::size_t k, V v) const { S::store(v, values + place(k)); }
   std::size_t free(std::size_t j) const { return static_cast<std::size_t>(state_.free[j]); }
   M chosen(const double* decisions) const { return S::less(S::zero(), at(decisions, 0)); }
   std::size_t place(std::size_t k) const { return k * state_.lanes + first_; }
+  void put_decision(double* values, M decision) const {
+    put(values, 0, S::choose(decision, S::set(1.0), S::zero()));
+  }
+  static M finite(V v) { return S::less(S::abs(v), S::set(__builtin_inf())); }
+
+  // Judges the trial points by the gain ratio or, if the costs differ by little, by ν. Updates the damping of
+  // accepted steps, and the phases.
+  Judgement judge() const {
+    const LaneState& s = state_;
+    const V phase = at(s.phase, 0), cost = at(s.cost, 0), predicted = at(s.predicted, 0);
+    const auto is = [&](double p) NLSQ_INLINE_LAMBDA { return S::equal(phase, S::set(p)); };
+    const V trial_cost = S::mul(S::set(0.5), at(s.trial_sums, last_)), decrease = S::sub(cost, trial_cost);
+    const M flat = S::less(predicted, S::mul(S::set(s.flat), cost));
+    const M closer = S::less(at(s.trial_nu_squared, 0), S::mul(S::set(s.nu_left), at(s.nu_squared, 0)));
+    const M gains = S::less_equal(S::mul(S::set(s.least_gain), predicted), decrease);
+    const M good = S::mask_or(S::mask_and(flat, closer), S::mask_and(S::mask_not(flat), gains));
+    const M iterates = is(lane_phase::iterate), linear = is(lane_phase::linear);
+    const M starts = S::mask_or(is(lane_phase::start), is(lane_phase::start_linear));
+    const M begun = S::mask_and(starts, finite(trial_cost)), iterated = S::mask_and(iterates, good);
+    const M solved = S::mask_and(linear, S::less_equal(trial_cost, cost));
+    const M refused = S::mask_or(S::mask_and(iterates, S::mask_not(good)),
+                                 S::mask_and(starts, S::mask_not(finite(trial_cost))));
+
+    const M goes_on = S::mask_or(linear, S::mask_and(begun, is(lane_phase::start)));
+    const M to_solve = S::mask_and(begun, is(lane_phase::start_linear));
+    put(s.phase, 0,
+        S::choose(goes_on, S::set(lane_phase::iterate),
+                  S::choose(to_solve, S::set(lane_phase::linear), phase)));
+    const V initial = at(s.initial_cost, 0);
+    const M unset = S::mask_and(begun, S::mask_not(S::equal(initial, initial)));
+    put(s.initial_cost, 0, S::choose(unset, trial_cost, initial));
+    put(s.iterations, 0, S::add(at(s.iterations, 0), S::choose(iterates, S::set(1.0), S::zero())));
+    put(s.lambda, 0, S::choose(iterated, less_damping(S::div(decrease, predicted)), at(s.lambda, 0)));
+    put(s.growth, 0, S::choose(iterated, S::set(s.first_growth), at(s.growth, 0)));
+    return {S::mask_or(iterated, S::mask_or(begun, solved)), iterated, S::mask_or(iterated, goes_on),
+            refused};
+  }
+
+  // λ after a step with this gain ratio: TrustRegion::accepted (solver/minimizer).
+  V less_damping(V ratio) const {
+    const V one = S::set(1.0), third = S::set(1.0 / 3), least = S::set(state_.least_lambda);
+    const V t = S::sub(S::mul(S::set(2.0), S::choose(S::less(one, ratio), one, ratio)), one);
+    const V factor = S::sub(one, S::mul(S::mul(t, t), t));
+    const V lambda = S::mul(at(state_.lambda, 0), S::choose(S::less(third, factor), factor, third));
+    return S::choose(S::less(least, lambda), lambda, least);
+  }
+
+  // Chooses the next step of accepted points, and reports what is left to decide.
+  void plan(const Judgement& judged) const {
+    const LaneState& s = state_;
+    const V distance = at(s.decrement_sigma, 0);
+    // rules::near_optimum (solver/minimizer); false where ν is not known.
+    const M near = S::mask_and(S::less_equal(distance, S::set(s.near)),
+                               S::less_equal(at(s.nu_squared, 0), S::mul(S::set(0.1 * 2), at(s.cost, 0))));
+    const V one = S::set(1.0), zero = S::zero();
+    const V next = S::choose(S::mask_and(near, judged.accepted), one, zero);
+    put(s.undamped, 0, S::choose(judged.refused, at(s.undamped, 0), next));
+    const M small = S::less_equal(s.single ? distance : at(s.step_size, 0), S::set(s.enough));
+    const M many = S::less_equal(S::set(s.most_iterations), at(s.iterations, 0));
+    const M may_end = S::mask_and(judged.accepted, S::mask_or(small, many));
+    put(s.event, 0,
+        S::choose(judged.refused, S::set(lane_event::refused),
+                  S::choose(may_end, S::set(lane_event::may_end), S::set(lane_event::none))));
+  }
 
   // `steps` and `sizes` are ‖D s‖² and ‖D x‖² with the column norms D.
   void measure(V steps, V sizes) const {
