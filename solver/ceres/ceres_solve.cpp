@@ -115,6 +115,7 @@ bool Session::nothing_to_do() {
 // Ceres's check_gradients: tests each derivative at the start.
 bool Session::derivatives_wrong() {
   if (!options_.check_gradients) return false;
+  problem_.fire(true);  // functions may need what an evaluation callback prepares
   std::string found;
   try {
     const DerivativeCheck check =

@@ -206,6 +206,32 @@ TEST_CASE("An evaluation callback prepares each new point before functions are c
   }
 }
 
+TEST_CASE("check_gradients calls functions after the evaluation callback has prepared the start") {
+  struct Cost final : ceres::SizedCostFunction<1, 1> {
+    const Shared* shared;
+    explicit Cost(const Shared* s) : shared(s) {}
+    bool Evaluate(double const* const* x, double* r, double** J) const override {
+      if (shared->prepared == 0) return false;
+      r[0] = x[0][0] - 3;
+      if (J != nullptr && J[0] != nullptr) J[0][0] = 1;
+      return true;
+    }
+  };
+  double x = 1;
+  Shared shared;
+  shared.x = &x;
+  ceres::Problem::Options choice;
+  choice.evaluation_callback = &shared;
+  ceres::Problem problem(choice);
+  problem.AddResidualBlock(new Cost(&shared), nullptr, &x);
+  ceres::Solver::Options options = tight();
+  options.check_gradients = true;
+  ceres::Solver::Summary summary;
+  nlsq::Solve(options, &problem, &summary);
+  CHECK(summary.termination_type == ceres::CONVERGENCE);
+  CHECK(x == doctest::Approx(3));
+}
+
 TEST_CASE("One thread is the caller's own; with more the bits are the same") {
   const auto solve = [](bool ours, int threads, bool& elsewhere) {
     bal::Problem scene = bal::generate(8, 300, 1800, 3);
