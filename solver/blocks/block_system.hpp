@@ -93,6 +93,8 @@ class BlockSystem final : public System {
   const TimeSummary& time() const { return time_; }
   int linear_iterations() const { return linear_iterations_; }
   const std::string& doubt() const { return doubt_; }  // why no certificate passed, in words
+  // s at which an own loss gives a slope that its values do not have
+  std::optional<double> wrong_loss_at() const { return wrong_loss_at_; }
   double last_solve_seconds() const { return last_solve_seconds_; }
 
  private:
@@ -132,6 +134,7 @@ class BlockSystem final : public System {
   bool contradicted(const BlockJudgement& judgement);
   void compare_with_functions(std::span<const double> x, Recheck& out);
   void check_own_derivatives(Recheck& out);
+  void check_own_losses(Recheck& out);
   enum class Curved { unknown, up, down };
   Curved curvature_at_end(const BlockJudgement& judgement, Certified& out);
   bool falls_beside(const BlockJudgement& judgement, Certified& out);
@@ -165,6 +168,7 @@ class BlockSystem final : public System {
   Recheck start_recheck_;
   bool start_reported_ = false, cut_short_ = false;
   std::string doubt_;
+  std::optional<double> wrong_loss_at_;
   std::vector<PrecisionNote> notes_;
   mutable KernelCounters counters_;
   BlockSolveFacts facts_;

@@ -107,7 +107,12 @@ std::string message_of(const Summary& summary, const BlockSystem& system, const 
         fmt::format("; the data determine {} of {} directions", c.rank, system.parameters() - system.fixed());
   }
   if (!c.passed && !system.doubt().empty()) text += "; " + system.doubt();
-  if (c.wrong_column >= 0) {
+  if (system.wrong_loss_at()) {
+    text = fmt::format(
+        "a loss gives at s = {:.6g} a slope that differs from that of its values by {:.1e} of it. Nothing is "
+        "certified; correct it. {}",
+        *system.wrong_loss_at(), c.jacobian_difference, text);
+  } else if (c.wrong_column >= 0) {
     text = fmt::format(
         "derivatives that a residual function gives disagree with differences of its residuals: by number {} "
         "of the "

@@ -52,6 +52,16 @@ struct Wavers final : ceres::SizedCostFunction<2, 1> {
   }
 };
 
+// Huber's loss with a common mistake: its slope is that of 1/r², not of 1/r.
+struct WrongSlope final : ceres::LossFunction {
+  void Evaluate(double s, double rho[3]) const override {
+    const bool far = s > 1;
+    rho[0] = far ? 2 * std::sqrt(s) - 1 : s;
+    rho[1] = far ? 1 / s : 1;
+    rho[2] = 0;
+  }
+};
+
 ceres::Solver::Summary solve(ceres::Problem& problem, const ceres::Solver::Options& options = {}) {
   ceres::Solver::Summary summary;
   nlsq::Solve(options, &problem, &summary);
@@ -122,6 +132,18 @@ TEST_CASE("Functions that do not repeat are no success, and the message says so"
   const ceres::Solver::Summary summary = solve(problem);
   CHECK(summary.termination_type == ceres::NO_CONVERGENCE);
   CHECK(summary.message.find("do not repeat") != std::string::npos);
+}
+
+TEST_CASE("A loss whose slope is not that of its values is no success, and the message says so") {
+  double x = 5;
+  ceres::Problem problem;
+  for (const double number : {1.0, 1.5, 9.0}) {
+    problem.AddResidualBlock(cost<true, Minus, 1, 1>({number}), nullptr, &x);
+    problem.AddResidualBlock(cost<true, Minus, 1, 1>({number + 1}), new WrongSlope, &x);
+  }
+  const ceres::Solver::Summary summary = solve(problem, tight());
+  CHECK(summary.termination_type == ceres::NO_CONVERGENCE);
+  CHECK(summary.message.find("a loss gives at s = ") != std::string::npos);
 }
 
 TEST_CASE("Nothing to find: an empty problem, blocks without residuals, constant blocks alone") {

@@ -159,3 +159,51 @@ TEST_CASE("Bounds of numbers that a subset manifold lets move are an active set 
   CHECK(p[0] == doctest::Approx(2.4).epsilon(1e-9));  // ½(a - 3)² + ⅛a² at its least
   CHECK(p[2] == 1);
 }
+
+// A line with outliers; one row in three has no loss.
+Summary with_loss(const Loss& loss, double noise = 0.3) {
+  std::mt19937_64 random(7);
+  std::normal_distribution<double> normal(0, noise);
+  double p[2] = {1, 1};
+  Problem problem;
+  problem.add_parameter_block(p, 2);
+  for (int i = 0; i < 60; ++i) {
+    const double outlier = noise > 0 && i % 5 == 0 ? 3 : 0;
+    const Line row{0.1 * i, 1 + 0.2 * i + normal(random) + outlier};
+    problem.add_residual_block<1>(row, i % 3 == 0 ? Loss() : loss, {p});
+  }
+  return solve(problem);
+}
+
+TEST_CASE("A loss whose slope is not that of its values certifies nothing, and the message says so") {
+  const auto soft = [](double times) {
+    return Loss::own([times](double s) {
+      const double root = std::sqrt(1 + s);
+      return Loss::Value{2 * (root - 1), times / root};
+    });
+  };
+  for (const double times : {0.5, 0.9, 1.1, 2.0}) {
+    const Summary summary = with_loss(soft(times));
+    CAPTURE(times);
+    CAPTURE(summary.message);
+    CHECK_FALSE(is_success(summary.verdict));
+    CHECK(summary.message.find("a loss gives at s = ") != std::string::npos);
+  }
+  const Loss never_flat = Loss::own([](double s) { return Loss::Value{std::fmin(s, 4.0), 1}; });
+  CHECK_FALSE(is_success(with_loss(never_flat).verdict));
+  // Kinks, flat parts and values that are lost in rounding say nothing against a slope.
+  const Loss truncated = Loss::own([](double s) {
+    return s < 0.5 ? Loss::Value{s, 1} : Loss::Value{0.5, 0};
+  });
+  const Loss cauchy = Loss::own([](double s) { return Loss::Value{std::log(1 + s), 1 / (1 + s)}; });
+  const Loss welsch = Loss::own([](double s) { return Loss::Value{1 - std::exp(-s), std::exp(-s)}; });
+  const Loss constant = Loss::own([](double) { return Loss::Value{3, 0}; });
+  for (const double noise : {0.3, 1e-7, 1e-10, 0.0}) {
+    for (const Loss& loss : {soft(1), tolerant(1, 0.5), truncated, cauchy, welsch, constant}) {
+      CAPTURE(noise);
+      CHECK(with_loss(loss, noise).message.find("a loss gives") == std::string::npos);
+    }
+  }
+  CHECK(is_success(with_loss(soft(1)).verdict));
+  CHECK(is_success(with_loss(cauchy).verdict));
+}

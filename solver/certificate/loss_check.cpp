@@ -1,0 +1,66 @@
+// Checks the slopes that own losses give against differences of their values. A wrong slope makes a wrong
+// gradient, and steps would end beside the minimum.
+#include "blocks/block_system.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr double kShares[] = {0x1p-10, 0x1p-16, 0x1p-22};  // of s, to both sides
+constexpr double kAgree = 0.01;                            // of differences with each other
+constexpr double kWrong = 0.02;                            // of the slope, relative to the larger one
+constexpr double kLost = 1e-6;
+constexpr std::size_t kMostBlocks = 1000;
+
+// The slope of ρ at s by differences, which say nothing where they do not agree with each other: at a kink,
+// or where ρ is lost in rounding. Differences of 0 may be lost, too. They count where ρ has risen to s and is
+// flat far beyond, and the slope given is so large that ρ would show it.
+std::optional<double> slope_by_differences(const Loss& loss, double s, const Loss::Value& given) {
+  const double rho = given.rho;
+  double least = HUGE_VAL, most = -HUGE_VAL;
+  for (const double share : kShares) {
+    for (const double h : {share * s, -share * s}) {
+      const double slope = (loss(s + h).rho - rho) / h;
+      if (!std::isfinite(slope)) return std::nullopt;
+      least = std::min(least, slope);
+      most = std::max(most, slope);
+    }
+  }
+  if (most - least > kAgree * std::max(std::fabs(least), std::fabs(most))) return std::nullopt;
+  const bool zero = least == 0 && most == 0;
+  const bool shows = given.slope * s > kLost * std::fabs(rho) && rho != loss(0).rho && loss(4 * s).rho == rho;
+  if (zero && !shows) return std::nullopt;
+  return 0.5 * (least + most);
+}
+
+}  // namespace
+
+void BlockSystem::check_own_losses(Recheck& out) {
+  const std::size_t slots = structure_.losses.size();
+  const std::size_t stride = std::max<std::size_t>(1, slots / kMostBlocks);
+  for (std::size_t slot = 0; slot < slots; slot += stride) {
+    const Loss& loss = structure_.losses[slot];
+    if (!loss.is_own()) continue;
+    double s = 0;
+    for (std::size_t i = 0; i < structure_.rows[slot]; ++i) {
+      const double r = at_.r[structure_.list.row[slot] + i];
+      s += r * r;
+    }
+    if (!(s > 0) || !std::isfinite(s)) continue;
+    const Loss::Value given = loss(s);
+    const std::optional<double> slope = slope_by_differences(loss, s, given);
+    if (!slope) continue;
+    const double size = std::max(std::fabs(*slope), given.slope);
+    const double error = size > 0 ? std::fabs(*slope - given.slope) / size : 0;
+    if (!(error > kWrong) || error <= out.jacobian_difference) continue;
+    out.jacobian_difference = error;
+    out.wrong_column = 0;  // not of one column alone: the message names the loss
+    wrong_loss_at_ = s;
+  }
+}
+
+}  // namespace nlsq::inline v0
