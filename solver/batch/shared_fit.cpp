@@ -6,6 +6,8 @@
 #include "batch/formula_block.hpp"
 #include "batch/group_rows.hpp"
 #include "batch/group_starts.hpp"
+#include "batch/joint_directions.hpp"
+#include "batch/shared_options.hpp"
 #include "certificate/doubtful_end.hpp"
 #include "dense/data_survey.hpp"
 #include "expression/symmetry.hpp"
@@ -37,7 +39,7 @@ class SharedFit {
             const NamedValues& p0, const GroupOptions& options)
       : model_(model), impl_(model.impl()), x_(x), y_(y), group_(group), p0_(p0), options_(options),
         limits_(limits_of(options.bounds, impl_.names)), groups_(group) {
-    check();
+    check_shared(impl_, options);
     for (const int j : free_parameters(impl_.names, options.fixed, {}, limits_)) {
       const bool shared = std::ranges::count(options.share, impl_.names[static_cast<std::size_t>(j)]) > 0;
       (shared ? shared_ : own_).push_back(j);
@@ -62,27 +64,6 @@ class SharedFit {
   }
 
  private:
-  void check() const {
-    const auto& names = impl_.names;
-    for (const std::string& name : options_.share) {
-      if (std::ranges::count(names, name) == 0) {
-        throw ValidationError(fmt::format("share: the model has no parameter '{}'; its parameters are {}",
-                                          name, fmt::join(names, ", ")));
-      }
-      if (std::ranges::count(options_.share, name) > 1)
-        throw ValidationError(fmt::format("share: '{}' is named twice", name));
-    }
-    const std::pair<const char*, bool> refused[] = {
-        {"callable; give a formula or a built-in model", !impl_.formula},
-        {"ties; write the formula with fewer parameters", !options_.ties.empty()},
-        {"loss other than linear", !options_.loss.is_linear()},
-        {"errors in x (sigma_x)", !options_.sigma_x.empty()},
-        {"second start; leave starts out and give starting values", options_.starts != 1}};
-    for (const auto& [what, given] : refused) {
-      if (given) throw ValidationError(fmt::format("share: the joint fit takes no {}", what));
-    }
-  }
-
   // The shared parameters start at the medians of the groups' own fits, the others at the fits of the groups
   // with the shared ones held there. Groups without a start are left out.
   void find_start() {
@@ -244,6 +225,9 @@ class SharedFit {
     Arrow arrow(shared.size(), taking_part_.size());
     std::vector<std::vector<int>> own(taking_part_.size());
     std::size_t free = shared.size();
+    const Certificate& certificate = joint_.summary.certificate;
+    const bool deficient = certificate.verdict == Verdict::rank_deficient;
+    std::vector<Matrix> normals;  // of the groups, where J loses rank
     bool determined = true;
     for (std::size_t i = 0; i < taking_part_.size(); ++i) {
       for (std::size_t j = 0; j < own_.size(); ++j)
@@ -252,6 +236,7 @@ class SharedFit {
       const std::optional<Matrix> normal = normal_matrix(i, shared, own[i]);
       // A group may have no parameter that is not on a bound.
       determined = normal && (normal->rows() == 0 || arrow.add(i, *normal)) && determined;
+      if (deficient && normal) normals.push_back(*normal);
     }
     determined = (shared.empty() || arrow.finish()) && determined;
     if (!determined) {
@@ -259,44 +244,66 @@ class SharedFit {
           "; the standard errors are not known: with all groups together the data determine the parameters "
           "too weakly, or x has a large offset (subtract it)";
     }
-    const Certificate& certificate = joint_.summary.certificate;
-    if (certificate.verdict == Verdict::rank_deficient)
-      free = std::min(free, static_cast<std::size_t>(certificate.rank));
+    if (deficient) free = std::min(free, static_cast<std::size_t>(certificate.rank));
     joint_.dof = static_cast<std::ptrdiff_t>(joint_.rows) - static_cast<std::ptrdiff_t>(free);
     joint_.chi2_reduced = joint_.dof > 0 ? joint_.rss / static_cast<double>(joint_.dof) : kNaN;
     joint_.covariance = Matrix(shared_.size(), shared_.size(), kNaN);
     joint_.standard_errors.assign(shared_.size(), kNaN);
     for (const std::size_t k : taking_part_) out_.dof[k] = joint_.dof;
     if (determined) store_errors(arrow, shared, own);
-    withdraw_doubtful();
+    std::vector<bool> undetermined;
+    if (normals.size() == taking_part_.size())
+      undetermined = undetermined_in_all(normals, shared.size(), static_cast<std::size_t>(certificate.rank));
+    withdraw_doubtful(undetermined, shared, own);
     out_.joint = std::move(joint_);
   }
 
-  // Withdraws the certificates of groups whose parts of the joint fit are no success
-  // (certificate/doubtful_end.hpp), and then that of the joint fit.
-  void withdraw_doubtful() {
+  // Withdraws the certificate of the joint fit, which is that of all groups, if its part in some group is no
+  // success (certificate/doubtful_end.hpp). `undetermined`: see undetermined_in_all(); empty: not known, then
+  // parameters without standard errors count.
+  void withdraw_doubtful(const std::vector<bool>& undetermined, const std::vector<int>& shared,
+                         const std::vector<std::vector<int>>& own) {
     const Ties none;
     const std::vector<std::string> unstarted = GroupStarts(impl_, p0_, options_, none).unstarted();
     const std::vector<int> free = free_parameters(impl_.names, options_.fixed, none, limits_);
     const std::vector<int> linear = impl_.programs(free, ResidualForm(weighted()))->linear;
     const std::size_t n = impl_.names.size();
-    for (const std::size_t k : taking_part_) {
+    std::vector<std::string> doubts(taking_part_.size());
+    std::size_t next = shared.size();  // the first own parameter of the group, in `undetermined`
+    for (std::size_t i = 0; i < taking_part_.size(); ++i) {
+      const std::size_t k = taking_part_[i];
+      std::vector<double> errors(&out_.standard_errors(k, 0), &out_.standard_errors(k, 0) + n);
+      const auto note = [&](int parameter, std::size_t place) {
+        errors[static_cast<std::size_t>(parameter)] = undetermined[place] ? kNaN : 0;
+      };
+      for (std::size_t j = 0; !undetermined.empty() && j < shared.size(); ++j)
+        note(shared_[static_cast<std::size_t>(shared[j])], j);
+      for (std::size_t j = 0; !undetermined.empty() && j < own[i].size(); ++j)
+        note(own_[static_cast<std::size_t>(own[i][j])], next + j);
+      next += own[i].size();
       CertifiedEnd end;
       end.verdict = out_.verdict[k];
       end.names = impl_.names;
       end.start = end.parameters = {&out_.parameters(k, 0), n};
-      end.standard_errors = {&out_.standard_errors(k, 0), n};
+      end.standard_errors = errors;
       end.unstarted = unstarted;
       end.r_squared = out_.r_squared[k];
-      for (std::size_t i = 0; i < free.size(); ++i) {
-        const auto j = static_cast<std::size_t>(free[i]);
-        if (std::ranges::count(linear, static_cast<int>(i)) == 0 && !on_bound(free[i], end.parameters[j]))
+      for (std::size_t m = 0; m < free.size(); ++m) {
+        const auto j = static_cast<std::size_t>(free[m]);
+        if (std::ranges::count(linear, static_cast<int>(m)) == 0 && !on_bound(free[m], end.parameters[j]))
           end.nonlinear.push_back(j);
       }
-      const std::string doubt = doubt_about_end(end);
-      if (doubt.empty()) continue;
-      out_.verdict[k] = joint_.summary.verdict = Verdict::budget;
-      out_.message[k] = joint_.summary.message = message_of_doubt(doubt);
+      doubts[i] = doubt_about_end(end);
+    }
+    const auto first = std::ranges::find_if(doubts, [](const std::string& doubt) { return !doubt.empty(); });
+    if (first == doubts.end()) return;
+    withdraw_end(joint_.summary, *first);
+    for (std::size_t i = 0; i < taking_part_.size(); ++i) {
+      const std::size_t k = taking_part_[i];
+      out_.verdict[k] = joint_.summary.verdict;
+      out_.termination[k] = joint_.summary.termination;
+      out_.message[k] =
+          message_of_doubt(doubts[i].empty() ? fmt::format("in another group, {}", *first) : doubts[i]);
     }
   }
 

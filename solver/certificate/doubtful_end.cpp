@@ -81,7 +81,10 @@ void withdraw_doubtful(FitResult& fit, std::span<const int> linear, std::span<co
     if (free && std::ranges::count(linear, static_cast<int>(j)) == 0) end.nonlinear.push_back(j);
   }
   const std::string doubt = doubt_about_end(end);
-  if (doubt.empty()) return;
+  if (!doubt.empty()) withdraw_end(s, doubt);
+}
+
+void withdraw_end(Summary& s, const std::string& doubt) {
   s.verdict = s.certificate.verdict = Verdict::budget;
   s.certificate.passed = false;
   s.certificate.governed_by = kDoubtfulEnd;

@@ -29,6 +29,8 @@ std::string doubt_about_end(const CertifiedEnd& end);
 // The message of a fit with this doubt.
 std::string message_of_doubt(const std::string& doubt);
 
+// Withdraws the certificate of an end with this doubt.
+void withdraw_end(Summary& summary, const std::string& doubt);
 // Withdraws the certificate of such a fit, and says why in its message. `linear`: parameters that enter
 // linearly.
 void withdraw_doubtful(FitResult& fit, std::span<const int> linear, std::span<const std::string> unstarted);

@@ -93,3 +93,52 @@ TEST_CASE("curve_fit, batches, groups and joint fits give no success to such an 
   CHECK(shared.succeeded == 0);
   CHECK(shared.joint->summary.verdict == Verdict::budget);
 }
+
+TEST_CASE("a joint fit with a doubtful group is no success as a whole, in all that it reports") {
+  const Line d;
+  std::vector<double> x, y, group;
+  for (int g = 0; g < 3; ++g)
+    for (std::size_t i = 0; i < d.x.size(); ++i)
+      x.push_back(d.x[i]), y.push_back(g == 1 ? 0.01 * d.y[i] : d.y[i]), group.push_back(g);
+  GroupOptions options;
+  options.share = {"d"};
+  const NamedValues all{{"a", 1}, {"m", 1}, {"w", 1}, {"d", 1}};
+  const GroupsResult fits = curve_fit_groups(PreparedModel(kUnseen, 1), x, y, group, all, options);
+  const Summary& joint = fits.joint->summary;
+  CHECK(joint.verdict == Verdict::budget);
+  CHECK(joint.termination == Termination::no_progress);  // was "converged", beside BUDGET
+  CHECK_FALSE(joint.certificate.passed);
+  CHECK(joint.certificate.verdict == Verdict::budget);
+  CHECK(fits.succeeded == 0);  // was 2: their verdict is that of the joint fit
+  for (std::size_t k = 0; k < 3; ++k) {
+    CHECK(fits.verdict[k] == joint.verdict);
+    CHECK(fits.termination[k] == joint.termination);
+    CHECK((fits.message[k].find("in another group") != std::string::npos) == (k != 1));
+  }
+}
+
+TEST_CASE("a joint fit that loses rank elsewhere doubts no parameter that the data determine") {
+  std::vector<double> x, y, group;
+  for (int g = 0; g < 3; ++g)
+    for (int i = 0; i < 30; ++i) {
+      x.push_back(i), group.push_back(g);
+      y.push_back((2 + g) * std::exp(-0.1 * i) + 1 + 0.05 * std::sin(37.0 * i + g));
+    }
+  const NamedValues start{{"a", 1}, {"d", 1}, {"c", 0}};  // a and d are only known as a product
+  for (const char* shared : {"c", "b", "a"}) {
+    CAPTURE(shared);
+    GroupOptions options;
+    options.share = {shared};
+    const GroupsResult fits =
+        curve_fit_groups(PreparedModel("a*d*exp(-b*x)+c", 1), x, y, group, start, options);
+    CHECK(fits.joint->summary.verdict == Verdict::rank_deficient);  // was BUDGET: "the undetermined b"
+    CHECK(fits.succeeded == 3);
+  }
+  GroupOptions options;
+  options.share = {"c"};
+  const NamedValues other{{"a", 1}, {"b", 0.1}, {"c", 0}};
+  const GroupsResult split =
+      curve_fit_groups(PreparedModel("a*exp(-b*d*x)+c", 1), x, y, group, other, options);
+  CHECK(split.joint->summary.verdict == Verdict::budget);  // d is undetermined and had no start
+  CHECK(split.message[0].find("the undetermined d had no starting value") != std::string::npos);
+}
