@@ -40,7 +40,6 @@ std::optional<double> slope_by_differences(const Loss& loss, double s, const Los
 }  // namespace
 
 void BlockSystem::check_own_losses(Recheck& out) {
-  wrong_loss_at_.reset();
   const std::size_t slots = structure_.losses.size();
   const std::size_t stride = std::max<std::size_t>(1, slots / kMostBlocks);
   for (std::size_t slot = 0; slot < slots; slot += stride) {
