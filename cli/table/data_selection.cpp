@@ -145,8 +145,7 @@ void parse_selection(FitData& data, const Table& table, const Selection& selecti
                                    : split_list(selection.y);
   data.y_expression = parse(responses.front(), "--y");
   for (std::size_t k = 1; k < responses.size(); ++k) {
-    if (std::find(responses.begin(), responses.begin() + static_cast<std::ptrdiff_t>(k), responses[k]) !=
-        responses.begin() + static_cast<std::ptrdiff_t>(k))
+    if (std::count(responses.begin(), responses.begin() + static_cast<std::ptrdiff_t>(k), responses[k]) > 0)
       throw UsageError(fmt::format("--y {}: {} is named twice, and its rows would count twice", selection.y,
                                    responses[k]));
     data.more_y_expressions.push_back(parse(responses[k], "--y"));

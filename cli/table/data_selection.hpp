@@ -24,8 +24,9 @@ struct Selection {
   std::vector<std::string> where;  // conditions; rows are kept if all are true
   std::string range;               // "A:B" on the first x; either limit may be empty
   std::string group_by;            // a column, each value of which is fitted by itself; empty: one fit
-  // Leaves it to the fit to find numbers that are not finite, because to look at all of them takes as long as
-  // to read the file. If the fit fails, check_finite() finds the first of them for the message.
+  // If true, numbers that are not finite are not searched for here. A search takes as long as reading the
+  // file, and the fit meets them anyway. If the fit fails, check_finite() finds the first one for the
+  // message.
   bool check_later = false;
 };
 

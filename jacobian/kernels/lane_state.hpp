@@ -1,6 +1,6 @@
-// LaneState holds the numbers of many small fits that iterate at once. Each fit has one lane. The kernels
-// lane_take and lane_propose judge trial points and make the next ones for all fits at once. LaneMinimizer
-// (solver/batch) decides only for the fits with an event.
+// LaneState holds the numbers of many small fits that iterate at once. Each fit has one lane. The kernel
+// lane_take decides for all fits at once which trial points are good enough, and lane_propose computes the
+// next trial points. LaneMinimizer (solver/batch) looks only at fits for which lane_take reports an event.
 #pragma once
 
 #include <cstddef>
@@ -35,13 +35,14 @@ struct LaneState {
   bool single = false;            // trial points are rounded to float
   double scale_memory = 0;        // a scale is at least this part of the last one
   double most_extrapolation = 0;  // |γ| up to which extrapolation applies
-  // A trial point is taken if the cost falls by this part of the predicted decrease. If that is below `flat`
-  // of the cost, the point is taken if ν² falls below this part of ν² at x.
+  // A trial point is taken if the cost falls by at least least_gain * predicted. Where `predicted` is less
+  // than flat * cost, rounding hides the decrease. There the point is taken if its ν² is below nu_left * ν²,
+  // with ν² at x.
   double least_gain = 0, flat = 0, nu_left = 0;
   double least_lambda = 0, first_growth = 0;  // of TrustRegion (solver/minimizer)
   double near = 0;                            // standard errors within which undamped steps are taken
   double enough = 0;                          // distance (single) or size of a step at which a fit may end
-  double most_iterations = 0;                 // after which it may end, too
+  double most_iterations = 0;                 // a fit may also end after so many iterations
 
   double* trial = nullptr;  // all parameters
   double *trial_sums = nullptr, *trial_step = nullptr, *trial_nu_squared = nullptr;
@@ -56,7 +57,7 @@ struct LaneState {
 
   double *phase = nullptr, *event = nullptr;        // of lane_phase and lane_event
   double *iterations = nullptr, *growth = nullptr;  // `growth` multiplies λ at the next rejection
-  double* initial_cost = nullptr;                   // NaN: to be set at the start
+  double* initial_cost = nullptr;                   // lane_take sets it at the start if it is NaN
 
   // Decisions, 1 or 0:
   double* undamped = nullptr;  // the next step is undamped

@@ -10,10 +10,10 @@
 
 namespace nlsq::inline v0 {
 
-// The normal matrices JᵀJ of the groups, each with the same `shared` parameters first and then the group's
-// own ones. `rank`: that of J of all rows. Returns for each parameter, the shared ones first and then those
-// of one group after the other, whether it shares in a direction along which nothing changes. Returns
-// nothing if there are too many parameters to look.
+// Tells for each parameter whether the rows of all groups leave it undetermined: it can change, together with
+// others, without an effect on any row. The shared parameters come first, then those of each group in turn.
+// `normals` holds the normal matrix JᵀJ of each group, in which the `shared` parameters come first, too.
+// `rank` is the rank of J of all rows. The result is empty if there are too many parameters.
 std::vector<bool> undetermined_in_all(std::span<const Matrix> normals, std::size_t shared, std::size_t rank);
 
 }  // namespace nlsq::inline v0

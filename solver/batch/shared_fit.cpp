@@ -9,7 +9,6 @@
 #include "batch/joint_directions.hpp"
 #include "batch/shared_options.hpp"
 #include "certificate/doubtful_end.hpp"
-#include "dense/data_survey.hpp"
 #include "expression/symmetry.hpp"
 #include "fit/curve.hpp"
 #include "fit/fit_setup.hpp"
@@ -254,46 +253,49 @@ class SharedFit {
     std::vector<bool> undetermined;
     if (normals.size() == taking_part_.size())
       undetermined = undetermined_in_all(normals, shared.size(), static_cast<std::size_t>(certificate.rank));
-    withdraw_doubtful(undetermined, shared, own);
+    withdraw_doubtful(errors_of_groups(undetermined, shared, own));
     out_.joint = std::move(joint_);
   }
 
-  // Withdraws the certificate of the joint fit, which is that of all groups, if its part in some group is no
-  // success (certificate/doubtful_end.hpp). `undetermined`: see undetermined_in_all(); empty: not known, then
-  // parameters without standard errors count.
-  void withdraw_doubtful(const std::vector<bool>& undetermined, const std::vector<int>& shared,
-                         const std::vector<std::vector<int>>& own) {
+  // The standard errors of the groups, by which doubt_about_end() knows undetermined parameters. If it is
+  // known which parameters are undetermined (undetermined_in_all()), these get NaN and all others 0.
+  Matrix errors_of_groups(const std::vector<bool>& undetermined, const std::vector<int>& shared,
+                          const std::vector<std::vector<int>>& own) const {
+    Matrix errors = out_.standard_errors;
+    if (undetermined.empty()) return errors;
+    std::size_t next = shared.size();  // the first own parameter of the group, in `undetermined`
+    for (std::size_t i = 0; i < taking_part_.size(); ++i) {
+      const auto note = [&](int parameter, std::size_t place) {
+        errors(taking_part_[i], static_cast<std::size_t>(parameter)) = undetermined[place] ? kNaN : 0;
+      };
+      for (std::size_t j = 0; j < shared.size(); ++j) note(shared_[static_cast<std::size_t>(shared[j])], j);
+      for (const int j : own[i]) note(own_[static_cast<std::size_t>(j)], next++);
+    }
+    return errors;
+  }
+
+  // Withdraws the certificate, which is that of all groups, if one group's end is doubtful
+  // (doubtful_end.hpp).
+  void withdraw_doubtful(Matrix errors) {
     const Ties none;
     const std::vector<std::string> unstarted = GroupStarts(impl_, p0_, options_, none).unstarted();
     const std::vector<int> free = free_parameters(impl_.names, options_.fixed, none, limits_);
     const std::vector<int> linear = impl_.programs(free, ResidualForm(weighted()))->linear;
-    const std::size_t n = impl_.names.size();
-    std::vector<std::string> doubts(taking_part_.size());
-    std::size_t next = shared.size();  // the first own parameter of the group, in `undetermined`
-    for (std::size_t i = 0; i < taking_part_.size(); ++i) {
-      const std::size_t k = taking_part_[i];
-      std::vector<double> errors(&out_.standard_errors(k, 0), &out_.standard_errors(k, 0) + n);
-      const auto note = [&](int parameter, std::size_t place) {
-        errors[static_cast<std::size_t>(parameter)] = undetermined[place] ? kNaN : 0;
-      };
-      for (std::size_t j = 0; !undetermined.empty() && j < shared.size(); ++j)
-        note(shared_[static_cast<std::size_t>(shared[j])], j);
-      for (std::size_t j = 0; !undetermined.empty() && j < own[i].size(); ++j)
-        note(own_[static_cast<std::size_t>(own[i][j])], next + j);
-      next += own[i].size();
+    std::vector<std::string> doubts;
+    for (const std::size_t k : taking_part_) {
       CertifiedEnd end;
       end.verdict = out_.verdict[k];
       end.names = impl_.names;
-      end.start = end.parameters = {&out_.parameters(k, 0), n};
-      end.standard_errors = errors;
+      end.start = end.parameters = {&out_.parameters(k, 0), impl_.names.size()};
+      end.standard_errors = {&errors(k, 0), impl_.names.size()};
       end.unstarted = unstarted;
       end.r_squared = out_.r_squared[k];
-      for (std::size_t m = 0; m < free.size(); ++m) {
-        const auto j = static_cast<std::size_t>(free[m]);
-        if (std::ranges::count(linear, static_cast<int>(m)) == 0 && !on_bound(free[m], end.parameters[j]))
+      for (std::size_t i = 0; i < free.size(); ++i) {
+        const auto j = static_cast<std::size_t>(free[i]);
+        if (std::ranges::count(linear, static_cast<int>(i)) == 0 && !on_bound(free[i], end.parameters[j]))
           end.nonlinear.push_back(j);
       }
-      doubts[i] = doubt_about_end(end);
+      doubts.push_back(doubt_about_end(end));
     }
     const auto first = std::ranges::find_if(doubts, [](const std::string& doubt) { return !doubt.empty(); });
     if (first == doubts.end()) return;

@@ -1,4 +1,4 @@
-// What a joint fit of groups takes. shared_fit.cpp uses it.
+// Checks the options of a joint fit of groups. shared_fit.cpp uses it.
 #pragma once
 
 #include "fit/prepared_impl.hpp"

@@ -180,7 +180,7 @@ void CeresProblem::write(std::span<const double> x) const {
 void CeresProblem::fire(bool derivatives) const {
   std::vector<double*> blocks, J;
   std::vector<std::vector<double>> storage;
-  theirs_.GetParameterBlocksForResidualBlock(probe_, &blocks);
+  if (derivatives) theirs_.GetParameterBlocksForResidualBlock(probe_, &blocks);
   // As in ceres::Solve, only constant blocks get no memory. Many functions test nothing but the outer
   // pointer.
   for (const double* block : blocks) {

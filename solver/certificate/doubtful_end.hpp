@@ -28,10 +28,10 @@ struct CertifiedEnd {
 std::string doubt_about_end(const CertifiedEnd& end);
 // The message of a fit with this doubt.
 std::string message_of_doubt(const std::string& doubt);
-
-// Withdraws the certificate of an end with this doubt.
+// Withdraws the certificate because of this doubt, and says so in the message.
 void withdraw_end(Summary& summary, const std::string& doubt);
-// Withdraws the certificate of such a fit, and says why in its message. `linear`: parameters that enter
+
+// Withdraws the certificate of a fit whose end raises a doubt. `linear` are the parameters that enter
 // linearly.
 void withdraw_doubtful(FitResult& fit, std::span<const int> linear, std::span<const std::string> unstarted);
 

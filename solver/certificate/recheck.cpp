@@ -40,9 +40,9 @@ struct ColumnSums {
 // rows.
 class RowComparison {
  public:
-  // The terms of a model may be far larger than the model itself: powers in a polynomial, exponentials that
-  // cancel. The first-order terms |J_ij| |x_j| show it. Where a function does not use y, a parameter counts
-  // with at least its typical size.
+  // The terms of a model may be far larger than the model itself, for example if exponentials cancel. The
+  // first-order terms |J_ij| |x_j| show this. If the model gives typical sizes of parameters, each parameter
+  // counts with at least that size.
   RowComparison(const RowModel& model, std::span<const double> x)
       : sums_(x.size() + 1), sizes_of_x_(x.size()) {
     const std::span<const double> typical = model.typical_parameters();
@@ -56,7 +56,8 @@ class RowComparison {
     difference_squares_ += (one - other) * (one - other);
   }
 
-  // `columns`: [J | r] of the pass. `residuals` and `sizes`: of the user's function; both are overwritten.
+  // `columns` are [J | r] of the pass. `residuals` and `sizes` are from the user's function, and are
+  // overwritten.
   void add(const double* const* columns, double* residuals, double* sizes, std::size_t count) {
     const std::size_t n = sizes_of_x_.size();
     kernels().add_first_order_terms(columns, sizes_of_x_.data(), static_cast<int>(n), count, sizes);

@@ -1,5 +1,5 @@
-// Starts of the fits that follow a profile: each begins where its neighbour ended. Profiles of parameters and
-// of functions of them use it.
+// Chooses the starts of the fits that a profile consists of. Each fit begins where its neighbour ended. The
+// profiles of parameters and of functions of parameters use it.
 #pragma once
 
 #include <utility>
@@ -11,10 +11,10 @@ class HeldStarts {
  public:
   explicit HeldStarts(const std::vector<double>& estimate) : nearest_(estimate), inside_(estimate) {}
 
-  // Calls `fit(start)`, which returns an optional with members `tau` and `parameters`; none: no minimum was
-  // found. The interval is where τ < t. A fit from a point outside may stay in another minimum, which is
-  // higher here. So what seems to be outside is fitted again from the last point inside, and the lower one
-  // counts.
+  // Returns the minimum with the lowest τ that was found. `fit(start)` must return an optional result with
+  // the members `tau` and `parameters`, which is empty if the fit found no minimum. A result is inside the
+  // interval if τ < t. A fit that starts outside may stay in a higher minimum. Therefore, if the first result
+  // is not inside, this function fits again from the last point inside.
   template <class Fit>
   auto lowest(double t, Fit fit) {
     auto best = fit(nearest_);
@@ -28,7 +28,8 @@ class HeldStarts {
   }
 
  private:
-  std::vector<double> nearest_, inside_;  // ends of the last fit, and of the last one with τ < t
+  std::vector<double> nearest_;  // where the last fit ended
+  std::vector<double> inside_;   // where the last fit with τ < t ended
 };
 
 }  // namespace nlsq::inline v0

@@ -3,6 +3,7 @@
 
 #include <nlsq/formula.hpp>
 #include "expression/names.hpp"
+#include "support/column_blocks.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -23,7 +24,7 @@ class ModelValues {
   ModelValues(const Model& model, const Columns& x)
       : formula_(parse_formula(model.formula, predictor_options(x.size()))), x_(x) {}
 
-  // Calls visit(values) for each block of rows, with the values for each of the given parameters.
+  // Calls visit(values, count) for each block of rows. values[k] is the curve with parameters[k].
   template <class Visit>
   void for_blocks(const std::vector<std::vector<double>>& parameters, Visit visit) const {
     const std::size_t rows = x_.list().front().size();
@@ -76,26 +77,13 @@ std::optional<std::size_t> constant_of(const ModelValues& curve, const std::vect
   return static_cast<std::size_t>(first - adds.begin());
 }
 
-double mean_of(const Column& y) {
-  double sum = 0;
-  std::size_t finite = 0;
-  std::vector<double> block(kRowsAtOnce);
-  for (std::size_t first = 0; first < y.size(); first += kRowsAtOnce) {
-    const std::size_t count = std::min(kRowsAtOnce, y.size() - first);
-    y.read(first, count, block.data());
-    for (std::size_t i = 0; i < count; ++i)
-      if (std::isfinite(block[i])) sum += block[i], ++finite;
-  }
-  return finite == 0 ? 0 : sum / static_cast<double>(finite);
-}
-
 }  // namespace
 
 void make_positive(const Model& model, const Columns& x, const Column& y, std::vector<double>& values) {
   const ModelValues curve(model, x);
   const double low = lowest(curve, values);
   if (low > 0 || !std::isfinite(low)) return;
-  const double mean = mean_of(y);
+  const double mean = mean_of_finite(y);
   if (!(mean > 0)) return;
   const std::optional<std::size_t> constant = constant_of(curve, values, mean);
   if (constant) values[*constant] += kRaisedFloor * mean - low;

@@ -1,0 +1,38 @@
+// Reads a column block by block, so that columns of files need not fit into memory.
+#pragma once
+
+#include <nlsq/column.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// Calls visit(first, values) for each block, where `first` is the row of its first value.
+template <class Visit>
+void for_blocks(const Column& column, Visit visit) {
+  std::vector<double> block(4096);
+  for (std::size_t first = 0; first < column.size(); first += block.size()) {
+    const std::size_t count = std::min(block.size(), column.size() - first);
+    column.read(first, count, block.data());
+    visit(first, std::span<const double>(block).first(count));
+  }
+}
+
+// The mean of the finite numbers of a column; 0 if it has none.
+inline double mean_of_finite(const Column& column) {
+  double sum = 0;
+  std::size_t finite = 0;
+  for_blocks(column, [&](std::size_t, std::span<const double> values) {
+    double part = 0;
+    for (const double v : values)
+      if (std::isfinite(v)) part += v, ++finite;
+    sum += part;
+  });
+  return finite == 0 ? 0 : sum / static_cast<double>(finite);
+}
+
+}  // namespace nlsq::inline v0
