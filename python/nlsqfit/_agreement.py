@@ -70,15 +70,3 @@ def perturbed(p, lower, upper, share=0.1):
     """A point beside p, within the bounds: each parameter changes by another share of it."""
     moved = p + share * _steps(p.size) * np.where(p == 0, 1.0, np.abs(p))
     return np.minimum(np.maximum(moved, lower), upper)
-
-
-def curvature_ratio(above, here, below, residuals):
-    """Second over first differences, as the library's StepCheck: how far values over a step are from straight."""
-    first, second = np.linalg.norm(above - below), np.linalg.norm(above - 2 * here + below)
-    if not np.isfinite(first + second):
-        return np.inf
-    if first == second == 0:
-        return np.nan
-    if second <= 1e-4 * np.linalg.norm(residuals):
-        return 0.0
-    return second / first if first > 0 else np.inf

@@ -10,6 +10,7 @@ import numpy as np
 from . import _agreement
 from . import _recent as recent
 from ._callback import UserFunction, solve, takes_long
+from ._differences import slopes, typical_sizes
 from ._handles import DOUBLE, Model, column_of, columns_of, doubles, recorded_model
 from ._library import lib
 from .recording import record
@@ -53,16 +54,20 @@ class Curve:
         self.meanwhile = None  # a comparison that is made while a long fit runs
         self.first_single = False
         self.lower, self.upper = -np.inf, np.inf  # of each parameter, or of all
+        self.begin = None  # where the fit starts: the steps of differences are relative to it
         self.plain = False  # whether parameters are passed as Python's numbers, not as NumPy's
 
     def values(self, p):
-        """What the user's function gives, as a vector of float64."""
+        """What the user's function gives, as a vector of float64.
+
+        It may be an array that the function fills again at the next call: whoever keeps it copies it.
+        """
         if self.plain:
             try:
                 return self._vector(self.call(*p.tolist()))
             except Exception:  # NumPy's numbers divide by 0, have a shape, and have no complex roots
                 self.plain = False
-        return self._vector(self.call(p) if self.as_vector else self.call(*p))
+        return self._vector(self.call(np.array(p)) if self.as_vector else self.call(*p))  # it may change p
 
     def _vector(self, result):
         self.calls += 1
@@ -92,6 +97,7 @@ class Curve:
         """
         if lower is not None:
             self.lower, self.upper = lower, upper
+        self.begin = p0
         self.reason = "" if recordable is True else recordable
         if not self.reason:
             self.reason = self._record(p0, first)
@@ -107,6 +113,7 @@ class Curve:
             first = self._first(p0, first)
             if not self._compare(p0, first):
                 return ""
+            first = np.array(first)
         recording = record(self.stand_in(), self.parameters, self.rows, self.as_vector)
         if isinstance(recording, str):
             return recording
@@ -156,6 +163,7 @@ class Curve:
             return "its recording gives other values than the function at the answer"
         if _agreement.elsewhere(self.start, p):
             return ""
+        self.fitted = np.array(self.fitted)  # the function may fill its array again
         for share in (0.1, 1e-4):
             beside = _agreement.perturbed(p, self.lower, self.upper, share)
             if self._some_rows_agree(beside):
@@ -244,9 +252,9 @@ class Curve:
     def _fitted_by_call(self, result):
         """The function at the answer; None if Python's numbers, used in the fit, give other values."""
         p = self._read(result)
-        plainly = self.values(p) if self.plain else None
+        plainly = np.array(self.values(p)) if self.plain else None
         was_plain, self.plain = self.plain, False
-        called = self.values(p)
+        called = np.array(self.values(p))
         return None if was_plain and not _agreement.agree(plainly, called, self.single) else called
 
     def _doubt(self, reason):
@@ -275,29 +283,13 @@ class Curve:
         if not self.reason:
             return self.model.evaluate(self.columns, self.rows, p, jacobian=True)[1]
         if self.jacobian is not None:
-            return np.asarray(self.jacobian(p), dtype=float).reshape(self.rows, self.parameters)
-        J = np.empty((self.rows, self.parameters))
-        here = self.fitted if p is self.answer else self.values(p)
-        for j in range(self.parameters):
-            J[:, j] = self._slopes(p, j, here)
-        return J
-
-    def _slopes(self, p, j, here):
-        """Central differences. A step that crosses the shape of the data is shortened, as in the library."""
-        lower, upper = (np.broadcast_to(side, p.shape)[j] for side in (self.lower, self.upper))
-        share, lowest, slopes = 1.0, np.inf, None
-        while share > 2.0**-28:
-            step = share * np.cbrt(np.finfo(float).eps) * max(abs(p[j]), 1e-4)
-            low, high = p.copy(), p.copy()
-            low[j], high[j] = np.clip([p[j] - step, p[j] + step], lower, upper)
-            above, below = self.values(high), self.values(low)
-            ratio = _agreement.curvature_ratio(above, here, below, here - self.y)
-            if slopes is None or ratio < lowest:
-                lowest, slopes = ratio, (above - below) / (high[j] - low[j])
-            if not ratio > 0.02:
-                break
-            share *= min(max(0.004 / ratio, 1 / 16), 0.5)
-        return slopes
+            return np.array(self.jacobian(np.array(p)), dtype=float).reshape(self.rows, self.parameters)
+        known = self.answer is not None and np.array_equal(p, self.answer)
+        here = self.fitted if known else np.array(self.values(p))
+        typical = typical_sizes(p if self.begin is None else self.begin)
+        sides = (np.broadcast_to(side, p.shape) for side in (typical, self.lower, self.upper))
+        columns = enumerate(zip(*sides))
+        return np.stack([slopes(self.values, p, j, here, *limits) for j, limits in columns], axis=1)
 
     @property
     def evaluator(self):

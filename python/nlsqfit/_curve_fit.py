@@ -167,7 +167,7 @@ class _Job:
         self.options, self.p0, self.sigma = options, p0, sigma
         first = None
         if y.size == 1:  # the data may be one number for all rows
-            first = np.asarray(f(x, *p0), dtype=float).reshape(-1)
+            first = np.array(f(x, *p0), dtype=float).reshape(-1)
             y = np.full(first.size, y[0])
         jacobian = derivatives(jac, x, y.size, p0.size, by_rows)
         self.missing = max(0, p0.size - y.size)

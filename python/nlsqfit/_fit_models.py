@@ -95,8 +95,10 @@ class FunctionModel:
         used = self.curve
         if at is not None:
             at = np.asarray(at, dtype=float) if isinstance(at, list) else at  # as in `fit`
-            values = np.asarray(self.function(at, *p), dtype=float).reshape(-1)
+            values = np.array(self.function(at, *p), dtype=float).reshape(-1)
             if not jacobian:
                 return values
             used = self._curve_at(at, values, p)
-        return (used.values(p), used.jacobian_at(p)) if jacobian else used.values(p)
+            used.begin = self.curve.begin
+        values = np.array(used.values(p))
+        return (values, used.jacobian_at(p)) if jacobian else values

@@ -131,7 +131,7 @@ def least_squares(
         raise ValueError("Method 'lm' doesn't support bounds.")
     check_bounds(lower, upper, x0)
     check_scale(x_scale, x0.size)
-    f0 = np.atleast_1d(fun(x0, *args, **kwargs))
+    f0 = np.atleast_1d(np.array(fun(x0.copy(), *args, **kwargs)))
     if f0.ndim != 1:
         raise ValueError(f"`fun` must return at most 1-d array_like. f0.shape: {f0.shape}")
     if not np.all(np.isfinite(f0)):
@@ -196,7 +196,7 @@ def _jacobian(jac, m, x0, args, kwargs, method):
     """The user's derivatives as a function of p; "sparse" if they are no array; None if there are none."""
     if not callable(jac):
         return None
-    first = jac(x0, *args, **kwargs)
+    first = jac(x0.copy(), *args, **kwargs)
     if not isinstance(first, np.ndarray) and hasattr(first, "shape") and hasattr(first, "dot"):
         if method == "lm":
             raise ValueError("method='lm' works only with dense Jacobian matrices.")

@@ -178,7 +178,7 @@ class Problem:
             pointers = (c_void_p * len(sizes)).from_address(blocks)
             values = [vector_at(p, n).copy() for p, n in zip(pointers, sizes)]
             at = (number or 0) - 1
-            out = group.function(*values, *[d[at] for d in group.data])
+            out = group.function(*values, *group.data_of(at))
             out = np.asarray(out, dtype=float).reshape(-1)
             if out.size != group.residuals:
                 wanted = f"where {group.residuals} are wanted"

@@ -16,22 +16,24 @@ class Group:
         self.count = len(indices[0])
 
     def blocks_of(self, number):
-        return [a[i[number]] for a, i in zip(self.arrays, self.indices)]
+        return [a[i[number]].copy() for a, i in zip(self.arrays, self.indices)]
+
+    def data_of(self, number):
+        """Copies: a function that changes its arguments changes nothing else."""
+        return [np.array(d[number]) if d.ndim > 1 else d[number] for d in self.data]
 
     def called(self, number):
         """The function's residuals of one block."""
-        values = self.function(*self.blocks_of(number), *[d[number] for d in self.data])
-        return np.asarray(values, dtype=float).reshape(-1)
+        values = self.function(*self.blocks_of(number), *self.data_of(number))
+        return np.array(values, dtype=float).reshape(-1)
 
     def all_called(self):
         """The function's residuals of all blocks: in one call with vectors, or one by one."""
         every = []
         try:
-            blocks = [np.ascontiguousarray(a[i].T) for a, i in zip(self.arrays, self.indices)]
-            data = [np.ascontiguousarray(d.T) if d.ndim > 1 else d for d in self.data]
-            every = (
-                np.asarray(self.function(*blocks, *data), dtype=float).reshape(self.residuals, self.count).T
-            )
+            blocks = [np.array(a[i].T, order="C") for a, i in zip(self.arrays, self.indices)]
+            data = [np.array(d.T, order="C") for d in self.data]
+            every = np.array(self.function(*blocks, *data), dtype=float).reshape(self.residuals, self.count).T
             some = np.linspace(0, self.count - 1, min(16, self.count)).astype(int)
             if all(_agreement.agree(every[i], self.called(i)) for i in some):
                 return np.ascontiguousarray(every)

@@ -125,8 +125,22 @@ def pivoted_qr(J):
 
 
 def pseudo_inverse_covariance(J):
-    """(JᵀJ)⁺ by singular values, without those that are zero but for rounding."""
+    """(JᵀJ)⁺ by singular values, without those that are zero but for rounding.
+
+    Columns have the units of their parameters. So J is scaled first, and only where it has no full rank
+    even then, the smallest singular values are left out as SciPy does, without scales.
+    """
+    size = np.linalg.norm(J, axis=0)
+    if np.all(np.isfinite(size) & (size > 0)):
+        inverse, rank = _normal_inverse(J / size)
+        if rank == size.size:
+            return inverse / size / size[:, None]
+    return _normal_inverse(J)[0]
+
+
+def _normal_inverse(J):
+    """The pseudo-inverse of JᵀJ, and the rank of J."""
     _, s, vt = np.linalg.svd(J, full_matrices=False)
     kept = s > np.finfo(float).eps * max(J.shape) * s[0]
     vt, s = vt[kept], s[kept]
-    return (vt.T / s**2) @ vt
+    return (vt.T / s**2) @ vt, s.size

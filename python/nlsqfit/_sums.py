@@ -253,7 +253,8 @@ def _called_sums(curve, p, sigma):
     curve.plain = False
     curve.release()
     weight = 1.0 if sigma is None else 1.0 / sigma
-    values, J = curve.values(p), curve.jacobian_at(p) * np.reshape(weight, (-1, 1))
+    values = np.array(curve.values(p))
+    J = curve.jacobian_at(p) * np.reshape(weight, (-1, 1))
     r = (values - curve.y) * weight
     size = (np.abs(values) + np.abs(curve.y)) * weight + np.abs(J) @ np.abs(p)
     normal = np.einsum("ij,ik->jk", J, J)
