@@ -123,7 +123,7 @@ def curve_fit(
     check_method(method, jac, bounded)
     x, y, sigma, check = data(xdata, ydata, sigma, check_finite, nan_policy)
     if not takes_long(y.size):
-        check()
+        check() if y.size == 1 else check([y])  # the library looks at y itself
     if "args" in kwargs:
         raise ValueError("'args' is not a supported keyword argument.")
     if method == "lm":
