@@ -72,6 +72,16 @@ void SparseCholesky::lay_out(const Pairs& pairs) {
   }
 }
 
+double SparseCholesky::operations() const {
+  double sum = 0;
+  for (const Front& front : fronts_) {
+    const auto rows = static_cast<double>(front.rows),
+               below = static_cast<double>(front.rows - front.columns);
+    sum += rows * rows * rows - below * below * below;
+  }
+  return sum;
+}
+
 // Adds the packed lower triangle `update` of a child to the places of its blocks in the parent's front.
 void SparseCholesky::add_child(const Front& child, const Supernode& node, const double* update, double* front,
                                std::size_t ld) const {

@@ -37,6 +37,8 @@ class SparseCholesky {
   std::size_t bytes() const;
   // Number of entries of L, stored zeros included.
   std::size_t numbers() const { return numbers_; }
+  // Multiply-adds of a factorisation, times six; n³ for a dense matrix.
+  double operations() const;
 
  private:
   struct Front {

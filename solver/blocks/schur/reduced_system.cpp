@@ -13,7 +13,12 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr std::size_t kAlwaysDense = 600;   // for smaller matrices the dense factorisation is always faster
+constexpr std::size_t kAlwaysDense = 100;  // for smaller matrices the dense factorisation is always faster
+constexpr std::size_t kFewUnknowns = 600;  // so few unknowns are ordered to see what a sparse factor costs
+// A sparse factor with more than this share of a dense one's operations takes longer (AVX-512 and AVX2,
+// chains, grids and random graphs of 150 to 600 unknowns).
+constexpr double kDenseOperations = 0.15;
+constexpr double kDenseShareOfFew = 0.25;   // of nonzero blocks, above which it has
 constexpr std::size_t kLargestRank = 2000;  // largest reduced matrix whose rank is computed with pivoting
 constexpr std::size_t kSerial = 100;        // unknowns below which threads do not pay
 constexpr std::size_t kTasks = 16;
@@ -45,16 +50,32 @@ struct ReducedSystem::Impl {
   // Number of entries of column `i` of block k above the diagonal. They are skipped.
   static std::size_t skipped(const BlockShape& s, std::size_t i) { return s.row == s.column ? i : 0; }
 
-  void allocate() {
-    if (n == 0) return;
-    if (dense) {
-      ld = (n + 7) / 8 * 8 + 8;
-      A.reset(new (std::align_val_t{64}) double[ld * n + 8]());
-      return;
+  double share_of_entries() const {
+    double used = 0;
+    for (std::size_t k = 0; k < structure.reduced_blocks.size(); ++k) {
+      const BlockShape s = shape(k);
+      used += static_cast<double>(s.rows) * static_cast<double>(s.columns) * (s.row == s.column ? 1 : 2);
     }
+    return used / (static_cast<double>(n) * static_cast<double>(n));
+  }
+
+  // Keeps a sparse factor where it is faster than a dense one.
+  void choose_factor() {
+    dense = true;
+    if (n <= kAlwaysDense || share_of_entries() > (n <= kFewUnknowns ? kDenseShareOfFew : kDenseShare))
+      return;
     SparseCholesky::Pairs pairs;
     for (const auto& [a, b] : structure.reduced_blocks) pairs.emplace_back(a, b);
     sparse.emplace(structure.block_size, pairs);
+    const double size = static_cast<double>(n);
+    dense = n <= kFewUnknowns && sparse->operations() > kDenseOperations * size * size * size;
+    if (dense) sparse.reset();
+  }
+
+  void allocate() {
+    if (n == 0 || !dense) return;
+    ld = (n + 7) / 8 * 8 + 8;
+    A.reset(new (std::align_val_t{64}) double[ld * n + 8]());
   }
 
   FrontPlace dense_place(std::size_t k) const {
@@ -108,13 +129,7 @@ struct ReducedSystem::Impl {
 ReducedSystem::ReducedSystem(const BlockStructure& structure)
     : impl_(new Impl{
           .structure = structure, .n = structure.reduced_size(), .dense = true, .A = {}, .sparse = {}}) {
-  double used = 0;
-  for (std::size_t k = 0; k < structure.reduced_blocks.size(); ++k) {
-    const BlockShape s = impl_->shape(k);
-    used += static_cast<double>(s.rows) * static_cast<double>(s.columns) * (s.row == s.column ? 1 : 2);
-  }
-  const double size = static_cast<double>(impl_->n);
-  impl_->dense = impl_->n <= kAlwaysDense || used > kDenseShare * size * size;
+  impl_->choose_factor();
   impl_->allocate();
 }
 

@@ -154,6 +154,24 @@ TEST_CASE(
   CHECK(solve_scene(banded, options).step_solver == "a sparse factor of 10800 unknowns");
 }
 
+TEST_CASE("A factor of some hundred unknowns is sparse where that takes fewer operations") {
+  // Each block is linked to the next `links` ones.
+  const auto solver_of = [](std::size_t blocks, std::size_t links) {
+    std::vector<double> x(2 * blocks, 0.7);
+    Problem problem;
+    problem.add_residual_block<2>(Anchor{}, nullptr, {two(x, 0)});
+    for (std::size_t k = 0; k < blocks; ++k) {
+      for (std::size_t far = 1; far <= links && k + far < blocks; ++far)
+        problem.add_residual_block<2>(Link{0.1}, nullptr, {two(x, k), two(x, k + far)});
+    }
+    return solve(problem, by(StepSolver::factored)).step_solver;
+  };
+  CHECK(solver_of(40, 1) == "a dense factor of 80 unknowns");
+  CHECK(solver_of(60, 1) == "a sparse factor of 120 unknowns");
+  CHECK(solver_of(60, 59) == "a dense factor of 120 unknowns");
+  CHECK(solver_of(250, 2) == "a sparse factor of 500 unknowns");
+}
+
 TEST_CASE("Options of conjugate gradients are checked, and refused where there are no blocks") {
   Problem problem;
   double x[1] = {1};
