@@ -107,7 +107,7 @@ std::string message_of(const Summary& summary, const BlockSystem& system, const 
         fmt::format("; the data determine {} of {} directions", c.rank, system.parameters() - system.fixed());
   }
   if (!c.passed && !system.doubt().empty()) text += "; " + system.doubt();
-  if (system.wrong_loss_at()) {
+  if (c.wrong_loss) {
     text = fmt::format(
         "a loss gives at s = {:.6g} a slope that differs from that of its values by {:.1e} of it. Nothing is "
         "certified; correct it. {}",
@@ -241,7 +241,8 @@ Summary attempt(PreparedProblem& prepared, const SolverOptions& options, const P
   };
   const auto went_wrong = [&](const Summary& summary) {
     return summary.termination != Termination::failure && !summary.certificate.recheck_passed &&
-           summary.certificate.wrong_column < 0 && model.evaluator().counts().traced > 0;
+           summary.certificate.wrong_column < 0 && !summary.certificate.wrong_loss &&
+           model.evaluator().counts().traced > 0;
   };
   Run last = run();
   Summary& summary = last.summary;

@@ -80,6 +80,17 @@ void CeresProblem::add_parameters(const ceres::Solver::Options& options) {
   counts_.parameter_blocks = static_cast<int>(blocks_.size());
 }
 
+std::string CeresProblem::ordering_fault(const ceres::ParameterBlockOrdering& ordering) const {
+  int named = 0, left_out = 0;
+  for (std::size_t k = 0; k < blocks_.size(); ++k) {
+    if (ordering.IsMember(blocks_[k])) ++named;
+    else if (free_[k]) ++left_out;
+  }
+  if (left_out > 0) return fmt::format("it leaves out {} of {} parameter blocks", left_out, blocks_.size());
+  if (ordering.NumElements() == named) return {};
+  return fmt::format("it names {} blocks that are not in the problem", ordering.NumElements() - named);
+}
+
 // Copies bounds and detects what Ceres calls a failure.
 void CeresProblem::check_block(std::size_t number) {
   double* block = blocks_[number];

@@ -4,6 +4,7 @@
 
 #include <nlsq/problem.hpp>
 
+#include <ceres/ordered_groups.h>
 #include <ceres/problem.h>
 #include <ceres/solver.h>
 
@@ -27,6 +28,9 @@ class CeresProblem {
   bool nothing_to_find() const { return counts_.effective_parameters_reduced == 0; }
   bool robust() const { return robust_; }
   bool constrained() const { return constrained_; }
+  // What linear_solver_ordering lacks: blocks that are free and not in it, or addresses that are no blocks of
+  // the problem. Empty if it is complete.
+  std::string ordering_fault(const ceres::ParameterBlockOrdering& ordering) const;
 
   // Writes the values of all parameter blocks, concatenated in the order of nlsq::Problem.
   void write(std::span<const double> x) const;

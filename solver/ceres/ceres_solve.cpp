@@ -48,6 +48,7 @@ class Session {
   bool tolerance_met() const;
   void say_how_it_ended(const std::string& message);
   std::string unrecorded() const;
+  std::string ordering_not_followed(std::string_view separator) const;
   void say(ceres::TerminationType type, std::string message);
 
   const ceres::Solver::Options& options_;
@@ -59,15 +60,21 @@ class Session {
   Summary ours_;
 };
 
+// Why blocks were eliminated in another order than linear_solver_ordering asks for.
+std::string Session::ordering_not_followed(std::string_view separator) const {
+  const ceres::ParameterBlockOrdering* ordering = options_.linear_solver_ordering.get();
+  if (!ordering || facts_.linear_solves == 0) return {};
+  std::string why = problem_.ordering_fault(*ordering);
+  if (why.empty() && ordering->NumGroups() > 1 && !facts_.groups_followed)
+    why = "its first group is not independent, or too large to be eliminated";
+  if (why.empty()) return {};
+  return fmt::format("{}linear_solver_ordering ({}: the order was chosen)", separator, why);
+}
+
 void Session::say(ceres::TerminationType type, std::string message) {
   theirs_.termination_type = type;
   std::string ignored = without_counterpart(options_);
-  const bool groups = options_.linear_solver_ordering && options_.linear_solver_ordering->NumGroups() > 1;
-  if (groups && facts_.linear_solves > 0 && !facts_.groups_followed) {
-    ignored += std::string(ignored.empty() ? "" : ", ") +
-               "linear_solver_ordering (its first group is not independent, or too large to be "
-               "eliminated: the order was chosen)";
-  }
+  ignored += ordering_not_followed(ignored.empty() ? "" : ", ");
   if (options_.linear_solver_type == ceres::CGNR && facts_.iterative && facts_.eliminated_blocks > 0) {
     ignored += std::string(ignored.empty() ? "" : ", ") +
                "linear_solver_type CGNR (conjugate gradients on the Schur complement served)";

@@ -58,7 +58,7 @@ void BlockSystem::check_own_losses(Recheck& out) {
     const double error = size > 0 ? std::fabs(*slope - given.slope) / size : 0;
     if (!(error > kWrong) || error <= out.jacobian_difference) continue;
     out.jacobian_difference = error;
-    out.wrong_column = 0;  // not of one column alone: the message names the loss
+    out.wrong_loss = true;
     wrong_loss_at_ = s;
   }
 }

@@ -151,6 +151,7 @@ void DenseEvaluator::recheck_into(std::span<const double> x, std::size_t max_row
   comparison.store(model_.rows(), out);
   work_ += static_cast<double>(out.rows) * row_cost();
   out.wrong_column = -1;
+  out.wrong_loss = false;
   out.jacobian_difference = 0;
   if (std::string_view(model_.kind()) == "derivatives")
     check_jacobian(x, row_groups(model_, max_rows, kGroup), out);

@@ -79,7 +79,9 @@ struct Recheck {
   bool repeats = true;  // the function returned the same value twice in a row
   // column of the user's Jacobian that contradicts differences of the residuals; -1: none
   int wrong_column = -1;
-  double jacobian_difference = 0;  // by how much, relative to the column's norm
+  bool wrong_loss = false;         // a loss gives a slope that differences of its values contradict
+  double jacobian_difference = 0;  // by how much, relative to the column's norm or to the slope
+  bool contradicted() const { return wrong_column >= 0 || wrong_loss; }
   // r or a column of J is not zero, but its squares are below the smallest number
   bool underflow = false;
 };

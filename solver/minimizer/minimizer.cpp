@@ -24,6 +24,7 @@ void clear(Recheck& recheck) {
   recheck.rows = 0;
   recheck.largest = recheck.discrepancy = recheck.magnitude = recheck.jacobian_difference = 0;
   recheck.wrong_column = -1;
+  recheck.wrong_loss = false;
   recheck.repeats = true;
   recheck.underflow = false;
 }

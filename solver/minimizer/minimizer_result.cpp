@@ -35,10 +35,11 @@ void fill_result(Loop& loop, MinimizerResult& out) {
   };
   const bool started = summary.termination != Termination::failure;
   c.recheck_passed = started && agrees(rounding.start, summary.initial_cost) && agrees(rounding.end, c.cost);
-  const Recheck& doubt = rounding.end.wrong_column >= 0 ? rounding.end : rounding.start;
+  const Recheck& doubt = rounding.end.contradicted() ? rounding.end : rounding.start;
   c.wrong_column = doubt.wrong_column;
+  c.wrong_loss = doubt.wrong_loss;
   c.jacobian_difference = doubt.jacobian_difference;
-  c.recheck_passed = c.recheck_passed && c.wrong_column < 0;
+  c.recheck_passed = c.recheck_passed && !doubt.contradicted();
   if (!c.recheck_passed) c.passed = false;
   if (started && !loop.certified.first_order) {
     c.verdict = summary.termination == Termination::tolerance ? Verdict::tolerance : Verdict::budget;

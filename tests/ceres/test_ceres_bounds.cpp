@@ -39,6 +39,15 @@ struct Coupled {  // a quadratic whose free minimum is (4, -3)
   }
 };
 
+struct Sum {  // a + b = 3 and a - b = 1
+  template <class T>
+  bool operator()(const T* a, const T* b, T* r) const {
+    r[0] = a[0] + b[0] - 3.0;
+    r[1] = a[0] - b[0] - 1.0;
+    return true;
+  }
+};
+
 struct Powell {
   template <class T>
   bool operator()(const T* x, T* r) const {
@@ -359,4 +368,28 @@ TEST_CASE("The first group of a linear_solver_ordering is eliminated first, wher
   const ceres::Solver::Summary mixed = solve(2, "a camera among them");
   CHECK(mixed.linear_solver_ordering_used == std::vector<int>{60, 6});
   CHECK(mixed.message.find("linear_solver_ordering") != std::string::npos);
+}
+
+TEST_CASE(
+    "A linear_solver_ordering that does not name the blocks of the problem is answered in the message") {
+  double a = 1, b = 1, elsewhere = 1;
+  const auto message = [&](std::vector<double*> first, std::vector<double*> second) {
+    a = b = 1;
+    ceres::Problem problem;
+    problem.AddResidualBlock(cost<true, Sum, 2, 1, 1>({}), nullptr, &a, &b);
+    ceres::Solver::Options options = tight();
+    options.linear_solver_ordering = std::make_shared<ceres::ParameterBlockOrdering>();
+    for (double* block : first) options.linear_solver_ordering->AddElementToGroup(block, 0);
+    for (double* block : second) options.linear_solver_ordering->AddElementToGroup(block, 1);
+    ceres::Solver::Summary summary;
+    nlsq::Solve(options, &problem, &summary);
+    CHECK(summary.termination_type == ceres::CONVERGENCE);
+    return summary.message;
+  };
+  CHECK(message({&a}, {}).find("it leaves out 1 of 2 parameter blocks") != std::string::npos);
+  CHECK(message({&a}, {&elsewhere}).find("it leaves out 1 of 2 parameter blocks") != std::string::npos);
+  CHECK(message({&a, &b}, {&elsewhere}).find("it names 1 blocks that are not in the problem") !=
+        std::string::npos);
+  CHECK(message({&a, &b}, {}).find("linear_solver_ordering") == std::string::npos);
+  CHECK(message({&a}, {&b}).find("linear_solver_ordering") == std::string::npos);
 }

@@ -104,7 +104,8 @@ struct Certificate {
   bool recheck_passed = false;
   // column of the user's Jacobian that contradicts differences of the residuals; -1: none
   int wrong_column = -1;
-  double jacobian_difference = 0;  // by how much, relative to that column's norm
+  bool wrong_loss = false;         // a loss gives a slope that differences of its values contradict
+  double jacobian_difference = 0;  // by how much, relative to that column's norm or to the slope
 };
 
 // What was done for one named component of a problem.

@@ -188,6 +188,8 @@ TEST_CASE("A loss whose slope is not that of its values certifies nothing, and t
     CAPTURE(summary.message);
     CHECK_FALSE(is_success(summary.verdict));
     CHECK(summary.message.find("a loss gives at s = ") != std::string::npos);
+    CHECK(summary.certificate.wrong_loss);
+    CHECK(summary.certificate.wrong_column == -1);
   }
   const Loss never_flat = Loss::own([](double s) { return Loss::Value{std::fmin(s, 4.0), 1}; });
   CHECK_FALSE(is_success(with_loss(never_flat).verdict));
