@@ -322,6 +322,21 @@ static bool fit_looks_first(const Arguments& a) {
   return !several_fits && a.checkpoint.empty() && s.range.empty() && s.sigma.empty() && s.sigma_x.empty();
 }
 
+// Adds intervals, predictions and the other results that are computed from a fit.
+static void add_what_follows(const FitOptions& options, PredictionPoints points, FitReport& report) {
+  const Arguments& arguments = report.arguments;
+  if (!report.was_interrupted) {
+    run_checked(report.data, [&] {
+      find_intervals(arguments, report.model, report.data, options, report);
+      report.after = after_fit(arguments, report.model, report.data, options, std::move(points), report.fit,
+                               report.warnings);
+    });
+  }
+  if (!report.optimized || report.optimized->met) return;
+  report.warnings.push_back(fmt::format("--optimize {}: no policy meets the target here; '{}' was chosen",
+                                        arguments.optimize->to_string(), report.optimized->text));
+}
+
 int fit_command(const Arguments& given) {
   if (!given.image.maps.empty()) return image_command(given);
   if (may_have_groups(given.selection)) return group_command(given);
@@ -372,16 +387,7 @@ int fit_command(const Arguments& given) {
   report.was_interrupted =
       (shall_stop() && fit.summary.termination == Termination::user_stop) || (others && others->interrupted);
   report.warnings = collect_warnings(data, model, fit, p0);
-  if (!report.was_interrupted) {
-    run_checked(data, [&] {
-      find_intervals(arguments, model, data, options, report);
-      report.after = after_fit(arguments, model, data, options, std::move(points), fit, report.warnings);
-    });
-  }
-  if (report.optimized && !report.optimized->met) {
-    report.warnings.push_back(fmt::format("--optimize {}: no policy meets the target here; '{}' was chosen",
-                                          arguments.optimize->to_string(), report.optimized->text));
-  }
+  add_what_follows(options, std::move(points), report);
   report.total_seconds = clock.seconds();
   if (first_process()) {
     write_outputs(report);

@@ -306,12 +306,7 @@ std::vector<std::string> shared_parameters(const std::vector<std::string>& texts
   return names;
 }
 
-}  // namespace
-
-Arguments parse_arguments(int argc, const char* const* argv) {
-  CLI::App app("Fits a curve to a table: nonlinear least squares, certified in float64.", "nlsq-fit");
-  Arguments arguments;
-  RawArguments raw;
+void declare_options(CLI::App& app, RawArguments& raw, Arguments& arguments) {
   add_help_options(app, raw.man, raw.completion);
   add_data_options(app, raw, arguments);
   add_fit_options(app, raw, arguments);
@@ -322,12 +317,17 @@ Arguments parse_arguments(int argc, const char* const* argv) {
   app.add_flag("--list-models", raw.list_models, "list the built-in models (with --json -: as JSON)");
   app.add_option("--describe", arguments.described, "describe a built-in model")->type_name("NAME");
   app.add_flag("--version", raw.version, "version, kernels and libraries");
+}
+
+// Reads the words of the command line into `raw` and `arguments`, and finds what to do.
+void parse_words(CLI::App& app, int argc, const char* const* argv, const RawArguments& raw,
+                 Arguments& arguments) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     arguments.action = Action::help;
     arguments.help_text = help_text(app, argc, argv);
-    return arguments;
+    return;
   } catch (const CLI::ExtrasError& e) {
     throw UsageError(e.what() + suggest_option(app));
   } catch (const CLI::ArgumentMismatch& e) {
@@ -345,7 +345,10 @@ Arguments parse_arguments(int argc, const char* const* argv) {
   } else if (!arguments.described.empty()) {
     arguments.action = Action::describe_model;
   }
-  if (arguments.action != Action::fit) return arguments;
+}
+
+// Converts the texts of the options of a fit.
+void convert_texts(const RawArguments& raw, Arguments& arguments) {
   arguments.files = raw.files;
   arguments.csv = csv_options(raw);
   arguments.memory = memory_size(raw.memory);
@@ -369,6 +372,18 @@ Arguments parse_arguments(int argc, const char* const* argv) {
   if (raw.optimize)
     arguments.optimize = precision_objective(*raw.optimize, raw.precision.has_value(), !raw.rules.empty());
   arguments.prediction = prediction_arguments(raw.prediction, arguments);
+}
+
+}  // namespace
+
+Arguments parse_arguments(int argc, const char* const* argv) {
+  CLI::App app("Fits a curve to a table: nonlinear least squares, certified in float64.", "nlsq-fit");
+  Arguments arguments;
+  RawArguments raw;
+  declare_options(app, raw, arguments);
+  parse_words(app, argc, argv, raw, arguments);
+  if (arguments.action != Action::fit) return arguments;
+  convert_texts(raw, arguments);
   take_compare(arguments);
   check_certify(arguments);
   check(arguments);
