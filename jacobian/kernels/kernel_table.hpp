@@ -29,7 +29,7 @@ struct KernelStep {
   const GeneratedCode* generated = nullptr;
 };
 
-// A run of instructions as machine code (machine_code/avx2_code.hpp), and as steps of the interpreter, for
+// A run of instructions as machine code (machine_code/assembly.hpp), and as steps of the interpreter, for
 // rows that need functions of other ranges.
 struct GeneratedCode {
   std::size_t (*function)(const void* const* vectors, const void* uniforms, std::size_t begin,

@@ -10,7 +10,7 @@
 #include "kernels/functions/own_sincos.hpp"
 #include "kernels/functions/own_tanh.hpp"
 #include "kernels/operations.hpp"
-#include "machine_code/avx2_code.hpp"
+#include "machine_code/assembly.hpp"
 #include "machine_code/writer.hpp"
 
 #include <algorithm>
@@ -161,7 +161,7 @@ bool ProgramSteps::generate(const TileProgram& program) {
     const auto code = request_.f64 ? written<Writer<double>>(program, run, 0)
                                    : written<Writer<float>>(program, run, f64_columns_);
     if (!code) return false;
-    const std::vector<std::uint8_t> part = avx2_code(*code, request_.f64, request_.lanes);
+    const std::vector<std::uint8_t> part = assembled(*code, request_.f64, request_.lanes);
     if (part.empty()) return false;
     auto piece = std::make_unique<Piece>();
     piece->place = bytes.size();

@@ -20,6 +20,6 @@ namespace nlsq::inline v0 {
 // of the program. The calling convention is that of System V.
 //
 // Returns nothing where the code would be so long that the interpreter is faster.
-std::vector<std::uint8_t> avx2_code(const VectorCode& code, bool f64, bool lanes);
+std::vector<std::uint8_t> assembled(const VectorCode& code, bool f64, bool lanes);
 
 }  // namespace nlsq::inline v0

@@ -6,7 +6,7 @@
 //  allows it; other values are kept on the stack meanwhile.
 #pragma once
 
-#include "machine_code/avx2_encoder.hpp"
+#include "machine_code/encoder.hpp"
 #include "machine_code/vector_code.hpp"
 
 #include <array>
@@ -27,7 +27,7 @@ struct CodeRegisters {
 
 inline constexpr std::int32_t kVectorBytes = 32;
 
-class Avx2Registers {
+class VectorRegisters {
  public:
   static constexpr int none = -1;
 
@@ -35,9 +35,9 @@ class Avx2Registers {
   // each `lag` instructions behind the one before. `pointers` lists the vectors of the tile that have a
   // pointer in a register. `uniform_slots` has the place of each uniform on the stack, or `none` where
   // uniforms are vectors. Places from `first_slot` on are free.
-  Avx2Registers(Avx2Encoder& encoder, std::span<const VectorNode> nodes, std::span<const std::uint32_t> order,
-                int copies, std::size_t lag, std::span<const std::uint64_t> pointers,
-                std::span<const int> uniform_slots, int first_slot);
+  VectorRegisters(Encoder& encoder, std::span<const VectorNode> nodes, std::span<const std::uint32_t> order,
+                  int copies, std::size_t lag, std::span<const std::uint64_t> pointers,
+                  std::span<const int> uniform_slots, int first_slot);
 
   std::uint32_t count() const { return static_cast<std::uint32_t>(order_.size()); }
   // Moves on to the next instruction, number `at`, and returns its node.
@@ -74,7 +74,7 @@ class Avx2Registers {
   bool can_load_freely();
   void give_up(int r);
 
-  Avx2Encoder& encoder_;
+  Encoder& encoder_;
   std::span<const std::uint64_t> pointers_;
   std::uint32_t size_;  // nodes of one copy; copy k of node n is node n + k * size_
   std::vector<VectorNode> nodes_;

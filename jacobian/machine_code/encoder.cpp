@@ -1,5 +1,5 @@
 // The bytes of AVX2 instructions.
-#include "machine_code/avx2_encoder.hpp"
+#include "machine_code/encoder.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -25,15 +25,15 @@ void prefix(std::vector<std::uint8_t>& code, VexOpcode op, bool reg, bool index,
 
 }  // namespace
 
-void Avx2Encoder::word(std::uint32_t value) {
+void Encoder::word(std::uint32_t value) {
   for (int k = 0; k < 4; ++k) code_.push_back(byte(static_cast<int>(value >> 8 * k & 255)));
 }
 
-void Avx2Encoder::set_word(std::size_t place, std::uint32_t value) {
+void Encoder::set_word(std::size_t place, std::uint32_t value) {
   std::memcpy(code_.data() + place, &value, 4);
 }
 
-void Avx2Encoder::operand(int dst, const VectorOperand& last) {
+void Encoder::operand(int dst, const VectorOperand& last) {
   using Kind = VectorOperand::Kind;
   const int reg = low(dst) << 3;
   if (last.kind == Kind::vector) {
@@ -55,7 +55,7 @@ void Avx2Encoder::operand(int dst, const VectorOperand& last) {
   else word(static_cast<std::uint32_t>(last.displacement));
 }
 
-void Avx2Encoder::vex(VexOpcode op, int dst, int first, const VectorOperand& last) {
+void Encoder::vex(VexOpcode op, int dst, int first, const VectorOperand& last) {
   using Kind = VectorOperand::Kind;
   const bool memory = last.kind == Kind::memory || last.kind == Kind::indexed;
   const bool base = memory ? high(last.base) : last.kind == Kind::vector && high(last.vector);
@@ -63,18 +63,18 @@ void Avx2Encoder::vex(VexOpcode op, int dst, int first, const VectorOperand& las
   operand(dst, last);
 }
 
-void Avx2Encoder::vex(VexOpcode op, int dst, int first, const VectorOperand& last, std::uint8_t immediate) {
+void Encoder::vex(VexOpcode op, int dst, int first, const VectorOperand& last, std::uint8_t immediate) {
   vex(op, dst, first, last);
   if (last.kind == VectorOperand::Kind::constant) ++references_.back().end;
   code_.push_back(immediate);
 }
 
-void Avx2Encoder::extract(Register dst, int vector, int number) {
+void Encoder::extract(Register dst, int vector, int number) {
   const VectorOperand to = VectorOperand::in_vector(static_cast<int>(dst));         // encoded as a vector is
   vex({1, 3, 0x16, true, true}, vector, 0, to, static_cast<std::uint8_t>(number));  // vpextrq
 }
 
-void Avx2Encoder::load_pointer(Register dst, Register base, std::int32_t displacement) {
+void Encoder::load_pointer(Register dst, Register base, std::int32_t displacement) {
   code_.push_back(byte(0x48 | (high(dst) ? 4 : 0) | (high(base) ? 1 : 0)));
   code_.push_back(0x8b);
   code_.push_back(byte(0x80 | low(dst) << 3 | low(base)));
@@ -82,36 +82,36 @@ void Avx2Encoder::load_pointer(Register dst, Register base, std::int32_t displac
   word(static_cast<std::uint32_t>(displacement));
 }
 
-void Avx2Encoder::set_pointer(Register dst, std::uint64_t value) {
+void Encoder::set_pointer(Register dst, std::uint64_t value) {
   code_.push_back(byte(0x48 | (high(dst) ? 1 : 0)));
   code_.push_back(byte(0xb8 | low(dst)));
   word(static_cast<std::uint32_t>(value));
   word(static_cast<std::uint32_t>(value >> 32));
 }
 
-std::size_t Avx2Encoder::jump(std::uint8_t condition) {
+std::size_t Encoder::jump(std::uint8_t condition) {
   bytes({0x0f, condition});
   word(0);
   return here();
 }
 
-void Avx2Encoder::bind(std::size_t jump, std::size_t target) {
+void Encoder::bind(std::size_t jump, std::size_t target) {
   const auto distance = static_cast<std::int32_t>(static_cast<std::ptrdiff_t>(target - jump));
   std::memcpy(code_.data() + jump - 4, &distance, 4);
 }
 
-void Avx2Encoder::align(std::size_t bytes) {
+void Encoder::align(std::size_t bytes) {
   while (code_.size() % bytes != 0) code_.push_back(0x90);
 }
 
-std::uint32_t Avx2Encoder::constant(std::uint64_t eight_bytes) {
+std::uint32_t Encoder::constant(std::uint64_t eight_bytes) {
   const auto place =
       static_cast<std::size_t>(std::ranges::find(constants_, eight_bytes) - constants_.begin());
   if (place == constants_.size()) constants_.push_back(eight_bytes);
   return static_cast<std::uint32_t>(place);
 }
 
-std::vector<std::uint8_t> Avx2Encoder::finish() {
+std::vector<std::uint8_t> Encoder::finish() {
   align(32);
   const std::size_t pool = here();
   for (const Reference& at : references_) {

@@ -1,8 +1,8 @@
 // Writes the function: its frame, its loops, and the instructions of each node.
-#include "machine_code/avx2_code.hpp"
+#include "machine_code/assembly.hpp"
 
-#include "machine_code/avx2_encoder.hpp"
-#include "machine_code/avx2_registers.hpp"
+#include "machine_code/encoder.hpp"
+#include "machine_code/vector_registers.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -25,7 +25,7 @@ class Assembly {
  public:
   Assembly(const VectorCode& code, bool f64, bool lanes)
       : nodes_(code.nodes()), order_(code.order()), f64_(f64), lanes_(lanes),
-        uniform_slots_(nodes_.size(), Avx2Registers::none) {}
+        uniform_slots_(nodes_.size(), VectorRegisters::none) {}
 
   std::vector<std::uint8_t> assemble() {
     const auto is_store = [this](std::uint32_t id) { return nodes_[id].op == VectorOp::store; };
@@ -73,7 +73,7 @@ class Assembly {
   }
 
   void keep_uniform(std::uint32_t id) {
-    if (lanes_ || nodes_[id].op != VectorOp::uniform || uniform_slots_[id] != Avx2Registers::none) return;
+    if (lanes_ || nodes_[id].op != VectorOp::uniform || uniform_slots_[id] != VectorRegisters::none) return;
     uniform_slots_[id] = slots_++;
     const std::int32_t size = f64_ ? 8 : 4;
     const std::uint8_t broadcast = f64_ ? 0x19 : 0x18;
@@ -118,7 +118,7 @@ class Assembly {
     encoder_.align(32);
     const std::size_t start = encoder_.here();
     const std::size_t lag = copies == 1 ? 0 : lag_of_copies();
-    Avx2Registers registers(encoder_, nodes_, order_, copies, lag, pointers_, uniform_slots_, first_slot);
+    VectorRegisters registers(encoder_, nodes_, order_, copies, lag, pointers_, uniform_slots_, first_slot);
     registers_ = &registers;
     for (std::uint32_t at = 0; at < registers.count(); ++at) emit(registers.next_instruction(at));
     encoder_.bytes({0x48, 0x83, 0xc2, step});  // add rdx, step
@@ -201,17 +201,17 @@ class Assembly {
   void fused(std::uint32_t id, std::uint8_t opcode) {
     const VectorNode& node = registers_->node(id);
     const auto& x = node.operands;
-    int replaced = Avx2Registers::none, copied = 2;
+    int replaced = VectorRegisters::none, copied = 2;
     for (int k = 2; k >= 0; --k) {
       if (!registers_->has_register(x[k])) {
         copied = k;
         continue;
       }
       registers_->in_register(x[k]);
-      if (replaced == Avx2Registers::none && registers_->is_last_use(x[k])) replaced = k;
+      if (replaced == VectorRegisters::none && registers_->is_last_use(x[k])) replaced = k;
     }
     int dst;
-    if (replaced != Avx2Registers::none) {
+    if (replaced != VectorRegisters::none) {
       dst = registers_->in_register(x[replaced]);
     } else {
       replaced = copied;
@@ -312,13 +312,13 @@ class Assembly {
   std::vector<std::uint64_t> pointers_;
   int slots_ = 0;  // vectors on the stack
   std::vector<std::size_t> exits_;
-  Avx2Encoder encoder_;
-  Avx2Registers* registers_ = nullptr;  // of the loop that is being written
+  Encoder encoder_;
+  VectorRegisters* registers_ = nullptr;  // of the loop that is being written
 };
 
 }  // namespace
 
-std::vector<std::uint8_t> avx2_code(const VectorCode& code, bool f64, bool lanes) {
+std::vector<std::uint8_t> assembled(const VectorCode& code, bool f64, bool lanes) {
   return Assembly(code, f64, lanes).assemble();
 }
 

@@ -55,7 +55,7 @@ struct VexOpcode {
   bool w = false, half = false;
 };
 
-class Avx2Encoder {
+class Encoder {
  public:
   // dst, first and last as the manual's ymm1, ymm2 and ymm3/m256. `first` is 0 where there is none.
   void vex(VexOpcode op, int dst, int first, const VectorOperand& last);

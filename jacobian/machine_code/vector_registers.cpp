@@ -1,15 +1,15 @@
 // Assigns registers to the values of generated code.
-#include "machine_code/avx2_registers.hpp"
+#include "machine_code/vector_registers.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace nlsq::inline v0 {
 
-Avx2Registers::Avx2Registers(Avx2Encoder& encoder, std::span<const VectorNode> nodes,
-                             std::span<const std::uint32_t> order, int copies, std::size_t lag,
-                             std::span<const std::uint64_t> pointers, std::span<const int> uniform_slots,
-                             int first_slot)
+VectorRegisters::VectorRegisters(Encoder& encoder, std::span<const VectorNode> nodes,
+                                 std::span<const std::uint32_t> order, int copies, std::size_t lag,
+                                 std::span<const std::uint64_t> pointers, std::span<const int> uniform_slots,
+                                 int first_slot)
     : encoder_(encoder), pointers_(pointers), size_(static_cast<std::uint32_t>(nodes.size())),
       nodes_(nodes.begin(), nodes.end()), slot_(uniform_slots.begin(), uniform_slots.end()),
       slots_(first_slot),
@@ -39,7 +39,7 @@ Avx2Registers::Avx2Registers(Avx2Encoder& encoder, std::span<const VectorNode> n
   list_uses();
 }
 
-void Avx2Registers::list_uses() {
+void VectorRegisters::list_uses() {
   next_.assign(nodes_.size(), 0);
   for (const std::uint32_t id : order_) {
     for (int k = 0; k < arity(nodes_[id].op); ++k) ++next_[nodes_[id].operands[k]];
@@ -54,7 +54,7 @@ void Avx2Registers::list_uses() {
   }
 }
 
-std::uint32_t Avx2Registers::next_instruction(std::uint32_t at) {
+std::uint32_t VectorRegisters::next_instruction(std::uint32_t at) {
   // What the last instruction used for the last time needs its place on the stack no longer.
   for (int k = 0; at > 0 && k < arity(nodes_[order_[now_]].op); ++k) {
     const std::uint32_t id = nodes_[order_[now_]].operands[k];
@@ -67,22 +67,22 @@ std::uint32_t Avx2Registers::next_instruction(std::uint32_t at) {
 }
 
 // The place of the first use after this instruction.
-std::uint32_t Avx2Registers::next_use(std::uint32_t id) {
+std::uint32_t VectorRegisters::next_use(std::uint32_t id) {
   while (next_[id] < end_[id] && uses_[next_[id]] <= now_) ++next_[id];
   return next_[id] < end_[id] ? uses_[next_[id]] : kNever;
 }
 
-bool Avx2Registers::is_operand(std::uint32_t id) const {
+bool VectorRegisters::is_operand(std::uint32_t id) const {
   const VectorNode& node = nodes_[order_[now_]];
   return std::find(node.operands, node.operands + arity(node.op), id) != node.operands + arity(node.op);
 }
 
-bool Avx2Registers::is_free(int r) {
+bool VectorRegisters::is_free(int r) {
   const std::uint32_t id = node_in_[static_cast<std::size_t>(r)];
   return id == kNever || (!is_operand(id) && is_last_use(id));
 }
 
-VectorOperand Avx2Registers::of_tile(std::uint32_t id, bool doubles, int half) {
+VectorOperand VectorRegisters::of_tile(std::uint32_t id, bool doubles, int half) {
   const std::uint64_t vector = nodes_[id].number;
   const auto kept = static_cast<std::size_t>(std::ranges::find(pointers_, vector) - pointers_.begin());
   Register base = CodeRegisters::scratch;
@@ -96,7 +96,7 @@ VectorOperand Avx2Registers::of_tile(std::uint32_t id, bool doubles, int half) {
           .displacement = kVectorBytes * (doubles ? 2 * copy + half : copy)};
 }
 
-VectorOperand Avx2Registers::memory(std::uint32_t id) {
+VectorOperand VectorRegisters::memory(std::uint32_t id) {
   const VectorNode& node = nodes_[id];
   if (node.op == VectorOp::constant) {
     const std::uint64_t bits = node.f64 ? node.number : node.number | node.number << 32;
@@ -108,7 +108,7 @@ VectorOperand Avx2Registers::memory(std::uint32_t id) {
   return VectorOperand::at(Register::rsp, kVectorBytes * slot_[id]);
 }
 
-void Avx2Registers::give_up(int r) {
+void VectorRegisters::give_up(int r) {
   const std::uint32_t id = std::exchange(node_in_[static_cast<std::size_t>(r)], kNever);
   if (id == kNever) return;
   register_[id] = none;
@@ -122,7 +122,7 @@ void Avx2Registers::give_up(int r) {
   encoder_.store(r, memory(id));
 }
 
-int Avx2Registers::take() {
+int VectorRegisters::take() {
   int best = none;
   std::uint32_t farthest = 0;
   for (int r = 0; r < 16 && farthest != kNever; ++r) {
@@ -137,7 +137,7 @@ int Avx2Registers::take() {
   return best;
 }
 
-int Avx2Registers::in_register(std::uint32_t id) {
+int VectorRegisters::in_register(std::uint32_t id) {
   if (register_[id] == none) {
     const int r = take();
     encoder_.load(r, memory(id));
@@ -148,7 +148,7 @@ int Avx2Registers::in_register(std::uint32_t id) {
   return register_[id];
 }
 
-bool Avx2Registers::can_load_freely() {
+bool VectorRegisters::can_load_freely() {
   for (int r = 0; r < 16; ++r) {
     if (!(locked_ >> r & 1) && is_free(r)) return true;
   }
@@ -156,7 +156,7 @@ bool Avx2Registers::can_load_freely() {
 }
 
 // Loads a value that is used again, but only if a register is free.
-VectorOperand Avx2Registers::anywhere(std::uint32_t id) {
+VectorOperand VectorRegisters::anywhere(std::uint32_t id) {
   if (register_[id] == none) {
     const VectorOp op = nodes_[id].op;
     const bool again = op != VectorOp::constant && op != VectorOp::uniform && !is_last_use(id);
@@ -166,7 +166,7 @@ VectorOperand Avx2Registers::anywhere(std::uint32_t id) {
 }
 
 // Frees the registers of operands that are not used again. What they hold remains until they are taken.
-void Avx2Registers::release_operands() {
+void VectorRegisters::release_operands() {
   const VectorNode& node = nodes_[order_[now_]];
   for (int k = 0; k < arity(node.op); ++k) {
     const std::uint32_t id = node.operands[k];
@@ -177,14 +177,14 @@ void Avx2Registers::release_operands() {
   }
 }
 
-int Avx2Registers::result(std::uint32_t id) {
+int VectorRegisters::result(std::uint32_t id) {
   release_operands();
   const int r = take();
   node_in_[static_cast<std::size_t>(r)] = id;
   return register_[id] = r;
 }
 
-void Avx2Registers::set_result(std::uint32_t id, int r) {
+void VectorRegisters::set_result(std::uint32_t id, int r) {
   release_operands();
   node_in_[static_cast<std::size_t>(r)] = id;
   register_[id] = r;
