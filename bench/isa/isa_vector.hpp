@@ -31,9 +31,6 @@
 
 // The kernels' own inline functions, for the sets that have them.
 #if defined(__AVX2__)
-#if defined(__AVX512F__)
-#define NLSQ_KERNEL_SET_avx512 1
-#endif
 #define HWY_DISABLE_PCLMUL_AES
 #include "kernels/simd.hpp"
 

@@ -25,6 +25,7 @@ struct Simd {
   using Bits = hn::Vec<U>;
   using Wide = Simd<double>;
   static constexpr std::size_t lanes = HWY_MAX_BYTES / sizeof(T);
+  static constexpr bool avx512 = HWY_MAX_BYTES == 64;  // has permute() and scale()
 
   NLSQ_INLINE static V load(const T* p) { return hn::LoadU(D(), p); }
   NLSQ_INLINE static void store(V v, T* p) { hn::StoreU(v, D(), p); }
@@ -91,6 +92,17 @@ struct Simd {
     return hn::GatherIndex(D(), table, hn::BitCast(hn::RebindToSigned<D>(), index));
 #endif
   }
+#if HWY_MAX_BYTES == 64
+  // Entries of a table of doubles; only the low four bits of an index count.
+  NLSQ_INLINE static V permute(const double (&table)[16], Bits index) {
+    return {_mm512_permutex2var_pd(hn::Load(D(), table).raw, index.raw, hn::Load(D(), table + 8).raw)};
+  }
+  // v 2^floor(n), rounded once.
+  NLSQ_INLINE static V scale(V v, V n) {
+    if constexpr (sizeof(T) == sizeof(double)) return {_mm512_scalef_pd(v.raw, n.raw)};
+    else return {_mm512_scalef_ps(v.raw, n.raw)};
+  }
+#endif
 
   // A vector of floats as two of doubles.
   NLSQ_INLINE static hn::Vec<hn::ScalableTag<double>> widen_first(V v) {

@@ -27,6 +27,7 @@ struct Writer {
   using M = WrittenValue;
   using Bits = WrittenValue;
   using Wide = Writer<double>;
+  static constexpr bool avx512 = false;
   static constexpr bool f64 = std::is_same_v<T, double>;
   using Word = std::conditional_t<f64, std::uint64_t, std::uint32_t>;
 

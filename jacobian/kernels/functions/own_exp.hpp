@@ -28,38 +28,45 @@ using VectorOf = typename S::V;
 template <class S>
 using BitsOf = typename S::Bits;
 
-// n counts steps: ln2, or ln2/16. Adding `shift` to a number below 2^20 rounds it to an integer. The low
-// bits of the sum then hold n and twice the bias of an exponent, which keeps them positive.
 template <class T>
 struct ExpConstants;
 template <>
 struct ExpConstants<double> {
-#if defined(NLSQ_KERNEL_SET_avx512)
-  static constexpr double shift = 0x1.8p52, per_step = 23.083120654223414;
-  static constexpr double step = 0x1.62e42fefa39efp-5, step_rest = 0x1.abc9e3b39803fp-60;
-#else
-  static constexpr double shift = 0x1.8p52 + 2046, per_step = 0x1.71547652b82fep+0;
-  static constexpr double step = 0x1.62e42fefa39efp-1, step_rest = 0x1.abc9e3b39803fp-56;
-#endif
   static constexpr double limit = 1000;
   static constexpr int mantissa_bits = 52;
 };
 template <>
 struct ExpConstants<float> {
-  static constexpr float limit = 120, shift = 0x1.8p23f + 254, per_step = 0x1.715476p+0f;
-  static constexpr float step = 0x1.62e43p-1f, step_rest = -0x1.05c61p-29f;
+  static constexpr float limit = 120;
   static constexpr int mantissa_bits = 23;
 };
+
+// n counts steps: ln2, or ln2/16. Adding `shift` to a number below 2^20 rounds it to an integer. The low
+// bits of the sum then hold n and, with steps of ln2, twice the bias of an exponent, which keeps them
+// positive.
+template <class T, bool avx512>
+struct ExpSteps {
+  static constexpr float shift = 0x1.8p23f + 254, per_step = 0x1.715476p+0f;
+  static constexpr float step = 0x1.62e43p-1f, step_rest = -0x1.05c61p-29f;
+};
+template <>
+struct ExpSteps<double, false> {
+  static constexpr double shift = 0x1.8p52 + 2046, per_step = 0x1.71547652b82fep+0;
+  static constexpr double step = 0x1.62e42fefa39efp-1, step_rest = 0x1.abc9e3b39803fp-56;
+};
+template <>
+struct ExpSteps<double, true> {
+  static constexpr double shift = 0x1.8p52, per_step = 23.083120654223414;
+  static constexpr double step = 0x1.62e42fefa39efp-5, step_rest = 0x1.abc9e3b39803fp-60;
+};
+template <class S>
+using ExpStepsOf = ExpSteps<typename S::Element, S::avx512>;
 
 // Entry number `index` of a table; only the low four bits of the index count.
 template <class S>
 NLSQ_INLINE VectorOf<S> lookup(const double (&table)[16], BitsOf<S> index) {
-#if defined(NLSQ_KERNEL_SET_avx512)
-  const typename S::D d;
-  return {_mm512_permutex2var_pd(hn::Load(d, table).raw, index.raw, hn::Load(d, table + 8).raw)};
-#else
-  return S::gather(table, S::and_bits(index, S::set_bits(15)));
-#endif
+  if constexpr (S::avx512) return S::permute(table, index);
+  else return S::gather(table, S::and_bits(index, S::set_bits(15)));
 }
 
 // Returns 2^n v, rounded once; with AVX-512, 2^floor(n) v. Elsewhere v is multiplied by two powers of about
@@ -68,16 +75,15 @@ NLSQ_INLINE VectorOf<S> lookup(const double (&table)[16], BitsOf<S> index) {
 template <class S>
 NLSQ_INLINE VectorOf<S> times_power_of_two(VectorOf<S> v, [[maybe_unused]] VectorOf<S> n,
                                            [[maybe_unused]] VectorOf<S> shifted) {
-#if defined(NLSQ_KERNEL_SET_avx512)
-  if constexpr (sizeof(typename S::Element) == sizeof(double)) return {_mm512_scalef_pd(v.raw, n.raw)};
-  else return {_mm512_scalef_ps(v.raw, n.raw)};
-#else
-  constexpr int mantissa = ExpConstants<typename S::Element>::mantissa_bits;
-  const auto sum = S::bits(shifted), half = S::template shift_right<1>(sum);
-  const auto first = S::template shift_left<mantissa>(half);
-  const auto second = S::template shift_left<mantissa>(S::sub_bits(sum, half));
-  return S::mul(S::mul(v, S::from_bits(first)), S::from_bits(second));
-#endif
+  if constexpr (S::avx512) {
+    return S::scale(v, n);
+  } else {
+    constexpr int mantissa = ExpConstants<typename S::Element>::mantissa_bits;
+    const auto sum = S::bits(shifted), half = S::template shift_right<1>(sum);
+    const auto first = S::template shift_left<mantissa>(half);
+    const auto second = S::template shift_left<mantissa>(S::sub_bits(sum, half));
+    return S::mul(S::mul(v, S::from_bits(first)), S::from_bits(second));
+  }
 }
 
 // (exp(r) - 1 - r) / r², for floats.
@@ -90,7 +96,6 @@ NLSQ_INLINE VectorOf<S> exp_polynomial_f32(VectorOf<S> r) {
   return S::mul_add(r, p, S::set(0.500000001346f));
 }
 
-#if defined(NLSQ_KERNEL_SET_avx512)
 // 2^(j/16), rounded, and the remainder.
 alignas(64) constexpr double power_of_two[16] = {
     0x1.0000000000000p+0, 0x1.0b5586cf9890fp+0, 0x1.172b83c7d517bp+0, 0x1.2387a6e756238p+0,
@@ -117,8 +122,9 @@ alignas(64) constexpr double power_of_two_rest[16] = {0,
 // 2^(n/16) exp(r) for x = n ln2/16 + r. With a rest, the polynomial has one power more: an error of 0.02 ulp
 // instead of 0.25.
 template <class S, class... Rest>
-NLSQ_INLINE VectorOf<S> exp_reduced_f64(VectorOf<S> exact, VectorOf<S> n, VectorOf<S> shifted, Rest... rest) {
-  auto r = S::neg_mul_add(n, S::set(ExpConstants<double>::step_rest), exact);
+NLSQ_INLINE VectorOf<S> exp_of_sixteenths(VectorOf<S> exact, VectorOf<S> n, VectorOf<S> shifted,
+                                          Rest... rest) {
+  auto r = S::neg_mul_add(n, S::set(ExpStepsOf<S>::step_rest), exact);
   if constexpr (sizeof...(rest) == 1) r = S::add(r, rest...);
   const auto r2 = S::mul(r, r);
   VectorOf<S> low, high;
@@ -138,21 +144,17 @@ NLSQ_INLINE VectorOf<S> exp_reduced_f64(VectorOf<S> exact, VectorOf<S> n, Vector
   const auto result = S::add(power, S::mul_add(power, p, power_rest));
   return times_power_of_two<S>(result, S::mul(n, S::set(0.0625)), shifted);
 }
-// The low part is rounded into r, which saves an operation. The error is 0.99 ulp at most.
+// exp(r) 2^n for floats with AVX-512. The low part is rounded into r, which saves an operation. The error is
+// 0.99 ulp at most.
 template <class S>
-NLSQ_INLINE VectorOf<S> exp_reduced_f32(VectorOf<S> exact, VectorOf<S> n, VectorOf<S> shifted) {
-  const auto r = S::neg_mul_add(n, S::set(ExpConstants<float>::step_rest), exact), r2 = S::mul(r, r);
+NLSQ_INLINE VectorOf<S> exp_rounded_f32(VectorOf<S> exact, VectorOf<S> n, VectorOf<S> shifted) {
+  const auto r = S::neg_mul_add(n, S::set(ExpStepsOf<S>::step_rest), exact), r2 = S::mul(r, r);
   const auto p = S::mul_add(exp_polynomial_f32<S>(r), r2, r);
   return times_power_of_two<S>(S::add(p, S::set(1)), n, shifted);
 }
-template <class S, class... Rest>
-NLSQ_INLINE VectorOf<S> exp_reduced(VectorOf<S> exact, VectorOf<S> n, VectorOf<S> shifted, Rest... rest) {
-  if constexpr (sizeof(typename S::Element) == sizeof(double))
-    return exp_reduced_f64<S>(exact, n, shifted, rest...);
-  else return exp_reduced_f32<S>(exact, n, shifted);
-}
-#else
-// The same for doubles. Neighbouring powers are joined first, for shorter dependency chains (Estrin).
+
+// (exp(r) - 1 - r) / r², for doubles. Neighbouring powers are joined first, for shorter dependency chains
+// (Estrin).
 template <class S>
 NLSQ_INLINE VectorOf<S> exp_polynomial_f64(VectorOf<S> r, VectorOf<S> r2) {
   const auto pair = [r](double a, double b)
@@ -171,9 +173,10 @@ NLSQ_INLINE VectorOf<S> exp_polynomial_f64(VectorOf<S> r, VectorOf<S> r2) {
 // rounding error of 1 + exact is added to the small terms. That leaves a quarter of an ulp for the error of
 // the argument. pow needs it, because its argument is a logarithm times an exponent that may be large.
 template <class S, class... Rest>
-NLSQ_INLINE VectorOf<S> exp_reduced(VectorOf<S> exact, VectorOf<S> n, VectorOf<S> shifted, Rest... rest) {
+NLSQ_INLINE VectorOf<S> exp_of_whole_steps(VectorOf<S> exact, VectorOf<S> n, VectorOf<S> shifted,
+                                           Rest... rest) {
   using T = typename S::Element;
-  auto low = S::mul(n, S::set(-ExpConstants<T>::step_rest));
+  auto low = S::mul(n, S::set(-ExpStepsOf<S>::step_rest));
   if constexpr (sizeof...(rest) == 1) low = S::add(low, rest...);
   const auto r = S::add(exact, low), r2 = S::mul(r, r);
   VectorOf<S> p;
@@ -187,15 +190,23 @@ NLSQ_INLINE VectorOf<S> exp_reduced(VectorOf<S> exact, VectorOf<S> n, VectorOf<S
     return times_power_of_two<S>(S::add(one, S::add(exact, small)), n, shifted);
   }
 }
-#endif
+
+template <class S, class... Rest>
+NLSQ_INLINE VectorOf<S> exp_reduced(VectorOf<S> exact, VectorOf<S> n, VectorOf<S> shifted, Rest... rest) {
+  if constexpr (!S::avx512) return exp_of_whole_steps<S>(exact, n, shifted, rest...);
+  else if constexpr (sizeof(typename S::Element) == sizeof(double))
+    return exp_of_sixteenths<S>(exact, n, shifted, rest...);
+  else return exp_rounded_f32<S>(exact, n, shifted);
+}
 
 // exp(x), or exp(x + rest) with |rest| at most a few ulp of x.
 template <class S, class... Rest>
 NLSQ_INLINE VectorOf<S> exp(VectorOf<S> x, Rest... rest) {
-  using C = ExpConstants<typename S::Element>;
+  using C = ExpStepsOf<S>;
+  const auto limit = ExpConstants<typename S::Element>::limit;
   // Limits x beyond the range of results. NaN remains NaN: on x86, min and max return their second argument
   // if one is NaN; on ARM the result is NaN.
-  x = S::max(S::set(-C::limit), S::min(S::set(C::limit), x));
+  x = S::max(S::set(-limit), S::min(S::set(limit), x));
   const auto shifted = S::mul_add(x, S::set(C::per_step), S::set(C::shift));
   const auto n = S::sub(shifted, S::set(C::shift));
   const auto exact = S::neg_mul_add(n, S::set(C::step), x);

@@ -144,25 +144,25 @@ NLSQ_INLINE VectorOf<S> rough_log(VectorOf<S> x) {
 
 template <class S>
 NLSQ_INLINE VectorOf<S> rough_exp(VectorOf<S> x) {
-  using C = ExpConstants<double>;
+  using C = ExpStepsOf<S>;
   x = S::max(S::set(-200), S::min(S::set(200), x));  // the range of floats
   const auto shifted = S::mul_add(x, S::set(C::per_step), S::set(C::shift));
   const auto n = S::sub(shifted, S::set(C::shift));
   const auto r = S::neg_mul_add(n, S::set(C::step), x), r2 = S::mul(r, r);
-#if defined(NLSQ_KERNEL_SET_avx512)
-  auto p = S::mul_add(r, S::set(0.04166715550957197), S::set(0.16666959973024334));
-  p = S::mul_add(S::mul_add(r, p, S::set(0.5)), r2, r);
-  const auto power = lookup<S>(power_of_two, S::bits(shifted));
-  return times_power_of_two<S>(S::mul_add(power, p, power), S::mul(n, S::set(0.0625)), shifted);
-#else
-  const auto pair = [r](double a, double b)
-                        NLSQ_INLINE_LAMBDA { return S::mul_add(r, S::set(b), S::set(a)); };
-  const auto last =
-      S::mul_add(r2, S::set(0x1.a1132015ba37ep-16), pair(0x1.6c16858b7acb9p-10, 0x1.a15179d80ae96p-13));
-  const auto middle = S::mul_add(r2, last, pair(0x1.5555555c87148p-5, 0x1.1110c632a3088p-7));
-  const auto p = S::mul_add(r2, middle, pair(0.5, 0x1.55555567532adp-3));
-  return times_power_of_two<S>(S::add(S::set(1), S::mul_add(r2, p, r)), n, shifted);
-#endif
+  if constexpr (S::avx512) {
+    auto p = S::mul_add(r, S::set(0.04166715550957197), S::set(0.16666959973024334));
+    p = S::mul_add(S::mul_add(r, p, S::set(0.5)), r2, r);
+    const auto power = lookup<S>(power_of_two, S::bits(shifted));
+    return times_power_of_two<S>(S::mul_add(power, p, power), S::mul(n, S::set(0.0625)), shifted);
+  } else {
+    const auto pair = [r](double a, double b)
+                          NLSQ_INLINE_LAMBDA { return S::mul_add(r, S::set(b), S::set(a)); };
+    const auto last =
+        S::mul_add(r2, S::set(0x1.a1132015ba37ep-16), pair(0x1.6c16858b7acb9p-10, 0x1.a15179d80ae96p-13));
+    const auto middle = S::mul_add(r2, last, pair(0x1.5555555c87148p-5, 0x1.1110c632a3088p-7));
+    const auto p = S::mul_add(r2, middle, pair(0.5, 0x1.55555567532adp-3));
+    return times_power_of_two<S>(S::add(S::set(1), S::mul_add(r2, p, r)), n, shifted);
+  }
 }
 
 // A vector of floats is computed as two vectors of doubles.
