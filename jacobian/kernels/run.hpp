@@ -190,7 +190,7 @@ std::size_t decode(const Instruction* code, std::size_t instructions, KernelStep
   return count;
 }
 
-#if defined(NLSQ_KERNEL_SET_avx2) && defined(__unix__)
+#if (defined(NLSQ_KERNEL_SET_avx2) || defined(NLSQ_KERNEL_SET_avx512)) && defined(__unix__)
 // Interprets code that reads columns of doubles: converts them, some rows at a time.
 NLSQ_NOINLINE void interpret_with_f64(const Tile<float>& t, const GeneratedCode& code, std::size_t row,
                                       std::size_t count) {

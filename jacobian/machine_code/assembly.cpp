@@ -14,18 +14,21 @@ namespace {
 // Instructions of two vectors alternate, so that the CPU finds work while it waits for results. Longer code
 // has enough work in one, and would run out of registers.
 constexpr std::size_t kMostForTwo = 300;
+// So many bytes before they are needed, the lines of columns are fetched (measured on a Sapphire Rapids). The
+// sums of [J | r] follow the code after some hundred rows, and memory would be idle meanwhile.
+constexpr std::int32_t kAhead = 2048;
 // Code beyond these limits is slower than the interpreter: it leaves the instruction cache, or touches more
 // memory in each turn than the CPU keeps addresses of. The frame stays below a page, so that it needs no
 // probe.
 constexpr std::size_t kMostNodes = 3000;
 constexpr std::ptrdiff_t kMostStores = 64;
-constexpr int kMostSlots = 120;
+constexpr std::int32_t kMostFrame = 3840;
 
 class Assembly {
  public:
-  Assembly(const VectorCode& code, bool f64, bool lanes)
-      : nodes_(code.nodes()), order_(code.order()), f64_(f64), lanes_(lanes),
-        uniform_slots_(nodes_.size(), VectorRegisters::none) {}
+  Assembly(const VectorCode& code, const VectorSet& set, bool f64, bool lanes)
+      : nodes_(code.nodes()), order_(code.order()), set_(set), f64_(f64), lanes_(lanes),
+        uniform_slots_(nodes_.size(), VectorRegisters::none), encoder_(set) {}
 
   std::vector<std::uint8_t> assemble() {
     const auto is_store = [this](std::uint32_t id) { return nodes_[id].op == VectorOp::store; };
@@ -37,8 +40,8 @@ class Assembly {
     if (!two || lanes_) loop(1, kept);
     for (const std::size_t exit : exits_) encoder_.bind(exit, encoder_.here());
     epilogue();
-    if (slots_ > kMostSlots) return {};
-    encoder_.set_word(frame, static_cast<std::uint32_t>(kVectorBytes * slots_));
+    if (set_.bytes * slots_ > kMostFrame) return {};
+    encoder_.set_word(frame, static_cast<std::uint32_t>(set_.bytes * slots_));
     return encoder_.finish();
   }
 
@@ -48,7 +51,7 @@ class Assembly {
   std::size_t prologue() {
     encoder_.bytes({0x55, 0x48, 0x89, 0xe5});                                // push rbp; mov rbp, rsp
     encoder_.bytes({0x53, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57});  // push rbx, r12 to r15
-    encoder_.bytes({0x48, 0x83, 0xe4, 0xe0, 0x48, 0x81, 0xec});              // and rsp, -32; sub rsp, …
+    encoder_.bytes({0x48, 0x83, 0xe4, 0xc0, 0x48, 0x81, 0xec});              // and rsp, -64; sub rsp, …
     const std::size_t frame = encoder_.here();
     encoder_.word(0);
     for (const std::uint32_t id : order_) {
@@ -72,14 +75,16 @@ class Assembly {
     pointers_.push_back(node.number);
   }
 
+  // With AVX-512 an instruction takes a uniform from memory for all lanes; with AVX2 it has to be a vector.
   void keep_uniform(std::uint32_t id) {
-    if (lanes_ || nodes_[id].op != VectorOp::uniform || uniform_slots_[id] != VectorRegisters::none) return;
+    if (set_.avx512 || lanes_ || nodes_[id].op != VectorOp::uniform) return;
+    if (uniform_slots_[id] != VectorRegisters::none) return;
     uniform_slots_[id] = slots_++;
     const std::int32_t size = f64_ ? 8 : 4;
     const std::uint8_t broadcast = f64_ ? 0x19 : 0x18;
     const auto number = static_cast<std::int32_t>(nodes_[id].number);
     encoder_.vex({1, 2, broadcast}, 0, 0, VectorOperand::at(CodeRegisters::uniforms, size * number));
-    encoder_.store(0, VectorOperand::at(Register::rsp, kVectorBytes * uniform_slots_[id]));
+    encoder_.store(0, VectorOperand::at(Register::rsp, set_.bytes * uniform_slots_[id]));
   }
 
   void epilogue() {
@@ -108,61 +113,70 @@ class Assembly {
   // rows have room for a whole last turn. Buffers of lanes have none, so there a turn needs that many
   // vectors.
   void loop(int copies, int first_slot) {
-    const auto step = static_cast<std::uint8_t>(copies * kVectorBytes);
-    const auto needed = static_cast<std::uint8_t>(lanes_ ? step : 1);
+    const auto step = static_cast<std::uint32_t>(copies * set_.bytes);
     const auto rows_left = [&](std::uint8_t condition) {
-      encoder_.bytes({0x48, 0x8d, 0x42, needed, 0x48, 0x39, 0xc8});  // lea rax, [rdx + needed]; cmp rax, rcx
+      encoder_.bytes({0x48, 0x8d, 0x82});  // lea rax, [rdx + …]
+      encoder_.word(lanes_ ? step : 1);
+      encoder_.bytes({0x48, 0x39, 0xc8});  // cmp rax, rcx
       return encoder_.jump(condition);
     };
     const std::size_t skip = rows_left(0x87);  // ja
     encoder_.align(32);
     const std::size_t start = encoder_.here();
     const std::size_t lag = copies == 1 ? 0 : lag_of_copies();
-    VectorRegisters registers(encoder_, nodes_, order_, copies, lag, pointers_, uniform_slots_, first_slot);
+    const CodeToRun code{set_, nodes_, order_, pointers_, lanes_, uniform_slots_};
+    VectorRegisters registers(encoder_, code, copies, lag, first_slot);
     registers_ = &registers;
     for (std::uint32_t at = 0; at < registers.count(); ++at) emit(registers.next_instruction(at));
-    encoder_.bytes({0x48, 0x83, 0xc2, step});  // add rdx, step
-    encoder_.bind(rows_left(0x86), start);     // jbe
+    encoder_.bytes({0x48, 0x81, 0xc2});  // add rdx, …
+    encoder_.word(step);
+    encoder_.bind(rows_left(0x86), start);  // jbe
     encoder_.bind(skip, encoder_.here());
     slots_ = std::max(slots_, registers.slots());
   }
 
   void emit(std::uint32_t id) {
     const VectorNode& node = registers_->node(id);
-    const std::uint8_t p = node.f64 ? 1 : 0, rounding = node.f64 ? 9 : 8;
+    const bool w = node.f64;
+    const std::uint8_t p = w ? 1 : 0, rounding = w ? 9 : 8;
     switch (node.op) {
-      case VectorOp::load:
+      case VectorOp::load: return fetch_ahead(registers_->of_tile(id));
       case VectorOp::uniform:
       case VectorOp::constant: return;  // used where they are
       case VectorOp::load_f64: return load_f64(id);
-      case VectorOp::add: return commuting(id, {p, 1, 0x58});
-      case VectorOp::mul: return commuting(id, {p, 1, 0x59});
-      case VectorOp::sub: return binary(id, {p, 1, 0x5c});
-      case VectorOp::min: return binary(id, {p, 1, 0x5d});
-      case VectorOp::div: return binary(id, {p, 1, 0x5e});
-      case VectorOp::max: return binary(id, {p, 1, 0x5f});
+      case VectorOp::add: return commuting(id, {p, 1, 0x58, w});
+      case VectorOp::mul: return commuting(id, {p, 1, 0x59, w});
+      case VectorOp::sub: return binary(id, {p, 1, 0x5c, w});
+      case VectorOp::min: return binary(id, {p, 1, 0x5d, w});
+      case VectorOp::div: return binary(id, {p, 1, 0x5e, w});
+      case VectorOp::max: return binary(id, {p, 1, 0x5f, w});
       case VectorOp::fma: return fused(id, 0x98);
       case VectorOp::fms: return fused(id, 0x9a);
       case VectorOp::fnma: return fused(id, 0x9c);
-      case VectorOp::sqrt: return unary(id, {p, 1, 0x51});
-      case VectorOp::floor: return unary(id, {1, 3, rounding}, 9);
-      case VectorOp::ceil: return unary(id, {1, 3, rounding}, 10);
-      case VectorOp::less: return binary(id, {p, 1, 0xc2}, 17);
-      case VectorOp::less_equal: return binary(id, {p, 1, 0xc2}, 18);
-      case VectorOp::equal: return binary(id, {p, 1, 0xc2}, 0);
+      case VectorOp::scale: return binary(id, {1, 2, 0x2c, w});
+      case VectorOp::sqrt: return unary(id, {p, 1, 0x51, w});
+      case VectorOp::floor: return unary(id, {1, 3, rounding, w}, 9);
+      case VectorOp::ceil: return unary(id, {1, 3, rounding, w}, 10);
+      case VectorOp::less: return binary(id, {p, 1, 0xc2, w}, 17);
+      case VectorOp::less_equal: return binary(id, {p, 1, 0xc2, w}, 18);
+      case VectorOp::equal: return binary(id, {p, 1, 0xc2, w}, 0);
       case VectorOp::choose: return choose(id);
-      case VectorOp::bit_and: return commuting(id, {p, 1, 0x54});
-      case VectorOp::bit_or: return commuting(id, {p, 1, 0x56});
-      case VectorOp::bit_xor: return commuting(id, {p, 1, 0x57});
-      case VectorOp::add_bits:
-        return commuting(id, {1, 1, static_cast<std::uint8_t>(node.f64 ? 0xd4 : 0xfe)});
-      case VectorOp::sub_bits: return binary(id, {1, 1, static_cast<std::uint8_t>(node.f64 ? 0xfb : 0xfa)});
+      case VectorOp::negative: return negative(id);
+      case VectorOp::mask_and: return of_masks(id, {0, 1, 0x41});
+      case VectorOp::mask_or: return of_masks(id, {0, 1, 0x45});
+      case VectorOp::mask_not: return of_masks(id, {0, 1, 0x44, false, true});
+      case VectorOp::bit_and: return commuting(id, {p, 1, 0x54, w});
+      case VectorOp::bit_or: return commuting(id, {p, 1, 0x56, w});
+      case VectorOp::bit_xor: return commuting(id, {p, 1, 0x57, w});
+      case VectorOp::add_bits: return commuting(id, {1, 1, static_cast<std::uint8_t>(w ? 0xd4 : 0xfe), w});
+      case VectorOp::sub_bits: return binary(id, {1, 1, static_cast<std::uint8_t>(w ? 0xfb : 0xfa), w});
       case VectorOp::shift_left: return shift(id, 6);
       case VectorOp::shift_right: return shift(id, 2);
       case VectorOp::widen_first: return widen(id, false);
       case VectorOp::widen_second: return widen(id, true);
       case VectorOp::narrow: return narrow(id);
       case VectorOp::gather: return gather(id);
+      case VectorOp::permute: return permute(id);
       case VectorOp::require: return require(node);
       case VectorOp::store: {
         const int from = registers_->in_register(node.operands[0]);
@@ -172,25 +186,25 @@ class Assembly {
   }
 
   static constexpr int kNoImmediate = -1;
-  void write(VexOpcode opcode, int dst, int first, const VectorOperand& last, int immediate) {
-    if (immediate == kNoImmediate) encoder_.vex(opcode, dst, first, last);
-    else encoder_.vex(opcode, dst, first, last, static_cast<std::uint8_t>(immediate));
+  void write(VectorOpcode opcode, int dst, int first, const VectorOperand& last, int immediate) {
+    encoder_.vector(opcode, dst, first, last);
+    if (immediate != kNoImmediate) encoder_.immediate(static_cast<std::uint8_t>(immediate));
   }
 
-  void unary(std::uint32_t id, VexOpcode opcode, int immediate = kNoImmediate) {
+  void unary(std::uint32_t id, VectorOpcode opcode, int immediate = kNoImmediate) {
     const VectorOperand from = registers_->anywhere(registers_->node(id).operands[0]);
     write(opcode, registers_->result(id), 0, from, immediate);
   }
-  void binary_of(std::uint32_t id, VexOpcode opcode, std::uint32_t a, std::uint32_t b, int immediate) {
+  void binary_of(std::uint32_t id, VectorOpcode opcode, std::uint32_t a, std::uint32_t b, int immediate) {
     const int first = registers_->in_register(a);
     const VectorOperand last = registers_->anywhere(b);
     write(opcode, registers_->result(id), first, last, immediate);
   }
-  void binary(std::uint32_t id, VexOpcode opcode, int immediate = kNoImmediate) {
+  void binary(std::uint32_t id, VectorOpcode opcode, int immediate = kNoImmediate) {
     const auto& x = registers_->node(id).operands;
     binary_of(id, opcode, x[0], x[1], immediate);
   }
-  void commuting(std::uint32_t id, VexOpcode opcode) {
+  void commuting(std::uint32_t id, VectorOpcode opcode) {
     std::uint32_t a = registers_->node(id).operands[0], b = registers_->node(id).operands[1];
     if (!registers_->has_register(a) && registers_->has_register(b)) std::swap(a, b);
     binary_of(id, opcode, a, b, kNoImmediate);
@@ -225,39 +239,77 @@ class Assembly {
     const VectorOperand operand = registers_->anywhere(x[last]);
     std::uint8_t form = 0x20;                           // 231
     if (replaced != 2) form = last == 2 ? 0x10 : 0x00;  // 213 if the term that is added is last; else 132
-    encoder_.vex({1, 2, static_cast<std::uint8_t>(opcode + form), node.f64}, dst, first_register, operand);
+    encoder_.vector({1, 2, static_cast<std::uint8_t>(opcode + form), node.f64}, dst, first_register, operand);
     registers_->set_result(id, dst);
   }
 
   void choose(std::uint32_t id) {
     const VectorNode& node = registers_->node(id);
     const int mask = registers_->in_register(node.operands[0]);
-    const std::uint8_t opcode = node.f64 ? 0x4b : 0x4a;
-    binary_of(id, {1, 3, opcode}, node.operands[1], node.operands[2], mask << 4);
+    if (!set_.avx512) {
+      const std::uint8_t opcode = node.f64 ? 0x4b : 0x4a;
+      return binary_of(id, {1, 3, opcode}, node.operands[1], node.operands[2], mask << 4);
+    }
+    const int no = registers_->in_register(node.operands[1]);
+    const VectorOperand yes = registers_->anywhere(node.operands[2]);
+    encoder_.evex({1, 2, 0x65, node.f64}, registers_->result(id), no, yes, mask);  // vblendmpd
+  }
+
+  void negative(std::uint32_t id) {
+    const VectorNode& node = registers_->node(id);
+    const int from = registers_->in_register(node.operands[0]);
+    encoder_.evex({2, 2, 0x39, node.f64}, registers_->result(id), 0,
+                  VectorOperand::in_vector(from));  // vpmovq2m
+  }
+
+  void of_masks(std::uint32_t id, VectorOpcode opcode) {
+    const VectorNode& node = registers_->node(id);
+    const int a = registers_->in_register(node.operands[0]);
+    if (arity(node.op) == 1)
+      return encoder_.vex(opcode, registers_->result(id), 0, VectorOperand::in_vector(a));
+    const int b = registers_->in_register(node.operands[1]);
+    encoder_.vex(opcode, registers_->result(id), a, VectorOperand::in_vector(b));
   }
 
   void shift(std::uint32_t id, int kind) {
     const VectorNode& node = registers_->node(id);
     const int from = registers_->in_register(node.operands[0]), dst = registers_->result(id);
     const std::uint8_t opcode = node.f64 ? 0x73 : 0x72;
-    write({1, 1, opcode}, kind, dst, VectorOperand::in_vector(from), static_cast<int>(node.number));
+    write({1, 1, opcode, node.f64}, kind, dst, VectorOperand::in_vector(from), static_cast<int>(node.number));
+  }
+
+  // Puts half a vector above that of `dst`, or takes the upper half.
+  void set_upper(int dst, int half) {
+    const std::uint8_t opcode = set_.avx512 ? 0x1a : 0x18;  // vinsertf64x4, vinsertf128
+    write({1, 3, opcode, set_.avx512}, dst, dst, VectorOperand::in_vector(half), 1);
+  }
+  void take_upper(int dst, int from) {
+    const std::uint8_t opcode = set_.avx512 ? 0x1b : 0x19;
+    write({1, 3, opcode, set_.avx512}, from, 0, VectorOperand::in_vector(dst), 1);
+  }
+
+  // A vector of AVX-512 is a line of the cache. Addresses beyond the data do no harm.
+  void fetch_ahead(VectorOperand from) {
+    if (!set_.avx512 || lanes_) return;
+    from.displacement += kAhead;
+    encoder_.prefetch(from);
   }
 
   void load_f64(std::uint32_t id) {
     const int dst = registers_->result(id), second = registers_->take();
-    encoder_.vex(kToFloat, dst, 0, registers_->of_tile(id, true, 0));
-    encoder_.vex(kToFloat, second, 0, registers_->of_tile(id, true, 1));
-    encoder_.vex(kSetUpper, dst, dst, VectorOperand::in_vector(second), 1);
+    for (const int half : {0, 1}) {
+      const VectorOperand from = registers_->of_tile(id, true, half);
+      encoder_.vector(kToFloat, half == 0 ? dst : second, 0, from);
+      fetch_ahead(from);
+    }
+    set_upper(dst, second);
   }
 
   void widen(std::uint32_t id, bool second) {
     int from = registers_->in_register(registers_->node(id).operands[0]);
     const int dst = registers_->result(id);
-    if (second) {
-      encoder_.vex({1, 3, 0x19}, from, 0, VectorOperand::in_vector(dst), 1);  // vextractf128
-      from = dst;
-    }
-    encoder_.vex({0, 1, 0x5a}, dst, 0, VectorOperand::in_vector(from));  // vcvtps2pd
+    if (second) take_upper(dst, std::exchange(from, dst));
+    encoder_.vector({0, 1, 0x5a}, dst, 0, VectorOperand::in_vector(from));  // vcvtps2pd
   }
 
   void narrow(std::uint32_t id) {
@@ -265,9 +317,18 @@ class Assembly {
     const int first = registers_->in_register(node.operands[0]);
     const int second = registers_->in_register(node.operands[1]);
     const int dst = registers_->take(), upper = registers_->take();
-    encoder_.vex(kToFloat, dst, 0, VectorOperand::in_vector(first));
-    encoder_.vex(kToFloat, upper, 0, VectorOperand::in_vector(second));
-    encoder_.vex(kSetUpper, dst, dst, VectorOperand::in_vector(upper), 1);
+    encoder_.vector(kToFloat, dst, 0, VectorOperand::in_vector(first));
+    encoder_.vector(kToFloat, upper, 0, VectorOperand::in_vector(second));
+    set_upper(dst, upper);
+    registers_->set_result(id, dst);
+  }
+
+  void permute(std::uint32_t id) {
+    const VectorNode& node = registers_->node(id);
+    const int index = registers_->in_register(node.operands[0]), dst = registers_->take();
+    encoder_.set_pointer(CodeRegisters::table, node.number);
+    encoder_.load(dst, VectorOperand::at(CodeRegisters::table, 0));
+    encoder_.evex({1, 2, 0x7f, true}, dst, index, VectorOperand::at(CodeRegisters::table, 64));  // vpermt2pd
     registers_->set_result(id, dst);
   }
 
@@ -288,25 +349,31 @@ class Assembly {
     };
     encoder_.set_pointer(CodeRegisters::table, node.number);
     pair(index, dst);
-    encoder_.vex({1, 3, 0x19}, index, 0, VectorOperand::in_vector(half), 1);  // vextractf128
+    take_upper(half, index);
     pair(half, upper);
-    encoder_.vex(kSetUpper, dst, dst, VectorOperand::in_vector(upper), 1);
+    set_upper(dst, upper);
     registers_->set_result(id, dst);
   }
 
   void require(const VectorNode& node) {
-    const std::uint8_t p = node.f64 ? 1 : 0;
     const int mask = registers_->in_register(node.operands[0]);
+    const std::uint8_t p = node.f64 ? 1 : 0;
+    if (set_.avx512) {
+      encoder_.vex({p, 1, 0x98, false, true}, mask, 0, VectorOperand::in_vector(mask));  // kortestb, kortestw
+      exits_.push_back(encoder_.jump(0x83));                                             // jnc
+      return;
+    }
     encoder_.vex({p, 1, 0x50}, 0, 0, VectorOperand::in_vector(mask));  // vmovmskpd eax
     encoder_.bytes({0x3d});                                            // cmp eax, …
     encoder_.word(node.f64 ? 0xf : 0xff);
     exits_.push_back(encoder_.jump(0x85));  // jne
   }
 
-  static constexpr VexOpcode kToFloat{1, 1, 0x5a}, kSetUpper{1, 3, 0x18};  // vcvtpd2ps, vinsertf128
+  static constexpr VectorOpcode kToFloat{1, 1, 0x5a, true};  // vcvtpd2ps
 
   std::span<const VectorNode> nodes_;
   std::vector<std::uint32_t> order_;
+  const VectorSet& set_;
   bool f64_, lanes_;
   std::vector<int> uniform_slots_;  // of a node
   std::vector<std::uint64_t> pointers_;
@@ -318,8 +385,8 @@ class Assembly {
 
 }  // namespace
 
-std::vector<std::uint8_t> assembled(const VectorCode& code, bool f64, bool lanes) {
-  return Assembly(code, f64, lanes).assemble();
+std::vector<std::uint8_t> assembled(const VectorCode& code, const VectorSet& set, bool f64, bool lanes) {
+  return Assembly(code, set, f64, lanes).assemble();
 }
 
 }  // namespace nlsq::inline v0

@@ -1,4 +1,4 @@
-// The bytes of AVX2 instructions.
+// The bytes of instructions.
 #include "machine_code/encoder.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ std::uint8_t byte(int value) { return static_cast<std::uint8_t>(value); }
 
 // A VEX prefix of three bytes, then the opcode. The prefix holds the fourth bit of the registers `reg`,
 // `index` and `base`, and the number of the register `first`, all of them inverted.
-void prefix(std::vector<std::uint8_t>& code, VexOpcode op, bool reg, bool index, bool base, int first) {
+void prefix(std::vector<std::uint8_t>& code, VectorOpcode op, bool reg, bool index, bool base, int first) {
   code.push_back(0xc4);
   code.push_back(byte((reg ? 0 : 0x80) | (index ? 0 : 0x40) | (base ? 0 : 0x20) | op.map));
   code.push_back(byte((op.w ? 0x80 : 0) | (~first & 15) << 3 | (op.half ? 0 : 4) | op.prefix));
@@ -33,7 +33,8 @@ void Encoder::set_word(std::size_t place, std::uint32_t value) {
   std::memcpy(code_.data() + place, &value, 4);
 }
 
-void Encoder::operand(int dst, const VectorOperand& last) {
+// A displacement of one byte counts in steps of `unit` bytes.
+void Encoder::operand(int dst, const VectorOperand& last, std::int32_t unit) {
   using Kind = VectorOperand::Kind;
   const int reg = low(dst) << 3;
   if (last.kind == Kind::vector) {
@@ -46,32 +47,71 @@ void Encoder::operand(int dst, const VectorOperand& last) {
     word(0);
     return;
   }
-  const bool small = last.displacement >= -128 && last.displacement < 128;
+  const std::int32_t steps = last.displacement / unit;
+  const bool small = steps * unit == last.displacement && steps >= -128 && steps < 128;
   const bool indexed = last.kind == Kind::indexed;
   code_.push_back(byte((small ? 0x40 : 0x80) | reg | (indexed ? 4 : low(last.base))));
   if (indexed) code_.push_back(byte(last.scale << 6 | low(last.index) << 3 | low(last.base)));
   else if (low(last.base) == 4) code_.push_back(0x24);  // rsp and r12 need a second byte
-  if (small) code_.push_back(byte(last.displacement & 255));
+  if (small) code_.push_back(byte(steps & 255));
   else word(static_cast<std::uint32_t>(last.displacement));
 }
 
-void Encoder::vex(VexOpcode op, int dst, int first, const VectorOperand& last) {
+void Encoder::vex(VectorOpcode op, int dst, int first, const VectorOperand& last) {
   using Kind = VectorOperand::Kind;
   const bool memory = last.kind == Kind::memory || last.kind == Kind::indexed;
   const bool base = memory ? high(last.base) : last.kind == Kind::vector && high(last.vector);
   prefix(code_, op, high(dst), last.kind == Kind::indexed && high(last.index), base, first);
-  operand(dst, last);
+  operand(dst, last, 1);
 }
 
-void Encoder::vex(VexOpcode op, int dst, int first, const VectorOperand& last, std::uint8_t immediate) {
-  vex(op, dst, first, last);
-  if (last.kind == VectorOperand::Kind::constant) ++references_.back().end;
-  code_.push_back(immediate);
+// The prefix holds the fourth and the fifth bit of registers, inverted. `repeat`: the one number in memory
+// becomes a vector on its way, as part of any instruction.
+void Encoder::evex(VectorOpcode op, int dst, int first, const VectorOperand& last, int mask, bool repeat) {
+  using Kind = VectorOperand::Kind;
+  const bool memory = last.kind == Kind::memory || last.kind == Kind::indexed;
+  const bool in_register = last.kind == Kind::vector;
+  const bool fourth = memory ? high(last.base) : in_register && (last.vector & 8) != 0;
+  const bool other = in_register ? last.vector >= 16 : last.kind == Kind::indexed && high(last.index);
+  code_.push_back(0x62);
+  code_.push_back(
+      byte((dst & 8 ? 0 : 0x80) | (other ? 0 : 0x40) | (fourth ? 0 : 0x20) | (dst & 16 ? 0 : 0x10) | op.map));
+  code_.push_back(byte((op.w ? 0x80 : 0) | (~first & 15) << 3 | 4 | op.prefix));
+  code_.push_back(byte(0x40 | (repeat ? 0x10 : 0) | (first & 16 ? 0 : 8) | mask));
+  code_.push_back(op.opcode);
+  operand(dst, last, last.each != 0 ? last.each : set_.bytes);
+}
+
+void Encoder::evex(VectorOpcode op, int dst, int first, const VectorOperand& last, int mask) {
+  evex(op, dst, first, last, mask, last.each != 0);
+}
+
+void Encoder::vector(VectorOpcode op, int dst, int first, const VectorOperand& last) {
+  if (set_.avx512) evex(op, dst, first, last);
+  else vex(op, dst, first, last);
+}
+
+void Encoder::immediate(std::uint8_t value) {
+  if (!references_.empty() && references_.back().end == here()) ++references_.back().end;
+  code_.push_back(value);
+}
+
+void Encoder::load(int dst, const VectorOperand& from) {
+  if (from.each == 0) return vector({0, 1, 0x10}, dst, 0, from);
+  const bool f64 = from.each == 8;  // vbroadcastsd, vbroadcastss
+  evex({1, 2, byte(f64 ? 0x19 : 0x18), f64}, dst, 0, from, 0, false);
 }
 
 void Encoder::extract(Register dst, int vector, int number) {
-  const VectorOperand to = VectorOperand::in_vector(static_cast<int>(dst));         // encoded as a vector is
-  vex({1, 3, 0x16, true, true}, vector, 0, to, static_cast<std::uint8_t>(number));  // vpextrq
+  const VectorOperand to = VectorOperand::in_vector(static_cast<int>(dst));  // encoded as a vector is
+  vex({1, 3, 0x16, true, true}, vector, 0, to);                              // vpextrq
+  immediate(static_cast<std::uint8_t>(number));
+}
+
+void Encoder::prefetch(const VectorOperand& from) {
+  const bool index = from.kind == VectorOperand::Kind::indexed && high(from.index);
+  bytes({byte(0x40 | (index ? 2 : 0) | (high(from.base) ? 1 : 0)), 0x0f, 0x18});  // prefetcht0
+  operand(1, from, 1);
 }
 
 void Encoder::load_pointer(Register dst, Register base, std::int32_t displacement) {
@@ -112,18 +152,19 @@ std::uint32_t Encoder::constant(std::uint64_t eight_bytes) {
 }
 
 std::vector<std::uint8_t> Encoder::finish() {
-  align(32);
-  const std::size_t pool = here();
+  align(64);
+  const std::size_t pool = here(), copies = set_.avx512 ? 1 : 4;
   for (const Reference& at : references_) {
-    const auto distance = static_cast<std::int32_t>(pool + 32 * at.constant - at.end);
+    const auto distance = static_cast<std::int32_t>(pool + 8 * copies * at.constant - at.end);
     std::memcpy(code_.data() + at.place, &distance, 4);
   }
   for (const std::uint64_t number : constants_) {
-    for (int copy = 0; copy < 4; ++copy) {
+    for (std::size_t copy = 0; copy < copies; ++copy) {
       word(static_cast<std::uint32_t>(number));
       word(static_cast<std::uint32_t>(number >> 32));
     }
   }
+  align(64);
   return std::move(code_);
 }
 

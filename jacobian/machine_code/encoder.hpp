@@ -1,8 +1,12 @@
-// Encodes instructions of x86-64 with AVX2 and FMA: those of which generated code consists.
+// Encodes instructions of x86-64 with AVX2 and FMA, or with AVX-512: those of which generated code consists.
 //
-//  The encodings are from Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2. All
-//  vector instructions have a VEX prefix of three bytes.
+//  The encodings are from Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2. Vector
+//  instructions of AVX2, and those of mask registers, have a VEX prefix of three bytes; vector instructions
+//  of AVX-512 have an EVEX prefix of four.
 #pragma once
+
+#include <nlsq/export.hpp>
+#include "machine_code/vector_set.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -41,6 +45,7 @@ struct VectorOperand {
   std::uint8_t scale = 0;
   std::int32_t displacement = 0;
   std::uint32_t constant = 0;  // constant: its number in the pool behind the code
+  std::uint8_t each = 0;       // bytes of the one number in memory that is for all lanes; 0: a vector
 
   static VectorOperand in_vector(int v) { return {.vector = static_cast<std::uint8_t>(v)}; }
   static VectorOperand at(Register base, std::int32_t displacement) {
@@ -49,24 +54,36 @@ struct VectorOperand {
 };
 
 // An opcode with its mandatory prefix (0, 0x66, 0xf3, 0xf2 as 0 to 3), map (1: 0F, 2: 0F38, 3: 0F3A) and W.
-// `half`: it works on 16 bytes.
-struct VexOpcode {
+// `half`: with VEX, it works on 16 bytes.
+struct VectorOpcode {
   std::uint8_t prefix, map, opcode;
   bool w = false, half = false;
 };
 
-class Encoder {
+class NLSQ_API Encoder {
  public:
+  explicit Encoder(const VectorSet& set) : set_(set) {}
+
   // dst, first and last as the manual's ymm1, ymm2 and ymm3/m256. `first` is 0 where there is none.
-  void vex(VexOpcode op, int dst, int first, const VectorOperand& last);
-  void vex(VexOpcode op, int dst, int first, const VectorOperand& last, std::uint8_t immediate);
-  // dst = number 0 or 1 of the two words of eight bytes in the first half of a vector.
+  void vex(VectorOpcode op, int dst, int first, const VectorOperand& last);
+  // The same for zmm, where only lanes of mask register `mask` count; 0: all.
+  void evex(VectorOpcode op, int dst, int first, const VectorOperand& last, int mask = 0);
+  // One of the two, as the set has it.
+  void vector(VectorOpcode op, int dst, int first, const VectorOperand& last);
+  // Ends an instruction that has one more byte.
+  void immediate(std::uint8_t value);
+
+  // dst = number 0 or 1 of the two words of eight bytes in the first half of a vector. With AVX2 only.
   void extract(Register dst, int vector, int number);
-  void load(int dst, const VectorOperand& from) { vex({0, 1, 0x10}, dst, 0, from); }
-  void store(int from, const VectorOperand& to) { vex({0, 1, 0x11}, from, 0, to); }
+  void load(int dst, const VectorOperand& from);
+  void store(int from, const VectorOperand& to) { vector({0, 1, 0x11}, from, 0, to); }
+  void move(int dst, int from) { vector({0, 1, 0x28}, dst, 0, VectorOperand::in_vector(from)); }
+  // The same for mask registers.
+  void load_mask(int dst, const VectorOperand& from) { vex({0, 1, 0x90, false, true}, dst, 0, from); }
+  void store_mask(int from, const VectorOperand& to) { vex({0, 1, 0x91, false, true}, from, 0, to); }
 
-  void move(int dst, int from) { vex({0, 1, 0x28}, dst, 0, VectorOperand::in_vector(from)); }
-
+  // Fetches a line of the cache before it is needed.
+  void prefetch(const VectorOperand& from);
   void load_pointer(Register dst, Register base, std::int32_t displacement);
   void set_pointer(Register dst, std::uint64_t value);
   void bytes(std::initializer_list<std::uint8_t> code) {
@@ -80,19 +97,21 @@ class Encoder {
   std::size_t here() const { return code_.size(); }
   void align(std::size_t bytes);
 
-  // Number of the constant whose lanes all hold these eight bytes.
+  // Number of the constant whose lanes all hold these eight bytes. With AVX-512 it is there once.
   std::uint32_t constant(std::uint64_t eight_bytes);
-  // The code, then the constants. The code must be placed at a multiple of 32 bytes.
+  // The code, then the constants. The code must be placed at a multiple of 64 bytes.
   std::vector<std::uint8_t> finish();
 
  private:
-  void operand(int dst, const VectorOperand& last);
+  void operand(int dst, const VectorOperand& last, std::int32_t unit);
+  void evex(VectorOpcode op, int dst, int first, const VectorOperand& last, int mask, bool repeat);
 
   struct Reference {
     std::size_t place;  // of a displacement of 4 bytes
     std::uint32_t constant;
     std::size_t end;  // of the instruction
   };
+  VectorSet set_;
   std::vector<std::uint8_t> code_;
   std::vector<std::uint64_t> constants_;
   std::vector<Reference> references_;

@@ -132,6 +132,12 @@ std::optional<VectorCode> written(const TileProgram& program, const Run& run, st
   }
   return code;
 }
+template <bool avx512>
+std::optional<VectorCode> written(const TileProgram& program, const Run& run, bool f64,
+                                  std::uint64_t f64_columns) {
+  if (f64) return written<Writer<double, avx512>>(program, run, 0);
+  return written<Writer<float, avx512>>(program, run, f64_columns);
+}
 
 }  // namespace
 
@@ -158,14 +164,15 @@ bool ProgramSteps::generate(const TileProgram& program) {
       decode(instructions, steps_);
       continue;
     }
-    const auto code = request_.f64 ? written<Writer<double>>(program, run, 0)
-                                   : written<Writer<float>>(program, run, f64_columns_);
+    const VectorSet& set = kernels().lanes_f64 == 8 ? vectors_avx512 : vectors_avx2;
+    const auto code = set.avx512 ? written<true>(program, run, request_.f64, f64_columns_)
+                                 : written<false>(program, run, request_.f64, f64_columns_);
     if (!code) return false;
-    const std::vector<std::uint8_t> part = assembled(*code, request_.f64, request_.lanes);
+    const std::vector<std::uint8_t> part = assembled(*code, set, request_.f64, request_.lanes);
     if (part.empty()) return false;
     auto piece = std::make_unique<Piece>();
     piece->place = bytes.size();
-    bytes.insert(bytes.end(), part.begin(), part.end());  // a multiple of 32 bytes
+    bytes.insert(bytes.end(), part.begin(), part.end());  // a multiple of 64 bytes
     decode(instructions, piece->steps);
     steps_.push_back({.function = request_.f64 ? kernels().generated_f64 : kernels().generated_f32,
                       .generated = &piece->code});

@@ -21,19 +21,25 @@ enum class VectorOp : std::uint8_t {
   sub,
   mul,
   div,
-  min,   // a < b ? a : b
-  max,   // a > b ? a : b
-  fma,   // a*b + c
-  fms,   // a*b - c
-  fnma,  // c - a*b
+  min,    // a < b ? a : b
+  max,    // a > b ? a : b
+  fma,    // a*b + c
+  fms,    // a*b - c
+  fnma,   // c - a*b
+  scale,  // a 2^floor(b); AVX-512 only
   sqrt,
   floor,
   ceil,
-  // masks: lanes of all ones or all zeros
+  // masks: with AVX2, lanes of all ones or all zeros
   less,
   less_equal,
   equal,
-  choose,  // c where a is negative or a set mask, else b
+  choose,  // c where mask a is set, or with AVX2 where a is negative; else b
+  // masks of AVX-512
+  negative,  // of the sign
+  mask_and,
+  mask_or,
+  mask_not,
   // bits
   bit_and,
   bit_or,
@@ -46,7 +52,9 @@ enum class VectorOp : std::uint8_t {
   widen_first,   // the first half of a vector of floats
   widen_second,  // the second half
   narrow,        // two vectors of doubles
-  gather,        // entries a of the table of doubles at address `number`
+  // entries a of the table of doubles at address `number`
+  gather,   // AVX2 only
+  permute,  // of sixteen doubles, by the low four bits; AVX-512 only
   // effects
   require,  // leaves the code unless every lane of mask a is set
   store,    // a becomes vector `number` of the tile
@@ -62,11 +70,14 @@ constexpr int arity(VectorOp op) {
     case sqrt:
     case floor:
     case ceil:
+    case negative:
+    case mask_not:
     case shift_left:
     case shift_right:
     case widen_first:
     case widen_second:
     case gather:
+    case permute:
     case require:
     case store: return 1;
     case fma:
@@ -77,6 +88,12 @@ constexpr int arity(VectorOp op) {
   }
 }
 constexpr bool is_load(VectorOp op) { return op == VectorOp::load || op == VectorOp::load_f64; }
+// True if the result is a mask, which AVX-512 keeps in a register of another kind.
+constexpr bool is_mask(VectorOp op) {
+  using enum VectorOp;
+  return op == less || op == less_equal || op == equal || op == negative || op == mask_and || op == mask_or ||
+         op == mask_not;
+}
 constexpr bool has_effect(VectorOp op) { return op == VectorOp::require || op == VectorOp::store; }
 
 struct VectorNode {

@@ -6,14 +6,13 @@
 
 namespace nlsq::inline v0 {
 
-VectorRegisters::VectorRegisters(Encoder& encoder, std::span<const VectorNode> nodes,
-                                 std::span<const std::uint32_t> order, int copies, std::size_t lag,
-                                 std::span<const std::uint64_t> pointers, std::span<const int> uniform_slots,
+VectorRegisters::VectorRegisters(Encoder& encoder, const CodeToRun& code, int copies, std::size_t lag,
                                  int first_slot)
-    : encoder_(encoder), pointers_(pointers), size_(static_cast<std::uint32_t>(nodes.size())),
-      nodes_(nodes.begin(), nodes.end()), slot_(uniform_slots.begin(), uniform_slots.end()),
-      slots_(first_slot),
-      uniform_vectors_(std::ranges::all_of(uniform_slots, [](int slot) { return slot == none; })) {
+    : encoder_(encoder), code_(code), size_(static_cast<std::uint32_t>(code.nodes.size())),
+      nodes_(code.nodes.begin(), code.nodes.end()),
+      slot_(code.uniform_slots.begin(), code.uniform_slots.end()), slots_(first_slot) {
+  const auto& nodes = code.nodes;
+  const auto& order = code.order;
   const auto total = static_cast<std::uint32_t>(copies) * size_;
   nodes_.reserve(total);
   // Constants and uniforms are the same for all copies.
@@ -84,28 +83,36 @@ bool VectorRegisters::is_free(int r) {
 
 VectorOperand VectorRegisters::of_tile(std::uint32_t id, bool doubles, int half) {
   const std::uint64_t vector = nodes_[id].number;
-  const auto kept = static_cast<std::size_t>(std::ranges::find(pointers_, vector) - pointers_.begin());
+  const auto kept =
+      static_cast<std::size_t>(std::ranges::find(code_.pointers, vector) - code_.pointers.begin());
   Register base = CodeRegisters::scratch;
-  if (kept < pointers_.size()) base = CodeRegisters::pointers[kept];
+  if (kept < code_.pointers.size()) base = CodeRegisters::pointers[kept];
   else encoder_.load_pointer(base, CodeRegisters::vectors, 8 * static_cast<std::int32_t>(vector));
   const auto copy = static_cast<std::int32_t>(id / size_);
   return {.kind = VectorOperand::Kind::indexed,
           .base = base,
           .index = CodeRegisters::row,
           .scale = static_cast<std::uint8_t>(doubles ? 1 : 0),
-          .displacement = kVectorBytes * (doubles ? 2 * copy + half : copy)};
+          .displacement = code_.set.bytes * (doubles ? 2 * copy + half : copy)};
 }
 
 VectorOperand VectorRegisters::memory(std::uint32_t id) {
   const VectorNode& node = nodes_[id];
+  const auto each = static_cast<std::uint8_t>(!code_.set.avx512 ? 0 : node.f64 ? 8 : 4);
+  const auto number = static_cast<std::int32_t>(node.number);
   if (node.op == VectorOp::constant) {
     const std::uint64_t bits = node.f64 ? node.number : node.number | node.number << 32;
-    return {.kind = VectorOperand::Kind::constant, .constant = encoder_.constant(bits)};
+    return {.kind = VectorOperand::Kind::constant, .constant = encoder_.constant(bits), .each = each};
   }
   if (node.op == VectorOp::load) return of_tile(id);
-  if (node.op == VectorOp::uniform && uniform_vectors_)
-    return VectorOperand::at(CodeRegisters::uniforms, kVectorBytes * static_cast<std::int32_t>(node.number));
-  return VectorOperand::at(Register::rsp, kVectorBytes * slot_[id]);
+  if (node.op == VectorOp::uniform && code_.lanes)
+    return VectorOperand::at(CodeRegisters::uniforms, code_.set.bytes * number);
+  if (node.op == VectorOp::uniform && each != 0) {
+    VectorOperand one = VectorOperand::at(CodeRegisters::uniforms, each * number);
+    one.each = each;
+    return one;
+  }
+  return VectorOperand::at(Register::rsp, code_.set.bytes * slot_[id]);
 }
 
 void VectorRegisters::give_up(int r) {
@@ -119,13 +126,15 @@ void VectorRegisters::give_up(int r) {
   if (free_slots_.empty()) free_slots_.push_back(slots_++);
   slot_[id] = free_slots_.back();
   free_slots_.pop_back();
-  encoder_.store(r, memory(id));
+  if (r < first_mask) encoder_.store(r, memory(id));
+  else encoder_.store_mask(number_of(r), memory(id));
 }
 
-int VectorRegisters::take() {
+int VectorRegisters::take(bool mask) {
+  const int begin = mask ? first_mask : 0, end = mask ? end_of_masks : code_.set.registers;
   int best = none;
   std::uint32_t farthest = 0;
-  for (int r = 0; r < 16 && farthest != kNever; ++r) {
+  for (int r = begin; r < end && farthest != kNever; ++r) {
     if (locked_ >> r & 1) continue;
     const std::uint32_t id = node_in_[static_cast<std::size_t>(r)];
     std::uint32_t use = kNever;
@@ -133,23 +142,30 @@ int VectorRegisters::take() {
     if (best == none || use > farthest) best = r, farthest = use;
   }
   give_up(best);
-  locked_ |= 1u << best;
+  locked_ |= std::uint64_t(1) << best;
   return best;
 }
 
+void VectorRegisters::keep(std::uint32_t id, int r) {
+  node_in_[static_cast<std::size_t>(r)] = id;
+  register_[id] = r;
+}
+
+bool VectorRegisters::masked(std::uint32_t id) const { return code_.set.avx512 && is_mask(nodes_[id].op); }
+
 int VectorRegisters::in_register(std::uint32_t id) {
   if (register_[id] == none) {
-    const int r = take();
-    encoder_.load(r, memory(id));
-    node_in_[static_cast<std::size_t>(r)] = id;
-    register_[id] = r;
+    const int r = take(masked(id));
+    if (r < first_mask) encoder_.load(r, memory(id));
+    else encoder_.load_mask(number_of(r), memory(id));
+    keep(id, r);
   }
-  locked_ |= 1u << register_[id];
-  return register_[id];
+  locked_ |= std::uint64_t(1) << register_[id];
+  return number_of(register_[id]);
 }
 
 bool VectorRegisters::can_load_freely() {
-  for (int r = 0; r < 16; ++r) {
+  for (int r = 0; r < code_.set.registers; ++r) {
     if (!(locked_ >> r & 1) && is_free(r)) return true;
   }
   return false;
@@ -171,7 +187,7 @@ void VectorRegisters::release_operands() {
   for (int k = 0; k < arity(node.op); ++k) {
     const std::uint32_t id = node.operands[k];
     if (register_[id] == none || !is_last_use(id)) continue;
-    locked_ &= ~(1u << register_[id]);
+    locked_ &= ~(std::uint64_t(1) << register_[id]);
     node_in_[static_cast<std::size_t>(register_[id])] = kNever;
     register_[id] = none;
   }
@@ -179,15 +195,13 @@ void VectorRegisters::release_operands() {
 
 int VectorRegisters::result(std::uint32_t id) {
   release_operands();
-  const int r = take();
-  node_in_[static_cast<std::size_t>(r)] = id;
-  return register_[id] = r;
+  keep(id, take(masked(id)));
+  return number_of(register_[id]);
 }
 
 void VectorRegisters::set_result(std::uint32_t id, int r) {
   release_operands();
-  node_in_[static_cast<std::size_t>(r)] = id;
-  register_[id] = r;
+  keep(id, r);
 }
 
 }  // namespace nlsq::inline v0

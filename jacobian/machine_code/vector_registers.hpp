@@ -1,4 +1,4 @@
-// The sixteen vector registers of AVX2 during one loop of generated code.
+// The vector registers, and the mask registers of AVX-512, during one loop of generated code.
 //
 //  The code has no branches but those that leave it, so all uses of a value are known. Where a register is
 //  needed and none is free, the value whose next use is farthest away gives up its own (Belady, IBM Systems
@@ -25,19 +25,23 @@ struct CodeRegisters {
                                           Register::rbx, Register::r12, Register::r13, Register::r14};
 };
 
-inline constexpr std::int32_t kVectorBytes = 32;
+// The code that gets registers, and how it is run.
+struct CodeToRun {
+  const VectorSet& set;
+  std::span<const VectorNode> nodes;
+  std::span<const std::uint32_t> order;     // the nodes as they are computed
+  std::span<const std::uint64_t> pointers;  // the vectors of the tile that have a pointer in a register
+  bool lanes;                               // uniforms are vectors
+  std::span<const int> uniform_slots;       // of a node: the place of a uniform that was put on the stack
+};
 
 class VectorRegisters {
  public:
   static constexpr int none = -1;
 
-  // `order` lists nodes of `nodes` as they are computed. Instructions of `copies` vectors of rows alternate,
-  // each `lag` instructions behind the one before. `pointers` lists the vectors of the tile that have a
-  // pointer in a register. `uniform_slots` has the place of each uniform on the stack, or `none` where
-  // uniforms are vectors. Places from `first_slot` on are free.
-  VectorRegisters(Encoder& encoder, std::span<const VectorNode> nodes, std::span<const std::uint32_t> order,
-                  int copies, std::size_t lag, std::span<const std::uint64_t> pointers,
-                  std::span<const int> uniform_slots, int first_slot);
+  // Instructions of `copies` vectors of rows alternate, each `lag` instructions behind the one before. Places
+  // on the stack from `first_slot` on are free.
+  VectorRegisters(Encoder& encoder, const CodeToRun& code, int copies, std::size_t lag, int first_slot);
 
   std::uint32_t count() const { return static_cast<std::uint32_t>(order_.size()); }
   // Moves on to the next instruction, number `at`, and returns its node.
@@ -46,7 +50,7 @@ class VectorRegisters {
   int slots() const { return slots_; }
 
   // Operands of the instruction; their registers are not taken before the next instruction. `anywhere` may
-  // be in memory.
+  // be in memory. Numbers of mask registers are their own, too.
   int in_register(std::uint32_t id);
   VectorOperand anywhere(std::uint32_t id);
   bool has_register(std::uint32_t id) const { return register_[id] != none; }
@@ -56,8 +60,8 @@ class VectorRegisters {
   // A vector of the tile; `doubles`: for f32 code that reads doubles, the first or second half of the rows.
   VectorOperand of_tile(std::uint32_t id, bool doubles = false, int half = 0);
 
-  // A register for anything until the next instruction.
-  int take();
+  // A vector register for anything until the next instruction.
+  int take() { return take(false); }
   // The register of the result, which may be that of an operand used last here.
   int result(std::uint32_t id);
   // The same where the result is in a register already.
@@ -66,7 +70,15 @@ class VectorRegisters {
  private:
   static constexpr std::uint32_t kNever = 0xffffffff;
 
+  // Mask registers follow the vector registers in tables. The first is never used: as the mask of an
+  // instruction its number says that there is none.
+  static constexpr int first_mask = 33, end_of_masks = 40;
+  static int number_of(int r) { return r < first_mask ? r : r - first_mask + 1; }
+
   void list_uses();
+  int take(bool mask);
+  void keep(std::uint32_t id, int r);
+  bool masked(std::uint32_t id) const;
   std::uint32_t next_use(std::uint32_t id);
   bool is_operand(std::uint32_t id) const;
   bool is_free(int r);
@@ -75,18 +87,18 @@ class VectorRegisters {
   void give_up(int r);
 
   Encoder& encoder_;
-  std::span<const std::uint64_t> pointers_;
+  CodeToRun code_;
   std::uint32_t size_;  // nodes of one copy; copy k of node n is node n + k * size_
   std::vector<VectorNode> nodes_;
   std::vector<std::uint32_t> order_;
   std::vector<std::uint32_t> uses_;        // all places in the order where a node is an operand
   std::vector<std::uint32_t> next_, end_;  // of a node: its next use in uses_, and the end of its uses
   std::vector<int> register_, slot_;       // of a node: its register, and its place on the stack
-  std::array<std::uint32_t, 16> node_in_;  // of a register
-  std::uint32_t locked_ = 0, now_ = 0;     // registers in use by the instruction; its place in the order
-  std::vector<int> free_slots_;            // places on the stack whose values are not used again
+  std::array<std::uint32_t, end_of_masks> node_in_;  // of a register
+  std::uint64_t locked_ = 0;                         // registers in use by the instruction
+  std::uint32_t now_ = 0;                            // its place in the order
+  std::vector<int> free_slots_;                      // places on the stack whose values are not used again
   int slots_;
-  bool uniform_vectors_;
 };
 
 }  // namespace nlsq::inline v0

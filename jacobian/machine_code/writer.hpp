@@ -1,5 +1,6 @@
-// Writer<T>: a vector type as Simd<T> is, whose operations are not computed but written down as nodes of
-// VectorCode. The functions of kernels/functions and kernels/operations.hpp accept it.
+// Writer<T, avx512>: a vector type as Simd<T> of AVX2 or AVX-512 is, whose operations are not computed but
+// written down as nodes of VectorCode. The functions of kernels/functions and kernels/operations.hpp accept
+// it.
 #pragma once
 
 #include "kernels/inline.hpp"
@@ -20,14 +21,14 @@ struct WrittenValue {
   std::uint64_t bits = 0;
 };
 
-template <class T>
+template <class T, bool avx512_>
 struct Writer {
   using Element = T;
   using V = WrittenValue;
   using M = WrittenValue;
   using Bits = WrittenValue;
-  using Wide = Writer<double>;
-  static constexpr bool avx512 = false;
+  using Wide = Writer<double, avx512_>;
+  static constexpr bool avx512 = avx512_;
   static constexpr bool f64 = std::is_same_v<T, double>;
   using Word = std::conditional_t<f64, std::uint64_t, std::uint32_t>;
 
@@ -53,9 +54,11 @@ struct Writer {
   static M less(V a, V b) { return write(VectorOp::less, a, b); }
   static M less_equal(V a, V b) { return write(VectorOp::less_equal, a, b); }
   static M equal(V a, V b) { return write(VectorOp::equal, a, b); }
-  static M mask_not(M a) { return exclusive_or(a, set_bits(~Word(0))); }
-  static M mask_and(M a, M b) { return write(VectorOp::bit_and, a, b); }
-  static M mask_or(M a, M b) { return write(VectorOp::bit_or, a, b); }
+  static M mask_not(M a) {
+    return avx512 ? write(VectorOp::mask_not, a) : exclusive_or(a, set_bits(~Word(0)));
+  }
+  static M mask_and(M a, M b) { return write(avx512 ? VectorOp::mask_and : VectorOp::bit_and, a, b); }
+  static M mask_or(M a, M b) { return write(avx512 ? VectorOp::mask_or : VectorOp::bit_or, a, b); }
   static V choose(M mask, V yes, V no) { return write(VectorOp::choose, mask, no, yes); }
 
   static Bits bits(V a) { return a; }
@@ -74,10 +77,16 @@ struct Writer {
   }
   static V exclusive_or(V a, V b) { return write(VectorOp::bit_xor, a, b); }
   static V sign_of(V a) { return write(VectorOp::bit_and, a, set_bits(kSign)); }
-  static V choose_negative(V sign, V yes, V no) { return choose(sign, yes, no); }
+  static V choose_negative(V sign, V yes, V no) {
+    return choose(avx512 ? write(VectorOp::negative, sign) : sign, yes, no);
+  }
   static V gather(const double* table, Bits index) {
     return write(VectorOp::gather, index, {}, {}, reinterpret_cast<std::uintptr_t>(table));
   }
+  static V permute(const double (&table)[16], Bits index) {
+    return write(VectorOp::permute, index, {}, {}, reinterpret_cast<std::uintptr_t>(table));
+  }
+  static V scale(V a, V n) { return write(VectorOp::scale, a, n); }
 
   static V widen_first(V a) { return Wide::write(VectorOp::widen_first, a); }
   static V widen_second(V a) { return Wide::write(VectorOp::widen_second, a); }
