@@ -121,11 +121,11 @@ class Assembly {
       return encoder_.jump(condition);
     };
     const std::size_t skip = rows_left(0x87);  // ja
-    encoder_.align(32);
-    const std::size_t start = encoder_.here();
     const std::size_t lag = copies == 1 ? 0 : lag_of_copies();
     const CodeToRun code{set_, nodes_, order_, pointers_, lanes_, uniform_slots_};
     VectorRegisters registers(encoder_, code, copies, lag, first_slot);
+    encoder_.align(32);
+    const std::size_t start = encoder_.here();
     registers_ = &registers;
     for (std::uint32_t at = 0; at < registers.count(); ++at) emit(registers.next_instruction(at));
     encoder_.bytes({0x48, 0x81, 0xc2});  // add rdx, …
@@ -142,7 +142,8 @@ class Assembly {
     switch (node.op) {
       case VectorOp::load: return fetch_ahead(registers_->of_tile(id));
       case VectorOp::uniform:
-      case VectorOp::constant: return;  // used where they are
+      case VectorOp::constant:
+      case VectorOp::table: return;  // used where they are
       case VectorOp::load_f64: return load_f64(id);
       case VectorOp::add: return commuting(id, {p, 1, 0x58, w});
       case VectorOp::mul: return commuting(id, {p, 1, 0x59, w});
@@ -323,12 +324,15 @@ class Assembly {
     registers_->set_result(id, dst);
   }
 
+  // The result replaces the indices.
   void permute(std::uint32_t id) {
     const VectorNode& node = registers_->node(id);
-    const int index = registers_->in_register(node.operands[0]), dst = registers_->take();
-    encoder_.set_pointer(CodeRegisters::table, node.number);
-    encoder_.load(dst, VectorOperand::at(CodeRegisters::table, 0));
-    encoder_.evex({1, 2, 0x7f, true}, dst, index, VectorOperand::at(CodeRegisters::table, 64));  // vpermt2pd
+    int dst = registers_->in_register(node.operands[0]);
+    const int first = registers_->in_register(node.operands[1]);
+    if (!registers_->is_last_use(node.operands[0]))
+      encoder_.move(dst, std::exchange(dst, registers_->take()));
+    const VectorOperand second = registers_->anywhere(node.operands[2]);
+    encoder_.evex({1, 2, 0x77, true}, dst, first, second);  // vpermi2pd
     registers_->set_result(id, dst);
   }
 

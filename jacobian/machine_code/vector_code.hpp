@@ -16,6 +16,7 @@ enum class VectorOp : std::uint8_t {
   load_f64,  // the same in f32 code, where the vector holds doubles: rounded
   uniform,   // uniform `number`
   constant,  // `number` holds the bits of one lane
+  table,     // the eight doubles at address `number`; AVX-512 only
   // arithmetic
   add,
   sub,
@@ -52,9 +53,8 @@ enum class VectorOp : std::uint8_t {
   widen_first,   // the first half of a vector of floats
   widen_second,  // the second half
   narrow,        // two vectors of doubles
-  // entries a of the table of doubles at address `number`
-  gather,   // AVX2 only
-  permute,  // of sixteen doubles, by the low four bits; AVX-512 only
+  gather,        // entries a of the table of doubles at address `number`; AVX2 only
+  permute,       // entries a of the doubles b and c, of which the low four bits count; AVX-512 only
   // effects
   require,  // leaves the code unless every lane of mask a is set
   store,    // a becomes vector `number` of the tile
@@ -66,7 +66,8 @@ constexpr int arity(VectorOp op) {
     case load:
     case load_f64:
     case uniform:
-    case constant: return 0;
+    case constant:
+    case table: return 0;
     case sqrt:
     case floor:
     case ceil:
@@ -77,15 +78,19 @@ constexpr int arity(VectorOp op) {
     case widen_first:
     case widen_second:
     case gather:
-    case permute:
     case require:
     case store: return 1;
     case fma:
     case fms:
     case fnma:
-    case choose: return 3;
+    case choose:
+    case permute: return 3;
     default: return 2;
   }
+}
+// True if the value is the same for all rows.
+constexpr bool is_fixed(VectorOp op) {
+  return op == VectorOp::uniform || op == VectorOp::constant || op == VectorOp::table;
 }
 constexpr bool is_load(VectorOp op) { return op == VectorOp::load || op == VectorOp::load_f64; }
 // True if the result is a mask, which AVX-512 keeps in a register of another kind.

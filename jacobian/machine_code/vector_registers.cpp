@@ -2,6 +2,7 @@
 #include "machine_code/vector_registers.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace nlsq::inline v0 {
@@ -10,17 +11,17 @@ VectorRegisters::VectorRegisters(Encoder& encoder, const CodeToRun& code, int co
                                  int first_slot)
     : encoder_(encoder), code_(code), size_(static_cast<std::uint32_t>(code.nodes.size())),
       nodes_(code.nodes.begin(), code.nodes.end()),
-      slot_(code.uniform_slots.begin(), code.uniform_slots.end()), slots_(first_slot) {
+      slot_(code.uniform_slots.begin(), code.uniform_slots.end()), slots_(first_slot),
+      registers_(code.set.registers) {
   const auto& nodes = code.nodes;
   const auto& order = code.order;
   const auto total = static_cast<std::uint32_t>(copies) * size_;
   nodes_.reserve(total);
-  // Constants and uniforms are the same for all copies.
+  // Values that are the same for all rows are so for all copies.
   for (std::uint32_t id = size_; id < total; ++id) {
     VectorNode node = nodes[id % size_];
     for (std::uint32_t& operand : node.operands) {
-      const VectorOp op = nodes[operand].op;
-      if (op != VectorOp::constant && op != VectorOp::uniform) operand += id / size_ * size_;
+      if (!is_fixed(nodes[operand].op)) operand += id / size_ * size_;
     }
     nodes_.push_back(node);
   }
@@ -36,6 +37,7 @@ VectorRegisters::VectorRegisters(Encoder& encoder, const CodeToRun& code, int co
   slot_.resize(total, none);
   node_in_.fill(kNever);
   list_uses();
+  if (code.set.avx512) keep_fixed_values();
 }
 
 void VectorRegisters::list_uses() {
@@ -53,11 +55,48 @@ void VectorRegisters::list_uses() {
   }
 }
 
+// The number of vectors that are needed at one time, without those that are the same for all rows.
+int VectorRegisters::most_live() const {
+  int live = 0, most = 0;
+  const auto is_counted = [this](std::uint32_t id) {
+    return !is_fixed(nodes_[id].op) && !is_mask(nodes_[id].op) && end_[id] != next_[id];
+  };
+  for (std::uint32_t at = 0; at < order_.size(); ++at) {
+    const VectorNode& node = nodes_[order_[at]];
+    if (is_counted(order_[at])) ++live;
+    most = std::max(most, live);
+    for (int k = 0; k < arity(node.op); ++k) {
+      const std::uint32_t id = node.operands[k];
+      const bool again = std::find(node.operands, node.operands + k, id) != node.operands + k;
+      if (!again && is_counted(id) && uses_[end_[id] - 1] == at) --live;
+    }
+  }
+  return most;
+}
+
+// Loads values that are used most into the registers that would otherwise be free all the time. Loads take
+// as many cycles as arithmetic in a polynomial whose coefficients are all in memory.
+void VectorRegisters::keep_fixed_values() {
+  constexpr int kForInstructions = 4;  // copies of operands, and operands that must not be in memory
+  const int spare = registers_ - most_live() - kForInstructions;
+  std::vector<std::uint32_t> fixed;
+  for (std::uint32_t id = 0; id < size_; ++id) {
+    if (is_fixed(nodes_[id].op) && end_[id] != next_[id]) fixed.push_back(id);
+  }
+  const auto uses = [this](std::uint32_t id) { return end_[id] - next_[id]; };
+  std::ranges::stable_sort(fixed, std::greater(), uses);
+  for (std::size_t k = 0; k < fixed.size() && static_cast<int>(k) < spare; ++k) {
+    --registers_;
+    encoder_.load(registers_, memory(fixed[k]));
+    register_[fixed[k]] = registers_;
+  }
+}
+
 std::uint32_t VectorRegisters::next_instruction(std::uint32_t at) {
   // What the last instruction used for the last time needs its place on the stack no longer.
   for (int k = 0; at > 0 && k < arity(nodes_[order_[now_]].op); ++k) {
     const std::uint32_t id = nodes_[order_[now_]].operands[k];
-    if (nodes_[id].op == VectorOp::uniform || slot_[id] == none || !is_last_use(id)) continue;
+    if (is_fixed(nodes_[id].op) || slot_[id] == none || !is_last_use(id)) continue;
     free_slots_.push_back(std::exchange(slot_[id], none));
   }
   now_ = at;
@@ -105,6 +144,10 @@ VectorOperand VectorRegisters::memory(std::uint32_t id) {
     return {.kind = VectorOperand::Kind::constant, .constant = encoder_.constant(bits), .each = each};
   }
   if (node.op == VectorOp::load) return of_tile(id);
+  if (node.op == VectorOp::table) {
+    encoder_.set_pointer(CodeRegisters::table, node.number);
+    return VectorOperand::at(CodeRegisters::table, 0);
+  }
   if (node.op == VectorOp::uniform && code_.lanes)
     return VectorOperand::at(CodeRegisters::uniforms, code_.set.bytes * number);
   if (node.op == VectorOp::uniform && each != 0) {
@@ -120,8 +163,7 @@ void VectorRegisters::give_up(int r) {
   if (id == kNever) return;
   register_[id] = none;
   if (!is_operand(id) && is_last_use(id)) return;
-  const VectorOp op = nodes_[id].op;
-  const bool elsewhere = op == VectorOp::load || op == VectorOp::constant || op == VectorOp::uniform;
+  const bool elsewhere = is_fixed(nodes_[id].op) || nodes_[id].op == VectorOp::load;
   if (elsewhere || slot_[id] != none) return;
   if (free_slots_.empty()) free_slots_.push_back(slots_++);
   slot_[id] = free_slots_.back();
@@ -131,7 +173,7 @@ void VectorRegisters::give_up(int r) {
 }
 
 int VectorRegisters::take(bool mask) {
-  const int begin = mask ? first_mask : 0, end = mask ? end_of_masks : code_.set.registers;
+  const int begin = mask ? first_mask : 0, end = mask ? end_of_masks : registers_;
   int best = none;
   std::uint32_t farthest = 0;
   for (int r = begin; r < end && farthest != kNever; ++r) {
@@ -165,7 +207,7 @@ int VectorRegisters::in_register(std::uint32_t id) {
 }
 
 bool VectorRegisters::can_load_freely() {
-  for (int r = 0; r < code_.set.registers; ++r) {
+  for (int r = 0; r < registers_; ++r) {
     if (!(locked_ >> r & 1) && is_free(r)) return true;
   }
   return false;
@@ -174,8 +216,7 @@ bool VectorRegisters::can_load_freely() {
 // Loads a value that is used again, but only if a register is free.
 VectorOperand VectorRegisters::anywhere(std::uint32_t id) {
   if (register_[id] == none) {
-    const VectorOp op = nodes_[id].op;
-    const bool again = op != VectorOp::constant && op != VectorOp::uniform && !is_last_use(id);
+    const bool again = !is_fixed(nodes_[id].op) && !is_last_use(id);
     if (!again || !can_load_freely()) return memory(id);
   }
   return VectorOperand::in_vector(in_register(id));

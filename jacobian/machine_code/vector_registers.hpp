@@ -3,7 +3,8 @@
 //  The code has no branches but those that leave it, so all uses of a value are known. Where a register is
 //  needed and none is free, the value whose next use is farthest away gives up its own (Belady, IBM Systems
 //  J. 5, 1966). Constants, uniforms and vectors of the tile are operands in memory where an instruction
-//  allows it; other values are kept on the stack meanwhile.
+//  allows it; other values are kept on the stack meanwhile. AVX-512 has registers to spare in most programs:
+//  constants and uniforms keep them during the whole loop.
 #pragma once
 
 #include "machine_code/encoder.hpp"
@@ -40,7 +41,7 @@ class VectorRegisters {
   static constexpr int none = -1;
 
   // Instructions of `copies` vectors of rows alternate, each `lag` instructions behind the one before. Places
-  // on the stack from `first_slot` on are free.
+  // on the stack from `first_slot` on are free. Writes the instructions that come before the loop.
   VectorRegisters(Encoder& encoder, const CodeToRun& code, int copies, std::size_t lag, int first_slot);
 
   std::uint32_t count() const { return static_cast<std::uint32_t>(order_.size()); }
@@ -54,7 +55,7 @@ class VectorRegisters {
   int in_register(std::uint32_t id);
   VectorOperand anywhere(std::uint32_t id);
   bool has_register(std::uint32_t id) const { return register_[id] != none; }
-  bool is_last_use(std::uint32_t id) { return next_use(id) == kNever; }
+  bool is_last_use(std::uint32_t id) { return !is_kept(id) && next_use(id) == kNever; }
   // Where a constant, a uniform, a vector of the tile or a value on the stack is.
   VectorOperand memory(std::uint32_t id);
   // A vector of the tile; `doubles`: for f32 code that reads doubles, the first or second half of the rows.
@@ -76,6 +77,9 @@ class VectorRegisters {
   static int number_of(int r) { return r < first_mask ? r : r - first_mask + 1; }
 
   void list_uses();
+  int most_live() const;
+  void keep_fixed_values();
+  bool is_kept(std::uint32_t id) const { return register_[id] >= registers_ && register_[id] < first_mask; }
   int take(bool mask);
   void keep(std::uint32_t id, int r);
   bool masked(std::uint32_t id) const;
@@ -99,6 +103,7 @@ class VectorRegisters {
   std::uint32_t now_ = 0;                            // its place in the order
   std::vector<int> free_slots_;                      // places on the stack whose values are not used again
   int slots_;
+  int registers_;  // vector registers that are not kept for one value during the whole loop
 };
 
 }  // namespace nlsq::inline v0

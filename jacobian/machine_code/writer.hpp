@@ -84,7 +84,11 @@ struct Writer {
     return write(VectorOp::gather, index, {}, {}, reinterpret_cast<std::uintptr_t>(table));
   }
   static V permute(const double (&table)[16], Bits index) {
-    return write(VectorOp::permute, index, {}, {}, reinterpret_cast<std::uintptr_t>(table));
+    const auto half = [&](const double* from) -> V {
+      const auto address = reinterpret_cast<std::uintptr_t>(from);
+      return {index.code, index.code->add({.op = VectorOp::table, .f64 = f64, .number = address}), 0};
+    };
+    return write(VectorOp::permute, index, half(table), half(table + 8));
   }
   static V scale(V a, V n) { return write(VectorOp::scale, a, n); }
 

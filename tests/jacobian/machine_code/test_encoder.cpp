@@ -165,8 +165,8 @@ TEST_CASE("instructions of AVX-512") {
   written.is("vblendmpd zmm16{k5}, zmm1, zmm31", "62 82 f5 4d 65 c7");
   e.evex({2, 2, 0x39, true}, 2, 0, vec(24));
   written.is("vpmovq2m k2, zmm24", "62 92 fe 48 39 d0");
-  e.evex({1, 2, 0x7f, true}, 7, 29, at(r15, 64));
-  written.is("vpermt2pd zmm7, zmm29, [r15 + 64]", "62 d2 95 40 7f 7f 01");
+  e.evex({1, 2, 0x77, true}, 7, 29, at(r15, 64));
+  written.is("vpermi2pd zmm7, zmm29, [r15 + 64]", "62 d2 95 40 77 7f 01");
   e.vector({1, 3, 0x1a, true}, 21, 21, vec(8));
   e.immediate(1);
   written.is("vinsertf64x4 zmm21, zmm21, ymm8, 1", "62 c3 d5 40 1a e8 01");
