@@ -33,7 +33,7 @@ struct StepsRequest {
 template <class T>
 inline constexpr std::size_t vectors_apart = 64 / sizeof(T);
 
-// True if so many rows repay the generation of code. A fit generates some four programs, which takes 100 to
+// True if so many rows repay the generation of code. A fit generates some four programs, which takes 50 to
 // 150 µs, makes a few passes over its rows, and saves some 0.3 ns a row and pass.
 constexpr bool repays_code(std::size_t rows) { return rows >= std::size_t(1) << 18; }
 
