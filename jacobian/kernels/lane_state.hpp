@@ -49,7 +49,7 @@ struct LaneState {
   // At x: the linearization, the undamped step and ν².
   double *x = nullptr, *sums = nullptr, *step = nullptr, *nu_squared = nullptr;
   double *scale = nullptr, *cost = nullptr, *decrement_sigma = nullptr;
-  double* step_size = nullptr;  // ‖D s‖ / ‖D x‖ with the column norms D; NaN where ν² is
+  double* step_size = nullptr;  // ‖D s‖ / ‖D x‖ with the column norms D; NaN where ν² is; not if `single`
   // The damped step of each lane, its ν² and λ.
   double *other_step = nullptr, *other_nu_squared = nullptr, *lambda = nullptr;
   double *moved = nullptr, *last_step = nullptr;  // from the point before to x; the undamped step there

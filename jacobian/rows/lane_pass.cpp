@@ -121,8 +121,9 @@ class ProgramLanes final : public LanePass {
     }
   }
 
-  double residual(std::size_t k, std::size_t lane) const override {
-    return static_cast<double>(residuals_[k * lanes_ + lane]);
+  void residuals(std::size_t lane, double* out) const override {
+    const T* from = residuals_.data() + lane;
+    for (std::size_t k = 0; k < sampled_.size(); ++k, from += lanes_) out[k] = static_cast<double>(*from);
   }
 
  private:
@@ -169,12 +170,14 @@ class ProgramLanes final : public LanePass {
     }
     KernelCounters of_no_row;
     const std::size_t vectors = lanes_ / Kernels<double>::lanes();
-    kernels().run_lanes_f64(prologue_.data(), prologue_.size(), wide_.data(), nullptr, vectors, &of_no_row);
+    if (!prologue_.empty())
+      kernels().run_lanes_f64(prologue_.data(), prologue_.size(), wide_.data(), nullptr, vectors, &of_no_row);
     if constexpr (!std::is_same_v<T, double>) {
       kernels().narrow(uniforms_.data(), narrow_.data(),
                        static_cast<std::size_t>(program_.uniforms) * lanes_);
     }
-    Kernels<T>::run()(once_.data(), once_.size(), vectors_.data(), lane_uniforms(), kStrip, &of_no_row);
+    if (!once_.empty())
+      Kernels<T>::run()(once_.data(), once_.size(), vectors_.data(), lane_uniforms(), kStrip, &of_no_row);
   }
 
   const T* lane_uniforms() const {

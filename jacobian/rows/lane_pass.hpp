@@ -37,8 +37,8 @@ class NLSQ_API LanePass {
   virtual void run(const double* parameters, double* sums, KernelCounters& counters) = 0;
 
   const std::vector<std::size_t>& sampled_rows() const { return sampled_; }
-  // Returns the residual of sampled row k in the last run.
-  virtual double residual(std::size_t k, std::size_t lane) const = 0;
+  // Writes the residuals of the sampled rows in the last run.
+  virtual void residuals(std::size_t lane, double* out) const = 0;
 
  protected:
   std::vector<std::size_t> sampled_;

@@ -13,6 +13,7 @@ constexpr std::size_t kFewestFits = 32;  // fewer do not fill the lanes
 // longer fits fill vectors by themselves, and would not stay in the caches
 constexpr std::size_t kMostRows = 2048;
 constexpr std::size_t kSampledRows = 8;  // rows of every fit that the callable re-evaluates
+constexpr std::size_t kAhead = 6;        // fits whose data are fetched ahead
 constexpr std::size_t kInFull = 64;      // one fit in this many is re-evaluated on every row
 constexpr double kSummation = 1e-12;     // relative difference of two sums of squares in different orders
 constexpr int kIterations = 100;         // a lower limit is counted exactly only in single fits
@@ -47,12 +48,16 @@ std::vector<std::size_t> some_rows(std::size_t rows) {
 bool seen_in_f32(const Column& column, const std::vector<std::size_t>& rows) {
   constexpr double kMostRounding = 1e-4;  // relative to the range
   const double* const values = column.direct_f64(0);
-  double least = column[0], most = least;
-  for (const std::size_t row : rows) {
-    const double value = values != nullptr ? values[row] : column[row];
-    least = std::min(least, value);
-    most = std::max(most, value);
+  double ends[4][2];  // four comparisons at a time, which do not wait for each other
+  for (auto& end : ends) end[0] = end[1] = column[0];
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    const double value = values != nullptr ? values[rows[k]] : column[rows[k]];
+    double(&end)[2] = ends[k % 4];
+    end[0] = std::min(end[0], value);
+    end[1] = std::max(end[1], value);
   }
+  const double least = std::min(std::min(ends[0][0], ends[1][0]), std::min(ends[2][0], ends[3][0]));
+  const double most = std::max(std::max(ends[0][1], ends[1][1]), std::max(ends[2][1], ends[3][1]));
   return 0x1p-24 * std::max(std::fabs(least), std::fabs(most)) <= kMostRounding * (most - least);
 }
 
@@ -92,6 +97,7 @@ LaneBatch::LaneBatch(const Batch& batch, BatchResult& out)
       lead_(leads(batch) ? std::make_unique<Way>(batch, problem_, true) : nullptr),
       finish_(std::make_unique<Way>(batch, problem_, false)), worker_(batch.model, batch.programs),
       some_rows_(some_rows(batch.y[0].size())), x_(batch.free.size()) {
+  const FitOptions& o = batch.options;
   const std::vector<std::size_t>& rows = finish_->pass->sampled_rows();
   sampled_.resize(batch.columns() * rows.size());
   for (std::size_t c = 0; c < batch.columns(); ++c) {
@@ -104,6 +110,9 @@ LaneBatch::LaneBatch(const Batch& batch, BatchResult& out)
   for (std::size_t c = 0; c <= batch_.x.size() && seen_; ++c)
     seen_ = !batch_.column(c).shared() || seen_in_f32(batch_.column(c)[0], some_rows_);
   residuals_.resize(rows.size());
+  of_lane_.resize(rows.size());
+  tests_ = {o.tau, o.xtol, o.gtol};
+  tests_.unit_sigma = o.absolute_sigma;
   sizes_.resize(rows.size());
 }
 
@@ -142,6 +151,7 @@ void LaneBatch::run(std::size_t first, std::size_t last) {
   starts_.assign(last - first, {});
   arrivals_.resize((last - first) * x_.size());
   for (std::size_t f = first; f < last; ++f) {
+    fetch(f + kAhead);
     std::copy_n(batch_.start_of(f), n, values(f));
     std::copy_n(batch_.start_of(f), n, &out_.parameters(f, 0));
     bool good = true;
@@ -159,6 +169,17 @@ void LaneBatch::run(std::size_t first, std::size_t last) {
   if (lead_) send(*lead_, led_, &LaneBatch::lead);
   send(*finish_, queue_, &LaneBatch::converge);
   std::sort(left_.begin(), left_.end());
+}
+
+// Asks for the first data of a fit, which would otherwise be waited for.
+void LaneBatch::fetch(std::size_t fit) const {
+  for (std::size_t c = 0; c < batch_.columns() && fit < batch_.fits(); ++c) {
+    const ColumnPerFit& column = batch_.column(c);
+    const double* const values = column.shared() ? nullptr : column[fit].direct_f64(0);
+    if (values == nullptr) continue;
+    __builtin_prefetch(values);
+    __builtin_prefetch(values + 8);
+  }
 }
 
 // Takes over the point that f32 reached. If that is no usable point, the f64 fit begins at the start.
@@ -179,14 +200,11 @@ void LaneBatch::lead(std::size_t lane) {
 void LaneBatch::converge(std::size_t lane) {
   const LaneMinimizer& m = finish_->minimizer;
   const std::size_t fit = m.fit(lane);
-  const FitOptions& o = batch_.options;
   if (m.end(lane) != LaneMinimizer::End::converged || !improved(lane, fit)) return left_.push_back(fit);
   for (std::size_t j = 0; j < x_.size(); ++j) x_[j] = m.x(lane, j);
   m.linearization(lane, at_);
-  CertificateTests tests{o.tau, o.xtol, o.gtol};
-  tests.initial_cost = m.state(lane).initial_cost;
-  tests.unit_sigma = o.absolute_sigma;
-  if (!certify_plain(at_, x_, problem_.rows, tests, certificate_) || !confirmed(lane, fit))
+  tests_.initial_cost = m.state(lane).initial_cost;
+  if (!certify_plain(at_, x_, problem_.rows, tests_, certificate_) || !confirmed(lane, fit))
     return left_.push_back(fit);
   const BatchEnd end{at_.cost,
                      certificate_.decrement_sigma,
@@ -239,9 +257,10 @@ bool LaneBatch::confirmed(std::size_t lane, std::size_t fit) {
   }
   worker_->rows.set_parameters({batch_.start_of(fit), batch_.model.names.size()});
   worker_->rows.reference_rows(x_, sampled_columns_, count, residuals_.data(), sizes_.data());
+  finish_->pass->residuals(lane, of_lane_.data());
   double squares = 0, largest = 0;
   for (std::size_t k = 0; k < count; ++k) {
-    const double difference = finish_->pass->residual(k, lane) - residuals_[k];
+    const double difference = of_lane_[k] - residuals_[k];
     squares += difference * difference;
     largest = std::max(largest, std::fabs(difference) / sizes_[k]);
   }

@@ -36,6 +36,7 @@ class LaneBatch {
 
   template <class End>
   void send(Way& way, const std::vector<std::size_t>& fits, End end);
+  void fetch(std::size_t fit) const;
   void lead(std::size_t lane);
   void converge(std::size_t lane);
   bool improved(std::size_t lane, std::size_t fit);
@@ -61,8 +62,9 @@ class LaneBatch {
   Vector sampled_;  // data columns at the sampled rows
   std::vector<const double*> sampled_columns_;
   std::vector<Column> columns_;
-  Vector x_, residuals_, sizes_;
+  Vector x_, residuals_, of_lane_, sizes_;
   Linearization at_;
+  CertificateTests tests_;
   LaneCertificate certificate_;
   Recheck recheck_;
   KernelCounters counters_;

@@ -37,11 +37,11 @@ std::uint64_t request_of(const Batch& batch, std::size_t first, std::size_t last
 
 }  // namespace
 
-BatchResult unfitted(std::size_t fits, const std::vector<std::string>& parameter_names) {
+BatchResult unfitted(std::size_t fits, const std::vector<std::string>& parameter_names, double value) {
   BatchResult out;
   out.parameter_names = parameter_names;
-  out.parameters = Matrix(fits, parameter_names.size());
-  out.standard_errors = Matrix(fits, parameter_names.size());
+  out.parameters = Matrix(fits, parameter_names.size(), value);
+  out.standard_errors = Matrix(fits, parameter_names.size(), value);
   out.cost.assign(fits, kNaN);
   out.decrement_sigma.assign(fits, kNaN);
   out.verdict.assign(fits, Verdict::failed);

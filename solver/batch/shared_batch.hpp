@@ -12,8 +12,9 @@
 
 namespace nlsq::inline v0 {
 
-// A result of so many fits of a model with these parameters, all FAILED.
-BatchResult unfitted(std::size_t fits, const std::vector<std::string>& parameter_names);
+// A result of so many fits of a model with these parameters, all FAILED. Parameters and their errors are
+// `value`.
+BatchResult unfitted(std::size_t fits, const std::vector<std::string>& parameter_names, double value = 0);
 
 // Writes the fits [first, last).
 std::string to_bytes(const BatchResult& fits, std::size_t first, std::size_t last);

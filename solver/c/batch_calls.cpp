@@ -136,8 +136,7 @@ Matrix rows_of(const Matrix& all, std::size_t first, std::size_t count) {
 }
 
 BatchResult empty_result(const std::vector<std::string>& names, std::size_t fits) {
-  BatchResult all = unfitted(fits, names);
-  for (Matrix* values : {&all.parameters, &all.standard_errors}) values->assign(fits, names.size(), kNaN);
+  BatchResult all = unfitted(fits, names, kNaN);
   all.termination.assign(fits, Termination::user_stop);
   return all;
 }

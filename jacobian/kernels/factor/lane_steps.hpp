@@ -10,16 +10,16 @@
 namespace nlsq::inline v0 {
 namespace {
 
-// One vector of lanes: those from `first` on.
+// One vector of lanes: those from `first` on. With a constant N = n the compiler unrolls the loops; N = 0
+// stands for any n.
+template <int N>
 class LaneVector {
  public:
   using S = Simd<double>;
   using V = S::V;
   using M = S::M;
 
-  LaneVector(const LaneState& state, std::size_t first)
-      : state_(state), first_(first), n_(static_cast<std::size_t>(state.n)),
-        last_(packed_at(state.n, state.n, state.n + 1)) {}
+  LaneVector(const LaneState& state, std::size_t first) : state_(state), first_(first) {}
 
   // Trial points are judged. Those that are taken become x, and the cost, distance, scale and size of the
   // step at x are computed.
@@ -29,21 +29,21 @@ class LaneVector {
     const M taken = judged.taken, iterated = judged.iterated, rescaled = judged.accepted;
     const auto move = [&](const double* from, double* to, std::size_t k)
                           NLSQ_INLINE_LAMBDA { put(to, k, S::choose(taken, at(from, k), at(to, k))); };
-    for (std::size_t k = 0; k <= last_; ++k) move(s.trial_sums, s.sums, k);
+    for (std::size_t k = 0; k <= last(); ++k) move(s.trial_sums, s.sums, k);
     move(s.trial_nu_squared, s.nu_squared, 0);
     put(s.stepped, 0, S::choose(iterated, at(s.undamped, 0), at(s.stepped, 0)));
     V steps = S::zero(), sizes = S::zero();
-    for (std::size_t j = 0; j < n_; ++j) {
+    for (std::size_t j = 0; j < n(); ++j) {
       const V trial = at(s.trial, free(j)), before = at(s.x, j);
       put(s.moved, j, S::choose(iterated, S::sub(trial, before), at(s.moved, j)));
       put(s.last_step, j, S::choose(iterated, at(s.step, j), at(s.last_step, j)));
       move(s.trial_step, s.step, j);
       const V x = S::choose(taken, trial, before), step = at(s.step, j);
       put(s.x, j, x);
-      const V squares = at(s.sums, packed_at(static_cast<int>(j), static_cast<int>(j), state_.n + 1)),
-              norm = S::sqrt(squares);
+      const V squares = at(s.sums, entry(j, j)), norm = S::sqrt(squares);
       const V least = S::mul(S::set(s.scale_memory), at(s.scale, j));
       put(s.scale, j, S::choose(rescaled, S::choose(S::less(norm, least), least, norm), at(s.scale, j)));
+      if (s.single) continue;  // no test of float32 asks for the size of the step
       steps = S::add(steps, S::mul(S::mul(step, step), squares));
       sizes = S::add(sizes, S::mul(S::mul(x, x), squares));
     }
@@ -57,7 +57,7 @@ class LaneVector {
     const V gamma = extrapolation();
     const M undamped = chosen(s.undamped), extrapolated = S::mask_not(S::equal(gamma, S::zero()));
     V scaled = S::zero();
-    for (std::size_t j = 0; j < n_; ++j) {
+    for (std::size_t j = 0; j < n(); ++j) {
       V step = S::choose(undamped, at(s.step, j), at(s.other_step, j));
       const V change = S::sub(S::add(at(s.moved, j), step), at(s.last_step, j));
       step = S::choose(extrapolated, S::sub(step, S::mul(gamma, change)), step);
@@ -67,7 +67,7 @@ class LaneVector {
     }
     if (s.single) round_trial();
     M moves = S::less(S::zero(), S::zero());
-    for (std::size_t j = 0; j < n_; ++j)
+    for (std::size_t j = 0; j < n(); ++j)
       moves = S::mask_or(moves, S::mask_not(S::equal(at(s.trial, free(j)), at(s.x, j))));
     const V damped = S::add(at(s.other_nu_squared, 0), S::mul(at(s.lambda, 0), scaled));
     const V predicted = S::mul(S::set(0.5), S::choose(undamped, at(s.nu_squared, 0), damped));
@@ -83,6 +83,11 @@ class LaneVector {
     M refused;
   };
 
+  NLSQ_INLINE std::size_t n() const { return static_cast<std::size_t>(N == 0 ? state_.n : N); }
+  NLSQ_INLINE std::size_t entry(std::size_t i, std::size_t j) const {  // of the packed triangle
+    return packed_at(static_cast<int>(i), static_cast<int>(j), static_cast<int>(n()) + 1);
+  }
+  NLSQ_INLINE std::size_t last() const { return entry(n(), n()); }  // the squares of the residuals
   V at(const double* values, std::size_t k) const { return S::load(values + place(k)); }
   void put(double* values, std::size_t k, V v) const { S::store(v, values + place(k)); }
   std::size_t free(std::size_t j) const { return static_cast<std::size_t>(state_.free[j]); }
@@ -99,7 +104,7 @@ class LaneVector {
     const LaneState& s = state_;
     const V phase = at(s.phase, 0), cost = at(s.cost, 0), predicted = at(s.predicted, 0);
     const auto is = [&](double p) NLSQ_INLINE_LAMBDA { return S::equal(phase, S::set(p)); };
-    const V trial_cost = S::mul(S::set(0.5), at(s.trial_sums, last_)), decrease = S::sub(cost, trial_cost);
+    const V trial_cost = S::mul(S::set(0.5), at(s.trial_sums, last())), decrease = S::sub(cost, trial_cost);
     const M flat = S::less(predicted, S::mul(S::set(s.flat), cost));
     const M closer = S::less(at(s.trial_nu_squared, 0), S::mul(S::set(s.nu_left), at(s.nu_squared, 0)));
     const M gains = S::less_equal(S::mul(S::set(s.least_gain), predicted), decrease);
@@ -156,13 +161,14 @@ class LaneVector {
   // `steps` and `sizes` are ‖D s‖² and ‖D x‖² with the column norms D.
   void measure(V steps, V sizes) const {
     const LaneState& s = state_;
-    const V squares = at(s.sums, last_), nu_squared = at(s.nu_squared, 0);
+    const V squares = at(s.sums, last()), nu_squared = at(s.nu_squared, 0);
     const V cost = S::mul(S::set(0.5), squares), one = S::set(1.0);
     const V variance = s.unit_sigma ? one : S::div(S::mul(S::set(2.0), cost), S::set(s.freedom));
-    const V ratio = S::sqrt(S::div(steps, sizes));
-    const V size = S::choose(S::equal(steps, S::zero()), S::zero(), ratio);
     put(s.cost, 0, cost);
     put(s.decrement_sigma, 0, S::sqrt(S::div(nu_squared, variance)));
+    if (s.single) return;
+    const V ratio = S::sqrt(S::div(steps, sizes));
+    const V size = S::choose(S::equal(steps, S::zero()), S::zero(), ratio);
     put(s.step_size, 0, S::choose(S::equal(nu_squared, nu_squared), size, nu_squared));
   }
 
@@ -172,7 +178,7 @@ class LaneVector {
   V extrapolation() const {
     const LaneState& s = state_;
     V along = S::zero(), change = S::zero();
-    for (std::size_t j = 0; j < n_; ++j) {
+    for (std::size_t j = 0; j < n(); ++j) {
       const V scale = at(s.scale, j), weight = S::mul(scale, scale), step = at(s.step, j);
       const V difference = S::sub(step, at(s.last_step, j));
       along = S::add(along, S::mul(S::mul(weight, step), difference));
@@ -187,23 +193,37 @@ class LaneVector {
   // Puts parameters on the grid of float. Otherwise their own rounding would shift all float32 residuals
   // together.
   void round_trial() const {
-    for (std::size_t j = 0; j < n_; ++j) {
+    for (std::size_t j = 0; j < n(); ++j) {
       double* const trial = state_.trial + place(free(j));
       for (std::size_t l = 0; l < S::lanes; ++l) trial[l] = static_cast<double>(static_cast<float>(trial[l]));
     }
   }
 
   const LaneState& state_;
-  std::size_t first_, n_;
-  std::size_t last_;  // entry of the squares of the residuals
+  std::size_t first_;
 };
 
+// Calls f(v) with each vector v of the lanes.
+template <class F>
+NLSQ_INLINE void each_lane_vector(const LaneState& state, F f) {
+  const auto all = [&]<int N>() {
+    for (std::size_t l = 0; l < state.lanes; l += Simd<double>::lanes) f(LaneVector<N>(state, l));
+  };
+  switch (state.n) {
+    case 1: return all.template operator()<1>();
+    case 2: return all.template operator()<2>();
+    case 3: return all.template operator()<3>();
+    case 4: return all.template operator()<4>();
+    default: return all.template operator()<0>();
+  }
+}
+
 void lane_take(const LaneState& state) {
-  for (std::size_t l = 0; l < state.lanes; l += Simd<double>::lanes) LaneVector(state, l).take();
+  each_lane_vector(state, [](auto v) NLSQ_INLINE_LAMBDA { v.take(); });
 }
 
 void lane_propose(const LaneState& state) {
-  for (std::size_t l = 0; l < state.lanes; l += Simd<double>::lanes) LaneVector(state, l).propose();
+  each_lane_vector(state, [](auto v) NLSQ_INLINE_LAMBDA { v.propose(); });
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ void Result::values(std::string_view names, std::span<double> out) const {
     names.remove_prefix(std::min(names.size(), name.size() + 1));
     const auto number = contents().numbers.find(name);
     if (number != contents().numbers.end()) append(std::array{number->second(*this)});
-    else append(rule_named(contents().arrays, name, "number or array").second(*this).values);
+    else append(rule_named(contents().arrays, name, "number or array").second(*this).numbers());
   }
   if (done != out.size()) {
     throw ArgumentError(
@@ -83,6 +83,10 @@ Array matrix_array(const Matrix& matrix) {
   return {std::vector<double>(matrix.data(), matrix.data() + matrix.rows() * matrix.columns()), matrix.rows(),
           matrix.columns()};
 }
+
+Array held_column(const std::vector<double>& values) { return {{}, values.size(), 1, values.data()}; }
+
+Array held_matrix(const Matrix& matrix) { return {{}, matrix.rows(), matrix.columns(), matrix.data()}; }
 
 Array minima_array(const std::vector<FitMinimum>& minima) {
   Array out;
@@ -128,7 +132,7 @@ int nlsq_result_array(const nlsq_result* result, const char* name, const double*
     *required(rows, "rows") = 0;
     *required(columns, "columns") = 0;
     const Array& array = from_handle<Result>(result)->array(required(name, "name"));
-    *data = array.values.data();
+    *data = array.numbers().data();
     *rows = array.rows;
     *columns = array.columns;
   });

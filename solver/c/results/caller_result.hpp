@@ -20,13 +20,18 @@
 
 namespace nlsq::inline v0::c {
 
-// rows x columns numbers.
+// rows x columns numbers: `values`, or numbers that the result itself holds.
 struct Array {
   std::vector<double> values;
   std::size_t rows = 0, columns = 1;
+  const double* held = nullptr;
+  std::span<const double> numbers() const { return {held != nullptr ? held : values.data(), rows * columns}; }
 };
 Array column_array(std::vector<double> values);
 Array matrix_array(const Matrix& matrix);
+// These copy nothing. The numbers must stay where they are as long as the result.
+Array held_column(const std::vector<double>& values);
+Array held_matrix(const Matrix& matrix);
 
 class Result;
 

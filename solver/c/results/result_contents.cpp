@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -29,9 +30,8 @@ namespace {
 
 template <class T>
 std::vector<double> doubles(const std::vector<T>& values) {
-  std::vector<double> out;
-  out.reserve(values.size());
-  for (const auto& value : values) out.push_back(static_cast<double>(value));
+  std::vector<double> out(values.size());
+  std::ranges::transform(values, out.begin(), [](T value) { return static_cast<double>(value); });
   return out;
 }
 
@@ -199,17 +199,16 @@ Contents batch_contents() {
                {"in_lanes", number([](B b) { return b.in_lanes; })}};
   c.texts = {{"parameter_names", of<ManyResult>([](R r) { return lines(r.batch.parameter_names); })},
              {"warnings", of<ManyResult>([](R r) { return lines(r.warnings); })}};
-  c.arrays = {{"parameters", of<ManyResult>([](R r) { return matrix_array(r.batch.parameters); })},
-              {"std_errors", of<ManyResult>([](R r) { return matrix_array(r.batch.standard_errors); })},
-              {"cost", array([](B b) { return b.cost; })},
-              {"decrement_sigma", array([](B b) { return b.decrement_sigma; })},
+  c.arrays = {{"parameters", of<ManyResult>([](R r) { return held_matrix(r.batch.parameters); })},
+              {"std_errors", of<ManyResult>([](R r) { return held_matrix(r.batch.standard_errors); })},
+              {"cost", of<ManyResult>([](R r) { return held_column(r.batch.cost); })},
+              {"decrement_sigma", of<ManyResult>([](R r) { return held_column(r.batch.decrement_sigma); })},
               {"verdict", array([](B b) { return b.verdict; })},
               {"termination", array([](B b) { return b.termination; })},
               {"iterations", array([](B b) { return b.iterations; })},
               {"success", array([](B b) {
-                 std::vector<int> success;
-                 success.reserve(b.size());
-                 for (const Verdict verdict : b.verdict) success.push_back(is_success(verdict));
+                 std::vector<char> success(b.size());
+                 std::ranges::transform(b.verdict, success.begin(), [](Verdict v) { return is_success(v); });
                  return success;
                })}};
   return c;

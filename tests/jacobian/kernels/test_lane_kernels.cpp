@@ -253,6 +253,7 @@ TEST_CASE(
       CHECK((single ? counters.rows_f32 : counters.rows_f64) == rows * lanes);
       REQUIRE(pass->sampled_rows().size() == std::min<std::size_t>(8, rows));
       const double u = single ? 0x1p-23 : 0x1p-52;
+      std::vector<double> at_sampled(pass->sampled_rows().size());
       for (std::size_t l = 0; l < lanes; ++l) {
         const auto data = std::make_shared<MemoryRows>(std::vector<Column>{x1, x2[l], y[l], sigma[l]});
         std::vector<double> p;
@@ -272,10 +273,11 @@ TEST_CASE(
               }
             }
           }
+          pass->residuals(l, at_sampled.data());
           for (std::size_t k2 = 0; k2 < pass->sampled_rows().size(); ++k2) {
             const std::size_t row = pass->sampled_rows()[k2];
             if (row >= first && row < first + count)
-              CHECK(pass->residual(k2, l) == doctest::Approx(tile[4][row - first]).epsilon(100 * u));
+              CHECK(at_sampled[k2] == doctest::Approx(tile[4][row - first]).epsilon(100 * u));
           }
         }
         for (std::size_t k = 0; k < want.size(); ++k) {
