@@ -12,11 +12,10 @@ namespace {
 constexpr std::size_t kFewestFits = 32;  // fewer do not fill the lanes
 // longer fits fill vectors by themselves, and would not stay in the caches
 constexpr std::size_t kMostRows = 2048;
-constexpr std::size_t kSampledRows = 8;  // rows of every fit that the callable re-evaluates
-constexpr std::size_t kAhead = 6;        // fits whose data are fetched ahead
-constexpr std::size_t kInFull = 64;      // one fit in this many is re-evaluated on every row
-constexpr double kSummation = 1e-12;     // relative difference of two sums of squares in different orders
-constexpr int kIterations = 100;         // a lower limit is counted exactly only in single fits
+constexpr std::size_t kAhead = 6;     // fits whose data are fetched ahead
+constexpr std::size_t kInFull = 64;   // one fit in this many is re-evaluated on every row
+constexpr double kSummation = 1e-12;  // relative difference of two sums of squares in different orders
+constexpr int kIterations = 100;      // a lower limit is counted exactly only in single fits
 
 LaneProblem problem_of(const Batch& batch) {
   const FitOptions& o = batch.options;
@@ -110,7 +109,6 @@ LaneBatch::LaneBatch(const Batch& batch, BatchResult& out)
   for (std::size_t c = 0; c <= batch_.x.size() && seen_; ++c)
     seen_ = !batch_.column(c).shared() || seen_in_f32(batch_.column(c)[0], some_rows_);
   residuals_.resize(rows.size());
-  of_lane_.resize(rows.size());
   tests_ = {o.tau, o.xtol, o.gtol};
   tests_.unit_sigma = o.absolute_sigma;
   sizes_.resize(rows.size());

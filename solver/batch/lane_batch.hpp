@@ -6,6 +6,7 @@
 #include "batch/lane_certificate.hpp"
 #include "batch/lane_minimizer.hpp"
 
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -28,6 +29,8 @@ class LaneBatch {
   const KernelCounters& counters() const { return counters_; }
 
  private:
+  static constexpr std::size_t kSampledRows = 8;  // rows of every fit that the callable re-evaluates
+
   struct Way {  // The lanes of one format.
     Way(const Batch& batch, const LaneProblem& problem, bool single);
     std::unique_ptr<LanePass> pass;
@@ -62,7 +65,8 @@ class LaneBatch {
   Vector sampled_;  // data columns at the sampled rows
   std::vector<const double*> sampled_columns_;
   std::vector<Column> columns_;
-  Vector x_, residuals_, of_lane_, sizes_;
+  Vector x_, residuals_, sizes_;
+  std::array<double, kSampledRows> of_lane_;  // residuals at the sampled rows
   Linearization at_;
   CertificateTests tests_;
   LaneCertificate certificate_;
