@@ -80,6 +80,7 @@ void VectorRegisters::keep_fixed_values() {
   constexpr int kForInstructions = 4;  // copies of operands, and operands that must not be in memory
   const int spare = registers_ - most_live() - kForInstructions;
   std::vector<std::uint32_t> fixed;
+  fixed.reserve(size_);
   for (std::uint32_t id = 0; id < size_; ++id) {
     if (is_fixed(nodes_[id].op) && end_[id] != next_[id]) fixed.push_back(id);
   }
