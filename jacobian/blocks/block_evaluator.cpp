@@ -335,7 +335,7 @@ double BlockEvaluator::jacobian_cost() const {
 std::size_t BlockEvaluator::bytes() const {
   std::size_t bytes = 0;
   for (const BlockGroup& group : impl_->groups.groups) {
-    bytes += group.padded * (group.program->plan.columns.size() * (sizeof(double) + sizeof(float)) +
+    bytes += group.padded * (group.program->plan.columns.size() * sizeof(double) +
                              4 * (group.offsets.size() / std::max<std::size_t>(group.padded, 1))) +
              4 * group.blocks.size();
   }

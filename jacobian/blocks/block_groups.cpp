@@ -286,16 +286,14 @@ class Grouping {
     const std::size_t lanes = group.blocks.size(), kept = group.program->plan.columns.size();
     group.offsets.resize(kind.sizes.size() * group.padded);
     group.constants = AlignedBuffer<double>(kept * group.padded);
-    group.constants_f32 = AlignedBuffer<float>(kept * group.padded);
     for (std::size_t l = 0; l < group.padded; ++l) {
       const std::size_t lane = std::min(l, lanes - 1);
       const auto parameters = list_.of(group.blocks[lane]);
       for (std::size_t k = 0; k < parameters.size(); ++k)
         group.offsets[k * group.padded + l] = list_.offsets[parameters[k]];
       for (std::size_t c = 0; c < kept; ++c) {
-        const double value = columns[static_cast<std::size_t>(group.program->plan.columns[c]) * lanes + lane];
-        group.constants.data()[c * group.padded + l] = value;
-        group.constants_f32.data()[c * group.padded + l] = static_cast<float>(value);
+        group.constants.data()[c * group.padded + l] =
+            columns[static_cast<std::size_t>(group.program->plan.columns[c]) * lanes + lane];
       }
     }
   }

@@ -25,7 +25,6 @@ struct BlockGroup {
   std::size_t padded = 0;              // number of lanes, rounded up to whole tiles
   std::vector<std::uint32_t> offsets;  // offset in x of parameter block k of lane l: [k * padded + l]
   AlignedBuffer<double> constants;     // column c for lane l: [c * padded + l]
-  AlignedBuffer<float> constants_f32;
   std::size_t tile_rows = 64;
   std::vector<double> value_uniforms, jacobian_uniforms;
   std::vector<float> jacobian_uniforms_f32;

@@ -56,10 +56,11 @@ class Lanes {
     }
     for (std::size_t c = 0; c < group.program->plan.columns.size(); ++c) {
       if (!uses(input + c)) continue;
-      const T* column;
-      if constexpr (kDouble) column = group.constants.data() + c * group.padded + first;
-      else column = group.constants_f32.data() + c * group.padded + first;
-      vectors_[input + c] = const_cast<T*>(column);  // programs never write to columns
+      const double* column = group.constants.data() + c * group.padded + first;
+      if constexpr (kDouble) vectors_[input + c] = const_cast<T*>(column);  // programs never write to columns
+      else
+        std::transform(column, column + lanes, vectors_[input + c],
+                       [](double v) { return static_cast<T>(v); });
     }
   }
 

@@ -89,7 +89,7 @@ BlockDistance by_triangle(const BlockPoint& at, std::span<const double> norms) {
 void refine(const BlockPoint& at, const BlockTerms& terms, BlockDistance& out) {
   const double* J = at.model.records<double>();
   const std::vector<double>& gradient = at.solver.gradient();
-  std::vector<double> left(gradient.size()), delta, image(gradient.size());
+  std::vector<double> left(gradient.size()), delta;
   for (int round = 0; round < kRefinements; ++round) {
     at.solver.multiply(J, out.step, left);
     for (std::size_t j = 0; j < left.size(); ++j) left[j] = at.is_fixed(j) ? 0 : left[j] + gradient[j];
@@ -100,8 +100,10 @@ void refine(const BlockPoint& at, const BlockTerms& terms, BlockDistance& out) {
       delta[j] = at.is_fixed(j) ? 0 : -delta[j];
       noise += terms.gradient_noise[j] * std::fabs(delta[j]);
     }
+    const double slope = -dot_of(left, delta);
+    std::vector<double>& image = left;  // what is left is no longer needed
     at.solver.multiply(J, delta, image);
-    const double slope = -dot_of(left, delta), curvature = dot_of(delta, image);
+    const double curvature = dot_of(delta, image);
     if (!(slope > noise) || !(curvature > 0)) return;
     const double gain = slope * slope / curvature;  // twice the predicted decrease
     const double squares = out.decrement * out.decrement;

@@ -62,17 +62,20 @@ void BlockModel::heed_samples(std::span<const double> x) {
   sampled_error_ = 0;
   std::vector<std::uint8_t> again(evaluator_.programs(), 0);
   bool any = false;
-  for (const auto& pass : passes_) {
-    if (!pass) continue;
-    for (const SampledError& sample : pass->take_samples()) {
-      if (sample.error <= most_error_) {
-        sampled_error_ = std::max(sampled_error_, sample.error);
-        continue;
-      }
-      widen(sample.program, sample.error);
-      again[sample.program] = 1;
-      any = true;
+  std::vector<SampledError> samples;
+  for (const auto& pass : passes_.all()) {
+    const std::vector<SampledError> taken = pass->take_samples();
+    samples.insert(samples.end(), taken.begin(), taken.end());
+  }
+  std::ranges::sort(samples, {}, &SampledError::program);  // whichever thread took them
+  for (const SampledError& sample : samples) {
+    if (sample.error <= most_error_) {
+      sampled_error_ = std::max(sampled_error_, sample.error);
+      continue;
     }
+    widen(sample.program, sample.error);
+    again[sample.program] = 1;
+    any = true;
   }
   if (!any) return;
   for_each_tile([&](BlockPass& pass, std::size_t tile, std::size_t) {

@@ -77,12 +77,11 @@ bool BlockModel::alone() const {
 // Distributes tiles over tasks and calls work(pass, tile, task).
 void BlockModel::for_each_tile(const std::function<void(BlockPass&, std::size_t, std::size_t)>& work) {
   const std::size_t tiles = evaluator_.tiles(), tasks = std::min(tiles, kMostTasks);
-  passes_.resize(std::max(passes_.size(), tasks));
   threads_ = std::max(
       threads_, run_tasks(tasks, alone() ? Parallelism{1, {}} : *parallelism_, [&](std::size_t task) {
-        if (!passes_[task]) passes_[task] = evaluator_.begin();
+        const PassPool::Loan loan(passes_, evaluator_);
         for (std::size_t tile = task * tiles / tasks; tile < (task + 1) * tiles / tasks; ++tile)
-          work(*passes_[task], tile, task);
+          work(loan.pass(), tile, task);
       }));
 }
 
@@ -371,9 +370,7 @@ void BlockModel::keep_counters() {
 
 KernelCounters BlockModel::counters(std::uint32_t component) const {
   KernelCounters all = component < earlier_.size() ? earlier_[component] : KernelCounters();
-  for (const auto& pass : passes_) {
-    if (pass) all.add(pass->counters(component));
-  }
+  for (const auto& pass : passes_.all()) all.add(pass->counters(component));
   return all;
 }
 

@@ -9,6 +9,7 @@
 #include <nlsq/precision_policy.hpp>
 #include <nlsq/problem_control.hpp>
 #include "blocks/block_evaluator.hpp"
+#include "blocks/windows/pass_pool.hpp"
 
 #include <functional>
 #include <memory>
@@ -151,7 +152,7 @@ class BlockModel {
   BlockBounds bounds_;
   std::vector<double> announced_;  // last point passed to the callbacks
   BlockEvaluator evaluator_;
-  std::vector<std::unique_ptr<BlockPass>> passes_;  // by task
+  PassPool passes_;
   std::vector<KernelCounters> earlier_;             // of passes that have ended, by component
   std::vector<int> escalations_of_;                 // programs widened in this solve, by component
   std::vector<std::uint8_t> component_wide_;

@@ -212,7 +212,14 @@ void BlockStructure::find_pairs() {
     return place;
   };
   for (std::uint32_t a = 0; a < cameras; ++a) number(a, a);
+  std::size_t pairs = 0;
+  for (std::size_t p = 0; p < points; ++p) {
+    const std::size_t entries = entry_first[p + 1] - entry_first[p];
+    pairs += entries * (entries + 1) / 2;
+  }
+  pair_block.reserve(pairs);
   pair_first.assign(1, 0);
+  pair_first.reserve(points + 1);
   for (std::size_t p = 0; p < points; ++p) {
     for (std::uint32_t i = entry_first[p]; i < entry_first[p + 1]; ++i) {
       for (std::uint32_t j = i; j < entry_first[p + 1]; ++j)

@@ -98,7 +98,7 @@ bool BlockSystem::gather(Known& at) {
       if (!kept) model_.finish<R>(first, last);
     });
   });
-  records_at_.clear();
+  records_at_ = {};
   step_lambda_ = -1;
   terms_.reset();
   note_widened();

@@ -191,7 +191,9 @@ int ReducedSystem::rank(const double* chunks, std::size_t count, std::size_t str
                         std::span<const double> scale, double least) {
   const Impl& impl = *impl_;
   const std::size_t n = impl.n;
-  std::vector<double> full(n * n);
+  std::vector<double> own(impl.dense ? 0 : n * n);
+  const std::span<double> full = impl.dense ? std::span(impl.A.get(), n * n) : std::span(own);
+  std::ranges::fill(full, 0.0);
   for (std::size_t k = 0; k < impl.structure.reduced_blocks.size(); ++k) {
     const BlockShape s = impl.shape(k);
     const ReducedLayout layout = impl.structure.layout<double>(k);
@@ -204,7 +206,9 @@ int ReducedSystem::rank(const double* chunks, std::size_t count, std::size_t str
       }
     }
   }
-  return pivoted_rank(full, n, least);
+  const int found = pivoted_rank(full, n, least);
+  std::ranges::fill(full, 0.0);  // the factorisation expects zeros above the diagonal
+  return found;
 }
 
 bool ReducedSystem::too_large_for_rank() const { return impl_->n > kLargestRank; }

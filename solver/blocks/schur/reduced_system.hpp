@@ -34,7 +34,8 @@ class ReducedSystem {
               const Parallelism& parallelism);
   // True if complete pivoting would take too long. Use count_pivots() then.
   bool too_large_for_rank() const;
-  // Rank of D⁻¹SD⁻¹, where D is the scale: the number of pivots above `least` with diagonal pivoting.
+  // Rank of D⁻¹SD⁻¹, where D is the scale: the number of pivots above `least` with diagonal pivoting. A dense
+  // factor is lost: the matrix takes its memory.
   int rank(const double* chunks, std::size_t count, std::size_t stride, std::span<const double> scale,
            double least);
   // Estimates the rank of D⁻¹SD⁻¹ after factor(): the number of pivots above `least` in the order of the

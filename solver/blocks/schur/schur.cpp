@@ -35,6 +35,23 @@ struct Kernels {
   }
 };
 
+// Adds the blocks of S of chunks `first` to `first + count - 1`, which are the first arrays of `blocks`, to
+// the last array. The order of the additions is that of the chunks.
+template <class T>
+void add_up(AlignedVector<T>& blocks, std::size_t length, std::size_t first, std::size_t count,
+            const Parallelism& parallelism) {
+  constexpr std::size_t kTasks = 16;
+  T* all = blocks.data() + blocks.size() - length;
+  run_tasks(kTasks, parallelism, [&](std::size_t task) {
+    const std::size_t begin = task * length / kTasks, end = (task + 1) * length / kTasks;
+    if (first == 0) std::copy(blocks.data() + begin, blocks.data() + end, all + begin);
+    for (std::size_t c = first == 0 ? 1 : 0; c < count; ++c) {
+      const T* of = blocks.data() + c * length;
+      for (std::size_t k = begin; k < end; ++k) all[k] += of[k];
+    }
+  });
+}
+
 }  // namespace
 
 SchurSolver::SchurSolver(const BlockStructure& structure, const Parallelism& parallelism,
@@ -151,22 +168,45 @@ bool SchurSolver::eliminate(const R* J, double lambda, std::span<const double> s
   const std::size_t cameras = s.cameras() * s.pad, blocks = s.reduced_target<T>().back();
   const std::size_t most = 2 * s.most_entries * s.pad + s.pad;
   Sums<T>& sum = sums<T>();
-  sum.blocks.resize(blocks * chunks());
+  const std::size_t width = chunks_at_once<T>();
+  sum.blocks.resize(blocks * (width < chunks() ? width + 1 : width));
   sum.cameras.resize(2 * cameras * chunks());
-  sum.scratch.resize(most * chunks());
+  sum.scratch.resize(most * width);
   const EliminationData<R> data = s.data<R, T>(J);
   std::atomic<bool> definite{true};
-  run_tasks(chunks(), *parallelism_, [&](std::size_t c) {
-    T* S = sum.blocks.data() + blocks * c;
-    T* b = sum.cameras.data() + cameras * c;
-    std::fill_n(S, blocks, T(0));
-    std::fill_n(b, cameras, T(0));
-    const bool fine =
-        Kernels<R, T>::eliminate()(data, s.chunk[c], s.chunk[c + 1], V_.data(), gradient_.data(),
-                                   damping_.data(), inverse_.data(), S, b, sum.scratch.data() + most * c);
-    if (!fine) definite = false;
-  });
+  for (std::size_t first = 0; first < chunks() && definite; first += width) {
+    const std::size_t count = std::min(width, chunks() - first);
+    run_tasks(count, *parallelism_, [&](std::size_t k) {
+      const std::size_t c = first + k;
+      T* S = sum.blocks.data() + blocks * k;
+      T* b = sum.cameras.data() + cameras * c;
+      std::fill_n(S, blocks, T(0));
+      std::fill_n(b, cameras, T(0));
+      const bool fine =
+          Kernels<R, T>::eliminate()(data, s.chunk[c], s.chunk[c + 1], V_.data(), gradient_.data(),
+                                     damping_.data(), inverse_.data(), S, b, sum.scratch.data() + most * k);
+      if (!fine) definite = false;
+    });
+    if (width < chunks()) add_up(sum.blocks, blocks, first, count, *parallelism_);
+  }
   return definite;
+}
+
+// With f32 sums no chunk's array is given to another chunk: they are added in f64 at the end.
+template <class T>
+std::size_t SchurSolver::chunks_at_once() const {
+  constexpr std::size_t kSmall = 1 << 16;  // numbers of all arrays that are not worth saving
+  const std::size_t all = chunks(), threads = parallelism_->executor ? 4 : most_threads(*parallelism_);
+  if (std::is_same_v<T, float> || all * structure_.reduced_target<T>().back() <= kSmall) return all;
+  return std::min(all, std::max<std::size_t>(threads, 1));
+}
+
+template <class T>
+SchurSolver::ReducedSums<T> SchurSolver::reduced_sums() {
+  const std::size_t stride = structure_.reduced_target<T>().back(), width = chunks_at_once<T>();
+  const T* first = sums<T>().blocks.data();
+  if (width < chunks()) return {first + width * stride, 1, stride};
+  return {first, chunks(), stride};
 }
 
 template <class R>
@@ -210,7 +250,8 @@ CgResult SchurSolver::substitute(const R* J, const std::vector<double>& gradient
 
 template <class T>
 bool SchurSolver::factor_reduced() {
-  return reduced_->factor(sums<T>().blocks.data(), chunks(), structure_.reduced_target<T>().back(),
+  const ReducedSums<T> sum = reduced_sums<T>();
+  return reduced_->factor(sum.first, sum.count, sum.stride,
                           std::span(damping_).subspan(structure_.point_numbers), *parallelism_);
 }
 
@@ -307,9 +348,8 @@ RankEstimate SchurSolver::rank(const double* J, std::span<const double> scale, b
     if (!eliminated && !factor_reduced<double>()) return {};
     return {points + reduced_->count_pivots(of_cameras, kLeastPivot), true};
   }
-  return {points + reduced_->rank(sums_f64_.blocks.data(), chunks(), s.reduced_target_f64.back(), of_cameras,
-                                  kLeastPivot),
-          false};
+  const ReducedSums<double> sum = reduced_sums<double>();
+  return {points + reduced_->rank(sum.first, sum.count, sum.stride, of_cameras, kLeastPivot), false};
 }
 
 std::size_t SchurSolver::bytes() const {

@@ -103,6 +103,17 @@ class SchurSolver {
   // false if a point's matrix is not positive definite.
   template <class R, class T>
   bool eliminate(const R* J, double lambda, std::span<const double> scale);
+  // The blocks of S, as the sum of one or several arrays that are `stride` numbers apart.
+  template <class T>
+  struct ReducedSums {
+    const T* first;
+    std::size_t count, stride;
+  };
+  template <class T>
+  ReducedSums<T> reduced_sums();
+  // The chunks that sum blocks of S at the same time, each in an array of its own.
+  template <class T>
+  std::size_t chunks_at_once() const;
   // Factors the reduced system, whose right-hand side is in the chunks of `sums`.
   template <class T>
   bool factor_reduced();
