@@ -17,7 +17,8 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr std::uint32_t kSample = 64;  // blocks of a program that are compared with f64
+constexpr std::uint32_t kSample = 64;    // blocks of a program that are compared with f64
+constexpr std::size_t kLeastLanes = 64;  // lanes of a program are computed from a multiple of this on
 
 class GroupPass final : public BlockPass {
  public:
@@ -52,6 +53,21 @@ class GroupPass final : public BlockPass {
 
   std::size_t jacobian(std::size_t tile, std::span<const double> x, double* J) override {
     return fill(wide_, tile, x, J);
+  }
+  std::size_t jacobian_of(std::size_t first, std::size_t last, std::span<const double> x,
+                          const RecordTarget<double>& J) override {
+    std::size_t left = 0;
+    for (const BlockGroup& group : groups_.groups) {
+      const auto [begin, end] = range_of(group.blocks, first, last);
+      for (std::size_t lane = begin; lane < end;) {
+        const std::size_t from = lane / kLeastLanes * kLeastLanes, to = std::min(end, from + group.tile_rows);
+        left += fill_lanes(wide_, group, {from, to, lane}, x, J);
+        lane = to;
+      }
+    }
+    const auto [begin, end] = range_of(groups_.slow, first, last);
+    for (std::size_t k = begin; k < end; ++k) slow_jacobian(groups_.slow[k], x, J);
+    return left;
   }
   std::size_t jacobian(std::size_t tile, std::span<const double> x, float* J) override {
     const std::uint32_t group = groups_.tiles[tile].group;
@@ -104,30 +120,51 @@ class GroupPass final : public BlockPass {
   template <class T, class Stored>
   std::size_t fill(Lanes<T>& lanes, std::size_t tile, std::span<const double> x, Stored* J) {
     const BlockTile& t = groups_.tiles[tile];
+    const RecordTarget<Stored> all{.records = J};
     if (t.group == BlockTile::kSlow) {
-      for (std::uint32_t i = 0; i < t.count; ++i) slow_jacobian(groups_.slow[t.first + i], x, J);
+      for (std::uint32_t i = 0; i < t.count; ++i) slow_jacobian(groups_.slow[t.first + i], x, all);
       return 0;
     }
-    const BlockGroup& group = groups_.groups[t.group];
+    return fill_lanes(lanes, groups_.groups[t.group], {t.first, t.first + t.count, t.first}, x, all);
+  }
+
+  // Lanes [first, last) of a group are computed, those from `stored` on are stored.
+  struct LaneRange {
+    std::size_t first, last, stored;
+  };
+
+  template <class T, class Stored>
+  std::size_t fill_lanes(Lanes<T>& lanes, const BlockGroup& group, LaneRange t, std::span<const double> x,
+                         const RecordTarget<Stored>& J) {
+    const std::size_t count = t.last - t.first;
     lanes.load(group, group.program->jacobian);
-    lanes.gather(group, groups_.kinds[group.kind], t.first, t.count, x);
-    lanes.run(group, t.count, counters_[group.component]);
+    lanes.gather(group, groups_.kinds[group.kind], t.first, count, x);
+    lanes.run(group, count, counters_[group.component]);
     scatter(lanes, group, t, J);
     std::size_t left = 0;
     const std::size_t guard =
         static_cast<std::size_t>(group.program->residuals) * group.program->wanted.size();
-    for (std::uint32_t l = 0; group.program->guarded && l < t.count; ++l) {
-      if (lanes.output(guard)[l] == T(1)) continue;
+    for (std::size_t l = t.stored; group.program->guarded && l < t.last; ++l) {
+      if (lanes.output(guard)[l - t.first] == T(1)) continue;
       ++left;
-      slow_jacobian(group.blocks[t.first + l], x, J);
+      slow_jacobian(group.blocks[l], x, J);
     }
     return left;
+  }
+
+  // The positions in an ascending list of the blocks [first, last).
+  static std::pair<std::size_t, std::size_t> range_of(const std::vector<std::uint32_t>& blocks,
+                                                      std::size_t first, std::size_t last) {
+    const auto begin = std::ranges::lower_bound(blocks, first),
+               end = std::lower_bound(begin, blocks.end(), last);
+    return {static_cast<std::size_t>(begin - blocks.begin()), static_cast<std::size_t>(end - blocks.begin())};
   }
 
   // Copies the columns of the lanes to the rows of the blocks. It goes block by block, because a block's rows
   // are contiguous.
   template <class T, class Stored>
-  void scatter(const Lanes<T>& lanes, const BlockGroup& group, const BlockTile& t, Stored* J) {
+  void scatter(const Lanes<T>& lanes, const BlockGroup& group, const LaneRange& t,
+               const RecordTarget<Stored>& J) {
     const BlockKind& kind = groups_.kinds[group.kind];
     const auto rows = static_cast<std::size_t>(group.program->residuals);
     const std::size_t width = group.program->wanted.size();
@@ -139,11 +176,12 @@ class GroupPass final : public BlockPass {
     for (std::size_t k = 0; k < kind.sizes.size(); start += kind.sizes[k++]) {
       if (w == width || group.program->wanted[w] != start) continue;  // fixed in all blocks
       const auto size = static_cast<std::size_t>(kind.sizes[k]);
-      for (std::uint32_t l = 0; l < t.count; ++l) {
-        const std::uint32_t block = group.blocks[t.first + l];
+      for (std::size_t lane = t.stored; lane < t.last; ++lane) {
+        const std::uint32_t block = group.blocks[lane];
+        const std::size_t l = lane - t.first;
         const std::int32_t column = list_.column[list_.first[block] + k];
         if (column < 0) continue;
-        Stored* to = J + list_.record[block] + static_cast<std::size_t>(column);
+        Stored* to = J.at(list_.record[block]) + static_cast<std::size_t>(column);
         const T* const* of_row = from.data() + w;
         for (std::size_t i = 0; i < rows; ++i, to += list_.stride[block], of_row += width) {
           for (std::size_t c = 0; c < size; ++c) to[c] = static_cast<Stored>(of_row[c][l]);
@@ -201,7 +239,7 @@ class GroupPass final : public BlockPass {
   }
 
   template <class T>
-  void slow_jacobian(std::uint32_t block, std::span<const double> x, T* J) {
+  void slow_jacobian(std::uint32_t block, std::span<const double> x, const RecordTarget<T>& J) {
     const BlockFunction& function = *list_.functions[block];
     BlockCaller& caller = callers_[groups_.kind_of[block]];
     const std::size_t n = caller.inputs();
@@ -219,7 +257,7 @@ class GroupPass final : public BlockPass {
       const auto size = static_cast<std::size_t>(list_.sizes[parameters[k]]);
       const std::int32_t column = list_.column[list_.first[block] + k];
       for (std::size_t i = 0; column >= 0 && i < rows; ++i) {
-        T* to = J + list_.record[block] + i * list_.stride[block] + static_cast<std::size_t>(column);
+        T* to = J.at(list_.record[block]) + i * list_.stride[block] + static_cast<std::size_t>(column);
         for (std::size_t c = 0; c < size; ++c) to[c] = static_cast<T>(J_[i * n + start + c]);
       }
       start += size;
@@ -294,6 +332,12 @@ void BlockEvaluator::move_samples() { ++impl_->groups.round; }
 std::size_t BlockEvaluator::program_of(std::size_t tile) const {
   const std::uint32_t group = impl_->groups.tiles[tile].group;
   return group == BlockTile::kSlow ? programs() : group;
+}
+
+bool BlockEvaluator::calls_functions(std::size_t first, std::size_t last) const {
+  const auto& slow = impl_->groups.slow;
+  const auto next = std::ranges::lower_bound(slow, first);
+  return next != slow.end() && *next < last;
 }
 
 std::size_t BlockEvaluator::tiles() const { return impl_->groups.tiles.size(); }

@@ -74,6 +74,20 @@ struct BlockCounts {
   std::size_t spared = 0;  // those of them whose programs were not worth building
 };
 
+// Where the derivatives of a range of blocks go. Number `first` of all records is at records[0]. Records from
+// `boundary` on are in an array of their own, which begins with number `ambient_first`.
+template <class T>
+struct RecordTarget {
+  T* records = nullptr;
+  std::uint64_t first = 0;
+  T* ambient = nullptr;
+  std::uint64_t ambient_first = 0, boundary = ~std::uint64_t{0};
+
+  T* at(std::uint64_t record) const {
+    return record < boundary ? records + (record - first) : ambient + (record - ambient_first);
+  }
+};
+
 // The buffers of one thread. It is valid until the evaluator ends, or until its next classify() or
 // distrust().
 class BlockPass {
@@ -86,6 +100,9 @@ class BlockPass {
   // f64; see take_samples.
   virtual std::size_t jacobian(std::size_t tile, std::span<const double> x, double* J) = 0;
   virtual std::size_t jacobian(std::size_t tile, std::span<const double> x, float* J) = 0;
+  // Computes J of blocks [first, last) in f64, with the bits that their tiles give.
+  virtual std::size_t jacobian_of(std::size_t first, std::size_t last, std::span<const double> x,
+                                  const RecordTarget<double>& J) = 0;
   // Computes r of the tile's blocks by the user's own code in double, never by a program.
   virtual void reference(std::size_t tile, std::span<const double> x, double* r) = 0;
   // Bounds the rounding error of each residual of the tile's blocks, to first order, by a running error bound
@@ -136,6 +153,9 @@ class NLSQ_API BlockEvaluator {
   void move_samples();
   // The program of the tile's blocks; programs() if they use the user's own code.
   std::size_t program_of(std::size_t tile) const;
+
+  // True if some of blocks [first, last) use the user's own code.
+  bool calls_functions(std::size_t first, std::size_t last) const;
 
   std::size_t tiles() const;
   // Number of blocks in a tile.

@@ -56,6 +56,7 @@ class Grouping {
         if (!followers.blocks.empty()) make_group(kind, of.first, of.second, std::move(followers));
       }
     }
+    std::ranges::sort(result_.slow);
     result_.cut();
     return std::move(result_);
   }

@@ -21,7 +21,7 @@ struct BlockGroup {
   std::uint32_t component = 0;
   bool wide = false;  // derivatives in f64, even if J is stored in f32
   std::size_t first_tile = 0, tiles = 0;
-  std::vector<std::uint32_t> blocks;
+  std::vector<std::uint32_t> blocks;   // ascending
   std::size_t padded = 0;              // number of lanes, rounded up to whole tiles
   std::vector<std::uint32_t> offsets;  // offset in x of parameter block k of lane l: [k * padded + l]
   AlignedBuffer<double> constants;     // column c for lane l: [c * padded + l]
@@ -67,7 +67,7 @@ struct BlockGroups {
   std::vector<BlockKind> kinds;
   std::vector<std::uint32_t> kind_of;  // by block
   std::vector<BlockGroup> groups;
-  std::vector<std::uint32_t> slow;  // blocks evaluated by the user's code
+  std::vector<std::uint32_t> slow;  // blocks evaluated by the user's code, ascending
   std::vector<double> step_shares;  // by number of x, see block_steps.hpp
   std::vector<BlockTile> tiles;
   std::string note;

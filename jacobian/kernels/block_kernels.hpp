@@ -20,7 +20,7 @@ namespace nlsq::inline v0 {
 // are the derivatives by other blocks, one cell each.
 template <class T>
 struct EliminationData {
-  const T* J = nullptr;  // readable up to `pad` numbers past the last record
+  const T* J = nullptr;  // readable up to `pad` numbers past the last record that is used
   std::size_t pad = 0;   // row stride of W and Y: a multiple of every set's lanes
   // For each point:
   const std::uint32_t* point_size = nullptr;
@@ -46,6 +46,8 @@ struct EliminationData {
   const std::uint64_t* reduced_target = nullptr;
   // For each F block:
   const std::uint32_t* block_size = nullptr;
+  // J points to this one of the numbers of all records.
+  std::uint64_t J_first = 0;
 };
 
 // The layout of a block of S for vectors with a given number of lanes: its columns in whole vectors, row by

@@ -48,7 +48,7 @@ struct CovarianceWork {
   std::vector<double> own = {};  // residuals from the user's functions
   bool by_differences = false;   // some derivatives are finite differences
 
-  const double* J() const { return prepared->model.records<double>(); }
+  RecordReader<double>& J() const { return prepared->model.records<double>(); }
   std::size_t size() const { return prepared->structure.tangent_size(); }
 
   void choose(const std::vector<const double*>& blocks) {
@@ -91,8 +91,9 @@ struct CovarianceWork {
     by_differences = model.evaluator().counts().differences > 0;
     model.apply_losses(options.apply_losses);
     model.linearize<double>(x, r);
-    prepared->solver.gather<double, double>(
-        J(), [&](std::size_t first, std::size_t last) { model.finish<double>(first, last); });
+    prepared->solver.gather<double, double>(J());
+    model.keep_all();  // each column of the covariance reads them several times
+    model.settle(x);
     model.apply_losses(true);
     for (const double square : prepared->solver.squares())
       scale.push_back(square > 0 ? std::sqrt(square) : 1);

@@ -87,7 +87,7 @@ BlockDistance by_triangle(const BlockPoint& at, std::span<const double> norms) {
 // decrease that the gradient along it predicts. If the gradient along it is only rounding error, the data do
 // not determine the direction.
 void refine(const BlockPoint& at, const BlockTerms& terms, BlockDistance& out) {
-  const double* J = at.model.records<double>();
+  RecordReader<double>& J = at.model.records<double>();
   const std::vector<double>& gradient = at.solver.gradient();
   std::vector<double> left(gradient.size()), delta;
   for (int round = 0; round < kRefinements; ++round) {
@@ -116,7 +116,7 @@ void refine(const BlockPoint& at, const BlockTerms& terms, BlockDistance& out) {
 BlockDistance by_elimination(const BlockPoint& at, std::span<const double> norms, const BlockStep* solved) {
   BlockDistance out;
   BlockStep step;
-  const double* J = at.model.records<double>();
+  RecordReader<double>& J = at.model.records<double>();
   if (solved) step = *solved;
   for (double lambda = kLeastDamping; lambda <= kMostDamping && !step.factored; lambda *= 10) {
     at.solver.solve<double, double>(J, lambda, norms, step);

@@ -80,11 +80,11 @@ void BlockModel::heed_samples(std::span<const double> x) {
   if (!any) return;
   for_each_tile([&](BlockPass& pass, std::size_t tile, std::size_t) {
     const std::size_t program = evaluator_.program_of(tile);
-    if (program < again.size() && again[program]) pass.jacobian(tile, x, J_f32_.data());
+    if (program < again.size() && again[program]) pass.jacobian(tile, x, J_f32_.numbers.data());
   });
 }
 
-// Call after finish(). Derivatives that overflow in f32 may be finite in f64.
+// Derivatives that overflow in f32 may be finite in f64.
 bool BlockModel::widen_unbounded() {
   const BlockStructure& s = structure_;
   const std::vector<BlockPlace> places = evaluator_.places();
@@ -92,7 +92,8 @@ bool BlockModel::widen_unbounded() {
   for (std::size_t slot = 0; slot < s.list.blocks(); ++slot) {
     const std::uint32_t program = places[slot].group;
     if (program == BlockPlace::kNowhere || evaluator_.program(program).wide) continue;
-    if (!unbounded(J_f32_.data() + s.record()[slot], std::size_t{s.stride()[slot]} * s.rows[slot])) continue;
+    if (!unbounded(J_f32_.numbers.data() + s.record()[slot], std::size_t{s.stride()[slot]} * s.rows[slot]))
+      continue;
     widen(program, std::numeric_limits<double>::infinity());
     any = true;
   }

@@ -30,19 +30,13 @@ BlockModel::BlockModel(const Problem::Impl& problem, const BlockStructure& struc
       bounds_(problem, structure),
       evaluator_(earlier
                      ? BlockEvaluator(structure.list, x, std::move(earlier->evaluator_), runner(parallelism))
-                     : BlockEvaluator(structure.list, x, runner(parallelism))) {
-  if (earlier) {
-    std::swap(J_f32_, earlier->J_f32_);
-    std::swap(J_f64_, earlier->J_f64_);
-    if (structure.zeros_in_records) J_f32_.clear(), J_f64_.clear();
-  }
-  std::size_t size = 0;
-  for (const ParameterBlock& block : problem.parameters) {
-    plus_offset_.push_back(size);
-    if (block.manifold && block.tangent() > 0)
-      size += static_cast<std::size_t>(block.size) * static_cast<std::size_t>(block.tangent());
-  }
-  plus_.resize(size);
+                     : BlockEvaluator(structure.list, x, runner(parallelism))),
+      finish_(problem, structure), J_f32_(structure), J_f64_(structure),
+      windowed_(structure, evaluator_, passes_, finish_) {
+  if (!earlier) return;
+  std::swap(J_f32_.numbers, earlier->J_f32_.numbers);
+  if (!windowed_.in_use()) std::swap(J_f64_.numbers, earlier->J_f64_.numbers);
+  if (structure.zeros_in_records) J_f32_.numbers.clear(), J_f64_.numbers.clear();
 }
 
 void BlockModel::begin(const Parallelism& parallelism, const ProblemControl* control) {
@@ -51,6 +45,7 @@ void BlockModel::begin(const Parallelism& parallelism, const ProblemControl* con
   bounds_ = BlockBounds(problem_, structure_);
   announced_.clear();
   threads_ = 1;
+  windowed_.forget();
   evaluator_.carry_all();
 }
 
@@ -60,11 +55,11 @@ void BlockModel::end() {
 }
 
 template <>
-std::vector<float>& BlockModel::storage() {
+WholeRecords<float>& BlockModel::storage() {
   return J_f32_;
 }
 template <>
-std::vector<double>& BlockModel::storage() {
+WholeRecords<double>& BlockModel::storage() {
   return J_f64_;
 }
 // The cost of functions that are not recorded is unknown.
@@ -93,12 +88,8 @@ void BlockModel::announce(std::span<const double> x, bool derivatives) {
   control_->before_evaluation(x, derivatives, fresh);
 }
 
-// Records all functions again if many blocks take another branch than their program: these are slow.
-void BlockModel::reclassify(std::span<const double> x, std::size_t left) {
-  if (left > 16 + structure_.list.blocks() / 64) record_again(x);
-}
-
 void BlockModel::record_again(std::span<const double> x) {
+  windowed_.forget();
   keep_counters();
   evaluator_.classify(x, runner(*parallelism_));
   apply_formats();
@@ -131,176 +122,96 @@ double BlockModel::cost(std::span<const double> x, std::vector<double>& r) {
 template <class T>
 void BlockModel::linearize(std::span<const double> x, std::span<const double> r) {
   announce(x, true);
-  std::vector<T>& J = storage<T>();
+  finish_.begin(x, r, losses_applied_);
+  if (std::is_same_v<T, double> && windowed_.in_use()) {
+    in_windows_ = true;
+    windowed_.linearize(x, *parallelism_);
+    return;
+  }
+  std::vector<T>& J = storage<T>().numbers;
   J.resize(structure_.record_size);
-  r_ = r;
   std::vector<std::size_t> left(kMostTasks, 0);
   if constexpr (std::is_same_v<T, float>) evaluator_.move_samples();
   for_each_tile([&](BlockPass& pass, std::size_t tile, std::size_t task) {
     left[task] += pass.jacobian(tile, x, J.data());
   });
+  left_by_derivatives_ = std::accumulate(left.begin(), left.end(), std::size_t{0});
   if constexpr (std::is_same_v<T, float>) heed_samples(x);
-  for (std::size_t p = 0; p < problem_.parameters.size(); ++p) {
-    const ParameterBlock& block = problem_.parameters[p];
-    if (block.manifold && block.tangent() > 0)
-      block.manifold->plus_jacobian(x.data() + structure_.list.offsets[p], plus_.data() + plus_offset_[p]);
-  }
-  reclassify(x, std::accumulate(left.begin(), left.end(), std::size_t{0}));
-}
-
-// Triggs's correction (Bundle Adjustment: A Modern Synthesis, 2000, section 4.3): √ρ' on J and r. Where ρ'' >
-// 0, it adds the curvature along r, because JᵀJ alone would give too long steps. Where ρ'' < 0, it would only
-// reduce H and is left out.
-BlockModel::LossWeight BlockModel::weight_of(std::size_t slot, const double* r) const {
-  if (structure_.losses.empty() || !losses_applied_ || structure_.losses[slot].is_linear()) return {};
-  const Loss& loss = structure_.losses[slot];
-  double squares = 0;
-  for (std::size_t i = 0; i < structure_.rows[slot]; ++i) squares += r[i] * r[i];
-  const double slope = loss(squares).slope;
-  LossWeight out{std::sqrt(slope), 0};
-  if (!loss.is_own() || !(slope > 0) || !(squares > 0)) return out;
-  constexpr double kShare = 0x1p-20;  // ρ'' is unknown: differences of ρ'
-  const double curvature = (loss(squares * (1 + kShare)).slope - slope) / (squares * kShare);
-  const double stretch = 2 * curvature * squares / slope;
-  if (stretch > kShare && std::isfinite(stretch)) out.along = (std::sqrt(1 + stretch) - 1) / squares;
-  return out;
-}
-
-template <class T>
-void BlockModel::finish(std::size_t first, std::size_t last) {
   const BlockStructure& s = structure_;
-  T* J = storage<T>().data();
-  auto mapped = std::ranges::lower_bound(s.manifold_records, first, {}, &ManifoldRecord::slot);
-  for (; mapped != s.manifold_records.end() && mapped->slot < last; ++mapped) {
-    for (std::uint32_t k = s.list.first[mapped->slot]; k < s.list.first[mapped->slot + 1]; ++k) {
-      if (s.list.column[k] < 0) continue;
-      const std::uint32_t p = s.list.parameters[k];
-      const ParameterBlock& block = problem_.parameters[p];
-      const auto ambient = static_cast<std::size_t>(block.size),
-                 tangent = static_cast<std::size_t>(block.tangent());
-      for (std::size_t i = 0; i < s.rows[mapped->slot]; ++i) {
-        const T* from =
-            J + mapped->ambient + i * mapped->ambient_stride + static_cast<std::size_t>(s.list.column[k]);
-        T* to = J + s.record()[mapped->slot] + i * s.stride()[mapped->slot] +
-                static_cast<std::size_t>(s.local_column()[k]);
-        for (std::size_t j = 0; j < tangent; ++j) {
-          double sum = block.manifold ? 0 : static_cast<double>(from[j]);
-          for (std::size_t a = 0; block.manifold && a < ambient; ++a) {
-            sum += static_cast<double>(from[a]) * plus_[plus_offset_[p] + a * tangent + j];
-          }
-          to[j] = static_cast<T>(sum);
-        }
-      }
-    }
-  }
-  std::size_t point =
-      static_cast<std::size_t>(std::ranges::upper_bound(s.slot_first, first) - s.slot_first.begin()) - 1;
-  for (std::size_t slot = first; slot < last; ++slot) {
-    while (slot >= s.slot_first[point + 1]) ++point;
-    const double* r = r_.data() + s.list.row[slot];
-    const LossWeight weight = weight_of(slot, r);
-    T* row = J + s.record()[slot];
-    const std::size_t stride = s.stride()[slot];
-    for (std::size_t i = 0; i < s.rows[slot]; ++i, row += stride) {
-      row[s.point_size[point]] = static_cast<T>(r[i]);
-      if (weight.root == 1) continue;
-      for (std::size_t j = 0; j < stride; ++j) row[j] *= static_cast<T>(weight.root);
-    }
-    if (weight.along > 0) stretch_along_residual(J + s.record()[slot], slot, s.point_size[point], r, weight);
-  }
+  run_tasks(s.chunk.size() - 1, *parallelism_, [&](std::size_t c) {
+    finish_.finish(s.slot_first[s.chunk[c]], s.slot_first[s.chunk[c + 1]], all_records<T>());
+  });
+  in_windows_ = false;
 }
 
-// Replaces J by (I + along r rᵀ) J, and scales r so that Jᵀr does not change.
-template <class T>
-void BlockModel::stretch_along_residual(T* record, std::size_t slot, std::size_t residual, const double* r,
-                                        const LossWeight& weight) const {
-  const std::size_t rows = structure_.rows[slot], stride = structure_.stride()[slot];
-  double squares = 0;
-  for (std::size_t i = 0; i < rows; ++i) squares += r[i] * r[i];
-  const double shrink = 1 / (1 + weight.along * squares);
-  for (std::size_t j = 0; j < stride; ++j) {
-    if (j == residual) continue;
-    double sum = 0;
-    for (std::size_t i = 0; i < rows; ++i) sum += r[i] * static_cast<double>(record[i * stride + j]);
-    for (std::size_t i = 0; i < rows; ++i)
-      record[i * stride + j] += static_cast<T>(weight.along * r[i] * sum);
-  }
-  for (std::size_t i = 0; i < rows; ++i) record[i * stride + residual] *= static_cast<T>(shrink);
+void BlockModel::settle(std::span<const double> x) {
+  const std::size_t left = in_windows_ ? windowed_.left() : left_by_derivatives_;
+  if (left <= 16 + structure_.list.blocks() / 64) return;
+  keep_all();
+  keep_counters();
+  evaluator_.classify(x, runner(*parallelism_));
+  apply_formats();
 }
 
 template <class T>
 void BlockModel::hold(std::span<const std::uint8_t> held) {
-  const BlockStructure& s = structure_;
-  T* J = storage<T>().data();
-  for (std::size_t slot = 0; slot < s.list.blocks(); ++slot) {
-    for (std::uint32_t k = s.list.first[slot]; k < s.list.first[slot + 1]; ++k) {
-      if (s.local_column()[k] < 0) continue;
-      const std::uint32_t p = s.list.parameters[k];
-      const auto first = static_cast<std::size_t>(s.tangent_offset(p));
-      for (std::size_t c = 0; c < static_cast<std::size_t>(problem_.parameters[p].tangent()); ++c) {
-        if (!held[first + c]) continue;
-        T* at = J + s.record()[slot] + static_cast<std::size_t>(s.local_column()[k]) + c;
-        for (std::size_t i = 0; i < s.rows[slot]; ++i) at[i * s.stride()[slot]] = T(0);
-      }
-    }
-  }
+  finish_.hold(held);
+  if (std::is_same_v<T, double> && windowed_.in_use()) windowed_.clear_held();
+  else finish_.clear_held(0, structure_.list.blocks(), all_records<T>());
 }
 
 template <class T>
-double BlockModel::promised(std::span<const double> step) const {
+double BlockModel::promised(std::span<const double> step) {
   const BlockStructure& s = structure_;
-  const T* J = records<T>();
   double total = 0;
   std::vector<double> moved;  // J s of one residual block
-  for (std::size_t point = 0; point < s.points; ++point) {
-    for (std::size_t slot = s.slot_first[point]; slot < s.slot_first[point + 1]; ++slot) {
-      moved.assign(s.rows[slot], 0.0);
-      for (std::uint32_t k = s.list.first[slot]; k < s.list.first[slot + 1]; ++k) {
-        if (s.local_column()[k] < 0) continue;
-        const std::uint32_t p = s.list.parameters[k];
-        const double* delta = step.data() + s.tangent_offset(p);
-        const T* row = J + s.record()[slot] + static_cast<std::size_t>(s.local_column()[k]);
-        for (double& m : moved) {
-          for (int c = 0; c < problem_.parameters[p].tangent(); ++c)
-            m += static_cast<double>(row[c]) * delta[c];
-          row += s.stride()[slot];
-        }
+  records<T>().sweep([&](std::size_t first, std::size_t last, const RecordView<T>& J) {
+    for (std::size_t point = first; point < last; ++point) {
+      for (std::size_t slot = s.slot_first[point]; slot < s.slot_first[point + 1]; ++slot) {
+        moved.assign(s.rows[slot], 0.0);
+        add_times(slot, J.at(s.record()[slot]), step, moved.data());
+        const T* residual = J.at(s.record()[slot]) + s.point_size[point];
+        for (std::size_t i = 0; i < moved.size(); ++i)
+          total -= moved[i] * (static_cast<double>(residual[i * s.stride()[slot]]) + 0.5 * moved[i]);
       }
-      const T* residual = J + s.record()[slot] + s.point_size[point];
-      for (std::size_t i = 0; i < moved.size(); ++i)
-        total -= moved[i] * (static_cast<double>(residual[i * s.stride()[slot]]) + 0.5 * moved[i]);
     }
-  }
+  });
   return total;
 }
 
-std::vector<double> BlockModel::times(std::span<const double> step) const {
+// Adds J times the step, by row, of one residual block.
+template <class T>
+void BlockModel::add_times(std::size_t slot, const T* record, std::span<const double> step,
+                           double* out) const {
   const BlockStructure& s = structure_;
-  const double* J = records<double>();
-  std::vector<double> out(s.residuals, 0.0);
-  for (std::size_t slot = 0; slot < s.list.blocks(); ++slot) {
-    for (std::uint32_t k = s.list.first[slot]; k < s.list.first[slot + 1]; ++k) {
-      if (s.local_column()[k] < 0) continue;
-      const std::uint32_t p = s.list.parameters[k];
-      const double* delta = step.data() + s.tangent_offset(p);
-      const double* row = J + s.record()[slot] + static_cast<std::size_t>(s.local_column()[k]);
-      for (std::size_t i = 0; i < s.rows[slot]; ++i, row += s.stride()[slot]) {
-        for (int c = 0; c < problem_.parameters[p].tangent(); ++c)
-          out[s.list.row[slot] + i] += row[c] * delta[c];
-      }
+  for (std::uint32_t k = s.list.first[slot]; k < s.list.first[slot + 1]; ++k) {
+    if (s.local_column()[k] < 0) continue;
+    const std::uint32_t p = s.list.parameters[k];
+    const double* delta = step.data() + s.tangent_offset(p);
+    const T* row = record + static_cast<std::size_t>(s.local_column()[k]);
+    for (std::size_t i = 0; i < s.rows[slot]; ++i, row += s.stride()[slot]) {
+      for (int c = 0; c < problem_.parameters[p].tangent(); ++c)
+        out[i] += static_cast<double>(row[c]) * delta[c];
     }
   }
+}
+
+std::vector<double> BlockModel::times(std::span<const double> step) {
+  const BlockStructure& s = structure_;
+  std::vector<double> out(s.residuals, 0.0);
+  records<double>().sweep([&](std::size_t first, std::size_t last, const RecordView<double>& J) {
+    for (std::size_t slot = s.slot_first[first]; slot < s.slot_first[last]; ++slot)
+      add_times(slot, J.at(s.record()[slot]), step, out.data() + s.list.row[slot]);
+  });
   return out;
 }
 
 template void BlockModel::hold<float>(std::span<const std::uint8_t>);
 template void BlockModel::hold<double>(std::span<const std::uint8_t>);
-template double BlockModel::promised<float>(std::span<const double>) const;
-template double BlockModel::promised<double>(std::span<const double>) const;
+template double BlockModel::promised<float>(std::span<const double>);
+template double BlockModel::promised<double>(std::span<const double>);
 template void BlockModel::linearize<float>(std::span<const double>, std::span<const double>);
 template void BlockModel::linearize<double>(std::span<const double>, std::span<const double>);
-template void BlockModel::finish<float>(std::size_t, std::size_t);
-template void BlockModel::finish<double>(std::size_t, std::size_t);
 
 bool BlockModel::plus(std::span<const double> x, std::span<const double> step,
                       std::vector<double>& out) const {
@@ -328,7 +239,7 @@ bool BlockModel::moved_residuals(std::span<const double> x, std::span<const doub
   if (plus(x, part, there) || !std::isfinite(cost(there, moved))) return false;
   for (std::size_t slot = 0; slot < structure_.list.blocks(); ++slot) {
     const std::size_t first = structure_.list.row[slot], rows = structure_.rows[slot];
-    const double weight = weight_of(slot, r.data() + first).root / h;
+    const double weight = (losses_applied_ ? weight_of(structure_, slot, r.data() + first).root : 1) / h;
     for (std::size_t i = first; i < first + rows; ++i) moved[i] = weight * (moved[i] - r[i]);
   }
   return true;
@@ -357,6 +268,7 @@ double BlockModel::scaled_size(std::span<const double> x, std::span<const double
 }
 
 void BlockModel::distrust(std::string why) {
+  windowed_.forget();
   keep_counters();
   evaluator_.distrust(std::move(why));
 }
@@ -381,7 +293,8 @@ KernelCounters BlockModel::counters() const {
 }
 
 std::size_t BlockModel::bytes() const {
-  return J_f32_.capacity() * sizeof(float) + J_f64_.capacity() * sizeof(double) + evaluator_.bytes();
+  return J_f32_.numbers.capacity() * sizeof(float) + J_f64_.numbers.capacity() * sizeof(double) +
+         windowed_.bytes() + evaluator_.bytes();
 }
 
 }  // namespace nlsq::inline v0

@@ -9,7 +9,7 @@
 #include <nlsq/precision_policy.hpp>
 #include <nlsq/problem_control.hpp>
 #include "blocks/block_evaluator.hpp"
-#include "blocks/windows/pass_pool.hpp"
+#include "blocks/windows/windowed_records.hpp"
 
 #include <functional>
 #include <memory>
@@ -33,20 +33,23 @@ class BlockModel {
 
   // Writes the residuals into r. Returns ½ Σ ρ(‖r_b‖²), or NaN if they cannot be evaluated.
   double cost(std::span<const double> x, std::vector<double>& r);
-  // Evaluates J at x into the records of that format. `r` must be the residuals at x.
+  // Evaluates J at x into the records of that format, with residuals, losses and manifolds. `r` must be the
+  // residuals at x. Large records in f64 are evaluated in part when they are read (WindowedRecords), so
+  // neither x nor r may change as long as records are read.
   template <class T>
   void linearize(std::span<const double> x, std::span<const double> r);
+  // The records of the last linearize in that format.
   template <class T>
-  const T* records() const;
-  // Frees the records until the next linearize.
-  template <class T>
-  void release() {
-    storage<T>() = std::vector<T>();
+  RecordReader<T>& records();
+  // Call after linearize(x), when all records were read once. Records the functions again if many blocks took
+  // another branch than their program: these are slow.
+  void settle(std::span<const double> x);
+  // Keeps all records of the last linearize in f64, for readers that read them many times.
+  void keep_all() {
+    if (windowed_.in_use()) windowed_.keep_all();
   }
-  // Completes the records of slots [first, last): residuals, losses, manifolds. Call once after each
-  // linearize.
-  template <class T>
-  void finish(std::size_t first, std::size_t last);
+  // Frees the f32 records until the next linearize.
+  void release_f32() { J_f32_.numbers = std::vector<float>(); }
 
   // Chooses, at the start of a solve, the format of the derivatives of each component where J is in f32, and
   // the largest f32 error allowed.
@@ -58,7 +61,7 @@ class BlockModel {
     double error = 0;
   };
   std::vector<WidenedProgram> take_widened() { return std::exchange(widened_, {}); }
-  // Call after finish() if J in f32 is not finite. Widens the programs that caused it. Returns false if none
+  // Call if J in f32 is not finite. Widens the programs that caused it. Returns false if none
   // is left.
   bool widen_unbounded();
   void widen_all();
@@ -68,18 +71,18 @@ class BlockModel {
   // Rows and counters by component; empty if no component has a name.
   std::vector<ComponentSummary> components() const;
 
-  // Whether finish() applies the losses. It does by default.
+  // Whether linearize() applies the losses. It does by default.
   void apply_losses(bool apply) { losses_applied_ = apply; }
 
-  // Call after finish(). Sets the columns with held[j] = 1 (tangent indices) to zero.
+  // Sets the columns with held[j] = 1 (tangent indices) of the last linearize to zero.
   template <class T>
   void hold(std::span<const std::uint8_t> held);
   // Decrease that the linear model predicts for a step: ½ Σ ‖r‖² - ½ Σ ‖r + J s‖².
   template <class T>
-  double promised(std::span<const double> step) const;
+  double promised(std::span<const double> step);
 
   // J times a step, by row, from complete records in f64.
-  std::vector<double> times(std::span<const double> step) const;
+  std::vector<double> times(std::span<const double> step);
 
   // Finite difference of the residuals along a step: (r(x ⊞ h s) - r(x)) / h, weighted as the records are.
   // For linear residuals it equals J s. `r`: residuals at x. Returns false if a bound interferes or a
@@ -119,23 +122,20 @@ class BlockModel {
 
  private:
   template <class T>
-  std::vector<T>& storage();
+  WholeRecords<T>& storage();
+  template <class T>
+  RecordTarget<T> all_records() {
+    return {.records = storage<T>().numbers.data()};
+  }
   bool alone() const;
   void for_each_tile(const std::function<void(BlockPass&, std::size_t, std::size_t)>& work);
-  struct LossWeight {
-    double root = 1;   // √ρ'
-    double along = 0;  // 0, or the factor that stretches J along r
-  };
-  LossWeight weight_of(std::size_t slot, const double* r) const;
   template <class T>
-  void stretch_along_residual(T* record, std::size_t slot, std::size_t residual, const double* r,
-                              const LossWeight& weight) const;
+  void add_times(std::size_t slot, const T* record, std::span<const double> step, double* out) const;
   bool differ(std::span<const double> x, std::span<const double> r, std::span<const double> own,
               double relative, double of_terms);
   void announce(std::span<const double> x, bool derivatives);
   void recheck_residuals(std::span<const double> x, std::vector<double>& own);
   std::vector<double> near(std::span<const double> x, std::uint32_t share) const;
-  void reclassify(std::span<const double> x, std::size_t left);
   void apply_formats();
   void widen(std::size_t program, double error);
   void heed_samples(std::span<const double> x);
@@ -153,28 +153,29 @@ class BlockModel {
   std::vector<double> announced_;  // last point passed to the callbacks
   BlockEvaluator evaluator_;
   PassPool passes_;
-  std::vector<KernelCounters> earlier_;             // of passes that have ended, by component
-  std::vector<int> escalations_of_;                 // programs widened in this solve, by component
+  std::vector<KernelCounters> earlier_;  // of passes that have ended, by component
+  std::vector<int> escalations_of_;      // programs widened in this solve, by component
   std::vector<std::uint8_t> component_wide_;
   std::vector<WidenedProgram> widened_;
   double most_error_ = 1e-3, sampled_error_ = 0;
-  std::vector<float> J_f32_;
-  std::vector<double> J_f64_;
-  std::span<const double> r_;
-  std::vector<double> plus_;              // Jacobians of the manifolds at x
-  std::vector<std::size_t> plus_offset_;  // by parameter block
+  RecordFinish finish_;
+  WholeRecords<float> J_f32_;
+  WholeRecords<double> J_f64_;  // or
+  WindowedRecords windowed_;
+  bool in_windows_ = false;  // the last linearize() wrote to windowed_
   bool losses_applied_ = true;
   int threads_ = 1;
-  std::size_t left_ = 0;  // blocks that left their program in the last cost()
+  // Blocks that left their program in the last cost(), and in the last linearize() of all records at once.
+  std::size_t left_ = 0, left_by_derivatives_ = 0;
 };
 
 template <>
-inline const float* BlockModel::records() const {
-  return J_f32_.data();
+inline RecordReader<float>& BlockModel::records() {
+  return J_f32_;
 }
 template <>
-inline const double* BlockModel::records() const {
-  return J_f64_.data();
+inline RecordReader<double>& BlockModel::records() {
+  return windowed_.in_use() ? static_cast<RecordReader<double>&>(windowed_) : J_f64_;
 }
 
 }  // namespace nlsq::inline v0

@@ -119,9 +119,9 @@ struct BlockStructure {
   // depends on operation counts only, so that results do not depend on threads.
   std::vector<std::uint32_t> chunk;
 
-  // Records in R, sums in T.
+  // Records in R, sums in T. J points to number `first` of all records.
   template <class R, class T>
-  EliminationData<R> data(const R* J) const;
+  EliminationData<R> data(const R* J, std::uint64_t first = 0) const;
   std::size_t bytes() const;
 
  private:
@@ -146,9 +146,10 @@ struct BlockStructure {
 };
 
 template <class R, class T>
-EliminationData<R> BlockStructure::data(const R* J) const {
+EliminationData<R> BlockStructure::data(const R* J, std::uint64_t first) const {
   EliminationData<R> d;
   d.J = J;
+  d.J_first = first;
   d.pad = pad;
   d.point_size = point_size.data();
   d.point_offset = point_offset.data();

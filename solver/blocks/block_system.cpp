@@ -71,7 +71,7 @@ double BlockSystem::evaluate(std::span<const double> x, Known& at) {
 void BlockSystem::enter(Gram gram) {
   if (gram <= gram_) return;
   if (gram_ == Gram::f32_tile) solver_.release_f32();
-  if (low_jacobian() && gram >= Gram::f64) model_.release<float>();
+  if (low_jacobian() && gram >= Gram::f64) model_.release_f32();
   gram_ = gram;
 }
 
@@ -94,11 +94,10 @@ bool BlockSystem::gather(Known& at) {
   const bool kept = low_jacobian() && same(records_at_, at.x);
   in_format([&]<class R, class T>(R, T) {
     if (!kept) model_.linearize<R>(at.x, at.r);
-    solver_.gather<R, T>(model_.records<R>(), [&](std::size_t first, std::size_t last) {
-      if (!kept) model_.finish<R>(first, last);
-    });
+    solver_.gather<R, T>(model_.records<R>());
   });
-  records_at_ = {};
+  if (!kept) model_.settle(at.x);
+  records_at_ = Vector();
   step_lambda_ = -1;
   terms_.reset();
   note_widened();
@@ -288,9 +287,10 @@ double BlockSystem::accelerate(std::span<const double> x, const Vector&, Step& s
   if (!model_.moved_residuals(x, at_.r, step.step, kShortWay, trial_.r)) return kNaN;
   const double evaluated = seconds_since(begin);
   double norm = 0;
+  std::vector<double> acceleration;
   in_format([&]<class R, class T>(R, T) {
     norm = solver_.accelerate<R, T>(model_.records<R>(), step.step, *scale_, 2 / kShortWay, trial_.r,
-                                    acceleration_);
+                                    acceleration);
   });
   step.linear_iterations += solver_.iterations();
   linear_iterations_ += solver_.iterations();
@@ -300,7 +300,7 @@ double BlockSystem::accelerate(std::span<const double> x, const Vector&, Step& s
   time_.solve += seconds_since(begin) - evaluated;
   const double bend = 2 * norm / step.scaled_norm;
   if (!(bend <= most)) return bend;  // higher terms of the series would be as large
-  for (std::size_t j = 0; j < acceleration_.size(); ++j) step.step[j] += 0.5 * acceleration_[j];
+  for (std::size_t j = 0; j < acceleration.size(); ++j) step.step[j] += 0.5 * acceleration[j];
   return bend;
 }
 

@@ -154,7 +154,7 @@ class BlockSystem final : public System {
   Known at_, trial_;
   bool known_ = false, derivatives_at_trial_ = false;
   std::vector<double> records_at_;  // x of the f32 records, where sums in a wider format reuse them
-  std::vector<double> start_, acceleration_, scratch_;
+  std::vector<double> start_, scratch_;
   const Vector* scale_ = nullptr;    // D, of the loop
   BlockStep step_;                   // the last one solved for,
   double step_lambda_ = -1;          // with this damping; -1: none

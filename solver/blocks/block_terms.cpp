@@ -45,34 +45,36 @@ std::vector<double> tangent_sizes(const Problem::Impl& problem, const BlockStruc
   return sizes;
 }
 
-BlockTerms measure_terms(const BlockStructure& s, const Problem::Impl& problem, const double* J,
+BlockTerms measure_terms(const BlockStructure& s, const Problem::Impl& problem, RecordReader<double>& J,
                          std::span<const double> squares, std::span<const double> x, double cost) {
   const std::vector<double> sizes = tangent_sizes(problem, s, x);
   BlockTerms out;
   out.gradient_noise.assign(sizes.size(), 0.0);
   std::vector<Columns> parts;
   double magnitude_squares = 0, products = 0;
-  for (std::size_t point = 0; point < s.points; ++point) {
-    for (std::size_t slot = s.slot_first[point]; slot < s.slot_first[point + 1]; ++slot) {
-      columns_of(s, point, slot, parts);
-      const double* row = J + s.record()[slot];
-      for (std::size_t i = 0; i < s.rows[slot]; ++i, row += s.stride()[slot]) {
-        const double residual = std::fabs(row[s.point_size[point]]);
-        double first_order = 0;
-        for (const Columns& part : parts) {
-          for (std::size_t c = 0; c < part.count; ++c)
-            first_order += std::fabs(row[part.column + c]) * sizes[part.tangent + c];
-        }
-        const double terms = std::max(residual, first_order);
-        magnitude_squares += terms * terms;
-        products += terms * residual;
-        for (const Columns& part : parts) {
-          double* noise = out.gradient_noise.data() + part.tangent;
-          for (std::size_t c = 0; c < part.count; ++c) noise[c] += std::fabs(row[part.column + c]) * terms;
+  J.sweep([&](std::size_t first, std::size_t last, const RecordView<double>& records) {
+    for (std::size_t point = first; point < last; ++point) {
+      for (std::size_t slot = s.slot_first[point]; slot < s.slot_first[point + 1]; ++slot) {
+        columns_of(s, point, slot, parts);
+        const double* row = records.at(s.record()[slot]);
+        for (std::size_t i = 0; i < s.rows[slot]; ++i, row += s.stride()[slot]) {
+          const double residual = std::fabs(row[s.point_size[point]]);
+          double first_order = 0;
+          for (const Columns& part : parts) {
+            for (std::size_t c = 0; c < part.count; ++c)
+              first_order += std::fabs(row[part.column + c]) * sizes[part.tangent + c];
+          }
+          const double terms = std::max(residual, first_order);
+          magnitude_squares += terms * terms;
+          products += terms * residual;
+          for (const Columns& part : parts) {
+            double* noise = out.gradient_noise.data() + part.tangent;
+            for (std::size_t c = 0; c < part.count; ++c) noise[c] += std::fabs(row[part.column + c]) * terms;
+          }
         }
       }
     }
-  }
+  });
   // Bounds a few roundings in each residual, and sums of products with some tens of additions (as in
   // certificate.cpp).
   const double r = std::sqrt(2 * cost);

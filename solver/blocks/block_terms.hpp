@@ -21,8 +21,9 @@ struct BlockTerms {
 std::vector<double> tangent_sizes(const Problem::Impl& problem, const BlockStructure& structure,
                                   std::span<const double> x);
 
-// Requires complete records of J in f64 at x. `squares`: the squared norms of its columns.
-BlockTerms measure_terms(const BlockStructure& structure, const Problem::Impl& problem, const double* J,
-                         std::span<const double> squares, std::span<const double> x, double cost);
+// Requires records of J in f64 at x. `squares`: the squared norms of its columns.
+BlockTerms measure_terms(const BlockStructure& structure, const Problem::Impl& problem,
+                         RecordReader<double>& J, std::span<const double> squares, std::span<const double> x,
+                         double cost);
 
 }  // namespace nlsq::inline v0

@@ -134,9 +134,8 @@ SecondOrder BlockSystem::find_second_order(ShiftBy by) {
     if (!std::isfinite(model_.cost(there, r))) return false;
     ++facts_.cost_evaluations;
     model_.linearize<double>(there, r);
-    solver_.gather<double, double>(model_.records<double>(), [this](std::size_t first, std::size_t last) {
-      model_.finish<double>(first, last);
-    });
+    solver_.gather<double, double>(model_.records<double>());
+    model_.settle(there);
     return std::ranges::all_of(solver_.gradient(), [](double g) { return std::isfinite(g); });
   };
   SecondOrder found = second_order(point(), gradient_at, by);

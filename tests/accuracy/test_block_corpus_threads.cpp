@@ -1,6 +1,8 @@
-// A sample of the block corpus on one, two and three threads: the same bits. And functors that throw: the
-// exception passes through, the parameter blocks are as they were, and the problem can be solved afterwards.
+// A sample of the block corpus on one, two and three threads, and with derivatives that are evaluated again
+// instead of kept: the same bits. And functors that throw: the exception
+// passes through, the parameter blocks are as they were, and the problem can be solved afterwards.
 #include "blocks/functors.hpp"
+#include "blocks/windows/record_windows.hpp"
 #include "run.hpp"  // first: glog, of Ceres, has a CHECK of its own
 
 #include <doctest/doctest.h>
@@ -9,6 +11,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -25,6 +28,17 @@ bool same_bits(const Answer& a, const Answer& b) {
          a.summary.accepted == b.summary.accepted && a.summary.rejected == b.summary.rejected &&
          a.exception == b.exception;
 }
+
+// Sets which derivatives are evaluated again, until it ends.
+class WindowsOf {
+ public:
+  ~WindowsOf() { nlsq::window_rule() = before_; }
+  void none() { nlsq::window_rule() = {.least_numbers = std::numeric_limits<std::size_t>::max()}; }
+  void of(std::size_t numbers) { nlsq::window_rule() = {.least_numbers = 0, .window_numbers = numbers}; }
+
+ private:
+  nlsq::WindowRule before_ = nlsq::window_rule();
+};
 
 // One row of an exponential; once `left` calls are used up, it throws.
 struct Throwing {
@@ -59,6 +73,30 @@ TEST_CASE("the same bits on one, two and three threads") {
   }
   fmt::print("{} cases on three numbers of threads\n", cases);
   CHECK(cases >= 70);
+  CHECK(different == 0);
+}
+
+TEST_CASE("the same bits whether derivatives in f64 are kept or evaluated again") {
+  WindowsOf windows;
+  int cases = 0, different = 0, count = 0;
+  for (const blocks::Case& c : blocks::corpus()) {
+    if (count++ % 24 != 1 || c.kind == blocks::Kind::changing) continue;
+    ++cases;
+    const blocks::Scene scene = c.make();
+    for (const Way way : {Way::problem, Way::solve_opaque}) {
+      for (const char* policy : {"auto", "f64"}) {
+        windows.none();
+        const Answer kept = blocks::solve(scene, way, policy, 1);
+        windows.of(20);
+        if (same_bits(kept, blocks::solve(scene, way, policy, 3))) continue;
+        ++different;
+        fmt::print("other bits with windows: {}/{} {} {}\n", c.family, c.name, name(way), policy);
+      }
+    }
+    blocks::reset(scene);
+  }
+  fmt::print("{} cases with windows of derivatives\n", cases);
+  CHECK(cases >= 35);
   CHECK(different == 0);
 }
 

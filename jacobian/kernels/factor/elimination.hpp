@@ -93,7 +93,7 @@ void form_W(const EliminationData<R>& d, const PointView& view, std::size_t p, T
   for (std::size_t k = 0; k < view.entries * entry_size; k += S::lanes) S::store(S::zero(), W + k);
   const std::uint32_t* pairs = d.pair_block + d.pair_first[p];
   for (std::size_t s = d.slot_first[p]; s < d.slot_first[p + 1]; ++s) {
-    const R* record = d.J + d.record[s];
+    const R* record = record_of(d, s);
     const std::size_t stride = d.stride[s], rows = d.rows[s], first = d.cell_first[s];
     const NonZero cells(
         d.cell_first[s + 1] - first, rows, stride,
@@ -246,7 +246,7 @@ void substitute_point(const EliminationData<R>& d, std::size_t p, const double* 
   const double* gp = g + d.point_offset[p];
   for (int k = 0; k < e; ++k) t[k] = gp[k];
   for (std::size_t slot = d.slot_first[p]; slot < d.slot_first[p + 1]; ++slot) {
-    const R* row = d.J + d.record[slot];
+    const R* row = record_of(d, slot);
     for (std::size_t i = 0; i < d.rows[slot]; ++i, row += d.stride[slot]) {
       const double moved = times_cells<T>(d, view, slot, row, s);
       for (int k = 0; k < e; ++k) t[k] += static_cast<double>(row[k]) * moved;
@@ -273,7 +273,7 @@ void bend_point(const EliminationData<R>& d, std::size_t p, const double* invers
   double t[kMost > 0 ? kMost : 1];
   for (int k = 0; k < e; ++k) g[k] = 0;
   for (std::size_t slot = d.slot_first[p]; slot < d.slot_first[p + 1]; ++slot) {
-    const R* row = d.J + d.record[slot];
+    const R* row = record_of(d, slot);
     double* to = moved + row_of[slot];
     for (std::size_t i = 0; i < d.rows[slot]; ++i, row += d.stride[slot]) {
       double linear = times_cells<T>(d, view, slot, row, s);
@@ -288,7 +288,7 @@ void bend_point(const EliminationData<R>& d, std::size_t p, const double* invers
     for (int l = 0; l < e; ++l) t[k] += Vi[k * e + l] * g[l];
   }
   for (std::size_t slot = d.slot_first[p]; slot < d.slot_first[p + 1]; ++slot) {
-    const R* row = d.J + d.record[slot];
+    const R* row = record_of(d, slot);
     for (std::size_t i = 0; i < d.rows[slot]; ++i, row += d.stride[slot]) {
       double left = moved[row_of[slot] + i];
       for (int k = 0; k < e; ++k) left -= static_cast<double>(row[k]) * t[k];

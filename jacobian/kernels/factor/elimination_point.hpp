@@ -94,6 +94,11 @@ class NonZero {
   std::uint64_t marks_[kMost / 64];
 };
 
+template <class R>
+NLSQ_INLINE const R* record_of(const EliminationData<R>& d, std::size_t slot) {
+  return d.J + (d.record[slot] - d.J_first);
+}
+
 struct PointView {
   const std::uint32_t* blocks;  // the F block of each entry
   std::size_t entries;
@@ -113,7 +118,7 @@ void gather_point(const EliminationData<R>& d, std::size_t p, double* V, double*
   for (int k = 0; k < e; ++k) gp[k] = 0;
   const PointView view(d, p);
   for (std::size_t s = d.slot_first[p]; s < d.slot_first[p + 1]; ++s) {
-    const R* row = d.J + d.record[s];
+    const R* row = record_of(d, s);
     for (std::size_t i = 0; i < d.rows[s]; ++i, row += d.stride[s]) {
       const double r = static_cast<double>(row[e]);
       for (int k = 0; k < e; ++k) {

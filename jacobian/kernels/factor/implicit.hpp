@@ -22,7 +22,7 @@ bool prepare_point(const EliminationData<R>& d, std::size_t p, const double* V, 
   T* Y = scratch + view.entries * entry_size;
   for (std::size_t k = 0; k < view.entries * entry_size; k += S::lanes) S::store(S::zero(), W + k);
   for (std::size_t s = d.slot_first[p]; s < d.slot_first[p + 1]; ++s) {
-    const R* record = d.J + d.record[s];
+    const R* record = record_of(d, s);
     for (std::size_t c = d.cell_first[s]; c < d.cell_first[s + 1]; ++c) {
       const std::size_t a = d.cell_entry[c], block = view.blocks[a], size = d.block_size[block];
       const R* F = record + d.cell_column[c];
@@ -72,7 +72,7 @@ void multiply_point(const EliminationData<R>& d, std::size_t p, const double* in
   for (int k = 0; k < e; ++k) t[k] = 0;
   T* a = along;
   for (std::size_t slot = d.slot_first[p]; slot < d.slot_first[p + 1]; ++slot) {
-    const R* row = d.J + d.record[slot];
+    const R* row = record_of(d, slot);
     for (std::size_t i = 0; i < d.rows[slot]; ++i, row += d.stride[slot], ++a) {
       *a = static_cast<T>(times_cells<T>(d, view, slot, row, s));
       for (int k = 0; k < e; ++k) t[k] += static_cast<T>(row[k]) * *a;
@@ -89,7 +89,7 @@ void multiply_point(const EliminationData<R>& d, std::size_t p, const double* in
   };
   a = along;
   for (std::size_t slot = d.slot_first[p]; slot < d.slot_first[p + 1]; ++slot) {
-    const R* row = d.J + d.record[slot];
+    const R* row = record_of(d, slot);
     const std::size_t rows = d.rows[slot], stride = d.stride[slot];
     std::size_t i = 0;
     for (; i + 2 <= rows; i += 2, row += 2 * stride)

@@ -108,21 +108,18 @@ const float* SchurSolver::cameras_as() {
 }
 
 template <class R, class T>
-void SchurSolver::gather(const R* J, const std::function<void(std::size_t, std::size_t)>& finish) {
+void SchurSolver::gather(RecordReader<R>& J) {
   const BlockStructure& s = structure_;
   const std::size_t cameras = s.cameras() * s.pad;
   auto& both = sums<T>().cameras;  // squares, then gradient, of each chunk
   both.resize(2 * cameras * chunks());
-  const EliminationData<R> data = s.data<R, T>(J);
-  // All records must be complete before any is read: vector loads reach past the end of a row, into the first
-  // record of the next chunk.
-  run_tasks(chunks(), *parallelism_,
-            [&](std::size_t c) { finish(s.slot_first[s.chunk[c]], s.slot_first[s.chunk[c + 1]]); });
   const int threads = run_tasks(chunks(), *parallelism_, [&](std::size_t c) {
     T* squares = both.data() + 2 * cameras * c;
     std::fill_n(squares, 2 * cameras, T(0));
-    Kernels<R, T>::gather()(data, s.chunk[c], s.chunk[c + 1], V_.data(), gradient_.data(), squares,
-                            squares + cameras);
+    J.visit(c, [&](std::size_t first, std::size_t last, const RecordView<R>& records) {
+      Kernels<R, T>::gather()(s.data<R, T>(records.numbers, records.first), first, last, V_.data(),
+                              gradient_.data(), squares, squares + cameras);
+    });
   });
   threads_ = std::max(threads_, threads);
   for (std::size_t p = 0; p < s.real_points; ++p) {
@@ -160,11 +157,11 @@ void SchurSolver::hold(std::span<const std::uint8_t> held) {
 }
 
 template <class R, class T>
-bool SchurSolver::eliminate(const R* J, double lambda, std::span<const double> scale) {
+bool SchurSolver::eliminate(RecordReader<R>& J, double lambda, std::span<const double> scale) {
   const BlockStructure& s = structure_;
   for (std::size_t j = 0; j < damping_.size(); ++j) damping_[j] = lambda * scale[j] * scale[j];
   if (operator_)
-    return operator_->prepare(J, V_, gradient_, damping_, inverse_, preconditioner_, *parallelism_);
+    return operator_->prepare(J.whole(), V_, gradient_, damping_, inverse_, preconditioner_, *parallelism_);
   const std::size_t cameras = s.cameras() * s.pad, blocks = s.reduced_target<T>().back();
   const std::size_t most = 2 * s.most_entries * s.pad + s.pad;
   Sums<T>& sum = sums<T>();
@@ -172,7 +169,6 @@ bool SchurSolver::eliminate(const R* J, double lambda, std::span<const double> s
   sum.blocks.resize(blocks * (width < chunks() ? width + 1 : width));
   sum.cameras.resize(2 * cameras * chunks());
   sum.scratch.resize(most * width);
-  const EliminationData<R> data = s.data<R, T>(J);
   std::atomic<bool> definite{true};
   for (std::size_t first = 0; first < chunks() && definite; first += width) {
     const std::size_t count = std::min(width, chunks() - first);
@@ -182,9 +178,12 @@ bool SchurSolver::eliminate(const R* J, double lambda, std::span<const double> s
       T* b = sum.cameras.data() + cameras * c;
       std::fill_n(S, blocks, T(0));
       std::fill_n(b, cameras, T(0));
-      const bool fine =
-          Kernels<R, T>::eliminate()(data, s.chunk[c], s.chunk[c + 1], V_.data(), gradient_.data(),
-                                     damping_.data(), inverse_.data(), S, b, sum.scratch.data() + most * k);
+      bool fine = true;
+      J.visit(c, [&](std::size_t from, std::size_t to, const RecordView<R>& records) {
+        fine = fine && Kernels<R, T>::eliminate()(s.data<R, T>(records.numbers, records.first), from, to,
+                                                  V_.data(), gradient_.data(), damping_.data(),
+                                                  inverse_.data(), S, b, sum.scratch.data() + most * k);
+      });
       if (!fine) definite = false;
     });
     if (width < chunks()) add_up(sum.blocks, blocks, first, count, *parallelism_);
@@ -210,16 +209,17 @@ SchurSolver::ReducedSums<T> SchurSolver::reduced_sums() {
 }
 
 template <class R>
-CgResult SchurSolver::solve_reduced(const R* J) {
+CgResult SchurSolver::solve_reduced(RecordReader<R>& J) {
   CgResult result;
-  if (operator_) result = operator_->solve(J, inverse_, rhs_, goal_, *parallelism_);
+  if (operator_) result = operator_->solve(J.whole(), inverse_, rhs_, goal_, *parallelism_);
   else reduced_->solve(rhs_);
   iterations_ = result.iterations;
   return result;
 }
 
 template <class R, class T>
-CgResult SchurSolver::substitute(const R* J, const std::vector<double>& gradient, std::vector<double>& step) {
+CgResult SchurSolver::substitute(RecordReader<R>& J, const std::vector<double>& gradient,
+                                 std::vector<double>& step) {
   const BlockStructure& s = structure_;
   const std::size_t cameras = s.cameras() * s.pad;
   step.resize(s.tangent_size());
@@ -240,10 +240,11 @@ CgResult SchurSolver::substitute(const R* J, const std::vector<double>& gradient
   }
   std::ranges::copy(rhs_, step.begin() + static_cast<std::ptrdiff_t>(s.point_numbers));
   const T* moved = cameras_as<T>();
-  const EliminationData<R> data = s.data<R, T>(J);
   run_tasks(chunks(), *parallelism_, [&](std::size_t c) {
-    Kernels<R, T>::substitute()(data, s.chunk[c], s.chunk[c + 1], inverse_.data(), gradient.data(), moved,
-                                step.data());
+    J.visit(c, [&](std::size_t first, std::size_t last, const RecordView<R>& records) {
+      Kernels<R, T>::substitute()(s.data<R, T>(records.numbers, records.first), first, last, inverse_.data(),
+                                  gradient.data(), moved, step.data());
+    });
   });
   return result;
 }
@@ -256,7 +257,7 @@ bool SchurSolver::factor_reduced() {
 }
 
 template <class R, class T>
-void SchurSolver::solve(const R* J, double lambda, std::span<const double> scale, BlockStep& out) {
+void SchurSolver::solve(RecordReader<R>& J, double lambda, std::span<const double> scale, BlockStep& out) {
   out.factored = eliminate<R, T>(J, lambda, scale) && (operator_ || factor_reduced<T>());
   if (!out.factored) return;
   const CgResult solved = substitute<R, T>(J, gradient_, out.step);
@@ -277,8 +278,9 @@ void SchurSolver::solve(const R* J, double lambda, std::span<const double> scale
 
 // Here, b of the chunks is -Fᵀ(ρ - E V⁻¹Eᵀρ), which already includes the gradient of the cameras.
 template <class R, class T>
-double SchurSolver::accelerate(const R* J, std::span<const double> step, std::span<const double> scale,
-                               double factor, std::span<double> moved, std::vector<double>& acceleration) {
+double SchurSolver::accelerate(RecordReader<R>& J, std::span<const double> step,
+                               std::span<const double> scale, double factor, std::span<double> moved,
+                               std::vector<double>& acceleration) {
   const BlockStructure& s = structure_;
   const std::size_t cameras = s.cameras() * s.pad;
   for (std::size_t f = 0; f < s.cameras(); ++f) {
@@ -286,45 +288,46 @@ double SchurSolver::accelerate(const R* J, std::span<const double> step, std::sp
       step_cameras_[f * s.pad + i] = step[s.point_numbers + s.camera_offset[f] + i];
   }
   const T* along = cameras_as<T>();
-  bent_.assign(s.tangent_size(), 0);
-  const EliminationData<R> data = s.data<R, T>(J);
+  std::vector<double> bent(s.tangent_size(), 0.0);
   run_tasks(chunks(), *parallelism_, [&](std::size_t c) {
     T* b = camera_sums<T>() + cameras * c;
     std::fill_n(b, cameras, T(0));
-    Kernels<R, T>::bend()(data, s.chunk[c], s.chunk[c + 1], inverse_.data(), step.data(), along, factor,
-                          s.list.row.data(), moved.data(), bent_.data(), b);
+    J.visit(c, [&](std::size_t first, std::size_t last, const RecordView<R>& records) {
+      Kernels<R, T>::bend()(s.data<R, T>(records.numbers, records.first), first, last, inverse_.data(),
+                            step.data(), along, factor, s.list.row.data(), moved.data(), bent.data(), b);
+    });
     for (std::size_t k = 0; k < cameras; ++k) b[k] = -b[k];
   });
-  substitute<R, T>(J, bent_, acceleration);
+  substitute<R, T>(J, bent, acceleration);
   double scaled = 0;
   for (std::size_t j = 0; j < acceleration.size(); ++j)
     scaled += scale[j] * scale[j] * acceleration[j] * acceleration[j];
   return std::sqrt(scaled);
 }
 
-template double SchurSolver::accelerate<double, double>(const double*, std::span<const double>,
+template double SchurSolver::accelerate<double, double>(RecordReader<double>&, std::span<const double>,
                                                         std::span<const double>, double, std::span<double>,
                                                         std::vector<double>&);
-template double SchurSolver::accelerate<float, double>(const float*, std::span<const double>,
+template double SchurSolver::accelerate<float, double>(RecordReader<float>&, std::span<const double>,
                                                        std::span<const double>, double, std::span<double>,
                                                        std::vector<double>&);
-template double SchurSolver::accelerate<float, float>(const float*, std::span<const double>,
+template double SchurSolver::accelerate<float, float>(RecordReader<float>&, std::span<const double>,
                                                       std::span<const double>, double, std::span<double>,
                                                       std::vector<double>&);
-template void SchurSolver::gather<double, double>(const double*,
-                                                  const std::function<void(std::size_t, std::size_t)>&);
-template void SchurSolver::solve<double, double>(const double*, double, std::span<const double>, BlockStep&);
-template void SchurSolver::gather<float, double>(const float*,
-                                                 const std::function<void(std::size_t, std::size_t)>&);
-template void SchurSolver::solve<float, double>(const float*, double, std::span<const double>, BlockStep&);
-template void SchurSolver::gather<float, float>(const float*,
-                                                const std::function<void(std::size_t, std::size_t)>&);
-template void SchurSolver::solve<float, float>(const float*, double, std::span<const double>, BlockStep&);
+template void SchurSolver::gather<double, double>(RecordReader<double>&);
+template void SchurSolver::solve<double, double>(RecordReader<double>&, double, std::span<const double>,
+                                                 BlockStep&);
+template void SchurSolver::gather<float, double>(RecordReader<float>&);
+template void SchurSolver::solve<float, double>(RecordReader<float>&, double, std::span<const double>,
+                                                BlockStep&);
+template void SchurSolver::gather<float, float>(RecordReader<float>&);
+template void SchurSolver::solve<float, float>(RecordReader<float>&, double, std::span<const double>,
+                                               BlockStep&);
 
 template bool SchurSolver::factor_reduced<double>();
-template bool SchurSolver::eliminate<double, double>(const double*, double, std::span<const double>);
+template bool SchurSolver::eliminate<double, double>(RecordReader<double>&, double, std::span<const double>);
 
-RankEstimate SchurSolver::rank(const double* J, std::span<const double> scale, bool eliminated) {
+RankEstimate SchurSolver::rank(RecordReader<double>& J, std::span<const double> scale, bool eliminated) {
   if (operator_) return {};
   constexpr double kDamping = 1e-14, kLeastPivot = 1e-10;
   const BlockStructure& s = structure_;

@@ -11,6 +11,7 @@
 #include "blocks/block_structure.hpp"
 #include "blocks/schur/camera_operator.hpp"
 #include "blocks/schur/reduced_system.hpp"
+#include "blocks/windows/record_reader.hpp"
 #include "support/aligned_vector.hpp"
 #include "support/parallel.hpp"
 
@@ -49,10 +50,9 @@ class SchurSolver {
   }
   int iterations() const { return iterations_; }  // of the last solve or accelerate
 
-  // Computes gradient and column norms from the records. `finish(first slot, last slot)` is called before a
-  // range of records is read.
+  // Computes gradient and column norms from the records.
   template <class R, class T>
-  void gather(const R* J, const std::function<void(std::size_t, std::size_t)>& finish);
+  void gather(RecordReader<R>& J);
   // Call after gather. Fixes the tangent coordinates with held[j] = 1. Their columns must be zero in the
   // records, too.
   void hold(std::span<const std::uint8_t> held);
@@ -61,28 +61,28 @@ class SchurSolver {
 
   // Requires the records and the results of gather().
   template <class R, class T>
-  void solve(const R* J, double lambda, std::span<const double> scale, BlockStep& out);
+  void solve(RecordReader<R>& J, double lambda, std::span<const double> scale, BlockStep& out);
 
   // Call after solve, whose matrix is reused. Computes the acceleration a of a step v:
   //   (JᵀJ + λ D²) a = -Jᵀρ,   ρ = factor (moved - J v),
   // where `moved`, by row, is overwritten with ρ. Returns ‖D a‖.
   template <class R, class T>
-  double accelerate(const R* J, std::span<const double> step, std::span<const double> scale, double factor,
-                    std::span<double> moved, std::vector<double>& acceleration);
+  double accelerate(RecordReader<R>& J, std::span<const double> step, std::span<const double> scale,
+                    double factor, std::span<double> moved, std::vector<double>& acceleration);
 
   // Estimates the rank of J, with columns scaled to unit length, from the pivots of the points' matrices and
   // of S. -1: no matrix was formed, or it cannot be factored. `eliminated`: the last solve() was of these
   // records in f64, with a damping that is negligible beside the least pivot, so its sums are used again.
-  RankEstimate rank(const double* J, std::span<const double> scale, bool eliminated = false);
+  RankEstimate rank(RecordReader<double>& J, std::span<const double> scale, bool eliminated = false);
 
   // Factors H = JᵀJ without damping, after gather. Returns false if it is not positive definite.
-  bool factor(const double* J);
+  bool factor(RecordReader<double>& J);
   // Replaces b by H⁻¹ b, using the factors.
-  void solve_factored(const double* J, std::span<double> b);
+  void solve_factored(RecordReader<double>& J, std::span<double> b);
   // out = Jᵀ (J x).
-  void multiply(const double* J, std::span<const double> x, std::span<double> out) const;
+  void multiply(RecordReader<double>& J, std::span<const double> x, std::span<double> out) const;
   // Visits each full row of J over tangent indices, and its residual, weighted by losses.
-  void row_by_row(const double* J,
+  void row_by_row(RecordReader<double>& J,
                   const std::function<void(std::span<const double> row, double residual)>& visit) const;
 
   std::string describe(Preconditioner preconditioner) const;  // in words
@@ -102,7 +102,7 @@ class SchurSolver {
   // Eliminates the points with this damping: computes the chunks of S and of the right-hand side. Returns
   // false if a point's matrix is not positive definite.
   template <class R, class T>
-  bool eliminate(const R* J, double lambda, std::span<const double> scale);
+  bool eliminate(RecordReader<R>& J, double lambda, std::span<const double> scale);
   // The blocks of S, as the sum of one or several arrays that are `stride` numbers apart.
   template <class T>
   struct ReducedSums {
@@ -122,9 +122,9 @@ class SchurSolver {
   T* camera_sums();
   // Replaces rhs_ by S⁻¹ rhs_.
   template <class R>
-  CgResult solve_reduced(const R* J);
+  CgResult solve_reduced(RecordReader<R>& J);
   template <class R, class T>
-  CgResult substitute(const R* J, const std::vector<double>& gradient, std::vector<double>& step);
+  CgResult substitute(RecordReader<R>& J, const std::vector<double>& gradient, std::vector<double>& step);
   // The cameras' part of a step, with `pad` numbers each.
   template <class T>
   const T* cameras_as();
@@ -140,7 +140,7 @@ class SchurSolver {
   int iterations_ = 0;
   Sums<float> sums_f32_;
   Sums<double> sums_f64_;
-  std::vector<double> V_, inverse_, gradient_, squares_, damping_, rhs_, bent_;
+  std::vector<double> V_, inverse_, gradient_, squares_, damping_, rhs_;
   AlignedVector<double> step_cameras_;
   AlignedVector<float> step_cameras_f32_;
   int threads_ = 1;

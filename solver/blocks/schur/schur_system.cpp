@@ -28,12 +28,20 @@ struct SlotRows {
 };
 
 template <class Work>
-void for_each_row(const BlockStructure& s, const double* J, std::size_t point, Work work) {
+void for_each_row(const BlockStructure& s, const RecordView<double>& J, std::size_t point, Work work) {
   for (std::size_t slot = s.slot_first[point]; slot < s.slot_first[point + 1]; ++slot) {
-    const double* row = J + s.record()[slot];
+    const double* row = J.at(s.record()[slot]);
     for (std::size_t i = 0; i < s.rows[slot]; ++i, row += s.stride()[slot])
       work(SlotRows{s, row, slot, point});
   }
+}
+
+// Calls work(point, its records) for points [0, last).
+template <class Work>
+void for_each_point(RecordReader<double>& J, std::size_t last, Work work) {
+  J.sweep([&](std::size_t first, std::size_t end, const RecordView<double>& records) {
+    for (std::size_t p = first; p < std::min(end, last); ++p) work(p, records);
+  });
 }
 
 void add_multiple(double* to, double factor, const double* of, std::size_t n) {
@@ -49,18 +57,18 @@ std::string SchurSolver::describe(Preconditioner preconditioner) const {
                      preconditioner == Preconditioner::jacobi ? "JtJ" : "the Schur complement");
 }
 
-bool SchurSolver::factor(const double* J) {
+bool SchurSolver::factor(RecordReader<double>& J) {
   const std::vector<double> ones(structure_.tangent_size(), 1.0);
   return eliminate<double, double>(J, 0, ones) && factor_reduced<double>();
 }
 
-void SchurSolver::multiply(const double* J, std::span<const double> x, std::span<double> out) const {
+void SchurSolver::multiply(RecordReader<double>& J, std::span<const double> x, std::span<double> out) const {
   const BlockStructure& s = structure_;
   std::ranges::fill(out, 0.0);
   const double* cameras = x.data() + s.point_numbers;
   double* to_cameras = out.data() + s.point_numbers;
-  for (std::size_t p = 0; p < s.points; ++p) {
-    for_each_row(s, J, p, [&](const SlotRows& r) {
+  for_each_point(J, s.points, [&](std::size_t p, const RecordView<double>& records) {
+    for_each_row(s, records, p, [&](const SlotRows& r) {
       double along = dot(r.row, x.data() + s.point_offset[p], r.points());
       r.for_each_camera([&](std::size_t first, std::size_t size, std::size_t column) {
         along += dot(r.row + column, cameras + first, size);
@@ -70,7 +78,7 @@ void SchurSolver::multiply(const double* J, std::span<const double> x, std::span
         add_multiple(to_cameras + first, along, r.row + column, size);
       });
     });
-  }
+  });
 }
 
 // V⁻¹ b of one point.
@@ -80,25 +88,27 @@ void SchurSolver::solve_point(std::size_t point, const double* b, double* x) con
     x[i] = dot(inverse_.data() + structure_.point_matrix[point] + i * e, b, e);
 }
 
-void SchurSolver::solve_factored(const double* J, std::span<double> b) {
+void SchurSolver::solve_factored(RecordReader<double>& J, std::span<double> b) {
   const BlockStructure& s = structure_;
   const std::span<double> cameras = b.subspan(s.point_numbers);
   double moved[8];
-  for (std::size_t p = 0; p < s.real_points; ++p) {  // b_c -= W V⁻¹ b_p
+  // b_c -= W V⁻¹ b_p
+  for_each_point(J, s.real_points, [&](std::size_t p, const RecordView<double>& records) {
     const double* of = b.data() + s.point_offset[p];
-    if (std::all_of(of, of + s.point_size[p], [](double v) { return v == 0; })) continue;
+    if (std::all_of(of, of + s.point_size[p], [](double v) { return v == 0; })) return;
     solve_point(p, of, moved);
-    for_each_row(s, J, p, [&](const SlotRows& r) {
+    for_each_row(s, records, p, [&](const SlotRows& r) {
       const double along = dot(r.row, moved, r.points());
       r.for_each_camera([&](std::size_t first, std::size_t size, std::size_t column) {
         add_multiple(cameras.data() + first, -along, r.row + column, size);
       });
     });
-  }
+  });
   reduced_->solve(cameras);
-  for (std::size_t p = 0; p < s.real_points; ++p) {  // x_p = V⁻¹ (b_p - Wᵀ x_c)
+  // x_p = V⁻¹ (b_p - Wᵀ x_c)
+  for_each_point(J, s.real_points, [&](std::size_t p, const RecordView<double>& records) {
     double* of = b.data() + s.point_offset[p];
-    for_each_row(s, J, p, [&](const SlotRows& r) {
+    for_each_row(s, records, p, [&](const SlotRows& r) {
       double along = 0;
       r.for_each_camera([&](std::size_t first, std::size_t size, std::size_t column) {
         along += dot(r.row + column, cameras.data() + first, size);
@@ -107,15 +117,16 @@ void SchurSolver::solve_factored(const double* J, std::span<double> b) {
     });
     solve_point(p, of, moved);
     std::copy_n(moved, s.point_size[p], of);
-  }
+  });
 }
 
 void SchurSolver::row_by_row(
-    const double* J, const std::function<void(std::span<const double> row, double residual)>& visit) const {
+    RecordReader<double>& J,
+    const std::function<void(std::span<const double> row, double residual)>& visit) const {
   const BlockStructure& s = structure_;
   std::vector<double> whole(s.tangent_size(), 0.0);
-  for (std::size_t p = 0; p < s.points; ++p) {
-    for_each_row(s, J, p, [&](const SlotRows& r) {
+  for_each_point(J, s.points, [&](std::size_t p, const RecordView<double>& records) {
+    for_each_row(s, records, p, [&](const SlotRows& r) {
       std::copy_n(r.row, r.points(), whole.begin() + s.point_offset[p]);
       const auto cameras = whole.begin() + static_cast<std::ptrdiff_t>(s.point_numbers);
       r.for_each_camera([&](std::size_t first, std::size_t size, std::size_t column) {
@@ -127,7 +138,7 @@ void SchurSolver::row_by_row(
         std::fill_n(cameras + static_cast<std::ptrdiff_t>(first), size, 0.0);
       });
     });
-  }
+  });
 }
 
 }  // namespace nlsq::inline v0

@@ -77,9 +77,7 @@ BlockStep step_of(Problem& problem, StepSolver how, Preconditioner preconditione
   PreparedProblem prepared(impl, x, parallelism, how, nullptr, nullptr);
   prepared.model.cost(x, r);
   prepared.model.linearize<R>(x, r);
-  prepared.solver.gather<R, double>(prepared.model.records<R>(), [&](std::size_t first, std::size_t last) {
-    prepared.model.finish<R>(first, last);
-  });
+  prepared.solver.gather<R, double>(prepared.model.records<R>());
   std::vector<double> scale;
   for (const double square : prepared.solver.squares()) scale.push_back(square > 0 ? std::sqrt(square) : 1);
   BlockStep step;

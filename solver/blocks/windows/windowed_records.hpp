@@ -1,0 +1,96 @@
+// Records of J in f64, of which some windows are kept and the others evaluated again whenever they are read.
+// The evaluation is that of the first time, with the same programs at the same x, so what is read has the
+// same bits. BlockModel uses it where the derivatives are large (RecordWindows).
+//
+//  A window is kept if one of its blocks uses the user's own code, or has left its program at x: user code is
+//  not called more often than without windows.
+#pragma once
+
+#include "blocks/windows/pass_pool.hpp"
+#include "blocks/windows/record_finish.hpp"
+#include "blocks/windows/record_reader.hpp"
+#include "blocks/windows/record_windows.hpp"
+#include "support/aligned_vector.hpp"
+#include "support/parallel.hpp"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+class WindowedRecords final : public RecordReader<double> {
+ public:
+  // All arguments must outlive the object.
+  WindowedRecords(const BlockStructure& structure, const BlockEvaluator& evaluator, PassPool& passes,
+                  const RecordFinish& finish);
+
+  // False: the records of this problem are not cut, and nothing else may be called.
+  bool in_use() const { return windows_.any(); }
+  // Evaluates and completes the windows that are kept. `x` must not change until the next call.
+  void linearize(std::span<const double> x, const Parallelism& parallelism);
+  // Number of blocks that left their program, in all windows that were evaluated at x so far.
+  std::size_t left() const { return left_; }
+  // Evaluates the other windows and keeps them until the next linearize(). Call before the programs change.
+  void keep_all();
+  // The programs changed: reading any window before the next linearize() is an error from now on.
+  void forget() { valid_ = false; }
+  // Sets the columns that bounds hold to zero in the windows that are kept.
+  void clear_held();
+
+  void visit(std::size_t chunk, const Work& work) override;
+  void sweep(const Work& work) override;
+  const double* whole() const override { return nullptr; }
+
+  std::size_t bytes() const;
+
+ private:
+  using Window = RecordWindows::Window;
+  struct Scratch {
+    AlignedVector<double> records, ambient;
+  };
+  // A scratch that belongs to one task until this object ends.
+  class Borrowed {
+   public:
+    explicit Borrowed(WindowedRecords& from) : from_(from), scratch_(from.take()) {}
+    ~Borrowed() { from_.give(std::move(scratch_)); }
+    Borrowed(const Borrowed&) = delete;
+    Borrowed& operator=(const Borrowed&) = delete;
+    Scratch& operator*() const { return *scratch_; }
+
+   private:
+    WindowedRecords& from_;
+    std::unique_ptr<Scratch> scratch_;
+  };
+
+  std::unique_ptr<Scratch> take();
+  void give(std::unique_ptr<Scratch> scratch) noexcept;
+  void choose();
+  bool is_kept(std::size_t window) const { return !again_[window] || !late_[window].empty(); }
+  RecordTarget<double> target_of(const Window& window, double* records, Scratch& scratch) const;
+  RecordView<double> kept(std::size_t window) const;
+  RecordView<double> evaluate_again(std::size_t window, Scratch& scratch);
+  std::size_t evaluate(const Window& window, const RecordTarget<double>& to);
+  void keep(std::size_t window, const double* records);
+  void check() const;
+
+  const BlockStructure& structure_;
+  const BlockEvaluator& evaluator_;
+  PassPool& passes_;
+  const RecordFinish& finish_;
+  const RecordWindows windows_;
+  Parallelism parallelism_;
+  std::span<const double> x_;
+  bool valid_ = false;
+  std::vector<std::uint8_t> again_;        // by window
+  std::vector<std::uint64_t> place_;       // of each window in kept_
+  std::vector<double> kept_;               // the windows that are kept at every x
+  std::vector<std::vector<double>> late_;  // those that are kept at this x alone
+  std::atomic<std::size_t> left_ = 0;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Scratch>> idle_;
+};
+
+}  // namespace nlsq::inline v0
