@@ -87,7 +87,7 @@ class GroupPass final : public BlockPass {
       const std::uint32_t block =
           t.group == BlockTile::kSlow ? groups_.slow[l] : groups_.groups[t.group].blocks[l];
       double* to = bounds + list_.row[block];
-      if (t.group == BlockTile::kSlow) std::fill_n(to, list_.functions[block]->residuals(), 0.0);
+      if (t.group == BlockTile::kSlow) std::fill_n(to, list_.function(block).residuals(), 0.0);
       else bound_lane(groups_.groups[t.group], l, x, to);
     }
   }
@@ -230,8 +230,8 @@ class GroupPass final : public BlockPass {
   }
 
   void slow_residuals(std::uint32_t block, std::span<const double> x, double* r) {
-    const BlockFunction& function = *list_.functions[block];
-    BlockCaller& caller = callers_[groups_.kind_of[block]];
+    const BlockFunction& function = list_.function(block);
+    BlockCaller& caller = callers_[groups_.kind(block)];
     x_.resize(caller.inputs());
     gather_block(list_, block, x, x_.data());
     double* to = r + list_.row[block];
@@ -240,8 +240,8 @@ class GroupPass final : public BlockPass {
 
   template <class T>
   void slow_jacobian(std::uint32_t block, std::span<const double> x, const RecordTarget<T>& J) {
-    const BlockFunction& function = *list_.functions[block];
-    BlockCaller& caller = callers_[groups_.kind_of[block]];
+    const BlockFunction& function = list_.function(block);
+    BlockCaller& caller = callers_[groups_.kind(block)];
     const std::size_t n = caller.inputs();
     const auto rows = static_cast<std::size_t>(function.residuals());
     x_.resize(n);
@@ -350,7 +350,7 @@ BlockCounts BlockEvaluator::counts() const {
   BlockCounts counts;
   for (const BlockGroup& group : impl_->groups.groups) counts.traced += group.blocks.size();
   for (const std::uint32_t block : impl_->groups.slow) {
-    switch (impl_->list.functions[block]->derivatives_by()) {
+    switch (impl_->list.function(block).derivatives_by()) {
       case BlockFunction::Derivatives::own: ++counts.own; break;
       case BlockFunction::Derivatives::differences: ++counts.differences; break;
       default: ++counts.dual;

@@ -26,13 +26,26 @@ struct BlockPlace {
   bool operator==(const BlockPlace&) const = default;
 };
 
-// The blocks, and the positions of their parameters in x. The caller owns all arrays and keeps them alive.
+// The residual blocks of a problem. Block b uses the parameter blocks with the numbers uses[first[b]] to
+// uses[first[b + 1] - 1].
+struct BlockUses {
+  std::vector<std::shared_ptr<const BlockFunction>> functions;
+  std::vector<std::uint32_t> first = {0};
+  std::vector<std::uint32_t> uses;
+
+  std::span<const std::uint32_t> parameters_of(std::size_t block) const {
+    return std::span(uses).subspan(first[block], first[block + 1] - first[block]);
+  }
+};
+
+// Some blocks of a problem, and the positions of their parameters in x. The caller owns all arrays and keeps
+// them alive.
 struct BlockList {
-  std::vector<const BlockFunction*> functions;
-  std::vector<std::uint32_t> first;  // the parameter blocks of block b are entries [first[b], first[b + 1])
-                                     // of the next arrays
-  std::vector<std::uint32_t> parameters;  // parameter block numbers
-  std::vector<std::uint32_t> row;         // first residual of block b in r
+  const BlockUses* problem = nullptr;
+  std::vector<std::uint32_t> residual_block;  // of each block of this list: its number in the problem
+  std::vector<std::uint32_t> first;           // the parameter blocks of block b have entries [first[b],
+                                              // first[b + 1]) of `column`
+  std::vector<std::uint32_t> row;             // first residual of block b in r
   // Where J is stored. Block b starts at `record[b]` and its rows are `stride[b]` apart. The derivatives by
   // its k-th parameter block start at column `column[first[b] + k]`; -1: not wanted.
   std::vector<std::uint64_t> record;
@@ -49,9 +62,12 @@ struct BlockList {
   // many evaluations, blocks use dual numbers or their own derivatives instead. 0: build all programs.
   double evaluations = 0;
 
-  std::size_t blocks() const { return functions.size(); }
+  std::size_t blocks() const { return residual_block.size(); }
+  const BlockFunction& function(std::size_t block) const {
+    return *problem->functions[residual_block[block]];
+  }
   std::span<const std::uint32_t> of(std::size_t block) const {
-    return std::span(parameters).subspan(first[block], first[block + 1] - first[block]);
+    return problem->parameters_of(residual_block[block]);
   }
 };
 

@@ -56,6 +56,7 @@ class Grouping {
         if (!followers.blocks.empty()) make_group(kind, of.first, of.second, std::move(followers));
       }
     }
+    if (result_.kinds.size() == 1) result_.kind_of = std::vector<std::uint32_t>();
     std::ranges::sort(result_.slow);
     result_.cut();
     return std::move(result_);
@@ -133,7 +134,7 @@ class Grouping {
   }
 
   void place(std::uint32_t block) {
-    const BlockFunction& function = *list_.functions[block];
+    const BlockFunction& function = list_.function(block);
     const std::size_t number = kind_number(block);
     BlockKind& kind = result_.kinds[number];
     result_.kind_of.push_back(static_cast<std::uint32_t>(number));
@@ -163,8 +164,8 @@ class Grouping {
     if (latest_ == result_.kinds.size()) {
       std::vector<int> sizes;
       for (const std::uint32_t p : list_.of(block)) sizes.push_back(list_.sizes[p]);
-      result_.kinds.push_back({list_.functions[block]->kind(), list_.functions[block]->residuals(), sizes,
-                               BlockFamily(sizes), 0});
+      result_.kinds.push_back(
+          {list_.function(block).kind(), list_.function(block).residuals(), sizes, BlockFamily(sizes), 0});
       followers_.emplace_back();
       latest_followers_ = nullptr;
     }
@@ -263,7 +264,7 @@ class Grouping {
     for (std::size_t s = 0; s < samples.size(); ++s) {
       const std::uint32_t block = followers.blocks[samples[s]];
       gather_block(list_, block, x_, at.data() + s * inputs);
-      functions.push_back(list_.functions[block]);
+      functions.push_back(&list_.function(block));
     }
     BlockCaller caller(kind.sizes);
     return make_block_program(kind.tag, kind.family.recordings()[variant], columns, followers.blocks.size(),

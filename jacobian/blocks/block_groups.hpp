@@ -65,7 +65,7 @@ struct BlockTile {
 
 struct BlockGroups {
   std::vector<BlockKind> kinds;
-  std::vector<std::uint32_t> kind_of;  // by block
+  std::vector<std::uint32_t> kind_of;  // by block; empty: all are of kind 0
   std::vector<BlockGroup> groups;
   std::vector<std::uint32_t> slow;  // blocks evaluated by the user's code, ascending
   std::vector<double> step_shares;  // by number of x, see block_steps.hpp
@@ -83,6 +83,8 @@ struct BlockGroups {
     const BlockGroup& group = groups[tiles[tile].group];
     return tile == group.first_tile + round % group.tiles;
   }
+
+  std::uint32_t kind(std::size_t block) const { return kind_of.empty() ? 0 : kind_of[block]; }
 
   void cut();  // cuts the groups into tiles
 };

@@ -13,7 +13,7 @@ constexpr std::size_t kTasks = 32;
 }  // namespace
 
 bool is_of_kind(const BlockList& list, std::uint32_t block, const BlockKind& kind) {
-  const BlockFunction& function = *list.functions[block];
+  const BlockFunction& function = list.function(block);
   return kind.tag == function.kind() && kind.residuals == function.residuals() &&
          std::ranges::equal(list.of(block), kind.sizes,
                             [&](std::uint32_t p, int size) { return list.sizes[p] == size; });
@@ -50,7 +50,7 @@ struct BlockScan::Share {
     for (std::size_t k = 0; k < recordings.size(); ++k) {
       const std::size_t variant = (latest_variant + k) % recordings.size();
       met.resize(recordings[variant].constants);
-      if (!replay->follow(recordings[variant], *list.functions[block], inputs.data(), met.data())) continue;
+      if (!replay->follow(recordings[variant], list.function(block), inputs.data(), met.data())) continue;
       latest_variant = variant;
       out.kind = static_cast<std::uint32_t>(latest_kind);
       out.variant = static_cast<std::uint32_t>(variant);
@@ -70,7 +70,7 @@ BlockScan::BlockScan(const BlockList& list, std::span<const double> x, std::span
     std::vector<std::size_t> begins(to - from, 0);
     for (std::size_t k = from; k < to; ++k) {
       const auto block = static_cast<std::uint32_t>(first + k);
-      if (is_traced(*list.functions[block])) share.ask(block, found_[k], begins[k - from]);
+      if (is_traced(list.function(block))) share.ask(block, found_[k], begins[k - from]);
     }
     for (std::size_t k = from; k < to; ++k) {
       if (found_[k].kind == FollowedBlock::kUnknown) continue;

@@ -16,7 +16,7 @@ constexpr std::uint32_t kMost = 64;  // blocks that are looked at for a paramete
 std::vector<std::uint32_t> blocks_to_try(const BlockList& list, const BlockGroups& groups) {
   std::vector<std::uint32_t> all, blocks, count(list.sizes.size(), 0), seen(list.sizes.size(), 0);
   for (const std::uint32_t block : groups.slow) {
-    if (list.functions[block]->derivatives_by() == BlockFunction::Derivatives::differences)
+    if (list.function(block).derivatives_by() == BlockFunction::Derivatives::differences)
       all.push_back(block);
   }
   for (const std::uint32_t block : all) {
@@ -40,8 +40,8 @@ class BlockTrial {
   // Moves only numbers whose search is open.
   void run(std::uint32_t block, const std::vector<ShareSearch>& searches, std::vector<StepCheck>& checks) {
     if (std::ranges::none_of(list_.of(block), [&](std::uint32_t p) { return any_open(p, searches); })) return;
-    const BlockFunction& function = *list_.functions[block];
-    BlockCaller caller(groups_.kinds[groups_.kind_of[block]].sizes);
+    const BlockFunction& function = list_.function(block);
+    BlockCaller caller(groups_.kinds[groups_.kind(block)].sizes);
     inputs_.resize(caller.inputs());
     gather_block(list_, block, x_, inputs_.data());
     const auto rows = static_cast<std::size_t>(function.residuals());

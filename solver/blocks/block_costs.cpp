@@ -61,7 +61,7 @@ bool BlockStructure::iteration_takes_less() const {
     for (std::uint32_t i = entry_first[p]; i < entry_first[p + 1]; ++i) numbers += block_size[entry_block[i]];
     elimination += 0.5 * numbers * numbers * point_size[p];
   }
-  for (std::size_t slot = 0; slot < residual_block.size(); ++slot)
+  for (std::size_t slot = 0; slot < list.residual_block.size(); ++slot)
     products += static_cast<double>(stride()[slot]) * rows[slot];
   const auto pairs = pairs_of(*this);
   double formed = 0;

@@ -52,7 +52,7 @@ void BlockSystem::check_own_derivatives(Recheck& out) {
   const std::size_t fixed_count = at_.fixed_count;
   gather(at_);
   const std::vector<double> sizes = tangent_sizes(model_.problem(), structure_, at_.x);
-  const double rounding = 0x1p-43 * std::max(norm(at_.r), terms().magnitude);
+  const double rounding = 0x1p-43 * std::max(norm(at_.r), terms()->magnitude);
   std::vector<double> ahead, behind;
   std::size_t number = 0;
   for (std::vector<double>& direction : directions(sizes)) {

@@ -19,7 +19,7 @@ BlockSystem::Curved BlockSystem::curvature_at_end(const BlockJudgement& judgemen
   // The cost need not fall far along a straight line for a valley to begin there.
   constexpr double kOfContradiction = 1e-5, kOfNoise = 8;
   const double enough = at_.model.cost - std::max(kOfContradiction * judgement.contradiction(),
-                                                  kOfNoise * judgement.terms.cost_noise);
+                                                  kOfNoise * judgement.terms->cost_noise);
   const bool offsets = sizes_are_offsets(point());
   for (const ShiftBy by :
        {offsets ? ShiftBy::residual : ShiftBy::size, offsets ? ShiftBy::size : ShiftBy::residual}) {
@@ -62,10 +62,10 @@ bool BlockSystem::falls_beside(const BlockJudgement& judgement, Certified& out) 
   const double enough = at_.model.cost - judgement.contradiction();
   std::vector<double> trial;
   for (std::size_t j = 0; j < size; ++j) {
-    if ((at_.fixed_count > 0 && at_.fixed[j] != 0) || !(at_.norms[j] > 0)) continue;
+    if ((at_.fixed_count > 0 && at_.fixed[j] != 0) || !(column_norm(j) > 0)) continue;
     for (const double way : {1.0, -1.0}) {
       std::vector<double> step(size, 0.0);
-      step[j] = way * kFarthest * judgement.sigma / at_.norms[j];
+      step[j] = way * kFarthest * judgement.sigma / column_norm(j);
       model_.plus(at_.x, step, trial);
       if (!(cost_or_none(trial) < enough)) continue;
       out.step = std::move(step);
@@ -77,7 +77,7 @@ bool BlockSystem::falls_beside(const BlockJudgement& judgement, Certified& out) 
 
 // The cost at a point that the iteration does not visit. Returns NaN if the user's function throws there,
 // because that says nothing about x.
-double BlockSystem::cost_or_none(const std::vector<double>& x) try {
+double BlockSystem::cost_or_none(std::span<const double> x) try {
   return evaluate(x, trial_);
 } catch (...) {
   trial_.x.clear();

@@ -88,7 +88,7 @@ double relative_step(const BlockPoint& at, std::span<const double> step) {
 
 double BlockJudgement::contradiction() const {
   const double within = 0.5 * kFarthest * kFarthest * sigma * sigma;
-  return std::max(within, terms.cost_noise);
+  return std::max(within, terms->cost_noise);
 }
 
 double block_sigma(double cost, std::size_t residuals, std::size_t determined) {
@@ -116,20 +116,20 @@ BlockGradient block_gradient(const SchurSolver& solver, double cost, std::span<c
   return out;
 }
 
-BlockJudgement judge_point(const BlockPoint& at, const BlockTests& tests, const BlockTerms& terms,
-                           const BlockStep* solved) {
+BlockJudgement judge_point(const BlockPoint& at, const BlockTests& tests,
+                           std::shared_ptr<const BlockTerms> terms, const BlockStep* solved) {
   BlockJudgement out;
   Certificate& c = out.certificate;
   c.cost = at.cost;
   c.decrement_sigma = c.step = c.condition = std::numeric_limits<double>::quiet_NaN();
-  out.terms = terms;
-  const BlockGradient gradient = block_gradient(at.solver, at.cost, out.terms.gradient_noise);
+  out.terms = std::move(terms);
+  const BlockGradient gradient = block_gradient(at.solver, at.cost, out.terms->gradient_noise);
   c.gradient_norm = gradient.cosine;
   c.gradient_bound = gradient.bound;
   out.distance = block_distance(at, solved);
   apply_tests(at, tests, out);
   if (!c.passed && tests.stopped) return out;
-  if (examine_weak_directions(at, out.terms, out.distance)) apply_tests(at, tests, out);
+  if (examine_weak_directions(at, *out.terms, out.distance)) apply_tests(at, tests, out);
   return out;
 }
 
@@ -159,12 +159,13 @@ bool residuals_vanish(const BlockPoint& at, const BlockTests& tests, const Block
   // Without degrees of freedom there is no scatter to compare with, and terms may vanish with the residuals
   // (Powell's singular function): then the residuals' own unit stands for the terms.
   const bool no_scatter = at.structure.residuals <= at.free();
-  const double terms = no_scatter ? std::max(out.terms.magnitude, 1.0) : out.terms.magnitude;
+  const double terms = no_scatter ? std::max(out.terms->magnitude, 1.0) : out.terms->magnitude;
   const double r = std::sqrt(2 * at.cost);
   const double explained = out.certificate.decrement_sigma;
-  const bool explains = out.distance.known && r > out.terms.rounding &&
+  const bool explains = out.distance.known && r > out.terms->rounding &&
                         !(explained <= 2 * std::sqrt(static_cast<double>(at.free())));
-  const bool tiny = zero_residual(at.cost, tests.initial_cost, terms) || r <= kRoundings * out.terms.rounding;
+  const bool tiny =
+      zero_residual(at.cost, tests.initial_cost, terms) || r <= kRoundings * out.terms->rounding;
   return tiny && (no_scatter || !explains);
 }
 
@@ -190,8 +191,8 @@ std::optional<TestHeld> test_held(const BlockPoint& at, const BlockTests& tests,
   if (!(c.decrement_sigma <= kFarthest)) return std::nullopt;
   if ((near || flat) && every_step_is_short(at, tests, out))
     return TestHeld{Verdict::converged, near ? "decrement+xtol" : "gtol+xtol"};
-  const bool gradient_rounds = block_gradient(at.solver, at.cost, out.terms.gradient_noise).rounding;
-  if (!gradient_rounds && !(out.promised() <= out.terms.cost_noise)) return std::nullopt;
+  const bool gradient_rounds = block_gradient(at.solver, at.cost, out.terms->gradient_noise).rounding;
+  if (!gradient_rounds && !(out.promised() <= out.terms->cost_noise)) return std::nullopt;
   return TestHeld{near ? Verdict::converged : Verdict::noise_floor,
                   gradient_rounds ? "gradient bound" : "cost rounding"};
 }

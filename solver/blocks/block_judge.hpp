@@ -8,6 +8,7 @@
 #include <nlsq/options.hpp>
 #include <nlsq/summary.hpp>
 
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,7 +30,7 @@ struct BlockTests {
 
 struct BlockJudgement {
   Certificate certificate;  // without the re-evaluation check
-  BlockTerms terms;
+  std::shared_ptr<const BlockTerms> terms;
   BlockDistance distance;
   double sigma = 0;   // 0: no degrees of freedom and no residuals
   std::string doubt;  // why the tests failed, in words; empty if only the distance is too large
@@ -54,8 +55,8 @@ BlockGradient block_gradient(const SchurSolver& solver, double cost, std::span<c
 
 // `terms`: of the residuals at the point. `solved`: as for block_distance. If the loop has stopped, a point
 // that fails already by the undamped step is not examined further, and its rank stays unknown.
-BlockJudgement judge_point(const BlockPoint& at, const BlockTests& tests, const BlockTerms& terms,
-                           const BlockStep* solved);
+BlockJudgement judge_point(const BlockPoint& at, const BlockTests& tests,
+                           std::shared_ptr<const BlockTerms> terms, const BlockStep* solved);
 // Applies the tests to a known step and decrement. Sets certificate.verdict, governed_by and passed.
 void apply_tests(const BlockPoint& at, const BlockTests& tests, BlockJudgement& out);
 

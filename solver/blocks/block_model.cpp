@@ -123,8 +123,9 @@ template <class T>
 void BlockModel::linearize(std::span<const double> x, std::span<const double> r) {
   announce(x, true);
   finish_.begin(x, r, losses_applied_);
-  if (std::is_same_v<T, double> && windowed_.in_use()) {
-    in_windows_ = true;
+  windowed_.forget();
+  in_windows_ = std::is_same_v<T, double> && windowed_.in_use();
+  if (in_windows_) {
     windowed_.linearize(x, *parallelism_);
     return;
   }
@@ -141,7 +142,6 @@ void BlockModel::linearize(std::span<const double> x, std::span<const double> r)
   run_tasks(s.chunk.size() - 1, *parallelism_, [&](std::size_t c) {
     finish_.finish(s.slot_first[s.chunk[c]], s.slot_first[s.chunk[c + 1]], all_records<T>());
   });
-  in_windows_ = false;
 }
 
 void BlockModel::settle(std::span<const double> x) {
@@ -186,7 +186,7 @@ void BlockModel::add_times(std::size_t slot, const T* record, std::span<const do
   const BlockStructure& s = structure_;
   for (std::uint32_t k = s.list.first[slot]; k < s.list.first[slot + 1]; ++k) {
     if (s.local_column()[k] < 0) continue;
-    const std::uint32_t p = s.list.parameters[k];
+    const std::uint32_t p = s.list.of(slot)[k - s.list.first[slot]];
     const double* delta = step.data() + s.tangent_offset(p);
     const T* row = record + static_cast<std::size_t>(s.local_column()[k]);
     for (std::size_t i = 0; i < s.rows[slot]; ++i, row += s.stride()[slot]) {

@@ -35,8 +35,8 @@ BlockStructure::BlockStructure(const Problem::Impl& problem, std::size_t vector_
   order_slots(problem);
   lay_out_records(problem);
   list.evaluations = kEvaluations;
-  for (std::size_t slot = 0; known && slot < residual_block.size(); ++slot)
-    list.known.push_back(problem.traced[residual_block[slot]]);
+  for (std::size_t slot = 0; known && slot < list.residual_block.size(); ++slot)
+    list.known.push_back(problem.traced[list.residual_block[slot]]);
   find_entries();
   iteration_pays_ = iteration_pays();
   implicit = implicit_if(how, factor_if_cheaper);
@@ -79,11 +79,11 @@ void BlockStructure::order_slots(const Problem::Impl& problem) {
   bool robust = false;
   for (const Key& key : keys) {
     robust = robust || !problem.losses[key.block].is_linear();
-    const auto slot = static_cast<std::uint32_t>(residual_block.size());
-    if (key.point == kNoSlot || slot_first.empty() || residual_block.empty() ||
+    const auto slot = static_cast<std::uint32_t>(list.residual_block.size());
+    if (key.point == kNoSlot || slot_first.empty() || list.residual_block.empty() ||
         keys[slot - 1].point != key.point)
       slot_first.push_back(slot);
-    residual_block.push_back(key.block);
+    list.residual_block.push_back(key.block);
   }
   slot_first.push_back(static_cast<std::uint32_t>(keys.size()));
   points = slot_first.size() - 1;
@@ -97,18 +97,19 @@ void BlockStructure::order_slots(const Problem::Impl& problem) {
     matrix_numbers += static_cast<std::size_t>(size) * size;
   }
   if (!robust) return;
-  for (const std::uint32_t block : residual_block) losses.push_back(problem.losses[block]);
+  for (const std::uint32_t block : list.residual_block) losses.push_back(problem.losses[block]);
 }
 
 // Records are [E | r | F ...] by rows. Derivatives of a block without manifolds and fixed numbers are
 // evaluated into its record. Others go to an ambient record after all records.
 void BlockStructure::lay_out_records(const Problem::Impl& problem) {
+  list.problem = &problem;
   list.first.assign(1, 0);
   cell_first.assign(1, 0);
   std::vector<std::uint32_t> mapped;  // slots with manifolds
   const bool components = problem.has_components();
-  for (std::uint32_t slot = 0; slot < residual_block.size(); ++slot) {
-    const std::uint32_t block = residual_block[slot];
+  for (std::uint32_t slot = 0; slot < list.residual_block.size(); ++slot) {
+    const std::uint32_t block = list.residual_block[slot];
     const BlockFunction& function = *problem.functions[block];
     const auto parameters = problem.parameters_of(block);
     std::uint32_t e = 0;
@@ -124,7 +125,6 @@ void BlockStructure::lay_out_records(const Problem::Impl& problem) {
     };
     std::vector<Cell> cells;
     for (const std::uint32_t p : parameters) {
-      list.parameters.push_back(p);
       std::int32_t at = -1;
       if (point_of[p] >= 0) at = 0;
       if (camera_of[p] >= 0) {
@@ -145,9 +145,8 @@ void BlockStructure::lay_out_records(const Problem::Impl& problem) {
     }
     cell_first.push_back(static_cast<std::uint32_t>(cell_entry.size()));
     const auto count = static_cast<std::uint32_t>(function.residuals());
-    list.functions.push_back(&function);
-    if (components) list.component.push_back(problem.component[residual_block[slot]]);
-    list.first.push_back(static_cast<std::uint32_t>(list.parameters.size()));
+    if (components) list.component.push_back(problem.component[list.residual_block[slot]]);
+    list.first.push_back(static_cast<std::uint32_t>(list.column.size()));
     list.row.push_back(static_cast<std::uint32_t>(residuals));
     residuals += count;
     list.record.push_back(record_size);
@@ -165,7 +164,7 @@ void BlockStructure::lay_out_records(const Problem::Impl& problem) {
   for (const std::uint32_t slot : mapped) {
     std::uint32_t width = 0;
     for (std::uint32_t k = list.first[slot]; k < list.first[slot + 1]; ++k) {
-      const std::uint32_t p = list.parameters[k];
+      const std::uint32_t p = list.of(slot)[k - list.first[slot]];
       if (list.column[k] < 0) continue;
       list.column[k] = static_cast<std::int32_t>(width);
       width += static_cast<std::uint32_t>(list.sizes[p]);
@@ -282,10 +281,10 @@ std::size_t BlockStructure::bytes() const {
   const auto of = [](const auto& v) { return v.capacity() * sizeof(v[0]); };
   return of(point_size) + of(point_offset) + of(slot_first) + of(entry_first) + of(rows) + of(cell_first) +
          of(cell_entry) + of(cell_column) + of(entry_block) + of(point_matrix) + of(pair_first) +
-         of(pair_block) + of(own_record_) + of(own_stride_) + of(own_column_) + of(list.functions) +
-         of(list.first) + of(list.parameters) + of(list.row) + of(list.record) + of(list.stride) +
-         of(list.column) + of(list.offsets) + of(list.sizes) + of(residual_block) + of(reduced_blocks) +
-         of(reduced_target_f32) + of(reduced_target_f64);
+         of(pair_block) + of(own_record_) + of(own_stride_) + of(own_column_) + of(list.first) +
+         of(list.row) + of(list.record) + of(list.stride) + of(list.column) + of(list.offsets) +
+         of(list.sizes) + of(list.residual_block) + of(reduced_blocks) + of(reduced_target_f32) +
+         of(reduced_target_f64);
 }
 
 }  // namespace nlsq::inline v0

@@ -42,7 +42,6 @@ struct BlockStructure {
 
   // Residual blocks in elimination order. Position in this order is a "slot". The evaluator uses this list.
   BlockList list;
-  std::vector<std::uint32_t> residual_block;     // of each slot: its index in the problem
   std::vector<Loss> losses;                      // by slot; empty if all are linear
   std::vector<ManifoldRecord> manifold_records;  // ascending by slot
   // Like list.column, but for the tangent records of the solver. Without manifolds both are the same array.

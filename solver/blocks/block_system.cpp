@@ -32,8 +32,12 @@ BlockSystem::BlockSystem(BlockModel& model, const BlockStructure& structure, Sch
   model_.start_formats(options.policy());
 }
 
-void BlockSystem::begin(std::vector<double>& x) {
-  model_.bounds().project(x);
+void BlockSystem::begin(std::span<const double> x) {
+  if (model_.bounds().any()) {
+    projected_start_.assign(x.begin(), x.end());
+    model_.bounds().project(projected_start_);
+    x = projected_start_;
+  }
   start_ = x;
   evaluate(x, at_);
   start_recheck_ = {};
@@ -57,9 +61,13 @@ double BlockSystem::scatter_at(double cost) const {
 PrecisionPlan BlockSystem::first_plan(const PrecisionPolicy&) { return {Format::f64, gram_}; }
 
 double BlockSystem::evaluate(std::span<const double> x, Known& at) {
-  const auto begin = Clock::now();
   at.x.assign(x.begin(), x.end());
-  at.model.cost = model_.cost(x, at.r);
+  return evaluate(at);
+}
+
+double BlockSystem::evaluate(Known& at) {
+  const auto begin = Clock::now();
+  at.model.cost = model_.cost(at.x, at.r);
   const double seconds = seconds_since(begin);
   time_.evaluate += seconds;
   facts_.cost_seconds += seconds;
@@ -105,14 +113,8 @@ bool BlockSystem::gather(Known& at) {
   time_.evaluate += seconds;
   facts_.derivative_seconds += seconds;
   ++facts_.derivative_evaluations;
-  at.norms.resize(solver_.squares().size());
-  bool finite = true;
-  for (std::size_t j = 0; j < at.norms.size(); ++j) {
-    const double square = solver_.squares()[j];
-    finite = finite && square - square == 0;
-    at.norms[j] = std::sqrt(square);
-  }
-  return finite;
+  held_norms_.clear();
+  return std::ranges::all_of(solver_.squares(), [](double square) { return std::isfinite(square); });
 }
 
 void BlockSystem::fix_at_bounds(Known& at) {
@@ -121,6 +123,9 @@ void BlockSystem::fix_at_bounds(Known& at) {
     if (low_jacobian() && gram_ == Gram::f32_tile) records_at_ = at.x;
     return;
   }
+  Vector norms;
+  column_norms(norms);
+  held_norms_ = std::move(norms);
   solver_.hold(at.fixed);
   in_format([&]<class R, class T>(R, T) { model_.hold<R>(at.fixed); });
 }
@@ -139,7 +144,7 @@ void BlockSystem::differentiate(Known& at, const PrecisionPlan& plan) {
   fix_at_bounds(at);
   const double r = std::sqrt(2 * at.model.cost);
   at.cosine = 0;
-  for (std::size_t j = 0; j < at.norms.size(); ++j) {
+  for (std::size_t j = 0; j < solver_.squares().size(); ++j) {
     const double norm = std::sqrt(solver_.squares()[j]) * r;
     if (norm > 0) at.cosine = std::max(at.cosine, std::fabs(solver_.gradient()[j]) / norm);
   }
@@ -158,16 +163,24 @@ double BlockSystem::cost(std::span<const double> x, Format) {
   return trial_.model.cost;
 }
 
-// Measured once for each linearization in f64: the loop's tests, the re-check and the certificate share it.
+void BlockSystem::column_norms(Vector& out) const {
+  out.resize(solver_.squares().size());
+  for (std::size_t j = 0; j < out.size(); ++j) out[j] = column_norm(j);
+}
+
 // Bounds column norms from below. A column close to zero would not be damped, and the step along it would be
 // unbounded (compare Ceres's min_lm_diagonal).
 void BlockSystem::prepare(std::span<const double> x, const Vector& scale, const PrecisionPolicy&) {
   const std::vector<double> sizes = tangent_sizes(model_.problem(), structure_, x);
   const double r = kLeastColumn * std::sqrt(2 * at_.model.cost);
-  scratch_.resize(scale.size());
-  for (std::size_t j = 0; j < scale.size(); ++j)
-    scratch_[j] = std::max(scale[j], r / std::max(1.0, sizes[j]));
-  scale_ = &scratch_;
+  const auto least = [&](std::size_t j) { return r / std::max(1.0, sizes[j]); };
+  scale_ = &scale;
+  for (std::size_t j = 0; j < scale.size(); ++j) {
+    if (!(scale[j] < least(j))) continue;
+    if (scale_ == &scale) clamped_scale_ = scale;
+    scale_ = &clamped_scale_;
+    clamped_scale_[j] = least(j);
+  }
   step_lambda_ = -1;
 }
 
@@ -225,7 +238,7 @@ double BlockSystem::undamped_size(const Known& at, std::span<const double> step,
     if (at.fixed_count > 0 && at.fixed[j] != 0) continue;
     const double length = std::fabs(step[j]);
     if (length == 0) continue;
-    const double beside_error = settled > 0 ? options_.xtol * length * at.norms[j] / settled : 1;
+    const double beside_error = settled > 0 ? options_.xtol * length * column_norm(j) / settled : 1;
     longest = std::max(longest, std::min(sizes[j] > 0 ? length / sizes[j] : 1.0, beside_error));
   }
   return longest;
@@ -242,7 +255,7 @@ void BlockSystem::first_order(std::span<const double>, double lambda, double nea
   out.condition = out.decrement = out.decrement_sigma = out.step_size = 0;
   out.held.clear();
   if (solver_.iterative() || low_jacobian() || !at_.model.finite) return;
-  if (!scale_ || scale_->size() != at_.norms.size()) return;
+  if (!scale_ || scale_->size() != solver_.squares().size()) return;
   const double sigma = scatter_at(at_.model.cost);
   constexpr double kTryAgain = 0.25, kExpected = 0.1;
   double damped = 0;

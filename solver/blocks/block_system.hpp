@@ -29,8 +29,9 @@ class BlockSystem final : public System {
   // have fewer digits than those of a solve.
   void judge_by_distance() { short_of_tau_ = 1; }
   // Compares the residuals at the start with those of the user's own functions. Programs that disagree are
-  // not used.
-  void begin(std::vector<double>& x);
+  // not used. x must not change during the solve.
+  void begin(std::span<const double> x);
+  std::span<const double> start() const { return start_; }  // x of begin(), within the bounds
 
   std::size_t residuals() const override { return structure_.residuals; }
   std::size_t parameters() const override { return structure_.tangent_size(); }
@@ -46,7 +47,7 @@ class BlockSystem final : public System {
   const PointModel& at() const override { return at_.model; }
   void linearize(std::span<const double> x, const PrecisionPlan& plan) override;
   double cost(std::span<const double> x, Format format) override;
-  void column_norms(Vector& out) const override { out = at_.norms; }
+  void column_norms(Vector& out) const override;
   double scaled_size(std::span<const double> x, std::span<const double> scale) const override {
     return model_.scaled_size(x, scale);
   }
@@ -102,7 +103,6 @@ class BlockSystem final : public System {
   struct Known {
     PointModel model;
     std::vector<double> x, r;
-    Vector norms;  // column norms of J
     double cosine = 0;
     std::vector<std::uint8_t> fixed;  // fixed at bounds, by tangent index
     std::size_t fixed_count = 0;
@@ -117,7 +117,12 @@ class BlockSystem final : public System {
     else work(double(), double());
   }
   void enter(Gram gram);
+  // The norm of a column of the last J. Those of columns that bounds hold are not zero here.
+  double column_norm(std::size_t j) const {
+    return held_norms_.empty() ? std::sqrt(solver_.squares()[j]) : held_norms_[j];
+  }
   double evaluate(std::span<const double> x, Known& at);
+  double evaluate(Known& at);  // at at.x
   void differentiate(Known& at, const PrecisionPlan& plan);
   bool gather(Known& at);
   void fix_at_bounds(Known& at);
@@ -127,7 +132,7 @@ class BlockSystem final : public System {
   const BlockStep* undamped_step() const;
   bool gradient_exceeds_noise() const;
   BlockPoint point();
-  const BlockTerms& terms();
+  std::shared_ptr<const BlockTerms> terms();
   double measured_rounding();
   double rounding_beside(double last_digits);
   BlockTests tests_of(const CertificateTests& tests) const;
@@ -138,7 +143,7 @@ class BlockSystem final : public System {
   enum class Curved { unknown, up, down };
   Curved curvature_at_end(const BlockJudgement& judgement, Certified& out);
   bool falls_beside(const BlockJudgement& judgement, Certified& out);
-  double cost_or_none(const std::vector<double>& x);
+  double cost_or_none(std::span<const double> x);
   int rank_at(std::span<const double> x);
   bool lost_parameters(int rank);
   SecondOrder find_second_order(ShiftBy by);
@@ -154,12 +159,15 @@ class BlockSystem final : public System {
   Known at_, trial_;
   bool known_ = false, derivatives_at_trial_ = false;
   std::vector<double> records_at_;  // x of the f32 records, where sums in a wider format reuse them
-  std::vector<double> start_, scratch_;
-  const Vector* scale_ = nullptr;    // D, of the loop
-  BlockStep step_;                   // the last one solved for,
-  double step_lambda_ = -1;          // with this damping; -1: none
-  std::optional<BlockTerms> terms_;  // of at_; none: not measured since J was evaluated last
-  double foretold_ = 0;              // decrease of the cost by the last step that the loop asked for,
+  std::span<const double> start_;
+  Vector projected_start_;         // where there are bounds
+  Vector held_norms_;              // of the last J, where bounds hold some of its columns; else empty
+  Vector clamped_scale_;           // see prepare()
+  const Vector* scale_ = nullptr;  // D, of the loop
+  BlockStep step_;                 // the last one solved for,
+  double step_lambda_ = -1;        // with this damping; -1: none
+  std::shared_ptr<const BlockTerms> terms_;  // of at_; null: not measured since J was evaluated last
+  double foretold_ = 0;                      // decrease of the cost by the last step that the loop asked for,
   double model_error_ = std::numeric_limits<double>::infinity();  // and its error, of the last one taken
   double short_of_tau_ = kShortOfTau;
   bool was_near_ = false;  // undamped facts were asked for at the last point

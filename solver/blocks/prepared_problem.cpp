@@ -73,7 +73,7 @@ void keep_prepared(Problem::Impl& problem, std::shared_ptr<PreparedProblem> prep
   problem.traced.clear();
   const std::vector<BlockPlace> places = prepared->model.evaluator().places();
   for (std::size_t slot = 0; slot < places.size(); ++slot)
-    problem.traced.set(prepared->structure.residual_block[slot], places[slot], problem.functions.size());
+    problem.traced.set(prepared->structure.list.residual_block[slot], places[slot], problem.functions.size());
   prepared->model.end();
   problem.prepared = std::move(prepared);
 }

@@ -74,16 +74,12 @@ class OfBlocks {
 struct PreparedProblem;
 
 // A removed block leaves a gap, and the next solve closes all gaps. Removal itself is therefore cheap.
-struct Problem::Impl {
+// A residual block is removed when its function is null or when one of its parameter blocks is removed.
+struct Problem::Impl : BlockUses {
   std::vector<ParameterBlock> parameters;
   std::unordered_map<const double*, std::uint32_t> by_address;
 
-  // Residual block b uses the parameter blocks whose numbers are uses[first[b]] to uses[first[b + 1] - 1]. A
-  // residual block is removed when its function is null or when one of its parameter blocks is removed.
-  std::vector<std::shared_ptr<const BlockFunction>> functions;
   OfBlocks<Loss> losses;
-  std::vector<std::uint32_t> first = {0};
-  std::vector<std::uint32_t> uses;
   // serial[b] is the number that residual block b got when it was added: ResidualBlockId::index. Until gaps
   // are closed for the first time, this number is b itself, `renumbered` is false and `serial` is empty. The
   // numbers ascend.
@@ -110,10 +106,6 @@ struct Problem::Impl {
   void forget_names();
   bool has_components() const {
     return std::ranges::any_of(component.values(), [](std::uint32_t c) { return c > 0; });
-  }
-
-  std::span<const std::uint32_t> parameters_of(std::size_t block) const {
-    return std::span(uses).subspan(first[block], first[block + 1] - first[block]);
   }
 };
 

@@ -145,32 +145,33 @@ void tell(const ProblemControl* control, const BlockSystem& system, const Prepar
 // The end of one run of the loop.
 struct Run {
   Summary summary;
+  std::vector<double> x;
   double cost_noise = 0;
   bool limited_by_rounding = false;
 };
 
-// Runs the loop once. On return x is its last point. `before` is the trace of a run before this one.
+// Runs the loop once, from x0. `before` is the trace of a run before this one.
 Run minimize(PreparedProblem& prepared, const SolverOptions& options, const ProblemControl* control,
-             std::vector<double>& x, BlockSystem::Clock::time_point begin,
+             std::span<const double> x0, BlockSystem::Clock::time_point begin,
              std::span<const IterationSummary> before = {}) {
   auto& [structure, model, solver, shape] = prepared;
   BlockSystem system(model, structure, solver, options, first_gram(structure, model, options));
   if (certifies(control)) system.judge_by_distance();
-  system.begin(x);
+  system.begin(x0);
   std::optional<BlockObserver> observer;
   if (control && !control->certify_only) observer.emplace(*control, system, model, structure, begin);
   Minimizer minimizer;
   MinimizerResult out;
   minimizer.run(system,
                 {.options = options,
-                 .x0 = x,
+                 .x0 = system.start(),
                  .begin = begin,
                  .first_iteration = static_cast<int>(before.size()),
                  .steps_before = steps_of(before),
                  .observer = observer ? &*observer : nullptr},
                 out);
   Summary summary = std::move(out.summary);
-  if (summary.termination != Termination::failure) x = out.x;
+  if (summary.termination == Termination::failure) out.x.assign(system.start().begin(), system.start().end());
   // An inexact conjugate gradient solution only leaves an error within the tolerance.
   if (summary.certificate.passed && summary.certificate.verdict == Verdict::tolerance)
     summary.termination = Termination::converged;
@@ -185,7 +186,7 @@ Run minimize(PreparedProblem& prepared, const SolverOptions& options, const Prob
   summary.threads = std::max(model.threads(), solver.threads());
   summary.peak_bytes = structure.bytes() + model.bytes() + solver.bytes();
   tell(control, system, prepared, out.tolerance_met);
-  return {std::move(summary), out.cost_noise, out.limited_by_rounding};
+  return {std::move(summary), std::move(out.x), out.cost_noise, out.limited_by_rounding};
 }
 
 // True if derivatives below float64 took part, and the loop found no way on from where they led. A solve with
@@ -200,19 +201,18 @@ bool worth_in_f64(const Run& run, const ProblemControl* control) {
 
 // Solves again from the start, in float64 alone, and keeps the better end. Curves do the same
 // (fit/solve.cpp).
-void again_in_f64(PreparedProblem& prepared, const SolverOptions& options, const std::vector<double>& x0,
-                  Run& first, std::vector<double>& x, BlockSystem::Clock::time_point begin) {
+void again_in_f64(PreparedProblem& prepared, const SolverOptions& options, std::span<const double> x0,
+                  Run& first, BlockSystem::Clock::time_point begin) {
   SolverOptions in_f64 = options;
   in_f64.precision = PrecisionPolicy::parse("f64");
-  std::vector<double> end = x0;
-  Run second = minimize(prepared, in_f64, nullptr, end, begin, first.summary.iterations);
+  Run second = minimize(prepared, in_f64, nullptr, x0, begin, first.summary.iterations);
   Summary &a = first.summary, &b = second.summary;
   const bool lower = is_success(b.verdict)
                          ? b.final_cost <= a.final_cost + first.cost_noise + second.cost_noise
                          : b.final_cost < a.final_cost;
   const bool better = lower && b.termination != Termination::failure;
   Summary& kept = better ? b : a;
-  if (better) x = std::move(end);
+  if (better) first.x = std::move(second.x);
   a.iterations.insert(a.iterations.end(), b.iterations.begin(), b.iterations.end());
   kept.iterations = std::move(a.iterations);
   a.precision.issues.insert(a.precision.issues.end(), b.precision.issues.begin(), b.precision.issues.end());
@@ -231,14 +231,11 @@ void again_in_f64(PreparedProblem& prepared, const SolverOptions& options, const
   if (better) first.summary = std::move(b);
 }
 
+// Solves from x, which becomes the end.
 Summary attempt(PreparedProblem& prepared, const SolverOptions& options, const ProblemControl* control,
                 std::vector<double>& x, BlockSystem::Clock::time_point begin) {
   BlockModel& model = prepared.model;
-  const std::vector<double> x0 = x;
-  const auto run = [&] {
-    x = x0;
-    return minimize(prepared, options, control, x, begin);
-  };
+  const auto run = [&] { return minimize(prepared, options, control, x, begin); };
   const auto went_wrong = [&](const Summary& summary) {
     return summary.termination != Termination::failure && !summary.certificate.recheck_passed &&
            summary.certificate.wrong_column < 0 && !summary.certificate.wrong_loss &&
@@ -248,7 +245,7 @@ Summary attempt(PreparedProblem& prepared, const SolverOptions& options, const P
   Summary& summary = last.summary;
   // A constant recorded in an earlier solve may have become wrong without showing at the start.
   if (went_wrong(summary) && model.carried()) {
-    model.record_again(x0);
+    model.record_again(x);
     last = run();
   }
   // A program gave wrong residuals during the solve: solve again without programs.
@@ -256,7 +253,8 @@ Summary attempt(PreparedProblem& prepared, const SolverOptions& options, const P
     model.distrust("a program gave other residuals than the function itself");
     last = run();
   }
-  if (worth_in_f64(last, control)) again_in_f64(prepared, options, x0, last, x, begin);
+  if (worth_in_f64(last, control)) again_in_f64(prepared, options, x, last, begin);
+  x = std::move(last.x);
   return std::move(summary);
 }
 

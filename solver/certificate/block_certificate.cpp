@@ -36,10 +36,10 @@ void BlockSystem::recheck(std::span<const double> x, std::size_t, Recheck& out) 
   if (!known() || low_jacobian()) return;
   if (model_.evaluator().counts().own > 0 && out.discrepancy == 0 && !wrong_loss_at_)
     check_own_derivatives(out);
-  out.magnitude = terms().magnitude;
+  out.magnitude = terms()->magnitude;
   // The magnitude for which rules::cost_noise gives the noise that was measured.
   const double r = std::sqrt(2 * at_.model.cost);
-  if (r > 0) out.cost_magnitude = std::max(r, (terms().cost_noise / (4 * 0x1p-53) - r * r) / r);
+  if (r > 0) out.cost_magnitude = std::max(r, (terms()->cost_noise / (4 * 0x1p-53) - r * r) / r);
 }
 
 // A test that costs no pass over J: some component of the gradient exceeds a bound of every rounding error
@@ -48,27 +48,27 @@ bool BlockSystem::gradient_exceeds_noise() const {
   const double r = std::sqrt(2 * at_.model.cost);
   const std::vector<double> sizes = tangent_sizes(model_.problem(), structure_, at_.x);
   double terms = r;
-  for (std::size_t j = 0; j < sizes.size(); ++j) terms += at_.norms[j] * sizes[j];
+  for (std::size_t j = 0; j < sizes.size(); ++j) terms += column_norm(j) * sizes[j];
   const double bound = 0x1p-53 * (4 * terms + 32 * r);
   return at_.cosine * r > bound;
 }
 
 bool BlockSystem::gradient_is_noise(std::span<const double>, const Recheck&) {
   if (low_jacobian() || gradient_exceeds_noise()) return false;
-  return block_gradient(solver_, at_.model.cost, terms().gradient_noise).rounding;
+  return block_gradient(solver_, at_.model.cost, terms()->gradient_noise).rounding;
 }
 
-const BlockTerms& BlockSystem::terms() {
-  if (!terms_) {
-    terms_ = measure_terms(structure_, model_.problem(), model_.records<double>(), solver_.squares(), at_.x,
-                           at_.model.cost);
-    constexpr double kHardly = 64 * kUnitRoundoff;  // of the terms
-    const double r = std::sqrt(2 * at_.model.cost), terms = terms_->magnitude;
-    terms_->rounding = kUnitRoundoff * terms;
-    if (r > terms_->rounding && r <= kHardly * terms)
-      terms_->rounding = std::max(terms_->rounding, measured_rounding());
-  }
-  return *terms_;
+// Measured once for each linearization in f64: the loop's tests, the re-check and the certificate share it.
+std::shared_ptr<const BlockTerms> BlockSystem::terms() {
+  if (terms_) return terms_;
+  BlockTerms found = measure_terms(structure_, model_.problem(), model_.records<double>(), solver_.squares(),
+                                   at_.x, at_.model.cost);
+  constexpr double kHardly = 64 * kUnitRoundoff;  // of the terms
+  const double r = std::sqrt(2 * at_.model.cost);
+  found.rounding = kUnitRoundoff * found.magnitude;
+  if (r > found.rounding && r <= kHardly * found.magnitude)
+    found.rounding = std::max(found.rounding, measured_rounding());
+  return terms_ = std::make_shared<const BlockTerms>(std::move(found));
 }
 
 // ‖rounding error of r‖, measured: r(x + h) - 2 r(x) + r(x - h), where h is so small beside x that r
@@ -115,10 +115,10 @@ BlockTests BlockSystem::tests_of(const CertificateTests& tests) const {
 // the optimum.
 bool BlockSystem::contradicted(const BlockJudgement& judgement) {
   if (judgement.certificate.governed_by == "zero residual") return false;
-  std::vector<double> trial;
-  model_.plus(at_.x, judgement.distance.step, trial);
-  if (trial == at_.x) return false;
-  return evaluate(trial, trial_) < at_.model.cost - judgement.contradiction();
+  model_.plus(at_.x, judgement.distance.step, trial_.x);
+  if (trial_.x != at_.x) return evaluate(trial_) < at_.model.cost - judgement.contradiction();
+  trial_.x.clear();
+  return false;
 }
 
 bool BlockSystem::has_second_order() const {
@@ -161,7 +161,7 @@ bool BlockSystem::leaves_parameters_open(const SecondOrder& found, const BlockJu
   const std::vector<double> here = tangent_sizes(model_.problem(), structure_, at_.x),
                             before = tangent_sizes(model_.problem(), structure_, start_);
   const double sigma = judgement.sigma / kMostErrors;
-  const double least = std::max(sigma * sigma, judgement.terms.cost_noise);
+  const double least = std::max(sigma * sigma, judgement.terms->cost_noise);
   for (std::size_t k = 0; k < here.size(); ++k) {
     const double size = std::max({here[k], before[k], 1.0});
     if (!point().is_fixed(k) && found.curvature[k] * size * size <= least) return true;
@@ -195,14 +195,16 @@ void BlockSystem::certify(std::span<const double>, const CertificateTests& asked
   const BlockTests tests = tests_of(asked);
   out.covariance.assign(0, 0);
   out.first_order = false;
-  out.step.assign(structure_.tangent_size(), 0.0);
+  out.step = Vector();
   const BlockStep* solved = undamped_step();
+  if (!solved) step_.step = Vector();
   set_solve_accuracy(0);
   BlockJudgement judgement = judge_point(point(), tests, terms(), solved);
   step_lambda_ = -1;
   linear_iterations_ += judgement.distance.linear_iterations;
-  if (judgement.distance.known) out.step = judgement.distance.step;
   if (judgement.certificate.passed && contradicted(judgement)) judgement.certificate.passed = false;
+  if (judgement.distance.known) out.step = std::move(judgement.distance.step);
+  else out.step.assign(structure_.tangent_size(), 0.0);
   const bool beside = judgement.certificate.passed && falls_beside(judgement, out);
   if (beside) judgement.certificate.passed = false;
   const bool deficient = judgement.certificate.verdict == Verdict::rank_deficient;

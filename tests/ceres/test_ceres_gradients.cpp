@@ -32,32 +32,34 @@ template <class F>
 struct Blocks {
   static constexpr std::make_index_sequence<F::sizes.size()> kAll{};
   std::vector<std::unique_ptr<ceres::CostFunction>> ours, theirs;
-  std::vector<std::shared_ptr<const BlockFunction>> wrapped;
+  BlockUses wrapped;
   BlockList list;
   std::vector<double> x;
   std::uint32_t width = 0;
 
   Blocks(int count, unsigned seed) {
     std::mt19937 random(seed);
+    list.problem = &wrapped;
     list.first.push_back(0);
     for (const int size : F::sizes) width += static_cast<std::uint32_t>(size);
     for (int b = 0; b < count; ++b) {
       ours.push_back(make<F, true>(b, kAll));
       theirs.push_back(make<F, false>(b, kAll));
-      wrapped.push_back(wrap(ours.back().get(), true).function);
-      list.functions.push_back(wrapped.back().get());
+      wrapped.functions.push_back(wrap(ours.back().get(), true).function);
+      list.residual_block.push_back(static_cast<std::uint32_t>(b));
       list.row.push_back(static_cast<std::uint32_t>(b * F::residuals));
       list.record.push_back(static_cast<std::uint64_t>(b * F::residuals) * width);
       list.stride.push_back(width);
       std::int32_t column = 0;
       for (const int size : F::sizes) {
-        list.parameters.push_back(static_cast<std::uint32_t>(list.sizes.size()));
+        wrapped.uses.push_back(static_cast<std::uint32_t>(list.sizes.size()));
         list.column.push_back(std::exchange(column, column + size));
         list.offsets.push_back(static_cast<std::uint32_t>(x.size()));
         list.sizes.push_back(size);
         for (int i = 0; i < size; ++i) x.push_back(ceres_problems::uniform(random, 0.2, 1.2));
       }
-      list.first.push_back(static_cast<std::uint32_t>(list.parameters.size()));
+      list.first.push_back(static_cast<std::uint32_t>(wrapped.uses.size()));
+      wrapped.first = list.first;
     }
   }
 

@@ -15,21 +15,24 @@ using namespace nlsq;
 // J by rows, with all columns of a block.
 struct Blocks {
   BlockList list;
-  std::vector<std::shared_ptr<const BlockFunction>> owned;
+  std::unique_ptr<BlockUses> problem = std::make_unique<BlockUses>();  // stays where it is when this moves
   std::vector<double> x;
   std::size_t residuals = 0, numbers = 0;
 
-  Blocks() { list.first.push_back(0); }
+  Blocks() {
+    list.problem = problem.get();
+    list.first.push_back(0);
+  }
   void add(std::shared_ptr<const BlockFunction> function,
            const std::vector<std::vector<double>>& parameters) {
     const auto rows = static_cast<std::uint32_t>(function->residuals());
     std::uint32_t width = 0;
-    list.functions.push_back(function.get());
-    owned.push_back(std::move(function));
+    list.residual_block.push_back(static_cast<std::uint32_t>(problem->functions.size()));
+    problem->functions.push_back(std::move(function));
     list.row.push_back(static_cast<std::uint32_t>(residuals));
     list.record.push_back(numbers);
     for (const auto& values : parameters) {
-      list.parameters.push_back(static_cast<std::uint32_t>(list.sizes.size()));
+      problem->uses.push_back(static_cast<std::uint32_t>(list.sizes.size()));
       list.column.push_back(static_cast<std::int32_t>(width));
       list.offsets.push_back(static_cast<std::uint32_t>(x.size()));
       list.sizes.push_back(static_cast<int>(values.size()));
@@ -37,7 +40,8 @@ struct Blocks {
       width += static_cast<std::uint32_t>(values.size());
     }
     list.stride.push_back(width);
-    list.first.push_back(static_cast<std::uint32_t>(list.parameters.size()));
+    list.first.push_back(static_cast<std::uint32_t>(problem->uses.size()));
+    problem->first = list.first;
     residuals += rows;
     numbers += static_cast<std::size_t>(rows) * width;
   }

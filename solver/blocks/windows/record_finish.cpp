@@ -75,7 +75,7 @@ void RecordFinish::map_to_tangent(std::size_t first, std::size_t last, const Rec
   for (; mapped != s.manifold_records.end() && mapped->slot < last; ++mapped) {
     for (std::uint32_t k = s.list.first[mapped->slot]; k < s.list.first[mapped->slot + 1]; ++k) {
       if (s.list.column[k] < 0) continue;
-      const std::uint32_t p = s.list.parameters[k];
+      const std::uint32_t p = s.list.of(mapped->slot)[k - s.list.first[mapped->slot]];
       const ParameterBlock& block = problem_.parameters[p];
       const auto ambient = static_cast<std::size_t>(block.size),
                  tangent = static_cast<std::size_t>(block.tangent());
@@ -125,7 +125,7 @@ void RecordFinish::clear_held(std::size_t first, std::size_t last, const RecordT
   for (std::size_t slot = first; slot < last; ++slot) {
     for (std::uint32_t k = s.list.first[slot]; k < s.list.first[slot + 1]; ++k) {
       if (s.local_column()[k] < 0) continue;
-      const std::uint32_t p = s.list.parameters[k];
+      const std::uint32_t p = s.list.of(slot)[k - s.list.first[slot]];
       const auto tangent = static_cast<std::size_t>(s.tangent_offset(p));
       for (std::size_t c = 0; c < static_cast<std::size_t>(problem_.parameters[p].tangent()); ++c) {
         if (!held_[tangent + c]) continue;

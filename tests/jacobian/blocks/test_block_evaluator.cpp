@@ -33,10 +33,10 @@ void check_against_dual(const Blocks& blocks, const Values& v, std::span<const d
                  x.begin() + blocks.list.offsets[p] + sizes.back());
     }
     BlockCaller caller(sizes);
-    const auto rows = static_cast<std::size_t>(blocks.owned[b]->residuals()), n = own.size();
+    const auto rows = static_cast<std::size_t>(blocks.list.function(b).residuals()), n = own.size();
     std::vector<double> r(rows), J(rows * n), plain(rows);
-    REQUIRE(caller.derivatives(*blocks.owned[b], own.data(), r.data(), J.data()));
-    REQUIRE(caller.value(*blocks.owned[b], own.data(), plain.data()));
+    REQUIRE(caller.derivatives(blocks.list.function(b), own.data(), r.data(), J.data()));
+    REQUIRE(caller.value(blocks.list.function(b), own.data(), plain.data()));
     for (std::size_t i = 0; i < rows; ++i) {
       double size = 0, terms = std::fabs(plain[i]);
       for (std::size_t j = 0; j < n; ++j) {

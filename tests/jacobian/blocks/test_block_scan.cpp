@@ -60,25 +60,29 @@ struct ThrowsAt {
 
 struct Blocks {
   BlockList list;
-  std::vector<std::shared_ptr<const BlockFunction>> owned;
+  std::unique_ptr<BlockUses> problem = std::make_unique<BlockUses>();  // stays where it is when this moves
   std::vector<double> x;
   std::size_t residuals = 0, numbers = 0;
   std::mt19937 random{7};
 
-  Blocks() { list.first.push_back(0); }
+  Blocks() {
+    list.problem = problem.get();
+    list.first.push_back(0);
+  }
   template <class F>
   void add(F functor, int rows, int size) {
-    owned.push_back(make_block_function<1>(std::move(functor), rows));
-    list.functions.push_back(owned.back().get());
+    problem->functions.push_back(make_block_function<1>(std::move(functor), rows));
+    list.residual_block.push_back(static_cast<std::uint32_t>(problem->functions.size() - 1));
     list.row.push_back(static_cast<std::uint32_t>(residuals));
     list.record.push_back(numbers);
-    list.parameters.push_back(static_cast<std::uint32_t>(list.sizes.size()));
+    problem->uses.push_back(static_cast<std::uint32_t>(list.sizes.size()));
     list.column.push_back(0);
     list.offsets.push_back(static_cast<std::uint32_t>(x.size()));
     list.sizes.push_back(size);
     for (int i = 0; i < size; ++i) x.push_back(static_cast<double>(random() % 1000) / 1000);
     list.stride.push_back(static_cast<std::uint32_t>(size));
-    list.first.push_back(static_cast<std::uint32_t>(list.parameters.size()));
+    list.first.push_back(static_cast<std::uint32_t>(problem->uses.size()));
+    problem->first = list.first;
     residuals += static_cast<std::size_t>(rows);
     numbers += static_cast<std::size_t>(rows * size);
   }

@@ -92,12 +92,12 @@ double worst_slope(const Blocks& blocks, const Values& v) {
   double worst = 0;
   for (std::size_t b = 0; b < blocks.list.blocks(); ++b) {
     const std::uint32_t p = blocks.list.of(b)[0];
-    const auto rows = static_cast<std::size_t>(blocks.owned[b]->residuals()),
+    const auto rows = static_cast<std::size_t>(blocks.list.function(b).residuals()),
                n = static_cast<std::size_t>(blocks.list.sizes[p]);
     BlockCaller caller(std::vector<int>{blocks.list.sizes[p]});
     std::vector<double> r(rows), J(rows * n);
-    REQUIRE(
-        caller.derivatives(*blocks.owned[b], blocks.x.data() + blocks.list.offsets[p], r.data(), J.data()));
+    REQUIRE(caller.derivatives(blocks.list.function(b), blocks.x.data() + blocks.list.offsets[p], r.data(),
+                               J.data()));
     double size = 0;
     for (const double slope : J) size = std::max(size, std::fabs(slope));
     for (std::size_t k = 0; k < J.size(); ++k)

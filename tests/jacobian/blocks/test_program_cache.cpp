@@ -31,15 +31,17 @@ struct Evaluated {
 template <class F>
 Evaluated evaluate(const std::vector<F>& functors) {
   BlockList list;
-  std::vector<std::shared_ptr<const BlockFunction>> owned;
+  BlockUses problem;
+  list.problem = &problem;
   list.first.push_back(0);
   list.offsets = {0};
   list.sizes = {2};
   for (const F& f : functors) {
-    owned.push_back(make_block_function<1>(f, 1));
-    const auto b = static_cast<std::uint32_t>(list.functions.size());
-    list.functions.push_back(owned.back().get());
-    list.parameters.push_back(0);
+    problem.functions.push_back(make_block_function<1>(f, 1));
+    const auto b = static_cast<std::uint32_t>(list.blocks());
+    list.residual_block.push_back(b);
+    problem.uses.push_back(0);
+    problem.first.push_back(b + 1);
     list.first.push_back(b + 1);
     list.row.push_back(b);
     list.record.push_back(2 * b);
