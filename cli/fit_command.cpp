@@ -217,6 +217,15 @@ void find_intervals(const Arguments& arguments, const ModelChoice& model, const 
       report.warnings.push_back(fmt::format("the interval of {} ends at its bound", i.parameter));
     }
   }
+  std::vector<std::string> tied;
+  for (std::size_t j = 0; j < fit.ties.size(); ++j)
+    if (!fit.ties[j].empty()) tied.push_back(fit.parameter_names[j]);
+  if (!tied.empty()) {
+    report.warnings.push_back(
+        fmt::format("the interval of {} is from the standard error, because a tie gives the value; --derive "
+                    "has profile intervals of expressions",
+                    fmt::join(tied, ", ")));
+  }
   if (!report.intervals->better_found) return;
   std::string start;
   for (std::size_t j = 0; j < report.intervals->better.size(); ++j) {
@@ -322,6 +331,13 @@ static bool fit_looks_first(const Arguments& a) {
   return !several_fits && a.checkpoint.empty() && s.range.empty() && s.sigma.empty() && s.sigma_x.empty();
 }
 
+// Whether the fit was stopped before it made all starts.
+static bool starts_left(const FitResult& fit, const FitOptions& options) {
+  int made = 0;
+  for (const FitMinimum& minimum : fit.minima) made += minimum.starts;
+  return options.starts > 1 && made < options.starts;
+}
+
 // Adds intervals, predictions and the other results that are computed from a fit.
 static void add_what_follows(const FitOptions& options, PredictionPoints points, FitReport& report) {
   const Arguments& arguments = report.arguments;
@@ -384,8 +400,8 @@ int fit_command(const Arguments& given) {
   fit.summary.message = with_places(fit.summary.message, data);
   report.files = describe_inputs(given.files, data.read, input.inputs);
   if (others) report.comparison = &others->comparison;
-  report.was_interrupted =
-      (shall_stop() && fit.summary.termination == Termination::user_stop) || (others && others->interrupted);
+  const bool unfinished = fit.summary.termination == Termination::user_stop || starts_left(fit, options);
+  report.was_interrupted = (shall_stop() && unfinished) || (others && others->interrupted);
   report.warnings = collect_warnings(data, model, fit, p0);
   add_what_follows(options, std::move(points), report);
   report.total_seconds = clock.seconds();

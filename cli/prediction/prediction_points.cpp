@@ -33,7 +33,15 @@ ColumnExpression expression_in(const Table& table, const ColumnExpression& of_da
           fmt::format("{}: --predict: there is no column {}; the columns are {}: name the one of x so",
                       table.name(), column, fmt::join(names, ", ")));
   }
-  return parse_column_expression(text, table.shape(), table.origin(), option);
+  ColumnExpression expression = parse_column_expression(text, table.shape(), table.origin(), option);
+  for (const std::size_t column : expression.columns) {
+    if (column < table.shape().columns()) continue;
+    throw UsageError(
+        fmt::format("--predict {}: {} {} takes row numbers or texts of the data, which points do not "
+                    "have; give points as A:B:N",
+                    table.name(), option, of_data.text));
+  }
+  return expression;
 }
 
 bool has_named_columns(const Table& table, const ColumnExpression& expression, const FitData& data) {
@@ -74,6 +82,27 @@ class PointColumns {
   TableColumns read_;
 };
 
+// Dates of the points count from the first one of the data. Numbers count as seconds since it. `points` are
+// the expressions of `of_data` in the table of points, in which columns may have other numbers.
+void share_times(Table& table, const std::vector<ColumnExpression>& points,
+                 const std::vector<ColumnExpression>& of_data, const FitData& data) {
+  std::vector<std::optional<TimeOrigin>> times = table.shape().times;
+  for (std::size_t k = 0; k < of_data.size(); ++k) {
+    for (std::size_t i = 0; i < of_data[k].columns.size(); ++i) {
+      const TimeOrigin* const time = data.shape.time(of_data[k].columns[i]);
+      const std::size_t column = points[k].columns[i];
+      if (table.shape().time(column) == nullptr) continue;
+      if (time == nullptr) {
+        const std::string& name = table.shape().names[column];
+        throw BadData(fmt::format("{}: --predict: {} has dates here and numbers in {}: write numbers",
+                                  table.name(), name.empty() ? of_data[k].text : name, data.source));
+      }
+      times[column] = *time;
+    }
+  }
+  if (!times.empty()) table.take_times(std::move(times));
+}
+
 PredictionPoints points_of_file(const Arguments& arguments, const FitData& data) {
   CsvOptions csv = arguments.csv;
   csv.threads = arguments.threads;
@@ -82,6 +111,7 @@ PredictionPoints points_of_file(const Arguments& arguments, const FitData& data)
   for (const ColumnExpression& x : data.x) expressions.push_back(expression_in(*table, x, data, "--x"));
   const bool with_sigma = data.sigma_expression && has_named_columns(*table, *data.sigma_expression, data);
   if (with_sigma) expressions.push_back(expression_in(*table, *data.sigma_expression, data, "--sigma"));
+  share_times(*table, expressions, data.x, data);
   const PointColumns columns(*table, expressions);
 
   PredictionPoints out;

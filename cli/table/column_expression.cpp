@@ -245,6 +245,46 @@ ColumnExpression plain_column(std::string_view text, std::size_t column) {
   return expression;
 }
 
+// A date without quotes, as 2024-03-01, in the text; empty if there is none. The parser would subtract.
+std::string_view date_in(std::string_view text) {
+  constexpr std::string_view kForm = "dddd-dd-dd";
+  for (std::size_t at = 0; at + kForm.size() <= text.size(); ++at) {
+    const std::string_view here = text.substr(at, kForm.size());
+    const bool begins = at == 0 || !(is_digit(text[at - 1]) || text[at - 1] == '.');
+    const auto fits = [](char c, char form) { return form == 'd' ? is_digit(c) : c == form; };
+    if (begins && std::equal(here.begin(), here.end(), kForm.begin(), fits)) return here;
+  }
+  return {};
+}
+
+// Refuses what expressions of dates, which are seconds since the first one of a column, do not mean: a date
+// that is typed, and two columns that count from different moments.
+void check_dates(const Rewritten& rewritten, std::string_view text, const CsvShape& shape,
+                 const std::string& option) {
+  const std::string_view date = date_in(text);
+  const TimeOrigin* first = nullptr;
+  std::string_view first_reference;
+  for (std::size_t k = 0; k < rewritten.columns.size(); ++k) {
+    const TimeOrigin* const time = shape.time(rewritten.columns[k]);
+    if (time == nullptr) continue;
+    const std::string& reference = rewritten.references[k];
+    if (!date.empty()) {
+      throw UsageError(fmt::format(
+          "{}: {} would be a subtraction here. In expressions {} is in seconds since {}; compare it with a "
+          "number of seconds, or limit x by --range A:B, which takes dates",
+          option, date, reference, time->text));
+    }
+    if (first != nullptr && first->text != time->text) {
+      throw UsageError(fmt::format(
+          "{}: {} is in seconds since {}, and {} since {}: write numbers into the file to compute "
+          "with both",
+          option, first_reference, first->text, reference, time->text));
+    }
+    first = time;
+    first_reference = reference;
+  }
+}
+
 }  // namespace
 
 std::string column_title(const CsvShape& shape, const ColumnExpression& expression) {
@@ -334,6 +374,7 @@ ColumnExpression parse_column_expression(std::string_view text, const CsvShape& 
     return plain_column(text, resolver.by_number(text.substr(1)));
   }
   const Rewritten rewritten = rewrite(text, shape, resolver, option);
+  check_dates(rewritten, text, shape, option);
   ColumnExpression expression;
   expression.text = text;
   expression.formula = parse_rewritten(rewritten, text, option);

@@ -92,6 +92,10 @@ std::vector<std::size_t> with_group(std::span<const std::size_t> columns, std::o
 
 std::unique_ptr<Table> open_table(OpenedSource source, const CsvOptions& options) {
   if (source.npz && !options.parts.empty()) throw BadData(source.name + ": cannot be read in parts");
+  if (options.skip > 0 && (source.npz || source.npy)) {
+    throw UsageError(fmt::format("--skip {0}: {1} has no lines; leave rows out by --where '$0>{0}'",
+                                 options.skip, source.name));
+  }
   if (source.npz) return make_npz_table(std::move(source), options.missing);
   if (source.npy) return make_npy_table(std::move(source), options);
   return std::make_unique<CsvTable>(std::move(source), options);

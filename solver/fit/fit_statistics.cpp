@@ -70,7 +70,8 @@ void warn(FitResult& fit, const Certificate& c, const std::vector<int>& free, bo
                     "Give the size of residuals that are no outliers as its scale",
                     fit.beyond, fit.rows, fit.loss.scale()));
   }
-  if (fit.dof == 0) fit.warnings.emplace_back("as many parameters as rows: standard errors are undefined");
+  if (fit.dof == 0 && !absolute_sigma)
+    fit.warnings.emplace_back("as many parameters as rows: standard errors are undefined");
 }
 
 }  // namespace

@@ -162,6 +162,11 @@ StartsResult solve_from_starts(const StartsAsked& asked, const SolveRequest& req
     out.warning = fmt::format(
         "a start ended at a lower cost, {:.9g}, without a certificate: see the minima found", lowest);
   }
+  if (ends.size() < static_cast<std::size_t>(asked.starts)) {
+    if (!out.warning.empty()) out.warning += "; ";
+    out.warning +=
+        fmt::format("stopped after {} of {} starts: others may end lower", ends.size(), asked.starts);
+  }
   out.minima = distinct(std::move(ends), best_at);
   out.best = std::move(*best);
   return out;

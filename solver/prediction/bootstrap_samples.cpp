@@ -55,16 +55,19 @@ BootstrapSampler::BootstrapSampler(const RightSide& model, const Columns& x, con
   check_method(fit, options, method_);
   if (method_ == BootstrapMethod::cases) return;
   fitted_ = evaluate(model.model, x, fit.parameters, PrecisionPolicy::all_f64()).values;
-  if (method_ == BootstrapMethod::residual) prepare_residuals();
+  if (method_ == BootstrapMethod::residual) prepare_residuals(fit.loss.is_robust());
 }
 
-// Fitted curves lie closer to the data than the true curve does, hence the factor.
-void BootstrapSampler::prepare_residuals() {
+// Fitted curves lie closer to the data than the true curve does, hence the factor. Residuals of least squares
+// are centred. A robust loss gives residuals whose influences cancel, not whose mean is zero: centring them
+// would shift every sample by the mean of the outliers.
+void BootstrapSampler::prepare_residuals(bool robust) {
   const std::size_t m = y_.size();
   residuals_.resize(m);
   for (std::size_t i = 0; i < m; ++i)
     residuals_[i] = (y_[i] - fitted_[i]) / (options_.sigma.empty() ? 1 : options_.sigma[i]);
-  const double mean = std::accumulate(residuals_.begin(), residuals_.end(), 0.0) / static_cast<double>(m);
+  const double sum = std::accumulate(residuals_.begin(), residuals_.end(), 0.0);
+  const double mean = robust ? 0 : sum / static_cast<double>(m);
   const double factor = dof_ > 0 ? std::sqrt(static_cast<double>(m) / static_cast<double>(dof_)) : 1;
   for (double& e : residuals_) e = (e - mean) * factor;
 }

@@ -24,7 +24,7 @@ class BootstrapSampler {
   void draw(SampleRandom random, BootstrapSample& out) const;
 
  private:
-  void prepare_residuals();
+  void prepare_residuals(bool robust);
   void draw_rows(SampleRandom& random, BootstrapSample& out) const;
 
   BootstrapMethod method_;

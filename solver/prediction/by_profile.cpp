@@ -68,13 +68,13 @@ void take_intervals(const std::vector<PulledInterval>& intervals, Prediction& ou
   std::size_t other = 0, first = 0;
   for (std::size_t i = 0; i < intervals.size(); ++i) {
     const PulledInterval& interval = intervals[i];
-    const auto side = [&](double end, double delta, double whole) {
+    const auto widened = [&](double end, double delta, double whole) {  // the distance to the fit
       const double d = end - out.fit[i], scatter2 = whole * whole - delta * delta;
-      return out.fit[i] + std::copysign(std::sqrt(d * d + scatter2), d);
+      return std::sqrt(d * d + scatter2);
     };
     const double half = out.confidence_high[i] - out.fit[i], whole = out.prediction_high[i] - out.fit[i];
-    out.prediction_low[i] = side(interval.low, half, whole);
-    out.prediction_high[i] = side(interval.high, half, whole);
+    out.prediction_low[i] = out.fit[i] - widened(interval.low, half, whole);
+    out.prediction_high[i] = out.fit[i] + widened(interval.high, half, whole);
     out.confidence_low[i] = interval.low;
     out.confidence_high[i] = interval.high;
     out.fits += interval.fits;

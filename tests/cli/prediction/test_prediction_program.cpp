@@ -254,3 +254,52 @@ TEST_CASE("where y does not vary, other starts are no advice") {
   CHECK(outcome.out.find("determines no more than a constant") != std::string::npos);
   CHECK(outcome.out.find("--starts 32") == std::string::npos);
 }
+
+TEST_CASE("dates of the points count from the first date of the data") {
+  const Scratch scratch;
+  const std::string data = scratch.write("data.csv",
+                                         "day,v\n2024-01-01,10\n2024-02-01,8.1\n2024-03-01,6.4\n2024-04-01,5."
+                                         "3\n2024-05-01,4.1\n2024-06-01,3.4\n");
+  const std::string points = scratch.write("points.csv", "day\n2024-07-01\n2024-08-01\n");
+  const Outcome of_file = run(data + " --model exp0 --predict " + points + " --csv - --quiet");
+  const Outcome of_grid = run(data + " --model exp0 --predict 2024-07-01:2024-08-01:2 --csv - --quiet");
+  CHECK(of_file.status == 0);
+  CHECK(of_file.out == of_grid.out);
+  const std::string seconds = scratch.write("seconds.csv", "day\n15724800\n18403200\n");
+  CHECK(run(data + " --model exp0 --predict " + seconds + " --csv - --quiet").out == of_grid.out);
+  const std::string numbers = scratch.write("numbers.csv", "day,v\n0,10\n1,8.1\n2,6.4\n3,5.3\n4,4.1\n");
+  const Outcome mixed = run(numbers + " --model exp0 --predict " + points);
+  CHECK(mixed.status == 3);
+  CHECK(mixed.out.find("day has dates here and numbers in") != std::string::npos);
+}
+
+TEST_CASE("a date in an expression is refused, because it would be a subtraction") {
+  const Scratch scratch;
+  const std::string data =
+      scratch.write("data.csv", "day,v\n2024-01-01,10\n2024-02-01,8.1\n2024-03-01,6.4\n");
+  const Outcome outcome = run(data + " --model exp0 --where 'day >= 2024-02-01'");
+  CHECK(outcome.status == 2);
+  CHECK(outcome.out.find("2024-02-01 would be a subtraction") != std::string::npos);
+  CHECK(outcome.out.find("--range") != std::string::npos);
+  const std::string two = scratch.write(
+      "two.csv",
+      "start,end,v\n2024-01-01,2024-01-03,10\n2024-02-01,2024-02-02,8.1\n2024-03-01,2024-03-09,6.4\n");
+  const Outcome difference = run(two + " --model exp0 --x end-start --y v");
+  CHECK(difference.status == 2);
+  CHECK(difference.out.find("start since 2024-01-01") != std::string::npos);
+}
+
+TEST_CASE("the profile interval of a tied parameter is said to be from its standard error") {
+  const Outcome outcome = run(kDecay + " --model exp --tie c=a/5 --intervals profile");
+  CHECK(outcome.out.find("the interval of c is from the standard error") != std::string::npos);
+}
+
+TEST_CASE("points have no row numbers, and two names of one file are not two outputs") {
+  const Scratch scratch;
+  const Outcome outcome = run(kDecay + " --x '$0' --y weight --model exp --predict " + kDecay);
+  CHECK(outcome.status == 2);
+  CHECK(outcome.out.find("takes row numbers") != std::string::npos);
+  const Outcome same = run(kDecay + " --model exp --json ./same.json --residuals same.json");
+  CHECK(same.status == 2);
+  CHECK(same.out.find("writes that file too") != std::string::npos);
+}

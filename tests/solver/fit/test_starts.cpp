@@ -197,3 +197,16 @@ TEST_CASE(
   options.starts = 0;
   CHECK_THROWS_AS(least_squares(residuals, {0.5, -2.0}, options), ValidationError);
 }
+
+TEST_CASE("a fit that is stopped before its last start says so") {
+  const Data d = wave_data();
+  FitOptions options = with_starts(500);
+  options.bounds = {{-10, 0.1}, {10, 10}};
+  int calls = 0;
+  options.callback = [&](const IterationSummary&) { return ++calls > 40 ? Stop : Continue; };
+  const FitResult fit = curve_fit(kWave, d.x, d.y, {{"a", 1}, {"w", 0.5}}, options);
+  CHECK(std::ranges::any_of(fit.warnings, [](const std::string& warning) {
+    return warning.find("stopped after ") != std::string::npos &&
+           warning.find(" of 500 starts") != std::string::npos;
+  }));
+}

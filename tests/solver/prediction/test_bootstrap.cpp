@@ -68,6 +68,23 @@ TEST_CASE("residuals are centered, so a curve without a constant is not shifted"
   CHECK(std::fabs(b.parameters[0].bias) < 0.05 * b.parameters[0].standard_error);
 }
 
+TEST_CASE("residuals of a robust loss are not centred: their mean is that of the outliers") {
+  std::vector<double> x, y;
+  SampleRandom random(7, 0);
+  for (int i = 0; i < 60; ++i) {
+    x.push_back(0.17 * i);
+    y.push_back(1 + 2 * x.back() + 0.1 * random.normal() + (i % 10 == 5 ? 4 : 0));
+  }
+  FitOptions options;
+  options.loss = Loss::huber(0.3);
+  const FitResult fit = curve_fit("a+b*x", x, y, {}, options);
+  REQUIRE(fit.success());
+  const Bootstrap b = bootstrap("a+b*x", x, y, fit, options, with(BootstrapMethod::residual, 1000));
+  CHECK(std::fabs(b.parameters[0].bias) < 0.5 * fit.standard_errors[0]);
+  CHECK(b.parameters[0].ci_low < fit.parameters[0]);
+  CHECK(b.parameters[0].ci_high > fit.parameters[0]);
+}
+
 TEST_CASE("rows keep their sigma when they are drawn") {
   // Every second row is worthless, and its sigma says so. With another row's sigma it would spoil the fit.
   std::vector<double> x, y, sigma;

@@ -109,3 +109,16 @@ TEST_CASE("bands that do not exist are refused") {
   CHECK(contains(message_of([&] { predict_by_profile(kDecay, d.x, d.y, kAt, with_x, errors); }),
                  "errors in x"));
 }
+
+TEST_CASE("where the curve is fixed, a new measurement scatters to both sides") {
+  const std::vector<double> x = {0.02, 0.06, 0.11, 0.22, 0.56, 1.1}, y = {60, 100, 130, 155, 190, 205};
+  const char* model = "a*x/(b+x)";
+  const FitResult fit = curve_fit(model, x, y, {{"a", 200}, {"b", 0.1}});
+  REQUIRE(fit.success());
+  const std::vector<double> at = {0, 0.5};
+  const Prediction band = predict_by_profile(model, x, y, at, fit);
+  CHECK(band.confidence_low[0] == 0);
+  CHECK(band.confidence_high[0] == 0);
+  CHECK(band.prediction_low[0] < 0);
+  CHECK(band.prediction_low[0] == doctest::Approx(-band.prediction_high[0]));
+}
