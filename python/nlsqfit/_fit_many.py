@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
-from . import _agreement
 from ._callback import solve
 from ._fit_options import limits, make_options, parameter_names, refuse_masked
-from ._handles import BatchColumn, Model, batch_column_of, columns_of, recorded_model
+from ._handles import BatchColumn, Model, batch_column_of
 from ._library import Progress, lib
 from ._many_called import one_by_one
-from ._many_data import ManyData, chosen, differs, values_of
-from .recording import guarded, record
-
-VERDICTS = ("CONVERGED", "NOISE_FLOOR", "RANK_DEFICIENT", "TOLERANCE", "BUDGET", "FAILED")
-_CHECKED = 64  # fits whose answers are compared with the function itself
-_CHECKED_X = 10_000  # the same at the start, where each fit has its own x
+from ._many_data import VERDICTS, ManyData
+from ._many_recorded import Recorded
 
 
 class ManyFits:
@@ -39,7 +34,7 @@ class ManyFits:
     warnings : list of str
         What is wrong with fits of too few data. Fits are counted along Y without its axis of data.
     evaluator : str
-        "formula", "recorded", or why the function was called.
+        "formula", "recorded", or why the function was called, perhaps for some fits alone.
     """
 
     def __init__(self, names, shape, evaluator):
@@ -62,7 +57,8 @@ class ManyFits:
         good, count = int(np.sum(self.success)), int(np.size(self.success))
         return f"<ManyFits: {good} of {count} fits certified, parameters {', '.join(self.names)}>"
 
-    def _fill(self, **arrays):
+    def _fill(self, arrays, warnings):
+        self.warnings = warnings
         for name, values in arrays.items():
             values = np.asarray(values)
             tail = (len(self.names),) if name in ("parameters", "std_errors") else ()
@@ -141,38 +137,38 @@ def fit_many(
             starts = np.clip(starts, *limits(bounds, parameters))
     if data.fits == 0:
         none = np.empty(0)
-        return ManyFits(parameters, data.shape, "there are no fits")._fill(
-            parameters=none, std_errors=none, cost=none, success=none.astype(bool),
-            verdict=none.astype(str), iterations=none.astype(int),
-        )  # fmt: skip
+        arrays = dict(parameters=none, std_errors=none, cost=none, success=none.astype(bool),
+                      _verdicts=none.astype(int), iterations=none.astype(int))  # fmt: skip
+        return ManyFits(parameters, data.shape, "there are no fits")._fill(arrays, [])
+    recording = None
+    called = partial(one_by_one, model, x, data, parameters, starts, sigma, mask, bounds, fixed, solver)
     if not isinstance(model, str):
-        recording = _record(model, x, data, parameters, starts, bounds)
+        recording = Recorded.of(model, x, data, parameters, starts, bounds)
         if isinstance(recording, str):
-            return _called(model, x, data, parameters, starts, sigma, mask, bounds, fixed, solver, recording)
-        compiled, columns = recording
-        evaluator = "recorded"
+            found, warnings = called(recording, range(data.fits))
+            return ManyFits(parameters, data.shape, "called: " + recording)._fill(found, warnings)
+        compiled, columns, evaluator = recording.model, recording.columns, "recorded"
     options = make_options(parameters, solver, bounds=bounds, fixed=fixed)
     result = _solve(data, compiled, columns, starts, sigma, mask, options, progress)
-    many = ManyFits(parameters, data.shape, evaluator)
-    many.warnings = result.text("warnings").split("\n") if result.text("warnings") else []
-    many._fill(
-        parameters=result.array("parameters"), std_errors=result.array("std_errors"),
+    n = len(parameters)
+    found = dict(
+        parameters=result.array("parameters").reshape(-1, n),
+        std_errors=result.array("std_errors").reshape(-1, n),
         cost=result.array("cost"), success=result.array("success") != 0,
         _verdicts=result.array("verdict").astype(int), iterations=result.array("iterations").astype(int),
     )  # fmt: skip
-    if evaluator == "recorded" and not _answers_agree(model, x, compiled, columns, many, data):
-        why = "its recording gives other values than the function at the answers"
-        return _called(model, x, data, parameters, starts, sigma, mask, bounds, fixed, solver, why)
-    return many
-
-
-def _called(function, x, data, names, starts, sigma, mask, bounds, fixed, solver, reason):
-    found, warnings = one_by_one(
-        function, x, data, names, starts, sigma, mask, bounds, fixed, solver, reason
-    )
-    many = ManyFits(names, data.shape, "called: " + reason)._fill(**found)
-    many.warnings = warnings
-    return many
+    warnings = result.text("warnings").split("\n") if result.text("warnings") else []
+    if recording is not None:
+        recording.compare_at_answers(found["parameters"])
+        if recording.doubts:
+            fits, why = sorted(recording.doubts), next(iter(recording.doubts.values()))
+            again, more = called(why, fits)
+            for name, values in again.items():
+                found[name][fits] = values
+            earlier = tuple(f"fit {fit}:" for fit in fits)
+            warnings = [w for w in warnings if not w.startswith(earlier)] + more
+            evaluator = f"recorded, but called for {len(fits)} of {data.fits} fits: {why}"
+    return ManyFits(parameters, data.shape, evaluator)._fill(found, warnings)
 
 
 def _solve(data, model, columns, starts, sigma, mask, options, progress):
@@ -213,52 +209,3 @@ def _progress(bar):
         return 0
 
     return Progress(step)
-
-
-def _record(function, x, data, parameters, starts, bounds):
-    """The compiled model and its columns, or the reason why the function is not recorded."""
-    several = differs(x)
-    rows = data.fits * data.rows if several else data.rows
-    stand_in = guarded(chosen(x, lambda values: values.reshape(-1)))
-    recording = record(lambda *p: function(stand_in, *p), len(parameters), rows)
-    if isinstance(recording, str):
-        return recording
-    columns = [c.reshape(data.fits, data.rows) if several else c for c in recording.columns]
-    try:
-        model = recorded_model(recording, parameters)
-    except ValueError as error:
-        return f"the library does not take its tape ({error})"
-    lower, upper = limits(bounds, parameters)
-    first = starts if starts.ndim == 1 else starts[0]
-    if not all(_same(function, x, model, columns, data, fit, first) for fit in _some(data, several)):
-        return "its recording gives other values than the function at the start"
-    for share in (0.1, 1e-4):
-        beside = _agreement.perturbed(first, lower, upper, share)
-        try:
-            same = _same(function, x, model, columns, data, 0, beside)
-        except Exception:  # the function may refuse a point that no one asked for
-            continue
-        why = "its recording gives other values than the function beside the start"
-        return (model, columns) if same else why
-    return "the function fails beside the start"
-
-
-def _some(data, several):
-    """The fits that are looked at: many where each has its own x, by whose sum or maximum it may divide."""
-    most = _CHECKED_X if several else 1
-    return np.unique(np.linspace(0, data.fits - 1, min(most, data.fits)).astype(int))
-
-
-def _same(function, x, model, columns, data, fit, p, views=None):
-    called, single = values_of(function, chosen(x, lambda values: values[fit]), p, data.rows)
-    return model.agrees([c if c.ndim == 1 else c[fit] for c in columns], p, called, single, views)
-
-
-def _answers_agree(function, x, model, columns, many, data):
-    parameters = many.parameters.reshape(-1, len(many.names))
-    views = columns_of(columns, []) if all(c.ndim == 1 for c in columns) else None
-    for fit in np.unique(np.linspace(0, data.fits - 1, min(_CHECKED, data.fits)).astype(int)):
-        p = parameters[fit]
-        if np.isfinite(p).all() and not _same(function, x, model, columns, data, fit, p, views):
-            return False
-    return True

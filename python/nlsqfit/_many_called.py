@@ -6,19 +6,19 @@ import numpy as np
 
 from ._curve import Curve
 from ._fit_options import limits, make_options
-from ._many_data import chosen, values_of
+from ._many_data import VERDICTS, chosen, values_of
 
 
-def one_by_one(function, x, data, names, starts, sigma, mask, bounds, fixed, solver, reason):
-    """The arrays of a `ManyFits`, and its warnings.
+def one_by_one(function, x, data, names, starts, sigma, mask, bounds, fixed, solver, reason, fits):
+    """The arrays of a `ManyFits` for these fits, and their warnings.
 
     A fit whose data are wrong is FAILED, and the others go on.
     """
-    count, n = data.fits, len(names)
-    first = np.array(np.broadcast_to(starts, (count, n)))
+    count, n = len(fits), len(names)
+    first = np.array(np.broadcast_to(starts, (data.fits, n))[fits])
     found = dict(parameters=first, std_errors=np.full((count, n), np.nan),
                  cost=np.full(count, np.nan), success=np.zeros(count, bool),
-                 verdict=np.full(count, "FAILED", dtype="<U14"), iterations=np.zeros(count, int))  # fmt: skip
+                 _verdicts=np.full(count, VERDICTS.index("FAILED")), iterations=np.zeros(count, int))  # fmt: skip
     lower, upper = limits(bounds, names)
     if not fixed and np.any((starts < lower) | (starts > upper)):
         raise ValueError("p0 is outside the bounds: start within them")
@@ -26,7 +26,7 @@ def one_by_one(function, x, data, names, starts, sigma, mask, bounds, fixed, sol
     options = make_options(names, solver, bounds=bounds, fixed=fixed)
     warnings = []
     raised = []  # by the function itself: such an exception is the user's
-    for fit in range(count):
+    for at, fit in enumerate(fits):
         rows = slice(None) if mask is None else ~(mask if mask.ndim == 1 else mask[fit])
         y = np.asarray(data.Y[fit], dtype=float)[rows]
         own = chosen(x, lambda values, fit=fit: values[fit])
@@ -51,8 +51,8 @@ def one_by_one(function, x, data, names, starts, sigma, mask, bounds, fixed, sol
             warnings.append(f"fit {fit}: {error}")
             continue
         for name in ("parameters", "std_errors"):
-            found[name][fit] = result.array(name)
-        found["cost"][fit], found["success"][fit] = result.number("cost"), result.number("success") != 0
-        found["verdict"][fit] = result.text("verdict")
-        found["iterations"][fit] = int(result.number("iterations"))
+            found[name][at] = result.array(name)
+        found["cost"][at], found["success"][at] = result.number("cost"), result.number("success") != 0
+        found["_verdicts"][at] = VERDICTS.index(result.text("verdict"))
+        found["iterations"][at] = int(result.number("iterations"))
     return found, warnings

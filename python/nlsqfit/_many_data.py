@@ -8,6 +8,8 @@ import numpy as np
 
 from ._fit_options import predictors, start_values
 
+VERDICTS = ("CONVERGED", "NOISE_FLOOR", "RANK_DEFICIENT", "TOLERANCE", "BUDGET", "FAILED")  # by number
+
 
 class ManyData:
     """Y as fits x rows, and what goes with it.

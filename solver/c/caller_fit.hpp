@@ -25,4 +25,9 @@ void evaluate_model(const CallerModel& model, const Columns& x, std::size_t rows
 void recheck_model(const CallerModel& model, const Columns& x, std::size_t rows, const std::vector<double>& p,
                    double tolerance, const char* when);
 
+// How far the rounding of its operations may move a tape's value in one row, if each result is wrong by
+// `share` of itself: the largest move by four perturbations. 0 for other models (recheck.cpp).
+double rounding_of(const CallerModel& model, const Columns& x, std::size_t row, const std::vector<double>& p,
+                   double share);
+
 }  // namespace nlsq::inline v0::c

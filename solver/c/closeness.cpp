@@ -25,12 +25,19 @@ bool Closeness::is_plain(const double* differences, const double* theirs, std::s
          differing <= of_largest * of_largest * squares / static_cast<double>(count);
 }
 
-bool Closeness::holds(const double* ours, const double* theirs, std::size_t count, double largest) const {
+bool Closeness::holds(const double* ours, const double* theirs, std::size_t count, double largest,
+                      const std::function<double(std::size_t)>& rounding) const {
+  constexpr double kMostRounding = 1000;
+  const auto explained = [&](std::size_t i, double difference) {
+    const double rounded = rounding(i);
+    return difference <= rounded && rounded <= kMostRounding * relative * largest;
+  };
   for (std::size_t i = 0; i < count; ++i) {
     const double allowed = relative * std::fabs(theirs[i]) + of_largest * largest;
+    const double difference = std::fabs(ours[i] - theirs[i]);
     const bool finite = std::isfinite(ours[i]) && std::isfinite(theirs[i]);
     const bool same = ours[i] == theirs[i] || (std::isnan(ours[i]) && std::isnan(theirs[i]));
-    if (!same && !(finite && std::fabs(ours[i] - theirs[i]) <= allowed)) return false;
+    if (!same && !(finite && (difference <= allowed || explained(i, difference)))) return false;
   }
   return true;
 }

@@ -136,6 +136,11 @@ namespace {
 
 bool model_agrees(const CallerModel& model, const Columns& x, std::size_t rows, const std::vector<double>& p,
                   const double* values, Closeness closeness) {
+  const auto holds = [&](const double* ours, std::size_t first, std::size_t count, double of) {
+    return closeness.holds(ours, values + first, count, of, [&](std::size_t i) {
+      return rounding_of(model, x, first + i, p, closeness.operation_rounding());
+    });
+  };
   std::atomic<bool> agrees{true};
   std::atomic<double> largest{-1};  // not known yet
   const auto compare = [&](std::size_t first, std::size_t count, const PartValues& write) {
@@ -145,12 +150,12 @@ bool model_agrees(const CallerModel& model, const Columns& x, std::size_t rows, 
     if (closeness.is_plain(ours.data(), values + first, count)) return;
     write(ours.data(), nullptr);
     if (largest < 0) largest = largest_size(values, rows);
-    if (!closeness.holds(ours.data(), values + first, count, largest)) agrees = false;
+    if (!holds(ours.data(), first, count, largest)) agrees = false;
   };
   if (!model.is_callback() && evaluate_plain(model, x, rows, p, EvaluateOptions(), compare)) return agrees;
   std::vector<double> ours(rows);
   evaluate_model(model, x, rows, p, Options(), ours.data(), nullptr);
-  return closeness.holds(ours.data(), values, rows, largest_size(values, rows));
+  return holds(ours.data(), 0, rows, largest_size(values, rows));
 }
 
 void guess_call(const CallerModel& model, const nlsq_column* given_x, std::size_t predictors,

@@ -15,13 +15,15 @@ namespace {
 
 constexpr std::size_t kBlock = 4096;
 
-// Perturbs every operation by 2^-40 of its result, 2^13 times its rounding, with signs by a fixed generator.
-std::vector<double> perturbation(std::size_t steps, std::uint64_t seed) {
+constexpr double kRounding = 0x1p-40;  // of the result of an operation, 2^13 times its rounding
+
+// Perturbs every operation by `share` of its result, with signs by a fixed generator.
+std::vector<double> perturbation(std::size_t steps, double share, std::uint64_t seed) {
   std::vector<double> noise(steps);
   std::uint64_t state = seed;
   for (double& one : noise) {
     state = state * 6364136223846793005u + 1442695040888963407u;
-    one = (state >> 63) != 0 ? 0x1p-40 : -0x1p-40;
+    one = (state >> 63) != 0 ? share : -share;
   }
   return noise;
 }
@@ -53,22 +55,23 @@ bool close(double a, double b, double tolerance) {
   return a == b || std::fabs(a - b) <= tolerance * std::max(std::fabs(a), std::fabs(b));
 }
 
-// How far the rounding of its operations may move the tape's value in one row: the largest move by four
-// perturbations.
+}  // namespace
+
 double rounding_of(const CallerModel& model, const Columns& x, std::size_t row, const std::vector<double>& p,
-                   double value) {
+                   double share) {
   if (!model.tape) return 0;
   const Block block(x, row, 1);
+  const auto value = [&](std::span<const double> noise) {
+    double out = 0;
+    model.evaluate_rows(block.columns(), p, 1, noise, &out);
+    return out;
+  };
+  const double exact = value({});
   double most = 0;
-  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
-    double moved = 0;
-    model.evaluate_rows(block.columns(), p, 1, perturbation(model.tape->steps().size(), seed), &moved);
-    most = std::max(most, std::fabs(moved - value));
-  }
+  for (std::uint64_t seed = 1; seed <= 4; ++seed)
+    most = std::max(most, std::fabs(value(perturbation(model.tape->steps().size(), share, seed)) - exact));
   return most;
 }
-
-}  // namespace
 
 void recheck_model(const CallerModel& model, const Columns& x, std::size_t rows, const std::vector<double>& p,
                    double tolerance, const char* when) {
@@ -81,7 +84,7 @@ void recheck_model(const CallerModel& model, const Columns& x, std::size_t rows,
     for (std::size_t i = 0; i < count; ++i) {
       const double ours = values[i], theirs = called[first + i];
       if (close(ours, theirs, tolerance)) continue;
-      if (std::fabs(ours - theirs) <= rounding_of(model, x, first + i, p, ours)) continue;
+      if (std::fabs(ours - theirs) <= rounding_of(model, x, first + i, p, kRounding)) continue;
       throw RecheckFailed(fmt::format("row {}: the {} gives {:.17g}, and the callback of the same model "
                                       "{:.17g}, at the {} of the fit; "
                                       "one of both is another model",

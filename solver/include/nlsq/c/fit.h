@@ -44,7 +44,9 @@ NLSQ_C_API int nlsq_model_evaluate(const nlsq_model* model, const nlsq_column* x
 /* Compares `values` (`rows` of them) with the model's values at p: whoever made a tape of a function checks
  * with it that the tape gives what the function gives. *agrees becomes 1 if every difference is at most
  * relative * |value| + of_largest * (the largest finite |value|), and NaN and infinities are the same; else
- * 0. */
+ * 0. Where large terms of a tape cancel, the difference may also be what an error of of_largest / 16 in each
+ * operation makes of it, unless that exceeds 1000 * relative * (the largest |value|): then the values tell
+ * nothing, and *agrees is 0. */
 NLSQ_C_API int nlsq_model_agrees(const nlsq_model* model, const nlsq_column* x, size_t predictors,
                                  size_t rows, const double* p, const double* values, double relative,
                                  double of_largest, int* agrees);

@@ -1,0 +1,103 @@
+"""The recording of a function for `fit_many`, and the fits for which it is in doubt."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import _agreement
+from ._fit_options import limits
+from ._handles import columns_of, recorded_model
+from ._many_data import chosen, differs, values_of
+from .recording import guarded, record
+
+_CHECKED = 64  # fits whose answers are compared with the function itself
+_CHECKED_X = 10_000  # the same at the start, where each fit has its own x
+_AT_START = "its recording gives other values than the function at the start"
+_AT_ANSWERS = "its recording gives other values than the function at the answers"
+
+
+class Recorded:
+    """A compiled recording, its columns, and its doubts: for each fit that is to be called, why."""
+
+    def __init__(self, function, x, data, model, columns, box):
+        self.function, self.x, self.data, self.box = function, x, data, box
+        self.model, self.columns = model, columns
+        self.views = columns_of(columns, []) if all(c.ndim == 1 for c in columns) else None
+        self.doubts = {}
+
+    @classmethod
+    def of(cls, function, x, data, parameters, starts, bounds):
+        """The recording, or the reason why every fit calls the function."""
+        several = differs(x)
+        rows = data.fits * data.rows if several else data.rows
+        stand_in = guarded(chosen(x, lambda values: values.reshape(-1)))
+        recording = record(lambda *p: function(stand_in, *p), len(parameters), rows)
+        if isinstance(recording, str):
+            return recording
+        columns = [c.reshape(data.fits, data.rows) if several else c for c in recording.columns]
+        try:
+            model = recorded_model(recording, parameters)
+        except ValueError as error:
+            return f"the library does not take its tape ({error})"
+        recorded = cls(function, x, data, model, columns, limits(bounds, parameters))
+        first = starts if starts.ndim == 1 else starts[0]
+        return recorded._compare_at_start(first, several) or recorded
+
+    def _compare_at_start(self, first, several):
+        """Why every fit calls the function; "" if the recording serves most of them.
+
+        Many fits are looked at where each has its own x, by whose sum or maximum the function may divide.
+        """
+        some = _some(self.data.fits, _CHECKED_X if several else 1)
+        self.doubts.update((fit, _AT_START) for fit in some if not self._same(fit, first))
+        if 2 * len(self.doubts) >= len(some):
+            return _AT_START
+        same = self._same_beside(next(fit for fit in some if fit not in self.doubts), first)
+        if same is None:
+            return "the function fails beside the start"
+        return "" if same else "its recording gives other values than the function beside the start"
+
+    def compare_at_answers(self, answers):
+        """Adds doubts about answers (fits x parameters). All are looked at once there is a doubt, else some.
+
+        A recording that is wrong for one fit may be right at the answer of another, and at that point alone.
+        So all are then compared beside their answers, too.
+        """
+        if not self.doubts:
+            self._doubt(_some(self.data.fits, _CHECKED), answers, self._same)
+        if self.doubts:
+            self._doubt(range(self.data.fits), answers, self._same_around)
+
+    def _doubt(self, fits, answers, same):
+        for fit in fits:
+            if fit in self.doubts or not np.isfinite(answers[fit]).all():
+                continue
+            try:
+                believed = same(fit, answers[fit])
+            except Exception:  # a fit that calls the function may not go there
+                believed = False
+            if not believed:
+                self.doubts[fit] = _AT_ANSWERS
+
+    def _same_around(self, fit, p):
+        return self._same(fit, p) and self._same_beside(fit, p) is True
+
+    def _same_beside(self, fit, p):
+        """Whether both give the same beside p; None if the function fails there."""
+        for share in (0.1, 1e-4):
+            try:
+                return self._same(fit, _agreement.perturbed(p, *self.box, share))
+            except Exception:  # the function may refuse a point that no one asked for
+                continue
+        return None
+
+    def _same(self, fit, p):
+        """Whether recording and function give the same for the x of a fit."""
+        own = chosen(self.x, lambda values: values[fit])
+        called, single = values_of(self.function, own, p, self.data.rows)
+        columns = [c if c.ndim == 1 else c[fit] for c in self.columns]
+        return self.model.agrees(columns, p, called, single, self.views)
+
+
+def _some(fits, most):
+    return np.unique(np.linspace(0, fits - 1, min(most, fits)).astype(int)).tolist()
