@@ -8,6 +8,7 @@
 #include "images/image_command.hpp"
 #include "nearest.hpp"
 #include "plot/plot_output.hpp"
+#include "prediction/parameter_intervals.hpp"
 #include "processes/processes.hpp"
 #include "processes/shared_data.hpp"
 #include "progress.hpp"
@@ -190,52 +191,6 @@ void measure_policies(const Arguments& arguments, const ModelChoice& model, cons
   report.profile = profile_policies(fit, x, data.y, options, profile);
 }
 
-// Computes profile intervals for --intervals profile. If there are none, the report keeps the standard
-// intervals and gives the reason.
-void find_intervals(const Arguments& arguments, const ModelChoice& model, const FitData& data,
-                    const FitOptions& options, FitReport& report) {
-  if (!arguments.profile_intervals) return;
-  const FitResult& fit = report.fit;
-  if (!fit.success() || fit.dof <= 0 || !(fit.rss > 0)) {
-    report.warnings.push_back(
-        "--intervals profile: without a certified minimum and degrees of freedom there are none; these are "
-        "from standard errors");
-    return;
-  }
-  IntervalOptions wanted;
-  wanted.confidence = arguments.confidence;
-  const Columns x(data.predictors);
-  report.intervals = model.builtin != nullptr
-                         ? profile_intervals(*model.builtin, x, data.y, fit, options, wanted)
-                         : profile_intervals(model.formula, x, data.y, fit, options, wanted);
-  for (const ProfileInterval& i : report.intervals->intervals) {
-    if (i.lower_end == IntervalEnd::failed || i.upper_end == IntervalEnd::failed) {
-      report.warnings.push_back(
-          fmt::format("the profile of {} could not be followed to its end", i.parameter));
-    }
-    if (i.lower_end == IntervalEnd::at_bound || i.upper_end == IntervalEnd::at_bound) {
-      report.warnings.push_back(fmt::format("the interval of {} ends at its bound", i.parameter));
-    }
-  }
-  std::vector<std::string> tied;
-  for (std::size_t j = 0; j < fit.ties.size(); ++j)
-    if (!fit.ties[j].empty()) tied.push_back(fit.parameter_names[j]);
-  if (!tied.empty()) {
-    report.warnings.push_back(
-        fmt::format("the interval of {} is from the standard error, because a tie gives the value; --derive "
-                    "has profile intervals of expressions",
-                    fmt::join(tied, ", ")));
-  }
-  if (!report.intervals->better_found) return;
-  std::string start;
-  for (std::size_t j = 0; j < report.intervals->better.size(); ++j) {
-    start +=
-        fmt::format("{}{}={:.6g}", j == 0 ? "" : ",", fit.parameter_names[j], report.intervals->better[j]);
-  }
-  report.warnings.push_back(
-      fmt::format("a fit with a parameter held found a lower cost: start at --p0 {}", start));
-}
-
 std::vector<std::string> collect_warnings(const FitData& data, const ModelChoice& model, const FitResult& fit,
                                           const NamedValues& p0) {
   std::vector<std::string> warnings;
@@ -343,7 +298,7 @@ static void add_what_follows(const FitOptions& options, PredictionPoints points,
   const Arguments& arguments = report.arguments;
   if (!report.was_interrupted) {
     run_checked(report.data, [&] {
-      find_intervals(arguments, report.model, report.data, options, report);
+      find_intervals(options, report);
       report.after = after_fit(arguments, report.model, report.data, options, std::move(points), report.fit,
                                report.warnings);
     });

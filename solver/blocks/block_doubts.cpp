@@ -77,9 +77,7 @@ bool BlockSystem::falls_beside(const BlockJudgement& judgement, Certified& out) 
 
 // The cost at a point that the iteration does not visit. Returns NaN if the user's function throws there,
 // because that says nothing about x.
-double BlockSystem::cost_or_none(std::span<const double> x) try {
-  return evaluate(x, trial_);
-} catch (...) {
+double BlockSystem::cost_or_none(std::span<const double> x) try { return evaluate(x, trial_); } catch (...) {
   trial_.x.clear();
   return std::numeric_limits<double>::quiet_NaN();
 }
