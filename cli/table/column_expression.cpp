@@ -245,7 +245,7 @@ ColumnExpression plain_column(std::string_view text, std::size_t column) {
   return expression;
 }
 
-// A date without quotes, as 2024-03-01, in the text; empty if there is none. The parser would subtract.
+// A date, as 2024-03-01, in the text; empty if there is none. The parser would subtract.
 std::string_view date_in(std::string_view text) {
   constexpr std::string_view kForm = "dddd-dd-dd";
   for (std::size_t at = 0; at + kForm.size() <= text.size(); ++at) {
@@ -259,9 +259,8 @@ std::string_view date_in(std::string_view text) {
 
 // Refuses what expressions of dates, which are seconds since the first one of a column, do not mean: a date
 // that is typed, and two columns that count from different moments.
-void check_dates(const Rewritten& rewritten, std::string_view text, const CsvShape& shape,
-                 const std::string& option) {
-  const std::string_view date = date_in(text);
+void check_dates(const Rewritten& rewritten, const CsvShape& shape, const std::string& option) {
+  const std::string_view date = date_in(rewritten.text);  // texts and names in quotes are gone from it
   const TimeOrigin* first = nullptr;
   std::string_view first_reference;
   for (std::size_t k = 0; k < rewritten.columns.size(); ++k) {
@@ -374,7 +373,7 @@ ColumnExpression parse_column_expression(std::string_view text, const CsvShape& 
     return plain_column(text, resolver.by_number(text.substr(1)));
   }
   const Rewritten rewritten = rewrite(text, shape, resolver, option);
-  check_dates(rewritten, text, shape, option);
+  check_dates(rewritten, shape, option);
   ColumnExpression expression;
   expression.text = text;
   expression.formula = parse_rewritten(rewritten, text, option);

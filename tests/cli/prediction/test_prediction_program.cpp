@@ -281,6 +281,11 @@ TEST_CASE("a date in an expression is refused, because it would be a subtraction
   CHECK(outcome.status == 2);
   CHECK(outcome.out.find("2024-02-01 would be a subtraction") != std::string::npos);
   CHECK(outcome.out.find("--range") != std::string::npos);
+  const std::string named = scratch.write(
+      "named.csv",
+      "day,v,batch\n2024-01-01,10,2024-03-01\n2024-02-01,8.1,2024-03-01\n2024-03-01,6.4,\"x\"\n");
+  CHECK(run(named + " --model 'a' --where 'day >= 0 && batch == \"2024-03-01\"' --quiet")
+            .out.find("subtraction") == std::string::npos);
   const std::string two = scratch.write(
       "two.csv",
       "start,end,v\n2024-01-01,2024-01-03,10\n2024-02-01,2024-02-02,8.1\n2024-03-01,2024-03-09,6.4\n");
