@@ -121,6 +121,7 @@ class GroupFits {
     return Columns(std::move(x));
   }
   Column y_of(std::size_t k) const { return part(layout_.y(), k); }
+  Column sigma_of(std::size_t k) const { return layout_.sigma ? part(layout_.y() + 1, k) : Column(); }
 
   // Whether curve_fit_batch fits these groups and gives every statistic of theirs.
   bool in_batch(std::size_t rows, std::size_t count) const {
@@ -141,7 +142,8 @@ class GroupFits {
     Matrix start(members.size(), impl_.names.size());
     for_chunks(members.size(), [&](std::size_t i) {
       std::string warning;
-      const std::vector<double> values = starts_.of(x_of(members[i]), y_of(members[i]), warning);
+      const std::vector<double> values =
+          starts_.of(x_of(members[i]), y_of(members[i]), sigma_of(members[i]), warning);
       std::copy(values.begin(), values.end(), &start(i, 0));
     });
     return start;
@@ -285,7 +287,7 @@ class GroupFits {
   }
 
   void fit_one(std::size_t k, FitOptions options) {
-    if (layout_.sigma) options.sigma = part(layout_.y() + 1, k);
+    options.sigma = sigma_of(k);
     for (std::size_t c = 0; c < layout_.sigma_x; ++c) {
       if (!options.sigma_x[c].empty())
         options.sigma_x[c] = part(layout_.y() + (layout_.sigma ? 2 : 1) + c, k);
@@ -294,7 +296,7 @@ class GroupFits {
     std::string warning;
     try {
       check_counts(groups_.rows(k), free_.size());
-      const std::vector<double> start = starts_.of(x, y_of(k), warning);
+      const std::vector<double> start = starts_.of(x, y_of(k), sigma_of(k), warning);
       store(fit_prepared(impl_, x, y_of(k), starts_.named(start), options, starts_.unstarted()), k, warning);
     } catch (const DataError& e) {
       out_.message[k] = e.what();

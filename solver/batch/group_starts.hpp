@@ -23,7 +23,7 @@ class GroupStarts {
               const Ties& ties);
 
   // All parameters. `warning` is that of the guess.
-  std::vector<double> of(const Columns& x, const Column& y, std::string& warning) const;
+  std::vector<double> of(const Columns& x, const Column& y, const Column& sigma, std::string& warning) const;
   // Values by name for a fit. Tied parameters have no start.
   NamedValues named(const std::vector<double>& start) const;
   // Parameters that have neither a value in p0 nor a guess.
@@ -35,7 +35,7 @@ class GroupStarts {
   const Ties& ties_;
   Limits limits_;
   std::vector<double> default_;
-  bool counts_;
+  const Loss& loss_;
   std::vector<std::string> unstarted_;
   const Model* guess_ = nullptr;
   guessing::Recognised known_;

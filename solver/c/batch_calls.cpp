@@ -95,7 +95,8 @@ Matrix starts(const CallerModel& model, const BatchData& data, const double* p0,
       std::vector<Column> x;
       for (const ColumnPerFit& column : data.x) x.push_back(column[f]);
       const std::vector<double> guess =
-          model.guess(Columns(std::move(x)), data.y[f], options.loss.is_counts(), warning);
+          model.guess(Columns(std::move(x)), data.y[f], data.sigma.empty() ? Column() : data.sigma[f],
+                      options.loss, warning);
       std::copy(guess.begin(), guess.end(), &out(f, 0));
     }
     for (std::size_t j = 0; j < n; ++j) {

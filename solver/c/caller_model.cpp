@@ -28,11 +28,11 @@ const guessing::Recognised& CallerModel::recognised() const {
   return recognised_;
 }
 
-std::vector<double> CallerModel::guess(const Columns& x, const Column& y, bool counts,
-                                       std::string& warning) const {
-  if (builtin != nullptr) return guessed_start(*builtin, x, y, counts, warning);
+std::vector<double> CallerModel::guess(const Columns& x, const Column& y, const Column& sigma,
+                                       const Loss& loss, std::string& warning) const {
+  if (builtin != nullptr) return guessed_start(*builtin, x, y, sigma, loss, warning);
   if (recognised().model != nullptr)
-    return recognised().convert(guessed_start(*recognised().model, x, y, counts, warning));
+    return recognised().convert(guessed_start(*recognised().model, x, y, sigma, loss, warning));
   return std::vector<double>(parameters.size(), 1.0);
 }
 

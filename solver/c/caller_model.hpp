@@ -43,8 +43,9 @@ struct CallerModel : Object {
   // The built-in model that a formula is in other words. It is looked for when it is first asked for.
   const guessing::Recognised& recognised() const;
   bool has_guess() const { return builtin != nullptr || recognised().model != nullptr; }
-  // The first guess, or 1 for every parameter.
-  std::vector<double> guess(const Columns& x, const Column& y, bool counts, std::string& warning) const;
+  // The first guess, or 1 for every parameter. `sigma`: of y, or empty.
+  std::vector<double> guess(const Columns& x, const Column& y, const Column& sigma, const Loss& loss,
+                            std::string& warning) const;
   // Output 0 or the formula at `count` rows, in double and as it was given.
   void evaluate_rows(std::span<const double* const> columns, std::span<const double> p, std::size_t count,
                      std::span<const double> noise, double* out) const;

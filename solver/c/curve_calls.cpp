@@ -27,7 +27,7 @@ bool is_named(const NamedValues& values, const std::string& name) {
 NamedValues with_guess(const CallerModel& model, const Columns& x, const Column& y, NamedValues p0,
                        const FitOptions& options, std::string& warning) {
   if (p0.size() >= model.parameters.size() || model.recognised().model == nullptr) return p0;
-  std::vector<double> guess = model.guess(x, y, options.loss.is_counts(), warning);
+  std::vector<double> guess = model.guess(x, y, options.sigma, options.loss, warning);
   const Limits limits = limits_of(options.bounds, model.parameters);
   for (std::size_t j = 0; j < model.parameters.size(); ++j) {
     const std::string& name = model.parameters[j];

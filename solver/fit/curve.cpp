@@ -372,10 +372,10 @@ bool record(RecordedResidual& residual, const RowSource& data, const std::vector
   return any;
 }
 
-std::vector<double> guessed_start(const Model& model, const Columns& x, const Column& y, bool counts,
-                                  std::string& warning) {
-  Guess guess = model.rule(x, y);
-  if (counts) guessing::make_positive(model, x, y, guess.values);
+std::vector<double> guessed_start(const Model& model, const Columns& x, const Column& y, const Column& sigma,
+                                  const Loss& loss, std::string& warning) {
+  Guess guess = model.rule(x, y, {.sigma = sigma, .outliers = loss.is_robust()});
+  if (loss.is_counts()) guessing::make_positive(model, x, y, guess.values);
   warning = std::move(guess.warning);
   return std::move(guess.values);
 }

@@ -77,8 +77,8 @@ FitResult fit_fallback(const ModelFunction& function, Curve curve, const std::st
 bool record(RecordedResidual& residual, const RowSource& data, const std::vector<double>& p,
             DataSurvey* survey = nullptr);
 
-// The built-in model's first guess from the data. `counts`: of a fit of counts, whose curve must be positive.
-std::vector<double> guessed_start(const Model& model, const Columns& x, const Column& y, bool counts,
-                                  std::string& warning);
+// The built-in model's first guess from the data. `sigma`: of y, or empty. The curve of counts is positive.
+std::vector<double> guessed_start(const Model& model, const Columns& x, const Column& y, const Column& sigma,
+                                  const Loss& loss, std::string& warning);
 
 }  // namespace nlsq::inline v0

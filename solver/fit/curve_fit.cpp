@@ -82,7 +82,7 @@ FitResult fit_from_guess(const Formula& formula, const Model& model, const guess
   std::vector<double> start(formula.parameters.size(), 1.0);
   std::string warning;
   if (p0.size() < formula.parameters.size()) {
-    start = guessed_start(model, x, y, options.loss.is_counts(), warning);
+    start = guessed_start(model, x, y, options.sigma, options.loss, warning);
     if (known != nullptr) start = known->convert(start);
   }
   start = starting_values(formula.parameters, p0, start, limits_of(options.bounds, formula.parameters));

@@ -184,7 +184,7 @@ FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const
   std::vector<double> start = default_start(model.names.size(), limits);
   std::string warning;
   if (model.built_in && p0.size() < start.size())
-    start = guessed_start(*model.built_in, x, y, options.loss.is_counts(), warning);
+    start = guessed_start(*model.built_in, x, y, options.sigma, options.loss, warning);
   Curve curve{model.names,
               starting_values(model.names, p0, start, limits),
               free_parameters(model.names, options.fixed, {}, limits),

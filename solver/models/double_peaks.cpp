@@ -27,6 +27,7 @@ void lorentzian(std::span<double> z) {
 Separable pair_problem(const Sample& sample, const std::vector<double>& u, Profile profile) {
   Separable problem;
   problem.y = sample.y;
+  problem.weight = sample.weight;
   problem.linear = 3;
   problem.lower = {kCentreLow, narrowest_log_width(u.size()), kCentreLow, narrowest_log_width(u.size())};
   problem.upper = {kCentreHigh, kWidestLogWidth, kCentreHigh, kWidestLogWidth};
@@ -74,7 +75,7 @@ std::vector<std::vector<double>> pair_starts(const Sample& sample, const std::ve
   };
   PeakFit first = fit_peak(sample, peak);
   const Sample rest = without(sample, first, profile);
-  for (const Bump& bump : find_bumps(u, rest.y)) add(place(first), box(bump));
+  for (const Bump& bump : find_bumps(u, rest.y, rest.weight)) add(place(first), box(bump));
   const std::vector<double> broad = place(first);
   for (const double apart : {0.5, 1.0, 1.5}) {
     const double shift = apart * std::exp(broad[1]);
@@ -86,7 +87,7 @@ std::vector<std::vector<double>> pair_starts(const Sample& sample, const std::ve
     second = fit_peak(without(sample, first, profile), peak);
     add(place(first), place(second));
   }
-  for (const auto& [one, other] : find_bump_pairs(u, sample.y)) add(box(one), box(other));
+  for (const auto& [one, other] : find_bump_pairs(u, sample.y, sample.weight)) add(box(one), box(other));
   return starts;
 }
 

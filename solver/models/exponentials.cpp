@@ -16,6 +16,7 @@ std::vector<double> biexponential(const Sample& sample) {
   const std::vector<double> u = sample.unit_x();
   Separable problem;
   problem.y = sample.y;
+  problem.weight = sample.weight;
   problem.linear = 3;
   problem.lower.assign(2, std::log(kSlowestRate));
   problem.upper.assign(2, std::log(fastest_rate(u)));
@@ -54,6 +55,7 @@ Stretched stretched(const Sample& sample) {
   for (std::size_t i = 0; i < n; ++i) log_v[i] = std::log(sample.x[i] / scale);
   Separable problem;
   problem.y = sample.y;
+  problem.weight = sample.weight;
   problem.linear = 2;
   problem.lower = {std::log(1e-5), std::log(0.1)};
   problem.upper = {std::log(1e2), std::log(20.0)};
@@ -86,7 +88,7 @@ Row exponential_row() {
            {"c", "plateau (units of y)", {-2, 2}}},
           {0, 10},
           [](const Sample& sample) {
-            const ExponentialFit fit = fit_exponential(sample.x, sample.y, true);
+            const ExponentialFit fit = fit_exponential(sample.x, sample.y, sample.weight, true);
             return std::vector{fit.a, fit.rate, fit.c};
           }};
 }
@@ -99,7 +101,7 @@ Row exponential_without_offset_row() {
            {"b", "rate (1/x); the half-life is log(2)/b", {0.05, 3, true}}},
           {0, 10},
           [](const Sample& sample) {
-            const ExponentialFit fit = fit_exponential(sample.x, sample.y, false);
+            const ExponentialFit fit = fit_exponential(sample.x, sample.y, sample.weight, false);
             return std::vector{fit.a, fit.rate};
           }};
 }
@@ -113,7 +115,7 @@ Row growth_row() {
            {"c", "plateau (units of y)", {-2, 2}}},
           {0, 10},
           [](const Sample& sample) {
-            const ExponentialFit fit = fit_exponential(sample.x, sample.y, true);
+            const ExponentialFit fit = fit_exponential(sample.x, sample.y, sample.weight, true);
             return std::vector{fit.a, -fit.rate, fit.c};
           }};
 }
@@ -127,7 +129,7 @@ Row rise_row() {
            {"c", "value at x = 0 (units of y)", {-2, 2}}},
           {0, 10},
           [](const Sample& sample) {
-            const ExponentialFit fit = fit_exponential(sample.x, sample.y, true);
+            const ExponentialFit fit = fit_exponential(sample.x, sample.y, sample.weight, true);
             return std::vector{-fit.a, fit.rate, fit.c + fit.a};
           }};
 }

@@ -63,6 +63,7 @@ std::vector<double> pseudo_voigt(const Sample& sample) {
   const std::vector<double> u = sample.unit_x();
   Separable problem;
   problem.y = sample.y;
+  problem.weight = sample.weight;
   problem.u = u;
   problem.linear = 3;
   problem.lower = {kCentreLow, narrowest_log_width(u.size())};
@@ -79,7 +80,7 @@ std::vector<double> pseudo_voigt(const Sample& sample) {
     exp_in_place({columns + n, n});
   };
   std::vector<std::vector<double>> starts;
-  for (const Bump& bump : find_bumps(u, sample.y))
+  for (const Bump& bump : find_bumps(u, sample.y, sample.weight))
     for (const double width : {0.4, 0.9}) starts.push_back({bump.centre, std::log(width * bump.half_width)});
   // Of few rows, a narrow peak with a fraction beyond 1 may look better than the right one at first.
   constexpr std::size_t kFew = 250;

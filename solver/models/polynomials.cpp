@@ -38,6 +38,7 @@ std::vector<double> fit_polynomial(const Sample& sample, int degree) {
     for (std::size_t k = 0; k < count; ++k, power *= (sample.x[i] - centre) / scale)
       columns[k * n + i] = power;
   }
+  apply_weight(sample.weight, residual, degree + 1, columns.data());
   project(residual, degree + 1, columns.data(), d.data());
   return expand(d, centre, scale);
 }

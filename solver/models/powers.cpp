@@ -17,13 +17,15 @@ std::vector<double> mapped(const std::vector<double>& x, F f) {
 }
 
 ExponentialFit power_law(const Sample& sample, bool offset) {
-  return fit_exponential(mapped(sample.x, [](double x) { return std::log(x); }), sample.y, offset);
+  return fit_exponential(mapped(sample.x, [](double x) { return std::log(x); }), sample.y, sample.weight,
+                         offset);
 }
 
 std::vector<double> logarithm(const Sample& sample) {
   const std::size_t n = sample.rows();
   std::vector<double> columns(2 * n, 1.0), residual = sample.y, c(2);
   for (std::size_t i = 0; i < n; ++i) columns[n + i] = std::log(sample.x[i]);
+  apply_weight(sample.weight, residual, 2, columns.data());
   project(residual, 2, columns.data(), c.data());
   return {c[1], c[0]};
 }
@@ -76,7 +78,7 @@ void add_powers(std::vector<Model>& models) {
                   {280, 400},
                   [](const Sample& sample) {
                     const auto inverse = mapped(sample.x, [](double x) { return 1 / x; });
-                    const ExponentialFit fit = fit_exponential(inverse, sample.y, false);
+                    const ExponentialFit fit = fit_exponential(inverse, sample.y, sample.weight, false);
                     return std::vector{fit.a, fit.rate * kGasConstant};
                   },
                   kSmooth,

@@ -37,15 +37,15 @@ double denominator(std::span<const double> b, double v) {
 }
 
 // Denominators from each pass of the iteration, starting from Q = 1.
-std::vector<std::vector<double>> linearised(const std::vector<double>& v, const std::vector<double>& y,
-                                            int degree) {
+std::vector<std::vector<double>> linearised(const std::vector<double>& v, const Sample& sample, int degree) {
+  const std::vector<double>& y = sample.y;
   const std::size_t n = v.size(), d = static_cast<std::size_t>(degree), k = 2 * d + 1;
   std::vector<std::vector<double>> met;
   std::vector<double> b(d, 0.0), columns(n * k), right(n), c(k);
   for (int pass = 0; pass < 6; ++pass) {
     for (std::size_t i = 0; i < n; ++i) {
       const double Q = denominator(b, v[i]);
-      const double weight = 1 / std::max(std::abs(Q), 1e-6);
+      const double weight = sample.weight_of(i) / std::max(std::abs(Q), 1e-6);
       right[i] = weight * y[i];
       double power = weight;
       for (std::size_t j = 0; j <= d; ++j, power *= v[i]) {
@@ -65,6 +65,7 @@ std::vector<double> rational(const Sample& sample, int degree, std::vector<std::
   const std::size_t d = static_cast<std::size_t>(degree);
   Separable problem;
   problem.y = sample.y;
+  problem.weight = sample.weight;
   problem.linear = degree + 1;
   problem.lower.assign(d, -1e6);
   problem.upper.assign(d, 1e6);
@@ -76,7 +77,7 @@ std::vector<double> rational(const Sample& sample, int degree, std::vector<std::
       for (std::size_t j = 0; j <= d; ++j, term *= u[i]) columns[j * n + i] = term;
     }
   };
-  for (auto& b : linearised(x.v, sample.y, degree)) starts.push_back(std::move(b));
+  for (auto& b : linearised(x.v, sample, degree)) starts.push_back(std::move(b));
   const Effort effort = {.keep = 6, .finalists = 3, .rival = 3};
   Solution best = search(problem, starts, effort);
   if (pole_within(best.q, x.v.front(), x.v.back())) {

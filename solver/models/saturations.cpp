@@ -19,6 +19,7 @@ Saturation saturation(const Sample& sample) {
   for (std::size_t i = 0; i < n; ++i) v[i] = sample.x[i] / scale;
   Separable problem;
   problem.y = sample.y;
+  problem.weight = sample.weight;
   problem.u = v;
   problem.thin_to = kThinned;
   problem.lower = {std::log(1e-8)};

@@ -60,6 +60,7 @@ std::vector<double> fano(const Sample& sample) {
   const std::vector<double> u = sample.unit_x();
   Separable problem;
   problem.y = sample.y;
+  problem.weight = sample.weight;
   problem.linear = 3;
   problem.lower = {kCentreLow, narrowest_log_width(u.size())};
   problem.upper = {kCentreHigh, kWidestLogWidth};
@@ -75,7 +76,7 @@ std::vector<double> fano(const Sample& sample) {
     }
   };
   std::vector<std::vector<double>> starts;
-  for (const Bump& bump : find_bumps(u, sample.y))
+  for (const Bump& bump : find_bumps(u, sample.y, sample.weight))
     for (const double shift : {-1.0, 0.0, 1.0})
       starts.push_back({bump.centre + shift * bump.half_width, std::log(1.5 * bump.half_width)});
   const Solution best = search(problem, starts, {.keep = 4});

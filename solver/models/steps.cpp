@@ -42,6 +42,7 @@ StepFit fit_step(const Sample& sample, StepShape shape, bool offset, std::span<c
   for (const double sign : signs) {
     Separable problem;
     problem.y = sample.y;
+    problem.weight = sample.weight;
     problem.u = u;
     problem.thin_to = kThinned;
     problem.linear = offset ? 2 : 1;
@@ -123,6 +124,7 @@ std::vector<double> hill(const Sample& sample, bool fifth) {
       positive < static_cast<std::ptrdiff_t>(n) ? t[static_cast<std::size_t>(positive)] : last - 1;
   Separable problem;
   problem.y = sample.y;
+  problem.weight = sample.weight;
   problem.u = t;
   problem.thin_to = kThinned;
   problem.linear = 2;

@@ -25,19 +25,18 @@ Axis axis(const std::vector<double>& x) {
 
 // Returns the centres of the highest and the lowest cell means on coarse grids.
 std::vector<std::pair<double, double>> outstanding_cells(const Axis& x1, const Axis& x2,
-                                                         std::span<const double> y) {
+                                                         const Sample& sample) {
   std::vector<std::pair<double, double>> centres;
   for (const std::size_t side : {4, 8}) {
-    std::vector<double> sum(side * side), count(side * side);
-    double mean = 0;
-    for (const double value : y) mean += value / static_cast<double>(y.size());
+    std::vector<double> sum(side * side), count(side * side);  // with squares of the weights
     const auto cell = [side](double u) {
       return std::min(side - 1, static_cast<std::size_t>(u * static_cast<double>(side)));
     };
-    for (std::size_t i = 0; i < y.size(); ++i) {
+    for (std::size_t i = 0; i < sample.rows(); ++i) {
       const std::size_t at = cell(x1.u[i]) * side + cell(x2.u[i]);
-      sum[at] += y[i] - mean;
-      count[at] += 1;
+      const double w = sample.weight_of(i) * sample.weight_of(i);
+      sum[at] += w * (sample.y[i] - sample.y_mean);
+      count[at] += w;
     }
     // The deviation of a cell in standard errors, up to a common factor.
     for (std::size_t at = 0; at < sum.size(); ++at)
@@ -62,6 +61,7 @@ std::vector<double> fit_surface(const Sample& sample, bool rotated) {
   const double s1 = rotated ? x1.span / unit : 1.0, s2 = rotated ? x2.span / unit : 1.0;
   Separable problem;
   problem.y = sample.y;
+  problem.weight = sample.weight;
   problem.linear = 2;
   problem.lower = {kCentreLow, kCentreLow, std::log(1e-3), std::log(1e-3)};
   problem.upper = {kCentreHigh, kCentreHigh, kWidestLogWidth, kWidestLogWidth};
@@ -78,7 +78,7 @@ std::vector<double> fit_surface(const Sample& sample, bool rotated) {
     exp_in_place({columns, n});
   };
   std::vector<std::vector<double>> starts;
-  for (const auto& [c1, c2] : outstanding_cells(x1, x2, sample.y))
+  for (const auto& [c1, c2] : outstanding_cells(x1, x2, sample))
     for (const double width : {0.05, 0.12, 0.3}) {
       if (!rotated) starts.push_back({c1, c2, std::log(width), std::log(width)});
       if (rotated)

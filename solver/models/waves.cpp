@@ -16,9 +16,10 @@ constexpr double kTurn = 2 * std::numbers::pi;
 double wrapped(double phase) { return std::remainder(phase, kTurn); }
 
 // y ~ c0 cos + c1 sin + c2; q = frequency in cycles per unit u, with phases from the middle.
-Separable sine_problem(std::span<const double> u, std::span<const double> y) {
+Separable sine_problem(std::span<const double> u, const Sample& sample) {
   Separable problem;
-  problem.y = y;
+  problem.y = sample.y;
+  problem.weight = sample.weight;
   problem.linear = 3;
   problem.lower = {0.02};
   problem.upper = {2.0 * static_cast<double>(u.size())};
@@ -45,10 +46,10 @@ std::vector<double> followed_frequencies(const Sample& sample) {
     const Sample window = sample.source->pick(sample.x_min, sample.x_min + part * sample.span);
     if (window.rows() < 16) continue;
     const std::vector<double> u = window.unit_x();
-    const Separable problem = sine_problem(u, window.y);
+    const Separable problem = sine_problem(u, window);
     std::vector<Solution> found;
     for (const double f : followed) found.push_back(improve(problem, solve(problem, {f * window.span})));
-    for (const double f : spectrum_peaks(u, window.y, 3))
+    for (const double f : spectrum_peaks(u, window.y, window.weight, 3))
       found.push_back(improve(problem, solve(problem, {f})));
     std::sort(found.begin(), found.end(), [](const Solution& a, const Solution& b) { return a.rss < b.rss; });
     followed.clear();
@@ -61,7 +62,7 @@ std::vector<double> followed_frequencies(const Sample& sample) {
 // Frequencies in cycles per unit u. Slow waves with less than two cycles in the data have no peak in the
 // spectrum, so they are added.
 std::vector<double> candidate_frequencies(const Sample& sample, std::span<const double> u) {
-  std::vector<double> frequencies = spectrum_peaks(u, sample.y, 6);
+  std::vector<double> frequencies = spectrum_peaks(u, sample.y, sample.weight, 6);
   for (const double slow : {0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 1.0, 1.25, 1.5, 1.8}) frequencies.push_back(slow);
   for (const double f : followed_frequencies(sample)) frequencies.push_back(f * sample.span);
   return frequencies;
@@ -83,7 +84,7 @@ Wave wave(double c0, double c1, double f, double middle) {
 
 std::vector<double> sine(const Sample& sample) {
   const std::vector<double> u = sample.unit_x();
-  Separable problem = sine_problem(u, sample.y);
+  Separable problem = sine_problem(u, sample);
   problem.upper = {highest_frequency(sample, u)};
   std::vector<std::vector<double>> starts;
   for (const double f : candidate_frequencies(sample, u)) starts.push_back({f});
@@ -97,6 +98,7 @@ std::vector<double> damped_sine(const Sample& sample) {
   const std::vector<double> u = sample.unit_x();
   Separable problem;
   problem.y = sample.y;
+  problem.weight = sample.weight;
   problem.u = u;
   problem.linear = 3;
   problem.lower = {0.02, -50};

@@ -21,6 +21,12 @@ struct Guess {
   std::string warning;
 };
 
+// What is known of the data besides x and y.
+struct GuessHints {
+  Column sigma;           // standard deviations of y, as long as y; empty: all rows count alike
+  bool outliers = false;  // the loss is robust: a row far off its neighbours on both sides is left out
+};
+
 // The range from which a parameter is drawn when guesses are tested (tests/solver/models/test_guesses.cpp).
 struct TrialRange {
   double low = 0, high = 1;
@@ -48,15 +54,18 @@ struct Model {
   std::vector<ModelTerm> terms;      // of a sum; empty for a built-in model
 
   // First guess from data in any order. `x` holds `predictors` columns as long as `y`. Rows with NaN or Inf
-  // are left out. Of long data it uses a fixed, reproducible choice of rows, so that it takes milliseconds,
-  // and at most a few passes over the data (peaks, waves). Throws DataError if the number or the lengths of
-  // columns disagree.
-  Guess guess(std::span<const std::span<const double>> x, std::span<const double> y) const;
-  Guess guess(std::span<const double> x, std::span<const double> y) const { return guess({&x, 1}, y); }
+  // are left out. With sigma, each row counts by 1/sigma², as in the fit. Of long data it uses a fixed,
+  // reproducible choice of rows, so that it takes milliseconds, and at most a few passes over the data
+  // (peaks, waves). Throws DataError if the number or the lengths of columns disagree.
+  Guess guess(std::span<const std::span<const double>> x, std::span<const double> y,
+              const GuessHints& hints = {}) const;
+  Guess guess(std::span<const double> x, std::span<const double> y, const GuessHints& hints = {}) const {
+    return guess({&x, 1}, y, hints);
+  }
 
   // The same from columns of any kind. Those of a row source are read in blocks, so that memory does not grow
   // with the rows.
-  std::function<Guess(const Columns& x, const Column& y)> rule;
+  std::function<Guess(const Columns& x, const Column& y, const GuessHints& hints)> rule;
 };
 
 // Returns the model with that name, or the sum of models that the text describes: "gaussian + 2*lorentzian +

@@ -43,19 +43,36 @@ std::array<double, 3> sums_and_square(double* e, const double* z, std::size_t n)
   return {sum[0] + sum[1], square[0] + square[1], product[0] + product[1]};
 }
 
+// The same sums with the factor v for each row; z has it already.
+std::array<double, 3> weighted_sums_and_square(double* e, const double* z, std::span<const double> v) {
+  std::array<double, 3> sums{};
+  for (std::size_t i = 0; i < v.size(); ++i) {
+    sums[0] += v[i] * e[i];
+    sums[1] += v[i] * e[i] * e[i];
+    sums[2] += z[i] * e[i];
+    e[i] = std::max(e[i] * e[i], kLeast);
+  }
+  return sums;
+}
+
 // Sums of squares of the best fits at the rates sign * kFirstTried * 2^k not above `fastest`. Each
 // exponential is the square of the one before, so that only the first of them is computed by exp.
-std::vector<Tried> tried_rates(std::span<const double> u, std::span<const double> y, bool offset, double sign,
-                               double fastest) {
+std::vector<Tried> tried_rates(std::span<const double> u, std::span<const double> y,
+                               std::span<const double> weight, bool offset, double sign, double fastest) {
   const std::size_t n = u.size(), padded = n + n % 2;
-  const double rows = static_cast<double>(n);
-  const double level = offset ? std::accumulate(y.begin(), y.end(), 0.0) / rows : 0.0;
+  std::vector<double> v;  // squares of the weights
+  for (const double w : weight) v.push_back(w * w);
+  const double rows = v.empty() ? static_cast<double>(n) : std::accumulate(v.begin(), v.end(), 0.0);
+  const double sum_y = v.empty() ? std::accumulate(y.begin(), y.end(), 0.0)
+                                 : std::inner_product(y.begin(), y.end(), v.begin(), 0.0);
+  const double level = offset ? sum_y / rows : 0.0;
   std::vector<double> e(padded, -340), z(padded);  // exp(-340) is too small to count
   double squares = 0;
   for (std::size_t i = 0; i < n; ++i) {
     e[i] = -kFirstTried * (sign > 0 ? u[i] : 1 - u[i]);
-    z[i] = y[i] - level;
-    squares += z[i] * z[i];
+    const double deviation = y[i] - level;
+    z[i] = v.empty() ? deviation : v[i] * deviation;
+    squares += z[i] * deviation;
   }
   exp_in_place(e);
   static const std::array<double, kRates> q = [] {
@@ -67,7 +84,8 @@ std::vector<Tried> tried_rates(std::span<const double> u, std::span<const double
   std::vector<Tried> tried;
   tried.reserve(2 * kRates);
   for (std::size_t k = 0; k < kRates && std::ldexp(kFirstTried, static_cast<int>(k)) <= fastest; ++k) {
-    const auto [sum, square, product] = sums_and_square(e.data(), z.data(), padded);
+    const auto [sum, square, product] = v.empty() ? sums_and_square(e.data(), z.data(), padded)
+                                                  : weighted_sums_and_square(e.data(), z.data(), v);
     const double scatter = offset ? square - sum * sum / rows : square;
     const double rss = scatter > 0 ? std::max(0.0, squares - product * product / scatter) : squares;
     if (std::isfinite(rss)) tried.push_back({sign * q[k], rss});
@@ -86,7 +104,8 @@ double fastest_rate(std::span<const double> u) {
   return 8 / std::max(std::min(first_gap, last_gap), 1e-6);
 }
 
-ExponentialFit fit_exponential(std::span<const double> t, std::span<const double> y, bool offset) {
+ExponentialFit fit_exponential(std::span<const double> t, std::span<const double> y,
+                               std::span<const double> weight, bool offset) {
   const std::size_t n = t.size();
   const auto [low, high] = std::minmax_element(t.begin(), t.end());
   const double first = *low, last = *high, span = last > first ? last - first : 1.0;
@@ -95,6 +114,7 @@ ExponentialFit fit_exponential(std::span<const double> t, std::span<const double
   const double fastest = fastest_rate(u);
   Separable problem;
   problem.y = y;
+  problem.weight = weight;
   problem.u = u;
   problem.linear = offset ? 2 : 1;
   problem.upper = {std::asinh(fastest / kUnit)};
@@ -106,9 +126,9 @@ ExponentialFit fit_exponential(std::span<const double> t, std::span<const double
     exp_in_place({columns, rows});
     if (offset) std::fill(columns + rows, columns + 2 * rows, 1.0);
   };
-  std::vector<Tried> tried = tried_rates(u, y, offset, -1, fastest);
+  std::vector<Tried> tried = tried_rates(u, y, weight, offset, -1, fastest);
   std::reverse(tried.begin(), tried.end());
-  for (const Tried& one : tried_rates(u, y, offset, 1, fastest)) tried.push_back(one);
+  for (const Tried& one : tried_rates(u, y, weight, offset, 1, fastest)) tried.push_back(one);
   const Solution best = best_of_line(problem, tried);
   const double rate = rate_of(best.q[0]);
   ExponentialFit fit;

@@ -9,20 +9,27 @@
 namespace nlsq::inline v0::guessing {
 namespace {
 
+// Sums over the first i rows: of w², and of w² (y minus its mean), where w is the weight of a row.
+struct PrefixSums {
+  std::vector<double> squares, deviations;
+};
+
 // For each row, the box of half width `half` centred there: by how much it reduces the residual sum of
-// squares, with the sign of the bump. A box of m rows with sum s (of y minus its mean) reduces it by s² n /
-// (m (n - m)).
-std::vector<double> box_scores(std::span<const double> u, std::span<const double> prefix, double half) {
+// squares, with the sign of the bump. Of rows of weight 1, a box of m of n rows with sum s (of y minus its
+// mean) reduces it by s² n / (m (n - m)). With weights, n and m are sums of their squares.
+std::vector<double> box_scores(std::span<const double> u, const PrefixSums& prefix, double half) {
+  constexpr double kNothing = 1e-9;  // rounding of a sum beside the whole
   const std::size_t n = u.size();
+  const double all = prefix.squares[n];
   std::vector<double> scores(n, 0.0);
   std::size_t first = 0, last = 0;
   for (std::size_t i = 0; i < n; ++i) {
     while (u[first] < u[i] - half) ++first;
     while (last < n && u[last] <= u[i] + half) ++last;
-    const double m = static_cast<double>(last - first), others = static_cast<double>(n) - m;
-    if (others <= 0) continue;
-    const double sum = prefix[last] - prefix[first];
-    scores[i] = sum * std::abs(sum) * static_cast<double>(n) / (m * others);
+    const double m = prefix.squares[last] - prefix.squares[first], others = all - m;
+    if (others <= kNothing * all || m <= kNothing * all) continue;
+    const double sum = prefix.deviations[last] - prefix.deviations[first];
+    scores[i] = sum * std::abs(sum) * all / (m * others);
   }
   return scores;
 }
@@ -38,12 +45,15 @@ std::optional<Bump> best_box(std::span<const double> u, std::span<const double> 
   return best;
 }
 
-// Sums of y minus its mean over the first i rows.
-std::vector<double> prefix_sums(std::span<const double> y) {
+PrefixSums prefix_sums(std::span<const double> y, std::span<const double> weight) {
+  const std::size_t n = y.size();
+  const auto square = [&](std::size_t i) { return weight.empty() ? 1.0 : weight[i] * weight[i]; };
+  PrefixSums prefix{std::vector<double>(n + 1, 0.0), std::vector<double>(n + 1, 0.0)};
+  for (std::size_t i = 0; i < n; ++i) prefix.squares[i + 1] = prefix.squares[i] + square(i);
   double mean = 0;
-  for (const double value : y) mean += value / static_cast<double>(y.size());
-  std::vector<double> prefix(y.size() + 1, 0.0);
-  for (std::size_t i = 0; i < y.size(); ++i) prefix[i + 1] = prefix[i] + (y[i] - mean);
+  for (std::size_t i = 0; i < n; ++i) mean += square(i) * y[i] / prefix.squares[n];
+  for (std::size_t i = 0; i < n; ++i)
+    prefix.deviations[i + 1] = prefix.deviations[i] + square(i) * (y[i] - mean);
   return prefix;
 }
 
@@ -61,8 +71,9 @@ double narrowest_log_width(std::size_t n) {
   return std::log(0.25 / static_cast<double>(std::max<std::size_t>(n, 2)));
 }
 
-std::vector<Bump> find_bumps(std::span<const double> u, std::span<const double> y) {
-  const std::vector<double> prefix = prefix_sums(y);
+std::vector<Bump> find_bumps(std::span<const double> u, std::span<const double> y,
+                             std::span<const double> weight) {
+  const PrefixSums prefix = prefix_sums(y, weight);
   std::vector<Bump> bumps;
   for (const double half : box_half_widths(u.size())) {
     const std::vector<double> scores = box_scores(u, prefix, half);
@@ -74,8 +85,9 @@ std::vector<Bump> find_bumps(std::span<const double> u, std::span<const double> 
   return bumps;
 }
 
-std::vector<std::pair<Bump, Bump>> find_bump_pairs(std::span<const double> u, std::span<const double> y) {
-  const std::vector<double> prefix = prefix_sums(y);
+std::vector<std::pair<Bump, Bump>> find_bump_pairs(std::span<const double> u, std::span<const double> y,
+                                                   std::span<const double> weight) {
+  const PrefixSums prefix = prefix_sums(y, weight);
   std::vector<std::pair<Bump, Bump>> pairs;
   for (const double half : box_half_widths(u.size())) {
     const std::vector<double> scores = box_scores(u, prefix, half);
@@ -98,6 +110,7 @@ PeakFit fit_here(const Sample& sample, const PeakProblem& peak) {
   const std::size_t n = u.size();
   Separable problem;
   problem.y = sample.y;
+  problem.weight = sample.weight;
   problem.u = u;
   problem.linear = 2;
   problem.lower = {kCentreLow, narrowest_log_width(n)};
@@ -111,7 +124,7 @@ PeakFit fit_here(const Sample& sample, const PeakProblem& peak) {
     std::fill(columns + n, columns + 2 * n, 1.0);
   };
   std::vector<std::vector<double>> starts;
-  for (const Bump& bump : find_bumps(u, sample.y))
+  for (const Bump& bump : find_bumps(u, sample.y, sample.weight))
     for (const auto& extra : peak.extra_starts) {
       starts.push_back({bump.centre, std::log(bump.half_width * peak.width_per_box)});
       starts.back().insert(starts.back().end(), extra.begin(), extra.end());

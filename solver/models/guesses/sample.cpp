@@ -32,7 +32,7 @@ bool in_domain(double x, Domain domain) {
   return domain == Domain::all || x > 0 || (domain == Domain::non_negative && x == 0);
 }
 
-void check_sizes(int predictors, const Columns& x, const Column& y) {
+void check_sizes(int predictors, const Columns& x, const Column& y, const Column& sigma) {
   if (x.size() != static_cast<std::size_t>(predictors))
     throw DataError(fmt::format("the model takes {} predictor{}, {} given", predictors,
                                 predictors == 1 ? "" : "s", x.size()));
@@ -40,10 +40,40 @@ void check_sizes(int predictors, const Columns& x, const Column& y) {
     if (x.list()[k].size() != y.size())
       throw DataError(fmt::format("x has {} rows, y has {}", x.list()[k].size(), y.size()), DataError::npos,
                       k);
+  if (!sigma.empty() && sigma.size() != y.size())
+    throw DataError(fmt::format("sigma has {} rows, y has {}", sigma.size(), y.size()));
 }
 
 // Larger values are left out, because their squares and spans would overflow.
 constexpr double kLargest = 1e150;
+constexpr double kLeastWeight = 1e-100;  // of a row beside the others; its square does not underflow
+
+// Leaves out rows far from the median of their five nearest rows, if the rows on both sides of them are much
+// nearer to theirs. A peak of three rows is not touched. `order`: rows in ascending order of x.
+void leave_out_spikes(std::vector<std::size_t>& order, const std::vector<double>& y) {
+  constexpr double kFar = 8;             // times the median distance
+  constexpr double kMuchNearer = 0.125;  // of the row's distance
+  const std::size_t n = order.size();
+  if (n < 7) return;
+  std::vector<double> distance(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::size_t first = std::clamp<std::size_t>(i, 2, n - 3) - 2;
+    double near[5];
+    for (std::size_t k = 0; k < 5; ++k) near[k] = y[order[first + k]];
+    std::ranges::nth_element(near, near + 2);
+    distance[i] = std::abs(y[order[i]] - near[2]);
+  }
+  std::vector<double> sorted = distance;
+  std::ranges::nth_element(sorted, sorted.begin() + static_cast<std::ptrdiff_t>(n / 2));
+  const double far = kFar * sorted[n / 2];
+  if (!(far > 0)) return;
+  std::vector<std::size_t> kept;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double beside = std::max(i > 0 ? distance[i - 1] : 0.0, i + 1 < n ? distance[i + 1] : 0.0);
+    if (distance[i] <= far || beside > kMuchNearer * distance[i]) kept.push_back(order[i]);
+  }
+  order = std::move(kept);
+}
 
 constexpr std::size_t kBlock = 4096;       // rows that are read at once
 constexpr std::size_t kLongGap = 1 << 14;  // between single rows; shorter ones are read along
@@ -75,41 +105,48 @@ struct Source::Block {
   std::size_t first = 0, count = 0;
   std::vector<const double*> x;
   const double* y = nullptr;
+  const double* sigma = nullptr;  // null: all rows count alike
 
   // Whether the numbers of entry i can be worked with; false for NaN.
   bool usable(std::size_t i) const {
     bool finite = std::abs(y[i]) < kLargest;
     for (const double* const column : x) finite = finite && std::abs(column[i]) < kLargest;
-    return finite;
+    return finite && (sigma == nullptr || (sigma[i] > 1 / kLargest && sigma[i] < kLargest));
   }
 };
 
 // Rows that were chosen for a sample.
 struct Source::Rows {
   std::vector<std::size_t> row;
-  std::vector<double> x, x2, y;
+  std::vector<double> x, x2, y, sigma;
 
   void add(const Block& block, std::size_t i) {
     row.push_back(block.first + i);
     x.push_back(block.x[0][i]);
     if (block.x.size() > 1) x2.push_back(block.x[1][i]);
     y.push_back(block.y[i]);
+    if (block.sigma != nullptr) sigma.push_back(block.sigma[i]);
   }
 
-  Sample sample() const {
+  // `outliers`: leaves out rows that seem to be some.
+  Sample sample(bool outliers) const {
     std::vector<std::size_t> order(row.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     const auto before = [&](std::size_t i, std::size_t j) {
       return x[i] != x[j] ? x[i] < x[j] : row[i] < row[j];
     };
     if (!std::is_sorted(order.begin(), order.end(), before)) std::sort(order.begin(), order.end(), before);
+    if (outliers && x2.empty()) leave_out_spikes(order, y);
     Sample out;
+    std::vector<double> errors;
     for (const std::size_t i : order) {
       out.x.push_back(x[i]);
       if (!x2.empty()) out.x2.push_back(x2[i]);
       out.y.push_back(y[i]);
+      if (!sigma.empty()) errors.push_back(sigma[i]);
     }
-    if (!row.empty()) out.measure();
+    if (!errors.empty()) out.weigh(errors);
+    if (!out.x.empty()) out.measure();
     return out;
   }
 };
@@ -117,7 +154,7 @@ struct Source::Rows {
 // Calls visit(block, i) for entries of blocks with the rows [first, last).
 template <class Visit>
 void Source::for_rows(std::size_t first, std::size_t last, Visit visit) const {
-  std::vector<std::vector<double>> memory(x_.size() + 1);
+  std::vector<std::vector<double>> memory(x_.size() + 2);
   Block block;
   block.x.resize(x_.size());
   const auto read = [&](const Column& column, std::vector<double>& copy) -> const double* {
@@ -129,7 +166,8 @@ void Source::for_rows(std::size_t first, std::size_t last, Visit visit) const {
   for (block.first = first; block.first < last; block.first += block.count) {
     block.count = std::min(kBlock, last - block.first);
     for (std::size_t k = 0; k < x_.size(); ++k) block.x[k] = read(x_.list()[k], memory[k]);
-    block.y = read(y_, memory.back());
+    block.y = read(y_, memory[x_.size()]);
+    if (!hints_.sigma.empty()) block.sigma = read(hints_.sigma, memory.back());
     for (std::size_t i = 0; i < block.count; ++i) visit(block, i);
   }
 }
@@ -141,17 +179,40 @@ void Sample::measure() {
   y_min = *low;
   y_max = *high;
   y_mean = 0;
-  for (std::size_t i = 0; i < rows(); ++i) y_mean += (y[i] - y_mean) / static_cast<double>(i + 1);
+  double total = 0;
+  for (std::size_t i = 0; i < rows(); ++i) {
+    const double w = weight_of(i) * weight_of(i);
+    total += w;
+    y_mean += w * (y[i] - y_mean) / total;
+  }
+}
+
+void Sample::weigh(const std::vector<double>& errors) {
+  std::vector<double> sorted = errors;
+  const auto low = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 10);
+  std::ranges::nth_element(sorted, low);
+  const double least = *low;
+  weight.clear();
+  if (std::ranges::all_of(errors, [&](double s) { return s <= least; })) return;
+  for (const double s : errors) weight.push_back(std::max(kLeastWeight, least / std::max(least, s)));
+}
+
+std::vector<double> Sample::sigma() const {
+  std::vector<double> errors;
+  for (const double w : weight) errors.push_back(1 / w);
+  return errors;
 }
 
 void Source::expect_gaps(bool gaps) const {
   for (const Column& column : x_.list()) column.expect_gaps(gaps);
   y_.expect_gaps(gaps);
+  hints_.sigma.expect_gaps(gaps);
 }
 
 void Source::will_read(std::size_t row) const {
   for (const Column& column : x_.list()) column.will_read(row, 1);
   y_.will_read(row, 1);
+  hints_.sigma.will_read(row, 1);
 }
 
 Sample Source::spread(std::size_t& outside) const {
@@ -175,7 +236,7 @@ Sample Source::spread(std::size_t& outside) const {
     for_picked([&](std::size_t row) { for_rows(row, row + 1, look_at); });
     if (gaps) expect_gaps(false);
   }
-  return rows.sample();
+  return rows.sample(hints_.outliers);
 }
 
 bool Source::ascends() const {
@@ -225,7 +286,7 @@ Sample Source::pick(double low, double high) const {
   for_rows(first, last, [&](const Block& block, std::size_t i) {
     if (inside(block, i) && ++count <= most_) rows.add(block, i);
   });
-  if (count <= most_) return rows.sample();
+  if (count <= most_) return rows.sample(hints_.outliers);
   rows = {};
   std::size_t seen = 0, chosen = 0, next = pick_row(0, most_, count);
   for_rows(first, last, [&](const Block& block, std::size_t i) {
@@ -233,27 +294,32 @@ Sample Source::pick(double low, double high) const {
     rows.add(block, i);
     if (++chosen < most_) next = pick_row(chosen, most_, count);
   });
-  return rows.sample();
+  return rows.sample(hints_.outliers);
 }
 
 Sample Source::average(double low, double high) const {
   const auto [first, last] = index_range(low, high);
-  std::vector<double> count(most_), sum_x(most_), sum_y(most_);
+  std::vector<double> count(most_), total(most_), sum_x(most_), sum_y(most_);
   const double cells_per_x = static_cast<double>(most_) / (high > low ? high - low : 1.0);
   for_rows(first, last, [&](const Block& block, std::size_t i) {
     const double at = block.x[0][i];
     if (!(at >= low && at <= high) || !block.usable(i) || !in_domain(at, domain_)) return;
     const std::size_t cell = std::min(most_ - 1, static_cast<std::size_t>((at - low) * cells_per_x));
+    const double w = block.sigma == nullptr ? 1.0 : 1 / (block.sigma[i] * block.sigma[i]);
     count[cell] += 1;
-    sum_x[cell] += at - low;
-    sum_y[cell] += block.y[i];
+    total[cell] += w;
+    sum_x[cell] += w * (at - low);
+    sum_y[cell] += w * block.y[i];
   });
   Sample sample;
+  std::vector<double> errors;
   for (std::size_t cell = 0; cell < most_; ++cell) {
     if (count[cell] == 0) continue;
-    sample.x.push_back(low + sum_x[cell] / count[cell]);
-    sample.y.push_back(sum_y[cell] / count[cell]);
+    sample.x.push_back(low + sum_x[cell] / total[cell]);
+    sample.y.push_back(sum_y[cell] / total[cell]);
+    if (!hints_.sigma.empty()) errors.push_back(std::sqrt(count[cell] / total[cell]));
   }
+  if (!errors.empty()) sample.weigh(errors);
   if (sample.rows() > 0) sample.measure();
   return sample;
 }
@@ -269,11 +335,11 @@ std::vector<double> Sample::unit_x() const {
   return u;
 }
 
-std::function<Guess(const Columns&, const Column&)> sampled(int predictors, std::size_t parameters,
-                                                            Domain domain, std::size_t most, GuessRule rule) {
-  return [=](const Columns& x, const Column& y) {
-    check_sizes(predictors, x, y);
-    const Source source(x, y, domain, most);
+std::function<Guess(const Columns&, const Column&, const GuessHints&)> sampled(
+    int predictors, std::size_t parameters, Domain domain, std::size_t most, GuessRule rule) {
+  return [=](const Columns& x, const Column& y, const GuessHints& hints) {
+    check_sizes(predictors, x, y, hints.sigma);
+    const Source source(x, y, hints, domain, most);
     std::size_t outside = 0;
     Sample sample = source.spread(outside);
     Guess guess;
@@ -297,8 +363,9 @@ std::function<Guess(const Columns&, const Column&)> sampled(int predictors, std:
 
 namespace nlsq::inline v0 {
 
-Guess Model::guess(std::span<const std::span<const double>> x, std::span<const double> y) const {
-  return rule(Columns(std::vector<Column>(x.begin(), x.end())), Column(y));
+Guess Model::guess(std::span<const std::span<const double>> x, std::span<const double> y,
+                   const GuessHints& hints) const {
+  return rule(Columns(std::vector<Column>(x.begin(), x.end())), Column(y), hints);
 }
 
 }  // namespace nlsq::inline v0

@@ -20,8 +20,8 @@ struct Sample;
 // none. They read the rows in blocks.
 class Source {
  public:
-  Source(const Columns& x, const Column& y, Domain domain, std::size_t most)
-      : x_(x), y_(y), domain_(domain), most_(most) {}
+  Source(const Columns& x, const Column& y, const GuessHints& hints, Domain domain, std::size_t most)
+      : x_(x), y_(y), hints_(hints), domain_(domain), most_(most) {}
 
   std::size_t rows() const { return y_.size(); }
   std::size_t most() const { return most_; }
@@ -42,6 +42,7 @@ class Source {
 
   const Columns& x_;
   const Column& y_;
+  const GuessHints& hints_;
   Domain domain_;
   std::size_t most_;
   mutable std::optional<bool> ascends_;  // whether the first predictor ascends: then ranges need no pass
@@ -50,12 +51,18 @@ class Source {
 // Rows sorted by x (with two predictors, by the first).
 struct Sample {
   std::vector<double> x, y;
-  std::vector<double> x2;      // the second predictor, if the model has one
-  double x_min = 0, span = 1;  // of x; span is 1 if all x are equal
-  double y_min = 0, y_max = 0, y_mean = 0;
-  const Source* source = nullptr;  // null: the sample holds all rows
+  std::vector<double> x2;                   // the second predictor, if the model has one
+  std::vector<double> weight;               // of a row's residual: 1/sigma, scaled; empty: 1 for all rows
+  double x_min = 0, span = 1;               // of x; span is 1 if all x are equal
+  double y_min = 0, y_max = 0, y_mean = 0;  // the mean is weighted
+  const Source* source = nullptr;           // null: the sample holds all rows
 
   void measure();  // computes the members below the rows
+  // Sets `weight`, so that the largest is 1. The tenth of the rows with the least sigma count alike.
+  void weigh(const std::vector<double>& sigma);
+  // Standard deviations with these weights, for a guess of another model from these rows.
+  std::vector<double> sigma() const;
+  double weight_of(std::size_t i) const { return weight.empty() ? 1.0 : weight[i]; }
   std::size_t rows() const { return x.size(); }
   bool flat() const;  // whether y varies by no more than rounding
   bool one_x() const { return x.empty() || x.front() == x.back(); }
@@ -70,7 +77,7 @@ inline constexpr std::size_t kSmooth = 1000;  // enough rows for curves without 
 inline constexpr std::size_t kSharp = 2000;   // for peaks and oscillations
 
 // Wraps a rule into Model::rule: checks sizes, samples, warns, and ensures that every value is finite.
-std::function<Guess(const Columns&, const Column&)> sampled(int predictors, std::size_t parameters,
-                                                            Domain domain, std::size_t most, GuessRule rule);
+std::function<Guess(const Columns&, const Column&, const GuessHints&)> sampled(
+    int predictors, std::size_t parameters, Domain domain, std::size_t most, GuessRule rule);
 
 }  // namespace nlsq::inline v0::guessing

@@ -38,6 +38,7 @@ void evaluate(const Separable& problem, std::span<const double> q, Projection& o
   out.columns.resize(n * k);
   out.c.assign(k, 0.0);
   problem.basis(problem.u, q, out.columns.data());
+  apply_weight(problem.weight, out.residual, problem.linear, out.columns.data());
   out.rss = project(out.residual, problem.linear, out.columns.data(), out.c.data());
 }
 
@@ -121,6 +122,12 @@ double project(std::span<double> residual, int linear, double* columns, double* 
   return std::isfinite(rss) ? rss : std::numeric_limits<double>::infinity();
 }
 
+void apply_weight(std::span<const double> weight, std::span<double> residual, int linear, double* columns) {
+  for (std::size_t i = 0; i < weight.size(); ++i) residual[i] *= weight[i];
+  for (int j = 0; j < linear; ++j, columns += weight.size())
+    for (std::size_t i = 0; i < weight.size(); ++i) columns[i] *= weight[i];
+}
+
 Solution solve(const Separable& problem, std::vector<double> q) {
   clamp(problem, q);
   Projection at;
@@ -163,7 +170,7 @@ namespace {
 
 // Means of successive rows, for the evaluation of many starts.
 struct Thinned {
-  std::vector<double> u, y;
+  std::vector<double> u, y, weight;
 };
 
 Thinned thinned(const Separable& problem, std::size_t most) {
@@ -171,10 +178,17 @@ Thinned thinned(const Separable& problem, std::size_t most) {
   Thinned out;
   for (std::size_t first = 0; first < n; first += group) {
     const std::size_t last = std::min(n, first + group);
-    double u = 0, y = 0;
-    for (std::size_t i = first; i < last; ++i) u += problem.u[i], y += problem.y[i];
-    out.u.push_back(u / static_cast<double>(last - first));
-    out.y.push_back(y / static_cast<double>(last - first));
+    const double count = static_cast<double>(last - first);
+    double u = 0, y = 0, total = 0;
+    for (std::size_t i = first; i < last; ++i) {
+      const double w = problem.weight.empty() ? 1.0 : problem.weight[i] * problem.weight[i];
+      u += w * problem.u[i];
+      y += w * problem.y[i];
+      total += w;
+    }
+    out.u.push_back(u / total);
+    out.y.push_back(y / total);
+    if (!problem.weight.empty()) out.weight.push_back(std::sqrt(total / count));
   }
   return out;
 }
@@ -204,6 +218,7 @@ std::vector<Solution> evaluated_roughly(const Separable& problem,
   Separable rough = problem;
   rough.u = few.u;
   rough.y = few.y;
+  rough.weight = few.weight;
   return evaluated(rough, starts);
 }
 

@@ -16,7 +16,8 @@ namespace nlsq::inline v0::guessing {
 
 struct Separable {
   std::span<const double> y;
-  std::span<const double> u = {};  // the abscissa; empty if `basis` has its own
+  std::span<const double> weight = {};  // of each residual; empty: 1
+  std::span<const double> u = {};       // the abscissa; empty if `basis` has its own
   int linear = 1;
   // Limits of q, which the search respects. q should be of order one (logarithms of rates and widths).
   std::vector<double> lower, upper;
@@ -36,6 +37,9 @@ struct Solution {
 // Columns that depend on earlier ones get coefficient 0. Returns the residual sum of squares; infinity if it
 // is not finite.
 double project(std::span<double> residual, int linear, double* columns, double* c);
+
+// Multiplies `residual` and each of the `linear` columns by the weights of the rows, if there are any.
+void apply_weight(std::span<const double> weight, std::span<double> residual, int linear, double* columns);
 
 Solution solve(const Separable& problem, std::vector<double> q);
 

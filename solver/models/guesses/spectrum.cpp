@@ -99,12 +99,15 @@ double highest_cycles(std::span<const double> u) {
   return ratio < kUneven ? even : even * std::min(ratio, kMost);
 }
 
-std::vector<double> spectrum_peaks(std::span<const double> u, std::span<const double> y, std::size_t most) {
+std::vector<double> spectrum_peaks(std::span<const double> u, std::span<const double> y,
+                                   std::span<const double> weight, std::size_t most) {
   const std::size_t n = u.size();
-  double mean = 0;
-  for (const double value : y) mean += value / static_cast<double>(n);
+  const auto square = [&](std::size_t i) { return weight.empty() ? 1.0 : weight[i] * weight[i]; };
+  double mean = 0, total = 0;
+  for (std::size_t i = 0; i < n; ++i) total += square(i);
+  for (std::size_t i = 0; i < n; ++i) mean += square(i) * y[i] / total;
   std::vector<double> centred(y.begin(), y.end());
-  for (double& value : centred) value -= mean;
+  for (std::size_t i = 0; i < n; ++i) centred[i] = square(i) * (y[i] - mean);
   const auto places = static_cast<std::size_t>(kOversampling * highest_cycles(u)) + 1;
   const std::vector<double> power =
       n <= kFewRows ? spectrum_by_sums(u, centred, places) : spectrum_by_transform(u, centred, places);

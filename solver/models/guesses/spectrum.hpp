@@ -15,6 +15,8 @@ double highest_cycles(std::span<const double> u);
 // highest_cycles. Few rows are summed directly. Many are put
 // on a fine grid before a fast Fourier transform with four-fold oversampling (compare Press and Rybicki,
 // Astrophys. J. 338 (1989) 277).
-std::vector<double> spectrum_peaks(std::span<const double> u, std::span<const double> y, std::size_t most);
+// `weight`: of each row's residual; empty: 1.
+std::vector<double> spectrum_peaks(std::span<const double> u, std::span<const double> y,
+                                   std::span<const double> weight, std::size_t most);
 
 }  // namespace nlsq::inline v0::guessing

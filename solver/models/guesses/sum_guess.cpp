@@ -84,6 +84,7 @@ Sample rows_where(const Sample& sample, Wanted wanted) {
     out.x.push_back(sample.x[i]);
     out.y.push_back(sample.y[i]);
     if (!sample.x2.empty()) out.x2.push_back(sample.x2[i]);
+    if (!sample.weight.empty()) out.weight.push_back(sample.weight[i]);
   }
   out.measure();
   return out;
@@ -252,6 +253,8 @@ class SumGuess {
     options.max_iterations = kSteps;
     options.precision = PrecisionPolicy::all_f64();
     options.threads = 1;
+    const std::vector<double> sigma = sample.sigma();
+    options.sigma = sigma;
     NamedValues p0;
     std::vector<std::size_t> places;
     for (const std::string& name : formula.parameters) {
@@ -273,7 +276,7 @@ class SumGuess {
       else now.values[k] = values_of(parts_[k], sample, now.parameters, constant_);
     }
     for (std::size_t i = 0; i < sample.rows(); ++i) {
-      const double r = sample.y[i] - fitted(now, i);
+      const double r = sample.weight_of(i) * (sample.y[i] - fitted(now, i));
       now.rss += r * r;
     }
     if (std::isnan(now.rss)) now.rss = std::numeric_limits<double>::infinity();
@@ -288,7 +291,8 @@ class SumGuess {
     }
     std::vector<std::span<const double>> x = {sample.x};
     if (part.model->predictors > 1) x.emplace_back(sample.x2);
-    const std::vector<double> own = part.model->guess(x, rest).values;
+    const std::vector<double> sigma = sample.sigma();
+    const std::vector<double> own = part.model->guess(x, rest, {.sigma = sigma}).values;
     if (part.constant != Part::npos) now.constant = now.parameters[constant_] = own[part.constant];
     set_values(part, own, now.parameters);
     now.values[k] = values_of(part, sample, now.parameters, constant_);

@@ -69,7 +69,7 @@ TEST_CASE("the guess from a row source has the bits of the guess from memory, an
       std::vector<nlsq::Column> parts;
       for (int k = 0; k < model.predictors; ++k) parts.emplace_back(rows, k);
       const nlsq::Guess found =
-          model.rule(nlsq::Columns(std::move(parts)), nlsq::Column(rows, model.predictors));
+          model.rule(nlsq::Columns(std::move(parts)), nlsq::Column(rows, model.predictors), {});
       CHECK(found.values == wanted.values);
       CHECK(found.warning == wanted.warning);
       CHECK(rows.most <= kMost);
