@@ -101,7 +101,7 @@ class Forward {
       case Op::sub: return g_.sub(da, db);
       case Op::neg: return g_.neg(da);
       case Op::mul: return g_.add(products_.product(da, f.b), products_.product(f.a, db));
-      case Op::div: return products_.quotient(g_.sub(da, products_.product(id, db)), f.b, shared);
+      case Op::div: return quotient_tangent(id, shared);
       case Op::select: return g_.make(Op::select, f.a, db, dc);
       case Op::min: return g_.make(Op::select, g_.make(Op::less, f.b, f.a), db, da);
       case Op::max: return g_.make(Op::select, g_.make(Op::less, f.a, f.b), db, da);
@@ -116,6 +116,17 @@ class Forward {
                                         : products_.product(tangents[i], partial.node));
     }
     return sum;
+  }
+
+  NodeId quotient_tangent(NodeId id, bool shared) {
+    const Node f = g_[id];
+    const NodeId da = tangents_[f.a], db = tangents_[f.b];
+    const auto growing = db != zero_ ? growing_denominator(g_, f.b) : std::nullopt;
+    if (!growing) return products_.quotient(g_.sub(da, products_.product(id, db)), f.b, shared);
+    NodeId change = products_.product(growing->by_exponent, tangents_[growing->exponent]);
+    if (growing->scale)
+      change = g_.add(change, products_.product(growing->by_scale, tangents_[*growing->scale]));
+    return g_.sub(products_.quotient(da, f.b, shared), products_.product(id, change));
   }
 
   Graph& g_;
@@ -177,7 +188,7 @@ class Adjoint {
       case Op::div: {
         const NodeId share = products_.quotient(bar, f.b, false);
         if (to_a) give(f.a, share);
-        if (to_b) give(f.b, g_.neg(products_.product(share, id)));
+        if (to_b) pass_to_denominator(id, bar, share);
         return;
       }
       default: break;
@@ -190,6 +201,16 @@ class Adjoint {
       give(operands[i], partial.divides ? products_.quotient(bar, partial.node, false)
                                         : products_.product(bar, partial.node));
     }
+  }
+
+  void pass_to_denominator(NodeId id, NodeId bar, NodeId share) {
+    const NodeId b = g_[id].b;
+    const auto growing = growing_denominator(g_, b);
+    if (!growing) return give(b, g_.neg(products_.product(share, id)));
+    const NodeId down = g_.neg(products_.product(bar, id));
+    if (active_[growing->exponent]) give(growing->exponent, products_.product(down, growing->by_exponent));
+    if (growing->scale && active_[*growing->scale])
+      give(*growing->scale, products_.product(down, growing->by_scale));
   }
 
   Graph& g_;

@@ -181,6 +181,46 @@ NodeId DerivativeProducts::quotient(NodeId t, NodeId d, bool shared) const {
   return reciprocal ? product(t, g_.div(g_.constant(1), d)) : g_.div(t, d);
 }
 
+namespace {
+
+bool is_exponential(const Graph& graph, NodeId id) { return graph[id].op == Op::exp; }
+
+// Whether the node is e^u, or a product of it.
+bool is_scaled_exponential(const Graph& graph, NodeId id) {
+  const Node& node = graph[id];
+  return is_exponential(graph, id) ||
+         (node.op == Op::mul && (is_exponential(graph, node.a) || is_exponential(graph, node.b)));
+}
+
+}  // namespace
+
+std::optional<GrowingDenominator> growing_denominator(Graph& graph, NodeId b) {
+  const Node whole = graph[b];
+  const NodeId one = graph.constant(1);
+  GrowingDenominator out;
+  if (whole.op == Op::expm1) {
+    out.exponent = whole.a;
+    out.by_exponent = graph.add(one, graph.div(one, b));
+    return out;
+  }
+  if (whole.op != Op::add && whole.op != Op::sub) return std::nullopt;
+  const bool constant_first = graph[whole.a].op == Op::constant;
+  const NodeId constant = constant_first ? whole.a : whole.b, term = constant_first ? whole.b : whole.a;
+  if (graph[constant].op != Op::constant || !is_scaled_exponential(graph, term)) return std::nullopt;
+  const double sign_of_term = whole.op == Op::sub && constant_first ? -1 : 1;
+  const double sign_of_constant = whole.op == Op::sub && !constant_first ? -1 : 1;
+  const NodeId c = graph.constant(sign_of_constant * graph[constant].value);
+  const Node scaled = graph[term];
+  const NodeId e = scaled.op == Op::exp ? term : is_exponential(graph, scaled.a) ? scaled.a : scaled.b;
+  out.exponent = graph[e].a;
+  out.by_exponent = graph.sub(one, graph.div(c, b));
+  if (e == term) return out;
+  out.scale = e == scaled.a ? scaled.b : scaled.a;
+  const NodeId signed_scale = sign_of_term < 0 ? graph.neg(*out.scale) : *out.scale;
+  out.by_scale = graph.div(graph.constant(sign_of_term), graph.add(graph.div(c, e), signed_scale));
+  return out;
+}
+
 Partial partial_derivative(Graph& graph, NodeId node, int which, Variation& varies) {
   const Node f = graph[node];
   if (is_piecewise_constant(f.op)) return {graph.constant(0), false};

@@ -3,6 +3,8 @@
 
 #include <nlsq/graph.hpp>
 
+#include <optional>
+
 namespace nlsq::inline v0 {
 
 // ∂node/∂operand: a factor, or a divisor. 1/x is kept as "divide by x", which rounds once less.
@@ -26,6 +28,17 @@ class Variation {
 // -, *, /, unary minus, select, min and max, which the forward and adjoint forms contain directly. Throws
 // Error if the derivative is not an operation of the graph.
 Partial partial_derivative(Graph& graph, NodeId node, int which, Variation& varies);
+
+// A denominator b = c + s e^u or c - s e^u with a constant c, or expm1(u). Where e^u overflows, the quotient
+// is 0, and so are its derivatives, but the usual rule multiplies 0 by infinity. So a rule for the relative
+// change of b is used, whose values stay finite.
+struct GrowingDenominator {
+  NodeId exponent = 0;          // u
+  NodeId by_exponent = 0;       // (∂b/∂u)/b = 1 - c/b
+  std::optional<NodeId> scale;  // s
+  NodeId by_scale = 0;          // (∂b/∂s)/b
+};
+std::optional<GrowingDenominator> growing_denominator(Graph& graph, NodeId b);
 
 // Products and quotients of derivatives. Derivatives need not keep the user's order of operations, so they
 // can be rearranged. `gather` groups factors that are the same in every row, u*(v*x) as (u*v)*x, and replaces

@@ -162,6 +162,36 @@ TEST_CASE("derivatives at special points follow their conventions") {
   CHECK(derivative_at("min(x, p)", 1, {1}) == 0);
 }
 
+TEST_CASE("derivatives of quotients stay finite where an exponential in the denominator overflows") {
+  CHECK(derivative_at("a/(1+exp(-k*x))", -1000, {3, 1}) == 0);
+  for (const char* text : {"2/(1+exp(-k*x))", "2/(exp(-k*x)+1)", "2/(exp(-k*x)-1)", "2/(1-exp(-k*x))",
+                           "2/(1+3*exp(-k*x))", "2/(1-exp(-k*x)*3)", "2/expm1(-k*x)", "x^3/expm1(-k*x)"}) {
+    CAPTURE(text);
+    CHECK(derivative_at(text, -1000, {1}) == 0);
+    CHECK(std::isfinite(derivative_at(text, 1000, {1})));
+    for (const double x : {-30.0, -2.0, -0.3, 0.4, 3.0}) {
+      CAPTURE(x);
+      const Formula f = parse_formula(text);
+      const double columns[] = {x};
+      CHECK(derivative_at(text, x, {1.1}) ==
+            doctest::Approx(numerical(f.graph, f.model, columns, {1.1}, 0)).epsilon(1e-8));
+    }
+  }
+  for (const char* text : {"2/(1+s*exp(-x))", "2/(1-exp(-x)*s)", "2/(s*exp(-x)-3)"}) {
+    CAPTURE(text);
+    CHECK(derivative_at(text, -1000, {1}) == 0);
+    CHECK(derivative_at(text, 1000, {1}) == 0);
+    CHECK(std::isfinite(derivative_at(text, 1, {0})));
+    for (const double x : {-3.0, -0.3, 0.4, 5.0}) {
+      CAPTURE(x);
+      const Formula f = parse_formula(text);
+      const double columns[] = {x};
+      CHECK(derivative_at(text, x, {0.3}) ==
+            doctest::Approx(numerical(f.graph, f.model, columns, {0.3}, 0)).epsilon(1e-8));
+    }
+  }
+}
+
 TEST_CASE("the branch not taken leaves no trace in a derivative") {
   CHECK(derivative_at("if(x>0, log(p*x), p*x)", -2, {3}) == -2);
   CHECK(derivative_at("if(x>0, sqrt(p*x), 0)", 0, {0}) == 0);  // sqrt's infinite slope is not multiplied by 0
