@@ -2,6 +2,7 @@
 #include <nlsq/certify.hpp>
 
 #include "certificate/doubtful_end.hpp"
+#include "certificate/saddle.hpp"
 #include "expression/names.hpp"
 #include "fit/certified_fit.hpp"
 #include "fit/fit_setup.hpp"
@@ -70,7 +71,8 @@ FitResult judged(FitResult fit) {
   Summary& s = fit.summary;
   if (s.termination == Termination::failure) {
     s.message = "not certified: residuals or derivatives at these parameters are not finite or too large";
-  } else if (!s.certificate.recheck_passed || s.certificate.governed_by == kDoubtfulEnd) {
+  } else if (!s.certificate.recheck_passed || s.certificate.governed_by == kDoubtfulEnd ||
+             s.certificate.governed_by == kJumps || s.certificate.governed_by == kSaddle) {
     return fit;  // the message says what is wrong
   } else if (is_success(s.verdict)) {
     s.message = fmt::format("certified by {}: {}", s.certificate.governed_by, distance(fit));

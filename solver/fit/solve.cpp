@@ -110,6 +110,8 @@ std::string message_of(const MinimizerResult& result, const DenseEvaluator& eval
   }
   if (!s.certificate.recheck_passed) return recheck_message(result);
   if (result.lost_parameters) return lost_message(result);
+  if (result.on_saddle)
+    return "no minimum: the gradient is 0 here, but the cost is lower beside it (a saddle or a maximum)";
   const int n = evaluator.parameters() - static_cast<int>(s.certificate.at_bound.size());
   const std::string held = held_message(s.certificate);
   switch (s.verdict) {
@@ -279,13 +281,12 @@ SolverOptions settled(SolverOptions options) {
 }
 
 // The certified point is not a minimum over the model's parameters. Withdraws the certificate.
-static void withdraw(MinimizerResult& result) {
+static void withdraw(MinimizerResult& result, const char* reason) {
   Summary& s = result.summary;
-  result.lost_parameters = true;
   s.termination = Termination::no_progress;
   s.verdict = s.certificate.verdict = result.certified.certificate.verdict = Verdict::budget;
   s.certificate.passed = result.certified.certificate.passed = false;
-  s.certificate.governed_by = result.certified.certificate.governed_by = "lost parameters";
+  s.certificate.governed_by = result.certified.certificate.governed_by = reason;
 }
 
 void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorkspace& w) {
@@ -318,8 +319,11 @@ void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorks
     attempts.another(request.x0, w.other, true, Of::whole_problem);
   }
 
-  if (const std::optional<Vector> lower = lower_beside_saddle(evaluator, request, w.best))
-    attempts.instead(*lower);
+  if (const std::optional<Vector> lower = lower_beside_saddle(evaluator, request, w.best)) {
+    w.best.on_saddle = options.max_iterations == 0;  // parameters that are only judged stay where they are
+    if (w.best.on_saddle) withdraw(w.best, kSaddle);
+    else attempts.instead(*lower);
+  }
 
   double given_cost = initial_cost;
   if (w.best.summary.termination != Termination::failure) {
@@ -332,7 +336,8 @@ void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorks
     if (above && rule_active(Rule::never_above_start)) attempts.instead(request.x0);
   }
   Summary& s = w.best.summary;
-  if (is_success(s.verdict) && lost_parameters(evaluator, request, w.best)) withdraw(w.best);
+  w.best.lost_parameters = is_success(s.verdict) && lost_parameters(evaluator, request, w.best);
+  if (w.best.lost_parameters) withdraw(w.best, "lost parameters");
   s.iterations.swap(w.trace);
   s.precision.issues.swap(attempts.issues());
   count_steps(s);

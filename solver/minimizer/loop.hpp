@@ -44,6 +44,7 @@ struct MinimizerResult {
   bool repeats = true, underflow = false;  // as in Recheck, at the start or at x
   // The data determine fewer parameters at x than at other points (lost_parameters.hpp).
   bool lost_parameters = false;
+  bool on_saddle = false;            // the cost is lower beside x, and no step was allowed
   bool limited_by_rounding = false;  // what is left to gain is hidden by the rounding of f64 residuals
   bool tolerance_met = false;        // of the user's
   std::string stopped_by;            // which, in words

@@ -46,6 +46,8 @@ void fill_result(Loop& loop, MinimizerResult& out) {
     c.governed_by = name(summary.termination);
   }
   if (!started || !c.recheck_passed) c.verdict = Verdict::failed;
+  if (!started)  // nothing was measured
+    c.cost = c.gradient_norm = c.gradient_bound = c.decrement_sigma = c.step = c.condition = kNaN;
   summary.verdict = c.verdict;
   summary.final_cost = started ? c.cost : summary.initial_cost;
   summary.certificate = c;
@@ -60,7 +62,7 @@ void fill_result(Loop& loop, MinimizerResult& out) {
   out.spent = budget_spent(loop);
   out.repeats = rounding.start.repeats && rounding.end.repeats;
   out.underflow = rounding.end.underflow;
-  out.lost_parameters = false;
+  out.lost_parameters = out.on_saddle = false;
   out.limited_by_rounding = limited;
   out.stopped_by = loop.ending.stopped_by;
   out.tolerance_met = !loop.ending.stopped_by.empty() && !loop.ending.cut_short;

@@ -146,6 +146,8 @@ TEST_CASE("values at which the model is not finite are not certified, and have n
   // Was 0 and 1, as if the fit were perfect.
   CHECK(std::isnan(judged.rss));
   CHECK(std::isnan(judged.r_squared));
+  CHECK(std::isnan(judged.summary.certificate.decrement_sigma));
+  CHECK(std::isnan(judged.summary.certificate.condition));
 }
 
 TEST_CASE("a model without predictors is certified at the mean of y, and not beside it") {
@@ -159,4 +161,19 @@ TEST_CASE("a model without predictors is certified at the mean of y, and not bes
     CHECK(mean.rss == doctest::Approx(10).epsilon(1e-14));
     CHECK_FALSE(certify(formula, {}, y, {{"a", 3.5}}).success());
   }
+}
+
+TEST_CASE("a saddle or a maximum of the likelihood is no minimum, and is reported where it is") {
+  std::vector<double> x = some_x(), y;
+  for (const double at : x) y.push_back(2 * at * at + 1 + 0.01 * std::sin(99 * at));
+  double mean = 0;
+  for (const double value : y) mean += value / static_cast<double>(y.size());
+  const FitResult at = certify("a^2*x^2+b", {x}, y, {{"a", 0}, {"b", mean}});
+  CAPTURE(at.summary.message);
+  CHECK(!at.success());
+  CHECK(at.parameters == std::vector<double>{0, mean});
+  CHECK(at.summary.message.find("saddle") != std::string::npos);
+  double squares = 0;
+  for (const double value : y) squares += (value - mean) * (value - mean);
+  CHECK(at.summary.final_cost == doctest::Approx(squares / 2));
 }
