@@ -36,7 +36,8 @@ bool varies(const Column& y) {
 // Formulas have no rule for a first guess.
 std::string advice_on_starts(const ModelChoice& model, const FitResult& fit, const Column& y,
                              const NamedValues& p0) {
-  if (fit.success()) return {};
+  // Other starts would not help where derivatives cannot see a parameter.
+  if (fit.success() || fit.summary.certificate.governed_by == "parameters that only move jumps") return {};
   if (!varies(y))
     return "y does not vary, so it determines no more than a constant: other starting values would not help";
   std::vector<std::string> missing;

@@ -1,6 +1,7 @@
 // Finds the parameters in which a model is jointly linear: p joins the set if ∂f/∂p depends neither on p nor
 // on a parameter already in the set. Dependence is read from the structure of the simplified derivative. A
-// parameter can therefore be missed (p^2/p), but is never wrongly included.
+// parameter can therefore be missed (p^2/p), but is never wrongly included. Also finds the parameters that
+// only move jumps.
 #include "expression/derivative_forms.hpp"
 
 #include <algorithm>
@@ -89,6 +90,21 @@ std::vector<int> linear_parameters(const Graph& graph, NodeId root, std::span<co
     if (mentions_any(copy, derivative, chosen)) chosen.pop_back();
   }
   return chosen;
+}
+
+std::vector<int> jump_parameters(const Graph& graph, NodeId root, std::span<const int> candidates) {
+  std::vector<int> found;
+  if (!has_steps(graph, root)) return found;
+  Graph copy;
+  const NodeId roots[] = {root};
+  const NodeId top = copy.adopt(graph, roots)[0];
+  for (const int candidate : candidates) {
+    const NodeId leaf = copy.parameter(candidate);
+    if (leaf > top || !enters_a_step(copy, top, candidate)) continue;
+    const NodeId leaves[] = {leaf};
+    if (copy.is_constant(derive_forward(copy, top, leaves)[0], 0)) found.push_back(candidate);
+  }
+  return found;
 }
 
 }  // namespace nlsq::inline v0

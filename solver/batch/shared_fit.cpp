@@ -280,8 +280,9 @@ class SharedFit {
     const Ties none;
     const std::vector<std::string> unstarted = GroupStarts(impl_, p0_, options_, none).unstarted();
     const std::vector<int> free = free_parameters(impl_.names, options_.fixed, none, limits_);
-    const std::vector<int> linear = impl_.programs(free, ResidualForm(weighted()))->linear;
-    std::vector<std::string> doubts;
+    const std::shared_ptr<const CurvePrograms> programs = impl_.programs(free, ResidualForm(weighted()));
+    const std::vector<int>& linear = programs->linear;
+    std::vector<Doubt> doubts;
     for (const std::size_t k : taking_part_) {
       CertifiedEnd end;
       end.verdict = out_.verdict[k];
@@ -289,6 +290,7 @@ class SharedFit {
       end.start = end.parameters = {&out_.parameters(k, 0), impl_.names.size()};
       end.standard_errors = {&errors(k, 0), impl_.names.size()};
       end.unstarted = unstarted;
+      end.jumps = programs->jumps;
       end.r_squared = out_.r_squared[k];
       for (std::size_t i = 0; i < free.size(); ++i) {
         const auto j = static_cast<std::size_t>(free[i]);
@@ -297,15 +299,15 @@ class SharedFit {
       }
       doubts.push_back(doubt_about_end(end));
     }
-    const auto first = std::ranges::find_if(doubts, [](const std::string& doubt) { return !doubt.empty(); });
+    const auto first = std::ranges::find_if(doubts, [](const Doubt& doubt) { return !doubt.empty(); });
     if (first == doubts.end()) return;
     withdraw_end(joint_.summary, *first);
+    const Doubt of_others{fmt::format("in another group, {}", first->reason), first->advice};
     for (std::size_t i = 0; i < taking_part_.size(); ++i) {
       const std::size_t k = taking_part_[i];
       out_.verdict[k] = joint_.summary.verdict;
       out_.termination[k] = joint_.summary.termination;
-      out_.message[k] =
-          message_of_doubt(doubts[i].empty() ? fmt::format("in another group, {}", *first) : doubts[i]);
+      out_.message[k] = message_of_doubt(doubts[i].empty() ? of_others : doubts[i]);
     }
   }
 

@@ -42,7 +42,9 @@ std::string undetermined_that(const CertifiedEnd& end, Is is) {
 
 }  // namespace
 
-std::string doubt_about_end(const CertifiedEnd& end) {
+namespace {
+
+std::string reason_of_doubt(const CertifiedEnd& end) {
   constexpr const char* kNothing = "the model explains nothing of y";
   const bool explains = end.r_squared > kExplainsNothing;
   if (end.verdict == Verdict::noise_floor)
@@ -59,14 +61,31 @@ std::string doubt_about_end(const CertifiedEnd& end) {
   return far.empty() ? "" : fmt::format("the undetermined {} moved by more than a factor of 1000", far);
 }
 
-std::string message_of_doubt(const std::string& doubt) {
-  return fmt::format(
-      "no minimum that could be used: {}. Give other starting values (p0), or try several starts; if "
-      "parameters stay undetermined, fix some",
-      doubt);
+}  // namespace
+
+Doubt doubt_about_end(const CertifiedEnd& end) {
+  const std::string jumping =
+      end.verdict != Verdict::rank_deficient ? std::string() : undetermined_that(end, [&](std::size_t j) {
+        return std::ranges::count(end.jumps, static_cast<int>(j)) > 0;
+      });
+  if (!jumping.empty())
+    return {fmt::format("the derivatives by {} are 0 everywhere, since comparisons, if and floor change the "
+                        "curve in jumps, so no step can find a better value",
+                        jumping),
+            "Fix it at several values and compare the costs, or write a smooth step, such as "
+            "1/(1+exp((t-x)/w))",
+            kJumps};
+  return {
+      reason_of_doubt(end),
+      "Give other starting values (p0), or try several starts; if parameters stay undetermined, fix some"};
 }
 
-void withdraw_doubtful(FitResult& fit, std::span<const int> linear, std::span<const std::string> unstarted) {
+std::string message_of_doubt(const Doubt& doubt) {
+  return fmt::format("no minimum that could be used: {}. {}", doubt.reason, doubt.advice);
+}
+
+void withdraw_doubtful(FitResult& fit, std::span<const int> linear, std::span<const int> jumps,
+                       std::span<const std::string> unstarted) {
   Summary& s = fit.summary;
   CertifiedEnd end;
   end.verdict = s.verdict;
@@ -75,19 +94,20 @@ void withdraw_doubtful(FitResult& fit, std::span<const int> linear, std::span<co
   end.parameters = fit.parameters;
   end.standard_errors = fit.standard_errors;
   end.unstarted = unstarted;
+  end.jumps = jumps;
   end.r_squared = fit.r_squared;
   for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
     const bool free = !fit.fixed[j] && fit.ties[j].empty() && !fit.at_bound[j];
     if (free && std::ranges::count(linear, static_cast<int>(j)) == 0) end.nonlinear.push_back(j);
   }
-  const std::string doubt = doubt_about_end(end);
+  const Doubt doubt = doubt_about_end(end);
   if (!doubt.empty()) withdraw_end(s, doubt);
 }
 
-void withdraw_end(Summary& s, const std::string& doubt) {
+void withdraw_end(Summary& s, const Doubt& doubt) {
   s.verdict = s.certificate.verdict = Verdict::budget;
   s.certificate.passed = false;
-  s.certificate.governed_by = kDoubtfulEnd;
+  s.certificate.governed_by = doubt.governed_by;
   s.termination = Termination::no_progress;
   s.message = message_of_doubt(doubt);
 }

@@ -307,7 +307,7 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
   withdraw_hidden(fit);
   std::vector<int> linear_ones;
   for (const int k : linear) linear_ones.push_back(curve.free[static_cast<std::size_t>(k)]);
-  withdraw_doubtful(fit, linear_ones, curve.unstarted);
+  withdraw_doubtful(fit, linear_ones, curve.jumps, curve.unstarted);
   if (!fit.success())
     std::ranges::move(advice_on_origin(*curve.data, curve.predictors), std::back_inserter(fit.warnings));
   warn_of_none_eliminated(curve, linear, fit);

@@ -46,6 +46,7 @@ struct Curve {
   Limits limits = {};                                    // of the free parameters
   std::shared_ptr<const Whitening> whitening = nullptr;  // of options.sigma_matrix, once factored
   std::vector<std::string> unstarted = {};  // parameters that had neither a starting value nor a guess
+  std::vector<int> jumps = {};              // parameters that only move jumps (jump_parameters)
   Evenness is_even = {};  // of the model with its ties; empty for one that is known by its values alone
 
   // Whether residuals have variance 1, because the user says so or because they are counts.

@@ -56,6 +56,7 @@ FitResult fit_formula(const Formula& given, FitData data, std::vector<double> st
     };
   }
   const std::vector<int> linear = linear_among_free(formula.graph, formula.model, curve.free);
+  curve.jumps = jump_parameters(formula.graph, formula.model, curve.free);
   curve.is_even = [&formula](std::span<const int> flipped) {
     return is_even(formula.graph, formula.model, flipped);
   };
@@ -144,6 +145,7 @@ FitResult fit_callable(const ModelFunction& given, FitData data, const std::vect
         const NodeId root = residual->build_model(now);
         return is_even(now, root, flipped);
       };
+      curve.jumps = jump_parameters(graph, model, curve.free);
       GraphRows rows(residual, curve.data, curve.start, curve.free);
       FitResult fit = fit_rows(curve, rows, linear_among_free(graph, model, curve.free));
       if (fit.summary.certificate.recheck_passed || fit.summary.termination == Termination::failure)

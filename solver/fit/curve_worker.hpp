@@ -18,6 +18,7 @@ namespace nlsq::inline v0 {
 struct CurvePrograms {
   ResidualForm form;
   std::vector<int> free, linear;  // linear: positions among the free parameters that enter linearly
+  std::vector<int> jumps;         // free parameters that only move jumps
   std::shared_ptr<const ResidualPrograms> programs;
 };
 

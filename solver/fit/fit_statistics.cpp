@@ -54,9 +54,11 @@ void warn(FitResult& fit, const Certificate& c, const std::vector<int>& free, bo
         lost ? fmt::format("the data do not determine {} where the fit ended: start elsewhere, or fix what "
                            "they cannot tell",
                            names)
-             : fmt::format(
-                   "the data do not determine {}: only combinations of them; fix one, or simplify the model",
-                   names));
+        : c.confounded.size() == 1
+            ? fmt::format("the data do not determine {}: fix it, or simplify the model", names)
+            : fmt::format(
+                  "the data do not determine {}: only combinations of them; fix one, or simplify the model",
+                  names));
   }
   if (c.verdict == Verdict::noise_floor) fit.warnings.emplace_back("the fit ended at the noise floor of f64");
   if (fit.dof > 0 && fit.rss == 0 && !absolute_sigma) {

@@ -94,10 +94,12 @@ std::shared_ptr<const CurvePrograms> PreparedModel::Impl::programs(const std::ve
   made->programs = std::make_shared<const ResidualPrograms>(ResidualPrograms::build(*source(form), free));
   if (formula) {
     made->linear = linear_among_free(formula->graph, formula->model, free);
+    made->jumps = jump_parameters(formula->graph, formula->model, free);
   } else {
     Graph graph;
     const NodeId root = recorded->build_model(graph);
     made->linear = linear_among_free(graph, root, free);
+    made->jumps = jump_parameters(graph, root, free);
   }
   compiled_.push_back(made);
   return made;
@@ -145,6 +147,7 @@ FitResult fit_with_programs(const PreparedModel::Impl& model, Curve curve, std::
   worker->set(columns, curve.start);
   worker->evaluator.set_parallelism(curve.options);
   worker->evaluator.keep_time(true);
+  curve.jumps = programs->jumps;
   curve.is_even = [&](std::span<const int> flipped) { return model.is_even(flipped, worker->source.get()); };
   return fit_rows(curve, worker->rows, programs->linear, [&](const SolveRequest& request) {
     return solve(request, worker->evaluator, worker->workspace);

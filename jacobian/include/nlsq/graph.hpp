@@ -104,6 +104,10 @@ NLSQ_API NodeId differentiate_column(Graph& graph, NodeId root, int column);
 // a*b*x gives {a}.
 NLSQ_API std::vector<int> linear_parameters(const Graph& graph, NodeId root, std::span<const int> candidates);
 
+// Returns the parameters among `candidates` on which `root` depends, although its derivative by them is 0
+// everywhere: they only move the places of jumps, as t does in a+b*(x>t) and in floor(x/t).
+NLSQ_API std::vector<int> jump_parameters(const Graph& graph, NodeId root, std::span<const int> candidates);
+
 // Evaluates `root` in double by a direct traversal. It is slow and simple, and serves as the reference.
 NLSQ_API double evaluate(const Graph& graph, NodeId root, std::span<const double> columns,
                          std::span<const double> parameters);

@@ -10,21 +10,39 @@ using namespace nlsq;
 
 namespace {
 
-// Names of the linear parameters of a formula over x, x1 and x2, in order of first appearance.
-std::string linear_in(const char* text) {
+using Search = std::vector<int> (*)(const Graph&, NodeId, std::span<const int>);
+
+// Names of the parameters found in a formula over x, x1 and x2, in order of first appearance.
+std::string found_in(const char* text, Search search) {
   FormulaOptions options;
   options.predictors = {"x", "x1", "x2"};
   const Formula formula = parse_formula(text, options);
   std::vector<int> all(formula.parameters.size());
   std::iota(all.begin(), all.end(), 0);
   std::string names;
-  for (const int index : linear_parameters(formula.graph, formula.model, all)) {
+  for (const int index : search(formula.graph, formula.model, all)) {
     names += (names.empty() ? "" : " ") + formula.parameters[static_cast<std::size_t>(index)];
   }
   return names;
 }
 
+std::string linear_in(const char* text) { return found_in(text, linear_parameters); }
+std::string jumping_in(const char* text) { return found_in(text, jump_parameters); }
+
 }  // namespace
+
+TEST_CASE("the parameters that only move jumps are found") {
+  CHECK(jumping_in("a+b*(x>t)") == "t");
+  CHECK(jumping_in("if(x<t,a,b)") == "t");
+  CHECK(jumping_in("if(x<t && x>s,a*x,b)") == "t s");
+  CHECK(jumping_in("a*floor(x/P)+b") == "P");
+  CHECK(jumping_in("a*ceil(b*x)+floor(c*x)") == "b c");
+  CHECK(jumping_in("if(x<t,a*t,b)") == "");  // seen before the jump
+  CHECK(jumping_in("a*(x-t)*(x>t)") == "");  // a kink
+  CHECK(jumping_in("max(a*x,b)") == "");
+  CHECK(jumping_in("a*exp(-b*x)+c") == "");
+  CHECK(jumping_in("0*t+a*x") == "");  // the formula does not depend on t
+}
 
 TEST_CASE("the linear parameters of NIST's models are found") {
   CHECK(linear_in("b1*(b2+x)^(-1/b3)") == "b1");   // Bennett5

@@ -3,6 +3,7 @@
 #include "certificate/second_order_minimum.hpp"
 #include "dense/dense_evaluator.hpp"
 
+#include <nlsq/groups.hpp>
 #include <nlsq/least_squares.hpp>
 #include <nlsq/nlsq.hpp>
 
@@ -196,4 +197,36 @@ TEST_CASE("a parameter that is zero in truth is found where it moves the residua
   CAPTURE(rate.summary.message);
   CHECK(rate.success());
   CHECK(std::fabs(rate.parameters[1]) < 1e-12);
+}
+
+TEST_CASE("a parameter that only moves a jump is no success, and the message says why") {
+  std::vector<double> x, y, group;
+  for (int i = 0; i < 80; ++i) {
+    x.push_back(0.1 * i);
+    y.push_back((x.back() > 5 ? 3 : 1) + 0.05 * std::sin(13.0 * i));
+  }
+  for (const char* formula : {"a+b*(x>t)", "if(x<t,a,b)", "a+b*floor(x/t)"}) {
+    CAPTURE(formula);
+    const FitResult fit = curve_fit(formula, {x}, y, {{"a", 1}, {"b", 1}, {"t", 4}});
+    CAPTURE(fit.summary.message);
+    CHECK(!fit.success());
+    CHECK(fit.summary.message.find("derivatives by t are 0") != std::string::npos);
+    FitOptions fixed;
+    fixed.fixed = {"t"};
+    CHECK(curve_fit(formula, {x}, y, {{"a", 1}, {"b", 1}, {"t", 4}}, fixed).success());
+  }
+  const auto step = [](auto at, const auto* p) { return at > p[2] ? p[1] : p[0]; };
+  const FitResult recorded = curve_fit(step, x, y, {1, 3, 4});
+  CHECK(!recorded.success());
+  std::vector<double> all_x, all_y;  // 40 groups of one length are fitted in lanes
+  for (int k = 0; k < 40; ++k) {
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      all_x.push_back(x[i]);
+      all_y.push_back(y[i] + 0.001 * k);
+      group.push_back(k);
+    }
+  }
+  const GroupsResult groups =
+      curve_fit_groups("a+b*(x>t)", all_x, all_y, group, {{"a", 1}, {"b", 1}, {"t", 4}});
+  CHECK(groups.succeeded == 0);
 }
