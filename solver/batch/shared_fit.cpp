@@ -281,7 +281,6 @@ class SharedFit {
     const std::vector<std::string> unstarted = GroupStarts(impl_, p0_, options_, none).unstarted();
     const std::vector<int> free = free_parameters(impl_.names, options_.fixed, none, limits_);
     const std::shared_ptr<const CurvePrograms> programs = impl_.programs(free, ResidualForm(weighted()));
-    const std::vector<int>& linear = programs->linear;
     std::vector<Doubt> doubts;
     for (const std::size_t k : taking_part_) {
       CertifiedEnd end;
@@ -294,12 +293,12 @@ class SharedFit {
       end.r_squared = out_.r_squared[k];
       for (std::size_t i = 0; i < free.size(); ++i) {
         const auto j = static_cast<std::size_t>(free[i]);
-        if (std::ranges::count(linear, static_cast<int>(i)) == 0 && !on_bound(free[i], end.parameters[j]))
-          end.nonlinear.push_back(j);
+        const bool is_linear = std::ranges::count(programs->linear, static_cast<int>(i)) > 0;
+        if (!is_linear && !on_bound(free[i], end.parameters[j])) end.nonlinear.push_back(j);
       }
       doubts.push_back(doubt_about_end(end));
     }
-    const auto first = std::ranges::find_if(doubts, [](const Doubt& doubt) { return !doubt.empty(); });
+    const auto first = std::ranges::find_if_not(doubts, &Doubt::empty);
     if (first == doubts.end()) return;
     withdraw_end(joint_.summary, *first);
     const Doubt of_others{fmt::format("in another group, {}", first->reason), first->advice};

@@ -45,7 +45,7 @@ void withdraw_uncertain(const Batch& batch, std::size_t fit, const Certificate& 
   end.parameters = {&out.parameters(fit, 0), n};
   end.standard_errors = {&out.standard_errors(fit, 0), n};
   end.r_squared = r_squared;
-  end.jumps = batch.programs->jumps;
+  if (batch.programs) end.jumps = batch.programs->jumps;
   for (std::size_t k = 0; k < batch.free.size(); ++k) {
     const int j = batch.free[k];
     const bool on_bound = std::ranges::count(certificate.at_bound, static_cast<int>(k)) > 0;
