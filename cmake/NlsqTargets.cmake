@@ -47,12 +47,13 @@ endfunction()
 # target of their own are left out.
 function(nlsq_folder name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
-  list(FILTER sources EXCLUDE REGEX "^(kernels|ceres|mpi)/")  # with flags of their own
+  list(FILTER sources EXCLUDE REGEX "^(kernels|ceres|mpi|c)/")  # with flags of their own
   add_library(${name} OBJECT ${sources})
   nlsq_use_precompiled(${name} nlsq_library_precompiled)
-  target_include_directories(${name} PUBLIC
-    $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>
-    PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/include")
+    target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>)
+  endif()
   foreach(below ${ARGN})
     string(REPLACE nlsq_ "" folder ${below})
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/${folder})
@@ -83,14 +84,16 @@ function(nlsq_flags name)
   endif()
 endfunction()
 
-# The one library users link.
+# nlsq_library(NAME FOLDER…): a library of these folders.
 function(nlsq_library name)
   set(objects)
   set(includes)
   foreach(folder ${ARGN})
     list(APPEND objects $<TARGET_OBJECTS:${folder}>)
     get_target_property(dirs ${folder} INTERFACE_INCLUDE_DIRECTORIES)
-    list(APPEND includes ${dirs})
+    if(dirs)
+      list(APPEND includes ${dirs})
+    endif()
   endforeach()
   add_library(${name} ${objects} ${NLSQ_KERNEL_OBJECTS} ${NLSQ_FMT_OBJECTS})
   add_library(nlsq::${name} ALIAS ${name})

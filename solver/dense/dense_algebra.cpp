@@ -44,14 +44,6 @@ void householder_qr(double* A, std::size_t rows, std::size_t columns, double* b)
   if (b != nullptr) view(b, rows).applyOnTheLeft(factor.householderQ().transpose());
 }
 
-void least_squares(const double* A, std::size_t rows, std::size_t columns, const double* b, double threshold,
-                   double* x) {
-  Eigen::CompleteOrthogonalDecomposition<MatrixXd> factor;
-  factor.setThreshold(threshold);
-  factor.compute(Matrix(A, index(rows), index(columns)));
-  view(x, columns) = factor.solve(view(b, rows));
-}
-
 bool symmetric_eigen(double* A, std::size_t n, double* values) {
   Eigen::Map<MatrixXd> map(A, index(n), index(n));
   const Eigen::SelfAdjointEigenSolver<MatrixXd> eigen(map);

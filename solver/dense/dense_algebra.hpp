@@ -20,11 +20,6 @@ bool cholesky(double* A, std::size_t n);
 // reflections the rest. b := Qᵀb unless b is null.
 void householder_qr(double* A, std::size_t rows, std::size_t columns, double* b = nullptr);
 
-// x := the smallest of the vectors that minimise |Ax - b|, A rows x columns. Pivots below `threshold` times
-// the largest count as zeros.
-void least_squares(const double* A, std::size_t rows, std::size_t columns, const double* b, double threshold,
-                   double* x);
-
 // B := L⁻¹B and B := L⁻ᵀB, where L is the lower triangle of an n x n array and B is n x columns.
 void solve_lower(const double* L, std::size_t n, double* B, std::size_t columns = 1);
 void solve_lower_transposed(const double* L, std::size_t n, double* B, std::size_t columns = 1);

@@ -1,6 +1,6 @@
 // Solves for the linear parameters of a start, from one linearization.
-#include "dense/dense_algebra.hpp"
 #include "fit/start.hpp"
+#include "linear/shortest_solution.hpp"
 #include "linear/small_svd.hpp"
 #include "minimizer/dense_system.hpp"
 #include "rows/sample_rows.hpp"
@@ -60,14 +60,8 @@ bool solve_linear_by_triangle(const Linearization& at, const std::vector<int>& l
     for (std::size_t i = 0; i <= index(j); ++i) columns[j * rows + i] = at.triangle(i, index(j)) / scale[j];
   }
   for (std::size_t i = 0; i < rows; ++i) right[i] = -at.triangle(i, at.gradient.size());
-  dense::householder_qr(columns.data(), rows, k, right.data());
-  std::vector<double> R(k * k), V(k * k), values(k), projected(k), s(k);
-  for (std::size_t j = 0; j < k; ++j) std::copy_n(&columns[j * rows], j + 1, &R[j * k]);
-  small_svd(R.data(), k, right.data(), values.data(), V.data(), projected.data());
-  for (std::size_t i = 0; i < k && !(values[i] <= 1e-13 * values[0]); ++i) {
-    for (std::size_t j = 0; j < k; ++j) s[j] += V[i * k + j] * (projected[i] / values[i]);
-  }
-  if (!std::ranges::all_of(s, [](double v) { return std::isfinite(v); })) return false;
+  std::vector<double> s(k);
+  if (!shortest_solution(columns.data(), rows, k, right.data(), 1e-13, s.data())) return false;
   for (std::size_t j = 0; j < k; ++j) x[index(j)] += s[j] / scale[j];
   return true;
 }
