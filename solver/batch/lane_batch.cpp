@@ -1,6 +1,8 @@
 // Which batches run in lanes, how lanes are filled, and how each end is certified and confirmed.
 #include "batch/lane_batch.hpp"
 
+#include "certificate/saddle.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -202,7 +204,8 @@ void LaneBatch::converge(std::size_t lane) {
   for (std::size_t j = 0; j < x_.size(); ++j) x_[j] = m.x(lane, j);
   m.linearization(lane, at_);
   tests_.initial_cost = m.state(lane).initial_cost;
-  if (!certify_plain(at_, x_, problem_.rows, tests_, certificate_) || !confirmed(lane, fit))
+  if (!certify_plain(at_, x_, problem_.rows, tests_, certificate_) || some_unmoved(fit) ||
+      !confirmed(lane, fit))
     return left_.push_back(fit);
   const BatchEnd end{at_.cost,
                      certificate_.decrement_sigma,
@@ -215,6 +218,18 @@ void LaneBatch::converge(std::size_t lane) {
       [&](std::size_t j) { return certificate_.variances[j]; }, out_);
   restore_signs(batch_, fit, nullptr, out_);
   ++done_;
+}
+
+// Whether a nonlinear parameter has stayed at its start. The end may then be a saddle (saddle.hpp), which
+// only fits one by one look for.
+bool LaneBatch::some_unmoved(std::size_t fit) const {
+  const double* const start = batch_.start_of(fit);
+  for (std::size_t j = 0; j < x_.size(); ++j) {
+    const bool linear = std::ranges::count(batch_.programs->linear, static_cast<int>(j)) > 0;
+    const double moved = std::fabs(x_[j] - start[batch_.free[j]]);
+    if (!linear && is_unmoved(moved, at_, j)) return true;
+  }
+  return false;
 }
 
 // True if the cost is not above that of the start. The cost of a start in f32 has the rounding errors of the

@@ -42,6 +42,7 @@ class LaneBatch {
   void fetch(std::size_t fit) const;
   void lead(std::size_t lane);
   void converge(std::size_t lane);
+  bool some_unmoved(std::size_t fit) const;
   bool improved(std::size_t lane, std::size_t fit);
   void set_worker(std::size_t fit);
   bool confirmed(std::size_t lane, std::size_t fit);

@@ -1,5 +1,6 @@
-// Two failures that first-order tests do not detect: a stationary point that is not a minimum, and parameters
-// that the data determine elsewhere but not here. Both checks run only when there are few unknowns.
+// Failures that first-order tests do not detect: a stationary point that is not a minimum, parameters that
+// the data determine elsewhere but not here, and parameters that move the residuals in jumps. The checks run
+// only when there are few unknowns.
 #include "blocks/block_system.hpp"
 
 #include <algorithm>
@@ -128,6 +129,37 @@ bool BlockSystem::lost_parameters(int rank) {
   }
   differentiate(at_, at_.model.plan);
   return lost;
+}
+
+// Moves each number whose column of J is 0 by a part of its size. If the cost changes, and J has no higher
+// rank there, J does not see how: the number is compared with another, as t in x > t.
+bool BlockSystem::moves_in_jumps(int rank) {
+  constexpr std::size_t kMost = 16;                             // numbers
+  constexpr double kChange = 1e-9;                              // of the cost
+  constexpr double kParts[] = {-1, -0.1, -0.01, 0.01, 0.1, 1};  // of the number
+  if (structure_.tangent_size() > kMost || solver_.iterative() || at_.fixed_count > 0) return false;
+  std::vector<std::size_t> unseen;  // places in x
+  for (std::uint32_t p = 0; p < model_.problem().parameters.size(); ++p) {
+    const ParameterBlock& block = model_.problem().parameters[p];
+    const auto tangent = structure_.tangent_offset(p);
+    if (tangent < 0 || block.manifold) continue;
+    for (int i = 0; i < block.size; ++i) {
+      if (column_norm(static_cast<std::size_t>(tangent + i)) == 0)
+        unseen.push_back(structure_.list.offsets[p] + static_cast<std::size_t>(i));
+    }
+  }
+  bool jumps = false;
+  for (const std::size_t at : unseen) {
+    for (const double part : kParts) {
+      std::vector<double> x = at_.x;
+      x[at] += part * std::max(1.0, std::fabs(x[at]));
+      if (jumps || model_.bounds().project(x)) continue;
+      const double cost = at_.model.cost;
+      jumps = std::fabs(cost_or_none(x) - cost) > kChange * cost && rank_at(x) <= rank;
+    }
+  }
+  if (!unseen.empty()) differentiate(at_, at_.model.plan);
+  return jumps;
 }
 
 }  // namespace nlsq::inline v0

@@ -146,6 +146,7 @@ class BlockSystem final : public System {
   double cost_or_none(std::span<const double> x);
   int rank_at(std::span<const double> x);
   bool lost_parameters(int rank);
+  bool moves_in_jumps(int rank);
   SecondOrder find_second_order(ShiftBy by);
   bool falls_along(const SecondOrder& found, double enough, Certified& out);
   bool leaves_parameters_open(const SecondOrder& found, const BlockJudgement& judgement);

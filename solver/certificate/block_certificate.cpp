@@ -216,6 +216,12 @@ void BlockSystem::certify(std::span<const double>, const CertificateTests& asked
     judgement.certificate.passed = false;
     judgement.doubt =
         "at other points the data determine more parameters: one ran off, or the start was too far away";
+  } else if (judgement.certificate.passed && deficient && curved != Curved::up && moves_in_jumps(judgement.certificate.rank)) {
+    judgement.certificate.passed = false;
+    judgement.doubt =
+        "the derivatives by some parameter are 0, though other values of it change the cost: a comparison "
+        "makes "
+        "it move in jumps. Hold it constant at several values, or write a smooth step";
   } else if (!judgement.certificate.passed && judgement.doubt.empty() && has_second_order()) {
     const Vector by_linear_model = out.step;
     judge_by_second_order(tests, judgement, out);

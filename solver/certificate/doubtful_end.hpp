@@ -20,8 +20,8 @@ struct CertifiedEnd {
   // the data say of it depends neither on its value nor on its start.
   std::vector<std::size_t> nonlinear;
   std::span<const std::string> unstarted;  // parameters that had neither a starting value nor a guess
-  std::span<const int> jumps;              // parameters that only move jumps (jump_parameters)
   double r_squared = 0;                    // NaN: not known
+  std::span<const int> jumps = {};         // parameters that only move jumps (jump_parameters)
 };
 
 // What governs the end of a fit whose certificate was withdrawn.

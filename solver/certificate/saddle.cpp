@@ -29,12 +29,10 @@ std::vector<int> pushed(const MinimizerResult& end) {
 
 // Returns whether some free nonlinear parameter has stayed at its start.
 bool some_unmoved(const SolveRequest& request, const MinimizerResult& end, const std::vector<int>& fixed) {
-  const double r = std::sqrt(2 * end.at.cost);
   for (std::size_t j = 0; j < end.x.size(); ++j) {
     const bool linear = std::ranges::count(request.linear, static_cast<int>(j)) > 0;
     const bool held = std::ranges::count(fixed, static_cast<int>(j)) > 0;
-    const double changed = std::fabs(end.x[j] - request.x0[j]) * std::sqrt(end.at.normal(j, j));
-    if (!linear && !held && changed <= kUnmoved * r) return true;
+    if (!linear && !held && is_unmoved(std::fabs(end.x[j] - request.x0[j]), end.at, j)) return true;
   }
   return false;
 }
@@ -61,6 +59,10 @@ std::optional<Vector> lowest_along(DenseEvaluator& evaluator, const SolveRequest
 }
 
 }  // namespace
+
+bool is_unmoved(double distance, const Linearization& end, std::size_t parameter) {
+  return distance * std::sqrt(end.normal(parameter, parameter)) <= kUnmoved * std::sqrt(2 * end.cost);
+}
 
 std::optional<Vector> lower_beside_saddle(DenseEvaluator& evaluator, const SolveRequest& request,
                                           const MinimizerResult& end) try {

@@ -11,6 +11,10 @@ namespace nlsq::inline v0 {
 // What governs the end of a fit that may make no step from a saddle.
 inline constexpr const char* kSaddle = "saddle";
 
+// Whether a parameter that moved by `distance` since the start changed no residual by more than rounding, so
+// that symmetry may have kept it where it is.
+bool is_unmoved(double distance, const Linearization& end, std::size_t parameter);
+
 // Looks for a point of lower cost beside a certified end that is a saddle. It does so only where there are
 // few parameters and one of them has never moved. Returns nothing if it finds no such point: the end may then
 // be a minimum.

@@ -26,9 +26,12 @@ struct End {
   Verdict verdict = Verdict::rank_deficient;
   double r_squared = 0.9;
   std::vector<std::size_t> nonlinear{0, 1};
+  std::vector<int> jumps{};
 
   std::string doubt() const {
-    return doubt_about_end({verdict, names, start, parameters, errors, nonlinear, unstarted, r_squared});
+    return doubt_about_end(
+               {verdict, names, start, parameters, errors, nonlinear, unstarted, r_squared, jumps})
+        .reason;
   }
 };
 
@@ -53,6 +56,8 @@ TEST_CASE("which certified ends are no success") {
   CHECK(End{.r_squared = 0.001, .nonlinear = {0}}.doubt().empty());
   CHECK(End{.parameters = {2, 1e-4}}.doubt() == "the undetermined b moved by more than a factor of 1000");
   CHECK(End{.parameters = {1e-4, 1}}.doubt().empty());
+  CHECK(End{.unstarted = {"b"}, .jumps = {1}}.doubt().starts_with("the derivatives by b are 0 everywhere"));
+  CHECK(End{.jumps = {0}}.doubt().empty());  // a is determined
   for (const Verdict verdict : {Verdict::converged, Verdict::budget, Verdict::failed})
     CHECK(End{.unstarted = {"b"}, .verdict = verdict, .r_squared = 0}.doubt().empty());
   const End balanced{.errors = {1e6, 1e6}, .verdict = Verdict::noise_floor, .r_squared = 0};

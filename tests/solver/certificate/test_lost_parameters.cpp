@@ -230,3 +230,43 @@ TEST_CASE("a parameter that only moves a jump is no success, and the message say
       curve_fit_groups("a+b*(x>t)", all_x, all_y, group, {{"a", 1}, {"b", 1}, {"t", 4}});
   CHECK(groups.succeeded == 0);
 }
+
+namespace {
+
+struct StepAt {
+  double x, y;
+  template <class T>
+  bool operator()(const T* levels, const T* place, T* r) const {
+    r[0] = (T(x) > place[0] ? levels[1] : levels[0]) - y;
+    return true;
+  }
+};
+
+struct SquaredSlope {
+  double x, y;
+  template <class T>
+  bool operator()(const T* b, T* r) const {
+    r[0] = b[0] * b[0] * x - y;
+    return true;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("blocks: a number that only moves a jump is no success, one whose derivative vanishes is") {
+  Problem problem;
+  double levels[2] = {1, 1}, place[1] = {4};
+  for (int i = 0; i < 80; ++i) {
+    const double x = 0.1 * i;
+    problem.add_residual_block<1>(StepAt{x, (x > 5 ? 3 : 1) + 0.05 * std::sin(13.0 * i)}, Loss(),
+                                  {levels, place});
+  }
+  const Summary summary = solve(problem);
+  CAPTURE(summary.message);
+  CHECK(!is_success(summary.verdict));
+  CHECK(summary.message.find("in jumps") != std::string::npos);
+  Problem flat;
+  double b[1] = {1};
+  for (int i = 0; i < 20; ++i) flat.add_residual_block<1>(SquaredSlope{0.1 * i, 0}, Loss(), {b});
+  CHECK(is_success(solve(flat).verdict));
+}
