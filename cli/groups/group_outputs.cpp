@@ -134,11 +134,12 @@ std::string summary_line(const GroupReport& report) {
   const ModelChoice& model = report.model;
   return fmt::format(
       "{{\"groups\":{},\"succeeded\":{},\"failed\":{},\"failed_groups\":{},\"rows\":{},\"excluded\":{},"
+      "\"missing_y\":{},"
       "\"group_by\":{},\"model\":{},\"formula\":{},\"confidence\":{},\"absolute_sigma\":{},\"warnings\":{},"
       "\"in_lanes\":{},{}\"version\":{},\"options\":{},\"files\":[{}],"
       "\"time\":{{\"read\":{},\"total\":{}}}}}\n",
       fits.size(), fits.succeeded, report.failed(), json_list(failed), report.data.rows(),
-      report.data.excluded(), json_text(report.title()),
+      report.data.excluded(), report.data.missing_y, json_text(report.title()),
       json_text(model.builtin != nullptr ? model.builtin->name : report.arguments.model),
       json_text(model.formula.text), report.arguments.confidence, report.options.absolute_sigma,
       json_list(report.warnings), fits.in_lanes, joint_fields(report), json_text(version()),

@@ -11,13 +11,8 @@ namespace nlsq::cli {
 
 namespace {
 
-// Several responses lie below each other, each with all rows of the file.
-std::string place(const FitData& data, std::size_t row) {
-  return data.place(row % (data.rows() / (data.more_y.size() + 1)));
-}
-
 std::string replaced(const std::string& message, const FitData& data, const std::vector<std::size_t>& rows) {
-  return with_places(message, rows.size(), [&](std::size_t row) { return place(data, rows[row]); });
+  return with_places(message, rows.size(), [&](std::size_t row) { return data.place(rows[row]); });
 }
 
 using RowsOfGroups = std::unordered_map<double, std::vector<std::size_t>>;

@@ -56,6 +56,10 @@ std::string data_lines(const FitData& data) {
     out += fmt::format("       {:.0f} MB of columns are in scratch files in {}\n",
                        static_cast<double>(bytes) / 1e6, printable(scratch_folder(), 200));
   }
+  if (data.missing_y > 0) {
+    out += fmt::format("       {} missing value{} of y left out, each from its own group alone\n",
+                       data.missing_y, data.missing_y == 1 ? "" : "s");
+  }
   if (data.excluded() == 0) return out;
   std::string reasons;
   const auto add = [&](std::size_t count, const char* why) {
@@ -64,8 +68,7 @@ std::string data_lines(const FitData& data) {
   add(data.dropped_missing, "--missing drop");
   add(data.excluded_where, "--where");
   add(data.excluded_range, "--range");
-  // Several y are stacked: each row of the table then counts once for each y.
-  const std::size_t rows = data.rows() / (data.more_y_expressions.size() + 1);
+  const std::size_t rows = data.more_y.empty() ? data.rows() : data.rows_before_stack;
   return out + fmt::format("       {} rows fitted, {} left out ({})\n", rows, data.excluded(), reasons);
 }
 

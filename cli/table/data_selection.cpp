@@ -74,25 +74,24 @@ struct CheckedColumn {
   const Column* column;
   const ColumnExpression* expression;
   const char* what;
+  bool nan_is_missing = false;       // which is no fault here
   std::size_t count = 0, first = 0;  // numbers that are not, and the row of the first one
 
+  void add(std::size_t row) {
+    if (count++ == 0 || row < first) first = row;
+  }
   void look(const double* values, std::size_t begin, std::size_t size) {
     unsigned any = 0;  // a separate loop that vectorises
     for (std::size_t i = 0; i < size; ++i)
       any |= !(std::abs(values[i]) <= std::numeric_limits<double>::max());
     if (any == 0) return;
     for (std::size_t i = size; i-- > 0;) {
-      if (std::isfinite(values[i])) continue;
-      if (count++ == 0 || begin + i < first) first = begin + i;
+      if (!std::isfinite(values[i]) && !(nan_is_missing && std::isnan(values[i]))) add(begin + i);
     }
   }
 };
 
-// Looks through all columns at once, so that a file that holds them row by row is read once.
-void refuse_non_finite(const FitData& data, std::vector<CheckedColumn> columns) {
-  for_blocks(columns, [](CheckedColumn& c, const double* values, std::size_t begin, std::size_t size) {
-    c.look(values, begin, size);
-  });
+void refuse_found(const FitData& data, const std::vector<CheckedColumn>& columns) {
   for (const CheckedColumn& c : columns) {
     if (c.count == 0) continue;
     const double value = (*c.column)[c.first];
@@ -103,6 +102,25 @@ void refuse_non_finite(const FitData& data, std::vector<CheckedColumn> columns) 
         c.count > 1 ? fmt::format(" and in {} more row{}", c.count - 1, c.count == 2 ? "" : "s") : "",
         missing ? "--missing drop" : "--where"));
   }
+}
+
+// Looks through all columns at once, so that a file that holds them row by row is read once.
+void refuse_non_finite(const FitData& data, std::vector<CheckedColumn> columns) {
+  for_blocks(columns, [](CheckedColumn& c, const double* values, std::size_t begin, std::size_t size) {
+    c.look(values, begin, size);
+  });
+  refuse_found(data, columns);
+}
+
+// Refuses NaN of an expression whose numbers are all there. What remains NaN is missing.
+void refuse_computed_nan(const FitData& data, const ReadColumns& columns, const ColumnExpression& expression,
+                         const Column& y) {
+  if (!data.lacks_y || expression.plain) return;
+  CheckedColumn found{&y, &expression, "y"};
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    if (std::isnan(y[i]) && !columns.is_missing(expression, i)) found.add(i);
+  }
+  refuse_found(data, {found});
 }
 
 // A bare number is a column, as everywhere. Who writes --sigma 1 may mean a constant.
@@ -250,6 +268,9 @@ void take_columns(FitData& data, const ReadColumns& columns, std::size_t rows) {
   for (const ColumnExpression& expression : data.x) data.predictors.push_back(take(expression));
   data.y = take(data.y_expression);
   for (const ColumnExpression& expression : data.more_y_expressions) data.more_y.push_back(take(expression));
+  refuse_computed_nan(data, columns, data.y_expression, data.y);
+  for (std::size_t k = 0; k < data.more_y.size(); ++k)
+    refuse_computed_nan(data, columns, data.more_y_expressions[k], data.more_y[k]);
   if (data.sigma_expression) data.sigma = take(*data.sigma_expression);
   for (const auto& expression : data.sigma_x_expressions)
     data.sigma_x.push_back(expression ? take(*expression) : Column());
@@ -263,7 +284,8 @@ void check_finite(const FitData& data) {
   const bool finite = data.read.finite;
   std::vector<CheckedColumn> checked;
   const auto check = [&](const Column& column, const ColumnExpression& expression, const char* what) {
-    if (!finite || !expression.plain) checked.push_back({&column, &expression, what});
+    const bool may_be_missing = data.lacks_y && *what == 'y';
+    if (!finite || !expression.plain) checked.push_back({&column, &expression, what, may_be_missing});
   };
   for (std::size_t k = 0; k < data.x.size(); ++k) check(data.predictors[k], data.x[k], "x");
   check(data.y, data.y_expression, "y");
@@ -314,14 +336,16 @@ FitData select_data(Table& table, const Selection& selection) {
   }
   ReadColumns columns;
   for (const ColumnExpression& expression : data.x) columns.want(expression);
-  columns.want(data.y_expression);
-  for (const ColumnExpression& expression : data.more_y_expressions) columns.want(expression);
+  if (data.more_y_expressions.empty()) columns.want(data.y_expression);
   if (data.sigma_expression) columns.want(*data.sigma_expression);
   for (const auto& expression : data.sigma_x_expressions) {
     if (expression) columns.want(*expression);
   }
   for (const ColumnExpression& expression : conditions) columns.want(expression);
   if (data.group_expression) columns.want_group(*data.group_expression);
+  // Each of several responses is fitted by itself, so a row that lacks one of them still has the others.
+  if (!data.more_y_expressions.empty()) columns.want_if_there(data.y_expression);
+  for (const ColumnExpression& expression : data.more_y_expressions) columns.want_if_there(expression);
 
   data.read = columns.read(table, data);
   TableColumns& read = data.read;

@@ -62,6 +62,8 @@ struct FitData {
 
   std::size_t rows_in_file = 0, dropped_missing = 0, excluded_where = 0, excluded_range = 0;
   std::size_t excluded() const { return dropped_missing + excluded_where + excluded_range; }
+  bool lacks_y = false;  // of several responses one may be missing (NaN) in a row that has the others
+  std::size_t missing_y = 0, rows_before_stack = 0;  // set by stack_responses()
   std::size_t underflows = 0;
   std::string first_underflow;
   RowVector<std::size_t> kept;  // indices of the rows kept among those read; empty: all

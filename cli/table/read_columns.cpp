@@ -4,6 +4,7 @@
 #include "table/block_evaluator.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <utility>
 
@@ -44,7 +45,16 @@ void ReadColumns::want(const ColumnExpression& expression) {
   }
 }
 
+void ReadColumns::want_if_there(const ColumnExpression& expression) {
+  for (const std::size_t column : expression.columns) {
+    const bool is_number = column < kRowNumber && column != group_;
+    if (is_number && place_in(numbers_, column) == numbers_.size()) if_there_.push_back(column);
+  }
+  want(expression);
+}
+
 TableColumns ReadColumns::read(Table& table, FitData& data) {
+  data.lacks_y = !if_there_.empty() && table.keep_missing(if_there_);
   TableColumns read = table.read(numbers_, texts_, group_);
   columns_ = std::move(read.columns);
   data.memory = std::move(read.memory);
@@ -69,6 +79,13 @@ Column ReadColumns::evaluate(const ColumnExpression& expression, std::size_t row
   RowVector<double> out(rows);
   evaluate_rows(expression.formula, columns, {}, out);
   return own(std::move(out), data);
+}
+
+bool ReadColumns::is_missing(const ColumnExpression& expression, std::size_t row) const {
+  for (std::size_t k = 0; k < expression.columns.size(); ++k) {
+    if (std::isnan(columns_[place(expression, k)][row])) return true;
+  }
+  return false;
 }
 
 // Where in columns_ column k of the expression is.

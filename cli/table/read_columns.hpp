@@ -23,20 +23,26 @@ Column own(RowVector<double>&& values, FitData& data);
 class ReadColumns {
  public:
   void want(const ColumnExpression& expression);
+  // Wants an expression that may miss values, which then leave out no row, unless another one needs its
+  // columns. Call it after want().
+  void want_if_there(const ColumnExpression& expression);
   // Wants the column of --group-by, for group().
   void want_group(const ColumnExpression& expression) { group_ = expression.columns[0]; }
-  // Reads everything that is wanted, once.
+  // Reads everything that is wanted, once. Sets FitData::lacks_y.
   TableColumns read(Table& table, FitData& data);
   // Keeps the given rows and frees the memory of the full columns.
   void keep_rows(const Rows& rows, FitData& data);
   // The group of each row: numbers of the table, or those of TableColumns::groups.
   const Column& group() const { return columns_[numbers_.size() + texts_.size()]; }
   Column evaluate(const ColumnExpression& expression, std::size_t rows, FitData& data) const;
+  // Whether the row lacks a number that the expression reads.
+  bool is_missing(const ColumnExpression& expression, std::size_t row) const;
 
  private:
   std::size_t place(const ColumnExpression& expression, std::size_t k) const;
 
-  std::vector<std::size_t> numbers_;  // of columns in the file
+  std::vector<std::size_t> numbers_;   // of columns in the file
+  std::vector<std::size_t> if_there_;  // those of them that may miss values
   std::vector<TextMatch> texts_;
   std::optional<std::size_t> group_;
   bool row_number_ = false;

@@ -17,7 +17,8 @@ namespace {
 
 class CsvTable final : public Table {
  public:
-  CsvTable(OpenedSource source, const CsvOptions& options) : reader_(std::move(source), options) {}
+  CsvTable(OpenedSource source, const CsvOptions& options)
+      : reader_(std::move(source), options), missing_(options.missing) {}
   const CsvShape& shape() const override { return reader_.shape(); }
   const std::string& name() const override { return reader_.source().name; }
   const std::string& origin() const override { return reader_.origin(); }
@@ -48,6 +49,7 @@ class CsvTable final : public Table {
     out.dropped_before = std::move(read.dropped_before);
     out.groups = std::move(read.groups);
     out.name = name();
+    out.finite = !keeps_missing_;
     return out;
   }
 
@@ -56,8 +58,17 @@ class CsvTable final : public Table {
     return true;
   }
 
+  bool keep_missing(std::vector<std::size_t> columns) override {
+    if (missing_ != MissingPolicy::drop) return false;
+    keeps_missing_ = !columns.empty();
+    reader_.keep_missing(std::move(columns));
+    return true;
+  }
+
  private:
   CsvReader reader_;
+  MissingPolicy missing_;
+  bool keeps_missing_ = false;
 };
 
 }  // namespace

@@ -69,6 +69,9 @@ class Table {
   // Reads dates of these columns as seconds since these moments, which an earlier file of the same table
   // determined. Returns false if the table has numbers only.
   virtual bool take_times(std::vector<std::optional<TimeOrigin>>) { return false; }
+  // With MissingPolicy::drop, reads missing values of these columns as NaN instead of leaving out their rows.
+  // Returns whether that is the policy; otherwise nothing changes.
+  virtual bool keep_missing(std::vector<std::size_t> columns) = 0;
 };
 
 // The numbers of the columns to read where a column of groups is read as any other.

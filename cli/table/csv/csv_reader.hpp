@@ -27,6 +27,9 @@ class CsvReader {
   // Counts the seconds of these columns from these moments, instead of the first ones of the text.
   void take_times(std::vector<std::optional<TimeOrigin>> times) { layout_.shape.times = std::move(times); }
 
+  // Reads missing values of these columns as NaN, where rows with missing values are left out otherwise.
+  void keep_missing(std::vector<std::size_t> columns) { layout_.keeps_missing = std::move(columns); }
+
   // Reads all rows of the columns with these numbers (from 0), then those of the comparisons with texts, then
   // the column `group`, whose texts are numbered. May be called once.
   CsvColumns read(std::span<const std::size_t> columns, std::span<const TextMatch> texts = {},

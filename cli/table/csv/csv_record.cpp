@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace nlsq::cli {
@@ -212,6 +213,7 @@ RecordParser::Outcome RecordParser::scan(const char*& p, std::size_t column, std
 bool RecordParser::store_slowly(const Field& field, std::size_t column, double& value) {
   const NumberStatus status = parse_number(field.text, layout_.options.number, value);
   if (status == NumberStatus::ok) return true;
+  if (store_missing(column, status, value)) return true;
   if (status != NumberStatus::underflow) return !is_faulty(field, column, status);
   if (underflows_++ == 0) underflow_ = printable(field.text);
   value = 0.0;
@@ -244,6 +246,7 @@ bool RecordParser::store_special(const Field& field, const SpecialColumn& specia
     return true;
   }
   const NumberStatus status = parse_number(field.text, layout_.options.number, value);
+  if (store_missing(special.column, status, value)) return true;
   return !is_faulty(field, special.column,
                     status == NumberStatus::missing ? NumberStatus::missing : NumberStatus::text);
 }
@@ -260,6 +263,13 @@ bool RecordParser::store_group(const Field& field, std::string_view text, std::s
     number = groups_->add(text);
   }
   value = static_cast<double>(number);
+  return true;
+}
+
+bool RecordParser::store_missing(std::size_t column, NumberStatus status, double& value) const {
+  const std::vector<std::size_t>& columns = layout_.keeps_missing;
+  if (status != NumberStatus::missing || std::ranges::find(columns, column) == columns.end()) return false;
+  value = std::numeric_limits<double>::quiet_NaN();
   return true;
 }
 

@@ -37,7 +37,8 @@ struct CsvLayout {
   std::vector<int> slot_of;    // index of each column among the chosen ones, or -1
   std::size_t slots = 0;       // number of chosen columns
   std::vector<SpecialColumn> specials = {};
-  std::size_t group_slot = TextIndex::npos;  // of the column of groups, if there is one
+  std::size_t group_slot = TextIndex::npos;     // of the column of groups, if there is one
+  std::vector<std::size_t> keeps_missing = {};  // columns whose missing values are NaN and drop no row
 
   // The entry of `column` in specials, which is made if need be. Its cells then miss the fast parser.
   SpecialColumn& special(std::size_t column);
@@ -83,6 +84,8 @@ class RecordParser {
   bool store_special(const Field& field, const SpecialColumn& special, double* out, std::size_t stride);
   bool store_group(const Field& field, std::string_view text, std::size_t column, double& value);
   bool is_faulty(const Field& field, std::size_t column, NumberStatus status);
+  // Whether a cell that is no number only makes `value` NaN, as the column may have missing values.
+  bool store_missing(std::size_t column, NumberStatus status, double& value) const;
   [[noreturn]] void refuse() const;
   [[noreturn]] void refuse_ragged(const char* at, std::size_t found, bool more) const;
 

@@ -133,6 +133,11 @@ class JoinedTable final : public Table {
     return fmt::format("{} files ({}), {}", parts_.size(), rows_by_file(read.files), first().describe(read));
   }
 
+  bool keep_missing(std::vector<std::size_t> columns) override {
+    keeps_missing_ = std::move(columns);
+    return options_.missing == MissingPolicy::drop;
+  }
+
   TableColumns read(std::span<const std::size_t> columns, std::span<const TextMatch> texts,
                     std::optional<std::size_t> group) override {
     std::vector<RowVector<double>> values(columns.size() + texts.size() + (group ? 1 : 0));
@@ -185,6 +190,9 @@ class JoinedTable final : public Table {
     std::vector<TextMatch> its_texts(texts.begin(), texts.end());
     for (TextMatch& text : its_texts) text.column = number[text.column];
     if (group) group = number[*group];
+    std::vector<std::size_t> its_keeps;
+    for (const std::size_t column : keeps_missing_) its_keeps.push_back(number[column]);
+    table.keep_missing(std::move(its_keeps));
     TableColumns part = table.read(its_columns, its_texts, group);
     if (k > 0) parts_[k].table.reset();
     if ((*checksums_)[k]) (*checksums_)[k]->finish();
@@ -224,6 +232,7 @@ class JoinedTable final : public Table {
   std::shared_ptr<InputChecksums> checksums_;
   bool with_checksums_;
   std::vector<Part> parts_;
+  std::vector<std::size_t> keeps_missing_;
   std::string name_;
 };
 

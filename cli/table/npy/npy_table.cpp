@@ -58,6 +58,11 @@ class NpyTable final : public Table {
     return out;
   }
 
+  bool keep_missing(std::vector<std::size_t> columns) override {
+    keeps_missing_ = std::move(columns);
+    return missing_ == MissingPolicy::drop;
+  }
+
  private:
   bool in_place() const {
     const bool known = header_.type != NpyType::i64 && header_.type != NpyType::u64;
@@ -108,6 +113,7 @@ class NpyTable final : public Table {
   void find_rows(std::span<const std::size_t> columns, TableColumns& out) const {
     RowVector<char> missing(out.rows, 0);
     for (const std::size_t column : columns) {
+      if (std::ranges::find(keeps_missing_, column) != keeps_missing_.end()) continue;
       const RowVector<double> values = copy(column, {});
       for (std::size_t i = 0; i < values.size(); ++i) missing[i] |= std::isnan(values[i]);
     }
@@ -126,6 +132,7 @@ class NpyTable final : public Table {
 
   OpenedSource source_;
   MissingPolicy missing_;
+  std::vector<std::size_t> keeps_missing_;  // columns whose NaN drop no row
   NpyArray array_;
   const NpyHeader& header_;
   RowPart part_;  // the rows to read

@@ -72,8 +72,13 @@ class NpzTable final : public Table {
     }
     out.rows = reference == nullptr ? members_.front().header.rows : reference->header.rows;
     out.finite = false;
-    if (missing_ == MissingPolicy::drop) drop_rows(out);
+    if (missing_ == MissingPolicy::drop) drop_rows(columns, out);
     return out;
+  }
+
+  bool keep_missing(std::vector<std::size_t> columns) override {
+    keeps_missing_ = std::move(columns);
+    return missing_ == MissingPolicy::drop;
   }
 
  private:
@@ -144,11 +149,15 @@ class NpzTable final : public Table {
     for (auto& memory : one.memory) out.memory.push_back(std::move(memory));
   }
 
-  // Leaves out the rows with NaN in one of the columns.
-  void drop_rows(TableColumns& out) const {
+  // Leaves out the rows with NaN in one of the columns, which have these numbers.
+  void drop_rows(const std::vector<std::size_t>& numbers, TableColumns& out) const {
+    std::vector<Column> needed;
+    for (std::size_t k = 0; k < numbers.size(); ++k) {
+      if (std::ranges::find(keeps_missing_, numbers[k]) == keeps_missing_.end())
+        needed.push_back(out.columns[k]);
+    }
     for (std::size_t i = 0; i < out.rows; ++i) {
-      const bool missing = std::any_of(out.columns.begin(), out.columns.end(),
-                                       [&](const Column& c) { return std::isnan(c[i]); });
+      const bool missing = std::ranges::any_of(needed, [&](const Column& c) { return std::isnan(c[i]); });
       if (!missing) out.kept.push_back(i);
     }
     out.dropped_missing = out.rows - out.kept.size();
@@ -167,6 +176,7 @@ class NpzTable final : public Table {
 
   OpenedSource source_;
   MissingPolicy missing_;
+  std::vector<std::size_t> keeps_missing_;  // columns whose NaN drop no row
   std::unique_ptr<MappedFile> mapped_;
   std::string bytes_;
   std::string_view archive_;
