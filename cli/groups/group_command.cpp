@@ -99,6 +99,15 @@ bool GroupReport::shared(std::size_t parameter) const {
   return std::ranges::find(arguments.share, fits.parameter_names[parameter]) != arguments.share.end();
 }
 
+bool GroupReport::shared_at_bound(std::size_t j) const {
+  const auto name = std::ranges::find(fits.parameter_names, fits.joint->parameter_names[j]);
+  const auto parameter = static_cast<std::size_t>(name - fits.parameter_names.begin());
+  for (std::size_t k = 0; k < fits.size(); ++k) {
+    if (fits.is_at_bound(k, parameter)) return true;
+  }
+  return false;
+}
+
 std::string GroupReport::parameter_name(std::size_t group, std::size_t parameter) const {
   const std::string& name = fits.parameter_names[parameter];
   return arguments.share.empty() || shared(parameter) || fixed(parameter)

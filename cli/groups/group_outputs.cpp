@@ -73,6 +73,7 @@ void add_parameters(std::string& out, const GroupReport& report, std::size_t k, 
     add_number(out, error);
     add_interval(out, value, half);
     out += report.fixed(j) ? ",\"fixed\":true" : ",\"fixed\":false";
+    out += fits.is_at_bound(k, j) ? ",\"at_bound\":true" : ",\"at_bound\":false";
     out += report.shared(j) ? ",\"shared\":true}" : "}";
   }
   out += "],";
@@ -99,7 +100,7 @@ std::string joint_fields(const GroupReport& report) {
     out += ",\"std_error\":";
     add_number(out, joint.standard_errors[j]);
     add_interval(out, joint.parameters[j], quantile * joint.standard_errors[j]);
-    out += '}';
+    out += fmt::format(",\"at_bound\":{}}}", report.shared_at_bound(j));
   }
   out += "],\"shared_covariance\":[";
   for (std::size_t i = 0; i < joint.parameters.size(); ++i) {

@@ -32,6 +32,8 @@ struct GroupReport {
   bool fixed(std::size_t parameter) const;
   // Whether all groups have it in common.
   bool shared(std::size_t parameter) const;
+  // Whether shared parameter `j` of the joint fit ended on a bound.
+  bool shared_at_bound(std::size_t j) const;
   // "tau", or of a parameter that each group has for itself "a[north]", if others are shared.
   std::string parameter_name(std::size_t group, std::size_t parameter) const;
   // Title of the groups: the column of --group-by, or "y".

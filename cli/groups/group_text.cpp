@@ -19,6 +19,7 @@ constexpr std::size_t kLongestName = 60;
 std::string with_error(const GroupReport& report, std::size_t k, std::size_t j) {
   const double value = report.fits.parameters(k, j), error = report.fits.standard_errors(k, j);
   if (report.fixed(j)) return significant(value) + " fixed";
+  if (report.fits.is_at_bound(k, j)) return significant(value) + " at bound";
   return format_estimate(value, error) +
          (std::isfinite(error) ? fmt::format(" ± {:.3g}", error) : " ± undefined");
 }
@@ -47,11 +48,12 @@ std::string table(const GroupReport& report) {
 }  // namespace
 
 // The shared parameters of a joint fit, and its statistics.
-static std::string joint_text(const JointFit& joint, bool certified) {
+static std::string joint_text(const GroupReport& report, bool certified) {
+  const JointFit& joint = *report.fits.joint;
   std::vector<std::vector<std::string>> rows = {{"shared", "value", "std. error"}};
   for (std::size_t j = 0; j < joint.parameters.size(); ++j) {
     rows.push_back({joint.parameter_names[j], format_estimate(joint.parameters[j], joint.standard_errors[j]),
-                    significant(joint.standard_errors[j])});
+                    report.shared_at_bound(j) ? "at bound" : significant(joint.standard_errors[j])});
   }
   return fmt::format(
       "{} of one fit of {} groups{}{}\n\n{}\nRows {}, degrees of freedom {}, reduced χ² {}\n\n",
@@ -76,7 +78,7 @@ std::string failed_groups(const GroupReport& report) {
 std::string group_text(const GroupReport& report) {
   const GroupsResult& fits = report.fits;
   std::string out = data_lines(report.data) + model_lines(report.model);
-  if (fits.joint) out += "Result " + joint_text(*fits.joint, is_success(fits.joint->summary.verdict));
+  if (fits.joint) out += "Result " + joint_text(report, is_success(fits.joint->summary.verdict));
   out += fmt::format("Groups {}, of which {} succeeded\n\n{}\n", fits.size(), fits.succeeded, table(report));
   if (report.failed() > 0) out += failed_groups(report) + "\n";
   for (const std::string& warning : report.warnings) out += fmt::format("Warning: {}\n", warning);

@@ -99,6 +99,7 @@ class GroupFits {
     out_.parameter_names = impl_.names;
     out_.parameters = Matrix(count, n, kNaN);
     out_.standard_errors = Matrix(count, n);
+    out_.at_bound.assign(count * n, 0);
     out_.first_row = groups_.first_row();
     for (std::size_t k = 0; k < count; ++k) {
       out_.rows.push_back(groups_.rows(k));
@@ -256,6 +257,7 @@ class GroupFits {
     for (const std::size_t k : groups) {
       for (const Matrix* values : {&out_.parameters, &out_.standard_errors})
         out.put_all(std::span(values->data() + k * n, n));
+      out.put_all(std::span(out_.at_bound).subspan(k * n, n));
       for (const auto* values : {&out_.cost, &out_.rss, &out_.r_squared, &out_.decrement_sigma})
         out.put((*values)[k]);
       out.put(out_.dof[k]);
@@ -272,6 +274,7 @@ class GroupFits {
     for (const std::size_t k : groups) {
       std::ranges::copy(in.get_all<double>(), &out_.parameters(k, 0));
       std::ranges::copy(in.get_all<double>(), &out_.standard_errors(k, 0));
+      std::ranges::copy(in.get_all<unsigned char>(), &out_.at_bound[k * impl_.names.size()]);
       for (auto* values : {&out_.cost, &out_.rss, &out_.r_squared, &out_.decrement_sigma})
         (*values)[k] = in.get<double>();
       out_.dof[k] = in.get<std::ptrdiff_t>();
@@ -307,6 +310,7 @@ class GroupFits {
   void store(const FitResult& fit, std::size_t k, const std::string& warning) {
     std::copy(fit.parameters.begin(), fit.parameters.end(), &out_.parameters(k, 0));
     std::copy(fit.standard_errors.begin(), fit.standard_errors.end(), &out_.standard_errors(k, 0));
+    std::copy(fit.at_bound.begin(), fit.at_bound.end(), &out_.at_bound[k * impl_.names.size()]);
     const Summary& s = fit.summary;
     out_.dof[k] = fit.dof;
     out_.cost[k] = s.final_cost;
@@ -357,6 +361,19 @@ void check_columns(const PreparedModel::Impl& model, const Columns& x, const Col
   }
 }
 
+// Notes the parameters on a bound of a joint fit, which counts them as fixed there.
+void find_bounds(const FitOptions& options, GroupsResult& fits) {
+  const std::size_t n = fits.parameter_names.size();
+  fits.at_bound.assign(fits.size() * n, 0);
+  for (std::size_t j = 0; j < n && !options.bounds.empty(); ++j) {
+    if (std::ranges::find(options.fixed, fits.parameter_names[j]) != options.fixed.end()) continue;
+    for (std::size_t k = 0; k < fits.size(); ++k) {
+      const double value = fits.parameters(k, j);
+      fits.at_bound[k * n + j] = value == options.bounds.lower[j] || value == options.bounds.upper[j];
+    }
+  }
+}
+
 }  // namespace
 
 GroupsResult curve_fit_groups(const PreparedModel& model, const Columns& x, const Column& y,
@@ -366,7 +383,9 @@ GroupsResult curve_fit_groups(const PreparedModel& model, const Columns& x, cons
   check_columns(model.impl(), x, y, group, options);
   if (!options.share.empty()) {
     options.refuse_team_and_journal("fits with shared parameters");
-    return fit_with_shared_parameters(model, x, y, group, p0, options);
+    GroupsResult fits = fit_with_shared_parameters(model, x, y, group, p0, options);
+    find_bounds(options, fits);
+    return fits;
   }
   return GroupFits(model, x, y, group, p0, options).run();
 }

@@ -47,7 +47,8 @@ struct NLSQ_API GroupsResult {
   std::vector<std::string> parameter_names;
   Matrix parameters;       // groups x parameters, fixed ones included; NaN where nothing was fitted
   Matrix standard_errors;  // groups x parameters, as in FitResult
-  std::vector<std::size_t> first_row;  // where the group first appears in the table
+  std::vector<unsigned char> at_bound;  // groups x parameters: 1 where a parameter ended on a bound, else 0
+  std::vector<std::size_t> first_row;   // where the group first appears in the table
   std::vector<std::size_t> rows;
   std::vector<std::ptrdiff_t> dof;           // at least 0; of a joint fit those of all groups together
   std::vector<double> cost, rss, r_squared;  // as Summary::final_cost and in FitResult
@@ -62,6 +63,9 @@ struct NLSQ_API GroupsResult {
 
   std::size_t size() const { return verdict.size(); }
   bool success() const { return succeeded == size(); }
+  bool is_at_bound(std::size_t group, std::size_t parameter) const {
+    return at_bound[group * parameter_names.size() + parameter] != 0;
+  }
 };
 
 // Fits x -> y in each group of rows by itself. Rows with equal numbers in `group` form a group, wherever they

@@ -366,3 +366,27 @@ TEST_CASE("A group in doubt is no success, as a fit of its rows alone is none") 
   CHECK(contains(groups.out, "had no starting value"));
   CHECK(run(data + model + " --group-by site --share b").status == 1);
 }
+
+TEST_CASE("A parameter on a bound says so in the table and in the JSON of groups") {
+  const Scratch files;
+  const std::string table = files.write("d.csv", sites({"a", "b"}, 30));
+  for (const std::string more : {"", "--share b "}) {
+    CAPTURE(more);
+    const Outcome report = run(table + kFit + more + "--bounds b=1:2,c=:0.5");
+    CHECK(contains(report.out, "at bound"));
+    CHECK(contains(report.out, "0.5 at bound"));
+    CHECK(!contains(report.out, "undefined"));
+    const std::vector<json> lines =
+        lines_of(run(table + kFit + more + "--bounds b=1:2,c=:0.5 --quiet --json -").out);
+    REQUIRE(lines.size() == 3);
+    const json& parameters = lines[0]["parameters"];
+    CHECK(parameters[0]["at_bound"] == false);
+    CHECK(parameters[1]["at_bound"] == (parameters[1]["value"] == 1 || parameters[1]["value"] == 2));
+    CHECK(parameters[2]["at_bound"] == true);
+  }
+  const Outcome shared = run(table + kFit + "--share c --bounds c=:0.5");
+  CHECK(contains(shared.out, "0.5    at bound"));
+  const std::vector<json> lines =
+      lines_of(run(table + kFit + "--share c --bounds c=:0.5 --quiet --json -").out);
+  CHECK(lines.back()["shared"][0]["at_bound"] == true);
+}
