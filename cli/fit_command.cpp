@@ -141,8 +141,7 @@ auto run_checked(const FitData& data, Run run) {
   } catch (const JournalError& e) {
     throw OutputError(e.what());
   } catch (const DataError& e) {
-    const bool known = e.row() != DataError::npos && e.row() < data.rows();
-    throw BadData(fmt::format("{}: {}", known ? data.place(e.row()) : data.source, e.what()));
+    throw BadData(placed_message(e, data));
   } catch (const Error& e) {
     throw UsageError(e.what());
   }
@@ -350,9 +349,10 @@ int fit_command(const Arguments& given) {
   if (arguments.certify && !fit.success() && fit.summary.termination != Termination::failure) {
     report.fitted_after =
         run_checked(data, [&] { return fit_function(model, p0)(Columns(data.predictors), data.y, options); });
+    name_places(data, *report.fitted_after);
   }
   part.reset();
-  fit.summary.message = with_places(fit.summary.message, data);
+  if (!others) name_places(data, fit);  // compare_models() did
   report.files = describe_inputs(given.files, data.read, input.inputs);
   if (others) report.comparison = &others->comparison;
   const bool unfinished = fit.summary.termination == Termination::user_stop || starts_left(fit, options);

@@ -5,6 +5,7 @@
 #include "fit_command.hpp"
 #include "prediction/prediction_results.hpp"
 #include "processes/processes.hpp"
+#include "report/row_places.hpp"
 #include "table/source/utf8.hpp"
 
 #include <fmt/format.h>
@@ -57,12 +58,12 @@ void check_names(const std::vector<OneModel>& models, std::span<const std::strin
   }
 }
 
-[[noreturn]] void no_fit(const std::vector<ModelFit>& fits, bool data_error, const FitData& data) {
+[[noreturn]] void no_fit(const std::vector<ModelFit>& fits, bool data_error) {
   std::string reasons;
   for (const ModelFit& m : fits)
     reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", printable(m.name, 60), m.error);
   const std::string message = fmt::format("--compare: no model could be fitted. {}", reasons);
-  if (data_error) throw BadData(fmt::format("{}: {}", data.source, message));
+  if (data_error) throw BadData(message);  // the reasons name the file
   throw UsageError(message);
 }
 
@@ -91,9 +92,9 @@ ComparedModels compare_models(const Arguments& arguments, const NamedValues& p0,
     }
     try {
       made.fit = fit(one);
+      name_places(data, *made.fit);
     } catch (const DataError& e) {
-      const bool known = e.row() != DataError::npos && e.row() < data.rows();
-      made.error = known ? fmt::format("{}: {}", data.place(e.row()), e.what()) : e.what();
+      made.error = placed_message(e, data);
       data_error = true;
     } catch (const Error& e) {
       made.error = e.what();
@@ -101,7 +102,7 @@ ComparedModels compare_models(const Arguments& arguments, const NamedValues& p0,
   }
   out.interrupted = out.interrupted || shall_stop();
   if (std::ranges::none_of(fits, [](const ModelFit& m) { return m.fit.has_value(); }))
-    no_fit(fits, data_error, data);
+    no_fit(fits, data_error);
   out.comparison = rank_models(std::move(fits), arguments.absolute_sigma);
   const std::string& first = out.comparison.models.front().name;
   out.arguments =

@@ -1,6 +1,10 @@
 // Implements with_places(), which replaces row numbers in messages by places in the file.
 #include "report/row_places.hpp"
 
+#include "table/characters.hpp"
+
+#include <fmt/format.h>
+
 #include <charconv>
 #include <string_view>
 
@@ -27,6 +31,23 @@ std::string with_places(const std::string& message, std::size_t rows,
 
 std::string with_places(const std::string& message, const FitData& data) {
   return with_places(message, data.rows(), [&](std::size_t row) { return data.place(row); });
+}
+
+void name_places(const FitData& data, FitResult& fit) {
+  fit.summary.message = with_places(fit.summary.message, data);
+  for (std::string& warning : fit.warnings) warning = with_places(warning, data);
+}
+
+std::string placed_message(const DataError& error, const FitData& data) {
+  std::string message = error.what();
+  if (error.row() == DataError::npos || error.row() >= data.rows())
+    return fmt::format("{}: {}", data.source, with_places(message, data));
+  const std::string row = fmt::format("in row {}", error.row());
+  const std::size_t at = message.find(row);
+  const bool whole =
+      at != std::string::npos && (at + row.size() == message.size() || !is_digit(message[at + row.size()]));
+  if (whole) message.replace(at, row.size(), "here");
+  return fmt::format("{}: {}", data.place(error.row()), with_places(message, data));
 }
 
 }  // namespace nlsq::cli

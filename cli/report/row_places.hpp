@@ -3,6 +3,9 @@
 
 #include "table/data_selection.hpp"
 
+#include <nlsq/curve_fit.hpp>
+#include <nlsq/error.hpp>
+
 #include <functional>
 #include <string>
 
@@ -15,5 +18,12 @@ std::string with_places(const std::string& message, const FitData& data);
 // `rows` on remain.
 std::string with_places(const std::string& message, std::size_t rows,
                         const std::function<std::string(std::size_t)>& place);
+
+// Names places in the message and the warnings of a fit.
+void name_places(const FitData& data, FitResult& fit);
+
+// "data.csv:3: y has 1 value(s) that are not finite; the first is nan here": an error about the data of a
+// fit.
+std::string placed_message(const DataError& error, const FitData& data);
 
 }  // namespace nlsq::cli
