@@ -331,7 +331,7 @@ void parse_words(CLI::App& app, int argc, const char* const* argv, const RawArgu
   } catch (const CLI::ExtrasError& e) {
     throw UsageError(e.what() + suggest_option(app));
   } catch (const CLI::ArgumentMismatch& e) {
-    throw UsageError(missing_value(app, e.what()));
+    throw UsageError(wrong_count(app, e.what()));
   } catch (const CLI::ParseError& e) {
     throw UsageError(e.what());
   }

@@ -6,6 +6,7 @@
 #include "help/help_page.hpp"
 #include "help/man_page.hpp"
 #include "nearest.hpp"
+#include "table/source/utf8.hpp"
 
 #include <fmt/format.h>
 
@@ -43,10 +44,15 @@ std::string suggest_option(const CLI::App& app) {
   return "";
 }
 
-std::string missing_value(const CLI::App& app, const std::string& complaint) {
+std::string wrong_count(const CLI::App& app, const std::string& complaint) {
   const std::string name = complaint.substr(0, complaint.find(':'));
   const CLI::Option* option = app.get_option_no_throw(name);
   if (option == nullptr) return complaint;
+  if (const auto given = option->results(); given.size() > 1) {
+    return fmt::format("{} is given {}: {}; give it once", name,
+                       given.size() == 2 ? "twice" : fmt::format("{} times", given.size()),
+                       printable(fmt::format("{}", fmt::join(given, " and ")), 200));
+  }
   return fmt::format("{} needs a value: {} {} ({})", name, name, option->get_type_name(),
                      option->get_description());
 }

@@ -18,9 +18,9 @@ std::string help_text(const CLI::App& app, int argc, const char* const* argv);
 
 // "; did you mean '--model'?" for the first unknown option of a command line that was parsed.
 std::string suggest_option(const CLI::App& app);
-// Explains CLI11's complaint about an option without its value ("--json: 1 required FILE missing"): names the
-// value that the option needs and what it is for.
-std::string missing_value(const CLI::App& app, const std::string& complaint);
+// Explains CLI11's complaint about an option without its value ("--json: 1 required FILE missing"), or about
+// one that is given twice: names the value that the option needs and what it is for, or the values given.
+std::string wrong_count(const CLI::App& app, const std::string& complaint);
 
 // The page for --man or --completion.
 std::string document(const CLI::App& app, const std::string& shell);
