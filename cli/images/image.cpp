@@ -58,8 +58,7 @@ void read_x(const Arguments& arguments, Image& image) {
     read.columns[k].read(0, read.rows, values.data());
     for (std::size_t i = 0; i < read.rows; ++i) {
       if (!std::isfinite(values[i]))
-        throw BadData(
-            fmt::format("{}, row {}: --x: x is {} here; correct it", table->name(), i + 1, values[i]));
+        throw BadData(fmt::format("{}: --x: x is {} here; correct it", read.place(i), values[i]));
     }
     if (image.x_names[k].empty()) image.x_names[k] = columns.size() == 1 ? "x" : fmt::format("x{}", k + 1);
   }

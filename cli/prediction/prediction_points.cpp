@@ -106,6 +106,7 @@ void share_times(Table& table, const std::vector<ColumnExpression>& points,
 PredictionPoints points_of_file(const Arguments& arguments, const FitData& data) {
   CsvOptions csv = arguments.csv;
   csv.threads = arguments.threads;
+  csv.skip = 0;  // the lines to skip are those above the data
   const std::unique_ptr<Table> table = open_table(open_source(arguments.prediction.predict), csv);
   std::vector<ColumnExpression> expressions;
   for (const ColumnExpression& x : data.x) expressions.push_back(expression_in(*table, x, data, "--x"));

@@ -110,11 +110,15 @@ void CsvReader::skip_lines() {
       text_.more();
       continue;
     }
-    if (p == text.end()) {
-      text.fail(p, fmt::format("--skip {} leaves nothing: the input has {} lines", skip, line));
-    }
+    if (p == text.end()) fail_skip(p == text.begin() ? line - 1 : line);
     text_.consume(p + (*p == '\r' && p[1] == '\n' ? 2 : 1), ++line);
   }
+}
+
+// Says that --skip leaves nothing of the `lines` lines of the file.
+void CsvReader::fail_skip(std::size_t lines) const {
+  throw BadData(fmt::format("{}: --skip {} leaves nothing: the file has only {} line{}", text_.source().name,
+                            layout_.options.skip, lines, lines == 1 ? "" : "s"));
 }
 
 void CsvReader::find_first_record() {
@@ -128,6 +132,8 @@ void CsvReader::find_first_record() {
     text_.consume(p, text_.line() + lines);
     if (next == Next::record) return;
     if (next == Next::end) {
+      const bool all_skipped = lines == 0 && text_.begin() == text_.end() && text_.line() > 1;
+      if (all_skipped && layout_.options.skip + 1 == text_.line()) fail_skip(layout_.options.skip);
       throw BadData(
           fmt::format("{}:{}:1: {}", text_.source().name, text_.line(),
                       empty ? "the input is empty" : "no data: there are only blank lines and comments"));

@@ -37,6 +37,7 @@ class CsvReader {
 
  private:
   void skip_lines();
+  [[noreturn]] void fail_skip(std::size_t lines) const;
   void find_first_record();
   void take_excel_separator();
   bool take_header(const std::vector<SampleRecord>& records);

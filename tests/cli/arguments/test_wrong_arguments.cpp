@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 using namespace program;
 
 namespace {
@@ -23,4 +25,24 @@ TEST_CASE("an option that takes one value and is given twice is named so") {
   refuses(kDecay + " --model exp --json a --json b --json c", "--json is given 3 times: a and b and c");
   refuses(kDecay + " --model exp --strategy dogleg --algorithm dogleg", "is given twice: dogleg and dogleg");
   refuses(kDecay + " --model", "--model needs a value: --model NAME|SUM|FORMULA");
+}
+
+TEST_CASE("--skip concerns the data alone, and says how many lines a file has that has fewer") {
+  const Scratch files;
+  std::string text = "a preamble\nof two lines\nt,v\n", points = "t\n";
+  for (int t = 0; t < 8; ++t) {
+    text += std::to_string(t) + "," + std::to_string(2 * t + t % 2) + "\n";
+    points += std::to_string(t) + "\n";
+  }
+  const std::string data = files.write("d.csv", text), at = files.write("p.csv", points);
+  const Outcome outcome = run(data + " --skip 2 --x t --y v --model linear --quiet --csv - --predict " + at);
+  CHECK(outcome.status == 0);
+  CHECK(std::count(outcome.out.begin(), outcome.out.end(), '\n') == 9);
+  for (const char* const skip : {"11", "12", "300"}) {
+    const Outcome none = run(data + " --model linear --skip " + skip);
+    CHECK(none.status == 3);
+    CHECK(contains(none.out, data + ": --skip " + skip + " leaves nothing: the file has only 11 lines"));
+  }
+  const std::string open_end = files.write("e.csv", "t,v\n1,2");
+  CHECK(contains(run(open_end + " --model linear --skip 5").out, "the file has only 2 lines"));
 }
