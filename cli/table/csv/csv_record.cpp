@@ -36,9 +36,19 @@ std::string remedy_for_comma(std::string_view text, bool point) {
 std::string remedy(std::string_view text, const CsvOptions& options, bool may_be_header) {
   const bool comma = text.find(',') != std::string_view::npos,
              point = text.find('.') != std::string_view::npos;
-  if (has_digit(text) && comma && options.number.decimal == '.' && options.number.thousands == '\0')
+  const char thousands = options.number.thousands;
+  if (has_digit(text) && thousands != '\0' && text.find(thousands) != std::string_view::npos) {
+    const std::string other = thousands == '.'   ? "leave --thousands out"
+                              : thousands == ',' ? "give --decimal , instead"
+                                                 : "correct it";
+    return fmt::format(
+        "--thousands '{0}' separates groups of exactly three digits; if '{0}' means something "
+        "else here, {1}",
+        thousands, other);
+  }
+  if (has_digit(text) && comma && options.number.decimal == '.' && thousands == '\0')
     return remedy_for_comma(text, point);
-  if (has_digit(text) && point && options.number.decimal == ',')
+  if (has_digit(text) && point && options.number.decimal == ',' && thousands == '\0')
     return "numbers are read with --decimal ,; for a thousands separator give --thousands .";
   if (parse_moment(text)) return "dates are read only in columns whose first cell is a date";
   double value = 0;

@@ -46,3 +46,17 @@ TEST_CASE("--skip concerns the data alone, and says how many lines a file has th
   const std::string open_end = files.write("e.csv", "t,v\n1,2");
   CHECK(contains(run(open_end + " --model linear --skip 5").out, "the file has only 2 lines"));
 }
+
+TEST_CASE("--thousands that is given already is no advice") {
+  const Scratch files;
+  const std::string points = files.write("p.csv", "t;v\n1;1.234\n2;1.5\n3;2.345\n");
+  const Outcome outcome = run(points + " --model linear --thousands .");
+  CHECK(outcome.status == 3);
+  CHECK(contains(outcome.out,
+                 "'1.5' in column 2 (v) is not a number; --thousands '.' separates groups of "
+                 "exactly three digits; if '.' means something else here, leave --thousands out"));
+  const std::string commas = files.write("c.csv", "t;v\n1;1,234\n2;1,5\n3;2,345\n");
+  CHECK(contains(run(commas + " --model linear --thousands ,").out, "give --decimal , instead"));
+  // Without the option it is the advice, as before.
+  CHECK(contains(run(commas + " --model linear").out, "for a thousands separator give --thousands ,"));
+}
