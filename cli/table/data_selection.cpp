@@ -144,23 +144,61 @@ void refuse_ambiguous_sigma(const FitData& data, const std::string& sigma) {
                   text, advice, text));
 }
 
+// The parts of a list of columns; one if a column has that whole name.
+std::vector<std::string> parts_of(const FitData& data, const std::string& text) {
+  return std::ranges::find(data.shape.names, text) != data.shape.names.end() ? std::vector{text}
+                                                                             : split_list(text);
+}
+
+template <class Parse>
+void parse_sigmas(FitData& data, const Selection& selection, const Parse& parse) {
+  refuse_ambiguous_sigma(data, selection.sigma);
+  if (const std::size_t parts = parts_of(data, selection.sigma).size(); parts > 1) {
+    throw UsageError(
+        fmt::format("--sigma {}: {} columns are given, and one is expected: the standard deviations of y{}",
+                    printable(selection.sigma, 200), parts,
+                    data.more_y_expressions.empty() ? "" : ", which all columns of --y share"));
+  }
+  if (!selection.sigma.empty()) data.sigma_expression = parse(selection.sigma, "--sigma");
+  if (!selection.sigma_x.empty()) {
+    const std::vector<std::string> parts = parts_of(data, selection.sigma_x);
+    if (parts.size() != data.x.size()) {
+      throw UsageError(
+          fmt::format("--sigma-x {}: {} part{} given, and --x chose {} column{}: give one for each, an "
+                      "empty one for an exact x",
+                      printable(selection.sigma_x, 200), parts.size(), parts.size() == 1 ? " is" : "s are",
+                      data.x.size(), data.x.size() == 1 ? "" : "s"));
+    }
+    for (const std::string& part : parts) {
+      auto& expression = data.sigma_x_expressions.emplace_back();
+      if (!trim_blanks(part).empty()) expression = parse(part, "--sigma-x");
+    }
+  }
+}
+
+template <class Parse>
+void parse_group(FitData& data, const Selection& selection, const Parse& parse) {
+  if (selection.group_by.empty()) return;
+  if (parts_of(data, selection.group_by).size() > 1) {
+    throw UsageError(
+        fmt::format("--group-by {}: give one column; for groups by several, write a column that "
+                    "joins them",
+                    printable(selection.group_by, 200)));
+  }
+  data.group_expression = parse(selection.group_by, "--group-by");
+  if (!data.group_expression->plain || data.group_expression->columns[0] == kRowNumber) {
+    throw UsageError(fmt::format("--group-by {}: give one column, by its name or number",
+                                 printable(selection.group_by, 200)));
+  }
+}
+
 void parse_selection(FitData& data, const Table& table, const Selection& selection) {
   const auto parse = [&](std::string_view text, const char* option) {
     return parse_column_expression(text, data.shape, table.origin(), option);
   };
-  const auto& names = data.shape.names;
-  const bool whole_name = std::find(names.begin(), names.end(), selection.x) != names.end();
-  if (selection.x.empty()) {
-    data.x.push_back(parse("$1", "--x"));
-  } else if (whole_name) {
-    data.x.push_back(parse(selection.x, "--x"));
-  } else {
-    for (const std::string& part : split_list(selection.x)) data.x.push_back(parse(part, "--x"));
-  }
-  const bool one_y = std::find(names.begin(), names.end(), selection.y) != names.end();
-  const std::vector<std::string> responses =
-      selection.y.empty() || one_y ? std::vector{selection.y.empty() ? std::string("$2") : selection.y}
-                                   : split_list(selection.y);
+  for (const std::string& part : parts_of(data, selection.x.empty() ? "$1" : selection.x))
+    data.x.push_back(parse(part, "--x"));
+  const std::vector<std::string> responses = parts_of(data, selection.y.empty() ? "$2" : selection.y);
   data.y_expression = parse(responses.front(), "--y");
   for (std::size_t k = 1; k < responses.size(); ++k) {
     if (std::count(responses.begin(), responses.begin() + static_cast<std::ptrdiff_t>(k), responses[k]) > 0)
@@ -168,28 +206,8 @@ void parse_selection(FitData& data, const Table& table, const Selection& selecti
                                    responses[k]));
     data.more_y_expressions.push_back(parse(responses[k], "--y"));
   }
-  refuse_ambiguous_sigma(data, selection.sigma);
-  if (!selection.sigma.empty()) data.sigma_expression = parse(selection.sigma, "--sigma");
-  if (!selection.sigma_x.empty()) {
-    const std::vector<std::string> parts =
-        data.x.size() == 1 ? std::vector{selection.sigma_x} : split_list(selection.sigma_x);
-    if (parts.size() != data.x.size()) {
-      throw UsageError(fmt::format(
-          "--sigma-x has {} part(s), --x chose {}: give one for each, an empty one for an exact x",
-          parts.size(), data.x.size()));
-    }
-    for (const std::string& part : parts) {
-      auto& expression = data.sigma_x_expressions.emplace_back();
-      if (!trim_blanks(part).empty()) expression = parse(part, "--sigma-x");
-    }
-  }
-  if (!selection.group_by.empty()) {
-    data.group_expression = parse(selection.group_by, "--group-by");
-    if (!data.group_expression->plain || data.group_expression->columns[0] == kRowNumber) {
-      throw UsageError(fmt::format("--group-by {}: give one column, by its name or number",
-                                   printable(selection.group_by, 200)));
-    }
-  }
+  parse_sigmas(data, selection, parse);
+  parse_group(data, selection, parse);
   if (selection.y.empty() && data.x.front().plain && data.x.front().columns[0] == 1) {
     throw UsageError("--x chose column 2, which is also what y would be; say which column is y with --y");
   }

@@ -60,3 +60,18 @@ TEST_CASE("--thousands that is given already is no advice") {
   // Without the option it is the advice, as before.
   CHECK(contains(run(commas + " --model linear").out, "for a thousands separator give --thousands ,"));
 }
+
+TEST_CASE("lists where one column is expected say how many are expected for what") {
+  const Scratch files;
+  const std::string table = files.write("d.csv", "t,v,s,\"u,w\"\n1,2,1,1\n2,3,1,1\n3,4.1,1,1\n4,5,1,1\n");
+  const std::string fit = table + " --model linear --x t --y v ";
+  refuses(fit + "--sigma s,s",
+          "--sigma s,s: 2 columns are given, and one is expected: the standard deviations");
+  refuses(fit + "--sigma s --sigma-x 1,2",
+          "--sigma-x 1,2: 2 parts are given, and --x chose 1 column: give one for each");
+  refuses(table + " --model 'a*x1+b*x2' --x t,s --y v --sigma s --sigma-x s",
+          "--sigma-x s: 1 part is given, and --x chose 2 columns");
+  refuses(fit + "--group-by s,t", "--group-by s,t: give one column");
+  CHECK(run(fit + "--sigma u,w --quiet").status == 0);  // the name of one column
+  CHECK(run(fit + "--sigma 'max(s,1)' --quiet").status == 0);
+}
