@@ -10,6 +10,7 @@
 #include <CLI/App.hpp>
 
 #include <cmath>
+#include <filesystem>
 
 namespace nlsq::cli {
 
@@ -68,15 +69,32 @@ void check_outputs(const PredictionArguments& out, const Arguments& arguments) {
     throw UsageError("--predict -: standard input already has the data; give a file");
 }
 
+// Refuses 0:10 and the like, which is no grid and hardly a file, unless a file has that name.
+void refuse_half_grid(const std::string& text, const char* option) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos || std::filesystem::exists(text)) return;
+  const std::string_view first = std::string_view(text).substr(0, colon);
+  std::string_view second = std::string_view(text).substr(colon + 1);
+  second = second.substr(0, second.find(':'));
+  double value = 0;
+  for (const std::string_view part : {first, second}) {
+    if (!trim_blanks(part).empty() && !is_number(part, value) && !parse_moment(part)) return;
+  }
+  throw UsageError(fmt::format("{} {}: for N points from A to B write A:B:N, as in 0:10:100", option, text));
+}
+
 }  // namespace
 
 std::optional<Grid> grid_of(const std::string& text, const char* option) {
   const std::string_view all(text);
   const std::size_t last = all.rfind(':');
   double count = 0;
-  if (last == std::string_view::npos || !is_number(all.substr(last + 1), count)) return std::nullopt;
-  const std::optional<XLimits> limits = split_limits(all.substr(0, last));
-  if (!limits || !limits->first || !limits->second) return std::nullopt;
+  const bool has_count = last != std::string_view::npos && is_number(all.substr(last + 1), count);
+  const std::optional<XLimits> limits = has_count ? split_limits(all.substr(0, last)) : std::nullopt;
+  if (!limits || !limits->first || !limits->second) {
+    refuse_half_grid(text, option);
+    return std::nullopt;
+  }
   if (count != std::floor(count) || count < 2 || count > kMostGridPoints) {
     throw UsageError(fmt::format("{} {}: the number of points must be a whole number from 2 to {:g}", option,
                                  text, kMostGridPoints));

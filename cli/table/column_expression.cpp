@@ -117,8 +117,12 @@ class Resolver {
   }
 
   [[noreturn]] void missing(const std::string& what, const std::string& advice = "") const {
-    throw BadData(
-        fmt::format("{}: there is no {} ({}); {}{}", origin_, what, option_, list_columns(shape_), advice));
+    // A line of text above a table is taken for the header of a table of one column.
+    const char* const preamble = shape_.columns() == 1 && shape_.has_header
+                                     ? "; if this is text above the table, skip its lines: --skip LINES"
+                                     : "";
+    throw BadData(fmt::format("{}: there is no {} ({}); {}{}{}", origin_, what, option_, list_columns(shape_),
+                              advice, preamble));
   }
 
  private:

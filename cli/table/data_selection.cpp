@@ -23,7 +23,8 @@ XLimits parse_range(const std::string& text) {
   if (text.empty()) return {};
   const std::optional<XLimits> limits = split_limits(text);
   if (!limits)
-    throw UsageError(fmt::format("--range {}: write A:B, A: or :B with numbers, or with dates", text));
+    throw UsageError(
+        fmt::format("--range {}: write A:B, A: or :B with numbers, or with dates as {}", text, kDateForms));
   if (limits->first && limits->second && is_below(*limits->second, *limits->first))
     throw UsageError(fmt::format("--range {}: the first bound is above the second", text));
   return *limits;

@@ -34,6 +34,10 @@ std::string remedy_for_comma(std::string_view text, bool point) {
 
 // Suggests an option for a text that should be a number.
 std::string remedy(std::string_view text, const CsvOptions& options, bool may_be_header) {
+  if (parse_moment(text)) return "dates are read only in columns whose first cell is a date";
+  if (looks_like_date(text))
+    return fmt::format("dates and times are read if they are written as {}: rewrite the column so",
+                       kDateForms);
   const bool comma = text.find(',') != std::string_view::npos,
              point = text.find('.') != std::string_view::npos;
   const char thousands = options.number.thousands;
@@ -50,7 +54,6 @@ std::string remedy(std::string_view text, const CsvOptions& options, bool may_be
     return remedy_for_comma(text, point);
   if (has_digit(text) && point && options.number.decimal == ',' && thousands == '\0')
     return "numbers are read with --decimal ,; for a thousands separator give --thousands .";
-  if (parse_moment(text)) return "dates are read only in columns whose first cell is a date";
   double value = 0;
   std::string exponent(text);
   std::replace_if(
@@ -320,13 +323,15 @@ void RecordParser::refuse() const {
     const auto moment = parse_moment(field.text);
     text_.fail(
         field.begin,
-        fmt::format("'{}' in {} {} '{}', the first of this column; correct it, or leave the row out by "
-                    "commenting it",
-                    what, where,
-                    !moment                                     ? "is not a date or time such as"
-                    : moment->has_date != time->moment.has_date ? "has no date or another form than"
-                                                                : "has or lacks an offset from UTC, unlike",
-                    printable(time->text)));
+        fmt::format(
+            "'{}' in {} {} '{}', the first of this column; {}correct it, or leave the row out by "
+            "commenting it",
+            what, where,
+            !moment                                     ? "is not a date or time such as"
+            : moment->has_date != time->moment.has_date ? "has no date or another form than"
+                                                        : "has or lacks an offset from UTC, unlike",
+            printable(time->text),
+            !moment && looks_like_date(field.text) ? fmt::format("dates are read as {}; ", kDateForms) : ""));
   }
   const bool may_be_header = !layout_.shape.has_header && layout_.shape_line == text_.first_line;
   text_.fail(field.begin, fmt::format("'{}' in {} is not a number; {}", what, where,
@@ -347,7 +352,10 @@ void RecordParser::refuse_ragged(const char* at, std::size_t found, bool more) c
                          layout_.shape_line, layout_.shape.columns(), printable(record),
                          split ? "a date and its time are two columns if blanks delimit: name both, and add "
                                  "them, as in --x '$1+$2'"
-                               : "correct it, quote fields that contain the delimiter, or give --delimiter"));
+                         : layout_.shape.has_header && more
+                             ? "correct it, quote fields that contain the delimiter, give --delimiter, or "
+                               "--skip lines of text above the table"
+                             : "correct it, quote fields that contain the delimiter, or give --delimiter"));
 }
 
 }  // namespace nlsq::cli

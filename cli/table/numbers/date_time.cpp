@@ -5,6 +5,7 @@
 #include "table/numbers/number_forms.hpp"
 
 #include <chrono>
+#include <vector>
 
 namespace nlsq::cli {
 
@@ -89,7 +90,57 @@ bool read_offset(Cursor& cursor, Moment& moment) {
   return true;
 }
 
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+// Whether a word of the text is a month, or its first three letters.
+bool names_month(std::string_view text) {
+  constexpr std::string_view kMonths[] = {"january",   "february", "march",    "april",
+                                          "may",       "june",     "july",     "august",
+                                          "september", "october",  "november", "december"};
+  for (std::size_t begin = 0; begin < text.size();) {
+    std::size_t end = begin;
+    while (end < text.size() && is_letter(text[end])) ++end;
+    const std::string_view word = text.substr(begin, end - begin);
+    for (const std::string_view month : kMonths) {
+      if (word.size() != 3 && word.size() != month.size()) continue;
+      std::size_t same = 0;
+      while (same < word.size() && (word[same] | 0x20) == month[same]) ++same;
+      if (same == word.size()) return true;
+    }
+    begin = end + 1;
+  }
+  return false;
+}
+
+// The lengths of the groups of digits that `separator` divides at the start of the text; empty if other
+// characters follow them than a blank or a T.
+std::vector<std::size_t> digit_groups(std::string_view text, char separator) {
+  std::vector<std::size_t> lengths(1);
+  std::size_t at = 0;
+  for (; at < text.size() && (is_digit(text[at]) || text[at] == separator); ++at) {
+    if (text[at] == separator) lengths.push_back(0);
+    else ++lengths.back();
+  }
+  const bool ends = at == text.size() || text[at] == ' ' || text[at] == 'T';
+  return ends ? lengths : std::vector<std::size_t>();
+}
+
 }  // namespace
+
+bool looks_like_date(std::string_view text) noexcept {
+  text = trim_spaces(text);
+  if (text.find_first_of("0123456789") == std::string_view::npos) return false;
+  if (names_month(text)) return true;
+  const auto one_or_two = [](std::size_t length) { return length == 1 || length == 2; };
+  for (const char separator : {'/', '.', '-'}) {
+    const std::vector<std::size_t> of = digit_groups(text, separator);
+    if (of.size() != 3 || !one_or_two(of[1])) continue;
+    if (one_or_two(of[0]) && (of[2] == 2 || of[2] == 4)) return true;
+    if (of[0] == 4 && one_or_two(of[2])) return true;
+  }
+  const std::vector<std::size_t> time = digit_groups(text, ':');
+  return (time.size() == 2 || time.size() == 3) && one_or_two(time[0]) && time[1] == 2 && time.back() == 2;
+}
 
 std::optional<Moment> parse_moment(std::string_view text) noexcept {
   text = trim_spaces(text);

@@ -28,4 +28,11 @@ struct Moment {
 // nothing for any other text and for days and times that do not exist.
 std::optional<Moment> parse_moment(std::string_view text) noexcept;
 
+// Whether `text` is a date or a time of day for a reader, such as 01/03/2024, 3-Mar-24 or 9:05 PM, in a form
+// that parse_moment() may not read.
+bool looks_like_date(std::string_view text) noexcept;
+
+// How dates and times are written for parse_moment(), for messages.
+inline constexpr std::string_view kDateForms = "2024-03-01, 2024-03-01T12:00:00 or 12:00:00";
+
 }  // namespace nlsq::cli

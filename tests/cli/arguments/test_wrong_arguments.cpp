@@ -75,3 +75,30 @@ TEST_CASE("lists where one column is expected say how many are expected for what
   CHECK(run(fit + "--sigma u,w --quiet").status == 0);  // the name of one column
   CHECK(run(fit + "--sigma 'max(s,1)' --quiet").status == 0);
 }
+
+TEST_CASE("dates in other forms, half a grid, and text above a table get a hint at what would do") {
+  const Scratch files;
+  for (const char* const date :
+       {"01/03/2024", "1.3.2024", "3-Mar-24", "2024/03/01", "March 3 2024", "9:05"}) {
+    CAPTURE(date);
+    const std::string table =
+        files.write("d.csv", "t;v\n" + std::string(date) + ";2\n" + date + ";3\n" + date + ";4\n");
+    const Outcome outcome = run(table + " --model linear");
+    CHECK(outcome.status == 3);
+    CHECK(contains(outcome.out,
+                   "is not a number; dates and times are read if they are written as 2024-03-01, "
+                   "2024-03-01T12:00:00 or 12:00:00"));
+  }
+  refuses(kDecay + " --model exp --range 01/03/2024:", "or with dates as 2024-03-01");
+  for (const char* const half : {"0:10", "0:", ":10", "0:10:", "0:10:many", "2024-03-01:2024-03-05"})
+    refuses(kDecay + " --model exp --predict " + half,
+            "for N points from A to B write A:B:N, as in 0:10:100");
+
+  const std::string above = files.write("p.csv", "Measured by Joe\nt,v\n1,2\n2,3\n3,4.1\n");
+  const Outcome outcome = run(above + " --model linear");
+  CHECK(outcome.status == 3);
+  CHECK(contains(outcome.out, "if this is text above the table, skip its lines: --skip LINES"));
+  CHECK(run(above + " --model linear --skip 1 --quiet").status == 0);
+  const std::string words = files.write("w.csv", "name\nJoe\nt,v\n1,2\n2,3\n3,4.1\n");
+  CHECK(contains(run(words + " --model linear --x 1 --y 1").out, "--skip"));
+}
