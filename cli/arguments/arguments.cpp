@@ -335,6 +335,7 @@ void parse_words(CLI::App& app, int argc, const char* const* argv, const RawArgu
   } catch (const CLI::ParseError& e) {
     throw UsageError(e.what());
   }
+  refuse_empty_values(app);
   if (raw.man || !raw.completion.empty()) {
     arguments.action = Action::help;
     arguments.help_text = document(app, raw.completion);

@@ -1,6 +1,10 @@
 // Declares the options of nlsq-fit with CLI11.
 #include "arguments/raw_arguments.hpp"
 
+#include "errors.hpp"
+
+#include <fmt/format.h>
+
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -140,6 +144,17 @@ void add_fit_options(CLI::App& app, RawArguments& raw, Arguments& arguments) {
   add_model_options(fit, raw, arguments);
   add_search_options(fit, raw, arguments);
   add_output_options(output, raw, arguments);
+}
+
+void refuse_empty_values(const CLI::App& app) {
+  for (const CLI::Option* const option : app.get_options()) {
+    if (option->get_expected_max() == 0 || option->check_lname("comment")) continue;
+    for (const std::string& value : option->results()) {
+      if (value.find_first_not_of(" \t") != std::string::npos) continue;
+      throw UsageError(fmt::format("{} '': give {}, or leave it out", option->get_name(),
+                                   option->get_positional() ? "a file" : option->get_type_name()));
+    }
+  }
 }
 
 }  // namespace nlsq::cli

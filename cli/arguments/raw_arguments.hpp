@@ -32,4 +32,8 @@ struct RawArguments {
 void add_data_options(CLI::App& app, RawArguments& raw, Arguments& arguments);
 void add_fit_options(CLI::App& app, RawArguments& raw, Arguments& arguments);
 
+// Throws UsageError for an option with an empty value, which would count as not given. --comment '' has a
+// meaning.
+void refuse_empty_values(const CLI::App& app);
+
 }  // namespace nlsq::cli

@@ -1,6 +1,7 @@
 // Chooses the text for --help, --man and --completion.
 #include "help/help.hpp"
 
+#include "errors.hpp"
 #include "help/completion.hpp"
 #include "help/formula_help.hpp"
 #include "help/help_page.hpp"
@@ -27,9 +28,13 @@ void add_help_options(CLI::App& app, bool& man, std::string& shell) {
 
 std::string help_text(const CLI::App& app, int argc, const char* const* argv) {
   for (int i = 1; i + 1 < argc; ++i) {
-    const std::string_view option = argv[i];
-    if ((option == "--help" || option == "-h") && argv[i + 1] == std::string_view("formulas"))
-      return formula_page();
+    const std::string_view option = argv[i], page = argv[i + 1];
+    if ((option != "--help" && option != "-h") || page.starts_with('-')) continue;
+    if (page == "formulas") return formula_page();
+    throw UsageError(
+        fmt::format("{} {}: there is no such page; --help has all options, --help formulas the "
+                    "functions of formulas, and --describe NAME a built-in model",
+                    option, printable(page, 60)));
   }
   return help_page(option_texts(app));
 }

@@ -102,3 +102,16 @@ TEST_CASE("dates in other forms, half a grid, and text above a table get a hint 
   const std::string words = files.write("w.csv", "name\nJoe\nt,v\n1,2\n2,3\n3,4.1\n");
   CHECK(contains(run(words + " --model linear --x 1 --y 1").out, "--skip"));
 }
+
+TEST_CASE("an empty value and a page of the help that does not exist are refused") {
+  for (const char* const option : {"--x", "--y", "--sigma", "--where", "--group-by", "--range", "--json",
+                                   "--plot", "--predict", "--p0", "--starts", "--delimiter"})
+    refuses(kDecay + " --model exp " + option + " ''", std::string(option) + " '': give ");
+  refuses(kDecay + " --model exp --x ' '", "--x '': give EXPR,..., or leave it out");
+  refuses("'' --model exp", "FILE '': give a file");
+  CHECK(run(kDecay + " --model exp --comment '' --quiet").status == 0);
+  refuses("--help foo", "--help foo: there is no such page; --help has all options, --help formulas");
+  CHECK(run("--help formulas").status == 0);
+  CHECK(run("--help --quiet").status == 0);
+  CHECK(run(kDecay + " --help").status == 0);
+}
