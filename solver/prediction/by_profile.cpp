@@ -3,6 +3,7 @@
 #include <nlsq/prediction.hpp>
 
 #include "fit/prepared_impl.hpp"
+#include "prediction/delta_method.hpp"
 #include "prediction/derived_expressions.hpp"
 #include "prediction/pulled_profile.hpp"
 #include "support/fp_environment.hpp"
@@ -83,6 +84,13 @@ void take_intervals(const std::vector<PulledInterval>& intervals, Prediction& ou
     const bool known = interval.low_end == IntervalEnd::found && interval.high_end == IntervalEnd::found;
     if (!known && !std::isnan(out.standard_error[i]) && other++ == 0) first = i;
   }
+  for (std::string& warning : out.warnings) {  // of predict(), about the bands that were replaced
+    if (warning.ends_with(kHeldBand)) {
+      warning +=
+          " in the standard errors and the width of the prediction band; the confidence band by profile "
+          "lets it leave the bound";
+    }
+  }
   if (other > 0) {
     out.warnings.push_back(fmt::format("bands: in {} row{}, the first of which is {}: {}", other,
                                        other == 1 ? "" : "s", first + 1, note_of(intervals[first])));
@@ -142,7 +150,12 @@ std::vector<DerivedQuantity> derive_by_profile(const PreparedModel& model, const
     q.ci_high = interval.high;
     q.fits = interval.fits;
     q.by_profile = true;
-    if (q.note.empty()) q.note = note_of(interval);
+    const bool held = q.note == kHeldNote;
+    if (held || q.note.empty()) q.note = note_of(interval);
+    if (held && q.note.empty()) {
+      q.note =
+          "the standard error takes a parameter on a bound as fixed there; the interval by profile does not";
+    }
   });
   return out;
 }

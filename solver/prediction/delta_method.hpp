@@ -18,6 +18,11 @@ enum class DeltaState : std::uint8_t {
   lost_digits,   // rounding of the covariance is as large as the variance
 };
 
+// What results say where a variance has `held`.
+inline constexpr const char* kHeldNote = "a parameter on a bound is taken as fixed there";
+inline constexpr const char* kHeldBand =
+    "the curve depends on a parameter on a bound, which is taken as fixed there";
+
 struct DeltaVariance {
   double value;  // NaN unless known
   DeltaState state = DeltaState::known;

@@ -48,7 +48,7 @@ std::vector<DerivedQuantity> derive(const FitResult& fit, const std::vector<std:
     q.ci_low = q.value - t * q.standard_error;
     q.ci_high = q.value + t * q.standard_error;
     q.note = reason(variance.state, fit);
-    if (variance.held && q.note.empty()) q.note = "a parameter on a bound is taken as fixed there";
+    if (variance.held && q.note.empty()) q.note = kHeldNote;
     out.push_back(std::move(q));
   }
   return out;

@@ -111,7 +111,7 @@ class Notes {
     say(of(DeltaState::lost_digits),
         "there is no band, since the parameters are so strongly correlated that rounding exceeds it; shift "
         "the origin of x, or write the model with less correlated parameters");
-    say(held_, "the curve depends on a parameter on a bound, which is taken as fixed there");
+    say(held_, kHeldBand);
     return out;
   }
 

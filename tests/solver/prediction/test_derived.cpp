@@ -85,6 +85,10 @@ TEST_CASE("what is not defined is NaN and has a note") {
   const DecayRows d = decay_rows();
   const FitResult held = curve_fit(kDecay, d.x, d.y, {{"a", 4}, {"b", 1}, {"c", 2}}, bounded);
   CHECK(contains(derive(held, "top=a+c", bounded).note, "on a bound"));
+  // A profile lets the parameter leave its bound, and only the standard error takes it as fixed.
+  const auto by_profile = derive_by_profile(kDecay, Columns(d.x), d.y, held, {"top=a+c"}, bounded);
+  CHECK(by_profile[0].by_profile);
+  CHECK(contains(by_profile[0].note, "the standard error takes a parameter on a bound as fixed there"));
 }
 
 TEST_CASE("mistakes in an expression are named") {
