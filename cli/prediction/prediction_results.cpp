@@ -122,8 +122,13 @@ PredictionResults after_fit(const Arguments& arguments, const ModelChoice& model
   if (!why.empty()) warnings.push_back(fmt::format("--band: from standard errors, not by profile: {}", why));
   out.by_profile = wanted.profile_band && why.empty();
   out.prediction = prediction_at(arguments, prepared_model, data, options, points, fit, out.by_profile);
-  for (const std::string& warning : out.prediction->warnings) warnings.push_back(warning);
   out.interrupted = interrupted();
+  if (out.interrupted) {  // a file with some of the bands would look like one with all
+    out.prediction.reset();
+    warnings.emplace_back("--predict: interrupted, so there are no predictions");
+    return out;
+  }
+  for (const std::string& warning : out.prediction->warnings) warnings.push_back(warning);
   out.predictors = model.formula.predictors;
   out.x = std::move(points.x);
   return out;

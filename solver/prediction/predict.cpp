@@ -84,6 +84,8 @@ class Scatter {
   std::string lack_;
 };
 
+constexpr std::size_t kRowsBetweenStops = 4096;  // PredictionOptions::stop is asked so often
+
 // Counts the rows of each state, and says for each what is wrong and where it begins.
 class Notes {
  public:
@@ -186,7 +188,15 @@ Prediction predict(const PreparedModel& model, const Columns& x, const FitResult
   Variances variances(model, fit, options, prediction.data);
   const Scatter scatter(fit, options, prediction.sigma);
   Notes notes;
+  bool stopped = false;
   for (std::size_t i = 0; i < rows; ++i) {
+    if (i % kRowsBetweenStops == 0) stopped = stopped || (prediction.stop && prediction.stop());
+    if (stopped) {
+      for (auto* column : {&out.standard_error, &out.confidence_low, &out.confidence_high,
+                           &out.prediction_low, &out.prediction_high})
+        (*column)[i] = kNaN;
+      continue;
+    }
     const double f = at.values[i];
     DeltaVariance variance{kNaN, DeltaState::not_finite};
     if (std::isfinite(f)) variance = variances({at.jacobian.data() + i * n, n});

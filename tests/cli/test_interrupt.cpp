@@ -169,3 +169,23 @@ TEST_CASE("Ctrl-C during a bootstrap reports the samples drawn so far, and ends 
   }
   FAIL("the bootstrap was never interrupted");
 }
+
+TEST_CASE(
+    "SIGTERM during the prediction of many points ends soon with status 130, and writes no predictions") {
+  // The fit takes milliseconds and the predictions seconds.
+  for (int delay = 400; delay < 10000; delay *= 2) {
+    Scratch scratch;
+    Running running({"nlsq-fit", kDecay, "--model", "exp", "--predict", "0:400:20000000", "--csv",
+                     scratch.path("out.csv")},
+                    scratch.path("out"));
+    std::this_thread::sleep_for(std::chrono::milliseconds(delay));
+    const auto sent = std::chrono::steady_clock::now();
+    const int status = running.send(SIGTERM);
+    if (status == -SIGTERM) continue;  // before the handler was installed
+    CHECK(status == 130);
+    CHECK(std::chrono::steady_clock::now() - sent < std::chrono::seconds(10));
+    CHECK(!std::filesystem::exists(scratch.path("out.csv")));
+    return;
+  }
+  FAIL("the program never handled the signal");
+}

@@ -45,8 +45,8 @@ struct PredictionOptions : Parallelism {
   // there. Not used with a loss, errors in x and sigma_matrix. predict_by_profile has the data anyway.
   std::vector<Column> data;
   int most_fits = 60;  // predict_by_profile: limit on fits for each end of a band
-  // predict_by_profile: asked in each iteration by all threads. Once it returns true, the bands that are left
-  // are NaN. Empty: never.
+  // Asked after each 4096 rows, and by predict_by_profile in each iteration by all threads. Once it returns
+  // true, the bands that are left are NaN. Empty: never.
   std::function<bool()> stop;
 };
 
