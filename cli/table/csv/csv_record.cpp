@@ -269,9 +269,7 @@ bool RecordParser::store_group(const Field& field, std::string_view text, std::s
   value = 0;
   std::size_t number = groups_ == nullptr ? TextIndex::npos : groups_->find(text);
   if (number == TextIndex::npos) {
-    double ignored = 0;
-    if (parse_number(text, layout_.options.number, ignored) == NumberStatus::missing)
-      return !is_faulty(field, column, NumberStatus::missing);
+    if (is_missing_text(trim_blanks(text))) return !is_faulty(field, column, NumberStatus::missing);
     if (groups_ == nullptr) return true;
     number = groups_->add(text);
   }

@@ -7,7 +7,9 @@
 #include <fast_float/fast_float.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
 
 namespace nlsq::cli {
 
@@ -53,13 +55,14 @@ const char* parse_plain_number(const char* begin, const char* end, char decimal,
 
 namespace {
 
-// Whether `text`, without surrounding blanks, is one of the words for a missing value.
+bool is_one_of(std::string_view text, std::initializer_list<std::string_view> words) noexcept {
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return equals_ignoring_case(text, word); });
+}
+
+// Whether `text`, without surrounding blanks, is one of the words for a missing number.
 bool is_missing(std::string_view text) noexcept {
-  for (const std::string_view word :
-       {"", "na", "n/a", "nan", "+nan", "-nan", "null", "none", "-", "?", ".", "#n/a"}) {
-    if (equals_ignoring_case(text, word)) return true;
-  }
-  return false;
+  return is_missing_text(text) || is_one_of(text, {"+nan", "-nan", "none", "-", "?", "."});
 }
 
 // Parses `text` without typographic forms.
@@ -91,6 +94,10 @@ NumberStatus parse_plain(std::string_view text, const NumberFormat& format, doub
 }
 
 }  // namespace
+
+bool is_missing_text(std::string_view text) noexcept {
+  return is_one_of(text, {"", "na", "n/a", "nan", "null", "#n/a"});
+}
 
 NumberStatus parse_number(std::string_view text, const NumberFormat& format, double& value) noexcept {
   text = trim_blanks(text);

@@ -27,6 +27,10 @@ enum class NumberStatus {
 // rewrites it: 12.5% is 0.125. A leading + is accepted. Sets `value` for ok and underflow.
 NumberStatus parse_number(std::string_view text, const NumberFormat& format, double& value) noexcept;
 
+// Whether the cell of a column of texts is missing: empty, NA, N/A, #N/A, NaN or null. The other words and
+// signs for a missing number (none, -, ?, .) are texts there.
+bool is_missing_text(std::string_view text) noexcept;
+
 // The reader's fast path. Parses a number at `begin` and returns its end, or null unless it is a plain finite
 // number that is nonzero or literally zero (parse_number then classifies the text).
 const char* parse_plain_number(const char* begin, const char* end, char decimal, double& value) noexcept;

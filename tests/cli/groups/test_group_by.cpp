@@ -390,3 +390,18 @@ TEST_CASE("A parameter on a bound says so in the table and in the JSON of groups
       lines_of(run(table + kFit + "--share c --bounds c=:0.5 --quiet --json -").out);
   CHECK(lines.back()["shared"][0]["at_bound"] == true);
 }
+
+TEST_CASE("none and signs are names of groups; empty cells, NA, NaN and null are missing") {
+  const Scratch files;
+  const std::string table = files.write("d.csv", sites({"none", "-", "a"}, 30));
+  const Outcome named = run(table + kFit + "--quiet --csv -");
+  CHECK(named.status == 0);
+  CHECK(contains(named.out, "\nnone,30,"));
+  CHECK(contains(named.out, "\n-,30,"));
+  for (const char* const missing : {"", "NA", "n/a", "NaN", "null"}) {
+    CAPTURE(missing);
+    const std::string lacking = files.write("m.csv", sites({"a", "b"}, 30) + missing + ",1,2\n");
+    CHECK(contains(run(lacking + kFit).out, "is missing in column 1 (site)"));
+    CHECK(run(lacking + kFit + "--quiet --missing drop").status == 0);
+  }
+}
