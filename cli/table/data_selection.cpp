@@ -279,6 +279,14 @@ void refuse_bad_sigma(const FitData& data) {
                   data.place(bad), data.sigma[bad]));
 }
 
+// Bad cells are errors in the rows that --where kept.
+void refuse_late_faults(FitData& data) {
+  for (const auto& [row, message] : data.read.late_faults) {
+    if (data.kept.empty() || std::ranges::binary_search(data.kept, row)) throw BadData(message);
+  }
+  data.read.late_faults.clear();
+}
+
 // Computes the columns of the fit for the remaining rows.
 void take_columns(FitData& data, const ReadColumns& columns, std::size_t rows) {
   const auto take = [&](const ColumnExpression& expression) {
@@ -360,7 +368,7 @@ FitData select_data(Table& table, const Selection& selection) {
   for (const auto& expression : data.sigma_x_expressions) {
     if (expression) columns.want(*expression);
   }
-  for (const ColumnExpression& expression : conditions) columns.want(expression);
+  for (const ColumnExpression& expression : conditions) columns.want_condition(expression);
   if (data.group_expression) columns.want_group(*data.group_expression);
   // Each of several responses is fitted by itself, so a row that lacks one of them still has the others.
   if (!data.more_y_expressions.empty()) columns.want_if_there(data.y_expression);
@@ -376,6 +384,7 @@ FitData select_data(Table& table, const Selection& selection) {
   data.description = table.describe(read);
 
   apply_where(data, columns, conditions);
+  refuse_late_faults(data);
   take_columns(data, columns, read.rows - data.excluded_where);
   data.unchecked = selection.check_later;
   if (!data.unchecked) check_finite(data);

@@ -53,8 +53,20 @@ void ReadColumns::want_if_there(const ColumnExpression& expression) {
   want(expression);
 }
 
+void ReadColumns::want_condition(const ColumnExpression& expression) {
+  has_conditions_ = true;
+  in_conditions_.insert(in_conditions_.end(), expression.columns.begin(), expression.columns.end());
+  want(expression);
+}
+
 TableColumns ReadColumns::read(Table& table, FitData& data) {
   data.lacks_y = !if_there_.empty() && table.keep_missing(if_there_);
+  if (has_conditions_) {
+    std::vector<std::size_t> later = with_group(numbers_, group_);
+    std::erase_if(
+        later, [&](std::size_t column) { return place_in(in_conditions_, column) < in_conditions_.size(); });
+    table.judge_later(std::move(later));
+  }
   TableColumns read = table.read(numbers_, texts_, group_);
   columns_ = std::move(read.columns);
   data.memory = std::move(read.memory);

@@ -26,6 +26,9 @@ class ReadColumns {
   // Wants an expression that may miss values, which then leave out no row, unless another one needs its
   // columns. Call it after want().
   void want_if_there(const ColumnExpression& expression);
+  // Wants a condition that chooses rows. With one, bad cells in other columns are errors only in rows that
+  // are kept.
+  void want_condition(const ColumnExpression& expression);
   // Wants the column of --group-by, for group().
   void want_group(const ColumnExpression& expression) { group_ = expression.columns[0]; }
   // Reads everything that is wanted, once. Sets FitData::lacks_y.
@@ -41,7 +44,9 @@ class ReadColumns {
  private:
   std::size_t place(const ColumnExpression& expression, std::size_t k) const;
 
-  std::vector<std::size_t> numbers_;   // of columns in the file
+  std::vector<std::size_t> numbers_;        // of columns in the file
+  std::vector<std::size_t> in_conditions_;  // those of them that conditions read
+  bool has_conditions_ = false;
   std::vector<std::size_t> if_there_;  // those of them that may miss values
   std::vector<TextMatch> texts_;
   std::optional<std::size_t> group_;

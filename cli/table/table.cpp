@@ -48,6 +48,7 @@ class CsvTable final : public Table {
     out.lines_read = read.lines_read;
     out.dropped_before = std::move(read.dropped_before);
     out.groups = std::move(read.groups);
+    out.late_faults = std::move(read.late_faults);
     out.name = name();
     out.finite = !keeps_missing_;
     return out;
@@ -57,6 +58,8 @@ class CsvTable final : public Table {
     reader_.take_times(std::move(times));
     return true;
   }
+
+  void judge_later(std::vector<std::size_t> columns) override { reader_.judge_later(std::move(columns)); }
 
   bool keep_missing(std::vector<std::size_t> columns) override {
     if (missing_ != MissingPolicy::drop) return false;

@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace nlsq::cli {
@@ -30,6 +31,8 @@ struct TableColumns {
   RowVector<std::size_t> dropped_before;  // otherwise, for each row left out, the index of the row behind it
   // The texts that the values of the column of groups number. Empty: that column has numbers of its own.
   std::vector<std::string> groups;
+  // Rows with bad cells of columns that are judged later, in order, and the messages about them.
+  std::vector<std::pair<std::size_t, std::string>> late_faults;
   bool finite = true;  // no NaN and no infinity, for certain
   std::string name;    // of the file
   // Where several processes read a file: the lines that this one read, and the rows that others read before.
@@ -72,6 +75,9 @@ class Table {
   // With MissingPolicy::drop, reads missing values of these columns as NaN instead of leaving out their rows.
   // Returns whether that is the policy; otherwise nothing changes.
   virtual bool keep_missing(std::vector<std::size_t> columns) = 0;
+  // Reads bad cells of these columns as NaN and notes them in TableColumns::late_faults, so that they are
+  // errors only if their rows are fitted. Tables of numbers have no bad cells but NaN.
+  virtual void judge_later(std::vector<std::size_t>) {}
 };
 
 // The numbers of the columns to read where a column of groups is read as any other.

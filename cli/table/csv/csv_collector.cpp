@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 namespace nlsq::cli {
@@ -82,6 +83,11 @@ void CsvCollector::take(const CsvRows& rows) {
     out_.first_underflow =
         fmt::format("'{}' in line {}", rows.first_underflow, line_ + rows.first_underflow_line);
   }
+  for (const CsvRows::RowFault& fault : rows.late_faults) {
+    out_.late_faults.emplace_back(
+        out_.rows + fault.row,
+        fmt::format("{}:{}:{}: {}", source_.name, line_ + fault.line, fault.column, fault.message));
+  }
   out_.underflows += rows.underflows;
   out_.dropped_missing += rows.dropped_before.size();
   for (const std::size_t row : rows.dropped_before) out_.dropped_before.push_back(out_.rows + row);
@@ -98,6 +104,8 @@ void CsvCollector::take_groups(const CsvRows& rows, std::size_t slot) {
   const std::size_t before = to.size();
   to.resize(before + rows.count);
   for (std::size_t i = 0; i < rows.count; ++i) {
+    to[before + i] = from[i];
+    if (std::isnan(from[i])) continue;  // missing, and judged later
     const auto here = static_cast<std::size_t>(from[i]);
     if (number[here] < 0) number[here] = static_cast<double>(groups_.add(rows.groups.text(here)));
     to[before + i] = number[here];

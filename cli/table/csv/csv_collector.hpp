@@ -21,7 +21,9 @@ struct CsvColumns {
   LineMap lines;
   std::size_t lines_read = 0;
   RowVector<std::size_t> dropped_before;  // for each row left out, the index of the row behind it
-  std::vector<std::string> groups;        // the texts that the values of the column of groups number
+  // Rows with cells that are judged later, and what to say if one of them is fitted.
+  std::vector<std::pair<std::size_t, std::string>> late_faults;
+  std::vector<std::string> groups;  // the texts that the values of the column of groups number
 };
 
 class CsvCollector {

@@ -113,6 +113,7 @@ RecordParser::Outcome RecordParser::read(const char*& p, std::size_t& lines, dou
                                          std::size_t stride) {
   const char* q = record_ = p;
   missing_ = false;
+  late_.reset();
   underflows_ = 0;
   std::size_t column = 0;
   if (read_run_ != nullptr) {
@@ -131,8 +132,30 @@ RecordParser::Outcome RecordParser::read(const char*& p, std::size_t& lines, dou
     return outcome;
   }
   outcome = scan_before_comment(p, lines, out, stride);
+  if (outcome == Outcome::fault && !layout_.judged_later.empty())
+    outcome = scan_for_later(p, lines, out, stride);
   if (outcome == Outcome::fault) refuse();
   return outcome;
+}
+
+RecordParser::Outcome RecordParser::scan_for_later(const char*& p, std::size_t& lines, double* out,
+                                                   std::size_t stride) {
+  for_later_ = true;
+  const char* q = p;
+  Outcome outcome = scan_before_comment(q, lines, out, stride);
+  if (outcome == Outcome::fault) {
+    q = p;
+    late_.reset();
+    outcome = scan(q, 0, lines, out, stride);
+  }
+  for_later_ = false;
+  if (outcome != Outcome::fault) {
+    if (outcome != Outcome::need_more) p = q;
+    return outcome;
+  }
+  late_.reset();  // another cell is bad, or the number of fields: the first fault of the record is the error
+  q = p;
+  return scan(q, 0, lines, out, stride);
 }
 
 RecordParser::Outcome RecordParser::scan_before_comment(const char*& p, std::size_t& lines, double* out,
@@ -156,12 +179,14 @@ RecordParser::Outcome RecordParser::scan_before_comment(const char*& p, std::siz
   Outcome outcome = Outcome::fault;
   try {
     parser.record_ = at;
+    parser.for_later_ = for_later_;
     outcome = parser.scan(at, 0, inner_lines, out, stride);
   } catch (const BadData&) {  // of a quote; the message about the whole line has the right place
   }
   if (outcome == Outcome::fault) return outcome;
   underflows_ = parser.underflows_;
   underflow_ = parser.underflow_;
+  if (parser.late_) late_ = {p + (parser.late_->at - alone.first), parser.late_->message};
   lines += inner_lines + (end == text_.end() ? 0 : 1);
   p = end + (end == text_.end() ? 0 : *end == '\r' && end[1] == '\n' ? 2 : 1);
   return outcome;
@@ -227,7 +252,10 @@ bool RecordParser::store_slowly(const Field& field, std::size_t column, double& 
   const NumberStatus status = parse_number(field.text, layout_.options.number, value);
   if (status == NumberStatus::ok) return true;
   if (store_missing(column, status, value)) return true;
-  if (status != NumberStatus::underflow) return !is_faulty(field, column, status);
+  if (status != NumberStatus::underflow) {
+    value = std::numeric_limits<double>::quiet_NaN();
+    return !is_faulty(field, column, status);
+  }
   if (underflows_++ == 0) underflow_ = printable(field.text);
   value = 0.0;
   return true;
@@ -260,6 +288,7 @@ bool RecordParser::store_special(const Field& field, const SpecialColumn& specia
   }
   const NumberStatus status = parse_number(field.text, layout_.options.number, value);
   if (store_missing(special.column, status, value)) return true;
+  value = std::numeric_limits<double>::quiet_NaN();
   return !is_faulty(field, special.column,
                     status == NumberStatus::missing ? NumberStatus::missing : NumberStatus::text);
 }
@@ -269,7 +298,10 @@ bool RecordParser::store_group(const Field& field, std::string_view text, std::s
   value = 0;
   std::size_t number = groups_ == nullptr ? TextIndex::npos : groups_->find(text);
   if (number == TextIndex::npos) {
-    if (is_missing_text(trim_blanks(text))) return !is_faulty(field, column, NumberStatus::missing);
+    if (is_missing_text(trim_blanks(text))) {
+      value = std::numeric_limits<double>::quiet_NaN();
+      return !is_faulty(field, column, NumberStatus::missing);
+    }
     if (groups_ == nullptr) return true;
     number = groups_->add(text);
   }
@@ -284,56 +316,61 @@ bool RecordParser::store_missing(std::size_t column, NumberStatus status, double
   return true;
 }
 
-// Whether a cell that is no number makes the record faulty. Otherwise the row is left out.
+// Whether a cell that is no number makes the record faulty. Otherwise the row is left out, or the cell is
+// judged later.
 bool RecordParser::is_faulty(const Field& field, std::size_t column, NumberStatus status) {
   if (status == NumberStatus::missing && layout_.options.missing == MissingPolicy::drop) {
     missing_ = true;
     return false;
   }
   fault_ = {Fault::value, field, status, column, nullptr};
-  return true;
+  const std::vector<std::size_t>& later = layout_.judged_later;
+  if (!for_later_ || std::ranges::find(later, column) == later.end()) return true;
+  if (!late_) late_ = {field.begin, message_of_value()};
+  return false;
 }
 
 void RecordParser::refuse() const {
   if (fault_.kind != Fault::value)
     refuse_ragged(fault_.at, fault_.column + 1, fault_.kind == Fault::too_many);
+  text_.fail(fault_.field.begin, message_of_value());
+}
+
+// The message about a bad cell.
+std::string RecordParser::message_of_value() const {
   const Field& field = fault_.field;
   const std::string what = printable(field.text), where = column_label(layout_.shape, fault_.column);
   switch (fault_.status) {
     case NumberStatus::missing:
-      text_.fail(field.begin, fmt::format("{} is missing in {}; --missing drop leaves such rows out",
-                                          what.empty() ? "a value" : "a value ('" + what + "')", where));
+      return fmt::format("{} is missing in {}; --missing drop leaves such rows out",
+                         what.empty() ? "a value" : "a value ('" + what + "')", where);
     case NumberStatus::overflow:
-      text_.fail(
-          field.begin,
-          fmt::format("'{}' in {} is beyond the largest double (1.8e308); rescale the column", what, where));
+      return fmt::format("'{}' in {} is beyond the largest double (1.8e308); rescale the column", what,
+                         where);
     case NumberStatus::infinite:
-      text_.fail(field.begin,
-                 fmt::format("'{}' in {} is not a finite number; correct it, or leave the row out by "
-                             "commenting it",
-                             what, where));
+      return fmt::format(
+          "'{}' in {} is not a finite number; correct it, or leave the row out by "
+          "commenting it",
+          what, where);
     case NumberStatus::hex:
-      text_.fail(field.begin,
-                 fmt::format("'{}' in {} is a hexadecimal number; write it in decimal", what, where));
+      return fmt::format("'{}' in {} is a hexadecimal number; write it in decimal", what, where);
     default: break;
   }
   if (const TimeOrigin* const time = layout_.shape.time(fault_.column)) {
     const auto moment = parse_moment(field.text);
-    text_.fail(
-        field.begin,
-        fmt::format(
-            "'{}' in {} {} '{}', the first of this column; {}correct it, or leave the row out by "
-            "commenting it",
-            what, where,
-            !moment                                     ? "is not a date or time such as"
-            : moment->has_date != time->moment.has_date ? "has no date or another form than"
-                                                        : "has or lacks an offset from UTC, unlike",
-            printable(time->text),
-            !moment && looks_like_date(field.text) ? fmt::format("dates are read as {}; ", kDateForms) : ""));
+    return fmt::format(
+        "'{}' in {} {} '{}', the first of this column; {}correct it, or leave the row out by "
+        "commenting it",
+        what, where,
+        !moment                                     ? "is not a date or time such as"
+        : moment->has_date != time->moment.has_date ? "has no date or another form than"
+                                                    : "has or lacks an offset from UTC, unlike",
+        printable(time->text),
+        !moment && looks_like_date(field.text) ? fmt::format("dates are read as {}; ", kDateForms) : "");
   }
   const bool may_be_header = !layout_.shape.has_header && layout_.shape_line == text_.first_line;
-  text_.fail(field.begin, fmt::format("'{}' in {} is not a number; {}", what, where,
-                                      remedy(field.text, layout_.options, may_be_header)));
+  return fmt::format("'{}' in {} is not a number; {}", what, where,
+                     remedy(field.text, layout_.options, may_be_header));
 }
 
 void RecordParser::refuse_ragged(const char* at, std::size_t found, bool more) const {

@@ -37,12 +37,20 @@ struct CsvLayout {
   std::vector<int> slot_of;    // index of each column among the chosen ones, or -1
   std::size_t slots = 0;       // number of chosen columns
   std::vector<SpecialColumn> specials = {};
-  std::size_t group_slot = TextIndex::npos;     // of the column of groups, if there is one
+  std::size_t group_slot = TextIndex::npos;  // of the column of groups, if there is one
+  // Columns whose bad cells are NaN and become errors only if their rows are fitted.
+  std::vector<std::size_t> judged_later = {};
   std::vector<std::size_t> keeps_missing = {};  // columns whose missing values are NaN and drop no row
 
   // The entry of `column` in specials, which is made if need be. Its cells then miss the fast parser.
   SpecialColumn& special(std::size_t column);
   const SpecialColumn* find_special(std::size_t column) const;
+};
+
+// A bad cell of a column that is judged later, and the message about it.
+struct LateFault {
+  const char* at = nullptr;
+  std::string message;
 };
 
 class RecordParser {
@@ -62,6 +70,8 @@ class RecordParser {
   // For the last record: the count of numbers too small for a double, and the text of the first of them.
   std::size_t underflows() const { return underflows_; }
   const std::string& underflow() const { return underflow_; }
+  // Of the last record, if it is a row.
+  const std::optional<LateFault>& late_fault() const { return late_; }
   // The quote that was still open when the text ended, or null.
   const char* open_quote() const { return scanner_.open_quote(); }
 
@@ -80,6 +90,8 @@ class RecordParser {
   // Reads the record at `p` up to a comment behind its data. Outcome::fault if there is none, or if the
   // record is faulty all the same.
   Outcome scan_before_comment(const char*& p, std::size_t& lines, double* out, std::size_t stride);
+  // Reads a faulty record again, with NaN for bad cells of columns that are judged later.
+  Outcome scan_for_later(const char*& p, std::size_t& lines, double* out, std::size_t stride);
   bool store_slowly(const Field& field, std::size_t column, double& value);
   bool store_special(const Field& field, const SpecialColumn& special, double* out, std::size_t stride);
   bool store_group(const Field& field, std::string_view text, std::size_t column, double& value);
@@ -87,6 +99,7 @@ class RecordParser {
   // Whether a cell that is no number only makes `value` NaN, as the column may have missing values.
   bool store_missing(std::size_t column, NumberStatus status, double& value) const;
   [[noreturn]] void refuse() const;
+  std::string message_of_value() const;
   [[noreturn]] void refuse_ragged(const char* at, std::size_t found, bool more) const;
 
   const CsvLayout& layout_;
@@ -97,8 +110,9 @@ class RecordParser {
   NumberRun run_;
   std::optional<GroupColumn> group_;  // for read_run_with_group()
   const char* record_ = nullptr;      // start of the record
-  bool missing_ = false, comments_ = true;
+  bool missing_ = false, comments_ = true, for_later_ = false;
   Fault fault_;
+  std::optional<LateFault> late_;
   std::size_t underflows_ = 0;
   std::string underflow_;
 };

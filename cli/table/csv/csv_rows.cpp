@@ -25,6 +25,7 @@ void CsvRows::parse(const CsvLayout& layout, const CsvView& text) {
   line_of.clear();
   dropped_before.clear();
   groups.clear();
+  late_faults.clear();
   make_room(layout, text);
   try {
     parse_records(layout, text);
@@ -72,6 +73,13 @@ void CsvRows::parse_records(const CsvLayout& layout, const CsvView& text) {
     if (outcome == RecordParser::Outcome::dropped) {
       dropped_before.push_back(count);
     } else {
+      if (parser.late_fault()) {
+        CsvView of_record = text;
+        of_record.first = record;
+        of_record.first_line = lines;
+        const CsvView::Place place = of_record.place(parser.late_fault()->at);
+        late_faults.push_back({count, place.line, place.column, parser.late_fault()->message});
+      }
       line_of.add(count++, lines);
     }
     lines += ended;

@@ -40,8 +40,14 @@ struct CsvRows {
   LineMap line_of;
   std::vector<std::size_t> dropped_before;  // for each row left out, the index of the row behind it
   std::size_t used = 0;                     // processed bytes of the text
-  TextIndex groups;                         // the texts that the column of groups stands for
-  bool at_fault = false;                    // the record at `used` is invalid; otherwise the text ends there
+  // Bad cells that are judged later: their rows, lines and columns, and what is wrong with them.
+  struct RowFault {
+    std::size_t row, line, column;
+    std::string message;
+  };
+  std::vector<RowFault> late_faults;
+  TextIndex groups;       // the texts that the column of groups stands for
+  bool at_fault = false;  // the record at `used` is invalid; otherwise the text ends there
   const double* column(std::size_t k) const { return values_.get() + k * stride_; }
 
   // Parses the complete records of `text` up to the first fault. An incomplete record at the end is not a

@@ -8,15 +8,19 @@
 
 namespace nlsq::cli {
 
-void CsvView::fail(const char* at, const std::string& message) const {
+CsvView::Place CsvView::place(const char* at) const {
   std::size_t line = first_line;
   const char* line_begin = first;
   for (const char* p = first; p < at; ++p) {
     const bool newline = *p == '\n' || (*p == '\r' && p[1] != '\n');
     if (newline) ++line, line_begin = p + 1;
   }
-  const std::size_t column = 1 + count_code_points({line_begin, static_cast<std::size_t>(at - line_begin)});
-  throw BadData(fmt::format("{}:{}:{}: {}", name, line, column, message));
+  return {line, 1 + count_code_points({line_begin, static_cast<std::size_t>(at - line_begin)})};
+}
+
+void CsvView::fail(const char* at, const std::string& message) const {
+  const Place where = place(at);
+  throw BadData(fmt::format("{}:{}:{}: {}", name, where.line, where.column, message));
 }
 
 void CsvView::fail_length(const char* start) const {

@@ -26,6 +26,10 @@ struct CsvView {
   // Whether `p` is a CR that may be half of a CRLF.
   bool is_half_an_ending(const char* p) const { return *p == '\r' && p + 1 == last && line_feed_may_follow; }
 
+  struct Place {
+    std::size_t line, column;  // the column counts characters from 1
+  };
+  Place place(const char* at) const;
   // Throws BadData: `name:line:column: message`. The column counts characters from 1.
   [[noreturn]] void fail(const char* at, const std::string& message) const;
   // Throws BadData if a line or record from `start` to `stop` is too long.

@@ -82,6 +82,7 @@ std::vector<std::string> join_groups(const std::vector<TableColumns>& files,
   for (std::size_t k = 0; k < files.size(); ++k) {
     for (const std::size_t end = at + files[k].rows; at < end; ++at) {
       double& value = values[at];
+      if (std::isnan(value)) continue;  // missing in a row that is judged later
       const std::string text = texts[k].empty() ? spelling.of(value, files[k].name, files)
                                                 : texts[k][static_cast<std::size_t>(value)];
       value = static_cast<double>(index.add(text));
@@ -132,6 +133,8 @@ class JoinedTable final : public Table {
   std::string describe(const TableColumns& read) const override {
     return fmt::format("{} files ({}), {}", parts_.size(), rows_by_file(read.files), first().describe(read));
   }
+
+  void judge_later(std::vector<std::size_t> columns) override { judged_later_ = std::move(columns); }
 
   bool keep_missing(std::vector<std::size_t> columns) override {
     keeps_missing_ = std::move(columns);
@@ -190,9 +193,12 @@ class JoinedTable final : public Table {
     std::vector<TextMatch> its_texts(texts.begin(), texts.end());
     for (TextMatch& text : its_texts) text.column = number[text.column];
     if (group) group = number[*group];
-    std::vector<std::size_t> its_keeps;
-    for (const std::size_t column : keeps_missing_) its_keeps.push_back(number[column]);
-    table.keep_missing(std::move(its_keeps));
+    const auto here = [&](std::vector<std::size_t> of_first) {
+      for (std::size_t& column : of_first) column = number[column];
+      return of_first;
+    };
+    table.keep_missing(here(keeps_missing_));
+    table.judge_later(here(judged_later_));
     TableColumns part = table.read(its_columns, its_texts, group);
     if (k > 0) parts_[k].table.reset();
     if ((*checksums_)[k]) (*checksums_)[k]->finish();
@@ -220,6 +226,8 @@ class JoinedTable final : public Table {
     if (part.underflows > 0 && out.underflows == 0)
       out.first_underflow = fmt::format("{} of {}", part.first_underflow, printable(part.name, 200));
     out.underflows += part.underflows;
+    for (auto& [row, message] : part.late_faults)
+      out.late_faults.emplace_back(out.rows + row, std::move(message));
     out.rows += part.rows;
     out.dropped_missing += part.dropped_missing;
     out.finite = out.finite && part.finite;
@@ -232,7 +240,7 @@ class JoinedTable final : public Table {
   std::shared_ptr<InputChecksums> checksums_;
   bool with_checksums_;
   std::vector<Part> parts_;
-  std::vector<std::size_t> keeps_missing_;
+  std::vector<std::size_t> keeps_missing_, judged_later_;  // columns of the first file
   std::string name_;
 };
 

@@ -1,4 +1,5 @@
 // nlsq-fit --group-by, as a user runs it: the table, the JSON lines, the CSV file, and what fails.
+#include "cli/groups/sites.hpp"
 #include "cli/program.hpp"
 
 #include <doctest/doctest.h>
@@ -9,35 +10,8 @@
 #include <sstream>
 
 using namespace program;
+using namespace sites_of_groups;
 using nlohmann::json;
-
-namespace {
-
-// Decays of sites, `rows` each, in turn: a row of each site, then the next of each.
-std::string sites(const std::vector<std::string>& names, int rows, unsigned seed = 1) {
-  std::mt19937 random(seed);
-  std::normal_distribution<double> noise(0, 0.05);
-  std::string text = "site,t,v\n";
-  for (int i = 0; i < rows; ++i) {
-    for (std::size_t k = 0; k < names.size(); ++k) {
-      const double t = 6.0 * i / rows,
-                   v = (4 + 0.2 * static_cast<double>(k)) * std::exp(-0.8 * t) + 1 + noise(random);
-      text += names[k] + "," + std::to_string(t) + "," + std::to_string(v) + "\n";
-    }
-  }
-  return text;
-}
-
-const std::string kFit = " --x t --y v --model exp --group-by site ";
-
-std::vector<json> lines_of(const std::string& text) {
-  std::vector<json> out;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) out.push_back(json::parse(line));
-  return out;
-}
-
-}  // namespace
 
 TEST_CASE("Each group has the answer of its rows alone, in the order of the file") {
   const Scratch files;
@@ -365,43 +339,4 @@ TEST_CASE("A group in doubt is no success, as a fit of its rows alone is none") 
   CHECK(groups.status == 1);
   CHECK(contains(groups.out, "had no starting value"));
   CHECK(run(data + model + " --group-by site --share b").status == 1);
-}
-
-TEST_CASE("A parameter on a bound says so in the table and in the JSON of groups") {
-  const Scratch files;
-  const std::string table = files.write("d.csv", sites({"a", "b"}, 30));
-  for (const std::string more : {"", "--share b "}) {
-    CAPTURE(more);
-    const Outcome report = run(table + kFit + more + "--bounds b=1:2,c=:0.5");
-    CHECK(contains(report.out, "at bound"));
-    CHECK(contains(report.out, "0.5 at bound"));
-    CHECK(!contains(report.out, "undefined"));
-    const std::vector<json> lines =
-        lines_of(run(table + kFit + more + "--bounds b=1:2,c=:0.5 --quiet --json -").out);
-    REQUIRE(lines.size() == 3);
-    const json& parameters = lines[0]["parameters"];
-    CHECK(parameters[0]["at_bound"] == false);
-    CHECK(parameters[1]["at_bound"] == (parameters[1]["value"] == 1 || parameters[1]["value"] == 2));
-    CHECK(parameters[2]["at_bound"] == true);
-  }
-  const Outcome shared = run(table + kFit + "--share c --bounds c=:0.5");
-  CHECK(contains(shared.out, "0.5    at bound"));
-  const std::vector<json> lines =
-      lines_of(run(table + kFit + "--share c --bounds c=:0.5 --quiet --json -").out);
-  CHECK(lines.back()["shared"][0]["at_bound"] == true);
-}
-
-TEST_CASE("none and signs are names of groups; empty cells, NA, NaN and null are missing") {
-  const Scratch files;
-  const std::string table = files.write("d.csv", sites({"none", "-", "a"}, 30));
-  const Outcome named = run(table + kFit + "--quiet --csv -");
-  CHECK(named.status == 0);
-  CHECK(contains(named.out, "\nnone,30,"));
-  CHECK(contains(named.out, "\n-,30,"));
-  for (const char* const missing : {"", "NA", "n/a", "NaN", "null"}) {
-    CAPTURE(missing);
-    const std::string lacking = files.write("m.csv", sites({"a", "b"}, 30) + missing + ",1,2\n");
-    CHECK(contains(run(lacking + kFit).out, "is missing in column 1 (site)"));
-    CHECK(run(lacking + kFit + "--quiet --missing drop").status == 0);
-  }
 }

@@ -1,0 +1,73 @@
+// Bad cells in rows that --where leaves out are no errors; in rows that are fitted they are, with their
+// place.
+#include "cli/program.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace program;
+
+namespace {
+
+// Rows of a line; one row of site "b" has this cell as v.
+std::string line_with(const std::string& cell) {
+  std::string text = "site,t,v\n";
+  for (int t = 0; t < 8; ++t)
+    text += "a," + std::to_string(t) + "," + std::to_string(2 * t + t % 2) + (t == 3 ? "\nb,9," + cell : "") +
+            "\n";
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a bad cell in a row that --where leaves out is no error") {
+  const Scratch files;
+  for (const char* const cell : {"broken", "", "NA", "1e999", "inf", "0x1p3", "1;5", "oops # a comment"}) {
+    CAPTURE(cell);
+    const std::string table = files.write("d.csv", line_with(cell));
+    const std::string fit = table + " --x t --y v --model linear --quiet --json - ";
+    const Outcome left_out = run(fit + "--where 'site == \"a\"'");
+    CHECK(left_out.status == 0);
+    const nlohmann::json object = nlohmann::json::parse(left_out.out, nullptr, false);
+    REQUIRE(object.is_object());
+    CHECK(object["rows"] == 8);
+    CHECK(object["excluded"] == 1);
+    CHECK(run(fit + "--where 't < 9'").status == 0);
+
+    const Outcome fitted = run(fit + "--where 't < 20'");
+    CHECK(fitted.status == 3);
+    CHECK(contains(fitted.out, table + ":6:5: "));
+    const std::string whole = run(fit).out;
+    if (!contains(cell, "#")) CHECK(fitted.out == whole);
+    CHECK(run(fit + "--where 'v < 100'").out == whole);  // the condition needs the cell
+  }
+}
+
+TEST_CASE("comments, groups, dates and several files with bad cells that --where leaves out") {
+  const Scratch files;
+  const std::string commented =
+      files.write("c.csv", "t,v\n1,2 # good\n2,bad # left out\n3,4.1 # good\n4,5\n5,6.2\n");
+  const std::string fit = " --model linear --quiet --json - ";
+  CHECK(run(commented + fit + "--where 't != 2'").status == 0);
+  CHECK(run(commented + fit).status == 3);
+
+  const std::string grouped =
+      files.write("g.csv", "g,t,v\n,0,1\na,1,2\na,2,3\na,3,4.1\nb,1,2\nb,2,3\nb,3,4.2\nb,9,x\n");
+  const std::string by_group = grouped + " --x t --y v --model linear --group-by g --quiet --csv - ";
+  const Outcome groups = run(by_group + "--where 't > 0 && t < 9'");
+  CHECK(groups.status == 0);
+  CHECK(contains(groups.out, "\na,3,"));
+  CHECK(contains(groups.out, "\nb,3,"));
+  CHECK(run(by_group + "--where 't > 0'").status == 3);
+  CHECK(
+      contains(run(by_group + "--where 't < 9'").out, grouped + ":2:1: a value is missing in column 1 (g)"));
+
+  const std::string dates =
+      files.write("t.csv", "day,v\n2024-01-01,1\n2024-01-02,2.1\nlater,3\n2024-01-04,3.9\n2024-01-05,5\n");
+  CHECK(run(dates + fit + "--where 'v != 3'").status == 0);
+
+  const std::string a = files.write("a.csv", "t,v\n1,2\n2,3\n3,x\n"),
+                    b = files.write("b.csv", "v,t\n4.8,4\ny,5\n7,6\n");
+  CHECK(run(a + " " + b + " --x t --y v" + fit + "--where 't != 3 && t != 5'").status == 0);
+  CHECK(contains(run(a + " " + b + " --x t --y v" + fit + "--where 't != 3'").out,
+                 b + ":3:1: 'y' in column 1"));
+}
