@@ -111,7 +111,10 @@ double add_text(const FitReport& report, const PlotData& plot, std::string& out)
     line(fmt::format("{} rows{}", fit.rows,
                      std::isnan(fit.r_squared) ? "" : fmt::format(", R² {:.6g}", fit.r_squared)),
          grey);
-    if (!std::isnan(fit.chi2_reduced)) line(fmt::format("reduced χ² {:.4g}", fit.chi2_reduced), grey);
+    if (!std::isnan(fit.chi2_reduced)) {
+      const char* const what = fit.loss.is_counts() ? "reduced deviance" : "reduced χ²";
+      line(fmt::format("{} {:.4g}", what, fit.chi2_reduced), grey);
+    }
   }
   if (fit.success()) line(name(fit.summary.verdict), grey);
   else

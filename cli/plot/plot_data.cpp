@@ -247,8 +247,12 @@ PlotData plot_data(const FitReport& report, const FitOptions& options, std::size
     for (const PlotComponent& component : plot.components) include_curve(component.y, data, plot);
   }
   plot.quantiles = normal_quantiles(errors.residual, scatter_of(report, rows.y));
-  if (plot.quantiles.normal.empty() && report.fit.success())
-    plot.notes.emplace_back("the residuals do not scatter");
+  if (plot.quantiles.normal.empty()) {
+    plot.no_quantiles = report.fit.dof <= 0                             ? "no degrees of freedom"
+                        : report.fit.summary.verdict == Verdict::failed ? "nothing was fitted"
+                                                                        : "residuals do not scatter";
+    plot.notes.push_back("no quantiles: " + plot.no_quantiles);
+  }
   return plot;
 }
 

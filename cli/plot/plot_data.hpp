@@ -56,6 +56,7 @@ struct PlotData {
   std::vector<PlotComponent> components;  // of a sum of models; else empty
   std::string band_title;                 // "95 % confidence band"
   NormalQuantiles quantiles;
+  std::string no_quantiles;        // why there are none
   std::vector<std::string> notes;  // what the picture leaves out, and why
 };
 

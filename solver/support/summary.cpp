@@ -112,7 +112,7 @@ std::string Summary::full_report() const {
   if (!step_solver.empty())
     out += fmt::format("  steps solved by       {}{}\n", step_solver,
                        linear_iterations > 0 ? fmt::format(", {} iterations", linear_iterations) : "");
-  out += fmt::format("  callable re-checked   {} rows, largest difference {:.1e}\n",
+  out += fmt::format("  callable re-checked   {} row evaluations, largest difference {:.1e}\n",
                      certificate.rechecked_rows, certificate.recheck_discrepancy);
   out += fmt::format("  rows evaluated        {}\n", rows_counted(k));
   out += fmt::format("  Gram flops            {}\n", flops_counted(k));

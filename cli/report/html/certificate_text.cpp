@@ -66,11 +66,13 @@ void add_condition(const FitResult& fit, const Certificate& c, Sentences& out) {
 
 void add_recheck(const Certificate& c, Sentences& out) {
   if (c.rechecked_rows == 0) return;
-  out.push_back(fmt::format(
-      "{} row{} evaluated again by the formula as it was typed, without the compiled program. The "
-      "largest difference is {:.2g} times the rounding of the terms: {}.",
-      c.rechecked_rows, c.rechecked_rows == 1 ? " was" : "s were", c.recheck_discrepancy,
-      c.recheck_passed ? "they agree" : "they do not agree"));
+  // Rows are checked at the start and at the end, and count each time.
+  out.push_back(
+      fmt::format("{} row evaluation{} made again by the formula as it was typed, at the start and at the "
+                  "end, without the "
+                  "compiled program. The largest difference is {:.2g} times the rounding of the terms: {}.",
+                  c.rechecked_rows, c.rechecked_rows == 1 ? " was" : "s were", c.recheck_discrepancy,
+                  c.recheck_passed ? "they agree" : "they do not agree"));
 }
 
 }  // namespace

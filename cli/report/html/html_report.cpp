@@ -92,9 +92,11 @@ std::string html_report(const FitReport& report, const PlotData& plot) {
   out += section("Correlations", html_correlation_table(report),
                  report.fit.parameters.size() > kMostBesideAnother);
   out += section("Are the residuals normal?",
-                 figure(quantile_chart(plot),
-                        "Normal residuals lie on the line. A bend at the ends shows "
-                        "outliers; an S shows another distribution."));
+                 plot.quantiles.normal.empty()
+                     ? element("p", "There is no picture: " + plot.no_quantiles + ".") + "\n"
+                     : figure(quantile_chart(plot),
+                              "Normal residuals lie on the line. A bend at the ends shows "
+                              "outliers; an S shows another distribution."));
   out += section("Course of the iteration",
                  figure(trace_chart(report),
                         "The cost per row at the start of each step, and the number format "

@@ -44,6 +44,12 @@ const char* sigma_sentence(const FitReport& report) {
   return "relative weights; standard errors are scaled by the scatter of the fit";
 }
 
+std::string loss_text(const FitResult& fit) {
+  if (!fit.loss.is_robust()) return fit.loss.name();
+  return fmt::format("{} with the scale {:g}; {} of {} residuals are beyond it", fit.loss.name(),
+                     fit.loss.scale(), fit.beyond, fit.rows);
+}
+
 using Correlation = std::tuple<double, std::size_t, std::size_t>;
 
 std::string largest_correlations(const FitResult& fit, const std::vector<std::size_t>& free) {
@@ -123,7 +129,7 @@ std::string html_statistics_table(const FitReport& report) {
   const bool counts = fit.loss.is_counts();
   std::string rows = html_named_row("degrees of freedom", fmt::format("{}", fit.dof));
   rows += html_named_row("cost", html_number(fit.summary.final_cost, 8));
-  if (!fit.loss.is_linear()) rows += html_named_row("loss", fit.loss.name());
+  if (!fit.loss.is_linear()) rows += html_named_row("loss", loss_text(fit));
   rows += html_named_row(counts ? "deviance" : "sum of squares", html_number(fit.rss, 8));
   rows += html_named_row(counts ? "reduced deviance" : "reduced χ²", html_number(fit.chi2_reduced));
   if (counts || report.arguments.absolute_sigma)

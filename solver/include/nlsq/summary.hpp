@@ -99,7 +99,7 @@ struct Certificate {
   std::vector<int> at_bound;
   double covariance_error = 0;     // relative bound n·u·κ₀, or n·u·√κ₀ if QR was used
   bool qr = false;                 // by QR of J instead of the normal equations
-  std::size_t rechecked_rows = 0;  // rows re-evaluated with the user's own callable in double
+  std::size_t rechecked_rows = 0;  // row evaluations repeated with the callable in double
   double recheck_discrepancy = 0;  // largest difference, in units of the terms' rounding
   bool recheck_passed = false;
   // column of the user's Jacobian that contradicts differences of the residuals; -1: none

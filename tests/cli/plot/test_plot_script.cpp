@@ -190,7 +190,7 @@ TEST_CASE("a peak without noise and constant data get axes and curves") {
   const std::string table = scratch.write("c.csv", "x,y\n1,5\n2,5\n3,5\n4,5\n");
   const std::string text = script::of(scratch, table + " --model 'a+b*x'");
   CHECK(contains(text, "set yrange [4.5:5.5]"));
-  CHECK(contains(text, "the residuals do not scatter"));
+  CHECK(contains(text, "no quantiles: residuals do not scatter"));
   CHECK_FALSE(contains(text, "$quantiles using"));
 }
 

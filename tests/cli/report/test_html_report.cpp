@@ -180,3 +180,24 @@ TEST_CASE("charts: points, gaps of a line, and bands clipped to the axis") {
   CHECK(contains(svg, "<path class=\"curve\" d=\"M74.0 314.0L284.7 12.0M706.0 12.0\"/>"));
   CHECK(contains(svg, "M74.0 163.0L284.7 163.0L495.3 163.0L706.0 163.0L706.0 314.0L495.3 314.0"));
 }
+
+TEST_CASE("the page names the scale of a robust loss, what was checked again, and why a picture is missing") {
+  const Scratch scratch;
+  const auto page = [&](const std::string& arguments) {
+    run(arguments + " --quiet --report " + scratch.path("r.html"));
+    return scratch.read("r.html");
+  };
+  const std::string robust = page(kDecay + " --model exp --loss huber --f-scale 0.5");
+  CHECK(contains(robust, "huber with the scale 0.5; "));
+  CHECK(contains(robust, "residuals are beyond it"));
+  CHECK(contains(robust, "row evaluations were made again by the formula as it was typed, at the start"));
+  const std::string three = scratch.write("three.csv", "x,y\n1,3\n2,2\n3,1.5\n");
+  const std::string exact = page(three + " --model exp");
+  CHECK(contains(exact, "Are the residuals normal?"));
+  CHECK(contains(exact, "There is no picture: no degrees of freedom."));
+  const std::string counts = scratch.write("c.csv", "x,y\n0,9\n1,7\n2,4\n3,3\n4,1\n5,2\n");
+  run(counts + " --model 'a*exp(-b*x)' --loss poisson --quiet --plot " + scratch.path("c.gp"));
+  const std::string script = scratch.read("c.gp");
+  CHECK(contains(script, "reduced deviance"));
+  CHECK(!contains(script, "reduced χ²"));
+}
