@@ -136,6 +136,22 @@ ModelChoice choose_sum(const std::string& text, const std::string& inside, const
   }
 }
 
+// Warns of chosen columns that the formula does not use. A name that was meant for one is a parameter then.
+void warn_of_unused(const std::string& text, const FitData& data, ModelChoice& choice) {
+  const std::vector<std::string> aliases = alias_names(data.x.size());
+  std::string unused;
+  for (std::size_t i = 0; i < data.x.size(); ++i) {
+    if (mentions(text, choice.formula.predictors[i])) continue;
+    const std::string column = formula_name(data.x[i], data.shape);
+    unused += fmt::format("{}{} (as {}{})", unused.empty() ? "" : ", ", column_title(data.shape, data.x[i]),
+                          aliases[i], column.empty() || column == aliases[i] ? "" : " or " + column);
+  }
+  if (unused.empty()) return;
+  const std::vector<std::string>& names = choice.formula.parameters;
+  choice.warnings.push_back(fmt::format("the formula does not use {}; {} {}", unused, fmt::join(names, ", "),
+                                        names.size() == 1 ? "is its parameter" : "are its parameters"));
+}
+
 }  // namespace
 
 ModelChoice choose_model(const std::string& text, const FitData& data,
@@ -162,6 +178,7 @@ ModelChoice choose_model(const std::string& text, const FitData& data,
                     "choose it",
                     parameter));
   }
+  warn_of_unused(text, data, choice);
   return choice;
 }
 

@@ -110,3 +110,19 @@ TEST_CASE("the terms of a sum are columns of the residual file and lines of the 
   std::getline(alone, line);
   CHECK(line == "x,y,fit,residual");
 }
+
+TEST_CASE("a formula that does not use a chosen column says so, and which names are parameters") {
+  Scratch scratch;
+  const std::string file = scratch.write("d.csv", "x,y,z\n1,2,3\n2,3,1\n3,4.1,2\n4,5,5\n5,6,1\n");
+  CHECK(contains(run(file + " --model 'a*t+b'").out,
+                 "the formula does not use x (as x); a, t, b are its parameters"));
+  CHECK(contains(run(kDecay + " --model 'a*t+b'").out,
+                 "the formula does not use day (as x or day); a, t, b are its parameters"));
+  CHECK(contains(run(file + " --x x,z --y y --model 'a*x+b'").out,
+                 "the formula does not use z (as x2 or z); a, b are its parameters"));
+  CHECK(contains(run(file + " --x '2*x' --y y --model 'a'").out,
+                 "the formula does not use 2*x (as x); a is its parameter"));
+  CHECK(!contains(run(file + " --x x,z --y y --model 'a*x+b*z'").out, "does not use"));
+  CHECK(!contains(run(file + " --model 'log(y) = a+b*x'").out, "does not use"));
+  CHECK(!contains(run(file + " --model 'y/x = a'").out, "does not use"));
+}
