@@ -246,6 +246,7 @@ void take_numbers(Arguments& arguments, const RawArguments& raw) {
   if (!raw.threads.empty())
     arguments.threads = static_cast<int>(whole_number("--threads", raw.threads, 1, 4096));
   if (!raw.confidence.empty()) {
+    arguments.confidence_given = true;
     arguments.confidence = number("--confidence", raw.confidence);
     if (!(arguments.confidence > 0 && arguments.confidence < 1)) {
       throw UsageError(fmt::format("--confidence {}: must lie between 0 and 1", raw.confidence));

@@ -72,6 +72,7 @@ struct Arguments {
   std::string checkpoint;  // file name; empty: none
   bool resume = false;
   double confidence = 0.95;
+  bool confidence_given = false;
   bool profile_intervals = false;  // from --intervals
   PredictionArguments prediction;
 

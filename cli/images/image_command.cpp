@@ -43,6 +43,21 @@ ImageFits fit_checked(const Image& image, const ModelChoice& model, const NamedV
   }
 }
 
+// The first option given that says how a text is read; empty: none is.
+std::string option_of_text(const CsvOptions& csv) {
+  const CsvOptions usual;
+  const std::pair<const char*, bool> options[] = {
+      {"--delimiter", csv.delimiter.has_value()},
+      {"--thousands", csv.number.thousands != usual.number.thousands},
+      {"--decimal", csv.number.decimal != usual.number.decimal},
+      {"--header", csv.header != usual.header},
+      {"--comment", csv.comment != usual.comment},
+      {"--skip", csv.skip != usual.skip},
+      {"--max-line", csv.max_line != usual.max_line}};
+  const auto given = std::ranges::find_if(options, [](const auto& option) { return option.second; });
+  return given == std::end(options) ? "" : given->first;
+}
+
 void check_map_names(const std::vector<std::string>& parameters) {
   for (const std::string& name : parameters) {
     const bool error = name.ends_with("_std_error") &&
@@ -103,6 +118,13 @@ void check_image_arguments(const Arguments& arguments) {
   for (const auto& [option, given] : of_tables) {
     if (given)
       throw UsageError(fmt::format("{} is of tables, and --maps fits the pixels of an image", option));
+  }
+  if (arguments.confidence_given)
+    throw UsageError("--confidence is of intervals, and maps have none: they have standard errors");
+  const bool reads_text = !selection.x.empty() && !grid_of(selection.x, "--x");
+  if (const std::string of_text = option_of_text(arguments.csv); !of_text.empty() && !reads_text) {
+    throw UsageError(
+        fmt::format("{} is of texts, and --maps fits an array; it would hold for a table in --x", of_text));
   }
   const std::string of_one = option_of_one_fit(arguments);
   if (!of_one.empty()) {

@@ -39,6 +39,9 @@ TEST_CASE("Shapes that do not agree are refused with both shapes") {
   refused(files.write("text.csv", "1,2\n"), 3, {"text.csv", ".npy"});
   refused(file + " " + files.write("more.npy", cube.file()), 2, {"2 files are given"});
   refused(file + " --y 2", 2, {"--y is of tables"});
+  refused(file + " --confidence 0.9", 2, {"--confidence is of intervals, and maps have none"});
+  for (const char* const option : {"--delimiter ,", "--header no", "--skip 2", "--comment %", "--decimal ,"})
+    refused(file + " --x 1:30:30 " + option, 2, {"is of texts, and --maps fits an array"});
   refused(file + " --trace", 2, {"--trace is of one fit"});
   const Outcome table = run(file + " --model exp");
   CHECK(table.status == 3);
