@@ -104,6 +104,10 @@ class Resolver {
 
   std::size_t by_name(std::string_view name) const {
     if (const auto column = find_name(shape_, name)) return *column;
+    for (const auto& [unusable, why] : shape_.unusable) {
+      if (name == unusable)
+        throw BadData(fmt::format("{}: {} ({}) cannot be used: {}", origin_, printable(name), option_, why));
+    }
     // A condition may mean a text, which needs quotes.
     const std::string quotes =
         option_ == "--where" ? fmt::format("; if it is a text, quote it: \"{}\"", printable(name)) : "";

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace nlsq::cli {
@@ -47,7 +48,9 @@ struct CsvShape {
   bool has_header = false;                            // also if a comment names the columns
   std::vector<std::string> names;                     // one per column; all empty without a header
   std::vector<std::optional<TimeOrigin>> times = {};  // one per column, or empty: none has dates
-  std::vector<std::string> notes = {};                // "units in line 2 skipped", for the report
+  // Names that cannot be columns, and why: arrays of an archive that are no real numbers.
+  std::vector<std::pair<std::string, std::string>> unusable = {};
+  std::vector<std::string> notes = {};  // "units in line 2 skipped", for the report
   std::size_t columns() const { return names.size(); }
   // Null unless the column has dates or times.
   const TimeOrigin* time(std::size_t column) const {

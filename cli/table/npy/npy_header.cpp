@@ -106,6 +106,11 @@ void take_type(const std::string& descr, NpyHeader& header) {
     header.big_endian = order == '>' && known.item > 1;
     return;
   }
+  if (has_order && (descr.substr(1) == "c8" || descr.substr(1) == "c16")) {
+    throw BadData(
+        "the array holds complex numbers, and real ones can be fitted: save its parts, a.real and a.imag, or "
+        "abs(a), as arrays of their own");
+  }
   throw BadData(
       fmt::format("the array has elements of type '{}'; real numbers of float64, float32 or an integer type "
                   "can be fitted: convert it with .astype('float64') before numpy.save",

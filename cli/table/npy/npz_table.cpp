@@ -46,7 +46,8 @@ class NpzTable final : public Table {
     std::string text =
         fmt::format("{} row{}, {} column{}, .npz of {} array{}", rows, rows == 1 ? "" : "s", shape_.columns(),
                     shape_.columns() == 1 ? "" : "s", members_.size(), members_.size() == 1 ? "" : "s");
-    if (!left_out_.empty()) text += fmt::format(", without {}", fmt::join(left_out_, ", "));
+    for (std::size_t k = 0; k < shape_.unusable.size(); ++k)
+      text += (k == 0 ? ", without " : ", ") + printable(shape_.unusable[k].first);
     return text;
   }
 
@@ -113,8 +114,7 @@ class NpzTable final : public Table {
         std::size_t start = 0;
         member.header = read_npy_header(*open_member(archive_, member.zip), start);
       } catch (const BadData& e) {
-        left_out_.push_back(printable(member.name));
-        why_ = e.what();
+        shape_.unusable.emplace_back(member.name, e.what());
         continue;
       }
       const std::size_t columns = member.header.columns;
@@ -128,7 +128,10 @@ class NpzTable final : public Table {
           "CSV, "
           "first");
     }
-    if (members_.empty()) throw BadData(fmt::format("array {} cannot be fitted: {}", left_out_.back(), why_));
+    if (members_.empty()) {
+      const auto& [name, why] = shape_.unusable.back();
+      throw BadData(fmt::format("array {} cannot be fitted: {}", printable(name), why));
+    }
     shape_.has_header = true;
   }
 
@@ -182,8 +185,6 @@ class NpzTable final : public Table {
   std::string_view archive_;
   CsvShape shape_;
   std::vector<Member> members_;
-  std::vector<std::string> left_out_;  // arrays that are no columns
-  std::string why_;                    // the last of them is none
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Tables from .npz archives: each one-dimensional array is a column.
 #include "cli/zip_support.hpp"
 #include "errors.hpp"
+#include "table/column_expression.hpp"
 #include "table/table.hpp"
 
 #include <doctest/doctest.h>
@@ -100,4 +101,20 @@ TEST_CASE("an archive cut anywhere, or with any byte changed, is read or refused
       CHECK(!refusal(changed).empty());
     }
   }
+}
+
+TEST_CASE("a complex array that is chosen is named with what would do, and others are usable beside it") {
+  const std::string complex = npy({1, 0, 2, 0, 3, 1}, "(3,)", "<c16");
+  const auto table = table_of(zip({{"t.npy", npy({0, 1, 2})}, {"z.npy", complex}}, false));
+  CHECK(table->shape().names == std::vector<std::string>{"t"});
+  try {
+    parse_column_expression("z", table->shape(), table->origin(), "--y");
+    FAIL("accepted");
+  } catch (const BadData& e) {
+    const std::string message = e.what();
+    CHECK(holds(message, "t.npz: z (--y) cannot be used: the array holds complex numbers"));
+    CHECK(holds(message, "a.real"));
+  }
+  CHECK(
+      holds(refusal(zip({{"z.npy", complex}}, false)), "array z cannot be fitted: the array holds complex"));
 }
