@@ -226,11 +226,11 @@ TEST_CASE("arrays that are no table of real numbers are refused, with what would
     return refusal(
         file_of(fmt::format("{{'descr': {}, 'fortran_order': False, 'shape': (2,), }}", type), data));
   };
-  for (const char* type :
-       {"'<c16'", "'<f2'", "'|O'", "'<U3'", "'|S3'", "'<M8[s]'", "'<f16'", "'f8'", "'|f8'", "''"}) {
+  for (const char* type : {"'<f2'", "'|O'", "'<U3'", "'|S3'", "'<M8[s]'", "'<f16'", "'f8'", "'|f8'", "''"}) {
     CAPTURE(type);
     CHECK(says(descr(type), {"elements of type", ".astype('float64')"}));
   }
+  CHECK(says(descr("'<c16'"), {"complex numbers", "a.real and a.imag"}));
   CHECK(says(descr("[('x', '<f8'), ('y', '<f8')]"), {"structured array", "column_stack"}));
   const auto shape = [&](const char* text) {
     return refusal(
