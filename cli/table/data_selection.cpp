@@ -385,6 +385,7 @@ FitData select_data(Table& table, const Selection& selection) {
 
   apply_where(data, columns, conditions);
   refuse_late_faults(data);
+  columns.refuse_some_percents(data);
   take_columns(data, columns, read.rows - data.excluded_where);
   data.unchecked = selection.check_later;
   if (!data.unchecked) check_finite(data);

@@ -1,7 +1,10 @@
 // Implements ReadColumns.
 #include "table/read_columns.hpp"
 
+#include "errors.hpp"
 #include "table/block_evaluator.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -98,6 +101,28 @@ bool ReadColumns::is_missing(const ColumnExpression& expression, std::size_t row
     if (std::isnan(columns_[place(expression, k)][row])) return true;
   }
   return false;
+}
+
+// 12% is 0.12, so a column with 12% and 25 would mix numbers a hundred times too large with others. 0 is the
+// same in both ways.
+void ReadColumns::refuse_some_percents(const FitData& data) const {
+  constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+  for (const auto& [place, percents] : data.read.percents) {
+    if (place >= numbers_.size()) continue;
+    const Column& values = columns_[place];
+    std::size_t with = kNone, without = kNone;
+    for (std::size_t i = 0; i < values.size() && (with == kNone || without == kNone); ++i) {
+      const bool percent = percents.contains(data.kept.empty() ? i : data.kept[i]);
+      if (percent && with == kNone) with = i;
+      if (!percent && without == kNone && values[i] != 0 && !std::isnan(values[i])) without = i;
+    }
+    if (with == kNone || without == kNone) continue;
+    throw BadData(fmt::format(
+        "{}: {} has a number with a percent sign here, which is {}, and {} without one at {}: write all "
+        "numbers of the column with the sign, or none",
+        data.place(with), column_label(data.shape, numbers_[place]), values[with], values[without],
+        data.place(without)));
+  }
 }
 
 // Where in columns_ column k of the expression is.

@@ -35,6 +35,8 @@ class ReadColumns {
   TableColumns read(Table& table, FitData& data);
   // Keeps the given rows and frees the memory of the full columns.
   void keep_rows(const Rows& rows, FitData& data);
+  // Throws BadData where some numbers of a column have a percent sign and others have none, in the rows kept.
+  void refuse_some_percents(const FitData& data) const;
   // The group of each row: numbers of the table, or those of TableColumns::groups.
   const Column& group() const { return columns_[numbers_.size() + texts_.size()]; }
   Column evaluate(const ColumnExpression& expression, std::size_t rows, FitData& data) const;

@@ -49,6 +49,7 @@ class CsvTable final : public Table {
     out.dropped_before = std::move(read.dropped_before);
     out.groups = std::move(read.groups);
     out.late_faults = std::move(read.late_faults);
+    out.percents = std::move(read.percents);
     out.name = name();
     out.finite = !keeps_missing_;
     return out;

@@ -33,6 +33,7 @@ struct TableColumns {
   std::vector<std::string> groups;
   // Rows with bad cells of columns that are judged later, in order, and the messages about them.
   std::vector<std::pair<std::size_t, std::string>> late_faults;
+  PercentRows percents;
   bool finite = true;  // no NaN and no infinity, for certain
   std::string name;    // of the file
   // Where several processes read a file: the lines that this one read, and the rows that others read before.

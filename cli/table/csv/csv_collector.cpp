@@ -88,6 +88,8 @@ void CsvCollector::take(const CsvRows& rows) {
         out_.rows + fault.row,
         fmt::format("{}:{}:{}: {}", source_.name, line_ + fault.line, fault.column, fault.message));
   }
+  for (const auto& [column, of_column] : rows.percents)
+    rows_of(out_.percents, column).append(of_column, out_.rows);
   out_.underflows += rows.underflows;
   out_.dropped_missing += rows.dropped_before.size();
   for (const std::size_t row : rows.dropped_before) out_.dropped_before.push_back(out_.rows + row);

@@ -23,6 +23,7 @@ struct CsvColumns {
   RowVector<std::size_t> dropped_before;  // for each row left out, the index of the row behind it
   // Rows with cells that are judged later, and what to say if one of them is fitted.
   std::vector<std::pair<std::size_t, std::string>> late_faults;
+  PercentRows percents;
   std::vector<std::string> groups;  // the texts that the values of the column of groups number
 };
 

@@ -65,20 +65,6 @@ std::string remedy(std::string_view text, const CsvOptions& options, bool may_be
   return "correct it, choose another column, or leave such lines out with --comment or --skip";
 }
 
-// Whether a date and a time of day follow each other, with blanks between them.
-bool has_date_and_time(std::string_view record) {
-  bool date_before = false;
-  while (!record.empty()) {
-    const std::size_t end = std::min(record.find_first_of(" \t"), record.size());
-    if (const auto moment = parse_moment(record.substr(0, end)); end > 0) {
-      if (moment && date_before && !moment->has_date) return true;
-      date_before = moment && moment->has_date;
-    }
-    record.remove_prefix(std::min(end + 1, record.size()));
-  }
-  return false;
-}
-
 }  // namespace
 
 SpecialColumn& CsvLayout::special(std::size_t column) {
@@ -114,6 +100,7 @@ RecordParser::Outcome RecordParser::read(const char*& p, std::size_t& lines, dou
   const char* q = record_ = p;
   missing_ = false;
   late_.reset();
+  percents_.clear();
   underflows_ = 0;
   std::size_t column = 0;
   if (read_run_ != nullptr) {
@@ -186,6 +173,7 @@ RecordParser::Outcome RecordParser::scan_before_comment(const char*& p, std::siz
   if (outcome == Outcome::fault) return outcome;
   underflows_ = parser.underflows_;
   underflow_ = parser.underflow_;
+  percents_ = parser.percents_;
   if (parser.late_) late_ = {p + (parser.late_->at - alone.first), parser.late_->message};
   lines += inner_lines + (end == text_.end() ? 0 : 1);
   p = end + (end == text_.end() ? 0 : *end == '\r' && end[1] == '\n' ? 2 : 1);
@@ -231,6 +219,7 @@ RecordParser::Outcome RecordParser::scan(const char*& p, std::size_t column, std
       if (after == After::need_more) return Outcome::need_more;
       if (place != nullptr) {
         if (!store_slowly(field, column, *place)) return Outcome::fault;
+        if (field.text.ends_with('%')) percents_.push_back(static_cast<std::size_t>(slot));
       } else if (!layout_.specials.empty()) {
         const SpecialColumn* const special = layout_.find_special(column);
         if (special != nullptr && !store_special(field, *special, out, stride)) return Outcome::fault;
@@ -281,7 +270,10 @@ bool RecordParser::store_special(const Field& field, const SpecialColumn& specia
   }
   if (special.slot < 0) return true;
   double& value = out[static_cast<std::size_t>(special.slot) * stride];
-  if (!special.origin) return store_slowly(field, special.column, value);
+  if (!special.origin) {
+    if (field.text.ends_with('%')) percents_.push_back(static_cast<std::size_t>(special.slot));
+    return store_slowly(field, special.column, value);
+  }
   if (const auto moment = parse_moment(before_comment); moment && moment->comparable(*special.origin)) {
     value = moment->seconds_since(*special.origin);
     return true;

@@ -70,6 +70,8 @@ class RecordParser {
   // For the last record: the count of numbers too small for a double, and the text of the first of them.
   std::size_t underflows() const { return underflows_; }
   const std::string& underflow() const { return underflow_; }
+  // The chosen columns of the last record whose numbers have a percent sign.
+  const std::vector<std::size_t>& percents() const { return percents_; }
   // Of the last record, if it is a row.
   const std::optional<LateFault>& late_fault() const { return late_; }
   // The quote that was still open when the text ended, or null.
@@ -113,6 +115,7 @@ class RecordParser {
   bool missing_ = false, comments_ = true, for_later_ = false;
   Fault fault_;
   std::optional<LateFault> late_;
+  std::vector<std::size_t> percents_;
   std::size_t underflows_ = 0;
   std::string underflow_;
 };

@@ -19,6 +19,19 @@ void LineMap::append(const LineMap& other, std::size_t row, std::size_t line) {
   for (const auto& [first, its_line] : other.runs_) add(row + first, line + its_line);
 }
 
+bool RowRuns::contains(std::size_t row) const {
+  const auto after = std::upper_bound(runs_.begin(), runs_.end(), row,
+                                      [](std::size_t r, const auto& run) { return r < run.first; });
+  return after != runs_.begin() && row < (after - 1)->second;
+}
+
+RowRuns& rows_of(PercentRows& percents, std::size_t column) {
+  for (auto& [known, rows] : percents) {
+    if (known == column) return rows;
+  }
+  return percents.emplace_back(column, RowRuns()).second;
+}
+
 void CsvRows::parse(const CsvLayout& layout, const CsvView& text) {
   count = lines = underflows = used = 0;
   at_fault = false;
@@ -26,6 +39,7 @@ void CsvRows::parse(const CsvLayout& layout, const CsvView& text) {
   dropped_before.clear();
   groups.clear();
   late_faults.clear();
+  percents.clear();
   make_room(layout, text);
   try {
     parse_records(layout, text);
@@ -80,6 +94,7 @@ void CsvRows::parse_records(const CsvLayout& layout, const CsvView& text) {
         const CsvView::Place place = of_record.place(parser.late_fault()->at);
         late_faults.push_back({count, place.line, place.column, parser.late_fault()->message});
       }
+      for (const std::size_t slot : parser.percents()) rows_of(percents, slot).add(count);
       line_of.add(count++, lines);
     }
     lines += ended;

@@ -32,6 +32,28 @@ class LineMap {
   std::vector<std::pair<std::size_t, std::size_t>> runs_;
 };
 
+// A set of rows, stored as runs of consecutive ones.
+class RowRuns {
+ public:
+  // Rows are added in rising order; the last one may be added again.
+  void add(std::size_t row) { add(row, row + 1); }
+  void append(const RowRuns& other, std::size_t offset) {
+    for (const auto& [first, end] : other.runs_) add(first + offset, end + offset);
+  }
+  bool contains(std::size_t row) const;
+
+ private:
+  void add(std::size_t first, std::size_t end) {
+    if (!runs_.empty() && first <= runs_.back().second) runs_.back().second = end;
+    else runs_.emplace_back(first, end);
+  }
+  std::vector<std::pair<std::size_t, std::size_t>> runs_;  // first row, and the one behind the last
+};
+
+// For some of the columns that were read, by their index among these, the rows with a percent sign.
+using PercentRows = std::vector<std::pair<std::size_t, RowRuns>>;
+RowRuns& rows_of(PercentRows& percents, std::size_t column);
+
 // Rows and lines count from 0. Line 0 is that of the text's first byte.
 struct CsvRows {
   std::size_t count = 0, lines = 0, underflows = 0;
@@ -46,6 +68,7 @@ struct CsvRows {
     std::string message;
   };
   std::vector<RowFault> late_faults;
+  PercentRows percents;
   TextIndex groups;       // the texts that the column of groups stands for
   bool at_fault = false;  // the record at `used` is invalid; otherwise the text ends there
   const double* column(std::size_t k) const { return values_.get() + k * stride_; }

@@ -228,6 +228,7 @@ class JoinedTable final : public Table {
     out.underflows += part.underflows;
     for (auto& [row, message] : part.late_faults)
       out.late_faults.emplace_back(out.rows + row, std::move(message));
+    for (const auto& [column, rows] : part.percents) rows_of(out.percents, column).append(rows, out.rows);
     out.rows += part.rows;
     out.dropped_missing += part.dropped_missing;
     out.finite = out.finite && part.finite;

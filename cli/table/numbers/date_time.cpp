@@ -4,6 +4,7 @@
 #include "table/characters.hpp"
 #include "table/numbers/number_forms.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <vector>
 
@@ -160,6 +161,19 @@ std::optional<Moment> parse_moment(std::string_view text) noexcept {
   if (!read_offset(cursor, moment) || !cursor.at_end()) return std::nullopt;
   if (!moment.has_date && moment.has_offset) return std::nullopt;
   return moment;
+}
+
+bool has_date_and_time(std::string_view record) {
+  bool date_before = false;
+  while (!record.empty()) {
+    const std::size_t end = std::min(record.find_first_of(" \t"), record.size());
+    if (const auto moment = parse_moment(record.substr(0, end)); end > 0) {
+      if (moment && date_before && !moment->has_date) return true;
+      date_before = moment && moment->has_date;
+    }
+    record.remove_prefix(std::min(end + 1, record.size()));
+  }
+  return false;
 }
 
 }  // namespace nlsq::cli

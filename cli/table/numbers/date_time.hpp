@@ -32,6 +32,9 @@ std::optional<Moment> parse_moment(std::string_view text) noexcept;
 // that parse_moment() may not read.
 bool looks_like_date(std::string_view text) noexcept;
 
+// Whether a date and a time of day follow each other, with blanks between them.
+bool has_date_and_time(std::string_view record);
+
 // How dates and times are written for parse_moment(), for messages.
 inline constexpr std::string_view kDateForms = "2024-03-01, 2024-03-01T12:00:00 or 12:00:00";
 

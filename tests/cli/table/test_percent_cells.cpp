@@ -1,0 +1,27 @@
+// Columns in which some numbers have a percent sign and others have none.
+#include "cli/program.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace program;
+
+TEST_CASE("numbers with and without a percent sign in one column are an error that names the first of each") {
+  const Scratch files;
+  const std::string fit = " --x t --y v --model linear ";
+  const std::string mixed = files.write("m.csv", "t,v,u\n1,12%,p\n2,14.5%,p\n3,25,n\n4,17%,p\n5,30,n\n");
+  const Outcome outcome = run(mixed + fit);
+  CHECK(outcome.status == 3);
+  CHECK(contains(outcome.out, mixed +
+                                  ":2: column 2 (v) has a number with a percent sign here, which is 0.12, "
+                                  "and 25 without one at " +
+                                  mixed + ":4: write all"));
+  const std::string other = files.write("o.csv", "t,v\n1,25\n2,30\n3,12%\n4,31\n");
+  CHECK(contains(run(other + fit).out, other + ":4: column 2 (v) has a number with a percent sign here"));
+  CHECK(contains(run(other + fit).out, "and 25 without one at " + other + ":2"));
+
+  CHECK(run(mixed + fit + "--where 'u == \"p\"' --quiet").status == 0);
+  CHECK(run(mixed + " --x t --y t --model 'a' --quiet").status == 0);  // the column is not chosen
+  const std::string all = files.write("a.csv", "t,v\n1,12%\n2,14.5 %\n3,0\n4,17%\n5,20% # last\n");
+  CHECK(run(all + fit + "--quiet").status == 0);
+  CHECK(contains(run(all + " " + other + fit).out, other + ":2"));
+}
