@@ -44,11 +44,8 @@ class SharedFit {
       (shared ? shared_ : own_).push_back(j);
     }
     if (shared_.empty()) throw ValidationError("share: every shared parameter is fixed; leave share out");
-    if (own_.empty()) {
-      throw ValidationError(
-          "share: no free parameter is left that the groups have for themselves; fit all rows without "
-          "groups");
-    }
+    if (own_.empty())
+      throw ValidationError("share: no free parameter is left to the groups; fit all rows without groups");
   }
 
   GroupsResult run() {
