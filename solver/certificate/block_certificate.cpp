@@ -216,7 +216,8 @@ void BlockSystem::certify(std::span<const double>, const CertificateTests& asked
     judgement.certificate.passed = false;
     judgement.doubt =
         "at other points the data determine more parameters: one ran off, or the start was too far away";
-  } else if (judgement.certificate.passed && deficient && curved != Curved::up && moves_in_jumps(judgement.certificate.rank)) {
+  } else if (judgement.certificate.passed && deficient && curved != Curved::up &&
+             moves_in_jumps(judgement.certificate.rank)) {
     judgement.certificate.passed = false;
     judgement.doubt =
         "the derivatives by some parameter are 0, though other values of it change the cost: a comparison "
