@@ -18,9 +18,8 @@
 namespace nlsq::cli {
 
 struct Selection {
-  std::string x = "", y = "",
-              sigma = "",          // expressions; empty x: column 1, empty y: column 2, empty sigma: none
-      sigma_x = "";                // one expression per x; empty: x is exact
+  std::string x, y;                // expressions; empty: the first two columns that are not the group
+  std::string sigma, sigma_x;      // expressions, sigma_x one per x; empty: none, or x is exact
   std::vector<std::string> where;  // conditions; rows are kept if all are true
   std::string range;               // "A:B" on the first x; either limit may be empty
   std::string group_by;            // a column, each value of which is fitted by itself; empty: one fit

@@ -49,6 +49,29 @@ TEST_CASE("Each group has the answer of its rows alone, in the order of the file
   CHECK(lines[3]["group_by"] == "site");
 }
 
+TEST_CASE("Without --x and --y, x and y are the first two columns that are not the group") {
+  const Scratch files;
+  std::string first = "id,t,v\n", second = "t,id,v\n", third = "t,v,id\n";
+  for (int id = 1; id <= 2; ++id) {
+    for (int i = 0; i < 12; ++i) {
+      const std::string t = std::to_string(i), g = std::to_string(id);
+      const std::string v = std::to_string(3 * std::exp(-0.3 * i) + id + 0.01 * std::sin(9.0 * i));
+      first += g + "," + t + "," + v + "\n";
+      second += t + "," + g + "," + v + "\n";
+      third += t + "," + v + "," + g + "\n";
+    }
+  }
+  const std::string with = " --model exp --group-by id --quiet --json -";
+  const Outcome wanted = run(files.write("3.csv", third) + with);
+  CHECK(wanted.status == 0);
+  for (const std::string& text : {first, second}) {
+    const Outcome got = run(files.write("o.csv", text) + with);
+    CHECK(got.status == 0);
+    for (std::size_t k = 0; k < 2; ++k)
+      CHECK(lines_of(got.out)[k]["parameters"] == lines_of(wanted.out)[k]["parameters"]);
+  }
+}
+
 TEST_CASE("The report has a table of the groups, and the CSV file all of their numbers") {
   const Scratch files;
   const std::string table = files.write("d.csv", sites({"a", "b"}, 30));
