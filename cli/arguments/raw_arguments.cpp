@@ -151,7 +151,7 @@ void refuse_empty_values(const CLI::App& app) {
     if (option->get_expected_max() == 0 || option->check_lname("comment")) continue;
     for (const std::string& value : option->results()) {
       if (value.find_first_not_of(" \t") != std::string::npos) continue;
-      throw UsageError(fmt::format("{} '': give {}, or leave it out", option->get_name(),
+      throw UsageError(fmt::format("{}: the value is empty; give {}, or leave it out", option->get_name(),
                                    option->get_positional() ? "a file" : option->get_type_name()));
     }
   }

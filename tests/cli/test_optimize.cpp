@@ -104,7 +104,7 @@ TEST_CASE("a formula with starts, sigma and a left side is measured as it is fit
 }
 
 TEST_CASE("wrong objectives, and a policy beside one, are refused before data are read") {
-  for (const char* wrong : {"fast", "speed:x", "accuracy:20", "balanced:1,2", "''"}) {
+  for (const char* wrong : {"fast", "speed:x", "accuracy:20", "balanced:1,2"}) {
     CAPTURE(wrong);
     const program::Outcome outcome =
         program::run(std::string("/nowhere/table.csv --model exp --optimize ") + wrong);

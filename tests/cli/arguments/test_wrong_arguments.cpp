@@ -104,11 +104,12 @@ TEST_CASE("dates in other forms, half a grid, and text above a table get a hint 
 }
 
 TEST_CASE("an empty value and a page of the help that does not exist are refused") {
-  for (const char* const option : {"--x", "--y", "--sigma", "--where", "--group-by", "--range", "--json",
-                                   "--plot", "--predict", "--p0", "--starts", "--delimiter"})
-    refuses(kDecay + " --model exp " + option + " ''", std::string(option) + " '': give ");
-  refuses(kDecay + " --model exp --x ' '", "--x '': give EXPR,..., or leave it out");
-  refuses("'' --model exp", "FILE '': give a file");
+  for (const char* const option :
+       {"--x", "--y", "--sigma", "--where", "--group-by", "--range", "--json", "--plot", "--predict", "--p0",
+        "--starts", "--delimiter", "--rule", "--optimize"})
+    refuses(kDecay + " --model exp " + option + " ''", std::string(option) + ": the value is empty; give ");
+  refuses(kDecay + " --model exp --x ' '", "--x: the value is empty; give EXPR,..., or leave it out");
+  refuses("'' --model exp", "FILE: the value is empty; give a file");
   CHECK(run(kDecay + " --model exp --comment '' --quiet").status == 0);
   refuses("--help foo", "--help foo: there is no such page; --help has all options, --help formulas");
   CHECK(run("--help formulas").status == 0);

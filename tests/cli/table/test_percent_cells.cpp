@@ -20,7 +20,7 @@ TEST_CASE("numbers with and without a percent sign in one column are an error th
   CHECK(contains(run(other + fit).out, "and 25 without one at " + other + ":2"));
 
   CHECK(run(mixed + fit + "--where 'u == \"p\"' --quiet").status == 0);
-  CHECK(run(mixed + " --x t --y t --model 'a' --quiet").status == 0);  // the column is not chosen
+  CHECK(run(mixed + " --x t --y 't^2' --model linear --quiet").status == 0);  // the column is not chosen
   const std::string all = files.write("a.csv", "t,v\n1,12%\n2,14.5 %\n3,0\n4,17%\n5,20% # last\n");
   CHECK(run(all + fit + "--quiet").status == 0);
   CHECK(contains(run(all + " " + other + fit).out, other + ":2"));
