@@ -273,3 +273,23 @@ TEST_CASE("groups in lanes leave a saddle of full rank as single fits do") {
   const nlsq::GroupsResult all = nlsq::curve_fit_groups(circle, {x1, x2}, y, group, p0);
   for (const double cost : all.cost) CHECK(cost < 4.36);  // 4.48 at the centre
 }
+
+TEST_CASE("Parameters that end on a bound are named, in fits of their own and in a joint one") {
+  const Rows rows = decays(40, [](int) { return 30; });
+  GroupOptions options;
+  const GroupsResult free = curve_fit_groups("a*exp(-b*x)+c", rows.x, rows.y, rows.group, {}, options);
+  CHECK(std::ranges::count(free.at_bound, 1) == 0);
+  CHECK(free.at_bound.size() == 120);
+  options.bounds = {{-INFINITY, -INFINITY, -INFINITY}, {INFINITY, INFINITY, 0.5}};
+  for (const bool shared : {false, true}) {
+    CAPTURE(shared);
+    if (shared) options.share = {"c"};
+    const GroupsResult fits = curve_fit_groups("a*exp(-b*x)+c", rows.x, rows.y, rows.group, {}, options);
+    for (std::size_t k = 0; k < fits.size(); ++k) {
+      CHECK(fits.parameters(k, 2) == 0.5);
+      CHECK(fits.is_at_bound(k, 2));
+      CHECK(!fits.is_at_bound(k, 0));
+      CHECK(std::isnan(fits.standard_errors(k, 2)));
+    }
+  }
+}
