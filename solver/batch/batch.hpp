@@ -56,6 +56,7 @@ struct BatchEnd {
   Verdict verdict = Verdict::failed;
   Termination termination = Termination::failure;
   int iterations = 0, rank = 0;
+  std::size_t determined = 0;  // free parameters that the data determine, without those on a bound
 };
 
 // Stores fit `fit`. x(j) and variance(j) give values and unit-scatter variances of the free parameters.
@@ -63,8 +64,8 @@ template <class X, class Variance>
 void store(const Batch& batch, std::size_t fit, const BatchEnd& end, X x, Variance variance,
            BatchResult& out) {
   const std::size_t n = batch.free.size();
-  const double factor =
-      covariance_factor(2 * end.cost, batch.y[fit].size(), n, end.rank, batch.options.absolute_sigma);
+  const double factor = covariance_factor(2 * end.cost, batch.y[fit].size(), end.determined, end.rank,
+                                          batch.options.absolute_sigma);
   for (std::size_t j = 0; j < n; ++j) {
     const auto column = static_cast<std::size_t>(batch.free[j]);
     out.parameters(fit, column) = x(j);

@@ -205,8 +205,13 @@ class BatchTask {
       return covariance.rows() == batch_.free.size() ? covariance(j, j)
                                                      : std::numeric_limits<double>::quiet_NaN();
     };
-    const BatchEnd end{s.final_cost,  s.certificate.decrement_sigma,         s.verdict,
-                       s.termination, static_cast<int>(s.iterations.size()), s.certificate.rank};
+    const BatchEnd end{s.final_cost,
+                       s.certificate.decrement_sigma,
+                       s.verdict,
+                       s.termination,
+                       static_cast<int>(s.iterations.size()),
+                       s.certificate.rank,
+                       determined_parameters(s.certificate, batch_.free.size())};
     nlsq::store(
         batch_, f, end, [&](std::size_t j) { return minimum.x[j]; }, variance, out_);
     withdraw_uncertain(batch_, f, s.certificate, out_);

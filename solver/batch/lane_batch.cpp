@@ -212,7 +212,8 @@ void LaneBatch::converge(std::size_t lane) {
                      Verdict::converged,
                      Termination::converged,
                      m.state(lane).iterations,
-                     static_cast<int>(x_.size())};
+                     static_cast<int>(x_.size()),
+                     x_.size()};
   store(
       batch_, fit, end, [&](std::size_t j) { return x_[j]; },
       [&](std::size_t j) { return certificate_.variances[j]; }, out_);

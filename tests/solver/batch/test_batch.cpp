@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <spots.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
@@ -162,6 +163,28 @@ TEST_CASE("a shared sigma and fixed parameters are those of curve_fit; a fixed o
     CHECK(many.standard_errors(f, 4) == 0);
     check_as_curve_fit(many, f,
                        curve_fit(model, {spots.x, spots.y}, spots.image_of(f), spots.start_of(f), one));
+  }
+}
+
+TEST_CASE("with as many rows as parameters, errors of the determined parameters are those of curve_fit") {
+  Matrix y(2, 3);
+  std::ranges::copy(std::vector<double>{1, 3.1, 4.9, 1, 2.9, 5.2}, y.data());
+  const std::vector<double> x = {0, 1, 2};
+  BatchOptions bounded;
+  bounded.bounds = {{-HUGE_VAL, 2.5, -HUGE_VAL}, HUGE_VAL};  // holds b, so that one degree of freedom is left
+  Matrix start(1, 3);
+  std::ranges::copy(std::vector<double>{1, 3, 0.1}, start.data());
+  for (const char* formula : {"a+b*x+c*x^2", "a+(b+c)*x"}) {  // the second has rank 2
+    CAPTURE(formula);
+    const bool alike = formula == std::string("a+(b+c)*x");
+    const BatchOptions options = alike ? BatchOptions() : bounded;
+    const BatchResult batch = curve_fit_batch(formula, x, y, start, options);
+    for (std::size_t f = 0; f < 2; ++f) {
+      const FitResult fit =
+          curve_fit(formula, x, Column(&y(f, 0), 3), {{"a", 1}, {"b", 3}, {"c", 0.1}}, options);
+      CHECK(std::isfinite(fit.standard_errors[0]));
+      check_as_curve_fit(batch, f, fit);
+    }
   }
 }
 
