@@ -20,6 +20,7 @@ struct Batch {
   const ColumnPerFit& y;
   ColumnPerFit sigma;
   const Matrix& start;
+  const std::vector<bool>& no_start;  // BatchOptions::unstarted
   FitOptions options;
   std::vector<int> free;
   // null: the model has no program, and fallback rows evaluate it
@@ -41,6 +42,8 @@ struct Batch {
   const double* start_of(std::size_t fit) const {
     return start.data() + (start.rows() == 1 ? 0 : fit) * start.columns();
   }
+  // The parameters of a fit that have no start of the caller's, and no guess.
+  std::vector<std::string> unstarted(std::size_t fit) const;
   // Column c of the data: the predictors, then y, then sigma.
   std::size_t columns() const { return x.size() + (weighted() ? 2 : 1); }
   const ColumnPerFit& column(std::size_t c) const { return c < x.size() ? x[c] : c == x.size() ? y : sigma; }

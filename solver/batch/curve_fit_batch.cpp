@@ -92,6 +92,9 @@ void check(const Batch& batch, const BatchOptions& given, const Limits& limits) 
                                       P0.columns(), batch.model.names.size(),
                                       fmt::join(batch.model.names, ", "), batch.fits()));
   }
+  if (!batch.no_start.empty() && batch.no_start.size() != P0.rows() * P0.columns())
+    throw ValidationError(fmt::format("unstarted has {} values, P0 {}: give one for each, or none",
+                                      batch.no_start.size(), P0.rows() * P0.columns()));
   if (!all_usable(P0.data(), P0.rows() * P0.columns(), Wanted::any))
     throw ValidationError("P0 has values that are not finite");
   for (std::size_t f = 0; f < P0.rows() && !limits.empty(); ++f) {
@@ -142,7 +145,8 @@ class BatchTask {
       if (!batch_.ties.contains(static_cast<int>(j))) p0.emplace_back(batch_.model.names[j], start[j]);
     }
     std::vector<Column> x(columns_.begin(), columns_.begin() + static_cast<std::ptrdiff_t>(batch_.x.size()));
-    const FitResult fit = fit_prepared(batch_.model, Columns(std::move(x)), batch_.y[f], p0, options);
+    const FitResult fit =
+        fit_prepared(batch_.model, Columns(std::move(x)), batch_.y[f], p0, options, batch_.unstarted(f));
     std::copy(fit.parameters.begin(), fit.parameters.end(), &out_.parameters(f, 0));
     std::copy(fit.standard_errors.begin(), fit.standard_errors.end(), &out_.standard_errors(f, 0));
     const Summary& s = fit.summary;
@@ -334,6 +338,7 @@ BatchResult fit_all(const PreparedModel& model, const std::vector<ColumnPerFit>&
               Y,
               given.sigma_per_fit,
               P0,
+              given.unstarted,
               given,
               free_parameters(impl.names, given.fixed, ties, limits),
               {},

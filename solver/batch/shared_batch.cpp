@@ -31,6 +31,7 @@ std::uint64_t request_of(const Batch& batch, std::size_t first, std::size_t last
   hash.add_value(last);
   for (std::size_t f = first; f < last; ++f) {
     for (std::size_t j = 0; j < batch.start.columns(); ++j) hash.add_value(batch.start_of(f)[j]);
+    for (const std::string& name : batch.unstarted(f)) hash.add(name);
   }
   return hash.value();
 }

@@ -1,4 +1,4 @@
-// Implements withdraw_uncertain().
+// Implements withdraw_uncertain(), and Batch::unstarted(), by which it judges.
 #include "batch/uncertain_fits.hpp"
 
 #include "certificate/certificate.hpp"
@@ -31,6 +31,14 @@ double share_explained(const Batch& batch, std::size_t fit, double cost) {
 
 }  // namespace
 
+std::vector<std::string> Batch::unstarted(std::size_t fit) const {
+  std::vector<std::string> out;
+  const std::size_t n = model.names.size(), row = start.rows() == 1 ? 0 : fit;
+  for (std::size_t j = 0; j < n && !no_start.empty(); ++j)
+    if (no_start[row * n + j]) out.push_back(model.names[j]);
+  return out;
+}
+
 void withdraw_uncertain(const Batch& batch, std::size_t fit, const Certificate& certificate,
                         BatchResult& out) {
   const bool by_rounding =
@@ -38,12 +46,14 @@ void withdraw_uncertain(const Batch& batch, std::size_t fit, const Certificate& 
   if (!by_rounding) return;
   const double r_squared = share_explained(batch, fit, out.cost[fit]);
   const std::size_t n = out.parameter_names.size();
+  const std::vector<std::string> unstarted = batch.unstarted(fit);
   CertifiedEnd end;
   end.verdict = certificate.verdict;
   end.names = out.parameter_names;
   end.start = {batch.start_of(fit), n};
   end.parameters = {&out.parameters(fit, 0), n};
   end.standard_errors = {&out.standard_errors(fit, 0), n};
+  end.unstarted = unstarted;
   end.r_squared = r_squared;
   if (batch.programs) end.jumps = batch.programs->jumps;
   for (std::size_t k = 0; k < batch.free.size(); ++k) {

@@ -66,17 +66,15 @@ bool of_one_length(const ColumnPerFit& y) {
   return true;
 }
 
-double within(const Bounds& bounds, std::size_t j, double value) {
-  const auto side = [j](const std::vector<double>& all, double none) {
-    return all.empty() ? none : all[std::min(j, all.size() - 1)];
-  };
-  const double low = side(bounds.lower, -HUGE_VAL), high = side(bounds.upper, HUGE_VAL);
-  return low <= high ? std::clamp(value, low, high) : value;
-}
+// Starting values: a row for each fit, or one for all. `none`: BatchOptions::unstarted.
+struct Starts {
+  Matrix P0;
+  std::vector<bool> none;
+};
 
-// One row of starting values for each fit, or one for all. What is not given is guessed, or 1.
-Matrix starts(const CallerModel& model, const BatchData& data, const double* p0, std::size_t p0_fits,
-              const FitOptions& options, const NamedValues& fixed, std::size_t free) {
+// What is not given is guessed, or lies where curve_fit starts without a value.
+Starts starts(const CallerModel& model, const BatchData& data, const double* p0, std::size_t p0_fits,
+              const FitOptions& options, const Limits& limits, const NamedValues& fixed, std::size_t free) {
   const std::size_t n = model.parameters.size();
   if (p0_fits != 0 && p0_fits != 1 && p0_fits != data.fits)
     throw ArgumentError(
@@ -88,26 +86,30 @@ Matrix starts(const CallerModel& model, const BatchData& data, const double* p0,
   const bool all_given =
       p0_fits > 0 && std::none_of(p0, p0 + p0_fits * n, [](double v) { return std::isnan(v); });
   const bool guesses = !all_given && model.has_guess();
-  Matrix out(guesses || p0_fits > 1 ? data.fits : 1, n, 1.0);
-  for (std::size_t f = 0; f < out.rows(); ++f) {
+  const std::vector<double> fallback = default_start(n, limits);
+  Starts out{Matrix(guesses || p0_fits > 1 ? data.fits : 1, n), {}};
+  if (!guesses && !all_given) out.none.assign(out.P0.rows() * n, false);
+  for (std::size_t f = 0; f < out.P0.rows(); ++f) {
+    std::vector<double> start = fallback;
     if (guesses && data.y[f].size() >= free) {  // a fit of fewer rows will be FAILED
       std::string warning;
       std::vector<Column> x;
       for (const ColumnPerFit& column : data.x) x.push_back(column[f]);
-      const std::vector<double> guess =
-          model.guess(Columns(std::move(x)), data.y[f], data.sigma.empty() ? Column() : data.sigma[f],
-                      options.loss, warning);
-      std::copy(guess.begin(), guess.end(), &out(f, 0));
+      start = model.guess(Columns(std::move(x)), data.y[f], data.sigma.empty() ? Column() : data.sigma[f],
+                          options.loss, warning);
+      for (std::size_t j = 0; j < limits.lower.size(); ++j)
+        start[j] = std::clamp(start[j], limits.lower[j], limits.upper[j]);
     }
     for (std::size_t j = 0; j < n; ++j) {
-      if (std::isnan(given(f, j))) out(f, j) = within(options.bounds, j, out(f, j));
-      else out(f, j) = given(f, j);
+      const bool missing = std::isnan(given(f, j));
+      out.P0(f, j) = missing ? start[j] : given(f, j);
+      if (missing && !out.none.empty()) out.none[f * n + j] = true;
     }
   }
   for (const auto& [name, value] : fixed) {
     const auto j =
         static_cast<std::size_t>(std::ranges::find(model.parameters, name) - model.parameters.begin());
-    for (std::size_t f = 0; f < out.rows(); ++f) out(f, j) = value;
+    for (std::size_t f = 0; f < out.P0.rows(); ++f) out.P0(f, j) = value;
   }
   return out;
 }
@@ -129,10 +131,13 @@ std::vector<std::string> fits_without_rows(const ColumnPerFit& y, std::size_t fr
   return lines;
 }
 
-Matrix rows_of(const Matrix& all, std::size_t first, std::size_t count) {
-  if (all.rows() == 1) return all;
-  Matrix out(count, all.columns());
-  std::copy_n(&all.data()[first * all.columns()], count * all.columns(), out.data());
+Starts rows_of(const Starts& all, std::size_t first, std::size_t count) {
+  if (all.P0.rows() == 1) return all;
+  const std::size_t n = all.P0.columns();
+  Starts out{Matrix(count, n), {}};
+  std::copy_n(&all.P0.data()[first * n], count * n, out.P0.data());
+  const auto begin = all.none.begin() + static_cast<std::ptrdiff_t>(first * n);
+  if (!all.none.empty()) out.none.assign(begin, begin + static_cast<std::ptrdiff_t>(count * n));
   return out;
 }
 
@@ -160,7 +165,7 @@ void store(BatchResult& all, const BatchResult& some, std::size_t first) {
 
 // A fit's result does not depend on the other fits, but whether fits share vectors depends on their number
 // and lengths. So groups are never small, and the choice is made for the whole batch.
-BatchResult fit_groups(const CallerModel& model, const BatchData& data, const Matrix& P0,
+BatchResult fit_groups(const CallerModel& model, const BatchData& data, const Starts& starts,
                        BatchOptions options, const Options& set) {
   const std::size_t short_fits = kRowsInGroup / std::max<std::size_t>(1, data.y[0].size());
   const std::size_t in_group =
@@ -176,9 +181,9 @@ BatchResult fit_groups(const CallerModel& model, const BatchData& data, const Ma
     std::vector<ColumnPerFit> x;
     for (const ColumnPerFit& column : data.x) x.push_back(part(column, first, count));
     options.sigma_per_fit = part(data.sigma, first, count);
-    store(all,
-          curve_fit_batch(*model.prepared, x, part(data.y, first, count), rows_of(P0, first, count), options),
-          first);
+    Starts here = rows_of(starts, first, count);
+    options.unstarted = std::move(here.none);
+    store(all, curve_fit_batch(*model.prepared, x, part(data.y, first, count), here.P0, options), first);
     if (set.progress != nullptr && set.progress(first + count, data.fits, kNaN, kNaN, set.user) != 0) break;
   }
   return all;
@@ -198,14 +203,13 @@ nlsq_result* fit_batch(const CallerModel& model, const nlsq_batch_column* x, std
   CallerColumns columns;
   const FitOptions fit = options.curve_options(model.parameters, model.predictors.size(), columns);
   const BatchData data = batch_data(x, predictors, y, sigma, mask, fits, columns);
-  const std::size_t free =
-      free_parameters(model.parameters, fit.fixed, Ties(model.parameters, fit.ties, fit.fixed),
-                      limits_of(fit.bounds, model.parameters))
-          .size();
-  const Matrix P0 = starts(model, data, p0, p0_fits, fit, options.fixed_values(), free);
+  const Ties ties(model.parameters, fit.ties, fit.fixed);
+  const Limits limits = limits_of(fit.bounds, model.parameters, ties);
+  const std::size_t free = free_parameters(model.parameters, fit.fixed, ties, limits).size();
+  const Starts first = starts(model, data, p0, p0_fits, fit, limits, options.fixed_values(), free);
   auto result = std::make_shared<ManyResult>();
   result->warnings = fits_without_rows(data.y, free);
-  result->batch = fit_groups(model, data, P0, BatchOptions(fit), options);
+  result->batch = fit_groups(model, data, first, BatchOptions(fit), options);
   return to_handle<nlsq_result>(std::move(result));
 }
 

@@ -54,6 +54,9 @@ struct NLSQ_API BatchOptions : FitOptions {
   BatchOptions(const FitOptions& options) : FitOptions(options) {}  // NOLINT: implicit by design
   // Standard deviations of y for each fit. Replaces `sigma`, which is one column for all.
   ColumnPerFit sigma_per_fit;
+  // Of each value of P0, row by row, whether it is neither the caller's nor a guess. If the data do not
+  // determine such a parameter, the fit is no success, as in curve_fit. Empty: all values are the caller's.
+  std::vector<bool> unstarted;
   // Whether many small fits share vectors, one fit in each lane. false: one fit after the other, each with
   // the bits of curve_fit.
   bool in_lanes = true;

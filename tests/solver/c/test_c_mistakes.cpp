@@ -43,6 +43,50 @@ TEST_CASE("a fit of too few rows fails alone, and the batch says which and why")
   }
 }
 
+TEST_CASE("without starting values, a batch starts where a fit of one curve does, and doubts the same ends") {
+  constexpr std::size_t rows = 30;
+  std::vector<double> x(rows), y(rows);
+  struct Case {
+    const char *formula, *bounds;
+    double t;  // what the data are made with
+    bool success;
+  };
+  for (const Case& c : {Case{"a*sin(t*x)/(1+x)", "t=2:5", 3.4, true},
+                        // No x is below 1, where t begins: the data say nothing of it.
+                        Case{"if(x<t, a*x, a*t+b*(x-t))", "", 0, false}}) {
+    CAPTURE(c.formula);
+    for (std::size_t i = 0; i < rows; ++i) {
+      x[i] = 1.5 + 0.3 * static_cast<double>(i);
+      y[i] = c.success ? 2 * std::sin(c.t * x[i]) / (1 + x[i]) : 3 + 0.5 * x[i] + 0.1 * std::sin(77.0 * x[i]);
+    }
+    const nlsq_batch_column cx{nlsq_column_of(x.data(), rows), 0}, cy{nlsq_column_of(y.data(), rows), 0};
+    nlsq_model* model = nullptr;
+    nlsq_options* options = nullptr;
+    nlsq_result *one = nullptr, *many = nullptr;
+    REQUIRE(nlsq_model_text(c.formula, nullptr, 1, &model) == NLSQ_OK);
+    REQUIRE(nlsq_options_new(&options) == NLSQ_OK);
+    REQUIRE(nlsq_options_set(options, "in_lanes", "false") == NLSQ_OK);
+    if (*c.bounds) REQUIRE(nlsq_options_set(options, "bounds", c.bounds) == NLSQ_OK);
+    REQUIRE(nlsq_model_fit(model, &cx.column, 1, &cy.column, nullptr, options, &one) == NLSQ_OK);
+    const double none[] = {std::nan(""), std::nan(""), std::nan(""),
+                           std::nan(""), std::nan(""), std::nan("")};
+    for (const std::size_t given : {0, 1, 2}) {
+      REQUIRE(nlsq_model_fit_batch(model, &cx, 1, &cy, nullptr, nullptr, 2, given ? none : nullptr, given,
+                                   options, &many) == NLSQ_OK);
+      for (const std::size_t f : {0, 1}) {
+        CHECK(array(many, "success")[f] == number(one, "success"));
+        CHECK(array(many, "cost")[f] == number(one, "cost"));
+        CHECK(array(many, "iterations")[f] == number(one, "iterations"));
+      }
+      nlsq_result_free(many);
+    }
+    CHECK(number(one, "success") == c.success);
+    nlsq_result_free(one);
+    nlsq_options_free(options);
+    nlsq_model_free(model);
+  }
+}
+
 namespace {
 
 struct Watched {
