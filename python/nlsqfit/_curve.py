@@ -55,6 +55,7 @@ class Curve:
         self.first_single = False
         self.lower, self.upper = -np.inf, np.inf  # of each parameter, or of all
         self.begin = None  # where the fit starts: the steps of differences are relative to it
+        self.unstarted = None  # the parameters whose start is not the caller's (None: all are), see _start
         self.plain = False  # whether parameters are passed as Python's numbers, not as NumPy's
 
     def values(self, p):
@@ -267,7 +268,7 @@ class Curve:
         try:
             result = solve(
                 lib.nlsq_model_fit, self.model.handle, self.views, len(self.columns), y,
-                doubles(p0).tobytes(), options=options, user=self.user, rows=self.rows,
+                self._start(p0), options=options, user=self.user, rows=self.rows,
                 meanwhile=self.meanwhile,
             )  # fmt: skip
         except Exception:
@@ -277,6 +278,15 @@ class Curve:
             self._doubt(result)
             return self._fit_once(p0, options)
         return result
+
+    def _start(self, p0):
+        """The starting values for the library. It judges undetermined parameters by whether they had one.
+
+        A model that is called needs all of them.
+        """
+        if self.unstarted is not None and not self.reason:
+            p0 = np.where(self.unstarted, np.nan, p0)
+        return doubles(p0).tobytes()
 
     def jacobian_at(self, p):
         """Derivatives of the model at p, rows x parameters."""

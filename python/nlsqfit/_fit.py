@@ -10,7 +10,7 @@ import numpy as np
 from ._band import Noise
 from ._callback import solve
 from ._fit_models import FunctionModel, TextModel
-from ._fit_options import limits, make_options, parameter_names, refuse_masked, start_values
+from ._fit_options import completed, limits, make_options, parameter_names, refuse_masked, start_values
 from ._fit_result import Fit
 from ._handles import column_of, columns_of
 from ._library import lib
@@ -50,7 +50,8 @@ def fit(
         Standard deviations of `y` in its units, or its covariance matrix.
     p0 : dict or array_like, optional
         Starting values in units of the parameters, by name or all in order. Built-in models and their
-        sums guess what is missing; other parameters start at 1, and linear ones are solved for.
+        sums guess what is missing; other parameters start at 1, or within bounds that leave out 1,
+        and linear ones are solved for.
     bounds : dict, 2-tuple or Bounds, optional
         ``{"a": (0, 10), "b": (None, 5)}``, or lower and upper bounds of all parameters.
     fixed : dict or list of str, optional
@@ -155,16 +156,17 @@ def _fit_function(function, x, y, sigma, p0, sigma_x, jac, solver, given):
     parameters = parameter_names(function, p0)
     options = make_options(parameters, solver, **given)
     start = start_values(p0, parameters, given["fixed"])
-    start[np.isnan(start)] = 1.0
+    unstarted = np.isnan(start)
     if given["ties"] and p0 is not None and not isinstance(p0, dict):
         raise ValueError("with ties, give the starting values by name: p0={'a': 1}")
     if isinstance(x, (list, np.ndarray)):
         x = np.asarray(x, dtype=float)
     lower, upper = limits(given["bounds"], parameters)
-    start = np.clip(start, lower, upper) if p0 is None else start
+    start = completed(start, lower, upper)
     options.set("residuals", False)  # they are computed by the function itself
     made = FunctionModel(function, x, np.asarray(y, dtype=float), parameters, jac, lower, upper)
     curve = made.prepare(start)
+    curve.unstarted = unstarted
     for tie in given["ties"] or ():  # what follows from other parameters has no start of its own
         name = tie.partition("=")[0].strip()
         if name in parameters and (p0 is None or name not in p0):

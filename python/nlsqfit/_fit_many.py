@@ -8,7 +8,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from ._callback import solve
-from ._fit_options import limits, make_options, parameter_names, refuse_masked
+from ._fit_options import completed, limits, make_options, parameter_names, refuse_masked
 from ._handles import BatchColumn, Model, batch_column_of
 from ._library import Progress, lib
 from ._many_called import one_by_one
@@ -132,18 +132,16 @@ def fit_many(
             first = np.atleast_1d(p0).reshape(-1, np.atleast_1d(p0).shape[-1])[0]
         parameters, x = parameter_names(model, first), data.arguments(x)
         starts = data.starts(p0, parameters, fixed)
-        starts = np.where(np.isnan(starts), 1.0, starts)
-        if p0 is None:
-            starts = np.clip(starts, *limits(bounds, parameters))
+        numbers = completed(starts, *limits(bounds, parameters))
     if data.fits == 0:
         none = np.empty(0)
         arrays = dict(parameters=none, std_errors=none, cost=none, success=none.astype(bool),
                       _verdicts=none.astype(int), iterations=none.astype(int))  # fmt: skip
         return ManyFits(parameters, data.shape, "there are no fits")._fill(arrays, [])
     recording = None
-    called = partial(one_by_one, model, x, data, parameters, starts, sigma, mask, bounds, fixed, solver)
     if not isinstance(model, str):
-        recording = Recorded.of(model, x, data, parameters, starts, bounds)
+        called = partial(one_by_one, model, x, data, parameters, numbers, sigma, mask, bounds, fixed, solver)
+        recording = Recorded.of(model, x, data, parameters, numbers, bounds)
         if isinstance(recording, str):
             found, warnings = called(recording, range(data.fits))
             return ManyFits(parameters, data.shape, "called: " + recording)._fill(found, warnings)

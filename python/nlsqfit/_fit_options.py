@@ -84,6 +84,15 @@ def start_values(p0, names, fixed=None):
     return start
 
 
+def completed(start, lower, upper):
+    """The start with numbers where it is NaN, where the library begins without a value: 1, if bounds allow it."""
+    with np.errstate(invalid="ignore"):
+        within = np.where(np.isinf(upper), lower + 1, 0.5 * lower + 0.5 * upper)
+    within = np.where(np.isinf(lower), upper - 1, within)
+    within = np.where((lower < 1) & (upper > 1), 1.0, np.clip(within, lower, upper))
+    return np.where(np.isnan(start), within, start)
+
+
 def parameter_names(function, p0):
     """The names of a function's parameters, without the first, which is x."""
     try:
