@@ -10,7 +10,9 @@ import numpy as np
 from ._band import Noise
 from ._callback import solve
 from ._fit_models import FunctionModel, TextModel
-from ._fit_options import completed, limits, make_options, parameter_names, refuse_masked, start_values
+from ._fit_options import (
+    completed, function_data, limits, make_options, parameter_names, refuse_masked, start_values,
+)  # fmt: skip
 from ._fit_result import Fit
 from ._handles import column_of, columns_of
 from ._library import lib
@@ -43,7 +45,7 @@ def fit(
         (``"gaussian + linear"``), or a function ``f(x, a, b, ...)``.
     x : array_like, shape (M,) or (k, M), or tuple or dict of arrays
         Predictors. A formula calls them x, or x1 ... xk; the keys of a dict are names. A function gets
-        `x` as it is.
+        `x` as it is, with arrays of float64 for arrays and lists; in a tuple or dict, whole numbers stay whole.
     y : array_like, shape (M,)
         The data.
     sigma : array_like, shape (M,) or (M, M), or float, optional
@@ -159,8 +161,7 @@ def _fit_function(function, x, y, sigma, p0, sigma_x, jac, solver, given):
     unstarted = np.isnan(start)
     if given["ties"] and p0 is not None and not isinstance(p0, dict):
         raise ValueError("with ties, give the starting values by name: p0={'a': 1}")
-    if isinstance(x, (list, np.ndarray)):
-        x = np.asarray(x, dtype=float)
+    x = function_data(x)
     lower, upper = limits(given["bounds"], parameters)
     start = completed(start, lower, upper)
     options.set("residuals", False)  # they are computed by the function itself

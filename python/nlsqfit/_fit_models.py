@@ -7,7 +7,7 @@ import json
 import numpy as np
 
 from ._curve import Curve
-from ._fit_options import predictors
+from ._fit_options import function_data, predictors
 from ._handles import Model
 from ._library import lib
 from .recording import guarded
@@ -94,7 +94,7 @@ class FunctionModel:
         self.reason = self.curve.reason
         used = self.curve
         if at is not None:
-            at = np.asarray(at, dtype=float) if isinstance(at, list) else at  # as in `fit`
+            at = function_data(at)
             values = np.array(self.function(at, *p), dtype=float).reshape(-1)
             if not jacobian:
                 return values

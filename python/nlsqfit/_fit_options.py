@@ -134,6 +134,39 @@ def predictors(x):
     return None, list(x.reshape(x.shape[0], -1))
 
 
+def function_data(x):
+    """A function's x: arrays and lists become arrays of float64.
+
+    Those in a tuple or dict do, too, but whole numbers stay what they are, because they may be indices.
+    """
+    return np.asarray(x, dtype=float) if isinstance(x, (list, np.ndarray)) else with_parts(x, _part)
+
+
+def _part(x):
+    if isinstance(x, list):
+        try:
+            np.asarray(x, dtype=float)
+        except (ValueError, TypeError):  # parts of different lengths, or no numbers
+            return x
+        x = np.asarray(x)
+    if isinstance(x, np.ndarray):
+        return np.asarray(x, dtype=float) if x.dtype.kind == "f" else x
+    return with_parts(x, _part)
+
+
+def with_parts(x, change):
+    """x with ``change(part)`` in the place of each part, if it is a tuple or dict."""
+    if isinstance(x, Mapping):
+        parts = {k: change(v) for k, v in x.items()}
+        return x if all(parts[k] is v for k, v in x.items()) else parts
+    if isinstance(x, tuple):
+        parts = [change(v) for v in x]
+        if all(new is old for new, old in zip(parts, x)):
+            return x
+        return x._make(parts) if hasattr(x, "_make") else tuple(parts)  # with names, or without
+    return x
+
+
 def limits(bounds, names):
     """Lower and upper bounds of all parameters as two vectors."""
     lower, upper = np.full(len(names), -np.inf), np.full(len(names), np.inf)

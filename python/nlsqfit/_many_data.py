@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ._fit_options import predictors, start_values
+from ._fit_options import function_data, predictors, start_values, with_parts
 
 VERDICTS = ("CONVERGED", "NOISE_FLOOR", "RANK_DEFICIENT", "TOLERANCE", "BUDGET", "FAILED")  # by number
 
@@ -82,15 +82,14 @@ class ManyData:
 
     def arguments(self, x):
         """The x of a function, each array that has the shape of Y as `ForEach`."""
-        if isinstance(x, Mapping):
-            return {k: self.arguments(v) for k, v in x.items()}
-        if isinstance(x, tuple):
-            return tuple(self.arguments(v) for v in x)
-        if isinstance(x, (list, np.ndarray)):
-            x = np.asarray(x, dtype=float)
+        return self._for_each(function_data(x))
+
+    def _for_each(self, x):
+        if isinstance(x, np.ndarray):
             if x.ndim > 1 and x.shape == self.given:
                 return ForEach(np.moveaxis(x, self.axis, -1).reshape(self.fits, self.rows))
-        return x
+            return x
+        return with_parts(x, self._for_each)
 
 
 class ForEach:
@@ -109,11 +108,7 @@ def differs(x):
 
 def chosen(x, choose):
     """A function's x with ``choose(values)`` in the place of what differs between fits."""
-    if isinstance(x, Mapping):
-        return {k: chosen(v, choose) for k, v in x.items()}
-    if isinstance(x, tuple):
-        return tuple(chosen(v, choose) for v in x)
-    return choose(x.values) if isinstance(x, ForEach) else x
+    return choose(x.values) if isinstance(x, ForEach) else with_parts(x, lambda part: chosen(part, choose))
 
 
 def values_of(function, x, p, rows):

@@ -1,5 +1,7 @@
 """fit_many gives for each data set what fit gives for it alone, whatever kind of model and options it has."""
 
+from collections import namedtuple
+
 import numpy as np
 import nlsqfit as nf
 import pytest
@@ -45,3 +47,34 @@ def test_an_undetermined_parameter_without_a_start_is_no_success(model):
     y = 3 + 0.5 * X + 0.1 * np.sin(77 * X)  # no x is below t = 1, where it begins
     assert not both(model, X, y).success
     assert both(model, X, y, p0=[1, 1, 1]).success
+
+
+Where = namedtuple("Where", "which t")
+WHICH, TIMES = np.repeat(np.arange(3), 10), np.tile(np.linspace(0, 3, 10), 3)
+OFFSETS = np.array([0.0, 1.0, 2.0])
+
+
+def _by_index(x, a, b):
+    return a * np.exp(-b * x[1]) + OFFSETS[x[0]]
+
+
+def _by_name(x, a, b):
+    return a * np.exp(-float(b) * x.t) + OFFSETS[x.which]
+
+
+@pytest.mark.parametrize("single", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", [tuple, dict, list, Where])
+def test_parts_of_x_are_numbers_of_float64_and_indices(kind, single):
+    which, t = (WHICH.tolist(), TIMES.tolist()) if kind is list else (WHICH, TIMES.astype(single))
+    x = Where(which, t) if kind is Where else {0: which, 1: t} if kind is dict else (which, t)
+    model = _by_name if kind is Where else _by_index
+    y = model(Where(WHICH, TIMES), 2.0, 0.7) + 0.01 * np.cos(70 * TIMES)
+    fit = both(model, x, y, p0=[1, 1])
+    assert fit.certificate.verdict == "CONVERGED" and abs(fit["b"].value - 0.7) < 0.1
+    assert np.allclose(fit.predict(x), fit.fitted, rtol=1e-12)
+
+
+def test_a_called_function_of_float32_arrays_in_a_tuple_gets_float64():
+    t = np.linspace(0, 3, 30).astype(np.float32)
+    y = 2 * np.exp(-0.7 * t) + 0.01 * np.cos(70 * t)
+    assert both(lambda x, a, b: float(a) * np.exp(-float(b) * x[0]), (t,), y, p0=[1, 1]).success
