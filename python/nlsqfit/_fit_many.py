@@ -76,6 +76,9 @@ def fit_many(
     mask=None,
     bounds=None,
     fixed=None,
+    absolute_sigma=False,
+    loss="linear",
+    f_scale=1.0,
     axis=-1,
     progress=False,
     **solver,
@@ -96,7 +99,7 @@ def fit_many(
         Standard deviations, in units of Y.
     mask : array_like of bool, shape (M,), that of Y, or that of Y without `axis` (whole fits), optional
         True where a value takes no part.
-    bounds, fixed, **solver
+    bounds, fixed, absolute_sigma, loss, f_scale, **solver
         As for `fit`.
     axis : int
         The axis of Y with the data of one fit.
@@ -119,6 +122,7 @@ def fit_many(
     """
     for values, what in ((x, "x"), (sigma, "sigma")):
         refuse_masked(values, what, "hide the values of Y instead, or give mask")
+    given = dict(bounds=bounds, fixed=fixed, absolute_sigma=absolute_sigma, loss=loss, f_scale=f_scale)
     data = ManyData(Y, axis)
     mask = data.mask(mask)
     if isinstance(model, str):
@@ -140,13 +144,13 @@ def fit_many(
         return ManyFits(parameters, data.shape, "there are no fits")._fill(arrays, [])
     recording = None
     if not isinstance(model, str):
-        called = partial(one_by_one, model, x, data, parameters, numbers, sigma, mask, bounds, fixed, solver)
+        called = partial(one_by_one, model, x, data, parameters, numbers, sigma, mask, solver, given)
         recording = Recorded.of(model, x, data, parameters, numbers, bounds)
         if isinstance(recording, str):
             found, warnings = called(recording, range(data.fits))
             return ManyFits(parameters, data.shape, "called: " + recording)._fill(found, warnings)
         compiled, columns, evaluator = recording.model, recording.columns, "recorded"
-    options = make_options(parameters, solver, bounds=bounds, fixed=fixed)
+    options = make_options(parameters, solver, **given)
     result = _solve(data, compiled, columns, starts, sigma, mask, options, progress)
     n = len(parameters)
     found = dict(

@@ -9,8 +9,8 @@ from ._fit_options import limits, make_options
 from ._many_data import VERDICTS, chosen, values_of
 
 
-def one_by_one(function, x, data, names, starts, sigma, mask, bounds, fixed, solver, reason, fits):
-    """The arrays of a `ManyFits` for these fits, and their warnings.
+def one_by_one(function, x, data, names, starts, sigma, mask, solver, given, reason, fits):
+    """The arrays of a `ManyFits` for these fits, and their warnings. `given`: what `make_options` takes by name.
 
     A fit whose data are wrong is FAILED, and the others go on.
     """
@@ -19,11 +19,11 @@ def one_by_one(function, x, data, names, starts, sigma, mask, bounds, fixed, sol
     found = dict(parameters=first, std_errors=np.full((count, n), np.nan),
                  cost=np.full(count, np.nan), success=np.zeros(count, bool),
                  _verdicts=np.full(count, VERDICTS.index("FAILED")), iterations=np.zeros(count, int))  # fmt: skip
-    lower, upper = limits(bounds, names)
-    if not fixed and np.any((starts < lower) | (starts > upper)):
+    lower, upper = limits(given["bounds"], names)
+    if not given["fixed"] and np.any((starts < lower) | (starts > upper)):
         raise ValueError("p0 is outside the bounds: start within them")
     sigma = None if sigma is None else data.spread(sigma, "sigma")
-    options = make_options(names, solver, bounds=bounds, fixed=fixed)
+    options = make_options(names, solver, **given)
     warnings = []
     raised = []  # by the function itself: such an exception is the user's
     for at, fit in enumerate(fits):

@@ -49,6 +49,22 @@ def test_an_undetermined_parameter_without_a_start_is_no_success(model):
     assert both(model, X, y, p0=[1, 1, 1]).success
 
 
+@every_kind
+@pytest.mark.parametrize("options", [
+    dict(absolute_sigma=True), dict(sigma=0.01, absolute_sigma=True),
+    *(dict(loss=loss, f_scale=0.02) for loss in ("soft_l1", "huber", "cauchy", "arctan", "tukey")),
+    dict(loss="huber", sigma=0.02), dict(loss="poisson"),
+], ids=lambda o: "-".join(map(str, o.values())))  # fmt: skip
+def test_scale_of_sigma_and_losses(model, options):
+    y = 0.5 * np.sin(0.4 * X) / (1 + X) + 0.01 * np.cos(70 * X)
+    y[::9] += 0.5
+    if options.get("loss") == "poisson":
+        y = np.round(np.abs(100 * y))
+        options = dict(options, bounds={"t": (0, 0.3), "a": (0, None)})  # so that the curve stays positive
+    fit = both(model, X, y, p0=[1, 0.2], **options)
+    assert fit.success
+
+
 Where = namedtuple("Where", "which t")
 WHICH, TIMES = np.repeat(np.arange(3), 10), np.tile(np.linspace(0, 3, 10), 3)
 OFFSETS = np.array([0.0, 1.0, 2.0])
