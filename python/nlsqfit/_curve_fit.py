@@ -20,6 +20,7 @@ from ._scipy_words import (
     feasible_start,
     pivoted_qr,
     pseudo_inverse_covariance,
+    status_of,
     warn_if_doubtful,
 )
 from .recording import guarded
@@ -87,7 +88,8 @@ def curve_fit(
         Their covariance.
     infodict, mesg, ier : dict, str, int
         Only with `full_output`. `infodict` has `nfev`, `fvec`, and for 'lm' `fjac`, `ipvt`, `qtf`; and
-        `evaluator`, which says whether `f` was recorded, and if not, why.
+        `evaluator`, which says whether `f` was recorded, and if not, why. `ier` is 0 where the answer is
+        neither certified nor met a tolerance, and `mesg` says why; otherwise it is 1 to 4, as in SciPy.
 
     Raises
     ------
@@ -267,7 +269,7 @@ class _Job:
 
     def information(self, result, popt, method):
         """infodict, mesg and ier."""
-        ier = 2 if result.text("status") == "tolerance" else 1
+        ier, words = status_of(result, self.curve.certified), result.text("message")
         information = {"nfev": self.curve.calls + int(result.number("iterations"))}
         information["fvec"] = self.weighted(self.curve.fitted - self.curve.y)
         information["evaluator"] = self.curve.evaluator
@@ -276,4 +278,4 @@ class _Job:
             fjac = np.zeros((popt.size, self.curve.rows))
             fjac[:, : popt.size] = R.T
             information.update(fjac=fjac, ipvt=(pivots + 1).astype(np.int32), qtf=Q.T @ information["fvec"])
-        return information, MESSAGES[ier] + " " + result.text("message"), ier
+        return information, MESSAGES[ier] + " " + words if ier else words, ier

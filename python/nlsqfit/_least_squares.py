@@ -8,7 +8,7 @@ from . import _losses
 from ._curve import Curve
 from ._handles import Options
 from ._scipy_words import LOSSES, MESSAGES, METHODS, SCHEMES, TR_SOLVERS
-from ._scipy_words import bounds_pair, check_bounds, check_scale, ended_by_rounding, warn_if_doubtful
+from ._scipy_words import bounds_pair, check_bounds, check_scale, status_of, warn_if_doubtful
 from .recording import guarded
 
 
@@ -233,7 +233,7 @@ def _collect(curve, result, lower, upper, loss, f_scale, method):
     active = np.where(x <= lower, -1, np.where(x >= upper, 1, 0))
     pushed = (active == -1) & (gradient > 0) | (active == 1) & (gradient < 0)
     certified, ended = bool(result.number("success")), result.text("status")
-    status = 1 if certified else 2 if ended == "tolerance" else 3 if ended_by_rounding(result) else 0
+    status = status_of(result, certified)
     if ended != "max_iterations":  # as in SciPy, `success` says so
         warn_if_doubtful(result, certified, stacklevel=3)
     own_words = status == 0 and ended != "max_iterations"

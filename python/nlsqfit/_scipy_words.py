@@ -44,6 +44,11 @@ def ended_by_rounding(result):
     return result.text("message").startswith("as far as float64 can see")
 
 
+def status_of(result, certified):
+    """SciPy's status of an end: 0 where it has neither a certificate nor met a tolerance."""
+    return 1 if certified else 2 if result.text("status") == "tolerance" else 3 if ended_by_rounding(result) else 0
+
+
 def bounds_pair(bounds, n):
     """Lower and upper bounds as two vectors, from a pair, or from an object with lb and ub."""
     if hasattr(bounds, "lb") and hasattr(bounds, "ub"):

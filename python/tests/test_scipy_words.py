@@ -45,6 +45,16 @@ def test_a_callable_that_cannot_be_recorded_gives_the_same_answer_and_says_why()
     assert "plain numbers" in two[2]["evaluator"] and "differences" in two[2]["evaluator"]
 
 
+@pytest.mark.parametrize("method", ["lm", "trf", "dogbox"])
+@pytest.mark.parametrize("model", [lambda x, a, b: np.round(a * x + b), lambda x, a, b: np.round(float(a) * x + b)])
+def test_full_output_of_an_end_without_progress_says_not_found(model, method):
+    with pytest.warns(OptimizeWarning, match="not certified"):
+        _, _, _, message, ier = nf.curve_fit(model, X, 2 * X + 1, p0=[1, 1], method=method, full_output=True)
+    assert ier == 0 and "condition is satisfied" not in message
+    *_, message, ier = nf.curve_fit(decay, X, Y, method=method, full_output=True)
+    assert ier == 1 and message.startswith("`gtol` termination condition is satisfied. converged")
+
+
 def test_jac_is_used_where_the_function_is_called():
     calls = []
 
