@@ -145,7 +145,7 @@ def fit_many(
     recording = None
     if not isinstance(model, str):
         called = partial(one_by_one, model, x, data, parameters, numbers, sigma, mask, solver, given)
-        recording = Recorded.of(model, x, data, parameters, numbers, bounds)
+        recording = Recorded.of(model, x, data, parameters, numbers, bounds, mask)
         if isinstance(recording, str):
             found, warnings = called(recording, range(data.fits))
             return ManyFits(parameters, data.shape, "called: " + recording)._fill(found, warnings)

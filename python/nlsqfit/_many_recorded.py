@@ -8,7 +8,7 @@ from . import _agreement
 from ._fit_options import limits
 from ._handles import columns_of, recorded_model
 from ._many_data import chosen, differs, values_of
-from .recording import guarded, record
+from .recording import NOT_FINITE, guarded, record
 
 _CHECKED = 64  # fits whose answers are compared with the function itself
 _CHECKED_X = 10_000  # the same at the start, where each fit has its own x
@@ -22,16 +22,26 @@ class Recorded:
     def __init__(self, function, x, data, model, columns, box):
         self.function, self.x, self.data, self.box = function, x, data, box
         self.model, self.columns = model, columns
-        self.views = columns_of(columns, []) if all(c.ndim == 1 for c in columns) else None
+        self.holes = not all(_agreement.all_finite(c) for c in columns)  # which a mask hides, or that raise a doubt
+        shared = all(c.ndim == 1 for c in columns) and not self.holes
+        self.views = columns_of(columns, []) if shared else None
         self.doubts = {}
 
     @classmethod
-    def of(cls, function, x, data, parameters, starts, bounds):
+    def of(cls, function, x, data, parameters, starts, bounds, mask):
         """The recording, or the reason why every fit calls the function."""
         several = differs(x)
         rows = data.fits * data.rows if several else data.rows
         stand_in = guarded(chosen(x, lambda values: values.reshape(-1)))
-        recording = record(lambda *p: function(stand_in, *p), len(parameters), rows)
+        unusable = set()  # fits whose x gives numbers that are not finite, where no mask hides them
+
+        def usable(column):
+            bad = ~np.isfinite(column.reshape(-1, data.rows))
+            bad = np.broadcast_to(bad if mask is None else bad & ~mask, (data.fits, data.rows))
+            unusable.update(np.flatnonzero(bad.any(axis=1)).tolist())
+            return 2 * len(unusable) < data.fits
+
+        recording = record(lambda *p: function(stand_in, *p), len(parameters), rows, usable=usable)
         if isinstance(recording, str):
             return recording
         columns = [c.reshape(data.fits, data.rows) if several else c for c in recording.columns]
@@ -40,6 +50,7 @@ class Recorded:
         except ValueError as error:
             return f"the library does not take its tape ({error})"
         recorded = cls(function, x, data, model, columns, limits(bounds, parameters))
+        recorded.doubts.update((fit, NOT_FINITE) for fit in sorted(unusable))
         first = starts if starts.ndim == 1 else starts[0]
         return recorded._compare_at_start(first, several) or recorded
 
@@ -48,9 +59,10 @@ class Recorded:
 
         Many fits are looked at where each has its own x, by whose sum or maximum the function may divide.
         """
-        some = _some(self.data.fits, _CHECKED_X if several else 1)
-        self.doubts.update((fit, _AT_START) for fit in some if not self._same(fit, first))
-        if 2 * len(self.doubts) >= len(some):
+        some = self._trusted(_CHECKED_X if several else 1)
+        wrong = [fit for fit in some if not self._same(fit, first)]
+        self.doubts.update((fit, _AT_START) for fit in wrong)
+        if 2 * len(wrong) >= len(some):
             return _AT_START
         same = self._same_beside(next(fit for fit in some if fit not in self.doubts), first)
         if same is None:
@@ -63,10 +75,19 @@ class Recorded:
         A recording that is wrong for one fit may be right at the answer of another, and at that point alone.
         So all are then compared beside their answers, too.
         """
-        if not self.doubts:
-            self._doubt(_some(self.data.fits, _CHECKED), answers, self._same)
-        if self.doubts:
+        if not self._wrong():
+            self._doubt(self._trusted(_CHECKED), answers, self._same)
+        if self._wrong():
             self._doubt(range(self.data.fits), answers, self._same_around)
+
+    def _wrong(self):
+        """Whether the recording was seen to be wrong."""
+        return any(why is not NOT_FINITE for why in self.doubts.values())
+
+    def _trusted(self, most):
+        """Some fits without a doubt."""
+        fits = [fit for fit in range(self.data.fits) if fit not in self.doubts]
+        return [fits[at] for at in _some(len(fits), most)]
 
     def _doubt(self, fits, answers, same):
         for fit in fits:
@@ -96,6 +117,9 @@ class Recorded:
         own = chosen(self.x, lambda values: values[fit])
         called, single = values_of(self.function, own, p, self.data.rows)
         columns = [c if c.ndim == 1 else c[fit] for c in self.columns]
+        if self.holes:
+            whole = np.logical_and.reduce([np.isfinite(c) for c in columns])
+            columns, called = [c[whole] for c in columns], called[whole]
         return self.model.agrees(columns, p, called, single, self.views)
 
 

@@ -109,3 +109,29 @@ def test_a_function_that_fails_at_an_answer_is_called_for_that_fit():
     truth = np.linspace(1, 1.8, 50)
     with pytest.raises(RuntimeError, match="no such a"):
         nf.fit_many(f, T, np.array([a * np.exp(-0.7 * T) for a in [*truth, 2.5]]), p0=[1, 0.5])
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_x_that_a_mask_hides_may_be_NaN(shared):
+    x = np.tile(T, (40, 1)) if not shared else T.copy()
+    x[..., 9:] = np.nan  # shorter data sets, filled up
+    Y = np.array([a * np.exp(-0.7 * T) + 0.01 * np.cos(50 * a * T) for a in np.linspace(1, 2, 40)])
+    f, calls = counted(lambda y, x, a: y)
+    many = nf.fit_many(f, x, Y, p0=[1, 0.5], mask=np.broadcast_to(np.isnan(x), Y.shape))
+    assert many.evaluator == "recorded" and many.success.all()
+    one = nf.fit(f, T[:9], Y[3, :9], p0=[1, 0.5])
+    assert np.allclose(many.parameters[3], one.x, rtol=1e-6) and np.isclose(many.cost[3], one.cost)
+
+
+def test_x_that_is_NaN_in_one_fit_calls_the_function_for_this_fit_alone():
+    x = np.tile(T, (40, 1))
+    x[7, 3], x[9, 3] = np.nan, np.inf
+    Y = np.array([a * np.exp(-0.7 * T) + 0.01 * np.cos(50 * a * T) for a in np.linspace(1, 2, 40)])
+    f, calls = counted(lambda y, x, a: y)
+    many = nf.fit_many(f, x, Y, p0=[1, 0.5])
+    assert many.evaluator.startswith("recorded, but called for 2 of 40 fits: it computes numbers")
+    assert [many.success[k] for k in (6, 7, 8)] == [True, False, True]
+    for k in (6, 7, 9):  # at infinity this function is 0
+        alone = nf.fit(f, x[k], Y[k], p0=[1, 0.5])
+        assert many.verdict[k] == alone.certificate.verdict
+        assert np.allclose(many.parameters[k], alone.x, rtol=1e-6)

@@ -1,5 +1,5 @@
 """Recording of NumPy models as tapes (see ``record.py``)."""
 
-from .record import Recording, guarded, record
+from .record import NOT_FINITE, Recording, guarded, record
 
-__all__ = ["Recording", "guarded", "record"]
+__all__ = ["NOT_FINITE", "Recording", "guarded", "record"]

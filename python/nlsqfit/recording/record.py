@@ -9,6 +9,7 @@ from .nodes import NotRecordable, Recorder
 from .traced import Data, Traced, as_node
 
 MAX_PATHS = 32
+NOT_FINITE = "it computes numbers from its data that are not finite"
 
 
 class Recording:
@@ -42,11 +43,12 @@ def guarded(x):
     return x
 
 
-def record(call, parameters, rows, as_vector=False):
+def record(call, parameters, rows, as_vector=False, usable=lambda column: False):
     """Records ``call(p0, p1, ...)``, or ``call(p)`` if `as_vector`.
 
     Returns a Recording, or the reason (a text) why there is none. `rows` is the number of values that
-    the model gives, or None if that is to be found out.
+    the model gives, or None if that is to be found out. `usable` says of a column of numbers that are not
+    all finite whether it serves all the same.
     """
     recorder = Recorder()
     try:
@@ -56,8 +58,8 @@ def record(call, parameters, rows, as_vector=False):
         if node.size not in (rows, 1):
             return f"it gives {node.size} values where {rows} are wanted"
         tape, result = lower(node, rows)
-        if not _finite(tape):
-            return "it computes numbers from its data that are not finite"
+        if not _finite(tape, usable):
+            return NOT_FINITE
         if not tape.columns:
             tape.columns.append(np.zeros(rows))  # the library wants one column at least
         return Recording(tape, result, parameters)
@@ -74,7 +76,7 @@ def record(call, parameters, rows, as_vector=False):
         )
 
 
-def _finite(tape):
+def _finite(tape, usable):
     """Whether the library can read the columns. A column of NaN, from a guard as in `if b < 0`, is a constant."""
     for number, column in enumerate(tape.columns):
         with np.errstate(all="ignore"):
@@ -82,7 +84,9 @@ def _finite(tape):
         if np.isfinite(total) or np.isfinite(column).all():
             continue
         if not np.isnan(column).all():
-            return False
+            if not usable(column):
+                return False
+            continue
         tape.columns[number] = np.zeros(len(column))
         tape.entries = [
             ("constant", float("nan")) if entry == ("column", number) else entry for entry in tape.entries
