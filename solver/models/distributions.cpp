@@ -20,8 +20,7 @@ std::vector<double> lognormal(const Sample& sample) {
   const std::vector<double> t = logarithms(sample);
   const double span = std::max(t.back() - t.front(), 1e-3);
   Separable problem;
-  problem.y = sample.y;
-  problem.weight = sample.weight;
+  problem.take_rows(sample);
   problem.u = t;
   problem.thin_to = kThinned;
   problem.lower = {t.front() - 2 * span, std::log(1e-3)};
@@ -45,8 +44,7 @@ std::vector<double> weibull(const Sample& sample) {
   const std::vector<double> t = logarithms(sample);
   const double span = std::max(t.back() - t.front(), 1e-3);
   Separable problem;
-  problem.y = sample.y;
-  problem.weight = sample.weight;
+  problem.take_rows(sample);
   problem.u = t;
   problem.thin_to = kThinned;
   problem.lower = {t.front() - 2 * span, std::log(0.05)};

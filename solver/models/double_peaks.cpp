@@ -26,8 +26,7 @@ void lorentzian(std::span<double> z) {
 // Two peaks p1, p2 of the same profile; q = (centre, log width) of each.
 Separable pair_problem(const Sample& sample, const std::vector<double>& u, Profile profile) {
   Separable problem;
-  problem.y = sample.y;
-  problem.weight = sample.weight;
+  problem.take_rows(sample);
   problem.linear = 3;
   problem.lower = {kCentreLow, narrowest_log_width(u.size()), kCentreLow, narrowest_log_width(u.size())};
   problem.upper = {kCentreHigh, kWidestLogWidth, kCentreHigh, kWidestLogWidth};

@@ -15,8 +15,7 @@ namespace {
 std::vector<double> biexponential(const Sample& sample) {
   const std::vector<double> u = sample.unit_x();
   Separable problem;
-  problem.y = sample.y;
-  problem.weight = sample.weight;
+  problem.take_rows(sample);
   problem.linear = 3;
   problem.lower.assign(2, std::log(kSlowestRate));
   problem.upper.assign(2, std::log(fastest_rate(u)));
@@ -54,8 +53,7 @@ Stretched stretched(const Sample& sample) {
   std::vector<double> log_v(n);  // log(x / largest x); -inf at 0, where the power is 0
   for (std::size_t i = 0; i < n; ++i) log_v[i] = std::log(sample.x[i] / scale);
   Separable problem;
-  problem.y = sample.y;
-  problem.weight = sample.weight;
+  problem.take_rows(sample);
   problem.linear = 2;
   problem.lower = {std::log(1e-5), std::log(0.1)};
   problem.upper = {std::log(1e2), std::log(20.0)};

@@ -62,8 +62,7 @@ PeakFit fit_voigt(const Sample& sample) {
 std::vector<double> pseudo_voigt(const Sample& sample) {
   const std::vector<double> u = sample.unit_x();
   Separable problem;
-  problem.y = sample.y;
-  problem.weight = sample.weight;
+  problem.take_rows(sample);
   problem.u = u;
   problem.linear = 3;
   problem.lower = {kCentreLow, narrowest_log_width(u.size())};

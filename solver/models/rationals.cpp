@@ -64,8 +64,7 @@ std::vector<double> rational(const Sample& sample, int degree, std::vector<std::
   const Scaled x = scaled_x(sample);
   const std::size_t d = static_cast<std::size_t>(degree);
   Separable problem;
-  problem.y = sample.y;
-  problem.weight = sample.weight;
+  problem.take_rows(sample);
   problem.linear = degree + 1;
   problem.lower.assign(d, -1e6);
   problem.upper.assign(d, 1e6);

@@ -18,8 +18,7 @@ Saturation saturation(const Sample& sample) {
   std::vector<double> v(n);
   for (std::size_t i = 0; i < n; ++i) v[i] = sample.x[i] / scale;
   Separable problem;
-  problem.y = sample.y;
-  problem.weight = sample.weight;
+  problem.take_rows(sample);
   problem.u = v;
   problem.thin_to = kThinned;
   problem.lower = {std::log(1e-8)};

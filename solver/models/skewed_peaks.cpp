@@ -59,8 +59,7 @@ std::vector<double> modified_gaussian(const Sample& sample) {
 std::vector<double> fano(const Sample& sample) {
   const std::vector<double> u = sample.unit_x();
   Separable problem;
-  problem.y = sample.y;
-  problem.weight = sample.weight;
+  problem.take_rows(sample);
   problem.linear = 3;
   problem.lower = {kCentreLow, narrowest_log_width(u.size())};
   problem.upper = {kCentreHigh, kWidestLogWidth};

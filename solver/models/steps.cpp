@@ -41,8 +41,7 @@ StepFit fit_step(const Sample& sample, StepShape shape, bool offset, std::span<c
   double lowest = std::numeric_limits<double>::infinity();
   for (const double sign : signs) {
     Separable problem;
-    problem.y = sample.y;
-    problem.weight = sample.weight;
+    problem.take_rows(sample);
     problem.u = u;
     problem.thin_to = kThinned;
     problem.linear = offset ? 2 : 1;
@@ -123,8 +122,7 @@ std::vector<double> hill(const Sample& sample, bool fifth) {
   const double first =
       positive < static_cast<std::ptrdiff_t>(n) ? t[static_cast<std::size_t>(positive)] : last - 1;
   Separable problem;
-  problem.y = sample.y;
-  problem.weight = sample.weight;
+  problem.take_rows(sample);
   problem.u = t;
   problem.thin_to = kThinned;
   problem.linear = 2;

@@ -60,8 +60,7 @@ std::vector<double> fit_surface(const Sample& sample, bool rotated) {
   const double unit = std::max(x1.span, x2.span);
   const double s1 = rotated ? x1.span / unit : 1.0, s2 = rotated ? x2.span / unit : 1.0;
   Separable problem;
-  problem.y = sample.y;
-  problem.weight = sample.weight;
+  problem.take_rows(sample);
   problem.linear = 2;
   problem.lower = {kCentreLow, kCentreLow, std::log(1e-3), std::log(1e-3)};
   problem.upper = {kCentreHigh, kCentreHigh, kWidestLogWidth, kWidestLogWidth};

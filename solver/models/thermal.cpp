@@ -14,8 +14,7 @@ std::vector<double> planck(const Sample& sample) {
   std::vector<double> v(n);
   for (std::size_t i = 0; i < n; ++i) v[i] = sample.x[i] / scale;
   Separable problem;
-  problem.y = sample.y;
-  problem.weight = sample.weight;
+  problem.take_rows(sample);
   problem.u = v;
   problem.thin_to = kThinned;
   problem.lower = {std::log(1e-4)};
@@ -32,8 +31,7 @@ std::vector<double> planck(const Sample& sample) {
 std::vector<double> bose(const Sample& sample) {
   const std::vector<double> u = sample.unit_x();
   Separable problem;
-  problem.y = sample.y;
-  problem.weight = sample.weight;
+  problem.take_rows(sample);
   problem.u = u;
   problem.thin_to = kThinned;
   problem.lower = {std::log(1e-6), std::log(1e-4)};

@@ -18,8 +18,7 @@ double wrapped(double phase) { return std::remainder(phase, kTurn); }
 // y ~ c0 cos + c1 sin + c2; q = frequency in cycles per unit u, with phases from the middle.
 Separable sine_problem(std::span<const double> u, const Sample& sample) {
   Separable problem;
-  problem.y = sample.y;
-  problem.weight = sample.weight;
+  problem.take_rows(sample);
   problem.linear = 3;
   problem.lower = {0.02};
   problem.upper = {2.0 * static_cast<double>(u.size())};
@@ -97,8 +96,7 @@ std::vector<double> sine(const Sample& sample) {
 std::vector<double> damped_sine(const Sample& sample) {
   const std::vector<double> u = sample.unit_x();
   Separable problem;
-  problem.y = sample.y;
-  problem.weight = sample.weight;
+  problem.take_rows(sample);
   problem.u = u;
   problem.linear = 3;
   problem.lower = {0.02, -50};

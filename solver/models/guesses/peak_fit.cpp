@@ -47,7 +47,7 @@ std::optional<Bump> best_box(std::span<const double> u, std::span<const double> 
 
 PrefixSums prefix_sums(std::span<const double> y, std::span<const double> weight) {
   const std::size_t n = y.size();
-  const auto square = [&](std::size_t i) { return weight.empty() ? 1.0 : weight[i] * weight[i]; };
+  const auto square = [&](std::size_t i) { return squared_weight(weight, i); };
   PrefixSums prefix{std::vector<double>(n + 1, 0.0), std::vector<double>(n + 1, 0.0)};
   for (std::size_t i = 0; i < n; ++i) prefix.squares[i + 1] = prefix.squares[i] + square(i);
   double mean = 0;
@@ -109,8 +109,7 @@ PeakFit fit_here(const Sample& sample, const PeakProblem& peak) {
   const std::vector<double> u = sample.unit_x();
   const std::size_t n = u.size();
   Separable problem;
-  problem.y = sample.y;
-  problem.weight = sample.weight;
+  problem.take_rows(sample);
   problem.u = u;
   problem.linear = 2;
   problem.lower = {kCentreLow, narrowest_log_width(n)};

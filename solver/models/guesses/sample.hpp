@@ -58,7 +58,8 @@ struct Sample {
   const Source* source = nullptr;           // null: the sample holds all rows
 
   void measure();  // computes the members below the rows
-  // Sets `weight`, so that the largest is 1. The tenth of the rows with the least sigma count alike.
+  // Sets `weight` from the standard deviations; the largest weight is 1. All rows in the tenth with the least
+  // sigma get 1, so that no single row outweighs the others.
   void weigh(const std::vector<double>& sigma);
   // Standard deviations with these weights, for a guess of another model from these rows.
   std::vector<double> sigma() const;

@@ -181,7 +181,7 @@ Thinned thinned(const Separable& problem, std::size_t most) {
     const double count = static_cast<double>(last - first);
     double u = 0, y = 0, total = 0;
     for (std::size_t i = first; i < last; ++i) {
-      const double w = problem.weight.empty() ? 1.0 : problem.weight[i] * problem.weight[i];
+      const double w = squared_weight(problem.weight, i);
       u += w * problem.u[i];
       y += w * problem.y[i];
       total += w;

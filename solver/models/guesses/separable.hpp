@@ -6,6 +6,8 @@
 // on the projected residual from the best of them, and improves the one that is then the lowest.
 #pragma once
 
+#include "models/guesses/sample.hpp"
+
 #include <cstddef>
 #include <functional>
 #include <limits>
@@ -26,6 +28,12 @@ struct Separable {
   // More rows than these are averaged in groups to evaluate the starts, if not 0. This is for curves without
   // sharp features, with u in ascending or descending order.
   std::size_t thin_to = 0;
+
+  // Takes y and the weights of the sample, which must outlive the problem.
+  void take_rows(const Sample& sample) {
+    y = sample.y;
+    weight = sample.weight;
+  }
 };
 
 struct Solution {
@@ -37,6 +45,11 @@ struct Solution {
 // Columns that depend on earlier ones get coefficient 0. Returns the residual sum of squares; infinity if it
 // is not finite.
 double project(std::span<double> residual, int linear, double* columns, double* c);
+
+// Returns the square of a row's weight; 1 if there are no weights.
+inline double squared_weight(std::span<const double> weight, std::size_t row) {
+  return weight.empty() ? 1.0 : weight[row] * weight[row];
+}
 
 // Multiplies `residual` and each of the `linear` columns by the weights of the rows, if there are any.
 void apply_weight(std::span<const double> weight, std::span<double> residual, int linear, double* columns);

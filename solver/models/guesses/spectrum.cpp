@@ -1,6 +1,8 @@
 // Implements spectrum_peaks() with a fast Fourier transform.
 #include "models/guesses/spectrum.hpp"
 
+#include "models/guesses/separable.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -102,7 +104,7 @@ double highest_cycles(std::span<const double> u) {
 std::vector<double> spectrum_peaks(std::span<const double> u, std::span<const double> y,
                                    std::span<const double> weight, std::size_t most) {
   const std::size_t n = u.size();
-  const auto square = [&](std::size_t i) { return weight.empty() ? 1.0 : weight[i] * weight[i]; };
+  const auto square = [&](std::size_t i) { return squared_weight(weight, i); };
   double mean = 0, total = 0;
   for (std::size_t i = 0; i < n; ++i) total += square(i);
   for (std::size_t i = 0; i < n; ++i) mean += square(i) * y[i] / total;
