@@ -47,7 +47,7 @@ endfunction()
 # target of their own are left out.
 function(nlsq_folder name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
-  list(FILTER sources EXCLUDE REGEX "^(kernels|ceres|mpi|c)/")  # with flags of their own
+  list(FILTER sources EXCLUDE REGEX "^(kernels|ceres|mpi|c)/")  # with targets of their own
   add_library(${name} OBJECT ${sources})
   nlsq_use_precompiled(${name} nlsq_library_precompiled)
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})

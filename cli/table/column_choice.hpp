@@ -1,4 +1,4 @@
-// Which columns, or expressions of columns, are x, y, their standard deviations and the group.
+// Decides which columns, or expressions of columns, are x, y, their standard deviations and the group.
 #pragma once
 
 #include "table/data_selection.hpp"

@@ -28,7 +28,7 @@ struct CertifiedEnd {
 inline constexpr const char* kDoubtfulEnd = "undetermined parameters";
 inline constexpr const char* kJumps = "parameters that only move jumps";
 
-// Why the end is no success, such as "the model explains nothing of y".
+// Says why a certified end is no success, such as "the model explains nothing of y", and what would help.
 struct Doubt {
   std::string reason;  // empty: there is no doubt, or the end is no success anyway
   std::string advice;  // sentences

@@ -5,9 +5,9 @@
 
 namespace nlsq::inline v0 {
 
-// x := the shortest of the vectors that minimise |Ax - b|, A rows x columns, column-major, rows >= columns.
-// Directions with a singular value of at most `threshold` times the largest stay 0. Destroys A and b. Returns
-// false if x is not finite.
+// Computes x, the shortest of the vectors that minimise |Ax - b|. A is rows x columns, column-major, with
+// rows >= columns. Directions with a singular value of at most `threshold` times the largest stay 0. Destroys
+// A and b. Returns false if x is not finite.
 bool shortest_solution(double* A, std::size_t rows, std::size_t columns, double* b, double threshold,
                        double* x);
 

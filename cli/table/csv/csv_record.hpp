@@ -47,7 +47,7 @@ struct CsvLayout {
   const SpecialColumn* find_special(std::size_t column) const;
 };
 
-// A bad cell of a column that is judged later, and the message about it.
+// Describes a bad cell that is an error only if its row is fitted. `at` is where the cell begins.
 struct LateFault {
   const char* at = nullptr;
   std::string message;

@@ -8,7 +8,7 @@ using namespace program;
 
 namespace {
 
-// Rows of a line; one row of site "b" has this cell as v.
+// Returns a table whose rows of site "a" lie about a line. Its only row of site "b" has `cell` as v.
 std::string line_with(const std::string& cell) {
   std::string text = "site,t,v\n";
   for (int t = 0; t < 8; ++t)
