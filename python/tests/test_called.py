@@ -110,3 +110,10 @@ def test_a_parameter_may_be_a_date(offset, loss):
     error = np.sqrt(np.diag(pcov))
     assert (np.abs(moved - popt - [offset, 0, 0]) < 0.02 * error + 1e-15 * offset).all()
     np.testing.assert_allclose(covariance, pcov, rtol=0.02, atol=0.01 * error.min() ** 2)
+
+
+@pytest.mark.parametrize("scale", [1e-15, 1e-9, 1e3, 1e6])
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+def test_a_called_function_is_fitted_from_ones_at_any_scale_of_y(scale):
+    found, _ = nf.curve_fit(needs_numpy, x, scale * y)
+    np.testing.assert_allclose(found / [scale, 1, scale], [2.5, 1.3, 0.5], rtol=0.02)

@@ -4,6 +4,7 @@
 #include "c/errors.hpp"
 #include "fit/curve.hpp"
 #include "fit/fit_setup.hpp"
+#include "fit/linear_by_trial.hpp"
 #include "support/fp_environment.hpp"
 
 #include "rows/calls/fallback_rows.hpp"
@@ -27,6 +28,13 @@ struct Weighting {
   void residuals(std::vector<double>& f) const {
     for (std::size_t i = 0; i < f.size() && !values; ++i)
       f[i] = (f[i] - y[i]) / (sigma.empty() ? 1 : sigma[i]);
+  }
+  // |y| / σ, by row. Empty if the function's values are the residuals.
+  std::vector<double> constants() const {
+    std::vector<double> sizes;
+    for (std::size_t i = 0; i < y.size() && !values; ++i)
+      sizes.push_back(std::fabs(y[i]) / (sigma.empty() ? 1 : sigma[i]));
+    return sizes;
   }
   void jacobian(std::span<double> J) const {
     const std::size_t n = J.size() / y.size();
@@ -146,11 +154,12 @@ FitResult fit_callback(const CallerModel& model, const Column& y, const NamedVal
     auto rows =
         std::make_unique<VectorRows>(function, curve.start, curve.free, jacobian, std::vector<RowComponent>{},
                                      limits.lower, limits.upper, differences);
+    if (!weighting.values) rows->set_constants(weighting.constants());
     if (form.loss.is_linear()) return rows;
     return std::make_unique<LossRows>(std::move(rows), form, CountColumn{curve.data, 0});
   };
   const std::unique_ptr<RowModel> rows = curve.rows_of(curve.form);
-  FitResult fit = fit_rows(curve, *rows, {});
+  FitResult fit = fit_rows(curve, *rows, linear_by_trial(curve));
   fit.summary.evaluator_note = model.has_jacobian ? "derivatives by the callback" : "the model is a callback";
   return fit;
 }

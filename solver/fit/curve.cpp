@@ -8,6 +8,7 @@
 #include "dense/row_statistics.hpp"
 #include "fit/fit_setup.hpp"
 #include "fit/kept_data.hpp"
+#include "fit/linear_by_trial.hpp"
 #include "fit/multi_start.hpp"
 #include "fit/start.hpp"
 #include "models/guesses/positive_guess.hpp"
@@ -350,7 +351,7 @@ FitResult fit_fallback(const ModelFunction& function, Curve curve, const std::st
     return fallback_rows(function, curve.data, form, curve.start, curve.free, curve.limits);
   };
   const std::unique_ptr<RowModel> rows = curve.rows_of(curve.form);
-  FitResult fit = fit_rows(curve, *rows, {});
+  FitResult fit = fit_rows(curve, *rows, linear_by_trial(curve));
   fit.summary.evaluator_note = note;
   return fit;
 }

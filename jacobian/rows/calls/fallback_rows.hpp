@@ -146,12 +146,16 @@ class NLSQ_API VectorRows final : public RowModel {
   bool one_point() const override { return true; }
   bool rough(std::span<const double> x) const override;
   std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const override;
-  // Calls the function in double, again whenever row 0 is requested. The terms that a residual is a
-  // difference of are unknown here: magnitudes are |r|, and typical_parameters() are the sizes of the
-  // starting values.
+  // Says that each residual is a difference (f - y) w, and gives the sizes |y| w.
+  void set_constants(std::vector<double> sizes);
+  // Calls the function in double, again whenever row 0 is requested. With constants the magnitudes are those
+  // of the terms, |r| + 2 |y| w >= (|f| + |y|) w. Without them the terms are unknown: magnitudes are |r|, and
+  // typical_parameters() are the sizes of the starting values.
   void reference_residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
                            double* magnitudes) const override;
-  std::span<const double> typical_parameters() const override { return typical_; }
+  std::span<const double> typical_parameters() const override {
+    return constants_.empty() ? std::span<const double>(typical_) : std::span<const double>();
+  }
 
  private:
   struct Evaluation;  // residuals and columns of J at one x
@@ -173,7 +177,8 @@ class NLSQ_API VectorRows final : public RowModel {
   std::vector<TileRange> tiles_;
   std::vector<std::size_t> tile_component_;
   std::size_t rows_ = 0;
-  std::vector<double> typical_;  // sizes of the free parameters
+  std::vector<double> typical_;    // sizes of the free parameters
+  std::vector<double> constants_;  // sizes of what each residual subtracts; empty: unknown
   std::vector<double> lower_, upper_;
   Differences differences_;
   mutable std::mutex mutex_;

@@ -291,6 +291,11 @@ std::unique_ptr<TilePass> VectorRows::begin(std::span<const double> x, Fill fill
                                                   derivatives);
 }
 
+void VectorRows::set_constants(std::vector<double> sizes) {
+  check_size(sizes.size(), rows());
+  constants_ = std::move(sizes);
+}
+
 void VectorRows::reference_residuals(std::span<const double> x, std::size_t first, std::size_t count,
                                      double* residuals, double* magnitudes) const {
   const std::lock_guard lock(mutex_);
@@ -300,7 +305,7 @@ void VectorRows::reference_residuals(std::span<const double> x, std::size_t firs
   }
   for (std::size_t i = 0; i < count; ++i) {
     residuals[i] = reference_[first + i];
-    magnitudes[i] = std::fabs(residuals[i]);
+    magnitudes[i] = std::fabs(residuals[i]) + (constants_.empty() ? 0 : 2 * constants_[first + i]);
   }
 }
 

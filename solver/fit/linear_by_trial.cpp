@@ -1,0 +1,154 @@
+#include "fit/linear_by_trial.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <span>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr std::size_t kTrialRows = 64;
+constexpr double kStraight = 1e-9;  // largest deviation from a straight line, relative to the distance moved
+constexpr double kSeen = 1e-3;      // a shorter move, relative to the terms, is made longer
+constexpr double kUnseen = 1e-6;    // and is lost in rounding if it stays below this
+
+// The residuals of some rows, spread over all of them, at any values of the free parameters.
+class TrialRows {
+ public:
+  explicit TrialRows(const Curve& curve)
+      : rows_(curve.rows_of(ResidualForm(curve.form.weighted))), all_(rows_->rows()),
+        count_(std::min(all_, kTrialRows)) {}
+
+  // Empty if a residual is not finite. Adds up the squares of the sizes of their terms.
+  std::vector<double> at(std::span<const double> x) {
+    std::vector<double> residuals(count_);
+    terms_ = 0;
+    for (std::size_t k = 0; k < count_; ++k) {
+      double size = 0;
+      rows_->reference_residuals(x, k * all_ / count_, 1, &residuals[k], &size);
+      terms_ += size * size;
+    }
+    return std::isfinite(terms_) ? residuals : std::vector<double>();
+  }
+  double terms() const { return std::sqrt(terms_); }  // of the latest residuals
+  // The sum of squares of all rows, estimated from these.
+  double squares(std::span<const double> residuals) const {
+    double sum = 0;
+    for (const double r : residuals) sum += r * r;
+    return sum * static_cast<double>(all_) / static_cast<double>(count_);
+  }
+
+ private:
+  std::unique_ptr<RowModel> rows_;
+  std::size_t all_, count_;
+  double terms_ = 0;
+};
+
+std::vector<double> difference(std::span<const double> a, std::span<const double> b) {
+  std::vector<double> out(a.begin(), a.end());
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] -= b[i];
+  return out;
+}
+
+double length(std::span<const double> a) {
+  double sum = 0;
+  for (const double v : a) sum += v * v;
+  return std::sqrt(sum);
+}
+
+// ‖a - times · b‖
+double distance(std::span<const double> a, std::span<const double> b, double times) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double off = a[i] - times * b[i];
+    sum += off * off;
+  }
+  return std::sqrt(sum);
+}
+
+// A step of one parameter: a value of the same sign, where functions are most likely defined, and within the
+// limits. 0 if there is no room.
+double trial_step(double x, double wanted, std::size_t j, const Limits& limits) {
+  if (limits.empty() || x + wanted == std::clamp(x + wanted, limits.lower[j], limits.upper[j])) return wanted;
+  const double above = limits.upper[j] - x, below = x - limits.lower[j];
+  return above >= below ? std::min(0.5 * above, std::fabs(wanted))
+                        : -std::min(0.5 * below, std::fabs(wanted));
+}
+
+// What the residuals change by if one parameter makes a step, and how far half of the step is from half of
+// it.
+struct Move {
+  std::vector<double> change;
+  double size = 0, deviation = 0, terms = 0;
+
+  bool straight(double rounding) const { return deviation <= kStraight * size + rounding * terms; }
+};
+
+// Empty if a residual is not finite.
+Move move_of(TrialRows& rows, std::span<const double> start, std::vector<double> x, std::size_t j,
+             double step) {
+  Move out;
+  const double from = x[j];
+  x[j] = from + 0.5 * step;
+  const std::vector<double> near = rows.at(x);
+  x[j] = from + step;
+  const std::vector<double> far = rows.at(x);
+  if (far.empty() || near.empty()) return out;
+  out.terms = rows.terms();
+  out.change = difference(far, start);
+  out.size = length(out.change);
+  out.deviation = distance(out.change, difference(near, start), 2);
+  return out;
+}
+
+// The move of a parameter that is linear, and its step. A start far below the scale of y moves the residuals
+// by little; the step is then made longer, so that rounding cannot hide a curve.
+struct LinearMove {
+  double step = 0;
+  std::vector<double> change;  // empty: the parameter is not linear
+};
+
+LinearMove linear_move(TrialRows& rows, std::span<const double> start, std::span<const double> x0,
+                       std::size_t j, const Limits& limits) {
+  constexpr double kRounding = 16 * 0x1p-53;
+  const std::vector<double> x(x0.begin(), x0.end());
+  double step = trial_step(x[j], x[j] != 0 ? x[j] : 1, j, limits);
+  Move move = move_of(rows, start, x, j, step);
+  if (!(move.size > 0) || !move.straight(kRounding)) return {};
+  if (move.size < kSeen * move.terms) {
+    step = trial_step(x[j], step * (move.terms / move.size), j, limits);
+    move = move_of(rows, start, x, j, step);
+  }
+  if (!(move.size > kUnseen * move.terms) || !move.straight(0)) return {};
+  return {step, std::move(move.change)};
+}
+
+}  // namespace
+
+std::vector<int> linear_by_trial(const Curve& curve) {
+  if (curve.free.empty() || curve.form.loss.is_counts()) return {};
+  TrialRows rows(curve);
+  const std::vector<double> x0 = curve.free_start();
+  const std::vector<double> start = rows.at(x0);
+  const bool asked = curve.options.variable_projection == VariableProjection::on;
+  if (start.empty() || (!asked && rows.squares(start) <= curve.survey->total_squares())) return {};
+  std::vector<int> linear;
+  std::vector<double> together = x0, before = start;  // the linear ones have made their steps
+  for (std::size_t j = 0; j < x0.size(); ++j) {
+    const LinearMove move = linear_move(rows, start, x0, j, curve.limits);
+    if (move.change.empty()) continue;
+    std::vector<double> x = together;
+    x[j] += move.step;
+    std::vector<double> here = rows.at(x);
+    const std::vector<double> change = here.empty() ? here : difference(here, before);
+    if (here.empty() || distance(change, move.change, 1) > kStraight * length(change)) continue;
+    before = std::move(here);
+    together = std::move(x);
+    linear.push_back(static_cast<int>(j));
+  }
+  return linear;
+}
+
+}  // namespace nlsq::inline v0
