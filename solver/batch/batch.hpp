@@ -89,4 +89,8 @@ BatchResult fit_in_lanes(const PreparedModel& model, const std::vector<ColumnPer
 // True if all numbers of a column can be fitted.
 bool usable(const Column& column, Wanted wanted);
 
+// Throws ValidationError or DataError if options, starts or columns contradict each other. `limits`: of all
+// parameters.
+void check_input(const Batch& batch, const BatchOptions& given, const Limits& limits);
+
 }  // namespace nlsq::inline v0

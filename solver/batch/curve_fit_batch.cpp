@@ -1,4 +1,4 @@
-// curve_fit_batch: checks the input, distributes the fits over threads and lanes, and does single fits.
+// curve_fit_batch: distributes the fits over threads and lanes, and does single fits.
 #include "batch/batch.hpp"
 #include "batch/lane_batch.hpp"
 #include "batch/shared_batch.hpp"
@@ -12,8 +12,6 @@
 #include "expression/symmetry.hpp"
 #include "program/local_buffer.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -22,22 +20,6 @@
 #include <optional>
 
 namespace nlsq::inline v0 {
-
-bool usable(const Column& column, Wanted wanted) {
-  constexpr std::size_t kBlock = 256;
-  double block[kBlock];
-  bool good = true;
-  for (std::size_t first = 0; first < column.size(); first += kBlock) {
-    const std::size_t count = std::min(kBlock, column.size() - first);
-    const double* values = column.direct_f64(first);
-    if (values == nullptr) {
-      column.read(first, count, block);
-      values = block;
-    }
-    good = good && all_usable(values, count, wanted);
-  }
-  return good;
-}
 
 void restore_signs(const Batch& batch, std::size_t fit, const ResidualSource* source, BatchResult& out) {
   const std::size_t n = batch.model.names.size();
@@ -54,53 +36,6 @@ namespace {
 
 constexpr double kThreadWork = 1e6;   // in f64 adds, about 50 µs: less work is not worth waking a thread
 constexpr double kPassesPerFit = 12;  // an estimate, used only for that
-
-void check_column(const ColumnPerFit& column, const ColumnPerFit& y, const std::string& name) {
-  if (!column.shared() && column.size() != y.size()) {
-    throw DataError(fmt::format("{} has columns for {} fits, y for {}", name, column.size(), y.size()));
-  }
-  for (std::size_t f = 0; f < y.size(); ++f) {
-    if (column[f].size() == y[f].size()) continue;
-    throw DataError(fmt::format("fit {}: {} has {} rows, y has {}: give columns of one length", f, name,
-                                column[f].size(), y[f].size()));
-  }
-}
-
-void check(const Batch& batch, const BatchOptions& given, const Limits& limits) {
-  check_options(given);
-  const auto &names = batch.model.predictors, &names_of_parameters = batch.model.names;
-  if (given.starts != 1)
-    throw ValidationError(fmt::format("starts = {}: a batch makes one start a fit", given.starts));
-  if (given.callback) throw ValidationError("callback: a batch takes none");
-  if (batch.y.empty() || batch.y.shared()) throw DataError("Y: give one column for each fit");
-  if (batch.x.size() != names.size()) {
-    throw DataError(fmt::format("the model has {} predictor(s) ({}), {} were given", names.size(),
-                                fmt::join(names, ", "), batch.x.size()));
-  }
-  for (std::size_t k = 0; k < names.size(); ++k) check_column(batch.x[k], batch.y, names[k]);
-  if (batch.weighted()) check_column(batch.sigma, batch.y, "sigma");
-  if (batch.weighted() && given.loss.is_counts()) {
-    throw ValidationError(
-        "loss poisson: the standard deviation of a count is the root of the model; leave sigma out");
-  }
-  if (!given.sigma_matrix.empty()) throw ValidationError("sigma_matrix: not of a batch; fit curve by curve");
-  if (!given.sigma_x.empty())
-    throw ValidationError("sigma_x: not of a batch; fit curve by curve, or give what it amounts to as sigma");
-  const Matrix& P0 = batch.start;
-  if (P0.columns() != batch.model.names.size() || (P0.rows() != 1 && P0.rows() != batch.fits())) {
-    throw ValidationError(fmt::format("P0 is {} x {}: give {} columns ({}), and one row or {}", P0.rows(),
-                                      P0.columns(), batch.model.names.size(),
-                                      fmt::join(batch.model.names, ", "), batch.fits()));
-  }
-  if (!batch.no_start.empty() && batch.no_start.size() != P0.rows() * P0.columns())
-    throw ValidationError(fmt::format("unstarted has {} values, P0 {}: give one for each, or none",
-                                      batch.no_start.size(), P0.rows() * P0.columns()));
-  if (!all_usable(P0.data(), P0.rows() * P0.columns(), Wanted::any))
-    throw ValidationError("P0 has values that are not finite");
-  for (std::size_t f = 0; f < P0.rows() && !limits.empty(); ++f) {
-    check_within(limits, names_of_parameters, {batch.start_of(f), batch.start_of(f) + P0.columns()}, "P0");
-  }
-}
 
 // A fit with fewer rows than free parameters is FAILED, like one with wrong data.
 bool enough_rows(const Batch& batch, std::size_t f) { return batch.y[f].size() >= batch.free.size(); }
@@ -306,27 +241,6 @@ bool worth_threads(const Batch& batch) {
   return rows * batch.programs->programs->jacobian_cost * kPassesPerFit >= kThreadWork;
 }
 
-}  // namespace
-
-ColumnPerFit::ColumnPerFit(const Matrix& fits_by_rows)
-    : ColumnPerFit(of(fits_by_rows.data(), fits_by_rows.rows(), fits_by_rows.columns())) {}
-
-std::vector<double> detail::first_row(const Matrix& P0) {
-  if (P0.rows() == 0) throw ValidationError("P0 has no rows");
-  return {P0.data(), P0.data() + P0.columns()};
-}
-
-Columns detail::of_first_fit(const std::vector<ColumnPerFit>& x) {
-  std::vector<Column> columns;
-  for (const ColumnPerFit& column : x) {
-    if (column.empty()) throw DataError("x has no columns");
-    columns.push_back(column[0]);
-  }
-  return columns;
-}
-
-namespace {
-
 BatchResult fit_all(const PreparedModel& model, const std::vector<ColumnPerFit>& x, const ColumnPerFit& Y,
                     const Matrix& P0, const BatchOptions& given, bool leaves) {
   const FpEnvironment environment;
@@ -346,7 +260,7 @@ BatchResult fit_all(const PreparedModel& model, const std::vector<ColumnPerFit>&
               std::move(ties)};
   batch.limits = limits_of_free(limits, batch.free);
   if (batch.sigma.empty() && !given.sigma.empty()) batch.sigma = given.sigma;
-  check(batch, given, limits);
+  check_input(batch, given, limits);
   if (batch.free.empty()) throw ValidationError("fixed, bounds: no parameter is left to fit");
   static_cast<SolverOptions&>(batch.options) = settled(given);
   static_cast<Parallelism&>(batch.options) = {.threads = given.threads};  // this call shares, not its fits
