@@ -129,9 +129,9 @@ def _errors(options, sigma, sigma_x, rows):
     return sigma
 
 
-def _warn_of_unused(formula, predictors, parameters):
-    """Warns of a formula that uses no predictor, as where it names x by another name."""
-    if len(parameters) > 1 and not any(re.search(rf"\b{name}\b", formula) for name in predictors):
+def _warn_of_unused(text, formula, predictors, parameters):
+    """Warns of a formula that uses no predictor, as where it names x by another name. A model's name is none."""
+    if parameters and not text.strip().isidentifier() and not any(re.search(rf"\b{name}\b", formula) for name in predictors):
         unused, names = ", ".join(predictors), ", ".join(parameters)
         name_it = f"x={{{parameters[-1]!r}: ...}}"
         text = f"{formula!r} does not use {unused}; its parameters are {names}. If one of them is your predictor,"
@@ -142,7 +142,7 @@ def _fit_text(text, x, y, sigma, p0, sigma_x, solver, given):
     made = TextModel(text, x)
     model, columns = made.model, made.columns
     parameters = model.names
-    _warn_of_unused(model.formula, made.names, parameters)
+    _warn_of_unused(text, model.formula, made.names, parameters)
     options = make_options(parameters, solver, **given)
     sigma = _errors(options, sigma, sigma_x, y.size)
     start, keep = start_values(p0, parameters, given["fixed"]), []

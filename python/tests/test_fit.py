@@ -262,6 +262,21 @@ def test_a_formula_that_does_not_use_its_predictor_is_told():
         nf.fit("p*x1 + q*x2", (X, X**2), Y)
 
 
+def test_a_text_that_adds_names_is_a_formula_if_none_is_a_model():
+    for text in ("a+0*x", "0*x + a", "a + 0*x + 0*x"):
+        result = nf.fit(text, X, Y)
+        assert result.success and np.isclose(result["a"].value, Y.mean())
+    many = nf.fit_many("a+0*x", X, np.stack([Y, 2 * Y]))
+    assert np.allclose(many["a"], [Y.mean(), 2 * Y.mean()])
+    assert np.isclose(nf.fit("a + 2*linear", {"linear": X}, Y)["a"].value, (Y - 2 * X).mean())
+    with pytest.warns(nf.OptimizeWarning, match="does not use x"):
+        told = nf.fit("3*lorentzan", X, Y)
+    assert "names no predictor (x) and no built-in model" in told.warnings[0]
+    assert "names no predictor" in nf.fit_many("3*lorentzan", X, Y[None]).warnings[0]
+    with pytest.raises(ValueError, match="no built-in model is called 'x'.*because 'gaussian' is one"):
+        nf.fit("gaussian + x", X, Y)
+
+
 def test_tables_and_columns_of_pandas():
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame({"t": np.abs(X), "u": X**2, "y": Y}, index=np.arange(X.size)[::-1])

@@ -209,6 +209,7 @@ nlsq_result* fit_batch(const CallerModel& model, const nlsq_batch_column* x, std
   const Starts first = starts(model, data, p0, p0_fits, fit, limits, options.fixed_values(), free);
   auto result = std::make_shared<ManyResult>();
   result->warnings = fits_without_rows(data.y, free);
+  if (!model.note.empty()) result->warnings.insert(result->warnings.begin(), model.note);
   result->batch = fit_groups(model, data, first, BatchOptions(fit), options);
   return to_handle<nlsq_result>(std::move(result));
 }

@@ -6,6 +6,7 @@
 #include "expression/names.hpp"
 #include "fit/curve.hpp"
 #include "fit/prepared_impl.hpp"
+#include "models/model_sum.hpp"
 #include "support/fp_environment.hpp"
 
 #include <fmt/format.h>
@@ -102,8 +103,7 @@ std::shared_ptr<CallerModel> model_of_text(const std::string& given, std::vector
   FormulaOptions options = predictor_options(predictors);
   if (!names.empty()) options.predictors = std::move(names);
   out->predictors = options.predictors;
-  const bool predictor = std::ranges::find(options.predictors, text) != options.predictors.end();
-  if ((is_name(text) && !predictor) || is_model_sum(text)) {
+  if (guessing::chooses_model(text, options.predictors)) {
     out->builtin = &builtin_model(text, predictors);
     out->name = out->builtin->name;
     out->formula = out->builtin->formula;
@@ -112,6 +112,11 @@ std::shared_ptr<CallerModel> model_of_text(const std::string& given, std::vector
     check_predictors(options.predictors);
     Formula formula = parse_formula(text, options);
     out->name = out->formula = formula.text;
+    if (guessing::may_mean_models(text, options.predictors)) {
+      out->note =
+          fmt::format("the formula {} names no predictor ({}) and no built-in model; its parameters: {}",
+                      formula.text, fmt::join(options.predictors, ", "), fmt::join(formula.parameters, ", "));
+    }
     out->prepared.emplace(std::move(formula));
   }
   out->parameters = out->prepared->parameter_names();

@@ -32,6 +32,7 @@ struct CallerModel : Object {
 
   std::string name, formula;  // as in the JSON
   std::vector<std::string> parameters, predictors;
+  std::string note;                       // a warning about the text; empty if there is none
   std::optional<PreparedModel> prepared;  // of everything but a callback
   const Model* builtin = nullptr;         // the built-in model that it is, whose first guess it has
   std::shared_ptr<const Tape> tape;

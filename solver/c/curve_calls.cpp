@@ -48,6 +48,7 @@ FitResult fit_model(const CallerModel& model, const Columns& x, const Column& y,
   const NamedValues start = with_guess(model, x, y, p0, options, warning);
   FitResult fit = curve_fit(*model.prepared, x, y, start, options);
   if (!warning.empty()) fit.warnings.insert(fit.warnings.begin(), warning);
+  if (!model.note.empty()) fit.warnings.insert(fit.warnings.begin(), model.note);
   return fit;
 }
 

@@ -1,8 +1,8 @@
 // Implements rank_models() and compare(): information criteria, Akaike's weights, tests of nested models.
 #include <nlsq/compare.hpp>
 
-#include "expression/names.hpp"
 #include "fit/fit_setup.hpp"
+#include "models/model_sum.hpp"
 #include "support/constants.hpp"
 
 #include <nlsq/statistics.hpp>
@@ -185,8 +185,7 @@ ModelComparison compare(const std::vector<std::string>& models, const Columns& x
   const std::vector<std::string> predictors = predictor_options(x.size()).predictors;
   for (const std::string& text : models) {
     Choice choice;
-    const bool one_name = is_name(text) && (predictors.empty() || text != predictors[0]);
-    if (one_name || is_model_sum(text)) choice.built_in = &model(text);
+    if (guessing::chooses_model(text, predictors)) choice.built_in = &model(text);
     else choice.formula = formula_of_columns(text, x.size());
     if (choice.formula.has_left_side)
       throw ValidationError(

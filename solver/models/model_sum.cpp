@@ -59,6 +59,27 @@ std::vector<Multiple> read_terms(std::string_view text) {
   return name_alone ? std::vector<Multiple>() : terms;
 }
 
+bool is_builtin(std::string_view name) {
+  return std::ranges::any_of(models(), [&](const Model& m) {
+    return m.name == name || std::ranges::find(m.aliases, name) != m.aliases.end();
+  });
+}
+
+// The built-in model of a term. The error says why a name that may be a parameter's is looked for.
+const Model& model_of_term(std::string_view name, const std::vector<Multiple>& terms) {
+  const auto known = std::ranges::find_if(terms, [](const Multiple& m) { return is_builtin(m.name); });
+  if (is_builtin(name) || known == terms.end()) return model(name);
+  try {
+    return model(name);
+  } catch (const ValidationError& e) {
+    throw ValidationError(
+        fmt::format("{}. The text is read as a sum of built-in models, because '{}' is one: to add terms of "
+                    "your own, write "
+                    "out its formula, {}",
+                    e.what(), known->name, model(known->name).formula));
+  }
+}
+
 // The models of a sum, in order.
 std::vector<const Model*> read_sum(std::string_view text) {
   const std::vector<Multiple> terms = read_terms(text);
@@ -68,7 +89,7 @@ std::vector<const Model*> read_sum(std::string_view text) {
       throw ValidationError(
           fmt::format("{}*{}: a sum has 1 to {} models in all", term.count, term.name, kMostTerms));
     }
-    models.insert(models.end(), static_cast<std::size_t>(term.count), &model(term.name));
+    models.insert(models.end(), static_cast<std::size_t>(term.count), &model_of_term(term.name, terms));
   }
   for (const Model* m : models) {
     if (m->predictors != models.front()->predictors) {
@@ -155,6 +176,23 @@ void place_parameters(Model& sum, std::vector<Part>& parts) {
 }  // namespace
 
 bool is_sum(std::string_view text) { return !read_terms(text).empty(); }
+
+bool chooses_model(std::string_view text, std::span<const std::string> predictors) {
+  const auto is_predictor = [&](std::string_view name) {
+    return std::ranges::find(predictors, name) != predictors.end();
+  };
+  text = trimmed(text);
+  if (is_name(text)) return !is_predictor(text);
+  return std::ranges::any_of(read_terms(text),
+                             [&](const Multiple& m) { return is_builtin(m.name) && !is_predictor(m.name); });
+}
+
+bool may_mean_models(std::string_view text, std::span<const std::string> predictors) {
+  const std::vector<Multiple> terms = read_terms(text);
+  return !terms.empty() && std::ranges::none_of(terms, [&](const Multiple& m) {
+    return std::ranges::find(predictors, m.name) != predictors.end();
+  });
+}
 
 std::optional<Model> make_sum(std::string_view text) {
   const std::vector<const Model*> models = read_sum(text);

@@ -43,6 +43,21 @@ TEST_CASE("a fit of too few rows fails alone, and the batch says which and why")
   }
 }
 
+TEST_CASE("a formula that adds names is no sum of models, and one without a predictor is told of") {
+  const Decay data;
+  const nlsq_column x = data.cx(), y = data.cy();
+  nlsq_result* result = nullptr;
+  REQUIRE(nlsq_curve_fit("a+0*x", &x, 1, &y, "", nullptr, &result) == NLSQ_OK);
+  CHECK(text(result, "verdict") == "CONVERGED");
+  CHECK(text(result, "warnings").empty());
+  nlsq_result_free(result);
+  REQUIRE(nlsq_curve_fit("3*lorentzan", &x, 1, &y, "", nullptr, &result) == NLSQ_OK);
+  CHECK(text(result, "warnings").find("3*lorentzan names no predictor (x) and no built-in model") !=
+        std::string::npos);
+  nlsq_result_free(result);
+  CHECK(nlsq_curve_fit("gaussian + x", &x, 1, &y, "", nullptr, &result) == NLSQ_ERROR_MODEL);
+}
+
 TEST_CASE("without starting values, a batch starts where a fit of one curve does, and doubts the same ends") {
   constexpr std::size_t rows = 30;
   std::vector<double> x(rows), y(rows);

@@ -224,6 +224,13 @@ TEST_CASE("fixed parameters make no test") {
   CHECK(of(c, "linear").parameters == 1);
 }
 
+TEST_CASE("a formula that adds names and multiples of them is no sum of built-in models") {
+  const ModelComparison c = compare({"a+0*x", "a+2*x"}, kX, kY);
+  REQUIRE(of(c, "a+2*x").fit.has_value());
+  CHECK(of(c, "a+2*x").fit->parameters[0] == doctest::Approx(1.0));  // the mean of y - 2 x
+  CHECK(of(c, "a+0*x").fit->parameters[0] == doctest::Approx(5.0));
+}
+
 TEST_CASE("models without predictors: their rows are those of y") {
   const ModelComparison c = compare({"a*1", "exp(q)"}, {}, kY);
   REQUIRE(c.models.size() == 2);

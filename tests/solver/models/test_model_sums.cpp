@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "models/model_sum.hpp"
 #include "models/recognise.hpp"
 #include "trials.hpp"
 
@@ -82,6 +83,23 @@ TEST_CASE("a sum that cannot be is refused by name") {
     CHECK_FALSE(nlsq::is_model_sum(text));
     CHECK(message_of(text).find("no built-in model is called") != std::string::npos);
   }
+}
+
+TEST_CASE("a text without the name of a built-in model is a formula, unless it is a name alone") {
+  const std::vector<std::string> x{"x"};
+  for (const char* text : {"a+0*x", "a + x", "2*x", "2*a", "x", "b+a", "gausian + 3*lorentzan"}) {
+    CAPTURE(text);
+    CHECK_FALSE(nlsq::guessing::chooses_model(text, x));
+  }
+  for (const char* text : {"gausian", "a", "linear", " 2*linear ", "gaussian + x", "a + linear"}) {
+    CAPTURE(text);
+    CHECK(nlsq::guessing::chooses_model(text, x));
+  }
+  const std::vector<std::string> own{"linear", "gaussian"};  // predictors with the names of models
+  CHECK_FALSE(nlsq::guessing::chooses_model("a + 2*linear", own));
+  CHECK_FALSE(nlsq::guessing::chooses_model("gaussian", own));
+  CHECK(message_of("gaussian + x").find("read as a sum of built-in models, because 'gaussian' is one") !=
+        std::string::npos);
 }
 
 TEST_CASE("the guess of a sum leads to the best minimum known") {
