@@ -158,12 +158,18 @@ def solve(function, *arguments, options: Options, user=None, rows=0, meanwhile=N
     return Result(handle)
 
 
+class WrongData(ValueError):
+    """Raised for data that cannot be fitted, and for nothing else."""
+
+
 def raise_status(status, text):
     """The exception for a status whose text came from another thread."""
     from ._library import DATA, MEMORY, MODEL, OPTION, ARGUMENT, LibraryError
 
     message = text.decode("utf-8", "replace")
-    if status in (MODEL, OPTION, DATA, ARGUMENT):
+    if status == DATA:
+        raise WrongData(message)
+    if status in (MODEL, OPTION, ARGUMENT):
         raise ValueError(message)
     if status == MEMORY:
         raise MemoryError(message)

@@ -11,7 +11,7 @@ from ._band import Noise
 from ._callback import solve
 from ._fit_models import FunctionModel, TextModel
 from ._fit_options import (
-    completed, function_data, limits, make_options, parameter_names, refuse_masked, start_values,
+    completed, function_data, limits, make_options, parameter_names, refuse_masked, start_values, tied_names,
 )  # fmt: skip
 from ._fit_result import Fit
 from ._handles import column_of, columns_of
@@ -168,8 +168,7 @@ def _fit_function(function, x, y, sigma, p0, sigma_x, jac, solver, given):
     made = FunctionModel(function, x, np.asarray(y, dtype=float), parameters, jac, lower, upper)
     curve = made.prepare(start)
     curve.unstarted = unstarted
-    for tie in given["ties"] or ():  # what follows from other parameters has no start of its own
-        name = tie.partition("=")[0].strip()
+    for name in tied_names(given["ties"]):  # what follows from other parameters has no start of its own
         if name in parameters and (p0 is None or name not in p0):
             start[parameters.index(name)] = np.nan
     if sigma_x is not None and curve.reason:

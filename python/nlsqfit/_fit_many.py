@@ -8,7 +8,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from ._callback import solve
-from ._fit_options import completed, limits, make_options, parameter_names, refuse_masked
+from ._fit_options import check_within, completed, limits, make_options, parameter_names, refuse_masked
 from ._handles import BatchColumn, Model, batch_column_of
 from ._library import Progress, lib
 from ._many_called import one_by_one
@@ -31,6 +31,9 @@ class ManyFits:
         Whether the fit is certified as a minimum.
     verdict : ndarray of str, shape (*shape)
     iterations : ndarray of int, shape (*shape)
+    messages : dict
+        Why a fit has no success, and what would help, for each such fit. Keys are places in the arrays:
+        ``many.messages[2]`` is about ``many.cost[2]``, and ``many.messages[2, 5]`` about ``many.cost[2, 5]``.
     warnings : list of str
         What is wrong with fits of too few data. Fits are counted along Y without its axis of data.
     evaluator : str
@@ -40,10 +43,18 @@ class ManyFits:
     def __init__(self, names, shape, evaluator):
         self.names, self.shape, self.evaluator = names, shape, evaluator
         self.warnings = []
+        self._messages = ""  # of the library, with a line for each fit without success; or a dict
 
     @cached_property
     def verdict(self):  # made when it is asked for, because so many texts take time
         return np.asarray(np.array(VERDICTS)[self._verdicts])
+
+    @cached_property
+    def messages(self):  # made when it is asked for, too
+        by_number = _by_number(self._messages)
+        if len(self.shape) == 1:
+            return by_number
+        return {tuple(map(int, np.unravel_index(n, self.shape))): why for n, why in by_number.items()}
 
     def __getitem__(self, name):
         """The values of one parameter, shape (*shape)."""
@@ -57,8 +68,8 @@ class ManyFits:
         good, count = int(np.sum(self.success)), int(np.size(self.success))
         return f"<ManyFits: {good} of {count} fits certified, parameters {', '.join(self.names)}>"
 
-    def _fill(self, arrays, warnings):
-        self.warnings = warnings
+    def _fill(self, arrays, warnings, messages):
+        self.warnings, self._messages = warnings, messages
         for name, values in arrays.items():
             values = np.asarray(values)
             tail = (len(self.names),) if name in ("parameters", "std_errors") else ()
@@ -76,6 +87,7 @@ def fit_many(
     mask=None,
     bounds=None,
     fixed=None,
+    ties=None,
     absolute_sigma=False,
     loss="linear",
     f_scale=1.0,
@@ -99,7 +111,7 @@ def fit_many(
         Standard deviations, in units of Y.
     mask : array_like of bool, shape (M,), that of Y, or that of Y without `axis` (whole fits), optional
         True where a value takes no part.
-    bounds, fixed, absolute_sigma, loss, f_scale, **solver
+    bounds, fixed, ties, absolute_sigma, loss, f_scale, **solver
         As for `fit`.
     axis : int
         The axis of Y with the data of one fit.
@@ -109,7 +121,8 @@ def fit_many(
     Returns
     -------
     ManyFits
-        A fit whose data are wrong is FAILED and keeps its starting values; the others go on.
+        A fit whose data are wrong is FAILED and keeps its starting values; the others go on, and
+        `messages` says why.
 
     Examples
     --------
@@ -122,33 +135,35 @@ def fit_many(
     """
     for values, what in ((x, "x"), (sigma, "sigma")):
         refuse_masked(values, what, "hide the values of Y instead, or give mask")
-    given = dict(bounds=bounds, fixed=fixed, absolute_sigma=absolute_sigma, loss=loss, f_scale=f_scale)
+    given = dict(
+        bounds=bounds, fixed=fixed, ties=ties, absolute_sigma=absolute_sigma, loss=loss, f_scale=f_scale
+    )
     data = ManyData(Y, axis)
     mask = data.mask(mask)
     if isinstance(model, str):
         names, columns = data.columns(x)
         compiled = Model.from_text(model, names, len(columns))
         parameters, evaluator = compiled.names, "formula"
-        starts = data.starts(p0, parameters, fixed)
     else:
         first = p0
         if p0 is not None and not isinstance(p0, Mapping):
             first = np.atleast_1d(p0).reshape(-1, np.atleast_1d(p0).shape[-1])[0]
         parameters, x = parameter_names(model, first), data.arguments(x)
-        starts = data.starts(p0, parameters, fixed)
-        numbers = completed(starts, *limits(bounds, parameters))
+    starts, box = data.starts(p0, parameters, fixed, ties), limits(bounds, parameters)
+    check_within(starts, *box, parameters)
     if data.fits == 0:
         none = np.empty(0)
         arrays = dict(parameters=none, std_errors=none, cost=none, success=none.astype(bool),
                       _verdicts=none.astype(int), iterations=none.astype(int))  # fmt: skip
-        return ManyFits(parameters, data.shape, "there are no fits")._fill(arrays, [])
+        return ManyFits(parameters, data.shape, "there are no fits")._fill(arrays, [], {})
     recording = None
     if not isinstance(model, str):
+        numbers = completed(starts, *box)
         called = partial(one_by_one, model, x, data, parameters, numbers, sigma, mask, solver, given)
         recording = Recorded.of(model, x, data, parameters, numbers, bounds, mask)
         if isinstance(recording, str):
-            found, warnings = called(recording, range(data.fits))
-            return ManyFits(parameters, data.shape, "called: " + recording)._fill(found, warnings)
+            found, *texts = called(recording, range(data.fits))
+            return ManyFits(parameters, data.shape, "called: " + recording)._fill(found, *texts)
         compiled, columns, evaluator = recording.model, recording.columns, "recorded"
     options = make_options(parameters, solver, **given)
     result = _solve(data, compiled, columns, starts, sigma, mask, options, progress)
@@ -160,17 +175,27 @@ def fit_many(
         _verdicts=result.array("verdict").astype(int), iterations=result.array("iterations").astype(int),
     )  # fmt: skip
     warnings = result.text("warnings").split("\n") if result.text("warnings") else []
+    messages = "" if found["success"].all() else result.text("messages")
     if recording is not None:
         recording.compare_at_answers(found["parameters"])
         if recording.doubts:
             fits, why = sorted(recording.doubts), next(iter(recording.doubts.values()))
-            again, more = called(why, fits)
+            again, more, others = called(why, fits)
             for name, values in again.items():
                 found[name][fits] = values
             earlier = tuple(f"fit {fit}:" for fit in fits)
             warnings = [w for w in warnings if not w.startswith(earlier)] + more
+            messages = {n: text for n, text in _by_number(messages).items() if n not in recording.doubts} | others
             evaluator = f"recorded, but called for {len(fits)} of {data.fits} fits: {why}"
-    return ManyFits(parameters, data.shape, evaluator)._fill(found, warnings)
+    return ManyFits(parameters, data.shape, evaluator)._fill(found, warnings, messages)
+
+
+def _by_number(messages):
+    """The library's lines "fit 3: ..." as a dict."""
+    if isinstance(messages, dict):
+        return messages
+    pairs = (line.partition(": ") for line in messages.split("\n") if line)
+    return {int(fit.removeprefix("fit ")): text for fit, _, text in pairs}
 
 
 def _solve(data, model, columns, starts, sigma, mask, options, progress):

@@ -36,7 +36,7 @@ def make_options(names, solver, **given):
     for name, value in (_fixed(given.get("fixed"))).items():
         _known(name, names)
         options.set("fix", name if value is None else f"{name}={float(value)!r}")
-    for tie in given.get("ties") or ():
+    for tie in _listed(given.get("ties")):
         options.set("tie", tie)
     return options
 
@@ -81,7 +81,38 @@ def start_values(p0, names, fixed=None):
         at = _known(name, names)
         if value is not None:
             start[at] = value
+    check_starts(start, names)
     return start
+
+
+def check_starts(starts, names):
+    """Raises ValueError for a start that is infinite, of one fit or (rows) of each. NaN stands for none."""
+    infinite = np.argwhere(np.isinf(starts))
+    if infinite.size:
+        *fit, at = infinite[0]
+        whose = f"p0 of fit {fit[0]}" if fit else "p0"
+        raise ValueError(f"{whose}: {names[at]} = {starts[tuple(infinite[0])]} is not finite: "
+                         "give a number to start from")  # fmt: skip
+
+
+def check_within(starts, lower, upper, names):
+    """Raises ValueError for a start outside the bounds, of one fit or (rows) of each."""
+    outside = np.argwhere((starts < lower) | (starts > upper))
+    if outside.size:
+        *fit, at = outside[0]
+        whose = f"p0 of fit {fit[0]}" if fit else "p0"
+        value, low = starts[tuple(outside[0])], starts[tuple(outside[0])] < lower[at]
+        side = f"below its lower bound {lower[at]:g}" if low else f"above its upper bound {upper[at]:g}"
+        raise ValueError(f"{whose}: {names[at]} = {value:g} is {side}: start within the bounds")
+
+
+def tied_names(ties):
+    """The parameters that follow from others: "d" of the tie "d = 2*a"."""
+    return [tie.partition("=")[0].strip() for tie in _listed(ties)]
+
+
+def _listed(ties):
+    return [ties] if isinstance(ties, str) else list(ties or ())
 
 
 def completed(start, lower, upper):
@@ -168,7 +199,7 @@ def with_parts(x, change):
 
 
 def limits(bounds, names):
-    """Lower and upper bounds of all parameters as two vectors."""
+    """Lower and upper bounds of all parameters as two vectors. Raises ValueError for bounds that are none."""
     lower, upper = np.full(len(names), -np.inf), np.full(len(names), np.inf)
     if bounds is None:
         return lower, upper
@@ -177,9 +208,16 @@ def limits(bounds, names):
             at = _known(name, names)
             lower[at] = -np.inf if low is None else low
             upper[at] = np.inf if high is None else high
-        return lower, upper
-    lower, upper = bounds_pair(bounds, len(names))
-    if lower.shape != (len(names),) or upper.shape != lower.shape:
-        given = f"bounds have {lower.size} and {upper.size} values"
-        raise ValueError(f"{given} for {len(names)} parameters ({', '.join(names)})")
+    else:
+        lower, upper = bounds_pair(bounds, len(names))
+        if lower.shape != (len(names),) or upper.shape != lower.shape:
+            given = f"bounds have {lower.size} and {upper.size} values"
+            raise ValueError(f"{given} for {len(names)} parameters ({', '.join(names)})")
+    for name, low, high in zip(names, lower, upper):  # here, so that starts are not compared with such bounds
+        if np.isnan(low) or np.isnan(high):
+            which = "lower" if np.isnan(low) else "upper"
+            raise ValueError(f"bounds: the {which} one of {name} is NaN: an infinity is no bound")
+        if low > high:
+            given = f"the lower one of {name}, {low:g}, is above the upper one, {high:g}"
+            raise ValueError(f"bounds: {given}: exchange them")
     return lower, upper

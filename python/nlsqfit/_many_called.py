@@ -4,55 +4,60 @@ from __future__ import annotations
 
 import numpy as np
 
+from ._callback import WrongData
 from ._curve import Curve
-from ._fit_options import limits, make_options
+from ._fit_options import make_options, tied_names
 from ._many_data import VERDICTS, chosen, values_of
 
 
 def one_by_one(function, x, data, names, starts, sigma, mask, solver, given, reason, fits):
-    """The arrays of a `ManyFits` for these fits, and their warnings. `given`: what `make_options` takes by name.
+    """The arrays of a `ManyFits` for these fits, their warnings, and a message for each without success.
+    `given`: what `make_options` takes by name.
 
-    A fit whose data are wrong is FAILED, and the others go on.
+    A fit whose data are wrong is FAILED, and the others go on. Other mistakes are those of all fits.
     """
     count, n = len(fits), len(names)
     first = np.array(np.broadcast_to(starts, (data.fits, n))[fits])
     found = dict(parameters=first, std_errors=np.full((count, n), np.nan),
                  cost=np.full(count, np.nan), success=np.zeros(count, bool),
                  _verdicts=np.full(count, VERDICTS.index("FAILED")), iterations=np.zeros(count, int))  # fmt: skip
-    lower, upper = limits(given["bounds"], names)
-    if not given["fixed"] and np.any((starts < lower) | (starts > upper)):
-        raise ValueError("p0 is outside the bounds: start within them")
+    tied = [names.index(name) for name in tied_names(given["ties"]) if name in names]
     sigma = None if sigma is None else data.spread(sigma, "sigma")
     options = make_options(names, solver, **given)
-    warnings = []
-    raised = []  # by the function itself: such an exception is the user's
+    warnings, messages = [], {}
     for at, fit in enumerate(fits):
         rows = slice(None) if mask is None else ~(mask if mask.ndim == 1 else mask[fit])
         y = np.asarray(data.Y[fit], dtype=float)[rows]
         own = chosen(x, lambda values, fit=fit: values[fit])
 
         def call(*p, own=own, rows=rows):
-            try:
-                return values_of(function, own, p, data.rows)[0][rows]
-            except ValueError as error:
-                raised.append(error)
-                raise
+            return values_of(function, own, p, data.rows)[0][rows]
 
         if sigma is not None:
             row = sigma if sigma.ndim == 1 else sigma[fit]
             options.set_column("sigma", np.ascontiguousarray(row[rows]))
         curve = Curve(call, None, y, n, names=names)
         curve.prepare(None, None, None, recordable=reason)
+        start = np.array(starts if starts.ndim == 1 else starts[fit])
+        start[tied] = np.nan  # what follows from other parameters has no start of its own
         try:
-            result = curve.fit(starts if starts.ndim == 1 else starts[fit], options)
-        except ValueError as error:
-            if any(error is e for e in raised):
-                raise
-            warnings.append(f"fit {fit}: {error}")
+            result = curve.fit(start, options)
+        except WrongData as error:
+            messages[fit] = _of_kept_rows(str(error), mask)
+            warnings.append(f"fit {fit}: {messages[fit]}")
             continue
         for name in ("parameters", "std_errors"):
             found[name][at] = result.array(name)
         found["cost"][at], found["success"][at] = result.number("cost"), result.number("success") != 0
         found["_verdicts"][at] = VERDICTS.index(result.text("verdict"))
         found["iterations"][at] = int(result.number("iterations"))
-    return found, warnings
+        if not found["success"][at]:
+            messages[fit] = _of_kept_rows(result.text("message"), mask)
+    return found, warnings, messages
+
+
+def _of_kept_rows(message, mask):
+    """Says how rows are counted, where the message names one and a mask leaves some out."""
+    if mask is None or " row " not in message:
+        return message
+    return message + " (rows are counted without those that the mask leaves out)"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ._fit_options import function_data, predictors, start_values, with_parts
+from ._fit_options import check_starts, function_data, predictors, start_values, tied_names, with_parts
 
 VERDICTS = ("CONVERGED", "NOISE_FLOOR", "RANK_DEFICIENT", "TOLERANCE", "BUDGET", "FAILED")  # by number
 
@@ -56,8 +56,17 @@ class ManyData:
         mask = self.spread(np.asarray(mask, bool), "mask", of_fits=True)
         return mask if self.hidden is None else mask | self.hidden
 
-    def starts(self, p0, names, fixed):
-        """Starting values: n, or fits x n; NaN where none is given."""
+    def starts(self, p0, names, fixed, ties):
+        """Starting values: n, or fits x n; NaN where none is given, as for what is tied."""
+        starts = self._given_starts(p0, names, fixed)
+        check_starts(starts, names)
+        for name in tied_names(ties):
+            given = starts[..., names.index(name)] if name in names else np.nan
+            if not np.isnan(given).all():
+                raise ValueError(f"p0: {name} is tied and has no start of its own: give NaN, or starts by name")
+        return starts
+
+    def _given_starts(self, p0, names, fixed):
         if p0 is None or isinstance(p0, Mapping):
             return start_values(p0, names, fixed)
         p0 = np.atleast_1d(np.asarray(p0, dtype=float))
@@ -67,7 +76,10 @@ class ManyData:
             raise ValueError(
                 f"p0 has shape {p0.shape}; ({len(names)},) or {(*self.shape, len(names))} is wanted"
             )
-        return p0.reshape(-1, len(names))
+        starts = np.array(p0.reshape(-1, len(names)))
+        of_all = start_values(None, names, fixed)  # the values that parameters are fixed at
+        starts[:, ~np.isnan(of_all)] = of_all[~np.isnan(of_all)]
+        return starts
 
     def columns(self, x):
         """Predictors of a formula: names, and for each a vector or fits x rows."""

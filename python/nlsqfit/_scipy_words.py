@@ -70,7 +70,9 @@ def check_bounds(lower, upper, x0):
     if lower.shape != x0.shape or upper.shape != x0.shape:
         raise ValueError("Inconsistent shapes between bounds and `x0`.")
     if np.any(lower >= upper):
-        raise ValueError("Each lower bound must be strictly less than each upper bound.")
+        first = int(np.argmax(lower >= upper))
+        which = f"Those of parameter {first} are {lower[first]:g} and {upper[first]:g}."
+        raise ValueError("Each lower bound must be strictly less than each upper bound. " + which)
     if not np.all((x0 >= lower) & (x0 <= upper)):  # NaN is nowhere
         raise ValueError("Initial guess is outside of provided bounds: `x0` is infeasible.")
 

@@ -94,3 +94,68 @@ def test_a_called_function_of_float32_arrays_in_a_tuple_gets_float64():
     t = np.linspace(0, 3, 30).astype(np.float32)
     y = 2 * np.exp(-0.7 * t) + 0.01 * np.cos(70 * t)
     assert both(lambda x, a, b: float(a) * np.exp(-float(b) * x[0]), (t,), y, p0=[1, 1]).success
+
+
+def decay(x, a, b, c):
+    return a * np.exp(-b * x) + c
+
+
+def called_decay(x, a, b, c):
+    return float(a) * np.exp(-float(b) * x) + float(c)
+
+
+decays = pytest.mark.parametrize("model", [decay, called_decay, "a*exp(-b*x)+c"], ids=["rec", "call", "text"])
+DECAY = 2 * np.exp(-0.5 * X) + 0.2 + 0.01 * np.cos(70 * X)
+
+
+@decays
+@pytest.mark.parametrize("p0", [{"a": 1, "b": 0.4}, [1, 0.4, np.nan], None])
+def test_tied_parameters(model, p0):
+    options = dict(ties=["c = a/10"])
+    one = nf.fit(model, X, DECAY, p0=p0 if p0 is None else {"a": 1, "b": 0.4}, **options)
+    many = nf.fit_many(model, X, np.stack([DECAY] * 40), p0=p0, **options)
+    assert many.success.all() and np.allclose(many.parameters, one.x, rtol=1e-6)
+    assert np.allclose(many.std_errors, one.stderr, rtol=1e-4)
+    assert np.array_equal(many["c"], many["a"] / 10)
+    assert np.allclose(nf.fit_many(model, X, DECAY[None], p0=p0, ties="c = a/10").parameters, one.x)
+
+
+@decays
+def test_mistakes_about_ties_are_those_of_all_fits(model):
+    for ties, told in ((["d = a"], "no parameter 'd'"), (["c = 2*q"], "no parameter 'q'")):
+        with pytest.raises(ValueError, match=told):
+            nf.fit_many(model, X, np.stack([DECAY] * 3), p0={"a": 1, "b": 1}, ties=ties)
+    for p0 in ([1, 0.4, 0.1], [[1, 0.4, 0.1]] * 3):
+        with pytest.raises(ValueError, match="c is tied and has no start of its own"):
+            nf.fit_many(model, X, np.stack([DECAY] * 3), p0=p0, ties=["c = a/10"])
+    with pytest.raises(ValueError, match="c is tied"):
+        nf.fit_many(model, X, np.stack([DECAY] * 3), p0={"a": 1}, ties=["c = a/10"], bounds={"c": (0, 1)})
+
+
+@decays
+@pytest.mark.parametrize("options", [
+    dict(fixed=["a", "b", "c"]), dict(bounds=([2, 0.4, 0.2], [2, 0.4, 0.2])), dict(fixed={"a": 2, "b": 0.5, "c": 0}),
+], ids=["fixed", "equal bounds", "fixed at"])  # fmt: skip
+def test_fits_without_a_free_parameter_give_the_cost(model, options):
+    fit = both(model, X, DECAY, p0=[2, 0.4, 0.2], **options)
+    many = nf.fit_many(model, X, np.stack([DECAY, 2 * DECAY] * 20), p0=[2, 0.4, 0.2], **options)
+    assert fit.success and np.isclose(many.cost[0], fit.cost) and many.success.all()
+    assert np.array_equal(many.parameters[1], fit.x) and not many.std_errors.any()
+
+
+@decays
+def test_several_starts(model):
+    wave = 1.5 * np.sin(3.7 * X) + 0.05 * np.cos(70 * X)
+    waves = {decay: lambda x, a, w: a * np.sin(w * x), called_decay: lambda x, a, w: float(a) * np.sin(float(w) * x)}
+    options = dict(p0=[1, 0.5], bounds=([-10, 0.1], [10, 10]))
+    fit = both(waves.get(model, "a*sin(w*x)"), X, wave, starts=32, **options)
+    assert np.isclose(fit["w"].value, 3.7, rtol=0.01)
+    one = nf.fit_many(waves.get(model, "a*sin(w*x)"), X, wave[None], **options)
+    assert abs(one["w"][0] - 3.7) > 0.5  # one start misses it
+
+
+@decays
+def test_values_that_parameters_are_fixed_at_hold_for_starts_of_each_fit(model):
+    many = nf.fit_many(model, X, np.stack([DECAY] * 3), p0=[[1, 0.3, 0.1]] * 3, fixed={"b": 0.4})
+    assert np.array_equal(many["b"], [0.4] * 3)
+    assert np.allclose(many.parameters, nf.fit(model, X, DECAY, p0={"a": 1}, fixed={"b": 0.4}).x)

@@ -31,8 +31,10 @@ struct Batch {
   std::vector<int> unbounded = {}, linear = {};  // of the free parameters, those without bounds; linear ones
 
   bool weighted() const { return !sigma.empty(); }
-  // True for plain least squares of the model as it was prepared.
-  bool plain() const { return options.loss.is_linear() && ties.empty(); }
+  // True for plain least squares of the model as it was prepared, from one start.
+  bool plain() const {
+    return options.loss.is_linear() && ties.empty() && !free.empty() && options.starts == 1;
+  }
   ResidualForm form() const {
     ResidualForm form(weighted());
     form.loss = options.loss;
@@ -92,5 +94,8 @@ bool usable(const Column& column, Wanted wanted);
 // Throws ValidationError or DataError if options, starts or columns contradict each other. `limits`: of all
 // parameters.
 void check_input(const Batch& batch, const BatchOptions& given, const Limits& limits);
+
+// Why the data of a fit that cannot begin are refused, in the words of a single fit.
+std::string what_is_wrong(const Batch& batch, std::size_t fit);
 
 }  // namespace nlsq::inline v0

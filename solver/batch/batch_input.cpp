@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace nlsq::inline v0 {
 
@@ -37,13 +38,27 @@ void check_column(const ColumnPerFit& column, const ColumnPerFit& y, const std::
   }
 }
 
+// Throws ValidationError for a start that is not finite or outside the bounds, and names the fit whose it is.
+void check_starts(const Batch& batch, const Limits& limits) {
+  const Matrix& P0 = batch.start;
+  const auto of_fit = [&](std::size_t f) { return P0.rows() == 1 ? "P0" : fmt::format("P0 of fit {}", f); };
+  for (std::size_t f = 0; f < P0.rows(); ++f) {
+    const double* const start = batch.start_of(f);
+    for (std::size_t j = 0; j < P0.columns(); ++j) {
+      if (!std::isfinite(start[j]))
+        throw ValidationError(fmt::format("{}: {} = {} is not finite: give a number to start from", of_fit(f),
+                                          batch.model.names[j], start[j]));
+    }
+    if (!limits.empty())
+      check_within(limits, batch.model.names, {start, start + P0.columns()}, of_fit(f).c_str());
+  }
+}
+
 }  // namespace
 
 void check_input(const Batch& batch, const BatchOptions& given, const Limits& limits) {
   check_options(given);
-  const auto &names = batch.model.predictors, &names_of_parameters = batch.model.names;
-  if (given.starts != 1)
-    throw ValidationError(fmt::format("starts = {}: a batch makes one start a fit", given.starts));
+  const std::vector<std::string>& names = batch.model.predictors;
   if (given.callback) throw ValidationError("callback: a batch takes none");
   if (batch.y.empty() || batch.y.shared()) throw DataError("Y: give one column for each fit");
   if (batch.x.size() != names.size()) {
@@ -68,11 +83,21 @@ void check_input(const Batch& batch, const BatchOptions& given, const Limits& li
   if (!batch.no_start.empty() && batch.no_start.size() != P0.rows() * P0.columns())
     throw ValidationError(fmt::format("unstarted has {} values, P0 {}: give one for each, or none",
                                       batch.no_start.size(), P0.rows() * P0.columns()));
-  if (!all_usable(P0.data(), P0.rows() * P0.columns(), Wanted::any))
-    throw ValidationError("P0 has values that are not finite");
-  for (std::size_t f = 0; f < P0.rows() && !limits.empty(); ++f) {
-    check_within(limits, names_of_parameters, {batch.start_of(f), batch.start_of(f) + P0.columns()}, "P0");
+  check_starts(batch, limits);
+}
+
+std::string what_is_wrong(const Batch& batch, std::size_t fit) {
+  std::vector<Column> x;
+  for (const ColumnPerFit& column : batch.x) x.push_back(column[fit]);
+  FitOptions options = batch.options;
+  if (batch.weighted()) options.sigma = batch.sigma[fit];
+  try {
+    check_counts(batch.y[fit].size(), batch.free.size());
+    fit_data(Columns(std::move(x)), batch.y[fit], options, batch.model.predictors).survey->run();
+  } catch (const Error& e) {
+    return e.what();
   }
+  return "the data cannot be fitted";
 }
 
 ColumnPerFit::ColumnPerFit(const Matrix& fits_by_rows)

@@ -3,6 +3,7 @@
 #include "batch/lane_batch.hpp"
 #include "batch/shared_batch.hpp"
 #include "batch/uncertain_fits.hpp"
+#include "certificate/hidden_minimum.hpp"
 #include "fit/curve.hpp"
 #include "fit/fit_setup.hpp"
 #include "support/constants.hpp"
@@ -15,9 +16,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 
 namespace nlsq::inline v0 {
 
@@ -37,8 +40,10 @@ namespace {
 constexpr double kThreadWork = 1e6;   // in f64 adds, about 50 µs: less work is not worth waking a thread
 constexpr double kPassesPerFit = 12;  // an estimate, used only for that
 
-// A fit with fewer rows than free parameters is FAILED, like one with wrong data.
-bool enough_rows(const Batch& batch, std::size_t f) { return batch.y[f].size() >= batch.free.size(); }
+// A fit with fewer rows than free parameters, or none, is FAILED, like one with wrong data.
+bool enough_rows(const Batch& batch, std::size_t f) {
+  return batch.y[f].size() >= std::max<std::size_t>(1, batch.free.size());
+}
 
 // One thread's work on single fits.
 class BatchTask {
@@ -56,15 +61,26 @@ class BatchTask {
     for (const ColumnPerFit& x : batch_.x) good = add(x, f, Wanted::any) && good;
     good = add(batch_.y, f, batch_.options.loss.is_counts() ? Wanted::not_negative : Wanted::any) && good;
     if (batch_.weighted()) good = add(batch_.sigma, f, Wanted::positive) && good;
-    if (!good) return;
+    if (!good) return note(f, what_is_wrong(batch_, f));
     if (!batch_.plain()) return by_curve_fit(f, {start, n});
     x0_.clear();
     for (const int j : batch_.free) x0_.push_back(start[j]);
     if (!worker_ || !by_program(f, {start, n})) by_fallback(f, {start, n});
   }
   const KernelCounters& counters() const { return counters_; }
+  std::map<std::size_t, std::string>& messages() { return messages_; }
 
  private:
+  // Keeps why a fit has no success.
+  void note(std::size_t f, std::string message) { messages_[f] = std::move(message); }
+  // The same for a fit whose data can be fitted, with what is said of their origin.
+  void note_end(std::size_t f, std::string message) {
+    const MemoryRows data(columns_);
+    for (const std::string& advice : advice_on_origin(data, static_cast<int>(batch_.x.size())))
+      message += (message.ends_with('.') ? " " : "; ") + advice;
+    note(f, std::move(message));
+  }
+
   bool add(const ColumnPerFit& column, std::size_t f, Wanted wanted) {
     columns_.push_back(column[f]);
     return column.shared() || usable(column[f], wanted);
@@ -82,6 +98,7 @@ class BatchTask {
     std::vector<Column> x(columns_.begin(), columns_.begin() + static_cast<std::ptrdiff_t>(batch_.x.size()));
     const FitResult fit =
         fit_prepared(batch_.model, Columns(std::move(x)), batch_.y[f], p0, options, batch_.unstarted(f));
+    if (!fit.success()) note_end(f, fit.summary.message);
     std::copy(fit.parameters.begin(), fit.parameters.end(), &out_.parameters(f, 0));
     std::copy(fit.standard_errors.begin(), fit.standard_errors.end(), &out_.standard_errors(f, 0));
     const Summary& s = fit.summary;
@@ -114,7 +131,7 @@ class BatchTask {
       const Summary& s = worker.workspace.best.summary;
       served = batch_.model.formula || s.certificate.recheck_passed || s.termination == Termination::failure;
       if (served) {
-        store(f, worker.workspace.best);
+        store(f, worker.workspace.best, worker.evaluator, worker.rows);
         restore_signs(batch_, f, worker.source.get(), out_);
       }
     } catch (const RecordingFailed&) {
@@ -133,11 +150,11 @@ class BatchTask {
     if (!fallback_workspace_) fallback_workspace_.emplace();
     solve_in({*rows, x0_, {}, batch_.options, batch_.options.absolute_sigma, batch_.limits}, evaluator,
              *fallback_workspace_);
-    store(f, fallback_workspace_->best);
+    store(f, fallback_workspace_->best, evaluator, *rows);
     counters_.add(evaluator.counters());
   }
 
-  void store(std::size_t f, const MinimizerResult& minimum) {
+  void store(std::size_t f, MinimizerResult& minimum, DenseEvaluator& evaluator, const RowModel& rows) {
     const Summary& s = minimum.summary;
     const Matrix& covariance = minimum.certified.covariance;
     const auto variance = [&](std::size_t j) {
@@ -153,7 +170,9 @@ class BatchTask {
                        determined_parameters(s.certificate, batch_.free.size())};
     nlsq::store(
         batch_, f, end, [&](std::size_t j) { return minimum.x[j]; }, variance, out_);
-    withdraw_uncertain(batch_, f, s.certificate, out_);
+    std::string why = withdraw_uncertain(batch_, f, s.certificate, out_);
+    if (is_success(out_.verdict[f])) return;
+    note_end(f, why.empty() ? message_of_end(minimum, evaluator, rows) : std::move(why));
   }
 
   const Batch& batch_;
@@ -164,6 +183,7 @@ class BatchTask {
   std::vector<Column> columns_;
   Vector x0_;
   KernelCounters counters_;
+  std::map<std::size_t, std::string> messages_;  // of fits without success
 };
 
 BatchResult empty_result(const Batch& batch) {
@@ -194,6 +214,7 @@ class Fits {
     }
     const std::lock_guard lock(mutex_);
     out_.counters.add(task.counters());
+    out_.message.merge(task.messages());
     if (lanes) idle_.push_back(std::move(lanes));
   }
   std::size_t in_lanes() const {
@@ -261,14 +282,13 @@ BatchResult fit_all(const PreparedModel& model, const std::vector<ColumnPerFit>&
   batch.limits = limits_of_free(limits, batch.free);
   if (batch.sigma.empty() && !given.sigma.empty()) batch.sigma = given.sigma;
   check_input(batch, given, limits);
-  if (batch.free.empty()) throw ValidationError("fixed, bounds: no parameter is left to fit");
   static_cast<SolverOptions&>(batch.options) = settled(given);
   static_cast<Parallelism&>(batch.options) = {.threads = given.threads};  // this call shares, not its fits
   for (const ColumnPerFit& column : x)
     batch.shared_usable = batch.shared_usable && (!column.shared() || usable(column[0], Wanted::any));
   if (batch.weighted() && batch.sigma.shared())
     batch.shared_usable = batch.shared_usable && usable(batch.sigma[0], Wanted::positive);
-  if (impl.has_programs()) batch.programs = impl.programs(batch.free, batch.form());
+  if (impl.has_programs() && !batch.free.empty()) batch.programs = impl.programs(batch.free, batch.form());
   batch.unbounded = without_bounds(batch.free, batch.limits);
   if (batch.programs)
     for (const int k : batch.programs->linear)

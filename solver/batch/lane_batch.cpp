@@ -159,7 +159,10 @@ void LaneBatch::run(std::size_t first, std::size_t last) {
       const ColumnPerFit& column = batch_.column(c);
       good = column.shared() || usable(column[f], c > batch_.x.size() ? Wanted::positive : Wanted::any);
     }
-    if (!good) continue;
+    if (!good) {
+      left_.push_back(f);  // a fit by itself says what is wrong
+      continue;
+    }
     queue_.push_back(f);
     bool seen = seen_;
     for (std::size_t c = 0; c <= batch_.x.size() && seen; ++c)

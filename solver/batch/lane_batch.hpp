@@ -21,8 +21,8 @@ class LaneBatch {
  public:
   LaneBatch(const Batch& batch, BatchResult& out);
 
-  // Runs fits [first, last). Those that end without a certificate are in left() afterwards, with their
-  // parameters reset.
+  // Runs fits [first, last). Those that end without a certificate, and those whose data are wrong, are in
+  // left() afterwards, with their parameters reset.
   void run(std::size_t first, std::size_t last);
   const std::vector<std::size_t>& left() const { return left_; }
   std::size_t done() const { return done_; }

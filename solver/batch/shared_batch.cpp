@@ -66,14 +66,22 @@ static void visit_fit(auto& fits, std::size_t f, auto&& visit) {
 
 std::string to_bytes(const BatchResult& fits, std::size_t first, std::size_t last) {
   ByteWriter out;
-  for (std::size_t f = first; f < last; ++f) visit_fit(fits, f, [&](const auto& value) { out.put(value); });
+  for (std::size_t f = first; f < last; ++f) {
+    visit_fit(fits, f, [&](const auto& value) { out.put(value); });
+    if (is_success(fits.verdict[f])) continue;
+    const auto message = fits.message.find(f);
+    out.put_text(message == fits.message.end() ? std::string_view() : message->second);
+  }
   return std::move(out.text());
 }
 
 void take_bytes(std::string_view bytes, std::size_t first, BatchResult& fits) {
   ByteReader in(bytes);
-  for (std::size_t f = first; in.left() > 0; ++f)
+  for (std::size_t f = first; in.left() > 0; ++f) {
     visit_fit(fits, f, [&](auto& value) { value = in.get<std::remove_reference_t<decltype(value)>>(); });
+    if (is_success(fits.verdict[f])) continue;
+    if (std::string message = in.get_text(); !message.empty()) fits.message[f] = std::move(message);
+  }
 }
 
 void share_fits(SharedWork& work, const Batch& batch, const SolverOptions& options, const FitRange& fit_range,

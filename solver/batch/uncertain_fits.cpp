@@ -3,6 +3,7 @@
 
 #include "certificate/certificate.hpp"
 #include "certificate/doubtful_end.hpp"
+#include "certificate/hidden_minimum.hpp"
 #include "dense/data_survey.hpp"
 #include "support/constants.hpp"
 
@@ -39,11 +40,11 @@ std::vector<std::string> Batch::unstarted(std::size_t fit) const {
   return out;
 }
 
-void withdraw_uncertain(const Batch& batch, std::size_t fit, const Certificate& certificate,
-                        BatchResult& out) {
+std::string withdraw_uncertain(const Batch& batch, std::size_t fit, const Certificate& certificate,
+                               BatchResult& out) {
   const bool by_rounding =
       certificate.verdict == Verdict::noise_floor || certificate.verdict == Verdict::rank_deficient;
-  if (!by_rounding) return;
+  if (!by_rounding) return {};
   const double r_squared = share_explained(batch, fit, out.cost[fit]);
   const std::size_t n = out.parameter_names.size();
   const std::vector<std::string> unstarted = batch.unstarted(fit);
@@ -62,9 +63,12 @@ void withdraw_uncertain(const Batch& batch, std::size_t fit, const Certificate& 
     if (!on_bound && std::ranges::count(batch.linear, j) == 0)
       end.nonlinear.push_back(static_cast<std::size_t>(j));
   }
-  if (!is_hidden_by_rounding(certificate, r_squared) && doubt_about_end(end).empty()) return;
+  const bool hidden = is_hidden_by_rounding(certificate, r_squared);
+  const Doubt doubt = hidden ? Doubt() : doubt_about_end(end);
+  if (!hidden && doubt.empty()) return {};
   out.verdict[fit] = Verdict::budget;
   out.termination[fit] = Termination::no_progress;
+  return hidden ? kHiddenMinimum : message_of_doubt(doubt);
 }
 
 }  // namespace nlsq::inline v0

@@ -4,10 +4,12 @@
 
 #include "batch/batch.hpp"
 
+#include <string>
+
 namespace nlsq::inline v0 {
 
-// Withdraws the certificate of a stored fit where it must be.
-void withdraw_uncertain(const Batch& batch, std::size_t fit, const Certificate& certificate,
-                        BatchResult& out);
+// Withdraws the certificate of a stored fit where it must be. Returns the message of this fit, or nothing.
+std::string withdraw_uncertain(const Batch& batch, std::size_t fit, const Certificate& certificate,
+                               BatchResult& out);
 
 }  // namespace nlsq::inline v0

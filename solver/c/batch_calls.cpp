@@ -74,7 +74,8 @@ struct Starts {
 
 // What is not given is guessed, or lies where curve_fit starts without a value.
 Starts starts(const CallerModel& model, const BatchData& data, const double* p0, std::size_t p0_fits,
-              const FitOptions& options, const Limits& limits, const NamedValues& fixed, std::size_t free) {
+              const FitOptions& options, const Limits& limits, const Ties& ties, const NamedValues& fixed,
+              std::size_t free) {
   const std::size_t n = model.parameters.size();
   if (p0_fits != 0 && p0_fits != 1 && p0_fits != data.fits)
     throw ArgumentError(
@@ -83,6 +84,15 @@ Starts starts(const CallerModel& model, const BatchData& data, const double* p0,
   const auto given = [&](std::size_t f, std::size_t j) {
     return p0_fits == 0 ? kNaN : p0[(p0_fits == 1 ? 0 : f) * n + j];
   };
+  for (std::size_t j = 0; j < n; ++j) {  // nobody may take a value for one that is used
+    const std::string expression = ties.expression(static_cast<int>(j));
+    for (std::size_t f = 0; f < p0_fits && !expression.empty(); ++f) {
+      if (!std::isnan(given(f, j)))
+        throw ValidationError(
+            fmt::format("p0: {0} = {1}: '{0}' is tied ({0} = {2}) and has no start of its own",
+                        model.parameters[j], given(f, j), expression));
+    }
+  }
   const bool all_given =
       p0_fits > 0 && std::none_of(p0, p0 + p0_fits * n, [](double v) { return std::isnan(v); });
   const bool guesses = !all_given && model.has_guess();
@@ -157,6 +167,7 @@ void store(BatchResult& all, const BatchResult& some, std::size_t first) {
   std::ranges::copy(some.verdict, all.verdict.begin() + at);
   std::ranges::copy(some.termination, all.termination.begin() + at);
   std::ranges::copy(some.iterations, all.iterations.begin() + at);
+  for (const auto& [fit, message] : some.message) all.message[first + fit] = message;
   all.certified += some.certified;
   all.threads = std::max(all.threads, some.threads);
   all.in_lanes += some.in_lanes;
@@ -206,11 +217,12 @@ nlsq_result* fit_batch(const CallerModel& model, const nlsq_batch_column* x, std
   const Ties ties(model.parameters, fit.ties, fit.fixed);
   const Limits limits = limits_of(fit.bounds, model.parameters, ties);
   const std::size_t free = free_parameters(model.parameters, fit.fixed, ties, limits).size();
-  const Starts first = starts(model, data, p0, p0_fits, fit, limits, options.fixed_values(), free);
+  const Starts first = starts(model, data, p0, p0_fits, fit, limits, ties, options.fixed_values(), free);
   auto result = std::make_shared<ManyResult>();
   result->warnings = fits_without_rows(data.y, free);
   if (!model.note.empty()) result->warnings.insert(result->warnings.begin(), model.note);
   result->batch = fit_groups(model, data, first, BatchOptions(fit), options);
+  result->masked = mask != nullptr;
   return to_handle<nlsq_result>(std::move(result));
 }
 

@@ -41,9 +41,7 @@ void withdraw_hidden(FitResult& fit) {
   s.verdict = s.certificate.verdict = Verdict::budget;
   s.certificate.passed = false;
   s.termination = Termination::no_progress;
-  s.message =
-      "terms of the model are so large that they cancel, and float64 sees their rounding instead of the "
-      "minimum";
+  s.message = kHiddenMinimum;
 }
 
 std::vector<std::string> advice_on_origin(const RowSource& data, int predictors) {

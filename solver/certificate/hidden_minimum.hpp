@@ -8,6 +8,11 @@
 
 namespace nlsq::inline v0 {
 
+// The message of such a fit.
+inline constexpr const char* kHiddenMinimum =
+    "terms of the model are so large that they cancel, and float64 sees their rounding instead of the "
+    "minimum";
+
 // Withdraws the certificate of a fit that passed only because it allows for rounding errors that are large
 // beside y (is_hidden_by_rounding). batch/uncertain_fits.hpp does the same for batches.
 void withdraw_hidden(FitResult& fit);

@@ -346,6 +346,13 @@ void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorks
   else w.best.x = request.x0;
 }
 
+std::string message_of_end(MinimizerResult& end, DenseEvaluator& evaluator, const RowModel& rows) {
+  RowSizes sizes;
+  if (end.summary.termination == Termination::failure || end.underflow) sizes = evaluator.sizes(end.x);
+  end.summary.evaluator = rows.kind();
+  return message_of(end, evaluator, sizes);
+}
+
 MinimizerResult solve(const SolveRequest& request) {
   const auto& wish = request.options.precision;
   const bool unsettled = request.options.variable_projection == VariableProjection::automatic &&
@@ -368,10 +375,8 @@ MinimizerResult solve(const SolveRequest& request, DenseEvaluator& evaluator, So
   MinimizerResult best = std::move(workspace.best);
   workspace.best = {};
   Summary& s = best.summary;
-  RowSizes sizes;
-  if (s.termination == Termination::failure || best.underflow) sizes = evaluator.sizes(best.x);
+  s.message = message_of_end(best, evaluator, request.rows);
   s.kernel = kernels().name;
-  s.evaluator = request.rows.kind();
   s.precision.policy = request.options.precision->to_string();
   s.precision.counters = evaluator.counters();
   s.precision.components = component_summaries(evaluator, s.iterations);
@@ -380,7 +385,6 @@ MinimizerResult solve(const SolveRequest& request, DenseEvaluator& evaluator, So
   s.threads = evaluator.threads();
   s.time.evaluate = evaluator.seconds();
   s.time.total = std::chrono::duration<double>(Clock::now() - begin).count();
-  s.message = message_of(best, evaluator, sizes);
   return best;
 }
 

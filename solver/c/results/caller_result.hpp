@@ -119,6 +119,9 @@ struct ProblemResult final : Result {
 struct ManyResult final : Result {
   BatchResult batch;
   std::vector<std::string> warnings;  // about single fits
+  bool masked = false;                // rows in messages are counted without those that the mask leaves out
+  // Why fit `fit` has no success; empty if it has.
+  std::string message(std::size_t fit) const;
 
  private:
   const Contents& contents() const override;

@@ -99,6 +99,17 @@ Contents summary_contents() {
   return c;
 }
 
+std::string ManyResult::message(std::size_t fit) const {
+  if (is_success(batch.verdict[fit])) return {};
+  const auto found = batch.message.find(fit);
+  if (found == batch.message.end()) return "cancelled before this fit began";
+  std::string text = found->second;
+  std::ranges::replace(text, '\n', ' ');  // the text "messages" has a line for each fit
+  const bool names_row = text.find(" row ") != std::string::npos;
+  if (masked && names_row) text += " (rows are counted without those that the mask leaves out)";
+  return text;
+}
+
 std::pair<double, double> CurveResult::interval(std::size_t j) const {
   const bool normal = absolute_sigma || fit.loss.is_counts();
   const double dof = normal ? std::numeric_limits<double>::infinity() : static_cast<double>(fit.dof);
@@ -182,6 +193,15 @@ Contents solve_contents() {
   return c;
 }
 
+// A line for each fit without success.
+std::string fits_without_success(const ManyResult& many) {
+  std::vector<std::string> out;
+  for (std::size_t f = 0; f < many.batch.size(); ++f) {
+    if (!is_success(many.batch.verdict[f])) out.push_back(fmt::format("fit {}: {}", f, many.message(f)));
+  }
+  return lines(out);
+}
+
 Contents batch_contents() {
   using R = const ManyResult&;
   const auto number = [](auto rule) {
@@ -198,7 +218,8 @@ Contents batch_contents() {
                {"threads", number([](B b) { return b.threads; })},
                {"in_lanes", number([](B b) { return b.in_lanes; })}};
   c.texts = {{"parameter_names", of<ManyResult>([](R r) { return lines(r.batch.parameter_names); })},
-             {"warnings", of<ManyResult>([](R r) { return lines(r.warnings); })}};
+             {"warnings", of<ManyResult>([](R r) { return lines(r.warnings); })},
+             {"messages", of<ManyResult>([](R r) { return fits_without_success(r); })}};
   c.arrays = {{"parameters", of<ManyResult>([](R r) { return held_matrix(r.batch.parameters); })},
               {"std_errors", of<ManyResult>([](R r) { return held_matrix(r.batch.standard_errors); })},
               {"cost", of<ManyResult>([](R r) { return held_column(r.batch.cost); })},

@@ -185,6 +185,7 @@ std::string ManyResult::make_json() const {
     json.member("status", nlsq_termination_name(static_cast<int>(batch.termination[f])));
     json.member("verdict", name(batch.verdict[f]));
     json.member("success", is_success(batch.verdict[f]));
+    if (!is_success(batch.verdict[f])) json.member("message", message(f));
     json.member("iterations", batch.iterations[f]);
     json.end_object();
   }

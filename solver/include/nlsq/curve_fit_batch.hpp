@@ -10,6 +10,7 @@
 #include <nlsq/prepared_model.hpp>
 
 #include <cstddef>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -75,10 +76,11 @@ struct NLSQ_API BatchResult {
   std::vector<Verdict> verdict;         // as curve_fit's
   std::vector<Termination> termination;
   std::vector<int> iterations;
-  std::size_t certified = 0;  // fits that may be used as minima: is_success(verdict)
-  int threads = 1;            // threads that took part
-  std::size_t in_lanes = 0;   // fits that were done in lanes
-  KernelCounters counters;    // of all fits
+  std::map<std::size_t, std::string> message;  // of each fit without success: why, and what would help
+  std::size_t certified = 0;                   // fits that may be used as minima: is_success(verdict)
+  int threads = 1;                             // threads that took part
+  std::size_t in_lanes = 0;                    // fits that were done in lanes
+  KernelCounters counters;                     // of all fits
 
   std::size_t size() const { return verdict.size(); }
   bool success() const { return certified == verdict.size(); }
@@ -100,7 +102,8 @@ struct NLSQ_API BatchResult {
 // Single fits are certified as curve_fit's are, with the bits of curve_fit(model, ...) on one thread. All
 // fits are single with `in_lanes = false` and with options that lanes do not support: strict, ftol,
 // max_seconds, max_iterations below 100, Gauss-Newton, geodesic acceleration always, variable projection on,
-// policies other than the default and f64, bounds, losses and ties. Errors in x throw ValidationError.
+// policies other than the default and f64, bounds, losses, ties, several starts, and without a free
+// parameter. Errors in x throw ValidationError.
 //
 // The processes of `options.team` divide the fits among themselves; each must give all data, and each comes
 // to the same result, with the bits of a single process. Only `threads` and `counters` are of this process.
@@ -108,7 +111,8 @@ struct NLSQ_API BatchResult {
 // goes on from there. JournalError if the data, the model or an option are others.
 //
 // Limits of time and iterations apply to each fit. A fit whose data are not finite, whose sigma is not
-// positive, or which has too few rows is FAILED, with its starting values as parameters. Sizes that disagree
+// positive, or which has too few rows is FAILED, with its starting values as parameters, and `message` says
+// why. Sizes that disagree
 // throw DataError or ValidationError. A callback throws ValidationError.
 NLSQ_API BatchResult curve_fit_batch(const PreparedModel& model, const std::vector<ColumnPerFit>& x,
                                      const ColumnPerFit& Y, const Matrix& P0,

@@ -1,4 +1,6 @@
 // Many fits of one model: each is curve_fit's, whatever thread did it, and nothing is allocated for it.
+#include "batch/shared_batch.hpp"
+
 #include <nlsq/nlsq.hpp>
 
 #include <doctest/doctest.h>
@@ -250,11 +252,71 @@ TEST_CASE("bad data fail the fit they belong to and no other") {
   for (std::size_t f = 0; f < 40; ++f) {
     if (f != 17) CHECK(many.cost[f] == good.cost[f]);
   }
+  CHECK(many.message.size() == 1);
+  CHECK(many.message.at(17).find("y has 1 value(s) that are not finite; the first is nan in row 3") == 0);
   std::vector<double> sigma(225, 1.0);
   sigma[5] = -1;
   BatchOptions options;
   options.sigma = sigma;
-  CHECK(curve_fit_batch(kSpot, spots.predictors(), spots.image, spots.start, options).certified == 0);
+  const BatchResult none = curve_fit_batch(kSpot, spots.predictors(), spots.image, spots.start, options);
+  CHECK(none.certified == 0);
+  CHECK(none.message.size() == 40);
+  CHECK(none.message.at(3).find("sigma has 1 value(s) that are not positive and finite") == 0);
+}
+
+TEST_CASE("a fit without success has the message of curve_fit, in lanes, alone and called") {
+  std::vector<double> x(20);
+  Matrix y(40, 20), p0(1, 3);
+  std::ranges::copy(std::vector<double>{1, 0.5, 0.1}, p0.data());
+  for (std::size_t i = 0; i < 20; ++i) {
+    x[i] = 0.1 + 0.2 * static_cast<double>(i);
+    for (std::size_t f = 0; f < 40; ++f)
+      y(f, i) = (1 + 0.1 * static_cast<double>(f)) * std::exp(-0.5 * x[i]) + 0.01 * std::cos(70 * x[i]);
+    y(6, i) = 1e200;
+    y(9, i) = 1;
+  }
+  const PreparedModel formula("a*exp(-b*x)+c");
+  for (const bool in_lanes : {true, false}) {
+    for (const Loss& loss : {Loss(), Loss::huber(1)}) {
+      BatchOptions options;
+      options.in_lanes = in_lanes;
+      options.loss = loss;
+      const BatchResult many = curve_fit_batch(formula, x, y, p0, options);
+      CHECK(many.message.contains(6));
+      CHECK(many.message.size() == 40 - many.certified);
+      for (const auto& [f, message] : many.message) {
+        CHECK(message == curve_fit(formula, x, Column(&y(f, 0), 20), {1, 0.5, 0.1}, options).summary.message);
+      }
+    }
+  }
+  const auto called = [](double at, std::span<const double> p) { return p[0] * std::exp(-p[1] * at) + p[2]; };
+  CHECK(curve_fit_batch(called, ColumnPerFit(x), y, p0).message.at(6).find("squares overflow") !=
+        std::string::npos);
+}
+
+TEST_CASE("messages go to other processes and into a journal with the fits") {
+  Spots spots(4);
+  spots.image(1, 3) = spots.image(3, 7) = std::numeric_limits<double>::quiet_NaN();
+  const BatchResult many = curve_fit_batch(kSpot, spots.predictors(), spots.image, spots.start);
+  REQUIRE(many.message.size() == 2);
+  BatchResult there = unfitted(6, many.parameter_names);
+  take_bytes(to_bytes(many, 1, 4), 3, there);
+  CHECK(there.message.size() == 2);
+  CHECK(there.message.at(3) == many.message.at(1));
+  CHECK(there.message.at(5) == many.message.at(3));
+  CHECK(there.verdict[4] == many.verdict[2]);
+}
+
+TEST_CASE("without a free parameter the cost is evaluated, as in curve_fit") {
+  const Spots spots(40);
+  BatchOptions options;
+  const PreparedModel model(kSpot, 2);
+  options.fixed = model.parameter_names();
+  const BatchResult many = curve_fit_batch(kSpot, spots.predictors(), spots.image, spots.start, options);
+  CHECK(many.success());
+  for (const std::size_t f : {std::size_t{0}, std::size_t{39}})
+    check_as_curve_fit(many, f,
+                       curve_fit(model, {spots.x, spots.y}, spots.image_of(f), spots.start_of(f), options));
 }
 
 TEST_CASE("sizes that disagree, callbacks and empty batches are errors that say so") {
@@ -270,6 +332,10 @@ TEST_CASE("sizes that disagree, callbacks and empty batches are errors that say 
   CHECK_THROWS_AS(curve_fit_batch(PreparedModel(kSpot, 2), ColumnPerFit(spots.x), spots.image, spots.start),
                   DataError);
   CHECK_THROWS_AS(curve_fit_batch(kSpot, spots.predictors(), ColumnPerFit(), spots.start), DataError);
+  Matrix start = spots.start;
+  start(2, 1) = std::numeric_limits<double>::infinity();
+  CHECK_THROWS_WITH_AS(curve_fit_batch(kSpot, spots.predictors(), spots.image, start),
+                       doctest::Contains("P0 of fit 2: "), ValidationError);
   BatchOptions options;
   options.callback = [](const IterationSummary&) { return Continue; };
   CHECK_THROWS_AS(curve_fit_batch(kSpot, spots.predictors(), spots.image, spots.start, options),

@@ -34,6 +34,7 @@ TEST_CASE("a fit of too few rows fails alone, and the batch says which and why")
       CHECK(array(result, "success") == std::vector<double>{1, 0, 1});
       CHECK(array(result, "verdict")[1] == NLSQ_FAILED);
       CHECK(array(result, "parameters")[0] == doctest::Approx(2).epsilon(1e-6));
+      CHECK(text(result, "messages") == text(result, "warnings"));
       CHECK(text(result, "warnings") ==
             "fit 1: " + std::to_string(left) +
                 " rows cannot determine 3 parameters: give more rows or fix parameters");

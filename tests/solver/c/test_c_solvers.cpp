@@ -159,6 +159,9 @@ TEST_CASE("a batch leaves out masked rows, guesses by a built-in model, and fail
   CHECK(number(result, "certified") == static_cast<double>(Many::fits - 1));
   CHECK(array(result, "verdict")[3] == NLSQ_FAILED);
   CHECK(array(result, "parameters")[3 * 10 + 1] == doctest::Approx(1.1).epsilon(0.01));
+  CHECK(text(result, "messages") ==
+        "fit 3: y has 1 value(s) that are not finite; the first is nan in row 19: correct or leave out such "
+        "rows (rows are counted without those that the mask leaves out)");
   nlsq_result_free(result);
   CHECK(nlsq_model_fit_batch(model, &x, 1, &y, nullptr, nullptr, Many::fits, nullptr, 2, nullptr, &result) ==
         NLSQ_ERROR_ARGUMENT);

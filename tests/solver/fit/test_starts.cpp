@@ -152,7 +152,26 @@ TEST_CASE("the callback stops all starts, and wrong numbers of them are refused"
   CHECK(starts < 3);
   CHECK_THROWS_AS(curve_fit(kWave, d.x, d.y, {}, with_starts(0)), ValidationError);
   Matrix P0(1, 2), Y(1, d.y.size());
-  CHECK_THROWS_AS(curve_fit_batch(kWave, d.x, Y, P0, with_starts(2)), ValidationError);
+  CHECK_THROWS_AS(curve_fit_batch(kWave, d.x, Y, P0, with_starts(0)), ValidationError);
+}
+
+TEST_CASE("each fit of a batch makes the starts that a fit alone makes") {
+  const Data d = wave_data();
+  BatchOptions options = with_starts(32);
+  options.bounds = {{-10, 0.1}, {10, 10}};
+  Matrix P0(1, 2), Y(40, d.y.size());
+  P0(0, 0) = 1, P0(0, 1) = 0.5;
+  for (std::size_t f = 0; f < 40; ++f) {
+    for (std::size_t i = 0; i < d.y.size(); ++i) Y(f, i) = d.y[i] * (1 + 0.01 * static_cast<double>(f));
+  }
+  const BatchResult many = curve_fit_batch(kWave, d.x, Y, P0, options);
+  CHECK(many.success());
+  for (const std::size_t f : {std::size_t{0}, std::size_t{39}}) {
+    const FitResult one = curve_fit(PreparedModel(kWave), d.x, Column(&Y(f, 0), d.y.size()),
+                                    std::vector<double>{1, 0.5}, options);
+    CHECK(many.parameters(f, 1) == one.parameters[1]);
+    CHECK(many.parameters(f, 1) == doctest::Approx(3.7).epsilon(0.01));
+  }
 }
 
 TEST_CASE(

@@ -21,8 +21,8 @@ NLSQ_C_API int nlsq_result_free(nlsq_result* result);
 NLSQ_C_API int nlsq_result_number(const nlsq_result* result, const char* name, double* value);
 
 /* A text, valid as long as the result: message, verdict, status, governed_by, evaluator, evaluator_note,
- * kernel, policy, formula, warnings (one a line), parameter_names (one a line), ties (one a line, "" for
- * free ones). */
+ * kernel, policy, formula, warnings (one a line), messages (of a batch: nlsq_model_fit_batch),
+ * parameter_names (one a line), ties (one a line, "" for free ones). */
 NLSQ_C_API int nlsq_result_text(const nlsq_result* result, const char* name, const char** text);
 
 /* An array of rows x columns doubles, valid as long as the result; `columns` is 1 for vectors.
