@@ -159,3 +159,22 @@ def test_values_that_parameters_are_fixed_at_hold_for_starts_of_each_fit(model):
     many = nf.fit_many(model, X, np.stack([DECAY] * 3), p0=[[1, 0.3, 0.1]] * 3, fixed={"b": 0.4})
     assert np.array_equal(many["b"], [0.4] * 3)
     assert np.allclose(many.parameters, nf.fit(model, X, DECAY, p0={"a": 1}, fixed={"b": 0.4}).x)
+
+
+def line(x, a, b):
+    return a * (x / x.max()) + b
+
+
+def called_line(x, a, b):
+    return float(a) * (x / x.max()) + float(b)
+
+
+@pytest.mark.parametrize("model", [line, called_line, "a*(x/9)+b"], ids=["rec", "call", "text"])
+@pytest.mark.parametrize("x", [X, X - 3, np.arange(1.0, 6), np.random.default_rng(0).random(10)])
+def test_a_line_through_zeros_is_zero(model, x):
+    for p0 in ([1, 1], [0.3, 7], [-2, 1e3], [1e-5, 1], None):
+        fit = nf.fit(model, x, 0 * x, p0=p0)
+        assert fit.success and abs(fit.x).max() < 1e-15
+        for in_lanes in (True, False):
+            many = nf.fit_many(model, x, np.zeros((40, x.size)), p0=p0, in_lanes=in_lanes)
+            assert many.success.all() and abs(many.parameters).max() < 1e-15

@@ -18,6 +18,10 @@ namespace {
 constexpr std::size_t kGroup = 64;
 constexpr double kSquareable = 0x1p-511;  // the square of a smaller number loses some or all digits
 
+// Numbers this small are the roundings of a few operations: floating point has no finer ones. Residuals end
+// there if y is 0.
+constexpr double kFinest = 16 * std::numeric_limits<double>::denorm_min();
+
 // Sums over one column of J, or over r, for the sampled rows.
 struct ColumnSums {
   double squares = 0, terms = 0, largest = 0;
@@ -89,7 +93,7 @@ class RowComparison {
     out.discrepancy = std::sqrt(difference_squares_ * share);
     out.magnitude = std::sqrt(magnitude_squares_ * share);
     // Residuals that vanish beside their terms count as zero, however small they are.
-    const bool none = sums_[n].largest <= 0x1p-53 * out.magnitude;
+    const bool none = sums_[n].largest <= std::max(kFinest, 0x1p-53 * out.magnitude);
     out.underflow = sums_[n].underflows() && !none;
     out.column_magnitude.resize(n);
     for (std::size_t j = 0; j < n; ++j) {

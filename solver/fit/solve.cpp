@@ -130,7 +130,9 @@ std::string message_of(const MinimizerResult& result, const DenseEvaluator& eval
     return fmt::format(
         "{}: residuals, or derivatives by some parameter, are no larger than {:.1e}, and their squares "
         "underflow: nothing can "
-        "be certified. Give y, sigma and parameters in units in which they are near 1.",
+        "be certified. Give y, sigma and parameters in units in which they are near 1; if y is 0, so is the "
+        "best "
+        "curve.",
         name(s.termination), sizes.least);
   }
   if (result.limited_by_rounding) {

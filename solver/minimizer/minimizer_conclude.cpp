@@ -15,6 +15,10 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr int kCertificateTries = 5;
+// The same where the squares of the residuals underflow. If y is 0, so is the minimum of a model that is
+// linear there, and each step leaves 2⁻⁵³ of the residuals: twenty steps lead from 2⁻⁵¹¹ to 0, and no cost
+// tells.
+constexpr int kTriesBelowSquares = 20;
 constexpr int kPolishSteps = 100;
 
 void first_order_here(Loop& loop) {
@@ -84,7 +88,8 @@ bool take_certified_step(Loop& loop) {
   Ending& ending = loop.ending;
   const bool apart = system.derivatives_apart();
   const PrecisionPlan finest = system.finest_plan();
-  if (!apart && ending.failed_certificates >= kCertificateTries) return false;
+  const int tries = loop.rounding.end.underflow ? kTriesBelowSquares : kCertificateTries;
+  if (!apart && ending.failed_certificates >= tries) return false;
   loop.next_first.step = loop.certified.step;
   loop.next_first.held.clear();
   for (int k = 0; k <= (apart ? kHalvings : 0); ++k) {
@@ -96,7 +101,7 @@ bool take_certified_step(Loop& loop) {
     }
     const double fall = std::max(loop.noise(), kWorth * loop.cost());
     const bool falls = apart && system.trial().cost < loop.cost() - fall;
-    if (!falls && ++ending.failed_certificates > kCertificateTries) {
+    if (!falls && ++ending.failed_certificates > tries) {
       system.drop_trial();
       return false;
     }

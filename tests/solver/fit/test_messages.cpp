@@ -88,3 +88,48 @@ TEST_CASE("a callable that changes between calls is accused of it") {
   CHECK_FALSE(fit.success());
   says(fit, "does the callable change");
 }
+
+TEST_CASE("where y is 0, a linear model ends at 0, and a nonlinear one says what is undetermined") {
+  constexpr double kFinest = 1e-322;  // a few of the smallest numbers that there are
+  const auto line = [](const auto& x, const auto& p) { return p[0] * (x / 5.0) + p[1]; };
+  const auto decay = [](const auto& x, const auto& p) {
+    using std::exp;
+    return p[0] * exp(-p[1] * x) + p[2];
+  };
+  for (const int rows : {2, 3, 5, 10, 50, 1000}) {
+    std::vector<double> x(static_cast<std::size_t>(rows));
+    const std::vector<double> y(x.size(), 0.0);
+    for (const double first : {-3.0, 0.0, 1.0}) {
+      for (std::size_t i = 0; i < x.size(); ++i)
+        x[i] = first + 8 * static_cast<double>(i) / static_cast<double>(rows - 1);
+      for (const std::vector<double>& start :
+           {std::vector<double>{1, 1}, {1, 0.5}, {0, 0}, {0.3, 7}, {-2, 1e3}, {1e-5, 1}}) {
+        CAPTURE(rows);
+        CAPTURE(first);
+        CAPTURE(start[0]);
+        const FitResult fit = curve_fit(line, x, y, start);
+        CAPTURE(fit.summary.message);
+        CHECK(fit.success());
+        CHECK(fit.summary.final_cost == 0);
+        for (const double p : fit.parameters) CHECK(std::fabs(p) <= kFinest);
+        CHECK(curve_fit("a*(x/5)+b", x, y, {{"a", start[0]}, {"b", start[1]}}).success());
+      }
+      if (rows < 5) continue;
+      for (const std::vector<double>& start : {std::vector<double>{1, 1, 1}, {1, 1, 0}, {5, 2, 1}}) {
+        const FitResult fit = curve_fit(decay, x, y, start);
+        CHECK_FALSE(fit.success());  // with a = 0, every b is as good
+        says(fit, "the data determine only 2 of 3 parameters");
+      }
+    }
+  }
+}
+
+TEST_CASE("data whose squares underflow are not taken for 0") {
+  for (const double unit : {1e-200, 1e-310}) {
+    const Growth tiny(unit);
+    const FitResult fit = curve_fit("a*x+b", tiny.x, tiny.y, {{"a", 1}, {"b", 1}});
+    CHECK_FALSE(fit.success());
+    says(fit, "squares underflow");
+    CHECK(fit.parameters[0] == doctest::Approx(unit * 2.63).epsilon(0.1));
+  }
+}
