@@ -9,7 +9,7 @@ from ctypes import byref, c_void_p
 import numpy as np
 
 from ._handles import Options, Result, doubles_type
-from ._library import CALLBACK, OK, Function, lib
+from ._library import CALLBACK, DATA, OK, Function, lib
 
 # Fits of at most so many rows take less time than a person notices.
 _ROWS_WORTH_A_THREAD = 50_000
@@ -158,19 +158,20 @@ def solve(function, *arguments, options: Options, user=None, rows=0, meanwhile=N
     return Result(handle)
 
 
-class WrongData(ValueError):
-    """Raised for data that cannot be fitted, and for nothing else."""
+def is_of_data(error):
+    """Whether the library raised this ValueError for data that cannot be fitted, and not for an option."""
+    return getattr(error, "status", None) == DATA
 
 
 def raise_status(status, text):
     """The exception for a status whose text came from another thread."""
-    from ._library import DATA, MEMORY, MODEL, OPTION, ARGUMENT, LibraryError
+    from ._library import MEMORY, MODEL, OPTION, ARGUMENT, LibraryError
 
     message = text.decode("utf-8", "replace")
-    if status == DATA:
-        raise WrongData(message)
-    if status in (MODEL, OPTION, ARGUMENT):
-        raise ValueError(message)
+    if status in (MODEL, OPTION, DATA, ARGUMENT):
+        error = ValueError(message)
+        error.status = status
+        raise error
     if status == MEMORY:
         raise MemoryError(message)
     if status == CALLBACK:

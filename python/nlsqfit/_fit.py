@@ -11,7 +11,8 @@ from ._band import Noise
 from ._callback import solve
 from ._fit_models import FunctionModel, TextModel
 from ._fit_options import (
-    completed, function_data, limits, make_options, parameter_names, refuse_masked, start_values, tied_names,
+    completed, function_data, limits, make_options, parameter_names, refuse_masked, refuse_other_kinds,
+    start_values, tied_names,
 )  # fmt: skip
 from ._fit_result import Fit
 from ._handles import column_of, columns_of
@@ -89,6 +90,8 @@ def fit(
     y = y.reshape(-1) if y.dtype.kind in "fiub" else np.asarray(y, dtype=float).reshape(-1)
     for values, what in ((x, "x"), (sigma, "sigma"), (sigma_x, "sigma_x")):
         refuse_masked(values, what, "leave out the rows that it hides")
+    refuse_other_kinds(sigma, "sigma")
+    refuse_masked(p0, "p0", "give NaN where a parameter has no start")
     given = dict(
         absolute_sigma=absolute_sigma, loss=loss, f_scale=f_scale, bounds=bounds, fixed=fixed, ties=ties
     )
@@ -103,8 +106,7 @@ def fit(
 
 def _real_data(y):
     """The data as an array. What it would lose in silence is refused."""
-    if np.iscomplexobj(y):
-        raise TypeError("y is complex; fit its real and imaginary parts side by side")
+    refuse_other_kinds(y, "y")
     if np.ma.is_masked(y):
         raise TypeError("y is a masked array; leave out what it hides: x[~y.mask], y.compressed()")
     return np.asarray(y)
@@ -130,8 +132,12 @@ def _errors(options, sigma, sigma_x, rows):
 
 
 def _warn_of_unused(text, formula, predictors, parameters):
-    """Warns of a formula that uses no predictor, as where it names x by another name. A model's name is none."""
-    if parameters and not text.strip().isidentifier() and not any(re.search(rf"\b{name}\b", formula) for name in predictors):
+    """Warns of a formula that uses no predictor, as where it names x by another name.
+
+    The name of a built-in model is no formula.
+    """
+    used = any(re.search(rf"\b{name}\b", formula) for name in predictors)
+    if parameters and not used and not text.strip().isidentifier():
         unused, names = ", ".join(predictors), ", ".join(parameters)
         name_it = f"x={{{parameters[-1]!r}: ...}}"
         text = f"{formula!r} does not use {unused}; its parameters are {names}. If one of them is your predictor,"

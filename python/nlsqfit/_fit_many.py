@@ -8,7 +8,9 @@ from functools import cached_property, partial
 import numpy as np
 
 from ._callback import solve
-from ._fit_options import check_within, completed, limits, make_options, parameter_names, refuse_masked
+from ._fit_options import (
+    check_within, completed, limits, make_options, parameter_names, refuse_masked, refuse_other_kinds,
+)  # fmt: skip
 from ._handles import BatchColumn, Model, batch_column_of
 from ._library import Progress, lib
 from ._many_called import one_by_one
@@ -106,7 +108,8 @@ def fit_many(
     Y : array_like, shape (..., M)
         The data: M values (along `axis`) for each fit. What a masked array hides takes no part.
     p0 : dict or array_like, shape (n,) or (..., n), optional
-        Starting values for all fits or for each. Built-in models guess what is not given (or NaN).
+        Starting values for all fits or for each. A dict has a number, or one for each fit. Built-in models
+        guess what is not given (or NaN).
     sigma : array_like, shape (M,) or that of Y, optional
         Standard deviations, in units of Y.
     mask : array_like of bool, shape (M,), that of Y, or that of Y without `axis` (whole fits), optional
@@ -135,6 +138,8 @@ def fit_many(
     """
     for values, what in ((x, "x"), (sigma, "sigma")):
         refuse_masked(values, what, "hide the values of Y instead, or give mask")
+    refuse_other_kinds(sigma, "sigma")
+    refuse_masked(p0, "p0", "give NaN where a parameter has no start")
     given = dict(
         bounds=bounds, fixed=fixed, ties=ties, absolute_sigma=absolute_sigma, loss=loss, f_scale=f_scale
     )
@@ -185,7 +190,8 @@ def fit_many(
                 found[name][fits] = values
             earlier = tuple(f"fit {fit}:" for fit in fits)
             warnings = [w for w in warnings if not w.startswith(earlier)] + more
-            messages = {n: text for n, text in _by_number(messages).items() if n not in recording.doubts} | others
+            believed = {n: why for n, why in _by_number(messages).items() if n not in recording.doubts}
+            messages = believed | others
             evaluator = f"recorded, but called for {len(fits)} of {data.fits} fits: {why}"
     return ManyFits(parameters, data.shape, evaluator)._fill(found, warnings, messages)
 

@@ -34,7 +34,7 @@ def make_options(names, solver, **given):
             options.set("f_scale", f_scale)
     set_bounds(options, names, given.get("bounds"))
     for name, value in (_fixed(given.get("fixed"))).items():
-        _known(name, names)
+        known(name, names)
         options.set("fix", name if value is None else f"{name}={float(value)!r}")
     for tie in _listed(given.get("ties")):
         options.set("tie", tie)
@@ -58,7 +58,7 @@ def _fixed(fixed):
     return dict(fixed) if isinstance(fixed, Mapping) else dict.fromkeys(fixed)
 
 
-def _known(name, names):
+def known(name, names):
     if name not in names:
         raise ValueError(f"the model has no parameter {name!r}; it has {', '.join(names)}")
     return names.index(name)
@@ -69,7 +69,7 @@ def start_values(p0, names, fixed=None):
     start = np.full(len(names), np.nan)
     if isinstance(p0, Mapping):
         for name, value in p0.items():
-            start[_known(name, names)] = value
+            start[known(name, names)] = value
     elif p0 is not None:
         values = np.atleast_1d(np.asarray(p0, dtype=float))
         if values.shape != start.shape:
@@ -78,7 +78,7 @@ def start_values(p0, names, fixed=None):
             )
         start[:] = values
     for name, value in _fixed(fixed).items():
-        at = _known(name, names)
+        at = known(name, names)
         if value is not None:
             start[at] = value
     check_starts(start, names)
@@ -151,14 +151,34 @@ def refuse_masked(values, what, instead):
         raise TypeError(f"{what} is a masked array; {instead}")
 
 
+def refuse_other_kinds(values, what):
+    """Raises TypeError for complex numbers and dates.
+
+    As float64 they would lose their imaginary part, and a date that is not known would be a number.
+    """
+    kind = np.asarray(values).dtype.kind if hasattr(values, "dtype") or np.iscomplexobj(values) else ""
+    if kind == "c":
+        raise TypeError(f"{what} is complex; give its real and imaginary parts side by side")
+    if kind == "M":
+        since = f"({what} - {what}[0]) / np.timedelta64(1, 's')"
+        raise TypeError(f"{what} holds dates; give numbers, such as {since}")
+    if kind == "m":
+        raise TypeError(f"{what} holds times; give numbers, such as {what} / np.timedelta64(1, 's')")
+
+
 def predictors(x):
     """The predictors' names (None: x, or x1, x2 ...) and their vectors."""
     if hasattr(x, "columns") and hasattr(x, "items"):  # a table of pandas
         x = dict(x.items())
     if isinstance(x, Mapping):
+        for name, values in x.items():
+            refuse_other_kinds(values, f"x[{name!r}]")
         return list(x), [np.asarray(v).reshape(-1) for v in x.values()]
     if isinstance(x, tuple) or isinstance(x, list) and x and np.ndim(x[0]) > 0:
+        for number, values in enumerate(x):
+            refuse_other_kinds(values, f"x{number + 1}")
         return None, [np.asarray(v).reshape(-1) for v in x]
+    refuse_other_kinds(x, "x")
     x = np.asarray(x)
     if x.ndim <= 1:
         return None, [x.reshape(-1)]
@@ -170,7 +190,10 @@ def function_data(x):
 
     Those in a tuple or dict do, too, but whole numbers stay what they are, because they may be indices.
     """
-    return np.asarray(x, dtype=float) if isinstance(x, (list, np.ndarray)) else with_parts(x, _part)
+    if not isinstance(x, (list, np.ndarray)):
+        return with_parts(x, _part)
+    refuse_other_kinds(x, "x")
+    return np.asarray(x, dtype=float)
 
 
 def _part(x):
@@ -198,6 +221,19 @@ def with_parts(x, change):
     return x
 
 
+def _with_infinities(bounds):
+    """A pair of bounds with infinities in the place of None, as a dict may have it."""
+    if not isinstance(bounds, (tuple, list)) or len(bounds) != 2:
+        return bounds
+
+    def side(values, none):
+        if isinstance(values, (tuple, list)):
+            return [none if v is None else v for v in values]
+        return none if values is None else values
+
+    return side(bounds[0], -np.inf), side(bounds[1], np.inf)
+
+
 def limits(bounds, names):
     """Lower and upper bounds of all parameters as two vectors. Raises ValueError for bounds that are none."""
     lower, upper = np.full(len(names), -np.inf), np.full(len(names), np.inf)
@@ -205,11 +241,11 @@ def limits(bounds, names):
         return lower, upper
     if isinstance(bounds, Mapping):
         for name, (low, high) in bounds.items():
-            at = _known(name, names)
+            at = known(name, names)
             lower[at] = -np.inf if low is None else low
             upper[at] = np.inf if high is None else high
     else:
-        lower, upper = bounds_pair(bounds, len(names))
+        lower, upper = bounds_pair(_with_infinities(bounds), len(names))
         if lower.shape != (len(names),) or upper.shape != lower.shape:
             given = f"bounds have {lower.size} and {upper.size} values"
             raise ValueError(f"{given} for {len(names)} parameters ({', '.join(names)})")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._callback import WrongData
+from ._callback import is_of_data
 from ._curve import Curve
 from ._fit_options import make_options, tied_names
 from ._many_data import VERDICTS, chosen, values_of
@@ -42,7 +42,9 @@ def one_by_one(function, x, data, names, starts, sigma, mask, solver, given, rea
         start[tied] = np.nan  # what follows from other parameters has no start of its own
         try:
             result = curve.fit(start, options)
-        except WrongData as error:
+        except ValueError as error:
+            if not is_of_data(error):
+                raise
             messages[fit] = _of_kept_rows(str(error), mask)
             warnings.append(f"fit {fit}: {messages[fit]}")
             continue

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ._fit_options import check_starts, function_data, predictors, start_values, tied_names, with_parts
+from ._fit_options import (
+    check_starts, function_data, known, predictors, refuse_other_kinds, start_values, tied_names, with_parts,
+)  # fmt: skip
 
 VERDICTS = ("CONVERGED", "NOISE_FLOOR", "RANK_DEFICIENT", "TOLERANCE", "BUDGET", "FAILED")  # by number
 
@@ -24,8 +26,9 @@ class ManyData:
     """
 
     def __init__(self, Y, axis):
-        if np.iscomplexobj(Y):
-            raise TypeError("Y is complex; fit its real and imaginary parts side by side")
+        refuse_other_kinds(Y, "Y")
+        if np.ndim(Y) == 0:
+            raise ValueError("Y is one number or none; give an array with the data of a fit along an axis")
         self.axis, self.given = axis, np.shape(Y)
         hidden = np.ma.getmaskarray(Y) if np.ma.isMaskedArray(Y) else None
         Y = np.moveaxis(np.asarray(Y), axis, -1)
@@ -53,7 +56,10 @@ class ManyData:
         """What takes no part, as `spread` gives it; None if everything does."""
         if mask is None:
             return self.hidden
-        mask = self.spread(np.asarray(mask, bool), "mask", of_fits=True)
+        mask = np.asarray(mask)
+        if mask.dtype.kind not in "biu":
+            raise TypeError(f"mask is of {mask.dtype}; give True where a value takes no part, else False")
+        mask = self.spread(mask.astype(bool), "mask", of_fits=True)
         return mask if self.hidden is None else mask | self.hidden
 
     def starts(self, p0, names, fixed, ties):
@@ -63,10 +69,13 @@ class ManyData:
         for name in tied_names(ties):
             given = starts[..., names.index(name)] if name in names else np.nan
             if not np.isnan(given).all():
-                raise ValueError(f"p0: {name} is tied and has no start of its own: give NaN, or starts by name")
+                instead = "give NaN, or starts by name"
+                raise ValueError(f"p0: {name} is tied and has no start of its own: {instead}")
         return starts
 
     def _given_starts(self, p0, names, fixed):
+        if isinstance(p0, Mapping) and any(np.ndim(value) > 0 for value in p0.values()):
+            p0 = self._of_each_fit(p0, names)
         if p0 is None or isinstance(p0, Mapping):
             return start_values(p0, names, fixed)
         p0 = np.atleast_1d(np.asarray(p0, dtype=float))
@@ -81,12 +90,27 @@ class ManyData:
         starts[:, ~np.isnan(of_all)] = of_all[~np.isnan(of_all)]
         return starts
 
+    def _of_each_fit(self, p0, names):
+        """Starts by name, of which some have a number for each fit, as an array."""
+        starts = np.full((*self.shape, len(names)), np.nan)
+        for name, value in p0.items():
+            if np.ndim(value) > 0 and np.shape(value) != self.shape:
+                wanted = f"one number or {self.shape} is wanted"
+                raise ValueError(f"p0[{name!r}] has shape {np.shape(value)}; {wanted}")
+            starts[..., known(name, names)] = value
+        return starts
+
     def columns(self, x):
         """Predictors of a formula: names, and for each a vector or fits x rows."""
         if isinstance(x, Mapping):
+            for name, values in x.items():
+                refuse_other_kinds(values, f"x[{name!r}]")
             return list(x), [self.spread(v, f"x[{k!r}]") for k, v in x.items()]
         if isinstance(x, tuple):
+            for number, values in enumerate(x):
+                refuse_other_kinds(values, f"x{number + 1}")
             return None, [self.spread(v, "x") for v in x]
+        refuse_other_kinds(x, "x")
         x = np.asarray(x)
         if x.ndim <= 1 or x.shape == self.given:
             return None, [self.spread(x, "x")]
@@ -125,7 +149,12 @@ def chosen(x, choose):
 
 def values_of(function, x, p, rows):
     """What the function gives for the x of one fit, and whether it is float32."""
-    values = np.asarray(function(x, *p))
+    values = function(x, *p)
+    if values is None:
+        raise TypeError("the model gives None; it must return its values")
+    values = np.asarray(values)
+    if values.dtype.kind == "c":
+        raise ValueError("the model gives complex values; fit their real and imaginary parts side by side")
     if values.size not in (1, rows):
         given = f"{values.size} values (shape {values.shape})"
         raise ValueError(f"the model gives {given} for {rows} data values")

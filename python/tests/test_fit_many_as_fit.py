@@ -134,7 +134,8 @@ def test_mistakes_about_ties_are_those_of_all_fits(model):
 
 @decays
 @pytest.mark.parametrize("options", [
-    dict(fixed=["a", "b", "c"]), dict(bounds=([2, 0.4, 0.2], [2, 0.4, 0.2])), dict(fixed={"a": 2, "b": 0.5, "c": 0}),
+    dict(fixed=["a", "b", "c"]), dict(bounds=([2, 0.4, 0.2], [2, 0.4, 0.2])),
+    dict(fixed={"a": 2, "b": 0.5, "c": 0}),
 ], ids=["fixed", "equal bounds", "fixed at"])  # fmt: skip
 def test_fits_without_a_free_parameter_give_the_cost(model, options):
     fit = both(model, X, DECAY, p0=[2, 0.4, 0.2], **options)
@@ -146,7 +147,8 @@ def test_fits_without_a_free_parameter_give_the_cost(model, options):
 @decays
 def test_several_starts(model):
     wave = 1.5 * np.sin(3.7 * X) + 0.05 * np.cos(70 * X)
-    waves = {decay: lambda x, a, w: a * np.sin(w * x), called_decay: lambda x, a, w: float(a) * np.sin(float(w) * x)}
+    waves = {decay: lambda x, a, w: a * np.sin(w * x),
+             called_decay: lambda x, a, w: float(a) * np.sin(float(w) * x)}  # fmt: skip
     options = dict(p0=[1, 0.5], bounds=([-10, 0.1], [10, 10]))
     fit = both(waves.get(model, "a*sin(w*x)"), X, wave, starts=32, **options)
     assert np.isclose(fit["w"].value, 3.7, rtol=0.01)
