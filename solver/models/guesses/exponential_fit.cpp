@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <numeric>
 
 namespace nlsq::inline v0::guessing {
@@ -93,6 +94,13 @@ std::vector<Tried> tried_rates(std::span<const double> u, std::span<const double
   return tried;
 }
 
+// Whether y varies by no more than rounding.
+bool is_constant(std::span<const double> y) {
+  const auto [low, high] = std::minmax_element(y.begin(), y.end());
+  return *high - *low <=
+         8 * std::numeric_limits<double>::epsilon() * std::max(std::abs(*high), std::abs(*low));
+}
+
 }  // namespace
 
 double fastest_rate(std::span<const double> u) {
@@ -109,6 +117,8 @@ ExponentialFit fit_exponential(std::span<const double> t, std::span<const double
   const std::size_t n = t.size();
   const auto [low, high] = std::minmax_element(t.begin(), t.end());
   const double first = *low, last = *high, span = last > first ? last - first : 1.0;
+  // Without any y to explain all rates are as good, and the fastest, which comes first, leads to overflows.
+  if (is_constant(y) && (offset || y[0] == 0)) return {0, 1 / span, offset ? y[0] : 0};
   std::vector<double> u(n);
   for (std::size_t i = 0; i < n; ++i) u[i] = (t[i] - first) / span;
   const double fastest = fastest_rate(u);

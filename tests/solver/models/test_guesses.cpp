@@ -104,6 +104,20 @@ TEST_CASE("flat data give a warning and finite values, for every model") {
   }
 }
 
+TEST_CASE("where y is 0 throughout, every model can start from its guess") {
+  std::vector<double> x, x2;
+  for (int i = 0; i < 50; ++i) x.push_back(0.1 + 0.08 * i), x2.push_back(std::sin(0.24 * i));
+  const std::vector<double> y(50, 0.0);
+  for (const nlsq::Model& model : nlsq::models()) {
+    CAPTURE(model.name);
+    std::vector<nlsq::Column> columns{x};
+    if (model.predictors > 1) columns.emplace_back(x2);
+    const nlsq::FitResult fit = nlsq::curve_fit(model, nlsq::Columns(columns), y);
+    CAPTURE(fit.summary.message);
+    CHECK(fit.summary.verdict != nlsq::Verdict::failed);
+  }
+}
+
 TEST_CASE("useless data give a warning and finite values, for every model") {
   const std::vector<std::pair<std::vector<double>, std::vector<double>>> useless = {
       {{}, {}},
