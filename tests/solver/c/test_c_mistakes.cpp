@@ -59,6 +59,48 @@ TEST_CASE("a formula that adds names is no sum of models, and one without a pred
   CHECK(nlsq_curve_fit("gaussian + x", &x, 1, &y, "", nullptr, &result) == NLSQ_ERROR_MODEL);
 }
 
+TEST_CASE(
+    "ties, several starts and fixed parameters of a batch are those of a fit; starts are named by fit") {
+  const Decay data;
+  const nlsq_column x = data.cx(), y = data.cy();
+  const nlsq_batch_column many_x{x, 0}, many_y{y, 0};  // both fits share y
+  const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
+  const double free[] = {1, 1, nan}, tied[] = {1, 1, 1}, wrong[] = {1, 1, 1, 1, infinity, 1};
+  nlsq_model* model = nullptr;
+  REQUIRE(nlsq_model_text(kDecayFormula, nullptr, 1, &model) == NLSQ_OK);
+  const auto same_as_one = [&](const char* option, const char* value, const double* p0) {
+    CAPTURE(option);
+    nlsq_options* options = nullptr;
+    nlsq_result *one = nullptr, *many = nullptr;
+    REQUIRE(nlsq_options_new(&options) == NLSQ_OK);
+    REQUIRE(nlsq_options_set(options, option, value) == NLSQ_OK);
+    REQUIRE(nlsq_model_fit(model, &x, 1, &y, p0, options, &one) == NLSQ_OK);
+    REQUIRE(nlsq_model_fit_batch(model, &many_x, 1, &many_y, nullptr, nullptr, 2, p0, 1, options, &many) ==
+            NLSQ_OK);
+    const std::vector<double> of_one = array(one, "parameters"), of_many = array(many, "parameters");
+    for (std::size_t j = 0; j < 3; ++j) CHECK(of_many[3 + j] == doctest::Approx(of_one[j]).epsilon(1e-9));
+    CHECK(array(many, "success") == std::vector<double>(2, number(one, "success")));
+    nlsq_result_free(one);
+    nlsq_result_free(many);
+    nlsq_options_free(options);
+  };
+  same_as_one("tie", "c = a/4", free);
+  same_as_one("starts", "3", tied);
+  same_as_one("fix", "a,b,c", tied);
+  nlsq_options* options = nullptr;
+  nlsq_result* result = nullptr;
+  REQUIRE(nlsq_options_new(&options) == NLSQ_OK);
+  REQUIRE(nlsq_options_set(options, "tie", "c = a/4") == NLSQ_OK);
+  CHECK(nlsq_model_fit_batch(model, &many_x, 1, &many_y, nullptr, nullptr, 2, tied, 1, options, &result) ==
+        NLSQ_ERROR_OPTION);
+  CHECK(std::string(nlsq_last_error()).find("'c' is tied (c = a/4)") != std::string::npos);
+  CHECK(nlsq_model_fit_batch(model, &many_x, 1, &many_y, nullptr, nullptr, 2, wrong, 2, nullptr, &result) ==
+        NLSQ_ERROR_OPTION);
+  CHECK(std::string(nlsq_last_error()).find("P0 of fit 1: b = inf is not finite") != std::string::npos);
+  nlsq_options_free(options);
+  nlsq_model_free(model);
+}
+
 TEST_CASE("without starting values, a batch starts where a fit of one curve does, and doubts the same ends") {
   constexpr std::size_t rows = 30;
   std::vector<double> x(rows), y(rows);

@@ -62,12 +62,13 @@ NLSQ_C_API int nlsq_model_predict(const nlsq_model* model, const nlsq_column* x,
 /* Many fits of one model, such as spectra. `x`: `predictors` columns. `sigma`: standard deviations; NULL:
  * none. `mask`: rows where it is not 0 are left out; NULL: none. `p0`: starting values of each fit (p0_fits =
  * fits), or of all fits (p0_fits = 1); row-major. NaN, and NULL (p0_fits = 0): 1, or the guess of a built-in
- * model. A fit of wrong data or too few rows is NLSQ_FAILED, and the others go on; the text "warnings" names
- * the latter. The text "messages" has a line for each fit without success, "fit 3: ...": why, and what would
- * help. Results have the same bits for any number of threads. Not for callbacks, nor with a recheck.
- * The result has the arrays "parameters", "std_errors" (fits x parameters), "cost", "decrement_sigma",
- * "verdict", "termination", "iterations", "success" (fits x 1), and the numbers "fits", "certified".
- * Cancelled fits are NLSQ_FAILED with NLSQ_ENDED_USER_STOP and have NaN. */
+ * model. Tied parameters have no start of their own (NaN). A fit of wrong data or too few rows is
+ * NLSQ_FAILED, and the others go on; the text "warnings" names the latter. The text "messages" has a line for
+ * each fit without success, "fit 3: ...": why, and what would help. Results have the same bits for any number
+ * of threads. Not for callbacks, nor with a recheck. The result has the arrays "parameters", "std_errors"
+ * (fits x parameters), "cost", "decrement_sigma", "verdict", "termination", "iterations", "success" (fits x
+ * 1), and the numbers "fits", "certified". Cancelled fits are NLSQ_FAILED with NLSQ_ENDED_USER_STOP and have
+ * NaN. */
 NLSQ_C_API int nlsq_model_fit_batch(const nlsq_model* model, const nlsq_batch_column* x, size_t predictors,
                                     const nlsq_batch_column* y, const nlsq_batch_column* sigma,
                                     const nlsq_batch_column* mask, size_t fits, const double* p0,
