@@ -4,7 +4,7 @@
 #include "c/errors.hpp"
 #include "fit/curve.hpp"
 #include "fit/fit_setup.hpp"
-#include "fit/linear_by_trial.hpp"
+#include "start/linear_by_trial.hpp"
 #include "support/fp_environment.hpp"
 
 #include "rows/calls/fallback_rows.hpp"

@@ -8,10 +8,10 @@
 #include "dense/row_statistics.hpp"
 #include "fit/fit_setup.hpp"
 #include "fit/kept_data.hpp"
-#include "fit/linear_by_trial.hpp"
-#include "fit/multi_start.hpp"
-#include "fit/start.hpp"
 #include "models/guesses/positive_guess.hpp"
+#include "start/linear_by_trial.hpp"
+#include "start/multi_start.hpp"
+#include "start/start.hpp"
 
 #include "rows/calls/fallback_rows.hpp"
 #include "rows/calls/loss_rows.hpp"

@@ -5,8 +5,8 @@
 #include "dense/dense_evaluator.hpp"
 #include "dense/row_statistics.hpp"
 #include "fit/fit_setup.hpp"
-#include "fit/multi_start.hpp"
 #include "fit/solve.hpp"
+#include "start/multi_start.hpp"
 #include "support/fp_environment.hpp"
 
 #include "rows/calls/fallback_rows.hpp"

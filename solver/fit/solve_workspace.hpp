@@ -1,9 +1,9 @@
 // Memory that consecutive solves reuse. solve_in() and CurveWorker use it.
 #pragma once
 
-#include "fit/start.hpp"
 #include "minimizer/dense_system.hpp"
 #include "minimizer/minimizer.hpp"
+#include "start/start.hpp"
 
 #include <vector>
 

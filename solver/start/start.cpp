@@ -1,5 +1,5 @@
 // Implements choose_start(): fits samples of the rows before the full iteration.
-#include "fit/start.hpp"
+#include "start/start.hpp"
 
 #include "ablation.hpp"
 #include "minimizer/dense_system.hpp"

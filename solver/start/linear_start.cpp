@@ -1,9 +1,9 @@
 // Solves for the linear parameters of a start, from one linearization.
-#include "fit/start.hpp"
 #include "linear/shortest_solution.hpp"
 #include "linear/small_svd.hpp"
 #include "minimizer/dense_system.hpp"
 #include "rows/sample_rows.hpp"
+#include "start/start.hpp"
 
 #include "program/local_buffer.hpp"
 

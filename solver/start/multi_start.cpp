@@ -1,5 +1,5 @@
 // Implements multi-start fits: scattered starts, and the list of distinct minima.
-#include "fit/multi_start.hpp"
+#include "start/multi_start.hpp"
 
 #include <fmt/format.h>
 

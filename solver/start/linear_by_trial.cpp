@@ -1,4 +1,4 @@
-#include "fit/linear_by_trial.hpp"
+#include "start/linear_by_trial.hpp"
 
 #include <algorithm>
 #include <cmath>

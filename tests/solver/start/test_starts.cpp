@@ -1,5 +1,5 @@
 // Several starts: the best certified minimum, all others listed, the same for the same seed.
-#include "fit/multi_start.hpp"
+#include "start/multi_start.hpp"
 
 #include <nlsq/nlsq.hpp>
 
