@@ -9,8 +9,6 @@
 #include "fit/solve_workspace.hpp"
 #include "support/fp_environment.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -43,108 +41,6 @@ bool worth_another_attempt(const MinimizerResult& result, DenseEvaluator& evalua
   }
   if (result.limited_by_rounding) return false;  // another way to the same place ends there, too
   return !is_success(s.verdict) && s.termination == Termination::no_progress;
-}
-
-std::string failure_message(const RowSizes& sizes) {
-  if (!sizes.finite) {
-    return fmt::format(
-        "the residual of row {} is not finite at the starting values, or a derivative of it; parameters are "
-        "unchanged. "
-        "Start where the model is defined, or leave the row out.",
-        sizes.row);
-  }
-  return fmt::format(
-      "residuals or derivatives are as large as {:.1e} at the starting values (row {}), and their squares "
-      "overflow; "
-      "parameters are unchanged. Give y and sigma in units in which they are near 1.",
-      sizes.largest, sizes.row);
-}
-
-std::string recheck_message(const MinimizerResult& result) {
-  const Summary& s = result.summary;
-  constexpr double kRounding = 1e-3;  // larger differences are not rounding, even if magnified
-  if (result.repeats && s.certificate.recheck_discrepancy < kRounding && s.evaluator == "graph") {
-    return fmt::format(
-        "the same residuals, computed in another order, differ by up to {:.1e} of their size: terms of the "
-        "model cancel, and "
-        "what is left is rounding. Nothing is certified; write the model so that nothing cancels "
-        "(2*sin(x/2)^2 for 1-cos(x), expm1(x) for exp(x)-1).",
-        s.certificate.recheck_discrepancy);
-  }
-  return fmt::format(
-      "the {} evaluator disagrees with the callable re-evaluated in double (largest relative difference "
-      "{:.1e}): does the callable change between calls? Nothing is certified.",
-      s.evaluator, s.certificate.recheck_discrepancy);
-}
-
-std::string lost_message(const MinimizerResult& result) {
-  const Certificate& c = result.summary.certificate;
-  const std::size_t moved = result.x.size() - c.at_bound.size();
-  const std::string found = static_cast<std::size_t>(c.rank) < moved
-                                ? fmt::format("the data determine only {} of {} parameters", c.rank, moved)
-                                : "some parameter has no effect beyond rounding";
-  return fmt::format(
-      "no minimum that could be used: at the end {}, at other points more. A parameter ran off, or the start "
-      "was too far away. "
-      "Give other starting values (p0), or try several starts.",
-      found);
-}
-
-std::string held_message(const Certificate& c) {
-  if (c.at_bound.empty()) return {};
-  return c.at_bound.size() == 1 ? ", 1 parameter at a bound"
-                                : fmt::format(", {} parameters at bounds", c.at_bound.size());
-}
-
-// `sizes`: sizes of the rows at x, for a failed start or underflowing squares.
-std::string message_of(const MinimizerResult& result, const DenseEvaluator& evaluator,
-                       const RowSizes& sizes) {
-  const Summary& s = result.summary;
-  if (s.termination == Termination::failure) return failure_message(sizes);
-  if (s.certificate.wrong_column >= 0) {
-    return fmt::format(
-        "the Jacobian given disagrees with differences of the residuals: column {} (counted from 0) is off "
-        "by {:.1e} of its "
-        "size. Nothing is certified; correct it, or leave it out and have derivatives taken.",
-        s.certificate.wrong_column, s.certificate.jacobian_difference);
-  }
-  if (!s.certificate.recheck_passed) return recheck_message(result);
-  if (result.lost_parameters) return lost_message(result);
-  if (result.on_saddle)
-    return "no minimum: the gradient is 0 here, but the cost is lower beside it (a saddle or a maximum)";
-  const int n = evaluator.parameters() - static_cast<int>(s.certificate.at_bound.size());
-  const std::string held = held_message(s.certificate);
-  switch (s.verdict) {
-    case Verdict::converged:
-      return fmt::format("converged: first-order test ({}) holds in f64{}", s.certificate.governed_by, held);
-    case Verdict::noise_floor:
-      return fmt::format("converged to the noise floor: the gradient is below its rounding bound ({}){}",
-                         s.certificate.governed_by, held);
-    case Verdict::rank_deficient:
-      return fmt::format(
-          "converged on the {}-dimensional subspace that the data determine, of {} parameters{}",
-          s.certificate.rank, n, held);
-    default: break;
-  }
-  if (result.underflow) {
-    return fmt::format(
-        "{}: residuals, or derivatives by some parameter, are no larger than {:.1e}, and their squares "
-        "underflow: nothing can "
-        "be certified. Give y, sigma and parameters in units in which they are near 1; if y is 0, so is the "
-        "best "
-        "curve.",
-        name(s.termination), sizes.least);
-  }
-  if (result.limited_by_rounding) {
-    return fmt::format(
-        "as far as float64 can see: residuals are so close to the rounding of y that the optimum may be "
-        "{:.2g} standard errors away. Parameters have all the digits that float64 can give them; their "
-        "standard errors are doubtful. If all rows share leading digits of y, or of x, subtract them first",
-        s.certificate.decrement_sigma);
-  }
-  return fmt::format(
-      "{}: parameters are the best found, cost and gradient verified in f64, first order not certified",
-      name(s.termination));
 }
 
 // Counts the steps of all stages and attempts in the trace.
@@ -346,13 +242,6 @@ void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorks
   if (s.eliminated.empty()) s.eliminated = w.start.eliminated;
   if (s.termination != Termination::failure) s.initial_cost = given_cost;
   else w.best.x = request.x0;
-}
-
-std::string message_of_end(MinimizerResult& end, DenseEvaluator& evaluator, const RowModel& rows) {
-  RowSizes sizes;
-  if (end.summary.termination == Termination::failure || end.underflow) sizes = evaluator.sizes(end.x);
-  end.summary.evaluator = rows.kind();
-  return message_of(end, evaluator, sizes);
 }
 
 MinimizerResult solve(const SolveRequest& request) {

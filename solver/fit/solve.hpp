@@ -40,8 +40,8 @@ MinimizerResult solve(const SolveRequest& request, DenseEvaluator& evaluator, So
 // The same without data for reports (texts, times, counters). The result is workspace.best. Without failures,
 // nothing is allocated once the memory has grown.
 void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorkspace& workspace);
-// The message of such a result: what ended the fit and, where it has no success, what would help. Sets
-// `evaluator` of the summary.
+// solve_message.cpp: the message of such a result: what ended the fit and, where it has no success, what
+// would help. Sets `evaluator` of the summary.
 std::string message_of_end(MinimizerResult& end, DenseEvaluator& evaluator, const RowModel& rows);
 
 }  // namespace nlsq::inline v0
