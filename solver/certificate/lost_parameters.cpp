@@ -74,6 +74,13 @@ Vector point_beside(const SolveRequest& request, const MinimizerResult& end, con
   return beside;
 }
 
+std::vector<std::size_t> nonlinear_parameters(const SolveRequest& request) {
+  std::vector<std::size_t> out;
+  for (std::size_t j = 0; j < request.x0.size(); ++j)
+    if (std::ranges::count(request.linear, static_cast<int>(j)) == 0) out.push_back(j);
+  return out;
+}
+
 // The nonlinear parameters whose standard errors are beyond all measure: at such a value a parameter may have
 // lost its effect though J has full rank (K -> infinity in q*K*x/(1+K*x)).
 std::vector<std::size_t> unknown_parameters(const SolveRequest& request, const MinimizerResult& end) {
@@ -83,24 +90,25 @@ std::vector<std::size_t> unknown_parameters(const SolveRequest& request, const M
   if (covariance.rows() != end.x.size()) return unknown;
   const double sigma =
       scatter(end.summary.certificate.cost, request.rows.rows(), end.x.size(), request.unit_sigma);
-  for (std::size_t j = 0; j < end.x.size(); ++j) {
-    const bool linear = std::ranges::find(request.linear, static_cast<int>(j)) != request.linear.end();
-    if (!linear && sigma * std::sqrt(covariance(j, j)) > kUnknown * std::fabs(end.x[j])) unknown.push_back(j);
-  }
+  for (const std::size_t j : nonlinear_parameters(request))
+    if (sigma * std::sqrt(covariance(j, j)) > kUnknown * std::fabs(end.x[j])) unknown.push_back(j);
   return unknown;
 }
 
 // The points to compare with: the start, a point beside the end, the end with each parameter that is as good
 // as zero made to matter, and the point beside with the undetermined parameters, those in `open` among them,
-// made far larger and smaller, all together and one by one.
+// made far larger and smaller, all together and one by one. If only linear ones are undetermined, the others
+// move instead: far from its data a step like a/(1+exp((c-x)/w))+d is an exponential, and a and d cancel.
 std::vector<Vector> other_points(const SolveRequest& request, const MinimizerResult& end,
                                  const Vector& beside, const Determined& here, double terms,
                                  std::vector<std::size_t> open) {
-  for (const int k : end.summary.certificate.confounded) {
+  const std::vector<int>& confounded = end.summary.certificate.confounded;
+  for (const int k : confounded) {
     const auto j = static_cast<std::size_t>(k);
     const bool known = std::ranges::count(request.linear, k) > 0 || std::ranges::count(open, j) > 0;
     if (!known) open.push_back(j);
   }
+  if (open.empty() && !confounded.empty()) open = nonlinear_parameters(request);
   std::vector<Vector> points{request.x0, beside};
   // The b of a*exp(-b*exp(-c*x)) may be 1e-22 where y is constant. Then c has no effect, but no rank is lost.
   for (std::size_t j = 0; j < beside.size(); ++j) {

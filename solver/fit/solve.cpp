@@ -43,6 +43,13 @@ bool worth_another_attempt(const MinimizerResult& result, DenseEvaluator& evalua
   return !is_success(s.verdict) && s.termination == Termination::no_progress;
 }
 
+// After a fit that lost parameters. The best linear parameters of a far start may be huge and cancel, and
+// lead away from the minimum. Where nothing but rounding is left to explain there is no other minimum.
+bool worth_whole_problem(const MinimizerResult& result) {
+  constexpr double kMostlyRounding = 0.1;  // bound of the gradient, as a cosine
+  return !result.spent && !result.underflow && result.summary.certificate.gradient_bound < kMostlyRounding;
+}
+
 // Counts the steps of all stages and attempts in the trace.
 void count_steps(Summary& s) {
   s.accepted = s.rejected = s.precision.escalations = 0;
@@ -234,8 +241,16 @@ void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorks
     if (above && rule_active(Rule::never_above_start)) attempts.instead(request.x0);
   }
   Summary& s = w.best.summary;
-  w.best.lost_parameters = is_success(s.verdict) && lost_parameters(evaluator, request, w.best);
-  if (w.best.lost_parameters) withdraw(w.best, "lost parameters");
+  const auto withdraw_lost = [&] {
+    w.best.lost_parameters = is_success(s.verdict) && lost_parameters(evaluator, request, w.best);
+    if (w.best.lost_parameters) withdraw(w.best, "lost parameters");
+  };
+  withdraw_lost();
+  if (w.best.lost_parameters && options.geodesic == Geodesic::automatic && worth_whole_problem(w.best)) {
+    w.other.reset();
+    attempts.another(request.x0, w.other, true, Of::whole_problem);
+    withdraw_lost();
+  }
   s.iterations.swap(w.trace);
   s.precision.issues.swap(attempts.issues());
   count_steps(s);

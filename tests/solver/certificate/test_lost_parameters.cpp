@@ -12,6 +12,7 @@
 #include <cmath>
 #include <functional>
 #include <optional>
+#include <random>
 #include <vector>
 
 #include "mgh.hpp"
@@ -269,4 +270,30 @@ TEST_CASE("blocks: a number that only moves a jump is no success, one whose deri
   double b[1] = {1};
   for (int i = 0; i < 20; ++i) flat.add_residual_block<1>(SquaredSlope{0.1 * i, 0}, Loss(), {b});
   CHECK(is_success(solve(flat).verdict));
+}
+
+TEST_CASE("a step that left its data is an exponential, whose two linear parameters cancel: no success") {
+  const Formula formula = parse_formula("a/(1+exp((c-x)/w))+d");
+  int lost = 0;
+  for (int k = 0; k < 40; ++k) {
+    std::mt19937 random(static_cast<unsigned>(k));
+    const auto uniform = [&](double from, double to) {
+      return from + (to - from) * static_cast<double>(random()) / 0x1p32;
+    };
+    const double a = uniform(0.5, 3), c = uniform(2, 8), w = uniform(0.4, 2), d = uniform(-1, 1);
+    std::vector<double> x, y;
+    for (int i = 0; i < 80; ++i) {
+      x.push_back(0.05 + 0.125 * i);
+      y.push_back(a / (1 + std::exp((c - x.back()) / w)) + d + uniform(-0.035, 0.035));
+    }
+    // From c = -15 some fits end at a = 1e6, d = -1e6.
+    const FitResult fit = curve_fit(formula, x, y, {{"a", 1}, {"c", -15}, {"w", 1}, {"d", 0}});
+    const FitResult best = curve_fit(formula, x, y, {{"a", a}, {"c", c}, {"w", w}, {"d", d}});
+    REQUIRE(best.success());
+    CAPTURE(k);
+    CAPTURE(fit.parameters);
+    if (fit.success()) CHECK(fit.summary.final_cost < 1.001 * best.summary.final_cost);
+    else ++lost;
+  }
+  CHECK(lost <= 8);
 }
