@@ -144,30 +144,41 @@ void apply_where(FitData& data, ReadColumns& columns, const std::vector<ColumnEx
   narrow(data, chosen);
 }
 
-void apply_range(FitData& data, const XLimits& range, const std::string& text) {
+// Bad cells are errors in the rows kept so far, if concerns(index among these rows).
+template <class Concerns>
+void refuse_late_faults(const FitData& data, Concerns concerns) {
+  for (const auto& [row, message] : data.read.late_faults) {
+    std::size_t index = row;
+    if (!data.kept.empty()) {
+      const auto found = std::ranges::lower_bound(data.kept, row);
+      if (found == data.kept.end() || *found != row) continue;
+      index = static_cast<std::size_t>(found - data.kept.begin());
+    }
+    if (concerns(index)) throw BadData(message);
+  }
+}
+
+// Keeps the rows whose first x lies in the interval. It comes before the columns of the fit are checked,
+// because a row that is left out cannot make a fit fail. Where x is NaN nobody can say whether the row is
+// left out, so it is kept, and refused as any row that is fitted.
+void apply_range(FitData& data, ReadColumns& columns, const XLimits& range, const std::string& text) {
+  if (text.empty()) return;
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  const Column& x = data.predictors.front();
+  const ColumnExpression& expression = data.x.front();
+  columns.refuse_some_percents(data, &expression);
+  const std::size_t rows = data.rows_in_file - data.dropped_missing - data.excluded_where;
+  refuse_late_faults(data, [&](std::size_t row) { return columns.is_missing(expression, row); });
+  const Column x = columns.evaluate(expression, rows, data);
   const double low = range.first ? value_of(*range.first, data, "--range " + text) : -kInfinity,
                high = range.second ? value_of(*range.second, data, "--range " + text) : kInfinity;
-  const auto inside = [&](std::size_t i) { return x[i] >= low && x[i] <= high; };
-  const Rows chosen = rows_where(x.size(), inside);
+  const auto inside = [&](std::size_t i) { return !(x[i] < low || x[i] > high); };
+  const Rows chosen = rows_where(rows, inside);
   if (chosen.empty()) {
     if (!inside(0)) throw BadData(data.source + ": --range leaves no rows");
     return;
   }
-  data.excluded_range = x.size() - chosen.size();
-  const auto before = std::exchange(data.memory, {});
-  const auto narrowed = [&](const Column& column) { return own(compress(column, chosen), data); };
-  std::vector<Column> predictors;
-  for (const Column& column : data.predictors) predictors.push_back(narrowed(column));
-  data.predictors = std::move(predictors);
-  data.y = narrowed(data.y);
-  for (Column& column : data.more_y) column = narrowed(column);
-  if (!data.sigma.empty()) data.sigma = narrowed(data.sigma);
-  for (Column& column : data.sigma_x) {
-    if (!column.empty()) column = narrowed(column);
-  }
-  if (data.group_expression) data.group = narrowed(data.group);
+  data.excluded_range = rows - chosen.size();
+  columns.keep_rows(chosen, data);
   narrow(data, chosen);
 }
 
@@ -188,14 +199,6 @@ void refuse_bad_sigma(const FitData& data) {
       fmt::format("{}: sigma is {}; standard deviations must be positive: correct it, or leave the row "
                   "out with --where",
                   data.place(bad), data.sigma[bad]));
-}
-
-// Bad cells are errors in the rows that --where kept.
-void refuse_late_faults(FitData& data) {
-  for (const auto& [row, message] : data.read.late_faults) {
-    if (data.kept.empty() || std::ranges::binary_search(data.kept, row)) throw BadData(message);
-  }
-  data.read.late_faults.clear();
 }
 
 // Computes the columns of the fit for the remaining rows.
@@ -280,6 +283,7 @@ FitData select_data(Table& table, const Selection& selection) {
     if (expression) columns.want(*expression);
   }
   for (const ColumnExpression& expression : conditions) columns.want_condition(expression);
+  if (!selection.range.empty()) columns.want_range(data.x.front());
   if (data.group_expression) columns.want_group(*data.group_expression);
   // Each of several responses is fitted by itself, so a row that lacks one of them still has the others.
   if (!data.more_y_expressions.empty()) columns.want_if_there(data.y_expression);
@@ -295,12 +299,13 @@ FitData select_data(Table& table, const Selection& selection) {
   data.description = table.describe(read);
 
   apply_where(data, columns, conditions);
-  refuse_late_faults(data);
+  apply_range(data, columns, range, selection.range);
+  refuse_late_faults(data, [](std::size_t) { return true; });
+  read.late_faults.clear();
   columns.refuse_some_percents(data);
-  take_columns(data, columns, read.rows - data.excluded_where);
+  take_columns(data, columns, read.rows - data.excluded_where - data.excluded_range);
   data.unchecked = selection.check_later;
   if (!data.unchecked) check_finite(data);
-  if (!selection.range.empty()) apply_range(data, range, selection.range);
   refuse_bad_sigma(data);
   refuse_midnight(data);
   return data;

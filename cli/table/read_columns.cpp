@@ -62,6 +62,10 @@ void ReadColumns::want_condition(const ColumnExpression& expression) {
   want(expression);
 }
 
+void ReadColumns::want_range(const ColumnExpression& x) {
+  if (!has_conditions_) want_condition(x);
+}
+
 TableColumns ReadColumns::read(Table& table, FitData& data) {
   data.lacks_y = !if_there_.empty() && table.keep_missing(if_there_);
   if (has_conditions_) {
@@ -105,10 +109,11 @@ bool ReadColumns::is_missing(const ColumnExpression& expression, std::size_t row
 
 // 12% is 0.12, so a column with 12% and 25 would mix numbers a hundred times too large with others. 0 is the
 // same in both ways.
-void ReadColumns::refuse_some_percents(const FitData& data) const {
+void ReadColumns::refuse_some_percents(const FitData& data, const ColumnExpression* of) const {
   constexpr std::size_t kNone = static_cast<std::size_t>(-1);
   for (const auto& [place, percents] : data.read.percents) {
     if (place >= numbers_.size()) continue;
+    if (of != nullptr && place_in(of->columns, numbers_[place]) == of->columns.size()) continue;
     const Column& values = columns_[place];
     std::size_t with = kNone, without = kNone;
     for (std::size_t i = 0; i < values.size() && (with == kNone || without == kNone); ++i) {

@@ -29,6 +29,9 @@ class ReadColumns {
   // Wants a condition that chooses rows. With one, bad cells in other columns are errors only in rows that
   // are kept.
   void want_condition(const ColumnExpression& expression);
+  // Says that an interval of x chooses rows, which is a condition, too. A bad cell of x itself is an error at
+  // once, unless another condition may leave out its row. Call it after want_condition().
+  void want_range(const ColumnExpression& x);
   // Wants the column of --group-by, for group().
   void want_group(const ColumnExpression& expression) { group_ = expression.columns[0]; }
   // Reads everything that is wanted, once. Sets FitData::lacks_y.
@@ -36,7 +39,8 @@ class ReadColumns {
   // Keeps the given rows and frees the memory of the full columns.
   void keep_rows(const Rows& rows, FitData& data);
   // Throws BadData where some numbers of a column have a percent sign and others have none, in the rows kept.
-  void refuse_some_percents(const FitData& data) const;
+  // It looks at the columns of the expression `of` alone if that is given.
+  void refuse_some_percents(const FitData& data, const ColumnExpression* of = nullptr) const;
   // The group of each row: numbers of the table, or those of TableColumns::groups.
   const Column& group() const { return columns_[numbers_.size() + texts_.size()]; }
   Column evaluate(const ColumnExpression& expression, std::size_t rows, FitData& data) const;

@@ -1,5 +1,5 @@
-// Bad cells in rows that --where leaves out are no errors; in rows that are fitted they are, with their
-// place.
+// Bad cells in rows that --where or --range leaves out are no errors; in rows that are fitted they are, with
+// their place.
 #include "cli/program.hpp"
 
 #include <doctest/doctest.h>
@@ -70,4 +70,51 @@ TEST_CASE("comments, groups, dates and several files with bad cells that --where
   CHECK(run(a + " " + b + " --x t --y v" + fit + "--where 't != 3 && t != 5'").status == 0);
   CHECK(contains(run(a + " " + b + " --x t --y v" + fit + "--where 't != 3'").out,
                  b + ":3:1: 'y' in column 1"));
+}
+
+TEST_CASE("a bad cell in a row that --range leaves out is no error") {
+  const Scratch files;
+  for (const char* const cell : {"broken", "", "NA", "1e999", "inf", "0x1p3", "oops # a comment"}) {
+    CAPTURE(cell);
+    const std::string table = files.write("d.csv", line_with(cell));
+    const std::string fit = table + " --x t --y v --model linear ";
+    const Outcome left_out = run(fit + "--range :8");
+    CHECK(left_out.status == 0);
+    CHECK(contains(left_out.out, "8 rows fitted, 1 left out (1 by --range)"));
+    CHECK(fit_json(fit + "--range :8")["excluded"] == 1);
+    const Outcome fitted = run(fit + "--range :9");
+    CHECK(fitted.status == 3);
+    CHECK(contains(fitted.out, table + ":6:5: "));
+    // --where judges the bad row first, so that x is judged in the rows it leaves.
+    CHECK(run(fit + "--where 't != 9' --range 0:20").status == 0);
+    CHECK(run(fit + "--where 't != 7' --range 0:8").status == 0);
+    CHECK(run(fit + "--where 't != 7' --range 0:20").status == 3);
+    // The same cell as x: whether its row is left out cannot be known.
+    const std::string turned = table + " --x v --y t --model linear ";
+    CHECK(contains(run(turned + "--range :8").out, table + ":6:5: "));
+    CHECK(contains(run(turned + "--range :8 --where 't < 20'").out, table + ":6:5: "));
+    CHECK(contains(run(table + " --x 'max(v,100)' --y t --model linear --range :8 --where 't < 20'").out,
+                   table + ":6:5: "));
+    CHECK(run(turned + "--range :8 --where 't < 9'").status == 0);
+  }
+}
+
+TEST_CASE("groups, several files, percent signs and sigmas that --range leaves out") {
+  const Scratch files;
+  const std::string grouped = files.write(
+      "g.csv", "g,t,v,s\n,0,1,1\na,1,2,1\na,2,3,1\na,3,4.1,1\nb,1,2,1\nb,2,3,1\nb,3,4.2,1\nb,9,5%,0\n");
+  const std::string by_group =
+      grouped + " --x t --y v --sigma s --model linear --group-by g --quiet --csv - ";
+  CHECK(run(by_group + "--range 1:8").status == 0);
+  CHECK(contains(run(by_group + "--range 0:8").out, grouped + ":2:1: a value is missing in column 1 (g)"));
+  CHECK(contains(run(by_group + "--range 1:9").out, "percent sign"));
+
+  const std::string percents = files.write("p.csv", "t,v\n10%,1\n20%,2.1\n30%,2.9\n40%,4\n50,5\n");
+  CHECK(contains(run(percents + " --model linear --range :1").out, "percent sign"));
+
+  const std::string a = files.write("a.csv", "t,v\n1,2\n2,3\n3,x\n"),
+                    b = files.write("b.csv", "v,t\n4.8,2.5\ny,5\n7,1.5\n");
+  const std::string both = a + " " + b + " --x t --y v --model linear ";
+  CHECK(run(both + "--range :2.9").status == 0);
+  CHECK(contains(run(both + "--range :3").out, a + ":4:3: 'x' in column 2"));
 }

@@ -357,7 +357,32 @@ TEST_CASE("NaN, infinity, and sigma that is not positive are refused with their 
   CHECK(contains(told(""), "row 4: "));
   CHECK(contains(told("--missing drop"), "infinite"));
   CHECK(contains(told("--range :6 --where '$1 < 100'"), "rows fitted"));
+  CHECK(contains(told("--range :6"), "by --range)"));
+  CHECK(contains(told("--range 0:"), "row 4: "));
   table[0][3] = 0.5;
   table[2][20] = -1;
   CHECK(contains(told("--sigma 3"), "row 21: sigma is -1"));
+}
+
+TEST_CASE("NaN and infinity are refused in the rows that --range keeps alone") {
+  using namespace program;
+  Scratch scratch;
+  auto table = decay(50);
+  const double middle = table[0][25];
+  table[1][40] = kNaN;
+  table[1][41] = std::numeric_limits<double>::infinity();
+  const auto told = [&](const std::string& options) {
+    const std::string file = scratch.write("t.npy", array_of<double>("f", table));
+    const Outcome outcome = run(file + " --model 'a*exp(-b*x)+c' --p0 a=1,b=1,c=0 " + options);
+    return fmt::format("{} {}", outcome.status, outcome.out);
+  };
+  const std::string range = fmt::format("--range :{} ", middle);
+  const std::string fitted = told(range);
+  CHECK(fitted.rfind("0 ", 0) == 0);
+  CHECK(contains(fitted, "26 rows fitted, 24 left out (24 by --range)"));
+  CHECK(contains(told(range + "--x '$1+0' --y '2*$2'"), "26 rows fitted, 24 left out (24 by --range)"));
+  CHECK(contains(told(fmt::format("--range {}:", middle)), "row 41: y = $2 is not a number here"));
+  table[0][45] = kNaN;  // nobody can say whether this row is in the interval
+  CHECK(contains(told(range), "row 46: x = $1 is not a number here"));
+  CHECK(contains(told(range + "--missing drop"), "26 rows fitted, 24 left out (2 by --missing drop"));
 }
