@@ -70,7 +70,7 @@ int dispatch(const Arguments& arguments) {
     throw UsageError("--time-limit: the clocks of several processes differ; limit --max-iterations");
   if (processes() != nullptr && arguments.optimize)
     throw UsageError("--optimize measures times, which differ between processes; measure with nlsq-fit");
-  choose_scratch(arguments.memory, arguments.scratch);
+  choose_scratch(arguments.memory.value_or(memory_allowed() / 4 * 3), arguments.scratch);
   choose_progress(first_process() ? arguments.progress : ProgressChoice::off, arguments.quiet);
   return fit_command(arguments);
 }

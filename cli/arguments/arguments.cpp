@@ -9,7 +9,6 @@
 #include "help/help.hpp"
 #include "images/image_command.hpp"
 #include "report/output_check.hpp"
-#include "table/scratch/scratch_memory.hpp"
 #include "table/source/utf8.hpp"
 
 #include <fmt/format.h>
@@ -48,10 +47,8 @@ std::size_t whole_number(const std::string& option, const std::string& text, dou
   return static_cast<std::size_t>(value);
 }
 
-// A size such as 300M: a number, and K, M, G or T for powers of 1024. Without a text, three quarters of the
-// memory that the process may use.
+// A size such as 300M: a number, and K, M, G or T for powers of 1024.
 std::uint64_t memory_size(const std::string& text) {
-  if (text.empty()) return memory_allowed() / 4 * 3;
   constexpr std::string_view kUnits = "KMGT";
   const std::size_t unit = kUnits.find(text.back());
   double value = 0;
@@ -353,7 +350,7 @@ void parse_words(CLI::App& app, int argc, const char* const* argv, const RawArgu
 void convert_texts(const RawArguments& raw, Arguments& arguments) {
   arguments.files = raw.files;
   arguments.csv = csv_options(raw);
-  arguments.memory = memory_size(raw.memory);
+  if (!raw.memory.empty()) arguments.memory = memory_size(raw.memory);
   for (const std::string& text : raw.p0) add_p0(arguments, text);
   for (const std::string& text : raw.fix) add_fix(arguments, text);
   arguments.share = shared_parameters(raw.share);

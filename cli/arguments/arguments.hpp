@@ -37,8 +37,9 @@ struct Arguments {
 
   std::vector<std::string> files;  // one table: their rows in this order
   CsvOptions csv;
-  std::uint64_t memory = 0;  // bytes of columns; larger ones lie in the folder `scratch`
-  std::string scratch;       // empty: that of TMPDIR, or /tmp
+  // Bytes of columns; larger ones lie in the folder `scratch`. Without a value: three quarters of the memory.
+  std::optional<std::uint64_t> memory;
+  std::string scratch;  // empty: that of TMPDIR, or /tmp
   Selection selection;
   ImageArguments image;
 

@@ -145,6 +145,8 @@ void check_group_arguments(const Arguments& arguments) {
   }
   if (!arguments.selection.group_by.empty() && split_list(arguments.selection.y).size() > 1)
     throw UsageError("--group-by and several columns in --y exclude each other: give one of them");
+  if (arguments.confidence_given && arguments.json.empty())
+    throw UsageError("--confidence is of intervals, which groups have in --json alone: give --json FILE");
   const std::string option = option_of_one_fit(arguments);
   if (option.empty()) return;
   throw UsageError(

@@ -43,7 +43,8 @@ ImageFits fit_checked(const Image& image, const ModelChoice& model, const NamedV
   }
 }
 
-// The first option given that says how a text is read; empty: none is.
+}  // namespace
+
 std::string option_of_text(const CsvOptions& csv) {
   const CsvOptions usual;
   const std::pair<const char*, bool> options[] = {
@@ -58,11 +59,15 @@ std::string option_of_text(const CsvOptions& csv) {
   return given == std::end(options) ? "" : given->first;
 }
 
+namespace {
+
 void check_map_names(const std::vector<std::string>& parameters) {
   for (const std::string& name : parameters) {
-    const bool error = name.ends_with("_std_error") &&
-                       std::ranges::find(parameters, name.substr(0, name.size() - 10)) != parameters.end();
-    if (name == "cost" || name == "status" || error)
+    const auto is_of_another = [&](std::string_view ending) {
+      return name.ends_with(ending) &&
+             std::ranges::find(parameters, name.substr(0, name.size() - ending.size())) != parameters.end();
+    };
+    if (name == "cost" || name == "status" || is_of_another("_std_error") || is_of_another("_at_bound"))
       throw UsageError(
           fmt::format("--model: {} is the name of another map; name the parameter otherwise", name));
   }
@@ -78,6 +83,8 @@ void write_maps(const ImageFits& fits, const Image& image, const std::string& pa
   for (std::size_t j = 0; j < fits.parameter_names.size(); ++j) {
     add(fits.parameter_names[j], fits.parameters, j);
     add(fits.parameter_names[j] + "_std_error", fits.standard_errors, j);
+    if (const auto bounded = fits.at_bound.find(fits.parameter_names[j]); bounded != fits.at_bound.end())
+      file.add(bounded->first + "_at_bound", image.shape, std::span<const std::uint8_t>(bounded->second));
   }
   file.add("cost", image.shape, std::span<const double>(fits.cost));
   file.add("status", image.shape, std::span<const std::uint8_t>(fits.status));
@@ -118,6 +125,13 @@ void check_image_arguments(const Arguments& arguments) {
   for (const auto& [option, given] : of_tables) {
     if (given)
       throw UsageError(fmt::format("{} is of tables, and --maps fits the pixels of an image", option));
+  }
+  if (arguments.memory || !arguments.scratch.empty()) {
+    throw UsageError(
+        fmt::format("{} is of the columns of a table, and --maps has none: it reads the image from its file "
+                    "in pieces, and "
+                    "its maps are in memory; leave it out",
+                    arguments.memory ? "--memory" : "--scratch"));
   }
   if (arguments.confidence_given)
     throw UsageError("--confidence is of intervals, and maps have none: they have standard errors");

@@ -64,6 +64,10 @@ class ImageFit {
     out_.parameter_names = model_.parameter_names();
     out_.parameters = Matrix(pixels, n, kNaN);
     out_.standard_errors = Matrix(pixels, n, kNaN);
+    for (std::size_t j = 0; j < n && !options.bounds.empty(); ++j) {
+      if (std::isfinite(options.bounds.lower[j]) || std::isfinite(options.bounds.upper[j]))
+        out_.at_bound[out_.parameter_names[j]].assign(pixels, 0);
+    }
     out_.cost.assign(pixels, kNaN);
     out_.status.assign(pixels, kMasked);
     out_.from_neighbour.assign(pixels, 0);
@@ -233,6 +237,7 @@ class ImageFit {
     out_.status[pixel] = status_of(fits.verdict[i]);
     out_.cost[pixel] = fits.cost[i];
     const bool fitted = fits.verdict[i] != Verdict::failed;
+    note_bounds(fits, i, pixel, fitted);
     for (std::size_t j = 0; j < out_.parameter_names.size(); ++j) {
       out_.parameters(pixel, j) = fitted ? fits.parameters(i, j) : kNaN;
       out_.standard_errors(pixel, j) = fitted ? fits.standard_errors(i, j) : kNaN;
@@ -244,6 +249,18 @@ class ImageFit {
                                         [](std::size_t point) { return fmt::format("point {}", point); });
     }
     return true;
+  }
+
+  // A parameter on a bound has no standard error. One that only happens to be there has one.
+  template <class Fits>
+  void note_bounds(const Fits& fits, std::size_t i, std::size_t pixel, bool fitted) {
+    for (std::size_t j = 0; j < out_.parameter_names.size(); ++j) {
+      const auto bounded = out_.at_bound.find(out_.parameter_names[j]);
+      if (bounded == out_.at_bound.end()) continue;
+      const double value = fits.parameters(i, j);
+      const bool there = value == options_.bounds.lower[j] || value == options_.bounds.upper[j];
+      bounded->second[pixel] = fitted && there && std::isnan(fits.standard_errors(i, j));
+    }
   }
 
   const Image& image_;

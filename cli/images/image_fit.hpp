@@ -32,6 +32,8 @@ bool is_success(PixelStatus status);
 struct ImageFits {
   std::vector<std::string> parameter_names;
   Matrix parameters, standard_errors;
+  // Of each parameter with bounds: 1 where it ends on one, else 0.
+  std::map<std::string, std::vector<std::uint8_t>> at_bound;
   std::vector<double> cost;
   std::vector<PixelStatus> status;
   std::map<std::size_t, std::string> message;  // of pixels that did not succeed: why

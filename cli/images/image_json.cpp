@@ -38,9 +38,10 @@ std::string statuses(const ImageReport& report) {
 
 std::string parameters(const ImageReport& report) {
   return joined(parameter_ranges(report), [](const ParameterRange& range) {
-    return fmt::format("{{\"name\":{},\"median\":{},\"lowest\":{},\"highest\":{},\"median_std_error\":{}}}",
+    return fmt::format("{{\"name\":{},\"median\":{},\"lowest\":{},\"highest\":{},\"median_std_error\":{}{}}}",
                        json_text(range.name), number(range.median), number(range.lowest),
-                       number(range.highest), number(range.median_error));
+                       number(range.highest), number(range.median_error),
+                       range.at_bound ? fmt::format(",\"at_bound\":{}", *range.at_bound) : std::string());
   });
 }
 

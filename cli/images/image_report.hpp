@@ -7,6 +7,8 @@
 #include "images/image_fit.hpp"
 #include "table/joined/input_files.hpp"
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +37,7 @@ struct ImageReport {
 struct ParameterRange {
   std::string name;
   double median = 0, lowest = 0, highest = 0, median_error = 0;  // NaN where nothing determines them
+  std::optional<std::size_t> at_bound = {};  // pixels in which it ends on a bound, if it has bounds
 };
 // Empty if no pixel succeeded.
 std::vector<ParameterRange> parameter_ranges(const ImageReport& report);

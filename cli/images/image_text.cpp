@@ -55,9 +55,12 @@ std::string status_table(const ImageReport& report) {
 std::string parameter_table(const ImageReport& report) {
   std::vector<std::vector<std::string>> rows = {
       {"parameter", "median", "lowest", "highest", "median std. error"}};
+  const bool bounded = !report.fits.at_bound.empty();
+  if (bounded) rows[0].emplace_back("pixels on a bound");
   for (const ParameterRange& range : parameter_ranges(report)) {
     rows.push_back({range.name, significant(range.median), significant(range.lowest),
                     significant(range.highest), significant(range.median_error)});
+    if (bounded) rows.back().push_back(range.at_bound ? std::to_string(*range.at_bound) : "no bounds");
   }
   return rows.size() == 1 ? "" : aligned_table(rows, "  ") + "\n";
 }
@@ -111,6 +114,11 @@ std::vector<ParameterRange> parameter_ranges(const ImageReport& report) {
     const auto [lowest, highest] = std::minmax_element(values.begin(), values.end());
     const double low = *lowest, high = *highest;  // median() moves the values
     ranges.push_back({fits.parameter_names[j], median(values), low, high, median(errors)});
+    const auto bounded = fits.at_bound.find(fits.parameter_names[j]);
+    if (bounded == fits.at_bound.end()) continue;
+    std::size_t& pixels = ranges.back().at_bound.emplace(0);
+    for (std::size_t p = 0; p < fits.status.size(); ++p)
+      pixels += is_success(fits.status[p]) && bounded->second[p] != 0;
   }
   return ranges;
 }

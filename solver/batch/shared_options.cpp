@@ -22,6 +22,8 @@ void check_shared(const PreparedModel::Impl& model, const GroupOptions& options)
       {"callable; give a formula or a built-in model", !model.formula},
       {"ties; write the formula with fewer parameters", !options.ties.empty()},
       {"loss other than linear", !options.loss.is_linear()},
+      {"variable projection; each group's own parameters are eliminated anyway",
+       options.variable_projection == VariableProjection::on},
       {"errors in x (sigma_x)", !options.sigma_x.empty()},
       {"second start; leave starts out and give starting values", options.starts != 1}};
   for (const auto& [what, given] : refused) {

@@ -195,6 +195,10 @@ TEST_CASE("What --group-by cannot do is an error") {
     CHECK(outcome.status == 2);
     CHECK(contains(outcome.out, "is not available with --group-by"));
   }
+  outcome = run(plain + "site --confidence 0.9");
+  CHECK(outcome.status == 2);
+  CHECK(contains(outcome.out, "groups have in --json alone"));
+  CHECK(contains(run(plain + "site --confidence 0.9 --quiet --json -").out, "\"confidence\":0.9"));
   outcome = run(plain + "site --csv " + table);
   CHECK(outcome.status == 2);
   CHECK(contains(outcome.out, "would overwrite the input"));
@@ -264,6 +268,7 @@ TEST_CASE("--share that cannot be done says why") {
   bad(kFit + "--share b,", "give names, as in tau,c");
   bad(kFit + "--share a,b,c", "no free parameter is left");
   bad(kFit + "--share b --loss huber", "takes no loss other than linear");
+  bad(kFit + "--share b --variable-projection on", "takes no variable projection");
   bad(" --x t --y v,v --model exp --share b", "--y v,v: v is named twice, and its rows would count twice");
   bad(" --x t --y v --model exp --share b", "it needs --group-by COL, or several columns in --y");
 }

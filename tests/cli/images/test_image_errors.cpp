@@ -42,6 +42,10 @@ TEST_CASE("Shapes that do not agree are refused with both shapes") {
   refused(file + " --confidence 0.9", 2, {"--confidence is of intervals, and maps have none"});
   for (const char* const option : {"--delimiter ,", "--header no", "--skip 2", "--comment %", "--decimal ,"})
     refused(file + " --x 1:30:30 " + option, 2, {"is of texts, and --maps fits an array"});
+  refused(file + " --memory 300M", 2, {"--memory is of the columns of a table", "leave it out"});
+  refused(file + " --scratch /tmp", 2, {"--scratch is of the columns of a table", "leave it out"});
+  refused(file + " --header no --x " + files.write("t.npy", npy(cube.x)), 2,
+          {"--header is of texts", "t.npy"});
   refused(file + " --trace", 2, {"--trace is of one fit"});
   const Outcome table = run(file + " --model exp");
   CHECK(table.status == 3);
@@ -52,6 +56,9 @@ TEST_CASE("Shapes that do not agree are refused with both shapes") {
   const Outcome name = run(file + " --model 'cost*exp(-b*x)' --maps " + files.path("m.npz"));
   CHECK(name.status == 2);
   CHECK(contains(name.out, "cost is the name of another map"));
+  const Outcome bound = run(file + " --model 'a*exp(-b*x)+a_at_bound' --maps " + files.path("m.npz"));
+  CHECK(bound.status == 2);
+  CHECK(contains(bound.out, "a_at_bound is the name of another map"));
 }
 
 TEST_CASE("Nothing is written unless everything is") {

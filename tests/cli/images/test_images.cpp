@@ -263,6 +263,43 @@ TEST_CASE("A pixel without a minimum ends after 200 iterations, or after as many
   CHECK(few.out.find("The iteration limit of a pixel is 60: --max-iterations") != std::string::npos);
 }
 
+TEST_CASE("Maps, report and JSON say in which pixels a parameter ends on a bound") {
+  const Scratch files;
+  const Cube cube;  // a lies between 2 and 4, b between 0.6 and 1.06
+  const std::string fit = files.write("cube.npy", cube.file()) + " --model exp --x " +
+                          files.write("t.npy", npy(cube.x)) + " --bounds a=2.5:3.5,b=0:";
+  const auto found = maps(files, fit);
+  REQUIRE(found.size() == 10);
+  CHECK(!found.contains("c_at_bound"));
+  const std::vector<double>& on_bound = found.at("a_at_bound").values;
+  std::size_t pixels = 0;
+  for (std::size_t p = 0; p < on_bound.size(); ++p) {
+    const double a = found.at("a").values[p];
+    CHECK((on_bound[p] != 0) == (a == 2.5 || a == 3.5));
+    CHECK((on_bound[p] != 0) == std::isnan(found.at("a_std_error").values[p]));
+    CHECK(found.at("b_at_bound").values[p] == 0);
+    pixels += on_bound[p] != 0;
+  }
+  CHECK(pixels > 100);
+  CHECK(pixels < 400);
+  for (std::size_t n = 0; n < 12; ++n) {
+    const std::size_t i = n % kRows, j = 7 * n % kColumns;
+    const auto alone =
+        fit_json(files.write("one.csv", cube.pixel_csv(i, j)) + " --model exp --bounds a=2.5:3.5");
+    CHECK(parameter(alone, "a")["at_bound"] == (on_bound[i * kColumns + j] != 0));
+  }
+  const std::string to = " --maps " + files.path("maps.npz");
+  const Outcome told = run(fit + to);
+  CHECK(contains(told.out, "pixels on a bound"));
+  CHECK(contains(told.out, "no bounds"));  // c
+  CHECK(contains(told.out, fmt::format(" {}\n", pixels)));
+  const auto summary = nlohmann::json::parse(run(fit + " --json -" + to).out);
+  CHECK(summary["parameters"][0]["at_bound"] == pixels);
+  CHECK(summary["parameters"][1]["at_bound"] == 0);
+  CHECK(!summary["parameters"][2].contains("at_bound"));
+  CHECK(maps(files, files.path("cube.npy") + " --model exp").size() == 8);
+}
+
 TEST_CASE("--json sums the image up") {
   const Scratch files;
   Cube cube;
