@@ -108,6 +108,7 @@ class Forward {
       default: break;
     }
     NodeId sum = zero_;
+    if (const auto changes = relative_changes(g_, id); !changes.empty()) return change_of(id, changes);
     const NodeId tangents[] = {da, db};
     for (int i = 0; i < arity(f.op); ++i) {
       if (tangents[i] == zero_) continue;
@@ -118,15 +119,23 @@ class Forward {
     return sum;
   }
 
+  // w times the relative change that has these parts.
+  NodeId change_of(NodeId w, const std::vector<RelativeChange>& changes) {
+    NodeId bounded = zero_, sum = zero_;
+    for (const RelativeChange& part : changes) {
+      const NodeId change = products_.product(part.factor, tangents_[part.operand]);
+      if (!part.growing) bounded = g_.add(bounded, change);
+      else sum = g_.add(sum, products_.product(product_with_growing(g_, w, *part.growing), change));
+    }
+    return g_.add(products_.product(w, bounded), sum);
+  }
+
   NodeId quotient_tangent(NodeId id, bool shared) {
     const Node f = g_[id];
     const NodeId da = tangents_[f.a], db = tangents_[f.b];
-    const auto growing = db != zero_ ? growing_denominator(g_, f.b) : std::nullopt;
-    if (!growing) return products_.quotient(g_.sub(da, products_.product(id, db)), f.b, shared);
-    NodeId change = products_.product(growing->by_exponent, tangents_[growing->exponent]);
-    if (growing->scale)
-      change = g_.add(change, products_.product(growing->by_scale, tangents_[*growing->scale]));
-    return g_.sub(products_.quotient(da, f.b, shared), products_.product(id, change));
+    const auto changes = db != zero_ ? changes_of_denominator(g_, f.b) : std::vector<RelativeChange>();
+    if (changes.empty()) return products_.quotient(g_.sub(da, products_.product(id, db)), f.b, shared);
+    return g_.sub(products_.quotient(da, f.b, shared), change_of(id, changes));
   }
 
   Graph& g_;
@@ -193,6 +202,8 @@ class Adjoint {
       }
       default: break;
     }
+    if (const auto changes = relative_changes(g_, id); !changes.empty())
+      return give_changes(id, bar, false, changes);
     const NodeId operands[] = {f.a, f.b};
     const bool wanted[] = {to_a, to_b};
     for (int i = 0; i < arity(f.op); ++i) {
@@ -203,14 +214,24 @@ class Adjoint {
     }
   }
 
+  // Passes down bar * w times the relative change that has these parts, or minus that.
+  void give_changes(NodeId w, NodeId bar, bool minus, const std::vector<RelativeChange>& changes) {
+    const auto down = [&](NodeId whole) {
+      const NodeId passed = products_.product(bar, whole);
+      return minus ? g_.neg(passed) : passed;
+    };
+    for (const RelativeChange& part : changes) {
+      if (!active_[part.operand]) continue;
+      const NodeId whole = part.growing ? product_with_growing(g_, w, *part.growing) : w;
+      give(part.operand, products_.product(down(whole), part.factor));
+    }
+  }
+
   void pass_to_denominator(NodeId id, NodeId bar, NodeId share) {
     const NodeId b = g_[id].b;
-    const auto growing = growing_denominator(g_, b);
-    if (!growing) return give(b, g_.neg(products_.product(share, id)));
-    const NodeId down = g_.neg(products_.product(bar, id));
-    if (active_[growing->exponent]) give(growing->exponent, products_.product(down, growing->by_exponent));
-    if (growing->scale && active_[*growing->scale])
-      give(*growing->scale, products_.product(down, growing->by_scale));
+    const auto changes = changes_of_denominator(g_, b);
+    if (changes.empty()) give(b, g_.neg(products_.product(share, id)));
+    else give_changes(id, bar, true, changes);
   }
 
   Graph& g_;

@@ -192,33 +192,98 @@ bool is_scaled_exponential(const Graph& graph, NodeId id) {
          (node.op == Op::mul && (is_exponential(graph, node.a) || is_exponential(graph, node.b)));
 }
 
-}  // namespace
-
-std::optional<GrowingDenominator> growing_denominator(Graph& graph, NodeId b) {
+// For b = c + s e^u, c - s e^u or expm1(u): (∂b/∂u)/b = 1 - c/b and (∂b/∂s)/b, which stay finite.
+std::vector<RelativeChange> changes_of_sum(Graph& graph, NodeId b) {
   const Node whole = graph[b];
   const NodeId one = graph.constant(1);
-  GrowingDenominator out;
-  if (whole.op == Op::expm1) {
-    out.exponent = whole.a;
-    out.by_exponent = graph.add(one, graph.div(one, b));
-    return out;
-  }
-  if (whole.op != Op::add && whole.op != Op::sub) return std::nullopt;
+  if (whole.op == Op::expm1) return {{whole.a, graph.add(one, graph.div(one, b))}};
+  if (whole.op != Op::add && whole.op != Op::sub) return {};
   const bool constant_first = graph[whole.a].op == Op::constant;
   const NodeId constant = constant_first ? whole.a : whole.b, term = constant_first ? whole.b : whole.a;
-  if (graph[constant].op != Op::constant || !is_scaled_exponential(graph, term)) return std::nullopt;
+  if (graph[constant].op != Op::constant || !is_scaled_exponential(graph, term)) return {};
   const double sign_of_term = whole.op == Op::sub && constant_first ? -1 : 1;
   const double sign_of_constant = whole.op == Op::sub && !constant_first ? -1 : 1;
   const NodeId c = graph.constant(sign_of_constant * graph[constant].value);
   const Node scaled = graph[term];
   const NodeId e = scaled.op == Op::exp ? term : is_exponential(graph, scaled.a) ? scaled.a : scaled.b;
-  out.exponent = graph[e].a;
-  out.by_exponent = graph.sub(one, graph.div(c, b));
+  std::vector<RelativeChange> out = {{graph[e].a, graph.sub(one, graph.div(c, b))}};
   if (e == term) return out;
-  out.scale = e == scaled.a ? scaled.b : scaled.a;
-  const NodeId signed_scale = sign_of_term < 0 ? graph.neg(*out.scale) : *out.scale;
-  out.by_scale = graph.div(graph.constant(sign_of_term), graph.add(graph.div(c, e), signed_scale));
+  const NodeId scale = e == scaled.a ? scaled.b : scaled.a;
+  const NodeId signed_scale = sign_of_term < 0 ? graph.neg(scale) : scale;
+  out.push_back({scale, graph.div(graph.constant(sign_of_term), graph.add(graph.div(c, e), signed_scale))});
   return out;
+}
+
+// (B^p)'/B^p = p B'/B + p' log B.
+std::vector<RelativeChange> changes_of_power(Graph& graph, NodeId base, NodeId exponent) {
+  std::vector<RelativeChange> out = changes_of_sum(graph, base);
+  if (out.empty()) return out;
+  for (RelativeChange& part : out) part.factor = graph.mul(exponent, part.factor);
+  out.push_back({exponent, graph.constant(1), graph.make(Op::log, base)});
+  return out;
+}
+
+struct SignedNode {
+  NodeId node;
+  bool negative;
+};
+
+SignedNode without_neg(const Graph& graph, SignedNode of) {
+  while (graph[of.node].op == Op::neg) of = {graph[of.node].a, !of.negative};
+  return of;
+}
+
+// Adds the parts of a term e^v or s e^v of an exponent. Returns false if the term is another one.
+bool add_exponential(Graph& graph, SignedNode of, std::vector<RelativeChange>& out) {
+  of = without_neg(graph, of);
+  std::optional<NodeId> scale;
+  NodeId e = of.node;
+  if (const Node term = graph[e]; term.op == Op::mul) {
+    const SignedNode a = without_neg(graph, {term.a, false}), b = without_neg(graph, {term.b, false});
+    const bool first = is_exponential(graph, a.node);
+    e = first ? a.node : b.node;
+    scale = first ? term.b : term.a;
+    of.negative = of.negative != (first ? a : b).negative;
+  }
+  if (!is_exponential(graph, e)) return false;
+  const NodeId one = graph.constant(of.negative ? -1 : 1);
+  const NodeId by_exponent = !scale ? one : of.negative ? graph.neg(*scale) : *scale;
+  out.push_back({graph[e].a, by_exponent, e});
+  if (scale) out.push_back({*scale, one, e});
+  return true;
+}
+
+// (e^u)'/e^u = u', where u is t + s e^v, t - s e^v, s e^v ...
+std::vector<RelativeChange> changes_of_exponential(Graph& graph, NodeId u) {
+  std::vector<RelativeChange> out;
+  const SignedNode whole = without_neg(graph, {u, false});
+  if (add_exponential(graph, whole, out)) return out;
+  const Node sum = graph[whole.node];
+  if (sum.op != Op::add && sum.op != Op::sub) return {};
+  const SignedNode terms[] = {{sum.a, whole.negative}, {sum.b, whole.negative != (sum.op == Op::sub)}};
+  bool any = false;
+  for (const SignedNode& term : terms) {
+    if (add_exponential(graph, term, out)) any = true;
+    else out.push_back({term.node, graph.constant(term.negative ? -1 : 1)});
+  }
+  return any ? out : std::vector<RelativeChange>();
+}
+
+}  // namespace
+
+std::vector<RelativeChange> relative_changes(Graph& graph, NodeId f) {
+  const Node node = graph[f];
+  if (node.op == Op::pow) return changes_of_power(graph, node.a, node.b);
+  return node.op == Op::exp ? changes_of_exponential(graph, node.a) : std::vector<RelativeChange>();
+}
+
+std::vector<RelativeChange> changes_of_denominator(Graph& graph, NodeId b) {
+  std::vector<RelativeChange> out = changes_of_sum(graph, b);
+  return out.empty() ? relative_changes(graph, b) : out;
+}
+
+NodeId product_with_growing(Graph& graph, NodeId w, NodeId growing) {
+  return graph.make(Op::select, w, graph.mul(w, growing), graph.constant(0));
 }
 
 Partial partial_derivative(Graph& graph, NodeId node, int which, Variation& varies) {

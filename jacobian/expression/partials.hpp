@@ -4,6 +4,7 @@
 #include <nlsq/graph.hpp>
 
 #include <optional>
+#include <vector>
 
 namespace nlsq::inline v0 {
 
@@ -29,16 +30,24 @@ class Variation {
 // Error if the derivative is not an operation of the graph.
 Partial partial_derivative(Graph& graph, NodeId node, int which, Variation& varies);
 
-// A denominator b = c + s e^u or c - s e^u with a constant c, or expm1(u). Where e^u overflows, the quotient
-// is 0, and so are its derivatives, but the usual rule multiplies 0 by infinity. So a rule for the relative
-// change of b is used, whose values stay finite.
-struct GrowingDenominator {
-  NodeId exponent = 0;          // u
-  NodeId by_exponent = 0;       // (∂b/∂u)/b = 1 - c/b
-  std::optional<NodeId> scale;  // s
-  NodeId by_scale = 0;          // (∂b/∂s)/b
+// A part of the relative change of a node f: an operand, and (∂f/∂operand)/f = factor * growing. `factor`
+// stays finite. `growing` becomes infinite where f or 1/f is 0; without a value it is 1.
+struct RelativeChange {
+  NodeId operand = 0, factor = 0;
+  std::optional<NodeId> growing = {};
 };
-std::optional<GrowingDenominator> growing_denominator(Graph& graph, NodeId b);
+
+// The parts for nodes far from whose data the usual rule multiplies 0 by infinity: f = B^p where B is as b
+// below, as in (1 + q e^(-kx))^(-1/nu), and f = e^u where u has a term s e^v, as in exp(-b e^(-cx)). Empty: f
+// is another node, and the usual rule is right.
+std::vector<RelativeChange> relative_changes(Graph& graph, NodeId f);
+
+// The same for a denominator, which may also be b = c + s e^u or c - s e^u with a constant c, or expm1(u).
+// Where e^u overflows, the quotient is 0, and so are its derivatives.
+std::vector<RelativeChange> changes_of_denominator(Graph& graph, NodeId b);
+
+// w * growing, and 0 where w is 0 even if `growing` is infinite there.
+NodeId product_with_growing(Graph& graph, NodeId w, NodeId growing);
 
 // Products and quotients of derivatives. Derivatives need not keep the user's order of operations, so they
 // can be rearranged. `gather` groups factors that are the same in every row, u*(v*x) as (u*v)*x, and replaces

@@ -192,6 +192,41 @@ TEST_CASE("derivatives of quotients stay finite where an exponential in the deno
   }
 }
 
+TEST_CASE("derivatives stay finite where an exponential inside an exponential or a power overflows") {
+  struct Case {
+    const char* text;
+    double limit;  // at x = -1000; at 1000 the derivative must be finite
+  };
+  for (const Case& c :
+       {Case{"3*exp(-p*exp(-q*x))", 0}, Case{"exp(-exp(-q*(x-p)))", 0}, Case{"exp(p-exp(-q*x))", 0},
+        Case{"exp(-q*x-p*exp(-q*x))", 0}, Case{"exp(exp(-q*x)*(-p))", 0}, Case{"exp(-(p+exp(-q*x)))", 0},
+        Case{"1/exp(p*exp(-q*x))", 0}, Case{"3/(1+p*exp(-q*x))^(1/q)", 0},
+        Case{"3*(1+p*exp(-q*x))^(-1/q)", 0}, Case{"(1+exp(-q*(x-p)))^(-2.7)", 0},
+        Case{"3/(exp(-q*x)*p+1)^q", 0}, Case{"2/(1+p*exp(-q*x))^p", 0}}) {
+    CAPTURE(c.text);
+    for (int j = 0; j < 2; ++j) {
+      CAPTURE(j);
+      Formula f = parse_formula(c.text);
+      const int wrt[] = {0, 1};
+      const auto d = differentiate(f.graph, f.model, wrt);
+      const std::vector<double> p{0.8, 1.3};
+      const auto at = [&](double x) {
+        const double columns[] = {x};
+        return evaluate(f.graph, d[static_cast<std::size_t>(j)], columns, p);
+      };
+      CHECK(at(-1000) == c.limit);
+      CHECK(std::fabs(at(-540) - c.limit) < 1e-100);  // e^702 is finite, and its products are not
+      CHECK(std::isfinite(at(1000)));
+      for (const double x : {-3.0, -1.1, -0.3, 0.0, 0.4, 3.0, 20.0}) {
+        CAPTURE(x);
+        const double columns[] = {x};
+        const double exact = numerical(f.graph, f.model, columns, p, static_cast<std::size_t>(j));
+        CHECK(std::fabs(at(x) - exact) <= 1e-8 * std::max(1.0, std::fabs(exact)));
+      }
+    }
+  }
+}
+
 TEST_CASE("the branch not taken leaves no trace in a derivative") {
   CHECK(derivative_at("if(x>0, log(p*x), p*x)", -2, {3}) == -2);
   CHECK(derivative_at("if(x>0, sqrt(p*x), 0)", 0, {0}) == 0);  // sqrt's infinite slope is not multiplied by 0

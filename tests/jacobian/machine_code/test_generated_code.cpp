@@ -11,6 +11,8 @@
 #include "program/aligned_buffer.hpp"
 #include "program/tile_program.hpp"
 
+#include <nlsq/formula.hpp>
+
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -222,6 +224,26 @@ TEST_CASE("random programs of values and derivatives") {
       check<double>(program, wild, seed);
       check<float>(
           program, [](RandomExpression& x) { return static_cast<float>(wild(x)); }, seed);
+    }
+  });
+}
+
+TEST_CASE("derivatives where an exponential inside an exponential or a power overflows") {
+  on_each_set([] {
+    for (const char* const text :
+         {"a*exp(-b*exp(-c*x))", "a/(1+b*exp(-c*x))^(1/b)", "a*(1+b*exp(-c*x))^(-c)"}) {
+      CAPTURE(text);
+      Formula f = parse_formula(text);
+      const int wrt[] = {0, 1, 2};
+      std::vector<NodeId> outputs = differentiate(f.graph, f.model, wrt);
+      outputs.push_back(f.model);
+      const TileProgram program = compile(f.graph, outputs);
+      const auto far = [](RandomExpression& e) { return e.draw_value() * (e.pick(3) == 0 ? 5000 : 1); };
+      for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        check<double>(program, far, seed);
+        check<float>(
+            program, [&](RandomExpression& e) { return static_cast<float>(far(e)); }, seed);
+      }
     }
   });
 }

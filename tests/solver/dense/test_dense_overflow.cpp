@@ -82,3 +82,43 @@ TEST_CASE("where f32 overflows at the other point its cost is still that of f64"
   CHECK(evaluator.linearize_beside(Vector{1, 1}, wide, far, Format::f32, at).cost ==
         doctest::Approx(evaluator.cost(far, Format::f64).cost).epsilon(1e-5));
 }
+
+// Far to the left both curves are 0, and so are their derivatives, whose factors are 0 and infinity.
+TEST_CASE("a row far from the growth of Gompertz and Richards curves refuses no step") {
+  std::vector<double> x, gompertz, richards;
+  for (int i = 0; i < 60; ++i) {
+    x.push_back(i < 2 ? -2000 + 900 * i : 0.17 * i);
+    const double noise = 0.02 * std::sin(12.9898 * i * i);
+    gompertz.push_back(5 * std::exp(-8 * std::exp(-0.9 * x.back())) + noise);
+    richards.push_back(5 * std::pow(1 + 20 * std::exp(-1.3 * x.back()), -1 / 0.7) + noise);
+  }
+  const auto check = [&](const std::string& formula, const auto& code, const std::vector<double>& y,
+                         const std::vector<double>& p0) {
+    CAPTURE(formula);
+    const FitResult by_code = curve_fit(code, x, y, p0);
+    CHECK(by_code.success());
+    NamedValues start;
+    for (std::size_t j = 0; j < p0.size(); ++j) start.emplace_back(std::string(1, char('a' + j)), p0[j]);
+    const FitResult fit = curve_fit(formula, x, y, start);
+    CHECK(fit.success());
+    CHECK(fit.parameters == by_code.parameters);  // to the bit
+    // Without the far rows the answer is the same: they have no derivative.
+    const std::vector<double> near_x(x.begin() + 2, x.end()), near_y(y.begin() + 2, y.end());
+    const FitResult near = curve_fit(formula, near_x, near_y, start);
+    REQUIRE(near.success());
+    for (std::size_t j = 0; j < p0.size(); ++j)
+      CHECK(std::fabs(fit.parameters[j] - near.parameters[j]) <= 1e-5 * near.standard_errors[j]);
+  };
+  check("a*exp(-b*exp(-c*x))",
+        [](const auto& t, const auto& p) {
+          using std::exp;
+          return p[0] * exp(-p[1] * exp(-p[2] * t));
+        },
+        gompertz, {4, 5, 0.7});
+  check("a/(1+b*exp(-c*x))^(1/d)",
+        [](const auto& t, const auto& p) {
+          using std::exp, std::pow;
+          return p[0] / pow(1 + p[1] * exp(-p[2] * t), 1 / p[3]);
+        },
+        richards, {4, 12, 1, 1});
+}
