@@ -50,6 +50,8 @@ std::string advice_on_starts(const ModelChoice& model, const FitResult& fit, con
         "{} had no starting value; --p0 with values of the right size may help, or --starts 32",
         fmt::join(missing, ", "));
   }
+  // Where squares of derivatives underflow, errors are infinite, and the message says which units would help.
+  if (std::ranges::any_of(fit.standard_errors, [](double error) { return std::isinf(error); })) return {};
   const std::string vanished = vanished_parameter(fit);
   const Certificate& end = fit.summary.certificate;
   // The message says what helps where rounding hides the minimum.

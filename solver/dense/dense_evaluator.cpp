@@ -120,17 +120,21 @@ RowSizes DenseEvaluator::sizes(std::span<const double> x) {
     for (std::size_t i = 0; i < range.count; ++i) {
       for (std::size_t j = 0; j <= n; ++j) {
         const double size = std::fabs(columns[j][i]);
-        if (!std::isfinite(size)) return {false, range.first + i, size, 0};
+        if (!std::isfinite(size)) return {.finite = false, .row = range.first + i, .largest = size};
         largest[j] = std::max(largest[j], size);
         if (size <= out.largest) continue;
         out.largest = size;
         out.row = range.first + i;
+        out.largest_column = j;
       }
     }
   }
   out.least = out.largest;
-  for (const double column : largest) {
-    if (column > 0) out.least = std::min(out.least, column);
+  out.least_column = out.largest_column;
+  for (std::size_t j = 0; j <= n; ++j) {
+    if (!(largest[j] > 0 && largest[j] < out.least)) continue;
+    out.least = largest[j];
+    out.least_column = j;
   }
   return out;
 }

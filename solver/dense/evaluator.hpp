@@ -92,6 +92,7 @@ struct RowSizes {
   std::size_t row = 0;  // the row of the first entry that is not finite, else of the largest
   double largest = 0;
   double least = 0;  // smallest column maximum of [J | r], without zero columns
+  std::size_t largest_column = 0, least_column = 0;  // where these are; r follows the columns of J
 };
 
 class Evaluator {

@@ -5,25 +5,41 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+#include <span>
 #include <string>
+#include <utility>
 
 namespace nlsq::inline v0 {
 
 namespace {
 
-std::string failure_message(const RowSizes& sizes) {
+// What has sizes whose squares are no numbers (`column` of [J | r] at x), and what to do. A parameter far
+// from 1 has such derivatives where y is of ordinary size.
+std::pair<std::string, const char*> extreme(std::span<const double> x, std::size_t column) {
+  constexpr double kFar = 1e50;
+  if (column >= x.size()) return {"residuals", "Give y and sigma in units in which they are near 1."};
+  const double value = std::fabs(x[column]);
+  return {
+      fmt::format("derivatives by the parameter that is {:.3g}", x[column]),
+      value > 1 / kFar && value < kFar
+          ? "Give y, sigma and parameters in units in which they are near 1."
+          : "Give x another unit, or a zero amid its values, so that this parameter is near 1; or write the "
+            "model with its logarithm."};
+}
+
+std::string failure_message(std::span<const double> x, const RowSizes& sizes) {
   if (!sizes.finite) {
     return fmt::format(
         "the residual of row {} is not finite at the starting values, or a derivative of it; parameters are "
-        "unchanged. "
-        "Start where the model is defined, or leave the row out.",
+        "unchanged. Start where the model is defined, or leave the row out.",
         sizes.row);
   }
+  const auto [what, advice] = extreme(x, sizes.largest_column);
   return fmt::format(
-      "residuals or derivatives are as large as {:.1e} at the starting values (row {}), and their squares "
-      "overflow; "
-      "parameters are unchanged. Give y and sigma in units in which they are near 1.",
-      sizes.largest, sizes.row);
+      "{} are as large as {:.1e} at the starting values (row {}), and their squares overflow; parameters are "
+      "unchanged. {}",
+      what, sizes.largest, sizes.row, advice);
 }
 
 std::string recheck_message(const MinimizerResult& result) {
@@ -66,7 +82,7 @@ std::string held_message(const Certificate& c) {
 std::string message_of(const MinimizerResult& result, const DenseEvaluator& evaluator,
                        const RowSizes& sizes) {
   const Summary& s = result.summary;
-  if (s.termination == Termination::failure) return failure_message(sizes);
+  if (s.termination == Termination::failure) return failure_message(result.x, sizes);
   if (s.certificate.wrong_column >= 0) {
     return fmt::format(
         "the Jacobian given disagrees with differences of the residuals: column {} (counted from 0) is off "
@@ -93,13 +109,11 @@ std::string message_of(const MinimizerResult& result, const DenseEvaluator& eval
     default: break;
   }
   if (result.underflow) {
+    const auto [what, advice] = extreme(result.x, sizes.least_column);
     return fmt::format(
-        "{}: residuals, or derivatives by some parameter, are no larger than {:.1e}, and their squares "
-        "underflow: nothing can "
-        "be certified. Give y, sigma and parameters in units in which they are near 1; if y is 0, so is the "
-        "best "
-        "curve.",
-        name(s.termination), sizes.least);
+        "{}: {} are no larger than {:.1e}, and their squares underflow: nothing can be certified. {} If y is "
+        "0, so is the best curve.",
+        name(s.termination), what, sizes.least, advice);
   }
   if (result.limited_by_rounding) {
     return fmt::format(

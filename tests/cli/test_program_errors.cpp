@@ -3,6 +3,7 @@
 #include "program.hpp"
 
 #include <doctest/doctest.h>
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -227,4 +228,19 @@ TEST_CASE("--bounds that cannot be meant are refused, with what would do") {
   const Outcome outside = run(kDecay + " --model exp --p0 a=200 --bounds a=5:20");
   CHECK(outside.status == 2);
   CHECK(contains(outside.out, "a = 200 is above its upper bound 20"));
+}
+
+TEST_CASE("a parameter whose derivatives are too small to be squared is not said to be 0") {
+  const Scratch files;
+  std::string table;
+  for (int i = 0; i < 60; ++i) {
+    const double x = 0.17 * i, y = 5 * std::exp(-8 * std::exp(-0.9 * x)) + 0.02 * std::sin(13 * i * i);
+    table += std::to_string(x + 400) + "," + std::to_string(y) + "\n";
+  }
+  const Outcome outcome = run(files.write("far.csv", table) + " --model gompertz");
+  CHECK(outcome.status == 1);
+  CHECK(contains(outcome.out, "underflow"));
+  CHECK(contains(outcome.out, "x is far from 0 beside its range"));
+  CHECK(!contains(outcome.out, "cannot be told from 0"));
+  CHECK(!contains(outcome.out, "other starting values may help"));
 }

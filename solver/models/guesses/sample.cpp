@@ -78,7 +78,8 @@ void leave_out_spikes(std::vector<std::size_t>& order, const std::vector<double>
 constexpr std::size_t kBlock = 4096;       // rows that are read at once
 constexpr std::size_t kLongGap = 1 << 14;  // between single rows; shorter ones are read along
 
-std::string complaint(const Sample& sample, std::size_t outside, std::size_t parameters, Domain domain) {
+std::string complaint(const Sample& sample, std::size_t outside, std::size_t unusable, std::size_t parameters,
+                      Domain domain) {
   if (sample.rows() == 0)
     return domain != Domain::all && outside > 0
                ? fmt::format("no rows with x {} 0: the guess is a formality",
@@ -87,6 +88,13 @@ std::string complaint(const Sample& sample, std::size_t outside, std::size_t par
                      "no rows with finite values below {:g}: the guess is a formality. Give larger "
                      "values in other units, near 1",
                      kLargest);
+  if (sample.one_x() && unusable > 0) {
+    return fmt::format(
+        "every x is {}, except where x or y is not below {:g}: the guess is a formality. Give larger values "
+        "in "
+        "other units, near 1",
+        sample.x.front(), kLargest);
+  }
   if (sample.one_x()) return fmt::format("every x is {}: the guess is a formality", sample.x.front());
   if (sample.flat() && parameters > 1)
     return fmt::format("y does not vary (it is {} throughout): the guess is a formality", sample.y_mean);
@@ -215,12 +223,12 @@ void Source::will_read(std::size_t row) const {
   hints_.sigma.will_read(row, 1);
 }
 
-Sample Source::spread(std::size_t& outside) const {
+Sample Source::spread(std::size_t& outside, std::size_t& unusable) const {
   Rows rows;
-  outside = 0;
+  outside = unusable = 0;
   const auto look_at = [&](const Block& block, std::size_t i) {
-    if (!block.usable(i)) return;
-    if (in_domain(block.x[0][i], domain_)) rows.add(block, i);
+    if (!block.usable(i)) ++unusable;
+    else if (in_domain(block.x[0][i], domain_)) rows.add(block, i);
     else ++outside;
   };
   const std::size_t n = y_.size();
@@ -340,10 +348,10 @@ std::function<Guess(const Columns&, const Column&, const GuessHints&)> sampled(
   return [=](const Columns& x, const Column& y, const GuessHints& hints) {
     check_sizes(predictors, x, y, hints.sigma);
     const Source source(x, y, hints, domain, most);
-    std::size_t outside = 0;
-    Sample sample = source.spread(outside);
+    std::size_t outside = 0, unusable = 0;
+    Sample sample = source.spread(outside, unusable);
     Guess guess;
-    guess.warning = complaint(sample, outside, parameters, domain);
+    guess.warning = complaint(sample, outside, unusable, parameters, domain);
     if (sample.rows() == 0) {  // values of ordinary size for the rule
       sample.x = {1, 2};
       sample.y = {1, 1};
@@ -353,8 +361,16 @@ std::function<Guess(const Columns&, const Column&, const GuessHints&)> sampled(
       sample.source = &source;
     }
     guess.values = rule(sample);
-    for (double& value : guess.values)
-      if (!std::isfinite(value)) value = std::isnan(value) ? 1.0 : std::copysign(1e100, value);
+    for (double& value : guess.values) {
+      if (std::isfinite(value)) continue;
+      value = std::isnan(value) ? 1.0 : std::copysign(1e100, value);
+      if (guess.warning.empty()) {
+        guess.warning =
+            "a parameter is beyond the largest number for the best curve, so the guess is a formality: give "
+            "x a "
+            "zero amid its values";
+      }
+    }
     return guess;
   };
 }

@@ -28,7 +28,8 @@ class Source {
   Sample pick(double low, double high) const;     // single rows, for oscillations
   Sample average(double low, double high) const;  // means over equal cells of x, for everything else
   // Rows spread over all data. `outside`: how many of them lie outside the domain, and are left out.
-  Sample spread(std::size_t& outside) const;
+  // `unusable`: how many are left out because a number is not finite or too large.
+  Sample spread(std::size_t& outside, std::size_t& unusable) const;
 
  private:
   struct Block;

@@ -64,6 +64,56 @@ TEST_CASE("residuals or derivatives whose squares underflow are said to be too s
   says(flat, "units");
 }
 
+// b is e^(c x₀), a pure number that no other unit of y brings near 1.
+TEST_CASE("where a parameter is far from 1 the message names it, and the zero of x, instead of y") {
+  std::vector<double> x, above, below;
+  for (int i = 0; i < 60; ++i) {
+    x.push_back(0.17 * i);
+    above.push_back(x.back() + 400);
+    below.push_back(x.back() - 700);
+  }
+  std::vector<double> y;
+  for (int i = 0; i < 60; ++i)
+    y.push_back(5 * std::exp(-8 * std::exp(-0.9 * x[static_cast<std::size_t>(i)])) +
+                0.02 * std::sin(13 * i * i));
+  const Model& gompertz = model("gompertz");
+  const FitResult large = curve_fit(gompertz, above, y);
+  CHECK_FALSE(large.success());
+  says(large, "derivatives by the parameter that is");
+  says(large, "e+15");
+  says(large, "underflow");
+  says(large, "zero amid its values");
+  CHECK(large.summary.message.find("sigma") == std::string::npos);
+  const FitResult small = curve_fit(gompertz, below, y);
+  CHECK(small.summary.termination == Termination::failure);
+  says(small, "derivatives by the parameter that is");
+  says(small, "overflow");
+  says(small, "zero amid its values");
+  CHECK(small.summary.message.find("sigma") == std::string::npos);
+  std::vector<double> in_far_units = y;
+  for (double& value : in_far_units) value *= 1e160;
+  const FitResult far = curve_fit(gompertz, x, in_far_units);
+  says(far, "y and sigma in units in which they are near 1");
+}
+
+TEST_CASE("guesses from numbers that are too large, or to numbers that would be, say so") {
+  std::vector<double> x, far, y;
+  for (int i = 0; i < 60; ++i) {
+    x.push_back(0.17 * i);
+    far.push_back(1e160 * x.back());
+    y.push_back(5 * std::exp(-8 * std::exp(-0.9 * x.back())));
+  }
+  const Model& gompertz = model("gompertz");
+  const auto warning = [&](const std::vector<double>& at) {
+    const std::span<const double> columns[] = {at};
+    return gompertz.guess(columns, y).warning;
+  };
+  CHECK(warning(x).empty());
+  CHECK(warning(far).find("every x is 0, except where x or y is not below 1e+150") == 0);
+  for (double& value : x) value += 2000;
+  CHECK(warning(x).find("give x a zero amid its values") != std::string::npos);
+}
+
 TEST_CASE("where cancellation spoils residuals the callable is not accused of changing") {
   std::vector<double> x, y;
   for (int i = 0; i < 200; ++i) {
