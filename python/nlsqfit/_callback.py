@@ -67,6 +67,11 @@ class Interrupts:
         return None
 
 
+def ends_all(error):
+    """Whether this exception is to end all work, as Ctrl-C is, and not about one call."""
+    return error is not None and not isinstance(error, Exception)
+
+
 class UserFunction:
     """A Python function of all parameters, as a callback of the library.
 
@@ -83,7 +88,8 @@ class UserFunction:
         self.pointer = Function(self._called)
 
     def _called(self, p, y, jacobian, _user):
-        self.error = self.interrupts.call(self._fill, p, y, jacobian)
+        if not ends_all(self.error):  # which the library may have left out, at a point that it only tried
+            self.error = self.interrupts.call(self._fill, p, y, jacobian)
         return 0 if self.error is None else -1
 
     def _fill(self, p, y, jacobian):
@@ -149,8 +155,8 @@ def solve(function, *arguments, options: Options, user=None, rows=0, meanwhile=N
             with user.interrupts:
                 status, text = work()
     if user is not None:
-        # Ctrl-C may come in a trial beside the answer, whose exceptions the library leaves out.
-        if status != OK or isinstance(user.error, KeyboardInterrupt):
+        # Ctrl-C may come in a trial beside the start or the answer, whose exceptions the library leaves out.
+        if status != OK or ends_all(user.error):
             user.raise_error()
         user.error = None
     if status != OK:

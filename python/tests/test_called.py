@@ -117,3 +117,37 @@ def test_a_parameter_may_be_a_date(offset, loss):
 def test_a_called_function_is_fitted_from_ones_at_any_scale_of_y(scale):
     found, _ = nf.curve_fit(needs_numpy, x, scale * y)
     np.testing.assert_allclose(found / [scale, 1, scale], [2.5, 1.3, 0.5], rtol=0.02)
+
+
+@pytest.mark.parametrize("start", [[6, 1, 0], [9, 1, 1], [1, 5, 3]])
+def test_a_function_that_raises_where_parameters_are_only_tried_is_fitted(start):
+    def limited(x, a, b, c):
+        if not 0 < a < 10:
+            raise ValueError(f"a = {a} is out of range")
+        return float(a) * np.exp(-float(b) * x) + c
+
+    found, _ = nf.curve_fit(limited, x, y, p0=start)
+    np.testing.assert_allclose(found, [2.5, 1.3, 0.5], rtol=0.02)
+
+
+def test_ctrl_c_where_parameters_are_only_tried_ends_the_fit():
+    calls = []
+
+    def interrupted(x, a, b, c):
+        calls.append(a)
+        if a == 12 and calls.count(a) == 1:  # twice the start
+            raise KeyboardInterrupt
+        return float(a) * np.exp(-float(b) * x) + c
+
+    with pytest.raises(KeyboardInterrupt):
+        nf.curve_fit(interrupted, x, y, p0=[6, 1, 0])
+    assert calls[-1] == 12
+
+
+@pytest.mark.parametrize("b", [1.49231277, 1.98962606, 6.09072123, -4.00204441, 22.01234268])
+def test_a_rounded_parameter_is_not_taken_for_a_linear_one_that_the_data_do_not_determine(b):
+    def rounded(x, a, b):
+        return a * x + np.round(float(b))
+
+    fit = nf.fit(rounded, x, 2 * x + 3 + 0.01 * np.sin(40 * x), p0=[-1.8, b])
+    assert fit.evaluator.startswith("called") and not fit.success

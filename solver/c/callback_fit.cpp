@@ -145,6 +145,7 @@ FitResult fit_callback(const CallerModel& model, const Column& y, const NamedVal
   ties.apply(curve.start);
   curve.ties = ties;
   curve.limits = limits_of_free(limits, curve.free);
+  curve.linear_by_trial = true;
   check_counts(curve.data->rows(), curve.free.size());
   const VectorFunction function = vector_function(model.callback, ties, weighting);
   const VectorRows::Jacobian jacobian = model.has_jacobian
@@ -159,7 +160,7 @@ FitResult fit_callback(const CallerModel& model, const Column& y, const NamedVal
     return std::make_unique<LossRows>(std::move(rows), form, CountColumn{curve.data, 0});
   };
   const std::unique_ptr<RowModel> rows = curve.rows_of(curve.form);
-  FitResult fit = fit_rows(curve, *rows, linear_by_trial(curve));
+  FitResult fit = fit_rows(curve, *rows, linear_by_trial(curve, *rows));
   fit.summary.evaluator_note = model.has_jacobian ? "derivatives by the callback" : "the model is a callback";
   return fit;
 }

@@ -65,7 +65,7 @@ Vector point_beside(const SolveRequest& request, const MinimizerResult& end, con
                     double terms) {
   Vector beside = end.x;
   for (std::size_t j = 0; j < beside.size(); ++j) {
-    const bool linear = std::ranges::count(request.linear, static_cast<int>(j)) > 0;
+    const bool linear = std::ranges::count(request.known_linear(), static_cast<int>(j)) > 0;
     const bool has_effect = here.lengths[j] > 0;  // the b of b²x has none at 0
     beside[j] *= j % 2 == 0 ? 1.1 : 0.93;
     if (linear && has_effect) beside[j] += kShare * terms / here.lengths[j];
@@ -74,10 +74,11 @@ Vector point_beside(const SolveRequest& request, const MinimizerResult& end, con
   return beside;
 }
 
-std::vector<std::size_t> nonlinear_parameters(const SolveRequest& request) {
+// The n parameters without the linear ones.
+std::vector<std::size_t> all_but(std::span<const int> linear, std::size_t n) {
   std::vector<std::size_t> out;
-  for (std::size_t j = 0; j < request.x0.size(); ++j)
-    if (std::ranges::count(request.linear, static_cast<int>(j)) == 0) out.push_back(j);
+  for (std::size_t j = 0; j < n; ++j)
+    if (std::ranges::count(linear, static_cast<int>(j)) == 0) out.push_back(j);
   return out;
 }
 
@@ -90,7 +91,7 @@ std::vector<std::size_t> unknown_parameters(const SolveRequest& request, const M
   if (covariance.rows() != end.x.size()) return unknown;
   const double sigma =
       scatter(end.summary.certificate.cost, request.rows.rows(), end.x.size(), request.unit_sigma);
-  for (const std::size_t j : nonlinear_parameters(request))
+  for (const std::size_t j : all_but(request.known_linear(), end.x.size()))
     if (sigma * std::sqrt(covariance(j, j)) > kUnknown * std::fabs(end.x[j])) unknown.push_back(j);
   return unknown;
 }
@@ -105,10 +106,14 @@ std::vector<Vector> other_points(const SolveRequest& request, const MinimizerRes
   const std::vector<int>& confounded = end.summary.certificate.confounded;
   for (const int k : confounded) {
     const auto j = static_cast<std::size_t>(k);
-    const bool known = std::ranges::count(request.linear, k) > 0 || std::ranges::count(open, j) > 0;
+    const bool known = std::ranges::count(request.known_linear(), k) > 0 || std::ranges::count(open, j) > 0;
     if (!known) open.push_back(j);
   }
-  if (open.empty() && !confounded.empty()) open = nonlinear_parameters(request);
+  const auto seems_linear = [&](int k) { return std::ranges::count(request.linear, k) > 0; };
+  if (!confounded.empty() && std::ranges::all_of(confounded, seems_linear)) {
+    for (const std::size_t j : all_but(request.linear, end.x.size()))
+      if (std::ranges::count(open, j) == 0) open.push_back(j);
+  }
   std::vector<Vector> points{request.x0, beside};
   // The b of a*exp(-b*exp(-c*x)) may be 1e-22 where y is constant. Then c has no effect, but no rank is lost.
   for (std::size_t j = 0; j < beside.size(); ++j) {
@@ -170,7 +175,7 @@ bool lost_parameters(DenseEvaluator& evaluator, const SolveRequest& request, con
   const bool rounding = !std::isfinite(c.decrement_sigma) || c.gradient_bound > kRoundingBound || c.cost == 0;
   const std::vector<std::size_t> unknown = unknown_parameters(request, end);
   if (!rounding && unknown.empty() && end.summary.verdict != Verdict::rank_deficient) return false;
-  if (request.linear.size() == end.x.size()) return false;  // rank is the same everywhere
+  if (request.known_linear().size() == end.x.size()) return false;  // rank is the same everywhere
   std::optional<SampleRows> some;
   if (!request.rows.one_point()) some.emplace(request.rows, kRows);
   DenseEvaluator part(some ? static_cast<RowModel&>(*some) : request.rows);

@@ -30,7 +30,7 @@ std::vector<int> pushed(const MinimizerResult& end) {
 // Returns whether some free nonlinear parameter has stayed at its start.
 bool some_unmoved(const SolveRequest& request, const MinimizerResult& end, const std::vector<int>& fixed) {
   for (std::size_t j = 0; j < end.x.size(); ++j) {
-    const bool linear = std::ranges::count(request.linear, static_cast<int>(j)) > 0;
+    const bool linear = std::ranges::count(request.known_linear(), static_cast<int>(j)) > 0;
     const bool held = std::ranges::count(fixed, static_cast<int>(j)) > 0;
     if (!linear && !held && is_unmoved(std::fabs(end.x[j] - request.x0[j]), end.at, j)) return true;
   }
@@ -69,7 +69,7 @@ std::optional<Vector> lower_beside_saddle(DenseEvaluator& evaluator, const Solve
   const Certificate& c = end.summary.certificate;
   if (!is_success(end.summary.verdict) || end.x.size() > kMostUnmovedOf || c.governed_by == "zero residual")
     return {};
-  if (request.linear.size() == end.x.size() || end.at.gradient.size() != end.x.size()) return {};
+  if (request.known_linear().size() == end.x.size() || end.at.gradient.size() != end.x.size()) return {};
   const std::vector<int> fixed = pushed(end);
   if (!some_unmoved(request, end, fixed)) return {};
   std::optional<SampleRows> some;

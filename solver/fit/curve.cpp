@@ -261,9 +261,9 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
 
   const double setup = std::chrono::duration<double>(Clock::now() - curve.begin).count();
   const bool keeps_linear = curve.form.keeps_linear();
-  SolveRequest request{rows,          curve.free_start(), keeps_linear ? linear : std::vector<int>{},
-                       curve.options, curve.unit_sigma(), curve.limits,
-                       curve.survey};
+  SolveRequest request{rows,          curve.free_start(),   keeps_linear ? linear : std::vector<int>{},
+                       curve.options, curve.unit_sigma(),   curve.limits,
+                       curve.survey,  curve.linear_by_trial};
   const SolveFunction solve_one = [&](const SolveRequest& given) {
     SolveRequest from = given;
     const std::optional<double> given_cost = improve_start(curve, linear, from);
@@ -307,7 +307,8 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
   fit.summary = std::move(minimum.summary);
   withdraw_hidden(fit);
   std::vector<int> linear_ones;
-  for (const int k : linear) linear_ones.push_back(curve.free[static_cast<std::size_t>(k)]);
+  for (const int k : curve.linear_by_trial ? std::vector<int>() : linear)
+    linear_ones.push_back(curve.free[static_cast<std::size_t>(k)]);
   withdraw_doubtful(fit, linear_ones, curve.jumps, curve.unstarted);
   if (!fit.success())
     std::ranges::move(advice_on_origin(*curve.data, curve.predictors), std::back_inserter(fit.warnings));
@@ -346,12 +347,13 @@ FitResult fit_fallback(const ModelFunction& function, Curve curve, const std::st
                     note));
   }
   curve.is_even = {};
+  curve.linear_by_trial = true;
   curve.survey->run();  // a callable must not be called with non-finite numbers
   curve.rows_of = [&](const ResidualForm& form) {
     return fallback_rows(function, curve.data, form, curve.start, curve.free, curve.limits);
   };
   const std::unique_ptr<RowModel> rows = curve.rows_of(curve.form);
-  FitResult fit = fit_rows(curve, *rows, linear_by_trial(curve));
+  FitResult fit = fit_rows(curve, *rows, linear_by_trial(curve, *rows));
   fit.summary.evaluator_note = note;
   return fit;
 }

@@ -198,8 +198,8 @@ void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorks
   const SolverOptions& options = request.options;
   const auto begin = Clock::now();
   evaluator.keep_within(request.limits.box());
-  evaluator.set_linear(options.solve_linear_start && !request.linear.empty() &&
-                       request.linear.size() == request.x0.size());
+  evaluator.set_linear(options.solve_linear_start && !request.known_linear().empty() &&
+                       request.known_linear().size() == request.x0.size());
   choose_start(evaluator, request, begin, w.start, w.other);
   const double initial_cost = w.start.initial_cost;
   const bool initial_in_f64 = w.start.initial_in_f64;
@@ -213,10 +213,10 @@ void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorks
     return rule_active(Rule::another_attempt_in_f64) && worth_another_attempt(w.best, evaluator, request);
   };
   if (went_below_f64(evaluator.counters()) && (in_doubt || worth_in_f64())) {
-    choose_start(
-        evaluator,
-        {request.rows, request.x0, request.linear, attempts.rest(), request.unit_sigma, request.limits},
-        begin, w.start, w.other);
+    choose_start(evaluator,
+                 {request.rows, request.x0, request.linear, attempts.rest(), request.unit_sigma,
+                  request.limits, nullptr, request.linear_by_trial},
+                 begin, w.start, w.other);
     attempts.another(w.start.x, w.start.at, options.geodesic == Geodesic::always);
   }
   if (options.geodesic == Geodesic::automatic && worth_another_attempt(w.best, evaluator, request)) {
@@ -266,7 +266,7 @@ MinimizerResult solve(const SolveRequest& request) {
   if (!wish || (wish->strict && !request.options.strict) || unsettled) {
     const SolverOptions options = settled(request.options);
     return solve({request.rows, request.x0, request.linear, options, request.unit_sigma, request.limits,
-                  request.survey});
+                  request.survey, request.linear_by_trial});
   }
   const FpEnvironment environment;
   DenseEvaluator evaluator(request.rows, request.options);

@@ -9,6 +9,7 @@
 #include "rows/row_model.hpp"
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,13 @@ struct SolveRequest {
   Limits limits = {};  // of the free parameters; x0 lies within them
   std::shared_ptr<DataSurvey> survey =
       nullptr;  // of the rows' data; runs in the first pass unless it ran before
+  // `linear` was found by trial: it holds where the model was tried, and may not hold at the end.
+  bool linear_by_trial = false;
+
+  // Parameters that are linear everywhere. What judges the end uses these.
+  std::span<const int> known_linear() const {
+    return linear_by_trial ? std::span<const int>() : std::span<const int>(linear);
+  }
 };
 
 // Solves for the linear parameters and minimizes. If there is no certificate, tries again from the given

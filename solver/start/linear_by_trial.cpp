@@ -1,5 +1,8 @@
 #include "start/linear_by_trial.hpp"
 
+#include "dense/dense_evaluator.hpp"
+#include "linear/shortest_solution.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -17,18 +20,23 @@ constexpr double kUnseen = 1e-6;    // and is lost in rounding if it stays below
 // The residuals of some rows, spread over all of them, at any values of the free parameters.
 class TrialRows {
  public:
-  explicit TrialRows(const Curve& curve)
-      : rows_(curve.rows_of(ResidualForm(curve.form.weighted))), all_(rows_->rows()),
-        count_(std::min(all_, kTrialRows)) {}
+  // `rows`: of curve.form. A loss has rows of its own, whose values are not residuals.
+  TrialRows(const Curve& curve, RowModel& rows)
+      : own_(curve.form.loss.is_linear() ? nullptr : curve.rows_of(ResidualForm(curve.form.weighted))),
+        rows_(own_ ? *own_ : rows), all_(rows_.rows()), count_(std::min(all_, kTrialRows)) {}
 
-  // Empty if a residual is not finite. Adds up the squares of the sizes of their terms.
+  // Empty if a residual is not finite or the model throws. Adds up the squares of the sizes of their terms.
   std::vector<double> at(std::span<const double> x) {
     std::vector<double> residuals(count_);
     terms_ = 0;
-    for (std::size_t k = 0; k < count_; ++k) {
-      double size = 0;
-      rows_->reference_residuals(x, k * all_ / count_, 1, &residuals[k], &size);
-      terms_ += size * size;
+    try {
+      for (std::size_t k = 0; k < count_; ++k) {
+        double size = 0;
+        rows_.reference_residuals(x, k * all_ / count_, 1, &residuals[k], &size);
+        terms_ += size * size;
+      }
+    } catch (...) {  // the user did not ask for this point
+      return {};
     }
     return std::isfinite(terms_) ? residuals : std::vector<double>();
   }
@@ -41,7 +49,8 @@ class TrialRows {
   }
 
  private:
-  std::unique_ptr<RowModel> rows_;
+  std::unique_ptr<RowModel> own_;
+  RowModel& rows_;
   std::size_t all_, count_;
   double terms_ = 0;
 };
@@ -125,19 +134,86 @@ LinearMove linear_move(TrialRows& rows, std::span<const double> start, std::span
   return {step, std::move(move.change)};
 }
 
+// A parameter that seems to be linear: its position among the free ones, its move, and the share of that
+// move that leads to its best value.
+struct Seeming {
+  int position = 0;
+  LinearMove move;
+  double share = 0;
+};
+
+// Finds the best values of these parameters within the limits. Returns false if there are too many.
+bool find_shares(std::span<const double> start, std::span<const double> x0, const Limits& limits,
+                 std::vector<Seeming>& linear) {
+  constexpr double kDependent = 1e-10;
+  const std::size_t rows = start.size(), k = linear.size();
+  if (k > rows) return false;
+  std::vector<double> columns, right, shares(k);
+  for (const Seeming& one : linear) {
+    const double size = length(one.move.change);
+    for (const double change : one.move.change) columns.push_back(change / size);
+  }
+  for (const double residual : start) right.push_back(-residual);
+  if (!shortest_solution(columns.data(), rows, k, right.data(), kDependent, shares.data())) return false;
+  for (std::size_t i = 0; i < k; ++i) {
+    const auto j = static_cast<std::size_t>(linear[i].position);
+    const double step = linear[i].move.step;
+    double best = x0[j] + step * (shares[i] / length(linear[i].move.change));
+    if (!limits.empty()) best = std::clamp(best, limits.lower[j], limits.upper[j]);
+    linear[i].share = (best - x0[j]) / step;
+  }
+  return true;
+}
+
+// Whether the residuals are where the moves lead, if these parameters take their best values.
+bool straight_to_best(TrialRows& rows, std::span<const double> start, std::span<const double> x0,
+                      std::span<const Seeming> linear) {
+  constexpr double kOff = 1e-6;  // of the distance moved: room for the rounding of long moves
+  std::vector<double> x(x0.begin(), x0.end()), expected(start.begin(), start.end());
+  double moved = 0;
+  for (const Seeming& one : linear) {
+    x[static_cast<std::size_t>(one.position)] += one.share * one.move.step;
+    for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += one.share * one.move.change[i];
+    moved += std::fabs(one.share) * length(one.move.change);
+  }
+  const std::vector<double> there = rows.at(x);
+  return !there.empty() && distance(there, expected, 1) <= kOff * moved + 16 * 0x1p-53 * rows.terms();
+}
+
+// Leaves out those that are not linear as far as their best values: max(a, 0) where the best a is below 0.
+void keep_straight(TrialRows& rows, std::span<const double> start, std::span<const double> x0,
+                   const Limits& limits, std::vector<Seeming>& linear) {
+  while (!linear.empty()) {
+    if (!find_shares(start, x0, limits, linear)) return linear.clear();
+    if (straight_to_best(rows, start, x0, linear)) return;
+    const std::size_t bent = std::erase_if(linear, [&](const Seeming& one) {
+      return !straight_to_best(rows, start, x0, {&one, 1});
+    });
+    if (bent == 0) return linear.clear();
+  }
+}
+
+// Whether the start fits no worse than a constant does.
+bool good_start(const Curve& curve, RowModel& rows, std::span<const double> x0) {
+  return 2 * DenseEvaluator(rows).cost(x0, Format::f64).cost <= curve.survey->total_squares();
+}
+
 }  // namespace
 
-std::vector<int> linear_by_trial(const Curve& curve) {
+std::vector<int> linear_by_trial(const Curve& curve, RowModel& model_rows) {
   if (curve.free.empty() || curve.form.loss.is_counts()) return {};
-  TrialRows rows(curve);
   const std::vector<double> x0 = curve.free_start();
-  const std::vector<double> start = rows.at(x0);
   const bool asked = curve.options.variable_projection == VariableProjection::on;
+  // Rows that are evaluated together have been evaluated there, so that this takes no call.
+  const bool free_of_charge = model_rows.one_point() && curve.form.loss.is_linear();
+  if (!asked && free_of_charge && good_start(curve, model_rows, x0)) return {};
+  TrialRows rows(curve, model_rows);
+  const std::vector<double> start = rows.at(x0);
   if (start.empty() || (!asked && rows.squares(start) <= curve.survey->total_squares())) return {};
-  std::vector<int> linear;
+  std::vector<Seeming> linear;
   std::vector<double> together = x0, before = start;  // the linear ones have made their steps
   for (std::size_t j = 0; j < x0.size(); ++j) {
-    const LinearMove move = linear_move(rows, start, x0, j, curve.limits);
+    LinearMove move = linear_move(rows, start, x0, j, curve.limits);
     if (move.change.empty()) continue;
     std::vector<double> x = together;
     x[j] += move.step;
@@ -146,9 +222,12 @@ std::vector<int> linear_by_trial(const Curve& curve) {
     if (here.empty() || distance(change, move.change, 1) > kStraight * length(change)) continue;
     before = std::move(here);
     together = std::move(x);
-    linear.push_back(static_cast<int>(j));
+    linear.push_back({static_cast<int>(j), std::move(move)});
   }
-  return linear;
+  keep_straight(rows, start, x0, curve.limits, linear);
+  std::vector<int> positions;
+  for (const Seeming& one : linear) positions.push_back(one.position);
+  return positions;
 }
 
 }  // namespace nlsq::inline v0

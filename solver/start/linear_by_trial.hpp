@@ -8,12 +8,15 @@
 namespace nlsq::inline v0 {
 
 // Returns the positions, among the free parameters, of those that enter the model jointly linearly as far as
-// some points beside the start show. Looks if variable projection is on, or if the start fits worse than a
-// constant does: there a linear start is worth the calls, two for each parameter and one more for each that
-// is linear. Empty for a loss of counts, whose rows are the model's values.
+// some points show: two beside the start for each parameter, and the one with their best values. Looks if
+// variable projection is on, or if the start fits worse than a constant does: there a linear start is worth
+// the calls, two for each parameter, one more for each that is linear, and one more. A point where the model
+// throws or is not finite says that a parameter is not linear, and nothing else: the user did not ask for it.
+// Empty for a loss of counts, whose rows are the model's values. `rows` are those of curve.form.
 //
-// A model that only looks linear at these points costs time and nothing else: a linear start counts if it
-// lowers the cost, and the certificate is of all parameters.
-std::vector<int> linear_by_trial(const Curve& curve);
+// A model may look linear at these points and not be so: max(a, 0), a number that is rounded. A linear start
+// therefore counts only if it lowers the cost, and what judges the end takes no parameter for linear
+// (Curve::linear_by_trial).
+std::vector<int> linear_by_trial(const Curve& curve, RowModel& rows);
 
 }  // namespace nlsq::inline v0

@@ -138,7 +138,7 @@ StartsResult solve_from_starts(const StartsAsked& asked, const SolveRequest& req
     Vector x0 =
         k == 0 ? request.x0 : scattered_start(request.x0, request.limits, k, asked.starts, asked.seed);
     MinimizerResult end = solve_one({request.rows, std::move(x0), request.linear, options, request.unit_sigma,
-                                     request.limits, request.survey});
+                                     request.limits, request.survey, request.linear_by_trial});
     const bool stopped =
         end.summary.termination == Termination::user_stop || end.spent == Termination::user_stop;
     const bool began = end.summary.termination != Termination::failure;

@@ -87,3 +87,64 @@ TEST_CASE("points that show whether a parameter is linear lie within its bounds"
   CAPTURE(fit.summary.message);
   CHECK(fit.success());
 }
+
+TEST_CASE("a model that throws where parameters are moved is fitted as it was without moving them") {
+  const Decay data(0.2);
+  int thrown = 0;
+  const auto limited = [&](double x, const double* p) {
+    if (p[0] > 1.5) {
+      ++thrown;
+      throw std::domain_error("a share above 1.5");
+    }
+    return decay(x, p);
+  };
+  const FitResult fit = curve_fit(limited, data.x, data.y, {1, 0.1, 0});
+  CAPTURE(fit.summary.message);
+  CHECK(thrown > 0);
+  CHECK(fit.success());
+  CHECK(fit.r_squared > 0.998);
+  // An exception where the fit itself goes is the user's, as before.
+  const auto never = [](double, const double*) -> double { throw std::domain_error("never defined"); };
+  CHECK_THROWS_AS(curve_fit(never, data.x, data.y, {1, 0.1, 0}), std::domain_error);
+}
+
+TEST_CASE("what only seems to be linear is not taken for it where the end is judged") {
+  // Moved from b to 1.5 b and 2 b, the rounded number may lie on a line: 1, 2, 3.
+  const auto rounded = [](double x, const double* p) { return p[0] * x + std::round(p[1]); };
+  std::vector<double> x, y;
+  for (int i = 0; i < 70; ++i) {
+    x.push_back(0.1 + 0.08 * i);
+    y.push_back(2 * x.back() + 3 + 0.02 * std::sin(40.0 * i));
+  }
+  for (const double b : {1.0, 1.49231277, 1.98962606, 4.51057418, 6.09072123, -4.00204441, 22.01234268}) {
+    for (const double a : {-1.8, 1.0, 2.8, 16.0}) {
+      CAPTURE(a);
+      CAPTURE(b);
+      const FitResult fit = curve_fit(rounded, x, y, {a, b});
+      CAPTURE(fit.summary.message);
+      CHECK_FALSE(fit.success());  // no derivative shows what b does
+    }
+  }
+}
+
+TEST_CASE("a parameter that is linear as far as it is moved, but not as far as its best value, is left out") {
+  const auto one_sided = [](double x, const double* p) {
+    const double a = p[0], b = p[1], c = p[2];
+    return (a > 0 ? a : a * a * a) * std::exp(-b * x) + c;
+  };
+  std::vector<double> x, y;
+  for (int i = 0; i < 80; ++i) {
+    x.push_back(0.06 * i);
+    y.push_back(3 - 3.4 * std::exp(-x.back()) + 0.02 * std::sin(40.0 * i));
+  }
+  FitOptions options;
+  options.variable_projection = VariableProjection::on;
+  for (const double a : {1.0, 5.0}) {
+    CAPTURE(a);
+    const FitResult fit = curve_fit(one_sided, x, y, {a, 1, 1}, options);
+    CAPTURE(fit.summary.message);
+    CHECK(fit.eliminated == std::vector<bool>{false, false, true});
+    CHECK(fit.success());
+    CHECK(fit.r_squared > 0.998);
+  }
+}
