@@ -119,6 +119,7 @@ class SumGuess {
   // orders are tried, and the background that lies along one edge of the data: two peaks on a slope are not
   // to be taken for a dip between them. Then each term is guessed anew beside the others, as long as that
   // leads to a lower sum of squares: a peak that sits on another's shoulder finds the peak that was missed.
+  // Last, neighbouring peaks are split, and those of different models exchanged.
   std::vector<double> operator()(const Sample& sample) const {
     constexpr int kSweeps = 3;
     constexpr std::size_t kMostFirst = 4;
@@ -151,6 +152,7 @@ class SumGuess {
         lower = true;
       }
       lower = split_pairs(sample, best) || lower;
+      lower = exchange_peaks(sample, best) || lower;
     }
     sort_peaks(best.parameters);
     return best.parameters;
@@ -204,6 +206,32 @@ class SumGuess {
         now.parameters[place] = centre - w;
         now.parameters[place2] = centre + w;
         now.parameters[width] = now.parameters[width2] = 0.7 * w;
+        improve(sample, now);
+        if (!(now.rss < (1 - 1e-6) * best.rss)) continue;
+        best = std::move(now);
+        lower = true;
+      }
+    }
+    return lower;
+  }
+
+  // Peaks of different models are found one after the other, each by the model whose turn it is: a Gaussian
+  // may take what is a Lorentzian, which no short fit can undo. Exchanges the places, widths and heights of
+  // such pairs, where that lowers the sum of squares.
+  bool exchange_peaks(const Sample& sample, Peeled& best) const {
+    bool lower = false;
+    for (std::size_t a = 0; a < peaks_.size(); ++a) {
+      for (std::size_t b = a + 1; b < peaks_.size(); ++b) {
+        const Part &one = parts_[peaks_[a]], &other = parts_[peaks_[b]];
+        if (one.model == other.model) continue;
+        Peeled now = best;
+        const auto exchange = [&](std::size_t of_one, std::size_t of_other) {
+          std::swap(now.parameters[one.of_sum[of_one]], now.parameters[other.of_sum[of_other]]);
+        };
+        exchange(*place_of(*one.model), *place_of(*other.model));
+        exchange(*width_of(*one.model), *width_of(*other.model));
+        const auto h = find_name(*one.model, {"h"}), h2 = find_name(*other.model, {"h"});
+        if (h && h2) exchange(*h, *h2);
         improve(sample, now);
         if (!(now.rss < (1 - 1e-6) * best.rss)) continue;
         best = std::move(now);
