@@ -84,8 +84,9 @@ struct NLSQ_API GroupsResult {
 // With `options.share`, verdict, termination, iterations, dof and distance of every group are those of the
 // joint fit, and standard errors are from its covariance. Each group's cost, rss and R² are of its own rows.
 // The joint fit is made by `solve` of a Problem, from the median of the groups' own fits. It needs a formula
-// or a built-in model, and takes neither ties, losses, errors in x nor several starts (ValidationError). A
-// group that cannot be fitted is left out of it.
+// or a built-in model, and takes neither ties, losses, errors in x, several starts nor variable projection
+// `on`, since each group's own parameters are eliminated anyway (ValidationError). A group that cannot be
+// fitted is left out of it.
 //
 // A group that cannot be fitted (fewer rows than parameters, a number that is not finite) is FAILED with a
 // message; the others are fitted all the same. Columns of different lengths, no rows, and groups that are not
