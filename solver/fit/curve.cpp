@@ -267,7 +267,15 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
   const SolveFunction solve_one = [&](const SolveRequest& given) {
     SolveRequest from = given;
     const std::optional<double> given_cost = improve_start(curve, linear, from);
-    MinimizerResult end = solve_rows ? solve_rows(from) : solve(from);
+    const auto solve_from = [&](const SolveRequest& one) {
+      return solve_rows ? solve_rows(one) : solve(one);
+    };
+    MinimizerResult end = solve_from(from);
+    // The better start may lead to a worse end: one without a minimum.
+    if (given_cost && !is_success(end.summary.verdict) && !end.spent) {
+      MinimizerResult other = solve_from(given);
+      if (is_success(other.summary.verdict)) end = std::move(other);
+    }
     if (given_cost && end.summary.termination != Termination::failure) end.summary.initial_cost = *given_cost;
     restore_signs(curve, linear, end);
     return end;

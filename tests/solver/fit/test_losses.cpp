@@ -267,3 +267,22 @@ TEST_CASE("The same bits on any number of threads") {
     CHECK(one.rss == two.rss);
   }
 }
+
+TEST_CASE("where the better start leads to no minimum, the given start is used") {
+  // Of two peaks that begin as one, the best heights are large and of opposite sign.
+  for (const int rows : {40, 50, 60, 70}) {
+    Vector x, y;
+    for (int i = 0; i < rows; ++i) {
+      x.push_back(0.1 + 3.9 * i / (rows - 1));
+      const double u = (x.back() - 1.2) / 0.3, v = (x.back() - 2.8) / 0.4;
+      y.push_back(2 * std::exp(-0.5 * u * u) + std::exp(-0.5 * v * v) + 0.01 * std::sin(37.0 * i * i));
+    }
+    FitOptions o;
+    o.loss = Loss::soft_l1(0.1);
+    const FitResult fit = curve_fit("a*exp(-0.5*((x-m)/s)^2) + b*exp(-0.5*((x-n)/t)^2)", x, y,
+                                    {{"a", 1}, {"m", 1}, {"s", 1}, {"b", 1}, {"n", 1}, {"t", 1}}, o);
+    CAPTURE(fit.summary.message);
+    CHECK(fit.success());
+    CHECK(fit.summary.final_cost < 0.01);
+  }
+}
