@@ -14,6 +14,9 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr std::size_t kFitsOfRecord = 8192;  // fits between two records of a journal
+// Of what to_bytes() writes. Records of another format are dropped, and their fits are made again. 1 had no
+// messages.
+constexpr std::uint64_t kFormat = 2;
 
 std::uint64_t hash_of_data(const Batch& batch) {
   ByteHash hash;
@@ -27,6 +30,7 @@ std::uint64_t hash_of_data(const Batch& batch) {
 // The starts of the fits [first, last).
 std::uint64_t request_of(const Batch& batch, std::size_t first, std::size_t last) {
   ByteHash hash;
+  hash.add_value(kFormat);
   hash.add_value(first);
   hash.add_value(last);
   for (std::size_t f = first; f < last; ++f) {
