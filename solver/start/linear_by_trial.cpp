@@ -25,20 +25,20 @@ class TrialRows {
       : own_(curve.form.loss.is_linear() ? nullptr : curve.rows_of(ResidualForm(curve.form.weighted))),
         rows_(own_ ? *own_ : rows), all_(rows_.rows()), count_(std::min(all_, kTrialRows)) {}
 
-  // Empty if a residual is not finite or the model throws. Adds up the squares of the sizes of their terms.
-  std::vector<double> at(std::span<const double> x) {
+  // Empty if a residual is not finite. Adds up the squares of the sizes of their terms.
+  std::vector<double> at_start(std::span<const double> x0) {
     std::vector<double> residuals(count_);
     terms_ = 0;
-    try {
-      for (std::size_t k = 0; k < count_; ++k) {
-        double size = 0;
-        rows_.reference_residuals(x, k * all_ / count_, 1, &residuals[k], &size);
-        terms_ += size * size;
-      }
-    } catch (...) {  // the user did not ask for this point
-      return {};
+    for (std::size_t k = 0; k < count_; ++k) {
+      double size = 0;
+      rows_.reference_residuals(x0, k * all_ / count_, 1, &residuals[k], &size);
+      terms_ += size * size;
     }
     return std::isfinite(terms_) ? residuals : std::vector<double>();
+  }
+  // The same at a point that the user did not ask for: also empty if the model throws.
+  std::vector<double> at(std::span<const double> x) try { return at_start(x); } catch (...) {
+    return {};
   }
   double terms() const { return std::sqrt(terms_); }  // of the latest residuals
   // The sum of squares of all rows, estimated from these.
@@ -208,7 +208,7 @@ std::vector<int> linear_by_trial(const Curve& curve, RowModel& model_rows) {
   const bool free_of_charge = model_rows.one_point() && curve.form.loss.is_linear();
   if (!asked && free_of_charge && good_start(curve, model_rows, x0)) return {};
   TrialRows rows(curve, model_rows);
-  const std::vector<double> start = rows.at(x0);
+  const std::vector<double> start = rows.at_start(x0);
   if (start.empty() || (!asked && rows.squares(start) <= curve.survey->total_squares())) return {};
   std::vector<Seeming> linear;
   std::vector<double> together = x0, before = start;  // the linear ones have made their steps

@@ -102,7 +102,8 @@ TEST_CASE("what a callable throws is rethrown, and the data are as they were") {
     CAPTURE(when);
     int calls = 0;
     const auto f = [&](double x, const std::vector<double>& p) {
-      if (calls++ == when) throw std::domain_error("by the user");
+      // From some call on. What is thrown where a parameter is only tried says that it is not linear.
+      if (calls++ >= when) throw std::domain_error("by the user");
       return p[0] * std::exp(-p[1] * x) + p[2];
     };
     const std::vector<double> p0{1, 1, 0};
