@@ -63,7 +63,13 @@ std::string withdraw_uncertain(const Batch& batch, std::size_t fit, const Certif
     if (!on_bound && std::ranges::count(batch.linear, j) == 0)
       end.nonlinear.push_back(static_cast<std::size_t>(j));
   }
-  const bool hidden = is_hidden_by_rounding(certificate, r_squared);
+  const auto of_most = [&] {
+    const std::vector<double> sigma = batch.weighted() ? numbers(batch.sigma[fit]) : std::vector<double>();
+    return share_explained_of_most(numbers(batch.y[fit]), sigma, 2 * out.cost[fit]);
+  };
+  const bool hidden =
+      is_hidden_by_rounding(certificate, r_squared) ||
+      (is_hidden_by_rounding(certificate, 0) && is_hidden_by_rounding(certificate, of_most()));
   const Doubt doubt = hidden ? Doubt() : doubt_about_end(end);
   if (!hidden && doubt.empty()) return {};
   out.verdict[fit] = Verdict::budget;

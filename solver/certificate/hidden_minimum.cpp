@@ -35,9 +35,32 @@ std::optional<double> far_from_zero(const RowSource& data, int column) {
 
 }  // namespace
 
-void withdraw_hidden(FitResult& fit) {
+double share_explained_of_most(std::span<const double> y, std::span<const double> sigma, double squares) {
+  if (y.empty()) return 1;
+  std::vector<double> sorted(y.begin(), y.end());
+  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+  std::ranges::nth_element(sorted, middle);
+  const double median = *middle;
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const double off = (y[i] - median) / (sigma.empty() ? 1 : sigma[i]);
+    sorted[i] = off * off;
+  }
+  std::ranges::sort(sorted);
+  sorted.resize(sorted.size() - std::max<std::size_t>(1, sorted.size() / 10));
+  const double most = std::accumulate(sorted.begin(), sorted.end(), 0.0);
+  return most > 0 ? 1 - squares / most : 1;
+}
+
+void withdraw_hidden(FitResult& fit, const RowSource& data, int predictors, bool weighted) {
   Summary& s = fit.summary;
-  if (!is_hidden_by_rounding(s.certificate, fit.r_squared)) return;
+  const auto hidden = [&](double r_squared) { return is_hidden_by_rounding(s.certificate, r_squared); };
+  if (!hidden(0)) return;  // whatever R² is
+  if (!hidden(fit.r_squared)) {
+    std::vector<double> y(data.rows()), sigma(weighted ? data.rows() : 0);
+    data.read(0, y.size(), predictors, y.data());
+    if (weighted) data.read(0, sigma.size(), predictors + 1, sigma.data());
+    if (!hidden(share_explained_of_most(y, sigma, 2 * s.final_cost))) return;
+  }
   s.verdict = s.certificate.verdict = Verdict::budget;
   s.certificate.passed = false;
   s.termination = Termination::no_progress;

@@ -3,6 +3,7 @@
 
 #include <nlsq/curve_fit.hpp>
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,9 +14,15 @@ inline constexpr const char* kHiddenMinimum =
     "terms of the model are so large that they cancel, and float64 sees their rounding instead of the "
     "minimum";
 
+// R² of most rows: without the tenth of them, at least one, whose y is furthest from the median. One row of
+// 1e12 makes R² 1 - 1e-16, whatever the others do. `squares`: the sum of all squared residuals. An empty
+// `sigma` is 1. Returns 1 if the rows that are left are all alike, which says nothing.
+double share_explained_of_most(std::span<const double> y, std::span<const double> sigma, double squares);
+
 // Withdraws the certificate of a fit that passed only because it allows for rounding errors that are large
-// beside y (is_hidden_by_rounding). batch/uncertain_fits.hpp does the same for batches.
-void withdraw_hidden(FitResult& fit);
+// beside y (is_hidden_by_rounding). batch/uncertain_fits.hpp does the same for batches. `data`: x in the
+// first `predictors` columns, then y, then sigma if `weighted`.
+void withdraw_hidden(FitResult& fit, const RowSource& data, int predictors, bool weighted);
 
 // For a fit without success: names predictors that are far from 0 beside their range (Julian dates, seconds
 // since 1970), and what to fit in their place. The first `predictors` columns of `data` are x.

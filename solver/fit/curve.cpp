@@ -313,7 +313,7 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
   }
   finish_statistics(curve, minimum, fit);
   fit.summary = std::move(minimum.summary);
-  withdraw_hidden(fit);
+  withdraw_hidden(fit, *curve.data, curve.predictors, curve.form.weighted);
   std::vector<int> linear_ones;
   for (const int k : curve.linear_by_trial ? std::vector<int>() : linear)
     linear_ones.push_back(curve.free[static_cast<std::size_t>(k)]);

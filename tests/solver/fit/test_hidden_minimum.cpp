@@ -6,7 +6,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -101,4 +103,37 @@ TEST_CASE("terms that cancel are no obstacle where y follows the model to its la
   }
   const PreparedModel line{std::string_view("c0+c1*x")};
   CHECK(curve_fit(line, data.x, data.y, NamedValues()).success());
+}
+
+TEST_CASE("one row of 1e12 does not stand for the others") {
+  // On V*x/(K+x) the pole can be put beside the row, so that float64 has few values of K there. R² is then
+  // 1 - 1e-16, and the distance to the minimum several standard errors.
+  std::mt19937 random(5);
+  const auto uniform = [&](double from, double to) {
+    return from + (to - from) * static_cast<double>(random()) / 0x1p32;
+  };
+  for (int k = 0; k < 40; ++k) {
+    std::vector<double> x, y;
+    for (int i = 0; i < 12; ++i) {
+      x.push_back(0.1 + 0.3 * i);
+      y.push_back(2 * x.back() / (0.8 + x.back()) + uniform(-0.03, 0.03));
+    }
+    y[7] = std::pow(10.0, uniform(8, 13));
+    const double beside = -x[7] * (1 + uniform(-1e-6, 1e-6));
+    const FitResult fit = curve_fit("V*x/(K+x)", x, y, {{"V", uniform(0.5, 5)}, {"K", beside}});
+    CAPTURE(k);
+    CAPTURE(fit.summary.message);
+    if (fit.success()) CHECK(fit.summary.certificate.decrement_sigma < 0.1);
+    const PreparedModel model("V*x/(K+x)");
+    Matrix Y(1, y.size()), P0(1, 2);
+    for (std::size_t i = 0; i < y.size(); ++i) Y(0, i) = y[i];
+    const auto place = [&](const char* name) {
+      return static_cast<std::size_t>(std::ranges::find(fit.parameter_names, name) -
+                                      fit.parameter_names.begin());
+    };
+    P0(0, place("V")) = 1;
+    P0(0, place("K")) = beside;
+    const FitResult single = curve_fit(model, x, y, {{"V", 1}, {"K", beside}});
+    CHECK(is_success(curve_fit_batch(model, x, Y, P0).verdict[0]) == single.success());
+  }
 }
