@@ -68,7 +68,7 @@ class BatchTask {
     if (!worker_ || !by_program(f, {start, n})) by_fallback(f, {start, n});
   }
   const KernelCounters& counters() const { return counters_; }
-  std::map<std::size_t, std::string>& messages() { return messages_; }
+  const std::map<std::size_t, std::string>& messages() const { return messages_; }
 
  private:
   // Keeps why a fit has no success.
@@ -214,7 +214,9 @@ class Fits {
     }
     const std::lock_guard lock(mutex_);
     out_.counters.add(task.counters());
-    out_.message.merge(task.messages());
+    // Copies lie side by side. The messages themselves lie between the fits' memory, which would be left in
+    // pieces too small for the next fit: 7 KB for each message.
+    for (const auto& [f, text] : task.messages()) out_.message.emplace(f, text);
     if (lanes) idle_.push_back(std::move(lanes));
   }
   std::size_t in_lanes() const {
