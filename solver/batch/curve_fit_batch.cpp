@@ -65,7 +65,7 @@ class BatchTask {
     if (!batch_.plain()) return by_curve_fit(f, {start, n});
     x0_.clear();
     for (const int j : batch_.free) x0_.push_back(start[j]);
-    if (!worker_ || !by_program(f, {start, n})) by_fallback(f, {start, n});
+    if (!worker_ || !by_program(f, {start, n})) by_curve_fit(f, {start, n});  // calls the function
   }
   const KernelCounters& counters() const { return counters_; }
   const std::map<std::size_t, std::string>& messages() const { return messages_; }
@@ -142,18 +142,6 @@ class BatchTask {
     return served;
   }
 
-  void by_fallback(std::size_t f, std::span<const double> start) {
-    const auto data = std::make_shared<MemoryRows>(columns_);
-    const auto rows = fallback_rows(*batch_.model.function, data, batch_.weighted(),
-                                    {start.begin(), start.end()}, batch_.free, batch_.limits);
-    DenseEvaluator evaluator(*rows);
-    if (!fallback_workspace_) fallback_workspace_.emplace();
-    solve_in({*rows, x0_, {}, batch_.options, batch_.options.absolute_sigma, batch_.limits}, evaluator,
-             *fallback_workspace_);
-    store(f, fallback_workspace_->best, evaluator, *rows);
-    counters_.add(evaluator.counters());
-  }
-
   void store(std::size_t f, MinimizerResult& minimum, DenseEvaluator& evaluator, const RowModel& rows) {
     const Summary& s = minimum.summary;
     const Matrix& covariance = minimum.certified.covariance;
@@ -179,7 +167,6 @@ class BatchTask {
   BatchResult& out_;
   std::optional<WorkerLease> worker_;
   std::optional<SolveRequest> request_;
-  std::optional<SolveWorkspace> fallback_workspace_;
   std::vector<Column> columns_;
   Vector x0_;
   KernelCounters counters_;

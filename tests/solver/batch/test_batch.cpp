@@ -294,6 +294,26 @@ TEST_CASE("a fit without success has the message of curve_fit, in lanes, alone a
         std::string::npos);
 }
 
+TEST_CASE("functions that are called are fitted as by curve_fit, from starts far from the scale of y too") {
+  const auto called = [](double at, const double* p) { return p[0] * std::exp(-p[1] * at) + p[2]; };
+  const std::size_t fits = 20, rows = 60;
+  std::vector<double> x(rows);
+  for (std::size_t i = 0; i < rows; ++i) x[i] = 0.06 * static_cast<double>(i);
+  Matrix y(fits, rows), p0(1, 3, 1.0);
+  std::mt19937 random(3);
+  for (const double scale : {1.0, 1e6}) {
+    for (std::size_t f = 0; f < fits; ++f) {
+      const double b = 0.5 + 0.1 * static_cast<double>(f);
+      for (std::size_t i = 0; i < rows; ++i)
+        y(f, i) = scale * (2 * std::exp(-b * x[i]) + 0.5 + 2e-4 * static_cast<double>(random() % 100));
+    }
+    const BatchResult many = curve_fit_batch(called, ColumnPerFit(x), ColumnPerFit(y), p0);
+    CHECK(many.certified == fits);
+    for (std::size_t f = 0; f < fits; ++f)
+      check_as_curve_fit(many, f, curve_fit(called, x, Column(&y(f, 0), rows), {1, 1, 1}));
+  }
+}
+
 TEST_CASE("messages go to other processes and into a journal with the fits") {
   Spots spots(4);
   spots.image(1, 3) = spots.image(3, 7) = std::numeric_limits<double>::quiet_NaN();
