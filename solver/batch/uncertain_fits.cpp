@@ -64,12 +64,11 @@ std::string withdraw_uncertain(const Batch& batch, std::size_t fit, const Certif
       end.nonlinear.push_back(static_cast<std::size_t>(j));
   }
   const auto of_most = [&] {
+    if (batch.model.formula && batch.model.formula->has_left_side) return 1.0;  // y itself is not fitted
     const std::vector<double> sigma = batch.weighted() ? numbers(batch.sigma[fit]) : std::vector<double>();
     return share_explained_of_most(numbers(batch.y[fit]), sigma, 2 * out.cost[fit]);
   };
-  const bool hidden =
-      is_hidden_by_rounding(certificate, r_squared) ||
-      (is_hidden_by_rounding(certificate, 0) && is_hidden_by_rounding(certificate, of_most()));
+  const bool hidden = hides_minimum(certificate, r_squared, of_most);
   const Doubt doubt = hidden ? Doubt() : doubt_about_end(end);
   if (!hidden && doubt.empty()) return {};
   out.verdict[fit] = Verdict::budget;

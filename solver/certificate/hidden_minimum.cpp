@@ -51,16 +51,21 @@ double share_explained_of_most(std::span<const double> y, std::span<const double
   return most > 0 ? 1 - squares / most : 1;
 }
 
-void withdraw_hidden(FitResult& fit, const RowSource& data, int predictors, bool weighted) {
+double share_explained_of_most(const RowSource& data, int predictors, bool weighted, double squares) {
+  std::vector<double> y(data.rows()), sigma(weighted ? data.rows() : 0);
+  data.read(0, y.size(), predictors, y.data());
+  if (weighted) data.read(0, sigma.size(), predictors + 1, sigma.data());
+  return share_explained_of_most(y, sigma, squares);
+}
+
+bool hides_minimum(const Certificate& certificate, double r_squared, const std::function<double()>& of_most) {
+  const auto hidden = [&](double explained) { return is_hidden_by_rounding(certificate, explained); };
+  return hidden(r_squared) || (hidden(0) && hidden(of_most()));
+}
+
+void withdraw_hidden(FitResult& fit, const std::function<double()>& of_most) {
   Summary& s = fit.summary;
-  const auto hidden = [&](double r_squared) { return is_hidden_by_rounding(s.certificate, r_squared); };
-  if (!hidden(0)) return;  // whatever R² is
-  if (!hidden(fit.r_squared)) {
-    std::vector<double> y(data.rows()), sigma(weighted ? data.rows() : 0);
-    data.read(0, y.size(), predictors, y.data());
-    if (weighted) data.read(0, sigma.size(), predictors + 1, sigma.data());
-    if (!hidden(share_explained_of_most(y, sigma, 2 * s.final_cost))) return;
-  }
+  if (!hides_minimum(s.certificate, fit.r_squared, of_most)) return;
   s.verdict = s.certificate.verdict = Verdict::budget;
   s.certificate.passed = false;
   s.termination = Termination::no_progress;

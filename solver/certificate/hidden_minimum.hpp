@@ -3,6 +3,7 @@
 
 #include <nlsq/curve_fit.hpp>
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,11 +19,16 @@ inline constexpr const char* kHiddenMinimum =
 // 1e12 makes R² 1 - 1e-16, whatever the others do. `squares`: the sum of all squared residuals. An empty
 // `sigma` is 1. Returns 1 if the rows that are left are all alike, which says nothing.
 double share_explained_of_most(std::span<const double> y, std::span<const double> sigma, double squares);
+// The same for rows with x in the first `predictors` columns, then y, then sigma if `weighted`.
+double share_explained_of_most(const RowSource& data, int predictors, bool weighted, double squares);
 
-// Withdraws the certificate of a fit that passed only because it allows for rounding errors that are large
-// beside y (is_hidden_by_rounding). batch/uncertain_fits.hpp does the same for batches. `data`: x in the
-// first `predictors` columns, then y, then sigma if `weighted`.
-void withdraw_hidden(FitResult& fit, const RowSource& data, int predictors, bool weighted);
+// Whether a fit passed only because the certificate allows for rounding errors that are large beside y
+// (is_hidden_by_rounding), or beside most of y. `of_most` returns share_explained_of_most() of the fit. It is
+// called only where it decides.
+bool hides_minimum(const Certificate& certificate, double r_squared, const std::function<double()>& of_most);
+
+// Withdraws the certificate of such a fit. batch/uncertain_fits.hpp does the same for batches.
+void withdraw_hidden(FitResult& fit, const std::function<double()>& of_most);
 
 // For a fit without success: names predictors that are far from 0 beside their range (Julian dates, seconds
 // since 1970), and what to fit in their place. The first `predictors` columns of `data` are x.

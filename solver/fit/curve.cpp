@@ -313,7 +313,11 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
   }
   finish_statistics(curve, minimum, fit);
   fit.summary = std::move(minimum.summary);
-  withdraw_hidden(fit, *curve.data, curve.predictors, curve.form.weighted);
+  withdraw_hidden(fit, [&] {
+    if (curve.response || curve.whitening) return 1.0;  // y itself is not what is fitted
+    return share_explained_of_most(*curve.data, curve.predictors, curve.form.weighted,
+                                   2 * fit.summary.final_cost);
+  });
   std::vector<int> linear_ones;
   for (const int k : curve.linear_by_trial ? std::vector<int>() : linear)
     linear_ones.push_back(curve.free[static_cast<std::size_t>(k)]);

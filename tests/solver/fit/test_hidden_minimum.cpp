@@ -137,3 +137,19 @@ TEST_CASE("one row of 1e12 does not stand for the others") {
     CHECK(is_success(curve_fit_batch(model, x, Y, P0).verdict[0]) == single.success());
   }
 }
+
+TEST_CASE("a left side that is followed to its last digits is compared with itself, not with a tiny y") {
+  const PreparedModel model{parse_formula("log(y) = log(a) - b*x")};
+  for (const double scale : {1e-6, 1e-9, 1e-12, 1e-15}) {
+    for (int k = 0; k < 6; ++k) {
+      std::vector<double> x, y;
+      for (int i = 0; i < 20 + k; ++i) {
+        x.push_back(0.1 + 4.9 * i / (19 + k));
+        y.push_back(scale * std::exp(-(0.3 + 0.25 * k) * x.back()));
+      }
+      CAPTURE(scale);
+      CAPTURE(k);
+      CHECK(curve_fit(model, x, y, {{"a", 1e-3}, {"b", 1}}).success());
+    }
+  }
+}
