@@ -48,6 +48,8 @@ struct GradientNoise {
 GradientNoise gradient_noise(const Linearization& at, double magnitude,
                              std::span<const double> column_magnitude, double jacobian_error,
                              const Box& room = {});
+// Above this bound of the gradient, as a cosine, the residuals are mostly rounding.
+inline constexpr double kMostlyRounding = 0.1;
 // How far rounding of the residuals can move the decrement ν₀.
 double decrement_noise(double cost, double magnitude);
 // Bounds of rounding errors are worst cases. With terms far larger than σ they cover many standard errors. So

@@ -22,8 +22,6 @@ constexpr double kVanished = 1e-12;
 // How far from zero to move a linear parameter, as a share of the value at which it alone would match the
 // size of the rows' terms.
 constexpr double kShare = 0.1;
-// Above this rounding bound of the gradient, as a cosine, the residuals are mostly rounding.
-constexpr double kRoundingBound = 0.1;
 constexpr std::size_t kMostOneByOne = 4;  // parameters
 // A parameter whose terms are smaller than this share of the rows' terms changes no residual.
 constexpr double kAsGoodAsZero = 0x1p-52;
@@ -172,7 +170,8 @@ bool determined_by_curvature(DenseEvaluator& evaluator, const SolveRequest& requ
 
 bool lost_parameters(DenseEvaluator& evaluator, const SolveRequest& request, const MinimizerResult& end) {
   const Certificate& c = end.summary.certificate;
-  const bool rounding = !std::isfinite(c.decrement_sigma) || c.gradient_bound > kRoundingBound || c.cost == 0;
+  const bool rounding =
+      !std::isfinite(c.decrement_sigma) || c.gradient_bound > kMostlyRounding || c.cost == 0;
   const std::vector<std::size_t> unknown = unknown_parameters(request, end);
   if (!rounding && unknown.empty() && end.summary.verdict != Verdict::rank_deficient) return false;
   if (request.known_linear().size() == end.x.size()) return false;  // rank is the same everywhere

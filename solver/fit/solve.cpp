@@ -46,7 +46,6 @@ bool worth_another_attempt(const MinimizerResult& result, DenseEvaluator& evalua
 // After a fit that lost parameters. The best linear parameters of a far start may be huge and cancel, and
 // lead away from the minimum. Where nothing but rounding is left to explain there is no other minimum.
 bool worth_whole_problem(const MinimizerResult& result) {
-  constexpr double kMostlyRounding = 0.1;  // bound of the gradient, as a cosine
   return !result.spent && !result.underflow && result.summary.certificate.gradient_bound < kMostlyRounding;
 }
 
@@ -213,10 +212,7 @@ void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorks
     return rule_active(Rule::another_attempt_in_f64) && worth_another_attempt(w.best, evaluator, request);
   };
   if (went_below_f64(evaluator.counters()) && (in_doubt || worth_in_f64())) {
-    choose_start(evaluator,
-                 {request.rows, request.x0, request.linear, attempts.rest(), request.unit_sigma,
-                  request.limits, nullptr, request.linear_by_trial},
-                 begin, w.start, w.other);
+    choose_start(evaluator, request.with(attempts.rest()), begin, w.start, w.other);
     attempts.another(w.start.x, w.start.at, options.geodesic == Geodesic::always);
   }
   if (options.geodesic == Geodesic::automatic && worth_another_attempt(w.best, evaluator, request)) {
@@ -265,8 +261,7 @@ MinimizerResult solve(const SolveRequest& request) {
                          !request.options.solve_linear_start;
   if (!wish || (wish->strict && !request.options.strict) || unsettled) {
     const SolverOptions options = settled(request.options);
-    return solve({request.rows, request.x0, request.linear, options, request.unit_sigma, request.limits,
-                  request.survey, request.linear_by_trial});
+    return solve(request.with(options));
   }
   const FpEnvironment environment;
   DenseEvaluator evaluator(request.rows, request.options);

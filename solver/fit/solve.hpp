@@ -27,6 +27,10 @@ struct SolveRequest {
   // `linear` was found by trial: it holds where the model was tried, and may not hold at the end.
   bool linear_by_trial = false;
 
+  // The same request with other options.
+  SolveRequest with(const SolverOptions& other) const {
+    return {rows, x0, linear, other, unit_sigma, limits, survey, linear_by_trial};
+  }
   // Parameters that are linear everywhere. What judges the end uses these.
   std::span<const int> known_linear() const {
     return linear_by_trial ? std::span<const int>() : std::span<const int>(linear);

@@ -1,6 +1,8 @@
 // Implements multi-start fits: scattered starts, and the list of distinct minima.
 #include "start/multi_start.hpp"
 
+#include "support/random.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,23 +22,6 @@ using Clock = std::chrono::steady_clock;
 constexpr double kFarthestStart = 50;  // largest distance of a start from x0, in sizes of x0
 constexpr double kManyTimes = 100;     // ratio of positive bounds above which sampling is logarithmic
 constexpr double kSameCost = 1e-6, kSamePlace = 1e-3;
-
-// SplitMix64 generator (Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014).
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t bits() {
-    std::uint64_t z = state_ += 0x9e3779b97f4a7c15;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-  }
-  double uniform() { return static_cast<double>(bits() >> 11) * 0x1p-53; }  // [0, 1)
-  std::size_t below(std::size_t n) { return static_cast<std::size_t>(uniform() * static_cast<double>(n)); }
-
- private:
-  std::uint64_t state_;
-};
 
 // Coordinate k of one dimension of a Latin hypercube: each of `count` strata has one point (McKay, Beckman,
 // Conover, Technometrics 21, 1979).
@@ -135,10 +120,9 @@ StartsResult solve_from_starts(const StartsAsked& asked, const SolveRequest& req
       if (used >= request.options.max_seconds) break;
       options.max_seconds = request.options.max_seconds - used;
     }
-    Vector x0 =
-        k == 0 ? request.x0 : scattered_start(request.x0, request.limits, k, asked.starts, asked.seed);
-    MinimizerResult end = solve_one({request.rows, std::move(x0), request.linear, options, request.unit_sigma,
-                                     request.limits, request.survey, request.linear_by_trial});
+    SolveRequest from = request.with(options);
+    if (k > 0) from.x0 = scattered_start(request.x0, request.limits, k, asked.starts, asked.seed);
+    MinimizerResult end = solve_one(from);
     const bool stopped =
         end.summary.termination == Termination::user_stop || end.spent == Termination::user_stop;
     const bool began = end.summary.termination != Termination::failure;

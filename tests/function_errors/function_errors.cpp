@@ -9,6 +9,7 @@
 // Exit status 1 if an error is above the bound that jacobian/kernels/README.md promises.
 #include <nlsq/op.hpp>
 #include "kernels/kernel_table.hpp"
+#include "support/random.hpp"
 
 #include <fmt/format.h>
 
@@ -28,6 +29,7 @@
 namespace {
 
 using nlsq::Op;
+using nlsq::Random;
 using Wide = long double;
 
 // A function, the range of arguments in which it has values to show, and an argument near which it is hard.
@@ -56,36 +58,20 @@ constexpr Function functions[] = {
 };
 // clang-format on
 
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
-  // SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
-  std::uint64_t bits() {
-    std::uint64_t z = state_ += 0x9e3779b97f4a7c15;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-  }
-  double unit() { return static_cast<double>(bits() >> 11) * 0x1p-53; }
-
- private:
-  std::uint64_t state_;
-};
-
 // A quarter of the arguments lie evenly in the range, or in its part within 1000 of zero where it is longer;
 // a quarter have every magnitude; half lie close to where the function is hard, at every distance.
 double draw(const Function& f, Random& random) {
   const double from = std::max(f.least, -1000.0), to = std::min(f.most, 1000.0);
   const std::uint64_t kind = random.bits() >> 62;
-  const double u = random.unit();
+  const double u = random.uniform();
   if (kind == 0) return from + (to - from) * u;
   const double sign = random.bits() & 1 ? 1 : -1;
   if (kind == 1) {
-    const double exponent = -60 + (std::log2(std::min(f.most, 1e300)) + 60) * random.unit();
+    const double exponent = -60 + (std::log2(std::min(f.most, 1e300)) + 60) * random.uniform();
     return std::clamp(sign * std::exp2(exponent) * (1 + u), f.least, f.most);
   }
   const double around = f.period > 0 ? std::nearbyint(u * f.most / f.period) * f.period : f.hard;
-  return std::clamp(around + sign * (1 + u) * std::exp2(-1 - 52 * random.unit()), f.least, f.most);
+  return std::clamp(around + sign * (1 + u) * std::exp2(-1 - 52 * random.uniform()), f.least, f.most);
 }
 
 struct Worst {
@@ -121,7 +107,7 @@ Worst over_doubles(const Function& f, std::uint64_t arguments) {
       x[i] = draw(f, random);
       // Exponents whose powers stay in the range of doubles, most of them near its ends.
       if (f.op == Op::pow)
-        y[i] = (2 * random.unit() - 1) * 709 / std::max(0x1p-40, std::fabs(std::log(x[i])));
+        y[i] = (2 * random.uniform() - 1) * 709 / std::max(0x1p-40, std::fabs(std::log(x[i])));
     }
     add_tile(f, x, y, result, worst);
   }
@@ -138,7 +124,7 @@ Worst over_floats(const Function& f) {
     if (!(value >= f.least && value <= f.most)) continue;
     x[filled] = value;
     if (f.op == Op::pow)
-      y[filled] = static_cast<float>((2 * random.unit() - 1) * 88 /
+      y[filled] = static_cast<float>((2 * random.uniform() - 1) * 88 /
                                      std::max(0x1p-20, std::fabs(std::log(static_cast<double>(value)))));
     if (++filled < kTile) continue;
     add_tile(f, x, y, result, worst);

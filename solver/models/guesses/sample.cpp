@@ -1,6 +1,8 @@
 // Draws the sample of rows from which a built-in model computes its first guess.
 #include "models/guesses/sample.hpp"
 
+#include "support/random.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,10 +23,7 @@ std::size_t pick_row(std::size_t stratum, std::size_t strata, std::size_t n) {
                                                      static_cast<double>(strata));
   const std::size_t last = static_cast<std::size_t>(static_cast<double>(stratum + 1) *
                                                     static_cast<double>(n) / static_cast<double>(strata));
-  std::uint64_t z = stratum + 0x9e3779b97f4a7c15ULL;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-  z ^= z >> 31;
+  const std::uint64_t z = Random(stratum).bits();
   return std::min(n - 1, first + static_cast<std::size_t>(z % std::max<std::size_t>(1, last - first)));
 }
 
