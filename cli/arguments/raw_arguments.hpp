@@ -32,8 +32,8 @@ struct RawArguments {
 void add_data_options(CLI::App& app, RawArguments& raw, Arguments& arguments);
 void add_fit_options(CLI::App& app, RawArguments& raw, Arguments& arguments);
 
-// Throws UsageError for an option with an empty value, because it would count as not given. Only --comment
-// may be empty: the file then has no comments.
+// Throws UsageError if an option has an empty value, because the program would take it for one that was not
+// given. Only --comment may be empty. It means that the file has no comments.
 void refuse_empty_values(const CLI::App& app);
 
 }  // namespace nlsq::cli

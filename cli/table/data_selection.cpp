@@ -144,7 +144,8 @@ void apply_where(FitData& data, ReadColumns& columns, const std::vector<ColumnEx
   narrow(data, chosen);
 }
 
-// Bad cells are errors in the rows kept so far, if concerns(index among these rows).
+// Throws BadData for a bad cell in a row that has been kept so far, if concerns(i) is true. i counts these
+// rows.
 template <class Concerns>
 void refuse_late_faults(const FitData& data, Concerns concerns) {
   for (const auto& [row, message] : data.read.late_faults) {
@@ -158,9 +159,9 @@ void refuse_late_faults(const FitData& data, Concerns concerns) {
   }
 }
 
-// Keeps the rows whose first x lies in the interval. It comes before the columns of the fit are checked,
-// because a row that is left out cannot make a fit fail. Where x is NaN nobody can say whether the row is
-// left out, so it is kept, and refused as any row that is fitted.
+// Keeps the rows whose first x lies in the interval. The columns of the fit are checked only afterwards,
+// because a row that is left out cannot make a fit fail. A row whose x is NaN is kept, and is then refused by
+// that check: nobody can say on which side of the limits it lies.
 void apply_range(FitData& data, ReadColumns& columns, const XLimits& range, const std::string& text) {
   if (text.empty()) return;
   constexpr double kInfinity = std::numeric_limits<double>::infinity();

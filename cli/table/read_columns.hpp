@@ -29,8 +29,8 @@ class ReadColumns {
   // Wants a condition that chooses rows. With one, bad cells in other columns are errors only in rows that
   // are kept.
   void want_condition(const ColumnExpression& expression);
-  // Says that an interval of x chooses rows, which is a condition, too. A bad cell of x itself is an error at
-  // once, unless another condition may leave out its row. Call it after want_condition().
+  // Tells that --range chooses rows by x, as a condition does. A bad cell of x is then an error at once,
+  // unless a condition may leave out its row. Call this after want_condition().
   void want_range(const ColumnExpression& x);
   // Wants the column of --group-by, for group().
   void want_group(const ColumnExpression& expression) { group_ = expression.columns[0]; }

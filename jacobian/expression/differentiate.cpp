@@ -119,7 +119,7 @@ class Forward {
     return sum;
   }
 
-  // w times the relative change that has these parts.
+  // Returns the tangent of w: w times its relative change, which is the sum of these parts.
   NodeId change_of(NodeId w, const std::vector<RelativeChange>& changes) {
     NodeId bounded = zero_, sum = zero_;
     for (const RelativeChange& part : changes) {
@@ -214,7 +214,8 @@ class Adjoint {
     }
   }
 
-  // Passes down bar * w times the relative change that has these parts, or minus that.
+  // Passes the adjoint `bar` of w on to the operands of these parts. Each gets bar times the derivative of w
+  // by it. `minus` changes the sign, because a quotient falls as its denominator grows.
   void give_changes(NodeId w, NodeId bar, bool minus, const std::vector<RelativeChange>& changes) {
     const auto down = [&](NodeId whole) {
       const NodeId passed = products_.product(bar, whole);

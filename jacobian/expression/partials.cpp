@@ -192,7 +192,8 @@ bool is_scaled_exponential(const Graph& graph, NodeId id) {
          (node.op == Op::mul && (is_exponential(graph, node.a) || is_exponential(graph, node.b)));
 }
 
-// For b = c + s e^u, c - s e^u or expm1(u): (∂b/∂u)/b = 1 - c/b and (∂b/∂s)/b, which stay finite.
+// Returns the parts of b = c + s e^u, c - s e^u or expm1(u), which are (∂b/∂u)/b = 1 - c/b and (∂b/∂s)/b.
+// Both stay finite where e^u overflows.
 std::vector<RelativeChange> changes_of_sum(Graph& graph, NodeId b) {
   const Node whole = graph[b];
   const NodeId one = graph.constant(1);

@@ -30,23 +30,24 @@ class Variation {
 // Error if the derivative is not an operation of the graph.
 Partial partial_derivative(Graph& graph, NodeId node, int which, Variation& varies);
 
-// A part of the relative change of a node f: an operand, and (∂f/∂operand)/f = factor * growing. `factor`
-// stays finite. `growing` becomes infinite where f or 1/f is 0; without a value it is 1.
+// One part of the relative change of a node f. The derivative by the operand is f * factor * growing.
+// `factor` stays finite. `growing` may become infinite where f or 1/f is 0; if it has no value, it counts
+// as 1.
 struct RelativeChange {
   NodeId operand = 0, factor = 0;
   std::optional<NodeId> growing = {};
 };
 
-// The parts for nodes far from whose data the usual rule multiplies 0 by infinity: f = B^p where B is as b
-// below, as in (1 + q e^(-kx))^(-1/nu), and f = e^u where u has a term s e^v, as in exp(-b e^(-cx)). Empty: f
-// is another node, and the usual rule is right.
+// Returns the parts for nodes whose usual derivative multiplies 0 by infinity far from the data. Such nodes
+// are f = B^p where B is like b below, as in (1 + q e^(-kx))^(-1/nu), and f = e^u where u has a term s e^v,
+// as in exp(-b e^(-cx)). Returns nothing for all other nodes, for which the usual rule is right.
 std::vector<RelativeChange> relative_changes(Graph& graph, NodeId f);
 
-// The same for a denominator, which may also be b = c + s e^u or c - s e^u with a constant c, or expm1(u).
-// Where e^u overflows, the quotient is 0, and so are its derivatives.
+// Returns the same for a denominator, which may also be b = c + s e^u or c - s e^u with a constant c, or
+// expm1(u). Where e^u overflows, the quotient is 0, and so are its derivatives.
 std::vector<RelativeChange> changes_of_denominator(Graph& graph, NodeId b);
 
-// w * growing, and 0 where w is 0 even if `growing` is infinite there.
+// Returns w * growing. Where w is 0 the product is 0, even if `growing` is infinite.
 NodeId product_with_growing(Graph& graph, NodeId w, NodeId growing);
 
 // Products and quotients of derivatives. Derivatives need not keep the user's order of operations, so they

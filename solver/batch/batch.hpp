@@ -95,7 +95,7 @@ bool usable(const Column& column, Wanted wanted);
 // parameters.
 void check_input(const Batch& batch, const BatchOptions& given, const Limits& limits);
 
-// Why the data of a fit that cannot begin are refused, in the words of a single fit.
+// Returns why the data of a fit are refused. The words are those of a single fit.
 std::string what_is_wrong(const Batch& batch, std::size_t fit);
 
 }  // namespace nlsq::inline v0

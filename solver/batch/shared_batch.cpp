@@ -14,8 +14,8 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr std::size_t kFitsOfRecord = 8192;  // fits between two records of a journal
-// Of what to_bytes() writes. Records of another format are dropped, and their fits are made again. 1 had no
-// messages.
+// The number of the format that to_bytes() writes. A record of another format is dropped, and its fits are
+// made again. Format 1 had no messages.
 constexpr std::uint64_t kFormat = 2;
 
 std::uint64_t hash_of_data(const Batch& batch) {

@@ -18,8 +18,8 @@ namespace {
 constexpr std::size_t kGroup = 64;
 constexpr double kSquareable = 0x1p-511;  // the square of a smaller number loses some or all digits
 
-// Numbers this small are the roundings of a few operations: floating point has no finer ones. Residuals end
-// there if y is 0.
+// Residuals this small are rounding errors of a few operations, because floating point has no finer numbers.
+// A fit to y = 0 ends with such residuals.
 constexpr double kFinest = 16 * std::numeric_limits<double>::denorm_min();
 
 // Sums over one column of J, or over r, for the sampled rows.

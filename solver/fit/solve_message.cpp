@@ -1,4 +1,4 @@
-// What is said of the end of a solve.
+// Implements message_of_end(): says how a solve ended and, if it has no success, what would help.
 #include "certificate/certificate.hpp"
 #include "dense/dense_evaluator.hpp"
 #include "fit/solve.hpp"
@@ -14,8 +14,8 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// What has sizes whose squares are no numbers (`column` of [J | r] at x), and what to do. A parameter far
-// from 1 has such derivatives where y is of ordinary size.
+// Names what is so large or so small that its square is no number, which is `column` of [J | r] at x, and
+// says what helps. If a parameter is far from 1, its derivatives may be so although y is of ordinary size.
 std::pair<std::string, const char*> extreme(std::span<const double> x, std::size_t column) {
   constexpr double kFar = 1e50;
   if (column >= x.size()) return {"residuals", "Give y and sigma in units in which they are near 1."};

@@ -15,9 +15,9 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr int kCertificateTries = 5;
-// The same where the squares of the residuals underflow. If y is 0, so is the minimum of a model that is
-// linear there, and each step leaves 2⁻⁵³ of the residuals: twenty steps lead from 2⁻⁵¹¹ to 0, and no cost
-// tells.
+// The same where the squares of the residuals underflow, so that no cost tells whether a step is good. In
+// fits of a linear model to y = 0 each step leaves 2⁻⁵³ of the residuals, and twenty steps lead from 2⁻⁵¹¹ to
+// 0.
 constexpr int kTriesBelowSquares = 20;
 constexpr int kPolishSteps = 100;
 

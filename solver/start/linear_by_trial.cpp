@@ -2,6 +2,8 @@
 
 #include "dense/dense_evaluator.hpp"
 #include "linear/shortest_solution.hpp"
+#include "linear/small_dense.hpp"
+#include "support/constants.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -16,16 +18,18 @@ constexpr std::size_t kTrialRows = 64;
 constexpr double kStraight = 1e-9;  // largest deviation from a straight line, relative to the distance moved
 constexpr double kSeen = 1e-3;      // a shorter move, relative to the terms, is made longer
 constexpr double kUnseen = 1e-6;    // and is lost in rounding if it stays below this
+constexpr double kRounding = 16 * kUnitRoundoff;  // of residuals, relative to their terms
 
 // The residuals of some rows, spread over all of them, at any values of the free parameters.
 class TrialRows {
  public:
-  // `rows`: of curve.form. A loss has rows of its own, whose values are not residuals.
+  // `rows` are those of curve.form. Under a loss their values are not residuals, so other rows are made.
   TrialRows(const Curve& curve, RowModel& rows)
       : own_(curve.form.loss.is_linear() ? nullptr : curve.rows_of(ResidualForm(curve.form.weighted))),
         rows_(own_ ? *own_ : rows), all_(rows_.rows()), count_(std::min(all_, kTrialRows)) {}
 
-  // Empty if a residual is not finite. Adds up the squares of the sizes of their terms.
+  // Returns the residuals at the start; none if one of them is not finite. Adds up the squares of the sizes
+  // of their terms.
   std::vector<double> at_start(std::span<const double> x0) {
     std::vector<double> residuals(count_);
     terms_ = 0;
@@ -36,7 +40,7 @@ class TrialRows {
     }
     return std::isfinite(terms_) ? residuals : std::vector<double>();
   }
-  // The same at a point that the user did not ask for: also empty if the model throws.
+  // Returns the same at a point that the user did not ask for. A model that throws there gives none, too.
   std::vector<double> at(std::span<const double> x) try { return at_start(x); } catch (...) {
     return {};
   }
@@ -61,11 +65,7 @@ std::vector<double> difference(std::span<const double> a, std::span<const double
   return out;
 }
 
-double length(std::span<const double> a) {
-  double sum = 0;
-  for (const double v : a) sum += v * v;
-  return std::sqrt(sum);
-}
+double length(std::span<const double> a) { return small_dense::norm(a.data(), a.size()); }
 
 // ‖a - times · b‖
 double distance(std::span<const double> a, std::span<const double> b, double times) {
@@ -77,8 +77,8 @@ double distance(std::span<const double> a, std::span<const double> b, double tim
   return std::sqrt(sum);
 }
 
-// A step of one parameter: a value of the same sign, where functions are most likely defined, and within the
-// limits. 0 if there is no room.
+// Returns the step that is wanted if it stays within the limits, else a shorter one to the side with more
+// room. Returns 0 if there is no room.
 double trial_step(double x, double wanted, std::size_t j, const Limits& limits) {
   if (limits.empty() || x + wanted == std::clamp(x + wanted, limits.lower[j], limits.upper[j])) return wanted;
   const double above = limits.upper[j] - x, below = x - limits.lower[j];
@@ -86,8 +86,8 @@ double trial_step(double x, double wanted, std::size_t j, const Limits& limits) 
                         : -std::min(0.5 * below, std::fabs(wanted));
 }
 
-// What the residuals change by if one parameter makes a step, and how far half of the step is from half of
-// it.
+// Describes how the residuals change if one parameter makes a step. On a straight line half of the step gives
+// half of the change; `deviation` is the distance from that.
 struct Move {
   std::vector<double> change;
   double size = 0, deviation = 0, terms = 0;
@@ -95,7 +95,7 @@ struct Move {
   bool straight(double rounding) const { return deviation <= kStraight * size + rounding * terms; }
 };
 
-// Empty if a residual is not finite.
+// Returns the move by this step. Its `change` is empty if a residual is not finite.
 Move move_of(TrialRows& rows, std::span<const double> start, std::vector<double> x, std::size_t j,
              double step) {
   Move out;
@@ -112,16 +112,17 @@ Move move_of(TrialRows& rows, std::span<const double> start, std::vector<double>
   return out;
 }
 
-// The move of a parameter that is linear, and its step. A start far below the scale of y moves the residuals
-// by little; the step is then made longer, so that rounding cannot hide a curve.
+// The step of a parameter that is linear, and how it changes the residuals.
 struct LinearMove {
   double step = 0;
   std::vector<double> change;  // empty: the parameter is not linear
 };
 
+// Tries a step as long as the parameter, which keeps its sign, because functions are most likely defined
+// there. If the start is far below the scale of y, that step hardly changes the residuals, and rounding could
+// hide a curve. Then a longer step is tried, too.
 LinearMove linear_move(TrialRows& rows, std::span<const double> start, std::span<const double> x0,
                        std::size_t j, const Limits& limits) {
-  constexpr double kRounding = 16 * 0x1p-53;
   const std::vector<double> x(x0.begin(), x0.end());
   double step = trial_step(x[j], x[j] != 0 ? x[j] : 1, j, limits);
   Move move = move_of(rows, start, x, j, step);
@@ -134,8 +135,8 @@ LinearMove linear_move(TrialRows& rows, std::span<const double> start, std::span
   return {step, std::move(move.change)};
 }
 
-// A parameter that seems to be linear: its position among the free ones, its move, and the share of that
-// move that leads to its best value.
+// A parameter that seems to be linear: its position among the free ones, its move, and how many such moves
+// lead to its best value.
 struct Seeming {
   int position = 0;
   LinearMove move;
@@ -177,10 +178,11 @@ bool straight_to_best(TrialRows& rows, std::span<const double> start, std::span<
     moved += std::fabs(one.share) * length(one.move.change);
   }
   const std::vector<double> there = rows.at(x);
-  return !there.empty() && distance(there, expected, 1) <= kOff * moved + 16 * 0x1p-53 * rows.terms();
+  return !there.empty() && distance(there, expected, 1) <= kOff * moved + kRounding * rows.terms();
 }
 
-// Leaves out those that are not linear as far as their best values: max(a, 0) where the best a is below 0.
+// Leaves out parameters that stop being linear before they reach their best values. The a of max(a, 0) is
+// such a parameter if its best value is below 0.
 void keep_straight(TrialRows& rows, std::span<const double> start, std::span<const double> x0,
                    const Limits& limits, std::vector<Seeming>& linear) {
   while (!linear.empty()) {

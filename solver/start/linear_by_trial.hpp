@@ -7,16 +7,20 @@
 
 namespace nlsq::inline v0 {
 
-// Returns the positions, among the free parameters, of those that enter the model jointly linearly as far as
-// some points show: two beside the start for each parameter, and the one with their best values. Looks if
-// variable projection is on, or if the start fits worse than a constant does: there a linear start is worth
-// the calls: two for each parameter, or four where the first steps are too short to be seen beside y, one
-// more for each that is linear, and one or two more. A point where the model throws or is not finite says
-// that a parameter is not linear, and nothing else: the user did not ask for it. Empty for a loss of counts,
-// whose rows are the model's values. `rows` are those of curve.form.
+// Returns the positions of the linear parameters among the free ones. It moves each parameter by a step and
+// by half of it, and then all that seem to be linear to their best values. A parameter counts as linear if
+// the residuals follow a straight line, also together with the others. `rows` are those of curve.form.
 //
-// A model may look linear at these points and not be so: max(a, 0), a number that is rounded. A linear start
-// therefore counts only if it lowers the cost, and what judges the end takes no parameter for linear
+// The search takes two calls of the model for each parameter, two more if its first step hardly changes the
+// residuals, one more if it is linear, and one or two at the end. So it is made only where a linear start is
+// worth that: if the start fits worse than a constant does, or if variable projection is on. It returns
+// nothing for a loss of counts, whose rows are the model's values.
+//
+// The user did not ask for these points. If the model throws there, or gives values that are not finite, the
+// parameter is not linear, and the fit goes on.
+//
+// A model may look linear at these points although it is not: max(a, 0), or a number that is rounded. So a
+// linear start is taken only if it lowers the cost, and the tests of the end treat no parameter as linear
 // (Curve::linear_by_trial).
 std::vector<int> linear_by_trial(const Curve& curve, RowModel& rows);
 

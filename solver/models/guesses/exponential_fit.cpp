@@ -117,7 +117,7 @@ ExponentialFit fit_exponential(std::span<const double> t, std::span<const double
   const std::size_t n = t.size();
   const auto [low, high] = std::minmax_element(t.begin(), t.end());
   const double first = *low, last = *high, span = last > first ? last - first : 1.0;
-  // Without any y to explain all rates are as good, and the fastest, which comes first, leads to overflows.
+  // If y is constant, all rates fit alike. The fastest would be chosen, and it leads to overflows.
   if (is_constant(y) && (offset || y[0] == 0)) return {0, 1 / span, offset ? y[0] : 0};
   std::vector<double> u(n);
   for (std::size_t i = 0; i < n; ++i) u[i] = (t[i] - first) / span;

@@ -29,7 +29,8 @@ struct Separable {
   // sharp features, with u in ascending or descending order.
   std::size_t thin_to = 0;
 
-  // Takes y and the weights of the sample, which must outlive the problem.
+  // Lets the problem refer to y and to the weights of the sample. The sample must live as long as the
+  // problem.
   void take_rows(const Sample& sample) {
     y = sample.y;
     weight = sample.weight;
@@ -46,7 +47,7 @@ struct Solution {
 // is not finite.
 double project(std::span<double> residual, int linear, double* columns, double* c);
 
-// Returns the square of a row's weight; 1 if there are no weights.
+// Returns the squared weight of a row, or 1 if the rows have no weights.
 inline double squared_weight(std::span<const double> weight, std::size_t row) {
   return weight.empty() ? 1.0 : weight[row] * weight[row];
 }

@@ -64,7 +64,7 @@ TEST_CASE("residuals or derivatives whose squares underflow are said to be too s
   says(flat, "units");
 }
 
-// b is e^(c x₀), a pure number that no other unit of y brings near 1.
+// The b of these curves is e^(c x₀). It is a pure number, so another unit of y does not bring it near 1.
 TEST_CASE("where a parameter is far from 1 the message names it, and the zero of x, instead of y") {
   std::vector<double> x, above, below;
   for (int i = 0; i < 60; ++i) {
