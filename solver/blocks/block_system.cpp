@@ -67,6 +67,7 @@ double BlockSystem::evaluate(std::span<const double> x, Known& at) {
 
 double BlockSystem::evaluate(Known& at) {
   const auto begin = Clock::now();
+  at.released.clear();
   at.model.cost = model_.cost(at.x, at.r);
   const double seconds = seconds_since(begin);
   time_.evaluate += seconds;
@@ -119,6 +120,11 @@ bool BlockSystem::gather(Known& at) {
 
 void BlockSystem::fix_at_bounds(Known& at) {
   at.fixed_count = model_.bounds().any() ? model_.bounds().find_held(at.x, solver_.gradient(), at.fixed) : 0;
+  for (std::size_t j = 0; j < at.released.size(); ++j) {
+    if (at.released[j] == 0 || at.fixed[j] == 0) continue;
+    at.fixed[j] = 0;
+    --at.fixed_count;
+  }
   if (at.fixed_count == 0) {
     if (low_jacobian() && gram_ == Gram::f32_tile) records_at_ = at.x;
     return;

@@ -106,6 +106,7 @@ class BlockSystem final : public System {
     double cosine = 0;
     std::vector<std::uint8_t> fixed;  // fixed at bounds, by tangent index
     std::size_t fixed_count = 0;
+    std::vector<std::uint8_t> released;  // not to be fixed here, see release_from_bounds(); empty: none
   };
 
   bool low_jacobian() const { return gram_ < Gram::f64; }
@@ -136,6 +137,8 @@ class BlockSystem final : public System {
   double measured_rounding();
   double rounding_beside(double last_digits);
   BlockTests tests_of(const CertificateTests& tests) const;
+  BlockJudgement judge_within_bounds(const BlockTests& tests, const BlockStep* solved);
+  bool release_from_bounds(std::span<const double> step);
   bool contradicted(const BlockJudgement& judgement);
   void compare_with_functions(std::span<const double> x, Recheck& out);
   void check_own_derivatives(Recheck& out);

@@ -121,6 +121,51 @@ bool BlockSystem::contradicted(const BlockJudgement& judgement) {
   return false;
 }
 
+// Runs the tests of first order at x. A test that holds is repeated with fewer parameters fixed, until no
+// bound lets go of another one.
+BlockJudgement BlockSystem::judge_within_bounds(const BlockTests& tests, const BlockStep* solved) {
+  BlockJudgement judgement = judge_point(point(), tests, terms(), solved);
+  linear_iterations_ += judgement.distance.linear_iterations;
+  while (judgement.certificate.passed && judgement.certificate.governed_by != "zero residual" &&
+         release_from_bounds(judgement.distance.step)) {
+    judgement = judge_point(point(), tests, terms(), nullptr);
+    linear_iterations_ += judgement.distance.linear_iterations;
+  }
+  return judgement;
+}
+
+// The slope at x decides which parameters their bounds hold. `step` leads from x to the minimum of the
+// others. A held parameter's slope there is its Lagrange multiplier, and may have the other sign although the
+// step is short: then the cost falls into the box. Releases such parameters at x, and returns whether there
+// are any.
+bool BlockSystem::release_from_bounds(std::span<const double> step) {
+  if (at_.fixed_count == 0 || step.empty()) return false;
+  constexpr double kRoundings = 16;
+  const std::vector<std::uint8_t> fixed = at_.fixed;
+  std::vector<std::uint8_t> released = at_.released;
+  released.resize(fixed.size());
+  at_.released.assign(fixed.size(), 1);  // shows the columns of all parameters
+  differentiate(at_, at_.model.plan);
+  std::vector<double> slope(fixed.size());
+  solver_.multiply(model_.records<double>(), step, slope);
+  const double noise = kRoundings * kUnitRoundoff * std::sqrt(2 * at_.model.cost);
+  for (std::size_t j = 0; j < slope.size(); ++j) {
+    slope[j] += solver_.gradient()[j];
+    if (std::fabs(slope[j]) <= noise * column_norm(j)) slope[j] = solver_.gradient()[j];
+  }
+  std::vector<std::uint8_t> held;
+  model_.bounds().find_held(at_.x, slope, held);
+  bool any = false;
+  for (std::size_t j = 0; j < fixed.size(); ++j) {
+    const bool lets_go = fixed[j] != 0 && held[j] == 0;
+    any = any || lets_go;
+    if (lets_go) released[j] = 1;
+  }
+  at_.released = std::move(released);
+  differentiate(at_, at_.model.plan);
+  return any;
+}
+
 bool BlockSystem::has_second_order() const {
   return !low_jacobian() && !solver_.iterative() &&
          structure_.tangent_size() - at_.fixed_count <= kMostSecondOrder;
@@ -199,9 +244,8 @@ void BlockSystem::certify(std::span<const double>, const CertificateTests& asked
   const BlockStep* solved = undamped_step();
   if (!solved) step_.step = Vector();
   set_solve_accuracy(0);
-  BlockJudgement judgement = judge_point(point(), tests, terms(), solved);
+  BlockJudgement judgement = judge_within_bounds(tests, solved);
   step_lambda_ = -1;
-  linear_iterations_ += judgement.distance.linear_iterations;
   if (judgement.certificate.passed && contradicted(judgement)) judgement.certificate.passed = false;
   if (judgement.distance.known) out.step = std::move(judgement.distance.step);
   else out.step.assign(structure_.tangent_size(), 0.0);

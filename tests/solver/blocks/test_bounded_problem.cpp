@@ -32,6 +32,16 @@ struct Offset {
   }
 };
 
+// One row of a saturation with an offset, weighted.
+struct Saturation {
+  double x, y, weight;
+  template <class T>
+  bool operator()(const T* p, T* r) const {
+    r[0] = (1e-6 * p[0] * (x / (1.2414345859958602 + x)) + 0.1 * p[1] - y) * weight;
+    return true;
+  }
+};
+
 }  // namespace
 
 TEST_CASE("Each of the nine places of a box is where the minimum of a quadratic can lie") {
@@ -168,4 +178,21 @@ TEST_CASE("A control sees the start and every step, and ends the solve by its te
   const Summary stopped = solve(problem, {}, control);
   CHECK(stopped.termination == Termination::user_stop);
   CHECK(stopped.accepted + stopped.rejected == 2);
+}
+
+// At the start, the slope by p[0] points out of the box. At the best p[1], a short step away, it points in.
+TEST_CASE(
+    "A bound lets go of a parameter whose slope changes its sign on the way to the minimum of the others") {
+  const Saturation rows[] = {{2.896234646942768, 0.6722261243111755, 0.048722089287918914},
+                             {2.6175946588112966, 0.6482997273181476, 15.352259168606453},
+                             {2.6920972951744147, 0.6550656284501508, 3.897200270126258}};
+  const double bound = 1204977.7669701055;
+  double p[2] = {bound, -2.721011525675293};
+  Problem problem;
+  for (const Saturation& row : rows) problem.add_residual_block<1>(row, Loss::soft_l1(3e-9), {p});
+  problem.set_upper_bound(p, 0, bound);
+  const Summary summary = solve(problem);
+  CHECK(is_success(summary.verdict));
+  CHECK(p[0] == doctest::Approx(1.11042929e6));
+  CHECK(summary.final_cost < 1.9e-14);
 }
