@@ -14,7 +14,7 @@ namespace nlsq::inline v0 {
 BlockSystem::Curved BlockSystem::curvature_at_end(const BlockJudgement& judgement, Certified& out) {
   constexpr double kNegative = -1e-4;  // relative to the largest curvature
   const std::size_t free = structure_.tangent_size() - at_.fixed_count;
-  if (low_jacobian() || free > kMostExamined || judgement.certificate.governed_by == "zero residual") {
+  if (low_jacobian() || free > kMostExamined || judgement.certificate.governed_by == kZeroResidual) {
     return Curved::unknown;
   }
   // The cost need not fall far along a straight line for a valley to begin there.
@@ -59,7 +59,7 @@ bool BlockSystem::falls_along(const SecondOrder& found, double enough, Certified
 bool BlockSystem::falls_beside(const BlockJudgement& judgement, Certified& out) {
   constexpr std::size_t kMost = 16;  // numbers
   const std::size_t size = structure_.tangent_size();
-  if (size > kMost || judgement.certificate.governed_by == "zero residual") return false;
+  if (size > kMost || judgement.certificate.governed_by == kZeroResidual) return false;
   const double enough = at_.model.cost - judgement.contradiction();
   std::vector<double> trial;
   for (std::size_t j = 0; j < size; ++j) {

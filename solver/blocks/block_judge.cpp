@@ -208,7 +208,7 @@ void apply_tests(const BlockPoint& at, const BlockTests& tests, BlockJudgement& 
   if (std::string doubt = doubt_here(at, tests, out, zero); !doubt.empty()) out.doubt = std::move(doubt);
   if (!out.doubt.empty() || (!zero && !(d.known && d.reached))) return;
   const std::optional<TestHeld> held =
-      zero ? TestHeld{Verdict::noise_floor, "zero residual"} : test_held(at, tests, out);
+      zero ? TestHeld{Verdict::noise_floor, kZeroResidual} : test_held(at, tests, out);
   if (!held) return;
   c.verdict = held->verdict;
   c.governed_by = held->name;

@@ -106,7 +106,7 @@ class BlockSystem final : public System {
     double cosine = 0;
     std::vector<std::uint8_t> fixed;  // fixed at bounds, by tangent index
     std::size_t fixed_count = 0;
-    std::vector<std::uint8_t> released;  // not to be fixed here, see release_from_bounds(); empty: none
+    std::vector<std::uint8_t> released;  // bounds do not hold these here (release_from_bounds); empty: none
   };
 
   bool low_jacobian() const { return gram_ < Gram::f64; }

@@ -114,37 +114,39 @@ BlockTests BlockSystem::tests_of(const CertificateTests& tests) const {
 // True if the cost falls along the certificate's own step by more than the judgement allows. Then x is not
 // the optimum.
 bool BlockSystem::contradicted(const BlockJudgement& judgement) {
-  if (judgement.certificate.governed_by == "zero residual") return false;
+  if (judgement.certificate.governed_by == kZeroResidual) return false;
   model_.plus(at_.x, judgement.distance.step, trial_.x);
   if (trial_.x != at_.x) return evaluate(trial_) < at_.model.cost - judgement.contradiction();
   trial_.x.clear();
   return false;
 }
 
-// Runs the tests of first order at x. A test that holds is repeated with fewer parameters fixed, until no
-// bound lets go of another one.
+// Judges the point x. Where it passes, bounds that do not really hold their parameters are found, these
+// parameters are made free, and x is judged again.
 BlockJudgement BlockSystem::judge_within_bounds(const BlockTests& tests, const BlockStep* solved) {
-  BlockJudgement judgement = judge_point(point(), tests, terms(), solved);
-  linear_iterations_ += judgement.distance.linear_iterations;
-  while (judgement.certificate.passed && judgement.certificate.governed_by != "zero residual" &&
-         release_from_bounds(judgement.distance.step)) {
-    judgement = judge_point(point(), tests, terms(), nullptr);
+  for (;; solved = nullptr) {
+    BlockJudgement judgement = judge_point(point(), tests, terms(), solved);
     linear_iterations_ += judgement.distance.linear_iterations;
+    const Certificate& c = judgement.certificate;
+    if (!c.passed || c.governed_by == kZeroResidual || !release_from_bounds(judgement.distance.step))
+      return judgement;
   }
-  return judgement;
 }
 
-// The slope at x decides which parameters their bounds hold. `step` leads from x to the minimum of the
-// others. A held parameter's slope there is its Lagrange multiplier, and may have the other sign although the
-// step is short: then the cost falls into the box. Releases such parameters at x, and returns whether there
-// are any.
+// Makes parameters free at x that their bounds do not really hold, and returns whether there are any.
+//
+// A parameter on its bound is fixed if the cost at x falls towards the outside of the box. But `step` leads
+// from x to the minimum over the free parameters, and what counts is the slope there, which is the
+// parameter's Lagrange multiplier. If the cost falls towards the inside there, the parameter can leave its
+// bound. This can happen even when the step is short.
 bool BlockSystem::release_from_bounds(std::span<const double> step) {
   if (at_.fixed_count == 0 || step.empty()) return false;
-  constexpr double kRoundings = 16;
+  constexpr double kRoundings = 16;  // in a sum of products; smaller slopes count as rounding errors
   const std::vector<std::uint8_t> fixed = at_.fixed;
-  std::vector<std::uint8_t> released = at_.released;
+  std::vector<std::uint8_t> released = at_.released, held;
   released.resize(fixed.size());
-  at_.released.assign(fixed.size(), 1);  // shows the columns of all parameters
+  // Columns of J are zero where parameters are fixed. To see them all, J is evaluated with none fixed.
+  at_.released.assign(fixed.size(), 1);
   differentiate(at_, at_.model.plan);
   std::vector<double> slope(fixed.size());
   solver_.multiply(model_.records<double>(), step, slope);
@@ -153,13 +155,12 @@ bool BlockSystem::release_from_bounds(std::span<const double> step) {
     slope[j] += solver_.gradient()[j];
     if (std::fabs(slope[j]) <= noise * column_norm(j)) slope[j] = solver_.gradient()[j];
   }
-  std::vector<std::uint8_t> held;
   model_.bounds().find_held(at_.x, slope, held);
   bool any = false;
   for (std::size_t j = 0; j < fixed.size(); ++j) {
-    const bool lets_go = fixed[j] != 0 && held[j] == 0;
-    any = any || lets_go;
-    if (lets_go) released[j] = 1;
+    if (fixed[j] == 0 || held[j] != 0) continue;
+    released[j] = 1;
+    any = true;
   }
   at_.released = std::move(released);
   differentiate(at_, at_.model.plan);

@@ -302,7 +302,7 @@ bool apply_tests(Evaluator& evaluator, std::span<const double> x, const Lineariz
     c.governed_by = free == 0 ? "bounds" : near ? "decrement+xtol" : "gtol+xtol";
   } else if (noise || zero) {
     c.verdict = Verdict::noise_floor;
-    c.governed_by = noise ? "gradient bound" : "zero residual";
+    c.governed_by = noise ? "gradient bound" : kZeroResidual;
   } else {
     return false;
   }

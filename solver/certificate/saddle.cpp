@@ -67,7 +67,7 @@ bool is_unmoved(double distance, const Linearization& end, std::size_t parameter
 std::optional<Vector> lower_beside_saddle(DenseEvaluator& evaluator, const SolveRequest& request,
                                           const MinimizerResult& end) try {
   const Certificate& c = end.summary.certificate;
-  if (!is_success(end.summary.verdict) || end.x.size() > kMostUnmovedOf || c.governed_by == "zero residual")
+  if (!is_success(end.summary.verdict) || end.x.size() > kMostUnmovedOf || c.governed_by == kZeroResidual)
     return {};
   if (request.known_linear().size() == end.x.size() || end.at.gradient.size() != end.x.size()) return {};
   const std::vector<int> fixed = pushed(end);

@@ -55,6 +55,9 @@ struct CertificateTests {
   bool stopped = false;  // the loop ends here even if the tests fail, so a failure needs no further study
 };
 
+// Certificate::governed_by where the residuals are rounding errors of their terms.
+inline constexpr const char* kZeroResidual = "zero residual";
+
 struct Certified {
   Certificate certificate;
   // (JᵀJ)⁻¹ on the determined subspace, not scaled by sigma². NaN for parameters outside it and for those on

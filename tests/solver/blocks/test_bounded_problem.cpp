@@ -32,7 +32,7 @@ struct Offset {
   }
 };
 
-// One row of a saturation with an offset, weighted.
+// A weighted measurement of the curve 1e-6 a x / (K + x) + 0.1 c, where K is known and (a, c) are fitted.
 struct Saturation {
   double x, y, weight;
   template <class T>
@@ -180,7 +180,8 @@ TEST_CASE("A control sees the start and every step, and ends the solve by its te
   CHECK(stopped.accepted + stopped.rejected == 2);
 }
 
-// At the start, the slope by p[0] points out of the box. At the best p[1], a short step away, it points in.
+// The solve starts with p[0] on its upper bound, and the cost falls if p[0] grows further. At the best p[1],
+// a short step away, the cost falls if p[0] shrinks. The minimum therefore lies inside the box.
 TEST_CASE(
     "A bound lets go of a parameter whose slope changes its sign on the way to the minimum of the others") {
   const Saturation rows[] = {{2.896234646942768, 0.6722261243111755, 0.048722089287918914},
