@@ -86,7 +86,9 @@ class Recorded:
 
     def _trusted(self, most):
         """Some fits without a doubt."""
-        fits = [fit for fit in range(self.data.fits) if fit not in self.doubts]
+        fits = range(self.data.fits)
+        if self.doubts:  # there may be many fits, and most have none
+            fits = [fit for fit in fits if fit not in self.doubts]
         return [fits[at] for at in _some(len(fits), most)]
 
     def _doubt(self, fits, answers, same):
