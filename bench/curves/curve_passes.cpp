@@ -42,9 +42,8 @@ double scaled_difference(const std::vector<double>& a, const std::vector<double>
 }
 
 template <class T>
-Contender fused_contender(const char* name,
-                          void (*loop)(FusedModel, const T*, const T*, std::size_t, const double*, double*),
-                          const CurveCase& c, const std::vector<T>& x, const std::vector<T>& y) {
+Contender fused_contender(const char* name, FusedLoop<T> loop, const CurveCase& c, const std::vector<T>& x,
+                          const std::vector<T>& y) {
   return {name, [&c, &x, &y, loop] {
             const std::size_t n1 = c.truth.size() + 1;
             std::vector<double> sums(n1 * (n1 + 1) / 2);
@@ -89,33 +88,33 @@ void run_passes(const CurveCase& c, std::size_t rows, const Settings& settings) 
   const auto ours = [&c](nlsq::DenseEvaluator& e, nlsq::PrecisionPlan plan) {
     return Contender{"nlsq", [&c, &e, plan] { return packed(e.linearize(c.truth, plan)); }};
   };
-  const auto against_f64 = [&](Contender first) {
+  // Our pass and the loops that compute in the same format from the same columns.
+  const auto against = [&]<class T>(Contender first, FusedLoop<T> FusedLoops::*format,
+                                    const std::vector<T>& of_x, const std::vector<T>& of_y) {
     std::vector<Contender> all{std::move(first),
-                               fused_contender<double>("fused loop, SLEEF", loops.fused_f64, c, x, y)};
-    if (c.has_inline && loops.fused_f64_inline != nullptr)
-      all.push_back(fused_contender<double>("fused loop, ours inline", loops.fused_f64_inline, c, x, y));
-    return all;
-  };
-  const auto against_f32 = [&](Contender first) {
-    std::vector<Contender> all{std::move(first),
-                               fused_contender<float>("fused loop, SLEEF", loops.fused_f32, c, x32, y32)};
-    if (c.has_inline && loops.fused_f32_inline != nullptr)
-      all.push_back(fused_contender<float>("fused loop, ours inline", loops.fused_f32_inline, c, x32, y32));
+                               fused_contender("fused loop, SLEEF", loops.by_sleef.*format, c, of_x, of_y)};
+    if (c.has_inline && loops.inlined.*format != nullptr)
+      all.push_back(fused_contender("fused loop, ours inline", loops.inlined.*format, c, of_x, of_y));
     return all;
   };
   using nlsq::Format, nlsq::Gram;
   const double operations = row_operations(c);
-  const double floor64 = settings.machine.floor(rows, operations, 2 * sizeof(double), false);
-  const double floor32 = settings.machine.floor(rows, operations, 2 * sizeof(float), true);
-  report_pass(c, "f64", against_f64(ours(evaluator, {Format::f64, Gram::f64})), floor64, 1e-9, settings);
-  report_pass(c, "f32", against_f32(ours(narrow_evaluator, {Format::f32, Gram::f32_tile})), floor32, 1e-3,
-              settings);
-  report_pass(c, "f32 wide", against_f32(ours(narrow_evaluator, {Format::f32, Gram::f32_wide})), floor32,
-              1e-3, settings);
-  report_pass(c, "f32 of f64", against_f32(ours(evaluator, {Format::f32, Gram::f32_tile})), floor32, 1e-3,
-              settings);
-  report_pass(c, "f32 wide of f64", against_f32(ours(evaluator, {Format::f32, Gram::f32_wide})), floor32,
-              1e-3, settings);
+  const auto floor = [&](std::size_t bytes, bool single) {
+    return settings.machine.floor(rows, operations, 2 * bytes, single);
+  };
+  const auto report = [&]<class T>(const char* name, nlsq::DenseEvaluator& e, nlsq::PrecisionPlan plan,
+                                   FusedLoop<T> FusedLoops::*format, const std::vector<T>& of_x,
+                                   const std::vector<T>& of_y) {
+    const bool single = plan.residual == Format::f32;
+    report_pass(c, name, against(ours(e, plan), format, of_x, of_y), floor(sizeof(T), single),
+                single ? 1e-3 : 1e-9, settings);
+  };
+  const nlsq::PrecisionPlan tile{Format::f32, Gram::f32_tile}, sums_in_f64{Format::f32, Gram::f32_wide};
+  report("f64", evaluator, {Format::f64, Gram::f64}, &FusedLoops::f64, x, y);
+  report("f32", narrow_evaluator, tile, &FusedLoops::f32, x32, y32);
+  report("f32 wide", narrow_evaluator, sums_in_f64, &FusedLoops::f32, x32, y32);
+  report("f32 of f64", evaluator, tile, &FusedLoops::f32_of_f64, x, y);
+  report("f32 wide of f64", evaluator, sums_in_f64, &FusedLoops::f32_of_f64, x, y);
 }
 
 }  // namespace bench

@@ -31,14 +31,14 @@ double across(Vector<T> v) {
 }
 
 // Handles fewer rows than a group. Unused lanes repeat the last row with weight 0.
-template <class M, class F, class T>
-void add_tail(const T* x, const T* y, std::size_t rows, const T* p, double* sums) {
+template <class M, class F, class T, class Stored>
+void add_tail(const Stored* x, const Stored* y, std::size_t rows, const T* p, double* sums) {
   Vector<T> part[packed<M>] = {};
   for (std::size_t i = 0; i < rows; i += kLanes<T>) {
     Vector<T> vx, vy, weight;
     for (std::size_t l = 0; l < kLanes<T>; ++l) {
       const std::size_t row = i + l < rows ? i + l : rows - 1;
-      vx[l] = x[row], vy[l] = y[row], weight[l] = i + l < rows ? T(1) : T(0);
+      vx[l] = static_cast<T>(x[row]), vy[l] = static_cast<T>(y[row]), weight[l] = i + l < rows ? T(1) : T(0);
     }
     Vector<T> columns[M::n + 1];
     columns[M::n] = M::template row<T>(vx, M::template functions<F, T>(vx, p), p, columns) - vy;
@@ -48,8 +48,8 @@ void add_tail(const T* x, const T* y, std::size_t rows, const T* p, double* sums
   for (int k = 0; k < packed<M>; ++k) sums[k] += across<T>(part[k]);
 }
 
-template <class M, class F, class T>
-void fused(const T* x, const T* y, std::size_t rows, const double* parameters, double* sums) {
+template <class M, class F, class T, class Stored>
+void fused(const Stored* x, const Stored* y, std::size_t rows, const double* parameters, double* sums) {
   constexpr std::size_t step = kGroup * kLanes<T>;
   T p[M::n];
   for (int j = 0; j < M::n; ++j) p[j] = static_cast<T>(parameters[j]);
@@ -59,13 +59,13 @@ void fused(const T* x, const T* y, std::size_t rows, const double* parameters, d
     const std::size_t end = rows - i < kBlock ? i + (rows - i) / step * step : i + kBlock;
     Vector<T> part[packed<M>] = {};
     for (; i < end; i += step) {
-      decltype(M::template functions<F, T>(load(x), p)) functions[kGroup];
+      decltype(M::template functions<F, T>(load<T>(x), p)) functions[kGroup];
       for (std::size_t g = 0; g < kGroup; ++g)
-        functions[g] = M::template functions<F, T>(load(x + i + g * kLanes<T>), p);
+        functions[g] = M::template functions<F, T>(load<T>(x + i + g * kLanes<T>), p);
       for (std::size_t g = 0; g < kGroup; ++g) {
         const std::size_t at = i + g * kLanes<T>;
         Vector<T> columns[M::n + 1];
-        columns[M::n] = M::template row<T>(load(x + at), functions[g], p, columns) - load(y + at);
+        columns[M::n] = M::template row<T>(load<T>(x + at), functions[g], p, columns) - load<T>(y + at);
         add_products<M, T>(columns, part);
       }
     }
@@ -74,8 +74,10 @@ void fused(const T* x, const T* y, std::size_t rows, const double* parameters, d
   if (i < rows) add_tail<M, F, T>(x + i, y + i, rows - i, p, sums);
 }
 
-template <class F, class T>
-void fused_model(FusedModel model, const T* x, const T* y, std::size_t rows, const double* p, double* sums) {
+// Computes in T from columns of Stored.
+template <class F, class T, class Stored = T>
+void fused_model(FusedModel model, const Stored* x, const Stored* y, std::size_t rows, const double* p,
+                 double* sums) {
   switch (model) {
     case FusedModel::exp: return fused<FusedExp, F, T>(x, y, rows, p, sums);
     case FusedModel::gaussian: return fused<FusedGaussian, F, T>(x, y, rows, p, sums);
@@ -107,7 +109,7 @@ double sum(const double* values, std::size_t count) {
   constexpr std::size_t chains = 8;
   VectorF64 sums[chains] = {};
   for (std::size_t i = 0; i + chains * kLanes<double> <= count; i += chains * kLanes<double>) {
-    for (std::size_t k = 0; k < chains; ++k) sums[k] += load(values + i + k * kLanes<double>);
+    for (std::size_t k = 0; k < chains; ++k) sums[k] += load<double>(values + i + k * kLanes<double>);
   }
   double total = 0;
   for (std::size_t k = 0; k < chains; ++k) total += across<double>(sums[k]);
@@ -123,14 +125,16 @@ double sum(const double* values, std::size_t count) {
 
 extern const IsaLoops BENCH_ENTRY(BENCH_ISA);
 const IsaLoops BENCH_ENTRY(BENCH_ISA) = {
-    BENCH_TEXT(BENCH_ISA),        fused_model<BySleef, double>, fused_model<BySleef, float>,
+    BENCH_TEXT(BENCH_ISA),
+    {fused_model<BySleef, double>, fused_model<BySleef, float>, fused_model<BySleef, float, double>},
 #if defined(__AVX2__)
-    fused_model<Inlined, double>, fused_model<Inlined, float>,
+    {fused_model<Inlined, double>, fused_model<Inlined, float>, fused_model<Inlined, float, double>},
 #else
-    nullptr,
-    nullptr,
+    {},
 #endif
-    multiply_adds<double>,        multiply_adds<float>,         sum,
+    multiply_adds<double>,
+    multiply_adds<float>,
+    sum,
 };
 
 }  // namespace bench

@@ -8,21 +8,22 @@ namespace bench {
 
 enum class FusedModel { exp, gaussian, biexp, logistic, sine, power, rational22 };
 
-// Sums of one pass: the upper triangle by rows of [J | r]ᵀ[J | r], in double.
-using FusedF64 = void (*)(FusedModel model, const double* x, const double* y, std::size_t rows,
-                          const double* p, double* sums);
-using FusedF32 = void (*)(FusedModel model, const float* x, const float* y, std::size_t rows, const double* p,
-                          double* sums);
+// Computes the sums of one pass: the upper triangle by rows of [J | r]ᵀ[J | r], in double.
+template <class Stored>
+using FusedLoop = void (*)(FusedModel model, const Stored* x, const Stored* y, std::size_t rows,
+                           const double* p, double* sums);
+
+// The whole pass in one loop, without storing intermediate rows. In f32 it sums 1024 rows at a time.
+struct FusedLoops {
+  FusedLoop<double> f64 = nullptr;
+  FusedLoop<float> f32 = nullptr;
+  FusedLoop<double> f32_of_f64 = nullptr;  // rounds each number that it reads
+};
 
 struct IsaLoops {
   const char* name;
-  // The whole pass in one loop, without storing intermediate rows. The f32 version sums 1024 rows at a time
-  // in f32.
-  FusedF64 fused_f64;
-  FusedF32 fused_f32;
-  // The same with inlined exp, where this instruction set has one; otherwise null.
-  FusedF64 fused_f64_inline;
-  FusedF32 fused_f32_inline;
+  FusedLoops by_sleef;
+  FusedLoops inlined;  // with nlsq's own functions inlined; null where this instruction set has none
   // Executes `rounds` rounds of independent multiply-adds and returns their number, counting each lane.
   double (*fmas_f64)(std::size_t rounds, double seed);
   double (*fmas_f32)(std::size_t rounds, float seed);

@@ -59,11 +59,13 @@ using Vector = typename VectorOf<T>::type;
 template <class T>
 inline constexpr std::size_t kLanes = BENCH_BYTES / sizeof(T);
 
-template <class T>
-[[gnu::always_inline]] inline Vector<T> load(const T* from) {
-  Vector<T> v;
+// Reads a vector of T from numbers of type Stored.
+template <class T, class Stored>
+[[gnu::always_inline]] inline Vector<T> load(const Stored* from) {
+  typedef Stored Read __attribute__((vector_size(kLanes<T> * sizeof(Stored))));
+  Read v;
   __builtin_memcpy(&v, from, sizeof v);
-  return v;
+  return __builtin_convertvector(v, Vector<T>);
 }
 
 template <class T>
