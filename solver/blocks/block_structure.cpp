@@ -110,57 +110,69 @@ void BlockStructure::lay_out_records(const Problem::Impl& problem) {
   const bool components = problem.has_components();
   for (std::uint32_t slot = 0; slot < list.residual_block.size(); ++slot) {
     const std::uint32_t block = list.residual_block[slot];
-    const BlockFunction& function = *problem.functions[block];
     const auto parameters = problem.parameters_of(block);
-    std::uint32_t e = 0;
-    bool manifolds = false;
-    for (const std::uint32_t p : parameters) {
-      const ParameterBlock& q = problem.parameters[p];
-      if (point_of[p] >= 0) e = static_cast<std::uint32_t>(q.tangent());
-      manifolds = manifolds || (q.tangent() > 0 && q.manifold);
-    }
-    std::uint32_t column = e + 1;
-    struct Cell {
-      std::uint32_t camera, column;
+    const auto has_manifold = [&](std::uint32_t p) {
+      return problem.parameters[p].tangent() > 0 && problem.parameters[p].manifold;
     };
-    std::vector<Cell> cells;
-    for (const std::uint32_t p : parameters) {
-      std::int32_t at = -1;
-      if (point_of[p] >= 0) at = 0;
-      if (camera_of[p] >= 0) {
-        const auto camera = static_cast<std::uint32_t>(camera_of[p]);
-        auto cell = std::ranges::find(cells, camera, &Cell::camera);
-        if (cell == cells.end()) {
-          cell = cells.insert(cells.end(), {camera, column});
-          column += block_size[camera];
-        }
-        at = static_cast<std::int32_t>(cell->column + within[p]);
-      }
-      list.column.push_back(at);
-    }
-    std::ranges::sort(cells, {}, &Cell::camera);
-    for (const Cell& cell : cells) {
-      cell_entry.push_back(cell.camera);  // find_entries makes it relative to the point
-      cell_column.push_back(cell.column);
-    }
-    cell_first.push_back(static_cast<std::uint32_t>(cell_entry.size()));
-    const auto count = static_cast<std::uint32_t>(function.residuals());
-    if (components) list.component.push_back(problem.component[list.residual_block[slot]]);
+    if (std::ranges::any_of(parameters, has_manifold)) mapped.push_back(slot);
+    const std::uint32_t width = lay_out_columns(problem, block);
+    const auto count = static_cast<std::uint32_t>(problem.functions[block]->residuals());
+    if (components) list.component.push_back(problem.component[block]);
     list.first.push_back(static_cast<std::uint32_t>(list.column.size()));
     list.row.push_back(static_cast<std::uint32_t>(residuals));
     residuals += count;
     list.record.push_back(record_size);
-    list.stride.push_back(column);
+    list.stride.push_back(width);
     rows.push_back(count);
-    record_size += static_cast<std::size_t>(column) * count;
-    if (manifolds) mapped.push_back(slot);
-  }
-  if (!mapped.empty()) {
-    own_record_ = list.record;
-    own_stride_ = list.stride;
-    own_column_ = list.column;
+    record_size += static_cast<std::size_t>(width) * count;
   }
   record_size += pad;
+  lay_out_ambient_records(mapped);
+}
+
+// Gives each parameter block of a residual block its columns in the record, and lists the record's cells.
+// Returns the number of columns.
+std::uint32_t BlockStructure::lay_out_columns(const Problem::Impl& problem, std::uint32_t block) {
+  struct Cell {
+    std::uint32_t camera, column;
+  };
+  const auto parameters = problem.parameters_of(block);
+  std::uint32_t e = 0;
+  for (const std::uint32_t p : parameters) {
+    if (point_of[p] >= 0) e = static_cast<std::uint32_t>(problem.parameters[p].tangent());
+  }
+  std::uint32_t column = e + 1;
+  std::vector<Cell> cells;
+  for (const std::uint32_t p : parameters) {
+    std::int32_t at = -1;
+    if (point_of[p] >= 0) at = 0;
+    if (camera_of[p] >= 0) {
+      const auto camera = static_cast<std::uint32_t>(camera_of[p]);
+      auto cell = std::ranges::find(cells, camera, &Cell::camera);
+      if (cell == cells.end()) {
+        cell = cells.insert(cells.end(), {camera, column});
+        column += block_size[camera];
+      }
+      at = static_cast<std::int32_t>(cell->column + within[p]);
+    }
+    list.column.push_back(at);
+  }
+  std::ranges::sort(cells, {}, &Cell::camera);
+  for (const Cell& cell : cells) {
+    cell_entry.push_back(cell.camera);  // find_entries makes it relative to the point
+    cell_column.push_back(cell.column);
+  }
+  cell_first.push_back(static_cast<std::uint32_t>(cell_entry.size()));
+  return column;
+}
+
+// Makes these residual blocks evaluate into ambient records, from which the derivatives are mapped into the
+// blocks' own records.
+void BlockStructure::lay_out_ambient_records(std::span<const std::uint32_t> mapped) {
+  if (mapped.empty()) return;
+  own_record_ = list.record;
+  own_stride_ = list.stride;
+  own_column_ = list.column;
   for (const std::uint32_t slot : mapped) {
     std::uint32_t width = 0;
     for (std::uint32_t k = list.first[slot]; k < list.first[slot + 1]; ++k) {

@@ -19,6 +19,7 @@
 #include "kernels/block_kernels.hpp"
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace nlsq::inline v0 {
@@ -132,6 +133,8 @@ struct BlockStructure {
                      std::vector<std::uint8_t>& taken) const;
   void order_slots(const Problem::Impl& problem);
   void lay_out_records(const Problem::Impl& problem);
+  std::uint32_t lay_out_columns(const Problem::Impl& problem, std::uint32_t block);
+  void lay_out_ambient_records(std::span<const std::uint32_t> mapped);
   void find_entries();
   bool iteration_pays() const;
   bool iteration_takes_less() const;
