@@ -272,7 +272,8 @@ BatchResult fit_all(const PreparedModel& model, const std::vector<ColumnPerFit>&
   if (batch.sigma.empty() && !given.sigma.empty()) batch.sigma = given.sigma;
   check_input(batch, given, limits);
   static_cast<SolverOptions&>(batch.options) = settled(given);
-  static_cast<Parallelism&>(batch.options) = {.threads = given.threads};  // this call shares, not its fits
+  static_cast<Parallelism&>(batch.options) = {.threads = given.threads,
+                                              .executor = {}};  // this call shares, not its fits
   for (const ColumnPerFit& column : x)
     batch.shared_usable = batch.shared_usable && (!column.shared() || usable(column[0], Wanted::any));
   if (batch.weighted() && batch.sigma.shared())
@@ -286,7 +287,8 @@ BatchResult fit_all(const PreparedModel& model, const std::vector<ColumnPerFit>&
   BatchResult out = empty_result(batch);
   const bool in_lanes = given.in_lanes && enough_rows(batch, 0) && lanes_serve(batch);
   Fits fits(batch, in_lanes, leaves, out);
-  const Parallelism threads = worth_threads(batch) ? Parallelism(given) : Parallelism{.threads = 1};
+  const Parallelism threads =
+      worth_threads(batch) ? Parallelism(given) : Parallelism{.threads = 1, .executor = {}};
   const auto fit_range = [&](std::size_t first, std::size_t last) {
     const std::size_t before = fits.in_lanes(), share = fits_per_task(last - first, in_lanes);
     const int used = run_tasks((last - first + share - 1) / share, threads, [&](std::size_t t) {

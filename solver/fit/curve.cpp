@@ -39,22 +39,8 @@ double total_squares(const Curve& curve) {
     return curve.whitening->total_squares(std::move(y));
   }
   if (!curve.response) return curve.survey->total_squares();
-  const RowSource& data = *curve.data;
-  const auto columns = static_cast<std::size_t>(data.columns()),
-             k = static_cast<std::size_t>(curve.predictors);
-  std::vector<double> block(columns * ScatterSums::most), row(columns), y(ScatterSums::most);
-  std::optional<ScatterSums> sums;
-  for (std::size_t first = 0; first < data.rows(); first += ScatterSums::most) {
-    const std::size_t count = std::min(ScatterSums::most, data.rows() - first);
-    for (std::size_t c = 0; c < columns; ++c) data.read(first, count, static_cast<int>(c), &block[c * count]);
-    for (std::size_t i = 0; i < count; ++i) {
-      for (std::size_t c = 0; c < columns; ++c) row[c] = block[c * count + i];
-      y[i] = curve.response(std::span(row).first(k + 1));
-    }
-    if (!sums) sums.emplace(y[0]);
-    sums->add(y.data(), curve.form.weighted ? &block[(k + 1) * count] : nullptr, count);
-  }
-  return sums->total();
+  return total_squares(*curve.data, static_cast<std::size_t>(curve.predictors), curve.form.weighted,
+                       curve.response);
 }
 
 // Evaluates the cost only. Every parameter is fixed.

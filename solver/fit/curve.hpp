@@ -36,8 +36,7 @@ struct Curve {
   ResidualForm form;
   std::shared_ptr<DataSurvey> survey;  // of data
   const FitOptions& options;
-  // The response of a block of rows, where it is not column y itself.
-  std::function<double(std::span<const double> row)> response;
+  Response response;  // empty: column y itself
   std::chrono::steady_clock::time_point begin =
       std::chrono::steady_clock::now();  // after the data were checked
   // Creates rows of the same model in another form: without its loss, or for the covariance.

@@ -51,9 +51,7 @@ FitResult fit_formula(const Formula& given, FitData data, std::vector<double> st
   if (formula.has_left_side) {
     if (curve.form.loss.is_counts())
       throw ValidationError("loss poisson: counts are fitted as they are; the formula has a left side");
-    curve.response = [&formula](std::span<const double> row) {
-      return formula.evaluate_response(row.first(formula.predictors.size()), row[formula.predictors.size()]);
-    };
+    curve.response = response_of(formula);
   }
   const std::vector<int> linear = linear_among_free(formula.graph, formula.model, curve.free);
   curve.jumps = jump_parameters(formula.graph, formula.model, curve.free);

@@ -1,12 +1,14 @@
 // Computes the statistics of a fit: covariance, standard errors, R² and information criteria.
 #include "fit/fit_statistics.hpp"
 
+#include "dense/data_survey.hpp"
 #include "support/constants.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace nlsq::inline v0 {
 
@@ -91,6 +93,30 @@ double covariance_factor(double rss, std::size_t rows, std::size_t free, int ran
   if (absolute_sigma) return 1;
   const double scatter_dof = static_cast<double>(rows) - static_cast<double>(rank);
   return rows > free && scatter_dof > 0 && rss > 0 ? rss / scatter_dof : kNaN;
+}
+
+Response response_of(const Formula& formula) {
+  if (!formula.has_left_side) return {};
+  return [&formula](std::span<const double> row) {
+    return formula.evaluate_response(row.first(formula.predictors.size()), row[formula.predictors.size()]);
+  };
+}
+
+double total_squares(const RowSource& data, std::size_t predictors, bool weighted, const Response& response) {
+  const auto columns = static_cast<std::size_t>(data.columns());
+  std::vector<double> block(columns * ScatterSums::most), row(columns), y(ScatterSums::most);
+  std::optional<ScatterSums> sums;
+  for (std::size_t first = 0; first < data.rows(); first += ScatterSums::most) {
+    const std::size_t count = std::min(ScatterSums::most, data.rows() - first);
+    for (std::size_t c = 0; c < columns; ++c) data.read(first, count, static_cast<int>(c), &block[c * count]);
+    for (std::size_t i = 0; i < count; ++i) {
+      for (std::size_t c = 0; c < columns; ++c) row[c] = block[c * count + i];
+      y[i] = response(std::span(row).first(predictors + 1));
+    }
+    if (!sums) sums.emplace(y[0]);
+    sums->add(y.data(), weighted ? &block[(predictors + 1) * count] : nullptr, count);
+  }
+  return sums ? sums->total() : 0;
 }
 
 void fill_statistics(FitResult& fit, const MinimizerResult& minimum, const std::vector<int>& free,

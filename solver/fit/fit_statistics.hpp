@@ -1,10 +1,15 @@
-// Statistics of a certified minimum: standard errors, R², information criteria. curve.cpp uses it.
+// Statistics of a certified minimum: standard errors, R², information criteria. curve.cpp and batches use it.
 #pragma once
 
 #include "dense/row_statistics.hpp"
 #include "minimizer/minimizer.hpp"
 
+#include <nlsq/column.hpp>
 #include <nlsq/curve_fit.hpp>
+#include <nlsq/formula.hpp>
+
+#include <functional>
+#include <span>
 
 namespace nlsq::inline v0 {
 
@@ -14,6 +19,14 @@ double covariance_factor(double rss, std::size_t rows, std::size_t free, int ran
 
 // How many of the `free` parameters the data determine, without those on a bound.
 std::size_t determined_parameters(const Certificate& certificate, std::size_t free);
+
+// What is fitted in a row, from its predictors and y, where that is not y itself.
+using Response = std::function<double(std::span<const double> row)>;
+// The left side of a formula, which must outlive the result; empty if there is none.
+Response response_of(const Formula& formula);
+// Sum of squares about the mean of the response. The columns of `data` are the predictors, y, and sigma if
+// `weighted`.
+double total_squares(const RowSource& data, std::size_t predictors, bool weighted, const Response& response);
 
 // Fills covariance, standard errors, dof, rss, R², AIC, BIC and warnings. `free` lists the fitted parameters
 // of the model, in the minimizer's order. `of_rows`: null unless the loss is nonlinear. `total`: sum of

@@ -205,9 +205,7 @@ FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const
   if (model.formula && model.formula->has_left_side) {
     if (curve.form.loss.is_counts())
       throw ValidationError("loss poisson: counts are fitted as they are; the formula has a left side");
-    curve.response = [&formula = *model.formula](std::span<const double> row) {
-      return formula.evaluate_response(row.first(formula.predictors.size()), row[formula.predictors.size()]);
-    };
+    curve.response = response_of(*model.formula);
   }
   if (!model.has_programs()) return fit_fallback(*model.function, curve, model.note);
   std::vector<Column> columns = x.list();

@@ -56,7 +56,7 @@ class HintedRows final : public RowSource {
     const std::lock_guard lock(mappings_mutex);
     const bool before = gaps_expected > 0;
     gaps_expected += gaps ? 1 : -1;
-    if (before == gaps_expected > 0) return;
+    if (before == (gaps_expected > 0)) return;
     for (const auto& [memory, bytes] : mappings) advise(memory, bytes);
   }
 

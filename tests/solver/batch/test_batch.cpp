@@ -294,6 +294,25 @@ TEST_CASE("a fit without success has the message of curve_fit, in lanes, alone a
         std::string::npos);
 }
 
+TEST_CASE("what a left side explains is judged by the left side, as in curve_fit, not by a tiny y") {
+  const PreparedModel model("log(y) = log(a*b) - c*x");  // of a and b the data determine the product alone
+  std::vector<double> x(30);
+  Matrix y(40, 30), p0(1, 3, 1.0);
+  for (std::size_t i = 0; i < 30; ++i) {
+    x[i] = 0.1 * static_cast<double>(i);
+    for (std::size_t f = 0; f < 40; ++f)
+      y(f, i) = 1e-3 * std::exp(-x[i] + 0.01 * std::cos(40 * x[i] + static_cast<double>(f)));
+  }
+  BatchOptions options;
+  for (const bool in_lanes : {true, false}) {
+    options.in_lanes = in_lanes;
+    const BatchResult many = curve_fit_batch(model, x, y, p0, options);
+    CHECK(many.certified == 40);
+    for (std::size_t f = 0; f < 40; ++f)
+      CHECK(many.verdict[f] == curve_fit(model, x, Column(&y(f, 0), 30), {1, 1, 1}, options).summary.verdict);
+  }
+}
+
 TEST_CASE("functions that are called are fitted as by curve_fit, from starts far from the scale of y too") {
   const auto called = [](double at, const double* p) { return p[0] * std::exp(-p[1] * at) + p[2]; };
   const std::size_t fits = 20, rows = 60;
