@@ -75,6 +75,13 @@ class RowModel {
   // True if the derivatives at x were computed less accurately than they can be, because the fit was on its
   // way. Another pass at x computes them anew.
   virtual bool rough(std::span<const double> x) const { return (void)x, false; }
+  // Switches the most accurate differences on or off (Differences::ridders), for models that take their
+  // derivatives by differences. They cost several times as much as the usual ones. Returns false if nothing
+  // changes: no better ones are available, or they are in use anyway.
+  virtual bool extrapolate(bool on) { return (void)on, false; }
+  // The error of the derivatives at x beyond rounding, where it is estimated: the root of the sum of
+  // (‖error of column j‖ / ‖column j‖)² over the columns of J. Else 0. Ask after a pass at x.
+  virtual double derivative_error(std::span<const double> x) const { return (void)x, 0; }
   // Begins a pass at x (the free parameters). `single`: f32.
   virtual std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const = 0;
   // The robust loss applied to the residuals (residual_form.hpp); null: none.

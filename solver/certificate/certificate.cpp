@@ -51,8 +51,11 @@ struct Factor {
   Numbers z;
   bool qr = false;
   const Parallelism* threads = nullptr;
+  double error = 0;  // of J
 
-  ScaledTriangle triangle(std::span<const double> scale) { return {R.data(), z.data(), scale, qr, threads}; }
+  ScaledTriangle triangle(std::span<const double> scale) {
+    return {R.data(), z.data(), scale, qr, threads, error};
+  }
 };
 
 // Overwrites A with its Cholesky factor and z with L⁻¹z.
@@ -104,6 +107,7 @@ void factor_triangle(const Linearization& at, std::span<const double> scale, Fac
     for (std::size_t j = 0; j < n; ++j) out.R[j * n + i] = j >= i ? at.triangle(i, j) / scale[j] : 0.0;
     out.z[i] = at.triangle(i, n);
   }
+  out.error = at.derivative_error;
   out.qr = true;
 }
 
@@ -114,6 +118,7 @@ void factor_triangle(const Linearization& at, std::span<const double> scale, Fac
 bool factor_with_digits(const Linearization& at, std::span<const double> scale, UndampedSolver& scratch,
                         Factor& out) {
   out.threads = &scratch.solver.threads();
+  out.error = at.derivative_error;
   if (!at.triangle.empty()) {
     factor_triangle(at, scale, out);
     return true;

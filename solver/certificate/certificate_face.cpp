@@ -64,6 +64,7 @@ Linearization restricted(const Linearization& at, const Face& face) {
   const std::size_t k = face.kept.size();
   Linearization part;
   part.plan = at.plan;
+  part.derivative_error = at.derivative_error;
   part.cost = at.cost;
   part.finite = at.finite;
   part.gradient = restricted(std::span(at.gradient), face);

@@ -190,8 +190,16 @@ bool lost_parameters(DenseEvaluator& evaluator, const SolveRequest& request, con
   if (zero && determined_further_out(part, request, end, terms.magnitude)) return false;
   const std::vector<Vector> points =
       other_points(request, end, point_beside(request, end, here, size), here, size, unknown);
-  const bool lost =
-      std::ranges::any_of(points, [&](const Vector& x) { return more_than(determined_at(part, x), here); });
+  const auto more_elsewhere = [&] {
+    return std::ranges::any_of(points,
+                               [&](const Vector& x) { return more_than(determined_at(part, x), here); });
+  };
+  bool lost = more_elsewhere();
+  // The errors of usual differences may pass for rank. Those of extrapolated ones are known.
+  if (lost && evaluator.extrapolate(true)) {
+    here.rank = std::max(determined_at(part, end.x).rank, c.rank);
+    lost = more_elsewhere();
+  }
   evaluator.add_work(part);
   // All rows are used here: x is a minimum of all, not of the sample.
   return lost && !determined_by_curvature(evaluator, request, end, terms.magnitude);

@@ -26,6 +26,7 @@ double DenseEvaluator::pass_work(const PrecisionPlan& plan) const {
 void DenseEvaluator::linearize_into(std::span<const double> x, const PrecisionPlan& plan,
                                     Linearization& out) {
   linearization_of(accumulate({x, Fill::jacobian_and_residual, plan}), plan, out);
+  out.derivative_error = model_.derivative_error(x);
   correct_curvature(model_, x, out);
 }
 
@@ -78,6 +79,7 @@ CostValue DenseEvaluator::linearize_beside(std::span<const double> x, const Prec
   const Sums& sums = accumulate({x, Fill::jacobian_and_residual, plan, beside, format});
   const CostValue there{0.5 * sums.squares_beside};
   linearization_of(sums, plan, out);
+  out.derivative_error = model_.derivative_error(x);
   correct_curvature(model_, x, out);
   // The cost beside needs a pass of its own in two cases: a tile was not finite below f64, where it may be
   // finite in f64; or a row was not finite at x, and the pass ended before it had summed all rows.

@@ -34,6 +34,7 @@ class DenseEvaluator final : public Evaluator {
   bool has_f32() const override { return model_.has_f32(); }
   bool one_point() const override { return model_.one_point(); }
   bool rough(std::span<const double> x) const override { return model_.rough(x); }
+  bool extrapolate(bool on) override { return model_.extrapolate(on); }
   double row_cost() const override { return model_.row_cost(Fill::jacobian_and_residual); }
   bool linear() const override { return linear_; }
 

@@ -27,10 +27,12 @@ struct PointModel {
 
 // The result of one pass over the rows at x.
 struct Linearization : PointModel {
-  Vector gradient;        // Jᵀr, length n; below f64 without its bias once a probe has measured it
-  Matrix normal;          // JᵀJ, n x n, symmetric
-  Matrix triangle;        // if plan.gram == qr: R of [J | r], (n+1) x (n+1); else empty
-  Vector nonfinite_of;    // nonfinite_tiles of each component; empty without components
+  Vector gradient;      // Jᵀr, length n; below f64 without its bias once a probe has measured it
+  Matrix normal;        // JᵀJ, n x n, symmetric
+  Matrix triangle;      // if plan.gram == qr: R of [J | r], (n+1) x (n+1); else empty
+  Vector nonfinite_of;  // nonfinite_tiles of each component; empty without components
+  // RowModel::derivative_error: singular values of J with unit columns that are not larger say nothing.
+  double derivative_error = 0;
   bool unbiased = false;  // the bias that a probe measured has been subtracted from the gradient
 };
 
@@ -105,6 +107,7 @@ class Evaluator {
   // As the rows say (rows/row_model.hpp).
   virtual bool one_point() const { return false; }
   virtual bool rough(std::span<const double> x) const { return (void)x, false; }
+  virtual bool extrapolate(bool on) { return (void)on, false; }
   virtual bool linear() const {
     return false;
   }  // linear in all parameters, which are solved for before the iteration

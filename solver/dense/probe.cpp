@@ -163,7 +163,7 @@ struct Extrapolated {
 };
 
 // Extrapolates the sums of the groups of a stratum to all its rows.
-Extrapolated extrapolate(const Matrix& sums, const Vector& counts, const Stratum& stratum) {
+Extrapolated extrapolate_stratum(const Matrix& sums, const Vector& counts, const Stratum& stratum) {
   const std::size_t groups = stratum.groups.size(), n = sums.columns() - 1;
   double S = 0;
   for (std::size_t g = 0; g < groups; ++g) S += counts[stratum.first + g];
@@ -288,7 +288,7 @@ Probe DenseEvaluator::probe(std::span<const double> x, const PrecisionPlan& plan
   work_ += work;
   kept.hand_over(out);
   std::vector<Extrapolated> parts;
-  for (const Stratum& stratum : strata) parts.push_back(extrapolate(sums, counts, stratum));
+  for (const Stratum& stratum : strata) parts.push_back(extrapolate_stratum(sums, counts, stratum));
   add_up(std::move(parts), out);
   return out;
 }

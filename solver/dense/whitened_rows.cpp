@@ -170,6 +170,13 @@ std::shared_ptr<const WhitenedRows::Evaluation> WhitenedRows::evaluate(std::span
   return result;
 }
 
+bool WhitenedRows::extrapolate(bool on) {
+  if (!rows_.extrapolate(on)) return false;
+  const std::lock_guard lock(mutex_);
+  latest_.reset();
+  return true;
+}
+
 void WhitenedRows::prepare(std::span<const double> x, Fill fill) const {
   evaluate(x, fill == Fill::jacobian_and_residual);
 }

@@ -46,6 +46,8 @@ class WhitenedRows final : public RowModel {
   void prepare(std::span<const double> x, Fill fill) const override;
   bool one_point() const override { return true; }
   bool rough(std::span<const double> x) const override { return rows_.rough(x); }
+  bool extrapolate(bool on) override;
+  double derivative_error(std::span<const double> x) const override { return rows_.derivative_error(x); }
   // Throws ValidationError for `single`.
   std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const override;
   NonFinite explain_non_finite(std::span<const double> x, std::size_t first, std::size_t count) override;

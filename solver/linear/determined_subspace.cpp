@@ -9,6 +9,7 @@
 #include "program/local_buffer.hpp"
 #include "support/constants.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -23,9 +24,10 @@ constexpr std::size_t kFew = 16;  // up to this many parameters nothing is alloc
 // place cannot show a smaller angle to the others.
 double rank_tolerance(std::size_t n) { return 64 * kUnitRoundoff * std::sqrt(static_cast<double>(n)); }
 
-std::size_t rank_of(const double* values, std::size_t n) {
+// An error of R moves its singular values by at most its norm.
+std::size_t rank_of(const double* values, std::size_t n, double error) {
   std::size_t rank = 0;
-  while (rank < n && values[rank] > rank_tolerance(n) * values[0]) ++rank;
+  while (rank < n && values[rank] > std::max(rank_tolerance(n) * values[0], error)) ++rank;
   return rank;
 }
 
@@ -83,7 +85,7 @@ bool by_inverse(const ScaledTriangle& triangle, Certified& out) {
   invert_wide(triangle.R, n, rows.data(), threads);
   // ‖R‖ ‖R⁻¹‖ in the Frobenius norm is at least κ(R).
   const double most = dense::norm(triangle.R, n * n) * dense::norm(rows.data(), n * n);
-  if (!(most * rank_tolerance(n) < 0.1)) return false;
+  if (!(most * std::max(rank_tolerance(n), triangle.error) < 0.1)) return false;
 
   const double ratio = triangle_condition(triangle.R, n);
   Certificate& c = out.certificate;
@@ -106,7 +108,7 @@ void by_singular_values(const ScaledTriangle& triangle, Certified& out) {
   LocalBuffer<double, kFew> sv(n), projected(n);
   LocalBuffer<double, kFew * kFew> V(n * n);
   small_svd(triangle.R, n, triangle.z, sv.data(), V.data(), projected.data());
-  const std::size_t rank = rank_of(sv.data(), n);
+  const std::size_t rank = rank_of(sv.data(), n, triangle.error);
 
   Certificate& c = out.certificate;
   c.rank = static_cast<int>(rank);
@@ -154,7 +156,7 @@ std::size_t numerical_rank(const ScaledTriangle& triangle) {
   LocalBuffer<double, kFew> sv(n), projected(n);
   LocalBuffer<double, kFew * kFew> V(n * n);
   small_svd(triangle.R, n, triangle.z, sv.data(), V.data(), projected.data());
-  return rank_of(sv.data(), n);
+  return rank_of(sv.data(), n, triangle.error);
 }
 
 }  // namespace nlsq::inline v0

@@ -17,6 +17,7 @@ struct ScaledTriangle {
   std::span<const double> scale;
   bool qr = false;
   const Parallelism* threads = nullptr;  // used if there are many parameters; null: one thread
+  double error = 0;                      // norm of the error of R beyond rounding, where it is known
 };
 
 // Fills rank, condition, confounded parameters, covariance error and ν₀ of out.certificate, and
@@ -27,7 +28,8 @@ void analyse(const ScaledTriangle& triangle, Certified& out);
 // κ(RᵀR) by power iteration: never too large, and accurate to some percent. Destroys nothing.
 double normal_condition(const ScaledTriangle& triangle);
 
-// Numerical rank of R. Singular values below 64 u √n times the largest count as rounding.
+// Numerical rank of R. Singular values below 64 u √n times the largest count as rounding, and those below
+// the error of R say nothing.
 std::size_t numerical_rank(const ScaledTriangle& triangle);
 
 }  // namespace nlsq::inline v0

@@ -21,6 +21,7 @@ constexpr double kFreeWork = 2e5;
 
 void DenseSystem::begin(Evaluator& evaluator, const DenseRequest& request) {
   evaluator_ = &evaluator;
+  evaluator.extrapolate(false);  // where an attempt before has ended with these
   options_ = &request.options;
   unit_sigma_ = request.unit_sigma;
   box_ = request.box;

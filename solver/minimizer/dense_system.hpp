@@ -47,6 +47,7 @@ class DenseSystem final : public System {
   bool known() const override { return static_cast<bool>(at_); }
   void forget() override { at_.reset(); }
   bool rough(std::span<const double> x) const override { return evaluator_->rough(x); }
+  bool extrapolate_derivatives() override { return evaluator_->extrapolate(true); }
   const PointModel& at() const override { return *at_; }
   bool by_qr() const override { return !at_->triangle.empty(); }
   void linearize(std::span<const double> x, const PrecisionPlan& plan) override {

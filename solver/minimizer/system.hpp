@@ -74,6 +74,9 @@ class System {
   virtual void forget() = 0;
   // True if the derivatives at x are less accurate than they can be. Then linearize() computes better ones.
   virtual bool rough(std::span<const double> x) const { return (void)x, false; }
+  // Takes all derivatives from here on by the most accurate differences, which cost several times as much.
+  // Returns false if there are no better ones than before.
+  virtual bool extrapolate_derivatives() { return false; }
   virtual const PointModel& at() const = 0;
   virtual bool by_qr() const { return false; }  // at() has the triangle of a QR pass
   virtual void linearize(std::span<const double> x, const PrecisionPlan& plan) = 0;

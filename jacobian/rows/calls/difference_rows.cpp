@@ -5,6 +5,7 @@
 #include "rows/calls/difference_step.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 
 namespace nlsq::inline v0 {
@@ -129,6 +130,42 @@ std::vector<DifferenceStep> DifferenceRows::steps(std::span<const double> p) con
     steps.push_back(step(j, p[j], shares_[j]));
   }
   return steps;
+}
+
+bool DifferenceRows::extrapolate(bool on) {
+  if (on == (extrapolated_ != nullptr) || (on && rows() > VectorRows::kMostExtrapolated)) return false;
+  extrapolated_.reset();
+  if (!on) return true;
+  const auto of_free = [&](const std::vector<double>& all) {
+    std::vector<double> out;
+    for (const int j : curve().free)
+      if (!all.empty()) out.push_back(all[static_cast<std::size_t>(j)]);
+    return out;
+  };
+  std::vector<int> free(curve().free.size());
+  std::iota(free.begin(), free.end(), 0);
+  VectorFunction function;
+  function.value = [this](std::span<const double> x) {
+    std::vector<double> residuals(rows()), magnitudes(rows());
+    reference_residuals(x, 0, rows(), residuals.data(), magnitudes.data());
+    return residuals;
+  };
+  extrapolated_ = std::make_unique<VectorRows>(
+      std::move(function), of_free(curve().parameters), std::move(free), VectorRows::Jacobian{},
+      std::vector<RowComponent>{}, of_free(lower_), of_free(upper_), Differences::ridders);
+  return true;
+}
+
+double DifferenceRows::derivative_error(std::span<const double> x) const {
+  return extrapolated_ ? extrapolated_->derivative_error(x) : 0;
+}
+
+double DifferenceRows::row_cost(Fill fill) const {
+  return extrapolated_ ? extrapolated_->row_cost(fill) : CallableRows::row_cost(fill);
+}
+
+std::unique_ptr<TilePass> DifferenceRows::begin(std::span<const double> x, Fill fill, bool single) const {
+  return extrapolated_ ? extrapolated_->begin(x, fill, single) : CallableRows::begin(x, fill, single);
 }
 
 std::unique_ptr<RowFunction> DifferenceRows::at(std::vector<double> p) const {

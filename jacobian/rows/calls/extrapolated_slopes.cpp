@@ -60,6 +60,7 @@ ExtrapolatedSlopes one_sided(const ValuesAt& f, std::span<const double> here, do
   const DifferenceStep step(p, typical, lower, upper);
   const std::vector<double> above = f(step.above), below = f(step.below);
   ExtrapolatedSlopes out;
+  out.one_sided = true;
   for (std::size_t i = 0; i < here.size(); ++i) {
     out.slope.push_back(step.slope(p, above[i], here[i], below[i]));
     const double far =

@@ -15,6 +15,7 @@ namespace nlsq::inline v0 {
 struct ExtrapolatedSlopes {
   std::vector<double> slope;  // for each component; NaN where f is not finite near p
   std::vector<double> error;  // its estimated error: the larger of truncation and rounding
+  bool one_sided = false;     // without extrapolation; the estimate is then far too large
 };
 
 // Evaluates several functions of one number at once.

@@ -100,6 +100,11 @@ class NLSQ_API DifferenceRows final : public CallableRows {
   // Of the free parameters at p. Looks for steps that are too long at the first p, and where a parameter has
   // changed by half of its size since. What the function throws there passes through.
   std::vector<DifferenceStep> steps(std::span<const double> p) const;
+  // Extrapolated differences are those of VectorRows, for all rows at once.
+  bool extrapolate(bool on) override;
+  double derivative_error(std::span<const double> x) const override;
+  double row_cost(Fill fill) const override;
+  std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const override;
 
  private:
   std::unique_ptr<RowFunction> at(std::vector<double> p) const override;
@@ -111,6 +116,7 @@ class NLSQ_API DifferenceRows final : public CallableRows {
   mutable std::vector<double> shares_;  // of the usual steps, by parameter
   mutable std::mutex mutex_;
   mutable std::vector<double> checked_;  // the parameters at which the shares were found; empty: not yet
+  std::unique_ptr<RowModel> extrapolated_;
 };
 
 // The residuals of a vector function, all computed by one call. A pass evaluates everything once and returns
@@ -119,6 +125,8 @@ class NLSQ_API VectorRows final : public RowModel {
  public:
   // J is row-major, rows() x p.size(), for all parameters, fixed or not.
   using Jacobian = std::function<void(std::span<const double> p, std::span<double> J)>;
+  // extrapolate() serves so many rows: the tables need 150 bytes for each.
+  static constexpr std::size_t kMostExtrapolated = 1u << 20;
 
   // Derivatives come from `jacobian` if given; else from dual numbers if the function accepts them; else from
   // `differences` (central: errors as for DifferenceRows; to one side at the start, and where the point is
@@ -145,6 +153,8 @@ class NLSQ_API VectorRows final : public RowModel {
   void prepare(std::span<const double> x, Fill fill) const override;
   bool one_point() const override { return true; }
   bool rough(std::span<const double> x) const override;
+  bool extrapolate(bool on) override;
+  double derivative_error(std::span<const double> x) const override;
   std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const override;
   // Says that each residual is a difference (f - y) w, and gives the sizes |y| w.
   void set_constants(std::vector<double> sizes);
@@ -163,6 +173,7 @@ class NLSQ_API VectorRows final : public RowModel {
   std::vector<double> residuals_at(std::span<const double> p) const;
   std::shared_ptr<const Evaluation> evaluate(std::span<const double> x, bool derivatives,
                                              bool anew = false) const;
+  bool by_ridders() const { return extrapolated_ || differences_ == Differences::ridders; }
   bool far(std::span<const double> x) const;
   void by_jacobian(std::span<const double> p, Evaluation& result) const;
   void by_dual(std::span<const double> p, Evaluation& result) const;
@@ -180,7 +191,8 @@ class NLSQ_API VectorRows final : public RowModel {
   std::vector<double> typical_;    // sizes of the free parameters
   std::vector<double> constants_;  // sizes of what each residual subtracts; empty: unknown
   std::vector<double> lower_, upper_;
-  Differences differences_;
+  Differences differences_;    // as asked for
+  bool extrapolated_ = false;  // extrapolate() asks for more
   mutable std::mutex mutex_;
   mutable std::vector<double> step_shares_;  // of the usual steps of differences, by free parameter
   mutable std::vector<bool> shortened_in_vain_;

@@ -37,6 +37,10 @@ class NLSQ_API LossRows final : public RowModel {
   void prepare(std::span<const double> x, Fill fill) const override { base_->prepare(own(x), fill); }
   bool one_point() const override { return base_->one_point(); }
   bool rough(std::span<const double> x) const override { return base_->rough(own(x)); }
+  bool extrapolate(bool on) override { return base_->extrapolate(on); }
+  double derivative_error(std::span<const double> x) const override {
+    return base_->derivative_error(own(x));
+  }
   std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const override;
   void reference_residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
                            double* magnitudes) const override;

@@ -16,6 +16,7 @@ struct VectorRows::Evaluation {
   std::vector<double> residuals;
   std::vector<std::vector<double>> derivatives;  // for each free parameter; empty if not requested
   bool one_sided = false;                        // derivatives by steps to one side, while x is far
+  double error = 0;                              // RowModel::derivative_error
 };
 
 namespace {
@@ -32,6 +33,16 @@ void check_size(std::size_t got, std::size_t wanted) {
     throw ValidationError("the residual function gave " + std::to_string(got) + " residuals, and " +
                           std::to_string(wanted) + " when it was called first");
   }
+}
+
+// (‖error‖ / ‖slope‖)² of a column of J; 0 for one that is 0, whose parameter has no effect.
+double square_of(std::span<const double> error, std::span<const double> slope) {
+  double errors = 0, slopes = 0;
+  for (std::size_t i = 0; i < slope.size(); ++i) {
+    errors += error[i] * error[i];
+    slopes += slope[i] * slope[i];
+  }
+  return slopes > 0 && std::isfinite(errors) ? errors / slopes : 0;
 }
 
 // False also where a residual is not finite.
@@ -88,8 +99,8 @@ double VectorRows::row_cost(Fill fill) const {
   if (fill == Fill::residual) return kVectorCallCost;
   if (jacobian_) return kVectorCallCost * (1 + static_cast<double>(parameters_.size()));
   return kVectorCallCost * (function_.dual ? std::max(1.0, (1 + kDualWidth) * std::ceil(n / kDualWidth))
-                            : differences_ == Differences::ridders ? 1 + kExtrapolatedCalls * n
-                                                                   : 1 + 2 * n);
+                            : by_ridders() ? 1 + kExtrapolatedCalls * n
+                                           : 1 + 2 * n);
 }
 
 std::vector<double> VectorRows::expand(std::span<const double> x) const {
@@ -179,6 +190,7 @@ void VectorRows::by_differences(std::span<const double> p, Evaluation& result) c
 
 void VectorRows::by_extrapolation(std::span<const double> p, Evaluation& result) const {
   const std::vector<double> typical = typical_sizes(parameters_);
+  double squares = 0;
   std::vector<double> moved(p.begin(), p.end());
   for (std::size_t k = 0; k < free_.size(); ++k) {
     const auto j = static_cast<std::size_t>(free_[k]);
@@ -188,10 +200,12 @@ void VectorRows::by_extrapolation(std::span<const double> p, Evaluation& result)
     };
     const double lower = lower_.empty() ? -kNoBound : lower_[j],
                  upper = upper_.empty() ? kNoBound : upper_[j];
-    result.derivatives[k] =
-        extrapolated_slopes(along, result.residuals, p[j], typical[j], lower, upper).slope;
+    ExtrapolatedSlopes by = extrapolated_slopes(along, result.residuals, p[j], typical[j], lower, upper);
+    if (!by.one_sided) squares += square_of(by.error, by.slope);
+    result.derivatives[k] = std::move(by.slope);
     moved[j] = p[j];
   }
+  result.error = std::sqrt(squares);
 }
 
 // Whether a fit is still on its way: it begins here, or some parameter is far from where it was at every
@@ -217,6 +231,23 @@ bool VectorRows::rough(std::span<const double> x) const {
       recent_, [&](const auto& one) { return one->one_sided && std::ranges::equal(one->x, x); });
 }
 
+bool VectorRows::extrapolate(bool on) {
+  const bool better = !jacobian_ && !function_.dual && differences_ == Differences::central;
+  if (!better || on == extrapolated_ || rows() > kMostExtrapolated) return false;
+  const std::lock_guard lock(mutex_);
+  extrapolated_ = on;
+  recent_.clear();
+  return true;
+}
+
+double VectorRows::derivative_error(std::span<const double> x) const {
+  if (!by_ridders()) return 0;
+  const std::lock_guard lock(mutex_);
+  for (const auto& one : recent_)
+    if (!one->derivatives.empty() && std::ranges::equal(one->x, x)) return one->error;
+  return 0;
+}
+
 // Runs one evaluation at a time. Threads that need the same x wait for it and share it. `anew`: derivatives
 // that were taken to one side are taken to both, since the fit has come back to this x.
 std::shared_ptr<const VectorRows::Evaluation> VectorRows::evaluate(std::span<const double> x,
@@ -238,12 +269,12 @@ std::shared_ptr<const VectorRows::Evaluation> VectorRows::evaluate(std::span<con
   result->residuals = found ? (*known)->residuals : residuals_at(p);
   if (derivatives) {
     const bool again = found && !(*known)->derivatives.empty();
-    const bool by_steps = !jacobian_ && !function_.dual && differences_ == Differences::central;
+    const bool by_steps = !jacobian_ && !function_.dual && !by_ridders();
     result->one_sided = by_steps && !again && far(x);
     result->derivatives.assign(free_.size(), std::vector<double>(rows()));
     if (jacobian_) by_jacobian(p, *result);
     else if (function_.dual) by_dual(p, *result);
-    else if (differences_ == Differences::ridders) by_extrapolation(p, *result);
+    else if (by_ridders()) by_extrapolation(p, *result);
     else by_differences(p, *result);
   }
   if (found) recent_.erase(known);

@@ -1,0 +1,91 @@
+// Functions that are called in double alone: where their usual differences are not accurate enough to certify
+// a minimum, extrapolated ones are.
+#include <nlsq/curve_fit.hpp>
+#include <nlsq/least_squares.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+using namespace nlsq;
+
+namespace {
+
+// A wave with noise. Its phase or its offset may be small, and steps of differences with it.
+struct Wave {
+  std::vector<double> x, y, start;
+
+  explicit Wave(unsigned seed) {
+    std::mt19937 random(seed);
+    const auto share = [&] { return static_cast<double>(random()) / 0x1p32; };
+    const double a = 1 + 4 * share(), w = 1.5 + 1.5 * share(), f = 1.5 * share(), c = 4 * share() - 2;
+    const double truth[] = {a, w, f, c}, noise = 0.03 * a * std::pow(10, -1 + 2 * share());
+    for (int i = 0; i < 40; ++i) {
+      x.push_back(0.15 * i);
+      const double sum = share() + share() + share();
+      y.push_back(value(x.back(), truth) + noise * (sum - 1.5));
+    }
+    for (const double t : truth) start.push_back(t * (0.8 + 0.4 * share()));
+  }
+  static double value(double at, std::span<const double> p) {
+    return p[0] * std::sin(p[1] * at + p[2]) + p[3];
+  }
+  VectorFunction residuals() const {
+    return {[this](std::span<const double> p) {
+      std::vector<double> r;
+      for (std::size_t i = 0; i < x.size(); ++i) r.push_back(value(x[i], p) - y[i]);
+      return r;
+    }};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a minimum that usual differences only come near to is certified by extrapolated ones") {
+  for (const unsigned seed : {40u, 125u, 180u, 433u, 513u, 534u, 563u, 638u}) {
+    CAPTURE(seed);
+    const Wave wave(seed);
+    LeastSquaresOptions by_ridders;
+    by_ridders.differences = Differences::ridders;
+    const LeastSquaresResult fit = least_squares(wave.residuals(), wave.start),
+                             wanted = least_squares(wave.residuals(), wave.start, by_ridders);
+    CAPTURE(fit.summary.message);
+    CHECK(fit.success());
+    for (std::size_t j = 0; j < 4; ++j) {
+      CHECK(std::fabs(fit.x[j] - wanted.x[j]) < 1e-6 * wanted.standard_errors[j]);
+      CHECK(fit.standard_errors[j] == doctest::Approx(wanted.standard_errors[j]).epsilon(1e-6));
+    }
+  }
+}
+
+TEST_CASE(
+    "parameters of which the data determine a product or a sum are found to be, as in a recorded function") {
+  std::mt19937 random(7);
+  std::vector<double> x, y;
+  for (int i = 0; i < 40; ++i) {
+    const double noise = 0.05 * (static_cast<double>(random()) / 0x1p32 - 0.5);
+    x.push_back(0.1 * i);
+    y.push_back(2 * std::exp(-0.8 * x.back()) + 0.5 + noise);
+  }
+  const auto check = [&](auto called, const auto& recorded, const std::vector<double>& start) {
+    const FitResult fit = curve_fit(called, x, y, start), wanted = curve_fit(recorded, x, y, start);
+    CAPTURE(fit.summary.message);
+    CHECK(fit.summary.verdict == Verdict::rank_deficient);
+    CHECK(wanted.summary.verdict == Verdict::rank_deficient);
+    CHECK(fit.rss == doctest::Approx(wanted.rss).epsilon(1e-9));
+    CHECK(fit.summary.certificate.rank == static_cast<int>(start.size()) - 1);
+    CHECK(std::isnan(fit.standard_errors[0]) == std::isnan(wanted.standard_errors[0]));
+    CHECK(std::isnan(fit.standard_errors[1]));
+  };
+  const auto product = [](const auto& t, const auto& p) { return p[0] * p[1] * t + p[2]; };
+  const auto sum = [](const auto& t, const auto& p) {
+    using std::exp;
+    return p[3] * exp(-(p[0] + p[1]) * t) + p[2];
+  };
+  check([&](double t, const double* p) { return product(t, p); }, product, {1.2, 1.3, 0.3});
+  check([&](double t, const double* p) { return sum(t, p); }, sum, {0.5, 0.4, 0.3, 1.5});
+}
