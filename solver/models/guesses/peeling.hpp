@@ -1,0 +1,73 @@
+// The steps by which the guess of a sum of models peels the data: terms are guessed one by one from what the
+// others leave, and improved together by short fits. sum_guess.cpp chooses the steps.
+#pragma once
+
+#include "models/guesses/sum_guess.hpp"
+
+#include <nlsq/formula.hpp>
+
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <vector>
+
+namespace nlsq::inline v0::guessing {
+
+// What is guessed so far: the sum's parameters, the values of each part on the sample, and the constant.
+struct Peeled {
+  std::vector<double> parameters;
+  std::vector<std::vector<double>> values;
+  double constant = 0, rss = std::numeric_limits<double>::infinity();
+
+  // The sum in row `i`.
+  double fitted(std::size_t i) const {
+    double sum = constant;
+    for (const auto& of_part : values) sum += of_part[i];
+    return sum;
+  }
+};
+
+class Peeling {
+ public:
+  // `constant`: the index of the shared constant among the sum's parameters, or npos.
+  Peeling(std::vector<Part> parts, Formula formula, std::size_t constant);
+
+  const std::vector<Part>& parts() const { return parts_; }
+  std::size_t parameters() const { return formula_.parameters.size(); }
+  bool has_constant() const { return constant_ != Part::npos; }
+  // The parts that are peaks: they vanish on both sides of their place. And the others, the background.
+  const std::vector<std::size_t>& peaks() const { return peaks_; }
+  const std::vector<std::size_t>& background() const { return background_; }
+
+  // Indices in the sum's parameters: where part `k` is, and how wide. None if the model has no such
+  // parameter. A peak has both.
+  std::optional<std::size_t> place_of(std::size_t k) const;
+  std::optional<std::size_t> width_of(std::size_t k) const;
+  // The height parameter, which no area is. The rate of a step.
+  std::optional<std::size_t> height_of(std::size_t k) const;
+  std::optional<std::size_t> steepness_of(std::size_t k) const;
+
+  // Nothing guessed: every part is 0.
+  Peeled empty(const Sample& sample) const;
+  // Computes the values of part `k` from the parameters.
+  void update(const Sample& sample, std::size_t k, Peeled& now) const;
+  // Guesses part `k`, and the constant if it has one, from what the other parts leave.
+  void guess_part(const Sample& sample, std::size_t k, Peeled& now) const;
+  // Guesses peak `k` at the highest place of what the others leave (side 1) or at the lowest (-1).
+  void guess_summit(const Sample& sample, std::size_t k, double side, Peeled& now) const;
+  // Gives peak `k` this place, width and height. The height is that above the rest of the sum.
+  void set_peak(std::size_t k, double place, double width, double height, Peeled& now) const;
+  // A short fit of the whole sum to the sample, or of the sum without part `without`, which becomes 0.
+  void improve(const Sample& sample, Peeled& now, std::size_t without = Part::npos) const;
+  // Puts peaks of one model that follow each other in the sum in the order of their places.
+  void sort_peaks(std::vector<double>& all) const;
+
+ private:
+  std::vector<Part> parts_;
+  Formula formula_;
+  std::vector<std::size_t> peaks_, background_;
+  std::vector<Formula> without_;  // the sum without each of its terms
+  std::size_t constant_;
+};
+
+}  // namespace nlsq::inline v0::guessing
