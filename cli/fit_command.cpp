@@ -323,6 +323,7 @@ int fit_command(const Arguments& given) {
   input.data.journal = open_checkpoint(given);
   const FitData& data = input.data;
   PredictionPoints points = read_points(given, data);
+  if (!data.has_text && !points.has_text) refuse_options_of_text(csv, data.source);
   part.reset();
   const double read_seconds = clock.seconds();
 

@@ -172,6 +172,7 @@ int group_command(const Arguments& arguments) {
     throw UsageError(fmt::format("--y {0}: this is the name of one column; write --y '`{0}`'",
                                  printable(arguments.selection.y, 200)));
   }
+  if (!data.has_text) refuse_options_of_text(csv, data.source);
   const double read_seconds = seconds_since(start);
 
   const ModelChoice model = choose_model(arguments.model, data, names_given(arguments, p0));

@@ -2,7 +2,6 @@
 #include "images/image.hpp"
 
 #include "errors.hpp"
-#include "images/image_command.hpp"
 #include "prediction/prediction_arguments.hpp"
 #include "prediction/prediction_points.hpp"
 #include "table/numbers/number.hpp"
@@ -50,8 +49,7 @@ void read_x(const Arguments& arguments, Image& image) {
   CsvOptions csv = arguments.csv;
   csv.threads = arguments.threads;
   OpenedSource source = open_input(text, image);
-  if (const std::string option = option_of_text(csv); !option.empty() && (source.npy || source.npz))
-    throw UsageError(fmt::format("{} is of texts, and --x {} is no text: leave it out", option, text));
+  if (source.npy || source.npz) refuse_options_of_text(csv, "--x " + text);
   const std::unique_ptr<Table> table = open_table(std::move(source), csv);
   std::vector<std::size_t> columns(table->shape().columns());
   std::iota(columns.begin(), columns.end(), std::size_t{0});

@@ -43,24 +43,6 @@ ImageFits fit_checked(const Image& image, const ModelChoice& model, const NamedV
   }
 }
 
-}  // namespace
-
-std::string option_of_text(const CsvOptions& csv) {
-  const CsvOptions usual;
-  const std::pair<const char*, bool> options[] = {
-      {"--delimiter", csv.delimiter.has_value()},
-      {"--thousands", csv.number.thousands != usual.number.thousands},
-      {"--decimal", csv.number.decimal != usual.number.decimal},
-      {"--header", csv.header != usual.header},
-      {"--comment", csv.comment != usual.comment},
-      {"--skip", csv.skip != usual.skip},
-      {"--max-line", csv.max_line != usual.max_line}};
-  const auto given = std::ranges::find_if(options, [](const auto& option) { return option.second; });
-  return given == std::end(options) ? "" : given->first;
-}
-
-namespace {
-
 void check_map_names(const std::vector<std::string>& parameters) {
   for (const std::string& name : parameters) {
     const auto is_of_another = [&](std::string_view ending) {

@@ -8,9 +8,6 @@ namespace nlsq::cli {
 // Throws UsageError for options that images cannot be combined with, and for those of images without --maps.
 void check_image_arguments(const Arguments& arguments);
 
-// The first option given that says how a text is read; empty: none is.
-std::string option_of_text(const CsvOptions& csv);
-
 // Returns the exit status: 0 if every fitted pixel succeeded, 1 if one did not.
 int image_command(const Arguments& arguments);
 

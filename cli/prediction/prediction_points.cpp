@@ -116,6 +116,7 @@ PredictionPoints points_of_file(const Arguments& arguments, const FitData& data)
   const PointColumns columns(*table, expressions);
 
   PredictionPoints out;
+  out.has_text = table->has_text();
   for (std::size_t k = 0; k < expressions.size(); ++k) {
     const bool is_sigma = k == data.x.size();
     std::vector<double> values = columns.evaluate(expressions[k]);
@@ -157,7 +158,7 @@ PredictionPoints read_points(const Arguments& arguments, const FitData& data) {
   const std::string option = "--predict " + wanted.predict;
   const Grid& grid = *wanted.grid;
   const double from = value_of(grid.from, data, option), to = value_of(grid.to, data, option);
-  return {{even_points(from, to, grid.count)}, {}};
+  return {.x = {even_points(from, to, grid.count)}};
 }
 
 }  // namespace nlsq::cli

@@ -270,6 +270,7 @@ FitData select_data(Table& table, const Selection& selection) {
   FitData data;
   data.source = table.name();
   data.shape = table.shape();
+  data.has_text = table.has_text();
   const XLimits range = parse_range(selection.range);
   choose_columns(data, table, selection);
   std::vector<ColumnExpression> conditions;

@@ -39,6 +39,7 @@ struct FitData {
   std::string source;       // file name, or <stdin>; of several files the first and their number
   std::string description;  // "52 rows, 2 columns, comma, header"; also unusual encodings
   CsvShape shape;
+  bool has_text = false;  // whether a file is a text, and no array
   std::vector<ColumnExpression> x;
   ColumnExpression y_expression;
   std::vector<ColumnExpression> more_y_expressions;  // of --y a,b,c the second and those after it

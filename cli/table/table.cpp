@@ -22,6 +22,7 @@ class CsvTable final : public Table {
   const CsvShape& shape() const override { return reader_.shape(); }
   const std::string& name() const override { return reader_.source().name; }
   const std::string& origin() const override { return reader_.origin(); }
+  bool has_text() const override { return true; }
 
   std::string describe(const TableColumns& read) const override {
     const std::size_t rows = read.rows_in_file(), columns = shape().columns();
@@ -103,6 +104,25 @@ std::vector<std::size_t> with_group(std::span<const std::size_t> columns, std::o
   std::vector<std::size_t> all(columns.begin(), columns.end());
   if (group) all.push_back(*group);
   return all;
+}
+
+std::string option_of_text(const CsvOptions& csv) {
+  const CsvOptions usual;
+  const std::pair<const char*, bool> options[] = {
+      {"--delimiter", csv.delimiter.has_value()},
+      {"--thousands", csv.number.thousands != usual.number.thousands},
+      {"--decimal", csv.number.decimal != usual.number.decimal},
+      {"--header", csv.header != usual.header},
+      {"--comment", csv.comment != usual.comment},
+      {"--skip", csv.skip != usual.skip},
+      {"--max-line", csv.max_line != usual.max_line}};
+  const auto given = std::ranges::find_if(options, [](const auto& option) { return option.second; });
+  return given == std::end(options) ? "" : given->first;
+}
+
+void refuse_options_of_text(const CsvOptions& csv, const std::string& name) {
+  if (const std::string option = option_of_text(csv); !option.empty())
+    throw UsageError(fmt::format("{} is of texts, and {} is no text: leave it out", option, name));
 }
 
 std::unique_ptr<Table> open_table(OpenedSource source, const CsvOptions& options) {

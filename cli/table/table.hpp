@@ -70,6 +70,8 @@ class Table {
   // column `group`. May be called once. Throws BadData.
   virtual TableColumns read(std::span<const std::size_t> columns, std::span<const TextMatch> texts = {},
                             std::optional<std::size_t> group = {}) = 0;
+  // Whether it is a text, or one of its files is.
+  virtual bool has_text() const { return false; }
   // Reads dates of these columns as seconds since these moments, which an earlier file of the same table
   // determined. Returns false if the table has numbers only.
   virtual bool take_times(std::vector<std::optional<TimeOrigin>>) { return false; }
@@ -83,6 +85,12 @@ class Table {
 
 // The numbers of the columns to read where a column of groups is read as any other.
 std::vector<std::size_t> with_group(std::span<const std::size_t> columns, std::optional<std::size_t> group);
+
+// The first option given that says how a text is read; empty: none is.
+std::string option_of_text(const CsvOptions& csv);
+
+// Throws UsageError if there is one. `name`: of the file that is no text.
+void refuse_options_of_text(const CsvOptions& csv, const std::string& name);
 
 // Opens a delimited text table, a .npy or a .npz file, according to the source. Throws BadData.
 std::unique_ptr<Table> open_table(OpenedSource source, const CsvOptions& options);

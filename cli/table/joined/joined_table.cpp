@@ -129,6 +129,7 @@ class JoinedTable final : public Table {
   const CsvShape& shape() const override { return first().shape(); }
   const std::string& name() const override { return name_; }
   const std::string& origin() const override { return first().origin(); }
+  bool has_text() const override { return has_text_; }
 
   std::string describe(const TableColumns& read) const override {
     return fmt::format("{} files ({}), {}", parts_.size(), rows_by_file(read.files), first().describe(read));
@@ -172,6 +173,7 @@ class JoinedTable final : public Table {
     CsvOptions options = options_;
     if (!options.parts.empty()) options.parts = {options_.parts[k]};
     parts_[k].table = open_table(std::move(source), options);
+    has_text_ = has_text_ || parts_[k].table->has_text();
   }
 
   // The checksum goes with the file, because it holds a descriptor of it. It starts again when file k is
@@ -239,7 +241,7 @@ class JoinedTable final : public Table {
 
   CsvOptions options_;
   std::shared_ptr<InputChecksums> checksums_;
-  bool with_checksums_;
+  bool with_checksums_, has_text_ = false;
   std::vector<Part> parts_;
   std::vector<std::size_t> keeps_missing_, judged_later_;  // columns of the first file
   std::string name_;

@@ -1,9 +1,13 @@
 // Arguments that cannot be meant are refused, with words that say what was found and what would do.
 #include "cli/program_data.hpp"
+#include "cli/zip_support.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 using namespace program;
 
@@ -45,6 +49,38 @@ TEST_CASE("--skip concerns the data alone, and says how many lines a file has th
   }
   const std::string open_end = files.write("e.csv", "t,v\n1,2");
   CHECK(contains(run(open_end + " --model linear --skip 5").out, "the file has only 2 lines"));
+}
+
+TEST_CASE("options of texts are refused where no text is read") {
+  const Scratch files;
+  const std::string numbers = zip_support::npy({0, 1, 1, 3, 2, 5.5, 3, 7}, "(4, 2)");
+  const std::string array = files.write("a.npy", numbers), more = files.write("b.npy", numbers);
+  const std::string archive = files.write(
+      "c.npz",
+      zip_support::zip({{"t.npy", zip_support::npy({0, 1, 2})}, {"v.npy", zip_support::npy({1, 3, 5.5})}},
+                       false));
+  const std::string text = files.write("t.csv", "0;1\n1;3\n2;5.5\n3;7\n");
+  const std::pair<std::string, std::string> options[] = {{"--delimiter", ";"}, {"--decimal", ","},
+                                                         {"--thousands", "."}, {"--header", "no"},
+                                                         {"--comment", "%"},   {"--max-line", "65536"}};
+  for (const auto& [option, value] : options) {
+    const std::string given = fmt::format(" --model linear {} '{}'", option, value);
+    const std::string words = option + " is of texts, and ";
+    refuses(array + given, words + array + " is no text: leave it out");
+    refuses(archive + given, words + archive + " is no text");
+    refuses(array + " " + more + given, words + array + " and 1 more is no text");
+    refuses(array + given + " --predict " + more, words + array + " is no text");
+    refuses(array + given + " --predict 0:1:3", words + array + " is no text");
+    refuses(array + given + " --x 1 --y 2 --group-by 1", words + array + " is no text");
+  }
+  // One text among the files is enough: the option is of it.
+  for (const std::string& read :
+       {array + " " + text, text + " " + array, text + " --predict " + array, array + " --predict " + text}) {
+    CAPTURE(read);
+    const Outcome outcome = run(read + " --model linear --quiet --x 1 --y 2 '--delimiter=;' --header no");
+    CAPTURE(outcome.out);
+    CHECK(outcome.status == 0);
+  }
 }
 
 TEST_CASE("--thousands that is given already is no advice") {
