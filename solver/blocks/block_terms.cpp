@@ -3,9 +3,11 @@
 #include "blocks/block_terms.hpp"
 
 #include "support/constants.hpp"
+#include "support/sum_of_most.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace nlsq::inline v0 {
 
@@ -51,7 +53,9 @@ BlockTerms measure_terms(const BlockStructure& s, const Problem::Impl& problem, 
   BlockTerms out;
   out.gradient_noise.assign(sizes.size(), 0.0);
   std::vector<Columns> parts;
-  double magnitude_squares = 0, products = 0;
+  double products = 0;
+  std::vector<double> squares_of_terms;  // by row
+  squares_of_terms.reserve(s.residuals);
   J.sweep([&](std::size_t first, std::size_t last, const RecordView<double>& records) {
     for (std::size_t point = first; point < last; ++point) {
       for (std::size_t slot = s.slot_first[point]; slot < s.slot_first[point + 1]; ++slot) {
@@ -65,7 +69,7 @@ BlockTerms measure_terms(const BlockStructure& s, const Problem::Impl& problem, 
               first_order += std::fabs(row[part.column + c]) * sizes[part.tangent + c];
           }
           const double terms = std::max(residual, first_order);
-          magnitude_squares += terms * terms;
+          squares_of_terms.push_back(terms * terms);
           products += terms * residual;
           for (const Columns& part : parts) {
             double* noise = out.gradient_noise.data() + part.tangent;
@@ -80,7 +84,8 @@ BlockTerms measure_terms(const BlockStructure& s, const Problem::Impl& problem, 
   const double r = std::sqrt(2 * cost);
   for (std::size_t j = 0; j < sizes.size(); ++j)
     out.gradient_noise[j] = kUnitRoundoff * (4 * out.gradient_noise[j] + 32 * std::sqrt(squares[j]) * r);
-  out.magnitude = std::sqrt(magnitude_squares);
+  out.magnitude = std::sqrt(std::accumulate(squares_of_terms.begin(), squares_of_terms.end(), 0.0));
+  out.of_most = std::sqrt(sum_of_most(squares_of_terms));
   out.cost_noise =
       kUnitRoundoff *
       (8 * cost + 4 * products / std::sqrt(std::max<double>(1, static_cast<double>(s.residuals))));
