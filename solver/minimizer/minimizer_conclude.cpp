@@ -140,9 +140,10 @@ bool reopen(Loop& loop) {
 
 // Continues from x with the most accurate differences, once. The usual ones have an error of 1e-10 or more of
 // a derivative, and of far more where the function is curved. That can be enough to keep the tests of first
-// order from ever holding at a minimum.
+// order from ever holding at a minimum. Where the rounding of the residuals is what limits the fit, no other
+// differences help.
 bool continue_extrapolated(Loop& loop) {
-  if (!loop.system->extrapolate_derivatives()) return false;
+  if (limited_by_rounding(loop) || !loop.system->extrapolate_derivatives()) return false;
   loop.system->forget();
   loop.point.prepared = false;
   Ending& ending = loop.ending;
