@@ -13,7 +13,8 @@ template <class Stored>
 using FusedLoop = void (*)(FusedModel model, const Stored* x, const Stored* y, std::size_t rows,
                            const double* p, double* sums);
 
-// The whole pass in one loop, without storing intermediate rows. In f32 it sums 1024 rows at a time.
+// Each function makes the whole pass in one loop and stores no intermediate rows. In f32 it sums 1024 rows
+// before it adds the sum to those in double.
 struct FusedLoops {
   FusedLoop<double> f64 = nullptr;
   FusedLoop<float> f32 = nullptr;

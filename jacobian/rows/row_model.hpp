@@ -79,8 +79,9 @@ class RowModel {
   // derivatives by differences. They cost several times as much as the usual ones. Returns false if nothing
   // changes: no better ones are available, or they are in use anyway.
   virtual bool extrapolate(bool on) { return (void)on, false; }
-  // The error of the derivatives at x beyond rounding, where it is estimated: the root of the sum of
-  // (‖error of column j‖ / ‖column j‖)² over the columns of J. Else 0. Ask after a pass at x.
+  // Returns an estimate of the error of the derivatives at x, beyond rounding: the root of the sum of
+  // (‖error of column j‖ / ‖column j‖)² over the columns of J. Returns 0 if there is no estimate. Call this
+  // after a pass at x, because the pass computes it.
   virtual double derivative_error(std::span<const double> x) const { return (void)x, 0; }
   // Begins a pass at x (the free parameters). `single`: f32.
   virtual std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const = 0;

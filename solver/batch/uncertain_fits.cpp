@@ -22,14 +22,14 @@ std::vector<double> numbers(const Column& column) {
 
 // The total sum of squares of a fit, of the left side of a formula if it has one.
 double total_of(const Batch& batch, std::size_t fit) {
-  const std::vector<double> y = numbers(batch.y[fit]);
-  if (y.empty()) return 0;
+  if (batch.y[fit].size() == 0) return 0;
   if (batch.model.formula && batch.model.formula->has_left_side) {
     std::vector<Column> columns;
     for (std::size_t c = 0; c < batch.columns(); ++c) columns.push_back(batch.column(c)[fit]);
     return total_squares(MemoryRows(columns), batch.x.size(), batch.weighted(),
                          response_of(*batch.model.formula));
   }
+  const std::vector<double> y = numbers(batch.y[fit]);
   std::vector<double> sigma;
   if (batch.weighted()) sigma = numbers(batch.sigma[fit]);
   return total_squares(y.data(), sigma.empty() ? nullptr : sigma.data(), y.size());

@@ -152,28 +152,33 @@ void store_distance(const BlockPoint& at, BlockJudgement& out) {
   c.rank = d.rank;
 }
 
+// Without degrees of freedom there is no scatter to compare with.
+bool has_scatter(const BlockPoint& at) { return at.structure.residuals > at.free(); }
+
+// The size of the terms of r that its rounding is compared with. Without scatter, terms may vanish with the
+// residuals (Powell's singular function). Then the residuals' own unit stands for them.
+double size_of_terms(const BlockPoint& at, double terms) {
+  return has_scatter(at) ? terms : std::max(terms, 1.0);
+}
+
 // Whether the residuals are rounding errors alone. Then the model explains about one standard error a
 // parameter of them. If it explains more, and they exceed their own rounding error, they are something else.
 bool residuals_vanish(const BlockPoint& at, const BlockTests& tests, const BlockJudgement& out) {
   constexpr double kRoundings = 4;
-  // Without degrees of freedom there is no scatter to compare with, and terms may vanish with the residuals
-  // (Powell's singular function): then the residuals' own unit stands for the terms.
-  const bool no_scatter = at.structure.residuals <= at.free();
-  const double terms = no_scatter ? std::max(out.terms->magnitude, 1.0) : out.terms->magnitude;
+  const double terms = size_of_terms(at, out.terms->magnitude);
   const double r = std::sqrt(2 * at.cost);
   const double explained = out.certificate.decrement_sigma;
   const bool explains = out.distance.known && r > out.terms->rounding &&
                         !(explained <= 2 * std::sqrt(static_cast<double>(at.free())));
   const bool tiny =
       zero_residual(at.cost, tests.initial_cost, terms) || r <= kRoundings * out.terms->rounding;
-  return tiny && (no_scatter || !explains);
+  return tiny && !(has_scatter(at) && explains);
 }
 
-// Whether residuals count as zero only beside the rounding errors of a few rows with huge terms. They are not
-// small beside most rows then, and the optimum may be some standard errors away.
+// Whether the residuals count as zero only because a few rows with huge terms have large rounding errors. The
+// residuals of the other rows are then not small, and the optimum may be some standard errors away.
 bool hidden_by_few_rows(const BlockPoint& at, const BlockJudgement& out) {
-  const bool no_scatter = at.structure.residuals <= at.free();
-  const double most = no_scatter ? std::max(out.terms->of_most, 1.0) : out.terms->of_most;
+  const double most = size_of_terms(at, out.terms->of_most);
   return at.cost > 0 && is_hidden_by_rounding(out.certificate, 1 - 2 * at.cost / (most * most));
 }
 

@@ -145,7 +145,7 @@ bool BlockSystem::release_from_bounds(std::span<const double> step) {
   const std::vector<std::uint8_t> fixed = at_.fixed;
   std::vector<std::uint8_t> released = at_.released, held;
   released.resize(fixed.size());
-  // Columns of J are zero where parameters are fixed. To see them all, J is evaluated with none fixed.
+  // J is evaluated with all parameters free, because it has columns of zeros where parameters are fixed.
   at_.released.assign(fixed.size(), 1);
   differentiate(at_, at_.model.plan);
   std::vector<double> slope(fixed.size());

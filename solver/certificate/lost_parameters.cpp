@@ -195,7 +195,8 @@ bool lost_parameters(DenseEvaluator& evaluator, const SolveRequest& request, con
                                [&](const Vector& x) { return more_than(determined_at(part, x), here); });
   };
   bool lost = more_elsewhere();
-  // The errors of usual differences may pass for rank. Those of extrapolated ones are known.
+  // The errors of ordinary differences can make J seem to have a higher rank than it has. Extrapolated
+  // differences come with an estimate of their error, so the ranks are compared again with them.
   if (lost && evaluator.extrapolate(true)) {
     here.rank = std::max(determined_at(part, end.x).rank, c.rank);
     lost = more_elsewhere();

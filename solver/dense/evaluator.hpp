@@ -31,7 +31,8 @@ struct Linearization : PointModel {
   Matrix normal;        // JᵀJ, n x n, symmetric
   Matrix triangle;      // if plan.gram == qr: R of [J | r], (n+1) x (n+1); else empty
   Vector nonfinite_of;  // nonfinite_tiles of each component; empty without components
-  // RowModel::derivative_error: singular values of J with unit columns that are not larger say nothing.
+  // As RowModel::derivative_error. Scale the columns of J to length 1: singular values below it may be
+  // errors.
   double derivative_error = 0;
   bool unbiased = false;  // the bias that a probe measured has been subtracted from the gradient
 };

@@ -196,7 +196,7 @@ static void withdraw(MinimizerResult& result, const char* reason) {
 void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorkspace& w) {
   const SolverOptions& options = request.options;
   const auto begin = Clock::now();
-  evaluator.extrapolate(false);  // where a solve of the same rows has ended with these
+  evaluator.extrapolate(false);  // an earlier solve of the same rows may have switched it on
   evaluator.keep_within(request.limits.box());
   evaluator.set_linear(options.solve_linear_start && !request.known_linear().empty() &&
                        request.known_linear().size() == request.x0.size());

@@ -21,7 +21,7 @@ constexpr double kFreeWork = 2e5;
 
 void DenseSystem::begin(Evaluator& evaluator, const DenseRequest& request) {
   evaluator_ = &evaluator;
-  evaluator.extrapolate(false);  // where an attempt before has ended with these
+  evaluator.extrapolate(false);  // an earlier attempt may have switched it on
   options_ = &request.options;
   unit_sigma_ = request.unit_sigma;
   box_ = request.box;

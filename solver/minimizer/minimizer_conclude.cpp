@@ -138,10 +138,10 @@ bool reopen(Loop& loop) {
   return true;
 }
 
-// Continues from x with the most accurate differences, once. The usual ones have an error of 1e-10 or more of
-// a derivative, and of far more where the function is curved. That can be enough to keep the tests of first
-// order from ever holding at a minimum. Where the rounding of the residuals is what limits the fit, no other
-// differences help.
+// Continues from x with the most accurate differences. An attempt does this once. Ordinary differences have a
+// relative error of 1e-10 or more, and far more where the function curves strongly. Such an error can keep
+// the first-order tests from ever holding at a minimum. If the rounding of the residuals limits the fit, more
+// accurate derivatives do not help.
 bool continue_extrapolated(Loop& loop) {
   if (limited_by_rounding(loop) || !loop.system->extrapolate_derivatives()) return false;
   loop.system->forget();

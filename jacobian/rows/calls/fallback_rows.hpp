@@ -100,7 +100,7 @@ class NLSQ_API DifferenceRows final : public CallableRows {
   // Of the free parameters at p. Looks for steps that are too long at the first p, and where a parameter has
   // changed by half of its size since. What the function throws there passes through.
   std::vector<DifferenceStep> steps(std::span<const double> p) const;
-  // Extrapolated differences are those of VectorRows, for all rows at once.
+  // Extrapolated differences are taken by a VectorRows, which evaluates all rows at once.
   bool extrapolate(bool on) override;
   double derivative_error(std::span<const double> x) const override;
   double row_cost(Fill fill) const override;
@@ -125,7 +125,7 @@ class NLSQ_API VectorRows final : public RowModel {
  public:
   // J is row-major, rows() x p.size(), for all parameters, fixed or not.
   using Jacobian = std::function<void(std::span<const double> p, std::span<double> J)>;
-  // extrapolate() serves so many rows: the tables need 150 bytes for each.
+  // extrapolate() refuses more rows than this, because the tables need 150 bytes for each row.
   static constexpr std::size_t kMostExtrapolated = 1u << 20;
 
   // Derivatives come from `jacobian` if given; else from dual numbers if the function accepts them; else from
@@ -192,7 +192,7 @@ class NLSQ_API VectorRows final : public RowModel {
   std::vector<double> constants_;  // sizes of what each residual subtracts; empty: unknown
   std::vector<double> lower_, upper_;
   Differences differences_;    // as asked for
-  bool extrapolated_ = false;  // extrapolate() asks for more
+  bool extrapolated_ = false;  // extrapolate() has switched to Ridders' differences
   mutable std::mutex mutex_;
   mutable std::vector<double> step_shares_;  // of the usual steps of differences, by free parameter
   mutable std::vector<bool> shortened_in_vain_;

@@ -35,7 +35,8 @@ void check_size(std::size_t got, std::size_t wanted) {
   }
 }
 
-// (‖error‖ / ‖slope‖)² of a column of J; 0 for one that is 0, whose parameter has no effect.
+// Returns (‖error‖ / ‖slope‖)² of a column of J. A column of zeros gives 0, because its parameter has no
+// effect.
 double square_of(std::span<const double> error, std::span<const double> slope) {
   double errors = 0, slopes = 0;
   for (std::size_t i = 0; i < slope.size(); ++i) {

@@ -1,5 +1,5 @@
-// Implements sum_guess(): peels the data term by term in several ways, and moves terms that were taken for
-// others.
+// Implements sum_guess(). It guesses one term after another from what the others leave of the data, in
+// several orders. Then it moves terms that were confused with other terms.
 #include "models/guesses/sum_guess.hpp"
 
 #include "models/guesses/peeling.hpp"
@@ -220,7 +220,7 @@ class SumGuess {
 
   // Peaks of different models are found one after the other, each by the model whose turn it is: a Gaussian
   // may take what is a Lorentzian, which no short fit can undo. Exchanges the places, widths and heights of
-  // such pairs, where that lowers the sum of squares.
+  // such pairs, and keeps the exchange if the sum of squares is lower.
   bool exchange_peaks(const Sample& sample, Peeled& best) const {
     const std::vector<std::size_t>& peaks = peeling_.peaks();
     bool lower = false;
@@ -244,9 +244,9 @@ class SumGuess {
     return now;
   }
 
-  // A step beside a peak is often found on the wrong side of it, and the peak as a dip or as a smaller one.
-  // No short fit crosses from one to the other. Moves the step to the peak or across it, as steep as it is or
-  // steeper, and guesses the peak anew, where that lowers the sum of squares.
+  // The guess often puts a step on the wrong side of a peak, and takes the peak for a dip or for a smaller
+  // peak. No short fit crosses from one side to the other. This moves the step to the peak or across it, as
+  // steep as it is or steeper, and guesses the peak anew. The move is kept if the sum of squares is lower.
   bool move_steps(const Sample& sample, Peeled& best) const {
     bool lower = false;
     for (const std::size_t step : peeling_.background()) {
