@@ -1,6 +1,7 @@
 // Parses the text of each option into Arguments and rejects invalid values.
 #include "arguments/arguments.hpp"
 
+#include "arguments/model_choice.hpp"
 #include "arguments/precision_options.hpp"
 #include "arguments/raw_arguments.hpp"
 #include "certify/certify_arguments.hpp"
@@ -9,6 +10,7 @@
 #include "help/help.hpp"
 #include "images/image_command.hpp"
 #include "report/output_check.hpp"
+#include "table/formula_words.hpp"
 #include "table/source/utf8.hpp"
 
 #include <fmt/format.h>
@@ -265,8 +267,7 @@ void check_checkpoint(const Arguments& arguments) {
 void check(const Arguments& arguments) {
   if (arguments.files.empty()) throw UsageError("which file? give a table, or - for standard input");
   check_inputs(arguments.files);
-  if (arguments.model.empty())
-    throw UsageError("which model? give --model NAME or a formula (--list-models shows the names)");
+  if (arguments.model.empty()) refuse_missing_model(arguments.files);
   if (arguments.absolute_sigma && arguments.selection.sigma.empty()) {
     throw UsageError("--absolute-sigma needs --sigma");
   }

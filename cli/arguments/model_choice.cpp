@@ -2,22 +2,25 @@
 #include "arguments/model_choice.hpp"
 
 #include "errors.hpp"
+#include "table/formula_words.hpp"
 #include "table/source/utf8.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 namespace nlsq::cli {
 
 namespace {
 
-// The name that a chosen column can have in a formula. Empty for expressions, and for names that are not
-// identifiers.
+// The name that a chosen column can have in a formula. Empty for expressions, for names that are not
+// identifiers, and for `T [K]` beside another column T.
 std::string formula_name(const ColumnExpression& expression, const CsvShape& shape) {
   if (!expression.plain) return "";
-  const std::string& name = shape.names[expression.columns[0]];
-  return is_identifier(name) && name != "pi" ? name : "";
+  const std::size_t column = expression.columns[0];
+  const std::string name(name_in_formulas(shape.names[column]));
+  return find_column(shape, name) == column ? name : "";
 }
 
 // The left side of `left = right`: the text before the first = that is not part of a comparison.
@@ -29,10 +32,6 @@ std::string_view left_side(std::string_view formula) {
     if (!after && !before) return formula.substr(0, i);
   }
   return {};
-}
-
-bool is_column(const CsvShape& shape, const std::string& name) {
-  return std::find(shape.names.begin(), shape.names.end(), name) != shape.names.end();
 }
 
 std::vector<std::string> alias_names(std::size_t count) {
@@ -54,7 +53,7 @@ std::vector<std::string> predictor_names(const std::string& text, const FitData&
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (by_column && !columns[i].empty()) names[i] = columns[i];
     if (names[i] == columns[i] || !mentions(text, names[i])) continue;
-    if (is_column(data.shape, names[i])) {
+    if (find_column(data.shape, names[i])) {
       throw UsageError(
           fmt::format("--model uses '{}', a column that --x did not choose (it chose {}); choose it with "
                       "--x, or name the parameter otherwise",
@@ -70,8 +69,10 @@ std::string response_name(const std::string& text, const FitData& data,
   const std::string column = formula_name(data.y_expression, data.shape);
   const std::string_view left = left_side(text);
   if (left.empty()) {
-    const std::string name = column.empty() ? "y" : column;
-    // Without a left side, the response needs no name and must not take a predictor's.
+    // Without a left side, the response needs no name. It must not take a predictor's, nor that of a
+    // parameter: A in A*exp(-t/b), fitted to the column `A (V)`.
+    const bool whole = !column.empty() && column == data.shape.names[data.y_expression.columns[0]];
+    const std::string name = whole ? column : "y";
     return std::find(predictors.begin(), predictors.end(), name) == predictors.end() ? name : "";
   }
   if (!column.empty() && mentions(left, column)) return column;
@@ -112,7 +113,7 @@ std::string model_inside(std::string_view text, const CsvShape& shape,
   };
   for (const std::string& name : names_in(text)) {
     const bool own = std::ranges::find(own_names, name) != own_names.end();
-    if (is_model(name) && !is_column(shape, name) && !own) return name;
+    if (is_model(name) && !find_column(shape, name) && !own) return name;
   }
   return {};
 }
@@ -137,19 +138,33 @@ ModelChoice choose_sum(const std::string& text, const std::string& inside, const
 }
 
 // Warns of chosen columns that the formula does not use. A name that was meant for one is a parameter then.
-void warn_of_unused(const std::string& text, const FitData& data, ModelChoice& choice) {
+// Without any column the model is one constant, which no data can divide among several parameters.
+void check_unused(const std::string& text, const FitData& data, ModelChoice& choice) {
   const std::vector<std::string> aliases = alias_names(data.x.size());
-  std::string unused;
+  std::string unused, forms;
+  bool uses_one = false;
   for (std::size_t i = 0; i < data.x.size(); ++i) {
-    if (mentions(text, choice.formula.predictors[i])) continue;
+    if (mentions(text, choice.formula.predictors[i])) {
+      uses_one = true;
+      continue;
+    }
     const std::string column = formula_name(data.x[i], data.shape);
-    unused += fmt::format("{}{} (as {}{})", unused.empty() ? "" : ", ", column_title(data.shape, data.x[i]),
-                          aliases[i], column.empty() || column == aliases[i] ? "" : " or " + column);
+    const std::string form = aliases[i] + (column.empty() || column == aliases[i] ? "" : " or " + column);
+    const char* const comma = unused.empty() ? "" : ", ";
+    unused += fmt::format("{}{} (as {})", comma, column_title(data.shape, data.x[i]), form);
+    forms += comma + form;
   }
   if (unused.empty()) return;
   const std::vector<std::string>& names = choice.formula.parameters;
-  choice.warnings.push_back(fmt::format("the formula does not use {}; {} {}", unused, fmt::join(names, ", "),
-                                        names.size() == 1 ? "is its parameter" : "are its parameters"));
+  const std::string parameters = fmt::format("{} {}", fmt::join(names, ", "),
+                                             names.size() == 1 ? "is its parameter" : "are its parameters");
+  if (!uses_one && names.size() > 1) {
+    throw UsageError(
+        fmt::format("--model: the formula does not use {}, so {} and cannot be told apart; write {} "
+                    "where the formula means the column",
+                    unused, parameters, forms));
+  }
+  choice.warnings.push_back(fmt::format("the formula does not use {}; {}", unused, parameters));
 }
 
 }  // namespace
@@ -172,14 +187,25 @@ ModelChoice choose_model(const std::string& text, const FitData& data,
   options.response = response_name(text, data, options.predictors, choice);
   parse_choice(choice, text, options);
   for (const std::string& parameter : choice.formula.parameters) {
-    if (!is_column(data.shape, parameter)) continue;
+    const std::optional<std::size_t> column = find_column(data.shape, parameter);
+    const bool response = data.y_expression.plain && data.y_expression.columns[0] == column;
+    if (!column || response) continue;
     choice.warnings.push_back(
         fmt::format("'{}' is fitted as a parameter, although a column has that name: --x did not "
                     "choose it",
                     parameter));
   }
-  warn_of_unused(text, data, choice);
+  check_unused(text, data, choice);
   return choice;
+}
+
+void refuse_missing_model(const std::vector<std::string>& files) {
+  const std::string& last = files.back();
+  if (files.size() > 1 && last != "-" && !std::filesystem::exists(last)) {
+    throw UsageError(fmt::format("which model? there is no file {0}; if it is the model, write --model '{0}'",
+                                 printable(last, 200)));
+  }
+  throw UsageError("which model? give --model NAME or a formula (--list-models shows the names)");
 }
 
 }  // namespace nlsq::cli

@@ -28,6 +28,10 @@ struct ModelChoice {
 ModelChoice choose_model(const std::string& text, const FitData& data,
                          std::span<const std::string> own_names = {});
 
+// Throws UsageError for a command without --model. Who leaves the option out may have typed the model as the
+// last of the files.
+[[noreturn]] void refuse_missing_model(const std::vector<std::string>& files);
+
 // Reads starting values from the JSON of an earlier fit, or from a plain {"a": 1, "b": 2}. Throws UsageError.
 std::vector<std::pair<std::string, double>> read_start_file(const std::string& path);
 

@@ -89,9 +89,12 @@ std::string formula_page() {
          "            ||       or\n"
          "Functions\n" +
          in_two_columns() +
-         "\nColumns are expressions of the same kind (--x, --y, --sigma, --where) over the names of columns, "
-         "`names\n"
-         "with blanks`, $1, $2 ... and $0, the number of the row. site == \"north\" compares texts.\n";
+         "\nColumns are expressions of the same kind (--x, --y, --sigma, --where) over the names of columns "
+         "(T "
+         "for\n"
+         "a column 'T [K]'), `names with blanks`, $1, $2 ... and $0, the number of the row. site == "
+         "\"north\"\n"
+         "compares texts.\n";
 }
 
 }  // namespace nlsq::cli

@@ -9,9 +9,9 @@
 namespace nlsq::cli {
 
 struct PredictionPoints {
-  std::vector<std::vector<double>> x;  // one column for each predictor; empty: no prediction
-  std::vector<double> sigma;           // of new observations; empty: not known
-  bool has_text = false;               // read from a text
+  std::vector<std::vector<double>> x = {};  // one column for each predictor; empty: no prediction
+  std::vector<double> sigma = {};           // of new observations; empty: not known
+  bool has_text = false;                    // read from a text
 };
 
 // Reads the points of a file with the options of the data: --delimiter, --missing ... A column that --x chose

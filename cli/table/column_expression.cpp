@@ -5,6 +5,7 @@
 #include "errors.hpp"
 #include "nearest.hpp"
 #include "table/characters.hpp"
+#include "table/formula_words.hpp"
 #include "table/source/utf8.hpp"
 #include "table/text_comparison.hpp"
 
@@ -17,65 +18,6 @@
 namespace nlsq::cli {
 
 namespace {
-
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c & 0x80) != 0;
-}
-// A word in a formula: its position and its kind.
-struct Word {
-  std::size_t begin = 0, end = 0;
-  enum Kind { name, function, number_reference, quoted } kind = name;
-};
-
-// Whether the character at `at` is an operator or a space beyond ASCII: a sign of Latin-1 (not the
-// letters µ, ª and º), or one of the blocks of punctuation and mathematics (U+2000 to U+22FF).
-bool is_sign(std::string_view text, std::size_t at) {
-  if (at + 1 >= text.size()) return false;
-  const auto first = static_cast<unsigned char>(text[at]), second = static_cast<unsigned char>(text[at + 1]);
-  if (first == 0xC2) return second != 0xAA && second != 0xB5 && second != 0xBA;
-  if (first == 0xC3) return second == 0x97 || second == 0xB7;
-  return first == 0xE2 && second < 0x8C;
-}
-
-// The next word at or after `at`. Skips numbers (1e5 contains a letter).
-std::optional<Word> next_word(std::string_view text, std::size_t at) {
-  while (at < text.size()) {
-    const char c = text[at];
-    std::size_t end = at + 1;
-    if (is_sign(text, at)) {
-      while (end < text.size() && (text[end] & 0xC0) == 0x80) ++end;
-      at = end;
-      continue;
-    }
-    if (is_letter(c)) {
-      while (end < text.size() && (is_letter(text[end]) || is_digit(text[end])) && !is_sign(text, end)) ++end;
-      std::size_t after = end;
-      while (after < text.size() && (text[after] == ' ' || text[after] == '\t')) ++after;
-      const bool call = after < text.size() && text[after] == '(';
-      return Word{at, end, call ? Word::function : Word::name};
-    }
-    if (c == '$') {
-      while (end < text.size() && is_digit(text[end])) ++end;
-      return Word{at, end, Word::number_reference};
-    }
-    if (c == '`') {
-      end = std::min(text.find('`', end), text.size() - 1) + 1;
-      return Word{at, end, Word::quoted};
-    }
-    if (is_digit(c) || c == '.') {
-      const auto goes_on = [&] { return is_digit(text[end]) || is_letter(text[end]) || text[end] == '.'; };
-      while (end < text.size() && goes_on() && !is_sign(text, end)) ++end;
-    }
-    at = end;
-  }
-  return std::nullopt;
-}
-
-std::optional<std::size_t> find_name(const CsvShape& shape, std::string_view name) {
-  const auto it = std::find(shape.names.begin(), shape.names.end(), name);
-  if (it == shape.names.end() || name.empty()) return std::nullopt;
-  return static_cast<std::size_t>(it - shape.names.begin());
-}
 
 std::string list_columns(const CsvShape& shape) {
   if (!shape.has_header) return fmt::format("there are {} columns and no header", shape.columns());
@@ -103,7 +45,7 @@ class Resolver {
   }
 
   std::size_t by_name(std::string_view name) const {
-    if (const auto column = find_name(shape_, name)) return *column;
+    if (const auto column = find_column(shape_, name)) return *column;
     for (const auto& [unusable, why] : shape_.unusable) {
       if (name == unusable)
         throw BadData(fmt::format("{}: {} ({}) cannot be used: {}", origin_, printable(name), option_, why));
@@ -145,7 +87,7 @@ std::string stand_in(const CsvShape& shape, const std::vector<std::string>& take
     for (std::size_t i = length; i-- > 1; rest /= kDigits.size()) name[i] = kDigits[rest % kDigits.size()];
     name[0] = '_';
     if (rest != 0) break;
-    if (!find_name(shape, name) && std::find(taken.begin(), taken.end(), name) == taken.end()) return name;
+    if (!find_column(shape, name) && std::find(taken.begin(), taken.end(), name) == taken.end()) return name;
   }
   throw UsageError("too many column references in one expression");
 }
@@ -199,10 +141,10 @@ Rewritten rewrite(std::string_view text, const CsvShape& shape, const Resolver& 
     std::size_t column = 0;
     if (word->kind == Word::name) {
       if (reference == "pi") {
-        if (!find_name(shape, "pi")) continue;
+        if (!find_column(shape, "pi")) continue;
         throw UsageError(
             fmt::format("{}: 'pi' is both the constant and column {}; write ${} or `pi` for the column",
-                        option, *find_name(shape, "pi") + 1, *find_name(shape, "pi") + 1));
+                        option, *find_column(shape, "pi") + 1, *find_column(shape, "pi") + 1));
       }
       column = resolver.by_name(reference);
     } else if (word->kind == Word::number_reference) {
@@ -311,35 +253,13 @@ std::string column_title(const CsvShape& shape, const ColumnExpression& expressi
   return title;
 }
 
-bool is_identifier(std::string_view text) noexcept {
-  const bool ascii = std::all_of(text.begin(), text.end(), [](char c) { return (c & 0x80) == 0; });
-  const bool named = !text.empty() && is_letter(text[0]) && std::all_of(text.begin(), text.end(), [](char c) {
-    return is_letter(c) || is_digit(c);
-  });
-  if (!named || ascii) return named;
-  // The formula parser decides which other characters make names: α does, × and ² do not.
-  try {
-    FormulaOptions options;
-    options.predictors.clear();
-    options.response.clear();
-    const Formula formula = parse_formula(text, options);
-    return formula.parameters.size() == 1 && formula.parameters[0] == text;
-  } catch (const std::exception&) {
-    return false;
-  }
-}
-
-std::vector<std::string> names_in(std::string_view formula) {
-  std::vector<std::string> names;
-  for (auto word = next_word(formula, 0); word; word = next_word(formula, word->end)) {
-    if (word->kind == Word::name) names.emplace_back(formula.substr(word->begin, word->end - word->begin));
-  }
-  return names;
-}
-
-bool mentions(std::string_view formula, std::string_view name) {
-  const std::vector<std::string> names = names_in(formula);
-  return std::find(names.begin(), names.end(), name) != names.end();
+std::optional<std::size_t> find_column(const CsvShape& shape, std::string_view name) {
+  if (name.empty()) return std::nullopt;
+  const auto position = [&](auto it) { return static_cast<std::size_t>(it - shape.names.begin()); };
+  if (const auto it = std::ranges::find(shape.names, name); it != shape.names.end()) return position(it);
+  const auto same = [&](const std::string& full) { return name_in_formulas(full) == name; };
+  if (std::ranges::count_if(shape.names, same) != 1) return std::nullopt;
+  return position(std::ranges::find_if(shape.names, same));
 }
 
 std::vector<std::string> split_list(std::string_view text) {
@@ -366,7 +286,7 @@ ColumnExpression parse_column_expression(std::string_view text, const CsvShape& 
   if (text.empty()) throw UsageError(option + ": an empty column expression");
   const Resolver resolver(shape, origin, option);
   const bool number = std::all_of(text.begin(), text.end(), is_digit);
-  const auto named = find_name(shape, text);
+  const auto named = find_column(shape, text);
   if (named && number && std::to_string(*named + 1) != text) {
     throw UsageError(fmt::format("{}: '{}' is the name of column {} and a column number; write `{}` or ${}",
                                  option, text, *named + 1, text, text));

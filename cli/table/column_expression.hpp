@@ -1,6 +1,8 @@
 // The arguments of --x, --y, --sigma and --where: a column by name or number, or an expression over columns.
 //
-//   time        the column with that header; `my time` (backquoted) if the name is not an identifier
+//   time        the column with that header, or with `time (s)` or `time [s]`; `my time` (backquoted) if the
+//   name is
+//               not an identifier
 //   2 or $2     the second column
 //   $0          the number of the row, from 1
 //   log($2)/t   an expression: names, $n, backquoted names, and every function of formulas
@@ -11,6 +13,7 @@
 
 #include <nlsq/formula.hpp>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,12 +44,7 @@ ColumnExpression parse_column_expression(std::string_view text, const CsvShape& 
 // For messages: the name of a column, otherwise "column 2"; an expression as typed.
 std::string column_title(const CsvShape& shape, const ColumnExpression& expression);
 
-bool is_identifier(std::string_view text) noexcept;
-
-// The names in a formula, in its order, without those of functions.
-std::vector<std::string> names_in(std::string_view formula);
-
-// Whether `name` occurs in a formula as a name, not as a function.
-bool mentions(std::string_view formula, std::string_view name);
+// The column with that name. Without one, the only column whose name is this one and a unit.
+std::optional<std::size_t> find_column(const CsvShape& shape, std::string_view name);
 
 }  // namespace nlsq::cli

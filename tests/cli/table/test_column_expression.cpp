@@ -1,5 +1,6 @@
 // --x, --y, --sigma, --where: names, numbers and expressions over columns.
 #include "table/column_expression.hpp"
+#include "table/formula_words.hpp"
 
 #include "errors.hpp"
 #include "table/block_evaluator.hpp"
