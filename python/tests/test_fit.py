@@ -252,13 +252,17 @@ def test_a_fit_is_pickled_and_copied_with_its_model(model):
 
 
 def test_a_formula_that_does_not_use_its_predictor_is_told():
-    told = r"does not use x; its parameters are a, b, t.*x=\{'t': ...\}"
-    with pytest.warns(nf.OptimizeWarning, match=told):
+    with pytest.raises(ValueError, match=r"uses no predictor \(x\): a, b, t are its parameters.*write x"):
         nf.fit("a*exp(-b*t)", np.abs(X), Y)
+    with pytest.raises(ValueError, match=r"uses no predictor \(t\)"):
+        nf.fit_many("a*exp(-x/tau)", {"t": X}, np.stack([Y, Y]))
+    with pytest.warns(nf.OptimizeWarning, match=r"does not use x; its parameters are a.*x=\{'a': ...\}"):
+        nf.fit("2*a", X, Y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         nf.fit("a*exp(-b*t)", {"t": np.abs(X)}, Y, p0={"b": 1})
         nf.fit("constant", X, Y)  # a constant needs none
+        nf.fit("y/x = a", X + 1, Y)  # the left side uses it
         nf.fit("p*x1 + q*x2", (X, X**2), Y)
 
 

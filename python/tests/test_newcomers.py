@@ -39,11 +39,12 @@ def test_transposed_data_of_many_fits_are_refused():
 
 
 def test_a_model_that_explains_nothing_is_no_success():
-    with pytest.warns(nf.OptimizeWarning, match="does not use x"):
-        fit = nf.fit("a*exp(-b*time)+c", T, Y)
+    with pytest.raises(ValueError, match="uses no predictor"):
+        nf.fit("a*exp(-b*time)+c", T, Y)
+    fit = nf.fit("a*exp(-b*time)+c+0*x", T, Y)
     assert not fit.success and not fit.certificate.passed
     assert "had no starting value" in fit.message
-    started = nf.fit("a*exp(-b*t)+c", T, Y, p0={"a": 1, "b": 1, "t": 1, "c": 1})
+    started = nf.fit("a*exp(-b*t)+c+0*x", T, Y, p0={"a": 1, "b": 1, "t": 1, "c": 1})
     assert not started.success and "explains nothing" in started.message
     assert not nf.fit(lambda x, a, b: a * b + 0 * x, T, Y).success
     assert nf.fit("a*exp(-b*x)+c*d", T, Y, p0={"b": 1, "c": 1, "d": 1}).success  # R² is near 1: c and d balance each other

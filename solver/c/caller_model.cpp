@@ -5,6 +5,7 @@
 #include "c/results/json_writer.hpp"
 #include "expression/names.hpp"
 #include "fit/curve.hpp"
+#include "fit/fit_setup.hpp"
 #include "fit/prepared_impl.hpp"
 #include "models/model_sum.hpp"
 #include "support/fp_environment.hpp"
@@ -111,6 +112,7 @@ std::shared_ptr<CallerModel> model_of_text(const std::string& given, std::vector
   } else {
     check_predictors(options.predictors);
     Formula formula = parse_formula(text, options);
+    check_uses_predictors(formula);
     out->name = out->formula = formula.text;
     if (guessing::may_mean_models(text, options.predictors)) {
       out->note =

@@ -301,12 +301,28 @@ void check_counts(std::size_t rows, std::size_t free) {
   }
 }
 
+void check_uses_predictors(const Formula& formula) {
+  const auto is_predictor = [&](const FormulaStep& step) {
+    return step.op == Op::column && step.index < formula.predictors.size();
+  };
+  if (formula.predictors.empty() || formula.parameters.size() < 2 ||
+      std::ranges::any_of(formula.steps, is_predictor) ||
+      std::ranges::any_of(formula.response_steps, is_predictor))
+    return;
+  throw ValidationError(fmt::format(
+      "the formula {} uses no predictor ({}): {} are its parameters and cannot be told apart; write {} "
+      "where the formula means the data, or give the predictor another name",
+      formula.text, fmt::join(formula.predictors, ", "), fmt::join(formula.parameters, ", "),
+      fmt::join(formula.predictors, ", ")));
+}
+
 Formula formula_of_columns(std::string_view text, std::size_t columns) {
   Formula formula = parse_formula(text, predictor_options(columns));
   if (columns == 0 && std::ranges::find(formula.parameters, "x") != formula.parameters.end()) {
     throw DataError(
         "the model names x, and no data column of x was given: give one, or rename it if it is a parameter");
   }
+  check_uses_predictors(formula);
   return formula;
 }
 

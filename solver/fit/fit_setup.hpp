@@ -21,8 +21,13 @@ namespace nlsq::inline v0 {
 void check_options(const SolverOptions& options, std::span<const std::string> components = {});
 void check_options(const FitOptions& options);
 
+// Refuses a formula that uses no predictor, although it has some, and has several parameters. A name that was
+// meant for a column is a parameter then, and no data can divide one constant among several. Throws
+// ValidationError.
+void check_uses_predictors(const Formula& formula);
+
 // A formula of the names that so many columns of x have: x, or x1, x2, ... Throws DataError for a formula
-// that names x where there is no column: x would be taken for a parameter.
+// that names x where there is no column: x would be taken for a parameter. Calls check_uses_predictors().
 Formula formula_of_columns(std::string_view text, std::size_t columns);
 
 // Bounds of all parameters; empty if none is bounded. Throws ValidationError that lists every fault: sizes,

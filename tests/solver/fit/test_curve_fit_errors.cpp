@@ -169,3 +169,15 @@ TEST_CASE("a callable without starting values is refused before it is called") {
   CHECK(contains(message_of<Error>([&] { curve_fit(decay, d.x, d.y, {}); }), "p0 is empty"));
   CHECK(contains(message_of<Error>([&] { certify(decay, d.x, d.y, {}); }), "p0 is empty"));
 }
+
+TEST_CASE("a formula of several parameters that uses no predictor is refused") {
+  const Data d = decay_data();
+  const auto message = [&](const char* formula) {
+    return message_of<ValidationError>([&] { curve_fit(formula, d.x, d.y); });
+  };
+  CHECK(contains(message("a*exp(-t/tau)"),
+                 "uses no predictor (x): a, t, tau are its parameters and cannot be told apart; write x"));
+  CHECK(contains(message("log(y) = a+b"), "uses no predictor"));
+  CHECK(curve_fit("a*1", d.x, d.y).success());            // one parameter is the mean
+  CHECK(curve_fit("y/(1+x) = a*1", d.x, d.y).success());  // the left side uses x
+}
