@@ -21,11 +21,11 @@
 #include "report/residual_file.hpp"
 #include "report/row_places.hpp"
 #include "report/statistics.hpp"
+#include "stopwatch.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -35,16 +35,6 @@
 namespace nlsq::cli {
 
 namespace {
-
-class Stopwatch {
- public:
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
 
 // Bounds for all parameters of the model. Parameters without bounds get infinities.
 Bounds bounds_of(const Arguments& arguments, const std::vector<std::string>& parameters) {

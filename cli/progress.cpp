@@ -27,7 +27,7 @@ struct Part {
   Clock::time_point begin;
 };
 
-bool shown = false, terminal = false;  // fixed before the work begins
+bool shown = false, is_terminal = false;  // fixed before the work begins
 std::mutex writing;
 Part part;
 std::atomic<bool> alive = false, line_shown = false;
@@ -87,7 +87,7 @@ std::size_t line_width() {
 
 void write_line() {
   std::string text = words();
-  if (!terminal) return write_text("nlsq-fit: " + text + "\n");
+  if (!is_terminal) return write_text("nlsq-fit: " + text + "\n");
   if (text.size() > line_width()) text.resize(line_width());
   write_text(std::string(kClearLine) + text);
   line_shown = true;
@@ -99,15 +99,15 @@ void write_if_due() {
   if (now < next_time.load(std::memory_order_relaxed)) return;
   const std::unique_lock lock(writing, std::try_to_lock);
   if (!lock || !alive || now < next_time) return;
-  next_time = now + Clock::duration(terminal ? kNext : kLine).count();
+  next_time = now + Clock::duration(is_terminal ? kNext : kLine).count();
   write_line();
 }
 
 }  // namespace
 
 void choose_progress(ProgressChoice choice, bool quiet) {
-  terminal = ::isatty(STDERR_FILENO) == 1;
-  shown = choice == ProgressChoice::on || (choice == ProgressChoice::automatic && terminal && !quiet);
+  is_terminal = ::isatty(STDERR_FILENO) == 1;
+  shown = choice == ProgressChoice::on || (choice == ProgressChoice::automatic && is_terminal && !quiet);
 }
 
 ProgressPart::ProgressPart(std::string what, std::uint64_t all, bool bytes) {
@@ -117,7 +117,7 @@ ProgressPart::ProgressPart(std::string what, std::uint64_t all, bool bytes) {
   done = rows = 0;
   total = all;
   iteration = starts = 0;
-  next_time = (part.begin + (terminal ? kFirst : kLine)).time_since_epoch().count();
+  next_time = (part.begin + (is_terminal ? kFirst : kLine)).time_since_epoch().count();
   alive = true;
 }
 
@@ -125,7 +125,7 @@ ProgressPart::~ProgressPart() {
   if (!alive) return;
   const std::lock_guard lock(writing);
   alive = false;
-  if (!terminal) write_line();
+  if (!is_terminal) write_line();
   else if (line_shown) write_text(kClearLine);
   line_shown = false;
 }

@@ -3,9 +3,10 @@
 # the presets for debugging: there every file is compiled alone.
 option(NLSQ_GROUP_SOURCES "Compile the library's and the command's files in groups" ON)
 
-# nlsq_group_sources(TARGET [ACROSS_ROOMS] ALONE…) puts the target's files into groups. Call it after everything that sets
+# nlsq_group_sources(TARGET [ACROSS_ROOMS] [ALONE…] [FIRST…]) puts the target's files into groups. Call it after everything that sets
 # properties of these files, because all files of a group have the same level of optimisation. The files named ALONE and
-# those with flags of their own stay outside the groups.
+# those with flags of their own stay outside the groups. The files named after FIRST, without their ending, come first and so
+# together: those that include the same large header.
 function(nlsq_group_sources target)
   if(NOT NLSQ_GROUP_SOURCES)
     return()
@@ -14,6 +15,16 @@ function(nlsq_group_sources target)
   set(most_bytes 100000)
   get_target_property(sources ${target} SOURCES)
   list(SORT sources)
+  cmake_parse_arguments(PARSE_ARGV 1 given "ACROSS_ROOMS" "" "FIRST")
+  set(alone ${given_UNPARSED_ARGUMENTS})
+  foreach(name ${given_FIRST})
+    set(rest ${sources})
+    list(FILTER rest EXCLUDE REGEX "/${name}\\.cpp$")
+    list(FILTER sources INCLUDE REGEX "/${name}\\.cpp$")
+    list(APPEND front ${sources})
+    set(sources ${rest})
+  endforeach()
+  list(PREPEND sources ${front})
   set(compiled)
   set(groups)
   foreach(source ${sources})
@@ -30,12 +41,12 @@ function(nlsq_group_sources target)
     else()
       set(level)
     endif()
-    if(NOT level OR definitions OR name IN_LIST ARGN)
+    if(NOT level OR definitions OR name IN_LIST alone)
       list(APPEND compiled ${source})
       continue()
     endif()
     string(FIND "${path}" "/" slash)
-    if(slash LESS 0 OR ACROSS_ROOMS IN_LIST ARGN)
+    if(slash LESS 0 OR given_ACROSS_ROOMS)
       set(room)
     else()
       string(SUBSTRING "${path}" 0 ${slash} room)

@@ -14,12 +14,12 @@
 #include "report/checkpoint.hpp"
 #include "report/output_check.hpp"
 #include "report/output_file.hpp"
+#include "stopwatch.hpp"
 #include "table/source/utf8.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -28,12 +28,6 @@
 namespace nlsq::cli {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 GroupsResult fit_groups(const ModelChoice& model, const FitData& data, const Column& group,
                         const NamedValues& p0, const GroupOptions& options) {
@@ -156,7 +150,7 @@ void check_group_arguments(const Arguments& arguments) {
 }
 
 int group_command(const Arguments& arguments) {
-  const Clock::time_point start = Clock::now();
+  const Stopwatch clock;
   const NamedValues p0 = starting_values(arguments);
   check_outputs(inputs_of(arguments), {{"--json", arguments.json},
                                        {"--csv", arguments.prediction.csv},
@@ -173,7 +167,7 @@ int group_command(const Arguments& arguments) {
                                  printable(arguments.selection.y, 200)));
   }
   if (!data.has_text) refuse_options_of_text(csv, data.source);
-  const double read_seconds = seconds_since(start);
+  const double read_seconds = clock.seconds();
 
   const ModelChoice model = choose_model(arguments.model, data, names_given(arguments, p0));
   check_names(p0, arguments, model.formula);
@@ -192,7 +186,7 @@ int group_command(const Arguments& arguments) {
   for (const std::size_t row : fits.first_row) report.names.push_back(names.name(row));
   report.warnings = warnings_of(data, model);
   report.read_seconds = read_seconds;
-  report.total_seconds = seconds_since(start);
+  report.total_seconds = clock.seconds();
   report.files = describe_inputs(arguments.files, data.read, input.inputs);
   if (first_process()) write_outputs(report);
   return fits.success() ? kExitConverged : kExitEnded;

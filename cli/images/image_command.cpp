@@ -12,23 +12,17 @@
 #include "report/checkpoint.hpp"
 #include "report/output_check.hpp"
 #include "report/output_file.hpp"
+#include "stopwatch.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <utility>
 
 namespace nlsq::cli {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 ImageFits fit_checked(const Image& image, const ModelChoice& model, const NamedValues& p0,
                       const GroupOptions& options) {
@@ -130,7 +124,7 @@ void check_image_arguments(const Arguments& arguments) {
 }
 
 int image_command(const Arguments& arguments) {
-  const Clock::time_point start = Clock::now();
+  const Stopwatch clock;
   const NamedValues p0 = starting_values(arguments);
   std::vector<std::string> inputs = inputs_of(arguments);
   for (const std::string& input : {arguments.selection.x, arguments.selection.sigma, arguments.image.mask})
@@ -139,7 +133,7 @@ int image_command(const Arguments& arguments) {
       inputs,
       {{"--maps", arguments.image.maps}, {"--json", arguments.json}, {"--checkpoint", arguments.checkpoint}});
   const Image image = read_image(arguments);
-  const double read_seconds = seconds_since(start);
+  const double read_seconds = clock.seconds();
   FitData data = fit_data_of(image);
   if (processes() != nullptr) data.team = told_of_interrupts(processes()->team());
   data.journal = open_checkpoint(arguments);
@@ -152,7 +146,7 @@ int image_command(const Arguments& arguments) {
   const EndsAtOnce from_here;  // an image has no best result so far that a signal could leave
   const ImageFits fits = fit_checked(image, model, p0, options);
   if (first_process()) write_maps(fits, image, arguments.image.maps);
-  ImageReport report{arguments, image, model, fits, read_seconds, seconds_since(start)};
+  ImageReport report{arguments, image, model, fits, read_seconds, clock.seconds()};
   if (first_process()) {
     if (!arguments.quiet && arguments.json != "-") write_stdout(image_text(report));
     if (!arguments.json.empty()) write_json(report);
