@@ -3,11 +3,9 @@
 #include "blocks/block_terms.hpp"
 
 #include "support/constants.hpp"
-#include "support/sum_of_most.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace nlsq::inline v0 {
 
@@ -24,6 +22,28 @@ void columns_of(const BlockStructure& s, std::size_t point, std::size_t slot, st
   for (std::uint32_t c = s.cell_first[slot]; c < s.cell_first[slot + 1]; ++c) {
     const std::uint32_t camera = s.entry_block[s.entry_first[point] + s.cell_entry[c]];
     out.push_back({s.cell_column[c], s.point_numbers + s.camera_offset[camera], s.block_size[camera]});
+  }
+}
+
+struct RowTerms {
+  double terms, residual;
+};
+
+// Sums up the terms of all rows, and compares each residual with the terms of its own row: one row of huge
+// terms must not make the residuals of all others look like rounding errors. Rows whose terms are 0 or nearly
+// so, such as a prior that holds a parameter at 0, would never look small beside themselves. The median of
+// all terms stands for smaller ones.
+void compare_rows(std::vector<RowTerms>& rows, BlockTerms& out) {
+  double squares = 0;
+  for (const RowTerms& row : rows) squares += row.terms * row.terms;
+  out.magnitude = std::sqrt(squares);
+  if (rows.empty()) return;
+  const auto middle = rows.begin() + static_cast<std::ptrdiff_t>(rows.size() / 2);
+  std::ranges::nth_element(rows, middle, {}, &RowTerms::terms);
+  const double median = middle->terms;
+  for (const RowTerms& row : rows) {
+    const double terms = std::max(row.terms, median);
+    if (terms > 0) out.furthest = std::max(out.furthest, row.residual / terms);
   }
 }
 
@@ -54,8 +74,8 @@ BlockTerms measure_terms(const BlockStructure& s, const Problem::Impl& problem, 
   out.gradient_noise.assign(sizes.size(), 0.0);
   std::vector<Columns> parts;
   double products = 0;
-  std::vector<double> squares_of_terms;  // by row
-  squares_of_terms.reserve(s.residuals);
+  std::vector<RowTerms> rows;
+  rows.reserve(s.residuals);
   J.sweep([&](std::size_t first, std::size_t last, const RecordView<double>& records) {
     for (std::size_t point = first; point < last; ++point) {
       for (std::size_t slot = s.slot_first[point]; slot < s.slot_first[point + 1]; ++slot) {
@@ -69,7 +89,7 @@ BlockTerms measure_terms(const BlockStructure& s, const Problem::Impl& problem, 
               first_order += std::fabs(row[part.column + c]) * sizes[part.tangent + c];
           }
           const double terms = std::max(residual, first_order);
-          squares_of_terms.push_back(terms * terms);
+          rows.push_back({terms, residual});
           products += terms * residual;
           for (const Columns& part : parts) {
             double* noise = out.gradient_noise.data() + part.tangent;
@@ -84,8 +104,7 @@ BlockTerms measure_terms(const BlockStructure& s, const Problem::Impl& problem, 
   const double r = std::sqrt(2 * cost);
   for (std::size_t j = 0; j < sizes.size(); ++j)
     out.gradient_noise[j] = kUnitRoundoff * (4 * out.gradient_noise[j] + 32 * std::sqrt(squares[j]) * r);
-  out.magnitude = std::sqrt(std::accumulate(squares_of_terms.begin(), squares_of_terms.end(), 0.0));
-  out.of_most = std::sqrt(sum_of_most(squares_of_terms));
+  compare_rows(rows, out);
   out.cost_noise =
       kUnitRoundoff *
       (8 * cost + 4 * products / std::sqrt(std::max<double>(1, static_cast<double>(s.residuals))));

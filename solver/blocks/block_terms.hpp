@@ -12,7 +12,7 @@ namespace nlsq::inline v0 {
 
 struct BlockTerms {
   double magnitude = 0;   // ‖terms of r‖ to first order: Σ |J_ij| |x_j| by row, at least |r_i|
-  double of_most = 0;     // the same of most rows: without the tenth, at least one, whose terms are largest
+  double furthest = 0;    // the largest |r_i| beside the terms of its row, or the median of all if larger
   double rounding = 0;    // ‖rounding error of r‖
   double cost_noise = 0;  // rounding error of a difference of costs
   std::vector<double> gradient_noise;  // of each g_j, by tangent index

@@ -32,24 +32,45 @@ struct KnownLevel {
 }  // namespace
 
 TEST_CASE(
-    "Noise beside a row of weight 1e16 is no rounding error: its minimum is certified, not a place beside") {
-  for (unsigned seed = 0; seed < 20; ++seed) {
-    std::mt19937 random(seed);
-    std::normal_distribution<double> noise(0, 0.05);
-    double p[2] = {3, 0.7}, level[1] = {1.1};
-    Problem problem;
-    for (int i = 0; i < 30; ++i) {
-      const double y = 3 * std::exp(-0.14 * i) + 1.1 + noise(random);
-      problem.add_residual_block(Fading{0.2 * i, y}, nullptr, {p, level});
+    "Noise beside a row of weight 1e16 is no rounding error: a place beside the minimum is no minimum") {
+  for (const double scatter : {0.05, 1e-4, 1e-7}) {
+    for (unsigned seed = 0; seed < 20; ++seed) {
+      std::mt19937 random(seed);
+      std::normal_distribution<double> noise(0, scatter);
+      double p[2] = {3, 0.7}, level[1] = {1.1};
+      Problem problem;
+      for (int i = 0; i < 30; ++i) {
+        const double y = 3 * std::exp(-0.14 * i) + 1.1 + noise(random);
+        problem.add_residual_block(Fading{0.2 * i, y}, nullptr, {p, level});
+      }
+      problem.add_residual_block(KnownLevel{1e16}, nullptr, {level});
+      CAPTURE(scatter);
+      CAPTURE(seed);
+      CHECK(is_success(solve(problem).verdict));
+      CHECK(is_success(certify(problem).verdict));
+      p[0] += scatter;  // one or two standard errors
+      const Summary beside = certify(problem);
+      CAPTURE(beside.certificate.governed_by);
+      CAPTURE(beside.certificate.decrement_sigma);
+      CHECK_FALSE(is_success(beside.verdict));
     }
-    problem.add_residual_block(KnownLevel{1e16}, nullptr, {level});
-    CAPTURE(seed);
-    CHECK(is_success(solve(problem).verdict));
-    CHECK(is_success(certify(problem).verdict));
-    p[0] += 0.05;  // one or two standard errors
-    const Summary beside = certify(problem);
-    CAPTURE(beside.certificate.governed_by);
-    CAPTURE(beside.certificate.decrement_sigma);
-    CHECK_FALSE(is_success(beside.verdict));
   }
+}
+
+// Two rows of a decay, and one of weight 1e12 that tells its level: as many rows as unknowns.
+TEST_CASE("Without degrees of freedom every row is zero beside its own terms, or none is") {
+  double p[2] = {3, 0.7}, level[1] = {1.1};
+  Problem problem;
+  for (const double t : {0.5, 2.0}) {
+    problem.add_residual_block(Fading{t, 3 * std::exp(-0.7 * t) + 1.1}, nullptr, {p, level});
+  }
+  problem.add_residual_block(KnownLevel{1e12}, nullptr, {level});
+  CHECK(is_success(certify(problem).verdict));
+  p[0] += 1e-6;
+  CHECK_FALSE(is_success(certify(problem).verdict));
+  const Summary summary = solve(problem);
+  CAPTURE(summary.certificate.governed_by);
+  CHECK(is_success(summary.verdict));
+  CHECK(p[0] == doctest::Approx(3).epsilon(1e-12));
+  CHECK(p[1] == doctest::Approx(0.7).epsilon(1e-12));
 }
