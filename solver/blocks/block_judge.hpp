@@ -24,7 +24,7 @@ struct BlockTests {
   double tau, xtol, gtol;  // from SolverOptions
   double initial_cost;
   std::span<const double> start;  // x at the start; used to detect parameters that diverged from it
-  bool stopped = false;           // as in CertificateTests
+  bool stopped = false, unfinished = false;  // as in CertificateTests
   double short_of_tau = kShortOfTau;
 };
 

@@ -139,7 +139,8 @@ class BlockSystem final : public System {
   BlockTests tests_of(const CertificateTests& tests) const;
   BlockJudgement judge_within_bounds(const BlockTests& tests, const BlockStep* solved);
   bool release_from_bounds(std::span<const double> step);
-  bool contradicted(const BlockJudgement& judgement);
+  bool contradicted(const BlockTests& tests, BlockJudgement& judgement);
+  bool falls_on_the_way(const BlockTests& tests, BlockJudgement& judgement);
   void compare_with_functions(std::span<const double> x, Recheck& out);
   void check_own_derivatives(Recheck& out);
   void check_own_losses(Recheck& out);

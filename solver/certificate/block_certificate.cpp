@@ -108,16 +108,46 @@ BlockPoint BlockSystem::point() {
 }
 
 BlockTests BlockSystem::tests_of(const CertificateTests& tests) const {
-  return {tests.tau, tests.xtol, tests.gtol, tests.initial_cost, start_, tests.stopped, short_of_tau_};
+  return {tests.tau, tests.xtol,    tests.gtol,       tests.initial_cost,
+          start_,    tests.stopped, tests.unfinished, short_of_tau_};
 }
 
-// True if the cost falls along the certificate's own step by more than the judgement allows. Then x is not
-// the optimum.
-bool BlockSystem::contradicted(const BlockJudgement& judgement) {
+// True if the costs along the certificate's own step say that x is not the optimum: the cost at its end is
+// lower than the judgement allows, or falls_on_the_way().
+bool BlockSystem::contradicted(const BlockTests& tests, BlockJudgement& judgement) {
   if (judgement.certificate.governed_by == kZeroResidual) return false;
   model_.plus(at_.x, judgement.distance.step, trial_.x);
-  if (trial_.x != at_.x) return evaluate(trial_) < at_.model.cost - judgement.contradiction();
-  trial_.x.clear();
+  if (trial_.x == at_.x) {
+    trial_.x.clear();
+    return false;
+  }
+  const double rise = evaluate(trial_) - at_.model.cost;
+  if (rise < -judgement.contradiction()) return true;
+  return !(rise <= judgement.contradiction()) && falls_on_the_way(tests, judgement);
+}
+
+// Where the cost is much higher at the end of the step, the linear model ends before it. The gradient may be
+// rounding errors alone, and x a minimum, or it may lead to a much lower cost on the way. If a limit ended
+// the iteration, x need not be a minimum, and any fall that the gradient foretells says that it is not. Where
+// the cost falls, the step is shortened to that place, and true is returned.
+bool BlockSystem::falls_on_the_way(const BlockTests& tests, BlockJudgement& judgement) {
+  constexpr int kQuarters = 15;
+  constexpr double kOfPrediction = 0.25, kOfNoise = 8;
+  std::vector<double>& step = judgement.distance.step;
+  std::vector<double> shorter = step, there;
+  double part = 1;
+  for (int k = 0; k < kQuarters; ++k) {
+    part *= 0.25;
+    for (double& s : shorter) s *= 0.25;
+    const double foretold = kOfPrediction * part * (2 - part) * judgement.promised();
+    double enough = judgement.contradiction();
+    if (tests.unfinished)
+      enough = std::min(enough, std::max(foretold, kOfNoise * judgement.terms->cost_noise));
+    model_.plus(at_.x, shorter, there);
+    if (!(cost_or_none(there) < at_.model.cost - enough)) continue;
+    step = std::move(shorter);
+    return true;
+  }
   return false;
 }
 
@@ -234,7 +264,7 @@ void BlockSystem::judge_by_second_order(const BlockTests& tests, BlockJudgement&
   apply_tests(point(), tests, judgement);
   if (!judgement.certificate.passed) return;
   judgement.certificate.governed_by += " by second derivatives";
-  judgement.certificate.passed = !contradicted(judgement);
+  judgement.certificate.passed = !contradicted(tests, judgement);
 }
 
 void BlockSystem::certify(std::span<const double>, const CertificateTests& asked, Certified& out) {
@@ -247,7 +277,7 @@ void BlockSystem::certify(std::span<const double>, const CertificateTests& asked
   set_solve_accuracy(0);
   BlockJudgement judgement = judge_within_bounds(tests, solved);
   step_lambda_ = -1;
-  if (judgement.certificate.passed && contradicted(judgement)) judgement.certificate.passed = false;
+  if (judgement.certificate.passed && contradicted(tests, judgement)) judgement.certificate.passed = false;
   if (judgement.distance.known) out.step = std::move(judgement.distance.step);
   else out.step.assign(structure_.tangent_size(), 0.0);
   const bool beside = judgement.certificate.passed && falls_beside(judgement, out);

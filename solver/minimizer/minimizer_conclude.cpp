@@ -245,6 +245,8 @@ bool certify_here(Loop& loop, Termination reason) {
   tests.underflow = rounding.end.underflow;
   tests.room = system.room(loop.point.x);
   tests.stopped = !loop.ending.stopped_by.empty();
+  tests.unfinished =
+      loop.log.steps > 0 && reason != Termination::converged && reason != Termination::no_progress;
   system.certify(loop.point.x, tests, loop.certified);
   if (loop.ending.last_step && !widen_by_last_step(loop)) return false;
   loop.summary.termination = reason;
