@@ -41,11 +41,78 @@ bool is_small(const BlockPoint& at, std::size_t columns, double products) {
   return !at.solver.iterative() && at.free() <= columns && 2 * m * n * n <= products;
 }
 
-// QR of J D⁻¹ with r appended, then the singular values of R.
+// The columns of J that are free, one after the other, and r. Rows of zeros fill J up to a square matrix.
+struct DenseRows {
+  std::size_t rows, columns;
+  std::vector<double> J, r;
+  bool finite = true;
+};
+
+DenseRows dense_rows(const BlockPoint& at, std::span<const std::size_t> free) {
+  const std::size_t n = free.size();
+  DenseRows out{std::max(at.structure.residuals, n), n, {}, {}};
+  out.J.assign(out.rows * n, 0.0);
+  out.r.assign(out.rows, 0.0);
+  std::size_t i = 0;
+  at.solver.row_by_row(at.model.records<double>(), [&](std::span<const double> row, double residual) {
+    for (std::size_t j = 0; j < n; ++j) {
+      out.J[j * out.rows + i] = row[free[j]];
+      out.finite = out.finite && std::isfinite(row[free[j]]);
+    }
+    out.finite = out.finite && std::isfinite(residual);
+    out.r[i++] = residual;
+  });
+  return out;
+}
+
+// QR of J D⁻¹ with r appended, then the singular values of R. Destroys `A`.
+Certified analyse_rows(DenseRows& A, std::span<const double> scale) {
+  const std::size_t n = A.columns;
+  for (std::size_t j = 0; j < n; ++j) {
+    for (std::size_t i = 0; i < A.rows; ++i) A.J[j * A.rows + i] /= scale[j];
+  }
+  dense::householder_qr(A.J.data(), A.rows, n, A.r.data());
+  std::vector<double> R(n * n, 0.0), z(A.r.begin(), A.r.begin() + static_cast<std::ptrdiff_t>(n));
+  for (std::size_t j = 0; j < n; ++j) std::copy_n(&A.J[j * A.rows], j + 1, &R[j * n]);
+  Certified found;
+  found.step.assign(n, 0.0);
+  analyse({R.data(), z.data(), scale, true}, found);
+  return found;
+}
+
+// The rank of J after all rows are scaled down to the median of their norms. Without rounding errors, this
+// does not change the rank. With them, a row of weight 1e15 hides the directions that only other rows
+// determine.
+int rank_of_lightened(DenseRows A) {
+  std::vector<double> norms(A.rows), scale(A.columns);
+  for (std::size_t i = 0; i < A.rows; ++i) {
+    double squares = 0;
+    for (std::size_t j = 0; j < A.columns; ++j) squares += A.J[j * A.rows + i] * A.J[j * A.rows + i];
+    norms[i] = std::sqrt(squares);
+  }
+  std::vector<double> sorted = norms;
+  std::erase(sorted, 0.0);
+  if (sorted.empty()) return 0;
+  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+  std::ranges::nth_element(sorted, middle);
+  const double median = *middle;
+  for (std::size_t j = 0; j < A.columns; ++j) {
+    double squares = 0;
+    for (std::size_t i = 0; i < A.rows; ++i) {
+      double& entry = A.J[j * A.rows + i];
+      if (norms[i] > median) entry *= median / norms[i];
+      squares += entry * entry;
+    }
+    scale[j] = squares > 0 ? std::sqrt(squares) : 1;
+  }
+  return analyse_rows(A, scale).certificate.rank;
+}
+
+// By QR of J, which costs next to nothing where J is small.
 BlockDistance by_triangle(const BlockPoint& at, std::span<const double> norms) {
   BlockDistance out;
   const std::vector<std::size_t> free = free_columns(at);
-  const std::size_t n = free.size(), rows = std::max(at.structure.residuals, n);
+  const std::size_t n = free.size();
   out.step.assign(at.structure.tangent_size(), 0.0);
   out.known = out.qr = true;
   if (n == 0) {
@@ -53,25 +120,11 @@ BlockDistance by_triangle(const BlockPoint& at, std::span<const double> norms) {
     out.condition = 1;
     return out;
   }
-  std::vector<double> A(rows * n, 0.0), right(rows, 0.0), scale(n);
+  std::vector<double> scale(n);
   for (std::size_t j = 0; j < n; ++j) scale[j] = norms[free[j]];
-  std::size_t i = 0;
-  bool finite = true;
-  at.solver.row_by_row(at.model.records<double>(), [&](std::span<const double> row, double residual) {
-    for (std::size_t j = 0; j < n; ++j) {
-      A[j * rows + i] = row[free[j]] / scale[j];
-      finite = finite && std::isfinite(A[j * rows + i]);
-    }
-    finite = finite && std::isfinite(residual);
-    right[i++] = residual;
-  });
-  if (!finite) return {};
-  dense::householder_qr(A.data(), rows, n, right.data());
-  std::vector<double> R(n * n, 0.0), z(right.begin(), right.begin() + static_cast<std::ptrdiff_t>(n));
-  for (std::size_t j = 0; j < n; ++j) std::copy_n(&A[j * rows], j + 1, &R[j * n]);
-  Certified found;
-  found.step.assign(n, 0.0);
-  analyse({R.data(), z.data(), scale, true}, found);
+  DenseRows A = dense_rows(at, free);
+  if (!A.finite) return {};
+  const Certified found = analyse_rows(A, scale);
   for (std::size_t j = 0; j < n; ++j) out.step[free[j]] = found.step[j];
   for (const int j : found.certificate.confounded) {
     out.undetermined.push_back(static_cast<int>(free[static_cast<std::size_t>(j)]));
@@ -80,6 +133,7 @@ BlockDistance by_triangle(const BlockPoint& at, std::span<const double> norms) {
   out.condition = found.certificate.condition;
   out.error = found.certificate.covariance_error;
   out.decrement = found.certificate.decrement_sigma;
+  if (out.rank < static_cast<int>(n)) out.rank_hidden = rank_of_lightened(dense_rows(at, free)) > out.rank;
   return out;
 }
 

@@ -35,8 +35,9 @@ struct BlockDistance {
       undetermined;  // tangent numbers that share in directions which the data do not determine; by QR alone
   int rank = -1;     // -1: not examined
   bool rank_estimated = false;
-  double condition = 0;  // NaN: not examined
-  double error = 0;      // relative rounding error of the step; from QR only
+  bool rank_hidden = false;  // rows of huge weight make the rank look too low; by QR alone
+  double condition = 0;      // NaN: not examined
+  double error = 0;          // relative rounding error of the step; from QR only
   bool qr = false;
   double damping = 0;  // of the elimination, relative to the squared column norms
   int linear_iterations = 0;

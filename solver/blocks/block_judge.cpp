@@ -190,6 +190,8 @@ std::string doubt_here(const BlockPoint& at, const BlockTests& tests, const Bloc
   if (squares_underflow(at)) return "columns of J are too small to be squared";
   if (ran_away(at, tests, out.sigma, d.undetermined))
     return "a parameter ran away until no residual depends on it";
+  if (d.known && d.rank_hidden && !zero)
+    return "rows of huge weight hide what the other rows say of some parameters";
   // If no number moves a residual, nothing was fitted.
   if (d.known && d.rank == 0 && at.free() > 0 && !zero) return "no residual depends on any parameter here";
   return "";
