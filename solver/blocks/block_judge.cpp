@@ -161,13 +161,14 @@ double size_of_terms(const BlockPoint& at, double terms) {
   return has_scatter(at) ? terms : std::max(terms, 1.0);
 }
 
-// Whether every residual is small beside the terms of its own row. Without scatter, one of the residuals' own
-// unit is small, too, as in size_of_terms().
+// Whether every residual is small beside the terms of its own row. Without scatter, where all terms vanish
+// with the residuals, these are compared with their own unit, as in size_of_terms().
 bool every_row_vanishes(const BlockPoint& at, const BlockTerms& terms) {
   constexpr double kRoundings = 1e4;  // as zero_residual() allows for all rows together
   const double rounding = terms.magnitude > 0 ? terms.rounding / terms.magnitude : kUnitRoundoff;
   const double most = kRoundings * std::max(kUnitRoundoff, rounding);
-  return terms.furthest <= most || (!has_scatter(at) && std::sqrt(2 * at.cost) <= most);
+  const bool in_own_unit = !has_scatter(at) && terms.magnitude <= 1;
+  return terms.furthest <= most || (in_own_unit && std::sqrt(2 * at.cost) <= most);
 }
 
 // Whether the residuals are rounding errors alone. Then the model explains about one standard error a
@@ -190,8 +191,6 @@ std::string doubt_here(const BlockPoint& at, const BlockTests& tests, const Bloc
   if (squares_underflow(at)) return "columns of J are too small to be squared";
   if (ran_away(at, tests, out.sigma, d.undetermined))
     return "a parameter ran away until no residual depends on it";
-  if (d.known && d.rank_hidden && !zero)
-    return "rows of huge weight hide what the other rows say of some parameters";
   // If no number moves a residual, nothing was fitted.
   if (d.known && d.rank == 0 && at.free() > 0 && !zero) return "no residual depends on any parameter here";
   return "";
@@ -205,7 +204,8 @@ struct TestHeld {
 std::optional<TestHeld> test_held(const BlockPoint& at, const BlockTests& tests, const BlockJudgement& out) {
   const Certificate& c = out.certificate;
   const bool near = c.decrement_sigma <= tests.tau, flat = c.gradient_norm <= tests.gtol;
-  if (!(c.decrement_sigma <= kFarthest)) return std::nullopt;
+  // Where the rank is hidden, so is the distance along the directions that seem undetermined.
+  if (!(c.decrement_sigma <= kFarthest) || out.distance.rank_hidden) return std::nullopt;
   if ((near || flat) && every_step_is_short(at, tests, out))
     return TestHeld{Verdict::converged, near ? "decrement+xtol" : "gtol+xtol"};
   const bool gradient_rounds = block_gradient(at.solver, at.cost, out.terms->gradient_noise).rounding;

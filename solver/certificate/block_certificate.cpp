@@ -260,6 +260,7 @@ void BlockSystem::judge_by_second_order(const BlockTests& tests, BlockJudgement&
   judgement.distance.decrement = found.decrement;
   judgement.distance.step = found.step;
   judgement.distance.rank = static_cast<int>(point().free());
+  judgement.distance.rank_hidden = false;
   judgement.distance.error = 0;
   apply_tests(point(), tests, judgement);
   if (!judgement.certificate.passed) return;
