@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
+#include <utility>
 
 namespace nlsq::inline v0 {
 
@@ -36,10 +37,16 @@ class ProgramPass final : public TilePass {
     set(x);
   }
 
-  ~ProgramPass() override { programs_->steps->add_evaluated(static_cast<int>(fill_), kDouble, evaluated_); }
+  ~ProgramPass() override { report_evaluated(); }
 
+  // Returns false if a new pass is needed, or if it would gain by machine code: a model that is fitted again
+  // and again has evaluated enough rows to repay it.
   bool restart(std::span<const double> x) override {
     if (rows_.shared_programs() != programs_ || rows_.all_parameters() != p_.size()) return false;
+    if (steps_->generated_runs() == 0 && repays_code(evaluated_)) {
+      report_evaluated();
+      return false;
+    }
     set(x);
     return true;
   }
@@ -59,6 +66,10 @@ class ProgramPass final : public TilePass {
   }
 
  private:
+  void report_evaluated() {
+    programs_->steps->add_evaluated(static_cast<int>(fill_), kDouble, std::exchange(evaluated_, 0));
+  }
+
   void set(std::span<const double> x) {
     rows_.expand(x, p_);
     program_.evaluate_uniforms(p_, wide_);
