@@ -9,20 +9,24 @@
 
 namespace nlsq::inline v0::c {
 
-bool Closeness::is_plain(const double* differences, const double* theirs, std::size_t count) const {
-  constexpr double kLeast = 1e-200;  // below it, squares lose digits
+void SquareSums::add(const double* differing, const double* values, std::size_t rows) {
   constexpr std::size_t kWhole = 16;
-  double squares = 0, differing = 0, unused = 0;
-  const std::size_t whole = count - count % kWhole;  // the kernel reads whole vectors, and the rows may end
-  kernels().term_sums(theirs, theirs, whole, &squares, &unused);
-  kernels().term_sums(differences, differences, whole, &differing, &unused);
-  for (std::size_t i = whole; i < count; ++i) {
-    squares += theirs[i] * theirs[i];
-    differing += differences[i] * differences[i];
+  double unused = 0;
+  const std::size_t whole = rows - rows % kWhole;  // the kernel reads whole vectors, and the rows may end
+  kernels().term_sums(values, values, whole, &theirs, &unused);
+  kernels().term_sums(differing, differing, whole, &differences, &unused);
+  for (std::size_t i = whole; i < rows; ++i) {
+    theirs += values[i] * values[i];
+    differences += differing[i] * differing[i];
   }
-  const bool all_finite = squares < std::numeric_limits<double>::infinity();
-  return squares > kLeast && all_finite &&
-         differing <= of_largest * of_largest * squares / static_cast<double>(count);
+  count += rows;
+}
+
+bool Closeness::is_plain(const SquareSums& sums) const {
+  constexpr double kLeast = 1e-200;  // below it, squares lose digits
+  const bool all_finite = sums.theirs < std::numeric_limits<double>::infinity();
+  return sums.theirs > kLeast && all_finite &&
+         sums.differences <= of_largest * of_largest * sums.theirs / static_cast<double>(sums.count);
 }
 
 bool Closeness::holds(const double* ours, const double* theirs, std::size_t count, double largest,

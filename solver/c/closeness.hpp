@@ -6,15 +6,22 @@
 
 namespace nlsq::inline v0::c {
 
+// Sums of squares of ours - theirs and of theirs, over rows that are added one part after the other.
+struct SquareSums {
+  double differences = 0, theirs = 0;
+  std::size_t count = 0;
+  void add(const double* differing, const double* values, std::size_t rows);
+};
+
 // Two values may differ by relative * |theirs| + of_largest * (the largest finite |theirs| of all rows), or
 // by the rounding of the terms they are made of, where large terms cancel.
 struct Closeness {
   double relative, of_largest;
 
-  // A fast test by sums of squares of ours - theirs and of theirs. True means that the values of these rows
-  // are close: no difference is larger than the root of the sum of their squares, and the largest value is no
-  // smaller than the root mean square. False means that `holds` must decide.
-  bool is_plain(const double* differences, const double* theirs, std::size_t count) const;
+  // A fast test. True means that the values of these rows are close: no difference is larger than the root of
+  // the sum of their squares, and the largest value is no smaller than the root mean square. False means that
+  // `holds` must decide.
+  bool is_plain(const SquareSums& sums) const;
   // The exact test. NaN agrees with NaN, and an infinity with the same infinity. `largest` is largest_size()
   // of all rows. `rounding(i)` tells how far the rounding of its operations moves value i, if each is rounded
   // by operation_rounding(). It is asked only where values differ by more than the rest allows. Where it

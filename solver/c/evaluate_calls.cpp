@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <functional>
 #include <numeric>
@@ -26,84 +27,106 @@ namespace {
 
 // Preparing a program costs more than it saves on so few rows.
 constexpr std::size_t kFewRows = 256;
-// More rows are evaluated in parts that stay in the cache.
-constexpr std::size_t kPartRows = 8192;
+// More rows are evaluated in parts, several at a time.
+constexpr std::size_t kPartRows = 16384;
 // Starting threads costs more than it saves on fewer parts.
-constexpr std::size_t kFewParts = 8;
+constexpr std::size_t kFewParts = 4;
 
-// A function that writes the model's values of one part of the rows, minus `from` unless that is null.
-// evaluate_plain passes it to a TakePart.
-using PartValues = std::function<void(double* values, const double* from)>;
-// A function that evaluate_plain calls once for each part, rows [first, first + count), from several threads
-// at a time. It calls `write` to get the values.
-using TakePart = std::function<void(std::size_t first, std::size_t count, const PartValues& write)>;
+// A function that gets the model's values of rows [first, first + count), or their differences from other
+// values.
+using TakeRows = std::function<void(std::size_t first, std::size_t count, const double* values)>;
 
-// Values of rows [first, first + count) by the model's program, which computes residuals from `from`. Those
-// from zero are values.
-void evaluate_part(const PreparedModel::Impl& model, const std::shared_ptr<const CurvePrograms>& programs,
-                   const std::vector<const double*>& x, const std::vector<double>& p, std::size_t first,
-                   std::size_t count, double* values, const double* from) {
-  static const std::vector<double> zeros(kPartRows);
-  std::vector<Column> columns;
-  for (const double* column : x) columns.emplace_back(column + first, count);
-  columns.emplace_back(from != nullptr ? from : zeros.data(), count);
-  WorkerLease worker(model, programs);
-  worker->set(columns, p);
-  GraphRows& rows = worker->rows;
-  rows.prepare(p, Fill::residual);
-  const std::unique_ptr<TilePass> pass = rows.begin(p, Fill::residual, false);
-  KernelCounters counters;
-  for (std::size_t t = 0; t < rows.tile_count(); ++t) {
-    const TileRange tile = rows.tile(t);
-    const double* const residuals = pass->fill_f64(tile.first, tile.count, counters)[rows.parameters()];
-    std::copy_n(residuals, tile.count, values + tile.first);
+// Values of a model in double where its columns are plain: by the tape or the formula itself, or by its
+// program. Threads may ask for parts at the same time.
+class PlainValues {
+ public:
+  PlainValues(const CallerModel& model, const Columns& x, std::size_t rows, const std::vector<double>& p)
+      : model_(model), rows_(rows), p_(p), columns_(x.size()) {
+    usable_ = rows > 0 && x.size() > 0 && x.size() == model.predictors.size() &&
+              all_usable(p.data(), p.size(), Wanted::any);
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      const Column& column = x.list()[k];
+      columns_[k] = column.size() == rows ? column.direct_f64(0) : nullptr;
+      usable_ = usable_ && columns_[k] != nullptr;
+    }
+    const std::optional<Formula>& formula = model.prepared->impl().formula;
+    usable_ = usable_ && !(formula && formula->has_left_side);  // its program has residuals alone
+    if (!usable_ || rows <= kFewRows) return;
+    std::vector<int> all(p.size());
+    std::iota(all.begin(), all.end(), 0);
+    programs_ = model.prepared->impl().programs(all, ResidualForm(false));
   }
-}
 
-// Values in double where the columns are plain, in parts: by the tape or the formula itself, or by its
-// program. Returns false if anything about the arguments is unusual, perhaps after some parts: `evaluate`
-// then takes them, or says what is wrong.
-bool evaluate_plain(const CallerModel& model, const Columns& x, std::size_t rows,
-                    const std::vector<double>& p, const Parallelism& parallelism, const TakePart& take) {
-  if (rows == 0 || x.size() != model.predictors.size() || x.size() == 0) return false;
-  std::vector<const double*> columns;
-  for (const Column& column : x.list()) {
-    columns.push_back(column.size() == rows ? column.direct_f64(0) : nullptr);
-    if (columns.back() == nullptr) return false;
-  }
-  const auto usable = [&](std::size_t first, std::size_t count) {
-    return std::ranges::all_of(columns,
+  // False if anything about the arguments is unusual. `evaluate` then takes them, or says what is wrong.
+  bool usable() const { return usable_; }
+  bool finite(std::size_t first, std::size_t count) const {
+    return std::ranges::all_of(columns_,
                                [=](const double* c) { return all_usable(c + first, count, Wanted::any); });
-  };
-  if (!all_usable(p.data(), p.size(), Wanted::any)) return false;
-  const std::optional<Formula>& formula = model.prepared->impl().formula;
-  if (formula && formula->has_left_side) return false;  // its program has residuals alone
-  const FpEnvironment environment;
-  if (rows <= kFewRows) {
-    if (!usable(0, rows)) return false;
-    take(0, rows, [&](double* values, const double* from) {
-      model.evaluate_rows(columns, p, rows, {}, values);
-      for (std::size_t i = 0; i < rows && from != nullptr; ++i) values[i] -= from[i];
-    });
-    return true;
   }
-  const std::size_t parts = (rows + kPartRows - 1) / kPartRows;
-  std::vector<int> all(p.size());
-  std::iota(all.begin(), all.end(), 0);
-  const PreparedModel::Impl& prepared = model.prepared->impl();
-  const auto programs = prepared.programs(all, ResidualForm(false));
-  Parallelism alone = parallelism;
-  alone.threads = 1;
-  std::atomic<bool> all_parts{true};
-  run_tasks(parts, parts < kFewParts ? alone : parallelism, [&](std::size_t k) {
-    const std::size_t first = k * kPartRows, count = std::min(kPartRows, rows - first);
-    if (!usable(first, count)) all_parts = false;
-    if (!all_parts) return;
-    take(first, count, [&](double* values, const double* from) {
-      evaluate_part(prepared, programs, columns, p, first, count, values, from);
+
+  // Calls work(first, count) for each part of the rows.
+  void for_parts(Parallelism parallelism, const auto& work) const {
+    const std::size_t parts = (rows_ + kPartRows - 1) / kPartRows;
+    if (parts < kFewParts) parallelism.threads = 1;
+    run_tasks(parts, parallelism, [&](std::size_t k) {
+      const std::size_t first = k * kPartRows;
+      work(first, std::min(kPartRows, rows_ - first));
+    });
+  }
+
+  // Gives `take` the values of rows [first, first + count), of one part, minus `from` (of all rows) unless
+  // that is null.
+  void give(std::size_t first, std::size_t count, const double* from, const TakeRows& take) const {
+    if (programs_ == nullptr) return give_few(from, take);
+    static const std::vector<double> zeros(kPartRows);
+    std::vector<Column> columns;
+    for (const double* column : columns_) columns.emplace_back(column + first, count);
+    columns.emplace_back(from != nullptr ? from + first : zeros.data(), count);
+    WorkerLease worker(model_.prepared->impl(), programs_);
+    worker->set(columns, p_);
+    GraphRows& rows = worker->rows;
+    rows.prepare(p_, Fill::residual);
+    const std::unique_ptr<TilePass> pass = rows.begin(p_, Fill::residual, false);
+    KernelCounters counters;
+    for (std::size_t t = 0; t < rows.tile_count(); ++t) {
+      const TileRange tile = rows.tile(t);
+      const double* const values = pass->fill_f64(tile.first, tile.count, counters)[rows.parameters()];
+      take(first + tile.first, tile.count, values);
+    }
+  }
+
+ private:
+  // All rows, which are few.
+  void give_few(const double* from, const TakeRows& take) const {
+    std::array<double, kFewRows> values;
+    model_.evaluate_rows(columns_, p_, rows_, {}, values.data());
+    for (std::size_t i = 0; i < rows_ && from != nullptr; ++i) values[i] -= from[i];
+    take(0, rows_, values.data());
+  }
+
+  const CallerModel& model_;
+  std::size_t rows_;
+  const std::vector<double>& p_;
+  std::vector<const double*> columns_;
+  std::shared_ptr<const CurvePrograms> programs_;  // null: few rows
+  bool usable_ = true;
+};
+
+// Writes all values. Returns false, perhaps after some parts, if `evaluate` must do it.
+bool evaluate_plain(const CallerModel& model, const Columns& x, std::size_t rows,
+                    const std::vector<double>& p, const Parallelism& parallelism, double* out) {
+  const FpEnvironment environment;
+  const PlainValues plain(model, x, rows, p);
+  if (!plain.usable()) return false;
+  std::atomic<bool> finite{true};
+  plain.for_parts(parallelism, [&](std::size_t first, std::size_t count) {
+    if (!plain.finite(first, count)) finite = false;
+    if (!finite) return;
+    plain.give(first, count, nullptr, [out](std::size_t at, std::size_t some, const double* values) {
+      std::copy_n(values, some, out + at);
     });
   });
-  return all_parts;
+  return finite;
 }
 
 }  // namespace
@@ -120,10 +143,7 @@ void evaluate_model(const CallerModel& model, const Columns& x, std::size_t rows
   wanted.jacobian = jacobian != nullptr;
   wanted.threads = options.fit.threads;
   const bool plain = !options.precision && options.rules.empty() && jacobian == nullptr;
-  const auto write = [values](std::size_t first, std::size_t, const PartValues& part) {
-    part(values + first, nullptr);
-  };
-  if (plain && evaluate_plain(model, x, rows, p, wanted, write)) return;
+  if (plain && evaluate_plain(model, x, rows, p, wanted, values)) return;
   const std::optional<PrecisionPolicy> policy = options.solver_options().precision;
   const Evaluation at = evaluate(*model.prepared, x, p, policy.value_or(PrecisionPolicy::all_f64()), wanted);
   if (at.values.size() != rows)
@@ -141,18 +161,27 @@ bool model_agrees(const CallerModel& model, const Columns& x, std::size_t rows, 
       return rounding_of(model, x, first + i, p, closeness.operation_rounding());
     });
   };
-  std::atomic<bool> agrees{true};
+  std::atomic<bool> agrees{true}, usable{!model.is_callback()};
   std::atomic<double> largest{-1};  // not known yet
-  const auto compare = [&](std::size_t first, std::size_t count, const PartValues& write) {
-    if (!agrees) return;
-    LocalBuffer<double, kFewRows> ours(count);
-    write(ours.data(), values + first);
-    if (closeness.is_plain(ours.data(), values + first, count)) return;
-    write(ours.data(), nullptr);
-    if (largest < 0) largest = largest_size(values, rows);
-    if (!holds(ours.data(), first, count, largest)) agrees = false;
-  };
-  if (!model.is_callback() && evaluate_plain(model, x, rows, p, EvaluateOptions(), compare)) return agrees;
+  if (usable) {
+    const FpEnvironment environment;
+    const PlainValues plain(model, x, rows, p);
+    if (!plain.usable()) usable = false;
+    plain.for_parts(EvaluateOptions(), [&](std::size_t first, std::size_t count) {
+      if (!usable || !plain.finite(first, count)) usable = false;
+      if (!usable || !agrees) return;
+      SquareSums sums;
+      plain.give(first, count, values, [&](std::size_t at, std::size_t some, const double* differences) {
+        sums.add(differences, values + at, some);
+      });
+      if (closeness.is_plain(sums)) return;
+      if (largest < 0) largest = largest_size(values, rows);
+      plain.give(first, count, nullptr, [&](std::size_t at, std::size_t some, const double* ours) {
+        if (agrees && !holds(ours, at, some, largest)) agrees = false;
+      });
+    });
+  }
+  if (usable) return agrees;
   std::vector<double> ours(rows);
   evaluate_model(model, x, rows, p, Options(), ours.data(), nullptr);
   return holds(ours.data(), 0, rows, largest_size(values, rows));
