@@ -99,7 +99,7 @@ def data(xdata, ydata, sigma, check_finite, nan_policy):
     if np.ma.is_masked(ydata) or np.ma.is_masked(xdata):
         text = "what a masked array hides takes part, as in SciPy; leave it out: x[~mask], y[~mask]"
         warnings.warn(text, OptimizeWarning, stacklevel=3)
-    y = np.asarray(ydata, float)
+    y = np.asarray(ydata, float).reshape(-1)
     checked = [y]
     x = xdata
     if isinstance(xdata, (list, tuple, np.ndarray)):
@@ -107,7 +107,6 @@ def data(xdata, ydata, sigma, check_finite, nan_policy):
         checked.append(x)
     if y.size == 0:
         raise ValueError("`ydata` must not be empty!")
-    y = y.reshape(-1)
     if sigma is not None:
         sigma = np.asarray(sigma, dtype=float)
         if sigma.shape not in ((), (y.size,), (y.size, y.size)):
@@ -117,7 +116,7 @@ def data(xdata, ydata, sigma, check_finite, nan_policy):
 
     def check(but=()):
         for values in checked if check_finite else ():
-            if not any(same_numbers(values, other) for other in but):
+            if not any(values is other or same_numbers(values, other) for other in but):
                 _check_finite(values)
 
     return x, y, sigma, check

@@ -150,3 +150,54 @@ def test_a_function_is_called_once_to_record_it_and_once_for_each_comparison():
 
 def test_tiny_values_are_compared_by_themselves():
     assert not agree(1e-170 * X, 1.5e-170 * X)
+
+
+def fit_of_many_rows(function, rows=150_000):
+    x = np.linspace(0.1, 4, rows)
+    y = 2 * np.exp(-0.7 * x) + 0.01 * np.random.default_rng(3).normal(size=rows)
+    popt, _, info, *_ = nf.curve_fit(function, x, y, full_output=True)
+    assert np.allclose(popt, [2, 0.7], rtol=0.01)
+    return info["evaluator"], function(x, *popt) - y - info["fvec"]
+
+
+def test_a_function_of_many_rows_is_called_for_some_of_them_at_a_time():
+    sizes = []
+
+    def f(x, a, b):
+        if type(a) is np.float64:  # no recording
+            sizes.append(x.size)
+        return a * np.exp(-b * x)
+
+    evaluator, difference = fit_of_many_rows(f)
+    assert evaluator == "recorded" and np.abs(difference).max() < 1e-14
+    assert sizes[:6] == 2 * [65_536, 65_536, 150_000 - 2 * 65_536]
+
+
+@pytest.mark.parametrize("kind", ["largest of all rows", "array of its own", "one way for few rows", "a list"])
+def test_a_function_that_does_not_take_some_of_many_rows_is_called_for_all(kind):
+    weights, whole = np.linspace(1, 1, 150_000), []
+
+    def f(x, a, b):
+        if type(a) is np.float64:
+            whole.append(x.size == weights.size)
+        values = a * np.exp(-b * x)
+        if kind == "largest of all rows":
+            return values * (x.max() / 4)
+        if kind == "array of its own":
+            return values * weights
+        if kind == "one way for few rows":
+            return values if x.size > 100_000 else values + 1
+        return values if x.size > 100_000 else list(values)
+
+    evaluator, difference = fit_of_many_rows(f)
+    assert evaluator == "recorded" and np.abs(difference).max() < 1e-14 and sum(whole) >= 2
+
+
+def test_one_row_of_many_that_was_recorded_wrongly_is_found():
+    def f(x, a, b):
+        values = a * np.exp(-b * x)
+        if type(a) is np.float64:
+            values[x == x[-1]] += 1e-5
+        return values
+
+    assert "at the start" in fit_of_many_rows(f)[0]
