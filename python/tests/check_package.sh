@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs the package into a fresh virtual environment and runs its tests there, without the network.
-# Usage: check_package.sh PYTHON SOURCES LIBRARY ENVIRONMENT
+# Usage: check_package.sh PYTHON SOURCES LIBRARY ENVIRONMENT [NLSQ-FIT]
 set -euo pipefail
 python=$1 sources=$2 library=$3 environment=$4
+export NLSQ_FIT=${5:-}  # whose bits the answers are to have
 
 rm -rf "$environment"
 "$python" -m venv --system-site-packages "$environment"
