@@ -19,12 +19,8 @@ std::vector<double> logarithms(const Sample& sample) {
 std::vector<double> lognormal(const Sample& sample) {
   const std::vector<double> t = logarithms(sample);
   const double span = std::max(t.back() - t.front(), 1e-3);
-  Separable problem;
-  problem.take_rows(sample);
-  problem.u = t;
-  problem.thin_to = kThinned;
-  problem.lower = {t.front() - 2 * span, std::log(1e-3)};
-  problem.upper = {t.back() + 2 * span, std::log(10.0)};
+  Separable problem(sample, t, 1, {t.front() - 2 * span, std::log(1e-3)},
+                    {t.back() + 2 * span, std::log(10.0)}, kThinned);
   problem.basis = [](std::span<const double> u, std::span<const double> q, double* columns) {
     const double sigma = std::exp(q[1]), constant = std::log(sigma * std::sqrt(2 * std::numbers::pi));
     for (std::size_t i = 0; i < u.size(); ++i) {
@@ -43,12 +39,8 @@ std::vector<double> lognormal(const Sample& sample) {
 std::vector<double> weibull(const Sample& sample) {
   const std::vector<double> t = logarithms(sample);
   const double span = std::max(t.back() - t.front(), 1e-3);
-  Separable problem;
-  problem.take_rows(sample);
-  problem.u = t;
-  problem.thin_to = kThinned;
-  problem.lower = {t.front() - 2 * span, std::log(0.05)};
-  problem.upper = {t.back() + 2 * span, std::log(100.0)};
+  Separable problem(sample, t, 1, {t.front() - 2 * span, std::log(0.05)},
+                    {t.back() + 2 * span, std::log(100.0)}, kThinned);
   problem.basis = [](std::span<const double> u, std::span<const double> q, double* columns) {
     const double k = std::exp(q[1]);
     for (std::size_t i = 0; i < u.size(); ++i) columns[i] = k * (u[i] - q[0]);  // k log(x / lambda)
@@ -67,26 +59,18 @@ std::vector<double> weibull(const Sample& sample) {
 }  // namespace
 
 void add_distributions(std::vector<Model>& models) {
-  models.push_back(make_model({"lognormal",
-                               "a/(x*sigma*sqrt(2*pi))*exp(-(log(x)-mu)^2/(2*sigma^2))",
-                               "log-normal density times an area, x > 0",
-                               {{"a", "area under the curve (y times x)", {1, 10}},
-                                {"sigma", "standard deviation of log x (pure number)", {0.2, 0.8}},
-                                {"mu", "mean of log x (log of units of x)", {0.3, 1.5}}},
-                               {0.1, 10},
-                               lognormal,
-                               kSmooth,
-                               Domain::positive}));
-  models.push_back(make_model({"weibull_pdf",
-                               "a*k/lambda^k*x^(k-1)*exp(-x^k/lambda^k)",
-                               "Weibull density times an area, x > 0",
-                               {{"a", "area under the curve (y times x)", {1, 10}},
-                                {"k", "shape (pure number)", {1.2, 4}},
-                                {"lambda", "scale (units of x)", {2, 6}}},
-                               {0.1, 10},
-                               weibull,
-                               kSmooth,
-                               Domain::positive}));
+  add(models, "lognormal", "a/(x*sigma*sqrt(2*pi))*exp(-(log(x)-mu)^2/(2*sigma^2))",
+      "log-normal density times an area, x > 0",
+      {{"a", "area under the curve (y times x)", {1, 10}},
+       {"sigma", "standard deviation of log x (pure number)", {0.2, 0.8}},
+       {"mu", "mean of log x (log of units of x)", {0.3, 1.5}}},
+      {0.1, 10}, lognormal, {.domain = Domain::positive});
+  add(models, "weibull_pdf", "a*k/lambda^k*x^(k-1)*exp(-x^k/lambda^k)",
+      "Weibull density times an area, x > 0",
+      {{"a", "area under the curve (y times x)", {1, 10}},
+       {"k", "shape (pure number)", {1.2, 4}},
+       {"lambda", "scale (units of x)", {2, 6}}},
+      {0.1, 10}, weibull, {.domain = Domain::positive});
 }
 
 }  // namespace nlsq::inline v0::guessing

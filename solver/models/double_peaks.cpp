@@ -1,5 +1,4 @@
 // Built-in models of two peaks of the same profile on a constant background.
-#include "models/guesses/exp_in_place.hpp"
 #include "models/guesses/peak_fit.hpp"
 #include "models/guesses/separable.hpp"
 #include "models/rows.hpp"
@@ -11,26 +10,13 @@
 namespace nlsq::inline v0::guessing {
 namespace {
 
-// Replaces each z = (x - centre) / width by the value of the profile there.
-using Profile = void (*)(std::span<double> z);
-
-void gaussian(std::span<double> z) {
-  for (double& value : z) value = -value * value / 2;
-  exp_in_place(z);
-}
-
-void lorentzian(std::span<double> z) {
-  for (double& value : z) value = 1 / (1 + value * value);
-}
+using Profile = void (*)(std::span<double> z, std::span<const double>);
 
 // Two peaks p1, p2 of the same profile; q = (centre, log width) of each.
 Separable pair_problem(const Sample& sample, const std::vector<double>& u, Profile profile) {
-  Separable problem;
-  problem.take_rows(sample);
-  problem.linear = 3;
-  problem.lower = {kCentreLow, narrowest_log_width(u.size()), kCentreLow, narrowest_log_width(u.size())};
-  problem.upper = {kCentreHigh, kWidestLogWidth, kCentreHigh, kWidestLogWidth};
-  problem.u = u;
+  Separable problem(sample, u, 3,
+                    {kCentreLow, narrowest_log_width(u.size()), kCentreLow, narrowest_log_width(u.size())},
+                    {kCentreHigh, kWidestLogWidth, kCentreHigh, kWidestLogWidth});
   problem.basis = [profile](std::span<const double> at, std::span<const double> q, double* columns) {
     const std::size_t n = at.size();
     const double w1 = std::exp(q[1]), w2 = std::exp(q[3]);
@@ -39,7 +25,7 @@ Separable pair_problem(const Sample& sample, const std::vector<double>& u, Profi
       columns[n + i] = (at[i] - q[2]) / w2;
       columns[2 * n + i] = 1;
     }
-    profile({columns, 2 * n});
+    profile({columns, 2 * n}, {});
   };
   return problem;
 }
@@ -49,7 +35,7 @@ Sample without(const Sample& sample, const PeakFit& peak, Profile profile) {
   Sample rest = sample;
   std::vector<double> values(rest.rows());
   for (std::size_t i = 0; i < rest.rows(); ++i) values[i] = (rest.x[i] - peak.centre) / peak.width;
-  profile(values);
+  profile(values, {});
   for (std::size_t i = 0; i < rest.rows(); ++i) rest.y[i] -= peak.height * values[i];
   rest.measure();
   return rest;
@@ -59,8 +45,7 @@ Sample without(const Sample& sample, const PeakFit& peak, Profile profile) {
 // peak beside every bump of the remainder; two peaks in place of one broad peak; and pairs of bumps.
 std::vector<std::vector<double>> pair_starts(const Sample& sample, const std::vector<double>& u,
                                              Profile profile, double width_per_box) {
-  const PeakProblem peak = {[profile](std::span<double> z, std::span<const double>) { profile(z); },
-                            width_per_box};
+  const PeakProblem peak = {profile, width_per_box};
   const auto place = [&](const PeakFit& fit) {
     return std::vector{(fit.centre - sample.x_min) / sample.span, std::log(fit.width / sample.span)};
   };
@@ -131,31 +116,26 @@ constexpr TrialRange kPairHeight = {2, 10}, kLeft = {1.5, 4.2}, kRight = {5.8, 8
 }  // namespace
 
 void add_double_peaks(std::vector<Model>& models) {
-  models.push_back(make_model({"gaussian2",
-                               "h1*exp(-(x-mu1)^2/(2*sigma1^2))+h2*exp(-(x-mu2)^2/(2*sigma2^2))+c",
-                               "two Gaussian peaks on a constant background",
-                               {{"h1", "height of the left peak (units of y)", kPairHeight},
-                                {"mu1", "centre of the left peak (units of x)", kLeft},
-                                {"sigma1", "standard deviation of the left peak (units of x)", kWidth},
-                                {"h2", "height of the right peak (units of y)", kPairHeight},
-                                {"mu2", "centre of the right peak (units of x)", kRight},
-                                {"sigma2", "standard deviation of the right peak (units of x)", kWidth},
-                                {"c", "background (units of y)", {-2, 2}}},
-                               {0, 10},
-                               [](const Sample& sample) { return fit_pair(sample, gaussian, 0.6); }}));
-  models.push_back(
-      make_model({"lorentzian2",
-                  "h1/(1+((x-x1)/gamma1)^2)+h2/(1+((x-x2)/gamma2)^2)+c",
-                  "two Lorentzian peaks on a constant background",
-                  {{"h1", "height of the left peak (units of y)", kPairHeight},
-                   {"x1", "centre of the left peak (units of x)", kLeft},
-                   {"gamma1", "half width at half height of the left peak (units of x)", kWidth},
-                   {"h2", "height of the right peak (units of y)", kPairHeight},
-                   {"x2", "centre of the right peak (units of x)", kRight},
-                   {"gamma2", "half width at half height of the right peak (units of x)", kWidth},
-                   {"c", "background (units of y)", {-2, 2}}},
-                  {0, 10},
-                  [](const Sample& sample) { return fit_pair(sample, lorentzian, 0.6); }}));
+  add(models, "gaussian2", "h1*exp(-(x-mu1)^2/(2*sigma1^2))+h2*exp(-(x-mu2)^2/(2*sigma2^2))+c",
+      "two Gaussian peaks on a constant background",
+      {{"h1", "height of the left peak (units of y)", kPairHeight},
+       {"mu1", "centre of the left peak (units of x)", kLeft},
+       {"sigma1", "standard deviation of the left peak (units of x)", kWidth},
+       {"h2", "height of the right peak (units of y)", kPairHeight},
+       {"mu2", "centre of the right peak (units of x)", kRight},
+       {"sigma2", "standard deviation of the right peak (units of x)", kWidth},
+       {"c", "background (units of y)", {-2, 2}}},
+      {0, 10}, [](const Sample& sample) { return fit_pair(sample, gaussian_shape, 0.6); });
+  add(models, "lorentzian2", "h1/(1+((x-x1)/gamma1)^2)+h2/(1+((x-x2)/gamma2)^2)+c",
+      "two Lorentzian peaks on a constant background",
+      {{"h1", "height of the left peak (units of y)", kPairHeight},
+       {"x1", "centre of the left peak (units of x)", kLeft},
+       {"gamma1", "half width at half height of the left peak (units of x)", kWidth},
+       {"h2", "height of the right peak (units of y)", kPairHeight},
+       {"x2", "centre of the right peak (units of x)", kRight},
+       {"gamma2", "half width at half height of the right peak (units of x)", kWidth},
+       {"c", "background (units of y)", {-2, 2}}},
+      {0, 10}, [](const Sample& sample) { return fit_pair(sample, lorentzian_shape, 0.6); });
 }
 
 }  // namespace nlsq::inline v0::guessing

@@ -13,20 +13,21 @@
 namespace nlsq::inline v0::guessing {
 namespace {
 
-void gaussian_shape(std::span<double> z, std::span<const double>) {
-  for (double& value : z) value = -value * value / 2;
-  exp_in_place(z);
-}
-
-void lorentzian_shape(std::span<double> z, std::span<const double>) {
-  for (double& value : z) value = 1 / (1 + value * value);
-}
-
 // Pearson VII and Moffat profiles of half width 1: (1 + (2^(1/m) - 1) z^2)^(-m), with m = exp(extra).
 void power_shape(std::span<double> z, std::span<const double> log_m) {
   const double m = std::exp(log_m[0]), factor = std::expm1(std::numbers::ln2 / m);
   for (double& value : z) value = -m * std::log1p(factor * value * value);
   exp_in_place(z);
+}
+
+// Fits one of these, with m between its limits. Beyond the upper one the peak looks Gaussian and m is not
+// determined.
+PeakFit fit_power(const Sample& sample, std::vector<std::vector<double>> log_m_starts) {
+  return fit_peak(sample, {.shape = power_shape,
+                           .width_per_box = 0.7,
+                           .extra_starts = std::move(log_m_starts),
+                           .extra_lower = {std::log(0.3)},
+                           .extra_upper = {std::log(50.0)}});
 }
 
 constexpr ParameterRow kHeightRow = {
@@ -61,12 +62,8 @@ PeakFit fit_voigt(const Sample& sample) {
 // h (eta L + (1-eta) G) + c, with profiles L and G of one width, is linear in h eta, h (1-eta) and c.
 std::vector<double> pseudo_voigt(const Sample& sample) {
   const std::vector<double> u = sample.unit_x();
-  Separable problem;
-  problem.take_rows(sample);
-  problem.u = u;
-  problem.linear = 3;
-  problem.lower = {kCentreLow, narrowest_log_width(u.size())};
-  problem.upper = {kCentreHigh, kWidestLogWidth};
+  Separable problem(sample, u, 3, {kCentreLow, narrowest_log_width(u.size())},
+                    {kCentreHigh, kWidestLogWidth});
   problem.basis = [](std::span<const double> at, std::span<const double> q, double* columns) {
     const std::size_t n = at.size();
     const double width = std::exp(q[1]);
@@ -90,60 +87,44 @@ std::vector<double> pseudo_voigt(const Sample& sample) {
           std::exp(best.q[1]) * sample.span, best.c[2]};
 }
 
-Row gaussian_row() {
-  return {"gaussian",
-          "h*exp(-(x-mu)^2/(2*sigma^2))+c",
-          "Gaussian peak on a constant background",
-          {kHeightRow,
-           {"mu", "centre (units of x)", kCentreTrial},
-           {"sigma", "standard deviation (units of x); the full width at half height is 2.3548 sigma",
-            kWidthTrial},
-           kBackground},
-          kPeakTrialX,
-          [](const Sample& sample) {
-            const PeakFit fit = fit_gaussian(sample);
-            return std::vector{fit.height, fit.centre, fit.width, fit.background};
-          },
-          kSharp};
-}
-
-Row gaussian_area_row() {
-  return {"gaussian_area",
-          "a/(sigma*sqrt(2*pi))*exp(-(x-mu)^2/(2*sigma^2))+c",
-          "Gaussian peak by its area, on a constant background",
-          {{"a", "area under the peak (y times x)", {1, 10}},
-           {"sigma", "standard deviation (units of x)", kWidthTrial},
-           {"mu", "centre (units of x)", kCentreTrial},
-           kBackground},
-          kPeakTrialX,
-          [](const Sample& sample) {
-            const PeakFit fit = fit_gaussian(sample);
-            const double area = fit.height * fit.width * std::sqrt(2 * std::numbers::pi);
-            return std::vector{area, fit.width, fit.centre, fit.background};
-          },
-          kSharp};
-}
-
-Row lorentzian_row() {
-  return {"lorentzian",
-          "h/(1+((x-x0)/gamma)^2)+c",
-          "Lorentzian (Cauchy) peak on a constant background",
-          {kHeightRow,
-           {"x0", "centre (units of x)", kCentreTrial},
-           {"gamma", "half width at half height (units of x)", kWidthTrial},
-           kBackground},
-          kPeakTrialX,
-          [](const Sample& sample) {
-            const PeakFit fit = fit_lorentzian(sample);
-            return std::vector{fit.height, fit.centre, fit.width, fit.background};
-          },
-          kSharp};
-}
-
-Row lorentzian_area_row() {
-  return {
-      "lorentzian_area",
-      "a/(pi*gamma*(1+((x-x0)/gamma)^2))+c",
+void add_gaussians_and_lorentzians(std::vector<Model>& models) {
+  add(models, "gaussian", "h*exp(-(x-mu)^2/(2*sigma^2))+c", "Gaussian peak on a constant background",
+      {kHeightRow,
+       {"mu", "centre (units of x)", kCentreTrial},
+       {"sigma", "standard deviation (units of x); the full width at half height is 2.3548 sigma",
+        kWidthTrial},
+       kBackground},
+      kPeakTrialX,
+      [](const Sample& sample) {
+        const PeakFit fit = fit_gaussian(sample);
+        return std::vector{fit.height, fit.centre, fit.width, fit.background};
+      },
+      {.most = kSharp});
+  add(models, "gaussian_area", "a/(sigma*sqrt(2*pi))*exp(-(x-mu)^2/(2*sigma^2))+c",
+      "Gaussian peak by its area, on a constant background",
+      {{"a", "area under the peak (y times x)", {1, 10}},
+       {"sigma", "standard deviation (units of x)", kWidthTrial},
+       {"mu", "centre (units of x)", kCentreTrial},
+       kBackground},
+      kPeakTrialX,
+      [](const Sample& sample) {
+        const PeakFit fit = fit_gaussian(sample);
+        const double area = fit.height * fit.width * std::sqrt(2 * std::numbers::pi);
+        return std::vector{area, fit.width, fit.centre, fit.background};
+      },
+      {.most = kSharp});
+  add(models, "lorentzian", "h/(1+((x-x0)/gamma)^2)+c", "Lorentzian (Cauchy) peak on a constant background",
+      {kHeightRow,
+       {"x0", "centre (units of x)", kCentreTrial},
+       {"gamma", "half width at half height (units of x)", kWidthTrial},
+       kBackground},
+      kPeakTrialX,
+      [](const Sample& sample) {
+        const PeakFit fit = fit_lorentzian(sample);
+        return std::vector{fit.height, fit.centre, fit.width, fit.background};
+      },
+      {.most = kSharp});
+  add(models, "lorentzian_area", "a/(pi*gamma*(1+((x-x0)/gamma)^2))+c",
       "Lorentzian peak by its area, on a constant background",
       {{"a", "area under the peak (y times x)", {1, 10}},
        {"gamma", "half width at half height (units of x)", kWidthTrial},
@@ -154,63 +135,50 @@ Row lorentzian_area_row() {
         const PeakFit fit = fit_lorentzian(sample);
         return std::vector{fit.height * fit.width * std::numbers::pi, fit.width, fit.centre, fit.background};
       },
-      kSharp};
+      {.most = kSharp});
 }
 
-Row voigt_row() {
-  return {"voigt",
-          "h*voigt(x-x0,sigma,gamma)/voigt(0,sigma,gamma)+c",
-          "Voigt peak (Gaussian convolved with Lorentzian), by its height, on a constant background",
-          {kHeightRow,
-           {"x0", "centre (units of x)", kCentreTrial},
-           {"sigma", "standard deviation of the Gaussian (units of x)", {0.3, 1}},
-           {"gamma", "half width of the Lorentzian (units of x)", {0.3, 1}},
-           kBackground},
-          kPeakTrialX,
-          [](const Sample& sample) {
-            const PeakFit fit = fit_voigt(sample);
-            return std::vector{fit.height, fit.centre, fit.width, fit.width * std::exp(fit.extra[0]),
-                               fit.background};
-          },
-          kCostly};
+void add_voigts(std::vector<Model>& models) {
+  add(models, "voigt", "h*voigt(x-x0,sigma,gamma)/voigt(0,sigma,gamma)+c",
+      "Voigt peak (Gaussian convolved with Lorentzian), by its height, on a constant background",
+      {kHeightRow,
+       {"x0", "centre (units of x)", kCentreTrial},
+       {"sigma", "standard deviation of the Gaussian (units of x)", {0.3, 1}},
+       {"gamma", "half width of the Lorentzian (units of x)", {0.3, 1}},
+       kBackground},
+      kPeakTrialX,
+      [](const Sample& sample) {
+        const PeakFit fit = fit_voigt(sample);
+        return std::vector{fit.height, fit.centre, fit.width, fit.width * std::exp(fit.extra[0]),
+                           fit.background};
+      },
+      {.most = kCostly});
+  add(models, "voigt_area", "a*voigt(x-x0,sigma,gamma)+c", "Voigt peak by its area, on a constant background",
+      {{"a", "area under the peak (y times x)", {1, 10}},
+       {"x0", "centre (units of x)", kCentreTrial},
+       {"sigma", "standard deviation of the Gaussian (units of x)", {0.3, 1}},
+       {"gamma", "half width of the Lorentzian (units of x)", {0.3, 1}},
+       kBackground},
+      kPeakTrialX,
+      [](const Sample& sample) {
+        const PeakFit fit = fit_voigt(sample);
+        const double gamma = fit.width * std::exp(fit.extra[0]);
+        return std::vector{fit.height / voigt(0, fit.width, gamma), fit.centre, fit.width, gamma,
+                           fit.background};
+      },
+      {.most = kCostly});
+  add(models, "pseudo_voigt", "h*(eta/(1+((x-x0)/w)^2)+(1-eta)*exp(-log(2)*((x-x0)/w)^2))+c",
+      "pseudo-Voigt peak: Lorentzian and Gaussian of one width, mixed",
+      {kHeightRow,
+       {"eta", "Lorentzian fraction (pure number, 0 to 1)", {0.1, 0.9}},
+       {"x0", "centre (units of x)", kCentreTrial},
+       {"w", "half width at half height (units of x)", kWidthTrial},
+       kBackground},
+      kPeakTrialX, pseudo_voigt, {.most = kSharp});
 }
 
-Row voigt_area_row() {
-  return {"voigt_area",
-          "a*voigt(x-x0,sigma,gamma)+c",
-          "Voigt peak by its area, on a constant background",
-          {{"a", "area under the peak (y times x)", {1, 10}},
-           {"x0", "centre (units of x)", kCentreTrial},
-           {"sigma", "standard deviation of the Gaussian (units of x)", {0.3, 1}},
-           {"gamma", "half width of the Lorentzian (units of x)", {0.3, 1}},
-           kBackground},
-          kPeakTrialX,
-          [](const Sample& sample) {
-            const PeakFit fit = fit_voigt(sample);
-            const double gamma = fit.width * std::exp(fit.extra[0]);
-            return std::vector{fit.height / voigt(0, fit.width, gamma), fit.centre, fit.width, gamma,
-                               fit.background};
-          },
-          kCostly};
-}
-
-Row pseudo_voigt_row() {
-  return {"pseudo_voigt",
-          "h*(eta/(1+((x-x0)/w)^2)+(1-eta)*exp(-log(2)*((x-x0)/w)^2))+c",
-          "pseudo-Voigt peak: Lorentzian and Gaussian of one width, mixed",
-          {kHeightRow,
-           {"eta", "Lorentzian fraction (pure number, 0 to 1)", {0.1, 0.9}},
-           {"x0", "centre (units of x)", kCentreTrial},
-           {"w", "half width at half height (units of x)", kWidthTrial},
-           kBackground},
-          kPeakTrialX,
-          pseudo_voigt,
-          kSharp};
-}
-
-Row pearson7_row() {
-  return {
-      "pearson7",
+void add_power_peaks(std::vector<Model>& models) {
+  add(models, "pearson7",
       "h*exp(-m*log1p(expm1(log(2)/m)*((x-x0)/w)^2))+c",  // (1+(2^(1/m)-1)z^2)^(-m), exact for large m too
       "Pearson VII peak: Lorentzian for m = 1, Gaussian as m grows",
       {kHeightRow,
@@ -220,57 +188,34 @@ Row pearson7_row() {
        kBackground},
       kPeakTrialX,
       [](const Sample& sample) {
-        PeakProblem problem;
-        problem.shape = power_shape;
-        problem.width_per_box = 0.7;
-        problem.extra_starts = {{std::log(1.0)}, {std::log(4.0)}};
-        problem.extra_lower = {std::log(0.3)};
-        // Beyond it, the peak looks Gaussian and the parameter is not determined.
-        problem.extra_upper = {std::log(50.0)};
-        const PeakFit fit = fit_peak(sample, problem);
+        const PeakFit fit = fit_power(sample, {{std::log(1.0)}, {std::log(4.0)}});
         return std::vector{fit.height, std::exp(fit.extra[0]), fit.centre, fit.width, fit.background};
       },
-      kSharp};
-}
-
-Row moffat_row() {
-  return {"moffat",
-          "h*(1+((x-x0)/alpha)^2)^(-beta)+c",
-          "Moffat peak (star images) on a constant background",
-          {kHeightRow,
-           {"x0", "centre (units of x)", kCentreTrial},
-           {"alpha", "width (units of x)", kWidthTrial},
-           {"beta", "steepness of the wings (pure number)", {1, 4}},
-           kBackground},
-          kPeakTrialX,
-          [](const Sample& sample) {
-            PeakProblem problem;
-            // Searches over the half width w = alpha sqrt(2^(1/beta) - 1), which depends little on beta.
-            problem.shape = power_shape;
-            problem.width_per_box = 0.7;
-            problem.extra_starts = {{std::log(2.0)}};
-            problem.extra_lower = {std::log(0.3)};
-            problem.extra_upper = {std::log(50.0)};
-            const PeakFit fit = fit_peak(sample, problem);
-            const double beta = std::exp(fit.extra[0]);
-            const double alpha = fit.width / std::sqrt(std::expm1(std::numbers::ln2 / beta));
-            return std::vector{fit.height, fit.centre, alpha, beta, fit.background};
-          },
-          kSharp};
+      {.most = kSharp});
+  add(models, "moffat", "h*(1+((x-x0)/alpha)^2)^(-beta)+c",
+      "Moffat peak (star images) on a constant background",
+      {kHeightRow,
+       {"x0", "centre (units of x)", kCentreTrial},
+       {"alpha", "width (units of x)", kWidthTrial},
+       {"beta", "steepness of the wings (pure number)", {1, 4}},
+       kBackground},
+      kPeakTrialX,
+      [](const Sample& sample) {
+        // Searches over the half width w = alpha sqrt(2^(1/beta) - 1), which depends little on beta.
+        const PeakFit fit = fit_power(sample, {{std::log(2.0)}});
+        const double beta = std::exp(fit.extra[0]);
+        const double alpha = fit.width / std::sqrt(std::expm1(std::numbers::ln2 / beta));
+        return std::vector{fit.height, fit.centre, alpha, beta, fit.background};
+      },
+      {.most = kSharp});
 }
 
 }  // namespace
 
 void add_peaks(std::vector<Model>& models) {
-  models.push_back(make_model(gaussian_row()));
-  models.push_back(make_model(gaussian_area_row()));
-  models.push_back(make_model(lorentzian_row()));
-  models.push_back(make_model(lorentzian_area_row()));
-  models.push_back(make_model(voigt_row()));
-  models.push_back(make_model(voigt_area_row()));
-  models.push_back(make_model(pseudo_voigt_row()));
-  models.push_back(make_model(pearson7_row()));
-  models.push_back(make_model(moffat_row()));
+  add_gaussians_and_lorentzians(models);
+  add_voigts(models);
+  add_power_peaks(models);
 }
 
 }  // namespace nlsq::inline v0::guessing

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cmath>
 
 namespace nlsq::inline v0::guessing {
 namespace {
@@ -43,49 +42,37 @@ std::vector<double> fit_polynomial(const Sample& sample, int degree) {
   return expand(d, centre, scale);
 }
 
-Model polynomial(int degree) {
+void add_polynomial(std::vector<Model>& models, int degree) {
   static constexpr std::array names = {"c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8", "c9"};
   static constexpr std::array meanings = {"value at x = 0 (units of y)",    "coefficient of x (y per x)",
                                           "coefficient of x^2 (y per x^2)", "coefficient of x^3 (y per x^3)",
                                           "coefficient of x^4 (y per x^4)", "coefficient of x^5 (y per x^5)",
                                           "coefficient of x^6 (y per x^6)", "coefficient of x^7 (y per x^7)",
                                           "coefficient of x^8 (y per x^8)", "coefficient of x^9 (y per x^9)"};
-  Row row;
-  row.name = fmt::format("poly{}", degree);
-  row.description = fmt::format("polynomial of degree {}", degree);
+  std::string formula;
+  std::vector<ParameterRow> parameters;
   for (int k = 0; k <= degree; ++k) {
     const auto at = static_cast<std::size_t>(k);
-    row.formula += k == 0 ? "c0" : k == 1 ? "+c1*x" : fmt::format("+c{}*x^{}", k, k);
-    row.parameters.push_back({names[at], meanings[at], {-2, 2}});
+    formula += k == 0 ? "c0" : k == 1 ? "+c1*x" : fmt::format("+c{}*x^{}", k, k);
+    parameters.push_back({names[at], meanings[at], {-2, 2}});
   }
-  row.trial_x = {-2, 2};
-  row.rule = [degree](const Sample& sample) { return fit_polynomial(sample, degree); };
-  return make_model(std::move(row));
+  add(models, fmt::format("poly{}", degree), formula, fmt::format("polynomial of degree {}", degree),
+      parameters, {-2, 2}, [degree](const Sample& sample) { return fit_polynomial(sample, degree); });
 }
 
 }  // namespace
 
 void add_polynomials(std::vector<Model>& models) {
-  models.push_back(make_model({"constant",
-                               "c",
-                               "a constant: the mean of y",
-                               {{"c", "level (units of y)", {-5, 5}}},
-                               {0, 10},
-                               [](const Sample& sample) { return std::vector{sample.y_mean}; }}));
-  models.push_back(
-      make_model({"linear",
-                  "a*x+b",
-                  "a straight line",
-                  {{"a", "slope (y per x)", {-5, 5}}, {"b", "value at x = 0 (units of y)", {-5, 5}}},
-                  {0, 10},
-                  [](const Sample& sample) {
-                    const std::vector<double> c = fit_polynomial(sample, 1);
-                    return std::vector{c[1], c[0]};
-                  },
-                  kSmooth,
-                  Domain::all,
-                  {"line", "poly1"}}));
-  for (int degree = 2; degree <= 9; ++degree) models.push_back(polynomial(degree));
+  add(models, "constant", "c", "a constant: the mean of y", {{"c", "level (units of y)", {-5, 5}}}, {0, 10},
+      [](const Sample& sample) { return std::vector{sample.y_mean}; });
+  add(models, "linear", "a*x+b", "a straight line",
+      {{"a", "slope (y per x)", {-5, 5}}, {"b", "value at x = 0 (units of y)", {-5, 5}}}, {0, 10},
+      [](const Sample& sample) {
+        const std::vector<double> c = fit_polynomial(sample, 1);
+        return std::vector{c[1], c[0]};
+      },
+      {.aliases = {"line", "poly1"}});
+  for (int degree = 2; degree <= 9; ++degree) add_polynomial(models, degree);
 }
 
 }  // namespace nlsq::inline v0::guessing

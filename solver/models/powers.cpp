@@ -17,8 +17,7 @@ std::vector<double> mapped(const std::vector<double>& x, F f) {
 }
 
 ExponentialFit power_law(const Sample& sample, bool offset) {
-  return fit_exponential(mapped(sample.x, [](double x) { return std::log(x); }), sample.y, sample.weight,
-                         offset);
+  return fit_exponential(sample, mapped(sample.x, [](double x) { return std::log(x); }), offset);
 }
 
 std::vector<double> logarithm(const Sample& sample) {
@@ -35,54 +34,38 @@ constexpr double kGasConstant = 8.314462618;  // J/(mol K), exact in the SI of 2
 }  // namespace
 
 void add_powers(std::vector<Model>& models) {
-  models.push_back(
-      make_model({"power",
-                  "a*x^b",
-                  "power law, x > 0",
-                  {{"a", "value at x = 1 (units of y)", {1, 5}}, {"b", "exponent (pure number)", {-2, 3}}},
-                  {0.5, 10},
-                  [](const Sample& sample) {
-                    const ExponentialFit fit = power_law(sample, false);
-                    return std::vector{fit.a, -fit.rate};
-                  },
-                  kSmooth,
-                  Domain::positive}));
-  models.push_back(make_model({"power_offset",
-                               "a*x^b+c",
-                               "power law with a constant, x > 0",
-                               {{"a", "value above c at x = 1 (units of y)", {1, 5}},
-                                {"b", "exponent (pure number)", {0.5, 3}},
-                                {"c", "constant (units of y)", {-5, 5}}},
-                               {0.5, 10},
-                               [](const Sample& sample) {
-                                 const ExponentialFit fit = power_law(sample, true);
-                                 return std::vector{fit.a, -fit.rate, fit.c};
-                               },
-                               kSmooth,
-                               Domain::positive}));
-  models.push_back(make_model({"log",
-                               "a*log(x)+b",
-                               "logarithm, x > 0",
-                               {{"a", "rise for each factor e in x (units of y)", {-5, 5}},
-                                {"b", "value at x = 1 (units of y)", {-5, 5}}},
-                               {0.5, 10},
-                               logarithm,
-                               kSmooth,
-                               Domain::positive}));
-  models.push_back(
-      make_model({"arrhenius",
-                  "A*exp(-E/(8.314462618*x))",
-                  "Arrhenius' law: a rate against the absolute temperature x in kelvin",
-                  {{"A", "prefactor: the rate at infinite temperature (units of y)", {1e5, 1e9, true}},
-                   {"E", "activation energy (J/mol)", {2e4, 8e4}}},
-                  {280, 400},
-                  [](const Sample& sample) {
-                    const auto inverse = mapped(sample.x, [](double x) { return 1 / x; });
-                    const ExponentialFit fit = fit_exponential(inverse, sample.y, sample.weight, false);
-                    return std::vector{fit.a, fit.rate * kGasConstant};
-                  },
-                  kSmooth,
-                  Domain::positive}));
+  add(models, "power", "a*x^b", "power law, x > 0",
+      {{"a", "value at x = 1 (units of y)", {1, 5}}, {"b", "exponent (pure number)", {-2, 3}}}, {0.5, 10},
+      [](const Sample& sample) {
+        const ExponentialFit fit = power_law(sample, false);
+        return std::vector{fit.a, -fit.rate};
+      },
+      {.domain = Domain::positive});
+  add(models, "power_offset", "a*x^b+c", "power law with a constant, x > 0",
+      {{"a", "value above c at x = 1 (units of y)", {1, 5}},
+       {"b", "exponent (pure number)", {0.5, 3}},
+       {"c", "constant (units of y)", {-5, 5}}},
+      {0.5, 10},
+      [](const Sample& sample) {
+        const ExponentialFit fit = power_law(sample, true);
+        return std::vector{fit.a, -fit.rate, fit.c};
+      },
+      {.domain = Domain::positive});
+  add(models, "log", "a*log(x)+b", "logarithm, x > 0",
+      {{"a", "rise for each factor e in x (units of y)", {-5, 5}},
+       {"b", "value at x = 1 (units of y)", {-5, 5}}},
+      {0.5, 10}, logarithm, {.domain = Domain::positive});
+  add(models, "arrhenius", "A*exp(-E/(8.314462618*x))",
+      "Arrhenius' law: a rate against the absolute temperature x in kelvin",
+      {{"A", "prefactor: the rate at infinite temperature (units of y)", {1e5, 1e9, true}},
+       {"E", "activation energy (J/mol)", {2e4, 8e4}}},
+      {280, 400},
+      [](const Sample& sample) {
+        const auto inverse = mapped(sample.x, [](double x) { return 1 / x; });
+        const ExponentialFit fit = fit_exponential(sample, inverse, false);
+        return std::vector{fit.a, fit.rate * kGasConstant};
+      },
+      {.domain = Domain::positive});
 }
 
 }  // namespace nlsq::inline v0::guessing

@@ -63,12 +63,7 @@ std::vector<std::vector<double>> linearised(const std::vector<double>& v, const 
 std::vector<double> rational(const Sample& sample, int degree, std::vector<std::vector<double>> starts) {
   const Scaled x = scaled_x(sample);
   const std::size_t d = static_cast<std::size_t>(degree);
-  Separable problem;
-  problem.take_rows(sample);
-  problem.linear = degree + 1;
-  problem.lower.assign(d, -1e6);
-  problem.upper.assign(d, 1e6);
-  problem.u = x.v;
+  Separable problem(sample, x.v, degree + 1, std::vector<double>(d, -1e6), std::vector<double>(d, 1e6));
   problem.basis = [d](std::span<const double> u, std::span<const double> q, double* columns) {
     const std::size_t n = u.size();
     for (std::size_t i = 0; i < n; ++i) {
@@ -115,24 +110,18 @@ std::vector<double> rational22(const Sample& sample) {
 }  // namespace
 
 void add_rationals(std::vector<Model>& models) {
-  models.push_back(make_model({"rational11",
-                               "(a0+a1*x)/(1+b1*x)",
-                               "ratio of two straight lines",
-                               {{"a0", "value at x = 0 (units of y)", {-3, 3}},
-                                {"a1", "numerator's coefficient of x (y per x)", {1, 5}},
-                                {"b1", "denominator's coefficient of x (1/x)", {0.2, 2}}},
-                               {0, 10},
-                               rational11}));
-  models.push_back(make_model({"rational22",
-                               "(a0+a1*x+a2*x^2)/(1+b1*x+b2*x^2)",
-                               "ratio of two parabolas",
-                               {{"a0", "value at x = 0 (units of y)", {-3, 3}},
-                                {"a1", "numerator's coefficient of x (y per x)", {-2, 2}},
-                                {"a2", "numerator's coefficient of x^2 (y per x^2)", {1, 3}},
-                                {"b1", "denominator's coefficient of x (1/x)", {-0.5, 0.5}},
-                                {"b2", "denominator's coefficient of x^2 (1/x^2)", {0.2, 1}}},
-                               {0, 10},
-                               rational22}));
+  add(models, "rational11", "(a0+a1*x)/(1+b1*x)", "ratio of two straight lines",
+      {{"a0", "value at x = 0 (units of y)", {-3, 3}},
+       {"a1", "numerator's coefficient of x (y per x)", {1, 5}},
+       {"b1", "denominator's coefficient of x (1/x)", {0.2, 2}}},
+      {0, 10}, rational11);
+  add(models, "rational22", "(a0+a1*x+a2*x^2)/(1+b1*x+b2*x^2)", "ratio of two parabolas",
+      {{"a0", "value at x = 0 (units of y)", {-3, 3}},
+       {"a1", "numerator's coefficient of x (y per x)", {-2, 2}},
+       {"a2", "numerator's coefficient of x^2 (y per x^2)", {1, 3}},
+       {"b1", "denominator's coefficient of x (1/x)", {-0.5, 0.5}},
+       {"b2", "denominator's coefficient of x^2 (1/x^2)", {0.2, 1}}},
+      {0, 10}, rational22);
 }
 
 }  // namespace nlsq::inline v0::guessing

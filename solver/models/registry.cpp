@@ -11,8 +11,28 @@
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <utility>
 
 namespace nlsq::inline v0 {
+
+void guessing::add(std::vector<Model>& models, std::string name, std::string formula, std::string description,
+                   const std::vector<ParameterRow>& parameters, TrialRange trial_x, GuessRule rule,
+                   Details details) {
+  Model& model = models.emplace_back();
+  model.name = std::move(name);
+  model.formula = std::move(formula);
+  model.description = std::move(description);
+  for (const ParameterRow& parameter : parameters) {
+    model.parameters.emplace_back(parameter.name);
+    model.meaning.emplace_back(parameter.meaning);
+    model.trials.push_back(parameter.trial);
+  }
+  model.predictors = details.predictors;
+  model.aliases = std::move(details.aliases);
+  model.trial_x = trial_x;
+  model.rule = sampled(details.predictors, parameters.size(), details.domain, details.most, std::move(rule));
+}
+
 namespace {
 
 std::vector<Model> all_models() {

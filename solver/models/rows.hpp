@@ -1,5 +1,4 @@
-// A row of the registry: a built-in model in a short form, and how it becomes a Model. The file of each
-// family of models fills such rows.
+// How the file of each family of models adds them to the registry.
 #pragma once
 
 #include "models/guesses/sample.hpp"
@@ -7,7 +6,6 @@
 #include <nlsq/models.hpp>
 
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace nlsq::inline v0::guessing {
@@ -18,33 +16,18 @@ struct ParameterRow {
   TrialRange trial;
 };
 
-struct Row {
-  std::string name, formula, description;
-  std::vector<ParameterRow> parameters;  // in order of first appearance in the formula
-  TrialRange trial_x;
-  GuessRule rule;
+// What only some models have.
+struct Details {
   std::size_t most = kSmooth;  // largest number of rows in the sample that the rule gets
   Domain domain = Domain::all;
   std::vector<std::string> aliases = {};
   int predictors = 1;
 };
 
-inline Model make_model(Row row) {
-  Model model;
-  model.name = std::move(row.name);
-  model.formula = std::move(row.formula);
-  model.description = std::move(row.description);
-  for (const ParameterRow& parameter : row.parameters) {
-    model.parameters.emplace_back(parameter.name);
-    model.meaning.emplace_back(parameter.meaning);
-    model.trials.push_back(parameter.trial);
-  }
-  model.predictors = row.predictors;
-  model.aliases = std::move(row.aliases);
-  model.trial_x = row.trial_x;
-  model.rule = sampled(row.predictors, row.parameters.size(), row.domain, row.most, std::move(row.rule));
-  return model;
-}
+// Adds one model. `parameters` are in order of first appearance in the formula.
+void add(std::vector<Model>& models, std::string name, std::string formula, std::string description,
+         const std::vector<ParameterRow>& parameters, TrialRange trial_x, GuessRule rule,
+         Details details = {});
 
 // Add the families, in the order in which models are listed.
 void add_polynomials(std::vector<Model>& models);

@@ -17,12 +17,7 @@ Saturation saturation(const Sample& sample) {
   const double scale = sample.x.back() > 0 ? sample.x.back() : 1.0;
   std::vector<double> v(n);
   for (std::size_t i = 0; i < n; ++i) v[i] = sample.x[i] / scale;
-  Separable problem;
-  problem.take_rows(sample);
-  problem.u = v;
-  problem.thin_to = kThinned;
-  problem.lower = {std::log(1e-8)};
-  problem.upper = {std::log(1e6)};
+  Separable problem(sample, v, 1, {std::log(1e-8)}, {std::log(1e6)}, kThinned);
   problem.basis = [](std::span<const double> u, std::span<const double> q, double* columns) {
     const double half = std::exp(q[0]);
     for (std::size_t i = 0; i < u.size(); ++i) columns[i] = u[i] / (half + u[i]);
@@ -34,31 +29,24 @@ Saturation saturation(const Sample& sample) {
 }  // namespace
 
 void add_saturations(std::vector<Model>& models) {
-  models.push_back(
-      make_model({"michaelis_menten",
-                  "Vmax*x/(Km+x)",
-                  "Michaelis-Menten enzyme kinetics, x >= 0",
-                  {{"Vmax", "limiting rate (units of y)", {1, 10}},
-                   {"Km", "concentration of half the limiting rate (units of x)", {0.2, 8, true}}},
-                  {0.1, 10},
-                  [](const Sample& sample) {
-                    const Saturation fit = saturation(sample);
-                    return std::vector{fit.plateau, fit.half};
-                  },
-                  kSmooth,
-                  Domain::non_negative}));
-  models.push_back(make_model({"langmuir",
-                               "q*K*x/(1+K*x)",
-                               "Langmuir adsorption isotherm, x >= 0",
-                               {{"q", "capacity: the limit at large x (units of y)", {1, 10}},
-                                {"K", "equilibrium constant (1/x)", {0.15, 5, true}}},
-                               {0.1, 10},
-                               [](const Sample& sample) {
-                                 const Saturation fit = saturation(sample);
-                                 return std::vector{fit.plateau, 1 / fit.half};
-                               },
-                               kSmooth,
-                               Domain::non_negative}));
+  add(models, "michaelis_menten", "Vmax*x/(Km+x)", "Michaelis-Menten enzyme kinetics, x >= 0",
+      {{"Vmax", "limiting rate (units of y)", {1, 10}},
+       {"Km", "concentration of half the limiting rate (units of x)", {0.2, 8, true}}},
+      {0.1, 10},
+      [](const Sample& sample) {
+        const Saturation fit = saturation(sample);
+        return std::vector{fit.plateau, fit.half};
+      },
+      {.domain = Domain::non_negative});
+  add(models, "langmuir", "q*K*x/(1+K*x)", "Langmuir adsorption isotherm, x >= 0",
+      {{"q", "capacity: the limit at large x (units of y)", {1, 10}},
+       {"K", "equilibrium constant (1/x)", {0.15, 5, true}}},
+      {0.1, 10},
+      [](const Sample& sample) {
+        const Saturation fit = saturation(sample);
+        return std::vector{fit.plateau, 1 / fit.half};
+      },
+      {.domain = Domain::non_negative});
 }
 
 }  // namespace nlsq::inline v0::guessing

@@ -58,12 +58,8 @@ std::vector<double> modified_gaussian(const Sample& sample) {
 // > 0.
 std::vector<double> fano(const Sample& sample) {
   const std::vector<double> u = sample.unit_x();
-  Separable problem;
-  problem.take_rows(sample);
-  problem.linear = 3;
-  problem.lower = {kCentreLow, narrowest_log_width(u.size())};
-  problem.upper = {kCentreHigh, kWidestLogWidth};
-  problem.u = u;
+  Separable problem(sample, u, 3, {kCentreLow, narrowest_log_width(u.size())},
+                    {kCentreHigh, kWidestLogWidth});
   problem.basis = [](std::span<const double> at, std::span<const double> q, double* columns) {
     const std::size_t n = at.size();
     const double width = std::exp(q[1]);
@@ -92,43 +88,32 @@ std::vector<double> fano(const Sample& sample) {
 }  // namespace
 
 void add_skewed_peaks(std::vector<Model>& models) {
-  models.push_back(
-      make_model({"skew_gaussian",
-                  "h*exp(-(x-mu)^2/(2*sigma^2))*(1+erf(alpha*(x-mu)/(sigma*sqrt(2))))+c",
-                  "skew Gaussian peak on a constant background",
-                  {{"h", "height scale (units of y): the height where alpha = 0", {1, 10}},
-                   {"mu", "location (units of x)", {3, 7}},
-                   {"sigma", "scale (units of x)", {0.5, 1.5}},
-                   {"alpha", "skewness (pure number); positive for a tail to the right", {-4, 4}},
-                   {"c", "background (units of y)", {-2, 2}}},
-                  kTrialX,
-                  skew_gaussian,
-                  kSharp}));
-  models.push_back(
-      make_model({"emg",
-                  "a/(2*tau)*if((x-mu)/sigma>sigma/tau,exp(sigma^2/(2*tau^2)-(x-mu)/tau)*erfc((sigma/"
-                  "tau-(x-mu)/sigma)/sqrt(2)),"
-                  "exp(-(x-mu)^2/(2*sigma^2))*erfcx((sigma/tau-(x-mu)/sigma)/sqrt(2)))+c",
-                  "exponentially modified Gaussian (chromatography), by its area, on a constant background",
-                  {{"a", "area under the peak (y times x)", {1, 10}},
-                   {"tau", "length of the exponential tail (units of x)", {0.4, 2}},
-                   {"mu", "centre of the Gaussian (units of x)", {2, 5}},
-                   {"sigma", "standard deviation of the Gaussian (units of x)", {0.3, 1}},
-                   {"c", "background (units of y)", {-1, 1}}},
-                  kTrialX,
-                  modified_gaussian,
-                  kSmooth}));
-  models.push_back(make_model({"fano",
-                               "h*(q*g/2+x-x0)^2/((g/2)^2+(x-x0)^2)+c",
-                               "Fano resonance",
-                               {{"h", "height of the smooth background that interferes (units of y)", {1, 5}},
-                                {"q", "asymmetry (pure number)", {-3, 3}},
-                                {"g", "full width (units of x)", {0.6, 2}},
-                                {"x0", "resonance (units of x)", {3, 7}},
-                                {"c", "background that does not interfere (units of y)", {-1, 1}}},
-                               kTrialX,
-                               fano,
-                               kSharp}));
+  add(models, "skew_gaussian", "h*exp(-(x-mu)^2/(2*sigma^2))*(1+erf(alpha*(x-mu)/(sigma*sqrt(2))))+c",
+      "skew Gaussian peak on a constant background",
+      {{"h", "height scale (units of y): the height where alpha = 0", {1, 10}},
+       {"mu", "location (units of x)", {3, 7}},
+       {"sigma", "scale (units of x)", {0.5, 1.5}},
+       {"alpha", "skewness (pure number); positive for a tail to the right", {-4, 4}},
+       {"c", "background (units of y)", {-2, 2}}},
+      kTrialX, skew_gaussian, {.most = kSharp});
+  add(models, "emg",
+      "a/(2*tau)*if((x-mu)/sigma>sigma/tau,exp(sigma^2/(2*tau^2)-(x-mu)/tau)*erfc((sigma/"
+      "tau-(x-mu)/sigma)/sqrt(2)),"
+      "exp(-(x-mu)^2/(2*sigma^2))*erfcx((sigma/tau-(x-mu)/sigma)/sqrt(2)))+c",
+      "exponentially modified Gaussian (chromatography), by its area, on a constant background",
+      {{"a", "area under the peak (y times x)", {1, 10}},
+       {"tau", "length of the exponential tail (units of x)", {0.4, 2}},
+       {"mu", "centre of the Gaussian (units of x)", {2, 5}},
+       {"sigma", "standard deviation of the Gaussian (units of x)", {0.3, 1}},
+       {"c", "background (units of y)", {-1, 1}}},
+      kTrialX, modified_gaussian);
+  add(models, "fano", "h*(q*g/2+x-x0)^2/((g/2)^2+(x-x0)^2)+c", "Fano resonance",
+      {{"h", "height of the smooth background that interferes (units of y)", {1, 5}},
+       {"q", "asymmetry (pure number)", {-3, 3}},
+       {"g", "full width (units of x)", {0.6, 2}},
+       {"x0", "resonance (units of x)", {3, 7}},
+       {"c", "background that does not interfere (units of y)", {-1, 1}}},
+      kTrialX, fano, {.most = kSharp});
 }
 
 }  // namespace nlsq::inline v0::guessing

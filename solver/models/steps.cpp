@@ -40,13 +40,7 @@ StepFit fit_step(const Sample& sample, StepShape shape, bool offset, std::span<c
   StepFit fit;
   double lowest = std::numeric_limits<double>::infinity();
   for (const double sign : signs) {
-    Separable problem;
-    problem.take_rows(sample);
-    problem.u = u;
-    problem.thin_to = kThinned;
-    problem.linear = offset ? 2 : 1;
-    problem.lower = {-2, kLogSteepLow};
-    problem.upper = {3, kLogSteepHigh};
+    Separable problem(sample, u, offset ? 2 : 1, {-2, kLogSteepLow}, {3, kLogSteepHigh}, kThinned);
     problem.lower.insert(problem.lower.end(), extra_start.size(), extra_low);
     problem.upper.insert(problem.upper.end(), extra_start.size(), extra_high);
     problem.basis = [&](std::span<const double> at, std::span<const double> q, double* columns) {
@@ -121,13 +115,7 @@ std::vector<double> hill(const Sample& sample, bool fifth) {
   const double last = std::isfinite(t.back()) ? t.back() : 0.0;
   const double first =
       positive < static_cast<std::ptrdiff_t>(n) ? t[static_cast<std::size_t>(positive)] : last - 1;
-  Separable problem;
-  problem.take_rows(sample);
-  problem.u = t;
-  problem.thin_to = kThinned;
-  problem.linear = 2;
-  problem.lower = {first - 5, std::log(0.05)};
-  problem.upper = {last + 5, std::log(50.0)};
+  Separable problem(sample, t, 2, {first - 5, std::log(0.05)}, {last + 5, std::log(50.0)}, kThinned);
   if (fifth) problem.lower.push_back(std::log(0.05)), problem.upper.push_back(std::log(20.0));
   problem.basis = [fifth](std::span<const double> at, std::span<const double> q, double* columns) {
     const double slope = std::exp(q[1]), power = fifth ? std::exp(q[2]) : 1.0;
@@ -151,116 +139,66 @@ std::vector<double> hill(const Sample& sample, bool fifth) {
   return {best.c[1], best.c[0], slope, K};
 }
 
-Row logistic_row() {
-  return {"logistic",
-          "L/(1+exp(-k*(x-x0)))+c",
-          "logistic step",
-          {{"L", "height of the step (units of y)", {1, 10}},
-           {"k", "steepness (1/x); negative for a step down", {0.8, 6, true}},
-           {"x0", "midpoint (units of x)", {3, 7}},
-           {"c", "level on the low side (units of y)", {-2, 2}}},
-          {0, 10},
-          logistic};
-}
-
-Row logistic4_row() {
-  return {"logistic4",
-          "bottom+(top-bottom)*x^n/(K^n+x^n)",
-          "four-parameter logistic (Hill) dose-response curve, x >= 0",
-          {{"bottom", "response at x = 0 (units of y)", {0, 2}},
-           {"top", "response at large x (units of y)", {5, 10}},
-           {"n", "Hill slope (pure number)", {0.8, 4}},
-           {"K", "x of half response (units of x)", {1, 8, true}}},
-          {0.05, 20},
-          [](const Sample& sample) { return hill(sample, false); },
-          kSmooth,
-          Domain::non_negative,
-          {"hill"}};
-}
-
-Row logistic5_row() {
-  return {"logistic5",
-          // Not x^(n*s)/(K^n+x^n)^s, whose powers overflow for x in the thousands. At x = 0 K/x is infinite,
-          // and the derivatives of the power would be undefined.
-          "bottom+(top-bottom)*if(x>0,(1+(K/x)^n)^(-s),0)",
-          "five-parameter (asymmetric) logistic dose-response curve, x >= 0",
-          {{"bottom", "response at x = 0 (units of y)", {0, 2}},
-           {"top", "response at large x (units of y)", {5, 10}},
-           {"K", "location (units of x); the x of half response where s = 1", {2, 8}},
-           {"n", "slope (pure number)", {1.5, 4}},
-           {"s", "asymmetry (pure number)", {0.5, 2}}},
-          {0.05, 20},
-          [](const Sample& sample) { return hill(sample, true); },
-          kSmooth,
-          Domain::non_negative};
-}
-
-Row gompertz_row() {
-  return {"gompertz",
-          "a*exp(-b*exp(-c*x))",
-          "Gompertz growth",
-          {{"a", "final level (units of y)", {1, 10}},
-           {"b", "displacement (pure number): log of final level over value at x = 0", {3, 30, true}},
-           {"c", "rate (1/x)", {0.4, 1.5}}},
-          {0, 10},
-          [](const Sample& sample) {
-            const StepFit fit = fit_step(sample, gompertz_shape, false, kBoth);
-            return std::vector{fit.c[0], std::exp(fit.steepness * fit.centre), fit.steepness};
-          }};
-}
-
-Row richards_row() {
-  return {"richards",
-          "a/(1+q*exp(-k*x))^(1/nu)",
-          "Richards growth (generalised logistic)",
-          {{"a", "final level (units of y)", {1, 10}},
-           {"q", "displacement (pure number)", {5, 50, true}},
-           {"k", "rate (1/x)", {0.7, 2}},
-           {"nu", "asymmetry (pure number); 1 is the logistic", {0.5, 2}}},
-          {0, 10},
-          richards};
-}
-
-Row erf_step_row() {
-  return {"erf_step",
-          "a/2*(1+erf((x-x0)/(sqrt(2)*sigma)))+c",
-          "step smeared by a Gaussian",
-          {{"a", "height of the step (units of y); negative for a step down", {1, 10}},
-           {"x0", "midpoint (units of x)", {3, 7}},
-           {"sigma", "standard deviation of the smearing (units of x)", {0.3, 2}},
-           {"c", "level left of the step (units of y)", {-2, 2}}},
-          {0, 10},
-          [](const Sample& sample) {
-            const StepFit fit = fit_step(sample, erf_shape, true, kUp);
-            return std::vector{fit.c[0], fit.centre, 1 / fit.steepness, fit.c[1]};
-          }};
-}
-
-Row fermi_row() {
-  return {"fermi",
-          "a/(1+exp((x-mu)/T))+c",
-          "Fermi-Dirac occupation",
-          {{"a", "height (units of y)", {1, 10}},
-           {"mu", "chemical potential (units of x)", {3, 7}},
-           {"T", "temperature (units of x)", {0.2, 1.2}},
-           {"c", "background (units of y)", {-2, 2}}},
-          {0, 10},
-          [](const Sample& sample) {  // a step down of height a is a step up of height -a, on c + a
-            const StepFit fit = fit_step(sample, logistic_shape, true, kUp);
-            return std::vector{-fit.c[0], fit.centre, 1 / fit.steepness, fit.c[1] + fit.c[0]};
-          }};
-}
-
 }  // namespace
 
 void add_steps(std::vector<Model>& models) {
-  models.push_back(make_model(logistic_row()));
-  models.push_back(make_model(logistic4_row()));
-  models.push_back(make_model(logistic5_row()));
-  models.push_back(make_model(gompertz_row()));
-  models.push_back(make_model(richards_row()));
-  models.push_back(make_model(erf_step_row()));
-  models.push_back(make_model(fermi_row()));
+  add(models, "logistic", "L/(1+exp(-k*(x-x0)))+c", "logistic step",
+      {{"L", "height of the step (units of y)", {1, 10}},
+       {"k", "steepness (1/x); negative for a step down", {0.8, 6, true}},
+       {"x0", "midpoint (units of x)", {3, 7}},
+       {"c", "level on the low side (units of y)", {-2, 2}}},
+      {0, 10}, logistic);
+  add(models, "logistic4", "bottom+(top-bottom)*x^n/(K^n+x^n)",
+      "four-parameter logistic (Hill) dose-response curve, x >= 0",
+      {{"bottom", "response at x = 0 (units of y)", {0, 2}},
+       {"top", "response at large x (units of y)", {5, 10}},
+       {"n", "Hill slope (pure number)", {0.8, 4}},
+       {"K", "x of half response (units of x)", {1, 8, true}}},
+      {0.05, 20}, [](const Sample& sample) { return hill(sample, false); },
+      {.domain = Domain::non_negative, .aliases = {"hill"}});
+  add(models, "logistic5",
+      // Not x^(n*s)/(K^n+x^n)^s, whose powers overflow for x in the thousands. At x = 0 K/x is infinite,
+      // and the derivatives of the power would be undefined.
+      "bottom+(top-bottom)*if(x>0,(1+(K/x)^n)^(-s),0)",
+      "five-parameter (asymmetric) logistic dose-response curve, x >= 0",
+      {{"bottom", "response at x = 0 (units of y)", {0, 2}},
+       {"top", "response at large x (units of y)", {5, 10}},
+       {"K", "location (units of x); the x of half response where s = 1", {2, 8}},
+       {"n", "slope (pure number)", {1.5, 4}},
+       {"s", "asymmetry (pure number)", {0.5, 2}}},
+      {0.05, 20}, [](const Sample& sample) { return hill(sample, true); }, {.domain = Domain::non_negative});
+  add(models, "gompertz", "a*exp(-b*exp(-c*x))", "Gompertz growth",
+      {{"a", "final level (units of y)", {1, 10}},
+       {"b", "displacement (pure number): log of final level over value at x = 0", {3, 30, true}},
+       {"c", "rate (1/x)", {0.4, 1.5}}},
+      {0, 10}, [](const Sample& sample) {
+        const StepFit fit = fit_step(sample, gompertz_shape, false, kBoth);
+        return std::vector{fit.c[0], std::exp(fit.steepness * fit.centre), fit.steepness};
+      });
+  add(models, "richards", "a/(1+q*exp(-k*x))^(1/nu)", "Richards growth (generalised logistic)",
+      {{"a", "final level (units of y)", {1, 10}},
+       {"q", "displacement (pure number)", {5, 50, true}},
+       {"k", "rate (1/x)", {0.7, 2}},
+       {"nu", "asymmetry (pure number); 1 is the logistic", {0.5, 2}}},
+      {0, 10}, richards);
+  add(models, "erf_step", "a/2*(1+erf((x-x0)/(sqrt(2)*sigma)))+c", "step smeared by a Gaussian",
+      {{"a", "height of the step (units of y); negative for a step down", {1, 10}},
+       {"x0", "midpoint (units of x)", {3, 7}},
+       {"sigma", "standard deviation of the smearing (units of x)", {0.3, 2}},
+       {"c", "level left of the step (units of y)", {-2, 2}}},
+      {0, 10}, [](const Sample& sample) {
+        const StepFit fit = fit_step(sample, erf_shape, true, kUp);
+        return std::vector{fit.c[0], fit.centre, 1 / fit.steepness, fit.c[1]};
+      });
+  add(models, "fermi", "a/(1+exp((x-mu)/T))+c", "Fermi-Dirac occupation",
+      {{"a", "height (units of y)", {1, 10}},
+       {"mu", "chemical potential (units of x)", {3, 7}},
+       {"T", "temperature (units of x)", {0.2, 1.2}},
+       {"c", "background (units of y)", {-2, 2}}},
+      {0, 10}, [](const Sample& sample) {  // a step down of height a is a step up of height -a, on c + a
+        const StepFit fit = fit_step(sample, logistic_shape, true, kUp);
+        return std::vector{-fit.c[0], fit.centre, 1 / fit.steepness, fit.c[1] + fit.c[0]};
+      });
 }
 
 }  // namespace nlsq::inline v0::guessing

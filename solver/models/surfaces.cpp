@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 namespace nlsq::inline v0::guessing {
 namespace {
@@ -59,11 +58,8 @@ std::vector<double> fit_surface(const Sample& sample, bool rotated) {
   // Rotated widths are lengths in the plane of x1 and x2, so both axes need the same unit.
   const double unit = std::max(x1.span, x2.span);
   const double s1 = rotated ? x1.span / unit : 1.0, s2 = rotated ? x2.span / unit : 1.0;
-  Separable problem;
-  problem.take_rows(sample);
-  problem.linear = 2;
-  problem.lower = {kCentreLow, kCentreLow, std::log(1e-3), std::log(1e-3)};
-  problem.upper = {kCentreHigh, kCentreHigh, kWidestLogWidth, kWidestLogWidth};
+  Separable problem(sample, {}, 2, {kCentreLow, kCentreLow, std::log(1e-3), std::log(1e-3)},
+                    {kCentreHigh, kCentreHigh, kWidestLogWidth, kWidestLogWidth});
   if (rotated) problem.lower.push_back(-4.0), problem.upper.push_back(4.0);
   problem.basis = [&](std::span<const double>, std::span<const double> q, double* columns) {
     const double w1 = std::exp(q[2]), w2 = std::exp(q[3]);
@@ -100,45 +96,37 @@ constexpr TrialRange kSurfaceHeight = {2, 10}, kSurfaceCentre = {3, 7}, kSurface
 }  // namespace
 
 void add_surfaces(std::vector<Model>& models) {
-  models.push_back(make_model({"gaussian2d",
-                               "h*exp(-(x1-m1)^2/(2*s1^2)-(x2-m2)^2/(2*s2^2))+c",
-                               "Gaussian peak over two predictors, on a constant background",
-                               {{"h", "height above the background (units of y)", kSurfaceHeight},
-                                {"m1", "centre (units of x1)", kSurfaceCentre},
-                                {"s1", "standard deviation along x1 (units of x1)", {0.8, 2}},
-                                {"m2", "centre (units of x2)", kSurfaceCentre},
-                                {"s2", "standard deviation along x2 (units of x2)", {0.8, 2}},
-                                {"c", "background (units of y)", kSurfaceBackground}},
-                               {0, 10},
-                               [](const Sample& sample) {
-                                 const std::vector<double> v = fit_surface(sample, false);
-                                 return std::vector{v[0], v[1], v[3], v[2], v[4], v[6]};
-                               },
-                               kSharp,
-                               Domain::all,
-                               {},
-                               2}));
-  models.push_back(make_model(
-      {"gaussian2d_rotated",
-       "h*exp(-((x1-m1)*cos(theta)+(x2-m2)*sin(theta))^2/(2*s1^2)-((x2-m2)*cos(theta)-(x1-m1)*sin(theta))^2/"
-       "(2*s2^2))+c",
-       "Gaussian peak over two predictors of one unit, turned by an angle, on a constant background",
-       {{"h", "height above the background (units of y)", kSurfaceHeight},
-        {"m1", "centre (units of x1)", kSurfaceCentre},
-        {"theta", "angle from x1 to the axis of s1 (radians)", {-0.7, 0.7}},
-        {"m2", "centre (units of x2)", kSurfaceCentre},
-        {"s1", "standard deviation along the turned first axis (units of x)", {1.4, 2.2}},
-        {"s2", "standard deviation along the turned second axis (units of x)", {0.6, 1}},
-        {"c", "background (units of y)", kSurfaceBackground}},
-       {0, 10},
-       [](const Sample& sample) {
-         const std::vector<double> v = fit_surface(sample, true);
-         return std::vector{v[0], v[1], v[5], v[2], v[3], v[4], v[6]};
-       },
-       kSharp,
-       Domain::all,
-       {},
-       2}));
+  add(models, "gaussian2d", "h*exp(-(x1-m1)^2/(2*s1^2)-(x2-m2)^2/(2*s2^2))+c",
+      "Gaussian peak over two predictors, on a constant background",
+      {{"h", "height above the background (units of y)", kSurfaceHeight},
+       {"m1", "centre (units of x1)", kSurfaceCentre},
+       {"s1", "standard deviation along x1 (units of x1)", {0.8, 2}},
+       {"m2", "centre (units of x2)", kSurfaceCentre},
+       {"s2", "standard deviation along x2 (units of x2)", {0.8, 2}},
+       {"c", "background (units of y)", kSurfaceBackground}},
+      {0, 10},
+      [](const Sample& sample) {
+        const std::vector<double> v = fit_surface(sample, false);
+        return std::vector{v[0], v[1], v[3], v[2], v[4], v[6]};
+      },
+      {.most = kSharp, .predictors = 2});
+  add(models, "gaussian2d_rotated",
+      "h*exp(-((x1-m1)*cos(theta)+(x2-m2)*sin(theta))^2/(2*s1^2)-((x2-m2)*cos(theta)-(x1-m1)*sin(theta))^2/"
+      "(2*s2^2))+c",
+      "Gaussian peak over two predictors of one unit, turned by an angle, on a constant background",
+      {{"h", "height above the background (units of y)", kSurfaceHeight},
+       {"m1", "centre (units of x1)", kSurfaceCentre},
+       {"theta", "angle from x1 to the axis of s1 (radians)", {-0.7, 0.7}},
+       {"m2", "centre (units of x2)", kSurfaceCentre},
+       {"s1", "standard deviation along the turned first axis (units of x)", {1.4, 2.2}},
+       {"s2", "standard deviation along the turned second axis (units of x)", {0.6, 1}},
+       {"c", "background (units of y)", kSurfaceBackground}},
+      {0, 10},
+      [](const Sample& sample) {
+        const std::vector<double> v = fit_surface(sample, true);
+        return std::vector{v[0], v[1], v[5], v[2], v[3], v[4], v[6]};
+      },
+      {.most = kSharp, .predictors = 2});
 }
 
 }  // namespace nlsq::inline v0::guessing

@@ -13,12 +13,7 @@ std::vector<double> planck(const Sample& sample) {
   const double scale = sample.x.back();
   std::vector<double> v(n);
   for (std::size_t i = 0; i < n; ++i) v[i] = sample.x[i] / scale;
-  Separable problem;
-  problem.take_rows(sample);
-  problem.u = v;
-  problem.thin_to = kThinned;
-  problem.lower = {std::log(1e-4)};
-  problem.upper = {std::log(1e3)};
+  Separable problem(sample, v, 1, {std::log(1e-4)}, {std::log(1e3)}, kThinned);
   problem.basis = [](std::span<const double> u, std::span<const double> q, double* columns) {
     const double T = std::exp(q[0]);
     for (std::size_t i = 0; i < u.size(); ++i) columns[i] = u[i] * u[i] * u[i] / std::expm1(u[i] / T);
@@ -30,12 +25,7 @@ std::vector<double> planck(const Sample& sample) {
 // a/expm1((x-mu)/T), mu < every x: q = log of the gap and of T, in units of the range.
 std::vector<double> bose(const Sample& sample) {
   const std::vector<double> u = sample.unit_x();
-  Separable problem;
-  problem.take_rows(sample);
-  problem.u = u;
-  problem.thin_to = kThinned;
-  problem.lower = {std::log(1e-6), std::log(1e-4)};
-  problem.upper = {std::log(1e2), std::log(1e3)};
+  Separable problem(sample, u, 1, {std::log(1e-6), std::log(1e-4)}, {std::log(1e2), std::log(1e3)}, kThinned);
   problem.basis = [](std::span<const double> at, std::span<const double> q, double* columns) {
     const double gap = std::exp(q[0]), T = std::exp(q[1]);
     for (std::size_t i = 0; i < at.size(); ++i) columns[i] = gap / T / std::expm1((at[i] + gap) / T);
@@ -51,23 +41,15 @@ std::vector<double> bose(const Sample& sample) {
 }  // namespace
 
 void add_thermal(std::vector<Model>& models) {
-  models.push_back(make_model({"planck",
-                               "a*x^3/expm1(x/T)",
-                               "Planck's law: spectral density against frequency, x > 0",
-                               {{"a", "scale (y per x^3)", {0.2, 5}},
-                                {"T", "temperature as a frequency, kT/h (units of x)", {0.8, 3}}},
-                               {0.1, 10},
-                               planck,
-                               kSmooth,
-                               Domain::positive}));
-  models.push_back(make_model({"bose",
-                               "a/expm1((x-mu)/T)",
-                               "Bose-Einstein occupation, x > mu",
-                               {{"a", "scale (units of y)", {1, 5}},
-                                {"mu", "chemical potential (units of x)", {-2, -0.3}},
-                                {"T", "temperature (units of x)", {0.8, 4}}},
-                               {0, 10},
-                               bose}));
+  add(models, "planck", "a*x^3/expm1(x/T)", "Planck's law: spectral density against frequency, x > 0",
+      {{"a", "scale (y per x^3)", {0.2, 5}},
+       {"T", "temperature as a frequency, kT/h (units of x)", {0.8, 3}}},
+      {0.1, 10}, planck, {.domain = Domain::positive});
+  add(models, "bose", "a/expm1((x-mu)/T)", "Bose-Einstein occupation, x > mu",
+      {{"a", "scale (units of y)", {1, 5}},
+       {"mu", "chemical potential (units of x)", {-2, -0.3}},
+       {"T", "temperature (units of x)", {0.8, 4}}},
+      {0, 10}, bose);
 }
 
 }  // namespace nlsq::inline v0::guessing

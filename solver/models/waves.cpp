@@ -17,12 +17,7 @@ double wrapped(double phase) { return std::remainder(phase, kTurn); }
 
 // y ~ c0 cos + c1 sin + c2; q = frequency in cycles per unit u, with phases from the middle.
 Separable sine_problem(std::span<const double> u, const Sample& sample) {
-  Separable problem;
-  problem.take_rows(sample);
-  problem.linear = 3;
-  problem.lower = {0.02};
-  problem.upper = {2.0 * static_cast<double>(u.size())};
-  problem.u = u;
+  Separable problem(sample, u, 3, {0.02}, {2.0 * static_cast<double>(u.size())});
   problem.basis = [](std::span<const double> at, std::span<const double> q, double* columns) {
     const std::size_t n = at.size();
     for (std::size_t i = 0; i < n; ++i) {
@@ -95,12 +90,7 @@ std::vector<double> sine(const Sample& sample) {
 
 std::vector<double> damped_sine(const Sample& sample) {
   const std::vector<double> u = sample.unit_x();
-  Separable problem;
-  problem.take_rows(sample);
-  problem.u = u;
-  problem.linear = 3;
-  problem.lower = {0.02, -50};
-  problem.upper = {highest_frequency(sample, u), 500};
+  Separable problem(sample, u, 3, {0.02, -50}, {highest_frequency(sample, u), 500});
   problem.basis = [](std::span<const double> at, std::span<const double> q, double* columns) {
     const std::size_t n = at.size();
     const double origin = q[1] >= 0 ? 0.0 : 1.0;  // where the envelope is 1
@@ -124,27 +114,19 @@ std::vector<double> damped_sine(const Sample& sample) {
 }  // namespace
 
 void add_waves(std::vector<Model>& models) {
-  models.push_back(make_model({"sine",
-                               "a*sin(2*pi*f*x+phi)+c",
-                               "sine wave about a constant",
-                               {{"a", "amplitude (units of y)", {1, 5}},
-                                {"f", "frequency (cycles per unit of x)", {0.12, 1.2}},
-                                {"phi", "phase at x = 0 (radians)", {-3, 3}},
-                                {"c", "mean level (units of y)", {-3, 3}}},
-                               {0, 10},
-                               sine,
-                               kSharp}));
-  models.push_back(make_model({"damped_sine",
-                               "a*exp(-b*x)*sin(2*pi*f*x+phi)+c",
-                               "damped sine wave about a constant",
-                               {{"a", "amplitude at x = 0 (units of y)", {1, 5}},
-                                {"b", "damping rate (1/x)", {0.05, 0.5, true}},
-                                {"f", "frequency (cycles per unit of x)", {0.2, 1.2}},
-                                {"phi", "phase at x = 0 (radians)", {-3, 3}},
-                                {"c", "final level (units of y)", {-3, 3}}},
-                               {0, 10},
-                               damped_sine,
-                               kSharp}));
+  add(models, "sine", "a*sin(2*pi*f*x+phi)+c", "sine wave about a constant",
+      {{"a", "amplitude (units of y)", {1, 5}},
+       {"f", "frequency (cycles per unit of x)", {0.12, 1.2}},
+       {"phi", "phase at x = 0 (radians)", {-3, 3}},
+       {"c", "mean level (units of y)", {-3, 3}}},
+      {0, 10}, sine, {.most = kSharp});
+  add(models, "damped_sine", "a*exp(-b*x)*sin(2*pi*f*x+phi)+c", "damped sine wave about a constant",
+      {{"a", "amplitude at x = 0 (units of y)", {1, 5}},
+       {"b", "damping rate (1/x)", {0.05, 0.5, true}},
+       {"f", "frequency (cycles per unit of x)", {0.2, 1.2}},
+       {"phi", "phase at x = 0 (radians)", {-3, 3}},
+       {"c", "final level (units of y)", {-3, 3}}},
+      {0, 10}, damped_sine, {.most = kSharp});
 }
 
 }  // namespace nlsq::inline v0::guessing

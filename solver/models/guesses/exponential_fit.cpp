@@ -8,7 +8,6 @@
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <numeric>
 
 namespace nlsq::inline v0::guessing {
@@ -94,13 +93,6 @@ std::vector<Tried> tried_rates(std::span<const double> u, std::span<const double
   return tried;
 }
 
-// Whether y varies by no more than rounding.
-bool is_constant(std::span<const double> y) {
-  const auto [low, high] = std::minmax_element(y.begin(), y.end());
-  return *high - *low <=
-         8 * std::numeric_limits<double>::epsilon() * std::max(std::abs(*high), std::abs(*low));
-}
-
 }  // namespace
 
 double fastest_rate(std::span<const double> u) {
@@ -112,23 +104,17 @@ double fastest_rate(std::span<const double> u) {
   return 8 / std::max(std::min(first_gap, last_gap), 1e-6);
 }
 
-ExponentialFit fit_exponential(std::span<const double> t, std::span<const double> y,
-                               std::span<const double> weight, bool offset) {
+ExponentialFit fit_exponential(const Sample& sample, std::span<const double> t, bool offset) {
   const std::size_t n = t.size();
+  const std::vector<double>& y = sample.y;
   const auto [low, high] = std::minmax_element(t.begin(), t.end());
   const double first = *low, last = *high, span = last > first ? last - first : 1.0;
   // If y is constant, all rates fit alike. The fastest would be chosen, and it leads to overflows.
-  if (is_constant(y) && (offset || y[0] == 0)) return {0, 1 / span, offset ? y[0] : 0};
+  if (sample.flat() && (offset || y[0] == 0)) return {0, 1 / span, offset ? y[0] : 0};
   std::vector<double> u(n);
   for (std::size_t i = 0; i < n; ++i) u[i] = (t[i] - first) / span;
-  const double fastest = fastest_rate(u);
-  Separable problem;
-  problem.y = y;
-  problem.weight = weight;
-  problem.u = u;
-  problem.linear = offset ? 2 : 1;
-  problem.upper = {std::asinh(fastest / kUnit)};
-  problem.lower = {-problem.upper[0]};
+  const double fastest = fastest_rate(u), limit = std::asinh(fastest / kUnit);
+  Separable problem(sample, u, offset ? 2 : 1, {-limit}, {limit});
   problem.basis = [offset](std::span<const double> at, std::span<const double> q, double* columns) {
     const double rate = rate_of(q[0]), origin = rate > 0 ? 0.0 : 1.0;
     const std::size_t rows = at.size();
@@ -136,9 +122,9 @@ ExponentialFit fit_exponential(std::span<const double> t, std::span<const double
     exp_in_place({columns, rows});
     if (offset) std::fill(columns + rows, columns + 2 * rows, 1.0);
   };
-  std::vector<Tried> tried = tried_rates(u, y, weight, offset, -1, fastest);
+  std::vector<Tried> tried = tried_rates(u, y, sample.weight, offset, -1, fastest);
   std::reverse(tried.begin(), tried.end());
-  for (const Tried& one : tried_rates(u, y, weight, offset, 1, fastest)) tried.push_back(one);
+  for (const Tried& one : tried_rates(u, y, sample.weight, offset, 1, fastest)) tried.push_back(one);
   const Solution best = best_of_line(problem, tried);
   const double rate = rate_of(best.q[0]);
   ExponentialFit fit;

@@ -2,6 +2,8 @@
 // = 1/x an Arrhenius law. The guesses of exponentials and powers use it.
 #pragma once
 
+#include "models/guesses/sample.hpp"
+
 #include <span>
 
 namespace nlsq::inline v0::guessing {
@@ -10,10 +12,9 @@ struct ExponentialFit {
   double a = 0, rate = 0, c = 0;
 };
 
-// t may be in any order. `weight`: of each row's residual; empty: 1. `offset`: fit the constant c, otherwise
-// c = 0. Rates of either sign are tried.
-ExponentialFit fit_exponential(std::span<const double> t, std::span<const double> y,
-                               std::span<const double> weight, bool offset);
+// Fits y of the sample against t, which may be in any order. `offset`: fit the constant c, otherwise c = 0.
+// Rates of either sign are tried.
+ExponentialFit fit_exponential(const Sample& sample, std::span<const double> t, bool offset);
 
 inline constexpr double kSlowestRate = 0.01;  // rate times the range of x; slower ones are straight lines
 

@@ -1,6 +1,8 @@
 // Finds the start of a peak fit by a matched filter with boxes, and refines it by separable least squares.
 #include "models/guesses/peak_fit.hpp"
 
+#include "models/guesses/exp_in_place.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -108,12 +110,7 @@ namespace {
 PeakFit fit_here(const Sample& sample, const PeakProblem& peak) {
   const std::vector<double> u = sample.unit_x();
   const std::size_t n = u.size();
-  Separable problem;
-  problem.take_rows(sample);
-  problem.u = u;
-  problem.linear = 2;
-  problem.lower = {kCentreLow, narrowest_log_width(n)};
-  problem.upper = {kCentreHigh, kWidestLogWidth};
+  Separable problem(sample, u, 2, {kCentreLow, narrowest_log_width(n)}, {kCentreHigh, kWidestLogWidth});
   problem.lower.insert(problem.lower.end(), peak.extra_lower.begin(), peak.extra_lower.end());
   problem.upper.insert(problem.upper.end(), peak.extra_upper.begin(), peak.extra_upper.end());
   problem.basis = [&](std::span<const double> at, std::span<const double> q, double* columns) {
@@ -139,6 +136,15 @@ PeakFit fit_here(const Sample& sample, const PeakProblem& peak) {
 }
 
 }  // namespace
+
+void gaussian_shape(std::span<double> z, std::span<const double>) {
+  for (double& value : z) value = -value * value / 2;
+  exp_in_place(z);
+}
+
+void lorentzian_shape(std::span<double> z, std::span<const double>) {
+  for (double& value : z) value = 1 / (1 + value * value);
+}
 
 PeakFit fit_peak(const Sample& sample, const PeakProblem& peak) {
   if (sample.source == nullptr) return fit_here(sample, peak);

@@ -35,6 +35,10 @@ inline constexpr double kCentreLow = -0.5, kCentreHigh = 1.5;
 // Replaces each z = (u - centre) / width by the value of the shape there. The peak is h times that, plus c.
 using Shape = std::function<void(std::span<double> z, std::span<const double> extra)>;
 
+// The shapes exp(-z²/2) and 1/(1 + z²), without further parameters.
+void gaussian_shape(std::span<double> z, std::span<const double> = {});
+void lorentzian_shape(std::span<double> z, std::span<const double> = {});
+
 struct PeakProblem {
   Shape shape;
   double width_per_box = 0.6;  // width of the shape over the half width of a similar box

@@ -12,29 +12,28 @@
 #include <functional>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace nlsq::inline v0::guessing {
 
 struct Separable {
   std::span<const double> y;
-  std::span<const double> weight = {};  // of each residual; empty: 1
-  std::span<const double> u = {};       // the abscissa; empty if `basis` has its own
-  int linear = 1;
+  std::span<const double> weight;  // of each residual; empty: 1
+  std::span<const double> u;       // the abscissa; empty if `basis` has its own
+  int linear;
   // Limits of q, which the search respects. q should be of order one (logarithms of rates and widths).
   std::vector<double> lower, upper;
-  // Fills `linear` columns, one after the other, with a value for each row. Non-finite values reject q.
-  std::function<void(std::span<const double> u, std::span<const double> q, double* columns)> basis = {};
   // More rows than these are averaged in groups to evaluate the starts, if not 0. This is for curves without
   // sharp features, with u in ascending or descending order.
-  std::size_t thin_to = 0;
-
-  // Lets the problem refer to y and to the weights of the sample. The sample must live as long as the
-  // problem.
-  void take_rows(const Sample& sample) {
-    y = sample.y;
-    weight = sample.weight;
-  }
+  std::size_t thin_to;
+  // Fills `linear` columns, one after the other, with a value for each row. Non-finite values reject q.
+  std::function<void(std::span<const double> u, std::span<const double> q, double* columns)> basis = {};
+  // The sample and `abscissa` must live as long as the problem.
+  Separable(const Sample& sample, std::span<const double> abscissa, int linear_, std::vector<double> lower_,
+            std::vector<double> upper_, std::size_t thin_to_ = 0)
+      : y(sample.y), weight(sample.weight), u(abscissa), linear(linear_), lower(std::move(lower_)),
+        upper(std::move(upper_)), thin_to(thin_to_) {}
 };
 
 struct Solution {
