@@ -1,6 +1,8 @@
 // Implements check_shared().
 #include "batch/shared_options.hpp"
 
+#include "fit/fit_setup.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,10 +13,7 @@ namespace nlsq::inline v0 {
 void check_shared(const PreparedModel::Impl& model, const GroupOptions& options) {
   const auto& names = model.names;
   for (const std::string& name : options.share) {
-    if (std::ranges::count(names, name) == 0) {
-      throw ValidationError(fmt::format("share: the model has no parameter '{}'; its parameters are {}", name,
-                                        fmt::join(names, ", ")));
-    }
+    parameter_index(names, name, "share");
     if (std::ranges::count(options.share, name) > 1)
       throw ValidationError(fmt::format("share: '{}' is named twice", name));
   }

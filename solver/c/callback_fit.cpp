@@ -131,22 +131,11 @@ FitResult fit_callback(const CallerModel& model, const Column& y, const NamedVal
   check_starts(p0, model.parameters, ties);
   need_all_starts(model, p0, ties);
   const Limits limits = limits_of(options.bounds, model.parameters, ties);
-  Curve curve{
-      model.parameters,
-      starting_values(model.parameters, p0, std::vector<double>(model.parameters.size(), 1.0), limits),
-      free_parameters(model.parameters, options.fixed, ties, limits),
-      std::move(data.rows),
-      0,
-      std::move(data.form),
-      std::move(data.survey),
-      options,
-      {},
-      std::chrono::steady_clock::now()};
-  ties.apply(curve.start);
-  curve.ties = ties;
-  curve.limits = limits_of_free(limits, curve.free);
+  std::vector<double> start =
+      starting_values(model.parameters, p0, std::vector<double>(model.parameters.size(), 1.0), limits);
+  ties.apply(start);
+  Curve curve = checked_curve(model.parameters, std::move(start), limits, ties, std::move(data), 0, options);
   curve.linear_by_trial = true;
-  check_counts(curve.data->rows(), curve.free.size());
   const VectorFunction function = vector_function(model.callback, ties, weighting);
   const VectorRows::Jacobian jacobian = model.has_jacobian
                                             ? jacobian_function(model.callback, ties, curve.free, weighting)

@@ -2,12 +2,13 @@
 #include "c/caller_options.hpp"
 
 #include "c/errors.hpp"
+#include "fit/fit_setup.hpp"
+#include "support/constants.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace nlsq::inline v0::c {
 
@@ -20,8 +21,7 @@ SolverOptions Options::solver_options() const {
   out.callback = [progress = progress, user = user, cancelled = cancelled](const IterationSummary& it) {
     if (cancelled->load(std::memory_order_relaxed)) return Stop;
     if (progress == nullptr) return Continue;
-    const double distance =
-        std::isfinite(it.decrement_sigma) ? it.decrement_sigma : std::numeric_limits<double>::quiet_NaN();
+    const double distance = std::isfinite(it.decrement_sigma) ? it.decrement_sigma : kNaN;
     return progress(static_cast<std::size_t>(it.iteration), 0, it.cost, distance, user) == 0 ? Continue
                                                                                              : Stop;
   };
@@ -41,17 +41,7 @@ Loss Options::loss_function() const {
 
 namespace {
 
-std::size_t index_of(const std::vector<std::string>& names, const std::string& name, const char* option) {
-  const auto found = std::ranges::find(names, name);
-  if (found == names.end()) {
-    throw ValidationError(fmt::format("{}: the model has no parameter '{}'; its parameters are {}", option,
-                                      name, fmt::join(names, ", ")));
-  }
-  return static_cast<std::size_t>(found - names.begin());
-}
-
 Bounds bounds_by_array(const Options& options) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (options.lower.empty() && options.upper.empty()) return {};
   Bounds bounds{-kInfinity, kInfinity};
   if (!options.lower.empty()) bounds.lower = options.lower;
@@ -60,7 +50,6 @@ Bounds bounds_by_array(const Options& options) {
 }
 
 Bounds bounds_by_name(const Options& options, const std::vector<std::string>& parameters) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (!options.lower.empty() || !options.upper.empty())
     throw ValidationError(
         "bounds: they are given by name and by the arrays lower and upper, too: leave one out");
@@ -68,7 +57,7 @@ Bounds bounds_by_name(const Options& options, const std::vector<std::string>& pa
   bounds.lower.assign(parameters.size(), -kInfinity);
   bounds.upper.assign(parameters.size(), kInfinity);
   for (const NamedBounds& one : options.bounds) {
-    const std::size_t j = index_of(parameters, one.name, "bounds");
+    const std::size_t j = parameter_index(parameters, one.name, "bounds");
     bounds.lower[j] = one.lower;
     bounds.upper[j] = one.upper;
   }
@@ -86,7 +75,7 @@ FitOptions Options::curve_options(const std::vector<std::string>& parameters, st
   out.loss = loss_function();
   out.bounds = bounds.empty() ? bounds_by_array(*this) : bounds_by_name(*this, parameters);
   for (const auto& [name, value] : fixed) {
-    index_of(parameters, name, "fix");
+    parameter_index(parameters, name, "fix");
     out.fixed.push_back(name);
   }
   for (const auto& [name, column] : columns) {

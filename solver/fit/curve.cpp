@@ -12,6 +12,7 @@
 #include "start/linear_by_trial.hpp"
 #include "start/multi_start.hpp"
 #include "start/start.hpp"
+#include "support/constants.hpp"
 
 #include "rows/calls/fallback_rows.hpp"
 #include "rows/calls/loss_rows.hpp"
@@ -22,7 +23,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <limits>
 #include <optional>
 
 namespace nlsq::inline v0 {
@@ -133,7 +133,6 @@ void propagate_to_ties(const Curve& curve, FitResult& fit) {
 }
 
 void finish_statistics(const Curve& curve, MinimizerResult& minimum, FitResult& fit) {
-  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   const bool usable = minimum.summary.termination != Termination::failure &&
                       (!curve.free.empty() || curve.form.loss.is_robust());
   const bool wanted = has_row_statistics(curve.form);
@@ -207,13 +206,11 @@ std::optional<double> improve_start(const Curve& curve, const std::vector<int>& 
 void restore_signs(const Curve& curve, const std::vector<int>& linear, MinimizerResult& end) {
   if (!curve.is_even) return;
   const auto at = [&](int position) { return static_cast<std::size_t>(position); };
-  std::vector<int> linear_ones;
-  for (const int k : linear) linear_ones.push_back(curve.free[at(k)]);
   std::vector<double> values = curve.start;
   for (std::size_t k = 0; k < end.x.size(); ++k) values[at(curve.free[k])] = end.x[k];
   Matrix& covariance = end.certified.covariance;
-  for (const int j : signs_to_restore(curve.is_even, without_bounds(curve.free, curve.limits), linear_ones,
-                                      curve.start, values)) {
+  for (const int j : signs_to_restore(curve.is_even, without_bounds(curve.free, curve.limits),
+                                      curve.free_at(linear), curve.start, values)) {
     const std::size_t k = at(static_cast<int>(std::ranges::find(curve.free, j) - curve.free.begin()));
     end.x[k] = -end.x[k];
     for (std::size_t i = 0; i < covariance.rows(); ++i) {
@@ -290,13 +287,11 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
     fit.ties.push_back(curve.ties.expression(static_cast<int>(j)));
     if (!fit.ties.back().empty()) fit.fixed[j] = false;
   }
-  for (const int k : minimum.certified.certificate.at_bound) {
-    fit.at_bound[static_cast<std::size_t>(curve.free[static_cast<std::size_t>(k)])] = true;
-  }
+  for (const int j : curve.free_at(minimum.certified.certificate.at_bound))
+    fit.at_bound[static_cast<std::size_t>(j)] = true;
   fit.eliminated.assign(curve.names.size(), false);
-  for (const int k : minimum.summary.eliminated) {
-    fit.eliminated[static_cast<std::size_t>(curve.free[static_cast<std::size_t>(k)])] = true;
-  }
+  for (const int j : curve.free_at(minimum.summary.eliminated))
+    fit.eliminated[static_cast<std::size_t>(j)] = true;
   finish_statistics(curve, minimum, fit);
   fit.summary = std::move(minimum.summary);
   withdraw_hidden(fit, [&] {
@@ -304,10 +299,8 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
     return share_explained_of_most(*curve.data, curve.predictors, curve.form.weighted,
                                    2 * fit.summary.final_cost);
   });
-  std::vector<int> linear_ones;
-  for (const int k : curve.linear_by_trial ? std::vector<int>() : linear)
-    linear_ones.push_back(curve.free[static_cast<std::size_t>(k)]);
-  withdraw_doubtful(fit, linear_ones, curve.jumps, curve.unstarted);
+  withdraw_doubtful(fit, curve.free_at(curve.linear_by_trial ? std::vector<int>() : linear), curve.jumps,
+                    curve.unstarted);
   if (!fit.success())
     std::ranges::move(advice_on_origin(*curve.data, curve.predictors), std::back_inserter(fit.warnings));
   warn_of_none_eliminated(curve, linear, fit);
@@ -335,6 +328,24 @@ std::unique_ptr<RowModel> fallback_rows(const ModelFunction& function, std::shar
   if (form.loss.is_linear()) return rows;
   if (form.loss.is_counts()) rows->give_values();
   return std::make_unique<LossRows>(std::move(rows), form, CountColumn{std::move(data), function.predictors});
+}
+
+Curve checked_curve(std::vector<std::string> names, std::vector<double> start, const Limits& limits,
+                    Ties ties, FitData data, std::size_t predictors, const FitOptions& options) {
+  std::vector<int> free = free_parameters(names, options.fixed, ties, limits);
+  check_counts(data.rows->rows(), free.size());
+  Curve curve{std::move(names),
+              std::move(start),
+              std::move(free),
+              std::move(data.rows),
+              static_cast<int>(predictors),
+              std::move(data.form),
+              std::move(data.survey),
+              options,
+              {}};
+  curve.ties = std::move(ties);
+  curve.limits = limits_of_free(limits, curve.free);
+  return curve;
 }
 
 FitResult fit_fallback(const ModelFunction& function, Curve curve, const std::string& note) {

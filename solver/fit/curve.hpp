@@ -2,8 +2,8 @@
 // curve_fit, prepared models and fallback fits use it.
 #pragma once
 
-#include "dense/data_survey.hpp"
 #include "dense/whitened_rows.hpp"
+#include "fit/fit_setup.hpp"
 #include "fit/fit_statistics.hpp"
 #include "fit/solve.hpp"
 
@@ -13,14 +13,11 @@
 #include <nlsq/graph.hpp>
 #include "expression/names.hpp"
 #include "expression/symmetry.hpp"
-#include "expression/ties.hpp"
-#include "rows/residual_form.hpp"
 #include "rows/residual_sources.hpp"
 
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -51,12 +48,22 @@ struct Curve {
 
   // Whether residuals have variance 1, because the user says so or because they are counts.
   bool unit_sigma() const { return options.absolute_sigma || form.loss.is_counts(); }
+  // The parameters at these positions among the free ones.
+  std::vector<int> free_at(const std::vector<int>& positions) const {
+    std::vector<int> out;
+    for (const int k : positions) out.push_back(free[static_cast<std::size_t>(k)]);
+    return out;
+  }
   std::vector<double> free_start() const {
     std::vector<double> x;
     for (const int j : free) x.push_back(start[static_cast<std::size_t>(j)]);
     return x;
   }
 };
+
+// A curve whose bounds and number of rows are checked. `start`, `limits` and `ties` are of all parameters.
+Curve checked_curve(std::vector<std::string> names, std::vector<double> start, const Limits& limits,
+                    Ties ties, FitData data, std::size_t predictors, const FitOptions& options);
 
 // Positions, among the free parameters, of those that enter the model jointly linearly.
 std::vector<int> linear_among_free(const Graph& graph, NodeId root, const std::vector<int>& free);

@@ -15,7 +15,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <optional>
 
@@ -32,22 +31,10 @@ FitResult fit_formula(const Formula& given, FitData data, std::vector<double> st
   std::optional<Formula> tied;
   if (!ties.empty()) tied = ties.put_into(given);
   const Formula& formula = tied ? *tied : given;
-  const int predictors = static_cast<int>(formula.predictors.size());
   const Limits limits = limits_of(options.bounds, formula.parameters, ties);
-  Curve curve{formula.parameters,
-              std::move(start),
-              free_parameters(formula.parameters, options.fixed, ties, limits),
-              std::move(data.rows),
-              predictors,
-              std::move(data.form),
-              std::move(data.survey),
-              options,
-              {},
-              std::chrono::steady_clock::now()};
-  curve.ties = std::move(ties);
-  curve.limits = limits_of_free(limits, curve.free);
+  Curve curve = checked_curve(formula.parameters, std::move(start), limits, std::move(ties), std::move(data),
+                              formula.predictors.size(), options);
   if (!guessed) curve.unstarted = without_start(formula.parameters, p0);
-  check_counts(curve.data->rows(), curve.free.size());
   if (formula.has_left_side) {
     if (curve.form.loss.is_counts())
       throw ValidationError("loss poisson: counts are fitted as they are; the formula has a left side");
@@ -109,25 +96,11 @@ FitResult fit_callable(const ModelFunction& given, FitData data, const std::vect
   Ties ties(names, options.ties, options.fixed);
   const ModelFunction function = ties.put_into(given);
   const Limits limits = limits_of(options.bounds, names, ties);
-  Curve curve{names,
-              starting_values(names, named, p0, limits),
-              free_parameters(names, options.fixed, ties, limits),
-              std::move(data.rows),
-              function.predictors,
-              std::move(data.form),
-              std::move(data.survey),
-              options,
-              {},
-              std::chrono::steady_clock::now()};
-  ties.apply(curve.start);
-  curve.ties = std::move(ties);
-  curve.limits = limits_of_free(limits, curve.free);
-  check_counts(curve.data->rows(), curve.free.size());
-  if (!function.trace) {
-    return fit_fallback(
-        function, curve,
-        function.dual ? "the callable asked not to be recorded" : "the callable takes double alone");
-  }
+  std::vector<double> start = starting_values(names, named, p0, limits);
+  ties.apply(start);
+  Curve curve = checked_curve(names, std::move(start), limits, std::move(ties), std::move(data),
+                              static_cast<std::size_t>(function.predictors), options);
+  if (!function.trace) return fit_fallback(function, curve, why_not_recorded(function.dual != nullptr));
   const auto residual = std::make_shared<RecordedResidual>(function, static_cast<int>(p0.size()), curve.form);
   std::string note;
   try {
@@ -148,7 +121,7 @@ FitResult fit_callable(const ModelFunction& given, FitData data, const std::vect
       FitResult fit = fit_rows(curve, rows, linear_among_free(graph, model, curve.free));
       if (fit.summary.certificate.recheck_passed || fit.summary.termination == Termination::failure)
         return fit;
-      note = "the recording disagreed with the callable re-evaluated in double and was discarded";
+      note = kRecordingDiscarded;
     } else {
       note = "the callable could not be recorded: " + residual->reason();
     }
@@ -183,8 +156,7 @@ FitResult curve_fit(const Model& model, const Columns& x, const Column& y, const
                     const FitOptions& options) {
   const FpEnvironment environment;
   check_options(options);
-  const Formula formula =
-      parse_formula(model.formula, predictor_options(static_cast<std::size_t>(model.predictors)));
+  const Formula formula = guessing::formula_of(model);
   FitResult fit = fit_from_guess(formula, model, nullptr, x, y, p0, options);
   if (std::string pole = guessing::pole_warning(model, fit.parameters, x.list().front()); !pole.empty())
     fit.warnings.push_back(std::move(pole));

@@ -1,13 +1,14 @@
 // Checks options, bounds, names and data of a fit. All fitting functions use it.
 #include "fit/fit_setup.hpp"
 
+#include "support/constants.hpp"
+
 #include "expression/names.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace nlsq::inline v0 {
 
@@ -17,16 +18,24 @@ std::string listed(const std::vector<std::string>& names) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-std::size_t index_of(const std::vector<std::string>& names, const std::string& name, const char* where) {
-  const auto found = std::find(names.begin(), names.end(), name);
+}  // namespace
+
+std::size_t parameter_index(const std::vector<std::string>& names, const std::string& name,
+                            const char* option) {
+  const auto found = std::ranges::find(names, name);
   if (found == names.end()) {
-    throw ValidationError(fmt::format("{}: the model has no parameter '{}'; its parameters are {}", where,
+    throw ValidationError(fmt::format("{}: the model has no parameter '{}'; its parameters are {}", option,
                                       name, listed(names)));
   }
   return static_cast<std::size_t>(found - names.begin());
 }
 
-}  // namespace
+void check_named(const Loss& loss) {
+  if (loss.is_own())
+    throw ValidationError(
+        "loss: one of your own is of nlsq::Problem; rows are evaluated by vector programs, which know those "
+        "with a name");
+}
 
 void check_options(const SolverOptions& options, std::span<const std::string> components) {
   std::vector<std::string> found = options.violations();
@@ -37,7 +46,6 @@ void check_options(const SolverOptions& options, std::span<const std::string> co
 }
 
 Limits limits_of(const Bounds& bounds, const std::vector<std::string>& names, const Ties& ties) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (bounds.empty()) return {};
   const std::size_t n = names.size();
   std::vector<std::string> wrong;
@@ -81,7 +89,6 @@ Limits limits_of(const Bounds& bounds, const std::vector<std::string>& names, co
 }
 
 Limits limits_of_free(const Limits& limits, const std::vector<int>& free) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (limits.empty()) return {};
   Limits out;
   bool any = false;
@@ -150,7 +157,7 @@ std::vector<double> starting_values(const std::vector<std::string>& names, const
     values[j] = std::clamp(values[j], limits.lower[j], limits.upper[j]);
   std::vector<bool> set(names.size(), false);
   for (const auto& [name, value] : given) {
-    const std::size_t j = index_of(names, name, "p0");
+    const std::size_t j = parameter_index(names, name, "p0");
     if (set[j])
       throw ValidationError(
           fmt::format("p0: parameter '{}' is named twice: give every parameter a name of its own", name));
@@ -164,7 +171,7 @@ std::vector<double> starting_values(const std::vector<std::string>& names, const
 
 void check_starts(const NamedValues& p0, const std::vector<std::string>& names, const Ties& ties) {
   for (const auto& [name, value] : p0) {
-    const std::string expression = ties.expression(static_cast<int>(index_of(names, name, "p0")));
+    const std::string expression = ties.expression(static_cast<int>(parameter_index(names, name, "p0")));
     if (!expression.empty())
       throw ValidationError(fmt::format("p0: {} = {}: '{}' is tied ({} = {}) and has no start of its own",
                                         name, value, name, name, expression));
@@ -175,7 +182,7 @@ std::vector<int> free_parameters(const std::vector<std::string>& names, const st
                                  const Ties& ties, const Limits& limits) {
   std::vector<bool> held(names.size(), false);
   for (std::size_t j = 0; j < limits.lower.size(); ++j) held[j] = limits.lower[j] == limits.upper[j];
-  for (const std::string& name : fixed) held[index_of(names, name, "fixed")] = true;
+  for (const std::string& name : fixed) held[parameter_index(names, name, "fixed")] = true;
   std::vector<int> free;
   for (std::size_t j = 0; j < names.size(); ++j) {
     if (!held[j] && !ties.contains(static_cast<int>(j))) free.push_back(static_cast<int>(j));
@@ -189,14 +196,6 @@ struct NamedColumns {
   std::vector<Column> columns;
   std::vector<std::string> names;
 };
-
-const Loss& curve_loss(const FitOptions& options) {
-  if (options.loss.is_own())
-    throw ValidationError(
-        "loss: one of your own is of nlsq::Problem; rows are evaluated by vector programs, which know those "
-        "with a name");
-  return options.loss;
-}
 
 NamedColumns data_columns(const Columns& x, const Column& y, const Column& sigma,
                           const std::vector<std::string>& predictor_names) {
@@ -243,7 +242,8 @@ FitData fit_data(const Columns& x, const Column& y, const FitOptions& options,
   const Column& sigma = options.sigma;
   NamedColumns data = data_columns(x, y, sigma, predictor_names);
   ResidualForm form(!sigma.empty());
-  form.loss = curve_loss(options);
+  check_named(options.loss);
+  form.loss = options.loss;
   if (options.sigma_x.size() > predictor_names.size()) {
     throw ValidationError(
         fmt::format("sigma_x has {} columns, the model {} predictor(s) ({}): give one for each, an empty one "
@@ -278,7 +278,8 @@ FitData fit_data(const Columns& x, const Column& y, const FitOptions& options,
 FitData fit_data(std::shared_ptr<const RowSource> rows, const FitOptions& options,
                  std::vector<std::string> predictor_names) {
   ResidualForm form(rows->columns() == static_cast<int>(predictor_names.size()) + 2);
-  form.loss = curve_loss(options);
+  check_named(options.loss);
+  form.loss = options.loss;
   if (!options.sigma_matrix.empty())
     throw ValidationError("sigma_matrix: rows from a source have none; give x and y as columns");
   if (!options.sigma_x.empty())

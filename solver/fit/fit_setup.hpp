@@ -30,6 +30,14 @@ void check_uses_predictors(const Formula& formula);
 // that names x where there is no column: x would be taken for a parameter. Calls check_uses_predictors().
 Formula formula_of_columns(std::string_view text, std::size_t columns);
 
+// Throws ValidationError for a loss of the user's own, which only Problem has.
+void check_named(const Loss& loss);
+
+// The position of the parameter with that name. Throws ValidationError that begins with `option` if there is
+// none.
+std::size_t parameter_index(const std::vector<std::string>& names, const std::string& name,
+                            const char* option);
+
 // Bounds of all parameters; empty if none is bounded. Throws ValidationError that lists every fault: sizes,
 // NaN, crossed bounds, bounds of a tied parameter.
 Limits limits_of(const Bounds& bounds, const std::vector<std::string>& names, const Ties& ties = {});
@@ -73,6 +81,13 @@ FitData fit_data(const Columns& x, const Column& y, const FitOptions& options,
                  const std::vector<std::string>& predictor_names);
 FitData fit_data(std::shared_ptr<const RowSource> rows, const FitOptions& options,
                  std::vector<std::string> predictor_names);
+
+// Why a callable that has no form for a recording is called by itself. `dual`: it takes dual numbers.
+inline const char* why_not_recorded(bool dual) {
+  return dual ? "the callable asked not to be recorded" : "the callable takes double alone";
+}
+inline constexpr const char* kRecordingDiscarded =
+    "the recording disagreed with the callable re-evaluated in double and was discarded";
 
 // Throws DataError if there are fewer rows than free parameters.
 void check_counts(std::size_t rows, std::size_t free);

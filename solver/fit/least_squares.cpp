@@ -133,10 +133,7 @@ LeastSquaresResult least_squares(const VectorFunction& function, const std::vect
   const FpEnvironment environment;
   check_components(options.components);
   check_options(options, names_of(options.components));
-  if (options.loss.is_own())
-    throw ValidationError(
-        "loss: one of your own is of nlsq::Problem; rows are evaluated by vector programs, which know those "
-        "with a name");
+  check_named(options.loss);
   if (options.loss.is_counts())
     throw ValidationError("loss poisson: residuals have no counts; it is of curve_fit, where y are counts");
   if (options.starts < 1) throw ValidationError(fmt::format("starts = {}: use 1 or more", options.starts));
@@ -151,11 +148,8 @@ LeastSquaresResult least_squares(const VectorFunction& function, const std::vect
   if (!options.components.empty()) check_rows_of(options.components, function.value(x0).size());
   if (options.jacobian)
     return solve_called(function, x0, limits, options, "derivatives by the user's Jacobian");
-  if (!function.trace) {
-    return solve_called(
-        function, x0, limits, options,
-        function.dual ? "the callable asked not to be recorded" : "the callable takes double alone");
-  }
+  if (!function.trace)
+    return solve_called(function, x0, limits, options, why_not_recorded(function.dual != nullptr));
   RolledTrace rolled = roll(function, x0);
   std::string note = rolled.reason;
   if (!rolled.opaque() && !agrees_with_dual(rolled, function, x0))
@@ -173,7 +167,7 @@ LeastSquaresResult least_squares(const VectorFunction& function, const std::vect
     const Summary& s = out.summary;
     if (s.termination != Termination::failure && s.certificate.recheck_passed) return out;
     if (s.termination == Termination::failure) return out;
-    note = "the recording disagreed with the callable re-evaluated in double and was discarded";
+    note = kRecordingDiscarded;
   } else {
     note = "the callable could not be recorded: " + note;
   }

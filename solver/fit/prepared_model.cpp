@@ -4,6 +4,7 @@
 #include "fit/curve.hpp"
 #include "fit/fit_setup.hpp"
 #include "fit/prepared_impl.hpp"
+#include "models/recognise.hpp"
 
 #include <fmt/format.h>
 
@@ -25,7 +26,7 @@ std::shared_ptr<PreparedModel::Impl> prepare(Formula formula) {
 void record_callable(PreparedModel::Impl& impl, const Columns& x, const std::vector<double>& p0) {
   const ModelFunction& function = *impl.function;
   if (!function.trace) {
-    impl.note = function.dual ? "the callable asked not to be recorded" : "the callable takes double alone";
+    impl.note = why_not_recorded(function.dual != nullptr);
     return;
   }
   const MemoryRows rows(x.list());
@@ -43,8 +44,7 @@ PreparedModel::PreparedModel(std::string_view formula, int predictors)
     : PreparedModel(parse_formula(formula, predictor_options(static_cast<std::size_t>(predictors)))) {}
 
 PreparedModel::PreparedModel(const Model& model) {
-  auto impl =
-      prepare(parse_formula(model.formula, predictor_options(static_cast<std::size_t>(model.predictors))));
+  auto impl = prepare(guessing::formula_of(model));
   impl->built_in = model;
   impl_ = std::move(impl);
 }
@@ -188,20 +188,10 @@ FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const
   std::string warning;
   if (model.built_in && p0.size() < start.size())
     start = guessed_start(*model.built_in, x, y, options.sigma, options.loss, warning);
-  Curve curve{model.names,
-              starting_values(model.names, p0, start, limits),
-              free_parameters(model.names, options.fixed, {}, limits),
-              std::move(data.rows),
-              static_cast<int>(model.predictors.size()),
-              std::move(data.form),
-              std::move(data.survey),
-              options,
-              {},
-              std::chrono::steady_clock::now()};
-  curve.limits = limits_of_free(limits, curve.free);
+  Curve curve = checked_curve(model.names, starting_values(model.names, p0, start, limits), limits, {},
+                              std::move(data), model.predictors.size(), options);
   curve.unstarted = unstarted;
   if (!model.built_in && unstarted.empty()) curve.unstarted = without_start(model.names, p0);
-  check_counts(curve.data->rows(), curve.free.size());
   if (model.formula && model.formula->has_left_side) {
     if (curve.form.loss.is_counts())
       throw ValidationError("loss poisson: counts are fitted as they are; the formula has a left side");
@@ -216,7 +206,7 @@ FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const
     return std::make_unique<GraphRows>(model.source(form), model.programs(curve.free, form)->programs,
                                        curve.data, curve.start, curve.free);
   };
-  std::string note = "the recording disagreed with the callable re-evaluated in double and was discarded";
+  std::string note = kRecordingDiscarded;
   try {
     FitResult fit = fit_with_programs(model, curve, columns);
     if (!warning.empty()) fit.warnings.insert(fit.warnings.begin(), warning);

@@ -167,12 +167,7 @@ std::vector<std::size_t> chosen(const FitResult& fit, const IntervalOptions& opt
     return out;
   }
   for (const std::string& wanted : options.parameters) {
-    const auto found = std::ranges::find(fit.parameter_names, wanted);
-    if (found == fit.parameter_names.end()) {
-      throw ValidationError(fmt::format("intervals: the model has no parameter '{}'; its parameters are {}",
-                                        wanted, fmt::join(fit.parameter_names, ", ")));
-    }
-    const auto j = static_cast<std::size_t>(found - fit.parameter_names.begin());
+    const std::size_t j = parameter_index(fit.parameter_names, wanted, "intervals");
     if (!fitted(j))
       throw ValidationError(fmt::format("intervals: '{}' was not fitted: it is fixed or tied", wanted));
     if (fit.at_bound[j])

@@ -142,6 +142,10 @@ std::vector<double> Recognised::convert(std::span<const double> of_model) const 
   return out;
 }
 
+Formula formula_of(const Model& model) {
+  return parse_formula(model.formula, predictor_options(static_cast<std::size_t>(model.predictors)));
+}
+
 Recognised recognise(const Formula& formula) {
   const std::size_t parameters = formula.parameters.size();
   if (formula.has_left_side || parameters < 2 || parameters > kMostParameters) return {};
@@ -150,9 +154,7 @@ Recognised recognise(const Formula& formula) {
         static_cast<std::size_t>(model.predictors) != formula.predictors.size()) {
       continue;
     }
-    const Formula model_formula =
-        parse_formula(model.formula, predictor_options(static_cast<std::size_t>(model.predictors)));
-    if (auto found = Pairing(formula, model, model_formula).find()) return *found;
+    if (auto found = Pairing(formula, model, formula_of(model)).find()) return *found;
   }
   return {};
 }

@@ -33,6 +33,9 @@ struct Recognised {
   std::vector<double> convert(std::span<const double> of_model) const;
 };
 
+// The model's formula, parsed.
+Formula formula_of(const Model& model);
+
 // Compares the formula with each built-in model of as many parameters and predictors by their values at a few
 // points, for all pairings of parameters and all relations. Formulas with more than seven parameters or with
 // a left side are not recognised. Takes some milliseconds at most.
