@@ -2,9 +2,10 @@
 #pragma once
 
 #include <cstddef>
-#include <initializer_list>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace nlsq::inline v0::c {
@@ -31,10 +32,19 @@ class JsonWriter {
   void value(const std::vector<double>& numbers);
   void value(const std::vector<std::string>& texts);
 
-  template <class T>
-  void member(std::string_view name, const T& content) {
+  // Members of an object: names and values in turn.
+  template <class T, class... More>
+  void members(std::string_view name, const T& content, const More&... more) {
     key(name);
     value(content);
+    if constexpr (sizeof...(more) > 0) members(more...);
+  }
+  // An object of these members.
+  template <class... Members>
+  void object(const Members&... all) {
+    begin_object();
+    members(all...);
+    end_object();
   }
   std::string take() { return std::move(text_); }
 

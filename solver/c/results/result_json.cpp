@@ -9,8 +9,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 namespace nlsq::inline v0::c {
 
 namespace {
@@ -19,18 +17,14 @@ void parameter_json(JsonWriter& json, const CurveResult& r, std::size_t j) {
   const FitResult& fit = r.fit;
   const auto [low, high] = r.interval(j);
   json.begin_object();
-  json.member("name", std::string_view(fit.parameter_names[j]));
-  json.member("value", fit.parameters[j]);
-  json.member("std_error", fit.standard_errors[j]);
-  json.member("ci_low", fit.fixed[j] ? fit.parameters[j] : low);
-  json.member("ci_high", fit.fixed[j] ? fit.parameters[j] : high);
-  json.member("fixed", static_cast<bool>(fit.fixed[j]));
+  json.members("name", fit.parameter_names[j], "value", fit.parameters[j], "std_error",
+               fit.standard_errors[j], "ci_low", fit.fixed[j] ? fit.parameters[j] : low, "ci_high",
+               fit.fixed[j] ? fit.parameters[j] : high, "fixed", static_cast<bool>(fit.fixed[j]));
   json.key("tied");
   if (fit.ties[j].empty()) json.null();
   else json.value(std::string_view(fit.ties[j]));
-  json.member("at_bound", static_cast<bool>(fit.at_bound[j]));
-  json.member("eliminated", static_cast<bool>(fit.eliminated[j]));
-  json.member("guess", fit.guess[j]);
+  json.members("at_bound", static_cast<bool>(fit.at_bound[j]), "eliminated",
+               static_cast<bool>(fit.eliminated[j]), "guess", fit.guess[j]);
   json.end_object();
 }
 
@@ -38,10 +32,7 @@ void columns_json(JsonWriter& json, const CurveResult& r) {
   json.key("columns");
   json.begin_array();
   const auto add = [&](const char* role, std::string_view name) {
-    json.begin_object();
-    json.member("role", role);
-    json.member("expression", name);
-    json.end_object();
+    json.object("role", role, "expression", name);
   };
   for (const std::string& x : r.predictors) add("x", x);
   add("y", "y");
@@ -52,11 +43,11 @@ void columns_json(JsonWriter& json, const CurveResult& r) {
 void loss_json(JsonWriter& json, const FitResult& fit) {
   json.key("loss");
   json.begin_object();
-  json.member("name", fit.loss.name());
+  json.members("name", fit.loss.name());
   json.key("scale");
   if (fit.loss.is_robust()) json.value(fit.loss.scale());
   else json.null();
-  json.member("beyond", fit.beyond);
+  json.members("beyond", fit.beyond);
   json.end_object();
 }
 
@@ -70,8 +61,7 @@ std::string CurveResult::make_json() const {
   const std::size_t n = fit.parameters.size();
   JsonWriter json;
   json.begin_object();
-  json.member("model", std::string_view(model));
-  json.member("formula", std::string_view(formula));
+  json.members("model", model, "formula", formula);
   json.key("parameters");
   json.begin_array();
   for (std::size_t j = 0; j < n; ++j) parameter_json(json, *this, j);
@@ -79,20 +69,11 @@ std::string CurveResult::make_json() const {
   matrix_json(json, "covariance", n, [&](std::size_t i, std::size_t j) { return fit.covariance(i, j); });
   matrix_json(json, "correlation", n, [&](std::size_t i, std::size_t j) { return fit.correlation(i, j); });
   columns_json(json, *this);
-  json.member("rows", fit.rows);
-  json.member("dof", fit.dof);
-  json.member("rss", fit.rss);
-  json.member("chi2_reduced", fit.chi2_reduced);
-  json.member("r_squared", fit.r_squared);
-  json.member("aic", fit.aic);
-  json.member("aicc", aicc(fit));
-  json.member("bic", fit.bic);
+  json.members("rows", fit.rows, "dof", fit.dof, "rss", fit.rss, "chi2_reduced", fit.chi2_reduced,
+               "r_squared", fit.r_squared, "aic", fit.aic, "aicc", aicc(fit), "bic", fit.bic);
   outcome_json(json, fit.summary);
-  json.member("interrupted", fit.summary.termination == Termination::user_stop);
-  json.member("warnings", fit.warnings);
-  json.member("confidence", confidence);
-  json.member("intervals", "standard");
-  json.member("absolute_sigma", absolute_sigma);
+  json.members("interrupted", fit.summary.termination == Termination::user_stop, "warnings", fit.warnings,
+               "confidence", confidence, "intervals", "standard", "absolute_sigma", absolute_sigma);
   loss_json(json, fit);
   minima_json(json, fit.minima);
   std::vector<std::string> free;
@@ -125,18 +106,12 @@ std::string SolveResult::make_json() const {
   json.begin_object();
   json.key("parameters");
   json.begin_array();
-  for (std::size_t j = 0; j < n; ++j) {
-    json.begin_object();
-    json.member("name", std::string_view(names[j]));
-    json.member("value", solved.x[j]);
-    json.member("std_error", solved.standard_errors[j]);
-    json.member("active_mask", solved.active_mask[j]);
-    json.end_object();
-  }
+  for (std::size_t j = 0; j < n; ++j)
+    json.object("name", names[j], "value", solved.x[j], "std_error", solved.standard_errors[j], "active_mask",
+                solved.active_mask[j]);
   json.end_array();
   matrix_json(json, "covariance", n, [&](std::size_t i, std::size_t j) { return solved.covariance(i, j); });
-  json.member("rows", rows);
-  json.member("cost", solved.cost);
+  json.members("rows", rows, "cost", solved.cost);
   outcome_json(json, solved.summary);
   minima_json(json, solved.minima);
   summary_json(json, solved.summary, names);
@@ -154,10 +129,9 @@ std::string SolveResult::make_report() const {
 std::string ProblemResult::make_json() const {
   JsonWriter json;
   json.begin_object();
-  json.member("cost", solved.final_cost);
-  json.member("initial_cost", solved.initial_cost);
+  json.members("cost", solved.final_cost, "initial_cost", solved.initial_cost);
   outcome_json(json, solved);
-  json.member("step_solver", std::string_view(solved.step_solver));
+  json.members("step_solver", solved.step_solver);
   summary_json(json, solved, {});
   json.end_object();
   return json.take() + "\n";
@@ -168,25 +142,22 @@ std::string ProblemResult::make_report() const { return solved.full_report(); }
 std::string ManyResult::make_json() const {
   JsonWriter json;
   json.begin_object();
-  json.member("parameter_names", batch.parameter_names);
-  json.member("certified", batch.certified);
-  json.member("threads", batch.threads);
+  json.members("parameter_names", batch.parameter_names, "certified", batch.certified, "threads",
+               batch.threads);
   json.key("fits");
   json.begin_array();
   const std::size_t n = batch.parameter_names.size();
   for (std::size_t f = 0; f < batch.size(); ++f) {
     json.begin_object();
-    json.member("values",
-                std::vector<double>(&batch.parameters.data()[f * n], &batch.parameters.data()[f * n] + n));
-    json.member("std_errors", std::vector<double>(&batch.standard_errors.data()[f * n],
-                                                  &batch.standard_errors.data()[f * n] + n));
-    json.member("cost", batch.cost[f]);
-    json.member("decrement_sigma", batch.decrement_sigma[f]);
-    json.member("status", nlsq_termination_name(static_cast<int>(batch.termination[f])));
-    json.member("verdict", name(batch.verdict[f]));
-    json.member("success", is_success(batch.verdict[f]));
-    if (!is_success(batch.verdict[f])) json.member("message", message(f));
-    json.member("iterations", batch.iterations[f]);
+    json.members(
+        "values", std::vector<double>(&batch.parameters.data()[f * n], &batch.parameters.data()[f * n] + n),
+        "std_errors",
+        std::vector<double>(&batch.standard_errors.data()[f * n], &batch.standard_errors.data()[f * n] + n),
+        "cost", batch.cost[f], "decrement_sigma", batch.decrement_sigma[f], "status",
+        nlsq_termination_name(static_cast<int>(batch.termination[f])), "verdict", name(batch.verdict[f]),
+        "success", is_success(batch.verdict[f]));
+    if (!is_success(batch.verdict[f])) json.members("message", message(f));
+    json.members("iterations", batch.iterations[f]);
     json.end_object();
   }
   json.end_array();
@@ -202,17 +173,9 @@ std::string ManyResult::make_report() const {
 std::string PredictionResult::make_json() const {
   const Prediction& p = prediction;
   JsonWriter json;
-  json.begin_object();
-  json.member("confidence", p.confidence);
-  json.member("quantile", p.quantile);
-  json.member("fit", p.fit);
-  json.member("std_error", p.standard_error);
-  json.member("confidence_low", p.confidence_low);
-  json.member("confidence_high", p.confidence_high);
-  json.member("prediction_low", p.prediction_low);
-  json.member("prediction_high", p.prediction_high);
-  json.member("warnings", p.warnings);
-  json.end_object();
+  json.object("confidence", p.confidence, "quantile", p.quantile, "fit", p.fit, "std_error", p.standard_error,
+              "confidence_low", p.confidence_low, "confidence_high", p.confidence_high, "prediction_low",
+              p.prediction_low, "prediction_high", p.prediction_high, "warnings", p.warnings);
   return json.take() + "\n";
 }
 
@@ -227,20 +190,14 @@ std::string builtin_models() {
   json.begin_array();
   for (const Model& m : models()) {
     json.begin_object();
-    json.member("name", std::string_view(m.name));
-    json.member("formula", std::string_view(m.formula));
-    json.member("description", std::string_view(m.description));
-    json.member("predictors", m.predictors);
+    json.members("name", m.name, "formula", m.formula, "description", m.description, "predictors",
+                 m.predictors);
     json.key("parameters");
     json.begin_array();
-    for (std::size_t j = 0; j < m.parameters.size(); ++j) {
-      json.begin_object();
-      json.member("name", std::string_view(m.parameters[j]));
-      json.member("meaning", std::string_view(j < m.meaning.size() ? m.meaning[j] : ""));
-      json.end_object();
-    }
+    for (std::size_t j = 0; j < m.parameters.size(); ++j)
+      json.object("name", m.parameters[j], "meaning", j < m.meaning.size() ? m.meaning[j] : "");
     json.end_array();
-    json.member("aliases", m.aliases);
+    json.members("aliases", m.aliases);
     json.end_object();
   }
   json.end_array();
