@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
+#include <vector>
 
 namespace nlsq::inline v0 {
 
@@ -17,6 +19,22 @@ bool is_name(std::string_view text) noexcept {
 }
 
 std::string_view tied_name(std::string_view tie) { return trimmed(tie.substr(0, tie.find('='))); }
+
+// Keeps one row of the table.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t swap = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({swap, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
 
 FormulaOptions predictor_options(std::size_t predictors) {
   FormulaOptions options;

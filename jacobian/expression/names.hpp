@@ -19,6 +19,9 @@ bool is_name(std::string_view text) noexcept;
 // The name that a tie such as "d = 2*a" gives a value.
 std::string_view tied_name(std::string_view tie);
 
+// The Levenshtein distance, for the suggestion of a name.
+std::size_t edit_distance(std::string_view a, std::string_view b);
+
 // Names the predictors x, or x1 ... xk.
 FormulaOptions predictor_options(std::size_t predictors);
 

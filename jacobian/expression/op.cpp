@@ -4,82 +4,27 @@
 #include <nlsq/special_functions.hpp>
 
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 namespace nlsq::inline v0 {
 namespace {
 
-const char* name_of(Op op) noexcept {
-  switch (op) {
-    case Op::constant: return "constant";
-    case Op::column: return "column";
-    case Op::parameter: return "parameter";
-    case Op::unexplored: return "unexplored";
-    case Op::add: return "add";
-    case Op::sub: return "sub";
-    case Op::mul: return "mul";
-    case Op::div: return "div";
-    case Op::neg: return "neg";
-    case Op::abs: return "abs";
-    case Op::sign: return "sign";
-    case Op::floor: return "floor";
-    case Op::ceil: return "ceil";
-    case Op::sqrt: return "sqrt";
-    case Op::cbrt: return "cbrt";
-    case Op::exp: return "exp";
-    case Op::expm1: return "expm1";
-    case Op::log: return "log";
-    case Op::log10: return "log10";
-    case Op::log2: return "log2";
-    case Op::log1p: return "log1p";
-    case Op::sin: return "sin";
-    case Op::cos: return "cos";
-    case Op::tan: return "tan";
-    case Op::asin: return "asin";
-    case Op::acos: return "acos";
-    case Op::atan: return "atan";
-    case Op::sinh: return "sinh";
-    case Op::cosh: return "cosh";
-    case Op::tanh: return "tanh";
-    case Op::asinh: return "asinh";
-    case Op::acosh: return "acosh";
-    case Op::atanh: return "atanh";
-    case Op::erf: return "erf";
-    case Op::erfc: return "erfc";
-    case Op::erfcx: return "erfcx";
-    case Op::gamma: return "gamma";
-    case Op::lgamma: return "lgamma";
-    case Op::digamma: return "digamma";
-    case Op::trigamma: return "trigamma";
-    case Op::besj0: return "besj0";
-    case Op::besj1: return "besj1";
-    case Op::pow: return "pow";
-    case Op::hypot: return "hypot";
-    case Op::atan2: return "atan2";
-    case Op::min: return "min";
-    case Op::max: return "max";
-    case Op::fmod: return "fmod";
-    case Op::wofz_re: return "wofz_re";
-    case Op::wofz_im: return "wofz_im";
-    case Op::less: return "less";
-    case Op::less_equal: return "less_equal";
-    case Op::equal: return "equal";
-    case Op::not_equal: return "not_equal";
-    case Op::logical_and: return "logical_and";
-    case Op::logical_or: return "logical_or";
-    case Op::logical_not: return "logical_not";
-    case Op::select: return "select";
-    case Op::fma: return "fma";
-    case Op::fms: return "fms";
-    case Op::fnma: return "fnma";
-    case Op::copy: return "copy";
-  }
-  return "?";
-}
+// In the order of the enumerators.
+constexpr const char* kNames[] = {
+    "constant",    "column",  "parameter", "unexplored", "add",   "sub",       "mul",         "div",
+    "neg",         "abs",     "sign",      "floor",      "ceil",  "sqrt",      "cbrt",        "exp",
+    "expm1",       "log",     "log10",     "log2",       "log1p", "sin",       "cos",         "tan",
+    "asin",        "acos",    "atan",      "sinh",       "cosh",  "tanh",      "asinh",       "acosh",
+    "atanh",       "erf",     "erfc",      "erfcx",      "gamma", "lgamma",    "digamma",     "trigamma",
+    "besj0",       "besj1",   "pow",       "hypot",      "atan2", "min",       "max",         "fmod",
+    "wofz_re",     "wofz_im", "less",      "less_equal", "equal", "not_equal", "logical_and", "logical_or",
+    "logical_not", "select",  "fma",       "fms",        "fnma",  "copy"};
+static_assert(std::size(kNames) == static_cast<std::size_t>(Op::copy) + 1);
 
 }  // namespace
 
-const char* name(Op op) noexcept { return name_of(op); }
+const char* name(Op op) noexcept { return kNames[static_cast<std::size_t>(op)]; }
 
 double evaluate_op(Op op, double a, double b, double c) noexcept {
   switch (op) {

@@ -3,6 +3,8 @@
 #include "models/model_sum.hpp"
 #include "models/rows.hpp"
 
+#include "expression/names.hpp"
+
 #include <nlsq/error.hpp>
 
 #include <fmt/format.h>
@@ -10,7 +12,6 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
-#include <numeric>
 #include <utility>
 
 namespace nlsq::inline v0 {
@@ -56,22 +57,6 @@ std::vector<Model> all_models() {
 const std::vector<Model>& registry() {
   static const std::vector<Model> models = all_models();
   return models;
-}
-
-// Levenshtein distance, computed with one row of the table.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t swap = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({swap, row[j] + 1, diagonal + 1});
-    }
-  }
-  return row.back();
 }
 
 // Returns the three names nearest to `name` as "a, b, c".
