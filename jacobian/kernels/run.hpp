@@ -252,57 +252,36 @@ void run_steps(const KernelStep* steps, std::size_t count, T* const* vectors, co
   }
 }
 
-std::size_t decode_f64(const Instruction* code, std::size_t instructions, KernelStep* steps) {
-  return decode<double>(code, instructions, steps);
-}
-std::size_t decode_f32(const Instruction* code, std::size_t instructions, KernelStep* steps) {
-  return decode<float>(code, instructions, steps);
+// The functions of the table, which also count rows.
+template <class T>
+constexpr auto rows_in = sizeof(T) == sizeof(double) ? &KernelCounters::rows_f64 : &KernelCounters::rows_f32;
+
+template <class T>
+void run_counted(const KernelStep* steps, std::size_t count, T* const* vectors, const T* uniforms,
+                 std::size_t rows, KernelCounters* counters) {
+  run_steps(steps, count, vectors, uniforms, rows);
+  counters->*rows_in<T> += rows;
 }
 
-void run_steps_f64(const KernelStep* steps, std::size_t count, double* const* vectors, const double* uniforms,
-                   std::size_t rows, KernelCounters* counters) {
-  run_steps(steps, count, vectors, uniforms, rows);
-  counters->rows_f64 += rows;
-}
-void run_steps_f32(const KernelStep* steps, std::size_t count, float* const* vectors, const float* uniforms,
-                   std::size_t rows, KernelCounters* counters) {
-  run_steps(steps, count, vectors, uniforms, rows);
-  counters->rows_f32 += rows;
-}
-
-void run_lanes_f64(const KernelStep* steps, std::size_t count, double* const* vectors, const double* uniforms,
-                   std::size_t rows, KernelCounters* counters) {
-  run_steps(steps, count, vectors, uniforms, rows * Simd<double>::lanes, Simd<double>::lanes);
-  counters->rows_f64 += rows * Simd<double>::lanes;
-}
-void run_lanes_f32(const KernelStep* steps, std::size_t count, float* const* vectors, const float* uniforms,
-                   std::size_t rows, KernelCounters* counters) {
-  run_steps(steps, count, vectors, uniforms, rows * Simd<float>::lanes, Simd<float>::lanes);
-  counters->rows_f32 += rows * Simd<float>::lanes;
+// `rows` of each lane.
+template <class T>
+void run_lanes(const KernelStep* steps, std::size_t count, T* const* vectors, const T* uniforms,
+               std::size_t rows, KernelCounters* counters) {
+  run_steps(steps, count, vectors, uniforms, rows * Simd<T>::lanes, Simd<T>::lanes);
+  counters->*rows_in<T> += rows * Simd<T>::lanes;
 }
 
 // Runs code that was not decoded before, some instructions at a time.
 template <class T>
 void run(const Instruction* code, std::size_t instructions, T* const* vectors, const T* uniforms,
-         std::size_t rows) {
+         std::size_t rows, KernelCounters* counters) {
   constexpr std::size_t most = 32;
   KernelStep steps[most];
   for (std::size_t i = 0; i < instructions; i += most) {
     const std::size_t count = decode<T>(code + i, instructions - i < most ? instructions - i : most, steps);
     run_steps(steps, count, vectors, uniforms, rows);
   }
-}
-
-void run_f64(const Instruction* code, std::size_t instructions, double* const* vectors,
-             const double* uniforms, std::size_t rows, KernelCounters* counters) {
-  run(code, instructions, vectors, uniforms, rows);
-  counters->rows_f64 += rows;
-}
-
-void run_f32(const Instruction* code, std::size_t instructions, float* const* vectors, const float* uniforms,
-             std::size_t rows, KernelCounters* counters) {
-  run(code, instructions, vectors, uniforms, rows);
-  counters->rows_f32 += rows;
+  counters->*rows_in<T> += rows;
 }
 
 }  // namespace
