@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <initializer_list>
 #include <limits>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace nlsq::inline v0::c {
 
@@ -53,9 +55,8 @@ Entry whole(std::string_view name, double least, double most, std::function<void
 }
 
 template <class T>
-Entry word(std::string_view name, std::initializer_list<std::pair<std::string_view, T>> choices,
-           std::function<void(Options&, T)> set) {
-  std::vector<std::pair<std::string_view, T>> all(choices);
+Entry word(std::string_view name, std::function<void(Options&, T)> set,
+           std::vector<std::pair<std::string_view, T>> all) {
   return {name, {}, [=](Options& o, std::string_view text) {
             std::string names;
             for (const auto& [choice, value] : all) {
@@ -66,10 +67,19 @@ Entry word(std::string_view name, std::initializer_list<std::pair<std::string_vi
           }};
 }
 
+// What sets a member of the options.
+template <class T, class Of>
+auto to(T Of::*member) {
+  return [member](Options& o, auto value) {
+    if constexpr (std::is_same_v<Of, Options>) o.*member = static_cast<T>(value);
+    else o.fit.*member = static_cast<T>(value);
+  };
+}
+
 Entry truth(std::string_view name, std::function<void(Options&, bool)> set) {
   Entry entry = word<bool>(
-      name, {{"yes", true}, {"no", false}, {"true", true}, {"false", false}, {"on", true}, {"off", false}},
-      set);
+      name, set,
+      {{"yes", true}, {"no", false}, {"true", true}, {"false", false}, {"on", true}, {"off", false}});
   entry.number = [=](Options& o, double value) {
     if (value != 0 && value != 1) refuse(name, fmt::format("{}", value), "0 or 1, yes or no");
     set(o, value != 0);
@@ -89,48 +99,40 @@ constexpr double kLeast = std::numeric_limits<double>::min();
 std::vector<Entry> solver_entries() {
   using enum Algorithm;
   return {
-      tolerance("xtol", [](Options& o, double v) { o.fit.xtol = v; }),
-      tolerance("gtol", [](Options& o, double v) { o.fit.gtol = v; }),
-      tolerance("ftol", [](Options& o, double v) { o.fit.ftol = v; }),
-      number("tau", 0, kHuge, [](Options& o, double v) { o.fit.tau = v; }),
-      whole("max_iterations", 0, kMost,
-            [](Options& o, double v) { o.fit.max_iterations = static_cast<int>(v); }),
-      number("time_limit", 0, kHuge, [](Options& o, double v) { o.fit.max_seconds = v; }),
+      tolerance("xtol", to(&FitOptions::xtol)),
+      tolerance("gtol", to(&FitOptions::gtol)),
+      tolerance("ftol", to(&FitOptions::ftol)),
+      number("tau", 0, kHuge, to(&FitOptions::tau)),
+      whole("max_iterations", 0, kMost, to(&FitOptions::max_iterations)),
+      number("time_limit", 0, kHuge, to(&FitOptions::max_seconds)),
       word<Algorithm>(
-          "strategy",
-          {{"levenberg_marquardt", levenberg_marquardt}, {"gauss_newton", gauss_newton}, {"dogleg", dogleg}},
-          [](Options& o, Algorithm v) { o.fit.algorithm = v; }),
+          "strategy", to(&FitOptions::algorithm),
+          {{"levenberg_marquardt", levenberg_marquardt}, {"gauss_newton", gauss_newton}, {"dogleg", dogleg}}),
       word<Geodesic>(
-          "geodesic",
-          {{"auto", Geodesic::automatic}, {"always", Geodesic::always}, {"never", Geodesic::never}},
-          [](Options& o, Geodesic v) { o.fit.geodesic = v; }),
-      whole("nonmonotonic", 0, 1e6,
-            [](Options& o, double v) { o.fit.nonmonotonic_steps = static_cast<int>(v); }),
-      number("initial_lambda", 1e-300, kHuge, [](Options& o, double v) { o.fit.initial_lambda = v; }),
+          "geodesic", to(&FitOptions::geodesic),
+          {{"auto", Geodesic::automatic}, {"always", Geodesic::always}, {"never", Geodesic::never}}),
+      whole("nonmonotonic", 0, 1e6, to(&FitOptions::nonmonotonic_steps)),
+      number("initial_lambda", 1e-300, kHuge, to(&FitOptions::initial_lambda)),
       text("precision", [](Options& o, std::string_view v) { o.precision = PrecisionPolicy::parse(v); }),
       text("rule",
            [](Options& o, std::string_view v) {
              if (v.empty()) return o.rules.clear();
              o.rules.push_back(PrecisionRule::parse(v));
            }),
-      truth("strict", [](Options& o, bool v) { o.fit.strict = v; }),
+      truth("strict", to(&FitOptions::strict)),
       word<Sampling>(
-          "sampling",
-          {{"auto", Sampling::automatic}, {"always", Sampling::always}, {"never", Sampling::never}},
-          [](Options& o, Sampling v) { o.fit.sampling = v; }),
-      whole("threads", 0, 4096, [](Options& o, double v) { o.fit.threads = static_cast<int>(v); }),
-      word<StepSolver>("step_solver",
+          "sampling", to(&FitOptions::sampling),
+          {{"auto", Sampling::automatic}, {"always", Sampling::always}, {"never", Sampling::never}}),
+      whole("threads", 0, 4096, to(&FitOptions::threads)),
+      word<StepSolver>("step_solver", to(&FitOptions::step_solver),
                        {{"auto", StepSolver::automatic},
                         {"factored", StepSolver::factored},
-                        {"iterative", StepSolver::iterative}},
-                       [](Options& o, StepSolver v) { o.fit.step_solver = v; }),
+                        {"iterative", StepSolver::iterative}}),
       word<Preconditioner>(
-          "preconditioner",
-          {{"jacobi", Preconditioner::jacobi}, {"schur_jacobi", Preconditioner::schur_jacobi}},
-          [](Options& o, Preconditioner v) { o.fit.preconditioner = v; }),
-      number("eta", kLeast, kBelow1, [](Options& o, double v) { o.fit.eta = v; }),
-      whole("max_linear_iterations", 1, kMost,
-            [](Options& o, double v) { o.fit.max_linear_iterations = static_cast<int>(v); }),
+          "preconditioner", to(&FitOptions::preconditioner),
+          {{"jacobi", Preconditioner::jacobi}, {"schur_jacobi", Preconditioner::schur_jacobi}}),
+      number("eta", kLeast, kBelow1, to(&FitOptions::eta)),
+      whole("max_linear_iterations", 1, kMost, to(&FitOptions::max_linear_iterations)),
   };
 }
 
@@ -141,11 +143,10 @@ std::vector<Entry> fit_entries() {
              Loss::named(v);
              o.loss = std::string(v);
            }),
-      number("f_scale", kLeast, kHuge, [](Options& o, double v) { o.f_scale = v; }),
-      whole("starts", 1, 1e6, [](Options& o, double v) { o.fit.starts = static_cast<int>(v); }),
-      whole("seed", 0, 9007199254740992.0,
-            [](Options& o, double v) { o.fit.seed = static_cast<std::uint64_t>(v); }),
-      truth("absolute_sigma", [](Options& o, bool v) { o.fit.absolute_sigma = v; }),
+      number("f_scale", kLeast, kHuge, to(&Options::f_scale)),
+      whole("starts", 1, 1e6, to(&FitOptions::starts)),
+      whole("seed", 0, 9007199254740992.0, to(&FitOptions::seed)),
+      truth("absolute_sigma", to(&FitOptions::absolute_sigma)),
       text("bounds",
            [](Options& o, std::string_view v) {
              if (trimmed(v).empty()) return o.bounds.clear();
@@ -161,18 +162,17 @@ std::vector<Entry> fit_entries() {
              if (trimmed(v).empty()) return o.fit.ties.clear();
              o.fit.ties.emplace_back(v);
            }),
-      word<VariableProjection>("variable_projection",
+      word<VariableProjection>("variable_projection", to(&FitOptions::variable_projection),
                                {{"auto", VariableProjection::automatic},
                                 {"on", VariableProjection::on},
-                                {"off", VariableProjection::off}},
-                               [](Options& o, VariableProjection v) { o.fit.variable_projection = v; }),
-      truth("solve_linear_start", [](Options& o, bool v) { o.fit.solve_linear_start = v; }),
-      number("confidence", kLeast, kBelow1, [](Options& o, double v) { o.confidence = v; }),
-      truth("residuals", [](Options& o, bool v) { o.residuals = v; }),
-      number("recheck_tolerance", 0, 1, [](Options& o, double v) { o.recheck_tolerance = v; }),
-      truth("in_lanes", [](Options& o, bool v) { o.in_lanes = v; }),
-      word<Differences>("differences", {{"central", Differences::central}, {"ridders", Differences::ridders}},
-                        [](Options& o, Differences v) { o.differences = v; }),
+                                {"off", VariableProjection::off}}),
+      truth("solve_linear_start", to(&FitOptions::solve_linear_start)),
+      number("confidence", kLeast, kBelow1, to(&Options::confidence)),
+      truth("residuals", to(&Options::residuals)),
+      number("recheck_tolerance", 0, 1, to(&Options::recheck_tolerance)),
+      truth("in_lanes", to(&Options::in_lanes)),
+      word<Differences>("differences", to(&Options::differences),
+                        {{"central", Differences::central}, {"ridders", Differences::ridders}}),
   };
 }
 
