@@ -9,7 +9,6 @@
 
 #include <cmath>
 #include <optional>
-#include <string>
 #include <vector>
 
 namespace nlsq::inline v0::c {
@@ -41,11 +40,8 @@ ManifoldPtr one_manifold(std::string_view part) {
   const std::size_t colon = rest.find(':');
   if (name != "subset" || colon == std::string_view::npos) refuse_part(part);
   std::vector<int> held;
-  for (std::size_t begin = colon + 1; begin <= rest.size();) {
-    const std::size_t end = std::min(rest.find(',', begin), rest.size());
-    held.push_back(dimension_of(rest.substr(begin, end - begin), part));
-    begin = end + 1;
-  }
+  for (const std::string_view place : split(rest.substr(colon + 1), ','))
+    held.push_back(dimension_of(place, part));
   return subset_manifold(dimension_of(rest.substr(0, colon), part), held);
 }
 
@@ -54,11 +50,7 @@ ManifoldPtr one_manifold(std::string_view part) {
 ManifoldPtr manifold_of(std::string_view text, int size) {
   if (trimmed(text).empty()) return nullptr;
   std::vector<ManifoldPtr> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find('+', begin), text.size());
-    parts.push_back(one_manifold(trimmed(text.substr(begin, end - begin))));
-    begin = end + 1;
-  }
+  for (const std::string_view part : split(text, '+')) parts.push_back(one_manifold(part));
   const ManifoldPtr all = parts.size() == 1 ? parts[0] : product_manifold(parts);
   if (all->ambient() != size) {
     throw ValidationError(fmt::format("manifold '{}' has {} numbers, the block has {}", text.substr(0, 80),

@@ -1,12 +1,13 @@
 // Parses lists of names with values.
 #include "c/named_lists.hpp"
 
+#include "support/constants.hpp"
+
 #include <nlsq/error.hpp>
 
 #include <fmt/format.h>
 
 #include <charconv>
-#include <limits>
 
 namespace nlsq::inline v0::c {
 
@@ -35,12 +36,6 @@ double number_of(std::string_view what, std::string_view name, std::string_view 
 }
 
 }  // namespace
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t\r\n");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
-}
 
 std::optional<double> parsed_number(std::string_view text) {
   text = trimmed(text);
@@ -78,7 +73,6 @@ std::vector<std::pair<std::string, std::optional<double>>> parsed_fixed(std::str
 }
 
 std::vector<NamedBounds> parsed_bounds(std::string_view text) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   std::vector<NamedBounds> bounds;
   for (const std::string_view part : split(text)) {
     const std::size_t equals = part.find('='), colon = part.find(':');

@@ -1,6 +1,8 @@
 // Lists in texts of options and starting values: "a=1,b=2", "a=0:10,b=:5", "c=0,d".
 #pragma once
 
+#include "policy_text.hpp"  // trimmed()
+
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,7 +11,6 @@
 
 namespace nlsq::inline v0::c {
 
-std::string_view trimmed(std::string_view text);
 // A number with a decimal point, whatever the locale; "inf" and "nan" are numbers, too. Empty if it is none.
 std::optional<double> parsed_number(std::string_view text);
 

@@ -7,8 +7,9 @@
 
 #include "models/recognise.hpp"
 
+#include "expression/names.hpp"
+
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 namespace nlsq::inline v0 {
@@ -57,51 +58,20 @@ constexpr Special kSpecialWhole[] = {
     {"rational11", "rational22"},        // a2 = b2 = 0
 };
 
-struct Row {
-  std::string_view model;
-  std::array<std::string_view, 3> bodies;
-};
-
 // Models whose bodies have another name than the model, or that are several bodies. Polynomials are in
 // bodies_of. Others are one body of their own name.
-constexpr Row kRows[] = {
-    {"constant", {"1"}},
-    {"linear", {"x", "1"}},
-    {"exp", {"exp", "1"}},
-    {"exp_growth", {"exp", "1"}},
-    {"exp_rise", {"exp", "1"}},
-    {"exp0", {"exp"}},
-    {"biexp", {"exp", "exp", "1"}},
-    {"stretched_exp", {"stretched_exp", "1"}},
-    {"weibull_growth", {"stretched_exp", "1"}},
-    {"power_offset", {"power", "1"}},
-    {"log", {"log", "1"}},
-    {"gaussian", {"gaussian", "1"}},
-    {"gaussian_area", {"gaussian", "1"}},
-    {"lorentzian", {"lorentzian", "1"}},
-    {"lorentzian_area", {"lorentzian", "1"}},
-    {"voigt", {"voigt", "1"}},
-    {"voigt_area", {"voigt", "1"}},
-    {"pseudo_voigt", {"pseudo_voigt", "1"}},
-    {"pearson7", {"pearson7", "1"}},
-    {"moffat", {"pearson7", "1"}},
-    {"skew_gaussian", {"skew_gaussian", "1"}},
-    {"emg", {"emg", "1"}},
-    {"fano", {"fano", "1"}},
-    {"gaussian2", {"gaussian", "gaussian", "1"}},
-    {"lorentzian2", {"lorentzian", "lorentzian", "1"}},
-    {"sine", {"sine", "1"}},
-    {"damped_sine", {"damped_sine", "1"}},
-    {"logistic", {"logistic", "1"}},
-    {"fermi", {"logistic", "1"}},
-    {"logistic4", {"logistic4", "1"}},
-    {"logistic5", {"logistic5", "1"}},
-    {"erf_step", {"erf_step", "1"}},
-    {"michaelis_menten", {"langmuir"}},
-    {"langmuir", {"langmuir"}},
-    {"gaussian2d", {"gaussian2d", "1"}},
-    {"gaussian2d_rotated", {"gaussian2d_turned", "1"}},
-};
+constexpr std::string_view kBodies =
+    "constant = 1; linear = x + 1; exp = exp + 1; exp_growth = exp + 1; exp_rise = exp + 1; exp0 = exp; "
+    "biexp = exp + exp + 1; stretched_exp = stretched_exp + 1; weibull_growth = stretched_exp + 1; "
+    "power_offset = power + 1; log = log + 1; gaussian = gaussian + 1; gaussian_area = gaussian + 1; "
+    "lorentzian = lorentzian + 1; lorentzian_area = lorentzian + 1; voigt = voigt + 1; "
+    "voigt_area = voigt + 1; pseudo_voigt = pseudo_voigt + 1; pearson7 = pearson7 + 1; "
+    "moffat = pearson7 + 1; skew_gaussian = skew_gaussian + 1; emg = emg + 1; fano = fano + 1; "
+    "gaussian2 = gaussian + gaussian + 1; lorentzian2 = lorentzian + lorentzian + 1; sine = sine + 1; "
+    "damped_sine = damped_sine + 1; logistic = logistic + 1; fermi = logistic + 1; "
+    "logistic4 = logistic4 + 1; logistic5 = logistic5 + 1; erf_step = erf_step + 1; "
+    "michaelis_menten = langmuir; langmuir = langmuir; gaussian2d = gaussian2d + 1; "
+    "gaussian2d_rotated = gaussian2d_turned + 1";
 
 constexpr std::string_view kPowers[] = {"1", "x", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9"};
 
@@ -116,11 +86,13 @@ void add_bodies(std::string_view name, Bodies& bodies) {
     bodies.insert(bodies.end(), kPowers, kPowers + degree + 1);
     return;
   }
-  const auto row = std::ranges::find(kRows, name, &Row::model);
-  if (row == std::end(kRows)) return bodies.push_back(name);
-  for (const std::string_view body : row->bodies) {
-    if (!body.empty()) bodies.push_back(body);
+  for (const std::string_view row : split(kBodies, ';')) {
+    const auto [model, sum] = *assignment(row);
+    if (model != name) continue;
+    for (const std::string_view body : split(sum, '+')) bodies.push_back(body);
+    return;
   }
+  bodies.push_back(name);
 }
 
 // The bodies of a model, each power of x once: the constants of a sum's terms are one.

@@ -77,7 +77,7 @@ std::vector<std::vector<double>> pair_starts(const Sample& sample, const std::ve
 
 // Two neighbouring peaks may be found as the difference of two high ones at one place. Then looks for two
 // peaks beside each other in place of one, and returns the better pair.
-Solution split(const Separable& problem, Solution best) {
+Solution separated(const Separable& problem, Solution best) {
   const double w1 = std::exp(best.q[1]), w2 = std::exp(best.q[3]);
   const bool difference = best.c[0] * best.c[1] < 0 && std::abs(best.q[0] - best.q[2]) < std::max(w1, w2);
   if (!difference) return best;
@@ -98,8 +98,8 @@ std::vector<double> fit_pair(const Sample& picked, Profile profile, double width
   const Sample& sample = averaged.rows() > 8 ? averaged : picked;
   const std::vector<double> u = sample.unit_x();
   const Separable problem = pair_problem(sample, u, profile);
-  const Solution best = split(problem, search(problem, pair_starts(sample, u, profile, width_per_box),
-                                              {.keep = 16, .finalists = 6, .rival = 1e9}));
+  const Solution best = separated(problem, search(problem, pair_starts(sample, u, profile, width_per_box),
+                                                  {.keep = 16, .finalists = 6, .rival = 1e9}));
   const std::size_t left = best.q[0] <= best.q[2] ? 0 : 1, right = 1 - left;
   std::vector<double> values;
   for (const std::size_t k : {left, right}) {

@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <map>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -48,12 +47,10 @@ std::optional<Multiple> read_multiple(std::string_view text) {
 // The terms of a sum. Empty if the text does not have the form of one.
 std::vector<Multiple> read_terms(std::string_view text) {
   std::vector<Multiple> terms;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find('+', begin), text.size());
-    const auto term = read_multiple(text.substr(begin, end - begin));
+  for (const std::string_view part : split(text, '+')) {
+    const auto term = read_multiple(part);
     if (!term) return {};
     terms.push_back(*term);
-    begin = end + 1;
   }
   const bool name_alone = terms.size() == 1 && text.find('*') == std::string_view::npos;
   return name_alone ? std::vector<Multiple>() : terms;
