@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <optional>
 
 namespace nlsq::inline v0 {
 

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <type_traits>
-#include <utility>
 
 namespace nlsq::inline v0 {
 

@@ -2,7 +2,6 @@
 #include "rows/residual_form.hpp"
 
 #include <cmath>
-#include <numbers>
 
 namespace nlsq::inline v0 {
 

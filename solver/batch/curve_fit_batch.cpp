@@ -16,11 +16,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <string>
 
 namespace nlsq::inline v0 {
 

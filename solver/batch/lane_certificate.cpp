@@ -1,7 +1,6 @@
 // The lane certificate by Cholesky of the scaled normal equations.
 #include "batch/lane_certificate.hpp"
 
-#include "certificate/certificate.hpp"
 #include "linear/small_dense.hpp"
 
 #include "program/local_buffer.hpp"

@@ -4,7 +4,6 @@
 #include "blocks/schur/block_ordering.hpp"
 #include "blocks/schur/reduced_system.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace nlsq::inline v0 {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
-#include <string>
 #include <unordered_map>
 
 namespace nlsq::inline v0 {

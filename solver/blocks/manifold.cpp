@@ -2,7 +2,6 @@
 #include <nlsq/error.hpp>
 #include <nlsq/manifold.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <string>
 

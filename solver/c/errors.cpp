@@ -3,7 +3,6 @@
 
 #include "c/handles.hpp"
 
-#include <nlsq/c/base.h>
 #include <nlsq/error.hpp>
 #include <nlsq/summary.hpp>
 #include <nlsq/version.hpp>

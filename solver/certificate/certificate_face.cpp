@@ -5,7 +5,6 @@
 #include "dense/dense_algebra.hpp"
 
 #include <limits>
-#include <vector>
 
 namespace nlsq::inline v0 {
 

@@ -12,7 +12,6 @@
 #include <limits>
 #include <numeric>
 #include <optional>
-#include <vector>
 
 namespace nlsq::inline v0 {
 

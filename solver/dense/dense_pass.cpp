@@ -5,7 +5,6 @@
 #include "ablation.hpp"
 #include "dense/tile_folder.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <limits>

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
-#include <utility>
 
 namespace nlsq::inline v0 {
 

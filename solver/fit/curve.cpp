@@ -6,7 +6,6 @@
 #include "certificate/hidden_minimum.hpp"
 #include "dense/dense_evaluator.hpp"
 #include "dense/row_statistics.hpp"
-#include "fit/fit_setup.hpp"
 #include "fit/kept_data.hpp"
 #include "models/guesses/positive_guess.hpp"
 #include "start/linear_by_trial.hpp"

@@ -10,7 +10,6 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
-#include <optional>
 
 namespace nlsq::inline v0 {
 

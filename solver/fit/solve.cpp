@@ -5,14 +5,11 @@
 #include "ablation.hpp"
 #include "certificate/lost_parameters.hpp"
 #include "certificate/saddle.hpp"
-#include "dense/dense_evaluator.hpp"
 #include "fit/solve_workspace.hpp"
 #include "support/fp_environment.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
-#include <span>
 
 namespace nlsq::inline v0 {
 

@@ -8,7 +8,6 @@
 #include "linear/scaled_norm.hpp"
 
 #include <cmath>
-#include <limits>
 
 namespace nlsq::inline v0 {
 

@@ -13,11 +13,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <functional>
 #include <span>
-#include <string>
-#include <string_view>
-#include <utility>
 
 namespace nlsq::inline v0 {
 

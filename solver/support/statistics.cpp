@@ -3,7 +3,6 @@
 // function. Below its mean, the latter uses the series 8.7.1.
 #include <nlsq/statistics.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 

@@ -5,7 +5,6 @@
 #include <Eigen/SparseCore>
 
 #include <algorithm>
-#include <numeric>
 
 namespace nlsq::inline v0 {
 

@@ -7,8 +7,6 @@
 
 #include <fmt/format.h>
 
-#include <numeric>
-
 namespace nlsq::inline v0::c {
 
 ModelFunction model_of(std::shared_ptr<const Tape> tape, std::size_t predictors) {
