@@ -238,20 +238,18 @@ int nlsq_model_fit_batch(const nlsq_model* model, const nlsq_batch_column* x, si
                          const nlsq_batch_column* y, const nlsq_batch_column* sigma,
                          const nlsq_batch_column* mask, size_t fits, const double* p0, size_t p0_fits,
                          const nlsq_options* options, nlsq_result** result) {
-  return guarded([&] {
-    begin_output(result, "result");
-    *result = fit_batch(*from_handle<CallerModel>(model), x, predictors, y, sigma, mask, fits, p0, p0_fits,
-                        *options_of(options));
+  return output(result, "result", [&] {
+    return fit_batch(*from_handle<CallerModel>(model), x, predictors, y, sigma, mask, fits, p0, p0_fits,
+                     *options_of(options));
   });
 }
 
 int nlsq_curve_fit_batch(const char* model, const nlsq_batch_column* x, size_t predictors,
                          const nlsq_batch_column* y, size_t fits, const double* p0, size_t p0_fits,
                          const nlsq_options* options, nlsq_result** result) {
-  return guarded([&] {
-    begin_output(result, "result");
+  return output(result, "result", [&] {
     const auto text = cached_model(required(model, "model"), predictors);
-    *result = fit_batch(*text, x, predictors, y, nullptr, nullptr, fits, p0, p0_fits, *options_of(options));
+    return fit_batch(*text, x, predictors, y, nullptr, nullptr, fits, p0, p0_fits, *options_of(options));
   });
 }
 

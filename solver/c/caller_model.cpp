@@ -170,30 +170,26 @@ using namespace nlsq::c;
 extern "C" {
 
 int nlsq_model_text(const char* text, const char* const* names, size_t predictors, nlsq_model** model) {
-  return guarded([&] {
-    begin_output(model, "model");
+  return output(model, "model", [&] {
     std::vector<std::string> of_predictors;
     for (std::size_t k = 0; k < predictors && names != nullptr && k <= kMostPredictors; ++k)
       of_predictors.emplace_back(required(names[k], "a name of a predictor"));
-    *model =
-        to_handle<nlsq_model>(model_of_text(required(text, "text"), std::move(of_predictors), predictors));
+    return to_handle<nlsq_model>(model_of_text(required(text, "text"), std::move(of_predictors), predictors));
   });
 }
 
 int nlsq_model_tape(const nlsq_tape* tape, size_t predictors, size_t parameters, const char* const* names,
                     nlsq_model** model) {
-  return guarded([&] {
-    begin_output(model, "model");
-    *model = to_handle<nlsq_model>(model_of_tape(*from_handle<Tape>(tape), predictors, parameters, names));
+  return output(model, "model", [&] {
+    return to_handle<nlsq_model>(model_of_tape(*from_handle<Tape>(tape), predictors, parameters, names));
   });
 }
 
 int nlsq_model_callback(nlsq_function function, void* user, int has_jacobian, size_t parameters,
                         const char* const* names, nlsq_model** model) {
-  return guarded([&] {
-    begin_output(model, "model");
+  return output(model, "model", [&] {
     const Callback callback{required(function, "function"), user};
-    *model = to_handle<nlsq_model>(model_of_callback(callback, has_jacobian != 0, parameters, names));
+    return to_handle<nlsq_model>(model_of_callback(callback, has_jacobian != 0, parameters, names));
   });
 }
 
@@ -219,20 +215,16 @@ int nlsq_model_size(const nlsq_model* model, size_t* parameters, size_t* predict
 }
 
 const char* nlsq_model_parameter(const nlsq_model* model, size_t index) {
-  const char* name = nullptr;
-  guarded([&] {
+  return text_or_null([&] {
     const auto object = from_handle<CallerModel>(model);
     if (index >= object->parameters.size())
       throw ArgumentError(fmt::format("parameter {}: the model has {}", index, object->parameters.size()));
-    name = object->parameters[index].c_str();
+    return object->parameters[index].c_str();
   });
-  return name;
 }
 
 const char* nlsq_model_formula(const nlsq_model* model) {
-  const char* text = nullptr;
-  guarded([&] { text = from_handle<CallerModel>(model)->formula.c_str(); });
-  return text;
+  return text_or_null([&] { return from_handle<CallerModel>(model)->formula.c_str(); });
 }
 
 }  // extern "C"

@@ -179,18 +179,14 @@ using nlsq::ValidationError;
 extern "C" {
 
 int nlsq_options_new(nlsq_options** options) {
-  return guarded([&] {
-    begin_output(options, "options");
-    *options = to_handle<nlsq_options>(std::make_shared<Options>());
-  });
+  return output(options, "options", [&] { return to_handle<nlsq_options>(std::make_shared<Options>()); });
 }
 
 int nlsq_options_copy(const nlsq_options* options, nlsq_options** copy) {
-  return guarded([&] {
-    begin_output(copy, "copy");
+  return output(copy, "copy", [&] {
     auto made = std::make_shared<Options>(*from_handle<Options>(options));
     made->cancelled = std::make_shared<std::atomic<bool>>(false);
-    *copy = to_handle<nlsq_options>(std::move(made));
+    return to_handle<nlsq_options>(std::move(made));
   });
 }
 

@@ -190,30 +190,27 @@ extern "C" {
 
 int nlsq_curve_fit(const char* model, const nlsq_column* x, size_t predictors, const nlsq_column* y,
                    const char* starts, const nlsq_options* options, nlsq_result** result) {
-  return guarded([&] {
-    begin_output(result, "result");
+  return output(result, "result", [&] {
     const auto text = cached_model(required(model, "model"), predictors);
     const auto set = options_of(options);
     const nlsq::NamedValues p0 = all_starts(*set, parsed_values("starts", starts == nullptr ? "" : starts));
-    *result = fit_call(*text, x, predictors, y, p0, *set);
+    return fit_call(*text, x, predictors, y, p0, *set);
   });
 }
 
 int nlsq_model_fit(const nlsq_model* model, const nlsq_column* x, size_t predictors, const nlsq_column* y,
                    const double* p0, const nlsq_options* options, nlsq_result** result) {
-  return guarded([&] {
-    begin_output(result, "result");
+  return output(result, "result", [&] {
     const auto object = from_handle<CallerModel>(model);
     const auto set = options_of(options);
-    *result = fit_call(*object, x, predictors, y, starts_in_order(*object, *set, p0), *set);
+    return fit_call(*object, x, predictors, y, starts_in_order(*object, *set, p0), *set);
   });
 }
 
 int nlsq_model_certify(const nlsq_model* model, const nlsq_column* x, size_t predictors, const nlsq_column* y,
                        const double* p, const nlsq_options* options, nlsq_result** result) {
-  return guarded([&] {
-    begin_output(result, "result");
-    *result = certify_call(*from_handle<CallerModel>(model), x, predictors, y, p, *options_of(options));
+  return output(result, "result", [&] {
+    return certify_call(*from_handle<CallerModel>(model), x, predictors, y, p, *options_of(options));
   });
 }
 

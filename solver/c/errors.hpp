@@ -63,10 +63,21 @@ T* required(T* pointer, const char* name) {
   return pointer;
 }
 
-// Checks where a handle is to be stored, and sets it to NULL in case of an error.
-template <class Handle>
-void begin_output(Handle** out, const char* name) {
-  *required(out, name) = nullptr;
+// Stores the pointer that `make` returns. The pointer is NULL in case of an error.
+template <class T, class Make>
+int output(T** out, const char* name, Make make) {
+  return guarded([&] {
+    *required(out, name) = nullptr;
+    *out = make();
+  });
+}
+
+// The text that `make` returns, or NULL in case of an error.
+template <class Make>
+const char* text_or_null(Make make) {
+  const char* text = nullptr;
+  guarded([&] { text = make(); });
+  return text;
 }
 
 }  // namespace nlsq::inline v0::c

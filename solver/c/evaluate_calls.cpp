@@ -279,10 +279,9 @@ int nlsq_model_agrees(const nlsq_model* model, const nlsq_column* x, size_t pred
 
 int nlsq_model_predict(const nlsq_model* model, const nlsq_column* x, size_t predictors,
                        const nlsq_result* fit, const nlsq_options* options, nlsq_result** prediction) {
-  return guarded([&] {
-    begin_output(prediction, "prediction");
-    *prediction = predict_call(*from_handle<CallerModel>(model), x, predictors, *curve_result(fit),
-                               *options_of(options));
+  return output(prediction, "prediction", [&] {
+    return predict_call(*from_handle<CallerModel>(model), x, predictors, *curve_result(fit),
+                        *options_of(options));
   });
 }
 

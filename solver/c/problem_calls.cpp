@@ -187,10 +187,8 @@ using namespace nlsq::c;
 extern "C" {
 
 int nlsq_problem_new(nlsq_problem** problem) {
-  return guarded([&] {
-    begin_output(problem, "problem");
-    *problem = to_handle<nlsq_problem>(std::make_shared<CallerProblem>());
-  });
+  return output(problem, "problem",
+                [&] { return to_handle<nlsq_problem>(std::make_shared<CallerProblem>()); });
 }
 
 int nlsq_problem_free(nlsq_problem* problem) {
@@ -282,14 +280,13 @@ int nlsq_problem_evaluate(const nlsq_problem* problem, double* cost, double* res
 }
 
 int nlsq_problem_solve(nlsq_problem* problem, const nlsq_options* options, nlsq_result** result) {
-  return guarded([&] {
-    begin_output(result, "result");
+  return output(result, "result", [&] {
     const auto p = from_handle<CallerProblem>(problem);
     const auto set = options_of(options);
     const nlsq::FpEnvironment environment;
     auto made = std::make_shared<ProblemResult>();
     made->solved = nlsq::solve(p->problem, set->problem_options());
-    *result = to_handle<nlsq_result>(std::move(made));
+    return to_handle<nlsq_result>(std::move(made));
   });
 }
 

@@ -125,11 +125,10 @@ using namespace nlsq::c;
 extern "C" int nlsq_least_squares(nlsq_function function, void* user, int has_jacobian, size_t residuals,
                                   const double* x0, size_t n, const nlsq_options* options,
                                   nlsq_result** result) {
-  return guarded([&] {
-    begin_output(result, "result");
+  return output(result, "result", [&] {
     required(function, "function");
     required(x0, "x0");
-    *result = solve(function, user, has_jacobian != 0, residuals, std::vector<double>(x0, x0 + n),
-                    *options_of(options));
+    return solve(function, user, has_jacobian != 0, residuals, std::vector<double>(x0, x0 + n),
+                 *options_of(options));
   });
 }

@@ -61,8 +61,9 @@ void sums_call(const CallerModel& model, const nlsq_column* given_x, std::size_t
   add_up(worker->evaluator, point, {required(sums, "sums"), sums_size(n)});
 }
 
-void solve_call(const double* points, const double* sums, std::size_t passes, std::size_t n,
-                const Options& options, double* next, nlsq_result** result) {
+// Writes the next point where sums are wanted and returns null, or returns the result.
+nlsq_result* solve_call(const double* points, const double* sums, std::size_t passes, std::size_t n,
+                        const Options& options, double* next) {
   if (n == 0) throw ArgumentError("n is 0: a fit has at least one parameter");
   const FitOptions& fit = options.fit;
   if (fit.max_seconds > 0 || options.progress != nullptr || fit.starts > 1 || options.precision ||
@@ -83,12 +84,12 @@ void solve_call(const double* points, const double* sums, std::size_t passes, st
   SumsStep step = solve_sums(all, checked, checked.bounds, options.fit.absolute_sigma);
   if (!step.done) {
     std::ranges::copy(step.next, required(next, "next"));
-    return;
+    return nullptr;
   }
   auto answer = std::make_shared<SolveResult>();
   answer->solved = std::move(*step.done);
   answer->rows = step.rows;
-  *result = to_handle<nlsq_result>(std::move(answer));
+  return to_handle<nlsq_result>(std::move(answer));
 }
 
 }  // namespace
@@ -109,10 +110,8 @@ int nlsq_model_sums(const nlsq_model* model, const nlsq_column* x, size_t predic
 
 int nlsq_solve_sums(const double* points, const double* sums, size_t passes, size_t n,
                     const nlsq_options* options, double* next, nlsq_result** result) {
-  return guarded([&] {
-    begin_output(result, "result");
-    solve_call(points, sums, passes, n, *options_of(options), next, result);
-  });
+  return output(result, "result",
+                [&] { return solve_call(points, sums, passes, n, *options_of(options), next); });
 }
 
 }  // extern "C"

@@ -119,22 +119,19 @@ int nlsq_result_number(const nlsq_result* result, const char* name, double* valu
 }
 
 int nlsq_result_text(const nlsq_result* result, const char* name, const char** text) {
-  return guarded([&] {
-    begin_output(text, "text");
-    *text = from_handle<Result>(result)->text(required(name, "name")).c_str();
-  });
+  return output(text, "text",
+                [&] { return from_handle<Result>(result)->text(required(name, "name")).c_str(); });
 }
 
 int nlsq_result_array(const nlsq_result* result, const char* name, const double** data, size_t* rows,
                       size_t* columns) {
-  return guarded([&] {
-    begin_output(data, "data");
+  return output(data, "data", [&] {
     *required(rows, "rows") = 0;
     *required(columns, "columns") = 0;
     const Array& array = from_handle<Result>(result)->array(required(name, "name"));
-    *data = array.numbers().data();
     *rows = array.rows;
     *columns = array.columns;
+    return array.numbers().data();
   });
 }
 
@@ -145,15 +142,11 @@ int nlsq_result_values(const nlsq_result* result, const char* names, double* val
 }
 
 const char* nlsq_result_json(const nlsq_result* result) {
-  const char* text = nullptr;
-  guarded([&] { text = from_handle<Result>(result)->json().c_str(); });
-  return text;
+  return text_or_null([&] { return from_handle<Result>(result)->json().c_str(); });
 }
 
 const char* nlsq_result_report(const nlsq_result* result) {
-  const char* text = nullptr;
-  guarded([&] { text = from_handle<Result>(result)->report().c_str(); });
-  return text;
+  return text_or_null([&] { return from_handle<Result>(result)->report().c_str(); });
 }
 
 }  // extern "C"

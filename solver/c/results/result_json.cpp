@@ -209,10 +209,8 @@ std::string builtin_models() {
 }  // namespace nlsq::inline v0::c
 
 extern "C" const char* nlsq_builtin_models_json() {
-  const char* out = nullptr;
-  nlsq::c::guarded([&] {
+  return nlsq::c::text_or_null([&] {
     static const std::string all = nlsq::c::builtin_models();
-    out = all.c_str();
+    return all.c_str();
   });
-  return out;
 }

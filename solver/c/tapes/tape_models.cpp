@@ -102,10 +102,7 @@ using namespace nlsq::c;
 extern "C" {
 
 int nlsq_tape_new(nlsq_tape** tape) {
-  return guarded([&] {
-    begin_output(tape, "tape");
-    *tape = to_handle<nlsq_tape>(std::make_shared<Tape>());
-  });
+  return output(tape, "tape", [&] { return to_handle<nlsq_tape>(std::make_shared<Tape>()); });
 }
 
 int nlsq_tape_free(nlsq_tape* tape) {
