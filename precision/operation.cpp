@@ -1,33 +1,21 @@
 // Names and kinds of the operations of a solve.
 #include <nlsq/operation.hpp>
 
+#include "enum_names.hpp"
+
 namespace nlsq::inline v0 {
 
 const char* name(Operation operation) noexcept {
-  switch (operation) {
-    case Operation::evaluate: return "evaluate";
-    case Operation::gram_product: return "gram_product";
-    case Operation::solve: return "solve";
-    case Operation::cost_sum: return "cost_sum";
-    case Operation::gradient_sum: return "gradient_sum";
-    case Operation::gram_sum: return "gram_sum";
-    case Operation::elementwise: return "elementwise";
-    case Operation::jacobian_storage: return "jacobian_storage";
-    case Operation::parameters: return "parameters";
-    case Operation::results: return "results";
-  }
-  return "?";
+  static constexpr const char* kNames[] = {"evaluate",     "gram_product", "solve",       "cost_sum",
+                                           "gradient_sum", "gram_sum",     "elementwise", "jacobian_storage",
+                                           "parameters",   "results"};
+  return name_in<Operation::results>(kNames, operation);
 }
 
 const char* name(OperationKind kind) noexcept {
-  switch (kind) {
-    case OperationKind::compute: return "compute";
-    case OperationKind::reduction: return "reduction";
-    case OperationKind::elementwise: return "elementwise";
-    case OperationKind::data_movement: return "data_movement";
-    case OperationKind::boundary: return "boundary";
-  }
-  return "?";
+  static constexpr const char* kNames[] = {"compute", "reduction", "elementwise", "data_movement",
+                                           "boundary"};
+  return name_in<OperationKind::boundary>(kNames, kind);
 }
 
 OperationKind kind_of(Operation operation) noexcept {

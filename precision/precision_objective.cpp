@@ -3,6 +3,7 @@
 
 #include <nlsq/error.hpp>
 
+#include "enum_names.hpp"
 #include "policy_text.hpp"
 
 #include <fmt/format.h>
@@ -168,13 +169,8 @@ class Chooser {
 }  // namespace
 
 const char* name(Objective objective) noexcept {
-  switch (objective) {
-    case Objective::speed: return "speed";
-    case Objective::memory: return "memory";
-    case Objective::accuracy: return "accuracy";
-    case Objective::balanced: return "balanced";
-  }
-  return "?";
+  static constexpr const char* kNames[] = {"speed", "memory", "accuracy", "balanced"};
+  return name_in<Objective::balanced>(kNames, objective);
 }
 
 PrecisionObjective PrecisionObjective::parse(std::string_view text) {

@@ -2,6 +2,7 @@
 #include <nlsq/scheduler.hpp>
 
 #include "ablation.hpp"
+#include "enum_names.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,36 +10,16 @@
 namespace nlsq::inline v0 {
 
 const char* name(Gram gram) noexcept {
-  switch (gram) {
-    case Gram::f16: return "f16";
-    case Gram::bf16: return "bf16";
-    case Gram::f32_tile: return "f32";
-    case Gram::f32_wide: return "f32/f64";
-    case Gram::f64: return "f64";
-    case Gram::qr: return "qr";
-  }
-  return "?";
+  static constexpr const char* kNames[] = {"f16", "bf16", "f32", "f32/f64", "f64", "qr"};
+  return name_in<Gram::qr>(kNames, gram);
 }
 
 const char* name(Event event) noexcept {
-  switch (event) {
-    case Event::none: return "";
-    case Event::rule: return "rule";
-    case Event::finishing: return "finishing";
-    case Event::overflow: return "overflow";
-    case Event::not_definite: return "not-definite";
-    case Event::condition: return "condition";
-    case Event::jacobian_error: return "jacobian-error";
-    case Event::gradient_noise: return "gradient-noise";
-    case Event::cost_noise: return "cost-noise";
-    case Event::rejected_step: return "rejected-step";
-    case Event::stalled: return "stalled";
-    case Event::descent: return "descent";
-    case Event::last_step: return "last-step";
-    case Event::rollback: return "rollback";
-    case Event::sample_abandoned: return "sample-abandoned";
-  }
-  return "?";
+  static constexpr const char* kNames[] = {
+      "",          "rule",           "finishing",      "overflow",   "not-definite",
+      "condition", "jacobian-error", "gradient-noise", "cost-noise", "rejected-step",
+      "stalled",   "descent",        "last-step",      "rollback",   "sample-abandoned"};
+  return name_in<Event::sample_abandoned>(kNames, event);
 }
 
 PartFormats formats_of(const PrecisionPlan& plan) noexcept {

@@ -1,30 +1,27 @@
 // Names and reference evaluation of the operations of a graph.
 #include <nlsq/op.hpp>
 
+#include "enum_names.hpp"
+
 #include <nlsq/special_functions.hpp>
 
 #include <cmath>
-#include <iterator>
 #include <limits>
 
 namespace nlsq::inline v0 {
-namespace {
 
-// In the order of the enumerators.
-constexpr const char* kNames[] = {
-    "constant",    "column",  "parameter", "unexplored", "add",   "sub",       "mul",         "div",
-    "neg",         "abs",     "sign",      "floor",      "ceil",  "sqrt",      "cbrt",        "exp",
-    "expm1",       "log",     "log10",     "log2",       "log1p", "sin",       "cos",         "tan",
-    "asin",        "acos",    "atan",      "sinh",       "cosh",  "tanh",      "asinh",       "acosh",
-    "atanh",       "erf",     "erfc",      "erfcx",      "gamma", "lgamma",    "digamma",     "trigamma",
-    "besj0",       "besj1",   "pow",       "hypot",      "atan2", "min",       "max",         "fmod",
-    "wofz_re",     "wofz_im", "less",      "less_equal", "equal", "not_equal", "logical_and", "logical_or",
-    "logical_not", "select",  "fma",       "fms",        "fnma",  "copy"};
-static_assert(std::size(kNames) == static_cast<std::size_t>(Op::copy) + 1);
-
-}  // namespace
-
-const char* name(Op op) noexcept { return kNames[static_cast<std::size_t>(op)]; }
+const char* name(Op op) noexcept {
+  static constexpr const char* kNames[] = {
+      "constant",    "column",  "parameter", "unexplored", "add",   "sub",       "mul",         "div",
+      "neg",         "abs",     "sign",      "floor",      "ceil",  "sqrt",      "cbrt",        "exp",
+      "expm1",       "log",     "log10",     "log2",       "log1p", "sin",       "cos",         "tan",
+      "asin",        "acos",    "atan",      "sinh",       "cosh",  "tanh",      "asinh",       "acosh",
+      "atanh",       "erf",     "erfc",      "erfcx",      "gamma", "lgamma",    "digamma",     "trigamma",
+      "besj0",       "besj1",   "pow",       "hypot",      "atan2", "min",       "max",         "fmod",
+      "wofz_re",     "wofz_im", "less",      "less_equal", "equal", "not_equal", "logical_and", "logical_or",
+      "logical_not", "select",  "fma",       "fms",        "fnma",  "copy"};
+  return name_in<Op::copy>(kNames, op);
+}
 
 double evaluate_op(Op op, double a, double b, double c) noexcept {
   switch (op) {

@@ -11,6 +11,7 @@
 
 #include <cxxabi.h>
 #include <exception>
+#include <iterator>
 #include <new>
 #include <optional>
 #include <string_view>
@@ -114,19 +115,12 @@ const char* nlsq_build_information() {
 }
 
 const char* nlsq_status_name(int status) {
-  switch (status) {
-    case NLSQ_OK: return "NLSQ_OK";
-    case NLSQ_ERROR_ARGUMENT: return "NLSQ_ERROR_ARGUMENT";
-    case NLSQ_ERROR_HANDLE: return "NLSQ_ERROR_HANDLE";
-    case NLSQ_ERROR_MODEL: return "NLSQ_ERROR_MODEL";
-    case NLSQ_ERROR_OPTION: return "NLSQ_ERROR_OPTION";
-    case NLSQ_ERROR_DATA: return "NLSQ_ERROR_DATA";
-    case NLSQ_ERROR_CALLBACK: return "NLSQ_ERROR_CALLBACK";
-    case NLSQ_ERROR_RECHECK: return "NLSQ_ERROR_RECHECK";
-    case NLSQ_ERROR_MEMORY: return "NLSQ_ERROR_MEMORY";
-    case NLSQ_ERROR_INTERNAL: return "NLSQ_ERROR_INTERNAL";
-    default: return "unknown";
-  }
+  static constexpr const char* kNames[] = {
+      "NLSQ_OK",           "NLSQ_ERROR_ARGUMENT", "NLSQ_ERROR_HANDLE",   "NLSQ_ERROR_MODEL",
+      "NLSQ_ERROR_OPTION", "NLSQ_ERROR_DATA",     "NLSQ_ERROR_CALLBACK", "NLSQ_ERROR_RECHECK",
+      "NLSQ_ERROR_MEMORY", "NLSQ_ERROR_INTERNAL"};
+  static_assert(std::size(kNames) == NLSQ_ERROR_INTERNAL + 1);
+  return status < NLSQ_OK || status > NLSQ_ERROR_INTERNAL ? "unknown" : kNames[status];
 }
 
 const char* nlsq_verdict_name(int verdict) {
@@ -135,16 +129,11 @@ const char* nlsq_verdict_name(int verdict) {
 }
 
 const char* nlsq_termination_name(int termination) {
-  switch (termination) {
-    case NLSQ_ENDED_CONVERGED: return "converged";
-    case NLSQ_ENDED_TOLERANCE: return "tolerance";
-    case NLSQ_ENDED_NO_PROGRESS: return "no_progress";
-    case NLSQ_ENDED_MAX_ITERATIONS: return "max_iterations";
-    case NLSQ_ENDED_TIME_LIMIT: return "time_limit";
-    case NLSQ_ENDED_USER_STOP: return "user_stop";
-    case NLSQ_ENDED_FAILURE: return "failure";
-    default: return "unknown";
-  }
+  static constexpr const char* kNames[] = {"converged",  "tolerance", "no_progress", "max_iterations",
+                                           "time_limit", "user_stop", "failure"};
+  static_assert(std::size(kNames) == NLSQ_ENDED_FAILURE + 1);
+  return termination < NLSQ_ENDED_CONVERGED || termination > NLSQ_ENDED_FAILURE ? "unknown"
+                                                                                : kNames[termination];
 }
 
 const char* nlsq_last_error() {

@@ -1,6 +1,8 @@
 // The table of all handles of the C interface.
 #include "c/handles.hpp"
 
+#include "enum_names.hpp"
+
 #include <fmt/format.h>
 
 #include <array>
@@ -32,14 +34,9 @@ Table& table() {
 }
 
 const char* name(Kind kind) {
-  switch (kind) {
-    case Kind::options: return "nlsq_options";
-    case Kind::result: return "nlsq_result";
-    case Kind::model: return "nlsq_model";
-    case Kind::tape: return "nlsq_tape";
-    case Kind::problem: break;
-  }
-  return "nlsq_problem";
+  static constexpr const char* kNames[] = {"nlsq_options", "nlsq_result", "nlsq_model", "nlsq_tape",
+                                           "nlsq_problem"};
+  return name_in<Kind::problem>(kNames, kind);
 }
 
 // Handles are multiples of 16, like addresses, in case a caller keeps flags in the low bits.

@@ -2,6 +2,7 @@
 #include <nlsq/profile_intervals.hpp>
 #include <nlsq/statistics.hpp>
 
+#include "enum_names.hpp"
 #include "fit/fit_setup.hpp"
 #include "support/constants.hpp"
 #include "support/fp_environment.hpp"
@@ -189,13 +190,8 @@ double scale_of(const FitResult& fit, const FitOptions& options) {
 }  // namespace
 
 const char* name(IntervalEnd end) noexcept {
-  switch (end) {
-    case IntervalEnd::found: return "found";
-    case IntervalEnd::at_bound: return "at_bound";
-    case IntervalEnd::unbounded: return "unbounded";
-    case IntervalEnd::failed: return "failed";
-  }
-  return "?";
+  static constexpr const char* kNames[] = {"found", "at_bound", "unbounded", "failed"};
+  return name_in<IntervalEnd::failed>(kNames, end);
 }
 
 ProfileIntervals profile_intervals_by(const Refit& refit, const FitResult& fit, const FitOptions& options,

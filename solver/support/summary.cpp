@@ -1,6 +1,8 @@
 // Names of the summary's enumerators, and the text reports.
 #include <nlsq/summary.hpp>
 
+#include "enum_names.hpp"
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -8,38 +10,21 @@
 namespace nlsq::inline v0 {
 
 const char* name(Termination termination) noexcept {
-  switch (termination) {
-    case Termination::converged: return "converged";
-    case Termination::tolerance: return "tolerance met";
-    case Termination::no_progress: return "no further progress";
-    case Termination::max_iterations: return "iteration limit reached";
-    case Termination::time_limit: return "time limit reached";
-    case Termination::user_stop: return "stopped by the callback";
-    case Termination::failure: return "failed at the start";
-  }
-  return "?";
+  static constexpr const char* kNames[] = {
+      "converged",          "tolerance met",           "no further progress", "iteration limit reached",
+      "time limit reached", "stopped by the callback", "failed at the start"};
+  return name_in<Termination::failure>(kNames, termination);
 }
 
 const char* name(Verdict verdict) noexcept {
-  switch (verdict) {
-    case Verdict::converged: return "CONVERGED";
-    case Verdict::noise_floor: return "NOISE_FLOOR";
-    case Verdict::rank_deficient: return "RANK_DEFICIENT";
-    case Verdict::tolerance: return "TOLERANCE";
-    case Verdict::budget: return "BUDGET";
-    case Verdict::failed: return "FAILED";
-  }
-  return "?";
+  static constexpr const char* kNames[] = {"CONVERGED", "NOISE_FLOOR", "RANK_DEFICIENT",
+                                           "TOLERANCE", "BUDGET",      "FAILED"};
+  return name_in<Verdict::failed>(kNames, verdict);
 }
 
 const char* name(StepOutcome outcome) noexcept {
-  switch (outcome) {
-    case StepOutcome::accepted: return "accepted";
-    case StepOutcome::rejected: return "rejected";
-    case StepOutcome::invalid: return "invalid";
-    case StepOutcome::escalated: return "escalated";
-  }
-  return "?";
+  static constexpr const char* kNames[] = {"accepted", "rejected", "invalid", "escalated"};
+  return name_in<StepOutcome::escalated>(kNames, outcome);
 }
 
 bool is_success(Verdict verdict) noexcept {
