@@ -1,6 +1,7 @@
 // Implements rank_models() and compare(): information criteria, Akaike's weights, tests of nested models.
 #include <nlsq/compare.hpp>
 
+#include "expression/names.hpp"
 #include "fit/fit_setup.hpp"
 #include "models/model_sum.hpp"
 #include "support/constants.hpp"
