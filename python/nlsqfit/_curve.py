@@ -195,9 +195,9 @@ class Curve:
     def _agrees_in_blocks(self, p):
         """Whether the function, called for blocks of many rows, gives what the recording gives on every row.
 
-        `fitted` are its values then. The arrays that it makes on the way stay in the cache, which takes a third
-        less time. A function whose rows depend on each other, or that holds arrays of its own, fails or gives
-        other values: False only means that it must be called for all rows at once.
+        `fitted` are its values then. The arrays that it makes on the way stay in the cache, which takes up to
+        a third less time. A function whose rows depend on each other, or that holds arrays of its own, fails
+        or gives other values: False only means that it must be called for all rows at once.
         """
         if not self.whole_alone and self._takes_parts():
             self.fitted = self._values_in_blocks(p)
