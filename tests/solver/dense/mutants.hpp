@@ -97,6 +97,7 @@ inline const Mutant kMutants[] = {
     {"f32 rows by the f64 kernel, counted as f32",
      [](KernelTable& t) {
        t.decode_f32 = real().decode_f64;
+       t.generated_f32 = nullptr;  // machine code for floats cannot run there
        t.run_steps_f32 = [](const KernelStep* steps, std::size_t count, float* const* vectors,
                             const float* uniforms, std::size_t rows, KernelCounters* counters) {
          rows_by<float, double>(real().run_steps_f64, steps, count, vectors, uniforms, rows, *counters);
@@ -105,6 +106,7 @@ inline const Mutant kMutants[] = {
     {"f64 rows by the f32 kernel, counted as f64",
      [](KernelTable& t) {
        t.decode_f64 = real().decode_f32;
+       t.generated_f64 = nullptr;  // machine code for doubles cannot run there
        t.run_steps_f64 = [](const KernelStep* steps, std::size_t count, double* const* vectors,
                             const double* uniforms, std::size_t rows, KernelCounters* counters) {
          rows_by<double, float>(real().run_steps_f32, steps, count, vectors, uniforms, rows, *counters);
