@@ -41,6 +41,18 @@ std::vector<std::string> alias_names(std::size_t count) {
   return names;
 }
 
+// Refuses a formula that uses both names of a column `a (m)`: a and x. One of them is meant for a parameter,
+// but which one is not known. In a*x+b, it would be x if a were the column.
+void refuse_two_names(const std::string& text, const FitData& data, const ColumnExpression& x,
+                      const std::string& name, const std::string& alias) {
+  const std::string title = column_title(data.shape, x);
+  if (name.empty() || name == title || name == alias || find_column(data.shape, alias)) return;
+  if (!mentions(text, name) || !mentions(text, alias)) return;
+  throw UsageError(fmt::format(
+      "--model uses both {} and {}, and either may be the column {}: name the parameter otherwise", name,
+      alias, title));
+}
+
 // The names of the predictors: those of their columns if `text` uses any of them, otherwise x, or x1 ... xk.
 std::vector<std::string> predictor_names(const std::string& text, const FitData& data, ModelChoice& choice) {
   const std::vector<std::string> aliases = alias_names(data.x.size());
@@ -52,12 +64,16 @@ std::vector<std::string> predictor_names(const std::string& text, const FitData&
   std::vector<std::string> names = aliases;
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (by_column && !columns[i].empty()) names[i] = columns[i];
+    refuse_two_names(text, data, data.x[i], columns[i], aliases[i]);
     if (names[i] == columns[i] || !mentions(text, names[i])) continue;
     if (find_column(data.shape, names[i])) {
+      const std::string title = column_title(data.shape, data.x[i]);
+      const std::string advice =
+          columns[i].empty() ? "" : fmt::format("; write {} where the formula means {}", columns[i], title);
       throw UsageError(
           fmt::format("--model uses '{}', a column that --x did not choose (it chose {}); choose it with "
-                      "--x, or name the parameter otherwise",
-                      names[i], column_title(data.shape, data.x[i])));
+                      "--x, or name the parameter otherwise{}",
+                      names[i], title, advice));
     }
     choice.notes.push_back(fmt::format("{} is {}", names[i], column_title(data.shape, data.x[i])));
   }

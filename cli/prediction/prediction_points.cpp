@@ -3,6 +3,8 @@
 
 #include "errors.hpp"
 #include "table/block_evaluator.hpp"
+#include "table/formula_words.hpp"
+#include "table/source/utf8.hpp"
 #include "table/table.hpp"
 
 #include <fmt/format.h>
@@ -17,6 +19,19 @@ namespace {
 
 bool has_column(const CsvShape& shape, const std::string& name) {
   return !name.empty() && std::ranges::find(shape.names, name) != shape.names.end();
+}
+
+// Refuses points in another unit than the data: T [C] for T [K]. Points of T without a unit are taken. So is
+// a column T [C] for a T without a unit, but not in an expression, where only the name has found it.
+void check_unit(const Table& table, const std::string& here, const ColumnExpression& of_data,
+                const std::string& name) {
+  const bool same_unit = here == name || name_before_unit(here) == here;
+  if (same_unit || name_before_unit(here).empty() || name_before_unit(here) != name_before_unit(name)) return;
+  if (of_data.plain && name_before_unit(name) == name) return;  // the data name no unit
+  throw BadData(
+      fmt::format("{}: --predict: the column is {} here and {} in the data; if the unit is the "
+                  "same, give it the same name",
+                  table.name(), printable(here), printable(name)));
 }
 
 // The expression of the data for the table of points.
@@ -34,12 +49,15 @@ ColumnExpression expression_in(const Table& table, const ColumnExpression& of_da
                       table.name(), column, fmt::join(names, ", ")));
   }
   ColumnExpression expression = parse_column_expression(text, table.shape(), table.origin(), option);
-  for (const std::size_t column : expression.columns) {
-    if (column < table.shape().columns()) continue;
-    throw UsageError(
-        fmt::format("--predict {}: {} {} takes row numbers or texts of the data, which points do not "
-                    "have; give points as A:B:N",
-                    table.name(), option, of_data.text));
+  for (std::size_t i = 0; i < expression.columns.size(); ++i) {
+    const std::size_t column = expression.columns[i];
+    if (column >= table.shape().columns()) {
+      throw UsageError(
+          fmt::format("--predict {}: {} {} takes row numbers or texts of the data, which points do not "
+                      "have; give points as A:B:N",
+                      table.name(), option, of_data.text));
+    }
+    check_unit(table, table.shape().names[column], of_data, data.shape.names[of_data.columns[i]]);
   }
   return expression;
 }

@@ -50,6 +50,7 @@ class Resolver {
       if (name == unusable)
         throw BadData(fmt::format("{}: {} ({}) cannot be used: {}", origin_, printable(name), option_, why));
     }
+    refuse_several(name);
     // A condition may mean a text, which needs quotes.
     const std::string quotes =
         option_ == "--where" ? fmt::format("; if it is a text, quote it: \"{}\"", printable(name)) : "";
@@ -72,6 +73,17 @@ class Resolver {
   }
 
  private:
+  // T, of T [K] and T [C].
+  void refuse_several(std::string_view name) const {
+    std::vector<std::string> same;
+    for (const std::string& full : shape_.names) {
+      if (!name.empty() && name_in_formulas(full) == name) same.push_back('`' + printable(full) + '`');
+    }
+    if (same.empty()) return;
+    throw BadData(fmt::format("{}: '{}' ({}) may be any of {}: write the one that is meant, as here", origin_,
+                              printable(name), option_, fmt::join(same, ", ")));
+  }
+
   const CsvShape& shape_;
   const std::string& origin_;
   const std::string& option_;

@@ -81,10 +81,14 @@ bool is_identifier(std::string_view text) noexcept {
   }
 }
 
-std::string_view name_in_formulas(std::string_view name) {
+std::string_view name_before_unit(std::string_view name) {
   const std::size_t bracket = name.find_first_of("[(");
   const bool unit = bracket != std::string_view::npos && name.back() == (name[bracket] == '[' ? ']' : ')');
-  const std::string_view short_name = unit ? trim_blanks(name.substr(0, bracket)) : name;
+  return unit ? trim_blanks(name.substr(0, bracket)) : name;
+}
+
+std::string_view name_in_formulas(std::string_view name) {
+  const std::string_view short_name = name_before_unit(name);
   return is_identifier(short_name) && short_name != "pi" ? short_name : std::string_view();
 }
 

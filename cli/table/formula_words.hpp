@@ -21,6 +21,9 @@ std::optional<Word> next_word(std::string_view text, std::size_t at);
 
 bool is_identifier(std::string_view text) noexcept;
 
+// The name of a column without a unit in brackets at its end: "my time" for "my time (s)".
+std::string_view name_before_unit(std::string_view name);
+
 // The name that a column can have in a formula: its own if it is an identifier, otherwise the identifier
 // before a unit in brackets: "T" for "T [K]", "time" for "time (s)". Empty if there is none.
 std::string_view name_in_formulas(std::string_view name);

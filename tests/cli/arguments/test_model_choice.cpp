@@ -165,6 +165,22 @@ TEST_CASE("a column with a unit in its name is found by the name before the unit
   CHECK(contains(run(whole + " --model 'a*t+b'").out, "does not use t (s) (as x)"));
 }
 
+TEST_CASE("a name that may be a parameter or a column with a unit is not guessed at") {
+  Scratch scratch;
+  const std::string both = scratch.write("both.csv", "a (m),y\n1,2\n2,3\n3,5\n4,6\n5,8\n");
+  const Outcome outcome = run(both + " --model 'a*x+b'");
+  CHECK(outcome.status == 2);
+  CHECK(contains(outcome.out, "--model uses both a and x, and either may be the column a (m)"));
+  CHECK(run(both + " --model 'c*a+b'").status == 0);
+  CHECK(run(both + " --model 'c*x+b'").status == 0);
+
+  const std::string unchosen = scratch.write("unchosen.csv", "t (s),x (m)\n1,2\n2,3\n3,5\n4,6\n");
+  CHECK(contains(run(unchosen + " --model 'a*x+b'").out, "write t where the formula means t (s)"));
+
+  const std::string two = scratch.write("two.csv", "t (s),t (h)\n1,2\n2,3\n3,5\n4,6\n5,8\n");
+  CHECK(contains(run(two + " --x t --model 'a*x+b'").out, "'t' (--x) may be any of `t (s)`, `t (h)`"));
+}
+
 TEST_CASE("a model typed where a file is expected is named") {
   const Outcome result = run(kDecay + " 'a*exp(-b*x)'");
   CHECK(result.status == 2);

@@ -85,6 +85,30 @@ TEST_CASE("--predict FILE finds the columns by name and reads expressions and si
   CHECK(rows[1][0] == 16);
 }
 
+TEST_CASE("points in another unit than the data are refused") {
+  const Scratch scratch;
+  const std::string kelvin = scratch.write("kelvin.csv", "T [K],v\n300,2\n310,4.1\n320,5.9\n330,8\n");
+  const std::string plain = scratch.write("plain.csv", "T,v\n300,2\n310,4.1\n320,5.9\n330,8\n");
+  const std::string celsius = scratch.write("celsius.csv", "T [C],u\n20,1\n");
+  const std::string alone = scratch.write("alone.csv", "\"T [C]\"\n20\n");
+  const std::string same = scratch.write("same.csv", "u,T [K]\n1,320\n");
+  const auto with = [](const std::string& table, const std::string& x, const std::string& points) {
+    return run(table + " --x '" + x + "' --model 'a+b*x' --predict " + points + " --csv - --quiet");
+  };
+  for (const char* const x : {"1/T", "1/$1"}) {
+    for (const std::string& points : {celsius, alone}) {
+      const Outcome outcome = with(kelvin, x, points);
+      CHECK(outcome.status == 3);
+      CHECK(contains(outcome.out, "the column is T [C] here and T [K] in the data"));
+    }
+  }
+  CHECK(with(kelvin, "1/T", same).status == 0);
+  CHECK(with(kelvin, "T", alone).status == 3);
+  CHECK(with(kelvin, "1", alone).status == 3);
+  CHECK(with(plain, "1/T", celsius).status == 3);
+  CHECK(with(plain, "T", alone).status == 0);  // as a single column of any other name
+}
+
 TEST_CASE("sigma that differs by row leaves the prediction band out, and says so") {
   const Scratch scratch;
   const std::string table = scratch.write("line.csv", kLine);
