@@ -2,10 +2,9 @@
 // problem.
 #include "blocks/block_terms.hpp"
 
-#include "support/constants.hpp"
-
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace nlsq::inline v0 {
 
@@ -29,22 +28,77 @@ struct RowTerms {
   double terms, residual;
 };
 
-// Sums up the terms of all rows, and compares each residual with the terms of its own row: one row of huge
-// terms must not make the residuals of all others look like rounding errors. Rows whose terms are 0 or nearly
-// so, such as a prior that holds a parameter at 0, would never look small beside themselves. The median of
-// all terms stands for smaller ones.
-void compare_rows(std::vector<RowTerms>& rows, BlockTerms& out) {
-  double squares = 0;
-  for (const RowTerms& row : rows) squares += row.terms * row.terms;
-  out.magnitude = std::sqrt(squares);
-  if (rows.empty()) return;
+// The terms of each row where the tangent coordinates have these sizes. Visits |row|, its columns, |residual|
+// and terms.
+void sweep_terms(const BlockStructure& s, RecordReader<double>& J, std::span<const double> sizes,
+                 const auto& visit) {
+  std::vector<Columns> parts;
+  J.sweep([&](std::size_t first, std::size_t last, const RecordView<double>& records) {
+    for (std::size_t point = first; point < last; ++point) {
+      for (std::size_t slot = s.slot_first[point]; slot < s.slot_first[point + 1]; ++slot) {
+        columns_of(s, point, slot, parts);
+        const double* row = records.at(s.record()[slot]);
+        for (std::size_t i = 0; i < s.rows[slot]; ++i, row += s.stride()[slot]) {
+          const double residual = std::fabs(row[s.point_size[point]]);
+          double first_order = 0;
+          for (const Columns& part : parts) {
+            for (std::size_t c = 0; c < part.count; ++c)
+              first_order += std::fabs(row[part.column + c]) * sizes[part.tangent + c];
+          }
+          visit(row, std::span<const Columns>(parts), RowTerms{std::max(residual, first_order), residual});
+        }
+      }
+    }
+  });
+}
+
+// Adds |J_ij| times the terms of row i to sums[j].
+void add_terms(const double* row, std::span<const Columns> parts, double terms, std::vector<double>& sums) {
+  for (const Columns& part : parts) {
+    double* sum = sums.data() + part.tangent;
+    for (std::size_t c = 0; c < part.count; ++c) sum[c] += std::fabs(row[part.column + c]) * terms;
+  }
+}
+
+// The largest residual beside the terms of its row: one row of huge terms must not make the residuals of all
+// others look like rounding errors. Rows whose terms are 0 or nearly so, such as a prior that holds a
+// parameter at 0, would never look small beside themselves. The median of all terms stands for smaller ones.
+double furthest_of(std::vector<RowTerms>& rows) {
+  if (rows.empty()) return 0;
   const auto middle = rows.begin() + static_cast<std::ptrdiff_t>(rows.size() / 2);
   std::ranges::nth_element(rows, middle, {}, &RowTerms::terms);
   const double median = middle->terms;
+  double furthest = 0;
   for (const RowTerms& row : rows) {
     const double terms = std::max(row.terms, median);
-    if (terms > 0) out.furthest = std::max(out.furthest, row.residual / terms);
+    if (terms > 0) furthest = std::max(furthest, row.residual / terms);
   }
+  return furthest;
+}
+
+// The same where most parameters are 0, and so are the terms of their rows. Such a parameter is as inexact as
+// the rows that it shares with others: in 2 a + b = 1e6, a = 0 is known to the digits of 1e6. So its size
+// is the mean of those rows' terms by |J_ij|, in which the weight of a row cancels. The rows that it shares
+// with other zeros have terms of this size then, and their parameters, too. `sums`: Σ |J_ij| terms of row i.
+double furthest_of_neighbours(const BlockStructure& s, RecordReader<double>& J,
+                              std::span<const double> squares, std::vector<double> sizes,
+                              std::vector<double> sums, double furthest) {
+  constexpr int kNeighbours = 8;
+  std::vector<RowTerms> rows;
+  rows.reserve(s.residuals);
+  for (int k = 0; k < kNeighbours && furthest > kVanishing; ++k) {
+    for (std::size_t j = 0; j < sizes.size(); ++j) {
+      if (squares[j] > 0) sizes[j] = std::max(sizes[j], sums[j] / squares[j]);
+    }
+    std::ranges::fill(sums, 0.0);
+    rows.clear();
+    sweep_terms(s, J, sizes, [&](const double* row, std::span<const Columns> parts, const RowTerms& found) {
+      rows.push_back(found);
+      add_terms(row, parts, found.terms, sums);
+    });
+    furthest = std::min(furthest, furthest_of(rows));
+  }
+  return furthest;
 }
 
 }  // namespace
@@ -71,40 +125,26 @@ BlockTerms measure_terms(const BlockStructure& s, const Problem::Impl& problem, 
                          std::span<const double> squares, std::span<const double> x, double cost) {
   const std::vector<double> sizes = tangent_sizes(problem, s, x);
   BlockTerms out;
-  out.gradient_noise.assign(sizes.size(), 0.0);
-  std::vector<Columns> parts;
-  double products = 0;
+  out.gradient_noise.resize(sizes.size());
+  double products = 0, squares_of_terms = 0;
   std::vector<RowTerms> rows;
   rows.reserve(s.residuals);
-  J.sweep([&](std::size_t first, std::size_t last, const RecordView<double>& records) {
-    for (std::size_t point = first; point < last; ++point) {
-      for (std::size_t slot = s.slot_first[point]; slot < s.slot_first[point + 1]; ++slot) {
-        columns_of(s, point, slot, parts);
-        const double* row = records.at(s.record()[slot]);
-        for (std::size_t i = 0; i < s.rows[slot]; ++i, row += s.stride()[slot]) {
-          const double residual = std::fabs(row[s.point_size[point]]);
-          double first_order = 0;
-          for (const Columns& part : parts) {
-            for (std::size_t c = 0; c < part.count; ++c)
-              first_order += std::fabs(row[part.column + c]) * sizes[part.tangent + c];
-          }
-          const double terms = std::max(residual, first_order);
-          rows.push_back({terms, residual});
-          products += terms * residual;
-          for (const Columns& part : parts) {
-            double* noise = out.gradient_noise.data() + part.tangent;
-            for (std::size_t c = 0; c < part.count; ++c) noise[c] += std::fabs(row[part.column + c]) * terms;
-          }
-        }
-      }
-    }
+  std::vector<double> sums(sizes.size(), 0.0);
+  sweep_terms(s, J, sizes, [&](const double* row, std::span<const Columns> parts, const RowTerms& found) {
+    rows.push_back(found);
+    products += found.terms * found.residual;
+    squares_of_terms += found.terms * found.terms;
+    add_terms(row, parts, found.terms, sums);
   });
+  out.magnitude = std::sqrt(squares_of_terms);
   // Bounds a few roundings in each residual, and sums of products with some tens of additions (as in
   // certificate.cpp).
   const double r = std::sqrt(2 * cost);
   for (std::size_t j = 0; j < sizes.size(); ++j)
-    out.gradient_noise[j] = kUnitRoundoff * (4 * out.gradient_noise[j] + 32 * std::sqrt(squares[j]) * r);
-  compare_rows(rows, out);
+    out.gradient_noise[j] = kUnitRoundoff * (4 * sums[j] + 32 * std::sqrt(squares[j]) * r);
+  out.furthest = furthest_of(rows);
+  if (out.furthest > kVanishing && r <= kVanishing * out.magnitude)
+    out.furthest = furthest_of_neighbours(s, J, squares, sizes, std::move(sums), out.furthest);
   out.cost_noise =
       kUnitRoundoff *
       (8 * cost + 4 * products / std::sqrt(std::max<double>(1, static_cast<double>(s.residuals))));

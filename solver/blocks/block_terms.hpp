@@ -4,15 +4,22 @@
 #pragma once
 
 #include "blocks/block_model.hpp"
+#include "support/constants.hpp"
 
 #include <span>
 #include <vector>
 
 namespace nlsq::inline v0 {
 
+// A residual that is no larger beside its terms is zero up to rounding errors. zero_residual() allows as
+// many.
+inline constexpr double kVanishing = 1e4 * kUnitRoundoff;
+
 struct BlockTerms {
   double magnitude = 0;   // ‖terms of r‖ to first order: Σ |J_ij| |x_j| by row, at least |r_i|
-  double furthest = 0;    // the largest |r_i| beside the terms of its row, or the median of all if larger
+  double furthest = 0;    // the largest |r_i| beside the terms of its row, or the median of all if larger. If
+                          // ‖r‖ is zero up to rounding errors, also beside those of the rows it shares
+                          // parameters with
   double rounding = 0;    // ‖rounding error of r‖
   double cost_noise = 0;  // rounding error of a difference of costs
   std::vector<double> gradient_noise;  // of each g_j, by tangent index

@@ -29,6 +29,23 @@ struct KnownLevel {
   }
 };
 
+// What three neighbours in a network add up to.
+struct Balance {
+  double y;
+  template <class T>
+  T operator()(const T* a, const T* b, const T* c) const {
+    return 2.5 * a[0] + 0.3 * b[0] - 0.7 * c[0] - y;
+  }
+};
+
+struct Known {
+  double value, weight;
+  template <class T>
+  T operator()(const T* a) const {
+    return weight * (a[0] - value);
+  }
+};
+
 }  // namespace
 
 TEST_CASE(
@@ -73,4 +90,36 @@ TEST_CASE("Without degrees of freedom every row is zero beside its own terms, or
   CHECK(is_success(summary.verdict));
   CHECK(p[0] == doctest::Approx(3).epsilon(1e-12));
   CHECK(p[1] == doctest::Approx(0.7).epsilon(1e-12));
+}
+
+// A parameter that is 0 is as inexact as its neighbours, and a row of such parameters has no terms to be
+// small beside.
+TEST_CASE("Exact data of parameters that are mostly 0 are fitted exactly") {
+  constexpr int kNodes = 30;
+  for (const double size : {1.0, 1e3, 1e6, 1e9}) {
+    for (const double weight : {1e-3, 1e-2, 1.0}) {
+      for (unsigned seed = 0; seed < 5; ++seed) {
+        std::mt19937 random(seed);
+        std::normal_distribution<double> noise;
+        double x[kNodes][1], truth[kNodes] = {};
+        for (const int i : {3, 4, 11, 20}) truth[i] = size * noise(random);
+        for (int i = 0; i < kNodes; ++i) x[i][0] = truth[i] + 0.1 * size * noise(random);
+        Problem problem;
+        for (int k = 0; k < kNodes + 6; ++k) {
+          const int a = k % kNodes, b = (k * 7 + 1) % kNodes, c = (k * 11 + 2) % kNodes;
+          if (a == b || b == c || a == c) continue;
+          const double at[3][1] = {{truth[a]}, {truth[b]}, {truth[c]}};
+          problem.add_residual_block(Balance{Balance{0}(at[0], at[1], at[2])}, nullptr, {x[a], x[b], x[c]});
+        }
+        for (int i = 0; i < kNodes; ++i) problem.add_residual_block(Known{truth[i], weight}, nullptr, {x[i]});
+        const Summary summary = solve(problem);
+        CAPTURE(size);
+        CAPTURE(weight);
+        CAPTURE(seed);
+        CAPTURE(summary.message);
+        CHECK(is_success(summary.verdict));
+        CHECK(summary.iterations.size() < 100);
+      }
+    }
+  }
 }
