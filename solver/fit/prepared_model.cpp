@@ -40,7 +40,7 @@ void record_callable(PreparedModel::Impl& impl, const Columns& x, const std::vec
 PreparedModel::PreparedModel(Formula formula) : impl_(prepare(std::move(formula))) {}
 
 PreparedModel::PreparedModel(std::string_view formula, int predictors)
-    : PreparedModel(parse_formula(formula, predictor_options(static_cast<std::size_t>(predictors)))) {}
+    : PreparedModel(formula_of_columns(formula, static_cast<std::size_t>(predictors))) {}
 
 PreparedModel::PreparedModel(const Model& model) {
   auto impl = prepare(guessing::formula_of(model));

@@ -178,6 +178,9 @@ TEST_CASE("a formula of several parameters that uses no predictor is refused") {
   CHECK(contains(message("a*exp(-t/tau)"),
                  "uses no predictor (x): a, t, tau are its parameters and cannot be told apart; write x"));
   CHECK(contains(message("log(y) = a+b"), "uses no predictor"));
+  // Batches and groups prepare the model of a text.
+  CHECK(contains(message_of<ValidationError>([] { PreparedModel("a*exp(-t/tau)"); }), "uses no predictor"));
+  CHECK(PreparedModel("a+b", 0).parameter_names().size() == 2);
   CHECK(curve_fit("a*1", d.x, d.y).success());            // one parameter is the mean
   CHECK(curve_fit("y/(1+x) = a*1", d.x, d.y).success());  // the left side uses x
 }
