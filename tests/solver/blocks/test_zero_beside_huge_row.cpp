@@ -96,6 +96,7 @@ TEST_CASE("Without degrees of freedom every row is zero beside its own terms, or
 // small beside.
 TEST_CASE("Exact data of parameters that are mostly 0 are fitted exactly") {
   constexpr int kNodes = 30;
+  std::size_t solves = 0, iterations = 0;
   for (const double size : {1.0, 1e3, 1e6, 1e9}) {
     for (const double weight : {1e-3, 1e-2, 1.0}) {
       for (unsigned seed = 0; seed < 5; ++seed) {
@@ -118,8 +119,11 @@ TEST_CASE("Exact data of parameters that are mostly 0 are fitted exactly") {
         CAPTURE(seed);
         CAPTURE(summary.message);
         CHECK(is_success(summary.verdict));
-        CHECK(summary.iterations.size() < 100);
+        ++solves;
+        iterations += summary.iterations.size();
       }
     }
   }
+  // Rounding decides when a single one ends, and differs between instruction sets.
+  CHECK(iterations < 30 * solves);
 }
