@@ -3,10 +3,10 @@
 # the presets for debugging: there every file is compiled alone.
 option(NLSQ_GROUP_SOURCES "Compile the library's and the command's files in groups" ON)
 
-# nlsq_group_sources(TARGET [ACROSS_ROOMS] [ALONE…] [FIRST…]) puts the target's files into groups. Call it after everything that sets
-# properties of these files, because all files of a group have the same level of optimisation. The files named ALONE and
-# those with flags of their own stay outside the groups. The files named after FIRST, without their ending, come first and so
-# together: those that include the same large header.
+# nlsq_group_sources(TARGET [ACROSS_ROOMS] [NAME…] [FIRST NAME…]) puts the target's files into groups. Call it after everything
+# that sets properties of these files, because all files of a group have the same level of optimisation. Names have no ending.
+# The files named before FIRST, and those with flags of their own, stay outside the groups. The files named after FIRST come
+# first, in this order. Name those there that include the same large header: they share a group, and it is compiled once.
 function(nlsq_group_sources target)
   if(NOT NLSQ_GROUP_SOURCES)
     return()
@@ -17,17 +17,17 @@ function(nlsq_group_sources target)
   list(SORT sources)
   cmake_parse_arguments(PARSE_ARGV 1 given "ACROSS_ROOMS" "" "FIRST")
   set(alone ${given_UNPARSED_ARGUMENTS})
+  set(ordered)
   foreach(name ${given_FIRST})
-    set(rest ${sources})
-    list(FILTER rest EXCLUDE REGEX "/${name}\\.cpp$")
-    list(FILTER sources INCLUDE REGEX "/${name}\\.cpp$")
-    list(APPEND front ${sources})
-    set(sources ${rest})
+    set(found ${sources})
+    list(FILTER found INCLUDE REGEX "/${name}\\.cpp$")
+    list(APPEND ordered ${found})
   endforeach()
-  list(PREPEND sources ${front})
+  list(APPEND ordered ${sources})
+  list(REMOVE_DUPLICATES ordered)
   set(compiled)
   set(groups)
-  foreach(source ${sources})
+  foreach(source ${ordered})
     get_filename_component(path ${source} ABSOLUTE)
     file(SIZE "${path}" bytes)
     file(RELATIVE_PATH path "${CMAKE_CURRENT_SOURCE_DIR}" "${path}")

@@ -153,34 +153,30 @@ ModelChoice choose_sum(const std::string& text, const std::string& inside, const
   }
 }
 
-// Warns of chosen columns that the formula does not use. A name that was meant for one is a parameter then.
-// Without any column the model is one constant, which no data can divide among several parameters.
+// Warns of chosen columns that the formula does not use, because a name that was meant for one is a parameter
+// then. Refuses a formula that uses none of them and has several parameters: its value is one constant, and
+// no data can divide that among them.
 void check_unused(const std::string& text, const FitData& data, ModelChoice& choice) {
   const std::vector<std::string> aliases = alias_names(data.x.size());
-  std::string unused, forms;
-  bool uses_one = false;
+  std::vector<std::string> unused, forms;
   for (std::size_t i = 0; i < data.x.size(); ++i) {
-    if (mentions(text, choice.formula.predictors[i])) {
-      uses_one = true;
-      continue;
-    }
+    if (mentions(text, choice.formula.predictors[i])) continue;
     const std::string column = formula_name(data.x[i], data.shape);
-    const std::string form = aliases[i] + (column.empty() || column == aliases[i] ? "" : " or " + column);
-    const char* const comma = unused.empty() ? "" : ", ";
-    unused += fmt::format("{}{} (as {})", comma, column_title(data.shape, data.x[i]), form);
-    forms += comma + form;
+    forms.push_back(aliases[i] + (column.empty() || column == aliases[i] ? "" : " or " + column));
+    unused.push_back(fmt::format("{} (as {})", column_title(data.shape, data.x[i]), forms.back()));
   }
   if (unused.empty()) return;
   const std::vector<std::string>& names = choice.formula.parameters;
   const std::string parameters = fmt::format("{} {}", fmt::join(names, ", "),
                                              names.size() == 1 ? "is its parameter" : "are its parameters");
-  if (!uses_one && names.size() > 1) {
+  if (unused.size() == data.x.size() && names.size() > 1) {
     throw UsageError(
         fmt::format("--model: the formula does not use {}, so {} and cannot be told apart; write {} "
                     "where the formula means the column",
-                    unused, parameters, forms));
+                    fmt::join(unused, ", "), parameters, fmt::join(forms, ", ")));
   }
-  choice.warnings.push_back(fmt::format("the formula does not use {}; {}", unused, parameters));
+  choice.warnings.push_back(
+      fmt::format("the formula does not use {}; {}", fmt::join(unused, ", "), parameters));
 }
 
 }  // namespace

@@ -19,6 +19,15 @@ namespace nlsq::cli {
 
 namespace {
 
+// The columns that have this name in formulas: T [K] and T [C] are both called T.
+std::vector<std::size_t> columns_called(const CsvShape& shape, std::string_view name) {
+  std::vector<std::size_t> called;
+  for (std::size_t i = 0; i < shape.columns(); ++i) {
+    if (!name.empty() && name_in_formulas(shape.names[i]) == name) called.push_back(i);
+  }
+  return called;
+}
+
 std::string list_columns(const CsvShape& shape) {
   if (!shape.has_header) return fmt::format("there are {} columns and no header", shape.columns());
   std::string list = "the columns are";
@@ -73,12 +82,11 @@ class Resolver {
   }
 
  private:
-  // T, of T [K] and T [C].
+  // Refuses a name that several columns have in formulas: T, of T [K] and T [C].
   void refuse_several(std::string_view name) const {
     std::vector<std::string> same;
-    for (const std::string& full : shape_.names) {
-      if (!name.empty() && name_in_formulas(full) == name) same.push_back('`' + printable(full) + '`');
-    }
+    for (const std::size_t column : columns_called(shape_, name))
+      same.push_back('`' + printable(shape_.names[column]) + '`');
     if (same.empty()) return;
     throw BadData(fmt::format("{}: '{}' ({}) may be any of {}: write the one that is meant, as here", origin_,
                               printable(name), option_, fmt::join(same, ", ")));
@@ -267,11 +275,10 @@ std::string column_title(const CsvShape& shape, const ColumnExpression& expressi
 
 std::optional<std::size_t> find_column(const CsvShape& shape, std::string_view name) {
   if (name.empty()) return std::nullopt;
-  const auto position = [&](auto it) { return static_cast<std::size_t>(it - shape.names.begin()); };
-  if (const auto it = std::ranges::find(shape.names, name); it != shape.names.end()) return position(it);
-  const auto same = [&](const std::string& full) { return name_in_formulas(full) == name; };
-  if (std::ranges::count_if(shape.names, same) != 1) return std::nullopt;
-  return position(std::ranges::find_if(shape.names, same));
+  const auto it = std::ranges::find(shape.names, name);
+  if (it != shape.names.end()) return static_cast<std::size_t>(it - shape.names.begin());
+  const std::vector<std::size_t> called = columns_called(shape, name);
+  return called.size() == 1 ? std::optional(called.front()) : std::nullopt;
 }
 
 std::vector<std::string> split_list(std::string_view text) {

@@ -1,8 +1,7 @@
 // The arguments of --x, --y, --sigma and --where: a column by name or number, or an expression over columns.
 //
-//   time        the column with that header, or with `time (s)` or `time [s]`; `my time` (backquoted) if the
-//   name is
-//               not an identifier
+//   time        the column with the header time, time (s) or time [s]
+//   `my time`   the column with that header, which is not an identifier
 //   2 or $2     the second column
 //   $0          the number of the row, from 1
 //   log($2)/t   an expression: names, $n, backquoted names, and every function of formulas
@@ -44,7 +43,8 @@ ColumnExpression parse_column_expression(std::string_view text, const CsvShape& 
 // For messages: the name of a column, otherwise "column 2"; an expression as typed.
 std::string column_title(const CsvShape& shape, const ColumnExpression& expression);
 
-// The column with that name. Without one, the only column whose name is this one and a unit.
+// Finds the column with that name. If there is none, finds the column that is called so in formulas: T [K]
+// for T. Empty if there is no such column, or if there are several.
 std::optional<std::size_t> find_column(const CsvShape& shape, std::string_view name);
 
 }  // namespace nlsq::cli

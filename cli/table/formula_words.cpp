@@ -12,9 +12,11 @@ namespace nlsq::cli {
 
 namespace {
 
+// Whether a name may begin with this byte. Bytes beyond ASCII count; is_sign() finds those that do not.
 bool may_begin_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c & 0x80) != 0;
 }
+
 // Whether the character at `at` is an operator or a space beyond ASCII: a sign of Latin-1 (not the
 // letters µ, ª and º), or one of the blocks of punctuation and mathematics (U+2000 to U+22FF).
 bool is_sign(std::string_view text, std::size_t at) {
@@ -69,7 +71,7 @@ bool is_identifier(std::string_view text) noexcept {
       !text.empty() && may_begin_name(text[0]) &&
       std::all_of(text.begin(), text.end(), [](char c) { return may_begin_name(c) || is_digit(c); });
   if (!named || ascii) return named;
-  // The formula parser decides which other characters make names: α does, × and ² do not.
+  // Only the formula parser knows which characters beyond ASCII may stand in a name: α may, × and ² may not.
   try {
     FormulaOptions options;
     options.predictors.clear();

@@ -39,8 +39,8 @@ class ProgramPass final : public TilePass {
 
   ~ProgramPass() override { report_evaluated(); }
 
-  // Returns false if a new pass is needed, or if it would gain by machine code: a model that is fitted again
-  // and again has evaluated enough rows to repay it.
+  // Returns false if the caller must begin a new pass. That is so for other programs, and where this pass has
+  // evaluated so many rows that a new one is better off with machine code.
   bool restart(std::span<const double> x) override {
     if (rows_.shared_programs() != programs_ || rows_.all_parameters() != p_.size()) return false;
     if (steps_->generated_runs() == 0 && repays_code(evaluated_)) {

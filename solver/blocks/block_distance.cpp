@@ -108,7 +108,7 @@ int rank_of_lightened(DenseRows A) {
   return analyse_rows(A, scale).certificate.rank;
 }
 
-// By QR of J, which costs next to nothing where J is small.
+// Measures the distance by QR of J. Where J is small, this costs next to nothing.
 BlockDistance by_triangle(const BlockPoint& at, std::span<const double> norms) {
   BlockDistance out;
   const std::vector<std::size_t> free = free_columns(at);

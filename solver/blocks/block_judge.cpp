@@ -163,9 +163,8 @@ double size_of_terms(const BlockPoint& at, double terms) {
 // Whether every residual is small beside the terms of its own row. Without scatter, where all terms vanish
 // with the residuals, these are compared with their own unit, as in size_of_terms().
 bool every_row_vanishes(const BlockPoint& at, const BlockTerms& terms) {
-  constexpr double kRoundings = 1e4;  // as zero_residual() allows for all rows together
-  const double rounding = terms.magnitude > 0 ? terms.rounding / terms.magnitude : kUnitRoundoff;
-  const double most = kRoundings * std::max(kUnitRoundoff, rounding);
+  const double roundings = terms.magnitude > 0 ? terms.rounding / (kUnitRoundoff * terms.magnitude) : 1;
+  const double most = kVanishing * std::max(1.0, roundings);
   const bool in_own_unit = !has_scatter(at) && terms.magnitude <= 1;
   return terms.furthest <= most || (in_own_unit && std::sqrt(2 * at.cost) <= most);
 }

@@ -2,6 +2,9 @@
 // problem.
 #include "blocks/block_terms.hpp"
 
+#include "certificate/certificate.hpp"
+#include "support/constants.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <utility>

@@ -4,16 +4,11 @@
 #pragma once
 
 #include "blocks/block_model.hpp"
-#include "support/constants.hpp"
 
 #include <span>
 #include <vector>
 
 namespace nlsq::inline v0 {
-
-// A residual that is no larger beside its terms is zero up to rounding errors. zero_residual() allows as
-// many.
-inline constexpr double kVanishing = 1e4 * kUnitRoundoff;
 
 struct BlockTerms {
   double magnitude = 0;   // ‖terms of r‖ to first order: Σ |J_ij| |x_j| by row, at least |r_i|

@@ -112,8 +112,8 @@ BlockTests BlockSystem::tests_of(const CertificateTests& tests) const {
           start_,    tests.stopped, tests.unfinished, short_of_tau_};
 }
 
-// True if the costs along the certificate's own step say that x is not the optimum: the cost at its end is
-// lower than the judgement allows, or falls_on_the_way().
+// Returns true if the costs along the certificate's own step say that x is not the optimum: the cost at its
+// end is lower than the judgement allows, or falls_on_the_way() finds a lower one before it.
 bool BlockSystem::contradicted(const BlockTests& tests, BlockJudgement& judgement) {
   if (judgement.certificate.governed_by == kZeroResidual) return false;
   model_.plus(at_.x, judgement.distance.step, trial_.x);
@@ -126,10 +126,10 @@ bool BlockSystem::contradicted(const BlockTests& tests, BlockJudgement& judgemen
   return !(rise <= judgement.contradiction()) && falls_on_the_way(tests, judgement);
 }
 
-// Where the cost is much higher at the end of the step, the linear model ends before it. The gradient may be
-// rounding errors alone, and x a minimum, or it may lead to a much lower cost on the way. If a limit ended
-// the iteration, x need not be a minimum, and any fall that the gradient foretells says that it is not. Where
-// the cost falls, the step is shortened to that place, and true is returned.
+// Looks for a lower cost at shorter parts of the step, for a step whose end has a much higher cost: the
+// linear model does not reach that far. If the cost falls at a part, the step becomes this part, and the
+// function returns true. How far the cost must fall depends on how the iteration ended. After a limit, x may
+// not be a minimum, so it is enough that the cost falls as much as the gradient predicts.
 bool BlockSystem::falls_on_the_way(const BlockTests& tests, BlockJudgement& judgement) {
   constexpr int kQuarters = 15;
   constexpr double kOfPrediction = 0.25, kOfNoise = 8;

@@ -6,6 +6,7 @@
 #include "linear/linear_solver.hpp"
 #include "minimizer/box.hpp"
 #include "minimizer/minimizer_step_values.hpp"
+#include "support/constants.hpp"
 
 #include <nlsq/options.hpp>
 #include <nlsq/summary.hpp>
@@ -77,6 +78,9 @@ double grid_decrement(const Linearization& at, std::span<const double> x);
 double step_noise(double condition, std::size_t parameters);
 // True if the residual is only rounding: 32 digits below the start's cost, and 12 digits below its own terms.
 bool zero_residual(double cost, double initial_cost, double magnitude);
+
+// A residual that is no larger than this share of its terms is zero up to rounding errors.
+inline constexpr double kVanishing = 1e4 * kUnitRoundoff;
 // σ = √(2F/(m-n)), or 1; 0 without degrees of freedom.
 double scatter(double cost, std::size_t rows, std::size_t parameters, bool unit_sigma);
 

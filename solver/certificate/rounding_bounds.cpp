@@ -135,9 +135,8 @@ double step_noise(double condition, std::size_t parameters) {
 }
 
 bool zero_residual(double cost, double initial_cost, double magnitude) {
-  constexpr double kRounding = 1e4 * kUnitRoundoff;
   return cost == 0 || (cost <= kUnitRoundoff * kUnitRoundoff * initial_cost &&
-                       std::sqrt(2 * cost) <= kRounding * magnitude);
+                       std::sqrt(2 * cost) <= kVanishing * magnitude);
 }
 
 }  // namespace nlsq::inline v0

@@ -32,7 +32,10 @@ PeakFit fit_power(const Sample& sample, std::vector<std::vector<double>> log_m_s
 
 constexpr ParameterRow kHeightRow = {
     "h", "height above the background (units of y); negative for a dip", {1, 10}};
+constexpr ParameterRow kAreaRow = {"a", "area under the peak (y times x)", {1, 10}};
 constexpr ParameterRow kBackground = {"c", "background (units of y)", {-2, 2}};
+constexpr ParameterRow kVoigtSigma = {"sigma", "standard deviation of the Gaussian (units of x)", {0.3, 1}};
+constexpr ParameterRow kVoigtGamma = {"gamma", "half width of the Lorentzian (units of x)", {0.3, 1}};
 constexpr TrialRange kCentreTrial = {2, 8};
 constexpr TrialRange kWidthTrial = {0.35, 1.5, true};
 constexpr TrialRange kPeakTrialX = {0, 10};
@@ -40,6 +43,25 @@ constexpr std::size_t kCostly = 500;  // rows; a Voigt profile costs as much as 
 
 PeakFit fit_gaussian(const Sample& sample) { return fit_peak(sample, {gaussian_shape}); }
 PeakFit fit_lorentzian(const Sample& sample) { return fit_peak(sample, {lorentzian_shape}); }
+
+using FitPeak = PeakFit (*)(const Sample&);
+
+// The guess of a model with the parameters height, centre, width and background.
+GuessRule by_height(FitPeak fit_peak_of) {
+  return [=](const Sample& sample) {
+    const PeakFit fit = fit_peak_of(sample);
+    return std::vector{fit.height, fit.centre, fit.width, fit.background};
+  };
+}
+
+// The guess of a model with the parameters area, width, centre and background. `unit_area` is the area of the
+// peak of height and width 1.
+GuessRule by_area(FitPeak fit_peak_of, double unit_area) {
+  return [=](const Sample& sample) {
+    const PeakFit fit = fit_peak_of(sample);
+    return std::vector{fit.height * fit.width * unit_area, fit.width, fit.centre, fit.background};
+  };
+}
 
 // Voigt profile with Gaussian width 1 (the search scales it) and Lorentzian width exp(extra). Fits its
 // height.
@@ -94,58 +116,33 @@ void add_gaussians_and_lorentzians(std::vector<Model>& models) {
        {"sigma", "standard deviation (units of x); the full width at half height is 2.3548 sigma",
         kWidthTrial},
        kBackground},
-      kPeakTrialX,
-      [](const Sample& sample) {
-        const PeakFit fit = fit_gaussian(sample);
-        return std::vector{fit.height, fit.centre, fit.width, fit.background};
-      },
-      {.most = kSharp});
+      kPeakTrialX, by_height(fit_gaussian), {.most = kSharp});
   add(models, "gaussian_area", "a/(sigma*sqrt(2*pi))*exp(-(x-mu)^2/(2*sigma^2))+c",
       "Gaussian peak by its area, on a constant background",
-      {{"a", "area under the peak (y times x)", {1, 10}},
+      {kAreaRow,
        {"sigma", "standard deviation (units of x)", kWidthTrial},
        {"mu", "centre (units of x)", kCentreTrial},
        kBackground},
-      kPeakTrialX,
-      [](const Sample& sample) {
-        const PeakFit fit = fit_gaussian(sample);
-        const double area = fit.height * fit.width * std::sqrt(2 * std::numbers::pi);
-        return std::vector{area, fit.width, fit.centre, fit.background};
-      },
-      {.most = kSharp});
+      kPeakTrialX, by_area(fit_gaussian, std::sqrt(2 * std::numbers::pi)), {.most = kSharp});
   add(models, "lorentzian", "h/(1+((x-x0)/gamma)^2)+c", "Lorentzian (Cauchy) peak on a constant background",
       {kHeightRow,
        {"x0", "centre (units of x)", kCentreTrial},
        {"gamma", "half width at half height (units of x)", kWidthTrial},
        kBackground},
-      kPeakTrialX,
-      [](const Sample& sample) {
-        const PeakFit fit = fit_lorentzian(sample);
-        return std::vector{fit.height, fit.centre, fit.width, fit.background};
-      },
-      {.most = kSharp});
+      kPeakTrialX, by_height(fit_lorentzian), {.most = kSharp});
   add(models, "lorentzian_area", "a/(pi*gamma*(1+((x-x0)/gamma)^2))+c",
       "Lorentzian peak by its area, on a constant background",
-      {{"a", "area under the peak (y times x)", {1, 10}},
+      {kAreaRow,
        {"gamma", "half width at half height (units of x)", kWidthTrial},
        {"x0", "centre (units of x)", kCentreTrial},
        kBackground},
-      kPeakTrialX,
-      [](const Sample& sample) {
-        const PeakFit fit = fit_lorentzian(sample);
-        return std::vector{fit.height * fit.width * std::numbers::pi, fit.width, fit.centre, fit.background};
-      },
-      {.most = kSharp});
+      kPeakTrialX, by_area(fit_lorentzian, std::numbers::pi), {.most = kSharp});
 }
 
 void add_voigts(std::vector<Model>& models) {
   add(models, "voigt", "h*voigt(x-x0,sigma,gamma)/voigt(0,sigma,gamma)+c",
       "Voigt peak (Gaussian convolved with Lorentzian), by its height, on a constant background",
-      {kHeightRow,
-       {"x0", "centre (units of x)", kCentreTrial},
-       {"sigma", "standard deviation of the Gaussian (units of x)", {0.3, 1}},
-       {"gamma", "half width of the Lorentzian (units of x)", {0.3, 1}},
-       kBackground},
+      {kHeightRow, {"x0", "centre (units of x)", kCentreTrial}, kVoigtSigma, kVoigtGamma, kBackground},
       kPeakTrialX,
       [](const Sample& sample) {
         const PeakFit fit = fit_voigt(sample);
@@ -154,11 +151,7 @@ void add_voigts(std::vector<Model>& models) {
       },
       {.most = kCostly});
   add(models, "voigt_area", "a*voigt(x-x0,sigma,gamma)+c", "Voigt peak by its area, on a constant background",
-      {{"a", "area under the peak (y times x)", {1, 10}},
-       {"x0", "centre (units of x)", kCentreTrial},
-       {"sigma", "standard deviation of the Gaussian (units of x)", {0.3, 1}},
-       {"gamma", "half width of the Lorentzian (units of x)", {0.3, 1}},
-       kBackground},
+      {kAreaRow, {"x0", "centre (units of x)", kCentreTrial}, kVoigtSigma, kVoigtGamma, kBackground},
       kPeakTrialX,
       [](const Sample& sample) {
         const PeakFit fit = fit_voigt(sample);

@@ -24,7 +24,8 @@ struct Details {
   int predictors = 1;
 };
 
-// Adds one model. `parameters` are in order of first appearance in the formula.
+// Adds one built-in model to the list. `parameters` must stand in the order in which the formula first uses
+// them.
 void add(std::vector<Model>& models, std::string name, std::string formula, std::string description,
          const std::vector<ParameterRow>& parameters, TrialRange trial_x, GuessRule rule,
          Details details = {});

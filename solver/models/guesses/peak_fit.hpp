@@ -35,7 +35,7 @@ inline constexpr double kCentreLow = -0.5, kCentreHigh = 1.5;
 // Replaces each z = (u - centre) / width by the value of the shape there. The peak is h times that, plus c.
 using Shape = std::function<void(std::span<double> z, std::span<const double> extra)>;
 
-// The shapes exp(-z²/2) and 1/(1 + z²), without further parameters.
+// These replace each z by exp(-z²/2) and by 1/(1 + z²). They have no further parameters.
 void gaussian_shape(std::span<double> z, std::span<const double> = {});
 void lorentzian_shape(std::span<double> z, std::span<const double> = {});
 
