@@ -1,9 +1,10 @@
 // Elimination of points, and the dense Cholesky factor, beside dense algebra in Eigen, for every kernel set.
 #include "kernels/block_kernels.hpp"
 
+#include "decompositions.hpp"
+
 #include <doctest/doctest.h>
 
-#include <Eigen/Dense>
 #include <algorithm>
 #include <random>
 #include <set>
@@ -161,8 +162,8 @@ void check(const Scene& s, std::size_t lanes, auto gather, auto eliminate, auto 
   const Eigen::MatrixXd E = s.dense.leftCols(n), F = s.dense.rightCols(m);
   const Eigen::MatrixXd Vd = E.transpose() * E + 0.5 * Eigen::MatrixXd::Identity(n, n), W = F.transpose() * E;
   const Eigen::VectorXd ge = E.transpose() * s.r, gf = F.transpose() * s.r;
-  const Eigen::MatrixXd Sd = F.transpose() * F - W * Vd.ldlt().solve(W.transpose());
-  const Eigen::VectorXd bd = W * Vd.ldlt().solve(ge);
+  const Eigen::MatrixXd Sd = F.transpose() * F - W * decompositions::solve(Vd, W.transpose());
+  const Eigen::VectorXd bd = W * decompositions::solve(Vd, ge);
   const double size = Sd.cwiseAbs().maxCoeff();
   std::vector<T> s_cameras(cameras, T(0));
   Eigen::VectorXd moved(m);
@@ -191,7 +192,7 @@ void check(const Scene& s, std::size_t lanes, auto gather, auto eliminate, auto 
   for (std::size_t k = 0; k < s.point_numbers; ++k)
     CHECK(std::abs(g[k] - ge[static_cast<Eigen::Index>(k)]) <= tolerance * size);
   substitute(data, 0, s.points, inverse.data(), g.data(), s_cameras.data(), step.data());
-  const Eigen::VectorXd expected = -Vd.ldlt().solve(ge + W.transpose() * moved);
+  const Eigen::VectorXd expected = -decompositions::solve(Vd, ge + W.transpose() * moved);
   for (std::size_t k = 0; k < s.point_numbers; ++k)
     CHECK(std::abs(step[k] - expected[static_cast<Eigen::Index>(k)]) <= tolerance * size);
 
@@ -208,7 +209,7 @@ void check(const Scene& s, std::size_t lanes, auto gather, auto eliminate, auto 
   const Eigen::VectorXd rho =
       3 * (bent_rows - E * Eigen::Map<const Eigen::VectorXd>(step.data(), n) - F * moved);
   const Eigen::VectorXd on_points = E.transpose() * rho,
-                        on_cameras = F.transpose() * (rho - E * Vd.ldlt().solve(on_points));
+                        on_cameras = F.transpose() * (rho - E * decompositions::solve(Vd, on_points));
   const double more = 10 * tolerance * size * (1 + rho.cwiseAbs().maxCoeff());
   for (std::size_t i = 0; i < along.size(); ++i)
     CHECK(std::abs(along[i] - rho[static_cast<Eigen::Index>(i)]) <= more);
@@ -246,8 +247,8 @@ void check_operator(const Scene& s, std::size_t lanes, auto gather, auto prepare
   const Eigen::MatrixXd E = s.dense.leftCols(n), F = s.dense.rightCols(m);
   const Eigen::MatrixXd Vd = E.transpose() * E + 0.5 * Eigen::MatrixXd::Identity(n, n), W = F.transpose() * E,
                         U = F.transpose() * F;
-  const Eigen::MatrixXd Sd = U - W * Vd.ldlt().solve(W.transpose());
-  const Eigen::VectorXd bd = W * Vd.ldlt().solve(E.transpose() * s.r);
+  const Eigen::MatrixXd Sd = U - W * decompositions::solve(Vd, W.transpose());
+  const Eigen::VectorXd bd = W * decompositions::solve(Vd, E.transpose() * s.r);
   const double allowed = tolerance * Sd.cwiseAbs().maxCoeff() * static_cast<double>(m);
   for (const bool schur : {false, true}) {
     std::vector<double> diagonal(targets.back(), 0.0), b(cameras, 0.0), scratch(2 * s.most * s.pad + s.pad);
@@ -332,7 +333,7 @@ TEST_CASE("No cameras at all: points alone") {
     set->substitute_f64(data, 0, 3, inverse.data(), g.data(), nullptr, step.data());
     const Eigen::MatrixXd E = scene.dense.leftCols(8);
     const Eigen::MatrixXd H = E.transpose() * E + 0.25 * Eigen::MatrixXd::Identity(8, 8);
-    const Eigen::VectorXd expected = -H.ldlt().solve(E.transpose() * scene.r);
+    const Eigen::VectorXd expected = -decompositions::solve(H, E.transpose() * scene.r);
     for (Eigen::Index k = 0; k < 8; ++k)
       CHECK(step[static_cast<std::size_t>(k)] == doctest::Approx(expected[k]).epsilon(1e-12));
   }

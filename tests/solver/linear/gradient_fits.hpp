@@ -9,10 +9,6 @@
 #include <nlsq/problem.hpp>
 #include <nlsq/problem_control.hpp>
 
-#include <Eigen/Cholesky>
-#include <Eigen/Core>
-#include <Eigen/QR>
-
 #include <vector>
 
 #include "bal_blocks.hpp"

@@ -4,12 +4,13 @@
 
 #include <doctest/doctest.h>
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 
 #include <cmath>
 #include <limits>
 #include <random>
 
+#include "decompositions.hpp"
 #include "tables.hpp"
 
 using namespace nlsq;
@@ -96,7 +97,7 @@ double least_by_enumeration(const System& unscaled, Room room) {
       right[j] = bound;
     }
     if (!possible) continue;
-    const Eigen::VectorXd step = K.fullPivLu().solve(right);
+    const Eigen::VectorXd step = decompositions::solve(K, right);
     for (Eigen::Index j = 0; j < n; ++j) {
       const double slack = 1e-12 * std::fabs(step[j]);
       possible = possible && step[j] >= room.lower[static_cast<std::size_t>(j)] - slack &&

@@ -9,15 +9,14 @@
 #include <nlsq/problem_control.hpp>
 
 #include <doctest/doctest.h>
-#include <Eigen/Cholesky>
 #include <Eigen/Core>
-#include <Eigen/QR>
 
 #include <cmath>
 #include <random>
 #include <vector>
 
 #include "bal_blocks.hpp"
+#include "decompositions.hpp"
 
 #include "gradient_fits.hpp"
 
@@ -33,7 +32,7 @@ Eigen::MatrixXd matrix_with(const Eigen::VectorXd& values, unsigned seed) {
   Eigen::MatrixXd A(values.size(), values.size());
   for (Eigen::Index i = 0; i < A.size(); ++i)
     A.data()[i] = static_cast<double>(random()) / 4294967296.0 - 0.5;
-  const Eigen::MatrixXd Q = A.householderQr().householderQ();
+  const Eigen::MatrixXd Q = decompositions::qr(A).Q;
   return Q * values.asDiagonal() * Q.transpose();
 }
 
@@ -111,7 +110,7 @@ TEST_CASE(
   CHECK(result.reached);
   CHECK(result.definite);
   CHECK(result.iterations <= 6);  // five eigenvalues
-  CHECK((x - A.llt().solve(b)).norm() <= 1e-11 * x.norm());
+  CHECK((x - decompositions::solve(A, b)).norm() <= 1e-11 * x.norm());
   CHECK(std::fabs(result.leftover) <= 1e-12 * x.dot(b));
 }
 
@@ -120,7 +119,7 @@ TEST_CASE("The test of Nash and Sofer ends them early, with a step that has most
   for (Eigen::Index i = 0; i < values.size(); ++i)
     values[i] = std::pow(10.0, 4.0 * static_cast<double>(i) / 199);
   const Eigen::MatrixXd A = matrix_with(values, 5);
-  const Eigen::VectorXd b = A * Eigen::VectorXd::Ones(200), exact = A.llt().solve(b);
+  const Eigen::VectorXd b = A * Eigen::VectorXd::Ones(200), exact = decompositions::solve(A, b);
   const auto decrease = [&](const Eigen::VectorXd& x) { return b.dot(x) - 0.5 * x.dot(A * x); };
   int last = 0;
   for (const double eta : {0.5, 0.1, 1e-2, 1e-4}) {

@@ -1,8 +1,9 @@
 // What a triangle determines: the way by its inverse, for many parameters, beside the way by singular values.
 #include "linear/determined_subspace.hpp"
 
+#include "decompositions.hpp"
+
 #include <doctest/doctest.h>
-#include <Eigen/Dense>
 
 #include <cmath>
 #include <limits>
@@ -27,7 +28,7 @@ struct LinearProblem {
     }
     for (int k = 0; k < twins; ++k) A.col(2 * k + 1) = A.col(2 * k) + apart * A.col(2 * k + 1);
     A.colwise().normalize();
-    R = Eigen::HouseholderQR<Eigen::MatrixXd>(A).matrixQR().topRows(n).triangularView<Eigen::Upper>();
+    R = decompositions::qr(A).R;
     z.resize(n);
     for (Eigen::Index j = 0; j < n; ++j) {
       z[j] = normal(random);
@@ -54,8 +55,8 @@ TEST_CASE("covariance, step, condition and decrement of many parameters are thos
       CAPTURE(n);
       const LinearProblem problem(n, apart, 3);
       const Certified found = problem.analysed();
-      const Eigen::JacobiSVD<Eigen::MatrixXd> svd(problem.R, Eigen::ComputeFullU | Eigen::ComputeFullV);
-      const Eigen::VectorXd sv = svd.singularValues();
+      const decompositions::Svd svd = decompositions::svd(problem.R);
+      const Eigen::VectorXd& sv = svd.values;
       const double kappa = sv[0] / sv[n - 1];
       CHECK(found.certificate.rank == n);
       CHECK(found.certificate.confounded.empty());
@@ -66,8 +67,8 @@ TEST_CASE("covariance, step, condition and decrement of many parameters are thos
       CHECK(normal_condition({copy.data(), right.data(), problem.scale, true}) ==
             doctest::Approx(found.certificate.condition));
       CHECK(found.certificate.decrement_sigma == doctest::Approx(problem.z.norm()));
-      const Eigen::MatrixXd W = svd.matrixV() * sv.cwiseInverse().asDiagonal();
-      const Eigen::VectorXd step = -svd.solve(problem.z);
+      const Eigen::MatrixXd W = svd.V * sv.cwiseInverse().asDiagonal();
+      const Eigen::VectorXd step = -W * (svd.U.transpose() * problem.z);
       for (Eigen::Index i = 0; i < n; ++i) {
         const auto si = static_cast<std::size_t>(i);
         CHECK(found.step[si] * problem.scale[si] ==

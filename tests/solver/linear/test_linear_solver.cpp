@@ -4,11 +4,12 @@
 
 #include <doctest/doctest.h>
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 
 #include <cmath>
 #include <limits>
 
+#include "decompositions.hpp"
 #include "tables.hpp"
 
 using namespace nlsq;
@@ -38,7 +39,7 @@ Eigen::VectorXd reference_step(const Table& t, const Vector& scale, double lambd
   A.bottomRows(n).diagonal().setConstant(std::sqrt(lambda));
   Eigen::VectorXd b = Eigen::VectorXd::Zero(m + n);
   b.head(m) = -residual(t);
-  return eigen(scale).cwiseInverse().cwiseProduct(A.colPivHouseholderQr().solve(b));
+  return eigen(scale).cwiseInverse().cwiseProduct(decompositions::least_squares(A, b).col(0));
 }
 
 // Columns that share a direction: condition of JᵀJ about `ratio`².
@@ -163,9 +164,8 @@ TEST_CASE(
   E = b - a;
   for (Eigen::Index j = 0; j < 3; ++j) D(j, j) = 1 / scale[static_cast<std::size_t>(j)];
   H = D * a.transpose() * a * D + 0.05 * Eigen::MatrixXd::Identity(3, 3);
-  const Eigen::MatrixXd L = H.llt().matrixL();
-  const Eigen::MatrixXd S = L.triangularView<Eigen::Lower>().solve(D);
-  const double largest = (E * S.transpose()).jacobiSvd().singularValues()[0];
+  const Eigen::MatrixXd S = decompositions::solve(decompositions::cholesky(H), D);
+  const double largest = decompositions::svd(E * S.transpose()).values[0];
   const double found = solver.largest_in_metric(A, B);
   CHECK(found <= largest * (1 + 1e-12));
   CHECK(found >= 0.8 * largest);
@@ -189,7 +189,7 @@ TEST_CASE("the condition number is exact for up to 64 parameters and an estimate
         Eigen::MatrixXd H = Js.transpose() * Js;
         H.diagonal().array() += lambda;
         const auto norm = [](const Eigen::MatrixXd& A) { return A.cwiseAbs().colwise().sum().maxCoeff(); };
-        const double exact = norm(H) * norm(H.inverse());
+        const double exact = norm(H) * norm(decompositions::inverse(H));
         const double estimate = LinearSolver(at, scale).solve(lambda).condition;
         if (n <= 64) {
           CHECK(estimate == doctest::Approx(exact).epsilon(1e-6));
@@ -249,7 +249,7 @@ TEST_CASE(
   // In scaled variables: H = [4 0.6; 0.6 1], g = (-2, -2).
   const Eigen::Matrix2d H{{4, 0.6}, {0.6, 1}};
   const Eigen::Vector2d g{-2, -2};
-  const Eigen::Vector2d newton = -H.inverse() * g, downhill = -g * (g.squaredNorm() / g.dot(H * g));
+  const Eigen::Vector2d newton = -decompositions::solve(H, g), downhill = -g * (g.squaredNorm() / g.dot(H * g));
   LinearSolver solver(at, scale);
   double last = 0;
   for (const double radius :
@@ -273,8 +273,8 @@ TEST_CASE(
   // By QR the same.
   Linearization triangle = at;
   triangle.triangle = Matrix(3, 3);
-  const Eigen::Matrix2d R = Eigen::Matrix2d{{4, 0.3}, {0.3, 0.25}}.llt().matrixU();
-  const Eigen::Vector2d z = R.transpose().triangularView<Eigen::Lower>().solve(Eigen::Vector2d{-2, -1});
+  const Eigen::Matrix2d L = decompositions::cholesky(Eigen::Matrix2d{{4, 0.3}, {0.3, 0.25}}), R = L.transpose();
+  const Eigen::Vector2d z = decompositions::solve(L, Eigen::Vector2d{-2, -1});
   for (std::size_t i = 0; i < 2; ++i) {
     for (std::size_t j = i; j < 2; ++j)
       triangle.triangle(i, j) = R(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j));

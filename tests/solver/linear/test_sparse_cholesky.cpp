@@ -2,7 +2,6 @@
 // that hold what is filled in.
 #include "linear/sparse_cholesky.hpp"
 
-#include <Eigen/Cholesky>
 #include <Eigen/Core>
 
 #include <doctest/doctest.h>

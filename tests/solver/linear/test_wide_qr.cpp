@@ -8,7 +8,7 @@
 
 #include <doctest/doctest.h>
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 
 #include <algorithm>
 #include <cmath>
@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "decompositions.hpp"
 #include "tables.hpp"
 
 using namespace nlsq;
@@ -26,7 +27,7 @@ using tables::TableRows;
 
 namespace {
 
-using Dense = Eigen::MatrixXd;
+using decompositions::Dense;
 using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 constexpr double kU = 0x1p-53;
@@ -93,9 +94,8 @@ Table table_of(const Dense& J, const Eigen::VectorXd& r) {
 
 // Singular values from 1 to 1/condition, in random directions.
 Dense with_condition(Eigen::Index m, Eigen::Index n, double condition, unsigned seed) {
-  const Dense U =
-      Eigen::HouseholderQR<Dense>(random_matrix(m, n, seed)).householderQ() * Dense::Identity(m, n);
-  const Dense V = Eigen::HouseholderQR<Dense>(random_matrix(n, n, seed + 1)).householderQ();
+  const Dense U = decompositions::qr(random_matrix(m, n, seed)).Q;
+  const Dense V = decompositions::qr(random_matrix(n, n, seed + 1)).Q;
   const Eigen::VectorXd values =
       Eigen::VectorXd::LinSpaced(n, 0, -std::log10(condition)).unaryExpr([](double e) {
         return std::pow(10.0, e);
@@ -117,8 +117,7 @@ TEST_CASE("R is Eigen's up to signs, for columns and rows that blocks divide and
         CHECK(upper(R));
         CHECK(mismatch(R, A) < 100);
         if (m < 256) continue;
-        const Dense expected =
-            Eigen::HouseholderQR<Dense>(A).matrixQR().topRows(n).triangularView<Eigen::Upper>();
+        const Dense expected = decompositions::qr(A).R;
         Dense difference(n, n);
         for (int i = 0; i < n; ++i) {
           const double sign = R(i, i) * expected(i, i) < 0 ? -1 : 1;
@@ -216,7 +215,7 @@ TEST_CASE("least squares of condition 1e10 to 1e14 have the error that QR of all
     const auto error = [&](const Eigen::VectorXd& got) { return (got - x).norm() / x.norm(); };
     const double ours =
         error(R.topLeftCorner(100, 100).triangularView<Eigen::Upper>().solve(R.topRightCorner(100, 1)));
-    const double eigens = error(Eigen::HouseholderQR<Dense>(J).solve(b));
+    const double eigens = error(decompositions::least_squares(J, b));
     CHECK(ours < 10 * eigens);
     CHECK(ours < 30 * kU * condition);
   }
@@ -339,7 +338,7 @@ TEST_CASE("a wide damped step by QR is that of the rows where normal equations h
     stacked.bottomRows(150).diagonal().setConstant(std::sqrt(lambda));
     Eigen::VectorXd rhs = Eigen::VectorXd::Zero(750);
     rhs.head(600) = -r;
-    const Eigen::VectorXd expected = Eigen::HouseholderQR<Dense>(stacked).solve(rhs);
+    const Eigen::VectorXd expected = decompositions::least_squares(stacked, rhs);
     const Eigen::Map<const Eigen::VectorXd> got(step.step.data(), 150);
     const double condition = std::min(1e10, 1 / std::sqrt(std::max(lambda, 1e-300)));
     CHECK((got - expected).norm() < 100 * kU * condition * expected.norm());

@@ -4,9 +4,10 @@
 #include "minimizer/variable_projection.hpp"
 
 #include "corpora/noise.hpp"
+#include "decompositions.hpp"
 
 #include <doctest/doctest.h>
-#include <Eigen/Dense>
+#include <Eigen/Core>
 
 #include <algorithm>
 #include <cmath>
@@ -52,10 +53,10 @@ void linearize(Point& p, bool qr = false) {
   }
   p.at.cost = 0.5 * p.r.squaredNorm();
   if (!qr) return;
-  const Eigen::HouseholderQR<Eigen::MatrixXd> factor(whole);
+  const Eigen::MatrixXd R = decompositions::qr(whole).R;
   p.at.triangle = Matrix(n + 1, n + 1);
   for (std::size_t i = 0; i <= n; ++i) {
-    for (std::size_t j = i; j <= n; ++j) p.at.triangle(i, j) = factor.matrixQR()(index(i), index(j));
+    for (std::size_t j = i; j <= n; ++j) p.at.triangle(i, j) = R(index(i), index(j));
   }
 }
 
@@ -67,7 +68,7 @@ Eigen::MatrixXd columns_of(const Point& p, const std::vector<int>& which) {
 
 // v less its part in the span of Φ's columns.
 Eigen::MatrixXd perpendicular(const Eigen::MatrixXd& phi, const Eigen::MatrixXd& v) {
-  return v - phi * phi.colPivHouseholderQr().solve(v);
+  return v - phi * decompositions::least_squares(phi, v);
 }
 
 }  // namespace
@@ -94,7 +95,7 @@ TEST_CASE(
       }
       Vector x(6, 0.0);
       const double gain = projection.solve(p.at, x);
-      const Eigen::VectorXd best = phi.colPivHouseholderQr().solve(-p.r);
+      const Eigen::VectorXd best = decompositions::least_squares(phi, -p.r);
       CHECK(gain ==
             doctest::Approx(0.5 * (p.r.squaredNorm() - (p.r + phi * best).squaredNorm())).epsilon(1e-11));
       for (std::size_t k = 0; k < linear.size(); ++k) {
@@ -127,8 +128,8 @@ TEST_CASE(
                             PA = perpendicular(phi, A);
       Eigen::MatrixXd H = PA.transpose() * PA;
       H.diagonal() *= 1 + lambda;  // damped by the lengths of the projected columns
-      const Eigen::VectorXd kaufman = -H.ldlt().solve(PA.transpose() * p.r);
-      const Eigen::VectorXd moved = phi.colPivHouseholderQr().solve(-(p.r + A * kaufman));
+      const Eigen::VectorXd kaufman = -decompositions::solve(H, PA.transpose() * p.r);
+      const Eigen::VectorXd moved = decompositions::least_squares(phi, -(p.r + A * kaufman));
       Eigen::VectorXd whole(6);
       for (std::size_t k = 0; k < others.size(); ++k)
         whole[others[k]] = kaufman[static_cast<Eigen::Index>(k)];
