@@ -1,6 +1,8 @@
 // Implements multi-start fits: scattered starts, and the list of distinct minima.
 #include "start/multi_start.hpp"
 
+#include "rows/sample_rows.hpp"
+#include "start/start.hpp"
 #include "support/random.hpp"
 
 #include <fmt/format.h>
@@ -91,6 +93,58 @@ std::vector<FitMinimum> distinct(std::vector<FitMinimum> all, std::size_t best) 
   return out;
 }
 
+bool stopped_by_user(const MinimizerResult& end) {
+  return end.summary.termination == Termination::user_stop || end.spent == Termination::user_stop;
+}
+
+// One solve after the other, all within the request's time.
+class Starts {
+ public:
+  Starts(const SolveRequest& request, const SolveFunction& solve_one)
+      : request_(request), solve_one_(solve_one), options_(settled(request.options)) {}
+
+  bool time_is_up() const { return request_.options.max_seconds > 0 && seconds_left() <= 0; }
+
+  // Solves over all rows.
+  MinimizerResult solve_from(std::span<const double> x0) {
+    allow_time_left();
+    SolveRequest from = request_.with(options_);
+    from.x0.assign(x0.begin(), x0.end());
+    return solve_one_(from);
+  }
+
+  // Solves over a sample of the rows that represents all of them at `best`, a minimum. A start far away from
+  // every minimum takes the whole budget of iterations, which is long with many rows. Returns nothing if
+  // there is no such sample.
+  std::optional<MinimizerResult> explore_from(const Vector& x0, const Vector& best) {
+    if (!sampled_rows_) sampled_rows_ = representative_rows(request_, best);
+    if (*sampled_rows_ == 0) return std::nullopt;
+    allow_time_left();
+    SampleRows some(request_.rows, *sampled_rows_);
+    return solve({some, x0, request_.linear, options_, request_.unit_sigma, request_.limits, nullptr,
+                  request_.linear_by_trial});
+  }
+
+  // The cost of all rows in place of the sample's.
+  void complete(MinimizerResult& explored) const {
+    explored.summary.final_cost = DenseEvaluator(request_.rows, options_).cost(explored.x, Format::f64).cost;
+  }
+
+ private:
+  double seconds_left() const {
+    return request_.options.max_seconds - std::chrono::duration<double>(Clock::now() - begin_).count();
+  }
+  void allow_time_left() {
+    if (request_.options.max_seconds > 0) options_.max_seconds = std::max(seconds_left(), 1e-9);
+  }
+
+  const SolveRequest& request_;
+  const SolveFunction& solve_one_;
+  SolverOptions options_;
+  Clock::time_point begin_ = Clock::now();
+  std::optional<std::size_t> sampled_rows_;
+};
+
 }  // namespace
 
 std::vector<double> scattered_start(std::span<const double> x0, const Limits& limits, int k, int starts,
@@ -109,22 +163,27 @@ std::vector<double> scattered_start(std::span<const double> x0, const Limits& li
 
 StartsResult solve_from_starts(const StartsAsked& asked, const SolveRequest& request,
                                const SolveFunction& solve_one) {
-  const auto begin = Clock::now();
-  SolverOptions options = settled(request.options);
+  Starts starts(request, solve_one);
   std::vector<FitMinimum> ends;
   std::optional<MinimizerResult> best;
   std::size_t best_at = 0;
+  // An end on a sample is worth going on with if it is a minimum there, or lower than the best.
+  const auto solve_from_start = [&](int k) {
+    if (k == 0) return starts.solve_from(request.x0);
+    const Vector x0 = scattered_start(request.x0, request.limits, k, asked.starts, asked.seed);
+    if (!is_success(best->summary.verdict)) return starts.solve_from(x0);
+    std::optional<MinimizerResult> explored = starts.explore_from(x0, best->x);
+    if (!explored || explored->summary.termination == Termination::failure) return starts.solve_from(x0);
+    if (stopped_by_user(*explored)) return std::move(*explored);
+    if (is_success(explored->summary.verdict)) return starts.solve_from(explored->x);
+    starts.complete(*explored);
+    if (explored->summary.final_cost < best->summary.final_cost) return starts.solve_from(explored->x);
+    return std::move(*explored);
+  };
   for (int k = 0; k < asked.starts; ++k) {
-    const double used = std::chrono::duration<double>(Clock::now() - begin).count();
-    if (k > 0 && request.options.max_seconds > 0) {
-      if (used >= request.options.max_seconds) break;
-      options.max_seconds = request.options.max_seconds - used;
-    }
-    SolveRequest from = request.with(options);
-    if (k > 0) from.x0 = scattered_start(request.x0, request.limits, k, asked.starts, asked.seed);
-    MinimizerResult end = solve_one(from);
-    const bool stopped =
-        end.summary.termination == Termination::user_stop || end.spent == Termination::user_stop;
+    if (k > 0 && starts.time_is_up()) break;
+    MinimizerResult end = solve_from_start(k);
+    const bool stopped = stopped_by_user(end);
     const bool began = end.summary.termination != Termination::failure;
     FitMinimum minimum{asked.parameters(end.x),
                        began ? end.summary.final_cost : std::numeric_limits<double>::quiet_NaN(),

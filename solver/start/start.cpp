@@ -307,4 +307,15 @@ void choose_start(DenseEvaluator& evaluator, const SolveRequest& request,
   solve_linear_start(evaluator, request, start, other);
 }
 
+std::size_t representative_rows(const SolveRequest& request, const Vector& x) {
+  DenseEvaluator evaluator(request.rows, request.options);
+  if (!worth_sampling(evaluator, request.rows, request.options)) return 0;
+  const PrecisionPlan in_f64{Format::f64, Gram::f64};
+  const Linearization all = evaluator.linearize(x, in_f64);
+  SampleRows some(request.rows, request.rows.rows() / levels_of(evaluator)[0]);
+  DenseEvaluator part(some, request.options);
+  const double share = static_cast<double>(request.rows.rows()) / static_cast<double>(some.rows());
+  return represents(part.linearize(x, in_f64), all, share) ? some.rows() : 0;
+}
+
 }  // namespace nlsq::inline v0

@@ -155,6 +155,41 @@ TEST_CASE("the callback stops all starts, and wrong numbers of them are refused"
   CHECK_THROWS_AS(curve_fit_batch(kWave, d.x, Y, P0, with_starts(0)), ValidationError);
 }
 
+TEST_CASE("with many rows a start that leads nowhere is followed on a sample of them") {
+  Data d;
+  problems::Noise random(5);
+  constexpr int kRows = 200'000;
+  for (int i = 0; i < kRows; ++i) {
+    d.x.push_back(5.0 * i / kRows);
+    d.y.push_back(5 * std::exp(-1.3 * d.x.back()) + 0.5 + 0.01 * random.normal());
+  }
+  FitOptions options = with_starts(3);
+  double rows = 0;
+  options.callback = [&](const IterationSummary& it) {
+    rows += static_cast<double>(it.rows);
+    return Continue;
+  };
+  const std::string text = "a*exp(-b*x)+c";
+  const FitResult r = curve_fit(text, d.x, d.y, {{"a", 5}, {"b", 1.3}, {"c", 0.5}}, options);
+  CHECK(r.success());
+  CHECK(r.parameters[1] == doctest::Approx(1.3).epsilon(1e-3));
+  // One start falls towards a straight line for as many iterations as are allowed.
+  int lost = 0, starts = 0;
+  for (const FitMinimum& m : r.minima) {
+    starts += m.starts;
+    if (is_success(m.verdict)) continue;
+    ++lost;
+    const std::vector<double> values = evaluate(text, d.x, m.parameters, PrecisionPolicy::all_f64()).values;
+    double cost = 0;  // of all rows, not of the sample
+    for (std::size_t i = 0; i < d.y.size(); ++i) cost += 0.5 * std::pow(values[i] - d.y[i], 2);
+    CHECK(m.cost == doctest::Approx(cost).epsilon(1e-9));
+  }
+  CHECK(starts == 3);
+  CHECK(lost == 1);
+  CHECK(r.minima[0].starts == 2);
+  CHECK(rows < 100.0 * kRows);
+}
+
 TEST_CASE("each fit of a batch makes the starts that a fit alone makes") {
   const Data d = wave_data();
   BatchOptions options = with_starts(32);
