@@ -21,37 +21,54 @@ using namespace gradient_functors;
 
 namespace {
 
+using CostFunction = std::unique_ptr<ceres::CostFunction>;
+
 template <class F, bool kOurs, std::size_t... k>
-std::unique_ptr<ceres::CostFunction> make(int number, std::index_sequence<k...>) {
-  return std::unique_ptr<ceres::CostFunction>(
-      ceres_problems::cost<kOurs, F, F::residuals, F::sizes[k]...>(F(number)));
+CostFunction make(int number, std::index_sequence<k...>) {
+  return CostFunction(ceres_problems::cost<kOurs, F, F::residuals, F::sizes[k]...>(F(number)));
+}
+
+// A functor's numbers and its cost functions. What is made of them is no template, which would be compiled
+// for each functor.
+struct Kind {
+  std::size_t residuals;
+  std::vector<int> sizes;
+  CostFunction (*ours)(int number), (*theirs)(int number);
+};
+
+template <class F>
+Kind kind() {
+  return {F::residuals,
+          {F::sizes.begin(), F::sizes.end()},
+          [](int number) { return make<F, true>(number, std::make_index_sequence<F::sizes.size()>{}); },
+          [](int number) { return make<F, false>(number, std::make_index_sequence<F::sizes.size()>{}); }};
 }
 
 // `count` blocks of one functor, side by side.
-template <class F>
 struct Blocks {
-  static constexpr std::make_index_sequence<F::sizes.size()> kAll{};
-  std::vector<std::unique_ptr<ceres::CostFunction>> ours, theirs;
+  std::size_t residuals;
+  std::vector<CostFunction> ours, theirs;
   BlockUses wrapped;
   BlockList list;
   std::vector<double> x;
   std::uint32_t width = 0;
 
-  Blocks(int count, unsigned seed) {
+  Blocks(const Kind& kind, int count, unsigned seed) : residuals(kind.residuals) {
     std::mt19937 random(seed);
     list.problem = &wrapped;
     list.first.push_back(0);
-    for (const int size : F::sizes) width += static_cast<std::uint32_t>(size);
+    for (const int size : kind.sizes) width += static_cast<std::uint32_t>(size);
     for (int b = 0; b < count; ++b) {
-      ours.push_back(make<F, true>(b, kAll));
-      theirs.push_back(make<F, false>(b, kAll));
+      ours.push_back(kind.ours(b));
+      theirs.push_back(kind.theirs(b));
       wrapped.functions.push_back(wrap(ours.back().get(), true).function);
+      const std::size_t row = static_cast<std::size_t>(b) * residuals;
       list.residual_block.push_back(static_cast<std::uint32_t>(b));
-      list.row.push_back(static_cast<std::uint32_t>(b * F::residuals));
-      list.record.push_back(static_cast<std::uint64_t>(b * F::residuals) * width);
+      list.row.push_back(static_cast<std::uint32_t>(row));
+      list.record.push_back(row * width);
       list.stride.push_back(width);
       std::int32_t column = 0;
-      for (const int size : F::sizes) {
+      for (const int size : kind.sizes) {
         wrapped.uses.push_back(static_cast<std::uint32_t>(list.sizes.size()));
         list.column.push_back(std::exchange(column, column + size));
         list.offsets.push_back(static_cast<std::uint32_t>(x.size()));
@@ -68,7 +85,7 @@ struct Blocks {
     double value = 0, f64 = 0, f32 = 0;
   };
   Worst compare(const BlockEvaluator& evaluator) const {
-    std::vector<double> r(ours.size() * F::residuals), J(r.size() * width);
+    std::vector<double> r(ours.size() * residuals), J(r.size() * width);
     std::vector<float> J32(J.size());
     const auto pass = evaluator.begin();
     for (std::size_t t = 0; t < evaluator.tiles(); ++t) {
@@ -83,29 +100,28 @@ struct Blocks {
       std::vector<double*> out;
       for (const std::uint32_t p : list.of(b)) {
         at.push_back(x.data() + list.offsets[p]);
-        parts.emplace_back(static_cast<std::size_t>(F::residuals * list.sizes[p]));
+        parts.emplace_back(residuals * static_cast<std::size_t>(list.sizes[p]));
       }
       for (auto& part : parts) out.push_back(part.data());
-      double own[F::residuals];
-      REQUIRE(theirs[b]->Evaluate(at.data(), own, out.data()));
-      for (std::size_t i = 0; i < F::residuals; ++i) {
+      std::vector<double> own(residuals);
+      REQUIRE(theirs[b]->Evaluate(at.data(), own.data(), out.data()));
+      for (std::size_t i = 0; i < residuals; ++i) {
         double size = 1e-300, terms = std::fabs(own[i]);
+        std::vector<double> slopes;  // of this row, by all parameters
         for (std::size_t k = 0; k < parts.size(); ++k) {
-          for (std::size_t c = 0; c < static_cast<std::size_t>(F::sizes[k]); ++c) {
-            const double slope = parts[k][i * F::sizes[k] + c];
-            size = std::max(size, std::fabs(slope));
-            terms += std::fabs(slope * at[k][c]);
+          const std::size_t columns = parts[k].size() / residuals;
+          for (std::size_t c = 0; c < columns; ++c) {
+            slopes.push_back(parts[k][i * columns + c]);
+            size = std::max(size, std::fabs(slopes.back()));
+            terms += std::fabs(slopes.back() * at[k][c]);
           }
         }
         worst.value = std::max(worst.value, std::fabs(r[list.row[b] + i] - own[i]) / terms);
-        std::size_t column = 0;
-        for (std::size_t k = 0; k < parts.size(); ++k) {
-          for (std::size_t c = 0; c < static_cast<std::size_t>(F::sizes[k]); ++c, ++column) {
-            const std::size_t place = list.record[b] + i * width + column;
-            const double slope = parts[k][i * F::sizes[k] + c];
-            worst.f64 = std::max(worst.f64, std::fabs(J[place] - slope) / size);
-            worst.f32 = std::max(worst.f32, std::fabs(static_cast<double>(J32[place]) - slope) / size);
-          }
+        for (std::size_t column = 0; column < slopes.size(); ++column) {
+          const std::size_t place = list.record[b] + i * width + column;
+          const double slope = slopes[column];
+          worst.f64 = std::max(worst.f64, std::fabs(J[place] - slope) / size);
+          worst.f32 = std::max(worst.f32, std::fabs(static_cast<double>(J32[place]) - slope) / size);
         }
       }
     }
@@ -127,7 +143,7 @@ struct Blocks {
 
 TEST_CASE_TEMPLATE("Recorded derivatives are those of Ceres's jets, in f64 and f32", F, NLSQ_FUNCTORS) {
   INFO(F::name());
-  const Blocks<F> blocks(100, 11);
+  const Blocks blocks(kind<F>(), 100, 11);
   const BlockEvaluator evaluator(blocks.list, blocks.x);
   INFO(evaluator.note());
   CHECK(evaluator.counts().traced == 100);
@@ -140,7 +156,7 @@ TEST_CASE_TEMPLATE("Recorded derivatives are those of Ceres's jets, in f64 and f
 TEST_CASE_TEMPLATE("What cannot be recorded runs on Ceres's jets, and says so", F, LooksInside, Interpolates,
                    ScalesSlope, OptedOut) {
   INFO(F::name());
-  const Blocks<F> blocks(20, 5);
+  const Blocks blocks(kind<F>(), 20, 5);
   const BlockEvaluator evaluator(blocks.list, blocks.x);
   CHECK(evaluator.counts().traced == 0);
   CHECK((std::is_same_v<F, OptedOut> ? evaluator.counts().own : evaluator.counts().dual) == 20);
@@ -150,7 +166,7 @@ TEST_CASE_TEMPLATE("What cannot be recorded runs on Ceres's jets, and says so", 
 }
 
 TEST_CASE("A functor with state is not recorded") {
-  const Blocks<Counts> blocks(20, 5);
+  const Blocks blocks(kind<Counts>(), 20, 5);
   const BlockEvaluator evaluator(blocks.list, blocks.x);
   CHECK(evaluator.counts().traced == 0);
   CHECK(evaluator.note().find("chang") != std::string::npos);
