@@ -21,10 +21,14 @@ namespace {
 constexpr std::size_t kSampleLines = 100;
 constexpr std::array<char, 4> kDelimiters = {'\t', ';', ',', '|'};
 
-// Occurrences of each candidate outside quotes in one record, and its number of fields separated by blanks.
+// Occurrences of each candidate outside quotes in one record, its number of fields separated by blanks, and
+// the first character of these.
 struct LineCount {
   std::array<std::size_t, 4> candidates{};
   std::size_t blank_fields = 0;
+  char first = '\0';
+
+  bool begins_like_a_name() const { return (first >= 'A' && first <= 'Z') || (first >= 'a' && first <= 'z'); }
 };
 
 // Counts one record at `p` and moves past it. Returns false if the record is not complete in memory. A quote
@@ -48,7 +52,7 @@ bool count_line(const CsvView& text, const char*& p, LineCount& count) {
     }
     const auto which = std::find(kDelimiters.begin(), kDelimiters.end(), *q);
     if (which != kDelimiters.end()) ++count.candidates[static_cast<std::size_t>(which - kDelimiters.begin())];
-    if (!is_blank(*q) && !in_blank_field) ++count.blank_fields;
+    if (!is_blank(*q) && !in_blank_field && ++count.blank_fields == 1) count.first = *q;
     in_blank_field = !is_blank(*q);
     if (*q == '"' && field_start) quoted = true;
     field_start = which != kDelimiters.end() || is_blank(*q);
@@ -148,8 +152,10 @@ char find_delimiter(const CsvView& text, const char* p, const CsvOptions& option
   }
   if (totals.total[0] > totals.most_total) return '\t';
   if (totals.most_total > 0) return totals.most;
-  const bool any_blanks =
-      std::any_of(lines.begin(), lines.end(), [](const LineCount& l) { return l.blank_fields > 1; });
+  // Blanks in a first line of words alone are part of a name: "T [K]" above one column.
+  const bool only_in_name = lines.size() > 1 && lines.front().begins_like_a_name();
+  const bool any_blanks = std::any_of(lines.begin() + (only_in_name ? 1 : 0), lines.end(),
+                                      [](const LineCount& l) { return l.blank_fields > 1; });
   return any_blanks ? kBlanks : ',';
 }
 

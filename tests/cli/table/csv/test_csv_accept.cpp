@@ -98,6 +98,13 @@ TEST_CASE("the delimiter is found: comma, semicolon, tab, runs of blanks") {
   CHECK(read("name;remark\n1;2\n3;4\n").shape.delimiter == ';');
 }
 
+TEST_CASE("blanks in a header above one column are part of its name") {
+  const ReadTable t = read("T [K]\n300\n310\n");
+  CHECK(t.shape.names == std::vector<std::string>{"T [K]"});
+  CHECK(t.columns.values == Values{{300, 310}});
+  CHECK(read("T [K]\n300 1\n310 2\n").shape.names == std::vector<std::string>{"T", "[K]"});
+}
+
 TEST_CASE("a delimiter can be given") {
   CsvOptions options;
   options.delimiter = '|';
