@@ -4,12 +4,15 @@
 #include "errors.hpp"
 #include "processes/file_parts.hpp"
 #include "processes/processes.hpp"
+#include "table/csv/text_index.hpp"
 #include "table/scratch/large_mappings.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>
+#include <span>
+#include <string_view>
 #include <utility>
 
 namespace nlsq::cli {
@@ -24,11 +27,13 @@ InputData read_here(const std::vector<std::string>& files, const CsvOptions& csv
   return out;
 }
 
-// Whether the selection needs what only a reader of the whole table knows: the groups, or the row numbers $0,
-// which count from the first row of the table.
-bool needs_whole_table(const Selection& selection) {
+// Whether the selection needs what only a reader of the whole table knows: the row numbers $0, which count
+// from the first row of the table, which of several responses are missing, or what names a group in other
+// files.
+bool needs_whole_table(const Selection& selection, std::size_t files) {
   const auto has_row_number = [](const std::string& text) { return text.find("$0") != std::string::npos; };
-  return may_have_groups(selection) || has_row_number(selection.x) || has_row_number(selection.y) ||
+  const bool groups = may_have_groups(selection) && (selection.group_by.empty() || files > 1);
+  return groups || has_row_number(selection.x) || has_row_number(selection.y) ||
          has_row_number(selection.sigma) || has_row_number(selection.sigma_x) ||
          std::ranges::any_of(selection.where, has_row_number);
 }
@@ -96,6 +101,42 @@ std::function<std::string(std::size_t)> places_of(FitData& data, const AllCounts
   };
 }
 
+// Numbers the groups as a reader of the whole table does: their texts in the order of their first rows.
+void number_groups(FitData& data) {
+  std::string mine;  // no text has a NUL in it
+  for (const std::string& text : data.group_texts) mine += text + '\0';
+  TextIndex all;
+  std::vector<double> numbers;  // of the texts of this process
+  const std::vector<std::string> texts = processes()->team()->gather(mine);
+  for (std::size_t k = 0; k < texts.size(); ++k) {
+    for (std::size_t at = 0; at < texts[k].size();) {
+      const std::string_view text(texts[k].c_str() + at);
+      const auto number = static_cast<double>(all.add(text));
+      if (k == static_cast<std::size_t>(processes()->team()->rank())) numbers.push_back(number);
+      at += text.size() + 1;
+    }
+  }
+  data.group_texts = all.take();
+  if (numbers.empty()) return;
+  const auto group = std::make_shared<RowVector<double>>(data.group.size());
+  for (std::size_t i = 0; i < group->size(); ++i)
+    (*group)[i] = numbers[static_cast<std::size_t>(data.group[i])];
+  data.group = Column(*group);
+  data.memory.push_back(group);
+}
+
+// Copies the rows of all processes to this one. Fits of groups need them, whichever groups are its own.
+void copy_rows(FitData& data, std::span<Column* const> columns) {
+  for (Column* const column : columns) {
+    const auto copy = std::make_shared<RowVector<double>>(column->size());
+    column->read(0, copy->size(), copy->data());
+    *column = Column(*copy);
+    data.memory.push_back(copy);
+  }
+  processes()->team()->gather("");  // until all have copied, the others may read from here
+  data.team = told_of_interrupts(processes()->team());
+}
+
 // Replaces the rows of this process by those of all.
 void share_rows(InputData& input) {
   FitData& data = input.data;
@@ -131,19 +172,20 @@ void share_rows(InputData& input) {
   data.rows_in_file = data.read.rows_in_file();
   data.description = input.inputs.table->describe(data.read);
 
-  std::vector<Column> columns = data.predictors;
-  columns.push_back(data.y);
-  if (data.sigma_expression) columns.push_back(data.sigma);
+  if (data.group_expression) number_groups(data);
+  std::vector<Column*> chosen = {&data.y};
+  for (Column& column : data.predictors) chosen.push_back(&column);
+  if (data.sigma_expression) chosen.push_back(&data.sigma);
   for (std::size_t k = 0; k < data.sigma_x.size(); ++k)
-    if (data.sigma_x_expressions[k]) columns.push_back(data.sigma_x[k]);
-  Processes::SharedColumns shared = processes()->share(std::move(columns), std::move(data.memory));
-  auto next = shared.columns.begin();
-  for (Column& column : data.predictors) column = *next++;
-  data.y = *next++;
-  if (data.sigma_expression) data.sigma = *next++;
-  for (std::size_t k = 0; k < data.sigma_x.size(); ++k)
-    if (data.sigma_x_expressions[k]) data.sigma_x[k] = *next++;
+    if (data.sigma_x_expressions[k]) chosen.push_back(&data.sigma_x[k]);
+  if (data.group_expression) chosen.push_back(&data.group);
+  std::vector<Column> columns;
+  for (const Column* column : chosen) columns.push_back(*column);
+  const Processes::SharedColumns shared =
+      processes()->share(std::move(columns), std::exchange(data.memory, {}));
+  for (std::size_t k = 0; k < chosen.size(); ++k) *chosen[k] = shared.columns[k];
   data.team = told_of_interrupts(shared.team);
+  if (data.group_expression) copy_rows(data, chosen);
 }
 
 // Lets the solver say how the rows of large files are read.
@@ -162,7 +204,7 @@ void hint_columns(FitData& data) {
 // Reads this process's part, if that can be done in all of them.
 std::optional<InputData> read_part(const std::vector<std::string>& files, CsvOptions csv,
                                    const Selection& selection, bool with_checksums) {
-  if (needs_whole_table(selection)) return std::nullopt;
+  if (needs_whole_table(selection, files.size())) return std::nullopt;
   std::optional<std::vector<FilePart>> parts = own_parts(files);
   StepEnd end = StepEnd::failed;
   std::optional<InputData> out;

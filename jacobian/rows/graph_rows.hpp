@@ -90,6 +90,9 @@ class NLSQ_API GraphRows final : public RowModel {
   void will_read(std::size_t first, std::size_t count) const override {
     for (int c = 0; c < data_->columns(); ++c) data_->will_read(first, count, c);
   }
+  void was_read(std::size_t first, std::size_t count) const override {
+    for (int c = 0; c < data_->columns(); ++c) data_->was_read(first, count, c);
+  }
 
   // The same for `count` rows outside the data: columns[c] points at their values of data column c.
   void reference_rows(std::span<const double> x, std::span<const double* const> columns, std::size_t count,

@@ -109,6 +109,8 @@ class RowModel {
   virtual void expect_gaps(bool gaps) const { (void)gaps; }
   // The same of rows that are read soon (RowSource::will_read).
   virtual void will_read(std::size_t first, std::size_t count) const { (void)first, (void)count; }
+  // And of rows that a pass needs no more (RowSource::was_read).
+  virtual void was_read(std::size_t first, std::size_t count) const { (void)first, (void)count; }
 };
 
 }  // namespace nlsq::inline v0

@@ -44,6 +44,7 @@ class NLSQ_API SampleRows final : public RowModel {
   std::span<const double> typical_parameters() const override { return all_.typical_parameters(); }
   void expect_gaps(bool gaps) const override { all_.expect_gaps(gaps); }
   void will_read(std::size_t first, std::size_t count) const override { all_.will_read(first, count); }
+  void was_read(std::size_t first, std::size_t count) const override { all_.was_read(first, count); }
 
  private:
   RowModel& all_;

@@ -52,7 +52,7 @@ class DenseEvaluator final : public Evaluator {
   // Linearizes x and evaluates the cost at `beside`, in one pass over the data. Parts of the rows whose plan
   // is wider than `format` have their cost in that plan.
   CostValue linearize_beside(std::span<const double> x, const PrecisionPlan& plan,
-                             std::span<const double> beside, Format format, Linearization& out);
+                             std::span<const double> beside, Format format, Linearization& out) override;
   Probe probe(std::span<const double> x, const PrecisionPlan& plan, std::optional<Format> below) override;
   // ‖r32 - r64‖ / ‖r64‖ on about a thousand rows, where r32 are f32 residuals. The `linear` parameters are
   // first set to their least-squares values on those rows. It is the share of the residuals that f32 gets

@@ -281,13 +281,16 @@ void DenseEvaluator::sum_share(const Share& share, const Pass& pass, bool alone)
   model_.prepare(pass.x, pass.fill);
   const std::size_t count = share.end - share.begin;
   const Parallelism parallelism = alone ? Parallelism{1, {}} : parallelism_;
-  workers_->begin(count, parallelism);
+  const bool backwards = workers_->begin(count, parallelism);
   const int threads = run_tasks(count, parallelism, [&](std::size_t k) {
-    const std::size_t c = share.begin + k;
+    const std::size_t c = backwards ? share.end - 1 - k : share.begin + k;
     auto scratch = workers_->take();
     one(c, *scratch);
     workers_->give_back(std::move(scratch));
-    if (survey_) survey_->look(c, first_row(share, c), first_row(share, c + 1) - first_row(share, c));
+    const TileRange last = model_.tile(std::min(model_.tile_count(), (c + 1) * share.chunk_tiles) - 1);
+    const std::size_t first = model_.tile(c * share.chunk_tiles).first, end = last.first + last.count;
+    if (survey_) survey_->look(c, first, end - first);
+    model_.was_read(first, end - first);
   });
   threads_ = std::max(threads_, threads);
 }

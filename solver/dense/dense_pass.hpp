@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace nlsq::inline v0 {
@@ -158,9 +159,12 @@ struct DenseEvaluator::Account {
 class DenseEvaluator::Workers {
  public:
   // A pass of `tasks` tasks at one x begins.
-  void begin(std::size_t tasks, const Parallelism& parallelism) {
+  // Returns whether it goes through the chunks from the last to the first: every second pass does, because
+  // the system's cache, or the processor's, holds what the pass before read last. Sums are the same.
+  bool begin(std::size_t tasks, const Parallelism& parallelism) {
     count_ = std::max(count_, std::min(tasks, most_threads(parallelism)));
     for (const auto& scratch : idle_) scratch->hold_x();
+    return std::exchange(backwards_, !backwards_);
   }
   std::unique_ptr<Scratch> take() {
     {
@@ -190,6 +194,7 @@ class DenseEvaluator::Workers {
   std::mutex mutex_;
   std::vector<std::unique_ptr<Scratch>> idle_;
   std::size_t count_ = 0;
+  bool backwards_ = false;
   Scratch::Sizes largest_;
 };
 

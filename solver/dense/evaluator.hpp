@@ -145,6 +145,12 @@ class Evaluator {
     return false;
   }
   virtual CostValue cost(std::span<const double> x, Format format) = 0;
+  // Linearizes at x, and returns the cost at the point `beside`, if it can by one pass over the rows.
+  virtual CostValue linearize_beside(std::span<const double> x, const PrecisionPlan& plan,
+                                     std::span<const double> beside, Format format, Linearization& out) {
+    linearize_into(x, plan, out);
+    return cost(beside, format);
+  }
   // `below`: a 16-bit format whose effect on J is measured as well.
   virtual Probe probe(std::span<const double> x, const PrecisionPlan& plan,
                       std::optional<Format> below = {}) = 0;

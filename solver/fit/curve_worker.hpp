@@ -46,6 +46,9 @@ class CurveData final : public RowSource {
   void will_read(std::size_t first, std::size_t count, int column) const override {
     at(column).will_read(first, count);
   }
+  void was_read(std::size_t first, std::size_t count, int column) const override {
+    at(column).was_read(first, count);
+  }
 
  private:
   const Column& at(int column) const { return columns_[static_cast<std::size_t>(column)]; }

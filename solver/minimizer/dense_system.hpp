@@ -75,6 +75,10 @@ class DenseSystem final : public System {
                                         const Thresholds& thresholds) override;
 
   const PointModel& linearize_trial(Vector& trial, const PrecisionPlan& plan, bool damped) override;
+  double linearize_trial_beside(Vector& trial, const PrecisionPlan& plan,
+                                std::span<const double> beside) override {
+    return evaluator_->linearize_beside(trial, plan, beside, Format::f64, trial_at_.renew()).cost;
+  }
   bool trial_known() const override { return static_cast<bool>(trial_at_); }
   const PointModel& trial() const override { return *trial_at_; }
   bool trial_needs_linearization() const override { return projection_.active(); }

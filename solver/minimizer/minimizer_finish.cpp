@@ -71,7 +71,7 @@ bool finish_with_gram_kept(Loop& loop, const PrecisionPlan& plan) {
                          sigma > 0 ? after / sigma : kNaN, kept_from);
     if (!within(kMargin * share)) continue;
     // This is the last step, so its end gets the full linearization that the certificate needs.
-    const bool finite = system.linearize_trial(loop.trial.x, plan).finite;
+    const bool finite = linearize_end(loop, plan, loop.cost()).finite;
     if (!finite || !(system.trial_gradient_norm() < before)) break;
     record(loop, StepOutcome::accepted, Event::none, std::move(reason));
     linearized = true;

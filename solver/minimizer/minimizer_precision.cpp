@@ -80,7 +80,7 @@ bool finish_in(Loop& loop, const PrecisionPlan& plan) {
   if (gram_worth_keeping(loop)) return finish_with_gram_kept(loop, plan);
   System& system = *loop.system;
   propose(loop, true);
-  const bool finite = system.linearize_trial(loop.trial.x, plan).finite;
+  const bool finite = linearize_end(loop, plan, loop.cost() - loop.step.predicted).finite;
   const bool falls = finite && (system.trial_gradient_falls(loop.step, 0, loop.health.gradient_noise) ||
                                 !rule_active(Rule::finishing_step_lowers_gradient));
   if (!falls) {
@@ -200,6 +200,20 @@ void escalate(Loop& loop, Decision decision, std::string reason) {
   // Costs are now in f64, so a point worse than the last verified one is dropped.
   system.linearize(loop.point.x, loop.digits.plan);
   if (!system.at().finite) roll_back(loop);
+}
+
+// Linearizes the trial point, at which f64 takes over. Its cost must be below the checkpoint's, in the end.
+// If the noise of the checkpoint's cost may leave that open, this pass evaluates that cost as well.
+// worse_than_checkpoint() would read all rows again for it. `foretold`: the cost expected at the trial point,
+// which has the noise of the cost at x.
+const PointModel& linearize_end(Loop& loop, const PrecisionPlan& plan, double foretold) {
+  Checkpoint& checkpoint = loop.checkpoint;
+  System& system = *loop.system;
+  const bool clear = checkpoint.noise == 0 || foretold + 2 * checkpoint.noise < checkpoint.cost;
+  if (clear || checkpoint.x == loop.trial.x) return system.linearize_trial(loop.trial.x, plan);
+  checkpoint.cost = system.linearize_trial_beside(loop.trial.x, plan, checkpoint.x);
+  checkpoint.noise = 0;
+  return system.trial();
 }
 
 // True if f64 shows x to be worse than the checkpoint, because low precision misled the iteration. The

@@ -135,6 +135,12 @@ class System {
   // are optimal.
   virtual const PointModel& linearize_trial(Vector& trial, const PrecisionPlan& plan,
                                             bool damped = false) = 0;
+  // The same at the end of an undamped step. Returns the cost in f64 at the point `beside`.
+  virtual double linearize_trial_beside(Vector& trial, const PrecisionPlan& plan,
+                                        std::span<const double> beside) {
+    linearize_trial(trial, plan);
+    return cost(beside, Format::f64);
+  }
   virtual bool trial_known() const = 0;
   virtual const PointModel& trial() const = 0;
   // True if the trial's cost is known only with its linearization.

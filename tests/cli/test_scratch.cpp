@@ -1,15 +1,25 @@
 // Tables larger than --memory: their columns lie in scratch files, and results have the same bits.
 #include "program.hpp"
 
+#include "table/scratch/large_mappings.hpp"
 #include "table/scratch/scratch_memory.hpp"
+#include "table/source/mapped_file.hpp"
 
 #include <doctest/doctest.h>
 
 #include <fmt/format.h>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cmath>
+#include <cstdint>
 #include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <sstream>
 #include <string>
+#include <vector>
 
 using namespace program;
 
@@ -24,6 +34,19 @@ std::string table(const std::string& last = "") {
     text += fmt::format("{},{:.6f},{:.6f}\n", i % 3, x, y);
   }
   return text + last;
+}
+
+// How much of the mapping at `memory` the process holds, in kB (Linux).
+long held(const void* memory) {
+  std::ifstream maps("/proc/self/smaps");
+  const std::string begin = fmt::format("{:x}-", reinterpret_cast<std::uintptr_t>(memory));
+  bool here = false;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.starts_with(begin)) here = true;
+    long size = 0;
+    if (here && line.starts_with("Rss:") && std::istringstream(line.substr(4)) >> size) return size;
+  }
+  return -1;
 }
 
 std::string without_options(const Outcome& outcome) { return without_circumstances(outcome.out); }
@@ -51,6 +74,38 @@ TEST_CASE("columns beyond --memory lie in scratch files: the report says so, and
   CHECK(run("- --x x --y y --model exp --quiet --csv - --predict 0:4:5" + small, "cat " + file + " |").out ==
         run(file + " --x x --y y --model exp --quiet --csv - --predict 0:4:5").out);
   CHECK(std::filesystem::is_empty(files.path("scratch")));
+}
+
+TEST_CASE("a pass gives back the rows of a large file that it has read, and leaves other memory alone") {
+  const Scratch files;
+  std::vector<float> numbers(2'000'000), beside(numbers.size(), 7);
+  std::iota(numbers.begin(), numbers.end(), 0.0F);
+  const std::string file =
+      files.write("numbers", {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(float)});
+  nlsq::cli::choose_scratch(5'000'000, files.path(""));
+  CHECK(nlsq::cli::beyond_memory(8'000'000));
+  CHECK_FALSE(nlsq::cli::beyond_memory(4'000'000));
+  const int descriptor = ::open(file.c_str(), O_RDONLY);
+  const nlsq::cli::MappedFile mapped(descriptor, numbers.size() * sizeof(float));
+  ::close(descriptor);
+  REQUIRE(nlsq::cli::has_large_mappings());
+  const auto* const first = reinterpret_cast<const float*>(mapped.data());
+  std::shared_ptr<void> owner;
+  const std::vector<nlsq::Column> columns = nlsq::cli::hinted_columns(
+      {nlsq::Column(first, numbers.size()), nlsq::Column(beside.data(), beside.size())}, owner);
+  std::vector<float> seen(numbers.size());
+  for (int pass = 0; pass < 2; ++pass) {
+    CAPTURE(pass);
+    columns[0].read(0, seen.size(), seen.data());
+    CHECK(seen == numbers);
+    if (held(first) < 0) break;  // not on Linux
+    CHECK(held(first) > 7000);
+    for (const nlsq::Column& column : columns) column.was_read(0, seen.size() / 2);
+    CHECK(held(first) < 4500);
+    for (const nlsq::Column& column : columns) column.was_read(seen.size() / 2, seen.size() / 2);
+    CHECK(held(first) < 500);
+    CHECK(beside == std::vector<float>(beside.size(), 7));
+  }
 }
 
 TEST_CASE("a full disk, a missing folder and a bad cell late in the table end with a message") {

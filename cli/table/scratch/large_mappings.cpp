@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <mutex>
 
@@ -24,15 +25,56 @@ void advise(void* memory, std::size_t bytes) {
   ::madvise(memory, bytes, gaps_expected > 0 ? MADV_RANDOM : MADV_NORMAL);
 }
 
-// Asks for rows of a column, without waiting for them.
-void fetch(const Column& column, std::size_t first, std::size_t count) {
-  if (column.memory() == nullptr || column.stride() < 1) return;
+std::uintptr_t page_of(std::uintptr_t address) {
   static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const std::size_t item = column.type() == ElementType::f32 ? sizeof(float) : sizeof(double);
-  const std::size_t row = static_cast<std::size_t>(column.stride()) * item;
-  const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(column.memory()) + first * row,
-                       from = begin / page * page;
-  ::madvise(reinterpret_cast<void*>(from), begin + (count - 1) * row + item - from, MADV_WILLNEED);
+  return address / page * page;
+}
+
+std::size_t bytes_of(ElementType type) {
+  switch (type) {
+    case ElementType::i8:
+    case ElementType::u8: return 1;
+    case ElementType::i16:
+    case ElementType::u16: return 2;
+    case ElementType::f32:
+    case ElementType::i32:
+    case ElementType::u32: return 4;
+    default: return 8;
+  }
+}
+
+struct Place {
+  std::uintptr_t begin = 0, end = 0;
+};
+
+// Where rows of a column are; nowhere if they are not in memory.
+Place place_of(const Column& column, std::size_t first, std::size_t count) {
+  if (column.memory() == nullptr || column.stride() < 1) return {};
+  const std::size_t item = bytes_of(column.type()), row = static_cast<std::size_t>(column.stride()) * item;
+  const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(column.memory()) + first * row;
+  return {begin, begin + (count - 1) * row + item};
+}
+
+// Asks for rows of a column, without waiting for them.
+void fetch(const Place& rows) {
+  const std::uintptr_t from = page_of(rows.begin);
+  if (rows.end > from) ::madvise(reinterpret_cast<void*>(from), rows.end - from, MADV_WILLNEED);
+}
+
+// Takes pages of a mapping away from the process. They stay in the system's cache as long as it has room. It
+// finds room much faster where no process holds the pages.
+void release(void* from, std::size_t bytes) { ::madvise(from, bytes, MADV_DONTNEED); }
+
+// The same for rows, if they are in a mapping: other memory would lose what it holds. The page at the end
+// may hold rows that are still to be read, and goes with those.
+void release(const Place& rows) {
+  const std::lock_guard lock(mappings_mutex);
+  const auto after = mappings.upper_bound(reinterpret_cast<void*>(rows.begin));
+  if (after == mappings.begin()) return;
+  const auto& [memory, bytes] = *std::prev(after);
+  if (rows.end > reinterpret_cast<std::uintptr_t>(memory) + bytes) return;
+  const std::uintptr_t from = page_of(rows.begin);
+  release(reinterpret_cast<void*>(from), page_of(rows.end) - from);
 }
 
 class HintedRows final : public RowSource {
@@ -57,11 +99,17 @@ class HintedRows final : public RowSource {
     const bool before = gaps_expected > 0;
     gaps_expected += gaps ? 1 : -1;
     if (before == (gaps_expected > 0)) return;
-    for (const auto& [memory, bytes] : mappings) advise(memory, bytes);
+    for (const auto& [memory, bytes] : mappings) {
+      advise(memory, bytes);
+      if (before) release(memory, bytes);  // the rows that lay between the gaps
+    }
   }
 
   void will_read(std::size_t first, std::size_t count, int column) const override {
-    fetch(memory_[static_cast<std::size_t>(column)], first, count);
+    fetch(place_of(memory_[static_cast<std::size_t>(column)], first, count));
+  }
+  void was_read(std::size_t first, std::size_t count, int column) const override {
+    release(place_of(memory_[static_cast<std::size_t>(column)], first, count));
   }
 
  private:

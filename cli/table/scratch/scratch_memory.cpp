@@ -143,6 +143,8 @@ void choose_scratch(std::uint64_t memory, std::string where) {
   folder = std::move(where);
 }
 
+bool beyond_memory(std::uint64_t bytes) { return bytes > std::min(limit, memory_allowed() / 2); }
+
 std::uint64_t bytes_in_scratch() noexcept { return in_files; }
 const std::string& scratch_folder() noexcept { return folder; }
 

@@ -25,6 +25,9 @@ std::uint64_t group_limit(const std::string& groups, const std::string& root);
 // /tmp.
 void choose_scratch(std::uint64_t memory, std::string folder);
 
+// Whether a mapped file of this size should not stay in memory as a whole.
+bool beyond_memory(std::uint64_t bytes);
+
 // The bytes of columns that lie in files now.
 std::uint64_t bytes_in_scratch() noexcept;
 const std::string& scratch_folder() noexcept;

@@ -38,8 +38,7 @@ MappedFile::MappedFile(int fd, std::size_t size) {
   if (data == MAP_FAILED) return;
   data_ = static_cast<std::byte*>(data);
   size_ = size;
-  // A file that memory cannot hold is read ahead in long runs, and dropped behind.
-  if (size > memory_allowed() / 2) add_large_mapping(data, size);
+  if (beyond_memory(size)) add_large_mapping(data, size);
   else ::madvise(data, size, MADV_WILLNEED);
   handle_lost_pages();
 }

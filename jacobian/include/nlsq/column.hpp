@@ -77,6 +77,7 @@ class NLSQ_API Column {
   // For a column of a row source, see RowSource.
   void expect_gaps(bool gaps) const;
   void will_read(std::size_t first, std::size_t count) const;
+  void was_read(std::size_t first, std::size_t count) const;
 
  private:
   Column(const void* data, std::size_t size, std::ptrdiff_t stride, ElementType type)
@@ -109,6 +110,9 @@ class NLSQ_API RowSource {
   // A hint: these rows of a column are among the next that are read. A source on a disk can fetch the rows of
   // a sample at once, which takes far less time than one after the other.
   virtual void will_read(std::size_t first, std::size_t count, int column) const;
+  // A hint: the pass that is being made needs none of these rows of a column any more. A source can free the
+  // memory that holds them.
+  virtual void was_read(std::size_t first, std::size_t count, int column) const;
 };
 
 // A row source over columns in memory.
@@ -123,6 +127,7 @@ class NLSQ_API MemoryRows final : public RowSource {
   const float* direct_f32(std::size_t first, int column) const override;
   void expect_gaps(bool gaps) const override;
   void will_read(std::size_t first, std::size_t count, int column) const override;
+  void was_read(std::size_t first, std::size_t count, int column) const override;
 
  private:
   std::vector<Column> columns_;

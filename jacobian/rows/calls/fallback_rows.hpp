@@ -57,6 +57,9 @@ class NLSQ_API CallableRows : public RowModel {
   void will_read(std::size_t first, std::size_t count) const override {
     for (int c = 0; c < rows_.data->columns(); ++c) rows_.data->will_read(first, count, c);
   }
+  void was_read(std::size_t first, std::size_t count) const override {
+    for (int c = 0; c < rows_.data->columns(); ++c) rows_.data->was_read(first, count, c);
+  }
   // From now on rows hold values instead of residuals.
   void give_values() { rows_.values = true; }
 

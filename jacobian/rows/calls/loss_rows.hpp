@@ -47,6 +47,7 @@ class NLSQ_API LossRows final : public RowModel {
   std::span<const double> typical_parameters() const override { return base_->typical_parameters(); }
   void expect_gaps(bool gaps) const override { base_->expect_gaps(gaps); }
   void will_read(std::size_t first, std::size_t count) const override { base_->will_read(first, count); }
+  void was_read(std::size_t first, std::size_t count) const override { base_->was_read(first, count); }
 
  private:
   class Pass;

@@ -41,10 +41,16 @@ class CountedRows final : public RowSource {
   void will_read(std::size_t first, std::size_t count, int column) const override {
     for (std::size_t row = first; column == 1 && row < first + count; ++row) told_[row] = true;
   }
-  mutable std::atomic<std::size_t> with_gaps = 0, in_order = 0, unforeseen = 0;
+  void was_read(std::size_t, std::size_t count, int column) const override {
+    if (column == 1 && gaps == 0) released += count;
+  }
+  mutable std::atomic<std::size_t> with_gaps = 0, in_order = 0, unforeseen = 0, released = 0;
   mutable int gaps = 0, hints = 0;
-  // How often one thread went through all rows: how often it came to that marked row that it saw least.
-  int passes() const { return *std::ranges::min_element(visits_); }
+  // How often one thread went through all rows: how often it came to that marked row that it saw least. It
+  // may turn back at the first and the last of them.
+  int passes() const { return *std::min_element(visits_.begin() + 1, visits_.end() - 1); }
+  // How often it went on to a marked row before the one that it had come from.
+  int steps_back() const { return steps_back_; }
 
  private:
   std::size_t rows_;
@@ -60,6 +66,7 @@ class CountedRows final : public RowSource {
   void note_pass(std::size_t first, std::size_t count) const {
     const std::size_t mark = (first * kMarks + rows_ - 1) / rows_;
     if (mark >= kMarks || mark * rows_ / kMarks >= first + count || mark == last_) return;
+    if (last_ < kMarks && mark < last_) ++steps_back_;
     last_ = mark;
     ++visits_[mark];
   }
@@ -67,6 +74,7 @@ class CountedRows final : public RowSource {
   mutable std::vector<bool> told_ = std::vector<bool>(rows_);
   mutable std::size_t last_ = kMarks;
   mutable std::array<int, kMarks> visits_{};
+  mutable int steps_back_ = 0;
 };
 
 }  // namespace
@@ -88,9 +96,11 @@ TEST_CASE("samples of very many rows are read with gaps, and all rows a few time
   CHECK(read < 5 * rows.rows());
 }
 
-// With little noise the rounding errors of f32 residuals are too large for a pass of their own.
+// With little noise the rounding errors of f32 residuals are too large for a pass of their own. With the
+// largest noise here, the end of the samples is so close to the optimum that f32 cannot tell which of the two
+// has the lower cost.
 TEST_CASE("a built-in model is fitted to very many rows by two passes over all of them") {
-  for (const double noise : {0.1, 0.001}) {
+  for (const double noise : {0.3, 0.1, 0.001}) {
     CAPTURE(noise);
     const CountedRows rows(std::size_t{17} << 22, noise);
     FitOptions options;
@@ -98,6 +108,8 @@ TEST_CASE("a built-in model is fitted to very many rows by two passes over all o
     const FitResult fit = curve_fit(model("exp"), Column(rows, 0), Column(rows, 1), {}, options);
     CHECK(fit.success());
     CHECK(rows.passes() == 2);
+    CHECK(std::size_t{rows.released} == 2 * rows.rows());
+    CHECK(rows.steps_back() >= 60);  // the second pass begins where the first one ended
   }
 }
 
