@@ -83,7 +83,36 @@ double relative_step(const BlockPoint& at, std::span<const double> step) {
   return moved == 0 ? 0 : std::sqrt(moved / whole);
 }
 
+// Without degrees of freedom there is no scatter to compare with.
+bool has_scatter(const BlockPoint& at) { return at.structure.residuals > at.free(); }
+
+// The size of the terms of r that its rounding is compared with. Without scatter, terms may vanish with the
+// residuals (Powell's singular function). Then the residuals' own unit stands for them.
+double size_of_terms(const BlockPoint& at, double terms) {
+  return has_scatter(at) ? terms : std::max(terms, 1.0);
+}
+
+// Whether every residual is small beside the terms of its own row. Without scatter, where all terms vanish
+// with the residuals, these are compared with their own unit, as in size_of_terms().
+bool every_row_vanishes(const BlockPoint& at, const BlockTerms& terms) {
+  const double roundings = terms.magnitude > 0 ? terms.rounding / (kUnitRoundoff * terms.magnitude) : 1;
+  const double most = kVanishing * std::max(1.0, roundings);
+  const bool in_own_unit = !has_scatter(at) && terms.magnitude <= 1;
+  return terms.furthest <= most || (in_own_unit && std::sqrt(2 * at.cost) <= most);
+}
+
 }  // namespace
+
+// Of rounding errors the model explains about one standard error a parameter. If it explains more, and the
+// residuals exceed their own rounding error, they are something else.
+bool residuals_vanish(const BlockPoint& at, const BlockTerms& terms, double initial_cost, double explained) {
+  constexpr double kRoundings = 4;
+  const double r = std::sqrt(2 * at.cost);
+  const bool explains = r > terms.rounding && explained > 2 * std::sqrt(static_cast<double>(at.free()));
+  const bool tiny = zero_residual(at.cost, initial_cost, size_of_terms(at, terms.magnitude)) ||
+                    r <= kRoundings * terms.rounding;
+  return tiny && every_row_vanishes(at, terms) && !(has_scatter(at) && explains);
+}
 
 double BlockJudgement::contradiction() const {
   const double within = 0.5 * kFarthest * kFarthest * sigma * sigma;
@@ -151,38 +180,6 @@ void store_distance(const BlockPoint& at, BlockJudgement& out) {
   c.rank = d.rank;
 }
 
-// Without degrees of freedom there is no scatter to compare with.
-bool has_scatter(const BlockPoint& at) { return at.structure.residuals > at.free(); }
-
-// The size of the terms of r that its rounding is compared with. Without scatter, terms may vanish with the
-// residuals (Powell's singular function). Then the residuals' own unit stands for them.
-double size_of_terms(const BlockPoint& at, double terms) {
-  return has_scatter(at) ? terms : std::max(terms, 1.0);
-}
-
-// Whether every residual is small beside the terms of its own row. Without scatter, where all terms vanish
-// with the residuals, these are compared with their own unit, as in size_of_terms().
-bool every_row_vanishes(const BlockPoint& at, const BlockTerms& terms) {
-  const double roundings = terms.magnitude > 0 ? terms.rounding / (kUnitRoundoff * terms.magnitude) : 1;
-  const double most = kVanishing * std::max(1.0, roundings);
-  const bool in_own_unit = !has_scatter(at) && terms.magnitude <= 1;
-  return terms.furthest <= most || (in_own_unit && std::sqrt(2 * at.cost) <= most);
-}
-
-// Whether the residuals are rounding errors alone. Then the model explains about one standard error a
-// parameter of them. If it explains more, and they exceed their own rounding error, they are something else.
-bool residuals_vanish(const BlockPoint& at, const BlockTests& tests, const BlockJudgement& out) {
-  constexpr double kRoundings = 4;
-  const double terms = size_of_terms(at, out.terms->magnitude);
-  const double r = std::sqrt(2 * at.cost);
-  const double explained = out.certificate.decrement_sigma;
-  const bool explains = out.distance.known && r > out.terms->rounding &&
-                        !(explained <= 2 * std::sqrt(static_cast<double>(at.free())));
-  const bool tiny =
-      zero_residual(at.cost, tests.initial_cost, terms) || r <= kRoundings * out.terms->rounding;
-  return tiny && every_row_vanishes(at, *out.terms) && !(has_scatter(at) && explains);
-}
-
 // Why no test can decide here; empty if one can.
 std::string doubt_here(const BlockPoint& at, const BlockTests& tests, const BlockJudgement& out, bool zero) {
   const BlockDistance& d = out.distance;
@@ -219,7 +216,7 @@ void apply_tests(const BlockPoint& at, const BlockTests& tests, BlockJudgement& 
   const BlockDistance& d = out.distance;
   c.passed = false;
   store_distance(at, out);
-  const bool zero = residuals_vanish(at, tests, out);
+  const bool zero = residuals_vanish(at, *out.terms, tests.initial_cost, d.known ? c.decrement_sigma : kNaN);
   if (std::string doubt = doubt_here(at, tests, out, zero); !doubt.empty()) out.doubt = std::move(doubt);
   if (!out.doubt.empty() || (!zero && !(d.known && d.reached))) return;
   const std::optional<TestHeld> held =

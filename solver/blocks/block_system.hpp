@@ -53,6 +53,7 @@ class BlockSystem final : public System {
   }
   double gradient_cosine(std::span<const double>) override { return at_.cosine; }
   bool gradient_is_noise(std::span<const double> x, const Recheck& rounding) override;
+  bool residuals_vanish(double initial_cost, double left) override;
   void prepare(std::span<const double> x, const Vector& scale, const PrecisionPolicy& policy) override;
   void first_order(std::span<const double> x, double lambda, double near, FirstOrder& out) override;
 
@@ -131,6 +132,7 @@ class BlockSystem final : public System {
   void solve_damped(double lambda);
   double undamped_size(const Known& at, std::span<const double> step, double sigma) const;
   const BlockStep* undamped_step() const;
+  double most_terms() const;
   bool gradient_exceeds_noise() const;
   BlockPoint point();
   std::shared_ptr<const BlockTerms> terms();

@@ -4,6 +4,7 @@
 // derivatives. `recheck` compares the programs with the user's own code.
 #include "blocks/block_system.hpp"
 
+#include "certificate/certificate.hpp"
 #include "support/constants.hpp"
 
 #include <algorithm>
@@ -42,15 +43,28 @@ void BlockSystem::recheck(std::span<const double> x, std::size_t, Recheck& out) 
   if (r > 0) out.cost_magnitude = std::max(r, (terms()->cost_noise / (4 * 0x1p-53) - r * r) / r);
 }
 
+// A bound of ‖terms of r‖ that costs no pass over J.
+double BlockSystem::most_terms() const {
+  const std::vector<double> sizes = tangent_sizes(model_.problem(), structure_, at_.x);
+  double terms = std::sqrt(2 * at_.model.cost);
+  for (std::size_t j = 0; j < sizes.size(); ++j) terms += column_norm(j) * sizes[j];
+  return terms;
+}
+
 // A test that costs no pass over J: some component of the gradient exceeds a bound of every rounding error
 // that measure_terms() could find, because each column's products are at most its norm times ‖terms of r‖.
 bool BlockSystem::gradient_exceeds_noise() const {
   const double r = std::sqrt(2 * at_.model.cost);
-  const std::vector<double> sizes = tangent_sizes(model_.problem(), structure_, at_.x);
-  double terms = r;
-  for (std::size_t j = 0; j < sizes.size(); ++j) terms += column_norm(j) * sizes[j];
-  const double bound = 0x1p-53 * (4 * terms + 32 * r);
-  return at_.cosine * r > bound;
+  return at_.cosine * r > kUnitRoundoff * (4 * most_terms() + 32 * r);
+}
+
+// The certificate's own test. Its pass over J is made only where the residuals are small beside the terms or
+// the start.
+bool BlockSystem::residuals_vanish(double initial_cost, double left) {
+  if (low_jacobian() || !at_.model.finite) return false;
+  const double r = std::sqrt(2 * at_.model.cost);
+  const bool tiny = r <= kVanishing * most_terms() || r <= kVanishing * std::sqrt(2 * initial_cost);
+  return tiny && nlsq::residuals_vanish(point(), *terms(), initial_cost, left);
 }
 
 bool BlockSystem::gradient_is_noise(std::span<const double>, const Recheck&) {

@@ -283,10 +283,8 @@ bool reached(Loop& loop) {
   const FirstOrder& first = loop.point.first;
   if (loop.ending.stalled || !loop.ending.stopped_by.empty()) return true;
   if (loop.ending.held_off || (system.derivatives_apart() && loop.low_gram())) return false;
-  // The loop learns the size of a block problem's terms only when a certificate is formed. So a cost that is
-  // negligible compared with the cost at the start asks for a certificate.
-  constexpr double kZero = 0x1p-106;  // of the cost at the start
-  if (system.derivatives_apart() && loop.cost() <= kZero * loop.summary.initial_cost) return true;
+  const double left = first.usable ? first.decrement_sigma : loop.step.nu / loop.sigma();
+  if (system.residuals_vanish(loop.summary.initial_cost, left)) return true;
   if (zero_residual(loop.cost(), loop.summary.initial_cost, loop.rounding.magnitude)) return true;
   if (system.solves_iteratively()) return reached_by_damped_step(loop);
   const bool known = first_order_known(loop);

@@ -86,6 +86,11 @@ class System {
   virtual double gradient_cosine(std::span<const double> x) = 0;
   // True if every |g_j| is within its rounding bound.
   virtual bool gradient_is_noise(std::span<const double> x, const Recheck& rounding) = 0;
+  // True if the residuals at x are nothing but their own rounding errors. For a System that measures these
+  // itself. `initial_cost`: at the start. `left`: ν of the step from x, in standard errors.
+  virtual bool residuals_vanish(double initial_cost, double left) {
+    return (void)initial_cost, (void)left, false;
+  }
   // Prepares for steps from x; call after linearize. `scale` is D. Below f64, it also probes samples of the
   // rows.
   virtual void prepare(std::span<const double> x, const Vector& scale, const PrecisionPolicy& policy) = 0;
