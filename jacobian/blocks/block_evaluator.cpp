@@ -87,7 +87,7 @@ class GroupPass final : public BlockPass {
       const std::uint32_t block =
           t.group == BlockTile::kSlow ? groups_.slow[l] : groups_.groups[t.group].blocks[l];
       double* to = bounds + list_.row[block];
-      if (t.group == BlockTile::kSlow) std::fill_n(to, list_.function(block).residuals(), 0.0);
+      if (t.group == BlockTile::kSlow) bound_slow(block, x, to);
       else bound_lane(groups_.groups[t.group], l, x, to);
     }
   }
@@ -114,6 +114,15 @@ class GroupPass final : public BlockPass {
     for (std::size_t c = 0; c < group.program->plan.column.size(); ++c)
       r_.push_back(constant_of(group, c, lane));
     bound_rounding(kind.family.recordings()[group.variant], x_.data(), r_, bounds);
+  }
+
+  void bound_slow(std::uint32_t block, std::span<const double> x, double* bounds) {
+    const BlockFunction& function = list_.function(block);
+    BlockReplay replay(groups_.kinds[groups_.kind(block)].sizes);
+    x_.resize(inputs_of(groups_.kinds[groups_.kind(block)]));
+    gather_block(list_, block, x, x_.data());
+    if (!is_traced(function) || !replay.bound(function, x_.data(), bounds))
+      std::fill_n(bounds, function.residuals(), 0.0);
   }
 
   // Computes J in the lanes' format and stores it in the format of `J`.

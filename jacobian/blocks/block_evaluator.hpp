@@ -122,9 +122,8 @@ class BlockPass {
   // Computes r of the tile's blocks by the user's own code in double, never by a program.
   virtual void reference(std::size_t tile, std::span<const double> x, double* r) = 0;
   // Bounds the rounding error of each residual of the tile's blocks, to first order, by a running error bound
-  // along the recorded operations. A correct program and the function itself may differ by a small multiple
-  // of it. The bound is 0 where the function itself computes the residuals, and not finite where no bound is
-  // known.
+  // along the recorded operations. A block without a program is recorded for this. The bound is 0 where the
+  // function cannot be recorded, and not finite where no bound is known.
   virtual void rounding(std::size_t tile, std::span<const double> x, double* bounds) = 0;
   // Returns the samples since the last call.
   virtual std::vector<SampledError> take_samples() = 0;

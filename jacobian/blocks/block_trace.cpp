@@ -57,6 +57,17 @@ bool BlockReplay::follow(const BlockRecording& recording, const BlockFunction& f
   return tape.followed();
 }
 
+bool BlockReplay::bound(const BlockFunction& function, const double* x, double* bounds) {
+  const BlockRecording made = record(function, x, {});
+  if (!made.success || !made.reason.empty()) return false;
+  std::vector<double> constants;
+  for (std::size_t i = 1; i < made.steps.size(); ++i) {
+    if (made.steps[i].op == Op::constant) constants.push_back(made.steps[i].value);
+  }
+  bound_rounding(made, x, constants, bounds);
+  return true;
+}
+
 void BlockFamily::keep_only(std::span<const std::uint8_t> marked) {
   std::size_t kept = 0;
   for (std::size_t k = 0; k < recordings_.size(); ++k) {

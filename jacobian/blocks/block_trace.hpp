@@ -43,6 +43,9 @@ class BlockReplay {
   bool follow(const BlockRecording& recording, const BlockFunction& function, const double* x,
               double* constants);
   BlockRecording record(const BlockFunction& function, const double* x, const BlockTraceLimits& limits);
+  // Records the block at x, for the bounds of its rounding errors alone. Returns false if that is not
+  // possible.
+  bool bound(const BlockFunction& function, const double* x, double* bounds);
 
  private:
   bool call(Tape& tape, const BlockFunction& function,

@@ -108,7 +108,7 @@ bool every_row_vanishes(const BlockPoint& at, const BlockTerms& terms) {
 bool residuals_vanish(const BlockPoint& at, const BlockTerms& terms, double initial_cost, double explained) {
   constexpr double kRoundings = 4;
   const double r = std::sqrt(2 * at.cost);
-  const bool explains = r > terms.rounding && explained > 2 * std::sqrt(static_cast<double>(at.free()));
+  const bool explains = r > terms.rounding && !(explained <= 2 * std::sqrt(static_cast<double>(at.free())));
   const bool tiny = zero_residual(at.cost, initial_cost, size_of_terms(at, terms.magnitude)) ||
                     r <= kRoundings * terms.rounding;
   return tiny && every_row_vanishes(at, terms) && !(has_scatter(at) && explains);
@@ -151,9 +151,6 @@ BlockJudgement judge_point(const BlockPoint& at, const BlockTests& tests,
   c.cost = at.cost;
   c.decrement_sigma = c.step = c.condition = std::numeric_limits<double>::quiet_NaN();
   out.terms = std::move(terms);
-  const BlockGradient gradient = block_gradient(at.solver, at.cost, out.terms->gradient_noise);
-  c.gradient_norm = gradient.cosine;
-  c.gradient_bound = gradient.bound;
   out.distance = block_distance(at, solved);
   apply_tests(at, tests, out);
   if (!c.passed && tests.stopped) return out;
@@ -196,14 +193,14 @@ struct TestHeld {
   Verdict verdict;
   const char* name;
 };
-std::optional<TestHeld> test_held(const BlockPoint& at, const BlockTests& tests, const BlockJudgement& out) {
+std::optional<TestHeld> test_held(const BlockPoint& at, const BlockTests& tests, const BlockJudgement& out,
+                                  bool gradient_rounds) {
   const Certificate& c = out.certificate;
   const bool near = c.decrement_sigma <= tests.tau, flat = c.gradient_norm <= tests.gtol;
   // Where the rank is hidden, so is the distance along the directions that seem undetermined.
   if (!(c.decrement_sigma <= kFarthest) || out.distance.rank_hidden) return std::nullopt;
   if ((near || flat) && every_step_is_short(at, tests, out))
     return TestHeld{Verdict::converged, near ? "decrement+xtol" : "gtol+xtol"};
-  const bool gradient_rounds = block_gradient(at.solver, at.cost, out.terms->gradient_noise).rounding;
   if (!gradient_rounds && !(out.promised() <= out.terms->cost_noise)) return std::nullopt;
   return TestHeld{near ? Verdict::converged : Verdict::noise_floor,
                   gradient_rounds ? "gradient bound" : "cost rounding"};
@@ -216,11 +213,14 @@ void apply_tests(const BlockPoint& at, const BlockTests& tests, BlockJudgement& 
   const BlockDistance& d = out.distance;
   c.passed = false;
   store_distance(at, out);
-  const bool zero = residuals_vanish(at, *out.terms, tests.initial_cost, d.known ? c.decrement_sigma : kNaN);
+  const BlockGradient gradient = block_gradient(at.solver, at.cost, out.terms->gradient_noise);
+  c.gradient_norm = gradient.cosine;
+  c.gradient_bound = gradient.bound;
+  const bool zero = residuals_vanish(at, *out.terms, tests.initial_cost, d.known ? c.decrement_sigma : 0);
   if (std::string doubt = doubt_here(at, tests, out, zero); !doubt.empty()) out.doubt = std::move(doubt);
   if (!out.doubt.empty() || (!zero && !(d.known && d.reached))) return;
   const std::optional<TestHeld> held =
-      zero ? TestHeld{Verdict::noise_floor, kZeroResidual} : test_held(at, tests, out);
+      zero ? TestHeld{Verdict::noise_floor, kZeroResidual} : test_held(at, tests, out, gradient.rounding);
   if (!held) return;
   c.verdict = held->verdict;
   c.governed_by = held->name;

@@ -54,7 +54,7 @@ struct BlockGradient {
 BlockGradient block_gradient(const SchurSolver& solver, double cost, std::span<const double> noise);
 
 // Whether the residuals at a point are rounding errors alone. `explained`: the decrement in standard errors,
-// or NaN if it is not known.
+// or 0 if it is not known.
 bool residuals_vanish(const BlockPoint& at, const BlockTerms& terms, double initial_cost, double explained);
 
 // `terms`: of the residuals at the point. `solved`: as for block_distance. If the loop has stopped, a point

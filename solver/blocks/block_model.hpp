@@ -104,6 +104,8 @@ class BlockModel {
     bool agrees = true;
   };
   Recheck recheck(std::span<const double> x, std::span<const double> r, std::vector<double>& own);
+  // Bounds of the rounding errors of the residuals at x, from the recorded operations. 0 where none is known.
+  std::vector<double> rounding_bounds(std::span<const double> x);
   void distrust(std::string why);
   // Whether constants recorded in an earlier solve are in use.
   bool carried() const { return evaluator_.carried() > 0; }

@@ -46,6 +46,7 @@ void BlockSystem::begin(std::span<const double> x) {
     model_.record_again(x);
     evaluate(x, at_);
   }
+  start_residual_ = std::sqrt(2 * at_.model.cost);
   if (!std::isfinite(at_.model.cost) || model_.carried()) return;
   compare_with_functions(x, start_recheck_);
   if (start_recheck_.discrepancy == 0) return;

@@ -6,6 +6,7 @@
 #include "blocks/block_model.hpp"
 #include "blocks/block_second_order.hpp"
 #include "blocks/schur/schur.hpp"
+#include "certificate/certificate.hpp"
 #include "minimizer/system.hpp"
 
 #include <nlsq/options.hpp>
@@ -53,7 +54,7 @@ class BlockSystem final : public System {
   }
   double gradient_cosine(std::span<const double>) override { return at_.cosine; }
   bool gradient_is_noise(std::span<const double> x, const Recheck& rounding) override;
-  bool residuals_vanish(double initial_cost, double left) override;
+  bool residuals_vanish(double initial_cost, double left, bool in_vain) override;
   void prepare(std::span<const double> x, const Vector& scale, const PrecisionPolicy& policy) override;
   void first_order(std::span<const double> x, double lambda, double near, FirstOrder& out) override;
 
@@ -135,7 +136,7 @@ class BlockSystem final : public System {
   double most_terms() const;
   bool gradient_exceeds_noise() const;
   BlockPoint point();
-  std::shared_ptr<const BlockTerms> terms();
+  std::shared_ptr<const BlockTerms> terms(double small = kVanishing);
   double measured_rounding();
   double rounding_beside(double last_digits);
   BlockTests tests_of(const CertificateTests& tests) const;
@@ -174,6 +175,7 @@ class BlockSystem final : public System {
   BlockStep step_;                 // the last one solved for,
   double step_lambda_ = -1;        // with this damping; -1: none
   std::shared_ptr<const BlockTerms> terms_;  // of at_; null: not measured since J was evaluated last
+  double start_residual_ = 0;                // ‖r‖ at the start
   double foretold_ = 0;                      // decrease of the cost by the last step that the loop asked for,
   double model_error_ = std::numeric_limits<double>::infinity();  // and its error, of the last one taken
   double short_of_tau_ = kShortOfTau;

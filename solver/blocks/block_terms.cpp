@@ -31,10 +31,14 @@ struct RowTerms {
   double terms, residual;
 };
 
+// Residuals count as rounding errors up to this many roundings of their terms. So terms that stand for a
+// bound of the rounding errors are this part of it.
+constexpr double kRoundings = 4;
+
 // The terms of each row where the tangent coordinates have these sizes. Visits |row|, its columns, |residual|
 // and terms.
 void sweep_terms(const BlockStructure& s, RecordReader<double>& J, std::span<const double> sizes,
-                 const auto& visit) {
+                 std::span<const double> bounds, const auto& visit) {
   std::vector<Columns> parts;
   J.sweep([&](std::size_t first, std::size_t last, const RecordView<double>& records) {
     for (std::size_t point = first; point < last; ++point) {
@@ -48,7 +52,10 @@ void sweep_terms(const BlockStructure& s, RecordReader<double>& J, std::span<con
             for (std::size_t c = 0; c < part.count; ++c)
               first_order += std::fabs(row[part.column + c]) * sizes[part.tangent + c];
           }
-          visit(row, std::span<const Columns>(parts), RowTerms{std::max(residual, first_order), residual});
+          const double bound =
+              bounds.empty() ? 0 : bounds[s.list.row[slot] + i] / (kRoundings * kUnitRoundoff);
+          visit(row, std::span<const Columns>(parts),
+                RowTerms{std::max({residual, first_order, bound}), residual});
         }
       }
     }
@@ -85,7 +92,7 @@ double furthest_of(std::vector<RowTerms>& rows) {
 // with other zeros have terms of this size then, and their parameters, too. `sums`: Σ |J_ij| terms of row i.
 double furthest_of_neighbours(const BlockStructure& s, RecordReader<double>& J,
                               std::span<const double> squares, std::vector<double> sizes,
-                              std::vector<double> sums, double furthest) {
+                              std::vector<double> sums, std::span<const double> bounds, double furthest) {
   constexpr int kNeighbours = 8;
   std::vector<RowTerms> rows;
   rows.reserve(s.residuals);
@@ -95,10 +102,11 @@ double furthest_of_neighbours(const BlockStructure& s, RecordReader<double>& J,
     }
     std::ranges::fill(sums, 0.0);
     rows.clear();
-    sweep_terms(s, J, sizes, [&](const double* row, std::span<const Columns> parts, const RowTerms& found) {
-      rows.push_back(found);
-      add_terms(row, parts, found.terms, sums);
-    });
+    sweep_terms(s, J, sizes, bounds,
+                [&](const double* row, std::span<const Columns> parts, const RowTerms& found) {
+                  rows.push_back(found);
+                  add_terms(row, parts, found.terms, sums);
+                });
     furthest = std::min(furthest, furthest_of(rows));
   }
   return furthest;
@@ -125,21 +133,25 @@ std::vector<double> tangent_sizes(const Problem::Impl& problem, const BlockStruc
 }
 
 BlockTerms measure_terms(const BlockStructure& s, const Problem::Impl& problem, RecordReader<double>& J,
-                         std::span<const double> squares, std::span<const double> x, double cost) {
+                         std::span<const double> squares, std::span<const double> x, double cost,
+                         std::span<const double> bounds) {
   const std::vector<double> sizes = tangent_sizes(problem, s, x);
   BlockTerms out;
+  out.bounded = !bounds.empty();
   out.gradient_noise.resize(sizes.size());
   double products = 0, squares_of_terms = 0;
   std::vector<RowTerms> rows;
   rows.reserve(s.residuals);
   std::vector<double> sums(sizes.size(), 0.0);
-  sweep_terms(s, J, sizes, [&](const double* row, std::span<const Columns> parts, const RowTerms& found) {
-    rows.push_back(found);
-    products += found.terms * found.residual;
-    squares_of_terms += found.terms * found.terms;
-    add_terms(row, parts, found.terms, sums);
-  });
+  sweep_terms(s, J, sizes, bounds,
+              [&](const double* row, std::span<const Columns> parts, const RowTerms& found) {
+                rows.push_back(found);
+                products += found.terms * found.residual;
+                squares_of_terms += found.terms * found.terms;
+                add_terms(row, parts, found.terms, sums);
+              });
   out.magnitude = std::sqrt(squares_of_terms);
+  out.rounding = kUnitRoundoff * out.magnitude;
   // Bounds a few roundings in each residual, and sums of products with some tens of additions (as in
   // certificate.cpp).
   const double r = std::sqrt(2 * cost);
@@ -147,7 +159,7 @@ BlockTerms measure_terms(const BlockStructure& s, const Problem::Impl& problem, 
     out.gradient_noise[j] = kUnitRoundoff * (4 * sums[j] + 32 * std::sqrt(squares[j]) * r);
   out.furthest = furthest_of(rows);
   if (out.furthest > kVanishing && r <= kVanishing * out.magnitude)
-    out.furthest = furthest_of_neighbours(s, J, squares, sizes, std::move(sums), out.furthest);
+    out.furthest = furthest_of_neighbours(s, J, squares, sizes, std::move(sums), bounds, out.furthest);
   out.cost_noise =
       kUnitRoundoff *
       (8 * cost + 4 * products / std::sqrt(std::max<double>(1, static_cast<double>(s.residuals))));

@@ -11,22 +11,26 @@
 namespace nlsq::inline v0 {
 
 struct BlockTerms {
-  double magnitude = 0;   // ‖terms of r‖ to first order: Σ |J_ij| |x_j| by row, at least |r_i|
+  double magnitude = 0;  // ‖terms of r‖ to first order: Σ |J_ij| |x_j| by row, at least |r_i|, and at least
+                         // as large as the bounds of rounding errors say
   double furthest = 0;    // the largest |r_i| beside the terms of its row, or the median of all if larger. If
                           // ‖r‖ is zero up to rounding errors, also beside those of the rows it shares
                           // parameters with
   double rounding = 0;    // ‖rounding error of r‖
   double cost_noise = 0;  // rounding error of a difference of costs
   std::vector<double> gradient_noise;  // of each g_j, by tangent index
+  bool bounded = false;                // bounds of rounding errors were given
 };
 
 // The size of the number that each tangent coordinate moves: |x_j|, or on a manifold the length of the block.
 std::vector<double> tangent_sizes(const Problem::Impl& problem, const BlockStructure& structure,
                                   std::span<const double> x);
 
-// Requires records of J in f64 at x. `squares`: the squared norms of its columns.
+// Requires records of J in f64 at x. `squares`: the squared norms of its columns. `bounds`: of the rounding
+// errors of r; empty if they are not known. Terms to first order do not see numbers inside the functions,
+// such as p and q in p + w × p - q, whose roundings are far larger where w is small.
 BlockTerms measure_terms(const BlockStructure& structure, const Problem::Impl& problem,
                          RecordReader<double>& J, std::span<const double> squares, std::span<const double> x,
-                         double cost);
+                         double cost, std::span<const double> bounds = {});
 
 }  // namespace nlsq::inline v0

@@ -13,6 +13,12 @@
 
 namespace nlsq::inline v0 {
 
+namespace {
+// Residuals below this share of their terms, or of the residuals at the start, may be rounding errors of
+// numbers inside the functions.
+constexpr double kSmall = 0x1p-20;
+}  // namespace
+
 // Compares the residuals at x with those that the user's own functions return. They take the place of the
 // trial point's.
 void BlockSystem::compare_with_functions(std::span<const double> x, Recheck& out) {
@@ -60,11 +66,11 @@ bool BlockSystem::gradient_exceeds_noise() const {
 
 // The certificate's own test. Its pass over J is made only where the residuals are small beside the terms or
 // the start.
-bool BlockSystem::residuals_vanish(double initial_cost, double left) {
+bool BlockSystem::residuals_vanish(double initial_cost, double left, bool in_vain) {
   if (low_jacobian() || !at_.model.finite) return false;
-  const double r = std::sqrt(2 * at_.model.cost);
-  const bool tiny = r <= kVanishing * most_terms() || r <= kVanishing * std::sqrt(2 * initial_cost);
-  return tiny && nlsq::residuals_vanish(point(), *terms(), initial_cost, left);
+  const double small = in_vain ? kSmall : kVanishing;
+  if (!(std::sqrt(2 * at_.model.cost) <= small * std::max(most_terms(), start_residual_))) return false;
+  return nlsq::residuals_vanish(point(), *terms(small), initial_cost, left);
 }
 
 bool BlockSystem::gradient_is_noise(std::span<const double>, const Recheck&) {
@@ -73,14 +79,23 @@ bool BlockSystem::gradient_is_noise(std::span<const double>, const Recheck&) {
 }
 
 // Measured once for each linearization in f64: the loop's tests, the re-check and the certificate share it.
-std::shared_ptr<const BlockTerms> BlockSystem::terms() {
-  if (terms_) return terms_;
-  BlockTerms found = measure_terms(structure_, model_.problem(), model_.records<double>(), solver_.squares(),
-                                   at_.x, at_.model.cost);
+// Where ‖r‖ is at most `small` beside its terms or the start, bounds of the rounding errors are computed,
+// which take several times as long as the residuals. Functions that were not recorded have no such bounds, so
+// their rounding errors are measured.
+std::shared_ptr<const BlockTerms> BlockSystem::terms(double small) {
   constexpr double kHardly = 64 * kUnitRoundoff;  // of the terms
   const double r = std::sqrt(2 * at_.model.cost);
-  found.rounding = kUnitRoundoff * found.magnitude;
-  if (r > found.rounding && r <= kHardly * found.magnitude)
+  const auto measure = [&](std::span<const double> bounds) {
+    return measure_terms(structure_, model_.problem(), model_.records<double>(), solver_.squares(), at_.x,
+                         at_.model.cost, bounds);
+  };
+  const auto is_small = [&] { return r <= small * std::max(terms_->magnitude, start_residual_); };
+  if (terms_ && (terms_->bounded || !is_small())) return terms_;
+  if (!terms_) terms_ = std::make_shared<const BlockTerms>(measure({}));
+  if (!is_small()) return terms_;
+  BlockTerms found = measure(model_.rounding_bounds(at_.x));
+  const BlockCounts counts = model_.evaluator().counts();
+  if (counts.own + counts.differences > 0 && r > found.rounding && r <= kHardly * found.magnitude)
     found.rounding = std::max(found.rounding, measured_rounding());
   return terms_ = std::make_shared<const BlockTerms>(std::move(found));
 }
@@ -171,6 +186,11 @@ BlockJudgement BlockSystem::judge_within_bounds(const BlockTests& tests, const B
   for (;; solved = nullptr) {
     BlockJudgement judgement = judge_point(point(), tests, terms(), solved);
     linear_iterations_ += judgement.distance.linear_iterations;
+    if (!judgement.certificate.passed && !judgement.terms->bounded) {
+      const bool near = judgement.certificate.decrement_sigma <= kFarthest;
+      judgement.terms = terms(near ? std::numeric_limits<double>::infinity() : kSmall);
+      if (judgement.terms->bounded) apply_tests(point(), tests, judgement);
+    }
     const Certificate& c = judgement.certificate;
     if (!c.passed || c.governed_by == kZeroResidual || !release_from_bounds(judgement.distance.step))
       return judgement;

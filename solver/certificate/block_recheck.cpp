@@ -115,6 +115,14 @@ void BlockModel::recheck_residuals(std::span<const double> x, std::vector<double
   for_each_tile([&](BlockPass& pass, std::size_t tile, std::size_t) { pass.reference(tile, x, own.data()); });
 }
 
+std::vector<double> BlockModel::rounding_bounds(std::span<const double> x) {
+  std::vector<double> bounds(structure_.residuals);
+  for_each_tile(
+      [&](BlockPass& pass, std::size_t tile, std::size_t) { pass.rounding(tile, x, bounds.data()); });
+  for (double& bound : bounds) bound = std::isfinite(bound) ? bound : 0;
+  return bounds;
+}
+
 BlockModel::Recheck BlockModel::recheck(std::span<const double> x, std::span<const double> r,
                                         std::vector<double>& own) {
   recheck_residuals(x, own);

@@ -284,7 +284,7 @@ bool reached(Loop& loop) {
   if (loop.ending.stalled || !loop.ending.stopped_by.empty()) return true;
   if (loop.ending.held_off || (system.derivatives_apart() && loop.low_gram())) return false;
   const double left = first.usable ? first.decrement_sigma : loop.step.nu / loop.sigma();
-  if (system.residuals_vanish(loop.summary.initial_cost, left)) return true;
+  if (system.residuals_vanish(loop.summary.initial_cost, left, !loop.damping.last_accepted)) return true;
   if (zero_residual(loop.cost(), loop.summary.initial_cost, loop.rounding.magnitude)) return true;
   if (system.solves_iteratively()) return reached_by_damped_step(loop);
   const bool known = first_order_known(loop);

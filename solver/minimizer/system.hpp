@@ -87,9 +87,10 @@ class System {
   // True if every |g_j| is within its rounding bound.
   virtual bool gradient_is_noise(std::span<const double> x, const Recheck& rounding) = 0;
   // True if the residuals at x are nothing but their own rounding errors. For a System that measures these
-  // itself. `initial_cost`: at the start. `left`: ν of the step from x, in standard errors.
-  virtual bool residuals_vanish(double initial_cost, double left) {
-    return (void)initial_cost, (void)left, false;
+  // itself. `initial_cost`: at the start. `left`: ν of the step from x, in standard errors. `in_vain`: the
+  // last step did not help.
+  virtual bool residuals_vanish(double initial_cost, double left, bool in_vain) {
+    return (void)initial_cost, (void)left, (void)in_vain, false;
   }
   // Prepares for steps from x; call after linearize. `scale` is D. Below f64, it also probes samples of the
   // rows.

@@ -198,12 +198,19 @@ TEST_CASE(
   CHECK(most_used >= 1e-3);
 }
 
-TEST_CASE("Numbers that the function itself gives have no rounding of a program's") {
-  Blocks blocks = curves(2, 1000);
-  blocks.list.evaluations = kSolve;
-  const BlockEvaluator evaluator(blocks.list, blocks.x);
-  std::vector<double> bounds(blocks.residuals, -1);
-  const auto pass = evaluator.begin();
-  for (std::size_t tile = 0; tile < evaluator.tiles(); ++tile) pass->rounding(tile, blocks.x, bounds.data());
-  for (const double bound : bounds) CHECK(bound == 0);
+TEST_CASE("Blocks without a program have the same bounds of rounding as with one") {
+  Blocks with = curves(2, 1000), without = curves(2, 1000);
+  without.list.evaluations = kSolve;
+  const auto bounds_of = [](const Blocks& blocks, std::size_t programs) {
+    const BlockEvaluator evaluator(blocks.list, blocks.x);
+    CHECK(evaluator.programs() == programs);
+    std::vector<double> bounds(blocks.residuals, -1);
+    const auto pass = evaluator.begin();
+    for (std::size_t tile = 0; tile < evaluator.tiles(); ++tile)
+      pass->rounding(tile, blocks.x, bounds.data());
+    return bounds;
+  };
+  const std::vector<double> expected = bounds_of(with, 1), bounds = bounds_of(without, 0);
+  for (const double bound : bounds) CHECK(bound > 0);
+  CHECK(bounds == expected);
 }

@@ -185,3 +185,65 @@ TEST_CASE("networks of exact distances end where the residuals are rounding erro
   CHECK(iterations < 10 * solves);
   CHECK(most < 20);
 }
+
+namespace {
+
+using Place = std::array<double, 3>;
+
+// The distance of a moved point from a plane, for small angles w: (p + w × p + t - q) · n.
+struct FromPlane {
+  Place p, q, n;
+  template <class T>
+  T operator()(const T* w, const T* t) const {
+    return (p[0] + (w[1] * p[2] - w[2] * p[1]) + t[0] - q[0]) * n[0] +
+           (p[1] + (w[2] * p[0] - w[0] * p[2]) + t[1] - q[1]) * n[1] +
+           (p[2] + (w[0] * p[1] - w[1] * p[0]) + t[2] - q[2]) * n[2];
+  }
+};
+
+struct Registered {
+  Certificate certificate;
+  bool success;
+  double off;  // of the angles
+};
+
+Registered registered(double angle, double noise, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<double> draw;
+  const auto place = [&](double size) {
+    return Place{size * draw(random), size * draw(random), size * draw(random)};
+  };
+  const Place truth = place(angle), shift = place(10 * angle);
+  double w[3] = {}, t[3] = {};
+  Problem problem;
+  for (int i = 0; i < 60; ++i) {
+    const Place p = place(10), n = place(0.6);
+    Place q = place(noise);
+    for (std::size_t k = 0; k < 3; ++k) {
+      const std::size_t a = (k + 1) % 3, b = (k + 2) % 3;
+      q[k] += p[k] + (truth[a] * p[b] - truth[b] * p[a]) + shift[k];
+    }
+    problem.add_residual_block(FromPlane{p, q, n}, nullptr, {w, t});
+  }
+  const Summary summary = solve(problem);
+  double off = 0;
+  for (std::size_t k = 0; k < 3; ++k) off = std::max(off, std::fabs(w[k] - truth[k]));
+  return {summary.certificate, is_success(summary.verdict), off};
+}
+
+}  // namespace
+
+// The angles are far smaller than the places, so terms of first order do not show how the residuals round.
+TEST_CASE("exact places beside planes are registered at every angle, and noise is told from rounding") {
+  for (const double angle : {1e-2, 1e-4, 1e-6}) {
+    for (unsigned seed = 0; seed < 20; ++seed) {
+      CAPTURE(angle);
+      CAPTURE(seed);
+      const Registered exact = registered(angle, 0, seed), noisy = registered(angle, 1e-9, seed);
+      CHECK(exact.success);
+      CHECK(exact.off <= 1e-14);
+      CHECK(noisy.success);
+      CHECK(noisy.certificate.governed_by != "zero residual");
+    }
+  }
+}
