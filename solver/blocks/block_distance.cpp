@@ -2,7 +2,7 @@
 #include "blocks/block_distance.hpp"
 
 #include "dense/dense_algebra.hpp"
-#include "linear/determined_subspace.hpp"
+#include "linear/weighted_rows.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -20,6 +20,7 @@ constexpr std::size_t kFewColumns = 64;
 constexpr double kFewProducts = 4e6;
 constexpr std::size_t kDoubtColumns = 400;  // the same limits where the factorisation fails
 constexpr double kDoubtProducts = 2e9;
+constexpr double kStepProducts = 1e8;  // the same limit for every step
 
 double dot_of(std::span<const double> a, std::span<const double> b) {
   double sum = 0;
@@ -36,18 +37,13 @@ std::vector<std::size_t> free_columns(const BlockPoint& at) {
   return free;
 }
 
-bool is_small(const BlockPoint& at, std::size_t columns, double products) {
-  const double n = static_cast<double>(at.free()), m = static_cast<double>(at.structure.residuals);
-  return !at.solver.iterative() && at.free() <= columns && 2 * m * n * n <= products;
+// Number of multiply-adds of a QR factorisation of J.
+double qr_products(const BlockPoint& at) {
+  const double n = static_cast<double>(at.free());
+  return 2 * static_cast<double>(at.structure.residuals) * n * n;
 }
 
 // The columns of J that are free, one after the other, and r. Rows of zeros fill J up to a square matrix.
-struct DenseRows {
-  std::size_t rows, columns;
-  std::vector<double> J, r;
-  bool finite = true;
-};
-
 DenseRows dense_rows(const BlockPoint& at, std::span<const std::size_t> free) {
   const std::size_t n = free.size();
   DenseRows out{std::max(at.structure.residuals, n), n, {}, {}};
@@ -65,50 +61,12 @@ DenseRows dense_rows(const BlockPoint& at, std::span<const std::size_t> free) {
   return out;
 }
 
-// QR of J D⁻¹ with r appended, then the singular values of R. Destroys `A`.
-Certified analyse_rows(DenseRows& A, std::span<const double> scale) {
-  const std::size_t n = A.columns;
-  for (std::size_t j = 0; j < n; ++j) {
-    for (std::size_t i = 0; i < A.rows; ++i) A.J[j * A.rows + i] /= scale[j];
-  }
-  dense::householder_qr(A.J.data(), A.rows, n, A.r.data());
-  std::vector<double> R(n * n, 0.0), z(A.r.begin(), A.r.begin() + static_cast<std::ptrdiff_t>(n));
-  for (std::size_t j = 0; j < n; ++j) std::copy_n(&A.J[j * A.rows], j + 1, &R[j * n]);
-  Certified found;
-  found.step.assign(n, 0.0);
-  analyse({R.data(), z.data(), scale, true}, found);
-  return found;
+bool is_small(const BlockPoint& at, std::size_t columns, double products) {
+  return !at.solver.iterative() && at.free() <= columns && qr_products(at) <= products;
 }
 
-// The rank of J after all rows are scaled down to the median of their norms. Without rounding errors, this
-// does not change the rank. With them, a row of weight 1e15 hides the directions that only other rows
-// determine.
-int rank_of_lightened(DenseRows A) {
-  std::vector<double> norms(A.rows), scale(A.columns);
-  for (std::size_t i = 0; i < A.rows; ++i) {
-    double squares = 0;
-    for (std::size_t j = 0; j < A.columns; ++j) squares += A.J[j * A.rows + i] * A.J[j * A.rows + i];
-    norms[i] = std::sqrt(squares);
-  }
-  std::vector<double> sorted = norms;
-  std::erase(sorted, 0.0);
-  if (sorted.empty()) return 0;
-  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-  std::ranges::nth_element(sorted, middle);
-  const double median = *middle;
-  for (std::size_t j = 0; j < A.columns; ++j) {
-    double squares = 0;
-    for (std::size_t i = 0; i < A.rows; ++i) {
-      double& entry = A.J[j * A.rows + i];
-      if (norms[i] > median) entry *= median / norms[i];
-      squares += entry * entry;
-    }
-    scale[j] = squares > 0 ? std::sqrt(squares) : 1;
-  }
-  return analyse_rows(A, scale).certificate.rank;
-}
-
-// Measures the distance by QR of J. Where J is small, this costs next to nothing.
+// Measures the distance by QR of J. Where J is small, this costs next to nothing. Rows of huge weight hide
+// the directions that only other rows determine, so the rank is that of rows of like weight.
 BlockDistance by_triangle(const BlockPoint& at, std::span<const double> norms) {
   BlockDistance out;
   const std::vector<std::size_t> free = free_columns(at);
@@ -122,18 +80,28 @@ BlockDistance by_triangle(const BlockPoint& at, std::span<const double> norms) {
   }
   std::vector<double> scale(n);
   for (std::size_t j = 0; j < n; ++j) scale[j] = norms[free[j]];
-  DenseRows A = dense_rows(at, free);
+  const DenseRows A = dense_rows(at, free);
   if (!A.finite) return {};
-  const Certified found = analyse_rows(A, scale);
-  for (std::size_t j = 0; j < n; ++j) out.step[free[j]] = found.step[j];
-  for (const int j : found.certificate.confounded) {
-    out.undetermined.push_back(static_cast<int>(free[static_cast<std::size_t>(j)]));
+  RowAnalysis found = analyse_rows(A, scale);
+  Certificate& c = found.least.certificate;
+  if (c.rank < static_cast<int>(n) || found.spread > kHeavyRows) {
+    const Certificate like = analyse_lightened(A).least.certificate;
+    if (like.rank == static_cast<int>(n)) {
+      found.least.step = std::move(found.regular.step);
+      c.decrement_sigma = found.regular.decrement;
+      c.rank = like.rank;
+      c.confounded.clear();
+      c.covariance_error = like.covariance_error;
+    }
+    out.rank_hidden = like.rank > c.rank;
   }
-  out.rank = found.certificate.rank;
-  out.condition = found.certificate.condition;
-  out.error = found.certificate.covariance_error;
-  out.decrement = found.certificate.decrement_sigma;
-  if (out.rank < static_cast<int>(n)) out.rank_hidden = rank_of_lightened(dense_rows(at, free)) > out.rank;
+  for (std::size_t j = 0; j < n; ++j) out.step[free[j]] = found.least.step[j];
+  for (const int j : c.confounded)
+    out.undetermined.push_back(static_cast<int>(free[static_cast<std::size_t>(j)]));
+  out.rank = c.rank;
+  out.condition = c.condition;
+  out.error = c.covariance_error;
+  out.decrement = c.decrement_sigma;
   return out;
 }
 
@@ -209,9 +177,45 @@ bool examine_weak_directions(const BlockPoint& at, const BlockTerms& terms, Bloc
   refine(at, terms, out);
   const RankEstimate rank =
       at.solver.rank(at.model.records<double>(), column_norms(at.solver), out.damping <= kNegligibleDamping);
+  if (rank.rank < static_cast<int>(at.free())) {
+    if (is_small(at, kDoubtColumns, kDoubtProducts)) {
+      BlockDistance by_rows = by_triangle(at, column_norms(at.solver));
+      by_rows.linear_iterations = out.linear_iterations;
+      if (by_rows.known) out = std::move(by_rows);
+      return true;
+    }
+    out.rank_hidden = terms.spread > kHeavyRows;
+  }
   out.rank = rank.rank;  // fixed columns are zero and do not count
   out.rank_estimated = rank.estimated;
   return true;
+}
+
+bool solved_by_rows(const BlockPoint& at, double spread) {
+  return spread > kHeavyRows && is_small(at, kDoubtColumns, kStepProducts);
+}
+
+void solve_by_rows(const BlockPoint& at, double lambda, std::span<const double> scale, BlockStep& out) {
+  const std::vector<std::size_t> free = free_columns(at);
+  const std::size_t n = free.size();
+  const DenseRows J = dense_rows(at, free);
+  DenseRows stacked{J.rows + n, n, std::vector<double>((J.rows + n) * n, 0.0), J.r};
+  stacked.r.resize(stacked.rows, 0.0);
+  for (std::size_t j = 0; j < n; ++j) {
+    double* column = &stacked.J[j * stacked.rows];
+    const double by = scale[free[j]];
+    for (std::size_t i = 0; i < J.rows; ++i) column[i] = J.J[j * J.rows + i] / by;
+    column[J.rows + j] = std::sqrt(lambda);
+  }
+  out = {};
+  out.step.assign(at.structure.tangent_size(), 0.0);
+  if (n == 0 || !J.finite) return;
+  const RegularSolution scaled = solve_regular(stacked);
+  for (std::size_t j = 0; j < n; ++j) out.step[free[j]] = scaled.step[j] / scale[free[j]];
+  out.decrement = scaled.decrement;
+  out.scaled_norm = dense::norm(scaled.step.data(), n);
+  out.predicted = 0.5 * (out.decrement * out.decrement + lambda * out.scaled_norm * out.scaled_norm);
+  out.factored = std::isfinite(out.predicted) && std::isfinite(out.scaled_norm);
 }
 
 }  // namespace nlsq::inline v0

@@ -1,6 +1,8 @@
 // Chooses the format of the derivatives for each program of a block problem. A program moves to f64 when
 // sampled blocks show too large an f32 error, or when its values leave the range of f32.
 #include "blocks/block_model.hpp"
+#include "blocks/block_system.hpp"
+#include "support/constants.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -111,6 +113,28 @@ std::vector<ComponentSummary> BlockModel::components() const {
     parts.push_back({c > 0 ? problem_.component_names[c - 1] : "", rows[c], escalations_of_[c], counters(c)});
   }
   return parts;
+}
+
+void BlockSystem::measure(std::span<const double>, const Step& step, HealthReport& health) {
+  constexpr double kFinishing = 1e-2;      // distance in standard errors at which J becomes f64
+  constexpr double kLittleDamping = 1e-4;  // the largest λ at which ν still measures the distance
+  health.contraction_known = false;
+  health.kappa_lambda = 1;  // no condition number is computed here
+  if (!low_jacobian()) return;
+  health.epsilon_j = model_.sampled_error();
+  const double sigma = scatter_at(at_.model.cost);
+  if (step.factored && health.lambda <= kLittleDamping && sigma > 0) {
+    health.relative_distance = std::min(health.relative_distance, step.nu / (kFinishing * sigma));
+  }
+}
+
+// NaN marks values that are unknown. Rows are never recomputed.
+void BlockSystem::rule_values(RuleValues& values) const {
+  values[RuleVariable::epsilon_j] = low_jacobian() ? model_.sampled_error() : 0;
+  values[RuleVariable::epsilon_f] = kNaN;
+  values[RuleVariable::nonfinite] = kNaN;
+  values[RuleVariable::n] = static_cast<double>(structure_.tangent_size() - at_.fixed_count);
+  values[RuleVariable::memory] = static_cast<double>(structure_.bytes() + model_.bytes() + solver_.bytes());
 }
 
 }  // namespace nlsq::inline v0

@@ -94,9 +94,9 @@ double size_of_terms(const BlockPoint& at, double terms) {
 
 // Whether every residual is small beside the terms of its own row. Without scatter, where all terms vanish
 // with the residuals, these are compared with their own unit, as in size_of_terms().
-bool every_row_vanishes(const BlockPoint& at, const BlockTerms& terms) {
+bool every_row_vanishes(const BlockPoint& at, const BlockTerms& terms, double vanishing) {
   const double roundings = terms.magnitude > 0 ? terms.rounding / (kUnitRoundoff * terms.magnitude) : 1;
-  const double most = kVanishing * std::max(1.0, roundings);
+  const double most = vanishing * std::max(1.0, roundings);
   const bool in_own_unit = !has_scatter(at) && terms.magnitude <= 1;
   return terms.furthest <= most || (in_own_unit && std::sqrt(2 * at.cost) <= most);
 }
@@ -105,13 +105,14 @@ bool every_row_vanishes(const BlockPoint& at, const BlockTerms& terms) {
 
 // Of rounding errors the model explains about one standard error a parameter. If it explains more, and the
 // residuals exceed their own rounding error, they are something else.
-bool residuals_vanish(const BlockPoint& at, const BlockTerms& terms, double initial_cost, double explained) {
+bool residuals_vanish(const BlockPoint& at, const BlockTerms& terms, double initial_cost, double explained,
+                      double vanishing) {
   constexpr double kRoundings = 4;
   const double r = std::sqrt(2 * at.cost);
   const bool explains = r > terms.rounding && !(explained <= 2 * std::sqrt(static_cast<double>(at.free())));
   const bool tiny = zero_residual(at.cost, initial_cost, size_of_terms(at, terms.magnitude)) ||
                     r <= kRoundings * terms.rounding;
-  return tiny && every_row_vanishes(at, terms) && !(has_scatter(at) && explains);
+  return tiny && every_row_vanishes(at, terms, vanishing) && !(has_scatter(at) && explains);
 }
 
 double BlockJudgement::contradiction() const {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "blocks/block_distance.hpp"
+#include "certificate/certificate.hpp"
 
 #include <nlsq/options.hpp>
 #include <nlsq/summary.hpp>
@@ -54,8 +55,9 @@ struct BlockGradient {
 BlockGradient block_gradient(const SchurSolver& solver, double cost, std::span<const double> noise);
 
 // Whether the residuals at a point are rounding errors alone. `explained`: the decrement in standard errors,
-// or 0 if it is not known.
-bool residuals_vanish(const BlockPoint& at, const BlockTerms& terms, double initial_cost, double explained);
+// or 0 if it is not known. `vanishing`: what each residual may be at most, beside the terms of its row.
+bool residuals_vanish(const BlockPoint& at, const BlockTerms& terms, double initial_cost, double explained,
+                      double vanishing = kVanishing);
 
 // `terms`: of the residuals at the point. `solved`: as for block_distance. If the loop has stopped, a point
 // that fails already by the undamped step is not examined further, and its rank stays unknown.

@@ -39,6 +39,7 @@ void BlockSystem::begin(std::span<const double> x) {
     x = projected_start_;
   }
   start_ = x;
+  heavy_ = false;
   evaluate(x, at_);
   start_recheck_ = {};
   // The data that functions refer to may have changed since the previous solve.
@@ -206,14 +207,24 @@ void BlockSystem::set_solve_accuracy(double decrease) {
   solver_.aim(options_.preconditioner, {.eta = eta, .residual = 1, .most = options_.max_linear_iterations});
 }
 
+// Remembered while the solver has the trial point's J.
+bool BlockSystem::heavy_rows() {
+  if (low_jacobian() || !at_.model.finite) return false;
+  if (!derivatives_at_trial_ && solved_by_rows(point(), std::numeric_limits<double>::infinity()))
+    heavy_ = solved_by_rows(point(), terms()->spread);
+  return heavy_;
+}
+
 // Solves into step_, unless the result is already there.
 void BlockSystem::solve_damped(double lambda) {
   const double damping = lambda > 0 ? lambda : kUndamped;
   if (step_lambda_ == damping) return;
   const auto begin = Clock::now();
   ++facts_.linear_solves;
-  in_format(
-      [&]<class R, class T>(R, T) { solver_.solve<R, T>(model_.records<R>(), damping, *scale_, step_); });
+  if (heavy_rows()) solve_by_rows(point(derivatives_at_trial_ ? trial_ : at_), lambda, *scale_, step_);
+  else
+    in_format(
+        [&]<class R, class T>(R, T) { solver_.solve<R, T>(model_.records<R>(), damping, *scale_, step_); });
   step_lambda_ = damping;
   last_solve_seconds_ = seconds_since(begin);
   time_.solve += last_solve_seconds_;
@@ -290,8 +301,9 @@ void BlockSystem::first_order(std::span<const double>, double lambda, double nea
 
 // Returns the undamped step at x if the solver's factors are still those of that step. Its damping is
 // relative to D, which remembers larger columns, so it must be negligible beside the columns at x.
-const BlockStep* BlockSystem::undamped_step() const {
-  if (solver_.iterative() || step_lambda_ != kUndamped || !step_.factored || !scale_) return nullptr;
+const BlockStep* BlockSystem::undamped_step() {
+  if (heavy_rows() || solver_.iterative() || step_lambda_ != kUndamped || !step_.factored || !scale_)
+    return nullptr;
   for (std::size_t j = 0; j < scale_->size(); ++j) {
     const double damping = kUndamped * (*scale_)[j] * (*scale_)[j];
     if (solver_.squares()[j] > 0 && !(damping <= kNegligibleDamping * solver_.squares()[j])) return nullptr;
@@ -302,6 +314,7 @@ const BlockStep* BlockSystem::undamped_step() const {
 // Geodesic acceleration: v becomes v + a / 2, where a comes from the second derivative along v (Transtrum,
 // Machta, Sethna, Phys. Rev. E 83, 036701, eqs. 5 to 8).
 double BlockSystem::accelerate(std::span<const double> x, const Vector&, Step& step, double most) {
+  if (heavy_rows()) return kNaN;  // there is no factor
   const auto begin = Clock::now();
   trial_.x.clear();
   if (!model_.moved_residuals(x, at_.r, step.step, kShortWay, trial_.r)) return kNaN;
@@ -330,28 +343,6 @@ bool BlockSystem::plus(std::span<const double> x, Step& step, Vector& trial, boo
   model_.bounds().shorten(x, trial, step.step);
   in_format([&]<class R, class T>(R, T) { step.predicted = model_.promised<R>(step.step); });
   return true;
-}
-
-void BlockSystem::measure(std::span<const double>, const Step& step, HealthReport& health) {
-  constexpr double kFinishing = 1e-2;      // distance in standard errors at which J becomes f64
-  constexpr double kLittleDamping = 1e-4;  // the largest λ at which ν still measures the distance
-  health.contraction_known = false;
-  health.kappa_lambda = 1;  // no condition number is computed here
-  if (!low_jacobian()) return;
-  health.epsilon_j = model_.sampled_error();
-  const double sigma = scatter_at(at_.model.cost);
-  if (step.factored && health.lambda <= kLittleDamping && sigma > 0) {
-    health.relative_distance = std::min(health.relative_distance, step.nu / (kFinishing * sigma));
-  }
-}
-
-// NaN marks values that are unknown. Rows are never recomputed.
-void BlockSystem::rule_values(RuleValues& values) const {
-  values[RuleVariable::epsilon_j] = low_jacobian() ? model_.sampled_error() : 0;
-  values[RuleVariable::epsilon_f] = kNaN;
-  values[RuleVariable::nonfinite] = kNaN;
-  values[RuleVariable::n] = static_cast<double>(structure_.tangent_size() - at_.fixed_count);
-  values[RuleVariable::memory] = static_cast<double>(structure_.bytes() + model_.bytes() + solver_.bytes());
 }
 
 bool BlockSystem::evaluate_widely() {

@@ -131,11 +131,13 @@ class BlockSystem final : public System {
   void fix_at_bounds(Known& at);
   void note_widened();
   void solve_damped(double lambda);
+  bool heavy_rows();
   double undamped_size(const Known& at, std::span<const double> step, double sigma) const;
-  const BlockStep* undamped_step() const;
+  const BlockStep* undamped_step();
   double most_terms() const;
   bool gradient_exceeds_noise() const;
-  BlockPoint point();
+  BlockPoint point() { return point(at_); }
+  BlockPoint point(Known& at);
   std::shared_ptr<const BlockTerms> terms(double small = kVanishing);
   double measured_rounding();
   double rounding_beside(double last_digits);
@@ -178,6 +180,7 @@ class BlockSystem final : public System {
   double start_residual_ = 0;                // ‖r‖ at the start
   double foretold_ = 0;                      // decrease of the cost by the last step that the loop asked for,
   double model_error_ = std::numeric_limits<double>::infinity();  // and its error, of the last one taken
+  bool heavy_ = false;                                            // steps are solved for by rows
   double short_of_tau_ = kShortOfTau;
   bool was_near_ = false;  // undamped facts were asked for at the last point
   // ν of the damped step at the last point where the undamped one was computed in vain.

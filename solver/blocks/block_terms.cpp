@@ -28,7 +28,7 @@ void columns_of(const BlockStructure& s, std::size_t point, std::size_t slot, st
 }
 
 struct RowTerms {
-  double terms, residual;
+  double terms, residual, norm;
 };
 
 // Residuals count as rounding errors up to this many roundings of their terms. So terms that stand for a
@@ -47,15 +47,18 @@ void sweep_terms(const BlockStructure& s, RecordReader<double>& J, std::span<con
         const double* row = records.at(s.record()[slot]);
         for (std::size_t i = 0; i < s.rows[slot]; ++i, row += s.stride()[slot]) {
           const double residual = std::fabs(row[s.point_size[point]]);
-          double first_order = 0;
+          double first_order = 0, squares = 0;
           for (const Columns& part : parts) {
-            for (std::size_t c = 0; c < part.count; ++c)
-              first_order += std::fabs(row[part.column + c]) * sizes[part.tangent + c];
+            for (std::size_t c = 0; c < part.count; ++c) {
+              const double entry = row[part.column + c];
+              first_order += std::fabs(entry) * sizes[part.tangent + c];
+              squares += entry * entry;
+            }
           }
           const double bound =
               bounds.empty() ? 0 : bounds[s.list.row[slot] + i] / (kRoundings * kUnitRoundoff);
           visit(row, std::span<const Columns>(parts),
-                RowTerms{std::max({residual, first_order, bound}), residual});
+                RowTerms{std::max({residual, first_order, bound}), residual, std::sqrt(squares)});
         }
       }
     }
@@ -86,10 +89,21 @@ double furthest_of(std::vector<RowTerms>& rows) {
   return furthest;
 }
 
-// The same where most parameters are 0, and so are the terms of their rows. Such a parameter is as inexact as
-// the rows that it shares with others: in 2 a + b = 1e6, a = 0 is known to the digits of 1e6. So its size
-// is the mean of those rows' terms by |J_ij|, in which the weight of a row cancels. The rows that it shares
-// with other zeros have terms of this size then, and their parameters, too. `sums`: Σ |J_ij| terms of row i.
+// The norm of the largest row over the median of those that are not 0.
+double spread_of(std::vector<RowTerms>& rows) {
+  const auto first = std::ranges::partition(rows, [](const RowTerms& row) { return row.norm == 0; }).begin();
+  if (first == rows.end()) return 1;
+  const auto middle = first + (rows.end() - first) / 2;
+  const double largest = std::ranges::max_element(first, rows.end(), {}, &RowTerms::norm)->norm;
+  std::ranges::nth_element(first, middle, rows.end(), {}, &RowTerms::norm);
+  return largest / middle->norm;
+}
+
+// The same as furthest_of() where most parameters are 0, and so are the terms of their rows. Such a parameter
+// is as inexact as the rows that it shares with others: in 2 a + b = 1e6, a = 0 is known to the digits of
+// 1e6. So its size is the mean of those rows' terms by |J_ij|, in which the weight of a row cancels. The rows
+// that it shares with other zeros have terms of this size then, and their parameters, too. `sums`: Σ |J_ij|
+// terms of row i.
 double furthest_of_neighbours(const BlockStructure& s, RecordReader<double>& J,
                               std::span<const double> squares, std::vector<double> sizes,
                               std::vector<double> sums, std::span<const double> bounds, double furthest) {
@@ -158,6 +172,7 @@ BlockTerms measure_terms(const BlockStructure& s, const Problem::Impl& problem, 
   for (std::size_t j = 0; j < sizes.size(); ++j)
     out.gradient_noise[j] = kUnitRoundoff * (4 * sums[j] + 32 * std::sqrt(squares[j]) * r);
   out.furthest = furthest_of(rows);
+  out.spread = spread_of(rows);
   if (out.furthest > kVanishing && r <= kVanishing * out.magnitude)
     out.furthest = furthest_of_neighbours(s, J, squares, sizes, std::move(sums), bounds, out.furthest);
   out.cost_noise =

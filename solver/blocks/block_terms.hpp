@@ -17,6 +17,7 @@ struct BlockTerms {
                           // ‖r‖ is zero up to rounding errors, also beside those of the rows it shares
                           // parameters with
   double rounding = 0;    // ‖rounding error of r‖
+  double spread = 1;      // the norm of the largest row of J over the median one
   double cost_noise = 0;  // rounding error of a difference of costs
   std::vector<double> gradient_noise;  // of each g_j, by tangent index
   bool bounded = false;                // bounds of rounding errors were given

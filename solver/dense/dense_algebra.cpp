@@ -44,6 +44,15 @@ void householder_qr(double* A, std::size_t rows, std::size_t columns, double* b)
   if (b != nullptr) view(b, rows).applyOnTheLeft(factor.householderQ().transpose());
 }
 
+void pivoted_qr(double* A, std::size_t rows, std::size_t columns, std::size_t* order, double* b) {
+  Eigen::Map<MatrixXd> map(A, index(rows), index(columns));
+  Eigen::Ref<MatrixXd> in_place(map);
+  const Eigen::ColPivHouseholderQR<Eigen::Ref<MatrixXd>> factor(in_place);
+  view(b, rows).applyOnTheLeft(factor.householderQ().transpose());
+  for (std::size_t k = 0; k < columns; ++k)
+    order[k] = static_cast<std::size_t>(factor.colsPermutation().indices()[index(k)]);
+}
+
 bool symmetric_eigen(double* A, std::size_t n, double* values) {
   Eigen::Map<MatrixXd> map(A, index(n), index(n));
   const Eigen::SelfAdjointEigenSolver<MatrixXd> eigen(map);

@@ -20,6 +20,9 @@ bool cholesky(double* A, std::size_t n);
 // reflections the rest. b := Qᵀb unless b is null.
 void householder_qr(double* A, std::size_t rows, std::size_t columns, double* b = nullptr);
 
+// The same with columns exchanged, so that the diagonal of R falls: column k of QR is column order[k] of A.
+void pivoted_qr(double* A, std::size_t rows, std::size_t columns, std::size_t* order, double* b);
+
 // B := L⁻¹B and B := L⁻ᵀB, where L is the lower triangle of an n x n array and B is n x columns.
 void solve_lower(const double* L, std::size_t n, double* B, std::size_t columns = 1);
 void solve_lower_transposed(const double* L, std::size_t n, double* B, std::size_t columns = 1);

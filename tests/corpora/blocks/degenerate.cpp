@@ -157,6 +157,7 @@ void add_undetermined(std::vector<Case>& cases) {
                        [=] {
                          Scene scene;
                          const int p = scene.block({offset, 0, 5});
+                         scene.scale = offset + 1;
                          for_rows(
                              20, 0.5, sigma, 3,
                              [=](double t) { return (offset + 1) * (1 + 0.3 * t) + 0.2 * t * t; },

@@ -5,7 +5,10 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
+#include <cmath>
 #include <random>
+#include <vector>
 
 using namespace nlsq;
 
@@ -60,5 +63,76 @@ TEST_CASE("Directions that no row determines are still found beside a row of wei
     CAPTURE(at.message);
     CHECK(at.verdict == Verdict::rank_deficient);
     CHECK(at.certificate.rank == 1);
+  }
+}
+
+namespace {
+
+struct Decay {
+  double t, y;
+  template <class T>
+  T operator()(const T* p, const T* level) const {
+    using std::exp;
+    return p[0] * exp(-p[1] * t) + level[0] - y;
+  }
+};
+
+struct Same {
+  double weight;
+  template <class T>
+  T operator()(const T* a, const T* b) const {
+    return weight * (a[0] - b[0]);
+  }
+};
+
+struct Decays {
+  Summary summary;
+  std::vector<std::array<double, 2>> p;
+  std::vector<std::array<double, 1>> level;
+};
+
+// Decays with a common level. It is one parameter, or, if there is a weight, one for each decay, and rows of
+// this weight hold them together.
+Decays decays(std::size_t count, double weight, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<double> noise(0, 0.01);
+  Decays out{{}, std::vector(count, std::array{2.0, 0.8}), std::vector(count, std::array{1.0})};
+  Problem problem;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double rate = 0.6 + 0.01 * static_cast<double>(i);
+    for (int k = 0; k < 15; ++k) {
+      const double t = 0.3 * k, y = 2.2 * std::exp(-rate * t) + 0.9 + noise(random);
+      problem.add_residual_block(Decay{t, y}, nullptr, {out.p[i], out.level[weight > 0 ? i : 0]});
+    }
+    if (weight > 0 && i > 0)
+      problem.add_residual_block(Same{weight}, nullptr, {out.level[i - 1], out.level[i]});
+  }
+  out.summary = solve(problem);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("Parameters that heavy rows hold together are fitted like one parameter, or not certified") {
+  for (const std::size_t count : {std::size_t{3}, std::size_t{26}}) {
+    for (unsigned seed = 0; seed < 3; ++seed) {
+      const Decays one = decays(count, 0, seed);
+      CHECK(is_success(one.summary.verdict));
+      for (const double weight : {1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e12, 1e14}) {
+        const Decays held = decays(count, weight, seed);
+        CAPTURE(count);
+        CAPTURE(seed);
+        CAPTURE(weight);
+        CAPTURE(held.summary.message);
+        const bool success = is_success(held.summary.verdict);
+        if (weight <= 1e9) CHECK(success);
+        CHECK_FALSE((success && held.summary.verdict == Verdict::rank_deficient));
+        for (std::size_t i = 0; success && i < count; ++i) {
+          // A thousandth is a tenth of a standard error or less.
+          for (int k = 0; k < 2; ++k) CHECK(std::fabs(held.p[i][k] - one.p[i][k]) <= 1e-3);
+          CHECK(std::fabs(held.level[i][0] - one.level[0][0]) <= 1e-3);
+        }
+      }
+    }
   }
 }

@@ -1,0 +1,119 @@
+// Implements QR of rows of very different weights.
+#include "linear/weighted_rows.hpp"
+
+#include "dense/dense_algebra.hpp"
+#include "linear/determined_subspace.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <utility>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+std::vector<double> row_norms(const DenseRows& A) {
+  std::vector<double> norms(A.rows, 0.0);
+  for (std::size_t j = 0; j < A.columns; ++j) {
+    for (std::size_t i = 0; i < A.rows; ++i) norms[i] = std::hypot(norms[i], A.J[j * A.rows + i]);
+  }
+  return norms;
+}
+
+// 0 if all are.
+double median_of_nonzero(std::vector<double> values) {
+  std::erase(values, 0.0);
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+void divide_columns(DenseRows& A, std::span<const double> scale) {
+  for (std::size_t j = 0; j < A.columns; ++j) {
+    for (std::size_t i = 0; i < A.rows; ++i) A.J[j * A.rows + i] /= scale[j];
+  }
+}
+
+// The triangle of J with its rows sorted and its columns pivoted.
+struct SortedTriangle {
+  double spread = 1;
+  std::vector<double> R, z;
+  std::vector<std::size_t> order;  // of the columns
+};
+
+SortedTriangle factor_sorted(const DenseRows& A) {
+  const std::size_t m = A.rows, n = A.columns;
+  const std::vector<double> norms = row_norms(A);
+  std::vector<std::size_t> rows(m);
+  std::iota(rows.begin(), rows.end(), std::size_t{0});
+  std::ranges::stable_sort(rows, std::greater(), [&](std::size_t i) { return norms[i]; });
+  std::vector<double> sorted(m * n), r(m);
+  for (std::size_t i = 0; i < m; ++i) r[i] = A.r[rows[i]];
+  for (std::size_t j = 0; j < n; ++j) {
+    for (std::size_t i = 0; i < m; ++i) sorted[j * m + i] = A.J[j * m + rows[i]];
+  }
+  SortedTriangle out;
+  const double median = median_of_nonzero(norms);
+  if (median > 0) out.spread = norms[rows[0]] / median;
+  out.order.resize(n);
+  dense::pivoted_qr(sorted.data(), m, n, out.order.data(), r.data());
+  out.R.assign(n * n, 0.0);
+  for (std::size_t j = 0; j < n; ++j) std::copy_n(&sorted[j * m], j + 1, &out.R[j * n]);
+  out.z.assign(r.begin(), r.begin() + static_cast<std::ptrdiff_t>(n));
+  return out;
+}
+
+RegularSolution substituted(const SortedTriangle& triangle) {
+  const std::size_t n = triangle.order.size();
+  std::vector<double> solved = triangle.z;
+  dense::solve_upper(triangle.R.data(), n, solved.data());
+  RegularSolution out{std::vector<double>(n), dense::norm(triangle.z.data(), n)};
+  for (std::size_t k = 0; k < n; ++k) out.step[triangle.order[k]] = -solved[k];
+  return out;
+}
+
+}  // namespace
+
+RowAnalysis analyse_rows(DenseRows A, std::span<const double> scale) {
+  const std::size_t n = A.columns;
+  divide_columns(A, scale);
+  SortedTriangle triangle = factor_sorted(A);
+  RowAnalysis out;
+  out.spread = triangle.spread;
+  out.regular = substituted(triangle);
+  for (std::size_t j = 0; j < n; ++j) out.regular.step[j] /= scale[j];
+  std::vector<double> in_order(n);
+  for (std::size_t k = 0; k < n; ++k) in_order[k] = scale[triangle.order[k]];
+  Certified found;
+  found.step.assign(n, 0.0);
+  analyse({triangle.R.data(), triangle.z.data(), in_order, true}, found);
+  out.least.certificate = found.certificate;
+  out.least.step.resize(n);
+  for (std::size_t k = 0; k < n; ++k) out.least.step[triangle.order[k]] = found.step[k];
+  for (int& j : out.least.certificate.confounded)
+    j = static_cast<int>(triangle.order[static_cast<std::size_t>(j)]);
+  return out;
+}
+
+RowAnalysis analyse_lightened(DenseRows A) {
+  const std::vector<double> norms = row_norms(A);
+  const double median = median_of_nonzero(norms);
+  std::vector<double> scale(A.columns);
+  for (std::size_t j = 0; j < A.columns; ++j) {
+    double squares = 0;
+    for (std::size_t i = 0; i < A.rows; ++i) {
+      double& entry = A.J[j * A.rows + i];
+      if (norms[i] > median) entry *= median / norms[i];
+      squares += entry * entry;
+    }
+    scale[j] = squares > 0 ? std::sqrt(squares) : 1;
+  }
+  return analyse_rows(std::move(A), scale);
+}
+
+RegularSolution solve_regular(const DenseRows& A) { return substituted(factor_sorted(A)); }
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,43 @@
+// Least squares by QR of few rows and columns, for rows of very different weights, such as
+// constraints of weight 1e12 beside data. In the normal equations, and in plain QR, the heavy rows leave no
+// digits of the light ones. With the rows sorted by size and the columns pivoted, each row keeps its own
+// digits (Powell, Reid 1969; Cox, Higham, Stability of Householder QR factorization for weighted least
+// squares problems, 1998). Block problems use it.
+#pragma once
+
+#include "minimizer/minimizer_step_values.hpp"
+
+#include <span>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// Above this ratio of the largest row to the median one, normal equations may lose what light rows determine.
+constexpr double kHeavyRows = 1e5;
+
+// The columns of J, one after the other, and r. There are at least as many rows as columns.
+struct DenseRows {
+  std::size_t rows, columns;
+  std::vector<double> J, r;
+  bool finite = true;
+};
+
+// The minimum of ½‖J s + r‖² where J has full rank.
+struct RegularSolution {
+  std::vector<double> step;
+  double decrement = 0;  // √(gᵀ(JᵀJ)⁻¹g)
+};
+RegularSolution solve_regular(const DenseRows& A);
+
+struct RowAnalysis {
+  double spread = 1;        // the norm of the largest row over the median one
+  Certified least;          // by singular values, on the subspace that the data determine
+  RegularSolution regular;  // by substitution, which keeps the digits of light rows
+};
+// `scale`: divisors of the columns.
+RowAnalysis analyse_rows(DenseRows A, std::span<const double> scale);
+// The same after all rows are scaled down to the median of their norms. Without rounding errors this does not
+// change the rank.
+RowAnalysis analyse_lightened(DenseRows A);
+
+}  // namespace nlsq::inline v0
