@@ -63,15 +63,11 @@ std::vector<double> BlockModel::near(std::span<const double> x, std::uint32_t sh
 // terms may cancel.
 bool BlockModel::differ(std::span<const double> x, std::span<const double> r, std::span<const double> own,
                         double relative, double of_terms) {
-  std::vector<double> moved, terms;
-  const auto measure_terms = [&] {
-    terms.assign(r.size(), 0.0);
-    for (const std::uint32_t direction : kDirections) {
-      cost(near(x, direction), moved);
-      for (std::size_t i = 0; i < r.size(); ++i)
-        terms[i] = std::max(terms[i], std::fabs(moved[i] - r[i]) / kLittle);
-    }
+  struct Doubtful {
+    std::size_t first, rows;
+    double difference, size_of_terms;
   };
+  std::vector<Doubtful> doubtful;
   for (std::size_t slot = 0; slot < structure_.list.blocks(); ++slot) {
     const std::size_t first = structure_.list.row[slot], rows = structure_.rows[slot];
     double difference = 0;
@@ -82,18 +78,23 @@ bool BlockModel::differ(std::span<const double> x, std::span<const double> r, st
     }
     const double size =
         std::max(largest_magnitude(r.subspan(first, rows)), largest_magnitude(own.subspan(first, rows)));
-    if (difference <= relative * size) continue;
-    if (terms.empty()) {
-      try {
-        measure_terms();
-      } catch (...) {  // the user did not ask for this point
-        return true;
+    if (!(difference <= relative * size)) doubtful.push_back({first, rows, difference, 0});
+  }
+  if (doubtful.empty()) return false;
+  try {
+    std::vector<double> moved;
+    for (const std::uint32_t direction : kDirections) {
+      cost(near(x, direction), moved);
+      for (Doubtful& block : doubtful) {
+        for (std::size_t i = block.first; i < block.first + block.rows; ++i)
+          block.size_of_terms = std::max(block.size_of_terms, std::fabs(moved[i] - r[i]) / kLittle);
       }
     }
-    const double size_of_terms = largest_magnitude(std::span<const double>(terms).subspan(first, rows));
-    if (!(difference <= of_terms * size_of_terms)) return true;
+  } catch (...) {  // the user did not ask for this point
+    return true;
   }
-  return false;
+  return std::ranges::any_of(
+      doubtful, [&](const Doubtful& block) { return !(block.difference <= of_terms * block.size_of_terms); });
 }
 
 bool BlockModel::carries_wrongly(std::span<const double> x) {

@@ -85,12 +85,12 @@ struct ReducedSystem::Impl {
 
   // Adds block k of all chunks into its place in the front. Its rows become columns, or rows if it is
   // transposed.
-  template <class T>
+  template <class T, class L>
   void assemble(std::size_t k, const FrontPlace& place, const T* chunks, std::size_t count,
                 std::size_t stride, std::span<const double> damping) const {
     const BlockShape s = shape(k);
-    const ReducedLayout layout = structure.layout<T>(k);
-    const T* block = chunks + structure.reduced_target<T>()[k];
+    const ReducedLayout layout = structure.layout<L>(k);
+    const T* block = chunks + structure.reduced_target<L>()[k];
     double* first = place.front + place.column * place.ld + place.row;
     for (std::size_t i = 0; i < s.columns; ++i) {
       const std::size_t skip = skipped(s, i);
@@ -135,26 +135,32 @@ ReducedSystem::ReducedSystem(const BlockStructure& structure)
 
 ReducedSystem::~ReducedSystem() = default;
 
-template <class T>
+template <class T, class L>
 bool ReducedSystem::factor(const T* chunks, std::size_t count, std::size_t stride,
                            std::span<const double> damping, const Parallelism& parallelism) {
   Impl& impl = *impl_;
   if (impl.n == 0) return true;
   if (!impl.dense) {
     return impl.sparse->factor([&](std::size_t k, const FrontPlace& place) {
-      impl.assemble(k, place, chunks, count, stride, damping);
+      impl.assemble<T, L>(k, place, chunks, count, stride, damping);
     });
   }
-  impl.share(impl.n, parallelism,
-             [&](std::size_t j) { std::fill_n(impl.A.get() + j * impl.ld + j, impl.ld - j, 0.0); });
-  impl.share(impl.structure.reduced_blocks.size(), parallelism,
-             [&](std::size_t k) { impl.assemble(k, impl.dense_place(k), chunks, count, stride, damping); });
+  // Whole vectors across the diagonal are read, so that their other numbers must be finite.
+  impl.share(impl.n, parallelism, [&](std::size_t j) {
+    const std::size_t first = j / 8 * 8;
+    std::fill_n(impl.A.get() + j * impl.ld + first, impl.ld - first, 0.0);
+  });
+  impl.share(impl.structure.reduced_blocks.size(), parallelism, [&](std::size_t k) {
+    impl.assemble<T, L>(k, impl.dense_place(k), chunks, count, stride, damping);
+  });
   return block_kernels().cholesky_f64(impl.A.get(), impl.n, impl.ld);
 }
-template bool ReducedSystem::factor(const double*, std::size_t, std::size_t, std::span<const double>,
-                                    const Parallelism&);
-template bool ReducedSystem::factor(const float*, std::size_t, std::size_t, std::span<const double>,
-                                    const Parallelism&);
+template bool ReducedSystem::factor<double, double>(const double*, std::size_t, std::size_t,
+                                                    std::span<const double>, const Parallelism&);
+template bool ReducedSystem::factor<double, float>(const double*, std::size_t, std::size_t,
+                                                   std::span<const double>, const Parallelism&);
+template bool ReducedSystem::factor<float, float>(const float*, std::size_t, std::size_t,
+                                                  std::span<const double>, const Parallelism&);
 
 // Exchanges rows and columns a < b of what is left of a symmetric matrix: its lower triangle from column a
 // on.
@@ -209,6 +215,11 @@ int ReducedSystem::rank(const double* chunks, std::size_t count, std::size_t str
   const int found = pivoted_rank(full, n, least);
   std::ranges::fill(full, 0.0);  // the factorisation expects zeros above the diagonal
   return found;
+}
+
+std::span<double> ReducedSystem::spare() {
+  if (!impl_->A) return {};
+  return {impl_->A.get(), impl_->ld * impl_->n};
 }
 
 bool ReducedSystem::too_large_for_rank() const { return impl_->n > kLargestRank; }

@@ -28,10 +28,14 @@ class ReducedSystem {
   ~ReducedSystem();
 
   // Forms S as the sum of the chunks' blocks, which are `stride` numbers apart, adds `damping` to its
-  // diagonal, and factors it. Returns false if S is not positive definite.
-  template <class T>
+  // diagonal, and factors it. The blocks have the layout for sums in format L. Returns false if S is not
+  // positive definite.
+  template <class T, class L>
   bool factor(const T* chunks, std::size_t count, std::size_t stride, std::span<const double> damping,
               const Parallelism& parallelism);
+  // The memory of a dense factor; empty if there is none. Writing there destroys the factor. The arrays given
+  // to factor() must lie elsewhere.
+  std::span<double> spare();
   // True if complete pivoting would take too long. Use count_pivots() then.
   bool too_large_for_rank() const;
   // Rank of D⁻¹SD⁻¹, where D is the scale: the number of pivots above `least` with diagonal pivoting. A dense

@@ -10,6 +10,8 @@ namespace nlsq::inline v0 {
 
 namespace {
 
+constexpr std::size_t kSmallSums = 1 << 16;  // numbers in the sums of all chunks that are not worth saving
+
 // Selects the kernels for a pair of formats of records and sums.
 template <class R, class T>
 struct Kernels {
@@ -35,19 +37,18 @@ struct Kernels {
   }
 };
 
-// Adds the blocks of S of chunks `first` to `first + count - 1`, which are the first arrays of `blocks`, to
-// the last array. The order of the additions is that of the chunks.
+// Adds up the blocks of S of chunks `first` to `first + count - 1` in `all`. Those of chunk `first` + k are
+// at of_chunk(k). The order of the additions is that of the chunks.
 template <class T>
-void add_up(AlignedVector<T>& blocks, std::size_t length, std::size_t first, std::size_t count,
-            const Parallelism& parallelism) {
+void add_up(double* all, std::size_t length, std::size_t first, std::size_t count,
+            const std::function<const T*(std::size_t)>& of_chunk, const Parallelism& parallelism) {
   constexpr std::size_t kTasks = 16;
-  T* all = blocks.data() + blocks.size() - length;
   run_tasks(kTasks, parallelism, [&](std::size_t task) {
     const std::size_t begin = task * length / kTasks, end = (task + 1) * length / kTasks;
-    if (first == 0) std::copy(blocks.data() + begin, blocks.data() + end, all + begin);
+    if (first == 0) std::copy(of_chunk(0) + begin, of_chunk(0) + end, all + begin);
     for (std::size_t c = first == 0 ? 1 : 0; c < count; ++c) {
-      const T* of = blocks.data() + c * length;
-      for (std::size_t k = begin; k < end; ++k) all[k] += of[k];
+      const T* of = of_chunk(c);
+      for (std::size_t k = begin; k < end; ++k) all[k] += static_cast<double>(of[k]);
     }
   });
 }
@@ -62,6 +63,7 @@ SchurSolver::SchurSolver(const BlockStructure& structure, const Parallelism& par
   if (earlier) {
     std::swap(sums_f32_, earlier->sums_f32_);
     std::swap(sums_f64_, earlier->sums_f64_);
+    std::swap(total_, earlier->total_);
     std::swap(V_, earlier->V_);
     std::swap(inverse_, earlier->inverse_);
   }
@@ -85,6 +87,12 @@ SchurSolver::Sums<float>& SchurSolver::sums() {
 template <>
 SchurSolver::Sums<double>& SchurSolver::sums() {
   return sums_f64_;
+}
+
+template <class T>
+std::span<T> SchurSolver::spare_numbers() {
+  const std::span<double> spare = reduced_->spare();
+  return {reinterpret_cast<T*>(spare.data()), spare.size() * sizeof(double) / sizeof(T)};
 }
 
 // With S as an operator, only f64 sums are used.
@@ -166,7 +174,15 @@ bool SchurSolver::eliminate(RecordReader<R>& J, double lambda, std::span<const d
   const std::size_t most = 2 * s.most_entries * s.pad + s.pad;
   Sums<T>& sum = sums<T>();
   const std::size_t width = chunks_at_once<T>();
-  sum.blocks.resize(blocks * (width < chunks() ? width + 1 : width));
+  const bool added_up = adds_up<T>();
+  // Arrays that are added up at once may lie where the factor will be.
+  const std::span<T> spare = added_up ? spare_numbers<T>() : std::span<T>();
+  const std::size_t in_spare = std::min(width, spare.size() / std::max<std::size_t>(blocks, 1));
+  sum.blocks.resize(blocks * (width - in_spare));
+  if (added_up) total_.resize(blocks);
+  const auto of_chunk = [&](std::size_t k) {
+    return k < in_spare ? spare.data() + blocks * k : sum.blocks.data() + blocks * (k - in_spare);
+  };
   sum.cameras.resize(2 * cameras * chunks());
   sum.scratch.resize(most * width);
   std::atomic<bool> definite{true};
@@ -174,7 +190,7 @@ bool SchurSolver::eliminate(RecordReader<R>& J, double lambda, std::span<const d
     const std::size_t count = std::min(width, chunks() - first);
     run_tasks(count, *parallelism_, [&](std::size_t k) {
       const std::size_t c = first + k;
-      T* S = sum.blocks.data() + blocks * k;
+      T* S = of_chunk(k);
       T* b = sum.cameras.data() + cameras * c;
       std::fill_n(S, blocks, T(0));
       std::fill_n(b, cameras, T(0));
@@ -186,7 +202,7 @@ bool SchurSolver::eliminate(RecordReader<R>& J, double lambda, std::span<const d
       });
       if (!fine) definite = false;
     });
-    if (width < chunks()) add_up(sum.blocks, blocks, first, count, *parallelism_);
+    if (added_up) add_up<T>(total_.data(), blocks, first, count, of_chunk, *parallelism_);
   }
   return definite;
 }
@@ -194,18 +210,15 @@ bool SchurSolver::eliminate(RecordReader<R>& J, double lambda, std::span<const d
 // With f32 sums no chunk's array is given to another chunk: they are added in f64 at the end.
 template <class T>
 std::size_t SchurSolver::chunks_at_once() const {
-  constexpr std::size_t kSmall = 1 << 16;  // numbers of all arrays that are not worth saving
   const std::size_t all = chunks(), threads = parallelism_->executor ? 4 : most_threads(*parallelism_);
-  if (std::is_same_v<T, float> || all * structure_.reduced_target<T>().back() <= kSmall) return all;
+  if (std::is_same_v<T, float> || all * structure_.reduced_target<T>().back() <= kSmallSums) return all;
   return std::min(all, std::max<std::size_t>(threads, 1));
 }
 
 template <class T>
-SchurSolver::ReducedSums<T> SchurSolver::reduced_sums() {
-  const std::size_t stride = structure_.reduced_target<T>().back(), width = chunks_at_once<T>();
-  const T* first = sums<T>().blocks.data();
-  if (width < chunks()) return {first + width * stride, 1, stride};
-  return {first, chunks(), stride};
+bool SchurSolver::adds_up() const {
+  if (std::is_same_v<T, double>) return chunks_at_once<T>() < chunks();
+  return dense() && chunks() > 1 && chunks() * structure_.reduced_target<T>().back() > kSmallSums;
 }
 
 template <class R>
@@ -251,9 +264,10 @@ CgResult SchurSolver::substitute(RecordReader<R>& J, const std::vector<double>& 
 
 template <class T>
 bool SchurSolver::factor_reduced() {
-  const ReducedSums<T> sum = reduced_sums<T>();
-  return reduced_->factor(sum.first, sum.count, sum.stride,
-                          std::span(damping_).subspan(structure_.point_numbers), *parallelism_);
+  const auto damping = std::span<const double>(damping_).subspan(structure_.point_numbers);
+  if (adds_up<T>()) return reduced_->factor<double, T>(total_.data(), 1, 0, damping, *parallelism_);
+  return reduced_->factor<T, T>(sums<T>().blocks.data(), chunks(), structure_.reduced_target<T>().back(),
+                                damping, *parallelism_);
 }
 
 template <class R, class T>
@@ -294,7 +308,7 @@ double SchurSolver::accelerate(RecordReader<R>& J, std::span<const double> step,
     std::fill_n(b, cameras, T(0));
     J.visit(c, [&](std::size_t first, std::size_t last, const RecordView<R>& records) {
       Kernels<R, T>::bend()(s.data<R, T>(records.numbers, records.first), first, last, inverse_.data(),
-                            step.data(), along, factor, s.list.row.data(), moved.data(), bent.data(), b);
+                            step.data(), along, factor, s.list.row.view(), moved.data(), bent.data(), b);
     });
     for (std::size_t k = 0; k < cameras; ++k) b[k] = -b[k];
   });
@@ -351,15 +365,17 @@ RankEstimate SchurSolver::rank(RecordReader<double>& J, std::span<const double> 
     if (!eliminated && !factor_reduced<double>()) return {};
     return {points + reduced_->count_pivots(of_cameras, kLeastPivot), true};
   }
-  const ReducedSums<double> sum = reduced_sums<double>();
-  return {points + reduced_->rank(sum.first, sum.count, sum.stride, of_cameras, kLeastPivot), false};
+  const bool added_up = adds_up<double>();
+  const double* first = added_up ? total_.data() : sums_f64_.blocks.data();
+  const std::size_t count = added_up ? 1 : chunks(), stride = s.reduced_target_f64.back();
+  return {points + reduced_->rank(first, count, stride, of_cameras, kLeastPivot), false};
 }
 
 std::size_t SchurSolver::bytes() const {
   const auto of = [](const auto& v) { return v.capacity() * sizeof(v[0]); };
   return (reduced_ ? reduced_->bytes() : operator_->bytes()) + of(V_) + of(inverse_) + of(gradient_) +
          of(squares_) + of(damping_) + of(sums_f32_.blocks) + of(sums_f32_.cameras) + of(sums_f32_.scratch) +
-         of(sums_f64_.blocks) + of(sums_f64_.cameras) + of(sums_f64_.scratch);
+         of(sums_f64_.blocks) + of(sums_f64_.cameras) + of(sums_f64_.scratch) + of(total_);
 }
 
 }  // namespace nlsq::inline v0

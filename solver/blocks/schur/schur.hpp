@@ -95,7 +95,7 @@ class SchurSolver {
  private:
   template <class T>
   struct Sums {
-    AlignedVector<T> blocks, cameras, scratch;  // of all chunks
+    AlignedVector<T> blocks, cameras, scratch;  // of all chunks, or of those that are summed at once
   };
   template <class T>
   Sums<T>& sums();
@@ -103,17 +103,15 @@ class SchurSolver {
   // false if a point's matrix is not positive definite.
   template <class R, class T>
   bool eliminate(RecordReader<R>& J, double lambda, std::span<const double> scale);
-  // The blocks of S, as the sum of one or several arrays that are `stride` numbers apart.
-  template <class T>
-  struct ReducedSums {
-    const T* first;
-    std::size_t count, stride;
-  };
-  template <class T>
-  ReducedSums<T> reduced_sums();
   // The chunks that sum blocks of S at the same time, each in an array of its own.
   template <class T>
   std::size_t chunks_at_once() const;
+  // Whether the chunks' blocks of S are added up in total_ before S is factored.
+  template <class T>
+  bool adds_up() const;
+  // Memory for sums that are no longer needed when S is factored; empty if there is none.
+  template <class T>
+  std::span<T> spare_numbers();
   // Factors the reduced system, whose right-hand side is in the chunks of `sums`.
   template <class T>
   bool factor_reduced();
@@ -140,6 +138,7 @@ class SchurSolver {
   int iterations_ = 0;
   Sums<float> sums_f32_;
   Sums<double> sums_f64_;
+  AlignedVector<double> total_;  // the blocks of S, where they are added up
   std::vector<double> V_, inverse_, gradient_, squares_, damping_, rhs_;
   AlignedVector<double> step_cameras_;
   AlignedVector<float> step_cameras_f32_;
