@@ -8,6 +8,7 @@
 #pragma once
 
 #include <nlsq/block_function.hpp>
+#include "kernels/even_numbers.hpp"
 #include "kernels/kernel_table.hpp"
 
 #include <cstdint>
@@ -30,8 +31,10 @@ struct BlockPlace {
 // uses[first[b + 1] - 1].
 struct BlockUses {
   std::vector<std::shared_ptr<const BlockFunction>> functions;
-  std::vector<std::uint32_t> first = {0};
+  EvenNumbers<std::uint32_t> first;
   std::vector<std::uint32_t> uses;
+
+  BlockUses() { first.push_back(0); }
 
   std::span<const std::uint32_t> parameters_of(std::size_t block) const {
     return std::span(uses).subspan(first[block], first[block + 1] - first[block]);
@@ -42,14 +45,14 @@ struct BlockUses {
 // them alive.
 struct BlockList {
   const BlockUses* problem = nullptr;
-  std::vector<std::uint32_t> residual_block;  // of each block of this list: its number in the problem
-  std::vector<std::uint32_t> first;           // the parameter blocks of block b have entries [first[b],
-                                              // first[b + 1]) of `column`
-  std::vector<std::uint32_t> row;             // first residual of block b in r
+  EvenNumbers<std::uint32_t> residual_block;  // of each block of this list: its number in the problem
+  EvenNumbers<std::uint32_t> first;           // the parameter blocks of block b have the entries of `column`
+                                              // from first[b] on. Several blocks may have the same entries
+  EvenNumbers<std::uint32_t> row;             // first residual of block b in r
   // Where J is stored. Block b starts at `record[b]` and its rows are `stride[b]` apart. The derivatives by
   // its k-th parameter block start at column `column[first[b] + k]`; -1: not wanted.
-  std::vector<std::uint64_t> record;
-  std::vector<std::uint32_t> stride;
+  EvenNumbers<std::uint64_t> record;
+  EvenNumbers<std::uint32_t> stride;
   std::vector<std::int32_t> column;
   // For each parameter block:
   std::vector<std::uint32_t> offsets;  // in x

@@ -6,6 +6,8 @@
 //  Triggs, McLauchlan, Hartley, Fitzgibbon: Bundle adjustment, a modern synthesis (2000), section 6.1.
 #pragma once
 
+#include "kernels/even_numbers.hpp"
+
 #include <nlsq/export.hpp>
 
 #include <cstddef>
@@ -23,24 +25,24 @@ struct EliminationData {
   const T* J = nullptr;  // readable up to `pad` numbers past the last record that is used
   std::size_t pad = 0;   // row stride of W and Y: a multiple of every set's lanes
   // For each point:
-  const std::uint32_t* point_size = nullptr;
-  const std::uint32_t* point_offset = nullptr;  // offset in vectors over the points
-  const std::uint64_t* point_matrix = nullptr;  // offset of the point's e x e matrix among all matrices
-  const std::uint32_t* slot_first = nullptr;    // [points + 1]
+  EvenView<std::uint32_t> point_size;
+  EvenView<std::uint32_t> point_offset;       // offset in vectors over the points
+  EvenView<std::uint64_t> point_matrix;       // offset of the point's e x e matrix among all matrices
+  const std::uint32_t* slot_first = nullptr;  // [points + 1]
   const std::uint32_t* entry_first =
       nullptr;                                // [points + 1]: the F blocks of its slots, ascending, each once
-  const std::uint64_t* pair_first = nullptr;  // pairs of entries (a <= b), by rows
+  const std::uint64_t* pair_first = nullptr;  // pairs of entries (a <= b), by rows; unused with `pair_table`
   // For each slot:
-  const std::uint64_t* record = nullptr;
-  const std::uint32_t* stride = nullptr;
-  const std::uint32_t* rows = nullptr;
-  const std::uint32_t* cell_first = nullptr;  // [slots + 1]
+  EvenView<std::uint64_t> record;
+  EvenView<std::uint32_t> stride;
+  EvenView<std::uint32_t> rows;
+  EvenView<std::uint32_t> cell_first;  // [slots + 1]
   // For each cell:
-  const std::uint32_t* cell_entry = nullptr;   // position among the point's entries; ascending within a slot
-  const std::uint32_t* cell_column = nullptr;  // in the rows of the record
+  const std::uint32_t* cell_entry = nullptr;  // position among the point's entries; ascending within a slot
+  EvenView<std::uint32_t> cell_column;        // in the rows of the record
   // For each entry, and for each pair of entries:
   const std::uint32_t* entry_block = nullptr;
-  const std::uint32_t* pair_block = nullptr;  // the block of S
+  const std::uint32_t* pair_block = nullptr;  // the block of S; unused with `pair_table`
   // For each block of S: the position where it starts, in the layout of ReducedLayout for the format of the
   // sums.
   const std::uint64_t* reduced_target = nullptr;
@@ -48,6 +50,9 @@ struct EliminationData {
   const std::uint32_t* block_size = nullptr;
   // J points to this one of the numbers of all records.
   std::uint64_t J_first = 0;
+  // The block of S of F blocks a <= b is pair_table[a * pair_stride + b]. Null: `pair_block` has it.
+  const std::uint32_t* pair_table = nullptr;
+  std::size_t pair_stride = 0;
 };
 
 // The layout of a block of S for vectors with a given number of lanes: its columns in whole vectors, row by
@@ -114,14 +119,14 @@ struct BlockKernels {
   //    ρ = factor (moved - J step), which replaces `moved`;  bent = Eᵀρ;
   //    b += Fᵀ(ρ - E inverse bent), for each F block.
   void (*bend_f64)(const EliminationData<double>&, std::size_t first, std::size_t last, const double* inverse,
-                   const double* step, const double* s, double factor, const std::uint32_t* row,
+                   const double* step, const double* s, double factor, EvenView<std::uint32_t> row,
                    double* moved, double* bent, double* b);
   void (*bend_f32)(const EliminationData<float>&, std::size_t first, std::size_t last, const double* inverse,
-                   const double* step, const float* s, double factor, const std::uint32_t* row, double* moved,
-                   double* bent, float* b);
+                   const double* step, const float* s, double factor, EvenView<std::uint32_t> row,
+                   double* moved, double* bent, float* b);
   void (*bend_f32_wide)(const EliminationData<float>&, std::size_t first, std::size_t last,
                         const double* inverse, const double* step, const double* s, double factor,
-                        const std::uint32_t* row, double* moved, double* bent, double* b);
+                        EvenView<std::uint32_t> row, double* moved, double* bent, double* b);
 
   // S as an operator, for conjugate gradients. For points [first, last): computes `inverse` as eliminate()
   // does. Adds the diagonal blocks of S (of U if `schur` is false) and b for each F block; reduced_target

@@ -53,10 +53,10 @@ struct CovarianceWork {
 
   void choose(const std::vector<const double*>& blocks) {
     for (const double* data : blocks) {
-      const auto known = impl.by_address.find(data);
-      if (known == impl.by_address.end())
+      const std::uint32_t known = impl.parameter_at(data);
+      if (known == BlockAddresses::kNone)
         throw ValidationError("covariance: this pointer is no parameter block of the problem");
-      const ParameterBlock& block = impl.parameters[known->second];
+      const ParameterBlock& block = impl.parameters[known];
       BlockCovariance::Chosen chosen;
       chosen.data = data;
       chosen.ambient = static_cast<std::size_t>(block.size);
@@ -66,7 +66,7 @@ struct CovarianceWork {
       chosen.plus.assign(chosen.ambient, chosen.tangent);
       if (block.manifold && chosen.tangent > 0) block.manifold->plus_jacobian(data, chosen.plus.data());
       for (std::size_t i = 0; !block.manifold && i < chosen.tangent; ++i) chosen.plus(i, i) = 1;
-      const std::int64_t offset = prepared->structure.tangent_offset(known->second);
+      const std::int64_t offset = prepared->structure.tangent_offset(known);
       chosen.used = offset >= 0;
       for (std::size_t i = 0; offset >= 0 && i < chosen.tangent; ++i)
         columns.push_back(static_cast<std::size_t>(offset) + i);

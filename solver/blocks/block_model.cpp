@@ -183,11 +183,12 @@ template <class T>
 void BlockModel::add_times(std::size_t slot, const T* record, std::span<const double> step,
                            double* out) const {
   const BlockStructure& s = structure_;
-  for (std::uint32_t k = s.list.first[slot]; k < s.list.first[slot + 1]; ++k) {
-    if (s.local_column()[k] < 0) continue;
-    const std::uint32_t p = s.list.of(slot)[k - s.list.first[slot]];
+  const std::int32_t* columns = s.local_column().data() + s.list.first[slot];
+  for (const std::uint32_t p : s.list.of(slot)) {
+    const std::int32_t column = *columns++;
+    if (column < 0) continue;
     const double* delta = step.data() + s.tangent_offset(p);
-    const T* row = record + static_cast<std::size_t>(s.local_column()[k]);
+    const T* row = record + static_cast<std::size_t>(column);
     for (std::size_t i = 0; i < s.rows[slot]; ++i, row += s.stride()[slot]) {
       for (int c = 0; c < problem_.parameters[p].tangent(); ++c)
         out[i] += static_cast<double>(row[c]) * delta[c];

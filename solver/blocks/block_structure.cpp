@@ -96,15 +96,15 @@ void BlockStructure::order_slots(const Problem::Impl& problem) {
     matrix_numbers += static_cast<std::size_t>(size) * size;
   }
   if (!robust) return;
-  for (const std::uint32_t block : list.residual_block) losses.push_back(problem.losses[block]);
+  for (std::size_t slot = 0; slot < list.blocks(); ++slot)
+    losses.push_back(problem.losses[list.residual_block[slot]]);
 }
 
 // Records are [E | r | F ...] by rows. Derivatives of a block without manifolds and fixed numbers are
 // evaluated into its record. Others go to an ambient record after all records.
 void BlockStructure::lay_out_records(const Problem::Impl& problem) {
   list.problem = &problem;
-  list.first.assign(1, 0);
-  cell_first.assign(1, 0);
+  cell_first.push_back(0);
   std::vector<std::uint32_t> mapped;  // slots with manifolds
   const bool components = problem.has_components();
   for (std::uint32_t slot = 0; slot < list.residual_block.size(); ++slot) {
@@ -113,11 +113,12 @@ void BlockStructure::lay_out_records(const Problem::Impl& problem) {
     const auto has_manifold = [&](std::uint32_t p) {
       return problem.parameters[p].tangent() > 0 && problem.parameters[p].manifold;
     };
-    if (std::ranges::any_of(parameters, has_manifold)) mapped.push_back(slot);
+    const bool maps = std::ranges::any_of(parameters, has_manifold);
+    if (maps) mapped.push_back(slot);
     const std::uint32_t width = lay_out_columns(problem, block);
     const auto count = static_cast<std::uint32_t>(problem.functions[block]->residuals());
     if (components) list.component.push_back(problem.component[block]);
-    list.first.push_back(static_cast<std::uint32_t>(list.column.size()));
+    list.first.push_back(share_columns(parameters.size(), !maps));
     list.row.push_back(static_cast<std::uint32_t>(residuals));
     residuals += count;
     list.record.push_back(record_size);
@@ -127,6 +128,17 @@ void BlockStructure::lay_out_records(const Problem::Impl& problem) {
   }
   record_size += pad;
   lay_out_ambient_records(mapped);
+}
+
+// Drops the last `count` columns if the last block that may share its columns has the same. Returns where
+// they begin.
+std::uint32_t BlockStructure::share_columns(std::size_t count, bool allowed) {
+  const std::size_t begin = list.column.size() - count;
+  const auto of = [&](std::size_t first) { return std::span(list.column).subspan(first, count); };
+  if (!allowed) return static_cast<std::uint32_t>(begin);
+  if (count == shared_count_ && std::ranges::equal(of(begin), of(shared_first_))) list.column.resize(begin);
+  else shared_first_ = begin, shared_count_ = count;
+  return static_cast<std::uint32_t>(shared_first_);
 }
 
 // Gives each parameter block of a residual block its columns in the record, and lists the record's cells.
@@ -174,14 +186,15 @@ void BlockStructure::lay_out_ambient_records(std::span<const std::uint32_t> mapp
   own_column_ = list.column;
   for (const std::uint32_t slot : mapped) {
     std::uint32_t width = 0;
-    for (std::uint32_t k = list.first[slot]; k < list.first[slot + 1]; ++k) {
-      const std::uint32_t p = list.of(slot)[k - list.first[slot]];
-      if (list.column[k] < 0) continue;
-      list.column[k] = static_cast<std::int32_t>(width);
+    std::uint32_t k = list.first[slot];
+    for (const std::uint32_t p : list.of(slot)) {
+      std::int32_t& column = list.column[k++];
+      if (column < 0) continue;
+      column = static_cast<std::int32_t>(width);
       width += static_cast<std::uint32_t>(list.sizes[p]);
     }
-    list.record[slot] = record_size;
-    list.stride[slot] = width;
+    list.record.set(slot, record_size);
+    list.stride.set(slot, width);
     manifold_records.push_back({slot, record_size, width});
     record_size += static_cast<std::size_t>(width) * rows[slot];
   }
@@ -222,20 +235,24 @@ void BlockStructure::find_pairs() {
     return place;
   };
   for (std::uint32_t a = 0; a < cameras; ++a) number(a, a);
-  std::size_t pairs = 0;
   for (std::size_t p = 0; p < points; ++p) {
     const std::size_t entries = entry_first[p + 1] - entry_first[p];
     pairs += entries * (entries + 1) / 2;
   }
-  pair_block.reserve(pairs);
-  pair_first.assign(1, 0);
-  pair_first.reserve(points + 1);
+  const bool listed = table.empty() || all > pairs;
+  if (listed) {
+    pair_block.reserve(pairs);
+    pair_first.assign(1, 0);
+    pair_first.reserve(points + 1);
+  }
   for (std::size_t p = 0; p < points; ++p) {
     for (std::uint32_t i = entry_first[p]; i < entry_first[p + 1]; ++i) {
-      for (std::uint32_t j = i; j < entry_first[p + 1]; ++j)
-        pair_block.push_back(number(entry_block[i], entry_block[j]));
+      for (std::uint32_t j = i; j < entry_first[p + 1]; ++j) {
+        const std::uint32_t block = number(entry_block[i], entry_block[j]);
+        if (listed) pair_block.push_back(block);
+      }
     }
-    pair_first.push_back(pair_block.size());
+    if (listed) pair_first.push_back(pair_block.size());
   }
   std::vector<std::uint32_t> order(reduced_blocks.size()), place(reduced_blocks.size());
   std::iota(order.begin(), order.end(), 0U);
@@ -250,6 +267,9 @@ void BlockStructure::find_pairs() {
   }
   reduced_blocks = std::move(sorted);
   for (std::uint32_t& k : pair_block) k = place[k];
+  if (listed) return;
+  for (std::uint32_t& k : table) k = k == kNoSlot ? k : place[k];
+  pair_table = std::move(table);
 }
 
 void BlockStructure::lay_out_reduced() {
@@ -290,12 +310,12 @@ void BlockStructure::cut_chunks() {
 
 std::size_t BlockStructure::bytes() const {
   const auto of = [](const auto& v) { return v.capacity() * sizeof(v[0]); };
-  return of(point_size) + of(point_offset) + of(slot_first) + of(entry_first) + of(rows) + of(cell_first) +
-         of(cell_entry) + of(cell_column) + of(entry_block) + of(point_matrix) + of(pair_first) +
-         of(pair_block) + of(own_record_) + of(own_stride_) + of(own_column_) + of(list.first) +
-         of(list.row) + of(list.record) + of(list.stride) + of(list.column) + of(list.offsets) +
-         of(list.sizes) + of(list.residual_block) + of(reduced_blocks) + of(reduced_target_f32) +
-         of(reduced_target_f64);
+  return point_size.bytes() + point_offset.bytes() + of(slot_first) + of(entry_first) + rows.bytes() +
+         cell_first.bytes() + of(cell_entry) + cell_column.bytes() + of(entry_block) + point_matrix.bytes() +
+         of(pair_first) + of(pair_block) + of(pair_table) + own_record_.bytes() + own_stride_.bytes() +
+         of(own_column_) + list.first.bytes() + list.row.bytes() + list.record.bytes() + list.stride.bytes() +
+         of(list.column) + of(list.offsets) + of(list.sizes) + list.residual_block.bytes() +
+         of(reduced_blocks) + of(reduced_target_f32) + of(reduced_target_f64);
 }
 
 }  // namespace nlsq::inline v0

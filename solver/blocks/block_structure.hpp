@@ -66,13 +66,17 @@ struct BlockStructure {
 
   // Arrays that EliminationData points to.
   std::size_t pad = 0, points = 0, real_points = 0;  // points from real_points on have size 0
-  std::vector<std::uint32_t> point_size, point_offset, slot_first, entry_first, rows, cell_first, cell_entry,
-      cell_column, entry_block, block_size, pair_block;
-  std::vector<std::uint64_t> point_matrix, pair_first;
-  const std::vector<std::uint64_t>& record() const {
+  EvenNumbers<std::uint32_t> point_size, point_offset, rows, cell_first, cell_column;
+  EvenNumbers<std::uint64_t> point_matrix;
+  std::vector<std::uint32_t> slot_first, entry_first, cell_entry, entry_block, block_size;
+  // The blocks of S of all pairs of entries: in a table by pair of cameras, if it takes less memory.
+  std::vector<std::uint32_t> pair_table, pair_block;
+  std::vector<std::uint64_t> pair_first;
+  std::size_t pairs = 0;
+  const EvenNumbers<std::uint64_t>& record() const {
     return manifold_records.empty() ? list.record : own_record_;
   }
-  const std::vector<std::uint32_t>& stride() const {
+  const EvenNumbers<std::uint32_t>& stride() const {
     return manifold_records.empty() ? list.stride : own_stride_;
   }
   // Numbers in vectors over the points, and in all their matrices.
@@ -134,14 +138,16 @@ struct BlockStructure {
   void order_slots(const Problem::Impl& problem);
   void lay_out_records(const Problem::Impl& problem);
   std::uint32_t lay_out_columns(const Problem::Impl& problem, std::uint32_t block);
+  std::uint32_t share_columns(std::size_t count, bool allowed);
+  std::size_t shared_first_ = 0, shared_count_ = 0;  // in list.column; no count: none yet
   void lay_out_ambient_records(std::span<const std::uint32_t> mapped);
   void find_entries();
   bool iteration_pays() const;
   bool iteration_takes_less() const;
   bool iteration_pays_ = false;
   std::vector<std::int32_t> own_column_;
-  std::vector<std::uint64_t> own_record_;
-  std::vector<std::uint32_t> own_stride_;
+  EvenNumbers<std::uint64_t> own_record_;
+  EvenNumbers<std::uint32_t> own_stride_;
   void find_pairs();
   void lay_out_reduced();
   void cut_chunks();
@@ -153,18 +159,20 @@ EliminationData<R> BlockStructure::data(const R* J, std::uint64_t first) const {
   d.J = J;
   d.J_first = first;
   d.pad = pad;
-  d.point_size = point_size.data();
-  d.point_offset = point_offset.data();
-  d.point_matrix = point_matrix.data();
+  d.point_size = point_size.view();
+  d.point_offset = point_offset.view();
+  d.point_matrix = point_matrix.view();
   d.slot_first = slot_first.data();
   d.entry_first = entry_first.data();
   d.pair_first = pair_first.data();
-  d.record = record().data();
-  d.stride = stride().data();
-  d.rows = rows.data();
-  d.cell_first = cell_first.data();
+  d.pair_table = pair_table.empty() ? nullptr : pair_table.data();
+  d.pair_stride = cameras();
+  d.record = record().view();
+  d.stride = stride().view();
+  d.rows = rows.view();
+  d.cell_first = cell_first.view();
   d.cell_entry = cell_entry.data();
-  d.cell_column = cell_column.data();
+  d.cell_column = cell_column.view();
   d.entry_block = entry_block.data();
   d.pair_block = pair_block.data();
   d.reduced_target = reduced_target<T>().data();

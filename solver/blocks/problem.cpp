@@ -15,24 +15,23 @@ namespace nlsq::inline v0 {
 namespace {
 
 std::uint32_t known(const Problem::Impl& impl, const double* block, const char* what) {
-  const auto place = impl.by_address.find(block);
-  if (place == impl.by_address.end()) {
+  const std::uint32_t number = impl.parameter_at(block);
+  if (number == BlockAddresses::kNone) {
     throw ValidationError(std::string(what) + ": this pointer is no parameter block of the problem");
   }
-  return place->second;
+  return number;
 }
 
 // Returns the index of a parameter block, and adds the block if it is new.
 std::uint32_t enter(Problem::Impl& impl, double* data, int size) {
   if (data == nullptr) throw ValidationError("a parameter block is a null pointer");
-  const auto place = impl.by_address.find(data);
-  if (place != impl.by_address.end()) {
-    const int before = impl.parameters[place->second].size;
+  if (const std::uint32_t known = impl.parameter_at(data); known != BlockAddresses::kNone) {
+    const int before = impl.parameters[known].size;
     if (size != 0 && size != before) {
       throw ValidationError("a parameter block has " + std::to_string(before) +
                             " numbers, and is now given with " + std::to_string(size));
     }
-    return place->second;
+    return known;
   }
   if (size <= 0) {
     throw ValidationError(
@@ -41,7 +40,7 @@ std::uint32_t enter(Problem::Impl& impl, double* data, int size) {
   }
   const auto number = static_cast<std::uint32_t>(impl.parameters.size());
   impl.parameters.push_back({.data = data, .size = size});
-  impl.by_address.emplace(data, number);
+  impl.addresses.add(std::span<const ParameterBlock>(impl.parameters), number);
   ++impl.shape;
   return number;
 }
@@ -197,7 +196,6 @@ void Problem::remove_residual_block(ResidualBlockId id) {
 
 void Problem::remove_parameter_block(double* block) {
   impl_->parameters[known(*impl_, block, "remove_parameter_block")].removed = true;
-  impl_->by_address.erase(block);
   impl_->gaps = true;
   ++impl_->shape;
 }
@@ -221,6 +219,8 @@ void Problem::Impl::move_up() {
   }
   std::size_t blocks = 0;
   std::uint32_t used = 0;
+  EvenNumbers<std::uint32_t> moved;
+  moved.push_back(0);
   for (std::size_t b = 0, begin = 0, end = 0; b < functions.size(); ++b, begin = end) {
     end = first[b + 1];
     if (!alive(b)) continue;
@@ -230,23 +230,24 @@ void Problem::Impl::move_up() {
     component.move(b, blocks);
     traced.move(b, blocks);
     for (std::size_t k = begin; k < end; ++k) uses[used++] = number[uses[k]];
-    first[++blocks] = used;
+    moved.push_back(used);
+    ++blocks;
   }
   functions.resize(blocks);
   losses.shorten(blocks);
   serial.resize(blocks);
   component.shorten(blocks);
   traced.shorten(blocks);
-  first.resize(blocks + 1);
+  first = std::move(moved);
   uses.resize(used);
   std::size_t kept = 0;
   for (std::size_t p = 0; p < parameters.size(); ++p) {
     if (parameters[p].removed) continue;
-    by_address[parameters[p].data] = number[p];
     if (p != kept) parameters[kept] = std::move(parameters[p]);
     ++kept;
   }
   parameters.resize(kept);
+  addresses.renumber(std::span<const ParameterBlock>(parameters));
   gaps = false;
 }
 
@@ -267,7 +268,9 @@ void Problem::Impl::forget_names() {
   component.replace([&](std::uint32_t c) { return number[c]; });
 }
 
-std::size_t Problem::parameter_blocks() const { return impl_->by_address.size(); }
+std::size_t Problem::parameter_blocks() const {
+  return static_cast<std::size_t>(std::ranges::count(impl_->parameters, false, &ParameterBlock::removed));
+}
 
 std::size_t Problem::residual_blocks() const {
   std::size_t count = 0;

@@ -2,14 +2,15 @@
 #pragma once
 
 #include <nlsq/problem.hpp>
+#include "blocks/block_addresses.hpp"
 #include "blocks/block_evaluator.hpp"
 
 #include <algorithm>
 #include <concepts>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 namespace nlsq::inline v0 {
@@ -77,7 +78,7 @@ struct PreparedProblem;
 // A residual block is removed when its function is null or when one of its parameter blocks is removed.
 struct Problem::Impl : BlockUses {
   std::vector<ParameterBlock> parameters;
-  std::unordered_map<const double*, std::uint32_t> by_address;
+  BlockAddresses addresses;
 
   OfBlocks<Loss> losses;
   // serial[b] is the number that residual block b got when it was added: ResidualBlockId::index. Until gaps
@@ -89,6 +90,11 @@ struct Problem::Impl : BlockUses {
   OfBlocks<std::uint32_t> component;
   std::vector<std::string> component_names;
   std::uint64_t added = 0;
+
+  // The number of the parameter block at this address; BlockAddresses::kNone if there is none.
+  std::uint32_t parameter_at(const double* address) const {
+    return addresses.find(std::span<const ParameterBlock>(parameters), address);
+  }
 
   bool gaps = false;
   std::uint64_t shape = 0;  // changes with everything that BlockStructure depends on

@@ -20,7 +20,7 @@ namespace {
 // The format of the Gram matrix at the start of a solve.
 Gram first_gram(const BlockStructure& structure, const BlockModel& model, const SolverOptions& options) {
   const PrecisionPolicy policy = options.policy();
-  const double products = static_cast<double>(structure.pair_block.size() * structure.pad * structure.pad);
+  const double products = static_cast<double>(structure.pairs * structure.pad * structure.pad);
   const FitSize size{.row_work = model.evaluator().jacobian_cost() + products,
                      .parameters = static_cast<int>(std::min<std::size_t>(structure.tangent_size(), 1 << 30)),
                      .has_f32 = true,  // derivatives from f64 code are stored and multiplied in f32

@@ -91,7 +91,6 @@ void form_W(const EliminationData<R>& d, const PointView& view, std::size_t p, T
   const int e = E == kAnySize ? static_cast<int>(d.point_size[p]) : E;
   const std::size_t pad = d.pad, entry_size = static_cast<std::size_t>(e) * pad;
   for (std::size_t k = 0; k < view.entries * entry_size; k += S::lanes) S::store(S::zero(), W + k);
-  const std::uint32_t* pairs = d.pair_block + d.pair_first[p];
   for (std::size_t s = d.slot_first[p]; s < d.slot_first[p + 1]; ++s) {
     const R* record = record_of(d, s);
     const std::size_t stride = d.stride[s], rows = d.rows[s], first = d.cell_first[s];
@@ -103,12 +102,13 @@ void form_W(const EliminationData<R>& d, const PointView& view, std::size_t p, T
       if (!cells(c - first)) continue;
       const std::size_t a = d.cell_entry[c], size_a = d.block_size[view.blocks[a]];
       const R* F_a = record + d.cell_column[c];
+      const PairBlocks pairs = pairs_of(d, view, p, a);
       if (e > 0) add_W<R, T, E>(W + a * entry_size, record, F_a, size_a, pad, rows, stride, e);
       for (std::size_t other = c; other < d.cell_first[s + 1]; ++other) {
         if (!cells(other - first)) continue;
         const std::size_t b = d.cell_entry[other];
-        add_product<R, T>(S_out + d.reduced_target[pairs[a * view.entries - a * (a + 1) / 2 + b]], F_a,
-                          record + d.cell_column[other], size_a, d.block_size[view.blocks[b]], rows, stride);
+        add_product<R, T>(S_out + d.reduced_target[pairs(b - a)], F_a, record + d.cell_column[other], size_a,
+                          d.block_size[view.blocks[b]], rows, stride);
       }
     }
   }
@@ -126,8 +126,8 @@ NLSQ_INLINE typename Simd<T>::V without_products(typename Simd<T>::V sum, int si
 // Blocks (a, c) of S for c = a, a + 1, ...: subtracts Y_aᵀ W_c over the point's e rows. If `entries` is
 // given, only for the c with nonzero W_c.
 template <class T, int E>
-[[gnu::noinline]] void subtract_products(T* S_out, const std::uint64_t* targets, const std::uint32_t* pairs,
-                                         const T* Y, const T* W, std::size_t count, std::size_t size_a,
+[[gnu::noinline]] void subtract_products(T* S_out, const std::uint64_t* targets, PairBlocks pairs, const T* Y,
+                                         const T* W, std::size_t count, std::size_t size_a,
                                          const std::uint32_t* sizes, const std::uint32_t* blocks,
                                          std::size_t pad, int size, std::size_t a = 0,
                                          const NonZero* entries = nullptr) {
@@ -137,7 +137,7 @@ template <class T, int E>
   for (std::size_t c = 0; c < count; ++c, W += static_cast<std::size_t>(e) * pad) {
     if (entries && !(*entries)(a + c)) continue;
     const ReducedLayout layout(size_a, sizes[blocks[c]], S::lanes);
-    T* block = S_out + targets[pairs[c]];
+    T* block = S_out + targets[pairs(c)];
     for (std::size_t v = 0; v < layout.whole; v += S::lanes) {
       typename S::V w[kept];
       if constexpr (E != kAnySize) {
@@ -208,15 +208,11 @@ bool eliminate_point(const EliminationData<R>& d, std::size_t p, const double* V
     form_Y<T, E>(Y + a * entry_size, W + a * entry_size, Vi, g + d.point_offset[p], b + view.blocks[a] * pad,
                  d.block_size[view.blocks[a]], pad, e);
   }
-  const std::uint32_t* pairs = d.pair_block + d.pair_first[p];
   for (std::size_t a = 0; a < view.entries; ++a) {
-    const std::size_t count = view.entries - a;
-    if (entries(a)) {
-      subtract_products<T, E>(S_out, d.reduced_target, pairs, Y + a * entry_size, W + a * entry_size, count,
-                              d.block_size[view.blocks[a]], d.block_size, view.blocks + a, pad, e, a,
-                              &entries);
-    }
-    pairs += count;
+    if (!entries(a)) continue;
+    subtract_products<T, E>(S_out, d.reduced_target, pairs_of(d, view, p, a), Y + a * entry_size,
+                            W + a * entry_size, view.entries - a, d.block_size[view.blocks[a]], d.block_size,
+                            view.blocks + a, pad, e, a, &entries);
   }
   return true;
 }
@@ -263,7 +259,8 @@ void substitute_point(const EliminationData<R>& d, std::size_t p, const double* 
 
 template <class R, class T, int E>
 void bend_point(const EliminationData<R>& d, std::size_t p, const double* inverse, const double* step,
-                const T* s, double factor, const std::uint32_t* row_of, double* moved, double* bent, T* b) {
+                const T* s, double factor, EvenView<std::uint32_t> row_of, double* moved, double* bent,
+                T* b) {
   using S = Simd<T>;
   constexpr int kMost = E == kAnySize ? 64 : E;
   const int e = E == kAnySize ? static_cast<int>(d.point_size[p]) : E;
@@ -364,7 +361,7 @@ void substitute(const EliminationData<R>& d, std::size_t first, std::size_t last
 
 template <class R, class T>
 void bend(const EliminationData<R>& d, std::size_t first, std::size_t last, const double* inverse,
-          const double* step, const T* s, double factor, const std::uint32_t* row, double* moved,
+          const double* step, const T* s, double factor, EvenView<std::uint32_t> row, double* moved,
           double* bent, T* b) {
   for (std::size_t p = first; p < last; ++p) {
     NLSQ_FOR_SIZE(d.point_size[p], (bend_point<R, T, E>(d, p, inverse, step, s, factor, row, moved, bent, b)))

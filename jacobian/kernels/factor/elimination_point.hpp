@@ -108,6 +108,19 @@ struct PointView {
         entries(data.entry_first[point + 1] - data.entry_first[point]) {}
 };
 
+// Which block of S belongs to an entry a of a point and the c-th entry from a on.
+struct PairBlocks {
+  const std::uint32_t* numbers;
+  const std::uint32_t* blocks;  // null: numbers[c], not numbers[blocks[c]]
+  NLSQ_INLINE std::uint32_t operator()(std::size_t c) const { return numbers[blocks ? blocks[c] : c]; }
+};
+template <class R>
+NLSQ_INLINE PairBlocks pairs_of(const EliminationData<R>& d, const PointView& view, std::size_t point,
+                                std::size_t a) {
+  if (d.pair_table) return {d.pair_table + view.blocks[a] * d.pair_stride, view.blocks + a};
+  return {d.pair_block + d.pair_first[point] + (a * view.entries - a * (a + 1) / 2 + a), nullptr};
+}
+
 template <class R, class T, int E>
 void gather_point(const EliminationData<R>& d, std::size_t p, double* V, double* g, T* squares, T* gradient) {
   using S = Simd<T>;

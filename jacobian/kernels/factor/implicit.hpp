@@ -37,8 +37,8 @@ bool prepare_point(const EliminationData<R>& d, std::size_t p, const double* V, 
     const T* Wa = W + a * entry_size;
     form_Y<T, E>(Ya, Wa, Vi, g + d.point_offset[p], b + block * pad, d.block_size[block], pad, e);
     if (schur)
-      subtract_products<T, E>(diagonal, d.reduced_target, view.blocks + a, Ya, Wa, 1, d.block_size[block],
-                              d.block_size, view.blocks + a, pad, e);
+      subtract_products<T, E>(diagonal, d.reduced_target, PairBlocks{view.blocks + a, nullptr}, Ya, Wa, 1,
+                              d.block_size[block], d.block_size, view.blocks + a, pad, e);
   }
   return true;
 }

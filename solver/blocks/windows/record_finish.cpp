@@ -73,9 +73,10 @@ void RecordFinish::map_to_tangent(std::size_t first, std::size_t last, const Rec
   const BlockStructure& s = structure_;
   auto mapped = std::ranges::lower_bound(s.manifold_records, first, {}, &ManifoldRecord::slot);
   for (; mapped != s.manifold_records.end() && mapped->slot < last; ++mapped) {
-    for (std::uint32_t k = s.list.first[mapped->slot]; k < s.list.first[mapped->slot + 1]; ++k) {
+    std::size_t next = s.list.first[mapped->slot];
+    for (const std::uint32_t p : s.list.of(mapped->slot)) {
+      const std::size_t k = next++;
       if (s.list.column[k] < 0) continue;
-      const std::uint32_t p = s.list.of(mapped->slot)[k - s.list.first[mapped->slot]];
       const ParameterBlock& block = problem_.parameters[p];
       const auto ambient = static_cast<std::size_t>(block.size),
                  tangent = static_cast<std::size_t>(block.tangent());
@@ -123,13 +124,14 @@ template <class T>
 void RecordFinish::clear_held(std::size_t first, std::size_t last, const RecordTarget<T>& J) const {
   const BlockStructure& s = structure_;
   for (std::size_t slot = first; slot < last; ++slot) {
-    for (std::uint32_t k = s.list.first[slot]; k < s.list.first[slot + 1]; ++k) {
-      if (s.local_column()[k] < 0) continue;
-      const std::uint32_t p = s.list.of(slot)[k - s.list.first[slot]];
+    const std::int32_t* columns = s.local_column().data() + s.list.first[slot];
+    for (const std::uint32_t p : s.list.of(slot)) {
+      const std::int32_t column = *columns++;
+      if (column < 0) continue;
       const auto tangent = static_cast<std::size_t>(s.tangent_offset(p));
       for (std::size_t c = 0; c < static_cast<std::size_t>(problem_.parameters[p].tangent()); ++c) {
         if (!held_[tangent + c]) continue;
-        T* at = J.at(s.record()[slot]) + static_cast<std::size_t>(s.local_column()[k]) + c;
+        T* at = J.at(s.record()[slot]) + static_cast<std::size_t>(column) + c;
         for (std::size_t i = 0; i < s.rows[slot]; ++i) at[i * s.stride()[slot]] = T(0);
       }
     }

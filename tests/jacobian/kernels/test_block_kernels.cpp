@@ -128,6 +128,13 @@ struct Scene {
     return offsets;
   }
 
+  std::vector<std::uint32_t> pair_table() const {
+    std::vector<std::uint32_t> table(block_size.size() * block_size.size(), 0xffffffffU);
+    for (std::uint32_t k = 0; k < block_of_target.size(); ++k)
+      table[block_of_target[k].first * block_size.size() + block_of_target[k].second] = k;
+    return table;
+  }
+
   template <class R>
   EliminationData<R> data(const std::vector<R>& records, const std::vector<std::uint64_t>& offsets) const {
     return {records.data(),      pad,
@@ -158,6 +165,20 @@ void check(const Scene& s, std::size_t lanes, auto gather, auto eliminate, auto 
     REQUIRE(eliminate(data, first, last, V.data(), g.data(), damping.data(), inverse.data(), S.data(),
                       b.data(), scratch.data()));
   }
+  // The blocks of S from a table by pair of cameras: the same bits.
+  const std::vector<std::uint32_t> table = s.pair_table();
+  EliminationData<R> tabled = data;
+  tabled.pair_block = nullptr;
+  tabled.pair_first = nullptr;
+  tabled.pair_table = table.data();
+  tabled.pair_stride = s.block_size.size();
+  std::vector<T> S_tabled(targets.back(), T(0)), b_tabled(cameras, T(0));
+  for (const auto& [first, last] : {std::pair(std::size_t{0}, split), std::pair(split, s.points)}) {
+    REQUIRE(eliminate(tabled, first, last, V.data(), g.data(), damping.data(), inverse.data(),
+                      S_tabled.data(), b_tabled.data(), scratch.data()));
+  }
+  CHECK(S_tabled == S);
+  CHECK(b_tabled == b);
   const Eigen::Index n = static_cast<Eigen::Index>(s.point_numbers), m = s.dense.cols() - n;
   const Eigen::MatrixXd E = s.dense.leftCols(n), F = s.dense.rightCols(m);
   const Eigen::MatrixXd Vd = E.transpose() * E + 0.5 * Eigen::MatrixXd::Identity(n, n), W = F.transpose() * E;

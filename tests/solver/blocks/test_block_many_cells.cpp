@@ -124,7 +124,7 @@ TEST_CASE("Control points that nearly the same residual blocks depend on are eli
   const BlockStructure structure(contour.problem.impl(), block_kernels().lanes_f32,
                                  block_kernels().lanes_f64);
   // Pairs of cells of 200 residual blocks: of 151 each they would be 11,476 times as many.
-  CHECK(structure.pair_block.size() <= 200 * 400);
+  CHECK(structure.pairs <= 200 * 400);
   CHECK(structure.zeros_in_records);
   CHECK(structure.tangent_size() == 200 + 300);
 }

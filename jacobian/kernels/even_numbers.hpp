@@ -1,0 +1,66 @@
+// A list of numbers that takes no memory as long as they are evenly spaced, as are the offsets of blocks of
+// one kind. A problem may have millions of blocks. Block problems and their kernels use it.
+#pragma once
+
+#include "kernels/inline.hpp"
+
+#include <cstddef>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// What kernels see of such a list: number i is table[i], or first + i step without a table.
+template <class T>
+struct EvenView {
+  const T* table = nullptr;
+  T first = 0, step = 0;
+
+  EvenView() = default;
+  NLSQ_INLINE EvenView(const T* numbers) : table(numbers) {}  // NOLINT: an array is such a list, too
+  NLSQ_INLINE EvenView(const T* numbers, T from, T by) : table(numbers), first(from), step(by) {}
+  NLSQ_INLINE T operator[](std::size_t i) const {
+    return table ? table[i] : static_cast<T>(first + static_cast<T>(i) * step);
+  }
+};
+
+// The list. T is an unsigned integer, so that every two numbers have a difference.
+template <class T>
+class EvenNumbers {
+ public:
+  EvenNumbers() = default;
+
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  T operator[](std::size_t i) const { return view()[i]; }
+  T back() const { return (*this)[size_ - 1]; }
+  EvenView<T> view() const { return {table_.empty() ? nullptr : table_.data(), first_, step_}; }
+  std::size_t bytes() const { return table_.capacity() * sizeof(T); }
+
+  void push_back(T number) {
+    if (table_.empty()) {
+      if (size_ == 0) first_ = number;
+      if (size_ == 1) step_ = static_cast<T>(number - first_);
+      if (number != (*this)[size_]) make_table();
+    }
+    if (!table_.empty()) table_.push_back(number);
+    ++size_;
+  }
+  void set(std::size_t i, T number) {
+    if ((*this)[i] == number) return;
+    if (table_.empty()) make_table();
+    table_[i] = number;
+  }
+
+ private:
+  void make_table() {
+    const EvenView<T> even(nullptr, first_, step_);
+    table_.reserve(size_ + 1);
+    for (std::size_t i = 0; i < size_; ++i) table_.push_back(even[i]);
+  }
+
+  std::vector<T> table_;  // empty: evenly spaced
+  std::size_t size_ = 0;
+  T first_ = 0, step_ = 0;
+};
+
+}  // namespace nlsq::inline v0

@@ -1,0 +1,55 @@
+// Finds a parameter block by its address, for Problem::Impl.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// An open hash table of numbers of blocks. Their addresses are in the blocks themselves, so that the table
+// takes 8 to 16 bytes for each: a problem may have millions.
+class BlockAddresses {
+ public:
+  static constexpr std::uint32_t kNone = 0xffffffffU;
+
+  // The number of the block at this address that is not removed; kNone if there is none.
+  template <class Block>
+  std::uint32_t find(std::span<const Block> blocks, const double* address) const {
+    if (places_.empty()) return kNone;
+    for (std::size_t i = first_place(address);; i = (i + 1) % places_.size()) {
+      const std::uint32_t number = places_[i];
+      if (number == kNone || (blocks[number].data == address && !blocks[number].removed)) return number;
+    }
+  }
+  // Call after block `number` was added at the end of `blocks`.
+  template <class Block>
+  void add(std::span<const Block> blocks, std::uint32_t number) {
+    if (2 * blocks.size() > places_.size()) renumber(blocks);
+    else put(blocks[number].data, number);
+  }
+  // Call after the numbers of blocks have changed.
+  template <class Block>
+  void renumber(std::span<const Block> blocks) {
+    places_.assign(std::bit_ceil(2 * blocks.size() + 2), kNone);
+    for (std::size_t b = 0; b < blocks.size(); ++b) put(blocks[b].data, static_cast<std::uint32_t>(b));
+  }
+
+ private:
+  std::size_t first_place(const double* address) const {
+    constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15U;  // 2^64 over the golden ratio
+    const std::uint64_t mixed = std::bit_cast<std::uintptr_t>(address) * kGolden;
+    return static_cast<std::size_t>(mixed >> 32) % places_.size();
+  }
+  void put(const double* address, std::uint32_t number) {
+    std::size_t i = first_place(address);
+    while (places_[i] != kNone) i = (i + 1) % places_.size();
+    places_[i] = number;
+  }
+
+  std::vector<std::uint32_t> places_;  // a power of two, at most half of them used
+};
+
+}  // namespace nlsq::inline v0
