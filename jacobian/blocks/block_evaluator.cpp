@@ -191,8 +191,9 @@ class GroupPass final : public BlockPass {
         const std::int32_t column = list_.column[list_.first[block] + k];
         if (column < 0) continue;
         Stored* to = J.at(list_.record[block]) + static_cast<std::size_t>(column);
+        const std::size_t stride = list_.stride[block];
         const T* const* of_row = from.data() + w;
-        for (std::size_t i = 0; i < rows; ++i, to += list_.stride[block], of_row += width) {
+        for (std::size_t i = 0; i < rows; ++i, to += stride, of_row += width) {
           for (std::size_t c = 0; c < size; ++c) to[c] = static_cast<Stored>(of_row[c][l]);
         }
       }

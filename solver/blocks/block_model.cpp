@@ -109,8 +109,8 @@ double BlockModel::cost(std::span<const double> x, std::vector<double>& r) {
     double sum = 0;
     for (std::size_t slot = first; slot < last; ++slot) {
       double squares = 0;
-      for (std::size_t i = 0; i < structure_.rows[slot]; ++i)
-        squares += r[structure_.list.row[slot] + i] * r[structure_.list.row[slot] + i];
+      const std::size_t begin = structure_.list.row[slot], end = begin + structure_.rows[slot];
+      for (std::size_t i = begin; i < end; ++i) squares += r[i] * r[i];
       sum += structure_.losses.empty() ? squares : structure_.losses[slot](squares).rho;
     }
     total += sum;
@@ -189,7 +189,8 @@ void BlockModel::add_times(std::size_t slot, const T* record, std::span<const do
     if (column < 0) continue;
     const double* delta = step.data() + s.tangent_offset(p);
     const T* row = record + static_cast<std::size_t>(column);
-    for (std::size_t i = 0; i < s.rows[slot]; ++i, row += s.stride()[slot]) {
+    const std::size_t rows = s.rows[slot], stride = s.stride()[slot];
+    for (std::size_t i = 0; i < rows; ++i, row += stride) {
       for (int c = 0; c < problem_.parameters[p].tangent(); ++c)
         out[i] += static_cast<double>(row[c]) * delta[c];
     }

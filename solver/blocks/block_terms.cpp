@@ -45,8 +45,9 @@ void sweep_terms(const BlockStructure& s, RecordReader<double>& J, std::span<con
       for (std::size_t slot = s.slot_first[point]; slot < s.slot_first[point + 1]; ++slot) {
         columns_of(s, point, slot, parts);
         const double* row = records.at(s.record()[slot]);
-        for (std::size_t i = 0; i < s.rows[slot]; ++i, row += s.stride()[slot]) {
-          const double residual = std::fabs(row[s.point_size[point]]);
+        const std::size_t rows = s.rows[slot], stride = s.stride()[slot], residual_at = s.point_size[point];
+        for (std::size_t i = 0; i < rows; ++i, row += stride) {
+          const double residual = std::fabs(row[residual_at]);
           double first_order = 0, squares = 0;
           for (const Columns& part : parts) {
             for (std::size_t c = 0; c < part.count; ++c) {

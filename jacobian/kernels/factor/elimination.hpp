@@ -93,18 +93,18 @@ void form_W(const EliminationData<R>& d, const PointView& view, std::size_t p, T
   for (std::size_t k = 0; k < view.entries * entry_size; k += S::lanes) S::store(S::zero(), W + k);
   for (std::size_t s = d.slot_first[p]; s < d.slot_first[p + 1]; ++s) {
     const R* record = record_of(d, s);
-    const std::size_t stride = d.stride[s], rows = d.rows[s], first = d.cell_first[s];
+    const SlotView of(d, s);
+    const std::size_t rows = of.rows, stride = of.stride, first = of.first, last = of.last;
     const NonZero cells(
-        d.cell_first[s + 1] - first, rows, stride,
-        [&](std::size_t k) { return record + d.cell_column[first + k]; },
+        last - first, rows, stride, [&](std::size_t k) { return record + d.cell_column[first + k]; },
         [&](std::size_t k) { return d.block_size[view.blocks[d.cell_entry[first + k]]]; });
-    for (std::size_t c = first; c < d.cell_first[s + 1]; ++c) {
+    for (std::size_t c = first; c < last; ++c) {
       if (!cells(c - first)) continue;
       const std::size_t a = d.cell_entry[c], size_a = d.block_size[view.blocks[a]];
       const R* F_a = record + d.cell_column[c];
       const PairBlocks pairs = pairs_of(d, view, p, a);
       if (e > 0) add_W<R, T, E>(W + a * entry_size, record, F_a, size_a, pad, rows, stride, e);
-      for (std::size_t other = c; other < d.cell_first[s + 1]; ++other) {
+      for (std::size_t other = c; other < last; ++other) {
         if (!cells(other - first)) continue;
         const std::size_t b = d.cell_entry[other];
         add_product<R, T>(S_out + d.reduced_target[pairs(b - a)], F_a, record + d.cell_column[other], size_a,
@@ -219,11 +219,11 @@ bool eliminate_point(const EliminationData<R>& d, std::size_t p, const double* V
 
 // Product of a row with s over the cells of a slot.
 template <class T, class R>
-NLSQ_INLINE double times_cells(const EliminationData<R>& d, const PointView& view, std::size_t slot,
+NLSQ_INLINE double times_cells(const EliminationData<R>& d, const PointView& view, const SlotView& slot,
                                const R* row, const T* s) {
   using S = Simd<T>;
   auto sum = S::zero();
-  for (std::size_t c = d.cell_first[slot]; c < d.cell_first[slot + 1]; ++c) {
+  for (std::size_t c = slot.first; c < slot.last; ++c) {
     const std::size_t block = view.blocks[d.cell_entry[c]], size = d.block_size[block];
     for (std::size_t v = 0; v < size; v += S::lanes) {
       sum = S::mul_add(load_part<T>(row + d.cell_column[c], v, size), S::load(s + block * d.pad + v), sum);
@@ -243,8 +243,9 @@ void substitute_point(const EliminationData<R>& d, std::size_t p, const double* 
   for (int k = 0; k < e; ++k) t[k] = gp[k];
   for (std::size_t slot = d.slot_first[p]; slot < d.slot_first[p + 1]; ++slot) {
     const R* row = record_of(d, slot);
-    for (std::size_t i = 0; i < d.rows[slot]; ++i, row += d.stride[slot]) {
-      const double moved = times_cells<T>(d, view, slot, row, s);
+    const SlotView of(d, slot);
+    for (std::size_t i = 0; i < of.rows; ++i, row += of.stride) {
+      const double moved = times_cells<T>(d, view, of, row, s);
       for (int k = 0; k < e; ++k) t[k] += static_cast<double>(row[k]) * moved;
     }
   }
@@ -272,8 +273,9 @@ void bend_point(const EliminationData<R>& d, std::size_t p, const double* invers
   for (std::size_t slot = d.slot_first[p]; slot < d.slot_first[p + 1]; ++slot) {
     const R* row = record_of(d, slot);
     double* to = moved + row_of[slot];
-    for (std::size_t i = 0; i < d.rows[slot]; ++i, row += d.stride[slot]) {
-      double linear = times_cells<T>(d, view, slot, row, s);
+    const SlotView of(d, slot);
+    for (std::size_t i = 0; i < of.rows; ++i, row += of.stride) {
+      double linear = times_cells<T>(d, view, of, row, s);
       for (int k = 0; k < e; ++k) linear += static_cast<double>(row[k]) * step_p[k];
       to[i] = factor * (to[i] - linear);
       for (int k = 0; k < e; ++k) g[k] += static_cast<double>(row[k]) * to[i];
@@ -286,11 +288,13 @@ void bend_point(const EliminationData<R>& d, std::size_t p, const double* invers
   }
   for (std::size_t slot = d.slot_first[p]; slot < d.slot_first[p + 1]; ++slot) {
     const R* row = record_of(d, slot);
-    for (std::size_t i = 0; i < d.rows[slot]; ++i, row += d.stride[slot]) {
-      double left = moved[row_of[slot] + i];
+    const double* from = moved + row_of[slot];
+    const SlotView of(d, slot);
+    for (std::size_t i = 0; i < of.rows; ++i, row += of.stride) {
+      double left = from[i];
       for (int k = 0; k < e; ++k) left -= static_cast<double>(row[k]) * t[k];
       const auto all = S::set(static_cast<T>(left));
-      for (std::size_t c = d.cell_first[slot]; c < d.cell_first[slot + 1]; ++c) {
+      for (std::size_t c = of.first; c < of.last; ++c) {
         const std::size_t block = view.blocks[d.cell_entry[c]], size = d.block_size[block];
         T* to = b + block * d.pad;
         for (std::size_t v = 0; v < size; v += S::lanes) {

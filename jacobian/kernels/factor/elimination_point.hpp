@@ -99,6 +99,14 @@ NLSQ_INLINE const R* record_of(const EliminationData<R>& d, std::size_t slot) {
   return d.J + (d.record[slot] - d.J_first);
 }
 
+// The rows and cells of a slot, looked up once.
+struct SlotView {
+  std::size_t rows, stride, first, last;  // its cells: [first, last)
+  template <class R>
+  NLSQ_INLINE SlotView(const EliminationData<R>& d, std::size_t slot)
+      : rows(d.rows[slot]), stride(d.stride[slot]), first(d.cell_first[slot]), last(d.cell_first[slot + 1]) {}
+};
+
 struct PointView {
   const std::uint32_t* blocks;  // the F block of each entry
   std::size_t entries;
@@ -132,7 +140,8 @@ void gather_point(const EliminationData<R>& d, std::size_t p, double* V, double*
   const PointView view(d, p);
   for (std::size_t s = d.slot_first[p]; s < d.slot_first[p + 1]; ++s) {
     const R* row = record_of(d, s);
-    for (std::size_t i = 0; i < d.rows[s]; ++i, row += d.stride[s]) {
+    const SlotView slot(d, s);
+    for (std::size_t i = 0; i < slot.rows; ++i, row += slot.stride) {
       const double r = static_cast<double>(row[e]);
       for (int k = 0; k < e; ++k) {
         const double ek = static_cast<double>(row[k]);
@@ -140,7 +149,7 @@ void gather_point(const EliminationData<R>& d, std::size_t p, double* V, double*
         for (int l = 0; l <= k; ++l) Vp[k * e + l] += ek * static_cast<double>(row[l]);
       }
       const auto r_all = S::set(static_cast<T>(row[e]));
-      for (std::size_t c = d.cell_first[s]; c < d.cell_first[s + 1]; ++c) {
+      for (std::size_t c = slot.first; c < slot.last; ++c) {
         const std::size_t block = view.blocks[d.cell_entry[c]], size = d.block_size[block];
         T* squares_of = squares + block * d.pad;
         T* gradient_of = gradient + block * d.pad;

@@ -23,11 +23,12 @@ bool prepare_point(const EliminationData<R>& d, std::size_t p, const double* V, 
   for (std::size_t k = 0; k < view.entries * entry_size; k += S::lanes) S::store(S::zero(), W + k);
   for (std::size_t s = d.slot_first[p]; s < d.slot_first[p + 1]; ++s) {
     const R* record = record_of(d, s);
-    for (std::size_t c = d.cell_first[s]; c < d.cell_first[s + 1]; ++c) {
+    const SlotView slot(d, s);
+    for (std::size_t c = slot.first; c < slot.last; ++c) {
       const std::size_t a = d.cell_entry[c], block = view.blocks[a], size = d.block_size[block];
       const R* F = record + d.cell_column[c];
-      if (e > 0) add_W<R, T, E>(W + a * entry_size, record, F, size, pad, d.rows[s], d.stride[s], e);
-      add_product<R, T>(diagonal + d.reduced_target[block], F, F, size, size, d.rows[s], d.stride[s]);
+      if (e > 0) add_W<R, T, E>(W + a * entry_size, record, F, size, pad, slot.rows, slot.stride, e);
+      add_product<R, T>(diagonal + d.reduced_target[block], F, F, size, size, slot.rows, slot.stride);
     }
   }
   if (e == 0) return true;
@@ -45,11 +46,11 @@ bool prepare_point(const EliminationData<R>& d, std::size_t p, const double* V, 
 
 // F_c += one or two rows times numbers: (a0, row0), (a1, row1).
 template <class R, class T>
-NLSQ_INLINE void add_to_cells(const EliminationData<R>& d, const PointView& view, std::size_t slot,
+NLSQ_INLINE void add_to_cells(const EliminationData<R>& d, const PointView& view, const SlotView& slot,
                               const R* row0, T a0, const R* row1, T a1, T* y) {
   using S = Simd<T>;
   const auto all0 = S::set(a0), all1 = S::set(a1);
-  for (std::size_t c = d.cell_first[slot]; c < d.cell_first[slot + 1]; ++c) {
+  for (std::size_t c = slot.first; c < slot.last; ++c) {
     const std::size_t block = view.blocks[d.cell_entry[c]], size = d.block_size[block],
                       column = d.cell_column[c];
     T* to = y + block * d.pad;
@@ -73,8 +74,9 @@ void multiply_point(const EliminationData<R>& d, std::size_t p, const double* in
   T* a = along;
   for (std::size_t slot = d.slot_first[p]; slot < d.slot_first[p + 1]; ++slot) {
     const R* row = record_of(d, slot);
-    for (std::size_t i = 0; i < d.rows[slot]; ++i, row += d.stride[slot], ++a) {
-      *a = static_cast<T>(times_cells<T>(d, view, slot, row, s));
+    const SlotView of(d, slot);
+    for (std::size_t i = 0; i < of.rows; ++i, row += of.stride, ++a) {
+      *a = static_cast<T>(times_cells<T>(d, view, of, row, s));
       for (int k = 0; k < e; ++k) t[k] += static_cast<T>(row[k]) * *a;
     }
   }
@@ -90,11 +92,12 @@ void multiply_point(const EliminationData<R>& d, std::size_t p, const double* in
   a = along;
   for (std::size_t slot = d.slot_first[p]; slot < d.slot_first[p + 1]; ++slot) {
     const R* row = record_of(d, slot);
-    const std::size_t rows = d.rows[slot], stride = d.stride[slot];
+    const SlotView of(d, slot);
+    const std::size_t rows = of.rows, stride = of.stride;
     std::size_t i = 0;
     for (; i + 2 <= rows; i += 2, row += 2 * stride)
-      add_to_cells<R, T>(d, view, slot, row, left(row, a[i]), row + stride, left(row + stride, a[i + 1]), y);
-    if (i < rows) add_to_cells<R, T>(d, view, slot, row, left(row, a[i]), nullptr, T(0), y);
+      add_to_cells<R, T>(d, view, of, row, left(row, a[i]), row + stride, left(row + stride, a[i + 1]), y);
+    if (i < rows) add_to_cells<R, T>(d, view, of, row, left(row, a[i]), nullptr, T(0), y);
     a += rows;
   }
 }

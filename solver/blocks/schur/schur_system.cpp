@@ -31,8 +31,8 @@ template <class Work>
 void for_each_row(const BlockStructure& s, const RecordView<double>& J, std::size_t point, Work work) {
   for (std::size_t slot = s.slot_first[point]; slot < s.slot_first[point + 1]; ++slot) {
     const double* row = J.at(s.record()[slot]);
-    for (std::size_t i = 0; i < s.rows[slot]; ++i, row += s.stride()[slot])
-      work(SlotRows{s, row, slot, point});
+    const std::size_t rows = s.rows[slot], stride = s.stride()[slot];
+    for (std::size_t i = 0; i < rows; ++i, row += stride) work(SlotRows{s, row, slot, point});
   }
 }
 
