@@ -3,6 +3,7 @@
 #include "blocks/block_terms.hpp"
 
 #include "certificate/certificate.hpp"
+#include "certificate/furthest_row.hpp"
 #include "support/constants.hpp"
 
 #include <algorithm>

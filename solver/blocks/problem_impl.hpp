@@ -2,8 +2,8 @@
 #pragma once
 
 #include <nlsq/problem.hpp>
-#include "blocks/block_addresses.hpp"
 #include "blocks/block_evaluator.hpp"
+#include "support/block_addresses.hpp"
 
 #include <algorithm>
 #include <concepts>

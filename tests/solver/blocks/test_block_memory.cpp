@@ -1,8 +1,8 @@
 // What a block problem keeps for each of its blocks, and that the small structures which save memory find the
 // same as plain ones.
-#include "blocks/block_addresses.hpp"
 #include "blocks/block_structure.hpp"
-#include "blocks/furthest_row.hpp"
+#include "certificate/furthest_row.hpp"
+#include "support/block_addresses.hpp"
 
 #include <nlsq/problem.hpp>
 
