@@ -38,8 +38,8 @@ struct EliminationData {
   EvenView<std::uint32_t> rows;
   EvenView<std::uint32_t> cell_first;  // [slots + 1]
   // For each cell:
-  const std::uint32_t* cell_entry = nullptr;  // position among the point's entries; ascending within a slot
-  EvenView<std::uint32_t> cell_column;        // in the rows of the record
+  const std::uint32_t* cell_entry = nullptr;   // position among the point's entries; ascending within a slot
+  const std::uint32_t* cell_column = nullptr;  // in the rows of the record
   // For each entry, and for each pair of entries:
   const std::uint32_t* entry_block = nullptr;
   const std::uint32_t* pair_block = nullptr;  // the block of S; unused with `pair_table`

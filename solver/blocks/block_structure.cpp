@@ -311,7 +311,7 @@ void BlockStructure::cut_chunks() {
 std::size_t BlockStructure::bytes() const {
   const auto of = [](const auto& v) { return v.capacity() * sizeof(v[0]); };
   return point_size.bytes() + point_offset.bytes() + of(slot_first) + of(entry_first) + rows.bytes() +
-         cell_first.bytes() + of(cell_entry) + cell_column.bytes() + of(entry_block) + point_matrix.bytes() +
+         cell_first.bytes() + of(cell_entry) + of(cell_column) + of(entry_block) + point_matrix.bytes() +
          of(pair_first) + of(pair_block) + of(pair_table) + own_record_.bytes() + own_stride_.bytes() +
          of(own_column_) + list.first.bytes() + list.row.bytes() + list.record.bytes() + list.stride.bytes() +
          of(list.column) + of(list.offsets) + of(list.sizes) + list.residual_block.bytes() +

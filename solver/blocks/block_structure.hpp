@@ -66,9 +66,9 @@ struct BlockStructure {
 
   // Arrays that EliminationData points to.
   std::size_t pad = 0, points = 0, real_points = 0;  // points from real_points on have size 0
-  EvenNumbers<std::uint32_t> point_size, point_offset, rows, cell_first, cell_column;
+  EvenNumbers<std::uint32_t> point_size, point_offset, rows, cell_first;
   EvenNumbers<std::uint64_t> point_matrix;
-  std::vector<std::uint32_t> slot_first, entry_first, cell_entry, entry_block, block_size;
+  std::vector<std::uint32_t> slot_first, entry_first, cell_entry, cell_column, entry_block, block_size;
   // The blocks of S of all pairs of entries: in a table by pair of cameras, if it takes less memory.
   std::vector<std::uint32_t> pair_table, pair_block;
   std::vector<std::uint64_t> pair_first;
@@ -172,7 +172,7 @@ EliminationData<R> BlockStructure::data(const R* J, std::uint64_t first) const {
   d.rows = rows.view();
   d.cell_first = cell_first.view();
   d.cell_entry = cell_entry.data();
-  d.cell_column = cell_column.view();
+  d.cell_column = cell_column.data();
   d.entry_block = entry_block.data();
   d.pair_block = pair_block.data();
   d.reduced_target = reduced_target<T>().data();
