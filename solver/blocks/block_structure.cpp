@@ -239,7 +239,8 @@ void BlockStructure::find_pairs() {
     const std::size_t entries = entry_first[p + 1] - entry_first[p];
     pairs += entries * (entries + 1) / 2;
   }
-  const bool listed = table.empty() || all > pairs;
+  constexpr std::uint64_t kCached = 1U << 14;  // numbers that stay in the nearest cache
+  const bool listed = all > kCached || all > pairs;
   if (listed) {
     pair_block.reserve(pairs);
     pair_first.assign(1, 0);

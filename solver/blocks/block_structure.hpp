@@ -69,7 +69,8 @@ struct BlockStructure {
   EvenNumbers<std::uint32_t> point_size, point_offset, rows, cell_first;
   EvenNumbers<std::uint64_t> point_matrix;
   std::vector<std::uint32_t> slot_first, entry_first, cell_entry, cell_column, entry_block, block_size;
-  // The blocks of S of all pairs of entries: in a table by pair of cameras, if it takes less memory.
+  // The blocks of S of all pairs of entries: in a table by pair of cameras, if that is small and takes less
+  // memory.
   std::vector<std::uint32_t> pair_table, pair_block;
   std::vector<std::uint64_t> pair_first;
   std::size_t pairs = 0;

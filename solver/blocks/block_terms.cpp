@@ -3,7 +3,6 @@
 #include "blocks/block_terms.hpp"
 
 #include "certificate/certificate.hpp"
-#include "certificate/furthest_row.hpp"
 #include "support/constants.hpp"
 
 #include <algorithm>

@@ -1,7 +1,6 @@
 // What a block problem keeps for each of its blocks, and that the small structures which save memory find the
 // same as plain ones.
 #include "blocks/block_structure.hpp"
-#include "certificate/furthest_row.hpp"
 #include "support/block_addresses.hpp"
 
 #include <nlsq/problem.hpp>
@@ -122,35 +121,5 @@ TEST_CASE("A block is found by its address, also after others were removed, adde
     for (std::uint32_t b = 0; b < blocks.size(); ++b) plain[blocks[b].data] = b;
     addresses.renumber(std::span<const BlockAt>(blocks));
     check_all();
-  }
-}
-
-TEST_CASE("The residual furthest beside its terms is that of all rows, however many there are") {
-  std::mt19937 random(4);
-  const auto uniform = [&] { return static_cast<double>(random()) / 4294967296.0; };
-  std::vector<double> memory;
-  for (const int kind : {0, 1, 2, 3}) {
-    for (const std::size_t count : {0U, 1U, 2U, 1000U, 1025U, 20000U}) {
-      std::vector<RowTerms> rows;
-      FurthestRow furthest(memory);
-      for (std::size_t i = 0; i < count; ++i) {
-        const double terms = kind == 3 && i % 3 != 0 ? 0 : std::exp(20 * uniform() - 10);
-        // Residuals that grow with their terms, fall with them, or have nothing to do with them.
-        const double residual = uniform() * (kind == 1 ? terms : kind == 2 ? 1 / (1 + terms) : 1);
-        rows.push_back({terms, residual});
-        furthest.add(rows.back());
-      }
-      double expected = 0;
-      if (count > 0) {
-        std::vector<double> sorted;
-        for (const RowTerms& row : rows) sorted.push_back(row.terms);
-        std::ranges::sort(sorted);
-        for (const RowTerms& row : rows) {
-          const double terms = std::max(row.terms, sorted[count / 2]);
-          if (terms > 0) expected = std::max(expected, row.residual / terms);
-        }
-      }
-      CHECK(furthest.find() == expected);
-    }
   }
 }
