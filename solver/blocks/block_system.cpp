@@ -39,7 +39,7 @@ void BlockSystem::begin(std::span<const double> x) {
     x = projected_start_;
   }
   start_ = x;
-  heavy_ = false;
+  heavy_.reset();
   evaluate(x, at_);
   start_recheck_ = {};
   // The data that functions refer to may have changed since the previous solve.
@@ -207,12 +207,16 @@ void BlockSystem::set_solve_accuracy(double decrease) {
   solver_.aim(options_.preconditioner, {.eta = eta, .residual = 1, .most = options_.max_linear_iterations});
 }
 
-// Remembered while the solver has the trial point's J.
+// Weights hardly change during a solve. So the norms of rows, which take a pass over J, are compared at the
+// first point, and where the terms of rows have been measured anyway.
 bool BlockSystem::heavy_rows() {
   if (low_jacobian() || !at_.model.finite) return false;
-  if (!derivatives_at_trial_ && solved_by_rows(point(), std::numeric_limits<double>::infinity()))
-    heavy_ = solved_by_rows(point(), terms()->spread);
-  return heavy_;
+  const bool look = !derivatives_at_trial_ && (!heavy_ || terms_);
+  if (look) {
+    const bool small = solved_by_rows(point(), std::numeric_limits<double>::infinity());
+    heavy_ = small && solved_by_rows(point(), terms()->spread);
+  }
+  return heavy_.value_or(false);
 }
 
 // Solves into step_, unless the result is already there.

@@ -139,8 +139,8 @@ BlockPoint BlockSystem::point(Known& at) {
 }
 
 BlockTests BlockSystem::tests_of(const CertificateTests& tests) const {
-  return {tests.tau, tests.xtol,    tests.gtol,       tests.initial_cost,
-          start_,    tests.stopped, tests.unfinished, short_of_tau_};
+  return {tests.tau,     tests.xtol,       tests.gtol,    tests.initial_cost, start_,
+          tests.stopped, tests.unfinished, tests.in_vain, short_of_tau_};
 }
 
 // Returns true if the costs along the certificate's own step say that x is not the optimum: the cost at its
@@ -188,7 +188,8 @@ BlockJudgement BlockSystem::judge_within_bounds(const BlockTests& tests, const B
   for (;; solved = nullptr) {
     BlockJudgement judgement = judge_point(point(), tests, terms(), solved);
     linear_iterations_ += judgement.distance.linear_iterations;
-    if (!judgement.certificate.passed && !judgement.terms->bounded) {
+    // Bounds of rounding errors take far longer than the tests. So they wait until steps do not help.
+    if (!judgement.certificate.passed && tests.in_vain && !judgement.terms->bounded) {
       const bool near = judgement.certificate.decrement_sigma <= kFarthest;
       judgement.terms = terms(near ? std::numeric_limits<double>::infinity() : kSmall);
       if (judgement.terms->bounded) apply_tests(point(), tests, judgement);

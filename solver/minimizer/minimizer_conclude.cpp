@@ -247,6 +247,8 @@ bool certify_here(Loop& loop, Termination reason) {
   tests.stopped = !loop.ending.stopped_by.empty();
   tests.unfinished =
       loop.log.steps > 0 && reason != Termination::converged && reason != Termination::no_progress;
+  tests.in_vain = loop.log.steps == 0 || !loop.damping.last_accepted || loop.ending.stalled ||
+                  loop.ending.failed_certificates > 0 || reason == Termination::no_progress;
   system.certify(loop.point.x, tests, loop.certified);
   if (loop.ending.last_step && !widen_by_last_step(loop)) return false;
   loop.summary.termination = reason;
