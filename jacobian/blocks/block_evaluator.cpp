@@ -81,14 +81,14 @@ class GroupPass final : public BlockPass {
     const auto& blocks = t.group == BlockTile::kSlow ? groups_.slow : groups_.groups[t.group].blocks;
     for (std::uint32_t i = 0; i < t.count; ++i) slow_residuals(blocks[t.first + i], x, r);
   }
-  void rounding(std::size_t tile, std::span<const double> x, double* bounds) override {
+  void rounding(std::size_t tile, std::span<const double> x, double* bounds, double most) override {
     const BlockTile& t = groups_.tiles[tile];
     for (std::uint32_t l = t.first; l < t.first + t.count; ++l) {
       const std::uint32_t block =
           t.group == BlockTile::kSlow ? groups_.slow[l] : groups_.groups[t.group].blocks[l];
       double* to = bounds + list_.row[block];
-      if (t.group == BlockTile::kSlow) bound_slow(block, x, to);
-      else bound_lane(groups_.groups[t.group], l, x, to);
+      if (t.group == BlockTile::kSlow) bound_slow(block, x, to, most);
+      else bound_lane(groups_.groups[t.group], l, x, to, most);
     }
   }
   std::vector<SampledError> take_samples() override { return std::exchange(samples_, {}); }
@@ -106,22 +106,23 @@ class GroupPass final : public BlockPass {
     return list.component.empty() ? 1 : 1 + *std::ranges::max_element(list.component);
   }
 
-  void bound_lane(const BlockGroup& group, std::uint32_t lane, std::span<const double> x, double* bounds) {
+  void bound_lane(const BlockGroup& group, std::uint32_t lane, std::span<const double> x, double* bounds,
+                  double most) {
     const BlockKind& kind = groups_.kinds[group.kind];
     x_.resize(inputs_of(kind));
     gather_block(list_, group.blocks[lane], x, x_.data());
     r_.clear();
     for (std::size_t c = 0; c < group.program->plan.column.size(); ++c)
       r_.push_back(constant_of(group, c, lane));
-    bound_rounding(kind.family.recordings()[group.variant], x_.data(), r_, bounds);
+    bound_rounding(kind.family.recordings()[group.variant], x_.data(), r_, bounds, most);
   }
 
-  void bound_slow(std::uint32_t block, std::span<const double> x, double* bounds) {
+  void bound_slow(std::uint32_t block, std::span<const double> x, double* bounds, double most) {
     const BlockFunction& function = list_.function(block);
     BlockReplay replay(groups_.kinds[groups_.kind(block)].sizes);
     x_.resize(inputs_of(groups_.kinds[groups_.kind(block)]));
     gather_block(list_, block, x, x_.data());
-    if (!is_traced(function) || !replay.bound(function, x_.data(), bounds))
+    if (!is_traced(function) || !replay.bound(function, x_.data(), bounds, most))
       std::fill_n(bounds, function.residuals(), 0.0);
   }
 

@@ -4,22 +4,30 @@
 #include "expression/rounding.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace nlsq::inline v0 {
 
 void bound_rounding(const BlockRecording& recording, const double* x, std::span<const double> constants,
-                    double* bounds) {
+                    double* bounds, double most) {
   std::vector<RoundedNumber> numbers(recording.steps.size());
+  std::vector<double> largest(numbers.size(), 0.0);  // of this number and all that it was computed from
   std::size_t constant = 0;
   for (std::size_t i = 1; i < numbers.size(); ++i) {
     const TapeStep& step = recording.steps[i];
     switch (step.op) {
       case Op::constant: numbers[i].value = constants[constant++]; break;
       case Op::column: numbers[i].value = x[step.a]; break;
-      default: numbers[i] = rounded(step.op, numbers[step.a], numbers[step.b], numbers[step.c]);
+      default:
+        numbers[i] = rounded(step.op, numbers[step.a], numbers[step.b], numbers[step.c]);
+        largest[i] = std::max({largest[step.a], largest[step.b], largest[step.c]});
     }
+    largest[i] = std::max(largest[i], std::fabs(numbers[i].value));
   }
-  for (std::size_t i = 0; i < recording.outputs.size(); ++i) bounds[i] = numbers[recording.outputs[i]].bound;
+  for (std::size_t i = 0; i < recording.outputs.size(); ++i) {
+    const std::uint32_t output = recording.outputs[i];
+    bounds[i] = std::min(numbers[output].bound, most * 0x1p-53 * largest[output]);
+  }
 }
 
 bool BlockReplay::call(Tape& tape, const BlockFunction& function, const double* x) {
@@ -57,14 +65,14 @@ bool BlockReplay::follow(const BlockRecording& recording, const BlockFunction& f
   return tape.followed();
 }
 
-bool BlockReplay::bound(const BlockFunction& function, const double* x, double* bounds) {
+bool BlockReplay::bound(const BlockFunction& function, const double* x, double* bounds, double most) {
   const BlockRecording made = record(function, x, {});
   if (!made.success || !made.reason.empty()) return false;
   std::vector<double> constants;
   for (std::size_t i = 1; i < made.steps.size(); ++i) {
     if (made.steps[i].op == Op::constant) constants.push_back(made.steps[i].value);
   }
-  bound_rounding(made, x, constants, bounds);
+  bound_rounding(made, x, constants, bounds, most);
   return true;
 }
 

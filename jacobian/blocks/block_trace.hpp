@@ -30,9 +30,10 @@ struct BlockRecording {
 
 // Bounds the rounding error at x of each residual of a block that follows the recording, to first order.
 // `constants` are the block's own. Another program for the same function may differ by a small multiple of
-// the bound.
+// the bound. A bound for errors that all go one way grows exponentially along a recurrence. So it is at most
+// `most` roundings of the largest number on the way, which makes it an estimate if `most` is finite.
 void bound_rounding(const BlockRecording& recording, const double* x, std::span<const double> constants,
-                    double* bounds);
+                    double* bounds, double most);
 
 // Calls blocks with the same parameter sizes and compares them with recordings.
 class BlockReplay {
@@ -45,7 +46,7 @@ class BlockReplay {
   BlockRecording record(const BlockFunction& function, const double* x, const BlockTraceLimits& limits);
   // Records the block at x, for the bounds of its rounding errors alone. Returns false if that is not
   // possible.
-  bool bound(const BlockFunction& function, const double* x, double* bounds);
+  bool bound(const BlockFunction& function, const double* x, double* bounds, double most);
 
  private:
   bool call(Tape& tape, const BlockFunction& function,

@@ -184,7 +184,7 @@ bool examine_weak_directions(const BlockPoint& at, const BlockTerms& terms, Bloc
       if (by_rows.known) out = std::move(by_rows);
       return true;
     }
-    out.rank_hidden = terms.spread > kHeavyRows;
+    out.rank_hidden = terms.widest_spread > kHeavyRows;
   }
   out.rank = rank.rank;  // fixed columns are zero and do not count
   out.rank_estimated = rank.estimated;

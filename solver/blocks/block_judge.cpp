@@ -107,7 +107,6 @@ bool every_row_vanishes(const BlockPoint& at, const BlockTerms& terms, double va
 // residuals exceed their own rounding error, they are something else.
 bool residuals_vanish(const BlockPoint& at, const BlockTerms& terms, double initial_cost, double explained,
                       double vanishing) {
-  constexpr double kRoundings = 4;
   const double r = std::sqrt(2 * at.cost);
   const bool explains = r > terms.rounding && !(explained <= 2 * std::sqrt(static_cast<double>(at.free())));
   const bool tiny = zero_residual(at.cost, initial_cost, size_of_terms(at, terms.magnitude)) ||

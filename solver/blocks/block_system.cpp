@@ -208,11 +208,10 @@ void BlockSystem::set_solve_accuracy(double decrease) {
 }
 
 // Weights hardly change during a solve. So the norms of rows, which take a pass over J, are compared at the
-// first point, and where the terms of rows have been measured anyway.
+// first point, and what they say holds for the solve.
 bool BlockSystem::heavy_rows() {
   if (low_jacobian() || !at_.model.finite) return false;
-  const bool look = !derivatives_at_trial_ && (!heavy_ || terms_);
-  if (look) {
+  if (!heavy_ && !derivatives_at_trial_) {
     const bool small = solved_by_rows(point(), std::numeric_limits<double>::infinity());
     heavy_ = small && solved_by_rows(point(), terms()->spread);
   }

@@ -3,6 +3,7 @@
 #include "blocks/block_terms.hpp"
 
 #include "certificate/certificate.hpp"
+#include "linear/weighted_rows.hpp"
 #include "support/constants.hpp"
 
 #include <algorithm>
@@ -30,10 +31,6 @@ void columns_of(const BlockStructure& s, std::size_t point, std::size_t slot, st
 struct RowTerms {
   double terms, residual, norm;
 };
-
-// Residuals count as rounding errors up to this many roundings of their terms. So terms that stand for a
-// bound of the rounding errors are this part of it.
-constexpr double kRoundings = 4;
 
 // The terms of each row where the tangent coordinates have these sizes. Visits |row|, its columns, |residual|
 // and terms.
@@ -76,28 +73,31 @@ void add_terms(const double* row, std::span<const Columns> parts, double terms, 
 
 // The largest residual beside the terms of its row: one row of huge terms must not make the residuals of all
 // others look like rounding errors. Rows whose terms are 0 or nearly so, such as a prior that holds a
-// parameter at 0, would never look small beside themselves. The median of all terms stands for smaller ones.
+// parameter at 0, would never look small beside themselves. Terms that are typical of a row of this norm
+// stand for smaller ones. They do not depend on the weights of other rows.
 double furthest_of(std::vector<RowTerms>& rows) {
   if (rows.empty()) return 0;
+  const auto beside_norm = [](const RowTerms& row) { return row.norm > 0 ? row.terms / row.norm : 0; };
   const auto middle = rows.begin() + static_cast<std::ptrdiff_t>(rows.size() / 2);
-  std::ranges::nth_element(rows, middle, {}, &RowTerms::terms);
-  const double median = middle->terms;
+  std::ranges::nth_element(rows, middle, {}, beside_norm);
+  const double typical = beside_norm(*middle);
   double furthest = 0;
   for (const RowTerms& row : rows) {
-    const double terms = std::max(row.terms, median);
+    const double terms = std::max(row.terms, typical * row.norm);
     if (terms > 0) furthest = std::max(furthest, row.residual / terms);
   }
   return furthest;
 }
 
-// The norm of the largest row over the median of those that are not 0.
-double spread_of(std::vector<RowTerms>& rows) {
+// The norm of the largest row over that of a typical one: the row in this place among those that are not 0,
+// as a share.
+double spread_of(std::vector<RowTerms>& rows, double place) {
   const auto first = std::ranges::partition(rows, [](const RowTerms& row) { return row.norm == 0; }).begin();
   if (first == rows.end()) return 1;
-  const auto middle = first + (rows.end() - first) / 2;
+  const auto typical = first + static_cast<std::ptrdiff_t>(place * static_cast<double>(rows.end() - first));
   const double largest = std::ranges::max_element(first, rows.end(), {}, &RowTerms::norm)->norm;
-  std::ranges::nth_element(first, middle, rows.end(), {}, &RowTerms::norm);
-  return largest / middle->norm;
+  std::ranges::nth_element(first, typical, rows.end(), {}, &RowTerms::norm);
+  return largest / typical->norm;
 }
 
 // The same as furthest_of() where most parameters are 0, and so are the terms of their rows. Such a parameter
@@ -173,7 +173,8 @@ BlockTerms measure_terms(const BlockStructure& s, const Problem::Impl& problem, 
   for (std::size_t j = 0; j < sizes.size(); ++j)
     out.gradient_noise[j] = kUnitRoundoff * (4 * sums[j] + 32 * std::sqrt(squares[j]) * r);
   out.furthest = furthest_of(rows);
-  out.spread = spread_of(rows);
+  out.spread = spread_of(rows, 0.5);
+  out.widest_spread = spread_of(rows, kLightRows);
   if (out.furthest > kVanishing && r <= kVanishing * out.magnitude)
     out.furthest = furthest_of_neighbours(s, J, squares, sizes, std::move(sums), bounds, out.furthest);
   out.cost_noise =

@@ -10,15 +10,20 @@
 
 namespace nlsq::inline v0 {
 
+// Residuals count as rounding errors up to this many roundings of their terms. So terms that stand for a
+// bound of the rounding errors are this part of it.
+inline constexpr double kRoundings = 4;
+
 struct BlockTerms {
   double magnitude = 0;  // ‖terms of r‖ to first order: Σ |J_ij| |x_j| by row, at least |r_i|, and at least
                          // as large as the bounds of rounding errors say
-  double furthest = 0;    // the largest |r_i| beside the terms of its row, or the median of all if larger. If
-                          // ‖r‖ is zero up to rounding errors, also beside those of the rows it shares
-                          // parameters with
-  double rounding = 0;    // ‖rounding error of r‖
-  double spread = 1;      // the norm of the largest row of J over the median one
-  double cost_noise = 0;  // rounding error of a difference of costs
+  double furthest = 0;  // the largest |r_i| beside the terms of its row, or the median of all if larger. If
+                        // ‖r‖ is zero up to rounding errors, also beside those of the rows it shares
+                        // parameters with
+  double rounding = 0;  // ‖rounding error of r‖
+  double spread = 1;    // the norm of the largest row of J over the median one
+  double widest_spread = 1;  // over one of the lightest rows, for problems where most rows are heavy
+  double cost_noise = 0;     // rounding error of a difference of costs
   std::vector<double> gradient_noise;  // of each g_j, by tangent index
   bool bounded = false;                // bounds of rounding errors were given
 };

@@ -117,9 +117,10 @@ void BlockModel::recheck_residuals(std::span<const double> x, std::vector<double
 }
 
 std::vector<double> BlockModel::rounding_bounds(std::span<const double> x) {
+  constexpr double kMost = 64;  // roundings of the largest number: more could hide real residuals
   std::vector<double> bounds(structure_.residuals);
   for_each_tile(
-      [&](BlockPass& pass, std::size_t tile, std::size_t) { pass.rounding(tile, x, bounds.data()); });
+      [&](BlockPass& pass, std::size_t tile, std::size_t) { pass.rounding(tile, x, bounds.data(), kMost); });
   for (double& bound : bounds) bound = std::isfinite(bound) ? bound : 0;
   return bounds;
 }

@@ -22,13 +22,13 @@ std::vector<double> row_norms(const DenseRows& A) {
   return norms;
 }
 
-// 0 if all are.
-double median_of_nonzero(std::vector<double> values) {
+// The one in this place of the sorted values other than 0, as a share. 0 if there is none.
+double quantile_of_nonzero(std::vector<double> values, double place) {
   std::erase(values, 0.0);
   if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(place * static_cast<double>(values.size()));
+  std::ranges::nth_element(values, at);
+  return *at;
 }
 
 void divide_columns(DenseRows& A, std::span<const double> scale) {
@@ -56,7 +56,7 @@ SortedTriangle factor_sorted(const DenseRows& A) {
     for (std::size_t i = 0; i < m; ++i) sorted[j * m + i] = A.J[j * m + rows[i]];
   }
   SortedTriangle out;
-  const double median = median_of_nonzero(norms);
+  const double median = quantile_of_nonzero(norms, 0.5);
   if (median > 0) out.spread = norms[rows[0]] / median;
   out.order.resize(n);
   dense::pivoted_qr(sorted.data(), m, n, out.order.data(), r.data());
@@ -100,13 +100,13 @@ RowAnalysis analyse_rows(DenseRows A, std::span<const double> scale) {
 
 RowAnalysis analyse_lightened(DenseRows A) {
   const std::vector<double> norms = row_norms(A);
-  const double median = median_of_nonzero(norms);
+  const double light = quantile_of_nonzero(norms, kLightRows);
   std::vector<double> scale(A.columns);
   for (std::size_t j = 0; j < A.columns; ++j) {
     double squares = 0;
     for (std::size_t i = 0; i < A.rows; ++i) {
       double& entry = A.J[j * A.rows + i];
-      if (norms[i] > median) entry *= median / norms[i];
+      if (norms[i] > light) entry *= light / norms[i];
       squares += entry * entry;
     }
     scale[j] = squares > 0 ? std::sqrt(squares) : 1;

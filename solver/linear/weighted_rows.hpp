@@ -15,6 +15,9 @@ namespace nlsq::inline v0 {
 // Above this ratio of the largest row to the median one, normal equations may lose what light rows determine.
 constexpr double kHeavyRows = 1e5;
 
+// The place of a light row among all rows sorted by size, as a share: most rows may be heavy.
+constexpr double kLightRows = 0.05;
+
 // The columns of J, one after the other, and r. There are at least as many rows as columns.
 struct DenseRows {
   std::size_t rows, columns;
@@ -36,8 +39,8 @@ struct RowAnalysis {
 };
 // `scale`: divisors of the columns.
 RowAnalysis analyse_rows(DenseRows A, std::span<const double> scale);
-// The same after all rows are scaled down to the median of their norms. Without rounding errors this does not
-// change the rank.
+// The same after all rows are scaled down to the norm of a light one (kLightRows). Without rounding errors
+// this does not change the rank.
 RowAnalysis analyse_lightened(DenseRows A);
 
 }  // namespace nlsq::inline v0

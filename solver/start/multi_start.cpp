@@ -125,9 +125,13 @@ class Starts {
                   request_.linear_by_trial});
   }
 
-  // The cost of all rows in place of the sample's.
+  // The cost of all rows in place of the sample's. What was certified on the sample is not certified on all.
   void complete(MinimizerResult& explored) const {
-    explored.summary.final_cost = DenseEvaluator(request_.rows, options_).cost(explored.x, Format::f64).cost;
+    Summary& summary = explored.summary;
+    summary.final_cost = DenseEvaluator(request_.rows, options_).cost(explored.x, Format::f64).cost;
+    if (stopped_by_user(explored)) summary.termination = Termination::user_stop;
+    summary.verdict = summary.certificate.verdict = Verdict::budget;
+    summary.certificate.passed = false;
   }
 
  private:
@@ -174,9 +178,10 @@ StartsResult solve_from_starts(const StartsAsked& asked, const SolveRequest& req
     if (!is_success(best->summary.verdict)) return starts.solve_from(x0);
     std::optional<MinimizerResult> explored = starts.explore_from(x0, best->x);
     if (!explored || explored->summary.termination == Termination::failure) return starts.solve_from(x0);
-    if (stopped_by_user(*explored)) return std::move(*explored);
-    if (is_success(explored->summary.verdict)) return starts.solve_from(explored->x);
+    const bool stopped = stopped_by_user(*explored);
+    if (!stopped && is_success(explored->summary.verdict)) return starts.solve_from(explored->x);
     starts.complete(*explored);
+    if (stopped) return std::move(*explored);
     if (explored->summary.final_cost < best->summary.final_cost) return starts.solve_from(explored->x);
     return std::move(*explored);
   };

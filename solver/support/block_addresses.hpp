@@ -28,13 +28,13 @@ class BlockAddresses {
   template <class Block>
   void add(std::span<const Block> blocks, std::uint32_t number) {
     if (2 * blocks.size() > places_.size()) renumber(blocks);
-    else put(blocks[number].data, number);
+    else put(blocks, number);
   }
   // Call after the numbers of blocks have changed.
   template <class Block>
   void renumber(std::span<const Block> blocks) {
     places_.assign(std::bit_ceil(2 * blocks.size() + 2), kNone);
-    for (std::size_t b = 0; b < blocks.size(); ++b) put(blocks[b].data, static_cast<std::uint32_t>(b));
+    for (std::size_t b = 0; b < blocks.size(); ++b) put(blocks, static_cast<std::uint32_t>(b));
   }
 
  private:
@@ -43,9 +43,13 @@ class BlockAddresses {
     const std::uint64_t mixed = std::bit_cast<std::uintptr_t>(address) * kGolden;
     return static_cast<std::size_t>(mixed >> 32) % places_.size();
   }
-  void put(const double* address, std::uint32_t number) {
+  // Takes the place of an earlier block at this address, which was removed. Otherwise a block that is added
+  // and removed many times would leave a long row of places to search.
+  template <class Block>
+  void put(std::span<const Block> blocks, std::uint32_t number) {
+    const double* const address = blocks[number].data;
     std::size_t i = first_place(address);
-    while (places_[i] != kNone) i = (i + 1) % places_.size();
+    while (places_[i] != kNone && blocks[places_[i]].data != address) i = (i + 1) % places_.size();
     places_[i] = number;
   }
 

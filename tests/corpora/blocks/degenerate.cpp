@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace blocks {
 
 namespace {
@@ -157,7 +159,7 @@ void add_undetermined(std::vector<Case>& cases) {
                        [=] {
                          Scene scene;
                          const int p = scene.block({offset, 0, 5});
-                         scene.scale = offset + 1;
+                         scene.scale = std::min(offset + 1, 100.0);
                          for_rows(
                              20, 0.5, sigma, 3,
                              [=](double t) { return (offset + 1) * (1 + 0.3 * t) + 0.2 * t * t; },

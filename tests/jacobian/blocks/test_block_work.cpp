@@ -184,7 +184,7 @@ TEST_CASE(
     for (std::size_t tile = 0; tile < evaluator.tiles(); ++tile) {
       pass->residuals(tile, blocks.x, r.data());
       pass->reference(tile, blocks.x, own.data());
-      pass->rounding(tile, blocks.x, bounds.data());
+      pass->rounding(tile, blocks.x, bounds.data(), INFINITY);
     }
     double largest = 0;
     for (std::size_t i = 0; i < r.size(); ++i) {
@@ -207,7 +207,7 @@ TEST_CASE("Blocks without a program have the same bounds of rounding as with one
     std::vector<double> bounds(blocks.residuals, -1);
     const auto pass = evaluator.begin();
     for (std::size_t tile = 0; tile < evaluator.tiles(); ++tile)
-      pass->rounding(tile, blocks.x, bounds.data());
+      pass->rounding(tile, blocks.x, bounds.data(), INFINITY);
     return bounds;
   };
   const std::vector<double> expected = bounds_of(with, 1), bounds = bounds_of(without, 0);

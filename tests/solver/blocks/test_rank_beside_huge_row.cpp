@@ -136,3 +136,42 @@ TEST_CASE("Parameters that heavy rows hold together are fitted like one paramete
     }
   }
 }
+
+namespace {
+
+struct Datum {
+  double y;
+  template <class T>
+  T operator()(const T* level) const {
+    return level[0] - y;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("Where most rows are heavy, the few light ones still count for the rank") {
+  for (const std::size_t count : {std::size_t{4}, std::size_t{20}, std::size_t{450}}) {
+    for (const double weight : {1e4, 1e10, 1e14, 1e16}) {
+      CAPTURE(count);
+      CAPTURE(weight);
+      std::mt19937 random(1);
+      std::normal_distribution<double> noise(0, 0.1);
+      std::vector<std::array<double, 1>> levels(count, {1.0});
+      Problem problem;
+      double mean = 0;
+      for (std::size_t i = 0; i < count; ++i) {
+        const double y = 5 + noise(random);
+        mean += y / static_cast<double>(count);
+        problem.add_residual_block(Datum{y}, nullptr, {levels[i]});
+        const std::size_t last = count > 20 ? std::min(count, i + 3) : count;
+        for (std::size_t j = i + 1; j < last; ++j)
+          problem.add_residual_block(Same{weight}, nullptr, {levels[i], levels[j]});
+      }
+      const Summary summary = solve(problem);
+      CAPTURE(summary.message);
+      double off = 0;
+      for (const auto& level : levels) off = std::max(off, std::fabs(level[0] - mean));
+      CHECK_FALSE((is_success(summary.verdict) && off > 0.01 / std::sqrt(static_cast<double>(count))));
+    }
+  }
+}

@@ -1,5 +1,6 @@
 // Residuals that count as zero: those that are nothing but their own rounding error. Clocks of 1.7e9 s with
 // noise of a few of their last digits are not, although their residuals are 1e-15 of their terms.
+#include <nlsq/certify.hpp>
 #include <nlsq/problem.hpp>
 
 #include <doctest/doctest.h>
@@ -112,6 +113,7 @@ TEST_CASE("residuals whose functions round more than their terms show are zero a
         nullptr, {p});
   }
   const Summary summary = solve(problem);
+  CAPTURE(summary.message);
   CHECK(summary.certificate.passed);
   CHECK(p[0] == doctest::Approx(2).epsilon(1e-12));
   CHECK(p[1] == doctest::Approx(0.7).epsilon(1e-12));
@@ -244,6 +246,55 @@ TEST_CASE("exact places beside planes are registered at every angle, and noise i
       CHECK(exact.off <= 1e-14);
       CHECK(noisy.success);
       CHECK(noisy.certificate.governed_by != "zero residual");
+    }
+  }
+}
+
+namespace {
+
+// An oscillator by many small steps, beside its place and speed at a time.
+struct Swing {
+  double time, place, speed;
+  int steps;
+  template <class T>
+  bool operator()(const T* p, T* r) const {
+    T x = p[0], v = p[1];
+    const double step = time / steps;
+    for (int i = 0; i < steps; ++i) {
+      v = v - step * (p[2] * x);
+      x = x + step * v;
+    }
+    r[0] = x - place;
+    r[1] = v - speed;
+    return true;
+  }
+};
+
+}  // namespace
+
+// A bound for rounding errors that all go one way grows exponentially with the number of steps.
+TEST_CASE("noise beside a long recurrence is no rounding error") {
+  constexpr double kNoise = 1e-9;
+  const double truth[3] = {0.3, 0.8, 1.0};
+  for (const double last : {20.0, 40.0}) {
+    for (const double away : {1.0, 100.0, 1000.0}) {
+      CAPTURE(last);
+      CAPTURE(away);
+      std::mt19937 random(3);
+      std::normal_distribution<double> noise(0, kNoise);
+      double p[3] = {truth[0], truth[1], truth[2]};
+      Problem problem;
+      for (int j = 1; j <= 30; ++j) {
+        Swing swing{last * j / 30, 0, 0, static_cast<int>(std::lround(last * j / 1.5))};
+        double r[2];
+        swing(truth, r);
+        swing.place = r[0] + noise(random), swing.speed = r[1] + noise(random);
+        problem.add_residual_block<2>(swing, nullptr, {p});
+      }
+      CHECK(is_success(solve(problem).verdict));
+      p[0] += away * kNoise / std::sqrt(30.0);
+      const Summary beside = certify(problem);
+      CHECK_FALSE(is_success(beside.verdict));
     }
   }
 }
