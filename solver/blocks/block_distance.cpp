@@ -85,15 +85,18 @@ BlockDistance by_triangle(const BlockPoint& at, std::span<const double> norms) {
   RowAnalysis found = analyse_rows(A, scale);
   Certificate& c = found.least.certificate;
   if (c.rank < static_cast<int>(n) || found.spread > kHeavyRows) {
-    const Certificate like = analyse_lightened(A).least.certificate;
-    if (like.rank == static_cast<int>(n)) {
+    const Certificate like = analyse_lightened(A, 0.5).least.certificate;
+    // A loss may leave rows next to no weight. What only these determine puts the rank in doubt.
+    if (like.rank == static_cast<int>(n) && at.problem.losses.values().empty()) {
       found.least.step = std::move(found.regular.step);
       c.decrement_sigma = found.regular.decrement;
       c.rank = like.rank;
       c.confounded.clear();
       c.covariance_error = like.covariance_error;
     }
-    out.rank_hidden = like.rank > c.rank;
+    // So does what only the lightest rows determine, where most are heavy.
+    out.rank_hidden = c.rank < static_cast<int>(n) &&
+                      std::max(like.rank, analyse_lightened(A, kLightRows).least.certificate.rank) > c.rank;
   }
   for (std::size_t j = 0; j < n; ++j) out.step[free[j]] = found.least.step[j];
   for (const int j : c.confounded)

@@ -98,9 +98,9 @@ RowAnalysis analyse_rows(DenseRows A, std::span<const double> scale) {
   return out;
 }
 
-RowAnalysis analyse_lightened(DenseRows A) {
+RowAnalysis analyse_lightened(DenseRows A, double place) {
   const std::vector<double> norms = row_norms(A);
-  const double light = quantile_of_nonzero(norms, kLightRows);
+  const double light = quantile_of_nonzero(norms, place);
   std::vector<double> scale(A.columns);
   for (std::size_t j = 0; j < A.columns; ++j) {
     double squares = 0;

@@ -39,8 +39,8 @@ struct RowAnalysis {
 };
 // `scale`: divisors of the columns.
 RowAnalysis analyse_rows(DenseRows A, std::span<const double> scale);
-// The same after all rows are scaled down to the norm of a light one (kLightRows). Without rounding errors
-// this does not change the rank.
-RowAnalysis analyse_lightened(DenseRows A);
+// The same after all rows are scaled down to the norm of the one in this place among those sorted by size.
+// Without rounding errors this does not change the rank.
+RowAnalysis analyse_lightened(DenseRows A, double place);
 
 }  // namespace nlsq::inline v0

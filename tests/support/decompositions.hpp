@@ -1,5 +1,6 @@
-// Eigen's decompositions of dense matrices as plain functions: what tests compare with. They are compiled once, in
-// decompositions.cpp, because a compiler takes many seconds for each of them in every file that names it.
+// Eigen's decompositions of dense matrices as plain functions: what tests compare with. They are compiled
+// once, in decompositions.cpp, because a compiler takes many seconds for each of them in every file that
+// names it.
 #pragma once
 
 #include <Eigen/Core>
@@ -20,7 +21,8 @@ Dense inverse(const Dense& A);
 // L of A = LLᵀ, for A symmetric and positive definite.
 Dense cholesky(const Dense& A);
 
-// A = QR by Householder reflections. A is m × n with m >= n; Q is m × n, R is n × n with any signs on its diagonal.
+// A = QR by Householder reflections. A is m × n with m >= n; Q is m × n, R is n × n with any signs on its
+// diagonal.
 struct Qr {
   Dense Q, R;
 };

@@ -307,7 +307,8 @@ TEST_CASE("where normal equations lose digits QR serves, and its covariance has 
   CHECK(found.certificate.rank == 2);
   CHECK(found.certificate.covariance_error < 1e-8);
   // The inverse of a symmetric 2 × 2 matrix in long double.
-  const long double a = t.product(0, 0), b = t.product(0, 1), c = t.product(1, 1), determinant = a * c - b * b;
+  const long double a = t.product(0, 0), b = t.product(0, 1), c = t.product(1, 1),
+                    determinant = a * c - b * b;
   CHECK(found.covariance(0, 0) == doctest::Approx(static_cast<double>(c / determinant)).epsilon(1e-6));
   CHECK(found.covariance(1, 1) == doctest::Approx(static_cast<double>(a / determinant)).epsilon(1e-6));
   CHECK_FALSE(certify_table(Table::random(400, 2, 8)).certificate.qr);

@@ -249,7 +249,8 @@ TEST_CASE(
   // In scaled variables: H = [4 0.6; 0.6 1], g = (-2, -2).
   const Eigen::Matrix2d H{{4, 0.6}, {0.6, 1}};
   const Eigen::Vector2d g{-2, -2};
-  const Eigen::Vector2d newton = -decompositions::solve(H, g), downhill = -g * (g.squaredNorm() / g.dot(H * g));
+  const Eigen::Vector2d newton = -decompositions::solve(H, g),
+                        downhill = -g * (g.squaredNorm() / g.dot(H * g));
   LinearSolver solver(at, scale);
   double last = 0;
   for (const double radius :
@@ -273,7 +274,8 @@ TEST_CASE(
   // By QR the same.
   Linearization triangle = at;
   triangle.triangle = Matrix(3, 3);
-  const Eigen::Matrix2d L = decompositions::cholesky(Eigen::Matrix2d{{4, 0.3}, {0.3, 0.25}}), R = L.transpose();
+  const Eigen::Matrix2d L = decompositions::cholesky(Eigen::Matrix2d{{4, 0.3}, {0.3, 0.25}}),
+                        R = L.transpose();
   const Eigen::Vector2d z = decompositions::solve(L, Eigen::Vector2d{-2, -1});
   for (std::size_t i = 0; i < 2; ++i) {
     for (std::size_t j = i; j < 2; ++j)
