@@ -153,9 +153,9 @@ ModelChoice choose_sum(const std::string& text, const std::string& inside, const
   }
 }
 
-// Warns of chosen columns that the formula does not use, because a name that was meant for one is a parameter
-// then. Refuses a formula that uses none of them and has several parameters: its value is one constant, and
-// no data can divide that among them.
+// Warns if the formula does not use a chosen column: the user may have meant a name for it that became a
+// parameter. Refuses a formula that uses no column and has several parameters: its value is one constant,
+// and no data can tell how much each parameter contributes.
 void check_unused(const std::string& text, const FitData& data, ModelChoice& choice) {
   const std::vector<std::string> aliases = alias_names(data.x.size());
   std::vector<std::string> unused, forms;

@@ -125,8 +125,9 @@ class BlockPass {
   // Computes r of the tile's blocks by the user's own code in double, never by a program.
   virtual void reference(std::size_t tile, std::span<const double> x, double* r) = 0;
   // Bounds the rounding error of each residual of the tile's blocks, to first order, by a running error bound
-  // along the recorded operations. A block without a program is recorded for this. The bound is 0 where the
-  // function cannot be recorded, and not finite where no bound is known. `most`: as in bound_rounding().
+  // along the recorded operations. If a block has no program, its function is recorded here. The bound is 0
+  // if the function cannot be recorded, and not finite if an operation has no known bound. `most`: as in
+  // bound_rounding().
   virtual void rounding(std::size_t tile, std::span<const double> x, double* bounds, double most) = 0;
   // Returns the samples since the last call.
   virtual std::vector<SampledError> take_samples() = 0;

@@ -1,5 +1,6 @@
-// A list of numbers that takes no memory as long as they are evenly spaced, as are the offsets of blocks of
-// one kind. A problem may have millions of blocks. Block problems and their kernels use it.
+// A list of numbers for block problems and their kernels. Evenly spaced numbers, such as the offsets of
+// blocks of one kind, are kept as a first number and a step. A problem may have millions of blocks, so this
+// saves memory.
 #pragma once
 
 #include "kernels/inline.hpp"
@@ -9,7 +10,7 @@
 
 namespace nlsq::inline v0 {
 
-// What kernels see of such a list: number i is table[i], or first + i step without a table.
+// The list as kernels read it. Number i is table[i] if there is a table, and first + i * step otherwise.
 template <class T>
 struct EvenView {
   const T* table = nullptr;

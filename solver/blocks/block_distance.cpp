@@ -194,9 +194,7 @@ bool examine_weak_directions(const BlockPoint& at, const BlockTerms& terms, Bloc
   return true;
 }
 
-bool solved_by_rows(const BlockPoint& at, double spread) {
-  return spread > kHeavyRows && is_small(at, kDoubtColumns, kStepProducts);
-}
+bool rows_are_few(const BlockPoint& at) { return is_small(at, kDoubtColumns, kStepProducts); }
 
 void solve_by_rows(const BlockPoint& at, double lambda, std::span<const double> scale, BlockStep& out) {
   const std::vector<std::size_t> free = free_columns(at);

@@ -59,9 +59,8 @@ BlockDistance block_distance(const BlockPoint& at, const BlockStep* solved = nul
 // predicted decrease. Returns false if nothing was to be added.
 bool examine_weak_directions(const BlockPoint& at, const BlockTerms& terms, BlockDistance& out);
 
-// Whether steps are solved for by QR of the rows: some rows are heavy, and J is small enough. `spread`: of
-// the rows, as in BlockTerms.
-bool solved_by_rows(const BlockPoint& at, double spread);
+// Whether J is small enough for solve_by_rows() at every step.
+bool rows_are_few(const BlockPoint& at);
 // Solves (JᵀJ + λD²) s = -g from the rows. J must be available in f64.
 void solve_by_rows(const BlockPoint& at, double lambda, std::span<const double> scale, BlockStep& out);
 

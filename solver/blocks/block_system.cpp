@@ -1,6 +1,7 @@
 // Implements BlockSystem: the operations of the minimizer's loop on a block problem.
 #include "blocks/block_system.hpp"
 
+#include "linear/weighted_rows.hpp"
 #include "support/constants.hpp"
 
 #include <fmt/format.h>
@@ -211,10 +212,7 @@ void BlockSystem::set_solve_accuracy(double decrease) {
 // first point, and what they say holds for the solve.
 bool BlockSystem::heavy_rows() {
   if (low_jacobian() || !at_.model.finite) return false;
-  if (!heavy_ && !derivatives_at_trial_) {
-    const bool small = solved_by_rows(point(), std::numeric_limits<double>::infinity());
-    heavy_ = small && solved_by_rows(point(), terms()->spread);
-  }
+  if (!heavy_ && !derivatives_at_trial_) heavy_ = rows_are_few(point()) && terms()->spread > kHeavyRows;
   return heavy_.value_or(false);
 }
 

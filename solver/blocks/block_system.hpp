@@ -180,7 +180,7 @@ class BlockSystem final : public System {
   double start_residual_ = 0;                // ‖r‖ at the start
   double foretold_ = 0;                      // decrease of the cost by the last step that the loop asked for,
   double model_error_ = std::numeric_limits<double>::infinity();  // and its error, of the last one taken
-  std::optional<bool> heavy_;  // steps are solved for by rows; none: not known yet
+  std::optional<bool> heavy_;  // whether solve_by_rows() computes the steps; none: not known yet
   double short_of_tau_ = kShortOfTau;
   bool was_near_ = false;  // undamped facts were asked for at the last point
   // ν of the damped step at the last point where the undamped one was computed in vain.

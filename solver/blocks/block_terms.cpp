@@ -89,8 +89,7 @@ double furthest_of(std::vector<RowTerms>& rows) {
   return furthest;
 }
 
-// The norm of the largest row over that of a typical one: the row in this place among those that are not 0,
-// as a share.
+// The largest norm of a row over the quantile `place` of the norms that are not 0.
 double spread_of(std::vector<RowTerms>& rows, double place) {
   const auto first = std::ranges::partition(rows, [](const RowTerms& row) { return row.norm == 0; }).begin();
   if (first == rows.end()) return 1;

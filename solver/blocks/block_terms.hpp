@@ -10,8 +10,8 @@
 
 namespace nlsq::inline v0 {
 
-// Residuals count as rounding errors up to this many roundings of their terms. So terms that stand for a
-// bound of the rounding errors are this part of it.
+// A residual counts as a rounding error if it is at most this many roundings of its terms. A bound of the
+// rounding error is turned into terms that allow just that much.
 inline constexpr double kRoundings = 4;
 
 struct BlockTerms {

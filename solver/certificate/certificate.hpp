@@ -79,7 +79,7 @@ double step_noise(double condition, std::size_t parameters);
 // True if the residual is only rounding: 32 digits below the start's cost, and 12 digits below its own terms.
 bool zero_residual(double cost, double initial_cost, double magnitude);
 
-// A residual that is no larger than this share of its terms is zero up to rounding errors.
+// A residual counts as a rounding error of its terms if it is at most this share of them.
 inline constexpr double kVanishing = 1e4 * kUnitRoundoff;
 // σ = √(2F/(m-n)), or 1; 0 without degrees of freedom.
 double scatter(double cost, std::size_t rows, std::size_t parameters, bool unit_sigma);

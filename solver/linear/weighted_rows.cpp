@@ -22,7 +22,7 @@ std::vector<double> row_norms(const DenseRows& A) {
   return norms;
 }
 
-// The one in this place of the sorted values other than 0, as a share. 0 if there is none.
+// The quantile of the values other than 0: the share `place` of them is smaller. 0 if all values are 0.
 double quantile_of_nonzero(std::vector<double> values, double place) {
   std::erase(values, 0.0);
   if (values.empty()) return 0;

@@ -1,8 +1,8 @@
-// Least squares by QR of few rows and columns, for rows of very different weights, such as
+// Solves small least-squares problems by QR, for rows of very different weights, such as
 // constraints of weight 1e12 beside data. In the normal equations, and in plain QR, the heavy rows leave no
 // digits of the light ones. With the rows sorted by size and the columns pivoted, each row keeps its own
 // digits (Powell, Reid 1969; Cox, Higham, Stability of Householder QR factorization for weighted least
-// squares problems, 1998). Block problems use it.
+// squares problems, 1998). Block problems use it for their steps and certificates.
 #pragma once
 
 #include "minimizer/minimizer_step_values.hpp"
@@ -15,7 +15,8 @@ namespace nlsq::inline v0 {
 // Above this ratio of the largest row to the median one, normal equations may lose what light rows determine.
 constexpr double kHeavyRows = 1e5;
 
-// The place of a light row among all rows sorted by size, as a share: most rows may be heavy.
+// Most rows may be heavy, and then the median row is, too. So a light row is the one below which 5 % of all
+// rows lie.
 constexpr double kLightRows = 0.05;
 
 // The columns of J, one after the other, and r. There are at least as many rows as columns.
@@ -39,8 +40,8 @@ struct RowAnalysis {
 };
 // `scale`: divisors of the columns.
 RowAnalysis analyse_rows(DenseRows A, std::span<const double> scale);
-// The same after all rows are scaled down to the norm of the one in this place among those sorted by size.
-// Without rounding errors this does not change the rank.
+// The same for rows of like weight: rows whose norm is larger than the quantile `place` of all norms are
+// scaled down to it. Without rounding errors this does not change the rank.
 RowAnalysis analyse_lightened(DenseRows A, double place);
 
 }  // namespace nlsq::inline v0

@@ -21,8 +21,8 @@ namespace {
 constexpr std::size_t kSampleLines = 100;
 constexpr std::array<char, 4> kDelimiters = {'\t', ';', ',', '|'};
 
-// Occurrences of each candidate outside quotes in one record, its number of fields separated by blanks, and
-// the first character of these.
+// What is counted in one record: how often each candidate occurs outside quotes, and how many fields blanks
+// separate. `first` is the first character of the first field.
 struct LineCount {
   std::array<std::size_t, 4> candidates{};
   std::size_t blank_fields = 0;
@@ -152,7 +152,8 @@ char find_delimiter(const CsvView& text, const char* p, const CsvOptions& option
   }
   if (totals.total[0] > totals.most_total) return '\t';
   if (totals.most_total > 0) return totals.most;
-  // Blanks in a first line of words alone are part of a name: "T [K]" above one column.
+  // If only the first line has blanks, and it begins with a letter, it is the name of a single column: "T
+  // [K]".
   const bool only_in_name = lines.size() > 1 && lines.front().begins_like_a_name();
   const bool any_blanks = std::any_of(lines.begin() + (only_in_name ? 1 : 0), lines.end(),
                                       [](const LineCount& l) { return l.blank_fields > 1; });

@@ -47,7 +47,7 @@ struct Place {
   std::uintptr_t begin = 0, end = 0;
 };
 
-// Where rows of a column are; nowhere if they are not in memory.
+// Returns where rows of a column lie in memory. The place is empty if they do not.
 Place place_of(const Column& column, std::size_t first, std::size_t count) {
   if (column.memory() == nullptr || column.stride() < 1) return {};
   const std::size_t item = bytes_of(column.type()), row = static_cast<std::size_t>(column.stride()) * item;
@@ -55,18 +55,18 @@ Place place_of(const Column& column, std::size_t first, std::size_t count) {
   return {begin, begin + (count - 1) * row + item};
 }
 
-// Asks for rows of a column, without waiting for them.
+// Tells the system to begin reading these rows from the disk. Does not wait until they have been read.
 void fetch(const Place& rows) {
   const std::uintptr_t from = page_of(rows.begin);
   if (rows.end > from) ::madvise(reinterpret_cast<void*>(from), rows.end - from, MADV_WILLNEED);
 }
 
-// Takes pages of a mapping away from the process. They stay in the system's cache as long as it has room. It
-// finds room much faster where no process holds the pages.
+// Gives pages of a mapping back to the system. Their contents stay in its file cache as long as there is
+// room. The system makes room much faster if no process holds the pages.
 void release(void* from, std::size_t bytes) { ::madvise(from, bytes, MADV_DONTNEED); }
 
-// The same for rows, if they are in a mapping: other memory would lose what it holds. The page at the end
-// may hold rows that are still to be read, and goes with those.
+// Gives back the pages of these rows if they are in a mapped file. Other memory would lose its contents. The
+// last page is kept, because it may also hold rows that have not been read yet.
 void release(const Place& rows) {
   const std::lock_guard lock(mappings_mutex);
   const auto after = mappings.upper_bound(reinterpret_cast<void*>(rows.begin));

@@ -99,7 +99,7 @@ NLSQ_INLINE const R* record_of(const EliminationData<R>& d, std::size_t slot) {
   return d.J + (d.record[slot] - d.J_first);
 }
 
-// The rows and cells of a slot, looked up once.
+// The rows and cells of a slot. Kernels look them up once, before they go through the rows.
 struct SlotView {
   std::size_t rows, stride, first, last;  // its cells: [first, last)
   template <class R>
@@ -116,7 +116,7 @@ struct PointView {
         entries(data.entry_first[point + 1] - data.entry_first[point]) {}
 };
 
-// Which block of S belongs to an entry a of a point and the c-th entry from a on.
+// For an entry a of a point: finds the block of S that belongs to a and the c-th entry from a on.
 struct PairBlocks {
   const std::uint32_t* numbers;
   const std::uint32_t* blocks;  // null: numbers[c], not numbers[blocks[c]]

@@ -37,8 +37,8 @@ struct Kernels {
   }
 };
 
-// Adds up the blocks of S of chunks `first` to `first + count - 1` in `all`. Those of chunk `first` + k are
-// at of_chunk(k). The order of the additions is that of the chunks.
+// Adds the blocks of S of `count` chunks to `all`, in the order of the chunks. of_chunk(k) points to the
+// blocks of chunk first + k. Chunk 0 is copied to `all`, so that `all` need not be zero before.
 template <class T>
 void add_up(double* all, std::size_t length, std::size_t first, std::size_t count,
             const std::function<const T*(std::size_t)>& of_chunk, const Parallelism& parallelism) {
@@ -175,7 +175,7 @@ bool SchurSolver::eliminate(RecordReader<R>& J, double lambda, std::span<const d
   Sums<T>& sum = sums<T>();
   const std::size_t width = chunks_at_once<T>();
   const bool added_up = adds_up<T>();
-  // Arrays that are added up at once may lie where the factor will be.
+  // The memory of the factor is free until S is factored. Arrays that are added up before can lie there.
   const std::span<T> spare = added_up ? spare_numbers<T>() : std::span<T>();
   const std::size_t in_spare = std::min(width, spare.size() / std::max<std::size_t>(blocks, 1));
   sum.blocks.resize(blocks * (width - in_spare));
