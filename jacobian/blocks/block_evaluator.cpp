@@ -119,9 +119,8 @@ class GroupPass final : public BlockPass {
 
   void bound_slow(std::uint32_t block, std::span<const double> x, double* bounds, double most) {
     const BlockFunction& function = list_.function(block);
-    const BlockKind& kind = groups_.kinds[groups_.kind(block)];
-    BlockReplay replay(kind.sizes);
-    x_.resize(inputs_of(kind));
+    BlockReplay replay(groups_.kinds[groups_.kind(block)].sizes);
+    x_.resize(inputs_of(groups_.kinds[groups_.kind(block)]));
     gather_block(list_, block, x, x_.data());
     if (!is_traced(function) || !replay.bound(function, x_.data(), bounds, most))
       std::fill_n(bounds, function.residuals(), 0.0);

@@ -138,13 +138,13 @@ void refine(const BlockPoint& at, const BlockTerms& terms, BlockDistance& out) {
   }
 }
 
-BlockDistance by_elimination(const BlockPoint& at, std::span<const double> norms, const BlockStep* solved) {
+BlockDistance by_elimination(const BlockPoint& at, const BlockStep* solved) {
   BlockDistance out;
   BlockStep step;
   RecordReader<double>& J = at.model.records<double>();
   if (solved) step = *solved;
   for (double lambda = kLeastDamping; lambda <= kMostDamping && !step.factored; lambda *= 10) {
-    at.solver.solve<double, double>(J, lambda, norms, step);
+    at.solver.solve<double, double>(J, lambda, {}, step);
     out.linear_iterations += step.iterations;
     out.damping = lambda;
   }
@@ -168,10 +168,10 @@ std::vector<double> column_norms(const SchurSolver& solver) {
 }
 
 BlockDistance block_distance(const BlockPoint& at, const BlockStep* solved) {
-  const std::vector<double> norms = column_norms(at.solver);
-  if (is_small(at, kFewColumns, kFewProducts)) return by_triangle(at, norms);
-  BlockDistance out = by_elimination(at, norms, solved);
-  if (!out.known && is_small(at, kDoubtColumns, kDoubtProducts)) return by_triangle(at, norms);
+  if (is_small(at, kFewColumns, kFewProducts)) return by_triangle(at, column_norms(at.solver));
+  BlockDistance out = by_elimination(at, solved);
+  if (!out.known && is_small(at, kDoubtColumns, kDoubtProducts))
+    return by_triangle(at, column_norms(at.solver));
   return out;
 }
 

@@ -7,7 +7,10 @@
 #include "support/constants.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <map>
 #include <utility>
 
 namespace nlsq::inline v0 {
@@ -71,57 +74,95 @@ void add_terms(const double* row, std::span<const Columns> parts, double terms, 
   }
 }
 
-// The largest residual beside the terms of its row: one row of huge terms must not make the residuals of all
-// others look like rounding errors. Rows whose terms are 0 or nearly so, such as a prior that holds a
-// parameter at 0, would never look small beside themselves. Terms that are typical of a row of this norm
-// stand for smaller ones. They do not depend on the weights of other rows.
-double furthest_of(std::vector<RowTerms>& rows) {
-  if (rows.empty()) return 0;
-  const auto beside_norm = [](const RowTerms& row) { return row.norm > 0 ? row.terms / row.norm : 0; };
-  const auto middle = rows.begin() + static_cast<std::ptrdiff_t>(rows.size() / 2);
-  std::ranges::nth_element(rows, middle, {}, beside_norm);
-  const double typical = beside_norm(*middle);
-  double furthest = 0;
-  for (const RowTerms& row : rows) {
-    const double terms = std::max(row.terms, typical * row.norm);
-    if (terms > 0) furthest = std::max(furthest, row.residual / terms);
+// What is asked of the rows as a whole. A problem may have millions of rows, so they are not kept: they are
+// counted by size, in two classes for each factor of two.
+class RowTally {
+ public:
+  void add(const RowTerms& row) {
+    const double beside_norm = row.norm > 0 ? row.terms / row.norm : 0;
+    Class& like = by_terms_[class_of(beside_norm)];
+    ++like.rows;
+    if (row.norm > 0) {
+      ++by_norm_[class_of(row.norm)];
+      largest_norm_ = std::max(largest_norm_, row.norm);
+      like.beside_norm = std::max(like.beside_norm, row.residual / row.norm);
+    }
+    if (row.terms > 0) {
+      double& furthest = row.norm > 0 ? like.beside_terms : constant_;
+      furthest = std::max(furthest, row.residual / row.terms);
+    }
   }
-  return furthest;
-}
 
-// The largest norm of a row over the quantile `place` of the norms that are not 0.
-double spread_of(std::vector<RowTerms>& rows, double place) {
-  const auto first = std::ranges::partition(rows, [](const RowTerms& row) { return row.norm == 0; }).begin();
-  if (first == rows.end()) return 1;
-  const auto typical = first + static_cast<std::ptrdiff_t>(place * static_cast<double>(rows.end() - first));
-  const double largest = std::ranges::max_element(first, rows.end(), {}, &RowTerms::norm)->norm;
-  std::ranges::nth_element(first, typical, rows.end(), {}, &RowTerms::norm);
-  return largest / typical->norm;
-}
+  // The largest residual beside the terms of its row: one row of huge terms must not make the residuals of
+  // all others look like rounding errors. Rows whose terms are 0 or nearly so, such as a prior that holds a
+  // parameter at 0, would never look small beside themselves. Terms that are typical of a row of this norm
+  // stand for smaller ones. They do not depend on the weights of other rows.
+  double furthest() const {
+    const std::uint64_t middle = place_in(by_terms_, 0.5, [](const Class& c) { return c.rows; });
+    const double typical = least_of(middle);
+    double furthest = constant_;
+    for (const auto& [size, rows] : by_terms_)
+      furthest = std::max(furthest, size < middle ? rows.beside_norm / typical : rows.beside_terms);
+    return furthest;
+  }
 
-// The same as furthest_of() where most parameters are 0, and so are the terms of their rows. Such a parameter
-// is as inexact as the rows that it shares with others: in 2 a + b = 1e6, a = 0 is known to the digits of
-// 1e6. So its size is the mean of those rows' terms by |J_ij|, in which the weight of a row cancels. The rows
-// that it shares with other zeros have terms of this size then, and their parameters, too. `sums`: Σ |J_ij|
-// terms of row i.
+  // The largest norm of a row over the quantile `place` of the norms that are not 0.
+  double spread(double place) const {
+    if (largest_norm_ == 0) return 1;
+    return largest_norm_ / least_of(place_in(by_norm_, place, [](std::size_t rows) { return rows; }));
+  }
+
+ private:
+  struct Class {
+    std::size_t rows = 0;
+    double beside_terms = 0, beside_norm = 0;  // the largest residual beside either
+  };
+
+  // The number of a class: the exponent of its sizes and the first binary digit after it.
+  static constexpr int kOtherDigits = 51;
+  static std::uint64_t class_of(double size) {
+    return std::bit_cast<std::uint64_t>(std::fabs(size)) >> kOtherDigits;
+  }
+  static double least_of(std::uint64_t number) { return std::bit_cast<double>(number << kOtherDigits); }
+
+  // The class of the row in this place among all rows sorted by size, as a share. 0 without rows.
+  static std::uint64_t place_in(const auto& classes, double place, const auto& rows_of) {
+    std::size_t all = 0, before = 0;
+    for (const auto& [number, c] : classes) all += rows_of(c);
+    const auto wanted = static_cast<std::size_t>(place * static_cast<double>(all));
+    for (const auto& [number, c] : classes) {
+      if ((before += rows_of(c)) > wanted) return number;
+    }
+    return 0;
+  }
+
+  std::map<std::uint64_t, Class> by_terms_;       // by terms / norm
+  std::map<std::uint64_t, std::size_t> by_norm_;  // how many rows are of this size
+  double largest_norm_ = 0;
+  double constant_ = 0;  // the largest residual beside its terms where the row of J is 0
+};
+
+// The same as RowTally::furthest() where most parameters are 0, and so are the terms of their rows. Such a
+// parameter is as inexact as the rows that it shares with others: in 2 a + b = 1e6, a = 0 is known to the
+// digits of 1e6. So its size is the mean of those rows' terms by |J_ij|, in which the weight of a row
+// cancels. The rows that it shares with other zeros have terms of this size then, and their parameters, too.
+// `sums`: Σ |J_ij| terms of row i.
 double furthest_of_neighbours(const BlockStructure& s, RecordReader<double>& J,
                               std::span<const double> squares, std::vector<double> sizes,
                               std::vector<double> sums, std::span<const double> bounds, double furthest) {
   constexpr int kNeighbours = 8;
-  std::vector<RowTerms> rows;
-  rows.reserve(s.residuals);
   for (int k = 0; k < kNeighbours && furthest > kVanishing; ++k) {
     for (std::size_t j = 0; j < sizes.size(); ++j) {
       if (squares[j] > 0) sizes[j] = std::max(sizes[j], sums[j] / squares[j]);
     }
     std::ranges::fill(sums, 0.0);
-    rows.clear();
+    RowTally rows;
     sweep_terms(s, J, sizes, bounds,
                 [&](const double* row, std::span<const Columns> parts, const RowTerms& found) {
-                  rows.push_back(found);
+                  rows.add(found);
                   add_terms(row, parts, found.terms, sums);
                 });
-    furthest = std::min(furthest, furthest_of(rows));
+    furthest = std::min(furthest, rows.furthest());
   }
   return furthest;
 }
@@ -152,30 +193,29 @@ BlockTerms measure_terms(const BlockStructure& s, const Problem::Impl& problem, 
   const std::vector<double> sizes = tangent_sizes(problem, s, x);
   BlockTerms out;
   out.bounded = !bounds.empty();
-  out.gradient_noise.resize(sizes.size());
   double products = 0, squares_of_terms = 0;
-  std::vector<RowTerms> rows;
-  rows.reserve(s.residuals);
+  RowTally rows;
   std::vector<double> sums(sizes.size(), 0.0);
   sweep_terms(s, J, sizes, bounds,
               [&](const double* row, std::span<const Columns> parts, const RowTerms& found) {
-                rows.push_back(found);
+                rows.add(found);
                 products += found.terms * found.residual;
                 squares_of_terms += found.terms * found.terms;
                 add_terms(row, parts, found.terms, sums);
               });
   out.magnitude = std::sqrt(squares_of_terms);
   out.rounding = kUnitRoundoff * out.magnitude;
+  out.furthest = rows.furthest();
+  out.spread = rows.spread(0.5);
+  out.widest_spread = rows.spread(kLightRows);
+  const double r = std::sqrt(2 * cost);
+  if (out.furthest > kVanishing && r <= kVanishing * out.magnitude)
+    out.furthest = furthest_of_neighbours(s, J, squares, sizes, sums, bounds, out.furthest);
   // Bounds a few roundings in each residual, and sums of products with some tens of additions (as in
   // certificate.cpp).
-  const double r = std::sqrt(2 * cost);
-  for (std::size_t j = 0; j < sizes.size(); ++j)
-    out.gradient_noise[j] = kUnitRoundoff * (4 * sums[j] + 32 * std::sqrt(squares[j]) * r);
-  out.furthest = furthest_of(rows);
-  out.spread = spread_of(rows, 0.5);
-  out.widest_spread = spread_of(rows, kLightRows);
-  if (out.furthest > kVanishing && r <= kVanishing * out.magnitude)
-    out.furthest = furthest_of_neighbours(s, J, squares, sizes, std::move(sums), bounds, out.furthest);
+  for (std::size_t j = 0; j < sums.size(); ++j)
+    sums[j] = kUnitRoundoff * (4 * sums[j] + 32 * std::sqrt(squares[j]) * r);
+  out.gradient_noise = std::move(sums);
   out.cost_noise =
       kUnitRoundoff *
       (8 * cost + 4 * products / std::sqrt(std::max<double>(1, static_cast<double>(s.residuals))));

@@ -167,7 +167,7 @@ void SchurSolver::hold(std::span<const std::uint8_t> held) {
 template <class R, class T>
 bool SchurSolver::eliminate(RecordReader<R>& J, double lambda, std::span<const double> scale) {
   const BlockStructure& s = structure_;
-  for (std::size_t j = 0; j < damping_.size(); ++j) damping_[j] = lambda * scale[j] * scale[j];
+  for (std::size_t j = 0; j < damping_.size(); ++j) damping_[j] = lambda * squared_scale(scale, j);
   if (operator_)
     return operator_->prepare(J.whole(), V_, gradient_, damping_, inverse_, preconditioner_, *parallelism_);
   const std::size_t cameras = s.cameras() * s.pad, blocks = s.reduced_target<T>().back();
@@ -281,7 +281,7 @@ void SchurSolver::solve(RecordReader<R>& J, double lambda, std::span<const doubl
   for (std::size_t j = 0; j < out.step.size(); ++j) {
     along -= gradient_[j] * out.step[j];
     damped += damping_[j] * out.step[j] * out.step[j];
-    scaled += scale[j] * scale[j] * out.step[j] * out.step[j];
+    scaled += squared_scale(scale, j) * out.step[j] * out.step[j];
   }
   out.predicted = 0.5 * (damped + along + solved.leftover);
   out.decrement = std::sqrt(std::max(along, 0.0));

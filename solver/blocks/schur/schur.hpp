@@ -59,7 +59,8 @@ class SchurSolver {
   const std::vector<double>& gradient() const { return gradient_; }  // tangent
   const std::vector<double>& squares() const { return squares_; }    // squared column norms
 
-  // Requires the records and the results of gather().
+  // Requires the records and the results of gather(). `scale`: the diagonal of D, by tangent index. If it is
+  // empty, D has the norms of the columns, and 1 for a column that is zero.
   template <class R, class T>
   void solve(RecordReader<R>& J, double lambda, std::span<const double> scale, BlockStep& out);
 
@@ -99,6 +100,11 @@ class SchurSolver {
   };
   template <class T>
   Sums<T>& sums();
+  // D_jj², with `scale` as in solve().
+  double squared_scale(std::span<const double> scale, std::size_t j) const {
+    if (!scale.empty()) return scale[j] * scale[j];
+    return squares_[j] > 0 ? squares_[j] : 1;
+  }
   // Eliminates the points with this damping: computes the chunks of S and of the right-hand side. Returns
   // false if a point's matrix is not positive definite.
   template <class R, class T>

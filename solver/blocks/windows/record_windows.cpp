@@ -54,8 +54,8 @@ RecordWindows::RecordWindows(const BlockStructure& structure, const WindowRule& 
     const std::uint64_t begin = end_before(s, s.slot_first[s.chunk[c]]),
                         numbers = end_before(s, s.slot_first[s.chunk[c + 1]]) - begin;
     // An even count, half of which is evaluated again.
-    const std::uint64_t pairs = std::max<std::uint64_t>(1, numbers / (2 * rule.window_numbers)),
-                        count = 2 * pairs;
+    const std::uint64_t pair = 2 * rule.window_numbers,
+                        pairs = std::max<std::uint64_t>(1, (numbers + pair - 1) / pair), count = 2 * pairs;
     std::uint32_t point = s.chunk[c];
     for (std::uint64_t k = 0; k < count && point < s.chunk[c + 1]; ++k) {
       const std::uint32_t first = point;
