@@ -42,21 +42,29 @@ struct FromUniform {
   NLSQ_INLINE typename Simd<T>::V operator()(std::size_t) const { return value; }
 };
 
-// Sets dst[i] = f(i), two vectors at a time. The destination may be one of the operands.
+// Either of them, decided when the step runs.
+template <class T>
+struct FromEither {
+  alignas(64) T uniform[Simd<T>::lanes];
+  const T* base;
+  std::size_t mask;  // of the distance from base
+  NLSQ_INLINE FromEither(const Tile<T>& t, std::int32_t operand, std::size_t row) : base(uniform), mask(0) {
+    if (operand < 0) Simd<T>::store(t.uniform(operand), uniform);
+    else base = t.vectors[operand] + row, mask = ~std::size_t{0};
+  }
+  FromEither(const FromEither&) = delete;  // base may point into the object
+  NLSQ_INLINE typename Simd<T>::V operator()(std::size_t i) const { return Simd<T>::load(base + (i & mask)); }
+};
+
+// Sets dst[i] = f(i). The destination may be one of the operands.
 template <class T, class F>
 NLSQ_INLINE void map(T* dst, std::size_t count, F f) {
   constexpr std::size_t lanes = Simd<T>::lanes;
-  std::size_t i = 0;
-  for (; i + 2 * lanes <= count; i += 2 * lanes) {
-    const auto first = f(i);
-    const auto second = f(i + lanes);
-    Simd<T>::store(first, dst + i);
-    Simd<T>::store(second, dst + i + lanes);
-  }
-  if (i < count) Simd<T>::store(f(i), dst + i);
+#pragma GCC unroll 2
+  for (std::size_t i = 0; i < count; i += lanes) Simd<T>::store(f(i), dst + i);
 }
 
-// The steps of one operation F, for each kind of operands.
+// The steps of an operation F of a few instructions, for each kind of operands.
 template <class T, class F, template <class> class A>
 void step_of_one(const Tile<T>& t, const KernelStep& s, std::size_t row, std::size_t count) {
   const A<T> a(t, s.operands[0], row);
@@ -74,6 +82,30 @@ void step_of_three(const Tile<T>& t, const KernelStep& s, std::size_t row, std::
   const B<T> b(t, s.operands[1], row);
   const C<T> c(t, s.operands[2], row);
   map(t.vectors[s.dst] + row, count, [&](std::size_t i) NLSQ_INLINE_LAMBDA { return F{}(a(i), b(i), c(i)); });
+}
+
+// The steps of a function F of many instructions. It is compiled once for all kinds of operands and for one
+// vector at a time: that costs nothing when it runs, and compilers spend most of a kernel set's time on
+// these.
+template <class T, class F>
+void long_step_of_one(const Tile<T>& t, const KernelStep& s, std::size_t row, std::size_t count) {
+  const FromEither<T> a(t, s.operands[0], row);
+  T* dst = t.vectors[s.dst] + row;
+  for (std::size_t i = 0; i < count; i += Simd<T>::lanes) Simd<T>::store(F{}(a(i)), dst + i);
+}
+template <class T, class F>
+void long_step_of_two(const Tile<T>& t, const KernelStep& s, std::size_t row, std::size_t count) {
+  const FromEither<T> a(t, s.operands[0], row), b(t, s.operands[1], row);
+  T* dst = t.vectors[s.dst] + row;
+  for (std::size_t i = 0; i < count; i += Simd<T>::lanes) Simd<T>::store(F{}(a(i), b(i)), dst + i);
+}
+template <class T, class F>
+StepFunction<T> long_unary(F) {
+  return long_step_of_one<T, F>;
+}
+template <class T, class F>
+StepFunction<T> long_binary(F) {
+  return long_step_of_two<T, F>;
 }
 
 template <class T, class F>

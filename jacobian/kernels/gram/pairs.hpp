@@ -153,10 +153,10 @@ bool select_sine_and_cosine(const Instruction& one, const Instruction& two, Kern
 
 // log of a vector and its power to B, in either order. dst is the vector of the first result and operands[2]
 // that of the second; operands[3] says that the first is the logarithm.
-template <class T, template <class> class B>
+template <class T>
 void log_and_pow(const Tile<T>& t, const KernelStep& s, std::size_t row, std::size_t count) {
   const T* from = t.vectors[s.operands[0]] + row;
-  const B<T> exponent(t, s.operands[1], row);
+  const FromEither<T> exponent(t, s.operands[1], row);
   T* logarithm = t.vectors[s.operands[3] != 0 ? s.dst : s.operands[2]] + row;
   T* power = t.vectors[s.operands[3] != 0 ? s.operands[2] : s.dst] + row;
   for (std::size_t i = 0; i < count; i += Simd<T>::lanes) {
@@ -171,9 +171,10 @@ bool select_log_and_pow(const Instruction& one, const Instruction& two, KernelSt
   if (!both || one.a != two.a || one.a < 0 || one.dst == one.a || one.dst == two.dst) return false;
   const std::int32_t exponent = one.op == Op::pow ? one.b : two.b;
   if (two.op == Op::pow && exponent == one.dst) return false;  // x to the power of its own logarithm
-  const StepFunction<T> function = exponent >= 0 ? log_and_pow<T, FromVector> : log_and_pow<T, FromUniform>;
-  step = {
-      reinterpret_cast<void (*)()>(function), one.dst, {one.a, exponent, two.dst, one.op == Op::log}, one.op};
+  step = {reinterpret_cast<void (*)()>(StepFunction<T>(log_and_pow<T>)),
+          one.dst,
+          {one.a, exponent, two.dst, one.op == Op::log},
+          one.op};
   return true;
 }
 #else
