@@ -1,4 +1,5 @@
 // Chooses the kernel set that this process runs. Compiled without any instruction set flags.
+#include "kernels/cpu.hpp"
 #include "kernels/kernel_sets.hpp"
 
 #include <nlsq/error.hpp>
@@ -12,17 +13,17 @@
 namespace nlsq::inline v0 {
 namespace {
 
+// NLSQ_COMPILED_name is defined for each set that was compiled (NLSQ_KERNELS in CMakeLists.txt).
 std::vector<const KernelTable*> runnable() {
-  std::vector<const KernelTable*> sets{kernel_table_baseline()};
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
-  const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                      __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-                      __builtin_cpu_supports("avx512vl");
-  if (avx2) sets.push_back(kernel_table_avx2());
-  if (avx512) {
+  std::vector<const KernelTable*> sets;
+#if defined(NLSQ_COMPILED_baseline)
+  sets.push_back(kernel_table_baseline());
+#endif
+#if defined(NLSQ_COMPILED_avx2)
+  if (cpu_runs_avx2()) sets.push_back(kernel_table_avx2());
+#endif
+#if defined(NLSQ_COMPILED_avx512)
+  if (cpu_runs_avx512()) {
     static KernelTable table = *kernel_table_avx512();
     if (__builtin_cpu_supports("avx512bf16")) {
       table.bf16_instructions = true;
@@ -30,7 +31,8 @@ std::vector<const KernelTable*> runnable() {
     }
     sets.push_back(&table);
   }
-#elif defined(__aarch64__)
+#endif
+#if defined(NLSQ_COMPILED_neon)
   sets.push_back(kernel_table_neon());
 #endif
   return sets;
@@ -46,6 +48,9 @@ bool may_generate() {
 
 const KernelTable& choose() {
   const auto sets = available_kernels();
+  if (sets.empty())
+    throw ValidationError(
+        "this build has only kernels for another CPU; configure it with -DNLSQ_KERNELS=all");
   const char* forced = std::getenv("NLSQ_ISA");
   if (forced == nullptr || *forced == '\0') return *sets.back();
   std::string names;
@@ -72,13 +77,19 @@ std::atomic<const KernelTable*> substitute{nullptr};
 
 // Returns the block kernels of an instruction set.
 const BlockKernels* of_set(std::string_view set) {
-#if defined(__x86_64__)
-  if (set == "avx512") return block_kernels_avx512();
+#if defined(NLSQ_COMPILED_baseline)
+  if (set == "baseline") return block_kernels_baseline();
+#endif
+#if defined(NLSQ_COMPILED_avx2)
   if (set == "avx2") return block_kernels_avx2();
-#elif defined(__aarch64__)
+#endif
+#if defined(NLSQ_COMPILED_avx512)
+  if (set == "avx512") return block_kernels_avx512();
+#endif
+#if defined(NLSQ_COMPILED_neon)
   if (set == "neon") return block_kernels_neon();
 #endif
-  return set == "baseline" ? block_kernels_baseline() : nullptr;
+  return nullptr;
 }
 
 std::vector<const BlockKernels*> runnable_for_blocks() {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # ./dev test in a folder of its own, with tools that only write down what they are asked for: it asks for Ceres, it configures
-# again where Ceres was not found, it names the tests that were left out, and it ends with the status of ctest.
+# again where Ceres was not found, it names the tests that were left out, and it ends with the status of ctest. And ./dev fit
+# configures a new folder with this CPU's kernels alone, to which ./dev test adds the others.
 # usage: check_dev.sh DEV WORK
 set -euo pipefail
 dev=$1 work=$2
@@ -18,7 +19,7 @@ fail() { echo "$1" >&2; cat "$work/asked" "$work/said" >&2; exit 1; }
 run() {
   : >"$work/asked"
   status=0
-  PATH="$work/tools:$PATH" "$work/dev" test -R none >"$work/said" 2>&1 || status=$?
+  PATH="$work/tools:$PATH" "$work/dev" "${@:-test}" -R none >"$work/said" 2>&1 || status=$?
 }
 
 cache=$work/build/release/CMakeCache.txt
@@ -37,3 +38,13 @@ run
 grep -q "^cmake" "$work/asked" || fail "Ceres was not looked for again"
 grep -q "ceres_test_one: wants libceres-dev" "$work/said" || fail "the test that was left out is not named"
 [[ $status -eq 8 ]] || fail "ended with $status, ctest with 8"
+
+echo "NLSQ_KERNELS:STRING=native" >>"$cache"
+sed -i 's|^Ceres_DIR.*|Ceres_DIR:PATH=/usr/lib/cmake/Ceres|' "$cache"
+run fit
+! grep -q "^cmake" "$work/asked" || fail "./dev fit configured again without a reason"
+run
+grep -q "^cmake.*-DNLSQ_KERNELS=all" "$work/asked" || fail "./dev test does not add the kernels of other CPUs"
+rm "$cache" "$work/build/release/build.ninja"
+run fit
+grep -q "^cmake.*-DNLSQ_KERNELS=native" "$work/asked" || fail "./dev fit builds kernels that this CPU does not need"

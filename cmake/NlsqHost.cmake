@@ -1,0 +1,15 @@
+# NLSQ_HOST_SETS: the kernel sets that this machine runs, the best last.
+include(CheckCXXSourceRuns)
+set(NLSQ_HOST_SETS baseline)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
+  foreach(set avx2 avx512)
+    string(TOUPPER ${set} name)
+    check_cxx_source_runs("#include \"${PROJECT_SOURCE_DIR}/jacobian/kernels/cpu.hpp\"
+      int main() { return !nlsq::cpu_runs_${set}(); }" NLSQ_HOST_RUNS_${name})
+    if(NLSQ_HOST_RUNS_${name})
+      list(APPEND NLSQ_HOST_SETS ${set})
+    endif()
+  endforeach()
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  list(APPEND NLSQ_HOST_SETS neon)
+endif()
