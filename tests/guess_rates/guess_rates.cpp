@@ -1,12 +1,13 @@
 // Measures first guesses: how often a fit from the guess reaches the best minimum known, and the processor
 // time of a guess. Run by hand; docs/accuracy.md shows the command and the table.
 //
-//   nlsq_guess_rates [--models a,b] [--snr 100,20,5] [--draws 200] [--starts 50] [--best FILE] [--list]
-//                    [--negate] [--x LOW:HIGH]
+//   nlsq_guess_rates [--models a,b] [--snr 100,20,5] [--draws 200] [--first 0] [--starts 50]
+//                    [--best FILE] [--list] [--negate] [--x LOW:HIGH]
 //
-// --best keeps the best costs known in FILE, so that a second run need not search for them again. --list
-// names each draw that misses. --negate changes the sign of y: dips in place of peaks. --x replaces the range
-// of x, for curves that the data cut off.
+// --first is the number of the first draw: other numbers are other data. --best keeps the best costs known in
+// FILE, so that a second run need not search for them again. --list names each draw that misses. --negate
+// changes the sign of y: dips in place of peaks. --x replaces the range of x, for curves that the data cut
+// off.
 #include <nlsq/curve_fit.hpp>
 #include <nlsq/models.hpp>
 
@@ -36,7 +37,7 @@ constexpr double kSame = 1 + 1e-6;  // costs within this factor are one minimum
 
 struct Settings {
   std::vector<std::string> models, snrs = {"100", "20", "5"};
-  int draws = 200, starts = 50;
+  int draws = 200, first = 0, starts = 50;
   std::string best_file;
   bool list = false, negate = false;
   std::vector<double> x;  // the range, or empty
@@ -62,6 +63,7 @@ Settings read_settings(int count, char** words) {
     if (word == "--models") s.models = split(value);
     else if (word == "--snr") s.snrs = split(value);
     else if (word == "--draws") s.draws = std::stoi(value);
+    else if (word == "--first") s.first = std::stoi(value);
     else if (word == "--starts") s.starts = std::stoi(value);
     else if (word == "--best") s.best_file = value;
     else if (word == "--x")
@@ -147,7 +149,7 @@ struct Rate {
 Rate measure(const nlsq::Model& model, const std::string& snr, const Settings& s, BestCosts& known) {
   const nlsq::PreparedModel prepared(model);
   Rate rate;
-  for (int t = 0; t < s.draws; ++t) {
+  for (int t = s.first; t < s.first + s.draws; ++t) {
     const trials::Data data = draw(model, t, std::strtod(snr.c_str(), nullptr), s);
     const Ended ours = fitted(prepared, data, {});
     const BestCosts::Key key{model.name, snr, t, s.starts};

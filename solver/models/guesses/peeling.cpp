@@ -92,15 +92,14 @@ std::vector<double> smooth_rest(const Sample& sample, const Peeled& now, std::si
 }  // namespace
 
 Peeling::Peeling(std::vector<Part> parts, Formula formula, std::size_t constant)
-    : parts_(std::move(parts)), formula_(std::move(formula)), constant_(constant) {
+    : parts_(std::move(parts)), sum_(std::move(formula)), constant_(constant) {
   for (std::size_t k = 0; k < parts_.size(); ++k) {
     (is_peak(parts_[k]) ? peaks_ : background_).push_back(k);
     std::vector<const Part*> others;
     for (std::size_t i = 0; i < parts_.size(); ++i)
       if (i != k) others.push_back(&parts_[i]);
     const std::string text = join(others);
-    const auto predictors = static_cast<std::size_t>(parts_[k].model->predictors);
-    without_.push_back(text.empty() ? Formula{} : parse_formula(text, predictor_options(predictors)));
+    without_.emplace_back(text.empty() ? "0" : text, parts_[k].model->predictors);
   }
 }
 
@@ -126,7 +125,7 @@ void Peeling::sort_peaks(std::vector<double>& all) const {
 
 Peeled Peeling::empty(const Sample& sample) const {
   Peeled now;
-  now.parameters.assign(formula_.parameters.size(), 1.0);
+  now.parameters.assign(parameters(), 1.0);
   now.values.assign(parts_.size(), std::vector<double>(sample.rows(), 0.0));
   return now;
 }
@@ -190,7 +189,7 @@ void Peeling::set_peak(std::size_t k, double place, double width, double height,
 
 void Peeling::improve(const Sample& sample, Peeled& now, std::size_t without) const {
   constexpr int kSteps = 15;
-  const Formula& formula = without == Part::npos ? formula_ : without_[without];
+  const PreparedModel& model = without == Part::npos ? sum_ : without_[without];
   if (has_constant()) now.parameters[constant_] = now.constant;
   FitOptions options;
   options.max_iterations = kSteps;
@@ -200,15 +199,15 @@ void Peeling::improve(const Sample& sample, Peeled& now, std::size_t without) co
   options.sigma = sigma;
   NamedValues p0;
   std::vector<std::size_t> places;
-  for (const std::string& name : formula.parameters) {
-    places.push_back(
-        static_cast<std::size_t>(std::ranges::find(formula_.parameters, name) - formula_.parameters.begin()));
+  const std::vector<std::string>& all = sum_.parameter_names();
+  for (const std::string& name : model.parameter_names()) {
+    places.push_back(static_cast<std::size_t>(std::ranges::find(all, name) - all.begin()));
     p0.emplace_back(name, now.parameters[places.back()]);
   }
   std::vector<Column> x = {sample.x};
   if (parts_.front().model->predictors > 1) x.emplace_back(sample.x2);
   try {
-    const FitResult fit = curve_fit(formula, Columns(x), sample.y, p0, options);
+    const FitResult fit = curve_fit(model, Columns(x), sample.y, p0, options);
     for (std::size_t j = 0; j < places.size(); ++j) now.parameters[places[j]] = fit.parameters[j];
   } catch (const Error&) {  // not defined there: the guess stays as it is
   }

@@ -5,6 +5,7 @@
 #include "models/guesses/sum_guess.hpp"
 
 #include <nlsq/formula.hpp>
+#include <nlsq/prepared_model.hpp>
 
 #include <cstddef>
 #include <limits>
@@ -33,7 +34,7 @@ class Peeling {
   Peeling(std::vector<Part> parts, Formula formula, std::size_t constant);
 
   const std::vector<Part>& parts() const { return parts_; }
-  std::size_t parameters() const { return formula_.parameters.size(); }
+  std::size_t parameters() const { return sum_.parameter_names().size(); }
   bool has_constant() const { return constant_ != Part::npos; }
   // The parts that are peaks: they vanish on both sides of their place. And the others, the background.
   const std::vector<std::size_t>& peaks() const { return peaks_; }
@@ -64,9 +65,9 @@ class Peeling {
 
  private:
   std::vector<Part> parts_;
-  Formula formula_;
+  PreparedModel sum_;
   std::vector<std::size_t> peaks_, background_;
-  std::vector<Formula> without_;  // the sum without each of its terms
+  std::vector<PreparedModel> without_;  // the sum without each of its terms
   std::size_t constant_;
 };
 

@@ -2,6 +2,7 @@
 // several orders. Then it moves terms that were confused with other terms.
 #include "models/guesses/sum_guess.hpp"
 
+#include "models/guesses/peak_fit.hpp"
 #include "models/guesses/peeling.hpp"
 
 #include <algorithm>
@@ -51,6 +52,12 @@ bool take_lower(Peeled now, Peeled& best) {
   return lower;
 }
 
+// The row at this x, or the next row.
+std::size_t row_at(const Sample& sample, double x) {
+  const auto at = static_cast<std::size_t>(std::ranges::lower_bound(sample.x, x) - sample.x.begin());
+  return std::min(at, sample.rows() - 1);
+}
+
 class SumGuess {
  public:
   explicit SumGuess(Peeling peeling) : peeling_(std::move(peeling)) {}
@@ -70,6 +77,7 @@ class SumGuess {
       lower = split_pairs(sample, best) || lower;
       lower = exchange_peaks(sample, best) || lower;
       lower = move_steps(sample, best) || lower;
+      lower = relocate_weakest(sample, best) || lower;
     }
     peeling_.sort_peaks(best.parameters);
     return best.parameters;
@@ -206,8 +214,7 @@ class SumGuess {
                double width) const {
     constexpr double kApart = 1.4, kNarrower = 0.6;
     const auto both_at = [&](double x) {
-      const auto at = std::ranges::lower_bound(sample.x, x) - sample.x.begin();
-      const std::size_t i = std::min(static_cast<std::size_t>(at), sample.rows() - 1);
+      const std::size_t i = row_at(sample, x);
       return now.values[pair.first][i] + now.values[pair.second][i];
     };
     const double left = middle - kApart * width, right = middle + kApart * width;
@@ -271,6 +278,66 @@ class SumGuess {
     peeling_.guess_part(sample, peak, now);
     peeling_.improve(sample, now);
     return now;
+  }
+
+  // Two overlapping peaks are often found as one, and the peak left over then fits noise or the background.
+  // Takes out the peak without which the sum of squares rises least. Puts it beside each of the others,
+  // inside each of them, and where the most is left of the data, and keeps what has the lowest sum of
+  // squares.
+  bool relocate_weakest(const Sample& sample, Peeled& best) const {
+    const std::vector<std::size_t>& peaks = peeling_.peaks();
+    if (peaks.size() < 2) return false;
+    Peeled without;
+    std::size_t weakest = 0;
+    for (const std::size_t k : peaks) {
+      Peeled now = best;
+      peeling_.improve(sample, now, k);
+      if (take_lower(std::move(now), without)) weakest = k;
+    }
+    bool lower = false;
+    for (const std::size_t k : peaks) {
+      if (k == weakest) continue;
+      const double place = without.parameters[*peeling_.place_of(k)];
+      const double width = std::fabs(without.parameters[*peeling_.width_of(k)]);
+      lower = take_lower(split(sample, without, {k, weakest}, place, width), best) || lower;
+      lower = take_lower(nested(sample, without, {k, weakest}, place, width), best) || lower;
+    }
+    return relocate_to_rest(sample, without, weakest, best) || lower;
+  }
+
+  // Puts a narrower peak inside a wider one.
+  Peeled nested(const Sample& sample, Peeled now, std::pair<std::size_t, std::size_t> pair, double place,
+                double width) const {
+    constexpr double kWider = 1.4, kNarrower = 0.6, kShare = 0.6;
+    const double height = kShare * now.values[pair.first][row_at(sample, place)];
+    peeling_.set_peak(pair.first, place, kWider * width, height, now);
+    peeling_.set_peak(pair.second, place, kNarrower * width, height, now);
+    peeling_.improve(sample, now);
+    return now;
+  }
+
+  // Puts peak `k`, which `without` lacks, on the highest and lowest places of what is left of the data.
+  bool relocate_to_rest(const Sample& sample, const Peeled& without, std::size_t k, Peeled& best) const {
+    constexpr std::size_t kMost = 4;
+    constexpr double kWidthPerBox = 0.6;
+    std::vector<double> rest(sample.rows());
+    for (std::size_t i = 0; i < rest.size(); ++i) rest[i] = sample.y[i] - without.fitted(i);
+    std::vector<Bump> tried;
+    bool lower = false;
+    for (const Bump& bump : find_bumps(sample.unit_x(), rest, sample.weight)) {
+      const bool near = std::ranges::any_of(tried, [&](const Bump& other) {
+        return std::fabs(other.centre - bump.centre) < 0.5 * std::max(other.half_width, bump.half_width);
+      });
+      if (near || tried.size() == kMost) continue;
+      tried.push_back(bump);
+      Peeled now = without;
+      const double place = sample.x_min + bump.centre * sample.span;
+      const double width = kWidthPerBox * bump.half_width * sample.span;
+      peeling_.set_peak(k, place, width, rest[row_at(sample, place)], now);
+      peeling_.improve(sample, now);
+      lower = take_lower(std::move(now), best) || lower;
+    }
+    return lower;
   }
 
   Peeling peeling_;
