@@ -5,6 +5,7 @@
 
 #include <nlsq/version.hpp>
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <cmath>
@@ -25,8 +26,15 @@ std::string csv_text(const std::string& text) {
   return out + "\"";
 }
 
+// Appends the shortest digits that read back as the value. There may be a million numbers, so the format is
+// compiled, and the digits reach the text at once.
+void add_digits(std::string& out, double value) {
+  char text[32];
+  out.append(text, fmt::format_to(text, FMT_COMPILE("{}"), value));
+}
+
 void add_number(std::string& out, double value) {
-  if (std::isfinite(value)) fmt::format_to(std::back_inserter(out), "{}", value);
+  if (std::isfinite(value)) add_digits(out, value);
   else out += "null";
 }
 
@@ -156,13 +164,19 @@ void write_group_csv(const GroupReport& report, OutputFile& file) {
     out += fmt::format(",{0},{0}_std_error", parameter);
   out += ",cost,r_squared,verdict\n";
   for (std::size_t k = 0; k < fits.size(); ++k) {
+    const auto add_cell = [&](double value) {
+      out += ',';
+      add_digits(out, value);
+    };
     out += csv_text(report.names[k]);
     fmt::format_to(std::back_inserter(out), ",{}", fits.rows[k]);
     for (std::size_t j = 0; j < fits.parameter_names.size(); ++j) {
-      fmt::format_to(std::back_inserter(out), ",{},{}", fits.parameters(k, j), fits.standard_errors(k, j));
+      add_cell(fits.parameters(k, j));
+      add_cell(fits.standard_errors(k, j));
     }
-    fmt::format_to(std::back_inserter(out), ",{},{},{}\n", fits.cost[k], fits.r_squared[k],
-                   name(fits.verdict[k]));
+    add_cell(fits.cost[k]);
+    add_cell(fits.r_squared[k]);
+    out.append(",").append(name(fits.verdict[k])).append("\n");
     flush(out, file, kPiece);
   }
   flush(out, file, 0);

@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <numeric>
 
 namespace nlsq::inline v0::guessing {
@@ -25,40 +26,65 @@ double rate_of(double q) {
   return std::abs(rate) < kSlowestRate ? std::copysign(kSlowestRate, rate) : rate;
 }
 
-// Returns the sums of e, e^2 and e z, and replaces e by its square. `n` is even: even and odd rows share
-// vector instructions.
-std::array<double, 3> sums_and_square(double* e, const double* z, std::size_t n) {
+// Exponentials that grow and exponentials that decay, two rows of the ones and two of the others in turn. So
+// all four share vector instructions, and no sum waits for another.
+constexpr std::size_t kTogether = 4;
+
+std::size_t place_of(std::size_t row, bool decay) { return row / 2 * kTogether + (decay ? 2 : 0) + row % 2; }
+
+// Sums of e, e^2 and e z over the rows.
+struct Sums {
+  double value = 0, square = 0, product = 0;
+};
+using BothSums = std::array<Sums, 2>;  // of growth and of decay
+
+// Returns the sums, and replaces e by its square. z has an even number of rows.
+BothSums sums_and_square(std::vector<double>& e, const std::vector<double>& z) {
   typedef double Pair __attribute__((vector_size(16)));
-  Pair sum = {}, square = {}, product = {};
-  for (std::size_t i = 0; i < n; i += 2) {
-    Pair value, response;
-    std::memcpy(&value, e + i, sizeof value);
-    std::memcpy(&response, z + i, sizeof response);
-    const Pair squared = value * value, next = squared > kLeast ? squared : Pair{kLeast, kLeast};
-    sum += value;
-    square += squared;
-    product += value * response;
-    std::memcpy(e + i, &next, sizeof next);
+  constexpr Pair least = {kLeast, kLeast};
+  Pair value[2] = {}, square[2] = {}, product[2] = {};
+  for (std::size_t i = 0; i < z.size(); i += 2) {
+    Pair response;
+    std::memcpy(&response, &z[i], sizeof response);
+    for (std::size_t k = 0; k < 2; ++k) {
+      double* const at = &e[2 * i + 2 * k];
+      Pair now;
+      std::memcpy(&now, at, sizeof now);
+      const Pair squared = now * now, next = squared > least ? squared : least;
+      value[k] += now;
+      square[k] += squared;
+      product[k] += now * response;
+      std::memcpy(at, &next, sizeof next);
+    }
   }
-  return {sum[0] + sum[1], square[0] + square[1], product[0] + product[1]};
+  BothSums sums;
+  for (std::size_t k = 0; k < 2; ++k)
+    sums[k] = {value[k][0] + value[k][1], square[k][0] + square[k][1], product[k][0] + product[k][1]};
+  return sums;
 }
 
 // The same sums with the factor v for each row; z has it already.
-std::array<double, 3> weighted_sums_and_square(double* e, const double* z, std::span<const double> v) {
-  std::array<double, 3> sums{};
-  for (std::size_t i = 0; i < v.size(); ++i) {
-    sums[0] += v[i] * e[i];
-    sums[1] += v[i] * e[i] * e[i];
-    sums[2] += z[i] * e[i];
-    e[i] = std::max(e[i] * e[i], kLeast);
+BothSums weighted_sums_and_square(std::vector<double>& e, const std::vector<double>& z,
+                                  std::span<const double> v) {
+  BothSums sums{};
+  for (const bool decay : {false, true}) {
+    Sums& sum = sums[decay ? 1 : 0];
+    for (std::size_t i = 0; i < v.size(); ++i) {
+      double& value = e[place_of(i, decay)];
+      sum.value += v[i] * value;
+      sum.square += v[i] * value * value;
+      sum.product += z[i] * value;
+      value = std::max(value * value, kLeast);
+    }
   }
   return sums;
 }
 
-// Sums of squares of the best fits at the rates sign * kFirstTried * 2^k not above `fastest`. Each
-// exponential is the square of the one before, so that only the first of them is computed by exp.
+// Sums of squares of the best fits at the rates kFirstTried * 2^k not above `fastest` and at their negatives,
+// in ascending order. Each exponential is the square of the one before, so that only the first of them is
+// computed by exp.
 std::vector<Tried> tried_rates(std::span<const double> u, std::span<const double> y,
-                               std::span<const double> weight, bool offset, double sign, double fastest) {
+                               std::span<const double> weight, bool offset, double fastest) {
   const std::size_t n = u.size(), padded = n + n % 2;
   std::vector<double> v;  // squares of the weights
   for (const double w : weight) v.push_back(w * w);
@@ -66,10 +92,11 @@ std::vector<Tried> tried_rates(std::span<const double> u, std::span<const double
   const double sum_y = v.empty() ? std::accumulate(y.begin(), y.end(), 0.0)
                                  : std::inner_product(y.begin(), y.end(), v.begin(), 0.0);
   const double level = offset ? sum_y / rows : 0.0;
-  std::vector<double> e(padded, -340), z(padded);  // exp(-340) is too small to count
+  std::vector<double> e(2 * padded, -340), z(padded);  // exp(-340) is too small to count
   double squares = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    e[i] = -kFirstTried * (sign > 0 ? u[i] : 1 - u[i]);
+    e[place_of(i, false)] = -kFirstTried * (1 - u[i]);
+    e[place_of(i, true)] = -kFirstTried * u[i];
     const double deviation = y[i] - level;
     z[i] = v.empty() ? deviation : v[i] * deviation;
     squares += z[i] * deviation;
@@ -81,16 +108,22 @@ std::vector<Tried> tried_rates(std::span<const double> u, std::span<const double
       values[k] = std::asinh(std::ldexp(kFirstTried, static_cast<int>(k)) / kUnit);
     return values;
   }();
-  std::vector<Tried> tried;
-  tried.reserve(2 * kRates);
-  for (std::size_t k = 0; k < kRates && std::ldexp(kFirstTried, static_cast<int>(k)) <= fastest; ++k) {
-    const auto [sum, square, product] = v.empty() ? sums_and_square(e.data(), z.data(), padded)
-                                                  : weighted_sums_and_square(e.data(), z.data(), v);
-    const double scatter = offset ? square - sum * sum / rows : square;
-    const double rss = scatter > 0 ? std::max(0.0, squares - product * product / scatter) : squares;
-    if (std::isfinite(rss)) tried.push_back({sign * q[k], rss});
+  std::array<Tried, 2 * kRates> all;
+  std::size_t count = 0;
+  for (double rate = kFirstTried; count < kRates && rate <= fastest; ++count, rate *= 2) {
+    const BothSums sums = v.empty() ? sums_and_square(e, z) : weighted_sums_and_square(e, z, v);
+    const auto tried = [&](double at, const Sums& sum) {
+      const double scatter = offset ? sum.square - sum.value * sum.value / rows : sum.square;
+      const double rss = scatter > 0 ? std::max(0.0, squares - sum.product * sum.product / scatter) : squares;
+      return Tried{at, rss};
+    };
+    all[kRates - 1 - count] = tried(-q[count], sums[0]);
+    all[kRates + count] = tried(q[count], sums[1]);
   }
-  return tried;
+  std::vector<Tried> finite;
+  std::copy_if(all.begin() + (kRates - count), all.begin() + (kRates + count), std::back_inserter(finite),
+               [](const Tried& one) { return std::isfinite(one.rss); });
+  return finite;
 }
 
 }  // namespace
@@ -122,10 +155,7 @@ ExponentialFit fit_exponential(const Sample& sample, std::span<const double> t, 
     exp_in_place({columns, rows});
     if (offset) std::fill(columns + rows, columns + 2 * rows, 1.0);
   };
-  std::vector<Tried> tried = tried_rates(u, y, sample.weight, offset, -1, fastest);
-  std::reverse(tried.begin(), tried.end());
-  for (const Tried& one : tried_rates(u, y, sample.weight, offset, 1, fastest)) tried.push_back(one);
-  const Solution best = best_of_line(problem, tried);
+  const Solution best = best_of_line(problem, tried_rates(u, y, sample.weight, offset, fastest));
   const double rate = rate_of(best.q[0]);
   ExponentialFit fit;
   fit.rate = rate / span;

@@ -127,6 +127,11 @@ struct Source::Rows {
   std::vector<std::size_t> row;
   std::vector<double> x, x2, y, sigma;
 
+  void reserve(std::size_t rows) {
+    for (auto* const column : {&x, &y}) column->reserve(rows);
+    row.reserve(rows);
+  }
+
   void add(const Block& block, std::size_t i) {
     row.push_back(block.first + i);
     x.push_back(block.x[0][i]);
@@ -146,6 +151,7 @@ struct Source::Rows {
     if (outliers && x2.empty()) leave_out_spikes(order, y);
     Sample out;
     std::vector<double> errors;
+    for (auto* const column : {&out.x, &out.y}) column->reserve(order.size());
     for (const std::size_t i : order) {
       out.x.push_back(x[i]);
       if (!x2.empty()) out.x2.push_back(x2[i]);
@@ -185,13 +191,13 @@ void Sample::measure() {
   const auto [low, high] = std::minmax_element(y.begin(), y.end());
   y_min = *low;
   y_max = *high;
-  y_mean = 0;
-  double total = 0;
+  double total = 0, above = 0;  // the first y, so that the mean of equal y is exact
   for (std::size_t i = 0; i < rows(); ++i) {
     const double w = weight_of(i) * weight_of(i);
     total += w;
-    y_mean += w * (y[i] - y_mean) / total;
+    above += w * (y[i] - y.front());
   }
+  y_mean = y.front() + above / total;
 }
 
 void Sample::weigh(const std::vector<double>& errors) {
@@ -224,6 +230,7 @@ void Source::will_read(std::size_t row) const {
 
 Sample Source::spread(std::size_t& outside, std::size_t& unusable) const {
   Rows rows;
+  rows.reserve(std::min(y_.size(), most_));
   outside = unusable = 0;
   const auto look_at = [&](const Block& block, std::size_t i) {
     if (!block.usable(i)) ++unusable;
