@@ -49,6 +49,11 @@ void GroupRows::number(const Column& group, std::vector<std::uint32_t>& of_row) 
     const std::size_t count = std::min(kBlock, group.size() - first);
     group.read(first, count, values.data());
     for (std::size_t i = 0; i < count; ++i) {
+      if (i > 0 && values[i] == values[i - 1]) {  // rows of one group mostly follow each other
+        const std::uint32_t number = of_row[first + i] = of_row[first + i - 1];
+        ++begin_[number];
+        continue;
+      }
       if (!std::isfinite(values[i])) {
         throw DataError(
             fmt::format("group of row {} is {}: give each row a finite number", first + i, values[i]),

@@ -18,17 +18,15 @@ class TextIndex {
 
   // The number of a text, or npos if it was not added.
   std::size_t find(std::string_view text) {
-    // Rows of one group mostly follow each other.
-    if (last_ < texts_.size() && texts_[last_] == text) return last_;
+    if (is_last(text)) return last_;
     const auto known = numbers_.find(text);
     return known == numbers_.end() ? npos : last_ = known->second;
   }
   std::size_t add(std::string_view text) {
-    const std::size_t known = find(text);
-    if (known != npos) return known;
-    numbers_.emplace(text, texts_.size());
-    texts_.emplace_back(text);
-    return last_ = texts_.size() - 1;
+    if (is_last(text)) return last_;
+    const auto [entry, fresh] = numbers_.try_emplace(std::string(text), texts_.size());
+    if (fresh) texts_.push_back(entry->first);
+    return last_ = entry->second;
   }
 
   std::size_t size() const { return texts_.size(); }
@@ -46,6 +44,15 @@ class TextIndex {
   struct Hash : std::hash<std::string_view> {
     using is_transparent = void;  // lets a view be looked up without a copy
   };
+
+  // Rows of one group mostly follow each other. Names are short, so a loop is faster than a call.
+  bool is_last(std::string_view text) const {
+    if (last_ >= texts_.size() || texts_[last_].size() != text.size()) return false;
+    const char* const known = texts_[last_].data();
+    std::size_t i = 0;
+    while (i < text.size() && known[i] == text[i]) ++i;
+    return i == text.size();
+  }
 
   std::vector<std::string> texts_;
   std::unordered_map<std::string, std::size_t, Hash, std::equal_to<>> numbers_;
