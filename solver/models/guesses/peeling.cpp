@@ -178,6 +178,9 @@ void Peeling::set_peak(std::size_t k, double place, double width, double height,
   const Part& part = parts_[k];
   now.parameters[*place_of(k)] = place;
   now.parameters[*width_of(k)] = width;
+  // A Voigt profile is 1.6 times as wide as each of its two widths if they are equal.
+  const auto sigma = find_name(part, {"sigma"}), gamma = find_name(part, {"gamma"});
+  if (sigma && gamma) now.parameters[*sigma] = now.parameters[*gamma] = 0.6 * width;
   const std::optional<std::size_t> scale = find_name(part, {"h", "a"});  // a height or an area
   if (!scale) return;
   now.parameters[*scale] = 1;
