@@ -52,12 +52,20 @@ std::vector<std::string> Batch::unstarted(std::size_t fit) const {
 }
 
 std::string withdraw_uncertain(const Batch& batch, std::size_t fit, const Certificate& certificate,
-                               BatchResult& out) {
+                               const RowModel& rows, std::span<const double> x, BatchResult& out) {
+  const std::size_t n = out.parameter_names.size();
+  const auto withdrawn = [&](std::string why) {
+    out.verdict[fit] = Verdict::budget;
+    out.termination[fit] = Termination::no_progress;
+    return why;
+  };
+  const double spread =
+      doubtful_spread(certificate, {&out.parameters(fit, 0), n}, {&out.standard_errors(fit, 0), n});
+  if (batch.weighted() && outweighed(rows, x, batch.sigma[fit], spread)) return withdrawn(kOutweighed);
   const bool by_rounding =
       certificate.verdict == Verdict::noise_floor || certificate.verdict == Verdict::rank_deficient;
   if (!by_rounding) return {};
   const double r_squared = share_explained(batch, fit, out.cost[fit]);
-  const std::size_t n = out.parameter_names.size();
   const std::vector<std::string> unstarted = batch.unstarted(fit);
   CertifiedEnd end;
   end.verdict = certificate.verdict;
@@ -82,9 +90,7 @@ std::string withdraw_uncertain(const Batch& batch, std::size_t fit, const Certif
   const bool hidden = hides_minimum(certificate, r_squared, of_most);
   const Doubt doubt = hidden ? Doubt() : doubt_about_end(end);
   if (!hidden && doubt.empty()) return {};
-  out.verdict[fit] = Verdict::budget;
-  out.termination[fit] = Termination::no_progress;
-  return hidden ? kHiddenMinimum : message_of_doubt(doubt);
+  return withdrawn(hidden ? kHiddenMinimum : message_of_doubt(doubt));
 }
 
 }  // namespace nlsq::inline v0

@@ -8,8 +8,9 @@
 
 namespace nlsq::inline v0 {
 
-// Withdraws the certificate of a stored fit where it must be. Returns the message of this fit, or nothing.
+// Withdraws the certificate of a stored fit where it must be. `rows` are those of the fit, and x holds its
+// free parameters. Returns the message of this fit, or nothing.
 std::string withdraw_uncertain(const Batch& batch, std::size_t fit, const Certificate& certificate,
-                               BatchResult& out);
+                               const RowModel& rows, std::span<const double> x, BatchResult& out);
 
 }  // namespace nlsq::inline v0

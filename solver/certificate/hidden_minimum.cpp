@@ -3,7 +3,9 @@
 
 #include "certificate/certificate.hpp"
 #include "dense/data_survey.hpp"
-#include "rows/row_model.hpp"
+#include "linear/weighted_rows.hpp"
+
+#include "support/column_blocks.hpp"
 
 #include <fmt/format.h>
 
@@ -62,13 +64,44 @@ bool hides_minimum(const Certificate& certificate, double r_squared, const std::
   return hidden(r_squared) || (hidden(0) && hidden(of_most()));
 }
 
-void withdraw_hidden(FitResult& fit, const std::function<double()>& of_most) {
+double doubtful_spread(const Certificate& certificate, std::span<const double> parameters,
+                       std::span<const double> standard_errors) {
+  constexpr double kLastDigits = 4 * kUnitRoundoff, kHidesRank = 1e10;
+  if (!is_success(certificate.verdict)) return std::numeric_limits<double>::infinity();
+  if (is_hidden_by_rounding(certificate, 0)) return kHeavyRows;
+  for (std::size_t j = 0; j < parameters.size(); ++j) {
+    const double error = standard_errors[j];
+    if (error > 0 && kNearInNoise * error < kLastDigits * std::fabs(parameters[j])) return kHeavyRows;
+  }
+  return certificate.verdict == Verdict::rank_deficient ? kHidesRank
+                                                        : std::numeric_limits<double>::infinity();
+}
+
+bool outweighed(const RowModel& rows, std::span<const double> x, const Column& sigma, double spread) {
+  if (std::isinf(spread)) return false;
+  double least = std::numeric_limits<double>::infinity(), most = 0, squares = 0, squares_of_terms = 0;
+  std::vector<double> residuals, sizes;
+  for_blocks(sigma, [&](std::size_t first, std::span<const double> values) {
+    residuals.resize(values.size()), sizes.resize(values.size());
+    rows.reference_residuals(x, first, values.size(), residuals.data(), sizes.data());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double r = residuals[i] * values[i], terms = sizes[i] * values[i];
+      least = std::min(least, values[i]), most = std::max(most, values[i]);
+      squares += r * r, squares_of_terms += terms * terms;
+    }
+  });
+  return most > spread * least && std::sqrt(squares) > kVanishing * std::sqrt(squares_of_terms);
+}
+
+void withdraw_hidden(FitResult& fit, const std::function<double()>& of_most,
+                     const std::function<bool(double)>& is_outweighed) {
   Summary& s = fit.summary;
-  if (!hides_minimum(s.certificate, fit.r_squared, of_most)) return;
+  const bool hidden = hides_minimum(s.certificate, fit.r_squared, of_most);
+  if (!hidden && !is_outweighed(doubtful_spread(s.certificate, fit.parameters, fit.standard_errors))) return;
   s.verdict = s.certificate.verdict = Verdict::budget;
   s.certificate.passed = false;
   s.termination = Termination::no_progress;
-  s.message = kHiddenMinimum;
+  s.message = hidden ? kHiddenMinimum : kOutweighed;
 }
 
 std::vector<std::string> advice_on_origin(const RowSource& data, int predictors) {

@@ -1,5 +1,8 @@
-// Minima that float64 cannot see: the terms of the model cancel, and their rounding is not small beside y.
+// Minima that float64 cannot see: the terms of the model cancel, and their rounding is not small beside y. Or
+// some rows have so small a sigma that their rounding errors are larger than the residuals of all others.
 #pragma once
+
+#include "rows/row_model.hpp"
 
 #include <nlsq/curve_fit.hpp>
 
@@ -14,6 +17,9 @@ namespace nlsq::inline v0 {
 inline constexpr const char* kHiddenMinimum =
     "terms of the model are so large that they cancel, and float64 sees their rounding instead of the "
     "minimum";
+inline constexpr const char* kOutweighed =
+    "some sigma are so small beside others that rounding errors of their rows hide all other rows: give them "
+    "a larger sigma, or fix or tie a parameter where the curve is to pass through these points";
 
 // R² of most rows: without the tenth of them, at least one, whose y is furthest from the median. One row of
 // 1e12 makes R² 1 - 1e-16, whatever the others do. `squares`: the sum of all squared residuals. An empty
@@ -27,8 +33,21 @@ double share_explained_of_most(const RowSource& data, int predictors, bool weigh
 // called only where it decides.
 bool hides_minimum(const Certificate& certificate, double r_squared, const std::function<double()>& of_most);
 
-// Withdraws the certificate of such a fit. batch/uncertain_fits.hpp does the same for batches.
-void withdraw_hidden(FitResult& fit, const std::function<double()>& of_most);
+// The ratio of the largest sigma to the smallest one above which outweighed() decides about a fit. It is
+// finite for three kinds of success. The certificate allows for rounding errors that are large beside sigma.
+// Or a standard error is so small that float64 has no number within a tenth of it. Or J loses rank, and rows
+// of little weight may determine what seems undetermined.
+double doubtful_spread(const Certificate& certificate, std::span<const double> parameters,
+                       std::span<const double> standard_errors);
+// Whether sigma differs between rows by more than `spread`, and without these weights the residuals at x are
+// larger than rounding errors. The certificate compares norms, in which the rows of the smallest sigma are
+// all that there is. It may thus take the residuals of all rows for rounding.
+bool outweighed(const RowModel& rows, std::span<const double> x, const Column& sigma, double spread);
+
+// Withdraws the certificate of such fits. `is_outweighed` returns outweighed() for a spread. Both functions
+// are called only where they decide. batch/uncertain_fits.hpp does the same for batches.
+void withdraw_hidden(FitResult& fit, const std::function<double()>& of_most,
+                     const std::function<bool(double)>& is_outweighed);
 
 // For a fit without success: names predictors that are far from 0 beside their range (Julian dates, seconds
 // since 1970), and what to fit in their place. The first `predictors` columns of `data` are x.

@@ -1,5 +1,6 @@
-// Polynomials in an x far from 0, such as Julian dates and years: the powers cancel, and float64 cannot see
-// the minimum. No fit may claim it, in whatever way it was made.
+// Minima that float64 cannot see. Polynomials in an x far from 0, such as Julian dates and years: the powers
+// cancel. Or rows whose sigma is so small that their rounding errors hide all others. No fit may claim such a
+// minimum, in whatever way it was made.
 #include <nlsq/curve_fit_batch.hpp>
 #include <nlsq/groups.hpp>
 #include <nlsq/nlsq.hpp>
@@ -152,4 +153,59 @@ TEST_CASE("a left side that is followed to its last digits is compared with itse
       CHECK(curve_fit(model, x, y, {{"a", 1e-3}, {"b", 1}}).success());
     }
   }
+}
+
+TEST_CASE("rows of next to no sigma do not stand for the others") {
+  // A sigma of 1e-6 beside the others already makes the curve pass through two points. With less the answer
+  // is the same, but rounding errors of these rows become larger than the residuals of all others.
+  std::mt19937 random(11);
+  const auto uniform = [&](double from, double to) {
+    return from + (to - from) * static_cast<double>(random()) / 0x1p32;
+  };
+  const PreparedModel model{std::string_view("a*exp(-(x/t)^b)")};
+  const NamedValues start{{"a", 1.5}, {"t", 3.5}, {"b", 1.8}};
+  int certified = 0, refused = 0;
+  for (int k = 0; k < 60; ++k) {
+    std::vector<double> x, y;
+    for (int i = 0; i < 9; ++i) {
+      x.push_back(1 + 0.5 * i + uniform(0, 0.4));
+      y.push_back(1.4 * std::exp(-std::pow(x.back() / 3, 1.5)) + (i % 4 == 2 ? 0 : 1e-3 * uniform(-1, 1)));
+    }
+    FitOptions options;
+    std::vector<double> sigma(x.size(), 1e-3);
+    options.sigma = sigma;
+    FitResult right = curve_fit(model, x, y, start, options);
+    for (double exact = 1e-4; exact >= 1e-9; exact /= 10) {
+      sigma[2] = sigma[6] = exact;
+      const std::vector<double>& p = right.parameters;
+      right = curve_fit(model, x, y, {{"a", p[0]}, {"t", p[1]}, {"b", p[2]}}, options);
+      REQUIRE(right.success());
+    }
+    sigma[2] = sigma[6] = std::pow(10, uniform(-22, -16));
+    const FitResult fit = curve_fit(model, x, y, start, options);
+    Matrix Y(1, y.size()), P0(1, 3);
+    std::ranges::copy(y, Y.data());
+    for (std::size_t j = 0; j < 3; ++j) P0(0, j) = start[j].second;
+    BatchOptions of_batch;
+    of_batch.sigma = sigma;
+    const BatchResult batch = curve_fit_batch(model, x, Y, P0, of_batch);
+    CAPTURE(k);
+    CHECK(is_success(batch.verdict[0]) == fit.success());
+    (fit.success() ? certified : refused) += 1;
+    for (std::size_t j = 0; j < 3 && fit.success(); ++j)
+      CHECK(std::fabs(fit.parameters[j] - right.parameters[j]) <= 0.1 * right.standard_errors[j]);
+  }
+  CHECK(refused > 0);
+}
+
+TEST_CASE("sigma of all sizes are no obstacle where y follows the model to its last digits") {
+  std::vector<double> x, y, sigma;
+  for (int i = 0; i < 20; ++i) {
+    x.push_back(0.2 * i);
+    y.push_back(2 * std::exp(-0.7 * x.back()) + 1);
+    sigma.push_back(std::pow(10, -(i % 5) * 4));
+  }
+  FitOptions options;
+  options.sigma = sigma;
+  CHECK(curve_fit("a*exp(-b*x)+c", x, y, {{"b", 1}}, options).success());
 }
