@@ -80,17 +80,20 @@ double doubtful_spread(const Certificate& certificate, std::span<const double> p
 bool outweighed(const RowModel& rows, std::span<const double> x, const Column& sigma, double spread) {
   if (std::isinf(spread)) return false;
   double least = std::numeric_limits<double>::infinity(), most = 0, squares = 0, squares_of_terms = 0;
+  for_blocks(sigma, [&](std::size_t, std::span<const double> values) {
+    least = std::min(least, std::ranges::min(values)), most = std::max(most, std::ranges::max(values));
+  });
+  if (!(most > spread * least)) return false;
   std::vector<double> residuals, sizes;
   for_blocks(sigma, [&](std::size_t first, std::span<const double> values) {
     residuals.resize(values.size()), sizes.resize(values.size());
     rows.reference_residuals(x, first, values.size(), residuals.data(), sizes.data());
     for (std::size_t i = 0; i < values.size(); ++i) {
       const double r = residuals[i] * values[i], terms = sizes[i] * values[i];
-      least = std::min(least, values[i]), most = std::max(most, values[i]);
       squares += r * r, squares_of_terms += terms * terms;
     }
   });
-  return most > spread * least && std::sqrt(squares) > kVanishing * std::sqrt(squares_of_terms);
+  return std::sqrt(squares) > kVanishing * std::sqrt(squares_of_terms);
 }
 
 void withdraw_hidden(FitResult& fit, const std::function<double()>& of_most,
