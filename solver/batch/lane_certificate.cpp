@@ -57,7 +57,8 @@ bool certify_plain(const Linearization& at, std::span<const double> x, std::size
   // Beside a large offset rounding may hide the distance (grid_decrement). Then certify() measures it.
   if (kUnitRoundoff * std::sqrt(size) > kNearInNoise * sigma) return false;
   out.step = step == 0 ? 0 : std::sqrt(step / size);
-  const bool near = out.decrement_sigma <= tests.tau, flat = gradient_cosine(at) <= tests.gtol;
+  const bool near = out.decrement_sigma <= tests.tau;
+  const bool flat = gradient_cosine(at) <= tests.gtol && out.decrement_sigma <= kNearInNoise;
   return (near || flat) && out.step <= tests.xtol;
 }
 

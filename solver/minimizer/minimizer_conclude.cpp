@@ -306,7 +306,9 @@ bool reached(Loop& loop) {
   }
   const double cosine = system.gradient_cosine(loop.point.x);
   if (known) {
-    const bool flat = first.decrement_sigma <= options.tau || cosine <= options.gtol;
+    // It is infinite where nothing scatters.
+    const bool far = first.decrement_sigma > kNearInNoise && std::isfinite(first.decrement_sigma);
+    const bool flat = first.decrement_sigma <= options.tau || (cosine <= options.gtol && !far);
     return flat &&
            first.step_size <= std::max(options.xtol, step_noise(first.condition, system.parameters()));
   }

@@ -1,4 +1,5 @@
 // Points that once passed for minima and are none, and states that once led the loop astray.
+#include <nlsq/curve_fit_batch.hpp>
 #include <nlsq/nlsq.hpp>
 
 #include <doctest/doctest.h>
@@ -10,6 +11,7 @@
 #include "dense/dense_evaluator.hpp"
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -277,5 +279,43 @@ TEST_CASE("a parameter that no row sees, however large, makes no step look small
         curve_fit("a*x+b*(x+1e-11*x^2)+0*c", x, y, {{"a", 1}, {"b", 1}, {"c", unseen}}, options);
     CHECK_FALSE(fit.success());
     CHECK(fit.summary.certificate.step > 1);
+  }
+}
+
+TEST_CASE("with absolute sigma a small cosine alone is no minimum: the distance counts in the given sigma") {
+  // Residuals are up to 1e12 sigma, so a gradient of 1e-10 as a cosine may be hundreds of standard errors.
+  for (const char* formula : {"a*x^b", "a*exp(-(x/t)^b)"}) {
+    const bool power = formula[2] == 'x';
+    int certified = 0;
+    for (int k = 0; k < 40; ++k) {
+      std::vector<double> x, y;
+      for (int i = 0; i < 3000; ++i) {
+        x.push_back(0.05 + 1.65e-3 * i);
+        y.push_back((power ? 1.5 * std::pow(x.back(), 0.4 + 0.05 * k)
+                           : 2 * std::exp(-std::pow(x.back(), 0.6 + 0.02 * k))) +
+                    0.3 * std::sin(1.7 * i * i + k));
+      }
+      FitOptions options;
+      const std::vector<double> sigma(x.size(), std::pow(10, -7 - 0.15 * k));
+      options.sigma = sigma;
+      options.absolute_sigma = true;
+      const NamedValues start =
+          power ? NamedValues{{"a", 1}, {"b", 0.7}} : NamedValues{{"a", 1.5}, {"t", 1.3}, {"b", 0.8}};
+      const FitResult fit = curve_fit(formula, x, y, start, options);
+      CAPTURE(formula);
+      CAPTURE(k);
+      certified += fit.success() ? 1 : 0;
+      if (fit.success()) CHECK(fit.summary.certificate.decrement_sigma <= 0.1);
+      Matrix Y(1, y.size()), P0(1, start.size());
+      std::ranges::copy(y, Y.data());
+      BatchOptions of_batch;
+      of_batch.sigma = sigma;
+      of_batch.absolute_sigma = true;
+      const PreparedModel model{std::string_view(formula)};
+      for (std::size_t j = 0; j < start.size(); ++j) P0(0, j) = start[j].second;
+      const BatchResult batch = curve_fit_batch(model, x, Y, P0, of_batch);
+      if (is_success(batch.verdict[0])) CHECK(batch.decrement_sigma[0] <= 0.1);
+    }
+    CHECK(certified > 25);
   }
 }
