@@ -7,6 +7,7 @@
 #include "batch/group_rows.hpp"
 #include "batch/group_starts.hpp"
 #include "batch/joint_directions.hpp"
+#include "batch/joint_solve.hpp"
 #include "batch/shared_options.hpp"
 #include "certificate/doubtful_end.hpp"
 #include "expression/symmetry.hpp"
@@ -120,6 +121,7 @@ class SharedFit {
     add_block(problem, shared_values_.data(), shared_);
     for (std::size_t i = 0; i < taking_part_.size(); ++i) {
       const std::size_t k = taking_part_[i];
+      joint_.rows += groups_.rows(k);
       for (std::size_t j = 0; j < own_.size(); ++j)
         own_values_(i, j) = out_.parameters(k, static_cast<std::size_t>(own_[j]));
       add_block(problem, &own_values_(i, 0), own_);
@@ -131,7 +133,7 @@ class SharedFit {
             std::span<const BlockRef>(blocks));
     }
     if (own_.size() <= kMostEliminated) problem.set_elimination_group(shared_values_.data(), 1);
-    joint_.summary = nlsq::solve(problem, options_);
+    joint_.summary = solve_joint(problem, options_, joint_.rows);
   }
 
   // Gives the parameters the signs of their starts where the model is the same with either sign, as fit_rows
@@ -201,7 +203,6 @@ class SharedFit {
       out_.termination[k] = s.termination;
       out_.iterations[k] = static_cast<int>(s.iterations.size());
       out_.message[k] = is_success(s.verdict) ? std::string() : s.message;
-      joint_.rows += groups_.rows(k);
     }
     joint_.groups = taking_part_.size();
     joint_.parameters = shared_values_;

@@ -258,3 +258,24 @@ TEST_CASE("A group whose derivatives overflow when squared ends the joint fit as
   CHECK(fits.joint->summary.verdict == Verdict::failed);
   CHECK(std::isnan(fits.joint->standard_errors[0]));
 }
+
+TEST_CASE("With absolute sigma the distance of a joint fit counts in standard errors of that sigma") {
+  Rows rows = decays(3);
+  for (double& s : rows.sigma) s *= 1e-5;
+  GroupOptions options = sharing({"b"});
+  options.sigma = rows.sigma;
+  const auto fit = [&] { return curve_fit_groups(model("exp"), rows.x, rows.y, rows.group, {}, options); };
+  const GroupsResult by_scatter = fit();
+  REQUIRE(by_scatter.success());
+  options.absolute_sigma = true;
+  const GroupsResult best = fit();
+  REQUIRE(best.success());
+  // Loose tests end where few of the standard errors by scatter are left, and thousands of the given sigma's.
+  options.tau = 0.05;
+  options.xtol = 0.9;
+  const GroupsResult loose = fit();
+  CHECK(loose.success());
+  CHECK(loose.joint->summary.certificate.decrement_sigma <= 0.1);
+  CHECK(std::fabs(loose.joint->parameters[0] - best.joint->parameters[0]) <=
+        0.2 * best.joint->standard_errors[0]);
+}
