@@ -299,8 +299,8 @@ class SumGuess {
       if (k == weakest) continue;
       const double place = without.parameters[*peeling_.place_of(k)];
       const double width = std::fabs(without.parameters[*peeling_.width_of(k)]);
-      lower = take_lower(split(sample, without, {k, weakest}, place, width), best) || lower;
-      lower = take_lower(nested(sample, without, {k, weakest}, place, width), best) || lower;
+      lower = take_relocated(sample, split(sample, without, {k, weakest}, place, width), best) || lower;
+      lower = take_relocated(sample, nested(sample, without, {k, weakest}, place, width), best) || lower;
     }
     return relocate_to_rest(sample, without, weakest, best) || lower;
   }
@@ -335,9 +335,31 @@ class SumGuess {
       const double width = kWidthPerBox * bump.half_width * sample.span;
       peeling_.set_peak(k, place, width, rest[row_at(sample, place)], now);
       peeling_.improve(sample, now);
-      lower = take_lower(std::move(now), best) || lower;
+      lower = take_relocated(sample, std::move(now), best) || lower;
     }
     return lower;
+  }
+
+  // Where the data have peaks of another shape than the model, the difference of two high peaks at one place
+  // has a lower sum of squares than two peaks beside each other. A fit would raise both without end.
+  bool take_relocated(const Sample& sample, Peeled now, Peeled& best) const {
+    return !has_difference(sample, now) && take_lower(std::move(now), best);
+  }
+
+  // Whether two peaks of opposite signs are closer to each other than the wider one is wide.
+  bool has_difference(const Sample& sample, const Peeled& now) const {
+    const auto place = [&](std::size_t k) { return now.parameters[*peeling_.place_of(k)]; };
+    const auto width = [&](std::size_t k) { return std::fabs(now.parameters[*peeling_.width_of(k)]); };
+    const auto height = [&](std::size_t k) { return now.values[k][row_at(sample, place(k))]; };
+    const std::vector<std::size_t>& peaks = peeling_.peaks();
+    for (std::size_t i = 0; i < peaks.size(); ++i) {
+      for (std::size_t j = i + 1; j < peaks.size(); ++j) {
+        const std::size_t a = peaks[i], b = peaks[j];
+        const bool near = std::fabs(place(a) - place(b)) < std::max(width(a), width(b));
+        if (near && height(a) * height(b) < 0) return true;
+      }
+    }
+    return false;
   }
 
   Peeling peeling_;

@@ -169,6 +169,21 @@ TEST_CASE("terms that are easily taken for others are told apart") {
   }
 }
 
+TEST_CASE("peaks of another shape than the model are not fitted by the difference of two high ones") {
+  for (const double apart : {0.8, 1.4}) {
+    std::vector<double> x, y;
+    for (int i = 0; i < 80; ++i) {
+      x.push_back(i / 7.9);
+      const double a = x.back() - 5, b = a - apart;
+      y.push_back(2.8 * std::exp(-a * a) + 1.5 * std::exp(-b * b) + 0.02 * std::sin(37.0 * i * i));
+    }
+    const nlsq::FitResult fit = nlsq::curve_fit(model("2*lorentzian+constant"), x, y);
+    CAPTURE(fit.summary.brief_report());
+    CHECK(fit.success());
+    CHECK(fit.r_squared > 0.9);
+  }
+}
+
 TEST_CASE("a formula that is a built-in model in other words is recognised") {
   const std::vector<std::pair<const char*, const char*>> known = {
       {"A*exp(-x/tau)+y0", "exp"},
