@@ -1,8 +1,9 @@
-// Implements withdraw_hidden().
+// Implements withdraw_hidden() and what it asks.
 #include "certificate/hidden_minimum.hpp"
 
 #include "certificate/certificate.hpp"
 #include "dense/data_survey.hpp"
+#include "dense/dense_algebra.hpp"
 #include "linear/weighted_rows.hpp"
 
 #include "support/column_blocks.hpp"
@@ -12,12 +13,15 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <optional>
 
 namespace nlsq::inline v0 {
 
 namespace {
+
+constexpr double kHidesRank = 1e10;  // the ratio of weights from which on rows of little weight seem to be 0
 
 // Returns the middle of a predictor's range if its values are far from 0 beside that range.
 std::optional<double> far_from_zero(const RowSource& data, int column) {
@@ -66,7 +70,7 @@ bool hides_minimum(const Certificate& certificate, double r_squared, const std::
 
 double doubtful_spread(const Certificate& certificate, std::span<const double> parameters,
                        std::span<const double> standard_errors) {
-  constexpr double kLastDigits = 4 * kUnitRoundoff, kHidesRank = 1e10;
+  constexpr double kLastDigits = 4 * kUnitRoundoff;
   if (!is_success(certificate.verdict)) return std::numeric_limits<double>::infinity();
   if (is_hidden_by_rounding(certificate, 0)) return kHeavyRows;
   for (std::size_t j = 0; j < parameters.size(); ++j) {
@@ -94,6 +98,82 @@ bool outweighed(const RowModel& rows, std::span<const double> x, const Column& s
     }
   });
   return std::sqrt(squares) > kVanishing * std::sqrt(squares_of_terms);
+}
+
+namespace {
+
+// The first-order terms Σ |J_ij| |x_j| of each row of a tile, with the typical sizes of parameters as in the
+// recheck. They grow with the weight of a row.
+void terms_of_tile(const RowModel& rows, std::span<const double> x, const double* const* columns,
+                   std::size_t count, double* terms) {
+  const std::span<const double> typical = rows.typical_parameters();
+  std::fill_n(terms, count, 0.0);
+  for (std::size_t j = 0; j < x.size(); ++j) {
+    const double size = std::max(std::fabs(x[j]), typical.empty() ? 0.0 : typical[j]);
+    for (std::size_t i = 0; i < count; ++i) terms[i] += std::fabs(columns[j][i]) * size;
+  }
+}
+
+// Visits the columns [J | r] of every tile at x.
+void for_tiles_at(const RowModel& rows, std::span<const double> x, const auto& visit) {
+  KernelCounters counters;
+  const std::unique_ptr<TilePass> pass = rows.begin(x, Fill::jacobian_and_residual, false);
+  for (std::size_t t = 0; t < rows.tile_count(); ++t) {
+    const TileRange tile = rows.tile(t);
+    visit(tile, pass->fill_f64(tile.first, tile.count, counters));
+  }
+}
+
+// Whether the rows with terms of at least `least` determine all parameters, and are so many that their
+// residuals show a scatter of their own. Columns are scaled by their norms over all rows.
+bool determine_all(const RowModel& rows, std::span<const double> x, std::span<const double> terms,
+                   double least) {
+  constexpr std::size_t kEnough = 2;     // rows a parameter
+  constexpr double kDetermined = 1e-10;  // the least eigenvalue of the scaled JᵀJ
+  const std::size_t n = x.size();
+  if (static_cast<std::size_t>(std::ranges::count_if(terms, [&](double t) { return t >= least; })) <
+      kEnough * n)
+    return false;
+  std::vector<double> gram(n * n, 0.0), squares(n, 0.0);
+  for_tiles_at(rows, x, [&](const TileRange& tile, const double* const* columns) {
+    for (std::size_t i = 0; i < tile.count; ++i) {
+      const bool heavy = terms[tile.first + i] >= least;
+      for (std::size_t j = 0; j < n; ++j) {
+        squares[j] += columns[j][i] * columns[j][i];
+        for (std::size_t k = 0; heavy && k <= j; ++k) gram[j * n + k] += columns[j][i] * columns[k][i];
+      }
+    }
+  });
+  for (std::size_t j = 0; j < n; ++j) {
+    for (std::size_t k = 0; k <= j; ++k) {
+      const double scale = std::sqrt(squares[j]) * std::sqrt(squares[k]);
+      gram[k * n + j] = gram[j * n + k] =
+          (scale > 0 ? gram[j * n + k] / scale : 0) - (j == k ? kDetermined : 0);
+    }
+  }
+  return dense::cholesky(gram.data(), n);
+}
+
+}  // namespace
+
+bool outweighed(const RowModel& rows, std::span<const double> x, const Certificate& certificate,
+                bool limited_by_rounding) {
+  constexpr double kFinest = 16 * std::numeric_limits<double>::denorm_min();
+  const bool success = is_success(certificate.verdict);
+  const bool rounding = limited_by_rounding || (success && certificate.gradient_bound >= 1);
+  if (!rounding && certificate.verdict != Verdict::rank_deficient) return false;
+  std::vector<double> terms(rows.rows());
+  std::vector<bool> speaks(rows.rows());
+  for_tiles_at(rows, x, [&](const TileRange& tile, const double* const* columns) {
+    terms_of_tile(rows, x, columns, tile.count, &terms[tile.first]);
+    for (std::size_t i = 0; i < tile.count; ++i)
+      speaks[tile.first + i] = std::fabs(columns[x.size()][i]) > kVanishing * terms[tile.first + i] + kFinest;
+  });
+  const double light = std::ranges::max(terms) / (rounding ? kHeavyRows : kHidesRank);
+  bool hidden = false;
+  for (std::size_t i = 0; i < terms.size(); ++i)
+    hidden = hidden || (speaks[i] && terms[i] > 0 && terms[i] < light);
+  return hidden && !determine_all(rows, x, terms, light);
 }
 
 void withdraw_hidden(FitResult& fit, const std::function<double()>& of_most,

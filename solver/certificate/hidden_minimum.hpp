@@ -18,8 +18,10 @@ inline constexpr const char* kHiddenMinimum =
     "terms of the model are so large that they cancel, and float64 sees their rounding instead of the "
     "minimum";
 inline constexpr const char* kOutweighed =
-    "some sigma are so small beside others that rounding errors of their rows hide all other rows: give them "
-    "a larger sigma, or fix or tie a parameter where the curve is to pass through these points";
+    "some rows weigh so much beside others, by their sigma or within the function, that their rounding "
+    "errors "
+    "hide all other rows: give them less weight (a larger sigma), or fix, tie or eliminate a parameter where "
+    "they are to hold exactly";
 
 // R² of most rows: without the tenth of them, at least one, whose y is furthest from the median. One row of
 // 1e12 makes R² 1 - 1e-16, whatever the others do. `squares`: the sum of all squared residuals. An empty
@@ -43,6 +45,14 @@ double doubtful_spread(const Certificate& certificate, std::span<const double> p
 // larger than rounding errors. The certificate compares norms, in which the rows of the smallest sigma are
 // all that there is. It may thus take the residuals of all rows for rounding.
 bool outweighed(const RowModel& rows, std::span<const double> x, const Column& sigma, double spread);
+
+// The same for rows without sigma, whose weight is a part of the function: it shows in the terms of each row.
+// True if residuals of light rows are no rounding errors beside the terms of their own row, though the end of
+// the fit rests on rounding or on a rank that weights may hide. Many heavy rows that determine all parameters
+// need no others: at the tails of a peak, rows are as light as if they had no weight.
+// `limited_by_rounding`: the fit ended without success because the residuals seem to be rounding.
+bool outweighed(const RowModel& rows, std::span<const double> x, const Certificate& certificate,
+                bool limited_by_rounding);
 
 // Withdraws the certificate of such fits. `is_outweighed` returns outweighed() for a spread. Both functions
 // are called only where they decide. batch/uncertain_fits.hpp does the same for batches.

@@ -3,6 +3,7 @@
 #include "fit/solve.hpp"
 
 #include "ablation.hpp"
+#include "certificate/hidden_minimum.hpp"
 #include "certificate/lost_parameters.hpp"
 #include "certificate/saddle.hpp"
 #include "fit/solve_workspace.hpp"
@@ -274,6 +275,8 @@ MinimizerResult solve(const SolveRequest& request, DenseEvaluator& evaluator, So
   MinimizerResult best = std::move(workspace.best);
   workspace.best = {};
   Summary& s = best.summary;
+  best.outweighed = outweighed(request.rows, best.x, s.certificate, best.limited_by_rounding);
+  if (best.outweighed) withdraw(best, "light rows");
   s.message = message_of_end(best, evaluator, request.rows);
   s.kernel = kernels().name;
   s.precision.policy = request.options.precision->to_string();

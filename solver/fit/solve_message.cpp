@@ -1,5 +1,6 @@
 // Implements message_of_end(): says how a solve ended and, if it has no success, what would help.
 #include "certificate/certificate.hpp"
+#include "certificate/hidden_minimum.hpp"
 #include "dense/dense_evaluator.hpp"
 #include "fit/solve.hpp"
 
@@ -92,6 +93,7 @@ std::string message_of(const MinimizerResult& result, const DenseEvaluator& eval
   }
   if (!s.certificate.recheck_passed) return recheck_message(result);
   if (result.lost_parameters) return lost_message(result);
+  if (result.outweighed) return kOutweighed;
   if (result.on_saddle)
     return "no minimum: the gradient is 0 here, but the cost is lower beside it (a saddle or a maximum)";
   const int n = evaluator.parameters() - static_cast<int>(s.certificate.at_bound.size());

@@ -45,6 +45,7 @@ struct MinimizerResult {
   // The data determine fewer parameters at x than at other points (lost_parameters.hpp).
   bool lost_parameters = false;
   bool on_saddle = false;            // the cost is lower beside x, and no step was allowed
+  bool outweighed = false;           // the weights of some rows hide all others (hidden_minimum.hpp)
   bool limited_by_rounding = false;  // what is left to gain is hidden by the rounding of f64 residuals
   bool tolerance_met = false;        // of the user's
   std::string stopped_by;            // which, in words

@@ -10,7 +10,9 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 using namespace nlsq;
@@ -208,4 +210,98 @@ TEST_CASE("sigma of all sizes are no obstacle where y follows the model to its l
   FitOptions options;
   options.sigma = sigma;
   CHECK(curve_fit("a*exp(-b*x)+c", x, y, {{"b", 1}}, options).success());
+}
+
+namespace {
+
+// Residuals w_i (a exp(-(x_i/t)^b) - y_i) as a function of (a, t, b).
+auto weighted_decay(const std::vector<double>& x, const std::vector<double>& y,
+                    const std::vector<double>& weight) {
+  return [&x, &y, &weight](const auto& p) {
+    using T = std::decay_t<decltype(p[0])>;
+    using std::exp, std::pow;
+    std::vector<T> r;
+    for (std::size_t i = 0; i < x.size(); ++i)
+      r.push_back(weight[i] * (p[0] * exp(-pow(x[i] / p[1], p[2])) - y[i]));
+    return r;
+  };
+}
+
+}  // namespace
+
+TEST_CASE("nor do rows of huge weight in a function of residuals") {
+  std::mt19937 random(11);
+  const auto uniform = [&](double from, double to) {
+    return from + (to - from) * static_cast<double>(random()) / 0x1p32;
+  };
+  int certified = 0, refused = 0;
+  for (int k = 0; k < 40; ++k) {
+    std::vector<double> x, y;
+    for (int i = 0; i < 9; ++i) {
+      x.push_back(1 + 0.5 * i + uniform(0, 0.4));
+      y.push_back(1.4 * std::exp(-std::pow(x.back() / 3, 1.5)) + (i % 4 == 2 ? 0 : 1e-3 * uniform(-1, 1)));
+    }
+    std::vector<double> weight(x.size(), 1.0), start{1.5, 3.5, 1.8};
+    const auto residuals = weighted_decay(x, y, weight);
+    LeastSquaresResult right = least_squares(residuals, start);
+    for (double heavy = 1e1; heavy <= 1e6; heavy *= 10) {
+      weight[2] = weight[6] = heavy;
+      right = least_squares(residuals, right.x);
+      REQUIRE(right.success());
+    }
+    weight[2] = weight[6] = std::pow(10, uniform(12, 19));
+    CAPTURE(k);
+    LeastSquaresOptions options;
+    options.starts = 1 + k % 2;
+    for (const LeastSquaresResult& fit :
+         {least_squares(residuals, start, options),
+          least_squares(VectorFunction{.value = [&](std::span<const double> p) { return residuals(p); }},
+                        start, options)}) {
+      CAPTURE(fit.summary.message);
+      (fit.success() ? certified : refused) += 1;
+      for (std::size_t j = 0; j < 3 && fit.success(); ++j)
+        CHECK(std::fabs(fit.x[j] - right.x[j]) <= 0.1 * right.standard_errors[j]);
+    }
+  }
+  CHECK(refused > 0);
+}
+
+TEST_CASE("weights of all sizes are no obstacle where the residuals vanish to their last digits") {
+  std::vector<double> x, y, weight;
+  for (int i = 0; i < 20; ++i) {
+    x.push_back(0.2 * (i + 1));
+    y.push_back(1.4 * std::exp(-std::pow(x.back() / 3, 1.5)));
+    weight.push_back(std::pow(10, (i % 5) * 4));
+  }
+  CHECK(least_squares(weighted_decay(x, y, weight), {1.5, 3.5, 1.8}).success());
+}
+
+TEST_CASE("tails of a peak without noise are no light rows that a heavy peak hides") {
+  // Far from the peak rows are as small as 1e-300. There the data are 0, or off by the rounding errors of an
+  // offset that was subtracted.
+  for (const double off : {0.0, 1.0}) {
+    for (const double width : {0.1, 0.3, 1.0}) {
+      std::vector<double> x, y;
+      for (int i = 0; i < 200; ++i) {
+        x.push_back(-5 + 0.05 * i);
+        const double z = (x.back() - 0.4) / width;
+        y.push_back((2 * std::exp(-z * z / 2) + off) - off);
+      }
+      const auto residuals = [&](const auto& p) {
+        using T = std::decay_t<decltype(p[0])>;
+        using std::exp;
+        std::vector<T> r;
+        for (std::size_t i = 0; i < x.size(); ++i) {
+          const T z = (x[i] - p[1]) / p[2];
+          r.push_back(p[0] * exp(-z * z / 2.0) - y[i]);
+        }
+        return r;
+      };
+      CAPTURE(off);
+      CAPTURE(width);
+      const LeastSquaresResult fit = least_squares(residuals, {1.5, 0.45, 1.2 * width});
+      CAPTURE(fit.summary.message);
+      CHECK(fit.success());
+    }
+  }
 }
