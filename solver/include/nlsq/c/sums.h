@@ -35,11 +35,13 @@ NLSQ_C_API int nlsq_model_sums(const nlsq_model* model, const nlsq_column* x, si
 /* Makes the next step. `points`: the start, and every point that was asked for since, passes x n. `sums`: the
  * sums over all rows there, passes x nlsq_sums_size(n). If more are wanted, *result is NULL and `next` (n) is
  * the point where. Else *result is the answer, with the names of nlsq_least_squares. The steps and tests are
- * those of a fit in float64, and the verdict is as good, but for three things. Whether the blocks were the
+ * those of a fit in float64, and the verdict is as good, but for four things. Whether the blocks were the
  * same at every point is checked by their number of rows alone. A problem whose normal equations have too few
- * digits ends without a certificate, where a fit would go back to the rows. And the start is taken as it is:
- * no linear parameters are solved for first. Options: the arrays lower and upper, absolute_sigma, tau, xtol,
- * gtol, ftol, max_iterations, strategy, initial_lambda, nonmonotonic; the same in every call. */
+ * digits ends without a certificate, where a fit would go back to the rows. Rows whose weight (1/sigma) is
+ * above 1e9 times that of others may hide these behind rounding errors, which sums do not show. And the start
+ * is taken as it is: no linear parameters are solved for first. Options: the arrays lower and upper,
+ * absolute_sigma, tau, xtol, gtol, ftol, max_iterations, strategy, initial_lambda, nonmonotonic; the same in
+ * every call. */
 NLSQ_C_API int nlsq_solve_sums(const double* points, const double* sums, size_t passes, size_t n,
                                const nlsq_options* options, double* next, nlsq_result** result);
 
