@@ -2,6 +2,8 @@
 // errors, and cases in which they mean nothing (lost squares, parameters that ran away).
 #include "blocks/block_judge.hpp"
 
+#include "linear/weighted_rows.hpp"
+
 #include "certificate/certificate.hpp"
 #include "support/constants.hpp"
 
@@ -177,6 +179,13 @@ void store_distance(const BlockPoint& at, BlockJudgement& out) {
   c.rank = d.rank;
 }
 
+// Whether ‖r‖ is mostly rounding errors of rows of huge weight. They hide what is left to gain in the other
+// rows, and the scatter is theirs.
+bool heavy_rows_hide_others(const BlockTerms& terms, bool zero) {
+  constexpr double kMost = 0.5;
+  return !zero && terms.widest_spread > kHeavyRows && terms.vanishing > kMost;
+}
+
 // Why no test can decide here; empty if one can.
 std::string doubt_here(const BlockPoint& at, const BlockTests& tests, const BlockJudgement& out, bool zero) {
   const BlockDistance& d = out.distance;
@@ -185,6 +194,8 @@ std::string doubt_here(const BlockPoint& at, const BlockTests& tests, const Bloc
     return "a parameter ran away until no residual depends on it";
   // If no number moves a residual, nothing was fitted.
   if (d.known && d.rank == 0 && at.free() > 0 && !zero) return "no residual depends on any parameter here";
+  if (heavy_rows_hide_others(*out.terms, zero))
+    return "rounding errors of rows of huge weight hide all other rows: give them less weight";
   return "";
 }
 

@@ -193,18 +193,22 @@ BlockTerms measure_terms(const BlockStructure& s, const Problem::Impl& problem, 
   const std::vector<double> sizes = tangent_sizes(problem, s, x);
   BlockTerms out;
   out.bounded = !bounds.empty();
-  double products = 0, squares_of_terms = 0;
+  double products = 0, squares_of_residuals = 0, vanishing = 0, squares_of_terms = 0;
   RowTally rows;
   std::vector<double> sums(sizes.size(), 0.0);
   sweep_terms(s, J, sizes, bounds,
               [&](const double* row, std::span<const Columns> parts, const RowTerms& found) {
                 rows.add(found);
                 products += found.terms * found.residual;
+                squares_of_residuals += found.residual * found.residual;
+                if (found.residual <= kRoundings * kUnitRoundoff * found.terms)
+                  vanishing += found.residual * found.residual;
                 squares_of_terms += found.terms * found.terms;
                 add_terms(row, parts, found.terms, sums);
               });
   out.magnitude = std::sqrt(squares_of_terms);
   out.rounding = kUnitRoundoff * out.magnitude;
+  out.vanishing = squares_of_residuals > 0 ? vanishing / squares_of_residuals : 1;
   out.furthest = rows.furthest();
   out.spread = rows.spread(0.5);
   out.widest_spread = rows.spread(kLightRows);

@@ -21,7 +21,8 @@ struct BlockTerms {
                         // ‖r‖ is zero up to rounding errors, also beside those of the rows it shares
                         // parameters with
   double rounding = 0;  // ‖rounding error of r‖
-  double spread = 1;    // the norm of the largest row of J over the median one
+  double vanishing = 0;  // the part of ‖r‖² of rows whose residuals are rounding errors of their own terms
+  double spread = 1;     // the norm of the largest row of J over the median one
   double widest_spread = 1;  // over one of the lightest rows, for problems where most rows are heavy
   double cost_noise = 0;     // rounding error of a difference of costs
   std::vector<double> gradient_noise;  // of each g_j, by tangent index

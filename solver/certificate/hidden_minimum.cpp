@@ -21,6 +21,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
+constexpr double kRoundingErrors = 16 * kUnitRoundoff;  // what residuals of exact data may be of their terms
 constexpr double kHidesRank = 1e10;  // the ratio of weights from which on rows of little weight seem to be 0
 
 // Returns the middle of a predictor's range if its values are far from 0 beside that range.
@@ -97,7 +98,7 @@ bool outweighed(const RowModel& rows, std::span<const double> x, const Column& s
       squares += r * r, squares_of_terms += terms * terms;
     }
   });
-  return std::sqrt(squares) > kVanishing * std::sqrt(squares_of_terms);
+  return std::sqrt(squares) > kRoundingErrors * std::sqrt(squares_of_terms);
 }
 
 namespace {
@@ -167,7 +168,8 @@ bool outweighed(const RowModel& rows, std::span<const double> x, const Certifica
   for_tiles_at(rows, x, [&](const TileRange& tile, const double* const* columns) {
     terms_of_tile(rows, x, columns, tile.count, &terms[tile.first]);
     for (std::size_t i = 0; i < tile.count; ++i)
-      speaks[tile.first + i] = std::fabs(columns[x.size()][i]) > kVanishing * terms[tile.first + i] + kFinest;
+      speaks[tile.first + i] =
+          std::fabs(columns[x.size()][i]) > kRoundingErrors * terms[tile.first + i] + kFinest;
   });
   const double light = std::ranges::max(terms) / (rounding ? kHeavyRows : kHidesRank);
   bool hidden = false;

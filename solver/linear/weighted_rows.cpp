@@ -37,6 +37,19 @@ void divide_columns(DenseRows& A, std::span<const double> scale) {
   }
 }
 
+// A divisor of each column: the median of its entries other than 0. Divided so, columns that heavy rows
+// depend on are larger than the others, and pivoting takes them first. If a column without heavy rows came
+// first, its elimination would mix light rows into a heavy one.
+std::vector<double> typical_entries(const DenseRows& A) {
+  std::vector<double> typical(A.columns), column(A.rows);
+  for (std::size_t j = 0; j < A.columns; ++j) {
+    for (std::size_t i = 0; i < A.rows; ++i) column[i] = std::fabs(A.J[j * A.rows + i]);
+    const double median = quantile_of_nonzero(column, 0.5);
+    typical[j] = median > 0 ? median : 1;
+  }
+  return typical;
+}
+
 // The triangle of J with its rows sorted and its columns pivoted.
 struct SortedTriangle {
   double spread = 1;
@@ -44,8 +57,10 @@ struct SortedTriangle {
   std::vector<std::size_t> order;  // of the columns
 };
 
-SortedTriangle factor_sorted(const DenseRows& A) {
+SortedTriangle factor_sorted(DenseRows A) {
   const std::size_t m = A.rows, n = A.columns;
+  const std::vector<double> typical = typical_entries(A);
+  divide_columns(A, typical);
   const std::vector<double> norms = row_norms(A);
   std::vector<std::size_t> rows(m);
   std::iota(rows.begin(), rows.end(), std::size_t{0});
@@ -61,7 +76,9 @@ SortedTriangle factor_sorted(const DenseRows& A) {
   out.order.resize(n);
   dense::pivoted_qr(sorted.data(), m, n, out.order.data(), r.data());
   out.R.assign(n * n, 0.0);
-  for (std::size_t j = 0; j < n; ++j) std::copy_n(&sorted[j * m], j + 1, &out.R[j * n]);
+  for (std::size_t k = 0; k < n; ++k) {
+    for (std::size_t i = 0; i <= k; ++i) out.R[k * n + i] = typical[out.order[k]] * sorted[k * m + i];
+  }
   out.z.assign(r.begin(), r.begin() + static_cast<std::ptrdiff_t>(n));
   return out;
 }
