@@ -50,7 +50,8 @@ const KernelTable& choose() {
   const auto sets = available_kernels();
   if (sets.empty())
     throw ValidationError(
-        "this build has only kernels for another CPU; configure it with -DNLSQ_KERNELS=all");
+        "this build has only kernels for another CPU; run ./dev build, or configure it with "
+        "-DNLSQ_KERNELS=all");
   const char* forced = std::getenv("NLSQ_ISA");
   if (forced == nullptr || *forced == '\0') return *sets.back();
   std::string names;

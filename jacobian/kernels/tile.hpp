@@ -42,12 +42,12 @@ struct FromUniform {
   NLSQ_INLINE typename Simd<T>::V operator()(std::size_t) const { return value; }
 };
 
-// Either of them, decided when the step runs.
+// An operand that is a column or one number. The constructor finds out which.
 template <class T>
 struct FromEither {
   alignas(64) T uniform[Simd<T>::lanes];
   const T* base;
-  std::size_t mask;  // of the distance from base
+  std::size_t mask;  // all ones for a column; 0 for one number, so that every i reads the same place
   NLSQ_INLINE FromEither(const Tile<T>& t, std::int32_t operand, std::size_t row) : base(uniform), mask(0) {
     if (operand < 0) Simd<T>::store(t.uniform(operand), uniform);
     else base = t.vectors[operand] + row, mask = ~std::size_t{0};
@@ -85,8 +85,8 @@ void step_of_three(const Tile<T>& t, const KernelStep& s, std::size_t row, std::
 }
 
 // The steps of a function F of many instructions. It is compiled once for all kinds of operands and for one
-// vector at a time: that costs nothing when it runs, and compilers spend most of a kernel set's time on
-// these.
+// vector at a time. This is no slower, and such functions take most of the time that a kernel set takes to
+// compile.
 template <class T, class F>
 void long_step_of_one(const Tile<T>& t, const KernelStep& s, std::size_t row, std::size_t count) {
   const FromEither<T> a(t, s.operands[0], row);

@@ -36,9 +36,8 @@ Summary solve_joint(Problem& problem, const GroupOptions& options, std::size_t r
   out.certificate.passed = false;
   out.termination = Termination::no_progress;
   out.message =
-      "the optimum is further away than a tenth of a standard error. The given sigma are far smaller than "
-      "the "
-      "residuals: leave out absolute sigma";
+      "the optimum is further away than a tenth of a standard error, because the given sigma are far smaller "
+      "than the residuals: give sigma of their size, or leave out absolute sigma";
   return out;
 }
 

@@ -1,4 +1,4 @@
-// The solve of a joint fit of groups, with distances in standard errors as its caller understands them.
+// The solve of a joint fit of groups. With absolute sigma it states distances in the given sigma.
 #pragma once
 
 #include <nlsq/groups.hpp>

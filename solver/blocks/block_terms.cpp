@@ -74,7 +74,7 @@ void add_terms(const double* row, std::span<const Columns> parts, double terms, 
   }
 }
 
-// What is asked of the rows as a whole. A problem may have millions of rows, so they are not kept: they are
+// Collects statistics of all rows. A problem may have millions of rows, so they are not kept: they are
 // counted by size, in two classes for each factor of two.
 class RowTally {
  public:
@@ -115,7 +115,7 @@ class RowTally {
  private:
   struct Class {
     std::size_t rows = 0;
-    double beside_terms = 0, beside_norm = 0;  // the largest residual beside either
+    double beside_terms = 0, beside_norm = 0;  // the largest residual / terms, and residual / norm
   };
 
   // The number of a class: the exponent of its sizes and the first binary digit after it.

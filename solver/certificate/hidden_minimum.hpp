@@ -18,10 +18,10 @@ inline constexpr const char* kHiddenMinimum =
     "terms of the model are so large that they cancel, and float64 sees their rounding instead of the "
     "minimum";
 inline constexpr const char* kOutweighed =
-    "some rows weigh so much beside others, by their sigma or within the function, that their rounding "
-    "errors "
-    "hide all other rows: give them less weight (a larger sigma), or fix, tie or eliminate a parameter where "
-    "they are to hold exactly";
+    "some rows weigh so much more than others, by their sigma or within the function, that their rounding "
+    "errors hide the rest: give them less weight (a larger sigma), and leave out rows of huge sigma instead "
+    "of "
+    "keeping them; where rows are to hold exactly, fix, tie or eliminate a parameter";
 
 // R² of most rows: without the tenth of them, at least one, whose y is furthest from the median. One row of
 // 1e12 makes R² 1 - 1e-16, whatever the others do. `squares`: the sum of all squared residuals. An empty
@@ -42,8 +42,8 @@ bool hides_minimum(const Certificate& certificate, double r_squared, const std::
 double doubtful_spread(const Certificate& certificate, std::span<const double> parameters,
                        std::span<const double> standard_errors);
 // Whether sigma differs between rows by more than `spread`, and without these weights the residuals at x are
-// larger than rounding errors. The certificate compares norms, in which the rows of the smallest sigma are
-// all that there is. It may thus take the residuals of all rows for rounding.
+// larger than rounding errors. The certificate compares norms, and rows of tiny sigma dominate these norms.
+// It may thus take the residuals of all rows for rounding.
 bool outweighed(const RowModel& rows, std::span<const double> x, const Column& sigma, double spread);
 
 // The same for rows without sigma, whose weight is a part of the function: it shows in the terms of each row.
@@ -55,7 +55,8 @@ bool outweighed(const RowModel& rows, std::span<const double> x, const Certifica
                 bool limited_by_rounding);
 
 // Withdraws the certificate of such fits. `is_outweighed` returns outweighed() for a spread. Both functions
-// are called only where they decide. batch/uncertain_fits.hpp does the same for batches.
+// cost a pass over the rows, so they are called only if the verdict depends on them. batch/uncertain_fits.hpp
+// does the same for batches.
 void withdraw_hidden(FitResult& fit, const std::function<double()>& of_most,
                      const std::function<bool(double)>& is_outweighed);
 

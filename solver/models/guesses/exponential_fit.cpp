@@ -26,8 +26,8 @@ double rate_of(double q) {
   return std::abs(rate) < kSlowestRate ? std::copysign(kSlowestRate, rate) : rate;
 }
 
-// Exponentials that grow and exponentials that decay, two rows of the ones and two of the others in turn. So
-// all four share vector instructions, and no sum waits for another.
+// The array holds two rows of the growing exponential, then the same two rows of the decaying one, and so on.
+// Both are summed in one loop, in which no sum waits for another.
 constexpr std::size_t kTogether = 4;
 
 std::size_t place_of(std::size_t row, bool decay) { return row / 2 * kTogether + (decay ? 2 : 0) + row % 2; }

@@ -191,7 +191,7 @@ void Sample::measure() {
   const auto [low, high] = std::minmax_element(y.begin(), y.end());
   y_min = *low;
   y_max = *high;
-  double total = 0, above = 0;  // the first y, so that the mean of equal y is exact
+  double total = 0, above = 0;  // sums differences from the first y: the mean of equal y is exact
   for (std::size_t i = 0; i < rows(); ++i) {
     const double w = weight_of(i) * weight_of(i);
     total += w;

@@ -127,3 +127,57 @@ TEST_CASE("Exact data of parameters that are mostly 0 are fitted exactly") {
   // Rounding decides when a single one ends, and differs between instruction sets.
   CHECK(iterations < 30 * solves);
 }
+
+namespace {
+
+// A reading of a line with the level of its group.
+struct Line {
+  double x, y, weight;
+  template <class T>
+  T operator()(const T* level, const T* slope) const {
+    return weight * (level[0] + slope[0] * x - y);
+  }
+};
+
+// Twelve readings of two groups near 1e6, of slope 1.5. The second one has this weight. Returns its x.
+double add_lines(Problem& problem, double (&levels)[2][1], double (&slope)[1], double weight,
+                 std::mt19937& random) {
+  std::normal_distribution<double> noise(0, 0.04);
+  std::uniform_real_distribution<double> place(49, 54);
+  double heavy = 0;
+  for (int i = 0; i < 12; ++i) {
+    const double x = std::round(place(random) * 1000) / 1000, y = 1e6 + i % 2 + 1.5 * x + noise(random);
+    if (i == 1) heavy = x;
+    problem.add_residual_block(Line{x, y, i == 1 ? weight : 25.0}, nullptr, {levels[i % 2], slope});
+  }
+  return heavy;
+}
+
+}  // namespace
+
+TEST_CASE("A row of huge weight does not hide the slope of the others") {
+  for (unsigned seed = 0; seed < 100; ++seed) {
+    for (const double weight : {1.2e19, 1e17}) {
+      std::mt19937 random(seed);
+      double levels[2][1] = {{1e6 + 3 * 51.5}, {1e6 + 1}}, slope[1] = {-1.5};
+      Problem problem;
+      levels[1][0] += 3 * add_lines(problem, levels, slope, weight, random);
+      levels[1][0] += 4e-4 * std::normal_distribution<double>()(random);
+      CAPTURE(seed);
+      CAPTURE(weight);
+      if (is_success(solve(problem).verdict)) CHECK(std::fabs(slope[0] - 1.5) < 0.1);
+    }
+  }
+}
+
+TEST_CASE("Rounding errors of a heavy row that are larger than all other residuals are no minimum") {
+  std::mt19937 random(3);
+  double levels[2][1] = {{1e6}, {1e6 + 1}}, slope[1] = {1.5};
+  Problem problem;
+  add_lines(problem, levels, slope, 1e19, random);
+  solve(problem);
+  levels[1][0] = std::nextafter(levels[1][0], 2e6);
+  const Summary summary = certify(problem);
+  CHECK_FALSE(is_success(summary.verdict));
+  CHECK(summary.message.find("huge weight") != std::string::npos);
+}
