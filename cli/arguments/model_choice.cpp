@@ -154,8 +154,8 @@ ModelChoice choose_sum(const std::string& text, const std::string& inside, const
 }
 
 // Warns if the formula does not use a chosen column: the user may have meant a name for it that became a
-// parameter. Refuses a formula that uses no column and has several parameters: its value is one constant,
-// and no data can tell how much each parameter contributes.
+// parameter. Refuses a formula that uses no column and has several parameters. Such a formula is the same
+// constant in every row, and many values of its parameters give the same constant.
 void check_unused(const std::string& text, const FitData& data, ModelChoice& choice) {
   const std::vector<std::string> aliases = alias_names(data.x.size());
   std::vector<std::string> unused, forms;

@@ -124,10 +124,10 @@ class BlockPass {
                                   const RecordTarget<double>& J) = 0;
   // Computes r of the tile's blocks by the user's own code in double, never by a program.
   virtual void reference(std::size_t tile, std::span<const double> x, double* r) = 0;
-  // Bounds the rounding error of each residual of the tile's blocks, to first order, by a running error bound
-  // along the recorded operations. If a block has no program, its function is recorded here. The bound is 0
-  // if the function cannot be recorded, and not finite if an operation has no known bound. `most`: as in
-  // bound_rounding().
+  // Bounds the rounding error of each residual of the tile's blocks, to first order. It goes through the
+  // recorded operations and adds up what each of them can contribute (a running error bound). If a block has
+  // no program, its function is recorded first. The bound is 0 if the function cannot be recorded, and it is
+  // not finite if the error of an operation is not known. `most`: as in bound_rounding().
   virtual void rounding(std::size_t tile, std::span<const double> x, double* bounds, double most) = 0;
   // Returns the samples since the last call.
   virtual std::vector<SampledError> take_samples() = 0;

@@ -211,7 +211,7 @@ void solve_by_rows(const BlockPoint& at, double lambda, std::span<const double> 
   out = {};
   out.step.assign(at.structure.tangent_size(), 0.0);
   if (n == 0 || !J.finite) return;
-  const RegularSolution scaled = solve_regular(stacked);
+  const RegularSolution scaled = solve_regular(std::move(stacked));
   for (std::size_t j = 0; j < n; ++j) out.step[free[j]] = scaled.step[j] / scale[free[j]];
   out.decrement = scaled.decrement;
   out.scaled_norm = dense::norm(scaled.step.data(), n);

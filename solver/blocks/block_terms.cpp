@@ -79,6 +79,9 @@ void add_terms(const double* row, std::span<const Columns> parts, double terms, 
 class RowTally {
  public:
   void add(const RowTerms& row) {
+    const double square = row.residual * row.residual;
+    squares_ += square;
+    if (row.residual <= kRoundings * kUnitRoundoff * row.terms) vanishing_ += square;
     const double beside_norm = row.norm > 0 ? row.terms / row.norm : 0;
     Class& like = by_terms_[class_of(beside_norm)];
     ++like.rows;
@@ -105,6 +108,9 @@ class RowTally {
       furthest = std::max(furthest, size < middle ? rows.beside_norm / typical : rows.beside_terms);
     return furthest;
   }
+
+  // The part of ‖r‖² of rows whose residuals are rounding errors of their own terms.
+  double vanishing() const { return squares_ > 0 ? vanishing_ / squares_ : 1; }
 
   // The largest norm of a row over the quantile `place` of the norms that are not 0.
   double spread(double place) const {
@@ -139,7 +145,8 @@ class RowTally {
   std::map<std::uint64_t, Class> by_terms_;       // by terms / norm
   std::map<std::uint64_t, std::size_t> by_norm_;  // how many rows are of this size
   double largest_norm_ = 0;
-  double constant_ = 0;  // the largest residual beside its terms where the row of J is 0
+  double squares_ = 0, vanishing_ = 0;  // of all residuals, and of those that are rounding errors
+  double constant_ = 0;                 // the largest residual beside its terms where the row of J is 0
 };
 
 // The same as RowTally::furthest() where most parameters are 0, and so are the terms of their rows. Such a
@@ -193,22 +200,19 @@ BlockTerms measure_terms(const BlockStructure& s, const Problem::Impl& problem, 
   const std::vector<double> sizes = tangent_sizes(problem, s, x);
   BlockTerms out;
   out.bounded = !bounds.empty();
-  double products = 0, squares_of_residuals = 0, vanishing = 0, squares_of_terms = 0;
+  double products = 0, squares_of_terms = 0;
   RowTally rows;
   std::vector<double> sums(sizes.size(), 0.0);
   sweep_terms(s, J, sizes, bounds,
               [&](const double* row, std::span<const Columns> parts, const RowTerms& found) {
                 rows.add(found);
                 products += found.terms * found.residual;
-                squares_of_residuals += found.residual * found.residual;
-                if (found.residual <= kRoundings * kUnitRoundoff * found.terms)
-                  vanishing += found.residual * found.residual;
                 squares_of_terms += found.terms * found.terms;
                 add_terms(row, parts, found.terms, sums);
               });
   out.magnitude = std::sqrt(squares_of_terms);
   out.rounding = kUnitRoundoff * out.magnitude;
-  out.vanishing = squares_of_residuals > 0 ? vanishing / squares_of_residuals : 1;
+  out.vanishing = rows.vanishing();
   out.furthest = rows.furthest();
   out.spread = rows.spread(0.5);
   out.widest_spread = rows.spread(kLightRows);

@@ -103,48 +103,50 @@ bool outweighed(const RowModel& rows, std::span<const double> x, const Column& s
 
 namespace {
 
-// The first-order terms Σ |J_ij| |x_j| of each row of a tile, with the typical sizes of parameters as in the
-// recheck. They grow with the weight of a row.
+// Computes the first-order terms Σ |J_ij| |x_j| of each row of a tile, with the typical sizes of parameters
+// as in the recheck. They grow with the weight of a row.
 void terms_of_tile(const RowModel& rows, std::span<const double> x, const double* const* columns,
-                   std::size_t count, double* terms) {
+                   std::size_t count, std::vector<double>& terms) {
   const std::span<const double> typical = rows.typical_parameters();
-  std::fill_n(terms, count, 0.0);
+  terms.assign(count, 0.0);
   for (std::size_t j = 0; j < x.size(); ++j) {
     const double size = std::max(std::fabs(x[j]), typical.empty() ? 0.0 : typical[j]);
     for (std::size_t i = 0; i < count; ++i) terms[i] += std::fabs(columns[j][i]) * size;
   }
 }
 
-// Visits the columns [J | r] of every tile at x.
+// Visits every tile at x: its number of rows, their columns [J | r], and their terms.
 void for_tiles_at(const RowModel& rows, std::span<const double> x, const auto& visit) {
   KernelCounters counters;
+  std::vector<double> terms;
   const std::unique_ptr<TilePass> pass = rows.begin(x, Fill::jacobian_and_residual, false);
   for (std::size_t t = 0; t < rows.tile_count(); ++t) {
     const TileRange tile = rows.tile(t);
-    visit(tile, pass->fill_f64(tile.first, tile.count, counters));
+    const double* const* columns = pass->fill_f64(tile.first, tile.count, counters);
+    terms_of_tile(rows, x, columns, tile.count, terms);
+    visit(tile.count, columns, terms);
   }
 }
 
 // Whether the rows with terms of at least `least` determine all parameters, and are so many that their
 // residuals show a scatter of their own. Columns are scaled by their norms over all rows.
-bool determine_all(const RowModel& rows, std::span<const double> x, std::span<const double> terms,
-                   double least) {
+bool determine_all(const RowModel& rows, std::span<const double> x, double least) {
   constexpr std::size_t kEnough = 2;     // rows a parameter
   constexpr double kDetermined = 1e-10;  // the least eigenvalue of the scaled JᵀJ
   const std::size_t n = x.size();
-  if (static_cast<std::size_t>(std::ranges::count_if(terms, [&](double t) { return t >= least; })) <
-      kEnough * n)
-    return false;
+  std::size_t enough = kEnough * n;
   std::vector<double> gram(n * n, 0.0), squares(n, 0.0);
-  for_tiles_at(rows, x, [&](const TileRange& tile, const double* const* columns) {
-    for (std::size_t i = 0; i < tile.count; ++i) {
-      const bool heavy = terms[tile.first + i] >= least;
+  for_tiles_at(rows, x, [&](std::size_t count, const double* const* columns, std::span<const double> terms) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const bool heavy = terms[i] >= least;
+      if (heavy && enough > 0) --enough;
       for (std::size_t j = 0; j < n; ++j) {
         squares[j] += columns[j][i] * columns[j][i];
         for (std::size_t k = 0; heavy && k <= j; ++k) gram[j * n + k] += columns[j][i] * columns[k][i];
       }
     }
   });
+  if (enough > 0) return false;
   for (std::size_t j = 0; j < n; ++j) {
     for (std::size_t k = 0; k <= j; ++k) {
       const double scale = std::sqrt(squares[j]) * std::sqrt(squares[k]);
@@ -163,19 +165,16 @@ bool outweighed(const RowModel& rows, std::span<const double> x, const Certifica
   const bool success = is_success(certificate.verdict);
   const bool rounding = limited_by_rounding || (success && certificate.gradient_bound >= 1);
   if (!rounding && certificate.verdict != Verdict::rank_deficient) return false;
-  std::vector<double> terms(rows.rows());
-  std::vector<bool> speaks(rows.rows());
-  for_tiles_at(rows, x, [&](const TileRange& tile, const double* const* columns) {
-    terms_of_tile(rows, x, columns, tile.count, &terms[tile.first]);
-    for (std::size_t i = 0; i < tile.count; ++i)
-      speaks[tile.first + i] =
-          std::fabs(columns[x.size()][i]) > kRoundingErrors * terms[tile.first + i] + kFinest;
+  double heaviest = 0, lightest = std::numeric_limits<double>::infinity();  // of rows with more than rounding
+  for_tiles_at(rows, x, [&](std::size_t count, const double* const* columns, std::span<const double> terms) {
+    for (std::size_t i = 0; i < count; ++i) {
+      heaviest = std::max(heaviest, terms[i]);
+      const bool rounds = std::fabs(columns[x.size()][i]) <= kRoundingErrors * terms[i] + kFinest;
+      if (!rounds && terms[i] > 0) lightest = std::min(lightest, terms[i]);
+    }
   });
-  const double light = std::ranges::max(terms) / (rounding ? kHeavyRows : kHidesRank);
-  bool hidden = false;
-  for (std::size_t i = 0; i < terms.size(); ++i)
-    hidden = hidden || (speaks[i] && terms[i] > 0 && terms[i] < light);
-  return hidden && !determine_all(rows, x, terms, light);
+  const double light = heaviest / (rounding ? kHeavyRows : kHidesRank);
+  return lightest < light && !determine_all(rows, x, light);
 }
 
 void withdraw_hidden(FitResult& fit, const std::function<double()>& of_most,

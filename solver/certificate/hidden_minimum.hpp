@@ -20,8 +20,7 @@ inline constexpr const char* kHiddenMinimum =
 inline constexpr const char* kOutweighed =
     "some rows weigh so much more than others, by their sigma or within the function, that their rounding "
     "errors hide the rest: give them less weight (a larger sigma), and leave out rows of huge sigma instead "
-    "of "
-    "keeping them; where rows are to hold exactly, fix, tie or eliminate a parameter";
+    "of keeping them; where rows are to hold exactly, fix, tie or eliminate a parameter";
 
 // R² of most rows: without the tenth of them, at least one, whose y is furthest from the median. One row of
 // 1e12 makes R² 1 - 1e-16, whatever the others do. `squares`: the sum of all squared residuals. An empty
@@ -47,10 +46,12 @@ double doubtful_spread(const Certificate& certificate, std::span<const double> p
 bool outweighed(const RowModel& rows, std::span<const double> x, const Column& sigma, double spread);
 
 // The same for rows without sigma, whose weight is a part of the function: it shows in the terms of each row.
-// True if residuals of light rows are no rounding errors beside the terms of their own row, though the end of
-// the fit rests on rounding or on a rank that weights may hide. Many heavy rows that determine all parameters
-// need no others: at the tails of a peak, rows are as light as if they had no weight.
-// `limited_by_rounding`: the fit ended without success because the residuals seem to be rounding.
+// It is asked only if the end of the fit rests on rounding errors, or on a rank that weights may hide. Then
+// it is true if some light row has a residual that is larger than a rounding error of the row's own terms.
+// It is false if the heavy rows are many and determine all parameters alone. Such is a peak without noise:
+// the rows in its tails are as tiny as rows of little weight, but nothing depends on them.
+// `limited_by_rounding` says that the fit ended without success because its residuals seem to be rounding
+// errors.
 bool outweighed(const RowModel& rows, std::span<const double> x, const Certificate& certificate,
                 bool limited_by_rounding);
 

@@ -97,7 +97,7 @@ RegularSolution substituted(const SortedTriangle& triangle) {
 RowAnalysis analyse_rows(DenseRows A, std::span<const double> scale) {
   const std::size_t n = A.columns;
   divide_columns(A, scale);
-  SortedTriangle triangle = factor_sorted(A);
+  SortedTriangle triangle = factor_sorted(std::move(A));
   RowAnalysis out;
   out.spread = triangle.spread;
   out.regular = substituted(triangle);
@@ -131,6 +131,6 @@ RowAnalysis analyse_lightened(DenseRows A, double place) {
   return analyse_rows(std::move(A), scale);
 }
 
-RegularSolution solve_regular(const DenseRows& A) { return substituted(factor_sorted(A)); }
+RegularSolution solve_regular(DenseRows A) { return substituted(factor_sorted(std::move(A))); }
 
 }  // namespace nlsq::inline v0

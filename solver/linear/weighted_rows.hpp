@@ -31,7 +31,7 @@ struct RegularSolution {
   std::vector<double> step;
   double decrement = 0;  // √(gᵀ(JᵀJ)⁻¹g)
 };
-RegularSolution solve_regular(const DenseRows& A);
+RegularSolution solve_regular(DenseRows A);
 
 struct RowAnalysis {
   double spread = 1;        // the norm of the largest row over the median one

@@ -313,9 +313,11 @@ bool reached(Loop& loop) {
     if (first.step_size > std::max(options.xtol, step_noise(first.condition, system.parameters())))
       return false;
     // A gtol that the user chose ends the fit further away, too, but without a certificate.
-    if (!near && flat && far && options.gtol > usual_gtol)
+    if (!near && flat && far && options.gtol > usual_gtol) {
       loop.ending.stopped_by = "the cosine of the gradient fell below gtol in f64";
-    return near || (flat && !far) || !loop.ending.stopped_by.empty();
+      return true;
+    }
+    return near || (flat && !far);
   }
   // κ₀ is too large for the normal equations, and only a QR pass can decide. Ask for it once the damped
   // problem is solved.

@@ -1,11 +1,12 @@
 // Measures first guesses: how often a fit from the guess reaches the best minimum known, and the processor
-// time of a guess. Run by hand; docs/accuracy.md shows the command and the table.
+// time of a guess. It is run by hand; docs/accuracy.md shows the command and the table.
+// Usage:
 //
 //   nlsq_guess_rates [--models a,b] [--snr 100,20,5] [--draws 200] [--first 0] [--starts 50]
 //                    [--best FILE] [--list] [--negate] [--x LOW:HIGH]
 //
-// --first is the number of the first draw: other numbers are other data. --best keeps the best costs known in
-// FILE, so that a second run need not search for them again. --list names each draw that misses. --negate
+// --first is the number of the first draw. Another number gives other data. --best keeps the best costs known
+// in FILE, so that a second run need not search for them again. --list names each draw that misses. --negate
 // changes the sign of y: dips in place of peaks. --x replaces the range of x, for curves that the data cut
 // off.
 #include <nlsq/curve_fit.hpp>

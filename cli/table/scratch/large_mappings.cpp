@@ -65,8 +65,9 @@ void fetch(const Place& rows) {
 // room. The system makes room much faster if no process holds the pages.
 void release(void* from, std::size_t bytes) { ::madvise(from, bytes, MADV_DONTNEED); }
 
-// Gives back the pages of these rows if they are in a mapped file. Other memory would lose its contents. The
-// last page is kept, because it may also hold rows that have not been read yet.
+// Gives the pages of these rows back to the system if the rows are in a mapped file. Pages of other memory
+// are kept, because they would lose their contents. The last page is kept, too, because it may also hold rows
+// that have not been read yet.
 void release(const Place& rows) {
   const std::lock_guard lock(mappings_mutex);
   const auto after = mappings.upper_bound(reinterpret_cast<void*>(rows.begin));

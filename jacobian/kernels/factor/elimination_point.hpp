@@ -116,7 +116,7 @@ struct PointView {
         entries(data.entry_first[point + 1] - data.entry_first[point]) {}
 };
 
-// For an entry a of a point: finds the block of S that belongs to a and the c-th entry from a on.
+// Finds blocks of S for entry a of a point. Block c belongs to the cameras of entries a and a + c.
 struct PairBlocks {
   const std::uint32_t* numbers;
   const std::uint32_t* blocks;  // null: numbers[c], not numbers[blocks[c]]

@@ -80,9 +80,9 @@ BothSums weighted_sums_and_square(std::vector<double>& e, const std::vector<doub
   return sums;
 }
 
-// Sums of squares of the best fits at the rates kFirstTried * 2^k not above `fastest` and at their negatives,
-// in ascending order. Each exponential is the square of the one before, so that only the first of them is
-// computed by exp.
+// Tries the rates kFirstTried * 2^k up to `fastest`, and their negatives. Returns them in ascending order,
+// each with the sum of squares of the best fit at this rate. Each exponential is the square of the one
+// before, so exp is called only for the first.
 std::vector<Tried> tried_rates(std::span<const double> u, std::span<const double> y,
                                std::span<const double> weight, bool offset, double fastest) {
   const std::size_t n = u.size(), padded = n + n % 2;

@@ -158,8 +158,9 @@ TEST_CASE("a left side that is followed to its last digits is compared with itse
 }
 
 TEST_CASE("rows of next to no sigma do not stand for the others") {
-  // A sigma of 1e-6 beside the others already makes the curve pass through two points. With less the answer
-  // is the same, but rounding errors of these rows become larger than the residuals of all others.
+  // Two rows with a sigma of 1e-6 of the others' make the curve pass through these two points. A smaller
+  // sigma does not change the answer. But then rounding errors of the two rows weigh more than all other
+  // residuals.
   std::mt19937 random(11);
   const auto uniform = [&](double from, double to) {
     return from + (to - from) * static_cast<double>(random()) / 0x1p32;
@@ -229,7 +230,7 @@ auto weighted_decay(const std::vector<double>& x, const std::vector<double>& y,
 
 }  // namespace
 
-TEST_CASE("nor do rows of huge weight in a function of residuals") {
+TEST_CASE("rows of huge weight in a function of residuals do not stand for the others") {
   std::mt19937 random(11);
   const auto uniform = [&](double from, double to) {
     return from + (to - from) * static_cast<double>(random()) / 0x1p32;
