@@ -4,6 +4,8 @@
 #include "convert.hpp"
 #include "kernels/kernel_table.hpp"
 
+#include <algorithm>
+
 namespace nlsq::inline v0 {
 
 // J'r and r'r limit the accuracy of the result, J'J only the rate of convergence. So J may be rounded for
@@ -35,15 +37,12 @@ void LowGram::add(const double* const* columns, std::size_t rows, double* sums, 
 const float* const* LowGram::round_to_f16(const float* const* columns, std::size_t rows) {
   const auto n = static_cast<std::size_t>(n1_ - 1);
   rounded_.resize(n * tile_rows_);
-  halves_.resize(tile_rows_);
   rounded_pointers_.assign(n + 1, columns[n]);
-  const std::span<std::uint16_t> halves(halves_.data(), rows);
   for (std::size_t j = 0; j < n; ++j) {
-    const std::span<float> back(rounded_.data() + j * tile_rows_, rows);
-    const Conversion done = convert_into(std::span(columns[j], rows), Format::f16, halves, Rounding::scaled);
-    widen(halves, Format::f16, back);
-    for (float& v : back) v = static_cast<float>(static_cast<double>(v) / done.scale);
-    rounded_pointers_[j] = back.data();
+    float* rounded = rounded_.data() + j * tile_rows_;
+    std::copy_n(columns[j], rows, rounded);
+    round_scaled_to(Format::f16, std::span(rounded, rows));
+    rounded_pointers_[j] = rounded;
   }
   return rounded_pointers_.data();
 }
@@ -81,7 +80,7 @@ void LowGram::multiply(const float* const* columns, std::size_t rows, double* su
 }
 
 std::size_t LowGram::bytes() const {
-  return (rounded_.size() + tile_.size()) * sizeof(float) + halves_.size() * sizeof(std::uint16_t) +
+  return (rounded_.size() + tile_.size()) * sizeof(float) +
          (triangle_.size() + last_.size()) * sizeof(double);
 }
 

@@ -4,7 +4,7 @@
 #include <nlsq/scheduler.hpp>
 #include "rows/row_model.hpp"
 
-#include <cstdint>
+#include <cstddef>
 #include <vector>
 
 namespace nlsq::inline v0 {
@@ -35,7 +35,6 @@ class LowGram {
   std::size_t tile_rows_ = 0;
   std::vector<float> tile_, rounded_;
   std::vector<const float*> tile_pointers_, rounded_pointers_;
-  std::vector<std::uint16_t> halves_;
   std::vector<double> triangle_, last_;
 };
 

@@ -41,20 +41,13 @@ class Differences {
   Vector low_, high_;
 };
 
-// Rounds consecutive rows of J to bf16.
-void round_to_bf16(std::span<double> rows) {
-  std::vector<std::uint16_t> halves(rows.size());
-  convert_into(std::span<const double>(rows), Format::bf16, halves, Rounding::direct);
-  widen(halves, Format::bf16, rows);
-}
-
 // Rounds rows [first, last) of J to f16, with a power of two for each column.
 void round_to_f16(Matrix& rows, std::size_t first, std::size_t last) {
   Vector column(last - first);
   for (std::size_t j = 0; j < rows.columns(); ++j) {
     for (std::size_t i = 0; i < column.size(); ++i) column[i] = rows(first + i, j);
-    const Vector rounded = convert(column, Format::f16, Rounding::scaled).values();
-    for (std::size_t i = 0; i < column.size(); ++i) rows(first + i, j) = rounded[i];
+    round_scaled_to(Format::f16, column);
+    for (std::size_t i = 0; i < column.size(); ++i) rows(first + i, j) = column[i];
   }
 }
 
@@ -119,9 +112,9 @@ class KeptRows {
     if (below_) {
       const std::span<double> part_below(rounded_below_.data() + first, part.size());
       std::ranges::copy(part, part_below.begin());
-      if (gram < Gram::f64 && below_ == Format::bf16) round_to_bf16(part_below);
+      if (gram < Gram::f64 && below_ == Format::bf16) round_to(Format::bf16, part_below);
     }
-    if (gram == Gram::bf16) round_to_bf16(part);
+    if (gram == Gram::bf16) round_to(Format::bf16, part);
   }
 
   void hand_over(Probe& out) {

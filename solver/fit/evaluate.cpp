@@ -39,7 +39,7 @@ class TileWriter {
              Evaluation& out)
       : model_(model), x_(x), fill_(fill), formats_(formats), out_(out),
         n_(fill == Fill::residual ? 0 : static_cast<std::size_t>(model.parameters())),
-        tile_((n_ + 1) * model.tile_rows()), halves_(model.tile_rows()) {}
+        tile_((n_ + 1) * model.tile_rows()) {}
 
   void write(const TileRange& range) {
     const std::size_t stride = model_.tile_rows();
@@ -110,13 +110,11 @@ class TileWriter {
       if (!finite(column.data(), column.size())) continue;
       if (formats_.jacobian == Format::f32) {
         for (double& v : column) v = static_cast<double>(static_cast<float>(v));
+      } else if (formats_.jacobian == Format::bf16) {
+        round_to(Format::bf16, column);
+        for (double& v : column) v = std::fabs(v) < 0x1p-126 ? std::copysign(0.0, v) : v;
       } else {
-        const bool bf16 = formats_.jacobian == Format::bf16;
-        const std::span<std::uint16_t> halves(halves_.data(), range.count);
-        const Conversion done = convert_into(std::span<const double>(column), formats_.jacobian, halves,
-                                             bf16 ? Rounding::direct : Rounding::scaled);
-        widen(halves, formats_.jacobian, column);
-        for (double& v : column) v = bf16 && std::fabs(v) < 0x1p-126 ? std::copysign(0.0, v) : v / done.scale;
+        round_scaled_to(Format::f16, column);
       }
     }
     std::vector<const double*> columns;
@@ -135,7 +133,6 @@ class TileWriter {
   Evaluation& out_;
   std::size_t n_;  // columns of J
   std::vector<double> tile_;
-  std::vector<std::uint16_t> halves_;
   std::unique_ptr<TilePass> low_, high_;
 };
 
