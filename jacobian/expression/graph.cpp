@@ -1,5 +1,5 @@
 // Hash-consing of graph nodes, and the traversals that only need ids in topological order.
-#include <nlsq/graph.hpp>
+#include "expression/graph_walk.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -208,8 +208,7 @@ std::vector<std::uint8_t> Graph::depends_on_parameter(int index) const {
   });
 }
 
-double evaluate(const Graph& graph, NodeId root, std::span<const double> columns,
-                std::span<const double> parameters) {
+std::vector<std::uint8_t> needed_for(const Graph& graph, NodeId root) {
   std::vector<std::uint8_t> needed(root + 1, 0);
   needed[root] = 1;
   for (NodeId id = root + 1; id-- > 0;) {
@@ -218,6 +217,21 @@ double evaluate(const Graph& graph, NodeId root, std::span<const double> columns
     const NodeId operands[] = {node.a, node.b, node.c};
     for (int i = 0; i < arity(node.op); ++i) needed[operands[i]] = 1;
   }
+  return needed;
+}
+
+NodeId rebuilt(Graph& to, const Node& node, const std::vector<NodeId>& here) {
+  switch (node.op) {
+    case Op::constant: return to.constant(node.value);
+    case Op::column: return to.column(static_cast<int>(node.index));
+    case Op::parameter: return to.parameter(static_cast<int>(node.index));
+    default: return to.make(node.op, here[node.a], here[node.b], here[node.c]);
+  }
+}
+
+double evaluate(const Graph& graph, NodeId root, std::span<const double> columns,
+                std::span<const double> parameters) {
+  const std::vector<std::uint8_t> needed = needed_for(graph, root);
   std::vector<double> values(root + 1, 0.0);
   for (NodeId id = 0; id <= root; ++id) {
     if (!needed[id]) continue;

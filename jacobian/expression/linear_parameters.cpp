@@ -3,6 +3,8 @@
 // parameter can therefore be missed (p^2/p), but is never wrongly included. Also finds the parameters that
 // only move jumps.
 #include "expression/derivative_forms.hpp"
+#include "expression/graph_walk.hpp"
+#include "expression/op_kinds.hpp"
 
 #include <algorithm>
 
@@ -10,38 +12,9 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// Marks `root` and all nodes that it depends on.
-std::vector<std::uint8_t> reachable(const Graph& graph, NodeId root) {
-  std::vector<std::uint8_t> marked(root + 1, 0);
-  marked[root] = 1;
-  for (NodeId id = root + 1; id-- > 0;) {
-    if (!marked[id]) continue;
-    const Node& node = graph[id];
-    const NodeId operands[] = {node.a, node.b, node.c};
-    for (int i = 0; i < arity(node.op); ++i) marked[operands[i]] = 1;
-  }
-  return marked;
-}
-
 // Step functions: their derivative is zero or constant almost everywhere, which says nothing about linearity.
 // Also trigamma, which has no derivative here and is not linear.
-bool hides_its_argument(Op op) {
-  switch (op) {
-    case Op::sign:
-    case Op::floor:
-    case Op::ceil:
-    case Op::fmod:
-    case Op::trigamma:
-    case Op::less:
-    case Op::less_equal:
-    case Op::equal:
-    case Op::not_equal:
-    case Op::logical_and:
-    case Op::logical_or:
-    case Op::logical_not: return true;
-    default: return false;
-  }
-}
+bool hides_its_argument(Op op) { return is_piecewise_constant(op) || op == Op::fmod || op == Op::trigamma; }
 
 // Most models have none; then no parameter needs to be checked.
 bool has_steps(const Graph& graph, NodeId root) {
@@ -53,7 +26,7 @@ bool has_steps(const Graph& graph, NodeId root) {
 
 bool enters_a_step(const Graph& graph, NodeId root, int parameter) {
   const auto depends = graph.depends_on_parameter(parameter);
-  const auto used = reachable(graph, root);
+  const auto used = needed_for(graph, root);
   for (NodeId id = 0; id <= root; ++id) {
     const Node& node = graph[id];
     if (!used[id] || !depends[id]) continue;
@@ -63,7 +36,7 @@ bool enters_a_step(const Graph& graph, NodeId root, int parameter) {
 }
 
 bool mentions_any(const Graph& graph, NodeId root, std::span<const int> parameters) {
-  const auto used = reachable(graph, root);
+  const auto used = needed_for(graph, root);
   for (NodeId id = 0; id <= root; ++id) {
     const Node& node = graph[id];
     if (!used[id] || node.op != Op::parameter) continue;

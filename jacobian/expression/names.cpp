@@ -1,6 +1,8 @@
 // Implements the functions of names.hpp.
 #include "expression/names.hpp"
 
+#include <nlsq/error.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,6 +36,17 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     }
   }
   return row.back();
+}
+
+Formula parameter_expression(std::string_view text, const std::string& what) {
+  FormulaOptions options;
+  options.predictors.clear();
+  options.response.clear();
+  try {
+    return parse_formula(std::string(trimmed(text)), options);
+  } catch (const Error& e) {
+    throw ValidationError(fmt::format("{}: {}", what, e.what()));
+  }
 }
 
 FormulaOptions predictor_options(std::size_t predictors) {

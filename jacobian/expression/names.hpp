@@ -7,6 +7,7 @@
 #include <nlsq/formula.hpp>
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace nlsq::inline v0 {
@@ -21,6 +22,9 @@ std::string_view tied_name(std::string_view tie);
 
 // The Levenshtein distance, for the suggestion of a name.
 std::size_t edit_distance(std::string_view a, std::string_view b);
+
+// Parses an expression of parameters alone. Throws ValidationError that begins with `what`: "tie 'd = 2*a'".
+Formula parameter_expression(std::string_view text, const std::string& what);
 
 // Names the predictors x, or x1 ... xk.
 FormulaOptions predictor_options(std::size_t predictors);

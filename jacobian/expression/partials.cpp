@@ -1,6 +1,7 @@
 // Derivative rules of single operations, as graph nodes.
 #include "expression/partials.hpp"
 
+#include "expression/op_kinds.hpp"
 #include "expression/powers.hpp"
 
 #include <nlsq/error.hpp>
@@ -125,22 +126,6 @@ Partial Rules::two_arguments(Op op, int which) const {
       return times(g.neg(g.mul(call(Op::sign, ratio), call(Op::floor, call(Op::abs, ratio)))));
     }
     default: return wofz(op == Op::wofz_re, which);
-  }
-}
-
-bool is_piecewise_constant(Op op) {
-  switch (op) {
-    case Op::sign:
-    case Op::floor:
-    case Op::ceil:
-    case Op::less:
-    case Op::less_equal:
-    case Op::equal:
-    case Op::not_equal:
-    case Op::logical_and:
-    case Op::logical_or:
-    case Op::logical_not: return true;
-    default: return false;
   }
 }
 

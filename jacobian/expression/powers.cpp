@@ -1,6 +1,8 @@
 // Product forms of half powers.
 #include "expression/powers.hpp"
 
+#include "expression/graph_walk.hpp"
+
 #include <cmath>
 
 namespace nlsq::inline v0 {
@@ -32,17 +34,9 @@ Graph expand_half_powers(const Graph& graph, std::vector<NodeId>& outputs) {
   std::vector<NodeId> here(graph.size());
   for (NodeId id = 0; id < graph.size(); ++id) {
     const Node& node = graph[id];
-    switch (node.op) {
-      case Op::constant: here[id] = result.constant(node.value); continue;
-      case Op::column: here[id] = result.column(static_cast<int>(node.index)); continue;
-      case Op::parameter: here[id] = result.parameter(static_cast<int>(node.index)); continue;
-      case Op::unexplored: here[id] = result.unexplored(); continue;
-      default: break;
-    }
     const Node& exponent = graph[node.b];
     const bool expands = node.op == Op::pow && exponent.op == Op::constant && is_half_power(exponent.value);
-    here[id] = expands ? half_power(result, here[node.a], exponent.value)
-                       : result.make(node.op, here[node.a], here[node.b], here[node.c]);
+    here[id] = expands ? half_power(result, here[node.a], exponent.value) : rebuilt(result, node, here);
   }
   for (NodeId& output : outputs) output = here[output];
   return result;

@@ -1,6 +1,8 @@
 // Rewrites a graph before compilation, so that it needs fewer instructions.
 #include "expression/rewrite.hpp"
 
+#include "expression/graph_walk.hpp"
+
 #include <unordered_map>
 
 namespace nlsq::inline v0 {
@@ -34,10 +36,6 @@ class Rewriter {
   NodeId made(NodeId id) {
     const Node& node = graph_[id];
     switch (node.op) {
-      case Op::constant: return result_.constant(node.value);
-      case Op::column: return result_.column(static_cast<int>(node.index));
-      case Op::parameter: return result_.parameter(static_cast<int>(node.index));
-      case Op::unexplored: return result_.unexplored();
       case Op::div:
         if (varies_[id] && (!varies_[node.b] || quotients_[node.b] > 1)) {
           return result_.mul(here_[node.a], result_.div(result_.constant(1), here_[node.b]));
@@ -50,7 +48,7 @@ class Rewriter {
       case Op::mul: return varies_[id] ? product(node.a, node.b) : result_.mul(here_[node.a], here_[node.b]);
       default: break;
     }
-    return result_.make(node.op, here_[node.a], here_[node.b], here_[node.c]);
+    return rebuilt(result_, node, here_);
   }
 
   // v*x

@@ -1,6 +1,8 @@
 // Running error bounds of expressions.
 #include "expression/rounding.hpp"
 
+#include "expression/op_kinds.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -59,15 +61,8 @@ RoundedNumber rounded(Op op, const RoundedNumber& a, const RoundedNumber& b, con
     case Op::select: return {value, a.value != 0 ? b.bound : c.bound};
     case Op::min:
     case Op::max: return {value, std::max(a.bound, b.bound)};
-    case Op::sign:
-    case Op::less:
-    case Op::less_equal:
-    case Op::equal:
-    case Op::not_equal:
-    case Op::logical_and:
-    case Op::logical_or:
-    case Op::logical_not: return {value, 0};
-    default: return {value, bound_of_function(op, value, a, b, c)};
+    case Op::sign: return {value, 0};
+    default: return {value, is_truth(op) ? 0 : bound_of_function(op, value, a, b, c)};
   }
 }
 

@@ -2,7 +2,7 @@
 // except small integer powers (a few ulp) and x*0 = 0 (drops 0*inf). Signs move outward: an operand of *, /
 // or an odd function is never a negation, nor is an operand of + or - (a + (-b) is a - b), and no factor,
 // divisor or added constant is negative.
-#include "expression/parity.hpp"
+#include "expression/op_kinds.hpp"
 
 #include <nlsq/graph.hpp>
 
@@ -15,19 +15,6 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr int kLargestPower = 8;
-
-bool is_truth(Op op) {
-  switch (op) {
-    case Op::less:
-    case Op::less_equal:
-    case Op::equal:
-    case Op::not_equal:
-    case Op::logical_and:
-    case Op::logical_or:
-    case Op::logical_not: return true;
-    default: return false;
-  }
-}
 
 // True if a NaN operand always gives a NaN result.
 bool spreads_nan(Op op) {

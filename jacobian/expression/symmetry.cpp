@@ -1,7 +1,7 @@
 // Implements is_even(): the parity of every node in turn, from those of its operands.
 #include "expression/symmetry.hpp"
 
-#include "expression/parity.hpp"
+#include "expression/op_kinds.hpp"
 
 #include <algorithm>
 #include <array>

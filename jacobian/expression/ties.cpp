@@ -1,6 +1,7 @@
 // Parses ties between parameters and substitutes them into models.
 #include "expression/ties.hpp"
 
+#include "expression/graph_walk.hpp"
 #include "expression/names.hpp"
 
 #include <nlsq/error.hpp>
@@ -21,30 +22,6 @@ int index_of(const std::vector<std::string>& names, const std::string& name, con
                                       name, fmt::join(names, ", ")));
   }
   return static_cast<int>(found - names.begin());
-}
-
-Formula parse_expression_of(const std::string& text, const std::string& tie) {
-  FormulaOptions options;
-  options.predictors.clear();
-  options.response.clear();
-  try {
-    return parse_formula(text, options);
-  } catch (const Error& e) {
-    throw ValidationError(fmt::format("tie '{}': {}", tie, e.what()));
-  }
-}
-
-// Evaluates an expression of parameters alone on another scalar type.
-template <class T, class Apply>
-T walk(const Graph& graph, NodeId root, std::span<const T> arguments, Apply apply) {
-  std::vector<T> values(root + 1);
-  for (NodeId id = 0; id <= root; ++id) {
-    const Node& node = graph[id];
-    if (node.op == Op::constant) values[id] = T(node.value);
-    else if (node.op == Op::parameter) values[id] = arguments[node.index];
-    else values[id] = apply(node.op, values[node.a], values[node.b], values[node.c]);
-  }
-  return values[root];
 }
 
 }  // namespace
@@ -70,7 +47,7 @@ Ties::Ties(const std::vector<std::string>& names, const std::vector<std::string>
     if (std::ranges::find(given, tie.parameter, &Tie::parameter) != given.end())
       throw ValidationError(fmt::format("tie '{}': '{}' is tied twice", text, name));
     tie.expression =
-        parse_expression_of(std::string(trimmed(std::string_view(text).substr(equals + 1))), text);
+        parameter_expression(std::string_view(text).substr(equals + 1), fmt::format("tie '{}'", text));
     for (const std::string& argument : tie.expression.parameters)
       tie.arguments.push_back(index_of(names, argument, text));
     std::vector<int> all(tie.arguments.size());
@@ -174,9 +151,9 @@ ModelFunction Ties::put_into(ModelFunction model) const {
       for (const Tie& tie : ties.ties_) {
         std::vector<Traced> arguments;
         for (const int j : tie.arguments) arguments.push_back(all[static_cast<std::size_t>(j)]);
-        all[static_cast<std::size_t>(tie.parameter)] = walk<Traced>(
-            tie.expression.graph, tie.expression.model, arguments,
-            [](Op op, const Traced& a, const Traced& b, const Traced& c) { return record_op(op, a, b, c); });
+        all[static_cast<std::size_t>(tie.parameter)] = walk_graph<Traced>(
+            tie.expression.graph, tie.expression.model,
+            [&](const Node& leaf) { return arguments[leaf.index]; }, record_op);
       }
       return f(x, all);
     };

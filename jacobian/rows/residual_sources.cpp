@@ -1,5 +1,7 @@
 // Residual graphs of typed formulas and of recorded callables.
 #include "rows/residual_sources.hpp"
+
+#include "expression/graph_walk.hpp"
 #include "program/local_buffer.hpp"
 #include "rows/rows_value.hpp"
 
@@ -9,26 +11,10 @@
 namespace nlsq::inline v0 {
 
 NodeId import(Graph& to, const Graph& from, NodeId root) {
-  std::vector<std::uint8_t> needed(root + 1, 0);
-  needed[root] = 1;
-  for (NodeId id = root + 1; id-- > 0;) {
-    if (!needed[id]) continue;
-    const Node& node = from[id];
-    const int operands = arity(node.op);
-    if (operands > 0) needed[node.a] = 1;
-    if (operands > 1) needed[node.b] = 1;
-    if (operands > 2) needed[node.c] = 1;
-  }
+  const std::vector<std::uint8_t> needed = needed_for(from, root);
   std::vector<NodeId> copy(root + 1, 0);
   for (NodeId id = 0; id <= root; ++id) {
-    if (!needed[id]) continue;
-    const Node& node = from[id];
-    switch (node.op) {
-      case Op::constant: copy[id] = to.constant(node.value); break;
-      case Op::column: copy[id] = to.column(static_cast<int>(node.index)); break;
-      case Op::parameter: copy[id] = to.parameter(static_cast<int>(node.index)); break;
-      default: copy[id] = to.make(node.op, copy[node.a], copy[node.b], copy[node.c]);
-    }
+    if (needed[id]) copy[id] = rebuilt(to, from[id], copy);
   }
   return copy[root];
 }

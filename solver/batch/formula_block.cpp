@@ -1,7 +1,8 @@
 // Implements FormulaBlock.
 #include "batch/formula_block.hpp"
 
-#include <nlsq/graph.hpp>
+#include "expression/graph_walk.hpp"
+
 #include <nlsq/traced.hpp>
 
 #include <algorithm>
@@ -13,17 +14,10 @@ namespace {
 
 // Evaluates the formula on recording scalars.
 Traced evaluate_traced(const Formula& formula, const std::vector<double>& x, const std::vector<Traced>& p) {
-  std::vector<Traced> values(formula.model + 1);
-  for (NodeId id = 0; id <= formula.model; ++id) {
-    const Node& node = formula.graph[id];
-    switch (node.op) {
-      case Op::constant: values[id] = node.value; break;
-      case Op::column: values[id] = x[node.index]; break;
-      case Op::parameter: values[id] = p[node.index]; break;
-      default: values[id] = record_op(node.op, values[node.a], values[node.b], values[node.c]);
-    }
-  }
-  return values[formula.model];
+  const auto leaf = [&](const Node& node) {
+    return node.op == Op::column ? Traced(x[node.index]) : p[node.index];
+  };
+  return walk_graph<Traced>(formula.graph, formula.model, leaf, record_op);
 }
 
 }  // namespace

@@ -18,17 +18,6 @@ bool is_parameter(const FormulaStep& step) {
   return step.compound == CompoundFunction::none && step.op == Op::parameter;
 }
 
-Formula parse_expression(const std::string& expression, const std::string& text) {
-  FormulaOptions options;
-  options.predictors.clear();
-  options.response.clear();
-  try {
-    return parse_formula(expression, options);
-  } catch (const Error& e) {
-    throw ValidationError(fmt::format("derived '{}': {}", text, e.what()));
-  }
-}
-
 }  // namespace
 
 DerivedExpressions::DerivedExpressions(const std::vector<std::string>& parameters,
@@ -67,7 +56,8 @@ void DerivedExpressions::add(const std::string& text) {
   }
   if (std::ranges::find(expressions_, made.name, &Expression::name) != expressions_.end())
     throw ValidationError(fmt::format("derived '{}': '{}' is defined twice", text, made.name));
-  made.formula = parse_expression(std::string(trimmed(std::string_view(text).substr(equals + 1))), text);
+  made.formula =
+      parameter_expression(std::string_view(text).substr(equals + 1), fmt::format("derived '{}'", text));
   for (const std::string& argument : made.formula.parameters) made.arguments.push_back(find(argument, text));
   std::vector<int> all(made.arguments.size());
   std::iota(all.begin(), all.end(), 0);

@@ -1,9 +1,17 @@
-// Functions of one argument by their symmetry. Each list holds exactly, rounding included.
+// Operations by what they have in common. What is said of a list holds exactly, rounding included.
 #pragma once
 
 #include <nlsq/op.hpp>
 
 namespace nlsq::inline v0 {
+
+// Comparisons and logical operations: the result is 0 or 1.
+inline bool is_truth(Op op) { return op >= Op::less && op <= Op::logical_not; }
+
+// The result changes by jumps only.
+inline bool is_piecewise_constant(Op op) {
+  return is_truth(op) || op == Op::sign || op == Op::floor || op == Op::ceil;
+}
 
 // f(-a) = f(a) for every a.
 inline bool is_even_function(Op op) {
