@@ -33,12 +33,8 @@ class Lanes {
       vectors_[v] = storage_.data() + std::min(v, vectors) * pitch;
     if (program.once.empty()) return;
     KernelCounters fills;  // separate counters: filling constants does not evaluate blocks
-    if constexpr (kDouble)
-      kernels().run_f64(program.once.data(), program.once.size(), vectors_.data(), uniforms(group), stride_,
-                        &fills);
-    else
-      kernels().run_f32(program.once.data(), program.once.size(), vectors_.data(), uniforms(group), stride_,
-                        &fills);
+    kernels().of<T>().run(program.once.data(), program.once.size(), vectors_.data(), uniforms(group), stride_,
+                          &fills);
   }
 
   void gather(const BlockGroup& group, const BlockKind& kind, std::size_t first, std::size_t count,
@@ -65,13 +61,12 @@ class Lanes {
   }
 
   void run(const BlockGroup& group, std::size_t count, KernelCounters& counters) {
-    if constexpr (kDouble) {
-      const auto steps = (program_ == &group.program->value ? group.value_f64 : group.jacobian_f64)->steps();
-      kernels().run_steps_f64(steps.data(), steps.size(), vectors_.data(), uniforms(group), count, &counters);
-    } else {
-      const auto steps = group.jacobian_f32->steps();
-      kernels().run_steps_f32(steps.data(), steps.size(), vectors_.data(), uniforms(group), count, &counters);
-    }
+    const auto& chosen = !kDouble                            ? group.jacobian_f32
+                         : program_ == &group.program->value ? group.value_f64
+                                                             : group.jacobian_f64;
+    const auto steps = chosen->steps();
+    kernels().of<T>().run_steps(steps.data(), steps.size(), vectors_.data(), uniforms(group), count,
+                                &counters);
   }
 
   const T* output(std::size_t k) const { return vectors_[static_cast<std::size_t>(program_->outputs[k])]; }

@@ -13,26 +13,21 @@ namespace {
 #define NLSQ_JOIN_OF(a, b) a##b
 #define NLSQ_JOIN(a, b) NLSQ_JOIN_OF(a, b)
 
+template <class R, class T>
+constexpr EliminationKernels<R, T> eliminations{
+    .gather = gather<R, T>, .eliminate = eliminate<R, T>, .substitute = substitute<R, T>, .bend = bend<R, T>};
+template <class R>
+constexpr OperatorKernels<R> operators{.prepare = prepare<R, double>, .multiply = multiply<R, double>};
+
 constexpr BlockKernels table{
     .name = NLSQ_TEXT(NLSQ_KERNEL_SET),
     .lanes_f64 = Simd<double>::lanes,
     .lanes_f32 = Simd<float>::lanes,
-    .gather_f64 = gather<double, double>,
-    .gather_f32 = gather<float, float>,
-    .gather_f32_wide = gather<float, double>,
-    .eliminate_f64 = eliminate<double, double>,
-    .eliminate_f32 = eliminate<float, float>,
-    .eliminate_f32_wide = eliminate<float, double>,
-    .substitute_f64 = substitute<double, double>,
-    .substitute_f32 = substitute<float, float>,
-    .substitute_f32_wide = substitute<float, double>,
-    .bend_f64 = bend<double, double>,
-    .bend_f32 = bend<float, float>,
-    .bend_f32_wide = bend<float, double>,
-    .prepare_f64 = prepare<double, double>,
-    .prepare_f32_wide = prepare<float, double>,
-    .multiply_f64 = multiply<double, double>,
-    .multiply_f32_wide = multiply<float, double>,
+    .eliminate_f64 = eliminations<double, double>,
+    .eliminate_f32 = eliminations<float, float>,
+    .eliminate_f32_wide = eliminations<float, double>,
+    .operate_f64 = operators<double>,
+    .operate_f32 = operators<float>,
     .cholesky_f64 = cholesky_f64,
     .cholesky_part_f64 = cholesky_part_f64,
     .cholesky_solve_f64 = cholesky_solve_f64,

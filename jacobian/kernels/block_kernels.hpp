@@ -78,39 +78,21 @@ struct ReducedLayout {
   }
 };
 
-struct BlockKernels {
-  const char* name;
-  std::size_t lanes_f64, lanes_f32;
-
-  // `_f32_wide`: records are f32; everything computed from them is f64.
-
+// The kernels for records of R that compute and sum in T: R or double.
+template <class R, class T>
+struct EliminationKernels {
   // For points [first, last): computes V (a full e x e matrix each) and the gradient g = Eᵀr. Also adds the
   // squared column norms to `squares` and Fᵀr to `gradient`, for each F block, `pad` numbers each.
-  void (*gather_f64)(const EliminationData<double>&, std::size_t first, std::size_t last, double* V,
-                     double* g, double* squares, double* gradient);
-  void (*gather_f32)(const EliminationData<float>&, std::size_t first, std::size_t last, double* V, double* g,
-                     float* squares, float* gradient);
-  void (*gather_f32_wide)(const EliminationData<float>&, std::size_t first, std::size_t last, double* V,
-                          double* g, double* squares, double* gradient);
+  void (*gather)(const EliminationData<R>&, std::size_t first, std::size_t last, double* V, double* g,
+                 T* squares, T* gradient);
   // For points [first, last): inverse = (V + diag(damping))⁻¹; S += FᵀF - W inverse Wᵀ; b += W inverse g, for
   // each F block. `scratch` has 2 * entries * e * pad numbers for the largest point. Returns false if some V
   // is not positive definite.
-  bool (*eliminate_f64)(const EliminationData<double>&, std::size_t first, std::size_t last, const double* V,
-                        const double* g, const double* damping, double* inverse, double* S, double* b,
-                        double* scratch);
-  bool (*eliminate_f32)(const EliminationData<float>&, std::size_t first, std::size_t last, const double* V,
-                        const double* g, const double* damping, double* inverse, float* S, float* b,
-                        float* scratch);
-  bool (*eliminate_f32_wide)(const EliminationData<float>&, std::size_t first, std::size_t last,
-                             const double* V, const double* g, const double* damping, double* inverse,
-                             double* S, double* b, double* scratch);
+  bool (*eliminate)(const EliminationData<R>&, std::size_t first, std::size_t last, const double* V,
+                    const double* g, const double* damping, double* inverse, T* S, T* b, T* scratch);
   // Computes the step of points [first, last): -inverse (g + Wᵀ s). s holds `pad` numbers for each F block.
-  void (*substitute_f64)(const EliminationData<double>&, std::size_t first, std::size_t last,
-                         const double* inverse, const double* g, const double* s, double* step);
-  void (*substitute_f32)(const EliminationData<float>&, std::size_t first, std::size_t last,
-                         const double* inverse, const double* g, const float* s, double* step);
-  void (*substitute_f32_wide)(const EliminationData<float>&, std::size_t first, std::size_t last,
-                              const double* inverse, const double* g, const double* s, double* step);
+  void (*substitute)(const EliminationData<R>&, std::size_t first, std::size_t last, const double* inverse,
+                     const double* g, const T* s, double* step);
 
   // Right-hand sides of geodesic acceleration, for the matrix that was eliminated last. For points [first,
   // last), `step` and s are a step of the points and of the F blocks (`pad` numbers each). `moved` holds, for
@@ -118,31 +100,47 @@ struct BlockKernels {
   // step.
   //    ρ = factor (moved - J step), which replaces `moved`;  bent = Eᵀρ;
   //    b += Fᵀ(ρ - E inverse bent), for each F block.
-  void (*bend_f64)(const EliminationData<double>&, std::size_t first, std::size_t last, const double* inverse,
-                   const double* step, const double* s, double factor, EvenView<std::uint32_t> row,
-                   double* moved, double* bent, double* b);
-  void (*bend_f32)(const EliminationData<float>&, std::size_t first, std::size_t last, const double* inverse,
-                   const double* step, const float* s, double factor, EvenView<std::uint32_t> row,
-                   double* moved, double* bent, float* b);
-  void (*bend_f32_wide)(const EliminationData<float>&, std::size_t first, std::size_t last,
-                        const double* inverse, const double* step, const double* s, double factor,
-                        EvenView<std::uint32_t> row, double* moved, double* bent, double* b);
+  void (*bend)(const EliminationData<R>&, std::size_t first, std::size_t last, const double* inverse,
+               const double* step, const T* s, double factor, EvenView<std::uint32_t> row, double* moved,
+               double* bent, T* b);
+};
 
-  // S as an operator, for conjugate gradients. For points [first, last): computes `inverse` as eliminate()
-  // does. Adds the diagonal blocks of S (of U if `schur` is false) and b for each F block; reduced_target
-  // counts F blocks here. `scratch` as for eliminate().
-  bool (*prepare_f64)(const EliminationData<double>&, std::size_t first, std::size_t last, const double* V,
-                      const double* g, const double* damping, double* inverse, bool schur, double* diagonal,
-                      double* b, double* scratch);
-  bool (*prepare_f32_wide)(const EliminationData<float>&, std::size_t first, std::size_t last,
-                           const double* V, const double* g, const double* damping, double* inverse,
-                           bool schur, double* diagonal, double* b, double* scratch);
+// S as an operator, for conjugate gradients, from records of R. Everything that is computed is double.
+template <class R>
+struct OperatorKernels {
+  // For points [first, last): computes `inverse` as eliminate() does. Adds the diagonal blocks of S (of U if
+  // `schur` is false) and b for each F block; reduced_target counts F blocks here. `scratch` as for
+  // eliminate().
+  bool (*prepare)(const EliminationData<R>&, std::size_t first, std::size_t last, const double* V,
+                  const double* g, const double* damping, double* inverse, bool schur, double* diagonal,
+                  double* b, double* scratch);
   // Adds the points' part of (U - W inverse Wᵀ) s to y; vectors have `pad` numbers for each F block.
   // `scratch` has the number of rows of the largest point.
-  void (*multiply_f64)(const EliminationData<double>&, std::size_t first, std::size_t last,
-                       const double* inverse, const double* s, double* y, double* scratch);
-  void (*multiply_f32_wide)(const EliminationData<float>&, std::size_t first, std::size_t last,
-                            const double* inverse, const double* s, double* y, double* scratch);
+  void (*multiply)(const EliminationData<R>&, std::size_t first, std::size_t last, const double* inverse,
+                   const double* s, double* y, double* scratch);
+};
+
+struct BlockKernels {
+  const char* name;
+  std::size_t lanes_f64, lanes_f32;
+
+  EliminationKernels<double, double> eliminate_f64;
+  EliminationKernels<float, float> eliminate_f32;
+  EliminationKernels<float, double> eliminate_f32_wide;
+  template <class R, class T>
+  const EliminationKernels<R, T>& elimination() const {
+    if constexpr (sizeof(R) == sizeof(double)) return eliminate_f64;
+    else if constexpr (sizeof(T) == sizeof(double)) return eliminate_f32_wide;
+    else return eliminate_f32;
+  }
+
+  OperatorKernels<double> operate_f64;
+  OperatorKernels<float> operate_f32;
+  template <class R>
+  const OperatorKernels<R>& operators() const {
+    if constexpr (sizeof(R) == sizeof(double)) return operate_f64;
+    else return operate_f32;
+  }
 
   // Factors A = L Lᵀ in place: lower triangle by columns, column j at A + j * ld, readable to whole vectors
   // past row n. Returns false if A is not positive definite. cholesky_solve then solves L Lᵀ x = b in place.

@@ -36,6 +36,13 @@ void narrow(const double* from, float* to, std::size_t count) {
   for (; i < count; ++i) to[i] = static_cast<float>(from[i]);
 }
 
+template <class T>
+constexpr ProgramKernels<T> programs{.run = run<T>,
+                                     .decode = decode<T>,
+                                     .run_steps = run_counted<T>,
+                                     .run_lanes = run_lanes<T>,
+                                     .lane_gram = lane_gram<T>};
+
 #define NLSQ_TEXT_OF(x) #x
 #define NLSQ_TEXT(x) NLSQ_TEXT_OF(x)
 #define NLSQ_JOIN_OF(a, b) a##b
@@ -47,18 +54,10 @@ const KernelTable table{
     .lanes_f32 = static_cast<int>(Simd<float>::lanes),
     .bf16_instructions = false,
     .qr_block_columns = BlockedQr::possible ? qr_block_columns : 0,
-    .run_f64 = run<double>,
-    .run_f32 = run<float>,
-    .decode_f64 = decode<double>,
-    .decode_f32 = decode<float>,
-    .run_steps_f64 = run_counted<double>,
-    .run_steps_f32 = run_counted<float>,
+    .f64 = programs<double>,
+    .f32 = programs<float>,
     .generated_f64 = generated_step<double>(),
     .generated_f32 = generated_step<float>(),
-    .run_lanes_f64 = run_lanes<double>,
-    .run_lanes_f32 = run_lanes<float>,
-    .lane_gram_f64 = lane_gram_f64,
-    .lane_gram_f32 = lane_gram_f32,
     .lane_solve = lane_solve,
     .lane_take = lane_take,
     .lane_propose = lane_propose,

@@ -47,6 +47,30 @@ inline constexpr std::size_t most_f64_columns = 8, most_vectors_with_f64 = 64;
 inline constexpr int most_columns_with_ones = 6;
 inline constexpr int most_lane_parameters = 16;
 
+// The kernels that run programs on numbers of one format: double or float.
+template <class T>
+struct ProgramKernels {
+  // Runs a program on `rows` rows. vectors[v] points to column or register v.
+  void (*run)(const Instruction* code, std::size_t instructions, T* const* vectors, const T* uniforms,
+              std::size_t rows, KernelCounters* counters);
+
+  // The same in two parts. Code is decoded once, into at most as many steps as instructions; the number of
+  // steps is returned. The steps are then run for every tile.
+  std::size_t (*decode)(const Instruction* code, std::size_t instructions, KernelStep* steps);
+  void (*run_steps)(const KernelStep* steps, std::size_t count, T* const* vectors, const T* uniforms,
+                    std::size_t rows, KernelCounters* counters);
+
+  // Runs many problems at once, one per lane (lanes_f64 or lanes_f32 of them). Row r of problem l is at r *
+  // lanes + l of a vector, and its uniform u at u * lanes + l. The bits of a problem do not depend on the
+  // other problems or on its lane.
+  void (*run_lanes)(const KernelStep* steps, std::size_t count, T* const* vectors, const T* uniforms,
+                    std::size_t rows, KernelCounters* counters);
+  // Adds the Gram matrices of these problems to `sums`: entry k of the triangle that KernelTable::gram_f64
+  // describes, for problem l, is at k * lanes + l. Column `ones` contains only ones; -1: there is none.
+  void (*lane_gram)(const T* const* columns, int n1, int ones, std::size_t rows, T* sums,
+                    KernelCounters* counters);
+};
+
 struct KernelTable {
   const char* name;  // "baseline", "avx2", "avx512", "neon"
   int lanes_f64, lanes_f32;
@@ -54,39 +78,20 @@ struct KernelTable {
                            // a little longer than gram_f32
   int qr_block_columns;    // from this number of columns on qr_fold works in blocks; 0: never
 
-  // Runs a program on `rows` rows. vectors[v] points to column or register v.
-  void (*run_f64)(const Instruction* code, std::size_t instructions, double* const* vectors,
-                  const double* uniforms, std::size_t rows, KernelCounters* counters);
-  void (*run_f32)(const Instruction* code, std::size_t instructions, float* const* vectors,
-                  const float* uniforms, std::size_t rows, KernelCounters* counters);
-
-  // The same in two parts. Code is decoded once, into at most as many steps as instructions; the number of
-  // steps is returned. The steps are then run for every tile.
-  std::size_t (*decode_f64)(const Instruction* code, std::size_t instructions, KernelStep* steps);
-  std::size_t (*decode_f32)(const Instruction* code, std::size_t instructions, KernelStep* steps);
-  void (*run_steps_f64)(const KernelStep* steps, std::size_t count, double* const* vectors,
-                        const double* uniforms, std::size_t rows, KernelCounters* counters);
-  void (*run_steps_f32)(const KernelStep* steps, std::size_t count, float* const* vectors,
-                        const float* uniforms, std::size_t rows, KernelCounters* counters);
+  ProgramKernels<double> f64;
+  ProgramKernels<float> f32;
+  template <class T>
+  const ProgramKernels<T>& of() const {
+    if constexpr (sizeof(T) == sizeof(double)) return f64;
+    else return f32;
+  }
 
   // The functions of steps whose instructions are machine code; null where this set has no generator.
   void (*generated_f64)();
   void (*generated_f32)();
 
-  // Runs many problems at once, one per lane (lanes_f64 or lanes_f32 of them). Row r of problem l is at r *
-  // lanes + l of a vector, and its uniform u at u * lanes + l. The bits of a problem do not depend on the
-  // other problems or on its lane.
-  void (*run_lanes_f64)(const KernelStep* steps, std::size_t count, double* const* vectors,
-                        const double* uniforms, std::size_t rows, KernelCounters* counters);
-  void (*run_lanes_f32)(const KernelStep* steps, std::size_t count, float* const* vectors,
-                        const float* uniforms, std::size_t rows, KernelCounters* counters);
-  // Adds the Gram matrices of these problems to `sums`: entry k of the triangle described below, for problem
-  // l, is at k * lanes + l. Column `ones` contains only ones; -1: there is none.
-  void (*lane_gram_f64)(const double* const* columns, int n1, int ones, std::size_t rows, double* sums,
-                        KernelCounters* counters);
-  void (*lane_gram_f32)(const float* const* columns, int n1, int ones, std::size_t rows, float* sums,
-                        KernelCounters* counters);
-  // Computes steps s = -(JᵀJ + λD²)⁻¹ Jᵀr and ν² = Jᵀrᵀ (JᵀJ + λD²)⁻¹ Jᵀr from such sums of n + 1 columns, n
+  // Computes steps s = -(JᵀJ + λD²)⁻¹ Jᵀr and ν² = Jᵀrᵀ (JᵀJ + λD²)⁻¹ Jᵀr from sums of lane_gram of n + 1
+  // columns, n
   // <= most_lane_parameters, for `lanes` problems, a multiple of lanes_f64. D and s are n by lanes. ν² is NaN
   // if a pivot is not above `least` times its diagonal entry; that step must not be used.
   void (*lane_solve)(const double* sums, int n, std::size_t lanes, const double* scale, const double* lambda,

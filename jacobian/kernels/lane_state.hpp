@@ -25,7 +25,7 @@ inline constexpr double may_end = 2;  // the fit is near its end, or has had its
 
 // Pointers to arrays of `lanes` numbers for each entry: entry k of lane l is at k * lanes + l. The point x,
 // the trial point and the steps have n entries, one for each free parameter; sums are the packed triangles
-// of [J | r]ᵀ[J | r], as lane_gram_f64 makes them.
+// of [J | r]ᵀ[J | r], as lane_gram makes them.
 struct LaneState {
   std::size_t lanes = 0;          // a multiple of lanes_f64
   int n = 0;                      // free parameters

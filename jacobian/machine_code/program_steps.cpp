@@ -216,7 +216,7 @@ void ProgramSteps::choose_f64_columns(const TileProgram& program) {
 void ProgramSteps::decode(std::span<const Instruction> code, std::vector<KernelStep>& out) const {
   const std::size_t before = out.size();
   out.resize(before + code.size());
-  const auto decoder = request_.f64 ? kernels().decode_f64 : kernels().decode_f32;
+  const auto decoder = request_.f64 ? kernels().f64.decode : kernels().f32.decode;
   out.resize(before + decoder(code.data(), code.size(), out.data() + before));
 }
 

@@ -78,9 +78,7 @@ class ProgramPass final : public TilePass {
     if (program_.once.empty()) return;
     KernelCounters fills;  // separate counters: filling constants does not evaluate rows
     const auto& once = program_.once;
-    if constexpr (kDouble)
-      kernels().run_f64(once.data(), once.size(), vectors_.data(), uniforms_.data(), stride_, &fills);
-    else kernels().run_f32(once.data(), once.size(), vectors_.data(), uniforms_.data(), stride_, &fills);
+    kernels().of<T>().run(once.data(), once.size(), vectors_.data(), uniforms_.data(), stride_, &fills);
     find_ones();
   }
 
@@ -152,13 +150,9 @@ class ProgramPass final : public TilePass {
   }
 
   void run(std::size_t rows, KernelCounters& counters) {
-    const KernelTable& table = kernels();
     const auto steps = steps_->steps();
-    if constexpr (kDouble) {
-      table.run_steps_f64(steps.data(), steps.size(), vectors_.data(), uniforms_.data(), rows, &counters);
-    } else {
-      table.run_steps_f32(steps.data(), steps.size(), vectors_.data(), uniforms_.data(), rows, &counters);
-    }
+    kernels().of<T>().run_steps(steps.data(), steps.size(), vectors_.data(), uniforms_.data(), rows,
+                                &counters);
   }
 
   static constexpr bool kDouble = std::is_same_v<T, double>;

@@ -17,28 +17,16 @@ constexpr std::size_t kBlock = 256;  // rows converted at once
 
 std::size_t packed_size(std::size_t n1) { return n1 * (n1 + 1) / 2; }
 
-// The kernels of one format.
+// Numbers of a format in a vector.
 template <class T>
-struct Kernels;
-template <>
-struct Kernels<double> {
-  static std::size_t lanes() { return static_cast<std::size_t>(kernels().lanes_f64); }
-  static auto decode() { return kernels().decode_f64; }
-  static auto run() { return kernels().run_lanes_f64; }
-  static auto gram() { return kernels().lane_gram_f64; }
-};
-template <>
-struct Kernels<float> {
-  static std::size_t lanes() { return static_cast<std::size_t>(kernels().lanes_f32); }
-  static auto decode() { return kernels().decode_f32; }
-  static auto run() { return kernels().run_lanes_f32; }
-  static auto gram() { return kernels().lane_gram_f32; }
-};
+std::size_t vector_lanes() {
+  return static_cast<std::size_t>(sizeof(T) == sizeof(double) ? kernels().lanes_f64 : kernels().lanes_f32);
+}
 
 template <class T>
 std::vector<KernelStep> decoded(const std::vector<Instruction>& code) {
   std::vector<KernelStep> steps(code.size());
-  steps.resize(Kernels<T>::decode()(code.data(), code.size(), steps.data()));
+  steps.resize(kernels().of<T>().decode(code.data(), code.size(), steps.data()));
   return steps;
 }
 
@@ -57,7 +45,7 @@ class ProgramLanes final : public LanePass {
  public:
   ProgramLanes(const TileProgram& program, StepsCache& steps, std::size_t rows, std::size_t sampled,
                std::size_t fits)
-      : program_(program), rows_(rows), lanes_(Kernels<T>::lanes()), n1_(program.outputs.size()),
+      : program_(program), rows_(rows), lanes_(vector_lanes<T>()), n1_(program.outputs.size()),
         steps_(steps.get(1, program, {.f64 = std::is_same_v<T, double>, .lanes = true}, rows * fits)),
         once_(decoded<T>(program.once)), prologue_(decoded<double>(on_vectors(program.prologue))),
         columns_(static_cast<std::size_t>(program.columns) * rows * lanes_),
@@ -99,8 +87,8 @@ class ProgramLanes final : public LanePass {
       const std::size_t count = std::min(kStrip, rows_ - row);
       for (std::size_t c = 0; c < static_cast<std::size_t>(program_.columns); ++c)
         vectors_[c] = column(c) + row * lanes_;
-      Kernels<T>::run()(steps_->steps().data(), steps_->steps().size(), vectors_.data(), lane_uniforms(),
-                        count, &counters);
+      kernels().of<T>().run_lanes(steps_->steps().data(), steps_->steps().size(), vectors_.data(),
+                                  lane_uniforms(), count, &counters);
       for (std::size_t j = 0; j < n1_; ++j)
         outputs_[j] = vectors_[static_cast<std::size_t>(program_.outputs[j])];
       for (; next < sampled_.size() && sampled_[next] < row + count; ++next) {
@@ -108,10 +96,10 @@ class ProgramLanes final : public LanePass {
                     residuals_.data() + next * lanes_);
       }
       if constexpr (std::is_same_v<T, double>) {
-        Kernels<T>::gram()(outputs_.data(), static_cast<int>(n1_), ones_, count, sums, &counters);
+        kernels().of<T>().lane_gram(outputs_.data(), static_cast<int>(n1_), ones_, count, sums, &counters);
       } else {
-        Kernels<T>::gram()(outputs_.data(), static_cast<int>(n1_), ones_, count, narrow_sums_.data(),
-                           &counters);
+        kernels().of<T>().lane_gram(outputs_.data(), static_cast<int>(n1_), ones_, count, narrow_sums_.data(),
+                                    &counters);
         unflushed += count;
         if (unflushed + kStrip <= kFlush && row + count < rows_) continue;
         flush(sums);
@@ -168,15 +156,16 @@ class ProgramLanes final : public LanePass {
                     wide_[static_cast<std::size_t>(program_.parameter_slot[j])]);
     }
     KernelCounters of_no_row;
-    const std::size_t vectors = lanes_ / Kernels<double>::lanes();
+    const std::size_t vectors = lanes_ / vector_lanes<double>();
     if (!prologue_.empty())
-      kernels().run_lanes_f64(prologue_.data(), prologue_.size(), wide_.data(), nullptr, vectors, &of_no_row);
+      kernels().f64.run_lanes(prologue_.data(), prologue_.size(), wide_.data(), nullptr, vectors, &of_no_row);
     if constexpr (!std::is_same_v<T, double>) {
       kernels().narrow(uniforms_.data(), narrow_.data(),
                        static_cast<std::size_t>(program_.uniforms) * lanes_);
     }
     if (!once_.empty())
-      Kernels<T>::run()(once_.data(), once_.size(), vectors_.data(), lane_uniforms(), kStrip, &of_no_row);
+      kernels().of<T>().run_lanes(once_.data(), once_.size(), vectors_.data(), lane_uniforms(), kStrip,
+                                  &of_no_row);
   }
 
   const T* lane_uniforms() const {

@@ -2,6 +2,7 @@
 #include "blocks/block_distance.hpp"
 
 #include "dense/dense_algebra.hpp"
+#include "linear/dot.hpp"
 #include "linear/weighted_rows.hpp"
 
 #include <algorithm>
@@ -21,12 +22,6 @@ constexpr double kFewProducts = 4e6;
 constexpr std::size_t kDoubtColumns = 400;  // the same limits where the factorisation fails
 constexpr double kDoubtProducts = 2e9;
 constexpr double kStepProducts = 1e8;  // the same limit for every step
-
-double dot_of(std::span<const double> a, std::span<const double> b) {
-  double sum = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
-  return sum;
-}
 
 // Tangent coordinates that are not fixed.
 std::vector<std::size_t> free_columns(const BlockPoint& at) {
@@ -125,10 +120,10 @@ void refine(const BlockPoint& at, const BlockTerms& terms, BlockDistance& out) {
       delta[j] = at.is_fixed(j) ? 0 : -delta[j];
       noise += terms.gradient_noise[j] * std::fabs(delta[j]);
     }
-    const double slope = -dot_of(left, delta);
+    const double slope = -dot(left, delta);
     std::vector<double>& image = left;  // what is left is no longer needed
     at.solver.multiply(J, delta, image);
-    const double curvature = dot_of(delta, image);
+    const double curvature = dot(delta, image);
     if (!(slope > noise) || !(curvature > 0)) return;
     const double gain = slope * slope / curvature;  // twice the predicted decrease
     const double squares = out.decrement * out.decrement;

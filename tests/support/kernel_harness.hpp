@@ -23,12 +23,12 @@ inline std::size_t padded(std::size_t rows) { return (rows + 63) / 64 * 64; }
 inline void run(const nlsq::KernelTable& set, const nlsq::Instruction* code, std::size_t count,
                 double* const* vectors, const double* uniforms, std::size_t rows,
                 nlsq::KernelCounters* counters) {
-  set.run_f64(code, count, vectors, uniforms, rows, counters);
+  set.f64.run(code, count, vectors, uniforms, rows, counters);
 }
 inline void run(const nlsq::KernelTable& set, const nlsq::Instruction* code, std::size_t count,
                 float* const* vectors, const float* uniforms, std::size_t rows,
                 nlsq::KernelCounters* counters) {
-  set.run_f32(code, count, vectors, uniforms, rows, counters);
+  set.f32.run(code, count, vectors, uniforms, rows, counters);
 }
 
 // Computes op(a, b, c) for every row, in tiles of 512 rows. An argument with one element is passed as a

@@ -39,20 +39,27 @@ NLSQ_INLINE void update_strip(double* A, std::size_t ld, std::size_t row, std::s
   }
 }
 
-// Columns [col, col + width) receive the products of columns [from, col) by dot products and are then
-// factored. Used for the last, narrow panel, and within a panel.
+// Column j receives the products of columns [from, to).
+NLSQ_INLINE void update_column(double* A, std::size_t n, std::size_t ld, std::size_t from, std::size_t to,
+                               std::size_t j) {
+  using S = Simd<double>;
+  double* column = A + j * ld;
+  for (std::size_t k = from; k < to; ++k) {
+    const double* other = A + k * ld;
+    const auto factor = S::set(other[j]);
+    for (std::size_t i = j / S::lanes * S::lanes; i < n; i += S::lanes)
+      S::store(S::neg_mul_add(factor, S::load(other + i), S::load(column + i)), column + i);
+  }
+}
+
+// Columns [col, col + width) receive the products of columns [from, col) and are then factored. Used for the
+// last, narrow panel, and within a panel.
 inline bool factor_columns(double* A, std::size_t n, std::size_t ld, std::size_t from, std::size_t col,
                            std::size_t width) {
   using S = Simd<double>;
   for (std::size_t j = col; j < col + width; ++j) {
+    update_column(A, n, ld, from, j, j);
     double* column = A + j * ld;
-    for (std::size_t k = from; k < j; ++k) {
-      const double* other = A + k * ld;
-      const auto factor = S::set(other[j]);
-      for (std::size_t i = j / S::lanes * S::lanes; i < n; i += S::lanes) {
-        S::store(S::neg_mul_add(factor, S::load(other + i), S::load(column + i)), column + i);
-      }
-    }
     const double pivot = column[j];
     if (!(pivot > 0)) return false;
     const double root = __builtin_sqrt(pivot);
@@ -62,23 +69,6 @@ inline bool factor_columns(double* A, std::size_t n, std::size_t ld, std::size_t
     column[j] = root;
   }
   return true;
-}
-
-// Columns [col, col + width) receive the products of columns [0, depth). Used for a narrow panel after the
-// factored columns.
-inline void update_columns(double* A, std::size_t n, std::size_t ld, std::size_t depth, std::size_t col,
-                           std::size_t width) {
-  using S = Simd<double>;
-  for (std::size_t j = col; j < col + width; ++j) {
-    double* column = A + j * ld;
-    for (std::size_t k = 0; k < depth; ++k) {
-      const double* other = A + k * ld;
-      const auto factor = S::set(other[j]);
-      for (std::size_t i = j / S::lanes * S::lanes; i < n; i += S::lanes) {
-        S::store(S::neg_mul_add(factor, S::load(other + i), S::load(column + i)), column + i);
-      }
-    }
-  }
 }
 
 NLSQ_INLINE void update_panel(double* A, std::size_t n, std::size_t ld, std::size_t col, std::size_t depth) {
@@ -98,7 +88,7 @@ bool cholesky_part_f64(double* A, std::size_t n, std::size_t ld, std::size_t col
   }
   if (!factor_columns(A, n, ld, 0, col, columns - col)) return false;
   for (col = columns; col + kPanel <= n; col += kPanel) update_panel(A, n, ld, col, columns);
-  update_columns(A, n, ld, columns, col, n - col);
+  for (; col < n; ++col) update_column(A, n, ld, 0, columns, col);  // a narrow panel
   return true;
 }
 

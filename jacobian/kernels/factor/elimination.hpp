@@ -305,44 +305,11 @@ void bend_point(const EliminationData<R>& d, std::size_t p, const double* invers
   }
 }
 
-// The common sizes use loops of known length.
-#define NLSQ_FOR_SIZE(size, call) \
-  switch (size) {                 \
-    case 0: {                     \
-      constexpr int E = 0;        \
-      call;                       \
-    } break;                      \
-    case 1: {                     \
-      constexpr int E = 1;        \
-      call;                       \
-    } break;                      \
-    case 2: {                     \
-      constexpr int E = 2;        \
-      call;                       \
-    } break;                      \
-    case 3: {                     \
-      constexpr int E = 3;        \
-      call;                       \
-    } break;                      \
-    case 4: {                     \
-      constexpr int E = 4;        \
-      call;                       \
-    } break;                      \
-    case 6: {                     \
-      constexpr int E = 6;        \
-      call;                       \
-    } break;                      \
-    default: {                    \
-      constexpr int E = kAnySize; \
-      call;                       \
-    }                             \
-  }
-
 template <class R, class T>
 void gather(const EliminationData<R>& d, std::size_t first, std::size_t last, double* V, double* g,
             T* squares, T* gradient) {
   for (std::size_t p = first; p < last; ++p)
-    NLSQ_FOR_SIZE(d.point_size[p], (gather_point<R, T, E>(d, p, V, g, squares, gradient)))
+    for_size(d.point_size[p], [&]<int E>() { gather_point<R, T, E>(d, p, V, g, squares, gradient); });
 }
 
 template <class R, class T>
@@ -350,8 +317,9 @@ bool eliminate(const EliminationData<R>& d, std::size_t first, std::size_t last,
                const double* g, const double* damping, double* inverse, T* S, T* b, T* scratch) {
   bool definite = true;
   for (std::size_t p = first; p < last && definite; ++p) {
-    NLSQ_FOR_SIZE(d.point_size[p],
-                  (definite = eliminate_point<R, T, E>(d, p, V, g, damping, inverse, S, b, scratch)))
+    definite = for_size(d.point_size[p], [&]<int E>() {
+      return eliminate_point<R, T, E>(d, p, V, g, damping, inverse, S, b, scratch);
+    });
   }
   return definite;
 }
@@ -360,7 +328,7 @@ template <class R, class T>
 void substitute(const EliminationData<R>& d, std::size_t first, std::size_t last, const double* inverse,
                 const double* g, const T* s, double* step) {
   for (std::size_t p = first; p < last; ++p)
-    NLSQ_FOR_SIZE(d.point_size[p], (substitute_point<R, T, E>(d, p, inverse, g, s, step)))
+    for_size(d.point_size[p], [&]<int E>() { substitute_point<R, T, E>(d, p, inverse, g, s, step); });
 }
 
 template <class R, class T>
@@ -368,7 +336,8 @@ void bend(const EliminationData<R>& d, std::size_t first, std::size_t last, cons
           const double* step, const T* s, double factor, EvenView<std::uint32_t> row, double* moved,
           double* bent, T* b) {
   for (std::size_t p = first; p < last; ++p) {
-    NLSQ_FOR_SIZE(d.point_size[p], (bend_point<R, T, E>(d, p, inverse, step, s, factor, row, moved, bent, b)))
+    for_size(d.point_size[p],
+             [&]<int E>() { bend_point<R, T, E>(d, p, inverse, step, s, factor, row, moved, bent, b); });
   }
 }
 

@@ -11,6 +11,20 @@ namespace {
 
 constexpr int kAnySize = -1;
 
+// Calls use.operator()<E>() for a point of size E. The common sizes get loops of known length; E is kAnySize
+// for the others.
+NLSQ_INLINE auto for_size(std::uint32_t size, auto use) {
+  switch (size) {
+    case 0: return use.template operator()<0>();
+    case 1: return use.template operator()<1>();
+    case 2: return use.template operator()<2>();
+    case 3: return use.template operator()<3>();
+    case 4: return use.template operator()<4>();
+    case 6: return use.template operator()<6>();
+    default: return use.template operator()<kAnySize>();
+  }
+}
+
 // Computes (V + diag(damping))⁻¹ by Cholesky: A = L Lᵀ, L⁻¹ in place, then L⁻ᵀL⁻¹. `L` is e x e scratch.
 template <int E>
 bool invert(const double* V, const double* damping, double* inverse, int size) {
@@ -41,7 +55,6 @@ bool invert(const double* V, const double* damping, double* inverse, int size) {
       double sum = 0;
       for (int k = i; k < e; ++k) sum += L[k * e + i] * L[k * e + j];
       inverse[j * e + i] = sum;  // the upper half is unused
-      if (i == j) continue;
     }
   }
   for (int i = 0; i < e; ++i) {

@@ -108,8 +108,9 @@ bool prepare(const EliminationData<R>& d, std::size_t first, std::size_t last, c
              T* scratch) {
   bool definite = true;
   for (std::size_t p = first; p < last && definite; ++p) {
-    NLSQ_FOR_SIZE(d.point_size[p], (definite = prepare_point<R, T, E>(d, p, V, g, damping, inverse, schur,
-                                                                      diagonal, b, scratch)))
+    definite = for_size(d.point_size[p], [&]<int E>() {
+      return prepare_point<R, T, E>(d, p, V, g, damping, inverse, schur, diagonal, b, scratch);
+    });
   }
   return definite;
 }
@@ -118,10 +119,8 @@ template <class R, class T>
 void multiply(const EliminationData<R>& d, std::size_t first, std::size_t last, const double* inverse,
               const T* s, T* y, T* scratch) {
   for (std::size_t p = first; p < last; ++p)
-    NLSQ_FOR_SIZE(d.point_size[p], (multiply_point<R, T, E>(d, p, inverse, s, y, scratch)))
+    for_size(d.point_size[p], [&]<int E>() { multiply_point<R, T, E>(d, p, inverse, s, y, scratch); });
 }
-
-#undef NLSQ_FOR_SIZE
 
 }  // namespace
 }  // namespace nlsq::inline v0

@@ -135,7 +135,7 @@ void sine_and_cosine(const Tile<T>& t, const KernelStep& s, std::size_t row, std
   T* sine = t.vectors[s.operands[2] != 0 ? s.operands[1] : s.dst] + row;
   T* cosine = t.vectors[s.operands[2] != 0 ? s.dst : s.operands[1]] + row;
   for (std::size_t i = 0; i < count; i += Simd<T>::lanes) {
-    const auto both = elementary::sincos_full<T>(Simd<T>::load(from + i));
+    const auto both = elementary::sincos(Simd<T>::load(from + i));
     Simd<T>::store(both.sine, sine + i);
     Simd<T>::store(both.cosine, cosine + i);
   }
@@ -160,7 +160,7 @@ void log_and_pow(const Tile<T>& t, const KernelStep& s, std::size_t row, std::si
   T* logarithm = t.vectors[s.operands[3] != 0 ? s.dst : s.operands[2]] + row;
   T* power = t.vectors[s.operands[3] != 0 ? s.operands[2] : s.dst] + row;
   for (std::size_t i = 0; i < count; i += Simd<T>::lanes) {
-    const auto both = elementary::log_pow<T>(Simd<T>::load(from + i), exponent(i));
+    const auto both = elementary::log_pow(Simd<T>::load(from + i), exponent(i));
     Simd<T>::store(both.logarithm, logarithm + i);
     Simd<T>::store(both.power, power + i);
   }

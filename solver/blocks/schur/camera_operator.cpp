@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <type_traits>
 
 namespace nlsq::inline v0 {
 
@@ -41,14 +40,10 @@ bool CameraOperator::prepare(const R* J, const std::vector<double>& V, const std
     std::fill_n(diagonal, blocks, 0.0);
     std::fill_n(b, length(), 0.0);
     const bool schur = preconditioner == Preconditioner::schur_jacobi;
-    bool fine = false;
-    const auto run = [&](auto kernel) {
-      fine = kernel(data, s.chunk[c], s.chunk[c + 1], V.data(), gradient.data(), damping.data(),
-                    inverse.data(), schur, diagonal, b, scratch_.data() + most * c);
-    };
-    if constexpr (std::is_same_v<R, double>) run(block_kernels().prepare_f64);
-    else run(block_kernels().prepare_f32_wide);
-    if (!fine) definite = false;
+    if (!block_kernels().operators<R>().prepare(data, s.chunk[c], s.chunk[c + 1], V.data(), gradient.data(),
+                                                damping.data(), inverse.data(), schur, diagonal, b,
+                                                scratch_.data() + most * c))
+      definite = false;
   });
   return definite && invert_blocks(damping.subspan(s.point_numbers));
 }
@@ -96,12 +91,8 @@ void CameraOperator::multiply(const R* J, const std::vector<double>& inverse, st
   run_tasks(chunks(), parallelism, [&](std::size_t c) {
     double* y = vectors_.data() + length() * c;
     std::fill_n(y, length(), 0.0);
-    double* scratch = scratch_.data() + most * c;
-    if constexpr (std::is_same_v<R, double>)
-      block_kernels().multiply_f64(data, s.chunk[c], s.chunk[c + 1], inverse.data(), v.data(), y, scratch);
-    else
-      block_kernels().multiply_f32_wide(data, s.chunk[c], s.chunk[c + 1], inverse.data(), v.data(), y,
-                                        scratch);
+    block_kernels().operators<R>().multiply(data, s.chunk[c], s.chunk[c + 1], inverse.data(), v.data(), y,
+                                            scratch_.data() + most * c);
   });
   for (std::size_t i = 0; i < length(); ++i) out[i] = damping_[i] * v[i];
   for (std::size_t c = 0; c < chunks(); ++c) {

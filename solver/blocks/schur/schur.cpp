@@ -12,31 +12,6 @@ namespace {
 
 constexpr std::size_t kSmallSums = 1 << 16;  // numbers in the sums of all chunks that are not worth saving
 
-// Selects the kernels for a pair of formats of records and sums.
-template <class R, class T>
-struct Kernels {
-  static constexpr bool kRecordsF64 = std::is_same_v<R, double>, kSumsF64 = std::is_same_v<T, double>;
-  static auto choose(auto f64, auto f32, auto wide) {
-    if constexpr (kRecordsF64) return f64;
-    else if constexpr (kSumsF64) return wide;
-    else return f32;
-  }
-  static auto gather() {
-    return choose(block_kernels().gather_f64, block_kernels().gather_f32, block_kernels().gather_f32_wide);
-  }
-  static auto eliminate() {
-    return choose(block_kernels().eliminate_f64, block_kernels().eliminate_f32,
-                  block_kernels().eliminate_f32_wide);
-  }
-  static auto bend() {
-    return choose(block_kernels().bend_f64, block_kernels().bend_f32, block_kernels().bend_f32_wide);
-  }
-  static auto substitute() {
-    return choose(block_kernels().substitute_f64, block_kernels().substitute_f32,
-                  block_kernels().substitute_f32_wide);
-  }
-};
-
 // Adds the blocks of S of `count` chunks to `all`, in the order of the chunks. of_chunk(k) points to the
 // blocks of chunk first + k. Chunk 0 is copied to `all`, so that `all` need not be zero before.
 template <class T>
@@ -125,8 +100,8 @@ void SchurSolver::gather(RecordReader<R>& J) {
     T* squares = both.data() + 2 * cameras * c;
     std::fill_n(squares, 2 * cameras, T(0));
     J.visit(c, [&](std::size_t first, std::size_t last, const RecordView<R>& records) {
-      Kernels<R, T>::gather()(s.data<R, T>(records.numbers, records.first), first, last, V_.data(),
-                              gradient_.data(), squares, squares + cameras);
+      block_kernels().elimination<R, T>().gather(s.data<R, T>(records.numbers, records.first), first, last,
+                                                 V_.data(), gradient_.data(), squares, squares + cameras);
     });
   });
   threads_ = std::max(threads_, threads);
@@ -196,9 +171,10 @@ bool SchurSolver::eliminate(RecordReader<R>& J, double lambda, std::span<const d
       std::fill_n(b, cameras, T(0));
       bool fine = true;
       J.visit(c, [&](std::size_t from, std::size_t to, const RecordView<R>& records) {
-        fine = fine && Kernels<R, T>::eliminate()(s.data<R, T>(records.numbers, records.first), from, to,
-                                                  V_.data(), gradient_.data(), damping_.data(),
-                                                  inverse_.data(), S, b, sum.scratch.data() + most * k);
+        fine =
+            fine && block_kernels().elimination<R, T>().eliminate(
+                        s.data<R, T>(records.numbers, records.first), from, to, V_.data(), gradient_.data(),
+                        damping_.data(), inverse_.data(), S, b, sum.scratch.data() + most * k);
       });
       if (!fine) definite = false;
     });
@@ -255,8 +231,9 @@ CgResult SchurSolver::substitute(RecordReader<R>& J, const std::vector<double>& 
   const T* moved = cameras_as<T>();
   run_tasks(chunks(), *parallelism_, [&](std::size_t c) {
     J.visit(c, [&](std::size_t first, std::size_t last, const RecordView<R>& records) {
-      Kernels<R, T>::substitute()(s.data<R, T>(records.numbers, records.first), first, last, inverse_.data(),
-                                  gradient.data(), moved, step.data());
+      block_kernels().elimination<R, T>().substitute(s.data<R, T>(records.numbers, records.first), first,
+                                                     last, inverse_.data(), gradient.data(), moved,
+                                                     step.data());
     });
   });
   return result;
@@ -307,8 +284,9 @@ double SchurSolver::accelerate(RecordReader<R>& J, std::span<const double> step,
     T* b = camera_sums<T>() + cameras * c;
     std::fill_n(b, cameras, T(0));
     J.visit(c, [&](std::size_t first, std::size_t last, const RecordView<R>& records) {
-      Kernels<R, T>::bend()(s.data<R, T>(records.numbers, records.first), first, last, inverse_.data(),
-                            step.data(), along, factor, s.list.row.view(), moved.data(), bent.data(), b);
+      block_kernels().elimination<R, T>().bend(s.data<R, T>(records.numbers, records.first), first, last,
+                                               inverse_.data(), step.data(), along, factor, s.list.row.view(),
+                                               moved.data(), bent.data(), b);
     });
     for (std::size_t k = 0; k < cameras; ++k) b[k] = -b[k];
   });

@@ -312,16 +312,17 @@ void check_operator(const Scene& s, std::size_t lanes, auto gather, auto prepare
 void check_all(const Scene& scene) {
   for (const BlockKernels* set : available_block_kernels()) {
     INFO(std::string(set->name));
-    check<double, double>(scene, set->lanes_f64, set->gather_f64, set->eliminate_f64, set->substitute_f64,
-                          set->bend_f64, 1e-13);
-    check<float, float>(scene, set->lanes_f32, set->gather_f32, set->eliminate_f32, set->substitute_f32,
-                        set->bend_f32, 1e-5);
-    check<float, double>(scene, set->lanes_f64, set->gather_f32_wide, set->eliminate_f32_wide,
-                         set->substitute_f32_wide, set->bend_f32_wide, 1e-6);
-    check_operator<double>(scene, set->lanes_f64, set->gather_f64, set->prepare_f64, set->multiply_f64,
-                           1e-14);
-    check_operator<float>(scene, set->lanes_f64, set->gather_f32_wide, set->prepare_f32_wide,
-                          set->multiply_f32_wide, 1e-7);
+    check<double, double>(scene, set->lanes_f64, set->eliminate_f64.gather, set->eliminate_f64.eliminate,
+                          set->eliminate_f64.substitute, set->eliminate_f64.bend, 1e-13);
+    check<float, float>(scene, set->lanes_f32, set->eliminate_f32.gather, set->eliminate_f32.eliminate,
+                        set->eliminate_f32.substitute, set->eliminate_f32.bend, 1e-5);
+    check<float, double>(scene, set->lanes_f64, set->eliminate_f32_wide.gather,
+                         set->eliminate_f32_wide.eliminate, set->eliminate_f32_wide.substitute,
+                         set->eliminate_f32_wide.bend, 1e-6);
+    check_operator<double>(scene, set->lanes_f64, set->eliminate_f64.gather, set->operate_f64.prepare,
+                           set->operate_f64.multiply, 1e-14);
+    check_operator<float>(scene, set->lanes_f64, set->eliminate_f32_wide.gather, set->operate_f32.prepare,
+                          set->operate_f32.multiply, 1e-7);
   }
 }
 
@@ -348,10 +349,10 @@ TEST_CASE("No cameras at all: points alone") {
         damping(scene.point_numbers, 0.25), step(scene.point_numbers);
     const auto targets = scene.targets(set->lanes_f64);
     const auto data = scene.data(scene.J, targets);
-    set->gather_f64(data, 0, 3, V.data(), g.data(), nullptr, nullptr);
-    REQUIRE(set->eliminate_f64(data, 0, 3, V.data(), g.data(), damping.data(), inverse.data(), nullptr,
-                               nullptr, nullptr));
-    set->substitute_f64(data, 0, 3, inverse.data(), g.data(), nullptr, step.data());
+    set->eliminate_f64.gather(data, 0, 3, V.data(), g.data(), nullptr, nullptr);
+    REQUIRE(set->eliminate_f64.eliminate(data, 0, 3, V.data(), g.data(), damping.data(), inverse.data(),
+                                         nullptr, nullptr, nullptr));
+    set->eliminate_f64.substitute(data, 0, 3, inverse.data(), g.data(), nullptr, step.data());
     const Eigen::MatrixXd E = scene.dense.leftCols(8);
     const Eigen::MatrixXd H = E.transpose() * E + 0.25 * Eigen::MatrixXd::Identity(8, 8);
     const Eigen::VectorXd expected = -decompositions::solve(H, E.transpose() * scene.r);
@@ -368,8 +369,8 @@ TEST_CASE("A point that is not determined is reported") {
         b(2 * scene.pad), scratch(2 * scene.most * scene.pad + scene.pad);
     const auto targets = scene.targets(set->lanes_f64);
     const auto data = scene.data(scene.J, targets);
-    set->gather_f64(data, 0, 2, V.data(), g.data(), b.data(), b.data() + 0);
-    CHECK_FALSE(set->eliminate_f64(data, 0, 2, V.data(), g.data(), none.data(), inverse.data(), S.data(),
-                                   b.data(), scratch.data()));
+    set->eliminate_f64.gather(data, 0, 2, V.data(), g.data(), b.data(), b.data() + 0);
+    CHECK_FALSE(set->eliminate_f64.eliminate(data, 0, 2, V.data(), g.data(), none.data(), inverse.data(),
+                                             S.data(), b.data(), scratch.data()));
   }
 }

@@ -48,9 +48,9 @@ TEST_CASE("Two instructions give the same bits in one call as in two") {
         apart_base[v] = apart[v].data();
       }
       nlsq::KernelCounters counters;
-      set->run_f64(code, 2, together_base, uniforms, 41, &counters);
-      set->run_f64(code, 1, apart_base, uniforms, 41, &counters);
-      set->run_f64(code + 1, 1, apart_base, uniforms, 41, &counters);
+      set->f64.run(code, 2, together_base, uniforms, 41, &counters);
+      set->f64.run(code, 1, apart_base, uniforms, 41, &counters);
+      set->f64.run(code + 1, 1, apart_base, uniforms, 41, &counters);
       for (unsigned v = 0; v < 4; ++v)
         for (std::size_t i = 0; i < 41; ++i) REQUIRE(same(together[v][i], apart[v][i]));
     }
@@ -71,13 +71,13 @@ TEST_CASE("sin and cos of one vector give the same bits together as alone, whate
       for (auto& v : together) v = x;
       double* vectors[] = {together[0].data(), together[1].data(), together[2].data()};
       nlsq::KernelCounters counters;
-      set->run_f64(code, 2, vectors, nullptr, 64, &counters);
+      set->f64.run(code, 2, vectors, nullptr, 64, &counters);
       for (int k = 0; k < 2; ++k) {
         for (std::size_t i = 0; i < 64; ++i) {  // one row at a time
           std::vector<double> one(64, x[i]), result(64);
           double* pair[] = {one.data(), result.data()};
           const Instruction single{code[k].op, 1, 0, 0, 0};
-          set->run_f64(&single, 1, pair, nullptr, 1, &counters);
+          set->f64.run(&single, 1, pair, nullptr, 1, &counters);
           REQUIRE(together[code[k].dst][i] == result[0]);
         }
       }
@@ -107,8 +107,8 @@ void check_log_and_pow(const KernelTable& set, bool log_first, std::int32_t expo
   for (int k = 0; k < 4; ++k) together[k] = k == 1 ? y : x, vectors[k] = together[k].data();
   nlsq::KernelCounters counters;
   const auto run = [&](const Instruction* instructions, std::size_t count, T* const* v, std::size_t rows) {
-    if constexpr (sizeof(T) == 8) set.run_f64(instructions, count, v, uniforms, rows, &counters);
-    else set.run_f32(instructions, count, v, uniforms, rows, &counters);
+    if constexpr (sizeof(T) == 8) set.f64.run(instructions, count, v, uniforms, rows, &counters);
+    else set.f32.run(instructions, count, v, uniforms, rows, &counters);
   };
   run(code, 2, vectors, 64);
   for (const Instruction& one : code) {
@@ -143,7 +143,7 @@ TEST_CASE("log and a power of one vector give the same bits together as alone, w
     double* vectors[] = {x.data(), a.data(), b.data()};
     const Instruction code[] = {{Op::log, 1, 0, 0, 0}, {Op::pow, 2, 0, 1, 0}};
     nlsq::KernelCounters counters;
-    set->run_f64(code, 2, vectors, nullptr, 64, &counters);
+    set->f64.run(code, 2, vectors, nullptr, 64, &counters);
     CHECK(b[63] == doctest::Approx(std::pow(2.5, std::log(2.5))).epsilon(1e-14));
   }
 }

@@ -244,7 +244,7 @@ TEST_CASE(
       const double uniforms[1] = {3};
       const Instruction code[] = {{Op::mul, 0, 0, 1, 0}, {Op::fma, 0, 0, ~0, 0}};  // x = 2x; x = 3x + x
       nlsq::KernelCounters counters;
-      set->run_f64(code, 2, vectors, uniforms, rows, &counters);
+      set->f64.run(code, 2, vectors, uniforms, rows, &counters);
       for (std::size_t i = 0; i < rows; ++i) REQUIRE(x[i] == 8 * static_cast<double>(i));
       for (std::size_t i = harness::padded(rows); i < x.size(); ++i) REQUIRE(x[i] == -1);
       CHECK(counters.rows_f64 == rows);
@@ -261,8 +261,8 @@ TEST_CASE("Rows are counted in the format that ran them, and counters add") {
     float* vectors[1] = {x.data()};
     const float uniforms[1] = {2};
     const Instruction code{Op::mul, 0, 0, ~0, 0};
-    set->run_f32(&code, 1, vectors, uniforms, 40, &counters);
-    set->run_f32(&code, 1, vectors, uniforms, 2, &counters);
+    set->f32.run(&code, 1, vectors, uniforms, 40, &counters);
+    set->f32.run(&code, 1, vectors, uniforms, 2, &counters);
     CHECK(counters.rows_f32 == 42);
     CHECK(counters.rows_f64 == 0);
     total.add(counters);

@@ -27,8 +27,8 @@ struct Set {
                  KernelCounters& counters) const {
     KernelStep step;
     if constexpr (sizeof(T) == 8)
-      table.run_lanes_f64(&step, table.decode_f64(&in, 1, &step), vectors, uniforms, rows, &counters);
-    else table.run_lanes_f32(&step, table.decode_f32(&in, 1, &step), vectors, uniforms, rows, &counters);
+      table.f64.run_lanes(&step, table.f64.decode(&in, 1, &step), vectors, uniforms, rows, &counters);
+    else table.f32.run_lanes(&step, table.f32.decode(&in, 1, &step), vectors, uniforms, rows, &counters);
   }
 };
 
@@ -96,8 +96,8 @@ std::vector<double> lane_gram(const KernelTable& table, const std::vector<std::v
   std::vector<T> sums(packed_size(n1) * lanes, T(0.5));
   KernelCounters counters;
   if constexpr (sizeof(T) == 8)
-    table.lane_gram_f64(bases.data(), static_cast<int>(n1), ones, rows, sums.data(), &counters);
-  else table.lane_gram_f32(bases.data(), static_cast<int>(n1), ones, rows, sums.data(), &counters);
+    table.f64.lane_gram(bases.data(), static_cast<int>(n1), ones, rows, sums.data(), &counters);
+  else table.f32.lane_gram(bases.data(), static_cast<int>(n1), ones, rows, sums.data(), &counters);
   const auto flops = sizeof(T) == 8 ? counters.gram_flops_f64 : counters.gram_flops_f32;
   CHECK(flops == n1 * (n1 + 1) * rows * lanes);
   return {sums.begin(), sums.end()};

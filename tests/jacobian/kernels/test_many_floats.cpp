@@ -53,7 +53,7 @@ double largest_error(const nlsq::KernelTable& set, const Sweep& s, std::uint32_t
       if (s.negative) x[i + 1] = -x[i];
       next = last - std::min(next, last) < stride ? last + 1 : next + stride;
     }
-    set.run_f32(&code, 1, vectors, nullptr, tile, &counters);
+    set.f32.run(&code, 1, vectors, nullptr, tile, &counters);
     for (std::size_t i = 0; i < tile; ++i)
       worst = std::max(worst, ulps(result[i], s.reference(static_cast<double>(x[i]))));
   }

@@ -99,10 +99,10 @@ class Run {
 
   void execute(std::span<const KernelStep> steps, Real* const* vectors, KernelCounters& counters) {
     if constexpr (kDouble) {
-      (lanes_ ? kernels().run_lanes_f64 : kernels().run_steps_f64)(steps.data(), steps.size(), vectors,
+      (lanes_ ? kernels().f64.run_lanes : kernels().f64.run_steps)(steps.data(), steps.size(), vectors,
                                                                    uniforms_.data(), kRows, &counters);
     } else {
-      (lanes_ ? kernels().run_lanes_f32 : kernels().run_steps_f32)(steps.data(), steps.size(), vectors,
+      (lanes_ ? kernels().f32.run_lanes : kernels().f32.run_steps)(steps.data(), steps.size(), vectors,
                                                                    uniforms_.data(), kRows, &counters);
     }
   }
@@ -343,7 +343,7 @@ TEST_CASE("f32 code converts columns of doubles") {
       for (auto& vector : vectors) bases.push_back(vector.data());
       if (as_doubles) bases[0] = reinterpret_cast<float*>(doubles.data());
       KernelCounters counters;
-      kernels().run_steps_f32(of.steps().data(), of.steps().size(), bases.data(), nullptr, kRows, &counters);
+      kernels().f32.run_steps(of.steps().data(), of.steps().size(), bases.data(), nullptr, kRows, &counters);
       std::vector<std::vector<float>> out;
       for (const std::int32_t output : program.outputs)
         out.push_back(vectors[static_cast<std::size_t>(output)]);

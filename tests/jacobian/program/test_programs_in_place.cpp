@@ -52,9 +52,9 @@ std::vector<std::vector<Real>> run(const KernelTable& kernels, const TileProgram
   KernelCounters counters;
   for (const auto* code : {&program.once, &program.code}) {
     if constexpr (sizeof(Real) == 8) {
-      kernels.run_f64(code->data(), code->size(), bases.data(), narrow.data(), rows, &counters);
+      kernels.f64.run(code->data(), code->size(), bases.data(), narrow.data(), rows, &counters);
     } else {
-      kernels.run_f32(code->data(), code->size(), bases.data(), narrow.data(), rows, &counters);
+      kernels.f32.run(code->data(), code->size(), bases.data(), narrow.data(), rows, &counters);
     }
   }
   std::vector<std::vector<Real>> outputs;

@@ -96,37 +96,37 @@ inline std::uint64_t flops(int n1, std::size_t rows) {
 inline const Mutant kMutants[] = {
     {"f32 rows by the f64 kernel, counted as f32",
      [](KernelTable& t) {
-       t.decode_f32 = real().decode_f64;
+       t.f32.decode = real().f64.decode;
        t.generated_f32 = nullptr;  // machine code for floats cannot run there
-       t.run_steps_f32 = [](const KernelStep* steps, std::size_t count, float* const* vectors,
+       t.f32.run_steps = [](const KernelStep* steps, std::size_t count, float* const* vectors,
                             const float* uniforms, std::size_t rows, KernelCounters* counters) {
-         rows_by<float, double>(real().run_steps_f64, steps, count, vectors, uniforms, rows, *counters);
+         rows_by<float, double>(real().f64.run_steps, steps, count, vectors, uniforms, rows, *counters);
        };
      }},
     {"f64 rows by the f32 kernel, counted as f64",
      [](KernelTable& t) {
-       t.decode_f64 = real().decode_f32;
+       t.f64.decode = real().f32.decode;
        t.generated_f64 = nullptr;  // machine code for doubles cannot run there
-       t.run_steps_f64 = [](const KernelStep* steps, std::size_t count, double* const* vectors,
+       t.f64.run_steps = [](const KernelStep* steps, std::size_t count, double* const* vectors,
                             const double* uniforms, std::size_t rows, KernelCounters* counters) {
-         rows_by<double, float>(real().run_steps_f32, steps, count, vectors, uniforms, rows, *counters);
+         rows_by<double, float>(real().f32.run_steps, steps, count, vectors, uniforms, rows, *counters);
        };
      }},
     {"f32 rows counted as f64",
      [](KernelTable& t) {
-       t.run_steps_f32 = [](const KernelStep* steps, std::size_t count, float* const* vectors,
+       t.f32.run_steps = [](const KernelStep* steps, std::size_t count, float* const* vectors,
                             const float* uniforms, std::size_t rows, KernelCounters* counters) {
          KernelCounters own;
-         real().run_steps_f32(steps, count, vectors, uniforms, rows, &own);
+         real().f32.run_steps(steps, count, vectors, uniforms, rows, &own);
          counters->rows_f64 += own.rows_f32;
        };
      }},
     {"f32 rows not counted",
      [](KernelTable& t) {
-       t.run_steps_f32 = [](const KernelStep* steps, std::size_t count, float* const* vectors,
+       t.f32.run_steps = [](const KernelStep* steps, std::size_t count, float* const* vectors,
                             const float* uniforms, std::size_t rows, KernelCounters*) {
          KernelCounters own;
-         real().run_steps_f32(steps, count, vectors, uniforms, rows, &own);
+         real().f32.run_steps(steps, count, vectors, uniforms, rows, &own);
        };
      }},
     {"f32 products by the f64 kernel",
