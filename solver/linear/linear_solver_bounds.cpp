@@ -33,11 +33,11 @@ void LinearSolver::keep_within(const Box& room) {
 void LinearSolver::Impl::start_set() {
   const Box room{{lower.data(), size()}, {upper.data(), size()}};
   on.resize(size());
-  for (std::size_t j = 0; j < on.size(); ++j) on[j] = held(room, j, all_g()[static_cast<Eigen::Index>(j)]);
+  for (std::size_t j = 0; j < on.size(); ++j) on[j] = held(room, j, all().g[static_cast<Eigen::Index>(j)]);
 }
 
 double LinearSolver::Impl::limit(Eigen::Index j, Held side) const {
-  const double scale = (reduced ? whole_inverse_scale : inverse_scale)[j];
+  const double scale = all().inverse_scale[j];
   return (side == Held::lower ? lower[j] : upper[j]) / scale;
 }
 
@@ -45,25 +45,15 @@ double LinearSolver::Impl::limit(Eigen::Index j, Held side) const {
 void LinearSolver::Impl::reduce() {
   const bool any = std::ranges::any_of(on, [](Held side) { return side != Held::none; });
   if (!any && !reduced) return;
-  if (!reduced) {
-    whole_H = H;
-    whole_g = g;
-    whole_R = R;
-    whole_z = z;
-    whole_inverse_scale = inverse_scale;
-    reduced = true;
-  }
-  H = whole_H;
-  g = whole_g;
-  R = whole_R;
-  z = whole_z;
-  inverse_scale = whole_inverse_scale;
+  if (!reduced) whole = *this;
+  else static_cast<ScaledSystem&>(*this) = whole;
+  reduced = true;
   for (Eigen::Index j = 0; j < g.size(); ++j) {
     if (on[at(j)] == Held::none) continue;
     const double moved = limit(j, on[at(j)]);
     if (moved == 0) continue;
-    g += moved * whole_H.col(j);
-    if (R.size() > 0) z += moved * whole_R.col(j);
+    g += moved * whole.H.col(j);
+    if (R.size() > 0) z += moved * whole.R.col(j);
   }
   for (Eigen::Index j = 0; j < g.size(); ++j) {
     if (on[at(j)] == Held::none) continue;
@@ -89,17 +79,15 @@ bool LinearSolver::Impl::solve_free(double lambda, Step& out) {
 void LinearSolver::Impl::find_slopes(double lambda) {
   const DenseVector sizes = s.cwiseAbs(),
                     held_back = lambda * (weights.size() == 0 ? s : weights.cwiseProduct(s).eval());
+  const ScaledSystem& m = all();
   if (R.size() == 0) {
-    slope = all_g() + all_H() * s + held_back;
-    rounding = 16 * kUnitRoundoff * (all_g().cwiseAbs() + all_H().cwiseAbs() * sizes + held_back.cwiseAbs());
+    slope = m.g + m.H * s + held_back;
+    rounding = 16 * kUnitRoundoff * (m.g.cwiseAbs() + m.H.cwiseAbs() * sizes + held_back.cwiseAbs());
     return;
   }
-  const DenseMatrix& all_R = reduced ? whole_R : R;
-  const DenseVector& all_z = reduced ? whole_z : z;
-  slope = all_R.transpose() * (all_z + all_R * s) + held_back;
-  rounding =
-      16 * kUnitRoundoff *
-      (all_R.cwiseAbs().transpose() * (all_z.cwiseAbs() + all_R.cwiseAbs() * sizes) + held_back.cwiseAbs());
+  slope = m.R.transpose() * (m.z + m.R * s) + held_back;
+  rounding = 16 * kUnitRoundoff *
+             (m.R.cwiseAbs().transpose() * (m.z.cwiseAbs() + m.R.cwiseAbs() * sizes) + held_back.cwiseAbs());
 }
 
 Held LinearSolver::Impl::beyond(Eigen::Index j) const {
@@ -181,8 +169,8 @@ void LinearSolver::Impl::end_on_bounds(double lambda, Step& out) const {
     if (on[at(j)] == Held::none) continue;
     out.step[at(j)] = on[at(j)] == Held::lower ? lower[j] : upper[j];
     if (s[j] == 0) continue;
-    double row = 2 * all_g()[j] + damping(j, lambda) * s[j];
-    for (Eigen::Index k = 0; k < g.size(); ++k) row += on[at(k)] == Held::none ? 0.0 : all_H()(j, k) * s[k];
+    double row = 2 * all().g[j] + damping(j, lambda) * s[j];
+    for (Eigen::Index k = 0; k < g.size(); ++k) row += on[at(k)] == Held::none ? 0.0 : all().H(j, k) * s[k];
     squares -= s[j] * row;
   }
   squares = std::max(0.0, squares);

@@ -9,8 +9,8 @@
 namespace nlsq::inline v0 {
 
 double LinearSolver::Impl::curvature(const DenseVector& v) const {
-  if (R.size() > 0) return ((reduced ? whole_R : R).triangularView<Eigen::Upper>() * v).squaredNorm();
-  return v.dot(all_H() * v);
+  if (R.size() > 0) return (all().R.triangularView<Eigen::Upper>() * v).squaredNorm();
+  return v.dot(all().H * v);
 }
 
 bool LinearSolver::Impl::within_room(const DenseVector& v) const {
@@ -23,8 +23,8 @@ bool LinearSolver::Impl::within_room(const DenseVector& v) const {
 void LinearSolver::draw_back(double radius, Step& step) const {
   const Impl& m = *impl_;
   if (!step.factored || !(step.scaled_norm > radius)) return;
-  const DenseVector& g = m.all_g();
-  const DenseVector& inverse_scale = m.reduced ? m.whole_inverse_scale : m.inverse_scale;
+  const DenseVector& g = m.all().g;
+  const DenseVector& inverse_scale = m.all().inverse_scale;
   const DenseVector whole =
       Eigen::Map<const DenseVector>(step.step.data(), g.size()).cwiseQuotient(inverse_scale);
   DenseVector drawn = whole * (radius / step.scaled_norm);

@@ -13,13 +13,16 @@ namespace nlsq::inline v0 {
 using DenseMatrix = Eigen::MatrixXd;
 using DenseVector = Eigen::VectorXd;
 
-struct LinearSolver::Impl {
+struct ScaledSystem {
+  DenseVector inverse_scale;  // 1/D
+  DenseMatrix H;              // scaled normal matrix
+  DenseVector g;              // scaled gradient
+  DenseMatrix R;              // scaled triangle, QR only
+  DenseVector z;              // Qᵀr, QR only
+};
+
+struct LinearSolver::Impl : ScaledSystem {
   const Parallelism* threads = nullptr;
-  DenseVector inverse_scale;   // 1/D
-  DenseMatrix H;               // scaled normal matrix
-  DenseVector g;               // scaled gradient
-  DenseMatrix R;               // scaled triangle, QR only
-  DenseVector z;               // Qᵀr, QR only
   DenseMatrix L;               // lower triangle, from the last solve
   DenseVector inverse_pivots;  // 1 / L_jj, for small systems
   DenseMatrix A;               // H + λI; scratch
@@ -41,13 +44,12 @@ struct LinearSolver::Impl {
   double damping_row(Eigen::Index j, double lambda) const;
   bool solve_system(double lambda, Step& out);
 
-  // Bounds (linear_solver_bounds.cpp). While some parameters are fixed on bounds, the system above is that of
-  // the free ones. A fixed parameter has a row and column of the identity and inverse_scale 0.
+  // Bounds (linear_solver_bounds.cpp). While some parameters are fixed on bounds, this system is that of the
+  // free ones. A fixed parameter has a row and column of the identity and inverse_scale 0.
   bool room_given = false, reduced = false;
-  std::vector<Held> on;          // the active set
-  DenseVector lower, upper;      // of the step, unscaled
-  DenseMatrix whole_H, whole_R;  // the full system while the system above is a reduced one
-  DenseVector whole_inverse_scale, whole_g, whole_z;
+  std::vector<Held> on;      // the active set
+  DenseVector lower, upper;  // of the step, unscaled
+  ScaledSystem whole;        // the full system while this one is reduced
   // gradient of the damped model at s for all parameters, and its rounding error
   DenseVector slope, rounding;
   DenseVector path;
@@ -66,8 +68,7 @@ struct LinearSolver::Impl {
   void end_on_bounds(double lambda, Step& out) const;
   double curvature(const DenseVector& v) const;  // vᵀHv over all parameters
   bool within_room(const DenseVector& v) const;  // v is a scaled step
-  const DenseMatrix& all_H() const { return reduced ? whole_H : H; }
-  const DenseVector& all_g() const { return reduced ? whole_g : g; }
+  const ScaledSystem& all() const { return reduced ? whole : *this; }
 };
 
 }  // namespace nlsq::inline v0
