@@ -322,14 +322,12 @@ std::unique_ptr<RowModel> fallback_rows(const ModelFunction& function, std::shar
     lower[static_cast<std::size_t>(free[k])] = limits.lower[k];
     upper[static_cast<std::size_t>(free[k])] = limits.upper[k];
   }
-  std::unique_ptr<CallableRows> rows;
-  if (function.dual)
-    rows = std::make_unique<DualRows>(function, data, form.weighted, std::move(start), std::move(free));
+  CurveRows curve{function, data, form.weighted, std::move(start), std::move(free), form.loss.is_counts()};
+  std::unique_ptr<RowModel> rows;
+  if (function.dual) rows = std::make_unique<DualRows>(std::move(curve));
   else
-    rows = std::make_unique<DifferenceRows>(function, data, form.weighted, std::move(start), std::move(free),
-                                            Vector{}, std::move(lower), std::move(upper));
+    rows = std::make_unique<DifferenceRows>(std::move(curve), Vector{}, std::move(lower), std::move(upper));
   if (form.loss.is_linear()) return rows;
-  if (form.loss.is_counts()) rows->give_values();
   return std::make_unique<LossRows>(std::move(rows), form, CountColumn{std::move(data), function.predictors});
 }
 

@@ -82,12 +82,10 @@ class CentralDifferences final : public RowFunction {
 
 }  // namespace
 
-DifferenceRows::DifferenceRows(ModelFunction function, std::shared_ptr<const RowSource> data, bool weighted,
-                               std::vector<double> parameters, std::vector<int> free,
-                               std::vector<double> typical, std::vector<double> lower,
+DifferenceRows::DifferenceRows(CurveRows rows, std::vector<double> typical, std::vector<double> lower,
                                std::vector<double> upper)
-    : CallableRows({std::move(function), std::move(data), weighted, std::move(parameters), std::move(free)}),
-      typical_(std::move(typical)), lower_(std::move(lower)), upper_(std::move(upper)) {
+    : CallableRows(std::move(rows)), typical_(std::move(typical)), lower_(std::move(lower)),
+      upper_(std::move(upper)) {
   if (typical_.empty()) typical_ = typical_sizes(curve().parameters);
   if (typical_.size() != curve().parameters.size()) {
     throw ValidationError("typical sizes are needed for all " + std::to_string(curve().parameters.size()) +

@@ -45,9 +45,7 @@ class DualFunction final : public RowFunction {
 
 }  // namespace
 
-DualRows::DualRows(ModelFunction function, std::shared_ptr<const RowSource> data, bool weighted,
-                   std::vector<double> parameters, std::vector<int> free)
-    : CallableRows({std::move(function), std::move(data), weighted, std::move(parameters), std::move(free)}) {
+DualRows::DualRows(CurveRows rows) : CallableRows(std::move(rows)) {
   if (!curve().function.dual) throw ValidationError("the callable does not take dual numbers");
 }
 

@@ -60,8 +60,6 @@ class NLSQ_API CallableRows : public RowModel {
   void was_read(std::size_t first, std::size_t count) const override {
     for (int c = 0; c < rows_.data->columns(); ++c) rows_.data->was_read(first, count, c);
   }
-  // From now on rows hold values instead of residuals.
-  void give_values() { rows_.values = true; }
 
  protected:
   // Returns the row function at all parameters p.
@@ -78,8 +76,7 @@ class NLSQ_API CallableRows : public RowModel {
 class NLSQ_API DualRows final : public CallableRows {
  public:
   // Throws ValidationError if function.dual is null.
-  DualRows(ModelFunction function, std::shared_ptr<const RowSource> data, bool weighted,
-           std::vector<double> parameters, std::vector<int> free);
+  explicit DualRows(CurveRows rows);
   const char* kind() const override { return "dual"; }
 
  private:
@@ -96,9 +93,8 @@ class NLSQ_API DifferenceRows final : public CallableRows {
   // `typical`: for every parameter, the size below which a step does not shrink; by default the sizes in
   // `parameters`, 1 for a zero. `lower`, `upper`: bounds of every parameter, which steps respect; empty:
   // none.
-  DifferenceRows(ModelFunction function, std::shared_ptr<const RowSource> data, bool weighted,
-                 std::vector<double> parameters, std::vector<int> free, std::vector<double> typical = {},
-                 std::vector<double> lower = {}, std::vector<double> upper = {});
+  explicit DifferenceRows(CurveRows rows, std::vector<double> typical = {}, std::vector<double> lower = {},
+                          std::vector<double> upper = {});
   const char* kind() const override { return "finite differences"; }
   // Of the free parameters at p. Looks for steps that are too long at the first p, and where a parameter has
   // changed by half of its size since. What the function throws there passes through.

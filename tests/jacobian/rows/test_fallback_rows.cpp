@@ -73,8 +73,8 @@ TEST_CASE("Dual numbers and differences fill the same tiles") {
   const std::vector<int> free{0, 1};  // the third stays at 0.1
   for (const bool weighted : {false, true}) {
     const auto rows = data.rows(weighted);
-    const DualRows dual(function, rows, weighted, start, free);
-    const DifferenceRows differences(function, rows, weighted, start, free);
+    const DualRows dual({function, rows, weighted, start, free});
+    const DifferenceRows differences({function, rows, weighted, start, free});
     std::vector<double> r, j0, j1, magnitudes;
     for (std::size_t i = 0; i < data.x.size(); ++i) {
       const double w = weighted ? 1 / data.sigma[i] : 1, e = std::exp(-0.7 * data.x[i]);
@@ -124,7 +124,7 @@ TEST_CASE("More parameters than one call carries take more calls") {
   }
   std::vector<double> x;
   for (const int j : free) x.push_back(p[static_cast<std::size_t>(j)]);
-  const DualRows dual(make_model_function(polynomial), data.rows(false), false, p, free);
+  const DualRows dual({make_model_function(polynomial), data.rows(false), false, p, free});
   const auto all = collect(dual, x, Fill::jacobian_and_residual);
   for (std::size_t k = 0; k < free.size(); ++k) {
     const auto j = static_cast<std::size_t>(free[k]);
@@ -139,7 +139,7 @@ TEST_CASE("Several predictors and a callable generic in p alone reach dual numbe
   const std::vector<double> u{1, 2, 3}, v{4, 5, 6}, y{0, 0, 0};
   const auto rows = std::make_shared<MemoryRows>(std::vector<Column>{Column(u), Column(v), Column(y)});
   const auto plane = [](const auto& x, const auto& p) { return p[0] * x[0] + p[1] * x[1] * p[1]; };
-  const DualRows dual(make_model_function(plane, 2), rows, false, {1, 1}, {0, 1});
+  const DualRows dual({make_model_function(plane, 2), rows, false, {1, 1}, {0, 1}});
   const auto all = collect(dual, {2, 3}, Fill::jacobian_and_residual);
   CHECK(all[0] == u);
   CHECK(all[1] == std::vector<double>{24, 30, 36});
@@ -150,18 +150,18 @@ TEST_CASE("The error of central differences is as stated, and a side that is not
   const std::vector<double> x{1, 2, 3}, y{0, 0, 0};
   const auto rows = std::make_shared<MemoryRows>(std::vector<Column>{Column(x), Column(y)});
   const auto f = [](double t, const std::vector<double>& p) { return std::exp(p[0] * t) + std::sqrt(p[1]); };
-  const DifferenceRows smooth(make_model_function(f), rows, false, {1.0, 4.0}, {0, 1});
+  const DifferenceRows smooth({make_model_function(f), rows, false, {1.0, 4.0}, {0, 1}});
   const auto all = collect(smooth, {1.0, 4.0}, Fill::jacobian_and_residual);
   for (std::size_t i = 0; i < 3; ++i) {
     CHECK(all[0][i] == doctest::Approx(x[i] * std::exp(x[i])).epsilon(2e-10 * x[i] * x[i]));
     CHECK(all[1][i] == doctest::Approx(0.25).epsilon(1e-9 + 1e-10 * std::exp(x[i])));
   }
   // sqrt at 1e-9 with steps of 6e-6: below is NaN, above serves; the order is all that can be asked.
-  const DifferenceRows edge(make_model_function(f), rows, false, {1.0, 1.0}, {1});
+  const DifferenceRows edge({make_model_function(f), rows, false, {1.0, 1.0}, {1}});
   const auto one_sided = collect(edge, {1e-9}, Fill::jacobian_and_residual);
   CHECK(std::isfinite(one_sided[0][0]));
   CHECK(one_sided[0][0] > 0);
-  CHECK_THROWS_AS(DifferenceRows(make_model_function(f), rows, false, {1.0, 1.0}, {1}, {1.0}),
+  CHECK_THROWS_AS(DifferenceRows({make_model_function(f), rows, false, {1.0, 1.0}, {1}}, {1.0}),
                   ValidationError);
 }
 
@@ -172,7 +172,7 @@ TEST_CASE("What a callable throws passes through, and the next pass is clean") {
     if (fail && p[0] > 1) throw std::runtime_error("beyond the table");
     return p[0] * x;
   };
-  const DifferenceRows rows(make_model_function(f), data.rows(false), false, {1.0}, {0});
+  const DifferenceRows rows({make_model_function(f), data.rows(false), false, {1.0}, {0}});
   CHECK_THROWS_WITH_AS(collect(rows, {1.0}, Fill::jacobian_and_residual), "beyond the table",
                        std::runtime_error);
   const auto pass = rows.begin(std::vector<double>{1.0}, Fill::jacobian_and_residual, false);
@@ -187,11 +187,11 @@ TEST_CASE("What a callable throws passes through, and the next pass is clean") {
 TEST_CASE("Columns, parameters and functions that do not fit together are errors") {
   const Data data = make_data(3);
   const ModelFunction function = make_model_function(decay);
-  CHECK_THROWS_AS(DualRows(function, data.rows(false), true, {1, 1, 1}, {0}), ValidationError);
-  CHECK_THROWS_AS(DualRows(function, data.rows(false), false, {1, 1, 1}, {3}), ValidationError);
-  CHECK_THROWS_AS(DualRows(function, nullptr, false, {1, 1, 1}, {0}), ValidationError);
+  CHECK_THROWS_AS(DualRows({function, data.rows(false), true, {1, 1, 1}, {0}}), ValidationError);
+  CHECK_THROWS_AS(DualRows({function, data.rows(false), false, {1, 1, 1}, {3}}), ValidationError);
+  CHECK_THROWS_AS(DualRows({function, nullptr, false, {1, 1, 1}, {0}}), ValidationError);
   const auto doubles = make_model_function([](double x, const double* p) { return p[0] * x; });
-  CHECK_THROWS_AS(DualRows(doubles, data.rows(false), false, {1}, {0}), ValidationError);
+  CHECK_THROWS_AS(DualRows({doubles, data.rows(false), false, {1}, {0}}), ValidationError);
 }
 
 namespace {

@@ -194,7 +194,7 @@ TEST_CASE("groups of rows spread over a sample as they do over all rows") {
   std::vector<double> x(1 << 18), y(1 << 18, 1.0);
   const ModelFunction line =
       make_model_function([](double at, const std::vector<double>& p) { return p[0] * at; });
-  DifferenceRows all(line, std::make_shared<MemoryRows>(std::vector<Column>{x, y}), false, {1.0}, {0});
+  DifferenceRows all({line, std::make_shared<MemoryRows>(std::vector<Column>{x, y}), false, {1.0}, {0}});
   SampleRows sample(all, all.rows() / 16);
   const auto tiles_met = [](const RowModel& rows) {
     std::set<std::size_t> met;
