@@ -14,11 +14,13 @@ constexpr double kShares[] = {0x1p-10, 0x1p-16, 0x1p-22};  // of s, to both side
 constexpr double kAgree = 0.01;                            // of differences with each other
 constexpr double kWrong = 0.02;                            // of the slope, relative to the larger one
 constexpr double kLost = 1e-6;
+constexpr double kFar = 0x1p40;
 constexpr std::size_t kMostBlocks = 1000;
 
 // The slope of ρ at s by differences, which say nothing where they do not agree with each other: at a kink,
 // or where ρ is lost in rounding. Differences of 0 may be lost, too. They count where ρ has risen to s and is
-// flat far beyond, and the slope given is so large that ρ would show it.
+// flat from there on, and the slope given is so large that ρ would show it. Both points beyond s are asked: a
+// ρ that rounding makes a staircase is flat at the nearer one and has risen at the farther one.
 std::optional<double> slope_by_differences(const Loss& loss, double s, const Loss::Value& given) {
   const double rho = given.rho;
   double least = HUGE_VAL, most = -HUGE_VAL;
@@ -32,7 +34,8 @@ std::optional<double> slope_by_differences(const Loss& loss, double s, const Los
   }
   if (most - least > kAgree * std::max(std::fabs(least), std::fabs(most))) return std::nullopt;
   const bool zero = least == 0 && most == 0;
-  const bool shows = given.slope * s > kLost * std::fabs(rho) && rho != loss(0).rho && loss(4 * s).rho == rho;
+  const bool flat = loss(4 * s).rho == rho && loss(kFar * s).rho == rho;
+  const bool shows = given.slope * s > kLost * std::fabs(rho) && rho != loss(0).rho && flat;
   if (zero && !shows) return std::nullopt;
   return 0.5 * (least + most);
 }
