@@ -1,5 +1,6 @@
 // Evaluates the rows of a curve by tile programs, and records branches that rows reach during a fit.
 #include "rows/graph_rows.hpp"
+#include "rows/twofold_rows.hpp"
 
 #include "program/aligned_buffer.hpp"
 
@@ -269,6 +270,17 @@ void GraphRows::reference_residuals(std::span<const double> x, std::size_t first
     source_->reference_rows({pointers.data(), columns}, {p.data(), p.size()}, some, residuals + done,
                             magnitudes + done);
   }
+}
+
+std::unique_ptr<TwofoldRows> GraphRows::twofold() const {
+  Graph graph;
+  const NodeId base = source_->build(graph);
+  TwofoldExpression residual(graph, source_->finish(graph, base).residual);
+  if (!residual.usable()) return nullptr;
+  return std::make_unique<TwofoldGraphRows>(
+      std::move(residual), *data_, parameters_.size(),
+      [this](std::span<const double> x, std::span<double> all) { expand(x, all); },
+      source_->knows_size_of_y() ? this : nullptr, source_->sigma_column());
 }
 
 void GraphRows::reference_rows(std::span<const double> x, std::span<const double* const> columns,

@@ -39,6 +39,10 @@ class NLSQ_API ResidualSource {
   }
   // False if the user's own callable gives the same values in every call.
   virtual bool may_have_state() const { return true; }
+  // True if reference() returns the size of y beside the residual.
+  virtual bool knows_size_of_y() const { return true; }
+  // The data column by which residuals are divided; -1: none.
+  virtual int sigma_column() const { return -1; }
   // Returns the residual of one row by the user's own callable, and the size of its terms.
   virtual double reference(std::span<const double> row, std::span<const double> p,
                            double& magnitude) const = 0;
@@ -85,6 +89,7 @@ class NLSQ_API GraphRows final : public RowModel {
   NonFinite explain_non_finite(std::span<const double> x, std::size_t first, std::size_t count) override;
   void reference_residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
                            double* magnitudes) const override;
+  std::unique_ptr<TwofoldRows> twofold() const override;
   bool may_have_state() const override { return source_->may_have_state(); }
   void expect_gaps(bool gaps) const override { data_->expect_gaps(gaps); }
   void will_read(std::size_t first, std::size_t count) const override {

@@ -1,6 +1,7 @@
 // Rows of a recorded vector function, evaluated group by group.
 #include "rows/grouped_rows.hpp"
 #include "rows/residual_sources.hpp"
+#include "rows/twofold_rows.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -40,6 +41,7 @@ class GroupResidual final : public ResidualSource {
     return finish_residual(graph, base, base, form_);
   }
   int extra_columns() const override { return form_.extra_columns(); }
+  bool knows_size_of_y() const override { return false; }
   double reference(std::span<const double> row, std::span<const double> p, double& magnitude) const override {
     const FinishedNumber end = finish_residual(evaluate(graph_, root_, row, p), 0, form_);
     magnitude = std::fabs(end.residual);
@@ -109,6 +111,37 @@ class GroupedRows::Pass final : public TilePass {
   const GroupedRows& owner_;
   std::vector<std::unique_ptr<TilePass>> passes_;
 };
+
+class GroupedRows::Twofold final : public TwofoldRows {
+ public:
+  explicit Twofold(const GroupedRows& owner) : owner_(owner) {
+    for (const auto& group : owner.groups_) groups_.push_back(group->rows->twofold());
+  }
+  bool complete() const {
+    return std::ranges::all_of(groups_, [](const auto& group) { return group != nullptr; });
+  }
+  double roundoff() const override {
+    double largest = 0;
+    for (const auto& group : groups_) largest = std::max(largest, group->roundoff());
+    return largest;
+  }
+  void residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
+                 double* last_digits) override {
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t g = owner_.group_of(first + i);
+      groups_[g]->residuals(x, first + i - owner_.groups_[g]->first, 1, residuals + i, last_digits + i);
+    }
+  }
+
+ private:
+  const GroupedRows& owner_;
+  std::vector<std::unique_ptr<TwofoldRows>> groups_;
+};
+
+std::unique_ptr<TwofoldRows> GroupedRows::twofold() const {
+  auto rows = std::make_unique<Twofold>(*this);
+  return rows->complete() ? std::move(rows) : nullptr;
+}
 
 GroupedRows::GroupedRows(RolledTrace rolled, VectorFunction function, const std::vector<double>& start,
                          std::vector<RowComponent> components, ResidualForm form)

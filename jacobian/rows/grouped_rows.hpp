@@ -37,6 +37,7 @@ class NLSQ_API GroupedRows final : public RowModel {
   // Calls the user's function in double once for each new x.
   void reference_residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
                            double* magnitudes) const override;
+  std::unique_ptr<TwofoldRows> twofold() const override;
   std::span<const double> typical_parameters() const override { return typical_; }
   // Returns the residual number of a row in the user's function.
   std::size_t original(std::size_t row) const { return original_[row]; }
@@ -44,6 +45,7 @@ class NLSQ_API GroupedRows final : public RowModel {
  private:
   struct Group;
   class Pass;
+  class Twofold;
   std::size_t group_of(std::size_t row) const;
 
   std::vector<std::unique_ptr<Group>> groups_;

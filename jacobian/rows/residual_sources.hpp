@@ -22,6 +22,9 @@ class NLSQ_API FormulaResidual final : public ResidualSource {
   FinishedNodes finish(Graph& graph, NodeId base) const override;
   int extra_columns() const override { return form_.extra_columns(); }
   const Loss* robust_loss() const override { return form_.minimized_loss(); }
+  int sigma_column() const override {
+    return form_.weighted ? static_cast<int>(formula_.predictors.size()) + 1 : -1;
+  }
   bool may_have_state() const override { return false; }
   double reference(std::span<const double> row, std::span<const double> p, double& magnitude) const override;
   void reference_rows(std::span<const double* const> columns, std::span<const double> p, std::size_t count,
@@ -45,6 +48,7 @@ class NLSQ_API RecordedResidual final : public ResidualSource {
   FinishedNodes finish(Graph& graph, NodeId base) const override;
   int extra_columns() const override { return form_.extra_columns(); }
   const Loss* robust_loss() const override { return form_.minimized_loss(); }
+  int sigma_column() const override { return form_.weighted ? function_.predictors + 1 : -1; }
   NodeId build_explored(Graph& graph, bool& known) const override;
   bool explore(std::span<const double> row, std::span<const double> p) override;
   bool may_have_state() const override;

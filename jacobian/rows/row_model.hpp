@@ -44,7 +44,9 @@ class TilePass {
   virtual float* const* fill_f32(std::size_t first, std::size_t count, KernelCounters& counters) = 0;
 };
 
-class RowModel {
+class TwofoldRows;  // twofold_rows.hpp
+
+class NLSQ_API RowModel {
  public:
   virtual ~RowModel() = default;
   virtual int parameters() const = 0;         // n: free parameters
@@ -99,6 +101,9 @@ class RowModel {
   // bounds its rounding error.
   virtual void reference_residuals(std::span<const double> x, std::size_t first, std::size_t count,
                                    double* residuals, double* magnitudes) const = 0;
+  // The same rows in numbers of twice the digits of f64; null: they exist in double alone. What is returned
+  // must not outlive these rows.
+  virtual std::unique_ptr<TwofoldRows> twofold() const;
   // False if the user's own callable is a formula or a tape, which gives the same values in every call.
   virtual bool may_have_state() const { return true; }
   // Sizes of the free parameters, for functions that return all residuals at once, where the magnitudes do

@@ -156,7 +156,7 @@ class BatchTask {
                        determined_parameters(s.certificate, batch_.free.size())};
     nlsq::store(
         batch_, f, end, [&](std::size_t j) { return minimum.x[j]; }, variance, out_);
-    std::string why = withdraw_uncertain(batch_, f, s.certificate, rows, minimum.x, out_);
+    std::string why = withdraw_uncertain(batch_, f, minimum, rows, out_);
     if (is_success(out_.verdict[f])) return;
     note_end(f, why.empty() ? message_of_end(minimum, evaluator, rows) : std::move(why));
   }

@@ -51,17 +51,23 @@ std::vector<std::string> Batch::unstarted(std::size_t fit) const {
   return out;
 }
 
-std::string withdraw_uncertain(const Batch& batch, std::size_t fit, const Certificate& certificate,
-                               const RowModel& rows, std::span<const double> x, BatchResult& out) {
+std::string withdraw_uncertain(const Batch& batch, std::size_t fit, const MinimizerResult& minimum,
+                               const RowModel& rows, BatchResult& out) {
+  const Certificate& certificate = minimum.summary.certificate;
   const std::size_t n = out.parameter_names.size();
   const auto withdrawn = [&](std::string why) {
     out.verdict[fit] = Verdict::budget;
     out.termination[fit] = Termination::no_progress;
     return why;
   };
+  const EndByTwofold judged = minimum.by_twofold;
   const double spread =
-      doubtful_spread(certificate, {&out.parameters(fit, 0), n}, {&out.standard_errors(fit, 0), n});
-  if (batch.weighted() && outweighed(rows, x, batch.sigma[fit], spread)) return withdrawn(kOutweighed);
+      doubtful_spread(certificate, judged, {&out.parameters(fit, 0), n}, {&out.standard_errors(fit, 0), n});
+  if (batch.weighted() && outweighed(rows, minimum.x, batch.sigma[fit], spread, minimum.unexplained))
+    return withdrawn(kOutweighed);
+  const bool hidden =
+      hides_minimum(certificate, judged, [&] { return follows_to_last_digits(rows, minimum.x); });
+  if (hidden) return withdrawn(kHiddenMinimum);
   const bool by_rounding =
       certificate.verdict == Verdict::noise_floor || certificate.verdict == Verdict::rank_deficient;
   if (!by_rounding) return {};
@@ -82,15 +88,9 @@ std::string withdraw_uncertain(const Batch& batch, std::size_t fit, const Certif
     if (!on_bound && std::ranges::count(batch.linear, j) == 0)
       end.nonlinear.push_back(static_cast<std::size_t>(j));
   }
-  const auto of_most = [&] {
-    if (batch.model.formula && batch.model.formula->has_left_side) return 1.0;  // y itself is not fitted
-    const std::vector<double> sigma = batch.weighted() ? numbers(batch.sigma[fit]) : std::vector<double>();
-    return share_explained_of_most(numbers(batch.y[fit]), sigma, 2 * out.cost[fit]);
-  };
-  const bool hidden = hides_minimum(certificate, r_squared, of_most);
-  const Doubt doubt = hidden ? Doubt() : doubt_about_end(end);
-  if (!hidden && doubt.empty()) return {};
-  return withdrawn(hidden ? kHiddenMinimum : message_of_doubt(doubt));
+  const Doubt doubt = doubt_about_end(end);
+  if (doubt.empty()) return {};
+  return withdrawn(message_of_doubt(doubt));
 }
 
 }  // namespace nlsq::inline v0

@@ -3,14 +3,15 @@
 #pragma once
 
 #include "batch/batch.hpp"
+#include "minimizer/loop.hpp"
 
 #include <string>
 
 namespace nlsq::inline v0 {
 
-// Withdraws the certificate of a stored fit where it must be. `rows` are those of the fit, and x holds its
-// free parameters. Returns the message of this fit, or nothing.
-std::string withdraw_uncertain(const Batch& batch, std::size_t fit, const Certificate& certificate,
-                               const RowModel& rows, std::span<const double> x, BatchResult& out);
+// Withdraws the certificate of a stored fit where it must be. `rows` are those of the fit, and `minimum` is
+// its end. Returns the message of this fit, or nothing.
+std::string withdraw_uncertain(const Batch& batch, std::size_t fit, const MinimizerResult& minimum,
+                               const RowModel& rows, BatchResult& out);
 
 }  // namespace nlsq::inline v0

@@ -68,10 +68,10 @@ struct MeasuredRounding {
 // where they are few.
 MeasuredRounding measure_rounding(Evaluator& evaluator, std::span<const double> x, const Linearization& at,
                                   const CertificateTests& tests, UndampedSolver& scratch);
-// Residuals that are rounding are a minimum only if they are small beside the data, too. Where the terms of a
-// model cancel (a cubic in x near 2450000), their rounding may be as large as y: then a gradient within its
-// bound says nothing. `r_squared`: of the fit; NaN if unknown.
-bool is_hidden_by_rounding(const Certificate& c, double r_squared);
+// Whether a success says nothing of the distance to the minimum: it rests on rounding errors that are as
+// large as the residuals. Where the terms of a model cancel (a cubic in x near 2450000), these errors may be
+// far larger than the last digits of y, and then this is no minimum.
+bool rests_on_rounding(const Certificate& c);
 // How far x may be from the optimum because parameters are f64 numbers: ‖u D x‖, on the scale of ν₀.
 double grid_decrement(const Linearization& at, std::span<const double> x);
 // Rounding error of a QR step, relative to ‖D x‖: n u √κ₀.

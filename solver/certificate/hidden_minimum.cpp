@@ -41,40 +41,34 @@ std::optional<double> far_from_zero(const RowSource& data, int column) {
 
 }  // namespace
 
-double share_explained_of_most(std::span<const double> y, std::span<const double> sigma, double squares) {
-  if (y.empty()) return 1;
-  std::vector<double> sorted(y.begin(), y.end());
-  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-  std::ranges::nth_element(sorted, middle);
-  const double median = *middle;
-  for (std::size_t i = 0; i < y.size(); ++i) {
-    const double off = (y[i] - median) / (sigma.empty() ? 1 : sigma[i]);
-    sorted[i] = off * off;
+bool follows_to_last_digits(const RowModel& rows, std::span<const double> x) {
+  constexpr std::size_t kBlock = 1024;
+  std::vector<double> residuals(std::min(kBlock, rows.rows())), sizes(rows.rows());
+  double squares = 0;
+  for (std::size_t first = 0; first < sizes.size(); first += residuals.size()) {
+    const std::size_t count = std::min(residuals.size(), sizes.size() - first);
+    rows.reference_residuals(x, first, count, residuals.data(), &sizes[first]);
+    for (std::size_t i = 0; i < count; ++i) squares += residuals[i] * residuals[i];
   }
-  std::ranges::sort(sorted);
-  sorted.resize(sorted.size() - std::max<std::size_t>(1, sorted.size() / 10));
-  const double most = std::accumulate(sorted.begin(), sorted.end(), 0.0);
-  return most > 0 ? 1 - squares / most : 1;
+  std::ranges::sort(sizes);
+  sizes.resize(sizes.size() - std::min(sizes.size(), std::max<std::size_t>(1, sizes.size() / 10)));
+  double squares_of_most = 0;
+  for (const double size : sizes) squares_of_most += size * size;
+  return std::sqrt(squares) <= kRoundingErrors * std::sqrt(squares_of_most);
 }
 
-double share_explained_of_most(const RowSource& data, int predictors, bool weighted, double squares) {
-  std::vector<double> y(data.rows()), sigma(weighted ? data.rows() : 0);
-  data.read(0, y.size(), predictors, y.data());
-  if (weighted) data.read(0, sigma.size(), predictors + 1, sigma.data());
-  return share_explained_of_most(y, sigma, squares);
+bool hides_minimum(const Certificate& certificate, EndByTwofold judged,
+                   const std::function<bool()>& follows) {
+  return judged == EndByTwofold::unknown && rests_on_rounding(certificate) && !follows();
 }
 
-bool hides_minimum(const Certificate& certificate, double r_squared, const std::function<double()>& of_most) {
-  const auto hidden = [&](double explained) { return is_hidden_by_rounding(certificate, explained); };
-  return hidden(r_squared) || (hidden(0) && hidden(of_most()));
-}
-
-double doubtful_spread(const Certificate& certificate, std::span<const double> parameters,
-                       std::span<const double> standard_errors) {
+double doubtful_spread(const Certificate& certificate, EndByTwofold judged,
+                       std::span<const double> parameters, std::span<const double> standard_errors) {
   constexpr double kLastDigits = 4 * kUnitRoundoff;
   if (!is_success(certificate.verdict)) return std::numeric_limits<double>::infinity();
-  if (is_hidden_by_rounding(certificate, 0)) return kHeavyRows;
-  for (std::size_t j = 0; j < parameters.size(); ++j) {
+  if (judged == EndByTwofold::exact_data) return 1;
+  if (rests_on_rounding(certificate)) return kHeavyRows;
+  for (std::size_t j = 0; judged != EndByTwofold::near && j < parameters.size(); ++j) {
     const double error = standard_errors[j];
     if (error > 0 && kNearInNoise * error < kLastDigits * std::fabs(parameters[j])) return kHeavyRows;
   }
@@ -82,7 +76,8 @@ double doubtful_spread(const Certificate& certificate, std::span<const double> p
                                                         : std::numeric_limits<double>::infinity();
 }
 
-bool outweighed(const RowModel& rows, std::span<const double> x, const Column& sigma, double spread) {
+bool outweighed(const RowModel& rows, std::span<const double> x, const Column& sigma, double spread,
+                std::span<const double> unexplained) {
   if (std::isinf(spread)) return false;
   double least = std::numeric_limits<double>::infinity(), most = 0, squares = 0, squares_of_terms = 0;
   for_blocks(sigma, [&](std::size_t, std::span<const double> values) {
@@ -94,7 +89,8 @@ bool outweighed(const RowModel& rows, std::span<const double> x, const Column& s
     residuals.resize(values.size()), sizes.resize(values.size());
     rows.reference_residuals(x, first, values.size(), residuals.data(), sizes.data());
     for (std::size_t i = 0; i < values.size(); ++i) {
-      const double r = residuals[i] * values[i], terms = sizes[i] * values[i];
+      const double known = unexplained.empty() ? residuals[i] : unexplained[first + i];
+      const double r = known * values[i], terms = sizes[i] * values[i];
       squares += r * r, squares_of_terms += terms * terms;
     }
   });
@@ -177,11 +173,12 @@ bool outweighed(const RowModel& rows, std::span<const double> x, const Certifica
   return lightest < light && !determine_all(rows, x, light);
 }
 
-void withdraw_hidden(FitResult& fit, const std::function<double()>& of_most,
+void withdraw_hidden(FitResult& fit, EndByTwofold judged, const std::function<bool()>& follows,
                      const std::function<bool(double)>& is_outweighed) {
   Summary& s = fit.summary;
-  const bool hidden = hides_minimum(s.certificate, fit.r_squared, of_most);
-  if (!hidden && !is_outweighed(doubtful_spread(s.certificate, fit.parameters, fit.standard_errors))) return;
+  const bool hidden = hides_minimum(s.certificate, judged, follows);
+  if (!hidden && !is_outweighed(doubtful_spread(s.certificate, judged, fit.parameters, fit.standard_errors)))
+    return;
   s.verdict = s.certificate.verdict = Verdict::budget;
   s.certificate.passed = false;
   s.termination = Termination::no_progress;

@@ -2,6 +2,8 @@
 // some rows have so small a sigma that their rounding errors are larger than the residuals of all others.
 #pragma once
 
+#include "minimizer/loop.hpp"
+
 #include "rows/row_model.hpp"
 
 #include <nlsq/curve_fit.hpp>
@@ -22,28 +24,26 @@ inline constexpr const char* kOutweighed =
     "errors hide the rest: give them less weight (a larger sigma), and leave out rows of huge sigma instead "
     "of keeping them; where rows are to hold exactly, fix, tie or eliminate a parameter";
 
-// R² of most rows: without the tenth of them, at least one, whose y is furthest from the median. One row of
-// 1e12 makes R² 1 - 1e-16, whatever the others do. `squares`: the sum of all squared residuals. An empty
-// `sigma` is 1. Returns 1 if the rows that are left are all alike, which says nothing.
-double share_explained_of_most(std::span<const double> y, std::span<const double> sigma, double squares);
-// The same for rows with x in the first `predictors` columns, then y, then sigma if `weighted`.
-double share_explained_of_most(const RowSource& data, int predictors, bool weighted, double squares);
+// Whether the residuals at x are no more than the last digits of y. The tenth of the rows with the largest y,
+// at least one, is left out of the sizes: one row of 1e12 says nothing of how the others are followed.
+bool follows_to_last_digits(const RowModel& rows, std::span<const double> x);
 
-// Whether a fit passed only because the certificate allows for rounding errors that are large beside y
-// (is_hidden_by_rounding), or beside most of y. `of_most` returns share_explained_of_most() of the fit. It is
-// called only where it decides.
-bool hides_minimum(const Certificate& certificate, double r_squared, const std::function<double()>& of_most);
+// Whether the certificate rests on rounding errors (rests_on_rounding) that are larger than the last digits
+// of y. `follows` returns follows_to_last_digits(). It is called only where it decides.
+bool hides_minimum(const Certificate& certificate, EndByTwofold judged, const std::function<bool()>& follows);
 
 // The ratio of the largest sigma to the smallest one above which outweighed() decides about a fit. It is
 // finite for three kinds of success. The certificate allows for rounding errors that are large beside sigma.
 // Or a standard error is so small that float64 has no number within a tenth of it. Or J loses rank, and rows
-// of little weight may determine what seems undetermined.
-double doubtful_spread(const Certificate& certificate, std::span<const double> parameters,
-                       std::span<const double> standard_errors);
+// of little weight may determine what seems undetermined. It is 1 if the data seem to be exact.
+double doubtful_spread(const Certificate& certificate, EndByTwofold judged,
+                       std::span<const double> parameters, std::span<const double> standard_errors);
 // Whether sigma differs between rows by more than `spread`, and without these weights the residuals at x are
 // larger than rounding errors. The certificate compares norms, and rows of tiny sigma dominate these norms.
-// It may thus take the residuals of all rows for rounding.
-bool outweighed(const RowModel& rows, std::span<const double> x, const Column& sigma, double spread);
+// It may thus take the residuals of all rows for rounding. `unexplained`: the residuals at the optimum, if
+// they are known better than by evaluating the rows at x.
+bool outweighed(const RowModel& rows, std::span<const double> x, const Column& sigma, double spread,
+                std::span<const double> unexplained = {});
 
 // The same for rows without sigma, whose weight is a part of the function: it shows in the terms of each row.
 // It is asked only if the end of the fit rests on rounding errors, or on a rank that weights may hide. Then
@@ -58,7 +58,7 @@ bool outweighed(const RowModel& rows, std::span<const double> x, const Certifica
 // Withdraws the certificate of such fits. `is_outweighed` returns outweighed() for a spread. Both functions
 // cost a pass over the rows, so they are called only if the verdict depends on them. batch/uncertain_fits.hpp
 // does the same for batches.
-void withdraw_hidden(FitResult& fit, const std::function<double()>& of_most,
+void withdraw_hidden(FitResult& fit, EndByTwofold judged, const std::function<bool()>& follows,
                      const std::function<bool(double)>& is_outweighed);
 
 // For a fit without success: names predictors that are far from 0 beside their range (Julian dates, seconds

@@ -117,11 +117,8 @@ MeasuredRounding measure_rounding(Evaluator& evaluator, std::span<const double> 
   return {of_one * std::sqrt(sums.residuals), of_one * std::sqrt(sums.decrement)};
 }
 
-bool is_hidden_by_rounding(const Certificate& c, double r_squared) {
-  constexpr double kUnexplained = 1e-10;
-  const bool by_rounding = c.verdict == Verdict::noise_floor || c.verdict == Verdict::rank_deficient;
-  const bool doubtful = c.decrement_sigma > kNearInNoise || c.gradient_bound >= 1;
-  return by_rounding && doubtful && r_squared < 1 - kUnexplained;
+bool rests_on_rounding(const Certificate& c) {
+  return is_success(c.verdict) && (c.decrement_sigma > kNearInNoise || c.gradient_bound >= 1);
 }
 
 double grid_decrement(const Linearization& at, std::span<const double> x) {

@@ -293,15 +293,13 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
     fit.eliminated[static_cast<std::size_t>(j)] = true;
   finish_statistics(curve, minimum, fit);
   fit.summary = std::move(minimum.summary);
-  const auto of_most = [&] {
-    if (curve.response || curve.whitening) return 1.0;  // y itself is not what is fitted
-    return share_explained_of_most(*curve.data, curve.predictors, curve.form.weighted,
-                                   2 * fit.summary.final_cost);
-  };
-  withdraw_hidden(fit, of_most, [&](double spread) {
-    return curve.form.weighted &&
-           outweighed(rows, minimum.x, Column(*curve.data, curve.predictors + 1), spread);
-  });
+  const EndByTwofold judged = minimum.by_twofold;
+  withdraw_hidden(
+      fit, judged, [&] { return follows_to_last_digits(rows, minimum.x); },
+      [&](double spread) {
+        return curve.form.weighted && outweighed(rows, minimum.x, Column(*curve.data, curve.predictors + 1),
+                                                 spread, minimum.unexplained);
+      });
   withdraw_doubtful(fit, curve.free_at(curve.linear_by_trial ? std::vector<int>() : linear), curve.jumps,
                     curve.unstarted);
   if (!fit.success())

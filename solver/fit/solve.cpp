@@ -6,6 +6,7 @@
 #include "certificate/hidden_minimum.hpp"
 #include "certificate/lost_parameters.hpp"
 #include "certificate/saddle.hpp"
+#include "certificate/twofold_end.hpp"
 #include "fit/solve_workspace.hpp"
 #include "support/fp_environment.hpp"
 
@@ -246,6 +247,7 @@ void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorks
     attempts.another(request.x0, w.other, true, Of::whole_problem);
     withdraw_lost();
   }
+  judge_by_twofold(request, w.best);
   s.iterations.swap(w.trace);
   s.precision.issues.swap(attempts.issues());
   count_steps(s);

@@ -94,6 +94,7 @@ std::string message_of(const MinimizerResult& result, const DenseEvaluator& eval
   if (!s.certificate.recheck_passed) return recheck_message(result);
   if (result.lost_parameters) return lost_message(result);
   if (result.outweighed) return kOutweighed;
+  if (result.by_twofold == EndByTwofold::far) return kHiddenMinimum;
   if (result.on_saddle)
     return "no minimum: the gradient is 0 here, but the cost is lower beside it (a saddle or a maximum)";
   const int n = evaluator.parameters() - static_cast<int>(s.certificate.at_bound.size());

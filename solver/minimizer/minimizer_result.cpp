@@ -63,6 +63,7 @@ void fill_result(Loop& loop, MinimizerResult& out) {
   out.repeats = rounding.start.repeats && rounding.end.repeats;
   out.underflow = rounding.end.underflow;
   out.lost_parameters = out.on_saddle = false;
+  out.by_twofold = EndByTwofold::unknown;
   out.limited_by_rounding = limited;
   out.stopped_by = loop.ending.stopped_by;
   out.tolerance_met = !loop.ending.stopped_by.empty() && !loop.ending.cut_short;
