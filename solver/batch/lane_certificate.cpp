@@ -58,8 +58,7 @@ bool certify_plain(const Linearization& at, std::span<const double> x, std::size
   if (kUnitRoundoff * std::sqrt(size) > kNearInNoise * sigma) return false;
   out.step = step == 0 ? 0 : std::sqrt(step / size);
   const bool near = out.decrement_sigma <= tests.tau;
-  const bool flat = gradient_cosine(at) <= tests.gtol && out.decrement_sigma <= kNearInNoise;
-  return (near || flat) && out.step <= tests.xtol;
+  return (near || is_flat(gradient_cosine(at), tests.gtol, out.decrement_sigma)) && out.step <= tests.xtol;
 }
 
 }  // namespace nlsq::inline v0

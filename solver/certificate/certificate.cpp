@@ -286,9 +286,7 @@ bool apply_tests(Evaluator& evaluator, std::span<const double> x, const Lineariz
       gradient_noise(at, tests.magnitude, tests.column_magnitude, evaluator.jacobian_error(), tests.room);
   c.gradient_bound = rounding.bound;
   const bool near = sigma > 0 && c.decrement_sigma <= tests.tau;
-  // Beside residuals far larger than a sigma that the user fixed, a gradient may be small as a cosine, and
-  // the optimum many of these sigma away.
-  const bool flat = c.gradient_norm <= tests.gtol && !(c.decrement_sigma > kNearInNoise);
+  const bool flat = is_flat(c.gradient_norm, tests.gtol, c.decrement_sigma);
   const bool settled = c.step <= std::max(tests.xtol, c.qr ? c.covariance_error : 0.0);
   // With nearly dependent columns, a gradient of rounding size may still be far from the optimum. With terms
   // far larger than σ, so may a gradient within its bound.

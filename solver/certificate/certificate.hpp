@@ -11,6 +11,8 @@
 #include <nlsq/options.hpp>
 #include <nlsq/summary.hpp>
 
+#include <cmath>
+
 namespace nlsq::inline v0 {
 
 // Memory for undamped steps, used again.
@@ -57,6 +59,12 @@ double decrement_noise(double cost, double magnitude);
 // a gradient within its bound proves a minimum only if the distance is at most this many standard errors, or
 // if the residuals themselves are rounding.
 inline constexpr double kNearInNoise = 0.1;
+// Whether a cosine between the gradient and the residuals is so small that x is a minimum. Beside residuals
+// far larger than a sigma that the user fixed, it may be small many of these sigma away, so the distance in
+// standard errors counts, too. Where it is not finite there are no standard errors, and the cosine decides.
+inline bool is_flat(double cosine, double gtol, double distance) {
+  return cosine <= gtol && !(std::isfinite(distance) && distance > kNearInNoise);
+}
 bool residuals_are_rounding(double cost, double magnitude);
 // The rounding errors of the residuals e, measured: ‖e‖, and how far they move ν₀.
 struct MeasuredRounding {

@@ -306,18 +306,17 @@ bool reached(Loop& loop) {
   }
   const double cosine = system.gradient_cosine(loop.point.x);
   if (known) {
-    // The distance is infinite if the residuals are 0. Then the cosine decides.
-    const bool far = first.decrement_sigma > kNearInNoise && std::isfinite(first.decrement_sigma);
     static const double usual_gtol = SolverOptions().gtol;
-    const bool near = first.decrement_sigma <= options.tau, flat = cosine <= options.gtol;
+    const bool near = first.decrement_sigma <= options.tau;
+    const bool flat = is_flat(cosine, options.gtol, first.decrement_sigma);
     if (first.step_size > std::max(options.xtol, step_noise(first.condition, system.parameters())))
       return false;
     // A gtol that the user chose ends the fit further away, too, but without a certificate.
-    if (!near && flat && far && options.gtol > usual_gtol) {
+    if (!near && !flat && cosine <= options.gtol && options.gtol > usual_gtol) {
       loop.ending.stopped_by = "the cosine of the gradient fell below gtol in f64";
       return true;
     }
-    return near || (flat && !far);
+    return near || flat;
   }
   // κ₀ is too large for the normal equations, and only a QR pass can decide. Ask for it once the damped
   // problem is solved.
