@@ -2,8 +2,13 @@
 #include "batch/joint_solve.hpp"
 
 #include "certificate/certificate.hpp"
+#include "certificate/hidden_minimum.hpp"
+
+#include "support/column_blocks.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace nlsq::inline v0 {
 
@@ -39,6 +44,41 @@ Summary solve_joint(Problem& problem, const GroupOptions& options, std::size_t r
       "the optimum is further away than a tenth of a standard error, because the given sigma are far smaller "
       "than the residuals: give sigma of their size, or leave out absolute sigma";
   return out;
+}
+
+bool is_bounded(const Limits& limits, int parameter) {
+  const auto j = static_cast<std::size_t>(parameter);
+  return !limits.empty() && !(std::isinf(limits.lower[j]) && std::isinf(limits.upper[j]));
+}
+
+bool is_on_bound(const Limits& limits, int parameter, double value) {
+  const auto j = static_cast<std::size_t>(parameter);
+  return !limits.empty() && (value == limits.lower[j] || value == limits.upper[j]);
+}
+
+double spread_of(const Column& sigma) {
+  double least = std::numeric_limits<double>::infinity(), most = 0;
+  for_blocks(sigma, [&](std::size_t, std::span<const double> values) {
+    least = std::min(least, std::ranges::min(values)), most = std::max(most, std::ranges::max(values));
+  });
+  return most > 0 ? most / least : 1;
+}
+
+bool rests_on_weights(const CertifiedEnd& end, std::span<const double> standard_errors,
+                      std::span<const int> free) {
+  if (!is_success(end.verdict)) return false;
+  if (end.verdict != Verdict::converged) return true;
+  return std::ranges::any_of(free, [&](int parameter) {
+    const auto j = static_cast<std::size_t>(parameter);
+    const double error = standard_errors[j];
+    return std::isnan(error) || (error > 0 && is_below_spacing(kNearInNoise * error, end.parameters[j]));
+  });
+}
+
+Doubt doubt_of_weights() {
+  return {
+      "some rows weigh so much more than others, by their sigma, that their rounding errors hide the rest",
+      "Give these rows a larger sigma; where rows are to hold exactly, fix a parameter."};
 }
 
 }  // namespace nlsq::inline v0

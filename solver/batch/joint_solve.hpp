@@ -1,8 +1,13 @@
 // The solve of a joint fit of groups. With absolute sigma it states distances in the given sigma.
 #pragma once
 
+#include "certificate/doubtful_end.hpp"
+#include "minimizer/box.hpp"
+
 #include <nlsq/groups.hpp>
 #include <nlsq/problem.hpp>
+
+#include <span>
 
 namespace nlsq::inline v0 {
 
@@ -11,5 +16,18 @@ namespace nlsq::inline v0 {
 // that follow from the given sigma, as a fit of one curve does. A success is then at most 0.1 of them away,
 // or tau if tau is larger.
 Summary solve_joint(Problem& problem, const GroupOptions& options, std::size_t rows);
+
+// Whether the limits of all parameters, which may be empty, bound this one; and whether it lies on a bound.
+bool is_bounded(const Limits& limits, int parameter);
+bool is_on_bound(const Limits& limits, int parameter, double value);
+
+// The largest sigma over the smallest one.
+double spread_of(const Column& sigma);
+// Whether a success of a group with these standard errors may be that of a few heavy rows alone: it rests on
+// rounding errors, or a free parameter is known to less than the last digits of a float64 number, or not
+// known at all. curve_fit asks the same of one curve (doubtful_spread).
+bool rests_on_weights(const CertifiedEnd& end, std::span<const double> standard_errors,
+                      std::span<const int> free);
+Doubt doubt_of_weights();
 
 }  // namespace nlsq::inline v0

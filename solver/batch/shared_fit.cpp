@@ -10,10 +10,12 @@
 #include "batch/joint_solve.hpp"
 #include "batch/shared_options.hpp"
 #include "certificate/doubtful_end.hpp"
+#include "certificate/hidden_minimum.hpp"
 #include "expression/symmetry.hpp"
 #include "fit/curve.hpp"
 #include "fit/fit_setup.hpp"
 #include "fit/prepared_impl.hpp"
+#include "linear/weighted_rows.hpp"
 #include "support/constants.hpp"
 
 #include <nlsq/problem.hpp>
@@ -146,9 +148,9 @@ class SharedFit {
       linear.push_back(all[static_cast<std::size_t>(k)]);
     std::vector<int> shared, own;
     for (const int j : shared_)
-      if (!bounded(j)) shared.push_back(j);
+      if (!is_bounded(limits_, j)) shared.push_back(j);
     for (const int j : own_)
-      if (!bounded(j)) own.push_back(j);
+      if (!is_bounded(limits_, j)) own.push_back(j);
     for (const int j : own)
       if (std::ranges::count(linear, j) > 0) shared.push_back(j);
     change_signs(linear, shared, 0, taking_part_.size());
@@ -172,11 +174,6 @@ class SharedFit {
         for (std::size_t i = first; i < last && own_[j] == parameter; ++i)
           own_values_(i, j) = -own_values_(i, j);
     }
-  }
-
-  bool bounded(int parameter) const {
-    const auto j = static_cast<std::size_t>(parameter);
-    return !limits_.empty() && !(std::isinf(limits_.lower[j]) && std::isinf(limits_.upper[j]));
   }
 
   void add_block(Problem& problem, double* block, const std::vector<int>& parameters) const {
@@ -209,26 +206,22 @@ class SharedFit {
     for (const int j : shared_) joint_.parameter_names.push_back(impl_.names[static_cast<std::size_t>(j)]);
   }
 
-  bool on_bound(int parameter, double value) const {
-    const auto j = static_cast<std::size_t>(parameter);
-    return !limits_.empty() && (value == limits_.lower[j] || value == limits_.upper[j]);
-  }
-
   // Standard errors, costs and R². Parameters on a bound count as fixed there.
   void find_statistics() {
     std::vector<int> shared;  // positions among shared_ of those that are not on a bound
     for (std::size_t j = 0; j < shared_.size(); ++j)
-      if (!on_bound(shared_[j], shared_values_[j])) shared.push_back(static_cast<int>(j));
+      if (!is_on_bound(limits_, shared_[j], shared_values_[j])) shared.push_back(static_cast<int>(j));
     Arrow arrow(shared.size(), taking_part_.size());
     std::vector<std::vector<int>> own(taking_part_.size());
     std::size_t free = shared.size();
     const Certificate& certificate = joint_.summary.certificate;
     const bool deficient = certificate.verdict == Verdict::rank_deficient;
     std::vector<Matrix> normals;  // of the groups, where J loses rank
+    heavy_ = weighted() && spread_of(sorted_.back()) > kHeavyRows;
     bool determined = true;
     for (std::size_t i = 0; i < taking_part_.size(); ++i) {
       for (std::size_t j = 0; j < own_.size(); ++j)
-        if (!on_bound(own_[j], own_values_(i, j))) own[i].push_back(static_cast<int>(j));
+        if (!is_on_bound(limits_, own_[j], own_values_(i, j))) own[i].push_back(static_cast<int>(j));
       free += own[i].size();
       const std::optional<Matrix> normal = normal_matrix(i, shared, own[i]);
       // A group may have no parameter that is not on a bound.
@@ -292,9 +285,11 @@ class SharedFit {
       for (std::size_t i = 0; i < free.size(); ++i) {
         const auto j = static_cast<std::size_t>(free[i]);
         const bool is_linear = std::ranges::count(programs->linear, static_cast<int>(i)) > 0;
-        if (!is_linear && !on_bound(free[i], end.parameters[j])) end.nonlinear.push_back(j);
+        if (!is_linear && !is_on_bound(limits_, free[i], end.parameters[j])) end.nonlinear.push_back(j);
       }
-      doubts.push_back(doubt_about_end(end));
+      const std::span<const double> errors_here(&out_.standard_errors(k, 0), impl_.names.size());
+      const bool light_rows_lost = outweighed_ && rests_on_weights(end, errors_here, free);
+      doubts.push_back(light_rows_lost ? doubt_of_weights() : doubt_about_end(end));
     }
     const auto first = std::ranges::find_if_not(doubts, &Doubt::empty);
     if (first == doubts.end()) return;
@@ -344,6 +339,7 @@ class SharedFit {
     for (const int j : free) p.push_back(out_.parameters(k, static_cast<std::size_t>(j)));
     const Linearization at = worker->evaluator.linearize(p, {Format::f64, Gram::f64});
     store_cost(k, at.cost);
+    outweighed_ = outweighed_ || (heavy_ && outweighed(worker->rows, p, columns.back(), 0));
     if (!at.finite) return std::nullopt;
     std::vector<std::size_t> places;  // among `free`
     const auto add_place = [&](int parameter) {
@@ -384,6 +380,8 @@ class SharedFit {
   std::vector<Column> sorted_;  // predictors, y, sigma
   std::vector<double> response_, weight_, shared_values_;
   Matrix own_values_;
+  // Sigma differs much between rows; and the residuals of some group are no rounding errors without it.
+  bool heavy_ = false, outweighed_ = false;
   JointFit joint_;
   GroupsResult out_;
 };

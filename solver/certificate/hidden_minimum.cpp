@@ -62,15 +62,19 @@ bool hides_minimum(const Certificate& certificate, EndByTwofold judged,
   return judged == EndByTwofold::unknown && rests_on_rounding(certificate) && !follows();
 }
 
+bool is_below_spacing(double distance, double parameter) {
+  constexpr double kLastDigits = 4 * kUnitRoundoff;
+  return distance < kLastDigits * std::fabs(parameter);
+}
+
 double doubtful_spread(const Certificate& certificate, EndByTwofold judged,
                        std::span<const double> parameters, std::span<const double> standard_errors) {
-  constexpr double kLastDigits = 4 * kUnitRoundoff;
   if (!is_success(certificate.verdict)) return std::numeric_limits<double>::infinity();
   if (judged == EndByTwofold::exact_data) return 1;
   if (rests_on_rounding(certificate)) return kHeavyRows;
   for (std::size_t j = 0; judged != EndByTwofold::near && j < parameters.size(); ++j) {
     const double error = standard_errors[j];
-    if (error > 0 && kNearInNoise * error < kLastDigits * std::fabs(parameters[j])) return kHeavyRows;
+    if (error > 0 && is_below_spacing(kNearInNoise * error, parameters[j])) return kHeavyRows;
   }
   return certificate.verdict == Verdict::rank_deficient ? kHidesRank
                                                         : std::numeric_limits<double>::infinity();

@@ -32,6 +32,9 @@ bool follows_to_last_digits(const RowModel& rows, std::span<const double> x);
 // of y. `follows` returns follows_to_last_digits(). It is called only where it decides.
 bool hides_minimum(const Certificate& certificate, EndByTwofold judged, const std::function<bool()>& follows);
 
+// Whether float64 numbers beside this parameter are further apart than this distance, more or less.
+bool is_below_spacing(double distance, double parameter);
+
 // The ratio of the largest sigma to the smallest one above which outweighed() decides about a fit. It is
 // finite for three kinds of success. The certificate allows for rounding errors that are large beside sigma.
 // Or a standard error is so small that float64 has no number within a tenth of it. Or J loses rank, and rows
