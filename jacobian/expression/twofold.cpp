@@ -1,8 +1,10 @@
 // Implements twofold numbers and TwofoldExpression.
 #include "expression/twofold.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <optional>
 
 namespace nlsq::inline v0 {
@@ -86,35 +88,100 @@ std::optional<Twofold> by_twofold(Op op, Twofold a, Twofold b, Twofold c) {
   }
 }
 
-// Operations for which the C library has a function of long double.
-std::optional<long double> by_long_double(Op op, long double a, long double b) {
+// A function of long double and its derivatives by the arguments.
+struct Smooth {
+  long double value = 0, by_a = 0, by_b = 0;
+};
+
+std::optional<Smooth> of_one(Op op, long double a) {
+  using std::numbers::inv_sqrtpi_v, std::numbers::ln10_v, std::numbers::ln2_v;
+  const auto with = [](long double value, long double slope) { return Smooth{value, slope, 0}; };
   switch (op) {
-    case Op::cbrt: return std::cbrt(a);
-    case Op::exp: return std::exp(a);
-    case Op::expm1: return std::expm1(a);
-    case Op::log: return std::log(a);
-    case Op::log10: return std::log10(a);
-    case Op::log2: return std::log2(a);
-    case Op::log1p: return std::log1p(a);
-    case Op::sin: return std::sin(a);
-    case Op::cos: return std::cos(a);
-    case Op::tan: return std::tan(a);
-    case Op::asin: return std::asin(a);
-    case Op::acos: return std::acos(a);
-    case Op::atan: return std::atan(a);
-    case Op::sinh: return std::sinh(a);
-    case Op::cosh: return std::cosh(a);
-    case Op::tanh: return std::tanh(a);
-    case Op::asinh: return std::asinh(a);
-    case Op::acosh: return std::acosh(a);
-    case Op::atanh: return std::atanh(a);
-    case Op::erf: return std::erf(a);
-    case Op::erfc: return std::erfc(a);
-    case Op::pow: return std::pow(a, b);
-    case Op::hypot: return std::hypot(a, b);
-    case Op::atan2: return std::atan2(a, b);
-    case Op::fmod: return std::fmod(a, b);
+    case Op::cbrt: return with(std::cbrt(a), std::cbrt(a) / (3 * a));
+    case Op::exp: return with(std::exp(a), std::exp(a));
+    case Op::expm1: return with(std::expm1(a), std::exp(a));
+    case Op::log: return with(std::log(a), 1 / a);
+    case Op::log10: return with(std::log10(a), 1 / (a * ln10_v<long double>));
+    case Op::log2: return with(std::log2(a), 1 / (a * ln2_v<long double>));
+    case Op::log1p: return with(std::log1p(a), 1 / (1 + a));
+    case Op::sin: return with(std::sin(a), std::cos(a));
+    case Op::cos: return with(std::cos(a), -std::sin(a));
+    case Op::tan: return with(std::tan(a), 1 + std::tan(a) * std::tan(a));
+    case Op::asin: return with(std::asin(a), 1 / std::sqrt((1 - a) * (1 + a)));
+    case Op::acos: return with(std::acos(a), -1 / std::sqrt((1 - a) * (1 + a)));
+    case Op::atan: return with(std::atan(a), 1 / (1 + a * a));
+    case Op::sinh: return with(std::sinh(a), std::cosh(a));
+    case Op::cosh: return with(std::cosh(a), std::sinh(a));
+    case Op::tanh: return with(std::tanh(a), 1 / (std::cosh(a) * std::cosh(a)));
+    case Op::asinh: return with(std::asinh(a), 1 / std::sqrt(1 + a * a));
+    case Op::acosh: return with(std::acosh(a), 1 / std::sqrt((a - 1) * (a + 1)));
+    case Op::atanh: return with(std::atanh(a), 1 / ((1 - a) * (1 + a)));
+    case Op::erf: return with(std::erf(a), 2 * inv_sqrtpi_v<long double> * std::exp(-a * a));
+    case Op::erfc: return with(std::erfc(a), -2 * inv_sqrtpi_v<long double> * std::exp(-a * a));
     default: return std::nullopt;
+  }
+}
+
+std::optional<Smooth> of_two(Op op, long double a, long double b) {
+  switch (op) {
+    case Op::pow: {
+      const long double value = std::pow(a, b);
+      return Smooth{value, b * std::pow(a, b - 1), a > 0 ? value * std::log(a) : 0};
+    }
+    case Op::hypot: {
+      const long double value = std::hypot(a, b);
+      return Smooth{value, value > 0 ? a / value : 1, value > 0 ? b / value : 1};
+    }
+    case Op::atan2: return Smooth{std::atan2(a, b), b / (a * a + b * b), -a / (a * a + b * b)};
+    case Op::fmod: return Smooth{std::fmod(a, b), 1, -std::trunc(a / b)};
+    default: return std::nullopt;
+  }
+}
+
+std::optional<Smooth> by_long_double(Op op, long double a, long double b) {
+  return arity(op) == 1 ? of_one(op, a) : of_two(op, a, b);
+}
+
+// What rounding to long double takes from a number.
+long double rest_of(Twofold a) {
+  return (static_cast<long double>(a.high) - joined(a)) + static_cast<long double>(a.low);
+}
+
+TwofoldValue apply_smooth(Op op, const TwofoldValue& a, const TwofoldValue& b) {
+  const std::optional<Smooth> at = by_long_double(op, joined(a.number), joined(b.number));
+  if (!at) return {{std::numeric_limits<double>::quiet_NaN(), 0}, 0};
+  const auto moved = [](long double slope, Twofold argument) {
+    const long double rest = rest_of(argument);
+    return rest == 0 ? 0 : slope * rest;
+  };
+  TwofoldValue out{split(at->value), kRoundoffOfLong * std::fabs(static_cast<double>(at->value))};
+  out.number = twofold_sum(out.number, split(moved(at->by_a, a.number)));
+  const auto spread = [](long double slope, double error) {
+    return error == 0 ? 0 : std::fabs(static_cast<double>(slope)) * error;
+  };
+  out.error += spread(at->by_a, a.error);
+  if (arity(op) < 2) return out;
+  out.number = twofold_sum(out.number, split(moved(at->by_b, b.number)));
+  out.error += spread(at->by_b, b.error);
+  return out;
+}
+
+// The error of an operation of by_twofold(), by the errors of its operands.
+double error_of(Op op, const TwofoldValue& a, const TwofoldValue& b, const TwofoldValue& c, double value) {
+  const double size_a = std::fabs(a.number.high), size_b = std::fabs(b.number.high);
+  const double own = kRoundoffOfTwofold * std::fabs(value);
+  switch (op) {
+    case Op::add:
+    case Op::sub: return a.error + b.error + own + kRoundoffOfTwofold * (size_a + size_b);
+    case Op::mul: return size_a * b.error + size_b * a.error + own;
+    case Op::div: return (a.error + std::fabs(value) * b.error) / size_b + own;
+    case Op::sqrt: return (value > 0 ? 0.5 * a.error / value : 0) + own;
+    case Op::neg:
+    case Op::abs: return a.error;
+    case Op::min:
+    case Op::max: return std::max(a.error, b.error);
+    case Op::select: return a.number.high != 0 ? b.error : c.error;
+    default: return 0;
   }
 }
 
@@ -133,7 +200,7 @@ Twofold twofold_product(Twofold a, Twofold b) {
   return exact_sum(product.high, product.low + (a.high * b.low + a.low * b.high));
 }
 
-TwofoldExpression::TwofoldExpression(const Graph& graph, NodeId root) : roundoff_(kRoundoffOfTwofold) {
+TwofoldExpression::TwofoldExpression(const Graph& graph, NodeId root) {
   std::vector<std::size_t> place(root + 1, kNone);
   std::vector<bool> needed(root + 1, false);
   needed[root] = true;
@@ -150,40 +217,41 @@ TwofoldExpression::TwofoldExpression(const Graph& graph, NodeId root) : roundoff
     if (operands > 0) step.a = place[node.a];
     if (operands > 1) step.b = place[node.b];
     if (operands > 2) step.c = place[node.c];
-    if (operands > 0 && !by_twofold(node.op, {}, {}, {})) {
+    if (operands > 0 && !by_twofold(node.op, {}, {}, {}))
       usable_ = usable_ && by_long_double(node.op, 1, 1).has_value();
-      roundoff_ = kRoundoffOfLong;
-    }
     place[id] = steps_.size();
     steps_.push_back(step);
   }
   values_.resize(steps_.size());
 }
 
-Twofold TwofoldExpression::run(std::span<const double> columns, std::span<const double> parameters,
-                               std::size_t moved) {
+TwofoldValue TwofoldExpression::run(std::span<const double> columns, std::span<const double> parameters,
+                                    std::size_t moved) {
   for (std::size_t k = 0; k < steps_.size(); ++k) {
     const auto& [node, a, b, c] = steps_[k];
-    Twofold& value = values_[k];
+    TwofoldValue& value = values_[k];
     switch (node.op) {
-      case Op::constant: value = {node.value, 0}; break;
-      case Op::column: value = {columns[node.index], 0}; break;
-      case Op::parameter: value = {parameters[node.index], 0}; break;
-      case Op::unexplored: value = {std::numeric_limits<double>::quiet_NaN(), 0}; break;
+      case Op::constant: value = {{node.value, 0}, 0}; break;
+      case Op::column: value = {{columns[node.index], 0}, 0}; break;
+      case Op::parameter: value = {{parameters[node.index], 0}, 0}; break;
+      case Op::unexplored: value = {{std::numeric_limits<double>::quiet_NaN(), 0}, 0}; break;
       default: {
-        const std::optional<Twofold> twofold = by_twofold(node.op, values_[a], values_[b], values_[c]);
-        value = twofold ? *twofold
-                        : split(by_long_double(node.op, joined(values_[a]), joined(values_[b]))
-                                    .value_or(std::numeric_limits<long double>::quiet_NaN()));
+        const TwofoldValue &x = values_[a], &y = values_[b], &z = values_[c];
+        const std::optional<Twofold> number = by_twofold(node.op, x.number, y.number, z.number);
+        value = number ? TwofoldValue{*number, error_of(node.op, x, y, z, number->high)}
+                       : apply_smooth(node.op, x, y);
       }
     }
-    if (k == moved) value.low = 0x1p-53 * value.high;
+    if (k == moved) value.number.low = 0x1p-53 * value.number.high;
   }
   return values_.back();
 }
 
-Twofold TwofoldExpression::operator()(std::span<const double> columns, std::span<const double> parameters) {
-  return last_ = run(columns, parameters, kNone);
+TwofoldValue TwofoldExpression::operator()(std::span<const double> columns,
+                                           std::span<const double> parameters) {
+  const TwofoldValue value = run(columns, parameters, kNone);
+  last_ = value.number;
+  return value;
 }
 
 double TwofoldExpression::change_by_last_digits(std::span<const double> columns,
@@ -191,7 +259,8 @@ double TwofoldExpression::change_by_last_digits(std::span<const double> columns,
   double sum = 0;
   for (std::size_t k = 0; k < steps_.size(); ++k) {
     if (!is_datum(steps_[k])) continue;
-    const double change = twofold_sum(run(columns, parameters, k), negative(last_)).rounded();
+    const Twofold there = run(columns, parameters, k).number;
+    const double change = twofold_sum(there, negative(last_)).rounded();
     if (std::isfinite(change)) sum += std::fabs(change);
   }
   return sum;

@@ -19,16 +19,20 @@ struct Twofold {
 NLSQ_API Twofold twofold_sum(Twofold a, Twofold b);
 NLSQ_API Twofold twofold_product(Twofold a, Twofold b);
 
+// A twofold number and a bound of its rounding error.
+struct TwofoldValue {
+  Twofold number;
+  double error = 0;
+};
+
 // Evaluates one node of a graph in twofold numbers. Sums, products, quotients and square roots have some 100
-// bits. All other functions have those of a long double.
+// bits. All other functions have those of a long double, at an argument that is not rounded.
 class NLSQ_API TwofoldExpression {
  public:
   TwofoldExpression(const Graph& graph, NodeId root);
   // False if the expression has an operation that only exists in double.
   bool usable() const { return usable_; }
-  // The rounding error of the operations, relative to their terms.
-  double roundoff() const { return roundoff_; }
-  Twofold operator()(std::span<const double> columns, std::span<const double> parameters);
+  TwofoldValue operator()(std::span<const double> columns, std::span<const double> parameters);
   // How much the value changes if the last digit of a number that the data supply, a column or a constant of
   // the expression, is wrong: the sum over all of them. Call it after operator(), with the same arguments.
   double change_by_last_digits(std::span<const double> columns, std::span<const double> parameters);
@@ -38,15 +42,14 @@ class NLSQ_API TwofoldExpression {
     Node node;
     std::size_t a = 0, b = 0, c = 0;  // places of the operands
   };
-  // The factor 1 + 2⁻⁵³ multiplies the leaves `moved`: a constant's place, or all places of a column.
-  Twofold run(std::span<const double> columns, std::span<const double> parameters, std::size_t moved);
+  // The factor 1 + 2⁻⁵³ multiplies the leaf at the place `moved`.
+  TwofoldValue run(std::span<const double> columns, std::span<const double> parameters, std::size_t moved);
   bool is_datum(const Step& step) const { return step.node.op == Op::constant || step.node.op == Op::column; }
 
   std::vector<Step> steps_;
-  std::vector<Twofold> values_;
+  std::vector<TwofoldValue> values_;
   Twofold last_;
   bool usable_ = true;
-  double roundoff_ = 0;
 };
 
 }  // namespace nlsq::inline v0

@@ -120,16 +120,12 @@ class GroupedRows::Twofold final : public TwofoldRows {
   bool complete() const {
     return std::ranges::all_of(groups_, [](const auto& group) { return group != nullptr; });
   }
-  double roundoff() const override {
-    double largest = 0;
-    for (const auto& group : groups_) largest = std::max(largest, group->roundoff());
-    return largest;
-  }
   void residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
-                 double* last_digits) override {
+                 double* errors, double* last_digits) override {
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t g = owner_.group_of(first + i);
-      groups_[g]->residuals(x, first + i - owner_.groups_[g]->first, 1, residuals + i, last_digits + i);
+      groups_[g]->residuals(x, first + i - owner_.groups_[g]->first, 1, residuals + i, errors + i,
+                            last_digits + i);
     }
   }
 

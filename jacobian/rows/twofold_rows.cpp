@@ -29,7 +29,7 @@ void TwofoldGraphRows::digits_of_y(std::size_t first, std::span<double> sizes) c
 }
 
 void TwofoldGraphRows::residuals(std::span<const double> x, std::size_t first, std::size_t count,
-                                 double* residuals, double* last_digits) {
+                                 double* residuals, double* errors, double* last_digits) {
   expand_(x, parameters_);
   // The sizes come first, together with residuals in double, which are overwritten.
   if (sizes_of_ != nullptr) {
@@ -38,7 +38,9 @@ void TwofoldGraphRows::residuals(std::span<const double> x, std::size_t first, s
   }
   for (std::size_t i = 0; i < count; ++i) {
     for (std::size_t c = 0; c < row_.size(); ++c) data_.read(first + i, 1, static_cast<int>(c), &row_[c]);
-    residuals[i] = residual_(row_, parameters_).rounded();
+    const TwofoldValue value = residual_(row_, parameters_);
+    residuals[i] = value.number.rounded();
+    errors[i] = value.error;
     if (sizes_of_ == nullptr) last_digits[i] = residual_.change_by_last_digits(row_, parameters_);
   }
 }

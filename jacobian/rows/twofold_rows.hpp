@@ -16,12 +16,12 @@ namespace nlsq::inline v0 {
 class NLSQ_API TwofoldRows {
  public:
   virtual ~TwofoldRows() = default;
-  // The rounding error of a residual, relative to the terms of the model.
-  virtual double roundoff() const = 0;
-  // Computes residuals of rows [first, first + count) at x, and how much the last digits of the data move
-  // each.
+  // Whether residuals are divided by a sigma of the row.
+  virtual bool weighted() const { return false; }
+  // Computes residuals of rows [first, first + count) at x, bounds of their rounding errors, and how much the
+  // last digits of the data move each.
   virtual void residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
-                         double* last_digits) = 0;
+                         double* errors, double* last_digits) = 0;
 };
 
 // Rows whose residual is one expression of their data and of all parameters.
@@ -33,9 +33,9 @@ class NLSQ_API TwofoldGraphRows final : public TwofoldRows {
   // which residuals are divided, or -1.
   TwofoldGraphRows(TwofoldExpression residual, const RowSource& data, std::size_t parameters, Expand expand,
                    const RowModel* sizes_of, int sigma);
-  double roundoff() const override { return residual_.roundoff(); }
+  bool weighted() const override { return sigma_ >= 0; }
   void residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
-                 double* last_digits) override;
+                 double* errors, double* last_digits) override;
 
  private:
   TwofoldExpression residual_;

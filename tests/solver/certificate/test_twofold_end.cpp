@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <span>
@@ -192,6 +193,47 @@ TEST_CASE("numbers of twice the digits") {
   CHECK(less.high == 1);
   CHECK(less.low == -0x1p-104);
   CHECK(twofold_sum({1e30, 0}, twofold_sum({1, 0}, {-1e30, 0})).rounded() == 1);
+}
+
+TEST_CASE("functions of twofold arguments") {
+  // log(exp(ab)) - ab, sin² + cos² - 1 of a product, and a power beside its square: all are 0.
+  Graph graph;
+  const NodeId a = graph.column(0), b = graph.parameter(0), product = graph.mul(a, b);
+  const NodeId sine = graph.make(Op::sin, product), cosine = graph.make(Op::cos, product);
+  const NodeId squares = graph.add(graph.mul(sine, sine), graph.mul(cosine, cosine));
+  const NodeId there_and_back = graph.make(Op::log, graph.make(Op::exp, product));
+  const NodeId half = graph.make(Op::pow, a, b), whole = graph.make(Op::pow, a, graph.add(b, b));
+  const NodeId zeros[] = {graph.sub(there_and_back, product), graph.sub(squares, graph.constant(1)),
+                          graph.sub(graph.mul(half, half), whole)};
+  for (const NodeId zero : zeros) {
+    TwofoldExpression expression(graph, zero);
+    REQUIRE(expression.usable());
+    for (const double x : {0.1, 1.7, 23.3}) {
+      const double column[] = {x}, parameter[] = {3.1};
+      const TwofoldValue value = expression(column, parameter);
+      CHECK(std::fabs(value.number.rounded()) <= value.error);
+      CHECK(value.error <= 1e-17 * std::max(1.0, std::pow(x, 6.2)) * 30);
+    }
+  }
+  TwofoldExpression bessel(graph, graph.make(Op::besj0, product));
+  CHECK_FALSE(bessel.usable());
+}
+
+TEST_CASE("a function that is only called is refused rather than wrong") {
+  std::mt19937 random(47);
+  int refused = 0;
+  for (int k = 0; k < 30; ++k) {
+    const Years years = years_with(std::pow(10.0, -6 - 7 * k / 29.0), 4, false, random);
+    const auto cubic = [](double x, std::span<const double> p) {
+      return p[0] + x * (p[1] + x * (p[2] + x * p[3]));
+    };
+    const FitResult fit = curve_fit(cubic, years.x, years.y, {1.0, 1.0, 1.0, 1.0});
+    CAPTURE(fit.summary.certificate.decrement_sigma);
+    refused += !fit.success();
+    if (fit.success())
+      CHECK(Reference(years.x, years.y, {}, 4).distance(years.x, years.y, fit.parameters) <= 0.1);
+  }
+  CHECK(refused > 0);
 }
 
 TEST_CASE("whole numbers of last digits cancel together") {
