@@ -128,9 +128,9 @@ class Judge {
   }
 
   // Moves to the optimum as long as this helps. Parameters that are only judged stay where they are.
-  std::optional<Judged> best_from(const Vector& x) const {
+  std::optional<Judged> best_from(const Vector& x, bool may_move) const {
     constexpr double kShort = 1e-3, kHelps = 0.7;  // the step, beside the parameters; and what it leaves
-    const int steps = request_.options.max_iterations > 0 ? 6 : 0;
+    const int steps = may_move && request_.options.max_iterations > 0 ? 6 : 0;
     std::optional<Judged> best = at(x);
     for (int k = 0; k < steps && best; ++k) {
       if (!(norm_of(best->model.step) <= kShort * scaled_size(*best))) break;
@@ -219,7 +219,9 @@ void judge_by_twofold(const SolveRequest& request, MinimizerResult& end) {
   end.unexplained.clear();
   Certificate& c = end.certified.certificate;
   if (!rounding_decides(end) || request.rows.robust_loss() != nullptr || c.last_step > 0) return;
-  if (c.rank + static_cast<int>(c.at_bound.size()) != static_cast<int>(end.x.size())) return;
+  // Where J loses rank there is no distance, but exact data are still told from others.
+  const bool whole = c.rank + static_cast<int>(c.at_bound.size()) == static_cast<int>(end.x.size());
+  if (!whole && !rests_on_rounding(c)) return;
   const std::unique_ptr<TwofoldRows> twofold = request.rows.twofold();
   if (twofold == nullptr) return;
   // A success whose residuals f64 sees to be the last digits of y needs no other evaluation, except where
@@ -227,12 +229,12 @@ void judge_by_twofold(const SolveRequest& request, MinimizerResult& end) {
   const bool stands = is_success(end.summary.verdict) && !twofold->weighted();
   if (stands && follows_to_last_digits(request.rows, end.x)) return;
   const Judge judge(request, *twofold, c.at_bound);
-  std::optional<Judged> found = judge.best_from(end.x);
+  std::optional<Judged> found = judge.best_from(end.x, whole);
   if (!found) return;
   Judged& best = *found;
   const double sigma = judge.sigma(best);
   const double distance = std::hypot(best.model.nu, judge.error(best, c.condition));
-  if (distance <= kNearInNoise * sigma) {
+  if (whole && distance <= kNearInNoise * sigma) {
     end.by_twofold = EndByTwofold::near;
     c.decrement_sigma = distance / sigma;
     c.gradient_norm = judge.gradient_cosine(best);

@@ -185,6 +185,24 @@ TEST_CASE("so with a function of residuals") {
   }
 }
 
+TEST_CASE("a function of residuals that seems to lose rank where its terms cancel is no success") {
+  std::mt19937 random(48);
+  for (int k = 0; k < 20; ++k) {
+    Years days = years_with(1e-6, 4, false, random);
+    for (double& x : days.x) x += 2450000 - 1990;
+    const auto residuals = [&](const auto& p) {
+      using T = std::decay_t<decltype(p[0])>;
+      std::vector<T> r;
+      for (std::size_t i = 0; i < days.x.size(); ++i)
+        r.push_back(p[0] + days.x[i] * (p[1] + days.x[i] * (p[2] + days.x[i] * p[3])) - days.y[i]);
+      return r;
+    };
+    const LeastSquaresResult fit = least_squares(residuals, {0.0, 0.0, 0.0, 0.0});
+    CAPTURE(fit.summary.message);
+    CHECK_FALSE(fit.success());
+  }
+}
+
 TEST_CASE("numbers of twice the digits") {
   const Twofold third = twofold_sum({1.0 / 3, 0}, {0x1p-54 / 3, 0});
   const Twofold square = twofold_product(third, third);
