@@ -54,7 +54,7 @@ std::string time_left(double seconds) {
   return fmt::format(", about {:.0f} min left", seconds / 60 + 0.5);
 }
 
-// Of the part that lives. The caller holds the lock.
+// The text about the part of the work that is under way. The caller holds the lock.
 std::string words() {
   std::string text = part.what + ":";
   const std::uint64_t finished = done, all = total, read = rows;

@@ -30,8 +30,8 @@ namespace nlsq::cli {
 
 namespace {
 
-// Writes to stderr without allocating, because memory may be what ran out. With several processes
-// the messages are kept, and the first process writes them at the end.
+// Writes to stderr without allocating, because memory may have run out. With several processes the messages
+// are kept, and the first process writes them at the end.
 void complain(std::string_view what) noexcept {
   if (processes() != nullptr) return processes()->hold_message(what);
   for (const std::string_view part : {std::string_view("nlsq-fit: "), what, std::string_view("\n")}) {
@@ -52,8 +52,8 @@ void list_models(const Arguments& arguments) {
   file.commit();
 }
 
-// Several processes divide the passes of one fit, or the fits of groups and of pixels. All else the first
-// process does alone.
+// Several processes divide the passes of one fit, or the fits of groups and of pixels. The first process does
+// everything else alone.
 bool is_divided(const Arguments& arguments) { return arguments.action == Action::fit; }
 
 int dispatch(const Arguments& arguments) {

@@ -28,7 +28,7 @@ struct ModelChoice {
 ModelChoice choose_model(const std::string& text, const FitData& data,
                          std::span<const std::string> own_names = {});
 
-// Throws UsageError for a command without --model. Who leaves the option out may have typed the model as the
+// Throws UsageError for a command without --model. A user who left it out may have typed the model as the
 // last of the files.
 [[noreturn]] void refuse_missing_model(const std::vector<std::string>& files);
 

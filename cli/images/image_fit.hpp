@@ -40,12 +40,13 @@ struct ImageFits {
   std::vector<std::uint8_t> from_neighbour;    // 1: the answer was found from a neighbour's
 };
 
-// Every eighth pixel in each direction is fitted from its own guess, as curve_fit_groups does. The others
-// start from the answer of such a neighbour, because a guess takes several times as long as a fit. A
-// neighbour is used only if its curve leaves less than half of the scatter of the pixel about its mean. A
-// pixel that is not certified in this way, or whose cost is more than twice that of the neighbours, is fitted
-// from its own guess, too, and the lower cost counts. One that is not certified then either is tried from
-// the nearest answer whatever that explains.
+// One pixel in each block of 8 × 8 (neighbours.hpp) is fitted from its own guess, as curve_fit_groups does.
+// The others start from the answer of such a neighbour, because a guess takes several times as long as a fit.
+// A neighbour is used only if its curve leaves at most half of the scatter of the pixel about its mean.
+// Three kinds of pixels are then fitted from their own guess, too, and the lower cost counts: those that are
+// not certified, those whose cost is far above the median of the neighbours', and those whose residuals go
+// together in x. A pixel that is still not certified, or still far above, is tried from the closest answer
+// whatever that explains.
 //
 // All steps depend on the data alone: results have the same bits for any number of threads. `p0`, `options`:
 // as of curve_fit_groups. Throws the errors of the library.

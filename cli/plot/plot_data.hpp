@@ -1,6 +1,5 @@
 // What a picture of a fit shows: points, curve, band, residuals and their quantiles. It is computed once from
-// the fit. The gnuplot script, the text picture, the HTML report and Vega-Lite draw
-// it.
+// the fit. The gnuplot script, the text picture, the HTML report and Vega-Lite draw it.
 #pragma once
 
 #include "fit_command.hpp"

@@ -1,4 +1,4 @@
-// Says what may help a fit that ended without a minimum. report/collect_warnings uses it.
+// Says what may help a fit that ended without a minimum. fit_command.cpp uses it.
 #pragma once
 
 #include "fit_command.hpp"

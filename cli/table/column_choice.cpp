@@ -14,7 +14,7 @@ namespace nlsq::cli {
 
 namespace {
 
-// A bare number is a column, as everywhere. Who writes --sigma 1 may mean a constant.
+// A bare number is a column, as everywhere. A user who writes --sigma 1 may mean a constant.
 void refuse_ambiguous_sigma(const FitData& data, const std::string& sigma) {
   const std::string_view text = trim_blanks(sigma);
   const bool digits =

@@ -1,5 +1,5 @@
 // Converts a table to the data of a fit: chooses columns, evaluates expressions, leaves out rows.
-// fit_command.cpp uses it.
+// shared_data.cpp uses it.
 #pragma once
 
 #include "table/column_expression.hpp"

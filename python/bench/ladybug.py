@@ -2,8 +2,8 @@
 
 Usage: ladybug.py FILE EXAMPLE [REPEAT]. FILE is a problem of "Bundle Adjustment in the Large", EXAMPLE the
 program example_05_bundle_adjustment of a build. Both run alternately, from the same start with the same
-options. Ours without the reading of the file, but with the recording and the adding of all blocks; C++ is
-the time that the program prints, of its solve alone. Medians.
+options. The time in Python includes recording and adding all blocks, but not reading the file. The time in C++
+is that of the solve alone, as the program prints it. All times are medians.
 """
 
 import contextlib

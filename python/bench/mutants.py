@@ -1,9 +1,10 @@
-"""Are wrong recordings believed? Mutates recordings of the corpus and asks the comparison of each.
+"""Changes recordings of the corpus and checks that the comparison notices each wrong one.
 
 One operation, operand or constant of a tape is changed. A mutant is wrong if it differs from the
-function by more than 1e-6 somewhere among points that the comparison does not use. Prints the number of
-wrong mutants and how many of them the comparison (start, answer, and beside an answer that is the start)
-believes; ends with 1 if there is one. The starts are some way off, ones, and the answer.
+function by more than 1e-6 at some point that the comparison does not use. The comparison looks at the start,
+at the answer, and beside an answer that is the start. Prints the number of wrong mutants and how many of them
+were not noticed; ends with 1 if there is one. Models are recorded at three starts: some way off the answer, all
+ones, and the answer.
 Usage: mutants.py [COUNT]
 """
 

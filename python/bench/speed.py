@@ -1,7 +1,7 @@
 """Time from call to return, ours and SciPy's, alternately in one run.
 
 Usage: speed.py [--quick]. Medians of `repeat` calls. The first ratio is of times by the clock, the second of
-processor time of all threads together. Under NLSQ_ISA=avx2 or baseline NumPy does without AVX-512, too.
+processor time of all threads together. Under NLSQ_ISA=avx2 or baseline, NumPy uses no AVX-512 either.
 """
 
 import argparse

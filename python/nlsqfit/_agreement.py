@@ -1,4 +1,4 @@
-"""Does a recording give what the callable gives? A recording is used only where it does, on every row."""
+"""Compares a recording with its callable. A recording is used only if both give the same on every row."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ std::string trace_group(const IterationSummary& line, std::size_t rows) {
   return short_name(line.plan) + (line.rows < rows ? ", a sample of the rows" : "");
 }
 
-// Of the charts that stand beside each other.
+// The layout of charts that stand side by side.
 ChartLayout small_layout(const char* title, const char* x_label, const char* y_label, const Axis& y) {
   ChartLayout layout;
   layout.width = 420;

@@ -1,4 +1,4 @@
-// Opens the files of the command line as one table. fit_command.cpp and group_command.cpp use it.
+// Opens the files of the command line as one table. shared_data.cpp uses it.
 #pragma once
 
 #include "table/table.hpp"

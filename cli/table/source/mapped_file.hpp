@@ -1,4 +1,4 @@
-// Maps a file into memory without a copy. npy_table.cpp uses it.
+// Maps a file into memory without a copy. The readers of .npy and .npz files use it.
 #pragma once
 
 #include <cstddef>

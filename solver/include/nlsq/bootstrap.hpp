@@ -24,10 +24,8 @@ namespace nlsq::inline v0 {
 // How a sample is made. f is the fitted curve, e the residuals in units of sigma, m the number of rows and n
 // the number of fitted parameters.
 enum class BootstrapMethod : std::uint8_t {
-  // y* = f + sigma e*, with e* drawn with replacement from the residuals, which are centered and multiplied
-  // by
-  // √(m/(m - n)). The errors must be alike in all rows, but need not be normal. Not for counts and errors in
-  // x.
+  // y* = f + sigma e*, with e* drawn with replacement from the residuals, centered and times √(m/(m - n)).
+  // The errors must be alike in all rows, but need not be normal. Not for counts and errors in x.
   residual,
   // Whole rows are drawn with replacement. Errors may differ by row, and x is random, too.
   cases,
@@ -46,7 +44,7 @@ struct BootstrapOptions : Parallelism {  // the threads share the samples
   // Asked before each sample and in each iteration, by all threads. Once it returns true, fits in progress
   // end and are not counted, and no further samples are drawn. Empty: never.
   std::function<bool()> stop;
-  // Told how many samples more are fitted, and of how many, by any thread. Empty: nobody is told.
+  // Called by any thread when `more` further samples of `all` have been fitted. May be empty.
   std::function<void(std::size_t more, std::size_t all)> progress;
 };
 

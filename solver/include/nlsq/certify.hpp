@@ -1,7 +1,7 @@
 // certify: judges parameters that were found elsewhere. It makes no step.
 //
-//   const nlsq::FitResult judged = nlsq::certify("a*exp(-b*x)+c", x, y, {{"a", 1.2}, {"b", 0.3}, {"c",
-//   0.1}}); if (!judged.success()) std::puts(judged.summary.message.c_str());
+//   const nlsq::FitResult judged = nlsq::certify("a*exp(-b*x)", x, y, {{"a", 1.2}, {"b", 0.3}});
+//   if (!judged.success()) std::puts(judged.summary.message.c_str());
 //
 // The result has the parameters given, and the certificate and all statistics at them, computed in f64.
 // success() is true if the optimum is at most options.tau standard errors away, or if the distance is within
@@ -19,10 +19,9 @@
 namespace nlsq::inline v0 {
 
 // Every parameter that is not tied must have a value; otherwise ValidationError names those that have none.
-// Of the options, those count that define the problem: sigma, sigma_x, loss, bounds, fixed, ties, tau. Those
-// of the iteration have no effect, and neither have xtol and gtol, since answers of other programs have fewer
-// digits: the distance in standard errors decides, and the parameters as a whole may not move by
-// more than 0.1 %.
+// Only options that define the problem have an effect: sigma, sigma_x, loss, bounds, fixed, ties, and tau.
+// The options of the iteration, xtol and gtol have none, because answers of other programs have fewer digits.
+// The distance in standard errors decides, and the parameters as a whole may not move by more than 0.1 %.
 NLSQ_API FitResult certify(const Formula& formula, const Columns& x, const Column& y,
                            const NamedValues& parameters, const FitOptions& options = {});
 NLSQ_API FitResult certify(std::string_view formula, const Columns& x, const Column& y,

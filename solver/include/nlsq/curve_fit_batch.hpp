@@ -112,8 +112,7 @@ struct NLSQ_API BatchResult {
 //
 // Limits of time and iterations apply to each fit. A fit whose data are not finite, whose sigma is not
 // positive, or which has too few rows is FAILED, with its starting values as parameters, and `message` says
-// why. Sizes that disagree
-// throw DataError or ValidationError. A callback throws ValidationError.
+// why. Sizes that disagree throw DataError or ValidationError. A callback throws ValidationError.
 NLSQ_API BatchResult curve_fit_batch(const PreparedModel& model, const std::vector<ColumnPerFit>& x,
                                      const ColumnPerFit& Y, const Matrix& P0,
                                      const BatchOptions& options = {});

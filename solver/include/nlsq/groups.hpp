@@ -25,8 +25,8 @@ struct NLSQ_API GroupOptions : FitOptions {
   // Names of parameters that all groups have in common. With them all groups are fitted as one problem: its
   // parameters are these and, for each group, the others. Empty: each group is fitted by itself.
   std::vector<std::string> share;
-  // Told how many groups more are fitted, and of how many, by any thread. Not for a joint fit. Empty: nobody
-  // is told.
+  // Called by any thread when `more` further groups of `all` have been fitted. Not for a joint fit. May be
+  // empty.
   std::function<void(std::size_t more, std::size_t all)> progress;
 };
 
