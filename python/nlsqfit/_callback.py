@@ -8,11 +8,18 @@ from ctypes import byref, c_void_p
 
 import numpy as np
 
+try:  # the module `signal` makes members of enumerations of what these give, which takes ten times as long
+    from _signal import getsignal, signal as set_signal
+except ImportError:
+    from signal import getsignal, signal as set_signal
+
 from ._handles import Options, Result, doubles_type
 from ._library import CALLBACK, DATA, OK, Function, lib
 
 # Fits of at most so many rows take less time than a person notices.
 _ROWS_WORTH_A_THREAD = 50_000
+_MOST_PLACES = 64
+_INTERRUPT = int(signal.SIGINT)
 
 
 def vector_at(address, count):
@@ -38,15 +45,15 @@ class Interrupts:
             self.pending = True
 
     def __enter__(self):
-        before = signal.getsignal(signal.SIGINT)
+        before = getsignal(_INTERRUPT)
         if callable(before) and threading.current_thread() is threading.main_thread():
             self.before = before
-            signal.signal(signal.SIGINT, self._came)
+            set_signal(_INTERRUPT, self._came)
         return self
 
     def __exit__(self, *_):
         if self.before is not None:
-            signal.signal(signal.SIGINT, self.before)
+            set_signal(_INTERRUPT, self.before)
             self.before = None
         if self.pending:
             self.pending = False
@@ -75,13 +82,17 @@ def ends_all(error):
 class UserFunction:
     """A Python function of all parameters, as a callback of the library.
 
-    ``values(p)`` gives a vector of `rows` numbers, ``jacobian(p)`` (or None) rows x parameters. An
-    exception is kept in `error`, stops the fit, and is raised again by the caller.
+    ``values(p)`` gives a vector of `rows` numbers for a list of parameters, ``jacobian(p)`` (or None)
+    rows x parameters for an array. An exception is kept in `error`, stops the fit, and is raised again by
+    the caller.
     """
 
     def __init__(self, values, jacobian, rows, parameters):
         self.values, self.jacobian = values, jacobian
         self.rows, self.parameters = rows, parameters
+        self.vector = doubles_type(parameters)
+        self.places = {}  # arrays by their place in the library's memory, which it uses again and again
+        self.last = None  # the latest parameters, as a list, and what `values` gave for them
         self.error = None
         self.interrupts = Interrupts()
         self.calls = self.jacobian_calls = 0
@@ -93,14 +104,31 @@ class UserFunction:
         return 0 if self.error is None else -1
 
     def _fill(self, p, y, jacobian):
-        parameters = vector_at(p, self.parameters).copy()
+        parameters = self.vector.from_address(p)[:]
+        self.last = None
         if y is not None:
             self.calls += 1
-            vector_at(y, self.rows)[:] = self.values(parameters)
+            made = self.values(parameters)
+            self._place(y)[:] = made
+            self.last = parameters, made
         if jacobian is not None:
             self.jacobian_calls += 1
+            self.last = None  # `jacobian` may fill the same array again
             matrix = vector_at(jacobian, self.rows * self.parameters).reshape(self.rows, self.parameters)
-            matrix[:] = self.jacobian(parameters)
+            matrix[:] = self.jacobian(np.array(parameters))
+
+    def _place(self, address):
+        place = self.places.get(address)
+        if place is None:
+            if len(self.places) >= _MOST_PLACES:
+                self.places.clear()
+            place = self.places[address] = vector_at(address, self.rows)
+        return place
+
+    def take_last(self, parameters):
+        """What `values` gave in the latest call, if that was for these parameters; None if not. Once."""
+        last, self.last = self.last, None
+        return last[1] if last is not None and last[0] == parameters else None
 
     def raise_error(self):
         error, self.error = self.error, None

@@ -9,8 +9,15 @@ import numpy as np
 from ._agreement import all_finite
 from ._callback import takes_long
 from ._curve import Curve
-from ._curve_fit_input import check_method, data, derivatives, options_of, plain_options, start
-from ._handles import Options
+from ._curve_fit_input import (
+    called_options,
+    check_method,
+    data,
+    derivatives,
+    options_of,
+    plain_options,
+    start,
+)
 from ._losses import scaled
 from ._scipy_words import (
     MESSAGES,
@@ -191,10 +198,11 @@ class _Job:
             self._end_as_scipy_does()
 
     def _end_as_scipy_does(self):
-        """Uses SciPy's xtol of 1e-8 for a function that is called, because each step costs many calls of it."""
+        """Uses SciPy's xtol of 1e-8 for a function that is called."""
         if self.options is plain_options():  # nobody may change them
-            self.options = Options(residuals=False)
-        self.options.set("xtol", 1e-8)
+            self.options = called_options()
+        else:
+            self.options.set("xtol", 1e-8)
 
     @staticmethod
     def _covariance(sigma):

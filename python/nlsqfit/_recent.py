@@ -1,6 +1,7 @@
 """The recordings that were used last, for programs that fit one function many times.
 
-A recording that is found here is compared with the function like a new one before it is used.
+A recording that is found here is compared with the function like a new one before it is used. Where a function
+could not be recorded, the reason is kept in its place: the function is called, which is right for any function.
 """
 
 from __future__ import annotations

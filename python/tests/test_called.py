@@ -75,6 +75,38 @@ def test_the_function_is_called_a_few_times_only():
     assert calls <= 70  # of 58 to 65, by rounding; 84 before differences were to one side where the next step is long
 
 
+def test_what_is_known_is_not_asked_for_again():
+    """A function that could not be recorded is not tried again, and the answer is looked at once as SciPy would."""
+    seen = []
+
+    def watched(x, a, b, c):
+        seen.append(type(a))
+        return by_loop(x, a, b, c)
+
+    for _ in range(3):
+        nf.curve_fit(watched, x, y)
+    stand_ins = [kind for kind in seen if kind not in (float, np.float64)]
+    assert len(stand_ins) == 1
+    assert seen.count(np.float64) == 3 and seen[-1] is np.float64
+    last_numbers = []
+    nf.curve_fit(lambda x, a, b, c: (last_numbers.append(float(a)), by_loop(x, a, b, c))[1], x, y)
+    assert last_numbers[-1] == last_numbers[-2] and last_numbers.count(last_numbers[-1]) < 10
+
+
+def test_a_function_that_may_be_recorded_after_all_gives_the_same():
+    """What makes it so may be a number of the module, which a notebook changes."""
+    by_math = True
+
+    def either(x, a, b, c):
+        return by_loop(x, a, b, c) if by_math else a * np.exp(-b * x) + c
+
+    first, _ = nf.curve_fit(either, x, y)
+    by_math = False
+    second, _, info, *_ = nf.curve_fit(either, x, y, full_output=True)
+    assert np.allclose(first, second, rtol=1e-6, atol=0)
+    assert info["evaluator"].startswith("called")
+
+
 def test_no_digits_are_sought_beyond_xtol():
     """Each step costs some seven calls, so the search ends at SciPy's xtol, or at that of the caller."""
     calls = [0]

@@ -174,9 +174,12 @@ class NLSQ_API VectorRows final : public RowModel {
                                              bool anew = false) const;
   bool by_ridders() const { return extrapolated_ || differences_ == Differences::ridders; }
   bool far(std::span<const double> x) const;
+  bool large() const;
+  double distance(std::span<const double> x, std::span<const double> other) const;
   void by_jacobian(std::span<const double> p, Evaluation& result) const;
   void by_dual(std::span<const double> p, Evaluation& result) const;
   void by_differences(std::span<const double> p, Evaluation& result) const;
+  bool by_bends(std::span<const double> p, Evaluation& result) const;
   void by_extrapolation(std::span<const double> p, Evaluation& result) const;
 
   VectorFunction function_;

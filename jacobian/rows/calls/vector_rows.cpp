@@ -4,20 +4,13 @@
 
 #include "rows/calls/difference_step.hpp"
 #include "rows/calls/tile_buffer.hpp"
+#include "rows/calls/vector_evaluation.hpp"
 
 #include <algorithm>
 #include <limits>
 #include <string>
 
 namespace nlsq::inline v0 {
-
-struct VectorRows::Evaluation {
-  std::vector<double> x;
-  std::vector<double> residuals;
-  std::vector<std::vector<double>> derivatives;  // for each free parameter; empty if not requested
-  bool one_sided = false;                        // derivatives by steps to one side, while x is far
-  double error = 0;                              // RowModel::derivative_error
-};
 
 namespace {
 
@@ -26,34 +19,11 @@ constexpr double kExtrapolatedCalls = 10;  // calls for one derivative, as measu
                                            // steps)
 constexpr std::size_t kRecent = 3;         // evaluations that are kept: a fit comes back to its best point
 constexpr std::size_t kLarge = 1u << 22;   // numbers; of larger evaluations only the latest is kept
-constexpr double kFar = 1e-5;              // of a parameter: a longer step is not the last one of a fit
-constexpr double kLittle = 0.05;           // of the residuals, by a step to one side
 void check_size(std::size_t got, std::size_t wanted) {
   if (got != wanted) {
     throw ValidationError("the residual function gave " + std::to_string(got) + " residuals, and " +
                           std::to_string(wanted) + " when it was called first");
   }
-}
-
-// Returns (‖error‖ / ‖slope‖)² of a column of J. A column of zeros gives 0, because its parameter has no
-// effect.
-double square_of(std::span<const double> error, std::span<const double> slope) {
-  double errors = 0, slopes = 0;
-  for (std::size_t i = 0; i < slope.size(); ++i) {
-    errors += error[i] * error[i];
-    slopes += slope[i] * slope[i];
-  }
-  return slopes > 0 && std::isfinite(errors) ? errors / slopes : 0;
-}
-
-// False also where a residual is not finite.
-bool moves_little(std::span<const double> moved, std::span<const double> here) {
-  double change = 0, size = 0;
-  for (std::size_t i = 0; i < here.size(); ++i) {
-    change += (moved[i] - here[i]) * (moved[i] - here[i]);
-    size += here[i] * here[i];
-  }
-  return std::isfinite(change) && std::sqrt(change) <= kLittle * std::sqrt(size);
 }
 
 }  // namespace
@@ -144,87 +114,7 @@ void VectorRows::by_dual(std::span<const double> p, Evaluation& result) const {
   }
 }
 
-// Steps that turn out too long are shortened, now and for the rest of the fit. Where that does not help,
-// because the residuals are noisy, it is not tried again.
-void VectorRows::by_differences(std::span<const double> p, Evaluation& result) const {
-  const std::vector<double> typical = typical_sizes(parameters_);
-  const std::vector<double>& here = result.residuals;
-  std::vector<double> moved(p.begin(), p.end()), above, below;
-  for (std::size_t k = 0; k < free_.size(); ++k) {
-    const auto j = static_cast<std::size_t>(free_[k]);
-    const auto at = [&](double place) {
-      moved[j] = place;
-      std::vector<double> residuals = residuals_at(moved);
-      moved[j] = p[j];
-      return residuals;
-    };
-    const auto step_of = [&](double share) {
-      return lower_.empty() ? DifferenceStep(p[j], typical[j], -kNoBound, kNoBound, share)
-                            : DifferenceStep(p[j], typical[j], lower_[j], upper_[j], share);
-    };
-    // Leaves the residuals beside p in `above` and `below`.
-    const auto ratio_at = [&](double share) {
-      const DifferenceStep step = step_of(share);
-      above = at(step.above);
-      below = at(step.below);
-      if (!step.central) return kNoBound;
-      StepCheck check;
-      for (std::size_t i = 0; i < rows(); ++i) check.add(above[i], here[i], below[i]);
-      return check.ratio();
-    };
-    DifferenceStep step = step_of(step_shares_[k]);
-    const bool one_side = result.one_sided && step.central;
-    if (one_side) above = at(step.above);
-    if (one_side && moves_little(above, here)) {
-      below.assign(rows(), std::numeric_limits<double>::quiet_NaN());
-    } else if (ratio_at(step_shares_[k]) > kCurved && !shortened_in_vain_[k]) {
-      const double share = straight_share(ShareSearch(step_shares_[k]), ratio_at);
-      shortened_in_vain_[k] = share == step_shares_[k];
-      step_shares_[k] = share;
-      step = step_of(share);
-      ratio_at(share);
-    }
-    for (std::size_t i = 0; i < rows(); ++i)
-      result.derivatives[k][i] = step.slope(p[j], above[i], here[i], below[i]);
-  }
-}
-
-void VectorRows::by_extrapolation(std::span<const double> p, Evaluation& result) const {
-  const std::vector<double> typical = typical_sizes(parameters_);
-  double squares = 0;
-  std::vector<double> moved(p.begin(), p.end());
-  for (std::size_t k = 0; k < free_.size(); ++k) {
-    const auto j = static_cast<std::size_t>(free_[k]);
-    const auto along = [&](double place) {
-      moved[j] = place;
-      return residuals_at(moved);
-    };
-    const double lower = lower_.empty() ? -kNoBound : lower_[j],
-                 upper = upper_.empty() ? kNoBound : upper_[j];
-    ExtrapolatedSlopes by = extrapolated_slopes(along, result.residuals, p[j], typical[j], lower, upper);
-    if (!by.one_sided) squares += square_of(by.error, by.slope);
-    result.derivatives[k] = std::move(by.slope);
-    moved[j] = p[j];
-  }
-  result.error = std::sqrt(squares);
-}
-
-// Whether a fit is still on its way: it begins here, or some parameter is far from where it was at every
-// point with derivatives. Derivatives to one side, of error h |f''|/2 with h = cbrt(eps) |p|, serve such a
-// step as well, and save half of the calls.
-bool VectorRows::far(std::span<const double> x) const {
-  bool known = false;
-  for (const auto& one : recent_) {
-    if (one->derivatives.empty()) continue;
-    known = true;
-    bool moved = false;
-    for (std::size_t k = 0; k < x.size(); ++k)
-      moved = moved ||
-              std::fabs(x[k] - one->x[k]) > kFar * step_shares_[k] * std::max(std::fabs(x[k]), typical_[k]);
-    if (!moved) return false;
-  }
-  return known || std::ranges::equal(expand(x), parameters_);
-}
+bool VectorRows::large() const { return rows() * (free_.size() + 1) > kLarge; }
 
 bool VectorRows::rough(std::span<const double> x) const {
   const std::lock_guard lock(mutex_);
@@ -276,12 +166,11 @@ std::shared_ptr<const VectorRows::Evaluation> VectorRows::evaluate(std::span<con
     if (jacobian_) by_jacobian(p, *result);
     else if (function_.dual) by_dual(p, *result);
     else if (by_ridders()) by_extrapolation(p, *result);
-    else by_differences(p, *result);
+    else if (again || result->one_sided || !by_bends(p, *result)) by_differences(p, *result);
   }
   if (found) recent_.erase(known);
   recent_.insert(recent_.begin(), result);
-  const bool large = rows() * (free_.size() + 1) > kLarge;
-  recent_.resize(std::min(recent_.size(), large ? 1 : kRecent));
+  recent_.resize(std::min(recent_.size(), large() ? 1 : kRecent));
   return result;
 }
 

@@ -298,10 +298,23 @@ TEST_CASE(
   CHECK(calls_for({2, 1}) == 4);  // the fit has come back: both sides
   CHECK_FALSE(rows.rough(std::vector<double>{2, 1}));
   CHECK(std::fabs(slope() - 12) < 1e-8);
-  CHECK(calls_for({2, 1}) == 0);          // and they are known
-  CHECK(calls_for({2, 1.0000001}) == 5);  // near one that is known
-  CHECK(calls_for({1, 1}) == 4);          // back at the start: both sides
+  CHECK(calls_for({2, 1}) == 0);  // and they are known
+  CHECK(calls_for({1, 1}) == 4);  // back at the start: both sides
+  const std::vector<double> beside{2, 1.0000001};
+  CHECK(calls_for(beside) == 3);  // what the other sides add is that of the point beside it
+  CHECK_FALSE(rows.rough(beside));
+  CHECK(std::fabs(collect(rows, beside, Fill::jacobian_and_residual)[1][1] - std::exp(beside[1])) < 1e-9);
+  CHECK(calls_for({2, 1.000003}) == 5);  // too far for that, and near enough for both sides
   CHECK(calls_for({3, 2}) == 3);
+}
+
+TEST_CASE("Residuals that fall to 0 keep no derivatives of a point beside") {
+  const auto f = [](const std::vector<double>& p) { return std::vector<double>{p[0] * p[0], p[0]}; };
+  const VectorRows rows(make_vector_function(f), {1.0}, {0});
+  for (const double x : {1e-6, 3e-8, 2e-8, 1e-8}) {
+    rows.prepare(std::vector<double>{x}, Fill::jacobian_and_residual);
+    CHECK(std::fabs(collect(rows, {x}, Fill::jacobian_and_residual)[0][0] - 2 * x) < 1e-9 * x);
+  }
 }
 
 TEST_CASE("A vector function whose length changes is an error, and so is a wrong index") {

@@ -1,0 +1,166 @@
+// Derivatives of a vector function by differences: to one side, to both, from those beside, extrapolated.
+#include "rows/calls/difference_step.hpp"
+#include "rows/calls/extrapolated_slopes.hpp"
+#include "rows/calls/vector_evaluation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr double kFar = 1e-5;     // of a parameter: a longer step is not the last one of a fit
+constexpr double kLittle = 0.05;  // of the residuals, by a step to one side
+constexpr double kAlike = 1e-3;   // of the residuals, between points whose derivatives are alike
+constexpr double kBeside = 1e-6;  // of a parameter: bends are the same so near
+
+// Returns (‖error‖ / ‖slope‖)² of a column of J. A column of zeros gives 0, because its parameter has no
+// effect.
+double square_of(std::span<const double> error, std::span<const double> slope) {
+  double errors = 0, slopes = 0;
+  for (std::size_t i = 0; i < slope.size(); ++i) {
+    errors += error[i] * error[i];
+    slopes += slope[i] * slope[i];
+  }
+  return slopes > 0 && std::isfinite(errors) ? errors / slopes : 0;
+}
+
+// False also where a residual is not finite.
+bool moves_little(std::span<const double> moved, std::span<const double> here, double little = kLittle) {
+  double change = 0, size = 0;
+  for (std::size_t i = 0; i < here.size(); ++i) {
+    change += (moved[i] - here[i]) * (moved[i] - here[i]);
+    size += here[i] * here[i];
+  }
+  return std::isfinite(change) && std::sqrt(change) <= little * std::sqrt(size);
+}
+
+}  // namespace
+
+// Steps that turn out too long are shortened, now and for the rest of the fit. Where that does not help,
+// because the residuals are noisy, it is not tried again.
+void VectorRows::by_differences(std::span<const double> p, Evaluation& result) const {
+  const std::vector<double> typical = typical_sizes(parameters_);
+  const std::vector<double>& here = result.residuals;
+  std::vector<double> moved(p.begin(), p.end()), above, below;
+  bool bends = !large();
+  result.bends.assign(bends ? free_.size() : 0, std::vector<double>(rows()));
+  for (std::size_t k = 0; k < free_.size(); ++k) {
+    const auto j = static_cast<std::size_t>(free_[k]);
+    const auto at = [&](double place) {
+      moved[j] = place;
+      std::vector<double> residuals = residuals_at(moved);
+      moved[j] = p[j];
+      return residuals;
+    };
+    const auto step_of = [&](double share) {
+      return lower_.empty() ? DifferenceStep(p[j], typical[j], -kNoBound, kNoBound, share)
+                            : DifferenceStep(p[j], typical[j], lower_[j], upper_[j], share);
+    };
+    // Leaves the residuals beside p in `above` and `below`.
+    const auto ratio_at = [&](double share) {
+      const DifferenceStep step = step_of(share);
+      above = at(step.above);
+      below = at(step.below);
+      if (!step.central) return kNoBound;
+      StepCheck check;
+      for (std::size_t i = 0; i < rows(); ++i) check.add(above[i], here[i], below[i]);
+      return check.ratio();
+    };
+    DifferenceStep step = step_of(step_shares_[k]);
+    const bool one_side = result.one_sided && step.central;
+    if (one_side) above = at(step.above);
+    if (one_side && moves_little(above, here)) {
+      below.assign(rows(), std::numeric_limits<double>::quiet_NaN());
+    } else if (ratio_at(step_shares_[k]) > kCurved && !shortened_in_vain_[k]) {
+      const double share = straight_share(ShareSearch(step_shares_[k]), ratio_at);
+      shortened_in_vain_[k] = share == step_shares_[k];
+      step_shares_[k] = share;
+      step = step_of(share);
+      ratio_at(share);
+    }
+    for (std::size_t i = 0; i < rows(); ++i)
+      result.derivatives[k][i] = step.slope(p[j], above[i], here[i], below[i]);
+    bends = bends && step.central && !one_side;
+    for (std::size_t i = 0; bends && i < rows(); ++i) {
+      result.bends[k][i] = result.derivatives[k][i] - (above[i] - here[i]) / (step.above - p[j]);
+      bends = std::isfinite(result.bends[k][i]);
+    }
+  }
+  if (!bends) result.bends.clear();
+  result.shares = step_shares_;
+}
+
+// The largest move of a free parameter from one point to another, in units of its size.
+double VectorRows::distance(std::span<const double> x, std::span<const double> other) const {
+  double largest = 0;
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    const double size = step_shares_[k] * std::max(std::fabs(x[k]), typical_[k]);
+    const double moved = std::fabs(x[k] - other[k]) / size;
+    if (!(moved <= largest)) largest = moved;  // also where it is NaN
+  }
+  return largest;
+}
+
+// Derivatives from those at a point beside x, where differences were taken to both sides. Returns false if
+// there is no such point. The last steps of a fit are short, so this saves half of their calls. Where
+// residuals fall towards 0, derivatives may do so with them however short a step is. Then none are alike.
+bool VectorRows::by_bends(std::span<const double> p, Evaluation& result) const {
+  const auto close = std::ranges::find_if(recent_, [&](const auto& one) {
+    return !one->bends.empty() && one->shares == step_shares_ && distance(result.x, one->x) <= kBeside &&
+           moves_little(result.residuals, one->residuals, kAlike);
+  });
+  if (close == recent_.end()) return false;
+  const Evaluation& known = **close;
+  std::vector<double> moved(p.begin(), p.end());
+  for (std::size_t k = 0; k < free_.size(); ++k) {
+    const auto j = static_cast<std::size_t>(free_[k]);
+    moved[j] = DifferenceStep(p[j], typical_[k], -kNoBound, kNoBound, step_shares_[k]).above;
+    if (!upper_.empty() && moved[j] > upper_[j]) return false;
+    const std::vector<double> above = residuals_at(moved);
+    for (std::size_t i = 0; i < rows(); ++i) {
+      const double slope = (above[i] - result.residuals[i]) / (moved[j] - p[j]) + known.bends[k][i];
+      if (!std::isfinite(slope)) return false;
+      result.derivatives[k][i] = slope;
+    }
+    moved[j] = p[j];
+  }
+  return true;  // without bends of its own, so that their errors do not add up
+}
+
+void VectorRows::by_extrapolation(std::span<const double> p, Evaluation& result) const {
+  const std::vector<double> typical = typical_sizes(parameters_);
+  double squares = 0;
+  std::vector<double> moved(p.begin(), p.end());
+  for (std::size_t k = 0; k < free_.size(); ++k) {
+    const auto j = static_cast<std::size_t>(free_[k]);
+    const auto along = [&](double place) {
+      moved[j] = place;
+      return residuals_at(moved);
+    };
+    const double lower = lower_.empty() ? -kNoBound : lower_[j],
+                 upper = upper_.empty() ? kNoBound : upper_[j];
+    ExtrapolatedSlopes by = extrapolated_slopes(along, result.residuals, p[j], typical[j], lower, upper);
+    if (!by.one_sided) squares += square_of(by.error, by.slope);
+    result.derivatives[k] = std::move(by.slope);
+    moved[j] = p[j];
+  }
+  result.error = std::sqrt(squares);
+}
+
+// Whether a fit is still on its way: it begins here, or some parameter is far from where it was at every
+// point with derivatives. Derivatives to one side, of error h |f''|/2 with h = cbrt(eps) |p|, serve such a
+// step as well, and save half of the calls.
+bool VectorRows::far(std::span<const double> x) const {
+  bool known = false;
+  for (const auto& one : recent_) {
+    if (one->derivatives.empty()) continue;
+    known = true;
+    if (!(distance(x, one->x) > kFar)) return false;
+  }
+  return known || std::ranges::equal(expand(x), parameters_);
+}
+
+}  // namespace nlsq::inline v0
