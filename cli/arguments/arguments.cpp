@@ -30,7 +30,8 @@ namespace {
 double number(const std::string& option, const std::string& text) {
   double value = 0;
   if (parse_number(text, NumberFormat{}, value) != NumberStatus::ok) {
-    throw UsageError(fmt::format("{} {}: not a number", option, printable(text)));
+    const char* const between = option.ends_with('=') ? "" : " ";  // of --p0 a=, not of --seed
+    throw UsageError(fmt::format("{}{}{}: not a number", option, between, printable(text)));
   }
   return value;
 }
@@ -248,7 +249,10 @@ void take_numbers(Arguments& arguments, const RawArguments& raw) {
     arguments.confidence_given = true;
     arguments.confidence = number("--confidence", raw.confidence);
     if (!(arguments.confidence > 0 && arguments.confidence < 1)) {
-      throw UsageError(fmt::format("--confidence {}: must lie between 0 and 1", raw.confidence));
+      const double percent = arguments.confidence;
+      const std::string hint =
+          percent > 1 && percent < 100 ? fmt::format("; for {} % write {}", percent, percent / 100) : "";
+      throw UsageError(fmt::format("--confidence {}: must lie between 0 and 1{}", raw.confidence, hint));
     }
   }
 }

@@ -15,6 +15,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 
+#include <algorithm>
 #include <string_view>
 
 namespace nlsq::cli {
@@ -44,7 +45,10 @@ std::string suggest_option(const CLI::App& app) {
   for (const OptionText& option : option_texts(app))
     names.insert(names.end(), option.names.begin(), option.names.end());
   for (const std::string& extra : app.remaining()) {
-    if (extra.starts_with("--")) return suggest_nearest(extra.substr(0, extra.find('=')), names);
+    const std::string given = extra.substr(0, extra.find('='));
+    if (extra.starts_with("--")) return suggest_nearest(given, names);
+    const bool known = std::find(names.begin(), names.end(), "-" + given) != names.end();
+    if (known) return fmt::format("; did you mean '-{}'?", given);  // -x for --x, -model for --model
   }
   return "";
 }

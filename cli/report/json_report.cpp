@@ -59,7 +59,8 @@ Json parameters(const FitReport& report) {
   return list;
 }
 
-// What --x, --y and the sigmas chose. "seconds_since" is the first date of a column of dates.
+// What --x, --y and the sigmas chose. "name" is that of a column; it is null for expressions, and where there
+// is no header. "seconds_since" is the first date of a column of dates.
 Json columns(const FitData& data) {
   Json list = Json::array();
   const auto add = [&](const char* role, const ColumnExpression& expression) {
@@ -67,7 +68,11 @@ Json columns(const FitData& data) {
     for (const std::size_t column : expression.columns) {
       if (const TimeOrigin* const time = data.shape.time(column)) since = time->text;
     }
-    list.push_back({{"role", role}, {"expression", expression.text}, {"seconds_since", since}});
+    Json name = nullptr;
+    if (expression.plain && !data.shape.names[expression.columns[0]].empty())
+      name = data.shape.names[expression.columns[0]];
+    list.push_back(
+        {{"role", role}, {"name", name}, {"expression", expression.text}, {"seconds_since", since}});
   };
   for (const ColumnExpression& x : data.x) add("x", x);
   add("y", data.y_expression);

@@ -24,6 +24,14 @@ bool same_file(const std::string& a, const std::string& b) {
   return fs::weakly_canonical(fs::absolute(a), error) == fs::weakly_canonical(fs::absolute(b), error);
 }
 
+// Refuses a file in a folder that does not exist, before the fit takes its time.
+void check_folder(const std::string& option, const std::string& file) {
+  const fs::path folder = fs::path(file).parent_path();
+  std::error_code error;
+  if (folder.empty() || fs::exists(folder, error) || error) return;
+  throw OutputError(fmt::format("{} {}: cannot write: there is no folder {}", option, file, folder.string()));
+}
+
 }  // namespace
 
 void check_inputs(const std::vector<std::string>& inputs) {
@@ -45,6 +53,7 @@ void check_outputs(const std::vector<std::string>& inputs,
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const auto& [option, file] = outputs[i];
     if (file.empty() || file == "-") continue;
+    check_folder(option, file);
     for (const std::string& input : inputs) {
       if (input != "-" && same_file(file, input))
         throw UsageError(

@@ -105,7 +105,7 @@ def curve_fit(
     TypeError
         For fewer data than parameters with 'lm'.
     RuntimeError
-        If no minimum was found.
+        If no minimum was found, or if differences contradict `jac`.
 
     Warns
     -----
@@ -261,7 +261,8 @@ class _Job:
         """Raises where there is no minimum, and warns where it is neither certified nor known to be near."""
         if self.curve.certified:
             return
-        if result.text("status") in ("converged", "tolerance", "no_progress"):
+        contradicted = self.curve.jacobian is not None and result.number("wrong_column") >= 0
+        if not contradicted and result.text("status") in ("converged", "tolerance", "no_progress"):
             warn_if_doubtful(result, False, stacklevel=4)
             return
         raise RuntimeError("Optimal parameters not found: " + result.text("message"))

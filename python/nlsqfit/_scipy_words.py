@@ -57,7 +57,9 @@ def bounds_pair(bounds, n):
         try:
             lower, upper = bounds
         except (TypeError, ValueError):
-            raise ValueError("`bounds` must contain 2 elements.") from None
+            raise ValueError(
+                "`bounds` must contain 2 elements: all lower bounds, then all upper ones."
+            ) from None
     lower, upper = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
     return (
         np.full(n, lower[()]) if lower.ndim == 0 else lower,

@@ -44,6 +44,15 @@ def test_a_jac_of_another_shape_is_refused(jac):
         nf.curve_fit(called, X, Y, jac=jac)
 
 
+@pytest.mark.parametrize("p0", [[1, 1, 1], [2.5, 1.3, 0.5]])
+def test_a_jac_that_differences_contradict_is_an_error(p0):
+    def wrong(x, a, b, c):
+        return by_columns(x, a, -b, c).T * [1, -1, 1]
+
+    with pytest.raises(RuntimeError, match="disagrees with differences"):
+        nf.curve_fit(called, X, Y, p0=p0, jac=wrong)
+
+
 def test_a_jac_of_one_parameter_may_be_a_vector():
     popt, _ = nf.curve_fit(lambda x, a: float(a) * x, X, 3 * X, jac=lambda x, a: x, method="lm")
     assert np.allclose(popt, 3)

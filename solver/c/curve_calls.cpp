@@ -4,6 +4,7 @@
 #include "c/results/caller_result.hpp"
 #include "expression/names.hpp"
 #include "fit/certified_fit.hpp"
+#include "fit/constant_names.hpp"
 #include "fit/fit_setup.hpp"
 #include "fit/prepared_impl.hpp"
 #include "support/fp_environment.hpp"
@@ -49,6 +50,10 @@ FitResult fit_model(const CallerModel& model, const Columns& x, const Column& y,
   FitResult fit = curve_fit(*model.prepared, x, y, start, options);
   if (!warning.empty()) fit.warnings.insert(fit.warnings.begin(), warning);
   if (!model.note.empty()) fit.warnings.insert(fit.warnings.begin(), model.note);
+  if (const auto& formula = model.prepared->impl().formula) {
+    if (std::string note = note_on_constants(*formula, p0, options); !note.empty())
+      fit.warnings.insert(fit.warnings.begin(), std::move(note));
+  }
   return fit;
 }
 

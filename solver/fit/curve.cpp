@@ -60,7 +60,7 @@ MinimizerResult evaluate_only(RowModel& rows) {
   s.certificate.governed_by = "no free parameter";
   s.termination = Termination::converged;
   s.verdict = s.certificate.verdict = Verdict::converged;
-  s.message = "every parameter is fixed: the cost was evaluated";
+  s.message = "no parameter is free: the cost was evaluated";
   return out;
 }
 

@@ -2,6 +2,7 @@
 #include <nlsq/curve_fit.hpp>
 
 #include "dense/dense_evaluator.hpp"
+#include "fit/constant_names.hpp"
 #include "fit/curve.hpp"
 #include "fit/fit_setup.hpp"
 #include "fit/prepared_impl.hpp"
@@ -49,7 +50,10 @@ FitResult fit_formula(const Formula& given, FitData data, std::vector<double> st
                                        curve.start, curve.free);
   };
   const std::unique_ptr<RowModel> rows = curve.rows_of(curve.form);
-  return fit_rows(curve, *rows, linear);
+  FitResult fit = fit_rows(curve, *rows, linear);
+  if (std::string note = note_on_constants(given, p0, options); !note.empty())
+    fit.warnings.insert(fit.warnings.begin(), std::move(note));
+  return fit;
 }
 
 std::vector<double> formula_start(const Formula& formula, const NamedValues& p0, const FitOptions& options) {

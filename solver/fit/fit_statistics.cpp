@@ -81,7 +81,9 @@ void warn(FitResult& fit, const Certificate& c, const std::vector<int>& free, bo
 }  // namespace
 
 double FitResult::correlation(std::size_t i, std::size_t j) const {
-  return covariance(i, j) / (standard_errors[i] * standard_errors[j]);
+  const double product = standard_errors[i] * standard_errors[j];
+  if (i == j && covariance(i, i) > 0 && std::isfinite(product)) return 1;  // without rounding
+  return covariance(i, j) / product;
 }
 
 std::size_t determined_parameters(const Certificate& c, std::size_t free) {

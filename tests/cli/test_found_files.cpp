@@ -31,8 +31,11 @@ TEST_CASE("dates are fitted as seconds, and report and JSON say since when") {
   CHECK(contains(outcome.out, "x = when (seconds since 2024-03-01 12:00), y = y"));
   const nlohmann::json fit = fit_json(file + " --model linear --x when/60");
   CHECK(parameter(fit, "a")["value"].get<double>() == doctest::Approx(120).epsilon(1e-2));
-  CHECK(fit["columns"][0] ==
-        nlohmann::json({{"role", "x"}, {"expression", "when/60"}, {"seconds_since", "2024-03-01 12:00"}}));
+  CHECK(fit["columns"][0] == nlohmann::json({{"role", "x"},
+                                             {"name", nullptr},
+                                             {"expression", "when/60"},
+                                             {"seconds_since", "2024-03-01 12:00"}}));
+  CHECK(fit["columns"][1]["name"] == "y");  // chosen by its place
   CHECK(fit["columns"][1]["seconds_since"] == nullptr);
 }
 

@@ -32,9 +32,19 @@ std::string remedy_for_comma(std::string_view text, bool point) {
                       : "for a decimal comma give --decimal ,";
 }
 
+// Whether a text begins like 2024-02-30: the form is right, and the day is not.
+bool is_wrong_day(std::string_view text) {
+  constexpr std::string_view kForm = "0000-00-00";
+  if (text.size() < kForm.size()) return false;
+  for (std::size_t i = 0; i < kForm.size(); ++i)
+    if (kForm[i] == '-' ? text[i] != '-' : !has_digit(text.substr(i, 1))) return false;
+  return !parse_moment(text.substr(0, kForm.size()));
+}
+
 // Suggests an option for a text that should be a number.
 std::string remedy(std::string_view text, const CsvOptions& options, bool may_be_header) {
   if (parse_moment(text)) return "dates are read only in columns whose first cell is a date";
+  if (is_wrong_day(text)) return "the calendar has no such day from 1700 to 2250; correct it";
   if (looks_like_date(text))
     return fmt::format("dates and times are read if they are written as {}: rewrite the column so",
                        kDateForms);

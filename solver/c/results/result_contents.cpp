@@ -82,6 +82,7 @@ Contents summary_contents() {
       {"rank", member(&Certificate::rank)},
       {"recheck_passed", member(&Certificate::recheck_passed)},
       {"rechecked_rows", member(&Certificate::rechecked_rows)},
+      {"wrong_column", member(&Certificate::wrong_column)},
   };
   c.texts = {
       {"message", of_summary([](S s) { return s.message; })},

@@ -31,6 +31,23 @@ TEST_CASE("an option that takes one value and is given twice is named so") {
   refuses(kDecay + " --model", "--model needs a value: --model NAME|SUM|FORMULA");
 }
 
+TEST_CASE("what a number, an option or a folder should have been is said") {
+  refuses(kDecay + " --model exp --confidence 95", "must lie between 0 and 1; for 95 % write 0.95");
+  refuses(kDecay + " --model exp --p0 b=abc", "--p0 b=abc: not a number");
+  refuses(kDecay + " --model exp -x day", "-x; did you mean '--x'?");
+  refuses(kDecay + " -model exp", "did you mean '--model'?");
+  const Scratch files;
+  const std::string folder = files.path("nowhere");
+  for (const std::string option : {"--json", "--csv", "--residuals", "--report", "--plot"}) {
+    const std::string name = option == "--report" ? "/a.html" : "/a.svg";
+    const Outcome outcome = run(kDecay + " --model exp --predict 0:1:2 " + option + " " + folder + name);
+    CAPTURE(outcome.out);
+    CHECK(outcome.status == 3);
+    CHECK(contains(outcome.out, "cannot write: there is no folder " + folder));
+    CHECK_FALSE(contains(outcome.out, "Result"));  // it is said before the fit
+  }
+}
+
 TEST_CASE("--skip concerns the data alone, and says how many lines a file has that has fewer") {
   const Scratch files;
   std::string text = "a preamble\nof two lines\nt,v\n", points = "t\n";

@@ -183,3 +183,28 @@ TEST_CASE("data whose squares underflow are not taken for 0") {
     CHECK(fit.parameters[0] == doctest::Approx(unit * 2.63).epsilon(0.1));
   }
 }
+
+TEST_CASE("a parameter with the name of a constant is pointed out, unless it is meant as one") {
+  const Growth data;
+  const auto warnings = [&](const char* formula, const NamedValues& p0, std::vector<std::string> fixed = {}) {
+    FitOptions options;
+    options.fixed = std::move(fixed);
+    std::string all;
+    for (const std::string& one : curve_fit(formula, data.x, data.y, p0, options).warnings) all += one + "\n";
+    return all;
+  };
+  const std::string euler = "'e' is fitted as a parameter", circle = "'PI' is fitted as a parameter";
+  for (const char* const formula : {"a*e^(b*x)", "a*e ** (b*x)", "e^(b*x)*a + 0*x"})
+    CHECK(warnings(formula, {}).find(euler) != std::string::npos);
+  CHECK(warnings("a*e^(b*x)", {{"e", 2.7}}, {"e"}).find(euler) == std::string::npos);
+  CHECK(warnings("a*e + b*x", {{"a", 1}}).find(euler) == std::string::npos);
+  CHECK(warnings("a*case^(b*x)", {}).find(euler) == std::string::npos);
+  CHECK(warnings("a*sin(2*PI*x) + b", {}).find(circle) != std::string::npos);
+  CHECK(warnings("a*sin(2*pi*x) + b", {}).find("is fitted as a parameter") == std::string::npos);
+}
+
+TEST_CASE("a parameter's correlation with itself is 1, without rounding") {
+  const Growth data;
+  const FitResult fit = curve_fit("a*exp(b*x)+c", data.x, data.y, {{"b", 1}});
+  for (std::size_t j = 0; j < 3; ++j) CHECK(fit.correlation(j, j) == 1);
+}

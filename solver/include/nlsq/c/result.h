@@ -14,7 +14,8 @@ NLSQ_C_API int nlsq_result_free(nlsq_result* result);
  * NLSQ_ERROR_ARGUMENT and lists the names that it has. Undefined numbers are NaN.
  *   all            success, verdict (nlsq_verdict), termination (nlsq_termination), cost, initial_cost,
  *                  iterations, accepted, rejected, threads, peak_bytes, gradient_norm, decrement_sigma,
- *                  condition, rank, escalations, recheck_passed, rechecked_rows, seconds
+ *                  condition, rank, escalations, recheck_passed, rechecked_rows, seconds, wrong_column (of a
+ *                  Jacobian that differences contradict, from 0; else -1)
  *   curves         also rows, dof, rss, chi2_reduced, r_squared, aic, aicc, bic, beyond
  *   batches        only fits, certified, success (all are), threads, in_lanes
  *   predictions    only confidence, quantile */

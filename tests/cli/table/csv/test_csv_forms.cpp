@@ -161,6 +161,7 @@ TEST_CASE("a date and a time that blanks separate are two columns; the message s
 TEST_CASE("what is no date of its column is refused") {
   const std::string head = "t,y\n2024-03-01,1\n";
   CHECK(says(refusal(head + "2024-02-30,2\n"), "3:1", {"not a date or time such as '2024-03-01'"}));
+  CHECK(says(refusal("when,v\n2024-02-30,1\n2024-03-01,2\n"), "2:1", {"the calendar has no such day"}));
   CHECK(says(refusal(head + "5,2\n"), "3:1", {"'5'", "not a date"}));  // not 5 seconds
   CHECK(says(refusal(head + "12:00:00,2\n"), "3:1", {"another form"}));
   CHECK(says(refusal(head + "2024-03-01T00:00Z,2\n"), "3:1", {"offset"}));
