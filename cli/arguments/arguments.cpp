@@ -30,8 +30,8 @@ namespace {
 double number(const std::string& option, const std::string& text) {
   double value = 0;
   if (parse_number(text, NumberFormat{}, value) != NumberStatus::ok) {
-    const char* const between = option.ends_with('=') ? "" : " ";  // of --p0 a=, not of --seed
-    throw UsageError(fmt::format("{}{}{}: not a number", option, between, printable(text)));
+    const char* const gap = option.ends_with('=') ? "" : " ";
+    throw UsageError(fmt::format("{}{}{}: not a number", option, gap, printable(text)));
   }
   return value;
 }
@@ -247,13 +247,10 @@ void take_numbers(Arguments& arguments, const RawArguments& raw) {
     arguments.threads = static_cast<int>(whole_number("--threads", raw.threads, 1, 4096));
   if (!raw.confidence.empty()) {
     arguments.confidence_given = true;
-    arguments.confidence = number("--confidence", raw.confidence);
-    if (!(arguments.confidence > 0 && arguments.confidence < 1)) {
-      const double percent = arguments.confidence;
-      const std::string hint =
-          percent > 1 && percent < 100 ? fmt::format("; for {} % write {}", percent, percent / 100) : "";
+    const double c = arguments.confidence = number("--confidence", raw.confidence);
+    const std::string hint = c > 1 && c < 100 ? fmt::format("; for {} % write {}", c, c / 100) : "";
+    if (!(c > 0 && c < 1))
       throw UsageError(fmt::format("--confidence {}: must lie between 0 and 1{}", raw.confidence, hint));
-    }
   }
 }
 

@@ -42,8 +42,8 @@ double total_squares(const Curve& curve) {
                        curve.response);
 }
 
-// Evaluates the cost only. Every parameter is fixed.
-MinimizerResult evaluate_only(RowModel& rows) {
+// Evaluates the cost only. Every parameter is fixed, or there is none.
+MinimizerResult evaluate_only(RowModel& rows, bool fixed) {
   DenseEvaluator evaluator(rows);
   MinimizerResult out;
   const double cost = evaluator.cost({}, Format::f64).cost;
@@ -60,7 +60,8 @@ MinimizerResult evaluate_only(RowModel& rows) {
   s.certificate.governed_by = "no free parameter";
   s.termination = Termination::converged;
   s.verdict = s.certificate.verdict = Verdict::converged;
-  s.message = "no parameter is free: the cost was evaluated";
+  s.message = fixed ? "every parameter is fixed: the cost was evaluated"
+                    : "the model has no parameters: the cost was evaluated";
   return out;
 }
 
@@ -276,7 +277,7 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
     fit.minima = std::move(several.minima);
     if (!several.warning.empty()) fit.warnings.push_back(std::move(several.warning));
   } else {
-    minimum = curve.free.empty() ? evaluate_only(rows) : solve_one(request);
+    minimum = curve.free.empty() ? evaluate_only(rows, !curve.names.empty()) : solve_one(request);
   }
   curve.survey->run();  // if no pass over all rows was made
   for (std::size_t j = 0; j < curve.free.size(); ++j)

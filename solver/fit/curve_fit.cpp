@@ -6,6 +6,7 @@
 #include "fit/curve.hpp"
 #include "fit/fit_setup.hpp"
 #include "fit/prepared_impl.hpp"
+#include "fit/reads_beyond.hpp"
 #include "models/poles.hpp"
 #include "models/recognise.hpp"
 #include "support/fp_environment.hpp"
@@ -103,6 +104,7 @@ FitResult fit_callable(const ModelFunction& given, FitData data, const std::vect
   ties.apply(start);
   Curve curve = checked_curve(names, std::move(start), limits, std::move(ties), std::move(data),
                               static_cast<std::size_t>(function.predictors), options);
+  if (curve.data->rows() > 0) refuse_reads_beyond(given, *curve.data, curve.start);
   if (!function.trace) return fit_fallback(function, curve, why_not_recorded(function.dual != nullptr));
   const auto residual = std::make_shared<RecordedResidual>(function, static_cast<int>(p0.size()), curve.form);
   std::string note;

@@ -5,6 +5,7 @@
 #include "dense/dense_evaluator.hpp"
 #include "dense/row_statistics.hpp"
 #include "fit/fit_setup.hpp"
+#include "fit/reads_beyond.hpp"
 #include "fit/solve.hpp"
 #include "start/multi_start.hpp"
 #include "support/fp_environment.hpp"
@@ -150,6 +151,7 @@ LeastSquaresResult least_squares(const VectorFunction& function, const std::vect
     return solve_called(function, x0, limits, options, "derivatives by the user's Jacobian");
   if (!function.trace)
     return solve_called(function, x0, limits, options, why_not_recorded(function.dual != nullptr));
+  refuse_reads_beyond(function, x0);  // a recording would take whatever lies behind
   RolledTrace rolled = roll(function, x0);
   std::string note = rolled.reason;
   if (!rolled.opaque() && !agrees_with_dual(rolled, function, x0))

@@ -18,6 +18,7 @@
 
 #include <concepts>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <ranges>
 #include <span>

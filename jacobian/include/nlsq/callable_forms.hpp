@@ -19,9 +19,13 @@ struct SpanForm {
 struct VectorForm {
   template <class T>
   using Of = const std::vector<T>&;
+  // A callable that reads doubles beyond the end finds NaN there, and not what the memory held before.
   template <class T>
   static std::vector<T> pass(std::span<const T> p) {
-    return {p.begin(), p.end()};
+    std::vector<T> copy;
+    if constexpr (std::is_same_v<T, double>) copy.assign(p.size() + 8, std::numeric_limits<T>::quiet_NaN());
+    copy.assign(p.begin(), p.end());
+    return copy;
   }
 };
 struct PointerForm {

@@ -169,6 +169,7 @@ class NLSQ_API VectorRows final : public RowModel {
  private:
   struct Evaluation;  // residuals and columns of J at one x
   std::vector<double> expand(std::span<const double> x) const;
+  std::vector<double> value_at(std::span<const double> p) const;
   std::vector<double> residuals_at(std::span<const double> p) const;
   std::shared_ptr<const Evaluation> evaluate(std::span<const double> x, bool derivatives,
                                              bool anew = false) const;

@@ -43,7 +43,7 @@ VectorRows::VectorRows(VectorFunction function, std::vector<double> parameters, 
   }
   auto start = std::make_shared<Evaluation>();
   for (const int j : free_) start->x.push_back(parameters_[static_cast<std::size_t>(j)]);
-  start->residuals = function_.value(parameters_);
+  start->residuals = value_at(parameters_);
   rows_ = start->residuals.size();
   recent_.push_back(std::move(start));
   const std::vector<RowComponent> whole{{{}, rows_}};
@@ -80,8 +80,16 @@ std::vector<double> VectorRows::expand(std::span<const double> x) const {
   return p;
 }
 
+// A function that reads beyond its parameters finds NaN there, so that it is noticed.
+std::vector<double> VectorRows::value_at(std::span<const double> p) const {
+  constexpr std::size_t kBehind = 16;
+  std::vector<double> padded(p.size() + kBehind, std::numeric_limits<double>::quiet_NaN());
+  std::ranges::copy(p, padded.begin());
+  return function_.value({padded.data(), p.size()});
+}
+
 std::vector<double> VectorRows::residuals_at(std::span<const double> p) const {
-  std::vector<double> residuals = function_.value(p);
+  std::vector<double> residuals = value_at(p);
   check_size(residuals.size(), rows());
   return residuals;
 }

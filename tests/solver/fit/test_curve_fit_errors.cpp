@@ -184,3 +184,56 @@ TEST_CASE("a formula of several parameters that uses no predictor is refused") {
   CHECK(curve_fit("a*1", d.x, d.y).success());            // one parameter is the mean
   CHECK(curve_fit("y/(1+x) = a*1", d.x, d.y).success());  // the left side uses x
 }
+
+TEST_CASE("a callable that reads more parameters than have starting values is refused") {
+  std::vector<double> x, y;
+  for (int i = 0; i < 60; ++i) {
+    x.push_back(i / 15.0);
+    y.push_back(2.5 * std::exp(-1.3 * x.back()) + 0.5 + 0.03 * std::sin(37 * i));
+  }
+  const auto generic = [](const auto& t, const auto& p) {
+    using std::exp;
+    return p[0] * exp(-p[1] * t) + p[2];
+  };
+  const auto of_span = [](double t, std::span<const double> p) { return p[0] * std::exp(-p[1] * t); };
+  const auto of_pointer = [](double t, const double* p) { return p[0] * std::exp(-p[1] * t); };
+  const char* const words = "reads p[1] or beyond, but has 1 starting value: give one for each";
+  const auto refused = [&](auto fit) {
+    std::string what;
+    try {
+      fit();
+    } catch (const ValidationError& e) {
+      what = e.what();
+    }
+    CAPTURE(what);
+    CHECK(what.find(words) != std::string::npos);
+  };
+  refused([&] { curve_fit(generic, x, y, {1.0}); });
+  refused([&] { curve_fit(of_span, x, y, {1.0}); });
+  refused([&] { curve_fit(of_pointer, x, y, {1.0}); });
+  refused([&] {
+    least_squares(
+        [&](const auto& p) {
+          using std::exp;
+          std::vector<std::decay_t<decltype(p[0] + p[0])>> r;
+          for (std::size_t i = 0; i < x.size(); ++i) r.push_back(p[0] * exp(-p[1] * x[i]) - y[i]);
+          return r;
+        },
+        {1.0});
+  });
+  // A vector is copied for it, and called residuals are not called for this alone: they end as NaN.
+  const auto of_vector = [](double t, const std::vector<double>& p) { return p[0] * std::exp(-p[1] * t); };
+  CHECK_FALSE(curve_fit(of_vector, x, y, {1.0}).success());
+  const LeastSquaresResult called = least_squares(
+      [&](std::span<const double> p) {
+        std::vector<double> r;
+        for (std::size_t i = 0; i < x.size(); ++i) r.push_back(of_span(x[i], p) - y[i]);
+        return r;
+      },
+      std::vector<double>{1.0});
+  CHECK_FALSE(called.success());
+  CHECK(curve_fit(generic, x, y, {1.0, 1.0, 0.0}).success());
+  // A model that is not a number at the start is another matter, which the fit itself reports.
+  const auto undefined = [](double t, std::span<const double> p) { return p[0] * std::sqrt(-1 - t); };
+  CHECK(curve_fit(undefined, x, y, {1.0}).summary.termination == Termination::failure);
+}

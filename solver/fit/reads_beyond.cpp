@@ -1,0 +1,56 @@
+// Calls a function with NaN behind its parameters, and again with other numbers there.
+#include "fit/reads_beyond.hpp"
+
+#include <nlsq/error.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr std::size_t kBehind = 16;  // numbers behind the parameters
+
+// Parameters with numbers behind them, which belong to the memory and not to the span.
+class Padded {
+ public:
+  Padded(const std::vector<double>& p, double behind) : count_(p.size()), numbers_(p) {
+    numbers_.resize(count_ + kBehind, behind);
+  }
+  std::span<const double> parameters() const { return {numbers_.data(), count_}; }
+
+ private:
+  std::size_t count_;
+  std::vector<double> numbers_;
+};
+
+// `spoilt(span)`: whether the function gives NaN at these parameters. NaN behind them must not matter.
+template <class Spoilt>
+void refuse_if(const std::vector<double>& p, Spoilt spoilt) {
+  if (!spoilt(Padded(p, std::numeric_limits<double>::quiet_NaN()).parameters())) return;
+  if (spoilt(Padded(p, 0.5).parameters()) && spoilt(Padded(p, 1).parameters())) return;  // it is NaN there
+  throw ValidationError(fmt::format(
+      "the callable reads p[{0}] or beyond, but has {0} starting value{1}: give one for each parameter",
+      p.size(), p.size() == 1 ? "" : "s"));
+}
+
+}  // namespace
+
+void refuse_reads_beyond(const ModelFunction& function, const RowSource& data, const std::vector<double>& p) {
+  std::vector<double> row(static_cast<std::size_t>(data.columns()));
+  for (int c = 0; c < data.columns(); ++c) data.read(0, 1, c, &row[static_cast<std::size_t>(c)]);
+  refuse_if(p, [&](std::span<const double> q) { return std::isnan(function.value(row.data(), q)); });
+}
+
+void refuse_reads_beyond(const VectorFunction& function, const std::vector<double>& p) {
+  refuse_if(p, [&](std::span<const double> q) {
+    return std::ranges::any_of(function.value(q), [](double r) { return std::isnan(r); });
+  });
+}
+
+}  // namespace nlsq::inline v0

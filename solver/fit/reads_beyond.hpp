@@ -1,0 +1,17 @@
+// Callables that read more parameters than they have starting values.
+#pragma once
+
+#include <nlsq/curve_fit.hpp>
+#include <nlsq/least_squares.hpp>
+
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// Throws ValidationError if the function reads p[n] or beyond, with n starting values, in the first row.
+// Nothing else would stop it: it would fit n parameters to numbers that lie behind them in memory.
+void refuse_reads_beyond(const ModelFunction& function, const RowSource& data, const std::vector<double>& p);
+// The same for residuals. What they threw is thrown.
+void refuse_reads_beyond(const VectorFunction& function, const std::vector<double>& p);
+
+}  // namespace nlsq::inline v0
