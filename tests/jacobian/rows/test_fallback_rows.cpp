@@ -308,7 +308,7 @@ TEST_CASE(
   CHECK(calls_for({3, 2}) == 3);
 }
 
-TEST_CASE("Residuals that fall to 0 keep no derivatives of a point beside") {
+TEST_CASE("Derivatives stay right where residuals and derivatives fall to 0") {
   const auto f = [](const std::vector<double>& p) { return std::vector<double>{p[0] * p[0], p[0]}; };
   const VectorRows rows(make_vector_function(f), {1.0}, {0});
   for (const double x : {1e-6, 3e-8, 2e-8, 1e-8}) {
