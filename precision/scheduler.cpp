@@ -252,7 +252,8 @@ Decision next_plan(const HealthReport& h, const PrecisionPolicy& policy, const R
   if (h.derivatives_apart && !low_jacobian) return {h.plan, Event::none};  // a QR pass would not help here
   const bool finishing = low_rows && h.relative_distance <= 1 && rule_active(Rule::finishing);
   if (const Event event = gram_trouble(h, t); event != Event::none) {
-    // Here an f64 pass at the next point is due anyway, and a step with an error ends close enough to it.
+    // The next point gets an f64 pass in any case, and a somewhat wrong step ends close enough to the
+    // optimum.
     const bool a_step = event == Event::condition &&
                         h.kappa_lambda <= kUsableCondition * condition_limit(h.plan.gram, h.parameters, t);
     if (finishing && a_step) return {all_f64(h.plan), Event::finishing, true};

@@ -87,21 +87,22 @@ void add_search_options(OptionGroup& fit, RawArguments& raw, Arguments& argument
           "measure policies: speed[:2], memory[:0.5], accuracy[:12], balanced[:.4,.3,.3]");
   fit.add("--ftol", raw.ftol, "NUMBER",
           "stop when a step lowers the cost by less than this factor (default 0: off)");
-  fit.add("--xtol", raw.xtol, "NUMBER", "largest relative undamped step at convergence");
-  fit.add("--gtol", raw.gtol, "NUMBER", "largest cosine of residual and Jacobian column at convergence");
+  fit.add("--xtol", raw.xtol, "NUMBER", "largest relative undamped step at convergence (default 1e-10)");
+  fit.add("--gtol", raw.gtol, "NUMBER",
+          "largest cosine of residual and Jacobian column at convergence (1e-10)");
   fit.add("--strategy,--algorithm", raw.strategy, "levenberg_marquardt|gauss_newton|dogleg",
           "steps (default levenberg_marquardt)");
   fit.add("--nonmonotonic", raw.nonmonotonic, "NUMBER",
           "so many steps in a row may raise the cost (default 0)");
-  fit.add("--max-iterations", raw.max_iterations, "NUMBER", "iteration budget");
+  fit.add("--max-iterations", raw.max_iterations, "NUMBER", "limit on steps (default 1000)");
   fit.add("--time-limit", raw.time_limit, "SECONDS", "seconds for the fit; then the best so far");
-  fit.add("--threads", raw.threads, "NUMBER", "at most so many (default: all); the result has the same bits");
+  fit.add("--threads", raw.threads, "NUMBER", "most threads (default: all); any number gives the same bits");
   fit.add("--checkpoint", arguments.checkpoint, "FILE", "keep the state of a long fit in a file");
   fit.add_flag("--resume", arguments.resume, "go on from the file of --checkpoint, if it is there");
 }
 
 void add_output_options(OptionGroup& output, RawArguments& raw, Arguments& arguments) {
-  output.add("--confidence", raw.confidence, "NUMBER", "of the intervals (default 0.95)");
+  output.add("--confidence", raw.confidence, "NUMBER", "level of the intervals (default 0.95)");
   output.add("--intervals", raw.intervals, "standard|profile",
              "from standard errors or by profile likelihood (default standard)");
   output.add("--json", arguments.json, "FILE",

@@ -318,13 +318,15 @@ void BlockEvaluator::distrust(std::string why) {
   groups.slow.resize(impl_->list.blocks());
   std::iota(groups.slow.begin(), groups.slow.end(), 0U);
   groups.note = std::move(why);
-  groups.carried = groups.spared = 0;
-  groups.spared_cost = 0;
+  groups.taken_over = groups.left_to_dual_numbers = 0;
+  groups.cost_of_dual_numbers = 0;
   groups.cut();
 }
 
-std::size_t BlockEvaluator::carried() const { return impl_->groups.carried; }
-void BlockEvaluator::carry_all() { impl_->groups.carried = impl_->list.blocks() - impl_->groups.slow.size(); }
+std::size_t BlockEvaluator::carried() const { return impl_->groups.taken_over; }
+void BlockEvaluator::carry_all() {
+  impl_->groups.taken_over = impl_->list.blocks() - impl_->groups.slow.size();
+}
 std::vector<BlockPlace> BlockEvaluator::places() const {
   std::vector<BlockPlace> places(impl_->list.blocks());
   for (std::uint32_t g = 0; g < impl_->groups.groups.size(); ++g) {
@@ -367,7 +369,7 @@ BlockCounts BlockEvaluator::counts() const {
       default: ++counts.dual;
     }
   }
-  counts.spared = impl_->groups.spared;
+  counts.left_to_dual_numbers = impl_->groups.left_to_dual_numbers;
   return counts;
 }
 
@@ -381,7 +383,7 @@ double BlockEvaluator::value_cost() const {
   return cost;
 }
 double BlockEvaluator::jacobian_cost() const {
-  double cost = impl_->groups.spared_cost;
+  double cost = impl_->groups.cost_of_dual_numbers;
   for (const BlockGroup& group : impl_->groups.groups)
     cost += static_cast<double>(group.blocks.size()) * group.program->jacobian_cost;
   return cost;

@@ -90,7 +90,7 @@ struct SampledError {
 
 struct BlockCounts {
   std::size_t traced = 0, dual = 0, own = 0, differences = 0;
-  std::size_t spared = 0;  // those of them whose programs were not worth building
+  std::size_t left_to_dual_numbers = 0;  // those of them whose programs were not worth building
 };
 
 // Where the derivatives of a range of blocks go. Number `first` of all records is at records[0]. Records from

@@ -29,7 +29,7 @@ struct Followers {
   std::vector<std::uint32_t> blocks;
   std::vector<double> constants;
   std::vector<int> wanted = {};  // inputs whose derivatives some of the blocks need
-  std::size_t carried = 0;       // how many of the blocks were taken over
+  std::size_t taken_over = 0;    // how many of the blocks were taken over
 };
 
 class Grouping {
@@ -121,8 +121,8 @@ class Grouping {
     followers.blocks.push_back(block);
     for (std::size_t c = 0; c < group.program->plan.column.size(); ++c)
       followers.constants.push_back(constant_of(group, c, lane));
-    ++followers.carried;
-    ++result_.carried;
+    ++followers.taken_over;
+    ++result_.taken_over;
   }
 
   Followers& followers_of(std::uint32_t block, std::size_t kind, std::size_t variant) {
@@ -141,7 +141,7 @@ class Grouping {
     if (!is_traced(function)) return reject(block, "");
     if (kind.failures >= kMostFailures) return reject(block, kind.family.reason());
     if (not_worth_recording(number)) {
-      ++result_.spared;
+      ++result_.left_to_dual_numbers;
       return reject(block, kSpared);
     }
     gathered_.resize(inputs_of(kind));
@@ -217,9 +217,9 @@ class Grouping {
     if (lost <= kLittleWork) return;
     for (auto& [followers, own] : losers) {
       for (const std::uint32_t block : followers->blocks) reject(block, kSpared);
-      result_.spared += followers->blocks.size();
-      result_.spared_cost += kAddsPerUnit * own * static_cast<double>(followers->blocks.size());
-      result_.carried -= followers->carried;
+      result_.left_to_dual_numbers += followers->blocks.size();
+      result_.cost_of_dual_numbers += kAddsPerUnit * own * static_cast<double>(followers->blocks.size());
+      result_.taken_over -= followers->taken_over;
       *followers = {};
     }
   }
@@ -232,7 +232,7 @@ class Grouping {
     for (std::size_t l = 0; l < lanes; ++l) {
       for (std::size_t c = 0; c < count; ++c) columns[c * lanes + l] = followers.constants[l * count + c];
     }
-    std::shared_ptr<const BlockProgram> program = believed(kind, variant, followers, columns);
+    std::shared_ptr<const BlockProgram> program = program_that_agrees(kind, variant, followers, columns);
     if (!program) {
       for (const std::uint32_t block : followers.blocks)
         reject(block, "its program does not give what dual numbers give");
@@ -253,9 +253,9 @@ class Grouping {
     result_.groups.push_back(std::move(group));
   }
 
-  std::shared_ptr<const BlockProgram> believed(BlockKind& kind, std::size_t variant,
-                                               const Followers& followers,
-                                               const std::vector<double>& columns) {
+  std::shared_ptr<const BlockProgram> program_that_agrees(BlockKind& kind, std::size_t variant,
+                                                          const Followers& followers,
+                                                          const std::vector<double>& columns) {
     std::vector<std::size_t> samples{0};
     if (followers.blocks.size() > 1) samples.push_back(followers.blocks.size() - 1);
     const std::size_t inputs = inputs_of(kind);

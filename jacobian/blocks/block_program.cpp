@@ -121,8 +121,8 @@ bool build(const BlockRecording& recording, Built& out) {
 }
 
 // Compares the program with dual numbers at each sample's parameters, and at points near them.
-bool believed(const Built& built, std::span<const double> constants, std::size_t blocks, BlockCaller& caller,
-              const BlockSamples& samples) {
+bool agrees_with_dual_numbers(const Built& built, std::span<const double> constants, std::size_t blocks,
+                              BlockCaller& caller, const BlockSamples& samples) {
   const auto& [program, e] = built;
   const std::size_t inputs = caller.inputs(), kept = program.plan.columns.size();
   std::vector<double> columns(inputs + kept);
@@ -196,7 +196,8 @@ std::shared_ptr<const BlockProgram> make_block_program(const void* kind, const B
   program.inputs = static_cast<int>(caller.inputs());
   program.residuals = static_cast<int>(recording.outputs.size());
   program.wanted.assign(wanted.begin(), wanted.end());
-  if (!build(recording, built) || !believed(built, constants, blocks, caller, samples)) return nullptr;
+  if (!build(recording, built) || !agrees_with_dual_numbers(built, constants, blocks, caller, samples))
+    return nullptr;
   compile_all(built);
   program.steps = std::make_shared<StepsCache>();
   auto made = std::make_shared<const BlockProgram>(std::move(program));

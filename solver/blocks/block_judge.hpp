@@ -25,7 +25,7 @@ struct BlockTests {
   double tau, xtol, gtol;  // from SolverOptions
   double initial_cost;
   std::span<const double> start;  // x at the start; used to detect parameters that diverged from it
-  bool stopped = false, unfinished = false, in_vain = false;  // as in CertificateTests
+  bool stopped = false, unfinished = false, no_progress = false;  // as in CertificateTests
   double short_of_tau = kShortOfTau;
 };
 

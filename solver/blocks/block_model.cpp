@@ -65,7 +65,7 @@ WholeRecords<double>& BlockModel::storage() {
 bool BlockModel::alone() const {
   const BlockCounts counts = evaluator_.counts();
   return evaluator_.jacobian_cost() < kThreadWork &&
-         counts.traced + counts.spared == structure_.list.blocks();
+         counts.traced + counts.left_to_dual_numbers == structure_.list.blocks();
 }
 
 // Distributes tiles over tasks and calls work(pass, tile, task).

@@ -235,7 +235,7 @@ void BlockSystem::solve_damped(double lambda) {
 
 void BlockSystem::solve(double lambda, Step& out) {
   solve_damped(lambda);
-  foretold_ = step_.predicted;
+  predicted_ = step_.predicted;
   out.factored = step_.factored;
   out.step = step_.step;
   out.scaled_norm = step_.scaled_norm;
@@ -264,7 +264,7 @@ double BlockSystem::undamped_size(const Known& at, std::span<const double> step,
 }
 
 // An undamped step costs as much as a damped one. It is only computed where the damped decrement ν, which is
-// never larger, is already near the threshold, or where ν can be expected to be: the model foretold the last
+// never larger, is already near the threshold, or where ν can be expected to be: the model predicted the last
 // decrease of the cost far better than the decrease ν² / 2 at the threshold. If the undamped decrement then
 // turns out to be far above it, as in bundle adjustment with its weak directions, ν must have fallen to a
 // quarter before the next attempt.
@@ -278,17 +278,18 @@ void BlockSystem::first_order(std::span<const double>, double lambda, double nea
   const double sigma = scatter_at(at_.model.cost);
   constexpr double kTryAgain = 0.25, kExpected = 0.1;
   double damped = 0;
-  const bool expected = std::isinf(vain_at_) && std::sqrt(2 * model_error_) <= kExpected * near * sigma;
+  const bool expected =
+      std::isinf(last_unused_nu_) && std::sqrt(2 * model_error_) <= kExpected * near * sigma;
   if (!was_near_ && !expected) {
     solve_damped(lambda);
     damped = step_.decrement;
     if (!step_.factored || !(damped <= near * sigma)) return;
-    if (std::isfinite(near) && damped > kTryAgain * vain_at_) return;
+    if (std::isfinite(near) && damped > kTryAgain * last_unused_nu_) return;
   }
   solve_damped(0);
   was_near_ = step_.factored && step_.decrement <= near * sigma;
   if (!was_near_ && expected) damped = step_.decrement;
-  vain_at_ = was_near_ || damped == 0 ? std::numeric_limits<double>::infinity() : damped;
+  last_unused_nu_ = was_near_ || damped == 0 ? std::numeric_limits<double>::infinity() : damped;
   if (!step_.factored) return;
   out.usable = true;
   out.condition = 1;  // not known: a singular matrix gets the least damping that lets it be factored
@@ -367,7 +368,7 @@ bool BlockSystem::trial_gradient_falls(const Step& step, double lambda, double s
 }
 
 void BlockSystem::accept_trial() {
-  model_error_ = std::fabs(at_.model.cost - trial_.model.cost - foretold_);
+  model_error_ = std::fabs(at_.model.cost - trial_.model.cost - predicted_);
   std::swap(at_, trial_);
   known_ = derivatives_at_trial_;
   derivatives_at_trial_ = false;

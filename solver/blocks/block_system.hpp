@@ -54,7 +54,7 @@ class BlockSystem final : public System {
   }
   double gradient_cosine(std::span<const double>) override { return at_.cosine; }
   bool gradient_is_noise(std::span<const double> x, const Recheck& rounding) override;
-  bool residuals_vanish(double initial_cost, double left, bool in_vain) override;
+  bool residuals_vanish(double initial_cost, double left, bool no_progress) override;
   void prepare(std::span<const double> x, const Vector& scale, const PrecisionPolicy& policy) override;
   void first_order(std::span<const double> x, double lambda, double near, FirstOrder& out) override;
 
@@ -178,13 +178,13 @@ class BlockSystem final : public System {
   double step_lambda_ = -1;        // with this damping; -1: none
   std::shared_ptr<const BlockTerms> terms_;  // of at_; null: not measured since J was evaluated last
   double start_residual_ = 0;                // ‖r‖ at the start
-  double foretold_ = 0;                      // decrease of the cost by the last step that the loop asked for,
+  double predicted_ = 0;                     // decrease of the cost by the last step that the loop asked for,
   double model_error_ = std::numeric_limits<double>::infinity();  // and its error, of the last one taken
   std::optional<bool> heavy_;  // whether solve_by_rows() computes the steps; none: not known yet
   double short_of_tau_ = kShortOfTau;
   bool was_near_ = false;  // undamped facts were asked for at the last point
-  // ν of the damped step at the last point where the undamped one was computed in vain.
-  double vain_at_ = std::numeric_limits<double>::infinity();
+  // ν of the damped step at the last point where the undamped one was computed and not used.
+  double last_unused_nu_ = std::numeric_limits<double>::infinity();
   Recheck start_recheck_;
   bool start_reported_ = false, cut_short_ = false;
   std::string doubt_;

@@ -46,7 +46,7 @@ Summary judged(CeresProblem& problem, const ceres::Solver::Options& options, Blo
   control.before_evaluation = [&problem](std::span<const double> x, bool derivatives, bool new_point) {
     if (!new_point && !derivatives) return;
     problem.write(x);
-    problem.fire(derivatives);
+    problem.run_evaluation_callback(derivatives);
   };
   control.facts = &facts;
   Summary out;

@@ -174,7 +174,7 @@ void CeresProblem::add_residuals() {
   }
 }
 
-void CeresProblem::draw_upon_earlier() {
+void CeresProblem::reuse_earlier_solve() {
   std::optional<KeptSolve> earlier = take_kept(&theirs_);
   if (earlier) inherit(mine_, earlier->problem, find_earlier(serials_, earlier->serials));
 }
@@ -188,7 +188,7 @@ void CeresProblem::write(std::span<const double> x) const {
   }
 }
 
-void CeresProblem::fire(bool derivatives) const {
+void CeresProblem::run_evaluation_callback(bool derivatives) const {
   std::vector<double*> blocks, J;
   std::vector<std::vector<double>> storage;
   if (derivatives) theirs_.GetParameterBlocksForResidualBlock(probe_, &blocks);

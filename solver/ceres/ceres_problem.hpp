@@ -20,8 +20,8 @@ class CeresProblem {
   CeresProblem(ceres::Problem& problem, const ceres::Solver::Options& options);
 
   nlsq::Problem& problem() { return mine_; }
-  // Call draw_upon_earlier() before the solve, and keep() after it, when this object is no longer needed.
-  void draw_upon_earlier();
+  // Call reuse_earlier_solve() before the solve, and keep() after it, when this object is no longer needed.
+  void reuse_earlier_solve();
   void keep();
   // Why it cannot be solved: a value that is not finite, or contradictory bounds. Empty if it can.
   const std::string& fault() const { return fault_; }
@@ -37,7 +37,7 @@ class CeresProblem {
   void restore() const { write(start_); }
   // Runs the evaluation callback, if there is one, by evaluating one residual block at the current parameter
   // values.
-  void fire(bool derivatives) const;
+  void run_evaluation_callback(bool derivatives) const;
   // The cost according to Ceres; NaN if it has none. It uses one thread, because with several Ceres adds in
   // the order in which threads finish.
   double cost() const;

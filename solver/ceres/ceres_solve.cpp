@@ -122,7 +122,7 @@ bool Session::nothing_to_do() {
 // Ceres's check_gradients: tests each derivative at the start.
 bool Session::derivatives_wrong() {
   if (!options_.check_gradients) return false;
-  problem_.fire(true);  // functions may need what an evaluation callback prepares
+  problem_.run_evaluation_callback(true);  // functions may need what an evaluation callback prepares
   std::string found;
   try {
     const DerivativeCheck check =
@@ -156,14 +156,14 @@ CallbackResult Session::watch(const BlockStepReport& step) {
 }
 
 void Session::solve() {
-  problem_.draw_upon_earlier();
+  problem_.reuse_earlier_solve();
   const double prepared = seconds_since(begin_);
   ProblemControl control = problem_control(options_);
   control.observer = [this](const BlockStepReport& step) { return watch(step); };
   control.before_evaluation = [this](std::span<const double> x, bool derivatives, bool new_point) {
     if (!new_point && !derivatives) return;
     problem_.write(x);
-    problem_.fire(derivatives);
+    problem_.run_evaluation_callback(derivatives);
   };
   control.facts = &facts_;
   try {

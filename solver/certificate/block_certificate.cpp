@@ -66,14 +66,14 @@ bool BlockSystem::gradient_exceeds_noise() const {
 
 // The certificate's own test. Its pass over J is made only where the residuals are small beside the terms or
 // the start.
-bool BlockSystem::residuals_vanish(double initial_cost, double left, bool in_vain) {
+bool BlockSystem::residuals_vanish(double initial_cost, double left, bool no_progress) {
   if (low_jacobian() || !at_.model.finite) return false;
-  const double small = in_vain ? kSmall : kVanishing;
+  const double small = no_progress ? kSmall : kVanishing;
   if (!(std::sqrt(2 * at_.model.cost) <= small * std::max(most_terms(), start_residual_))) return false;
   // While steps help, light rows beside heavy ones may still lose digits of their residuals.
   constexpr double kFewRoundings = 64 * kUnitRoundoff;
   return nlsq::residuals_vanish(point(), *terms(small), initial_cost, left,
-                                in_vain ? kVanishing : kFewRoundings);
+                                no_progress ? kVanishing : kFewRoundings);
 }
 
 bool BlockSystem::gradient_is_noise(std::span<const double>, const Recheck&) {
@@ -139,8 +139,8 @@ BlockPoint BlockSystem::point(Known& at) {
 }
 
 BlockTests BlockSystem::tests_of(const CertificateTests& tests) const {
-  return {tests.tau,     tests.xtol,       tests.gtol,    tests.initial_cost, start_,
-          tests.stopped, tests.unfinished, tests.in_vain, short_of_tau_};
+  return {tests.tau,     tests.xtol,       tests.gtol,        tests.initial_cost, start_,
+          tests.stopped, tests.unfinished, tests.no_progress, short_of_tau_};
 }
 
 // Returns true if the costs along the certificate's own step say that x is not the optimum: the cost at its
@@ -170,10 +170,10 @@ bool BlockSystem::falls_on_the_way(const BlockTests& tests, BlockJudgement& judg
   for (int k = 0; k < kQuarters; ++k) {
     part *= 0.25;
     for (double& s : shorter) s *= 0.25;
-    const double foretold = kOfPrediction * part * (2 - part) * judgement.promised();
+    const double predicted = kOfPrediction * part * (2 - part) * judgement.promised();
     double enough = judgement.contradiction();
     if (tests.unfinished)
-      enough = std::min(enough, std::max(foretold, kOfNoise * judgement.terms->cost_noise));
+      enough = std::min(enough, std::max(predicted, kOfNoise * judgement.terms->cost_noise));
     model_.plus(at_.x, shorter, there);
     if (!(cost_or_none(there) < at_.model.cost - enough)) continue;
     step = std::move(shorter);
@@ -189,7 +189,7 @@ BlockJudgement BlockSystem::judge_within_bounds(const BlockTests& tests, const B
     BlockJudgement judgement = judge_point(point(), tests, terms(), solved);
     linear_iterations_ += judgement.distance.linear_iterations;
     // Bounds of rounding errors take far longer than the tests. So they wait until steps do not help.
-    if (!judgement.certificate.passed && tests.in_vain && !judgement.terms->bounded) {
+    if (!judgement.certificate.passed && tests.no_progress && !judgement.terms->bounded) {
       const bool near = judgement.certificate.decrement_sigma <= kFarthest;
       judgement.terms = terms(near ? std::numeric_limits<double>::infinity() : kSmall);
       if (judgement.terms->bounded) apply_tests(point(), tests, judgement);

@@ -44,8 +44,8 @@ double gradient_cosine(const Linearization& at, const Box& room = {});
 // Compares |g_j| with its rounding bound, for the same parameters.
 struct GradientNoise {
   bool noise = false;  // every |g_j| is within its bound
-  // The bound as a cosine: the largest one. If some |g_j| exceed theirs, the bound of the one that exceeds
-  // most.
+  // The bound as a cosine: the largest one. If some |g_j| exceed their bounds, the bound of
+  // the one that exceeds it most.
   double bound = 0;
 };
 GradientNoise gradient_noise(const Linearization& at, double magnitude,

@@ -1,4 +1,4 @@
-// What DenseSystem measures for the scheduler: noise, errors of J, and the components to blame.
+// What DenseSystem measures for the scheduler: noise, errors of J, and the components that caused a decision.
 #include "minimizer/dense_system.hpp"
 
 #include "ablation.hpp"
@@ -110,26 +110,26 @@ void DenseSystem::rule_values(RuleValues& values) const {
   values[RuleVariable::memory] = static_cast<double>(evaluator_->bytes());
 }
 
-// Which components are to blame for a decision. None means all of them.
-std::vector<bool> DenseSystem::blamed(Event event, const HealthReport& health, const Thresholds& t) const {
+// Which components caused a decision. None means all of them.
+std::vector<bool> DenseSystem::causes_of(Event event, const HealthReport& health, const Thresholds& t) const {
   const std::size_t count = evaluator_->components().size();
-  std::vector<bool> blame(count, false);
+  std::vector<bool> causes(count, false);
   // Blames the worst, and all that exceed the limit by themselves.
   const auto noisy = [&](double limit, auto noise) {
     std::size_t worst = 0;
     double most = 0;
     for (std::size_t c = 0; c < count; ++c) {
       const double own = noise(probe_->components[c]);
-      blame[c] = !(own <= limit);
+      causes[c] = !(own <= limit);
       if (own > most) most = own, worst = c;
     }
-    if (most > 0) blame[worst] = true;
+    if (most > 0) causes[worst] = true;
   };
   const bool by_noise = probe_ && probe_->components.size() == count;
   switch (event) {
     case Event::overflow:
       for (std::size_t c = 0; c < at_->nonfinite_of.size(); ++c)
-        blame[c] = at_->nonfinite_of[c] > t.nonfinite_tiles;
+        causes[c] = at_->nonfinite_of[c] > t.nonfinite_tiles;
       break;
     case Event::gradient_noise:
       if (!by_noise || health.gradient_noise <= t.gradient_noise * health.nu)
@@ -148,25 +148,25 @@ std::vector<bool> DenseSystem::blamed(Event event, const HealthReport& health, c
     case Event::jacobian_error:
     case Event::rejected_step:
       for (std::size_t c = 0; c < count; ++c)
-        blame[c] = wider(at_->plan, evaluator_->raised()[c]).gram == at_->plan.gram;
+        causes[c] = wider(at_->plan, evaluator_->raised()[c]).gram == at_->plan.gram;
       break;
     default: break;
   }
-  return blame;
+  return causes;
 }
 
-// Raises the components to blame. The decision then holds the narrowest plan left. If nothing changes, it
-// stays as it is and applies to all components.
-std::vector<std::string> DenseSystem::raise_blamed(Decision& decision, const HealthReport& health,
+// Raises the components that caused the decision. The decision then holds the narrowest plan left. If nothing
+// changes, it stays as it is and applies to all components.
+std::vector<std::string> DenseSystem::raise_causes(Decision& decision, const HealthReport& health,
                                                    const Thresholds& thresholds) {
   const std::span<const RowComponent> components = evaluator_->components();
   if (components.size() < 2 || evaluator_->raised().size() != components.size()) return {};
-  const std::vector<bool> blame = blamed(decision.event, health, thresholds);
+  const std::vector<bool> causes = causes_of(decision.event, health, thresholds);
   std::vector<PrecisionPlan> plans(evaluator_->raised().begin(), evaluator_->raised().end());
   std::vector<std::string> names;
   bool changed = false;
   for (std::size_t c = 0; c < plans.size(); ++c) {
-    if (!blame[c]) continue;
+    if (!causes[c]) continue;
     const PrecisionPlan before = wider(at_->plan, plans[c]);
     plans[c] = wider(plans[c], decision.plan);
     changed = changed || wider(at_->plan, plans[c]) != before;

@@ -71,7 +71,7 @@ class DenseSystem final : public System {
   using System::plus;
   void measure(std::span<const double> x, const Step& step, HealthReport& health) override;
   void rule_values(RuleValues& values) const override;
-  std::vector<std::string> raise_blamed(Decision& decision, const HealthReport& health,
+  std::vector<std::string> raise_causes(Decision& decision, const HealthReport& health,
                                         const Thresholds& thresholds) override;
 
   const PointModel& linearize_trial(Vector& trial, const PrecisionPlan& plan, bool damped) override;
@@ -125,7 +125,7 @@ class DenseSystem final : public System {
   void correct_gradient(const Vector& scale);
   double grid_noise(std::span<const double> x, const Step& step);
   std::optional<Format> format_below(const PrecisionPolicy& policy) const;
-  std::vector<bool> blamed(Event event, const HealthReport& health, const Thresholds& thresholds) const;
+  std::vector<bool> causes_of(Event event, const HealthReport& health, const Thresholds& thresholds) const;
 
   Evaluator* evaluator_ = nullptr;
   const SolverOptions* options_ = nullptr;

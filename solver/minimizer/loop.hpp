@@ -249,7 +249,7 @@ bool near_optimum(const Loop& loop);       // whether x is so close that the und
 bool next_is_near(const Loop& loop);       // whether the next point is expected to be close enough
 bool undamped(const Loop& loop);           // whether the next step is undamped
 // True if damping does not shorten any component of the step: λ is far below 1/κ², and so below the least
-// eigenvalue of the scaled H. The linear model then foretells that hardly any gradient is left.
+// eigenvalue of the scaled H. The linear model then predicts that hardly any gradient is left.
 bool hardly_damped(const Loop& loop);
 // Counts undamped steps that fail. Where they fail time after time, the residuals curve too much for them.
 // They are tried again at once, then after 1, 3 and 7 accepted steps.
@@ -260,7 +260,7 @@ void solve_step(Loop& loop);
 void propose(Loop& loop, bool exact = false);
 void judge(Loop& loop);
 void accept_or_reject(Loop& loop);
-// The observer hears of every step. Text: a test of the observer's is met by it.
+// Reports a step to the observer. Returns the name of the stop test that the step meets, or an empty text.
 std::string tell_observer(Loop& loop, StepOutcome outcome);
 
 // ---- minimizer_newton.cpp: steps by second derivatives of the cost
@@ -272,7 +272,7 @@ bool step_by_second_order(Loop& loop);
 void assess(Loop& loop);            // fills in the health report for the scheduler
 bool change_precision(Loop& loop);  // true: x or the plan has changed
 void verify_checkpoint(Loop& loop);
-const PointModel& linearize_end(Loop& loop, const PrecisionPlan& plan, double foretold);
+const PointModel& linearize_end(Loop& loop, const PrecisionPlan& plan, double expected_cost);
 bool worse_than_checkpoint(Loop& loop);
 void escalate(Loop& loop, Decision decision, std::string reason);
 

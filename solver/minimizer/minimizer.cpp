@@ -133,10 +133,10 @@ void Minimizer::iterate() {
     solve_step(loop);
     assess(loop);
     if (change_precision(loop)) continue;
-    const bool done = reached(loop), in_vain = !done && stagnates(loop);
-    if (done || in_vain || take_last_step(loop)) {
+    const bool done = reached(loop), no_progress = !done && stagnates(loop);
+    if (done || no_progress || take_last_step(loop)) {
       if (conclude(loop, Termination::converged)) return;
-      if (in_vain && limited_by_rounding(loop)) return (void)conclude(loop, Termination::no_progress);
+      if (no_progress && limited_by_rounding(loop)) return (void)conclude(loop, Termination::no_progress);
       continue;
     }
     if (step_by_second_order(loop)) continue;

@@ -247,8 +247,8 @@ bool certify_here(Loop& loop, Termination reason) {
   tests.stopped = !loop.ending.stopped_by.empty();
   tests.unfinished =
       loop.log.steps > 0 && reason != Termination::converged && reason != Termination::no_progress;
-  tests.in_vain = loop.log.steps == 0 || !loop.damping.last_accepted || loop.ending.stalled ||
-                  loop.ending.failed_certificates > 0 || reason == Termination::no_progress;
+  tests.no_progress = loop.log.steps == 0 || !loop.damping.last_accepted || loop.ending.stalled ||
+                      loop.ending.failed_certificates > 0 || reason == Termination::no_progress;
   system.certify(loop.point.x, tests, loop.certified);
   if (loop.ending.last_step && !widen_by_last_step(loop)) return false;
   loop.summary.termination = reason;
@@ -294,11 +294,11 @@ bool reached(Loop& loop) {
   // is rounding, too. The rounding bounds are worst cases, so steps go on while they help, until few standard
   // errors are left, or until several in a row have not helped.
   const double magnitude = loop.rounding.magnitude;
-  constexpr int kVain = 4;  // steps
+  constexpr int kRepeatedly = 4;  // steps
   const bool few_left = !loop.damping.last_accepted && first.decrement_sigma <= kNearInNoise;
-  const bool in_vain = loop.digits.rejected_in_a_row >= kVain;
+  const bool rejected_repeatedly = loop.digits.rejected_in_a_row >= kRepeatedly;
   const bool in_noise = first.decrement <= decrement_noise(loop.cost(), magnitude) &&
-                        (residuals_are_rounding(loop.cost(), magnitude) || few_left || in_vain);
+                        (residuals_are_rounding(loop.cost(), magnitude) || few_left || rejected_repeatedly);
   const bool close = first.decrement_sigma <= options.tau || in_noise;
   if ((known ? close : !system.derivatives_apart()) &&
       system.gradient_is_noise(loop.point.x, loop.rounding.last())) {
@@ -362,7 +362,7 @@ bool take_last_step(Loop& loop) {
     return false;
   if (loop.system->at().plan.gram != Gram::f64 || !undamped(loop)) return false;
   const bool on_bounds = !loop.step.held.empty() || !loop.point.first.held.empty();
-  if (on_bounds) return false;  // Multipliers would need a pass of their own.
+  if (on_bounds) return false;  // Whether a bound still holds is known only after a pass at the new point.
   const auto step = loop.system->last_step(loop.point.x, loop.approach(), loop.options->tau,
                                            loop.options->xtol, loop.trial.x, loop.ending.last_step_failed);
   if (!step) return false;

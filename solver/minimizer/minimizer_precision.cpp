@@ -176,7 +176,7 @@ bool change_precision(Loop& loop) {
 void escalate(Loop& loop, Decision decision, std::string reason) {
   System& system = *loop.system;
   Damping& damping = loop.damping;
-  std::vector<std::string> names = system.raise_blamed(decision, loop.health, loop.policy.thresholds);
+  std::vector<std::string> names = system.raise_causes(decision, loop.health, loop.policy.thresholds);
   if (!names.empty()) reason = fmt::format("{}: {}", fmt::join(names, ", "), reason);
   record(loop, StepOutcome::escalated, decision.event, std::move(reason), std::move(names));
   ++loop.log.escalations;
@@ -202,14 +202,14 @@ void escalate(Loop& loop, Decision decision, std::string reason) {
   if (!system.at().finite) roll_back(loop);
 }
 
-// Linearizes the trial point, at which f64 takes over. Its cost must be below the checkpoint's, in the end.
-// If the noise of the checkpoint's cost may leave that open, this pass evaluates that cost as well.
-// worse_than_checkpoint() would read all rows again for it. `foretold`: the cost expected at the trial point,
-// which has the noise of the cost at x.
-const PointModel& linearize_end(Loop& loop, const PrecisionPlan& plan, double foretold) {
+// Linearizes the trial point, which is the first point in f64. Its cost must finally be below the
+// checkpoint's. If the noise of the checkpoint's cost may leave that open, this pass evaluates that cost as
+// well. worse_than_checkpoint() would read all rows again for it. `expected_cost`, of the trial point, has
+// the noise of the cost at x.
+const PointModel& linearize_end(Loop& loop, const PrecisionPlan& plan, double expected_cost) {
   Checkpoint& checkpoint = loop.checkpoint;
   System& system = *loop.system;
-  const bool clear = checkpoint.noise == 0 || foretold + 2 * checkpoint.noise < checkpoint.cost;
+  const bool clear = checkpoint.noise == 0 || expected_cost + 2 * checkpoint.noise < checkpoint.cost;
   if (clear || checkpoint.x == loop.trial.x) return system.linearize_trial(loop.trial.x, plan);
   checkpoint.cost = system.linearize_trial_beside(loop.trial.x, plan, checkpoint.x);
   checkpoint.noise = 0;

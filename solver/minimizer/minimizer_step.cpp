@@ -146,8 +146,8 @@ bool falls_from_reference(Loop& loop, double after, double noise) {
 }
 
 // Whether a rise of the cost may be rounding that the noise does not cover. The noise of a block problem's
-// cost knows nothing of numbers inside the user's functions: sin(1e6 + p) rounds like 1e6. So a rise that is
-// small beside the cost, where the model foretells a decrease as small, decides nothing.
+// cost does not include rounding inside the user's functions: sin(1e6 + p) rounds like 1e6. If the rise and
+// the predicted decrease are both tiny beside the cost, the costs do not decide.
 bool rejected_by_rounding(const Loop& loop, double before) {
   constexpr double kSmall = 1e-11;  // of the cost
   return loop.system->derivatives_apart() && !loop.low_rows() && !loop.low_gram() && loop.step.factored &&
@@ -175,7 +175,7 @@ bool judge_costs(Loop& loop, double before, double after, double noise) {
 
 // Near the optimum, rounding hides cost differences but not the gradient. Accepts the step if the gradient
 // falls in the metric of H. A step that is hardly damped has to lower it by some percent. Otherwise the model
-// is wrong, and the loop could go to and fro between two points for ever.
+// is wrong, and the loop could alternate between two points without end.
 void judge_by_gradient(Loop& loop) {
   System& system = *loop.system;
   Trial& trial = loop.trial;
@@ -221,7 +221,8 @@ void judge_trial_cost(Loop& loop) {
   }
 }
 
-// Raises the damping after a rejection, unless something else is to blame.
+// Raises the damping after a rejection, except where an undamped step failed or the Gram matrix may be too
+// inaccurate.
 void reject(Loop& loop, bool was_undamped) {
   Damping& damping = loop.damping;
   Digits& digits = loop.digits;
@@ -232,7 +233,7 @@ void reject(Loop& loop, bool was_undamped) {
   if (was_undamped && !damping.trust.by_radius()) return;
   digits.good_steps = digits.poor_predictions = 0;
   ++digits.rejected_in_a_row;
-  // Before λ grows, the scheduler gets one chance to blame the rounding of the Gram matrix. Where no sample
+  // Before λ grows, the scheduler may raise the precision of the Gram matrix once. Where no sample
   // measures the effect of that rounding, it waits for a second rejection.
   constexpr int kPatience = 2;
   const HealthReport& health = loop.health;

@@ -52,9 +52,9 @@ struct CertificateTests {
   std::span<const double> column_magnitude = {};  // as in Recheck; empty: use `magnitude` for all
   bool underflow = false;                         // as in Recheck: sums of squares are meaningless
   Box room = {};                                  // distances from x to its bounds
-  bool unfinished = false;  // a limit ended the loop, which may have been on its way to a lower cost
-  bool in_vain = false;     // the last steps did not help, so rounding errors may be all that is left
-  bool stopped = false;     // the loop ends here even if the tests fail, so a failure needs no further study
+  bool unfinished = false;   // a limit ended the loop, which may have been on its way to a lower cost
+  bool no_progress = false;  // the last steps did not help, so rounding errors may be all that is left
+  bool stopped = false;      // the loop ends here even if the tests fail, so a failure needs no further study
 };
 
 // Certificate::governed_by where the residuals are rounding errors of their terms.

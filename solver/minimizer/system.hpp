@@ -59,7 +59,8 @@ class System {
   virtual std::size_t parameters() const = 0;  // length of a step
   // σ = √(2F/(m-n)), or 1; 0 without degrees of freedom
   virtual double scatter_at(double cost) const = 0;
-  // Residuals are in float64 under any plan and cost far less than derivatives, so plans concern J alone.
+  // True for block problems: residuals are in float64 under any plan and cost far less than derivatives, so
+  // plans concern J alone.
   virtual bool derivatives_apart() const { return false; }
   virtual bool bounded() const { return false; }
   virtual PrecisionPlan first_plan(const PrecisionPolicy& policy) = 0;
@@ -87,10 +88,10 @@ class System {
   // True if every |g_j| is within its rounding bound.
   virtual bool gradient_is_noise(std::span<const double> x, const Recheck& rounding) = 0;
   // True if the residuals at x are nothing but their own rounding errors. For a System that measures these
-  // itself. `initial_cost`: at the start. `left`: ν of the step from x, in standard errors. `in_vain`: the
-  // last step did not help.
-  virtual bool residuals_vanish(double initial_cost, double left, bool in_vain) {
-    return (void)initial_cost, (void)left, (void)in_vain, false;
+  // itself. `initial_cost`: at the start. `left`: ν of the step from x, in standard errors. `no_progress`:
+  // the last step did not help.
+  virtual bool residuals_vanish(double initial_cost, double left, bool no_progress) {
+    return (void)initial_cost, (void)left, (void)no_progress, false;
   }
   // Prepares for steps from x; call after linearize. `scale` is D. Below f64, it also probes samples of the
   // rows.
@@ -130,8 +131,8 @@ class System {
   // Evaluates derivatives in f64 from here on, whatever format stores them. Returns false if they already
   // are.
   virtual bool evaluate_widely() { return false; }
-  // Raises only the components to blame for a decision, if that changes anything. Returns their names.
-  virtual std::vector<std::string> raise_blamed(Decision& decision, const HealthReport& health,
+  // Raises only the components that caused a decision, if that changes anything. Returns their names.
+  virtual std::vector<std::string> raise_causes(Decision& decision, const HealthReport& health,
                                                 const Thresholds& thresholds) {
     return (void)decision, (void)health, (void)thresholds, std::vector<std::string>{};
   }
@@ -141,7 +142,8 @@ class System {
   // are optimal.
   virtual const PointModel& linearize_trial(Vector& trial, const PrecisionPlan& plan,
                                             bool damped = false) = 0;
-  // The same at the end of an undamped step. Returns the cost in f64 at the point `beside`.
+  // Linearizes the trial point of an undamped step. Returns the cost in f64 at the point `beside`, by the
+  // same pass where that is possible.
   virtual double linearize_trial_beside(Vector& trial, const PrecisionPlan& plan,
                                         std::span<const double> beside) {
     linearize_trial(trial, plan);
@@ -183,6 +185,7 @@ class System {
   // True if the last certificate stayed open because conjugate gradients ended above their tolerance. Longer
   // runs would not pay.
   virtual bool certificate_was_cut_short() const { return false; }
+  // The distances from x to its bounds; empty without bounds.
   virtual Box room(std::span<const double> x) { return (void)x, Box(); }
   // Sets trial to the end of an undamped step that needs no pass there, and prepares what accept_trial takes
   // over. Empty: not allowed. `not_again` is set to true if asking again in this solve is not worth its cost.

@@ -40,8 +40,8 @@ bool within(const Limits& limits, const Vector& x);
 void choose_start(DenseEvaluator& evaluator, const SolveRequest& request,
                   std::chrono::steady_clock::time_point begin, Start& start, Kept<Linearization>& other);
 
-// The number of rows of the first of those samples, if it tells about each parameter at x what all rows tell.
-// 0 if it does not, or if samples are not worth while.
+// The number of rows of the first of those samples, if it gives the same information on each parameter at x
+// as all rows. 0 if it does not, or if samples are not worth while.
 std::size_t representative_rows(const SolveRequest& request, const Vector& x);
 
 }  // namespace nlsq::inline v0

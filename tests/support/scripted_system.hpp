@@ -27,9 +27,9 @@ class ScriptedSystem : public System {
   std::function<Certified(double)> certificate_at;  // none: passes where the slope is below 1e-8
   std::function<void(HealthReport&)> health = [](HealthReport&) {};
   bool first_order_usable = true, apart = false, gradient_falls = true, iterative = false, agrees = true;
-  double term_size = 0;     // of the residuals, for rounding
-  double foretold = 1;      // the predicted decrease over the model's
-  double probed_noise = 0;  // of costs below f64
+  double term_size = 0;        // of the residuals, for rounding
+  double predicted_share = 1;  // the predicted decrease over the model's
+  double probed_noise = 0;     // of costs below f64
   PrecisionPlan first = {Format::f64, Gram::f64};
   std::vector<std::string> calls;
   std::vector<double> dampings, points;  // of solve; of linearize
@@ -78,7 +78,7 @@ class ScriptedSystem : public System {
     out.step = {-g / (1 + lambda)};
     out.scaled_norm = std::fabs(out.step[0]);
     out.nu = std::fabs(g) / std::sqrt(1 + lambda);
-    out.predicted = foretold * 0.5 * g * g / (1 + lambda);
+    out.predicted = predicted_share * 0.5 * g * g / (1 + lambda);
     out.condition = 1;
     out.held.clear();
   }

@@ -116,7 +116,7 @@ TEST_CASE("A long block alone is not recorded; dual numbers give its derivatives
   CHECK(Curve::recorded == 0);
   CHECK(evaluator.programs() == 0);
   CHECK(evaluator.counts().dual == 1);
-  CHECK(evaluator.counts().spared == 1);
+  CHECK(evaluator.counts().left_to_dual_numbers == 1);
   CHECK(evaluator.note() == "a program would cost more than it saves");
   CHECK(worst_slope(blocks, evaluate(blocks, evaluator, blocks.x)) == 0);
 }
@@ -125,7 +125,7 @@ TEST_CASE("Whoever does not say how often J is evaluated gets programs") {
   const Blocks blocks = curves(1, 1000);
   const BlockEvaluator evaluator(blocks.list, blocks.x);
   CHECK(evaluator.programs() == 1);
-  CHECK(evaluator.counts().spared == 0);
+  CHECK(evaluator.counts().left_to_dual_numbers == 0);
   CHECK(worst_slope(blocks, evaluate(blocks, evaluator, blocks.x)) <= 1e-14);
 }
 
@@ -134,7 +134,7 @@ TEST_CASE("Blocks each of a shape of its own share no program, and none is made"
   blocks.list.evaluations = kSolve;
   const BlockEvaluator evaluator(blocks.list, blocks.x);
   CHECK(evaluator.programs() == 0);
-  CHECK(evaluator.counts().spared == 60);
+  CHECK(evaluator.counts().left_to_dual_numbers == 60);
   CHECK(evaluator.jacobian_cost() > 0);
   CHECK(worst_slope(blocks, evaluate(blocks, evaluator, blocks.x)) == 0);
   // The same on a second look: what was made before decides nothing.

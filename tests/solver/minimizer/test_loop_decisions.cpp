@@ -358,11 +358,11 @@ TEST_CASE("where undamped steps fail time after time, they are tried ever more r
   CHECK(undamped <= result.summary.accepted / 2);
 }
 
-TEST_CASE("a rise of the cost is never accepted, even where the model foretells a larger one") {
+TEST_CASE("a rise of the cost is never accepted, even where the model predicts a larger one") {
   ScriptedSystem system;  // undamped steps lead four times as far to the other side
   system.cost_at = [](double x) { return 1 + 2.5 * x * x; };
   system.slope_at = [](double x) { return 5 * x; };
-  system.foretold = -1e6;
+  system.predicted_share = -1e6;
   const MinimizerResult result = minimize(system, 0.1, in("f64"));
   double cost = system.cost_at(0.1);
   for (const IterationSummary& it : result.summary.iterations) {
