@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -42,18 +43,32 @@ std::optional<double> far_from_zero(const RowSource& data, int column) {
 }  // namespace
 
 bool follows_to_last_digits(const RowModel& rows, std::span<const double> x) {
+  struct LikeSizes {
+    std::size_t rows = 0;
+    double squares = 0;
+  };
   constexpr std::size_t kBlock = 1024;
-  std::vector<double> residuals(std::min(kBlock, rows.rows())), sizes(rows.rows());
+  std::vector<double> residuals(std::min(kBlock, rows.rows())), sizes(residuals.size());
+  std::map<int, LikeSizes> by_exponent;  // of the size of y: a list of all rows might not fit into memory
   double squares = 0;
-  for (std::size_t first = 0; first < sizes.size(); first += residuals.size()) {
-    const std::size_t count = std::min(residuals.size(), sizes.size() - first);
-    rows.reference_residuals(x, first, count, residuals.data(), &sizes[first]);
-    for (std::size_t i = 0; i < count; ++i) squares += residuals[i] * residuals[i];
+  for (std::size_t first = 0; first < rows.rows(); first += residuals.size()) {
+    const std::size_t count = std::min(residuals.size(), rows.rows() - first);
+    rows.reference_residuals(x, first, count, residuals.data(), sizes.data());
+    for (std::size_t i = 0; i < count; ++i) {
+      squares += residuals[i] * residuals[i];
+      LikeSizes& like = by_exponent[std::ilogb(sizes[i])];
+      ++like.rows;
+      like.squares += sizes[i] * sizes[i];
+    }
   }
-  std::ranges::sort(sizes);
-  sizes.resize(sizes.size() - std::min(sizes.size(), std::max<std::size_t>(1, sizes.size() / 10)));
+  std::size_t left_out = std::max<std::size_t>(1, rows.rows() / 10);
   double squares_of_most = 0;
-  for (const double size : sizes) squares_of_most += size * size;
+  for (auto like = by_exponent.rbegin(); like != by_exponent.rend(); ++like) {
+    const std::size_t out = std::min(left_out, like->second.rows);
+    left_out -= out;
+    const double kept = static_cast<double>(like->second.rows - out) / static_cast<double>(like->second.rows);
+    squares_of_most += kept * like->second.squares;
+  }
   return std::sqrt(squares) <= kRoundingErrors * std::sqrt(squares_of_most);
 }
 

@@ -25,7 +25,8 @@ inline constexpr const char* kOutweighed =
     "of keeping them; where rows are to hold exactly, fix, tie or eliminate a parameter";
 
 // Whether the residuals at x are no more than the last digits of y. The tenth of the rows with the largest y,
-// at least one, is left out of the sizes: one row of 1e12 says nothing of how the others are followed.
+// at least one, is left out of the sizes: one row of 1e12 says nothing of how the others are followed. Of
+// rows with the same binary exponent any may be left out.
 bool follows_to_last_digits(const RowModel& rows, std::span<const double> x);
 
 // Whether the certificate rests on rounding errors (rests_on_rounding) that are larger than the last digits
@@ -49,7 +50,7 @@ bool outweighed(const RowModel& rows, std::span<const double> x, const Column& s
                 std::span<const double> unexplained = {});
 
 // The same for rows without sigma, whose weight is a part of the function: it shows in the terms of each row.
-// It is asked only if the end of the fit rests on rounding errors, or on a rank that weights may hide. Then
+// It matters only if the end of the fit rests on rounding errors, or on a rank that weights may hide. Then
 // it is true if some light row has a residual that is larger than a rounding error of the row's own terms.
 // It is false if the heavy rows are many and determine all parameters alone. Such is a peak without noise:
 // the rows in its tails are as tiny as rows of little weight, but nothing depends on them.
