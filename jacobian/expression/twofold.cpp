@@ -1,6 +1,8 @@
 // Implements twofold numbers and TwofoldExpression.
 #include "expression/twofold.hpp"
 
+#include "expression/graph_walk.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -88,14 +90,18 @@ std::optional<Twofold> by_twofold(Op op, Twofold a, Twofold b, Twofold c) {
   }
 }
 
-// A function of long double and its derivatives by the arguments.
+// A function of long double and its derivatives by the arguments. `bend` is half its second derivative, where
+// what rounding takes from an argument may matter twice: beside a sine's period, and near a singular slope.
 struct Smooth {
-  long double value = 0, by_a = 0, by_b = 0;
+  long double value = 0, by_a = 0, by_b = 0, bend = 0;
 };
 
 std::optional<Smooth> of_one(Op op, long double a) {
   using std::numbers::inv_sqrtpi_v, std::numbers::ln10_v, std::numbers::ln2_v;
-  const auto with = [](long double value, long double slope) { return Smooth{value, slope, 0}; };
+  const auto with = [](long double value, long double slope, long double bend = 0) {
+    return Smooth{value, slope, 0, bend};
+  };
+  const long double tangent = op == Op::tan ? std::tan(a) : 0, beside_one = (1 - a) * (1 + a);
   switch (op) {
     case Op::cbrt: return with(std::cbrt(a), std::cbrt(a) / (3 * a));
     case Op::exp: return with(std::exp(a), std::exp(a));
@@ -104,18 +110,20 @@ std::optional<Smooth> of_one(Op op, long double a) {
     case Op::log10: return with(std::log10(a), 1 / (a * ln10_v<long double>));
     case Op::log2: return with(std::log2(a), 1 / (a * ln2_v<long double>));
     case Op::log1p: return with(std::log1p(a), 1 / (1 + a));
-    case Op::sin: return with(std::sin(a), std::cos(a));
-    case Op::cos: return with(std::cos(a), -std::sin(a));
-    case Op::tan: return with(std::tan(a), 1 + std::tan(a) * std::tan(a));
-    case Op::asin: return with(std::asin(a), 1 / std::sqrt((1 - a) * (1 + a)));
-    case Op::acos: return with(std::acos(a), -1 / std::sqrt((1 - a) * (1 + a)));
+    case Op::sin: return with(std::sin(a), std::cos(a), -std::sin(a) / 2);
+    case Op::cos: return with(std::cos(a), -std::sin(a), -std::cos(a) / 2);
+    case Op::tan: return with(tangent, 1 + tangent * tangent, tangent * (1 + tangent * tangent));
+    case Op::asin: return with(std::asin(a), 1 / std::sqrt(beside_one), a / 2 * std::pow(beside_one, -1.5L));
+    case Op::acos:
+      return with(std::acos(a), -1 / std::sqrt(beside_one), -a / 2 * std::pow(beside_one, -1.5L));
     case Op::atan: return with(std::atan(a), 1 / (1 + a * a));
     case Op::sinh: return with(std::sinh(a), std::cosh(a));
     case Op::cosh: return with(std::cosh(a), std::sinh(a));
     case Op::tanh: return with(std::tanh(a), 1 / (std::cosh(a) * std::cosh(a)));
     case Op::asinh: return with(std::asinh(a), 1 / std::sqrt(1 + a * a));
-    case Op::acosh: return with(std::acosh(a), 1 / std::sqrt((a - 1) * (a + 1)));
-    case Op::atanh: return with(std::atanh(a), 1 / ((1 - a) * (1 + a)));
+    case Op::acosh:
+      return with(std::acosh(a), 1 / std::sqrt(-beside_one), -a / 2 * std::pow(-beside_one, -1.5L));
+    case Op::atanh: return with(std::atanh(a), 1 / beside_one, a / (beside_one * beside_one));
     case Op::erf: return with(std::erf(a), 2 * inv_sqrtpi_v<long double> * std::exp(-a * a));
     case Op::erfc: return with(std::erfc(a), -2 * inv_sqrtpi_v<long double> * std::exp(-a * a));
     default: return std::nullopt;
@@ -160,6 +168,8 @@ TwofoldValue apply_smooth(Op op, const TwofoldValue& a, const TwofoldValue& b) {
     return error == 0 ? 0 : std::fabs(static_cast<double>(slope)) * error;
   };
   out.error += spread(at->by_a, a.error);
+  // The second-order term is added to the error only: the third may be as large as what it would leave.
+  out.error += std::fabs(static_cast<double>(moved(at->bend * rest_of(a.number), a.number)));
   if (arity(op) < 2) return out;
   out.number = twofold_sum(out.number, split(moved(at->by_b, b.number)));
   out.error += spread(at->by_b, b.error);
@@ -175,7 +185,7 @@ double error_of(Op op, const TwofoldValue& a, const TwofoldValue& b, const Twofo
     case Op::sub: return a.error + b.error + own + kRoundoffOfTwofold * (size_a + size_b);
     case Op::mul: return size_a * b.error + size_b * a.error + own;
     case Op::div: return (a.error + std::fabs(value) * b.error) / size_b + own;
-    case Op::sqrt: return (value > 0 ? 0.5 * a.error / value : 0) + own;
+    case Op::sqrt: return (value > 0 ? 0.5 * a.error / value : std::sqrt(a.error)) + own;
     case Op::neg:
     case Op::abs: return a.error;
     case Op::min:
@@ -202,13 +212,7 @@ Twofold twofold_product(Twofold a, Twofold b) {
 
 TwofoldExpression::TwofoldExpression(const Graph& graph, NodeId root) {
   std::vector<std::size_t> place(root + 1, kNone);
-  std::vector<bool> needed(root + 1, false);
-  needed[root] = true;
-  for (NodeId id = root + 1; id-- > 0;) {
-    if (!needed[id]) continue;
-    const NodeId operands[] = {graph[id].a, graph[id].b, graph[id].c};
-    for (int k = 0; k < arity(graph[id].op); ++k) needed[operands[k]] = true;
-  }
+  const std::vector<std::uint8_t> needed = needed_for(graph, root);
   for (NodeId id = 0; id <= root; ++id) {
     if (!needed[id]) continue;
     const Node& node = graph[id];

@@ -22,6 +22,14 @@ constexpr std::size_t kMostTogether = 16;                   // parameters that a
 
 double norm_of(const std::vector<double>& v) { return dense::norm(v.data(), v.size()); }
 
+// Without the tenth of the largest numbers, at least one: the last digits of one row of 1e12 would pass for
+// those of all others.
+double norm_of_most(std::vector<double> v) {
+  std::ranges::sort(v);
+  v.resize(v.size() - std::max<std::size_t>(1, v.size() / 10));
+  return norm_of(v);
+}
+
 // J at the end, with its free columns scaled to length 1.
 struct Rows {
   std::vector<std::size_t> free;  // the parameters that no bound holds
@@ -107,7 +115,7 @@ struct Judged {
   std::vector<double> residuals;
   Model model;
   double rounding = 0;  // of the residuals: a norm
-  double digits = 0;    // how far the last digits of the data move them: a norm
+  double digits = 0;    // how far the last digits of the data move most of them: a norm
 };
 
 class Judge {
@@ -122,9 +130,13 @@ class Judge {
     std::vector<double> residuals(m), errors(m), digits(m);
     twofold_.residuals(x, 0, m, residuals.data(), errors.data(), digits.data());
     Model model = model_of(*rows, residuals);
-    if (!std::isfinite(model.nu + model.least)) return std::nullopt;
-    return Judged{
-        x, std::move(*rows), std::move(residuals), std::move(model), norm_of(errors), norm_of(digits)};
+    if (!std::isfinite(model.nu + model.least + norm_of(errors))) return std::nullopt;
+    return Judged{x,
+                  std::move(*rows),
+                  std::move(residuals),
+                  std::move(model),
+                  norm_of(errors),
+                  norm_of_most(std::move(digits))};
   }
 
   // Moves to the optimum as long as this helps. Parameters that are only judged stay where they are.
@@ -222,6 +234,7 @@ void judge_by_twofold(const SolveRequest& request, MinimizerResult& end) {
   // Where J loses rank there is no distance, but exact data are still told from others.
   const bool whole = c.rank + static_cast<int>(c.at_bound.size()) == static_cast<int>(end.x.size());
   if (!whole && !rests_on_rounding(c)) return;
+  if (request.rows.rows() > kMostNumbers / end.x.size()) return;
   const std::unique_ptr<TwofoldRows> twofold = request.rows.twofold();
   if (twofold == nullptr) return;
   // A success whose residuals f64 sees to be the last digits of y needs no other evaluation, except where

@@ -34,6 +34,8 @@ template <class Spoilt>
 void refuse_if(const std::vector<double>& p, Spoilt spoilt) {
   if (!spoilt(Padded(p, std::numeric_limits<double>::quiet_NaN()).parameters())) return;
   if (spoilt(Padded(p, 0.5).parameters()) && spoilt(Padded(p, 1).parameters())) return;  // it is NaN there
+  if (!spoilt(Padded(p, std::numeric_limits<double>::quiet_NaN()).parameters()))
+    return;  // it does not repeat
   throw ValidationError(fmt::format(
       "the callable reads p[{0}] or beyond, but has {0} starting value{1}: give one for each parameter",
       p.size(), p.size() == 1 ? "" : "s"));

@@ -8,8 +8,9 @@
 
 namespace nlsq::inline v0 {
 
-// Throws ValidationError if the function reads p[n] or beyond, with n starting values, in the first row.
-// Nothing else would stop it: it would fit n parameters to numbers that lie behind them in memory.
+// Throws ValidationError if the function, called for the first row, uses one of the 16 numbers from p[n] on,
+// with n starting values. Reads further on, or for other rows alone, are not found. Nothing else would stop
+// it: it would fit n parameters to numbers that lie behind them in memory.
 void refuse_reads_beyond(const ModelFunction& function, const RowSource& data, const std::vector<double>& p);
 // The same for residuals. What they threw is thrown.
 void refuse_reads_beyond(const VectorFunction& function, const std::vector<double>& p);

@@ -164,7 +164,25 @@ TEST_CASE("data that follow a polynomial in years to their last digits are a suc
   }
 }
 
-TEST_CASE("so with a function of residuals") {
+TEST_CASE("one row of 1e12 with a parameter of its own does not make the others exact") {
+  std::mt19937 random(49);
+  for (int k = 0; k < 12; ++k) {
+    const double noise = std::pow(10.0, -5 - 3 * k / 11.0);
+    const Years years = years_with(noise, 5, false, random);
+    Years more = years;
+    more.x.push_back(2030);
+    more.y.push_back(1e12);
+    const FitResult fit = curve_fit(PreparedModel{std::string_view(power_series(5) + "+d*(x>2027)")}, more.x,
+                                    more.y, NamedValues(), FitOptions());
+    CAPTURE(noise);
+    CAPTURE(fit.summary.message);
+    if (!fit.success()) continue;
+    const Reference minimum(years.x, years.y, {}, 5);
+    CHECK(minimum.distance(years.x, years.y, {fit.parameters.data(), 5}) <= 0.1);
+  }
+}
+
+TEST_CASE("a function of residuals of a polynomial in years is at its minimum, or is no success") {
   std::mt19937 random(46);
   for (int k = 0; k < 40; ++k) {
     const double noise = k % 4 == 3 ? 0 : std::pow(10.0, -6 - 6 * k / 39.0);
@@ -211,6 +229,15 @@ TEST_CASE("numbers of twice the digits") {
   CHECK(less.high == 1);
   CHECK(less.low == -0x1p-104);
   CHECK(twofold_sum({1e30, 0}, twofold_sum({1, 0}, {-1e30, 0})).rounded() == 1);
+}
+
+TEST_CASE("the bound of a sine's error counts what rounding takes from a large argument") {
+  Graph graph;
+  const NodeId product = graph.make(Op::mul, graph.column(0), graph.column(1));
+  TwofoldExpression cosine(graph, graph.make(Op::cos, product));
+  const std::vector<double> factors = {1e14 / 3, 1.0 / 3};
+  const double rest = 1e14 / 9 * 0x1p-64;  // at most this is lost to long double
+  CHECK(cosine(factors, {}).error >= 1e-4 * rest * rest);
 }
 
 TEST_CASE("functions of twofold arguments") {
