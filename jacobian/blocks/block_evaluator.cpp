@@ -318,15 +318,13 @@ void BlockEvaluator::distrust(std::string why) {
   groups.slow.resize(impl_->list.blocks());
   std::iota(groups.slow.begin(), groups.slow.end(), 0U);
   groups.note = std::move(why);
-  groups.taken_over = groups.left_to_dual_numbers = 0;
+  groups.reused = groups.left_to_dual_numbers = 0;
   groups.cost_of_dual_numbers = 0;
   groups.cut();
 }
 
-std::size_t BlockEvaluator::carried() const { return impl_->groups.taken_over; }
-void BlockEvaluator::carry_all() {
-  impl_->groups.taken_over = impl_->list.blocks() - impl_->groups.slow.size();
-}
+std::size_t BlockEvaluator::carried() const { return impl_->groups.reused; }
+void BlockEvaluator::carry_all() { impl_->groups.reused = impl_->list.blocks() - impl_->groups.slow.size(); }
 std::vector<BlockPlace> BlockEvaluator::places() const {
   std::vector<BlockPlace> places(impl_->list.blocks());
   for (std::uint32_t g = 0; g < impl_->groups.groups.size(); ++g) {

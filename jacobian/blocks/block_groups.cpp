@@ -29,7 +29,7 @@ struct Followers {
   std::vector<std::uint32_t> blocks;
   std::vector<double> constants;
   std::vector<int> wanted = {};  // inputs whose derivatives some of the blocks need
-  std::size_t taken_over = 0;    // how many of the blocks were taken over
+  std::size_t reused = 0;        // how many of the blocks were taken over
 };
 
 class Grouping {
@@ -121,8 +121,8 @@ class Grouping {
     followers.blocks.push_back(block);
     for (std::size_t c = 0; c < group.program->plan.column.size(); ++c)
       followers.constants.push_back(constant_of(group, c, lane));
-    ++followers.taken_over;
-    ++result_.taken_over;
+    ++followers.reused;
+    ++result_.reused;
   }
 
   Followers& followers_of(std::uint32_t block, std::size_t kind, std::size_t variant) {
@@ -219,7 +219,7 @@ class Grouping {
       for (const std::uint32_t block : followers->blocks) reject(block, kSpared);
       result_.left_to_dual_numbers += followers->blocks.size();
       result_.cost_of_dual_numbers += kAddsPerUnit * own * static_cast<double>(followers->blocks.size());
-      result_.taken_over -= followers->taken_over;
+      result_.reused -= followers->reused;
       *followers = {};
     }
   }

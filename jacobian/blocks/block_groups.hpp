@@ -71,7 +71,7 @@ struct BlockGroups {
   std::vector<double> step_shares;  // by number of x, see block_steps.hpp
   std::vector<BlockTile> tiles;
   std::string note;
-  std::size_t taken_over = 0;  // blocks whose functions were not called
+  std::size_t reused = 0;  // blocks whose functions were not called
   // Blocks in `slow` whose programs would cost more than they save, and the cost of J for them, in the units
   // of BlockEvaluator::jacobian_cost.
   std::size_t left_to_dual_numbers = 0;

@@ -120,7 +120,8 @@ TEST_CASE("other work, other data and other files are refused, and nothing is lo
   CHECK(contains(refused.out, "another kind of file"));
   CHECK(files.read("notes.txt") == "do not lose me\n");
   CHECK(run(table + " --model exp --checkpoint " + table).status == 2);
-  CHECK(contains(run(table + " --model exp --checkpoint " + files.path("no/folder/c")).out, "there is no folder"));
+  CHECK(contains(run(table + " --model exp --checkpoint " + files.path("no/folder/c")).out,
+                 "there is no folder"));
 }
 
 TEST_CASE("what has no checkpoint says so") {
