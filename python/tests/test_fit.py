@@ -290,3 +290,9 @@ def test_tables_and_columns_of_pandas():
     kept = (table.t > 0.5).to_numpy()
     popt, _ = nf.curve_fit(lambda t, a, b: a * t + b, table.t, holes, nan_policy="omit")
     assert np.allclose(popt, np.polyfit(np.abs(X)[kept], Y[kept], 1))
+
+
+def test_a_warning_about_a_name_is_given_once_with_ties():
+    x = np.linspace(0, 3, 30)
+    result = nf.fit("a*e^(-b*x)", x, 2 * np.exp(-x), p0={"b": 1}, ties=["a=2*b"])
+    assert sum("'e' is fitted as a parameter" in text for text in result.warnings) == 1

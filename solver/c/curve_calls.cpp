@@ -50,7 +50,8 @@ FitResult fit_model(const CallerModel& model, const Columns& x, const Column& y,
   FitResult fit = curve_fit(*model.prepared, x, y, start, options);
   if (!warning.empty()) fit.warnings.insert(fit.warnings.begin(), warning);
   if (!model.note.empty()) fit.warnings.insert(fit.warnings.begin(), model.note);
-  if (const auto& formula = model.prepared->impl().formula) {
+  // With ties curve_fit() fits the formula itself, and gives this warning.
+  if (const auto& formula = model.prepared->impl().formula; formula && options.ties.empty()) {
     if (std::string note = note_on_constants(*formula, p0, options); !note.empty())
       fit.warnings.insert(fit.warnings.begin(), std::move(note));
   }
