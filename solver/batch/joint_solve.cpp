@@ -57,11 +57,8 @@ bool is_on_bound(const Limits& limits, int parameter, double value) {
 }
 
 double spread_of(const Column& sigma) {
-  double least = std::numeric_limits<double>::infinity(), most = 0;
-  for_blocks(sigma, [&](std::size_t, std::span<const double> values) {
-    least = std::min(least, std::ranges::min(values)), most = std::max(most, std::ranges::max(values));
-  });
-  return most > 0 ? most / least : 1;
+  const ColumnRange range = range_of(sigma);
+  return range.most > 0 ? range.most / range.least : 1;
 }
 
 bool rests_on_weights(const CertifiedEnd& end, std::span<const double> standard_errors,

@@ -2,7 +2,6 @@
 #include "certificate/hidden_minimum.hpp"
 
 #include "certificate/certificate.hpp"
-#include "dense/data_survey.hpp"
 #include "dense/dense_algebra.hpp"
 #include "linear/weighted_rows.hpp"
 
@@ -28,13 +27,7 @@ constexpr double kHidesRank = 1e10;  // the ratio of weights from which on rows 
 // Returns the middle of a predictor's range if its values are far from 0 beside that range.
 std::optional<double> far_from_zero(const RowSource& data, int column) {
   constexpr double kFar = 10;
-  std::vector<double> block(ScatterSums::most);
-  double low = std::numeric_limits<double>::infinity(), high = -low;
-  for (std::size_t first = 0; first < data.rows(); first += block.size()) {
-    const std::size_t count = std::min(block.size(), data.rows() - first);
-    data.read(first, count, column, block.data());
-    for (std::size_t i = 0; i < count; ++i) low = std::min(low, block[i]), high = std::max(high, block[i]);
-  }
+  const auto [low, high] = range_of(Column(data, static_cast<std::size_t>(column)));
   const double middle = std::midpoint(low, high);
   if (!(std::fabs(middle) > kFar * (high - low))) return std::nullopt;
   return middle;
@@ -98,11 +91,9 @@ double doubtful_spread(const Certificate& certificate, EndByTwofold judged,
 bool outweighed(const RowModel& rows, std::span<const double> x, const Column& sigma, double spread,
                 std::span<const double> unexplained) {
   if (std::isinf(spread)) return false;
-  double least = std::numeric_limits<double>::infinity(), most = 0, squares = 0, squares_of_terms = 0;
-  for_blocks(sigma, [&](std::size_t, std::span<const double> values) {
-    least = std::min(least, std::ranges::min(values)), most = std::max(most, std::ranges::max(values));
-  });
-  if (!(most > spread * least)) return false;
+  const ColumnRange range = range_of(sigma);
+  if (!(range.most > spread * range.least)) return false;
+  double squares = 0, squares_of_terms = 0;
   std::vector<double> residuals, sizes;
   for_blocks(sigma, [&](std::size_t first, std::span<const double> values) {
     residuals.resize(values.size()), sizes.resize(values.size());

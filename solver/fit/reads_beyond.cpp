@@ -1,41 +1,27 @@
 // Calls a function with NaN behind its parameters, and again with other numbers there.
 #include "fit/reads_beyond.hpp"
 
+#include "rows/calls/padded_parameters.hpp"
+
 #include <nlsq/error.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <span>
 
 namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr std::size_t kBehind = 16;  // numbers behind the parameters
-
-// Parameters with numbers behind them, which belong to the memory and not to the span.
-class Padded {
- public:
-  Padded(const std::vector<double>& p, double behind) : count_(p.size()), numbers_(p) {
-    numbers_.resize(count_ + kBehind, behind);
-  }
-  std::span<const double> parameters() const { return {numbers_.data(), count_}; }
-
- private:
-  std::size_t count_;
-  std::vector<double> numbers_;
-};
-
 // `spoilt(span)`: whether the function gives NaN at these parameters. NaN behind them must not matter.
 template <class Spoilt>
 void refuse_if(const std::vector<double>& p, Spoilt spoilt) {
-  if (!spoilt(Padded(p, std::numeric_limits<double>::quiet_NaN()).parameters())) return;
-  if (spoilt(Padded(p, 0.5).parameters()) && spoilt(Padded(p, 1).parameters())) return;  // it is NaN there
-  if (!spoilt(Padded(p, std::numeric_limits<double>::quiet_NaN()).parameters()))
-    return;  // it does not repeat
+  if (!spoilt(PaddedParameters(p).parameters())) return;
+  if (spoilt(PaddedParameters(p, 0.5).parameters()) && spoilt(PaddedParameters(p, 1).parameters()))
+    return;                                               // it is NaN there
+  if (!spoilt(PaddedParameters(p).parameters())) return;  // it does not repeat
   throw ValidationError(fmt::format(
       "the callable reads p[{0}] or beyond, but has {0} starting value{1}: give one for each parameter",
       p.size(), p.size() == 1 ? "" : "s"));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -20,6 +21,18 @@ void for_blocks(const Column& column, Visit visit) {
     column.read(first, count, block.data());
     visit(first, std::span<const double>(block).first(count));
   }
+}
+
+// The smallest and the largest number of a column.
+struct ColumnRange {
+  double least = std::numeric_limits<double>::infinity(), most = -least;
+};
+inline ColumnRange range_of(const Column& column) {
+  ColumnRange out;
+  for_blocks(column, [&](std::size_t, std::span<const double> values) {
+    for (const double v : values) out.least = std::min(out.least, v), out.most = std::max(out.most, v);
+  });
+  return out;
 }
 
 // The mean of the finite numbers of a column; 0 if it has none.

@@ -61,15 +61,20 @@ NLSQ_INLINE auto tan(auto a) {
   return by_reduction(a, [](auto x) { return sleef::tan(x); });
 }
 
+// The result of a function in the lanes `inside`, which it is made for, and other() in the others.
+template <class V>
+NLSQ_INLINE V within(auto inside, V result, auto other) {
+  if (!Of<V>::any(Of<V>::mask_not(inside))) [[likely]]
+    return result;
+  return Of<V>::choose(inside, result, other());
+}
+
 // SLEEF overflows where 1 + x does in its own scaled form.
 template <class V>
 NLSQ_INLINE V full_log1p(V a) {
   using S = Of<V>;
-  const V result = sleef::log1p(a);
   const auto large = S::less(S::set(pick<V>(1e100, 1e20)), a);
-  if (!S::any(large)) [[likely]]
-    return result;
-  return S::choose(large, sleef::log(a), result);
+  return within(S::mask_not(large), sleef::log1p(a), [a]() NLSQ_INLINE_LAMBDA { return sleef::log(a); });
 }
 
 #if !defined(NLSQ_KERNEL_SET_baseline)
@@ -79,14 +84,6 @@ NLSQ_INLINE auto tanh(auto a) { return own::tanh<Of<decltype(a)>>(a); }
 NLSQ_INLINE auto atan(auto a) { return own::atan<Of<decltype(a)>>(a); }
 NLSQ_INLINE auto erf(auto a) { return own::erf<Of<decltype(a)>>(a); }
 NLSQ_INLINE auto erfc(auto a) { return own::erfc<Of<decltype(a)>>(a); }
-
-// The result of an own function in the lanes `inside`, which it is made for, and other() in the others.
-template <class V>
-NLSQ_INLINE V within(auto inside, V result, auto other) {
-  if (!Of<V>::any(Of<V>::mask_not(inside))) [[likely]]
-    return result;
-  return Of<V>::choose(inside, result, other());
-}
 
 // sin(a) and cos(a), each with the same bits as when computed alone. Lanes beyond the range of the reduction
 // use SLEEF.
@@ -158,11 +155,8 @@ NLSQ_INLINE V asinh(V a) {
 template <class V>
 NLSQ_INLINE V acosh(V a) {
   using S = Of<V>;
-  const V result = sleef::acosh(a);
   const auto large = S::less(S::set(pick<V>(1e100, 1e15)), a);
-  if (!S::any(large)) [[likely]]
-    return result;
-  return S::choose(large, log_of_twice(a), result);
+  return within(S::mask_not(large), sleef::acosh(a), [a]() NLSQ_INLINE_LAMBDA { return log_of_twice(a); });
 }
 
 // SLEEF overflows with exp(a), which is twice the result. (exp(a/2) / 2) exp(a/2) is used instead.
@@ -184,11 +178,10 @@ NLSQ_INLINE V sinh(V a) {
 template <class V>
 NLSQ_INLINE V cosh(V a) {
   using S = Of<V>;
-  const V result = sleef::cosh(a), magnitude = S::abs(a);
+  const V magnitude = S::abs(a);
   const auto large = S::less(S::set(pick<V>(709, 88)), magnitude);
-  if (!S::any(large)) [[likely]]
-    return result;
-  return S::choose(large, half_exp(magnitude), result);
+  return within(S::mask_not(large), sleef::cosh(a),
+                [magnitude]() NLSQ_INLINE_LAMBDA { return half_exp(magnitude); });
 }
 
 // The pole at 0 has no sign, so the result is NaN as at the other poles.

@@ -3,6 +3,7 @@
 #include "rows/calls/fallback_rows.hpp"
 
 #include "rows/calls/difference_step.hpp"
+#include "rows/calls/padded_parameters.hpp"
 #include "rows/calls/tile_buffer.hpp"
 #include "rows/calls/vector_evaluation.hpp"
 
@@ -80,12 +81,8 @@ std::vector<double> VectorRows::expand(std::span<const double> x) const {
   return p;
 }
 
-// A function that reads beyond its parameters finds NaN there, so that it is noticed.
 std::vector<double> VectorRows::value_at(std::span<const double> p) const {
-  constexpr std::size_t kBehind = 16;
-  std::vector<double> padded(p.size() + kBehind, std::numeric_limits<double>::quiet_NaN());
-  std::ranges::copy(p, padded.begin());
-  return function_.value({padded.data(), p.size()});
+  return function_.value(PaddedParameters(p).parameters());
 }
 
 std::vector<double> VectorRows::residuals_at(std::span<const double> p) const {
