@@ -59,8 +59,9 @@ Json parameters(const FitReport& report) {
   return list;
 }
 
-// What --x, --y and the sigmas chose. "name" is that of a column; it is null for expressions, and where there
-// is no header. "seconds_since" is the first date of a column of dates.
+// Lists the columns and expressions of --x, --y and the sigmas. "name" is the name of a column in the header.
+// It is null for an expression, and where there is no header. "seconds_since" is the first date of a column
+// of dates.
 Json columns(const FitData& data) {
   Json list = Json::array();
   const auto add = [&](const char* role, const ColumnExpression& expression) {

@@ -1,4 +1,4 @@
-// Operations by what they have in common. What is said of a list holds exactly, rounding included.
+// Groups of operations that share a property. Each property holds exactly, rounding included.
 #pragma once
 
 #include <nlsq/op.hpp>

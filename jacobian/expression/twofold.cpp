@@ -90,8 +90,9 @@ std::optional<Twofold> by_twofold(Op op, Twofold a, Twofold b, Twofold c) {
   }
 }
 
-// A function of long double and its derivatives by the arguments. `bend` is half its second derivative, where
-// what rounding takes from an argument may matter twice: beside a sine's period, and near a singular slope.
+// A function of long double and its derivatives by the arguments. `bend` is half its second derivative by the
+// first one. It is 0 where it cannot matter, because rounding changes an argument by 2⁻⁶⁴ of itself at most.
+// It matters for sines of huge arguments and where the slope is nearly infinite.
 struct Smooth {
   long double value = 0, by_a = 0, by_b = 0, bend = 0;
 };
@@ -168,7 +169,7 @@ TwofoldValue apply_smooth(Op op, const TwofoldValue& a, const TwofoldValue& b) {
     return error == 0 ? 0 : std::fabs(static_cast<double>(slope)) * error;
   };
   out.error += spread(at->by_a, a.error);
-  // The second-order term is added to the error only: the third may be as large as what it would leave.
+  // The second-order term is not added to the number. It counts as an error.
   out.error += std::fabs(static_cast<double>(moved(at->bend * rest_of(a.number), a.number)));
   if (arity(op) < 2) return out;
   out.number = twofold_sum(out.number, split(moved(at->by_b, b.number)));

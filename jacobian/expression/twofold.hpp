@@ -1,5 +1,5 @@
-// Numbers of twice the digits of f64, and the evaluation of expressions with them. Judgements of a fit need
-// them where the terms of a model cancel and f64 sees nothing but their rounding.
+// Numbers of twice the digits of f64, and the evaluation of expressions with them. The certificate needs them
+// where the terms of a model cancel and f64 sees nothing but their rounding.
 #pragma once
 
 #include <nlsq/export.hpp>

@@ -91,9 +91,8 @@ struct KernelTable {
   void (*generated_f32)();
 
   // Computes steps s = -(JᵀJ + λD²)⁻¹ Jᵀr and ν² = Jᵀrᵀ (JᵀJ + λD²)⁻¹ Jᵀr from sums of lane_gram of n + 1
-  // columns, n
-  // <= most_lane_parameters, for `lanes` problems, a multiple of lanes_f64. D and s are n by lanes. ν² is NaN
-  // if a pivot is not above `least` times its diagonal entry; that step must not be used.
+  // columns, n <= most_lane_parameters, for `lanes` problems, a multiple of lanes_f64. D and s are n by
+  // lanes. ν² is NaN if a pivot is not above `least` times its diagonal entry; that step must not be used.
   void (*lane_solve)(const double* sums, int n, std::size_t lanes, const double* scale, const double* lambda,
                      double least, double* step, double* nu_squared);
   // The steps of fits in lanes (lane_state.hpp): trial points are judged, those that are good become x, and

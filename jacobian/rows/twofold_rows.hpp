@@ -1,4 +1,4 @@
-// Residuals of rows in numbers of twice the digits of f64. Judgements of a fit use them where the terms of
+// Evaluates the residuals of rows with twice the digits of f64. The certificate uses them where the terms of
 // the model cancel. They cost some hundred times as much as a pass.
 #pragma once
 
@@ -38,12 +38,12 @@ class NLSQ_API TwofoldGraphRows final : public TwofoldRows {
                  double* errors, double* last_digits) override;
 
  private:
+  void digits_of_y(std::size_t first, std::span<double> sizes) const;
+
   TwofoldExpression residual_;
   const RowSource& data_;
   std::vector<double> parameters_, row_;
   Expand expand_;
-  void digits_of_y(std::size_t first, std::span<double> sizes) const;
-
   const RowModel* sizes_of_;
   int sigma_;
 };

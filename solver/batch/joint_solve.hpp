@@ -23,9 +23,9 @@ bool is_on_bound(const Limits& limits, int parameter, double value);
 
 // The largest sigma over the smallest one.
 double spread_of(const Column& sigma);
-// Whether a success of a group with these standard errors may be that of a few heavy rows alone: it rests on
-// rounding errors, or a free parameter is known to less than the last digits of a float64 number, or not
-// known at all. curve_fit asks the same of one curve (doubtful_spread).
+// Whether a few heavy rows alone may have made the fit of a group a success. There are three signs: the
+// success rests on rounding errors, a standard error is smaller than the last digits of its parameter, or
+// there is no standard error. doubtful_spread() looks for the same signs in the fit of one curve.
 bool rests_on_weights(const CertifiedEnd& end, std::span<const double> standard_errors,
                       std::span<const int> free);
 Doubt doubt_of_weights();

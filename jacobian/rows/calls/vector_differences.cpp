@@ -103,10 +103,11 @@ double VectorRows::distance(std::span<const double> x, std::span<const double> o
   return largest;
 }
 
-// Derivatives to one side, corrected by what the other side has added at a point beside x. With h and a move
-// d, the correction is wrong by h d |f'''|/2, which is less than the error of differences to both sides, h²
-// |f'''|/6. Returns false if there is no such point. The last steps of a fit are short, so this saves half of
-// their calls.
+// Takes differences to one side, and adds a correction that is known from a point beside x: there,
+// differences to both sides and to one side were both taken, and the correction is what they differ by. With
+// steps h, at a distance d, it is wrong by h d |f'''|/2, which is less than the error h² |f'''|/6 of
+// differences to both sides. Returns false if there is no such point. The last steps of a fit are short, so
+// this saves half of their calls.
 bool VectorRows::by_bends(std::span<const double> p, Evaluation& result) const {
   const auto close = std::ranges::find_if(recent_, [&](const auto& one) {
     return !one->bends.empty() && one->shares == step_shares_ && distance(result.x, one->x) <= kBeside;

@@ -1,4 +1,4 @@
-// What a vector function and its derivatives are at one point.
+// The values of a vector function and of its derivatives at one point.
 #pragma once
 
 #include "rows/calls/fallback_rows.hpp"
@@ -13,8 +13,8 @@ struct VectorRows::Evaluation {
   std::vector<std::vector<double>> derivatives;  // for each free parameter; empty if not requested
   bool one_sided = false;                        // derivatives by steps to one side, while x is far
   double error = 0;                              // RowModel::derivative_error
-  // What differences to both sides have added to those to one side, by free parameter, with steps of
-  // `shares`. Empty if they were not taken everywhere.
+  // By free parameter: differences to both sides less those to one side, with steps of `shares`. Empty if
+  // some parameter has differences to one side only.
   std::vector<std::vector<double>> bends;
   std::vector<double> shares;
 };
