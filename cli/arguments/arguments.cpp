@@ -268,7 +268,6 @@ void check_checkpoint(const Arguments& arguments) {
 void check(const Arguments& arguments) {
   if (arguments.files.empty()) throw UsageError("which file? give a table, or - for standard input");
   check_inputs(arguments.files);
-  if (arguments.model.empty()) refuse_missing_model(arguments.files);
   if (arguments.absolute_sigma && arguments.selection.sigma.empty()) {
     throw UsageError("--absolute-sigma needs --sigma");
   }
@@ -385,6 +384,8 @@ Arguments parse_arguments(int argc, const char* const* argv) {
   parse_words(app, argc, argv, raw, arguments);
   if (arguments.action != Action::fit) return arguments;
   convert_texts(raw, arguments);
+  if (arguments.model.empty() && arguments.compare.text.empty())
+    arguments.model = take_model_among(arguments.files);
   take_compare(arguments);
   check_certify(arguments);
   check(arguments);

@@ -211,13 +211,18 @@ ModelChoice choose_model(const std::string& text, const FitData& data,
   return choice;
 }
 
-void refuse_missing_model(const std::vector<std::string>& files) {
-  const std::string& last = files.back();
-  if (files.size() > 1 && last != "-" && !std::filesystem::exists(last)) {
+std::string take_model_among(std::vector<std::string>& files) {
+  if (files.empty()) return {};
+  const std::string last = files.back();
+  if (files.size() == 1 || last == "-" || std::filesystem::exists(last))
+    throw UsageError("which model? give --model NAME or a formula (--list-models shows the names)");
+  const bool builtin = std::ranges::any_of(models(), [&](const Model& one) { return one.name == last; });
+  if (!builtin && last.find_first_of("(*+^") == std::string::npos) {
     throw UsageError(fmt::format("which model? there is no file {0}; if it is the model, write --model '{0}'",
                                  printable(last, 200)));
   }
-  throw UsageError("which model? give --model NAME or a formula (--list-models shows the names)");
+  files.pop_back();
+  return last;
 }
 
 }  // namespace nlsq::cli

@@ -28,9 +28,11 @@ struct ModelChoice {
 ModelChoice choose_model(const std::string& text, const FitData& data,
                          std::span<const std::string> own_names = {});
 
-// Throws UsageError for a command without --model. A user who left it out may have typed the model as the
-// last of the files.
-[[noreturn]] void refuse_missing_model(const std::vector<std::string>& files);
+// The model of a command without --model (nlsq-fit data.csv 'a*exp(-b*x)'): the last of the files, if no file
+// has this name. It is removed from `files`. It has to be the name of a built-in model, or a formula with one
+// of the characters "(*+^", which names of files seldom have. Throws UsageError where there is no model, and
+// returns an empty text where there is not even a file.
+std::string take_model_among(std::vector<std::string>& files);
 
 // Reads starting values from the JSON of an earlier fit, or from a plain {"a": 1, "b": 2}. Throws UsageError.
 std::vector<std::pair<std::string, double>> read_start_file(const std::string& path);

@@ -57,7 +57,7 @@ void append_wrapped(std::string& out, std::string line, const std::string& text)
 
 std::string help_page(const std::vector<OptionText>& options) {
   std::string out =
-      "nlsq-fit FILE... --model NAME|FORMULA [OPTIONS]\n"
+      "nlsq-fit FILE... [--model] NAME|FORMULA [OPTIONS]\n"
       "Fits a model to a table, certified in float64. FILE: text, .npy, .npz, gzip too, or - (standard "
       "input).\n";
   for (const std::string& group : option_groups(options)) {

@@ -36,7 +36,7 @@ TEST_CASE("exit status 2: usage and model errors say what would mend them") {
   usage(kDecay + " --model exp --tie 'a=2*b' --fix a=1", "fixed");
   usage(kDecay + " --model exp --tie 'a=2*b' --p0 a=1", "is tied");
   usage(kDecay + " --model exp --frobnicate", "--frobnicate");
-  usage(kDecay + " exp", "there is no file exp; if it is the model, write --model 'exp'");
+  usage(kDecay + " expo", "there is no file expo; if it is the model, write --model 'expo'");
   usage(kDecay + " " + kDecay + " --model exp", "its rows would count twice");
   usage(kDecay + " --model expp", "exp");
   usage(kDecay + " --model 'a*exp(-b*x'", "^");

@@ -181,9 +181,20 @@ TEST_CASE("a name that may be a parameter or a column with a unit is not guessed
   CHECK(contains(run(two + " --x t --model 'a*x+b'").out, "'t' (--x) may be any of `t (s)`, `t (h)`"));
 }
 
-TEST_CASE("a model typed where a file is expected is named") {
-  const Outcome result = run(kDecay + " 'a*exp(-b*x)'");
-  CHECK(result.status == 2);
-  CHECK(
-      contains(result.out, "there is no file a*exp(-b*x); if it is the model, write --model 'a*exp(-b*x)'"));
+TEST_CASE("the model may be typed without --model, as the last word that is no file") {
+  const Outcome named = run(kDecay + " exp");
+  CHECK(named.status == 0);
+  CHECK(contains(named.out, "Model  exp: a*exp(-b*x)+c"));
+  const Outcome formula = run(kDecay + " 'weight = a*exp(-b*day)+c' --p0 b=0.01");
+  CHECK(formula.status == 0);
+  CHECK(contains(formula.out, "a        "));
+  CHECK(contains(run(kDecay + " 'a*exp(-b*x'").out, "a*exp(-b*x"));
+
+  // A file that is not there is not taken for a model: its name has no operator of a formula.
+  const Outcome missing = run(kDecay + " data/more-days.csv");
+  CHECK(missing.status == 2);
+  CHECK(contains(missing.out, "there is no file data/more-days.csv"));
+  CHECK(contains(run(kDecay + " expp").out, "there is no file expp; if it is the model"));
+  CHECK(contains(run(kDecay + " exp --model gaussian").out, "exp: cannot open"));
+  CHECK(run("exp").status == 2);
 }
