@@ -179,10 +179,7 @@ void check_unused(const std::string& text, const FitData& data, ModelChoice& cho
       fmt::format("the formula does not use {}; {}", fmt::join(unused, ", "), parameters));
 }
 
-}  // namespace
-
-ModelChoice choose_model(const std::string& text, const FitData& data,
-                         std::span<const std::string> own_names) {
+ModelChoice choice_of(const std::string& text, const FitData& data, std::span<const std::string> own_names) {
   const std::string name(trim_blanks(text));
   if (is_identifier(name) && !mentions(name, data.x.size() == 1 ? "x" : "x1")) {
     try {
@@ -208,6 +205,19 @@ ModelChoice choose_model(const std::string& text, const FitData& data,
                     parameter));
   }
   check_unused(text, data, choice);
+  return choice;
+}
+
+}  // namespace
+
+ModelChoice choose_model(const std::string& text, const FitData& data,
+                         std::span<const std::string> own_names) {
+  ModelChoice choice = choice_of(text, data, own_names);
+  const ColumnExpression& y = data.y_expression;
+  for (const ColumnExpression& x : data.x) {
+    if (x.plain && y.plain && x.columns == y.columns)
+      choice.warnings.push_back(fmt::format("{} is both x and y: a column is fitted to itself", x.text));
+  }
   return choice;
 }
 

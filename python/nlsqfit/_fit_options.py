@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 from collections.abc import Mapping
 
@@ -19,12 +20,19 @@ SOLVER = (
 )  # fmt: skip
 
 
+def unknown_option(name, known, others=()):
+    """The TypeError for an option that is none of the `known`. It asks for the nearest of these and `others`."""
+    near = difflib.get_close_matches(name, (*known, *others), n=1)
+    question = f" Did you mean {near[0]!r}?" if near else ""
+    return TypeError(f"there is no option {name!r}.{question} The library's options: {', '.join(known)}")
+
+
 def make_options(names, solver, **given):
     """The library's options. `names` are the parameters; `solver` holds options of the list above."""
     options = Options()
     for name, value in solver.items():
         if name not in SOLVER:
-            raise TypeError(f"there is no option {name!r}; there are {', '.join(SOLVER)}")
+            raise unknown_option(name, SOLVER, ("sigma", "p0", "bounds", "fixed", "ties", *given))
         options.set(name, value)
     options.set("absolute_sigma", bool(given.get("absolute_sigma", False)))
     loss, f_scale = given.get("loss", "linear"), given.get("f_scale", 1.0)

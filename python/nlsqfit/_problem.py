@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _agreement
 from ._callback import Interrupts, solve, vector_at
-from ._fit_options import SOLVER
+from ._fit_options import SOLVER, unknown_option
 from ._handles import Options, columns_of, make_tape
 from ._library import BlockFunction, check, lib
 from ._problem_parts import Group, ProblemResult
@@ -260,7 +260,7 @@ class Problem:
         allowed = (*SOLVER, "step_solver", "preconditioner", "eta", "max_linear_iterations")
         wrong = [name for name in options if name not in allowed]
         if wrong:
-            raise TypeError(f"there is no option {wrong[0]!r}; there are {', '.join(allowed)}")
+            raise unknown_option(wrong[0], allowed)
         settings = Options(**options)
         called = any(e != "recorded" for e in self._evaluators)
         if called:

@@ -86,7 +86,7 @@ def test_fixed_bounds_and_ties():
     for wrong in (dict(fixed={"q": 1}), dict(p0={"q": 1}), dict(bounds={"q": (0, 1)})):
         with pytest.raises(ValueError, match="'q'.*h, mu, s, a, b"):
             nf.fit(peak, X, Y, **wrong)
-    with pytest.raises(TypeError, match="no option 'presicion'"):
+    with pytest.raises(TypeError, match="no option 'presicion'. Did you mean 'precision'"):
         nf.fit(peak, X, Y, presicion="f64")
 
 

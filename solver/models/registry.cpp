@@ -8,6 +8,7 @@
 #include <nlsq/error.hpp>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -59,23 +60,46 @@ const std::vector<Model>& registry() {
   return models;
 }
 
+// Words that other programs and textbooks use for a model. Errors suggest the model for them. They are no
+// names of it, because several models might be meant: `exponential` is exp, exp0 or exp_growth.
+constexpr std::pair<const char*, const char*> kOtherWords[] = {
+    {"quadratic", "poly2"},
+    {"parabola", "poly2"},
+    {"polynomial", "poly2"},
+    {"cubic", "poly3"},
+    {"quartic", "poly4"},
+    {"exponential", "exp"},
+    {"exponential", "exp_growth"},
+    {"decay", "exp"},
+    {"double_exponential", "biexp"},
+    {"two_exponentials", "biexp"},
+    {"sigmoid", "logistic"},
+    {"sigmoid", "logistic4"},
+    {"boltzmann", "fermi"},
+    {"normal", "gaussian"},
+    {"hyperbola", "rational11"},
+    {"doseresponse", "logistic4"},
+};
+
 // Returns the three names nearest to `name` as "a, b, c".
 std::string nearest_names(std::string_view name) {
   std::vector<std::pair<std::size_t, std::string>> ranked;
-  const auto rank = [&](const std::string& candidate) {
-    const bool contained = !name.empty() && candidate.find(name) != std::string::npos;
-    ranked.emplace_back(contained ? 1 : edit_distance(name, candidate), candidate);
+  const auto rank = [&](const std::string& candidate, const std::string& shown) {
+    const bool contained = !name.empty() && candidate != name && candidate.find(name) != std::string::npos;
+    ranked.emplace_back(contained ? 1 : edit_distance(name, candidate), shown);
   };
+  for (const auto& [word, model] : kOtherWords) rank(word, model);
   for (const Model& model : registry()) {
-    rank(model.name);
-    for (const std::string& alias : model.aliases) rank(alias);
+    rank(model.name, model.name);
+    for (const std::string& alias : model.aliases) rank(alias, alias);
   }
   std::stable_sort(ranked.begin(), ranked.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::string names;
-  for (std::size_t k = 0; k < std::min<std::size_t>(3, ranked.size()); ++k)
-    names += (k == 0 ? "" : ", ") + ranked[k].second;
-  return names;
+  std::vector<std::string> names;
+  for (const auto& [distance, shown] : ranked) {
+    if (names.size() < 3 && std::ranges::find(names, shown) == names.end()) names.push_back(shown);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 // Sums are made once for each text and kept, so that references to them stay valid.

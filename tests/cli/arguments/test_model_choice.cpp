@@ -198,3 +198,8 @@ TEST_CASE("the model may be typed without --model, as the last word that is no f
   CHECK(contains(run(kDecay + " exp --model gaussian").out, "exp: cannot open"));
   CHECK(run("exp").status == 2);
 }
+
+TEST_CASE("a column that is fitted to itself gives a warning") {
+  CHECK(contains(run(kDecay + " --model linear --x 1 --y day").out, "1 is both x and y"));
+  CHECK(!contains(run(kDecay + " --model linear").out, "both x and y"));
+}

@@ -161,6 +161,8 @@ TEST_CASE("an unknown name is an error that lists the nearest names") {
   CHECK(message("gausian").find("gaussian") != std::string::npos);
   CHECK(message("gausian").find("'gausian'") != std::string::npos);
   CHECK(message("menten").find("michaelis_menten") != std::string::npos);
+  CHECK(message("quadratic").find("nearest names are poly2") != std::string::npos);
+  CHECK(message("exponential").find("nearest names are exp, exp_growth") != std::string::npos);
   CHECK(message("").find("nearest names") != std::string::npos);
   CHECK(message(std::string(100000, 'x')).size() < 300);
 }
