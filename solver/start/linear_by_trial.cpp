@@ -217,11 +217,15 @@ std::vector<int> linear_by_trial(const Curve& curve, RowModel& model_rows) {
   for (std::size_t j = 0; j < x0.size(); ++j) {
     LinearMove move = linear_move(rows, start, x0, j, curve.limits);
     if (move.change.empty()) continue;
-    std::vector<double> x = together;
+    std::vector<double> x = together, here = start;
     x[j] += move.step;
-    std::vector<double> here = rows.at(x);
-    const std::vector<double> change = here.empty() ? here : difference(here, before);
-    if (here.empty() || distance(change, move.change, 1) > kStraight * length(change)) continue;
+    if (linear.empty()) {  // no other parameter has moved: this point was called just now
+      for (std::size_t i = 0; i < here.size(); ++i) here[i] += move.change[i];
+    } else {
+      here = rows.at(x);
+      const std::vector<double> change = here.empty() ? here : difference(here, before);
+      if (here.empty() || distance(change, move.change, 1) > kStraight * length(change)) continue;
+    }
     before = std::move(here);
     together = std::move(x);
     linear.push_back({static_cast<int>(j), std::move(move)});

@@ -12,9 +12,9 @@ namespace nlsq::inline v0 {
 // the residuals follow a straight line, also together with the others. `rows` are those of curve.form.
 //
 // The search takes two calls of the model for each parameter, two more if its first step hardly changes the
-// residuals, one more if it is linear, and one or two at the end. So it is made only where a linear start is
-// worth that: if the start fits worse than a constant does, or if variable projection is on. It returns
-// nothing for a loss of counts, whose rows are the model's values.
+// residuals, one more for each linear parameter but the first, and one or two at the end. So it is made only
+// where a linear start is worth that: if the start fits worse than a constant does, or if variable projection
+// is on. It returns nothing for a loss of counts, whose rows are the model's values.
 //
 // The user did not ask for these points. If the model throws there, or gives values that are not finite, the
 // parameter is not linear, and the fit goes on.
