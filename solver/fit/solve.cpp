@@ -92,6 +92,23 @@ bool doubt_arose(const std::vector<IterationSummary>& trace) {
 // parameters only if the user asked for it.
 enum class Of : std::uint8_t { any, whole_problem };
 
+// Returns the end of a fit without success, with those parameters at zero that came close to it; nothing if
+// there are none. Where only the square of a parameter matters and a negative square would fit best, every
+// step halves the parameter. It never reaches zero, where its derivatives vanish and second-order conditions
+// decide whether the point is a minimum.
+std::optional<Vector> end_at_zero(const SolveRequest& request, const MinimizerResult& end) {
+  constexpr double kClose = 1e-6;  // of the start
+  if (is_success(end.summary.verdict) || end.summary.termination == Termination::failure || end.spent)
+    return {};
+  Vector x = end.x;
+  for (std::size_t j = 0; j < x.size(); ++j) {
+    const bool allowed =
+        request.limits.empty() || (request.limits.lower[j] <= 0 && 0 <= request.limits.upper[j]);
+    if (allowed && std::fabs(x[j]) <= kClose * std::fabs(request.x0[j])) x[j] = 0;
+  }
+  return x == end.x ? std::nullopt : std::optional(std::move(x));
+}
+
 // The attempts of one solve.
 class Attempts {
  public:
@@ -219,7 +236,10 @@ void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorks
     w.other.reset();
     attempts.another(request.x0, w.other, true, Of::whole_problem);
   }
-
+  if (const std::optional<Vector> zero = end_at_zero(request, w.best)) {
+    w.other.reset();
+    attempts.another(*zero, w.other, options.geodesic == Geodesic::always, Of::whole_problem);
+  }
   if (const std::optional<Vector> lower = lower_beside_saddle(evaluator, request, w.best)) {
     w.best.on_saddle = options.max_iterations == 0;  // parameters that are only judged stay where they are
     if (w.best.on_saddle) withdraw(w.best, kSaddle);

@@ -219,3 +219,24 @@ TEST_CASE("starting values that solve the linear problem already are not made wo
     CHECK(fit.summary.final_cost <= fit.summary.initial_cost * (1 + 1e-14));  // by QR and by sums of squares
   }
 }
+
+TEST_CASE("a parameter whose square alone matters ends at zero where a negative square would fit best") {
+  std::vector<double> x, y;
+  for (int i = 1; i <= 60; ++i) {
+    x.push_back(0.1 * i);
+    y.push_back(0.2 * i - 0.05 + 0.02 * std::sin(7.0 * i));
+  }
+  for (const char* const model : {"a*x+b^2", "a*hypot(x,b)", "a*sqrt(x^2+b^2)"}) {
+    CAPTURE(model);
+    const FitResult fit = curve_fit(model, x, y, {{"a", 1}, {"b", 1}});
+    CHECK(fit.success());
+    CHECK(fit.summary.verdict == Verdict::rank_deficient);
+    CHECK(fit.parameters[1] == 0);
+    CHECK(fit.parameters[0] == doctest::Approx(curve_fit("a*x", x, y, {{"a", 1}}).parameters[0]));
+  }
+  // Where the best b is not zero, it is found.
+  for (double& value : y) value += 1.05;
+  const FitResult fit = curve_fit("a*x+b^2", x, y, {{"a", 1}, {"b", 1e-9}});
+  CHECK(fit.success());
+  CHECK(std::fabs(fit.parameters[1]) == doctest::Approx(1).epsilon(0.05));
+}
