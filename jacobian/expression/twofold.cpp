@@ -231,7 +231,7 @@ TwofoldExpression::TwofoldExpression(const Graph& graph, NodeId root) {
 }
 
 TwofoldValue TwofoldExpression::run(std::span<const double> columns, std::span<const double> parameters,
-                                    std::size_t moved) {
+                                    Change change) {
   for (std::size_t k = 0; k < steps_.size(); ++k) {
     const auto& [node, a, b, c] = steps_[k];
     TwofoldValue& value = values_[k];
@@ -247,28 +247,77 @@ TwofoldValue TwofoldExpression::run(std::span<const double> columns, std::span<c
                        : apply_smooth(node.op, x, y);
       }
     }
-    if (k == moved) value.number.low = 0x1p-53 * value.number.high;
+    if (k == change.place) value.number = exact_sum(value.number.high, change.amount);
   }
   return values_.back();
 }
 
-TwofoldValue TwofoldExpression::operator()(std::span<const double> columns,
-                                           std::span<const double> parameters) {
-  const TwofoldValue value = run(columns, parameters, kNone);
-  last_ = value.number;
-  return value;
+double TwofoldExpression::value(std::span<const double> columns, const Datum& datum) const {
+  const Node& node = steps_[datum.place].node;
+  return node.op == Op::column ? columns[node.index] : node.value;
 }
 
-double TwofoldExpression::change_by_last_digits(std::span<const double> columns,
-                                                std::span<const double> parameters) {
-  double sum = 0;
+double TwofoldExpression::change(std::span<const double> columns, std::span<const double> parameters,
+                                 const Datum& datum, double amount) {
+  const Twofold here = run(columns, parameters, {}).number;
+  const Twofold there = run(columns, parameters, {datum.place, amount}).number;
+  return twofold_sum(there, negative(here)).rounded();
+}
+
+std::vector<TwofoldExpression::Datum> TwofoldExpression::data(auto&& wanted) const {
+  std::vector<Datum> out;
   for (std::size_t k = 0; k < steps_.size(); ++k) {
-    if (!is_datum(steps_[k])) continue;
-    const Twofold there = run(columns, parameters, k).number;
-    const double change = twofold_sum(there, negative(last_)).rounded();
-    if (std::isfinite(change)) sum += std::fabs(change);
+    const Node& node = steps_[k].node;
+    const bool is_column = node.op == Op::column;
+    if ((is_column || node.op == Op::constant) && wanted(k, is_column))
+      out.push_back({k, is_column ? static_cast<int>(node.index) : -1});
   }
-  return sum;
+  return out;
+}
+
+std::vector<TwofoldExpression::Datum> TwofoldExpression::datum(int column) const {
+  return data([&](std::size_t k, bool is_column) {
+    return is_column && static_cast<int>(steps_[k].node.index) == column;
+  });
+}
+
+std::vector<std::uint8_t> TwofoldExpression::depend_on_parameters() const {
+  std::vector<std::uint8_t> out(steps_.size(), 0);
+  for (std::size_t k = 0; k < steps_.size(); ++k) {
+    const auto& [node, a, b, c] = steps_[k];
+    const int operands = arity(node.op);
+    out[k] = node.op == Op::parameter || (operands > 0 && out[a] != 0) || (operands > 1 && out[b] != 0) ||
+             (operands > 2 && out[c] != 0);
+  }
+  return out;
+}
+
+// Which steps enter the value times something that depends on parameters: goes from the value to the leaves.
+std::vector<std::uint8_t> TwofoldExpression::multiplied_by_parameters() const {
+  const std::vector<std::uint8_t> depends = depend_on_parameters();
+  std::vector<std::uint8_t> out(steps_.size(), 0);
+  for (std::size_t k = steps_.size(); k-- > 0;) {
+    const auto& [node, a, b, c] = steps_[k];
+    const bool sum = node.op == Op::add || node.op == Op::sub || node.op == Op::neg || depends[k] == 0;
+    const bool product = node.op == Op::mul || node.op == Op::div;
+    const int operands = arity(node.op);
+    if (operands > 0) out[a] |= out[k] || !(sum || (product && depends[b] == 0));
+    if (operands > 1) out[b] |= out[k] || !(sum || (node.op == Op::mul && depends[a] == 0));
+    if (operands > 2) out[c] |= out[k] || !sum;
+  }
+  return out;
+}
+
+std::vector<TwofoldExpression::Datum> TwofoldExpression::responses() const {
+  const std::vector<std::uint8_t> multiplied = multiplied_by_parameters();
+  for (const bool any : {false, true}) {
+    for (const bool columns : {true, false}) {
+      std::vector<Datum> found = data(
+          [&](std::size_t k, bool is_column) { return is_column == columns && (any || multiplied[k] == 0); });
+      if (!found.empty()) return found;
+    }
+  }
+  return {};
 }
 
 }  // namespace nlsq::inline v0

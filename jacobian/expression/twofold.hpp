@@ -5,6 +5,7 @@
 #include <nlsq/export.hpp>
 #include <nlsq/graph.hpp>
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -32,23 +33,43 @@ class NLSQ_API TwofoldExpression {
   TwofoldExpression(const Graph& graph, NodeId root);
   // False if the expression has an operation that only exists in double.
   bool usable() const { return usable_; }
-  TwofoldValue operator()(std::span<const double> columns, std::span<const double> parameters);
-  // How much the value changes if the last digit of a number that the data supply, a column or a constant of
-  // the expression, is wrong: the sum over all of them. Call it after operator(), with the same arguments.
-  double change_by_last_digits(std::span<const double> columns, std::span<const double> parameters);
+  TwofoldValue operator()(std::span<const double> columns, std::span<const double> parameters) {
+    return run(columns, parameters, {});
+  }
+
+  // A number of the data: a column, or a constant of the expression.
+  struct Datum {
+    std::size_t place = 0;  // of its step
+    int column = -1;        // -1: a constant
+  };
+  // The datum of this column, in a list of one. It is empty if the expression does not depend on the column.
+  std::vector<Datum> datum(int column) const;
+  // The data that may be the response y, where nobody says which are: those that no parameter multiplies, so
+  // that they are added to the model. A weight and x do not belong to them. If there are none, all data may
+  // be y. Constants count only where no column does.
+  std::vector<Datum> responses() const;
+  // How much the value changes if a datum changes by `amount`.
+  double change(std::span<const double> columns, std::span<const double> parameters, const Datum& datum,
+                double amount);
+  // The value of a datum.
+  double value(std::span<const double> columns, const Datum& datum) const;
 
  private:
   struct Step {
     Node node;
     std::size_t a = 0, b = 0, c = 0;  // places of the operands
   };
-  // The factor 1 + 2⁻⁵³ multiplies the leaf at the place `moved`.
-  TwofoldValue run(std::span<const double> columns, std::span<const double> parameters, std::size_t moved);
-  bool is_datum(const Step& step) const { return step.node.op == Op::constant || step.node.op == Op::column; }
+  struct Change {
+    std::size_t place = static_cast<std::size_t>(-1);
+    double amount = 0;
+  };
+  TwofoldValue run(std::span<const double> columns, std::span<const double> parameters, Change change);
+  std::vector<std::uint8_t> depend_on_parameters() const;
+  std::vector<std::uint8_t> multiplied_by_parameters() const;
+  std::vector<Datum> data(auto&& wanted) const;
 
   std::vector<Step> steps_;
   std::vector<TwofoldValue> values_;
-  Twofold last_;
   bool usable_ = true;
 };
 

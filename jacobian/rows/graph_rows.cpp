@@ -280,7 +280,7 @@ std::unique_ptr<TwofoldRows> GraphRows::twofold() const {
   return std::make_unique<TwofoldGraphRows>(
       std::move(residual), *data_, parameters_.size(),
       [this](std::span<const double> x, std::span<double> all) { expand(x, all); },
-      source_->knows_size_of_y() ? this : nullptr, source_->sigma_column());
+      source_->response_column(), source_->weighted());
 }
 
 void GraphRows::reference_rows(std::span<const double> x, std::span<const double* const> columns,

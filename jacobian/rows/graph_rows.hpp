@@ -39,10 +39,10 @@ class NLSQ_API ResidualSource {
   }
   // False if the user's own callable gives the same values in every call.
   virtual bool may_have_state() const { return true; }
-  // True if reference() returns the size of y beside the residual.
-  virtual bool knows_size_of_y() const { return true; }
-  // The data column by which residuals are divided; -1: none.
-  virtual int sigma_column() const { return -1; }
+  // The data column of y; -1: it is not known, as y is a part of the user's function.
+  virtual int response_column() const { return -1; }
+  // Whether residuals are divided by a data column sigma.
+  virtual bool weighted() const { return false; }
   // Returns the residual of one row by the user's own callable, and the size of its terms.
   virtual double reference(std::span<const double> row, std::span<const double> p,
                            double& magnitude) const = 0;

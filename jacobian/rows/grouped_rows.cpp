@@ -41,7 +41,6 @@ class GroupResidual final : public ResidualSource {
     return finish_residual(graph, base, base, form_);
   }
   int extra_columns() const override { return form_.extra_columns(); }
-  bool knows_size_of_y() const override { return false; }
   double reference(std::span<const double> row, std::span<const double> p, double& magnitude) const override {
     const FinishedNumber end = finish_residual(evaluate(graph_, root_, row, p), 0, form_);
     magnitude = std::fabs(end.residual);
@@ -121,11 +120,16 @@ class GroupedRows::Twofold final : public TwofoldRows {
     return std::ranges::all_of(groups_, [](const auto& group) { return group != nullptr; });
   }
   void residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
-                 double* errors, double* last_digits) override {
+                 double* errors) override {
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t g = owner_.group_of(first + i);
-      groups_[g]->residuals(x, first + i - owner_.groups_[g]->first, 1, residuals + i, errors + i,
-                            last_digits + i);
+      groups_[g]->residuals(x, first + i - owner_.groups_[g]->first, 1, residuals + i, errors + i);
+    }
+  }
+  void last_digits(std::span<const double> x, std::size_t first, std::size_t count, double* out) override {
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t g = owner_.group_of(first + i);
+      groups_[g]->last_digits(x, first + i - owner_.groups_[g]->first, 1, out + i);
     }
   }
 

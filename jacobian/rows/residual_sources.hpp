@@ -22,9 +22,8 @@ class NLSQ_API FormulaResidual final : public ResidualSource {
   FinishedNodes finish(Graph& graph, NodeId base) const override;
   int extra_columns() const override { return form_.extra_columns(); }
   const Loss* robust_loss() const override { return form_.minimized_loss(); }
-  int sigma_column() const override {
-    return form_.weighted ? static_cast<int>(formula_.predictors.size()) + 1 : -1;
-  }
+  int response_column() const override { return static_cast<int>(formula_.predictors.size()); }
+  bool weighted() const override { return form_.weighted; }
   bool may_have_state() const override { return false; }
   double reference(std::span<const double> row, std::span<const double> p, double& magnitude) const override;
   void reference_rows(std::span<const double* const> columns, std::span<const double> p, std::size_t count,
@@ -48,7 +47,8 @@ class NLSQ_API RecordedResidual final : public ResidualSource {
   FinishedNodes finish(Graph& graph, NodeId base) const override;
   int extra_columns() const override { return form_.extra_columns(); }
   const Loss* robust_loss() const override { return form_.minimized_loss(); }
-  int sigma_column() const override { return form_.weighted ? function_.predictors + 1 : -1; }
+  int response_column() const override { return function_.predictors; }
+  bool weighted() const override { return form_.weighted; }
   NodeId build_explored(Graph& graph, bool& known) const override;
   bool explore(std::span<const double> row, std::span<const double> p) override;
   bool may_have_state() const override;

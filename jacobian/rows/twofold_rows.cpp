@@ -2,6 +2,7 @@
 #include "rows/twofold_rows.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -10,38 +11,61 @@ namespace nlsq::inline v0 {
 std::unique_ptr<TwofoldRows> RowModel::twofold() const { return nullptr; }
 
 TwofoldGraphRows::TwofoldGraphRows(TwofoldExpression residual, const RowSource& data, std::size_t parameters,
-                                   Expand expand, const RowModel* sizes_of, int sigma)
+                                   Expand expand, int response, bool weighted)
     : residual_(std::move(residual)), data_(data), parameters_(parameters),
-      row_(static_cast<std::size_t>(data.columns())), expand_(std::move(expand)), sizes_of_(sizes_of),
-      sigma_(sigma) {}
+      row_(static_cast<std::size_t>(data.columns())), expand_(std::move(expand)), response_(response),
+      weighted_(weighted) {}
 
-// Turns the sizes of y into last digits. Where y is near 0, it has last digits of the usual size: it was a
-// sum or a difference of numbers of this size.
-void TwofoldGraphRows::digits_of_y(std::size_t first, std::span<double> sizes) const {
-  constexpr double kLastDigit = 0x1p-53;
-  std::vector<double> sigma(sizes.size(), 1.0), sorted(sizes.begin(), sizes.end());
-  if (sigma_ >= 0) data_.read(first, sigma.size(), sigma_, sigma.data());
-  for (std::size_t i = 0; i < sorted.size(); ++i) sorted[i] *= sigma[i];
-  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-  std::ranges::nth_element(sorted, middle);
-  for (std::size_t i = 0; i < sizes.size(); ++i)
-    sizes[i] = kLastDigit * std::max(sizes[i], *middle / sigma[i]);
+void TwofoldGraphRows::read_row(std::size_t row) {
+  for (std::size_t c = 0; c < row_.size(); ++c) data_.read(row, 1, static_cast<int>(c), &row_[c]);
 }
 
 void TwofoldGraphRows::residuals(std::span<const double> x, std::size_t first, std::size_t count,
-                                 double* residuals, double* errors, double* last_digits) {
+                                 double* residuals, double* errors) {
   expand_(x, parameters_);
-  // The sizes come first, together with residuals in double, which are overwritten.
-  if (sizes_of_ != nullptr) {
-    sizes_of_->reference_residuals(x, first, count, residuals, last_digits);
-    digits_of_y(first, {last_digits, count});
-  }
   for (std::size_t i = 0; i < count; ++i) {
-    for (std::size_t c = 0; c < row_.size(); ++c) data_.read(first + i, 1, static_cast<int>(c), &row_[c]);
+    read_row(first + i);
     const TwofoldValue value = residual_(row_, parameters_);
     residuals[i] = value.number.rounded();
     errors[i] = value.error;
-    if (sizes_of_ == nullptr) last_digits[i] = residual_.change_by_last_digits(row_, parameters_);
+  }
+}
+
+std::vector<double> TwofoldGraphRows::sizes_in(int column) const {
+  std::vector<double> sizes(data_.rows());
+  data_.read(0, sizes.size(), column, sizes.data());
+  for (double& size : sizes) size = std::fabs(size);
+  return sizes;
+}
+
+void TwofoldGraphRows::find_responses() {
+  // A function of residuals may come as a curve whose y is 0 everywhere.
+  if (response_ >= 0 && std::ranges::max(sizes_in(response_)) > 0) responses_ = residual_.datum(response_);
+  else responses_ = residual_.responses();
+  for (const TwofoldExpression::Datum& datum : responses_) {
+    std::vector<double> sizes = datum.column < 0 ? std::vector<double>{0} : sizes_in(datum.column);
+    const auto middle = sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2);
+    std::ranges::nth_element(sizes, middle);
+    usual_sizes_.push_back(*middle);
+  }
+}
+
+// Where y is near 0, it has last digits of the usual size: it was a sum or a difference of numbers of this
+// size. Of several numbers that may be y the one counts that moves the residual least: noise of y must not
+// pass for rounding of another number.
+void TwofoldGraphRows::last_digits(std::span<const double> x, std::size_t first, std::size_t count,
+                                   double* out) {
+  constexpr double kLastDigit = 0x1p-52;
+  if (responses_.empty()) find_responses();
+  expand_(x, parameters_);
+  for (std::size_t i = 0; i < count; ++i) {
+    read_row(first + i);
+    out[i] = 0;
+    for (std::size_t k = 0; k < responses_.size(); ++k) {
+      const double size = std::max(std::fabs(residual_.value(row_, responses_[k])), usual_sizes_[k]);
+      const double change = std::fabs(residual_.change(row_, parameters_, responses_[k], kLastDigit * size));
+      if (change > 0 && std::isfinite(change)) out[i] = out[i] > 0 ? std::min(out[i], change) : change;
+    }
   }
 }
 

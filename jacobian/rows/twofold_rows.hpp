@@ -18,34 +18,39 @@ class NLSQ_API TwofoldRows {
   virtual ~TwofoldRows() = default;
   // Whether residuals are divided by a sigma of the row.
   virtual bool weighted() const { return false; }
-  // Computes residuals of rows [first, first + count) at x, bounds of their rounding errors, and how much the
-  // last digits of the data move each.
+  // Computes residuals of rows [first, first + count) at x, and bounds of their rounding errors.
   virtual void residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
-                         double* errors, double* last_digits) = 0;
+                         double* errors) = 0;
+  // Computes how much the last digit of y moves each residual.
+  virtual void last_digits(std::span<const double> x, std::size_t first, std::size_t count, double* out) = 0;
 };
 
 // Rows whose residual is one expression of their data and of all parameters.
 class NLSQ_API TwofoldGraphRows final : public TwofoldRows {
  public:
   using Expand = std::function<void(std::span<const double> x, std::span<double> all)>;
-  // `expand` writes all parameters. `sizes_of` are the rows whose reference_residuals() give the size of y;
-  // null: every number that the rows supply counts as known to its last digit. `sigma`: the data column by
-  // which residuals are divided, or -1.
+  // `expand` writes all parameters. `response`: the data column of y, or -1 where nobody says what y is
+  // (TwofoldExpression::responses). `weighted`: whether residuals are divided by a column sigma.
   TwofoldGraphRows(TwofoldExpression residual, const RowSource& data, std::size_t parameters, Expand expand,
-                   const RowModel* sizes_of, int sigma);
-  bool weighted() const override { return sigma_ >= 0; }
+                   int response, bool weighted);
+  bool weighted() const override { return weighted_; }
   void residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
-                 double* errors, double* last_digits) override;
+                 double* errors) override;
+  void last_digits(std::span<const double> x, std::size_t first, std::size_t count, double* out) override;
 
  private:
-  void digits_of_y(std::size_t first, std::span<double> sizes) const;
+  void read_row(std::size_t row);
+  std::vector<double> sizes_in(int column) const;
+  void find_responses();
 
   TwofoldExpression residual_;
   const RowSource& data_;
   std::vector<double> parameters_, row_;
   Expand expand_;
-  const RowModel* sizes_of_;
-  int sigma_;
+  int response_;
+  bool weighted_;
+  std::vector<TwofoldExpression::Datum> responses_;
+  std::vector<double> usual_sizes_;  // of each response: the median of its rows
 };
 
 }  // namespace nlsq::inline v0

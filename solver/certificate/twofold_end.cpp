@@ -115,7 +115,6 @@ struct Judged {
   std::vector<double> residuals;
   Model model;
   double rounding = 0;  // of the residuals: a norm
-  double digits = 0;    // how far the last digits of the data move most of them: a norm
 };
 
 class Judge {
@@ -127,16 +126,11 @@ class Judge {
     std::optional<Rows> rows = rows_at(request_.rows, x, at_bound_);
     if (!rows) return std::nullopt;
     const std::size_t m = rows->rows();
-    std::vector<double> residuals(m), errors(m), digits(m);
-    twofold_.residuals(x, 0, m, residuals.data(), errors.data(), digits.data());
+    std::vector<double> residuals(m), errors(m);
+    twofold_.residuals(x, 0, m, residuals.data(), errors.data());
     Model model = model_of(*rows, residuals);
     if (!std::isfinite(model.nu + model.least + norm_of(errors))) return std::nullopt;
-    return Judged{x,
-                  std::move(*rows),
-                  std::move(residuals),
-                  std::move(model),
-                  norm_of(errors),
-                  norm_of_most(std::move(digits))};
+    return Judged{x, std::move(*rows), std::move(residuals), std::move(model), norm_of(errors)};
   }
 
   // Moves to the optimum as long as this helps. Parameters that are only judged stay where they are.
@@ -166,10 +160,12 @@ class Judge {
   double error(const Judged& point, double condition) const {
     return point.rounding + 10 * kUnitRoundoff * std::sqrt(condition) * point.model.least;
   }
-  // The residuals that are left at the optimum are the last digits of the data.
+  // The residuals that are left at the optimum are the last digits of y.
   bool data_are_exact(const Judged& point) const {
     constexpr double kDigits = 16;
-    return point.model.least <= kDigits * point.digits;
+    std::vector<double> digits(point.rows.rows());
+    twofold_.last_digits(point.x, 0, digits.size(), digits.data());
+    return point.model.least <= kDigits * norm_of_most(std::move(digits));
   }
   double gradient_bound(const Judged& point) const {
     return 32 * kUnitRoundoff + point.rounding / norm_of(point.residuals);

@@ -37,7 +37,7 @@ struct Reference {
   Long sigma = 0;
 
   Reference(const std::vector<double>& x, const std::vector<double>& y, const std::vector<double>& sigmas,
-            std::size_t n) {
+            std::size_t n, double origin = kOrigin) {
     std::vector<Long> left;
     for (std::size_t i = 0; i < x.size(); ++i) {
       weight.push_back(sigmas.empty() ? 1 : 1 / static_cast<Long>(sigmas[i]));
@@ -46,8 +46,8 @@ struct Reference {
     for (std::size_t j = 0; j < n; ++j) {
       std::vector<Long> column;
       for (std::size_t i = 0; i < x.size(); ++i)
-        column.push_back(
-            weight[i] * std::pow(static_cast<Long>(x[i]) - static_cast<Long>(kOrigin), static_cast<Long>(j)));
+        column.push_back(weight[i] *
+                         std::pow(static_cast<Long>(x[i]) - static_cast<Long>(origin), static_cast<Long>(j)));
       for (int twice = 0; twice < 2; ++twice)
         for (const auto& other : basis) subtract(column, other, dot(column, other));
       const Long size = std::sqrt(dot(column, column));
@@ -219,6 +219,82 @@ TEST_CASE("a function of residuals that seems to lose rank where its terms cance
     CAPTURE(fit.summary.message);
     CHECK_FALSE(fit.success());
   }
+}
+
+TEST_CASE("a function of residuals knows y from x and from weights") {
+  std::mt19937 random(50);
+  for (const double far : {0.0, 1e5 - kOrigin, 2.45e6 - kOrigin}) {
+    for (const int form : {0, 1, 2, 3}) {
+      int successes = 0;
+      for (int k = 0; k < 30; ++k) {
+        const double noise = k % 5 == 4 ? 0 : std::pow(10.0, -5 - 8 * k / 29.0);
+        Years years = years_with(noise, k % 2 == 0 ? 3 : 4, form > 1, random);
+        for (double& x : years.x) x += far;
+        const auto residuals = [&](const auto& p) {
+          using T = std::decay_t<decltype(p[0])>;
+          std::vector<T> r;
+          for (std::size_t i = 0; i < years.x.size(); ++i) {
+            T value = p.back();
+            for (std::size_t j = p.size() - 1; j-- > 0;) value = p[j] + years.x[i] * value;
+            if (form == 0) r.push_back(value - years.y[i]);
+            else if (form == 1) r.push_back(2 * (years.y[i] - value));
+            else if (form == 2) r.push_back((years.y[i] - value) / years.sigma[i]);
+            else r.push_back(value / years.sigma[i] - years.y[i] / years.sigma[i]);
+          }
+          return r;
+        };
+        const LeastSquaresResult fit = least_squares(residuals, Vector(k % 2 == 0 ? 3 : 4, 0.0));
+        CAPTURE(far);
+        CAPTURE(form);
+        CAPTURE(noise);
+        CAPTURE(fit.summary.message);
+        successes += fit.success();
+        if (noise == 0 && far == 0) CHECK(fit.success());
+        if (noise == 0 || !fit.success()) continue;
+        std::vector<double> y = years.y;
+        if (form == 3) {  // the quotient is rounded: y of the fit is another one
+          for (std::size_t i = 0; i < y.size(); ++i) y[i] = y[i] / years.sigma[i] * years.sigma[i];
+        }
+        CHECK(Reference(years.x, y, years.sigma, fit.x.size(), kOrigin + far).distance(years.x, y, fit.x) <=
+              0.1);
+      }
+      CHECK(successes >= 5);
+    }
+  }
+}
+
+TEST_CASE("a curve whose y is 0 everywhere is a function of residuals") {
+  std::mt19937 random(51);
+  for (int k = 0; k < 20; ++k) {
+    const double noise = k % 4 == 3 ? 0 : std::pow(10.0, -6 - 6 * k / 19.0);
+    const Years years = years_with(noise, 4, false, random);
+    const std::vector<double> zeros(years.y.size(), 0.0);
+    const PreparedModel residual{std::string_view("c0+c1*x1+c2*x1^2+c3*x1^3-x2"), 2};
+    const FitResult fit = curve_fit(residual, Columns{years.x, years.y}, zeros, NamedValues(), FitOptions());
+    CAPTURE(noise);
+    CAPTURE(fit.summary.message);
+    if (noise == 0) CHECK(fit.success());
+    if (noise == 0 || !fit.success()) continue;
+    CHECK(Reference(years.x, years.y, {}, 4).distance(years.x, years.y, fit.parameters) <= 0.1);
+  }
+}
+
+TEST_CASE("the numbers that may be y are those that no parameter multiplies") {
+  Graph graph;
+  const NodeId x = graph.column(0), y = graph.column(1), w = graph.column(2), p = graph.parameter(0);
+  const auto columns_of = [&](NodeId root) {
+    std::vector<int> out;
+    for (const auto& datum : TwofoldExpression(graph, root).responses()) out.push_back(datum.column);
+    std::ranges::sort(out);
+    return out;
+  };
+  const NodeId model = graph.mul(p, x), one = graph.constant(1);
+  CHECK(columns_of(graph.mul(w, graph.sub(model, y))) == std::vector<int>{1});
+  CHECK(columns_of(graph.sub(graph.mul(w, model), graph.mul(w, y))) == std::vector<int>{1});
+  CHECK(columns_of(graph.sub(graph.add(model, one), y)) == std::vector<int>{1});
+  CHECK(columns_of(graph.sub(one, model)) == std::vector<int>{-1});
+  CHECK(columns_of(graph.make(Op::log, graph.mul(model, y))) == std::vector<int>{0, 1});
+  CHECK(columns_of(graph.mul(p, p)).empty());
 }
 
 TEST_CASE("numbers of twice the digits") {
