@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -35,34 +34,55 @@ std::optional<double> far_from_zero(const RowSource& data, int column) {
 
 }  // namespace
 
+double NormOfMost::without(std::size_t largest) const {
+  double squares = 0;
+  for (auto alike = by_exponent_.rbegin(); alike != by_exponent_.rend(); ++alike) {
+    const std::size_t out = std::min(largest, alike->second.count);
+    largest -= out;
+    squares += static_cast<double>(alike->second.count - out) / static_cast<double>(alike->second.count) *
+               alike->second.squares;
+  }
+  return std::sqrt(squares);
+}
+
 bool follows_to_last_digits(const RowModel& rows, std::span<const double> x) {
-  struct LikeSizes {
-    std::size_t rows = 0;
-    double squares = 0;
-  };
   constexpr std::size_t kBlock = 1024;
   std::vector<double> residuals(std::min(kBlock, rows.rows())), sizes(residuals.size());
-  std::map<int, LikeSizes> by_exponent;  // of the size of y: a list of all rows might not fit into memory
+  NormOfMost size;
   double squares = 0;
   for (std::size_t first = 0; first < rows.rows(); first += residuals.size()) {
     const std::size_t count = std::min(residuals.size(), rows.rows() - first);
     rows.reference_residuals(x, first, count, residuals.data(), sizes.data());
     for (std::size_t i = 0; i < count; ++i) {
       squares += residuals[i] * residuals[i];
-      LikeSizes& like = by_exponent[std::ilogb(sizes[i])];
-      ++like.rows;
-      like.squares += sizes[i] * sizes[i];
+      size.add(sizes[i]);
     }
   }
-  std::size_t left_out = std::max<std::size_t>(1, rows.rows() / 10);
-  double squares_of_most = 0;
-  for (auto like = by_exponent.rbegin(); like != by_exponent.rend(); ++like) {
-    const std::size_t out = std::min(left_out, like->second.rows);
-    left_out -= out;
-    const double kept = static_cast<double>(like->second.rows - out) / static_cast<double>(like->second.rows);
-    squares_of_most += kept * like->second.squares;
+  return std::sqrt(squares) <= kRoundingErrors * size.without_a_tenth();
+}
+
+bool follows_its_slopes(const RowModel& rows, std::span<const double> x) {
+  // Where x itself is a rounding error of its start, the minimum is at x = 0, and slopes there are those of
+  // 0.
+  const std::span<const double> start = rows.typical_parameters();
+  if (dense::norm(x.data(), x.size()) <= kRoundingErrors * dense::norm(start.data(), start.size()))
+    return true;
+  KernelCounters counters;
+  NormOfMost size;
+  double squares = 0;
+  const std::unique_ptr<TilePass> pass = rows.begin(x, Fill::jacobian_and_residual, false);
+  for (std::size_t t = 0; t < rows.tile_count(); ++t) {
+    const TileRange tile = rows.tile(t);
+    const double* const* columns = pass->fill_f64(tile.first, tile.count, counters);
+    for (std::size_t i = 0; i < tile.count; ++i) {
+      double slopes = 0;
+      for (std::size_t j = 0; j < x.size(); ++j) slopes += columns[j][i] * x[j];
+      squares += columns[x.size()][i] * columns[x.size()][i];
+      size.add(slopes);
+    }
   }
-  return std::sqrt(squares) <= kRoundingErrors * std::sqrt(squares_of_most);
+  return std::sqrt(squares) <=
+         2 * kRoundingErrors * size.without(std::min(x.size(), std::max<std::size_t>(1, rows.rows() / 10)));
 }
 
 bool hides_minimum(const Certificate& certificate, EndByTwofold judged,
@@ -183,16 +203,20 @@ bool outweighed(const RowModel& rows, std::span<const double> x, const Certifica
   return lightest < light && !determine_all(rows, x, light);
 }
 
+void withdraw_hidden(Summary& summary, const char* message) {
+  summary.verdict = summary.certificate.verdict = Verdict::budget;
+  summary.certificate.passed = false;
+  summary.termination = Termination::no_progress;
+  summary.message = message;
+}
+
 void withdraw_hidden(FitResult& fit, EndByTwofold judged, const std::function<bool()>& follows,
                      const std::function<bool(double)>& is_outweighed) {
   Summary& s = fit.summary;
   const bool hidden = hides_minimum(s.certificate, judged, follows);
   if (!hidden && !is_outweighed(doubtful_spread(s.certificate, judged, fit.parameters, fit.standard_errors)))
     return;
-  s.verdict = s.certificate.verdict = Verdict::budget;
-  s.certificate.passed = false;
-  s.termination = Termination::no_progress;
-  s.message = hidden ? kHiddenMinimum : kOutweighed;
+  withdraw_hidden(s, hidden ? kHiddenMinimum : kOutweighed);
 }
 
 std::vector<std::string> advice_on_origin(const RowSource& data, int predictors) {

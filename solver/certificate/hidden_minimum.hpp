@@ -8,7 +8,11 @@
 
 #include <nlsq/curve_fit.hpp>
 
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,13 +28,38 @@ inline constexpr const char* kOutweighed =
     "errors hide the rest: give them less weight (a larger sigma), and leave out rows of huge sigma instead "
     "of keeping them; where rows are to hold exactly, fix, tie or eliminate a parameter";
 
-// Whether the residuals at x are no more than the last digits of y. The tenth of the rows with the largest y,
-// at least one, is left out of the sizes: one row of 1e12 says nothing of how the others are followed. Of
-// rows with the same binary exponent any may be left out.
+// The norm of numbers without some of the largest: one row of 1e12 says nothing of how the others are
+// followed. Of numbers with the same binary exponent any may be left out, so it needs little memory.
+class NormOfMost {
+ public:
+  void add(double size) {
+    Alike& alike = by_exponent_[std::ilogb(size)];
+    ++alike.count, ++count_;
+    alike.squares += size * size;
+  }
+  double without(std::size_t largest) const;
+  double without_a_tenth() const { return without(std::max<std::size_t>(1, count_ / 10)); }
+
+ private:
+  struct Alike {
+    std::size_t count = 0;
+    double squares = 0;
+  };
+  std::map<int, Alike> by_exponent_;
+  std::size_t count_ = 0;
+};
+
+// Whether the residuals at x are no more than the last digits of y, without the tenth of the rows with the
+// largest y.
 bool follows_to_last_digits(const RowModel& rows, std::span<const double> x);
+// The same for a function of residuals, of which y is a part. |Jx| of a row stands for y: it is y where the
+// model is linear, and it is small beside the terms of the row where they cancel. Of the tenth with
+// the largest no more rows are left out than there are parameters: these may follow so many rows whatever
+// they do with the others, but not a whole peak.
+bool follows_its_slopes(const RowModel& rows, std::span<const double> x);
 
 // Whether the certificate rests on rounding errors (rests_on_rounding) that are larger than the last digits
-// of y. `follows` returns follows_to_last_digits(). It is called only where it decides.
+// of y. `follows` returns one of the two above. It is called only where it decides.
 bool hides_minimum(const Certificate& certificate, EndByTwofold judged, const std::function<bool()>& follows);
 
 // Whether float64 numbers beside this parameter are further apart than this distance, more or less.
@@ -59,6 +88,8 @@ bool outweighed(const RowModel& rows, std::span<const double> x, const Column& s
 bool outweighed(const RowModel& rows, std::span<const double> x, const Certificate& certificate,
                 bool limited_by_rounding);
 
+// Withdraws a certificate.
+void withdraw_hidden(Summary& summary, const char* message);
 // Withdraws the certificate of such fits. `is_outweighed` returns outweighed() for a spread. Both functions
 // cost a pass over the rows, so they are called only if the verdict depends on them. batch/uncertain_fits.hpp
 // does the same for batches.

@@ -22,14 +22,6 @@ constexpr std::size_t kMostTogether = 16;                   // parameters that a
 
 double norm_of(const std::vector<double>& v) { return dense::norm(v.data(), v.size()); }
 
-// Without the tenth of the largest numbers, at least one: the last digits of one row of 1e12 would pass for
-// those of all others.
-double norm_of_most(std::vector<double> v) {
-  std::ranges::sort(v);
-  v.resize(v.size() - std::max<std::size_t>(1, v.size() / 10));
-  return norm_of(v);
-}
-
 // J at the end, with its free columns scaled to length 1.
 struct Rows {
   std::vector<std::size_t> free;  // the parameters that no bound holds
@@ -165,7 +157,9 @@ class Judge {
     constexpr double kDigits = 16;
     std::vector<double> digits(point.rows.rows());
     twofold_.last_digits(point.x, 0, digits.size(), digits.data());
-    return point.model.least <= kDigits * norm_of_most(std::move(digits));
+    NormOfMost of_most;
+    for (const double digit : digits) of_most.add(digit);
+    return point.model.least <= kDigits * of_most.without_a_tenth();
   }
   double gradient_bound(const Judged& point) const {
     return 32 * kUnitRoundoff + point.rounding / norm_of(point.residuals);

@@ -2,6 +2,7 @@
 #include <nlsq/least_squares.hpp>
 
 #include "certificate/certificate.hpp"
+#include "certificate/hidden_minimum.hpp"
 #include "dense/dense_evaluator.hpp"
 #include "dense/row_statistics.hpp"
 #include "fit/fit_setup.hpp"
@@ -98,9 +99,17 @@ LeastSquaresResult solve_rows(const VectorFunction& function, RowModel& rows, co
                               const Limits& limits, const LeastSquaresOptions& options,
                               const RowsOf& rows_of) {
   const SolveRequest request{rows, x0, {}, options, false, limits};
-  if (options.starts == 1) return to_result(function, solve(request), rows.rows(), limits, options, rows_of);
+  const auto solve_one = [](const SolveRequest& one) {
+    MinimizerResult end = solve(one);
+    Summary& s = end.summary;
+    const auto follows = [&] { return follows_its_slopes(one.rows, end.x); };
+    if (hides_minimum(s.certificate, end.by_twofold, follows)) withdraw_hidden(s, kHiddenMinimum);
+    return end;
+  };
+  if (options.starts == 1)
+    return to_result(function, solve_one(request), rows.rows(), limits, options, rows_of);
   StartsResult several = solve_from_starts({options.starts, options.seed, [](const Vector& x) { return x; }},
-                                           request, [](const SolveRequest& one) { return solve(one); });
+                                           request, solve_one);
   LeastSquaresResult out =
       to_result(function, std::move(several.best), rows.rows(), limits, options, rows_of);
   out.minima = std::move(several.minima);

@@ -357,6 +357,35 @@ TEST_CASE("a function that is only called is refused rather than wrong") {
   CHECK(refused > 0);
 }
 
+TEST_CASE("a function of residuals that is only called is refused rather than wrong") {
+  std::mt19937 random(52);
+  for (const std::size_t n : {3U, 4U, 5U}) {
+    int successes = 0;
+    for (int k = 0; k < 20; ++k) {
+      const double noise = std::pow(10.0, -5 - 8 * k / 19.0);
+      Years years = years_with(noise, n, false, random);
+      const double far = k % 2 == 0 ? 0 : 1e5 - kOrigin;
+      for (double& x : years.x) x += far;
+      const auto residuals = [&](const std::vector<double>& p) {
+        std::vector<double> r;
+        for (std::size_t i = 0; i < years.x.size(); ++i) {
+          double value = p.back();
+          for (std::size_t j = p.size() - 1; j-- > 0;) value = p[j] + years.x[i] * value;
+          r.push_back(value - years.y[i]);
+        }
+        return r;
+      };
+      const LeastSquaresResult fit = least_squares(residuals, Vector(n, 0.0));
+      CAPTURE(n);
+      CAPTURE(noise);
+      successes += fit.success();
+      if (!fit.success()) continue;
+      CHECK(Reference(years.x, years.y, {}, n, kOrigin + far).distance(years.x, years.y, fit.x) <= 0.1);
+    }
+    if (n == 3) CHECK(successes >= 3);
+  }
+}
+
 TEST_CASE("whole numbers of last digits cancel together") {
   // Two columns that are nearly alike: a step across them needs many digits of both.
   const std::vector<double> B{1, 0, 1, 1e-3};

@@ -306,3 +306,21 @@ TEST_CASE("tails of a peak without noise are no light rows that a heavy peak hid
     }
   }
 }
+
+TEST_CASE("a function of residuals that is only called, without noise") {
+  const auto fit_of_called = [](auto residuals, const std::vector<double>& start) {
+    return least_squares([=](const std::vector<double>& p) { return residuals(p); }, start);
+  };
+  const auto cubic = [](const std::vector<double>& p) {
+    std::vector<double> r;
+    for (double x = 0; x < 4; x += 0.1)
+      r.push_back(p[0] + x * (p[1] + x * (p[2] + x * p[3])) - (2 + x * (0.3 - x * (0.7 + x * 0.1))));
+    return r;
+  };
+  CHECK(fit_of_called(cubic, {1, 1, 1, 1}).success());
+  const auto powell = [](const std::vector<double>& p) {  // its minimum is at 0
+    return std::vector<double>{p[0] + 10 * p[1], std::sqrt(5) * (p[2] - p[3]), std::pow(p[1] - 2 * p[2], 2),
+                               std::sqrt(10) * std::pow(p[0] - p[3], 2)};
+  };
+  CHECK(fit_of_called(powell, {3, -1, 0, 1}).success());
+}
