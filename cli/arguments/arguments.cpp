@@ -255,8 +255,6 @@ void take_numbers(Arguments& arguments, const RawArguments& raw) {
 }
 
 void check_checkpoint(const Arguments& arguments) {
-  if (!arguments.share.empty())
-    throw UsageError("--checkpoint: a joint fit of groups (--share) keeps nothing; leave it out");
   if (arguments.optimize || arguments.profile) {
     throw UsageError(
         "--checkpoint: --optimize and --profile measure times, which a repetition would not find again");

@@ -175,7 +175,6 @@ int group_command(const Arguments& arguments) {
   GroupOptions options = fit_options(arguments, data, model.formula.parameters);
   options.callback = {};
   options.share = arguments.share;
-  if (!options.share.empty()) options.team.reset();  // a joint fit is not divided: every process makes it
   const EndsAtOnce from_here;  // groups have no best result so far that a signal could leave
   const GroupNames names(data, csv.number);
   part.emplace("fitting groups");

@@ -382,7 +382,6 @@ GroupsResult curve_fit_groups(const PreparedModel& model, const Columns& x, cons
   check_options(options);
   check_columns(model.impl(), x, y, group, options);
   if (!options.share.empty()) {
-    options.refuse_team_and_journal("fits with shared parameters");
     GroupsResult fits = fit_with_shared_parameters(model, x, y, group, p0, options);
     find_bounds(options, fits);
     return fits;

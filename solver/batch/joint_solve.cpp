@@ -3,12 +3,15 @@
 
 #include "certificate/certificate.hpp"
 #include "certificate/hidden_minimum.hpp"
-
+#include "minimizer/loop.hpp"
+#include "support/bytes.hpp"
 #include "support/column_blocks.hpp"
+#include "support/summary_bytes.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace nlsq::inline v0 {
 
@@ -22,10 +25,92 @@ bool is_far(const Summary& s, double tau) {
   return is_success(s.verdict) && s.certificate.decrement_sigma > std::max(tau, kNearInNoise);
 }
 
+constexpr int kIterationsOfPart = 40;
+
+using Values = std::span<const std::span<double>>;
+
+// Adds what was done before `next` to it.
+void add_before(const Summary& before, Summary& next) {
+  const int first = before.iterations.empty() ? 0 : before.iterations.back().iteration + 1;
+  for (IterationSummary& line : next.iterations) line.iteration += first;
+  next.iterations.insert(next.iterations.begin(), before.iterations.begin(), before.iterations.end());
+  auto& issues = next.precision.issues;
+  for (PrecisionIssue& issue : issues) issue.iteration += first;
+  issues.insert(issues.begin(), before.precision.issues.begin(), before.precision.issues.end());
+  next.initial_cost = before.initial_cost;
+  next.accepted += before.accepted;
+  next.rejected += before.rejected;
+  next.linear_iterations += before.linear_iterations;
+  next.precision.policy = before.precision.policy;
+  next.precision.escalations += before.precision.escalations;
+  next.precision.counters.add(before.precision.counters);
+  next.counted_work += before.counted_work;
+  next.time.setup += before.time.setup;
+  next.time.evaluate += before.time.evaluate;
+  next.time.solve += before.time.solve;
+  next.time.certify += before.time.certify;
+  next.time.total += before.time.total;
+}
+
+// The options of the part that follows `before`: the damping and the format of J go on from there.
+SolverOptions options_of_part(const Summary& before, const SolverOptions& options) {
+  SolverOptions part = options;
+  part.team = nullptr;
+  part.journal = nullptr;
+  part.max_iterations -= steps_of(before.iterations);
+  if (part.max_iterations > kIterationsOfPart) part.max_iterations = kIterationsOfPart;
+  if (before.iterations.empty()) return part;
+  const IterationSummary& last = before.iterations.back();
+  if (last.lambda > 0) part.initial_lambda = last.lambda;
+  if (last.plan.gram >= Gram::f64) part.precision = PrecisionPolicy::parse("f64");
+  if (part.max_seconds > 0)
+    part.max_seconds = std::max(options.max_seconds - before.time.total, std::numeric_limits<double>::min());
+  return part;
+}
+
+std::uint64_t request_of_part(Values values, const SolverOptions& part) {
+  ByteHash hash;
+  for (const std::span<double> some : values)
+    for (const double value : some) hash.add_value(value);
+  for (const double option : {part.tau, part.gtol, part.initial_lambda}) hash.add_value(option);
+  hash.add_value(part.max_iterations);
+  return hash.value();
+}
+
+// Solves until the solve ends, or for kIterationsOfPart iterations.
+Summary solve_part(Problem& problem, Values values, const SolverOptions& part, SharedWork& work) {
+  const SharedWork::Results end =
+      work.run(request_of_part(values, part), 1, 1, [&](std::size_t, std::size_t) {
+        SharedWork::Results found;
+        ByteWriter out;
+        put_summary(solve(problem, part), out);
+        for (const std::span<const double> some : values) out.put_all(some);
+        found.bytes = std::move(out.text());
+        return found;
+      });
+  ByteReader in(end.bytes);
+  Summary summary = take_summary(in);
+  for (const std::span<double> some : values) std::ranges::copy(in.get_all<double>(), some.begin());
+  return summary;
+}
+
+Summary solve_in_parts(Problem& problem, Values values, const SolverOptions& options, SharedWork& work) {
+  Summary all;
+  for (;;) {
+    const SolverOptions part = options_of_part(all, options);
+    Summary next = solve_part(problem, values, part, work);
+    if (!all.iterations.empty()) add_before(all, next);
+    all = std::move(next);
+    const bool goes_on = all.termination == Termination::max_iterations && !is_success(all.verdict);
+    if (!goes_on || steps_of(all.iterations) >= options.max_iterations) return all;
+  }
+}
+
 }  // namespace
 
-Summary solve_joint(Problem& problem, const GroupOptions& options, std::size_t rows) {
-  Summary out = solve(problem, options);
+Summary solve_joint(Problem& problem, Values values, const GroupOptions& options, std::size_t rows) {
+  SharedWork work(options);
+  Summary out = solve_in_parts(problem, values, options, work);
   if (!options.absolute_sigma) return out;
   const double first = scatter_of(out, rows);
   if (!(first > 0)) return out;
@@ -34,7 +119,7 @@ Summary solve_joint(Problem& problem, const GroupOptions& options, std::size_t r
   SolverOptions closer = options;
   closer.tau /= first;
   closer.gtol = 0;
-  out = solve(problem, closer);
+  out = solve_in_parts(problem, values, closer, work);
   out.certificate.decrement_sigma *= scatter_of(out, rows);
   if (!is_far(out, options.tau)) return out;
   out.verdict = out.certificate.verdict = Verdict::budget;

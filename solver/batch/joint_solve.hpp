@@ -3,6 +3,7 @@
 
 #include "certificate/doubtful_end.hpp"
 #include "minimizer/box.hpp"
+#include "support/shared_work.hpp"
 
 #include <nlsq/groups.hpp>
 #include <nlsq/problem.hpp>
@@ -15,7 +16,13 @@ namespace nlsq::inline v0 {
 // follow from the scatter of the residuals. With absolute sigma, this function states it in standard errors
 // that follow from the given sigma, as a fit of one curve does. A success is then at most 0.1 of them away,
 // or tau if tau is larger.
-Summary solve_joint(Problem& problem, const GroupOptions& options, std::size_t rows);
+//
+// `values`: the memory of the problem's parameter blocks. A journal keeps them after every 40 iterations, and
+// at the end. So that a solve that goes on from there has the bits of one that was never interrupted, every
+// solve begins anew after 40 iterations, from where it is. One process of a team solves, and the others take
+// the values from it.
+Summary solve_joint(Problem& problem, std::span<const std::span<double>> values, const GroupOptions& options,
+                    std::size_t rows);
 
 // Whether the limits of all parameters, which may be empty, bound this one; and whether it lies on a bound.
 bool is_bounded(const Limits& limits, int parameter);

@@ -135,7 +135,9 @@ class SharedFit {
             std::span<const BlockRef>(blocks));
     }
     if (own_.size() <= kMostEliminated) problem.set_elimination_group(shared_values_.data(), 1);
-    joint_.summary = solve_joint(problem, options_, joint_.rows);
+    const std::span<double> values[] = {shared_values_,
+                                        {own_values_.data(), own_values_.rows() * own_values_.columns()}};
+    joint_.summary = solve_joint(problem, values, options_, joint_.rows);
   }
 
   // Gives the parameters the signs of their starts where the model is the same with either sign, as fit_rows

@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <filesystem>
+#include <random>
 #include <string>
 
 using namespace program;
@@ -87,6 +89,47 @@ TEST_CASE("fits of groups go on from what was finished, and refuse other data") 
   CHECK(contains(refused.out, "the data have changed since"));
 }
 
+TEST_CASE("joint fits of groups go on from what was finished, and refuse other data") {
+  const Scratch files;
+  const std::string table = files.write("groups.csv", table_of_groups(300));
+  const std::string joint = table + " --group-by g --x x --y y --model 'a*exp(-b*x)+c' --share b,c --quiet";
+  check_going_on(files, joint + " --csv " + files.path("r.csv"), "r.csv");
+  // From so far away the joint fit takes more iterations than are kept at once.
+  const std::string far = joint + " --p0 b=1e-5,c=30 --csv " + files.path("r.csv");
+  check_going_on(files, far, "r.csv");
+  const Outcome other = run(joint + " --p0 b=2e-5,c=30 --resume --checkpoint " + files.path("c"));
+  CHECK(other.status == 3);
+  CHECK(contains(other.out, "it was written for"));
+  std::string changed = files.read("groups.csv");
+  const std::size_t digit = changed.find_last_of("123456789");
+  changed[digit] = changed[digit] == '9' ? '8' : static_cast<char>(changed[digit] + 1);
+  files.write("groups.csv", changed);
+  const Outcome refused = run(far + " --resume --checkpoint " + files.path("c"));
+  CHECK(refused.status == 3);
+  CHECK(contains(refused.out, "the data have changed since"));
+}
+
+TEST_CASE("a joint fit that is killed at any moment goes on to the same bits") {
+  const Scratch files;
+  const std::string table = files.write("groups.csv", table_of_groups(500));
+  const std::string joint = table +
+                            " --group-by g --x x --y y --model 'a*exp(-b*x)+c' --share b,c --p0 b=1e-5,c=30 "
+                            "--quiet --csv " +
+                            files.path("r.csv");
+  const auto start = std::chrono::steady_clock::now();
+  REQUIRE(run(joint).status <= 1);
+  const std::chrono::duration<double> whole_time = std::chrono::steady_clock::now() - start;
+  const std::string whole = files.read("r.csv"), kept = joint + " --resume --checkpoint " + files.path("c");
+  std::filesystem::remove(files.path("r.csv"));
+  std::mt19937 random(3);
+  std::uniform_real_distribution<double> share(0.1, 0.9);
+  for (int k = 0; k < 5; ++k)  // one job after the other goes on from where the last one was killed
+    run(kept, fmt::format("timeout -s KILL {:.3f}", share(random) * whole_time.count()));
+  if (std::filesystem::exists(files.path("r.csv"))) CHECK((files.read("r.csv") == whole));
+  REQUIRE(run(kept).status <= 1);
+  CHECK((files.read("r.csv") == whole));
+}
+
 TEST_CASE("fits of pixels go on from what was finished") {
   const Scratch files;
   const std::string image = files.write("image.npy", image_of_decays(120, 150, 12));
@@ -126,8 +169,6 @@ TEST_CASE("other work, other data and other files are refused, and nothing is lo
 
 TEST_CASE("what has no checkpoint says so") {
   for (const auto& [arguments, words] : {std::pair{" --model exp --resume", "--resume needs --checkpoint"},
-                                         {" --model exp --checkpoint c --group-by x --share b",
-                                          "a joint fit of groups (--share) keeps nothing"},
                                          {" --model exp --checkpoint c --optimize speed", "measure times"},
                                          {" --model exp --checkpoint c --profile", "measure times"}}) {
     const Outcome refused = run(kDecay + arguments);

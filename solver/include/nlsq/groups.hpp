@@ -79,7 +79,7 @@ struct NLSQ_API GroupsResult {
 // The processes of `options.team` divide the groups among themselves; each must give all rows. Each comes to
 // the same result, with the bits of a single process. `options.journal` keeps the groups that are fitted; a
 // later call with the same rows, model and options goes on from there. JournalError if they are others. With
-// `options.share`, both throw ValidationError.
+// `options.share` it also keeps the joint fit, after every 40 iterations and at its end.
 //
 // With `options.share`, verdict, termination, iterations, dof and distance of every group are those of the
 // joint fit, and standard errors are from its covariance. Each group's cost, rss and R² are of its own rows.
