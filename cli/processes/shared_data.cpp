@@ -117,24 +117,23 @@ void number_groups(FitData& data) {
     }
   }
   data.group_texts = all.take();
-  if (numbers.empty()) return;
+  bool same = true;  // as in the first process, whose texts come first
+  for (std::size_t k = 0; k < numbers.size(); ++k) same = same && numbers[k] == static_cast<double>(k);
+  if (same) return;
   const auto group = std::make_shared<RowVector<double>>(data.group.size());
-  for (std::size_t i = 0; i < group->size(); ++i)
-    (*group)[i] = numbers[static_cast<std::size_t>(data.group[i])];
+  data.group.read(0, group->size(), group->data());
+  for (double& number : *group) number = numbers[static_cast<std::size_t>(number)];
   data.group = Column(*group);
   data.memory.push_back(group);
 }
 
-// Copies the rows of all processes to this one. Fits of groups need them, whichever groups are its own.
-void copy_rows(FitData& data, std::span<Column* const> columns) {
-  for (Column* const column : columns) {
-    const auto copy = std::make_shared<RowVector<double>>(column->size());
-    column->read(0, copy->size(), copy->data());
-    *column = Column(*copy);
-    data.memory.push_back(copy);
-  }
+// Copies a column of the rows of all processes to this one.
+void copy_rows(FitData& data, Column& column) {
+  const auto copy = std::make_shared<RowVector<double>>(column.size());
+  column.read(0, copy->size(), copy->data());
+  column = Column(*copy);
+  data.memory.push_back(copy);
   processes()->team()->gather("");  // until all have copied, the others may read from here
-  data.team = told_of_interrupts(processes()->team());
 }
 
 // Replaces the rows of this process by those of all.
@@ -185,7 +184,8 @@ void share_rows(InputData& input) {
       processes()->share(std::move(columns), std::exchange(data.memory, {}));
   for (std::size_t k = 0; k < chosen.size(); ++k) *chosen[k] = shared.columns[k];
   data.team = told_of_interrupts(shared.team);
-  if (data.group_expression) copy_rows(data, chosen);
+  // Every process sorts the rows by groups. Of the other columns it takes what the groups that it fits need.
+  if (data.group_expression) copy_rows(data, data.group);
 }
 
 // Lets the solver say how the rows of large files are read.

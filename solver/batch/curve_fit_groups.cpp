@@ -4,16 +4,17 @@
 #include "batch/batch.hpp"
 #include "batch/group_rows.hpp"
 #include "batch/group_starts.hpp"
-#include "batch/shared_batch.hpp"
 #include "batch/shared_fit.hpp"
 #include "dense/data_survey.hpp"
 #include "fit/curve.hpp"
 #include "fit/fit_setup.hpp"
 #include "fit/kept_data.hpp"
 #include "fit/prepared_impl.hpp"
+#include "support/bytes.hpp"
 #include "support/constants.hpp"
 #include "support/fp_environment.hpp"
 #include "support/parallel.hpp"
+#include "support/shared_work.hpp"
 
 #include <nlsq/curve_fit_batch.hpp>
 
@@ -37,6 +38,10 @@ constexpr std::size_t kChunk = 64;                         // groups of a task t
 constexpr std::size_t kUnit = 64;              // groups that stay together: lanes check each 64th in full
 constexpr std::size_t kGroupsOfRecord = 8192;  // groups in lanes between two records of a journal
 constexpr std::size_t kSinglesOfRecord = 64;   // the same for groups that are fitted singly
+// Without a journal so many times as many: processes wait for each other after every block.
+constexpr std::size_t kWithoutJournal = 16;
+// The number of the format that group_bytes() writes. Format 1 kept groups in lanes otherwise.
+constexpr std::uint64_t kGroupFormat = 2;
 
 // Where the columns of a fit lie among all columns of the table.
 struct Layout {
@@ -55,14 +60,13 @@ class GroupFits {
         ties_(impl_.names, options.ties, options.fixed), starts_(impl_, p0, options, ties_),
         free_(free_parameters(impl_.names, options.fixed, ties_,
                               limits_of(options.bounds, impl_.names, ties_))),
-        layout_{x.size(), !options.sigma.empty(), options.sigma_x.size()}, groups_(group) {
+        layout_{x.size(), !options.sigma.empty(), options.sigma_x.size()}, groups_(group),
+        rows_(groups_, columns_of(x, y, options), parallelism_, work_.divided()),
+        records_(options.journal ? 1 : kWithoutJournal) {
     check_starts(p0, impl_.names, ties_);
-    std::vector<Column> columns = x.list();
-    columns.push_back(y);
-    if (layout_.sigma) columns.push_back(options.sigma);
-    columns.insert(columns.end(), options.sigma_x.begin(), options.sigma_x.end());
-    sorted_ = groups_.sorted(columns, parallelism_, memory_);
+    work_.meet();
     if (options.journal) {
+      std::vector<Column> columns = columns_of(x, y, options);
       std::erase_if(columns, [](const Column& column) { return column.empty(); });
       columns.push_back(group);
       check_kept_data(MemoryRows(columns), options);
@@ -94,6 +98,15 @@ class GroupFits {
   }
 
  private:
+  // The predictors, y, sigma, the sigmas of x.
+  static std::vector<Column> columns_of(const Columns& x, const Column& y, const GroupOptions& options) {
+    std::vector<Column> columns = x.list();
+    columns.push_back(y);
+    if (!options.sigma.empty()) columns.push_back(options.sigma);
+    columns.insert(columns.end(), options.sigma_x.begin(), options.sigma_x.end());
+    return columns;
+  }
+
   void make_room() {
     const std::size_t count = groups_.size(), n = impl_.names.size();
     out_.parameter_names = impl_.names;
@@ -115,7 +128,7 @@ class GroupFits {
     out_.message.assign(count, {});
   }
 
-  Column part(std::size_t column, std::size_t k) const { return groups_.part(sorted_[column], k); }
+  Column part(std::size_t column, std::size_t k) const { return rows_.part(column, k); }
   Columns x_of(std::size_t k) const {
     std::vector<Column> x;
     for (std::size_t c = 0; c < layout_.predictors; ++c) x.push_back(part(c, k));
@@ -168,35 +181,46 @@ class GroupFits {
   // Fits groups of one length, each from its own start. Those that the lanes do not certify are added to
   // `single`: curve_fit certifies them, or says why not.
   void fit_batch(const std::vector<std::size_t>& members, std::vector<std::size_t>& single) {
-    work_.in_blocks(members.size(), kGroupsOfRecord, kUnit, [&](std::size_t first, std::size_t last) {
-      const std::span block = std::span(members).subspan(first, last - first);
-      const BatchResult fits = fit_block(block);
-      out_.in_lanes += fits.in_lanes;
-      for_chunks(block.size(), [&](std::size_t i) { take(fits, i, block[i]); });
-      const std::size_t before = single.size();
-      for (const std::size_t k : block) {
-        if (!is_success(out_.verdict[k])) single.push_back(k);
-      }
-      tell(block.size() - (single.size() - before));
-    });
+    work_.in_blocks(members.size(), records_ * kGroupsOfRecord, kUnit,
+                    [&](std::size_t first, std::size_t last) {
+                      const std::span block = std::span(members).subspan(first, last - first);
+                      out_.in_lanes += share(block, kUnit, [&](auto mine) { return fit_block(mine); });
+                      const std::size_t before = single.size();
+                      for (const std::size_t k : block) {
+                        if (!is_success(out_.verdict[k])) single.push_back(k);
+                      }
+                      tell(block.size() - (single.size() - before));
+                    });
   }
 
-  BatchResult fit_block(std::span<const std::size_t> block) {
-    if (work_.alone()) return fit_in_batch(block, own_starts(block));
-    BatchResult all = unfitted(block.size(), impl_.names);
+  // Returns how many were fitted in lanes.
+  std::size_t fit_block(std::span<const std::size_t> block) {
+    const BatchResult fits = fit_in_batch(block, own_starts(block));
+    for_chunks(block.size(), [&](std::size_t i) { take(fits, i, block[i]); });
+    return fits.in_lanes;
+  }
+
+  // Fits these groups, here and in the other processes, or takes their results from the journal. `fit` fits
+  // those that are given to it, and returns how many of them in lanes.
+  std::size_t share(std::span<const std::size_t> block, std::size_t unit,
+                    const std::function<std::size_t(std::span<const std::size_t>)>& fit) {
+    if (work_.alone()) return fit(block);
+    const auto [begin, end] = work_.own_range(block.size(), unit);
+    rows_.load(block.subspan(begin, end - begin));
+    work_.meet();
     const SharedWork::Results results =
-        work_.run(request_of(block), block.size(), kUnit, [&](std::size_t first, std::size_t last) {
+        work_.run(request_of(block), block.size(), unit, [&](std::size_t first, std::size_t last) {
           const std::span mine = block.subspan(first, last - first);
-          const BatchResult fits = fit_in_batch(mine, own_starts(mine));
-          return SharedWork::Results{fits.in_lanes, to_bytes(fits, 0, fits.size())};
+          const std::size_t in_lanes = fit(mine);
+          return SharedWork::Results{in_lanes, group_bytes(mine)};
         });
-    take_bytes(results.bytes, 0, all);
-    all.in_lanes = results.number;
-    return all;
+    take_group_bytes(results.bytes, block);
+    return results.number;
   }
 
   static std::uint64_t request_of(std::span<const std::size_t> groups) {
     ByteHash hash;
+    hash.add_value(kGroupFormat);
     for (const std::size_t k : groups) hash.add_value(k);
     return hash.value();
   }
@@ -218,18 +242,14 @@ class GroupFits {
   }
 
   void fit_singly(const std::vector<std::size_t>& single) {
-    if (work_.alone()) return fit_here(single);
-    work_.in_blocks(single.size(), kSinglesOfRecord, 1, [&](std::size_t first, std::size_t last) {
+    work_.in_blocks(single.size(), records_ * kSinglesOfRecord, 1, [&](std::size_t first, std::size_t last) {
       const std::span block = std::span(single).subspan(first, last - first);
       std::size_t here = 0;
-      const SharedWork::Results results =
-          work_.run(request_of(block), block.size(), 1, [&](std::size_t begin, std::size_t end) {
-            const std::span mine = block.subspan(begin, end - begin);
-            fit_here(mine);
-            here = mine.size();
-            return SharedWork::Results{0, group_bytes(mine)};
-          });
-      take_group_bytes(results.bytes, block);
+      share(block, 1, [&](auto mine) {
+        fit_here(mine);
+        here = mine.size();
+        return std::size_t{0};
+      });
       tell(block.size() - here);
     });
   }
@@ -333,8 +353,8 @@ class GroupFits {
   std::vector<int> free_;
   Layout layout_;
   GroupRows groups_;
-  std::vector<std::vector<double>> memory_;
-  std::vector<Column> sorted_;  // the predictors, y, sigma, the sigmas of x
+  GroupColumns rows_;    // of columns_of()
+  std::size_t records_;  // of a block
   GroupsResult out_;
 };
 
@@ -361,19 +381,6 @@ void check_columns(const PreparedModel::Impl& model, const Columns& x, const Col
   }
 }
 
-// Notes the parameters on a bound of a joint fit, which counts them as fixed there.
-void find_bounds(const FitOptions& options, GroupsResult& fits) {
-  const std::size_t n = fits.parameter_names.size();
-  fits.at_bound.assign(fits.size() * n, 0);
-  for (std::size_t j = 0; j < n && !options.bounds.empty(); ++j) {
-    if (std::ranges::find(options.fixed, fits.parameter_names[j]) != options.fixed.end()) continue;
-    for (std::size_t k = 0; k < fits.size(); ++k) {
-      const double value = fits.parameters(k, j);
-      fits.at_bound[k * n + j] = value == options.bounds.lower[j] || value == options.bounds.upper[j];
-    }
-  }
-}
-
 }  // namespace
 
 GroupsResult curve_fit_groups(const PreparedModel& model, const Columns& x, const Column& y,
@@ -381,11 +388,7 @@ GroupsResult curve_fit_groups(const PreparedModel& model, const Columns& x, cons
   const FpEnvironment environment;
   check_options(options);
   check_columns(model.impl(), x, y, group, options);
-  if (!options.share.empty()) {
-    GroupsResult fits = fit_with_shared_parameters(model, x, y, group, p0, options);
-    find_bounds(options, fits);
-    return fits;
-  }
+  if (!options.share.empty()) return fit_with_shared_parameters(model, x, y, group, p0, options);
   return GroupFits(model, x, y, group, p0, options).run();
 }
 

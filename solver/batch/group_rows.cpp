@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 constexpr std::size_t kBlock = 512;
+constexpr std::size_t kMostInPlace = 65536;  // rows for which RowSource::direct_f64() promises memory
 
 // The numbers of the values of a column, in the order of their first appearance. Small whole numbers are
 // looked up in a table, because hashing every row would take longer than reading the file.
@@ -86,23 +87,56 @@ GroupRows::GroupRows(const Column& group) {
 }
 
 std::vector<Column> GroupRows::sorted(const std::vector<Column>& columns, const Parallelism& parallelism,
-                                      std::vector<std::vector<double>>& memory) const {
+                                      Memory& memory) const {
   std::vector<Column> out = columns;
-  memory.assign(columns.size(), {});
+  memory.assign(columns.size(), nullptr);
   run_tasks(columns.size(), parallelism, [&](std::size_t c) {
     const Column& column = columns[c];
-    if (column.empty() || (order_.empty() && column.direct_f64(0) != nullptr)) return;
-    std::vector<double> values(column.size());
-    column.read(0, values.size(), values.data());
-    memory[c].swap(values);
-    if (!order_.empty()) {
-      values.resize(memory[c].size());
-      for (std::size_t i = 0; i < values.size(); ++i) values[i] = memory[c][order_[i]];
-      memory[c].swap(values);
+    const std::size_t rows = column.size();
+    const bool whole = column.memory() != nullptr || rows <= kMostInPlace;
+    if (column.empty() || (contiguous() && whole && column.direct_f64(0) != nullptr)) return;
+    auto values = std::make_shared_for_overwrite<double[]>(rows);
+    column.read(0, rows, values.get());
+    if (!contiguous()) {
+      auto ordered = std::make_shared_for_overwrite<double[]>(rows);
+      for (std::size_t i = 0; i < rows; ++i) ordered[i] = values[order_[i]];
+      values.swap(ordered);
     }
-    out[c] = Column(memory[c]);
+    out[c] = Column(values.get(), rows);
+    memory[c] = std::move(values);
   });
   return out;
+}
+
+GroupColumns::GroupColumns(const GroupRows& groups, std::vector<Column> columns,
+                           const Parallelism& parallelism, bool divided)
+    : groups_(groups), columns_(std::move(columns)), divided_(divided && groups.contiguous()) {
+  if (!divided_) columns_ = groups.sorted(columns_, parallelism, memory_);
+  else
+    for (const Column& column : columns_)
+      memory_.push_back(std::make_shared_for_overwrite<double[]>(column.size()));
+}
+
+const double* GroupColumns::in_place(const Column& column, std::size_t k) const {
+  return groups_.rows(k) <= kMostInPlace ? column.direct_f64(groups_.first(k)) : nullptr;
+}
+
+void GroupColumns::load(std::span<const std::size_t> groups) {
+  if (!divided_) return;
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    const Column& column = columns_[c];
+    if (column.empty()) continue;
+    for (const std::size_t k : groups) {
+      const std::size_t first = groups_.first(k);
+      if (in_place(column, k) == nullptr) column.read(first, groups_.rows(k), &memory_[c][first]);
+    }
+  }
+}
+
+Column GroupColumns::part(std::size_t c, std::size_t k) const {
+  if (!divided_) return groups_.part(columns_[c], k);
+  const double* const here = in_place(columns_[c], k);
+  return {here != nullptr ? here : &memory_[c][groups_.first(k)], groups_.rows(k)};
 }
 
 }  // namespace nlsq::inline v0

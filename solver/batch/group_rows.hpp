@@ -6,6 +6,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
 
 namespace nlsq::inline v0 {
@@ -23,16 +25,39 @@ class GroupRows {
   // The part of a column from sorted() that belongs to group k.
   Column part(const Column& sorted, std::size_t k) const { return {sorted.direct_f64(begin_[k]), rows(k)}; }
 
-  // The columns with the rows of each group together, in the order of the table. `memory` owns what had to be
-  // copied. Empty columns stay empty.
+  // Memory for the columns that have to be copied; none for the others. It holds nothing at first.
+  using Memory = std::vector<std::shared_ptr<double[]>>;
+  // The columns with the rows of each group together, in the order of the table. Empty columns stay empty.
   std::vector<Column> sorted(const std::vector<Column>& columns, const Parallelism& parallelism,
-                             std::vector<std::vector<double>>& memory) const;
+                             Memory& memory) const;
+  // Whether the rows of each group follow each other in the table.
+  bool contiguous() const { return order_.empty(); }
 
  private:
   void number(const Column& group, std::vector<std::uint32_t>& of_row);
 
   std::vector<std::size_t> first_row_, begin_;
   std::vector<std::uint32_t> order_;  // the rows, by group; empty: they already lie so
+};
+
+// The columns of a table by groups. Where a team divides the groups and their rows follow each other, a
+// process copies only the rows of its own groups that it does not have in memory.
+class GroupColumns {
+ public:
+  // `divided`: load() is called before parts are used.
+  GroupColumns(const GroupRows& groups, std::vector<Column> columns, const Parallelism& parallelism,
+               bool divided);
+  void load(std::span<const std::size_t> groups);
+  Column part(std::size_t column, std::size_t k) const;
+
+ private:
+  // The rows of group k as the column has them in memory; null if it has them elsewhere.
+  const double* in_place(const Column& column, std::size_t k) const;
+
+  const GroupRows& groups_;
+  std::vector<Column> columns_;
+  GroupRows::Memory memory_;
+  bool divided_;
 };
 
 }  // namespace nlsq::inline v0

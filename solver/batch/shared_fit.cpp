@@ -58,6 +58,7 @@ class SharedFit {
     restore_signs();
     take_parameters();
     find_statistics();
+    find_bounds(options_, out_);
     for (const Verdict v : out_.verdict) out_.succeeded += is_success(v) ? 1 : 0;
     return std::move(out_);
   }
@@ -378,7 +379,7 @@ class SharedFit {
   GroupRows groups_;
   std::vector<int> shared_, own_;  // free parameters
   std::vector<std::size_t> taking_part_;
-  std::vector<std::vector<double>> memory_;
+  GroupRows::Memory memory_;
   std::vector<Column> sorted_;  // predictors, y, sigma
   std::vector<double> response_, weight_, shared_values_;
   Matrix own_values_;

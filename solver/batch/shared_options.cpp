@@ -1,4 +1,4 @@
-// Implements check_shared().
+// Implements check_shared() and find_bounds().
 #include "batch/shared_options.hpp"
 
 #include "fit/fit_setup.hpp"
@@ -27,6 +27,18 @@ void check_shared(const PreparedModel::Impl& model, const GroupOptions& options)
       {"second start; leave starts out and give starting values", options.starts != 1}};
   for (const auto& [what, given] : refused) {
     if (given) throw ValidationError(fmt::format("share: the joint fit takes no {}", what));
+  }
+}
+
+void find_bounds(const FitOptions& options, GroupsResult& fits) {
+  const std::size_t n = fits.parameter_names.size();
+  fits.at_bound.assign(fits.size() * n, 0);
+  for (std::size_t j = 0; j < n && !options.bounds.empty(); ++j) {
+    if (std::ranges::find(options.fixed, fits.parameter_names[j]) != options.fixed.end()) continue;
+    for (std::size_t k = 0; k < fits.size(); ++k) {
+      const double value = fits.parameters(k, j);
+      fits.at_bound[k * n + j] = value == options.bounds.lower[j] || value == options.bounds.upper[j];
+    }
   }
 }
 

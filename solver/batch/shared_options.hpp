@@ -11,4 +11,7 @@ namespace nlsq::inline v0 {
 // has not, or that are named twice.
 void check_shared(const PreparedModel::Impl& model, const GroupOptions& options);
 
+// Notes the parameters on a bound of a joint fit, which counts them as fixed there.
+void find_bounds(const FitOptions& options, GroupsResult& fits);
+
 }  // namespace nlsq::inline v0

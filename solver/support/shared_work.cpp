@@ -38,16 +38,25 @@ SharedWork::Results results_of(std::string_view text) {
 
 std::size_t SharedWork::size() const { return team_ ? static_cast<std::size_t>(team_->size()) : 1; }
 
-SharedWork::Results SharedWork::compute_in_team(std::size_t count, std::size_t unit, const Compute& compute) {
-  if (size() < 2) return compute(0, count);
+std::pair<std::size_t, std::size_t> SharedWork::own_range(std::size_t count, std::size_t unit) const {
   const std::size_t units = std::max<std::size_t>(1, count / unit);  // the last one has the rest as well
   const auto begin = [&](std::size_t rank) {
     const std::size_t first = units * rank / size();
     return first == units ? count : first * unit;
   };
-  const auto rank = static_cast<std::size_t>(team_->rank());
+  const auto rank = team_ ? static_cast<std::size_t>(team_->rank()) : 0;
+  return {begin(rank), begin(rank + 1)};
+}
+
+void SharedWork::meet() const {
+  if (divided()) team_->gather("");
+}
+
+SharedWork::Results SharedWork::compute_in_team(std::size_t count, std::size_t unit, const Compute& compute) {
+  if (!divided()) return compute(0, count);
+  const auto [first, last] = own_range(count, unit);
   Results mine, all;
-  if (begin(rank) < begin(rank + 1)) mine = compute(begin(rank), begin(rank + 1));
+  if (first < last) mine = compute(first, last);
   for (const std::string& text : team_->gather(text_of(mine))) {
     const Results of_process = results_of(text);
     all.complete = all.complete && of_process.complete;

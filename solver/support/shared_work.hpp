@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 
 namespace nlsq::inline v0 {
 
@@ -34,6 +35,13 @@ class SharedWork {
   // compared with those in the journal, because the model or an option may have changed: throws JournalError
   // if they differ.
   Results run(std::uint64_t request, std::size_t count, std::size_t unit, const Compute& compute);
+
+  // The items that run() computes in this process: [first, last).
+  std::pair<std::size_t, std::size_t> own_range(std::size_t count, std::size_t unit) const;
+  bool divided() const { return size() > 1; }
+  // Waits for the other processes. A process may wait for another to hand over rows, which that one does when
+  // it waits itself.
+  void meet() const;
 
   // Calls block(first, last) for blocks of [0, count). Alone there is one block. Else a block has about
   // `most` items, and begins at a multiple of `unit`: no more are lost if the process is killed, and the
