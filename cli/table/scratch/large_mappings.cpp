@@ -14,7 +14,11 @@ namespace nlsq::cli {
 namespace {
 
 std::mutex mappings_mutex;
-std::map<void*, std::size_t> mappings;
+struct Mapping {
+  std::size_t bytes;
+  ReadPages pages;
+};
+std::map<void*, Mapping> mappings;
 int gaps_expected = 0;  // calls with true less those with false
 
 // A mapping that prefers large pages would be read by 2 MB whatever else is advised.
@@ -63,7 +67,9 @@ void fetch(const Place& rows) {
 
 // Gives pages of a mapping back to the system. Their contents stay in its file cache as long as there is
 // room. The system makes room much faster if no process holds the pages.
-void release(void* from, std::size_t bytes) { ::madvise(from, bytes, MADV_DONTNEED); }
+void release(void* from, std::size_t bytes, ReadPages pages) {
+  if (pages == ReadPages::go_back) ::madvise(from, bytes, MADV_DONTNEED);
+}
 
 // Gives the pages of these rows back to the system if the rows are in a mapped file. Pages of other memory
 // are kept, because they would lose their contents. The last page is kept, too, because it may also hold rows
@@ -72,10 +78,10 @@ void release(const Place& rows) {
   const std::lock_guard lock(mappings_mutex);
   const auto after = mappings.upper_bound(reinterpret_cast<void*>(rows.begin));
   if (after == mappings.begin()) return;
-  const auto& [memory, bytes] = *std::prev(after);
-  if (rows.end > reinterpret_cast<std::uintptr_t>(memory) + bytes) return;
+  const auto& [memory, mapping] = *std::prev(after);
+  if (rows.end > reinterpret_cast<std::uintptr_t>(memory) + mapping.bytes) return;
   const std::uintptr_t from = page_of(rows.begin);
-  release(reinterpret_cast<void*>(from), page_of(rows.end) - from);
+  release(reinterpret_cast<void*>(from), page_of(rows.end) - from, mapping.pages);
 }
 
 class HintedRows final : public RowSource {
@@ -100,9 +106,9 @@ class HintedRows final : public RowSource {
     const bool before = gaps_expected > 0;
     gaps_expected += gaps ? 1 : -1;
     if (before == (gaps_expected > 0)) return;
-    for (const auto& [memory, bytes] : mappings) {
-      advise(memory, bytes);
-      if (before) release(memory, bytes);  // the rows that lay between the gaps
+    for (const auto& [memory, mapping] : mappings) {
+      advise(memory, mapping.bytes);
+      if (before) release(memory, mapping.bytes, mapping.pages);  // the rows that lay between the gaps
     }
   }
 
@@ -120,9 +126,9 @@ class HintedRows final : public RowSource {
 
 }  // namespace
 
-void add_large_mapping(void* memory, std::size_t bytes) {
+void add_large_mapping(void* memory, std::size_t bytes, ReadPages pages) {
   const std::lock_guard lock(mappings_mutex);
-  mappings[memory] = bytes;
+  mappings[memory] = {bytes, pages};
   advise(memory, bytes);
 }
 

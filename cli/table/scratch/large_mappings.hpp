@@ -1,4 +1,4 @@
-// Mapped files that are larger than memory, and how the system reads them ahead.
+// Large mapped files, and how the system reads them ahead.
 //
 // A pass over all rows wants long reads ahead. A pass over a sample wants none: each read ahead would bring
 // megabytes from the disk for a few rows. The solver says which comes (RowSource::expect_gaps).
@@ -12,8 +12,10 @@
 
 namespace nlsq::cli {
 
+// Whether pages that a pass has read go back to the system: those of files that are larger than memory.
+enum class ReadPages : bool { stay, go_back };
 // From now on this memory, which maps a file, is read ahead unless gaps are expected.
-void add_large_mapping(void* memory, std::size_t bytes);
+void add_large_mapping(void* memory, std::size_t bytes, ReadPages pages);
 void remove_large_mapping(void* memory) noexcept;
 bool has_large_mappings() noexcept;
 

@@ -82,7 +82,7 @@ void* map_file(std::size_t bytes) {
   if (error != 0) fail("cannot reserve a scratch file in", bytes, error);
   void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.descriptor(), 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
-  add_large_mapping(memory, bytes);
+  add_large_mapping(memory, bytes, ReadPages::go_back);
   handle_lost_pages();
   const std::lock_guard lock(files_mutex);
   of_files.insert(memory);

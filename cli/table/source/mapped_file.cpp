@@ -8,8 +8,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <string_view>
+#include <system_error>
 
 namespace nlsq::cli {
 
@@ -21,6 +23,16 @@ extern "C" void page_was_lost(int) {
       "nlsq-fit: the input file was cut short while it was being read, or a scratch file cannot be read\n";
   if (::write(STDERR_FILENO, kMessage.data(), kMessage.size()) < 0) ::_exit(kExitBadData);
   ::_exit(kExitBadData);
+}
+
+constexpr std::size_t kReadBeside = std::size_t{64} << 20;  // bytes from which a file is read beside the fit
+constexpr std::size_t kPiece = std::size_t{8} << 20;
+
+// Asks the system for the whole file, one piece after the other. The call for a piece returns when the disk
+// has taken most of it.
+void read_ahead(const std::stop_token& stop, std::byte* data, std::size_t size) {
+  for (std::size_t at = 0; at < size && !stop.stop_requested(); at += kPiece)
+    ::madvise(data + at, std::min(kPiece, size - at), MADV_WILLNEED);
 }
 
 }  // namespace
@@ -38,13 +50,22 @@ MappedFile::MappedFile(int fd, std::size_t size) {
   if (data == MAP_FAILED) return;
   data_ = static_cast<std::byte*>(data);
   size_ = size;
-  if (beyond_memory(size)) add_large_mapping(data, size);
-  else ::madvise(data, size, MADV_WILLNEED);
+  const bool beyond = beyond_memory(size), large = beyond || size >= kReadBeside;
+  if (large) add_large_mapping(data, size, beyond ? ReadPages::go_back : ReadPages::stay);
+  if (!large) read_ahead({}, data_, size);
+  else if (!beyond) {
+    try {
+      reader_ = std::jthread(read_ahead, data_, size);
+    } catch (const std::system_error&) {
+      // The passes read the file themselves.
+    }
+  }
   handle_lost_pages();
 }
 
 MappedFile::~MappedFile() {
   if (data_ == nullptr) return;
+  reader_ = {};  // ends before the memory does
   remove_large_mapping(data_);
   ::munmap(data_, size_);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <thread>
 
 namespace nlsq::cli {
 
@@ -23,6 +24,7 @@ class MappedFile {
  private:
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
+  std::jthread reader_;  // reads a file ahead that fits in memory
 };
 
 }  // namespace nlsq::cli
