@@ -103,14 +103,17 @@ void CsvCollector::take_groups(const CsvRows& rows, std::size_t slot) {
   std::vector<double> number(rows.groups.size(), -1);
   const double* const from = rows.column(slot);
   RowVector<double>& to = out_.values[slot];
-  const std::size_t before = to.size();
-  to.resize(before + rows.count);
-  for (std::size_t i = 0; i < rows.count; ++i) {
-    to[before + i] = from[i];
-    if (std::isnan(from[i])) continue;  // missing, and judged later
-    const auto here = static_cast<std::size_t>(from[i]);
-    if (number[here] < 0) number[here] = static_cast<double>(groups_.add(rows.groups.text(here)));
-    to[before + i] = number[here];
+  for (std::size_t i = 0, next; i < rows.count; i = next) {  // rows of one group mostly follow each other
+    next = i + 1;
+    while (next < rows.count && from[next] == from[i]) ++next;
+    double here = from[i];
+    if (!std::isnan(here)) {  // missing ones are judged later
+      double& known = number[static_cast<std::size_t>(here)];
+      if (known < 0)
+        known = static_cast<double>(groups_.add(rows.groups.text(static_cast<std::size_t>(here))));
+      here = known;
+    }
+    to.insert(to.end(), next - i, here);
   }
 }
 

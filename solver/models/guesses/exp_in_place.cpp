@@ -1,13 +1,16 @@
 // Implements exp_in_place(): exp(x) = 2^k exp(r) with |r| <= log(2)/2, and a Taylor polynomial for exp(r).
 #include "models/guesses/exp_in_place.hpp"
 
+#include "models/guesses/wide_vectors.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cstdint>
 
 namespace nlsq::inline v0::guessing {
+namespace {
 
-void exp_in_place(std::span<double> values) {
+[[gnu::always_inline]] inline void exponentiate(std::span<double> values) {
   constexpr double kPerLog2 = 1.4426950408889634;                                   // 1 / log(2)
   constexpr double kLog2High = 0x1.62e42fefap-1, kLog2Low = 0x1.cf79abc9e3b3ap-40;  // their sum is log(2)
   constexpr double kLeast = -340, kMost = 709;
@@ -34,6 +37,15 @@ void exp_in_place(std::span<double> values) {
     const std::uint64_t exponent = (std::bit_cast<std::uint64_t>(shifted) + 1023) << 52;
     value = sum * std::bit_cast<double>(exponent);
   }
+}
+
+NLSQ_WIDE_VECTORS void exponentiate_wide(std::span<double> values) { exponentiate(values); }
+
+}  // namespace
+
+void exp_in_place(std::span<double> values) {
+  if (has_wide_vectors()) exponentiate_wide(values);
+  else exponentiate(values);
 }
 
 }  // namespace nlsq::inline v0::guessing

@@ -3,6 +3,7 @@
 
 #include "models/guesses/exp_in_place.hpp"
 #include "models/guesses/separable.hpp"
+#include "models/guesses/wide_vectors.hpp"
 
 #include <algorithm>
 #include <array>
@@ -26,11 +27,13 @@ double rate_of(double q) {
   return std::abs(rate) < kSlowestRate ? std::copysign(kSlowestRate, rate) : rate;
 }
 
-// The array holds two rows of the growing exponential, then the same two rows of the decaying one, and so on.
+// The array holds four rows of the growing exponential, then the same rows of the decaying one, and so on.
 // Both are summed in one loop, in which no sum waits for another.
 constexpr std::size_t kTogether = 4;
 
-std::size_t place_of(std::size_t row, bool decay) { return row / 2 * kTogether + (decay ? 2 : 0) + row % 2; }
+std::size_t place_of(std::size_t row, bool decay) {
+  return (row / kTogether * 2 + (decay ? 1 : 0)) * kTogether + row % kTogether;
+}
 
 // Sums of e, e^2 and e z over the rows.
 struct Sums {
@@ -38,28 +41,38 @@ struct Sums {
 };
 using BothSums = std::array<Sums, 2>;  // of growth and of decay
 
-// Returns the sums, and replaces e by its square. z has an even number of rows.
-BothSums sums_and_square(std::vector<double>& e, const std::vector<double>& z) {
-  typedef double Pair __attribute__((vector_size(16)));
-  constexpr Pair least = {kLeast, kLeast};
-  Pair value[2] = {}, square[2] = {}, product[2] = {};
-  for (std::size_t i = 0; i < z.size(); i += 2) {
-    Pair response;
+// Finds the sums, and replaces e by its square. The number of rows is a multiple of kTogether.
+[[gnu::always_inline]] inline void sum_and_square(std::span<double> e, std::span<const double> z,
+                                                  BothSums& sums) {
+  typedef double Four __attribute__((vector_size(8 * kTogether)));
+  constexpr Four least = {kLeast, kLeast, kLeast, kLeast};
+  Four value[2] = {}, square[2] = {}, product[2] = {};
+  for (std::size_t i = 0; i < z.size(); i += kTogether) {
+    Four response;
     std::memcpy(&response, &z[i], sizeof response);
     for (std::size_t k = 0; k < 2; ++k) {
-      double* const at = &e[2 * i + 2 * k];
-      Pair now;
+      double* const at = &e[2 * i + kTogether * k];
+      Four now;
       std::memcpy(&now, at, sizeof now);
-      const Pair squared = now * now, next = squared > least ? squared : least;
+      const Four squared = now * now, next = squared > least ? squared : least;
       value[k] += now;
       square[k] += squared;
       product[k] += now * response;
       std::memcpy(at, &next, sizeof next);
     }
   }
+  const auto total = [](const Four& four) { return (four[0] + four[1]) + (four[2] + four[3]); };
+  for (std::size_t k = 0; k < 2; ++k) sums[k] = {total(value[k]), total(square[k]), total(product[k])};
+}
+
+NLSQ_WIDE_VECTORS void sum_and_square_wide(std::span<double> e, std::span<const double> z, BothSums& sums) {
+  sum_and_square(e, z, sums);
+}
+
+BothSums sums_and_square(std::vector<double>& e, const std::vector<double>& z) {
   BothSums sums;
-  for (std::size_t k = 0; k < 2; ++k)
-    sums[k] = {value[k][0] + value[k][1], square[k][0] + square[k][1], product[k][0] + product[k][1]};
+  if (has_wide_vectors()) sum_and_square_wide(e, z, sums);
+  else sum_and_square(e, z, sums);
   return sums;
 }
 
@@ -85,23 +98,25 @@ BothSums weighted_sums_and_square(std::vector<double>& e, const std::vector<doub
 // before, so exp is called only for the first.
 std::vector<Tried> tried_rates(std::span<const double> u, std::span<const double> y,
                                std::span<const double> weight, bool offset, double fastest) {
-  const std::size_t n = u.size(), padded = n + n % 2;
+  const std::size_t n = u.size(), padded = (n + kTogether - 1) / kTogether * kTogether;
   std::vector<double> v;  // squares of the weights
   for (const double w : weight) v.push_back(w * w);
   const double rows = v.empty() ? static_cast<double>(n) : std::accumulate(v.begin(), v.end(), 0.0);
   const double sum_y = v.empty() ? std::accumulate(y.begin(), y.end(), 0.0)
                                  : std::inner_product(y.begin(), y.end(), v.begin(), 0.0);
   const double level = offset ? sum_y / rows : 0.0;
-  std::vector<double> e(2 * padded, -340), z(padded);  // exp(-340) is too small to count
+  std::vector<double> e(2 * padded, kLeast), z(padded);
   double squares = 0;
+  for (std::size_t i = 0; i < n; ++i) z[i] = -kFirstTried * u[i];
+  exp_in_place(std::span(z).first(n));
+  const double whole = std::exp(-kFirstTried);
   for (std::size_t i = 0; i < n; ++i) {
-    e[place_of(i, false)] = -kFirstTried * (1 - u[i]);
-    e[place_of(i, true)] = -kFirstTried * u[i];
+    e[place_of(i, false)] = whole / z[i];
+    e[place_of(i, true)] = z[i];
     const double deviation = y[i] - level;
     z[i] = v.empty() ? deviation : v[i] * deviation;
     squares += z[i] * deviation;
   }
-  exp_in_place(e);
   static const std::array<double, kRates> q = [] {
     std::array<double, kRates> values;
     for (std::size_t k = 0; k < kRates; ++k)

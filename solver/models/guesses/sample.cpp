@@ -122,45 +122,46 @@ struct Source::Block {
   }
 };
 
-// Rows that were chosen for a sample.
+// Rows that were chosen for a sample, in the order of the data.
 struct Source::Rows {
-  std::vector<std::size_t> row;
   std::vector<double> x, x2, y, sigma;
 
   void reserve(std::size_t rows) {
     for (auto* const column : {&x, &y}) column->reserve(rows);
-    row.reserve(rows);
   }
 
   void add(const Block& block, std::size_t i) {
-    row.push_back(block.first + i);
     x.push_back(block.x[0][i]);
     if (block.x.size() > 1) x2.push_back(block.x[1][i]);
     y.push_back(block.y[i]);
     if (block.sigma != nullptr) sigma.push_back(block.sigma[i]);
   }
 
-  // `outliers`: leaves out rows that seem to be some.
-  Sample sample(bool outliers) const {
-    std::vector<std::size_t> order(row.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    const auto before = [&](std::size_t i, std::size_t j) {
-      return x[i] != x[j] ? x[i] < x[j] : row[i] < row[j];
-    };
-    if (!std::is_sorted(order.begin(), order.end(), before)) std::sort(order.begin(), order.end(), before);
-    if (outliers && x2.empty()) leave_out_spikes(order, y);
+  // Moves the rows into a sample. `outliers`: leaves out rows that seem to be some.
+  Sample sample(bool outliers) {
+    if (outliers || !std::ranges::is_sorted(x)) arrange(outliers);
     Sample out;
-    std::vector<double> errors;
-    for (auto* const column : {&out.x, &out.y}) column->reserve(order.size());
-    for (const std::size_t i : order) {
-      out.x.push_back(x[i]);
-      if (!x2.empty()) out.x2.push_back(x2[i]);
-      out.y.push_back(y[i]);
-      if (!sigma.empty()) errors.push_back(sigma[i]);
-    }
-    if (!errors.empty()) out.weigh(errors);
+    out.x = std::move(x);
+    out.x2 = std::move(x2);
+    out.y = std::move(y);
+    if (!sigma.empty()) out.weigh(sigma);
     if (!out.x.empty()) out.measure();
     return out;
+  }
+
+ private:
+  void arrange(bool outliers) {
+    std::vector<std::size_t> order(x.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, {}, [&](std::size_t i) { return x[i]; });
+    if (outliers && x2.empty()) leave_out_spikes(order, y);
+    for (auto* const column : {&x, &x2, &y, &sigma}) {
+      std::vector<double> sorted;
+      for (const std::size_t i : order) {
+        if (!column->empty()) sorted.push_back((*column)[i]);
+      }
+      *column = std::move(sorted);
+    }
   }
 };
 
