@@ -190,12 +190,14 @@ void Peeling::set_peak(std::size_t k, double place, double width, double height,
   if (of_one != 0) now.parameters[*scale] = height / of_one;
 }
 
-void Peeling::improve(const Sample& sample, Peeled& now, std::size_t without) const {
-  constexpr int kSteps = 15;
+void Peeling::improve(const Sample& sample, Peeled& now, std::size_t without,
+                      const std::vector<std::string>& held) const {
+  constexpr int kSteps = 15, kStepsHeld = 100;
   const PreparedModel& model = without == Part::npos ? sum_ : without_[without];
   if (has_constant()) now.parameters[constant_] = now.constant;
   FitOptions options;
-  options.max_iterations = kSteps;
+  options.max_iterations = held.empty() ? kSteps : kStepsHeld;
+  options.fixed = held;
   options.precision = PrecisionPolicy::all_f64();
   options.threads = 1;
   const std::vector<double> sigma = sample.sigma();
@@ -225,6 +227,21 @@ void Peeling::improve(const Sample& sample, Peeled& now, std::size_t without) co
     now.rss += r * r;
   }
   if (std::isnan(now.rss)) now.rss = std::numeric_limits<double>::infinity();
+}
+
+Peeled Peeling::with_lorentzians(const Sample& sample, Peeled now) const {
+  constexpr double kThin = 0.1, kHeld = 1e-4;  // times gamma; with 0 the profile is not defined
+  std::vector<std::string> held;
+  for (const Part& part : parts_) {
+    const auto sigma = find_name(part, {"sigma"}), gamma = find_name(part, {"gamma"});
+    if (!sigma || !gamma) continue;
+    const double of_gamma = std::fabs(now.parameters[*gamma]);
+    if (!(std::fabs(now.parameters[*sigma]) < kThin * of_gamma)) continue;
+    now.parameters[*sigma] = kHeld * of_gamma;
+    held.push_back(sum_.parameter_names()[*sigma]);
+  }
+  if (!held.empty()) improve(sample, now, Part::npos, held);
+  return now;
 }
 
 }  // namespace nlsq::inline v0::guessing

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <limits>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace nlsq::inline v0::guessing {
@@ -58,8 +59,14 @@ class Peeling {
   void guess_summit(const Sample& sample, std::size_t k, double side, Peeled& now) const;
   // Gives peak `k` this place, width and height. The height is that above the rest of the sum.
   void set_peak(std::size_t k, double place, double width, double height, Peeled& now) const;
-  // A short fit of the whole sum to the sample, or of the sum without part `without`, which becomes 0.
-  void improve(const Sample& sample, Peeled& now, std::size_t without = Part::npos) const;
+  // A short fit of the whole sum to the sample, or of the sum without part `without`, which becomes 0. A fit
+  // with `held` parameters may take more steps.
+  void improve(const Sample& sample, Peeled& now, std::size_t without = Part::npos,
+               const std::vector<std::string>& held = {}) const;
+  // The same with Lorentzians in place of Voigt peaks that are nearly Lorentzian. The derivative by sigma
+  // vanishes with sigma, so steps in sigma become long, and a fit stands still before the rest is at its
+  // best.
+  Peeled with_lorentzians(const Sample& sample, Peeled now) const;
   // Puts peaks of one model that follow each other in the sum in the order of their places.
   void sort_peaks(std::vector<double>& all) const;
 

@@ -79,6 +79,7 @@ class SumGuess {
       lower = move_steps(sample, best) || lower;
       lower = relocate_weakest(sample, best) || lower;
     }
+    take_lower(peeling_.with_lorentzians(sample, best), best);
     peeling_.sort_peaks(best.parameters);
     return best.parameters;
   }
