@@ -41,8 +41,11 @@ class TextIndex {
   }
 
  private:
-  struct Hash : std::hash<std::string_view> {
+  // It is not noexcept, so that the table keeps the hashes. It would otherwise compute those of neighbours
+  // again for each look-up.
+  struct Hash {
     using is_transparent = void;  // lets a view be looked up without a copy
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
   };
 
   // Rows of one group mostly follow each other. Names are short, so a loop is faster than a call.
