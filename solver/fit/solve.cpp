@@ -20,6 +20,7 @@ namespace {
 // A certified result wins if its cost exceeds the other's by at most one standard error (σ²/2) and rounding.
 // Otherwise the lower cost wins.
 bool better(const MinimizerResult& a, const MinimizerResult& b, std::size_t rows, bool unit_sigma) {
+  if (a.summary.termination == Termination::failure) return false;  // it has no cost
   const bool good_a = is_success(a.summary.verdict), good_b = is_success(b.summary.verdict);
   const double cost_a = a.summary.final_cost, cost_b = b.summary.final_cost;
   if (good_a == good_b) return cost_a < cost_b * (1 - 1e-9);
