@@ -62,27 +62,30 @@ bool follows_to_last_digits(const RowModel& rows, std::span<const double> x) {
 }
 
 bool follows_its_slopes(const RowModel& rows, std::span<const double> x) {
-  // Where x itself is a rounding error of its start, the minimum is at x = 0, and slopes there are those of
-  // 0.
+  // Where a parameter is a rounding error of its start, the minimum is at 0, which says nothing of the size
+  // of its term: the start does.
   const std::span<const double> start = rows.typical_parameters();
-  if (dense::norm(x.data(), x.size()) <= kRoundingErrors * dense::norm(start.data(), start.size()))
-    return true;
+  std::vector<double> sizes(x.begin(), x.end());
+  for (std::size_t j = 0; j < std::min(x.size(), start.size()); ++j)
+    if (std::fabs(x[j]) <= kRoundingErrors * std::fabs(start[j])) sizes[j] = start[j];
+  constexpr double kDigits = 2 * kRoundingErrors;
   KernelCounters counters;
   NormOfMost size;
-  double squares = 0;
+  double squares = 0;  // of residuals that are more than the last digits of their own rows
   const std::unique_ptr<TilePass> pass = rows.begin(x, Fill::jacobian_and_residual, false);
   for (std::size_t t = 0; t < rows.tile_count(); ++t) {
     const TileRange tile = rows.tile(t);
     const double* const* columns = pass->fill_f64(tile.first, tile.count, counters);
     for (std::size_t i = 0; i < tile.count; ++i) {
       double slopes = 0;
-      for (std::size_t j = 0; j < x.size(); ++j) slopes += columns[j][i] * x[j];
-      squares += columns[x.size()][i] * columns[x.size()][i];
+      for (std::size_t j = 0; j < x.size(); ++j) slopes += columns[j][i] * sizes[j];
+      const double residual = columns[x.size()][i];
+      if (!(std::fabs(residual) <= kDigits * std::fabs(slopes))) squares += residual * residual;
       size.add(slopes);
     }
   }
   return std::sqrt(squares) <=
-         2 * kRoundingErrors * size.without(std::min(x.size(), std::max<std::size_t>(1, rows.rows() / 10)));
+         kDigits * size.without(std::min(x.size(), std::max<std::size_t>(1, rows.rows() / 10)));
 }
 
 bool hides_minimum(const Certificate& certificate, EndByTwofold judged,

@@ -53,9 +53,10 @@ class NormOfMost {
 // largest y.
 bool follows_to_last_digits(const RowModel& rows, std::span<const double> x);
 // The same for a function of residuals, of which y is a part. |Jx| of a row stands for y: it is y where the
-// model is linear, and it is small beside the terms of the row where they cancel. Of the tenth with
-// the largest no more rows are left out than there are parameters: these may follow so many rows whatever
-// they do with the others, but not a whole peak.
+// model is linear, and it is small beside the terms of the row where they cancel. A row that follows its own
+// last digits is not asked further. Beside the others, of the tenth with the largest |Jx| no more rows are
+// left out than there are parameters: these may follow so many rows whatever they do with the others, but not
+// a whole peak.
 bool follows_its_slopes(const RowModel& rows, std::span<const double> x);
 
 // Whether the certificate rests on rounding errors (rests_on_rounding) that are larger than the last digits

@@ -323,4 +323,11 @@ TEST_CASE("a function of residuals that is only called, without noise") {
                                std::sqrt(10) * std::pow(p[0] - p[3], 2)};
   };
   CHECK(fit_of_called(powell, {3, -1, 0, 1}).success());
+  // Equations that no float64 numbers solve exactly. The largest row is the only one that says something.
+  const auto square = [](const std::vector<double>& p) { return std::vector<double>{p[0] * p[0] - 2}; };
+  CHECK(fit_of_called(square, {1}).success());
+  const auto beside_zero = [](const std::vector<double>& p) {
+    return std::vector<double>{p[0] * p[0] - 2, p[1], 3 * p[1]};
+  };
+  CHECK(fit_of_called(beside_zero, {1, 1}).success());
 }
