@@ -218,9 +218,11 @@ class GroupFits {
     return results.number;
   }
 
-  static std::uint64_t request_of(std::span<const std::size_t> groups) {
+  // A joint fit makes two fits of every group, which differ in what is free.
+  std::uint64_t request_of(std::span<const std::size_t> groups) const {
     ByteHash hash;
     hash.add_value(kGroupFormat);
+    for (const int j : free_) hash.add_value(j);
     for (const std::size_t k : groups) hash.add_value(k);
     return hash.value();
   }

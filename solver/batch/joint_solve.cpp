@@ -9,6 +9,7 @@
 #include "support/summary_bytes.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -52,8 +53,9 @@ void add_before(const Summary& before, Summary& next) {
   next.time.total += before.time.total;
 }
 
-// The options of the part that follows `before`: the damping and the format of J go on from there.
-SolverOptions options_of_part(const Summary& before, const SolverOptions& options) {
+// The options of the part that follows `before`, `seconds` after the beginning: the damping and the format of
+// J go on from there.
+SolverOptions options_of_part(const Summary& before, const SolverOptions& options, double seconds) {
   SolverOptions part = options;
   part.team = nullptr;
   part.journal = nullptr;
@@ -64,7 +66,7 @@ SolverOptions options_of_part(const Summary& before, const SolverOptions& option
   if (last.lambda > 0) part.initial_lambda = last.lambda;
   if (last.plan.gram >= Gram::f64) part.precision = PrecisionPolicy::parse("f64");
   if (part.max_seconds > 0)
-    part.max_seconds = std::max(options.max_seconds - before.time.total, std::numeric_limits<double>::min());
+    part.max_seconds = std::max(options.max_seconds - seconds, std::numeric_limits<double>::min());
   return part;
 }
 
@@ -83,9 +85,11 @@ Summary solve_part(Problem& problem, Values values, const SolverOptions& part, S
       work.run(request_of_part(values, part), 1, 1, [&](std::size_t, std::size_t) {
         SharedWork::Results found;
         ByteWriter out;
-        put_summary(solve(problem, part), out);
+        const Summary end = solve(problem, part);
+        put_summary(end, out);
         for (const std::span<const double> some : values) out.put_all(some);
         found.bytes = std::move(out.text());
+        found.complete = end.termination != Termination::time_limit;  // a later run has time for more
         return found;
       });
   ByteReader in(end.bytes);
@@ -95,9 +99,12 @@ Summary solve_part(Problem& problem, Values values, const SolverOptions& part, S
 }
 
 Summary solve_in_parts(Problem& problem, Values values, const SolverOptions& options, SharedWork& work) {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();  // parts that a journal kept cost none of the time
   Summary all;
   for (;;) {
-    const SolverOptions part = options_of_part(all, options);
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    const SolverOptions part = options_of_part(all, options, seconds);
     Summary next = solve_part(problem, values, part, work);
     if (!all.iterations.empty()) add_before(all, next);
     all = std::move(next);

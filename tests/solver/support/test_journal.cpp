@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <nlsq/curve_fit.hpp>
+#include <nlsq/groups.hpp>
 #include <nlsq/journal.hpp>
 
 #include <unistd.h>
@@ -191,4 +192,32 @@ TEST_CASE("more iterations than before may be asked for") {
   for (int stop_after = 0; stop_after < 4; ++stop_after)
     fit(data, std::make_shared<Journal>(file.path, "decay", true), stop_after);
   check_same(fit(data, std::make_shared<Journal>(file.path, "decay", true)), whole);
+}
+
+TEST_CASE("joint fits of other shared parameters begin with other fits of the groups") {
+  std::vector<double> x, y, group;
+  for (int k = 0; k < 12; ++k) {
+    for (int i = 0; i < 25; ++i) {
+      const double t = 0.1 + 0.25 * i;
+      x.push_back(t);
+      y.push_back((2 + 0.1 * k) * std::exp(-0.55 * t) + 0.2 + 0.02 * std::sin(12.9898 * (25 * k + i)));
+      group.push_back(k);
+    }
+  }
+  const TemporaryFile file("share");
+  const PreparedModel model("a*exp(-b*x)+c");
+  const auto joint = [&](const char* share, bool resume, bool journal = true) {
+    GroupOptions options;
+    options.share = {share};
+    if (journal) options.journal = std::make_shared<Journal>(file.path, "joint", resume);
+    const NamedValues start{{"a", 1}, {"b", 1}, {"c", 0}};
+    return curve_fit_groups(model, Columns(Column(x)), Column(y), Column(group), start, options);
+  };
+  const auto check_equal = [](const GroupsResult& a, const GroupsResult& b) {
+    CHECK(a.iterations == b.iterations);
+    for (std::size_t k = 0; k < a.size(); ++k)
+      for (std::size_t j = 0; j < 3; ++j) CHECK(a.parameters(k, j) == b.parameters(k, j));
+  };
+  joint("b", false);
+  check_equal(joint("c", true), joint("c", false, false));  // fits with b held are not those with c held
 }
