@@ -308,12 +308,14 @@ std::vector<std::uint8_t> TwofoldExpression::multiplied_by_parameters() const {
   return out;
 }
 
-std::vector<TwofoldExpression::Datum> TwofoldExpression::responses() const {
+std::vector<TwofoldExpression::Datum> TwofoldExpression::responses(int no_response) const {
   const std::vector<std::uint8_t> multiplied = multiplied_by_parameters();
   for (const bool any : {false, true}) {
     for (const bool columns : {true, false}) {
-      std::vector<Datum> found = data(
-          [&](std::size_t k, bool is_column) { return is_column == columns && (any || multiplied[k] == 0); });
+      std::vector<Datum> found = data([&](std::size_t k, bool is_column) {
+        const bool left_out = is_column && static_cast<int>(steps_[k].node.index) == no_response;
+        return is_column == columns && !left_out && (any || multiplied[k] == 0);
+      });
       if (!found.empty()) return found;
     }
   }

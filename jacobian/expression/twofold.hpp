@@ -46,8 +46,8 @@ class NLSQ_API TwofoldExpression {
   std::vector<Datum> datum(int column) const;
   // The data that may be the response y, where nobody says which are: those that no parameter multiplies, so
   // that they are added to the model. A weight and x do not belong to them. If there are none, all data may
-  // be y. Constants count only where no column does.
-  std::vector<Datum> responses() const;
+  // be y. Constants count only where no column does. The column `no_response` is none of them.
+  std::vector<Datum> responses(int no_response = -1) const;
   // How much the value changes if a datum changes by `amount`.
   double change(std::span<const double> columns, std::span<const double> parameters, const Datum& datum,
                 double amount);

@@ -41,7 +41,7 @@ std::vector<double> TwofoldGraphRows::sizes_in(int column) const {
 void TwofoldGraphRows::find_responses() {
   // A function of residuals may come as a curve whose y is 0 everywhere.
   if (response_ >= 0 && std::ranges::max(sizes_in(response_)) > 0) responses_ = residual_.datum(response_);
-  else responses_ = residual_.responses();
+  else responses_ = residual_.responses(response_);
   for (const TwofoldExpression::Datum& datum : responses_) {
     std::vector<double> sizes = datum.column < 0 ? std::vector<double>{0} : sizes_in(datum.column);
     const auto middle = sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2);

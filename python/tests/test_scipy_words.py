@@ -184,3 +184,22 @@ def test_an_end_by_the_rounding_of_y_is_a_success_that_warns():
     with pytest.warns(OptimizeWarning, match="as far as float64 can see"):
         result = nf.least_squares(lambda p: float(p[0]) + p[1] * np.exp(-p[2] * x) - y, [1e13, 1, 1.5])
     assert result.success and result.status == 3 and not result.certified
+
+
+def test_exact_systems_of_equations_succeed_recorded_or_called():
+    t = np.linspace(0, 6, 30)
+    x, y = 3 + 2 * np.cos(t), 1 + 2 * np.sin(t)
+
+    def circle(p):
+        a, b, r = map(float, p)
+        return np.hypot(x - a, y - b) - r
+
+    for functions in (
+        (circle, lambda p: np.hypot(x - p[0], y - p[1]) - p[2], lambda p: (x - p[0]) ** 2 + (y - p[1]) ** 2 - p[2] ** 2),
+        (lambda p: np.array([float(p[0]) ** 2 + float(p[1]) ** 2 - 4, float(p[0]) * float(p[1]) - 1]),),
+    ):
+        for function in functions:
+            start = [0.1, 0.2, 1] if len(functions) > 1 else [2, 0.3]
+            result = nf.least_squares(function, start)
+            assert result.success, (result.message, result.evaluator)
+            assert result.cost < 1e-28

@@ -88,6 +88,12 @@ bool follows_its_slopes(const RowModel& rows, std::span<const double> x) {
          kDigits * size.without(std::min(x.size(), std::max<std::size_t>(1, rows.rows() / 10)));
 }
 
+bool follows(const RowModel& rows, std::span<const double> x, const Column& y) {
+  if (follows_to_last_digits(rows, x)) return true;
+  const ColumnRange range = range_of(y);
+  return range.least == 0 && range.most == 0 && follows_its_slopes(rows, x);
+}
+
 bool hides_minimum(const Certificate& certificate, EndByTwofold judged,
                    const std::function<bool()>& follows) {
   return judged == EndByTwofold::unknown && rests_on_rounding(certificate) && !follows();
