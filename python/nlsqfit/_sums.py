@@ -141,8 +141,8 @@ def solve_sums(sums, at, *, bounds=None, absolute_sigma=None, max_iterations=Non
     -----
     The steps and tests are those of `fit` in float64. The start is taken as it is: parameters that enter
     linearly are not solved for first, so poor starts need more passes. Nothing is certified where columns of
-    the Jacobian are so alike that sums of their products have too few digits. That every pass had the same
-    rows is checked by their number alone.
+    the Jacobian are so alike that sums of their products have too few digits, or where rounding errors may
+    hide the minimum. That every pass had the same rows is checked by their number alone.
 
     Examples
     --------
@@ -252,7 +252,8 @@ def _called_sums(curve, p, sigma):
     """The same for a function that is called. The order of the sums is that of ``nlsq/c/sums.h``."""
     curve.plain = False
     curve.release()
-    weight = 1.0 if sigma is None else 1.0 / sigma
+    sigma = np.ones(curve.rows) if sigma is None else sigma
+    weight = 1.0 / sigma
     values = np.array(curve.values(p))
     J = curve.jacobian_at(p) * np.reshape(weight, (-1, 1))
     r = (values - curve.y) * weight
@@ -261,9 +262,17 @@ def _called_sums(curve, p, sigma):
     head = [
         0.5 * np.sum(r * r), np.sum(size * size), np.sum(np.abs(r) * size), 0.0, 0.0, 0.0,
         _CALLED_ERROR * curve.rows,
+        *_data_sums(values, curve.y, sigma),
     ]  # fmt: skip
     gradient, terms = np.einsum("ij,i->j", J, r), np.einsum("ij,i->j", np.abs(J), size)
     sums = np.concatenate([head, gradient, terms, normal[np.triu_indices(p.size)]])
     if not np.isfinite(sums).all():
         sums[:] = np.nan
     return np.concatenate([[float(curve.rows)], sums])
+
+
+def _data_sums(values, y, sigma):
+    """What shows whether rows of heavy weight hide the others behind rounding errors."""
+    error = np.clip(sigma, 1e-140, 1e140)  # squares can be added
+    plain = [min(np.sum(column * column), 1e280) for column in (values - y, y)]
+    return [np.sum((y / sigma) ** 2), 0.5 * plain[0], plain[1], np.sum(error**2), np.sum(error**-2.0)]

@@ -51,14 +51,17 @@ void sums_call(const CallerModel& model, const nlsq_column* given_x, std::size_t
   data.survey->run();
   std::vector<Column> columns = x.list();
   columns.push_back(y);
-  if (data.form.weighted) columns.push_back(fit.sigma);
   std::vector<int> free(n);
   std::iota(free.begin(), free.end(), 0);
   const PreparedModel::Impl& prepared = model.prepared->impl();
   WorkerLease worker(prepared, prepared.programs(free, data.form));
+  WorkerLease plain(prepared, prepared.programs(free, ResidualForm()));
+  plain->set(columns, point);
+  plain->evaluator.set_parallelism(fit);
+  if (data.form.weighted) columns.push_back(fit.sigma);
   worker->set(columns, point);
   worker->evaluator.set_parallelism(fit);
-  add_up(worker->evaluator, point, {required(sums, "sums"), sums_size(n)});
+  add_up(worker->evaluator, plain->evaluator, y, fit.sigma, point, {required(sums, "sums"), sums_size(n)});
 }
 
 // Writes the next point where sums are wanted and returns null, or returns the result.

@@ -20,7 +20,6 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kRoundingErrors = 16 * kUnitRoundoff;  // what residuals of exact data may be of their terms
 constexpr double kHidesRank = 1e10;  // the ratio of weights from which on rows of little weight seem to be 0
 
 // Returns the middle of a predictor's range if its values are far from 0 beside that range.

@@ -5,6 +5,7 @@
 #include "minimizer/loop.hpp"
 
 #include "rows/row_model.hpp"
+#include "support/constants.hpp"
 
 #include <nlsq/curve_fit.hpp>
 
@@ -18,6 +19,9 @@
 #include <vector>
 
 namespace nlsq::inline v0 {
+
+// What residuals of exact data may be of their terms.
+inline constexpr double kRoundingErrors = 16 * kUnitRoundoff;
 
 // The message of such a fit.
 inline constexpr const char* kHiddenMinimum =

@@ -4,9 +4,11 @@
 // steps as the one before, and the same as over rows in memory. A run costs no pass over rows.
 #include "fit/row_sums.hpp"
 
+#include "certificate/hidden_minimum.hpp"
 #include "fit/fit_setup.hpp"
 #include "minimizer/dense_system.hpp"
 #include "minimizer/minimizer.hpp"
+#include "support/column_blocks.hpp"
 #include "support/constants.hpp"
 
 #include <fmt/format.h>
@@ -52,7 +54,7 @@ class SumsEvaluator final : public Evaluator {
 
   void linearize_into(std::span<const double> x, const PrecisionPlan& plan, Linearization& out) override {
     if (plan.gram == Gram::qr) throw RowsWanted();
-    const std::span<const double> sums = find(x);
+    const std::span<const double> sums = sums_at(x);
     const std::size_t n = x.size();
     out.plan = plan;
     out.cost = sums[at(SumAt::cost)];
@@ -67,9 +69,9 @@ class SumsEvaluator final : public Evaluator {
     out.triangle.assign(0, 0);
     out.nonfinite_of.clear();
   }
-  CostValue cost(std::span<const double> x, Format) override { return {find(x)[at(SumAt::cost)]}; }
+  CostValue cost(std::span<const double> x, Format) override { return {sums_at(x)[at(SumAt::cost)]}; }
   void recheck_into(std::span<const double> x, std::size_t, Recheck& out) override {
-    const std::span<const double> sums = find(x);
+    const std::span<const double> sums = sums_at(x);
     const std::size_t n = x.size();
     const auto share = [](double terms, double squares) {
       return squares > 0 ? terms / std::sqrt(squares) : 0.0;
@@ -99,15 +101,7 @@ class SumsEvaluator final : public Evaluator {
   double counted_work() const override { return 0; }
   std::size_t bytes() const override { return 0; }
 
-  // The first pass that nobody asked for; empty: none.
-  std::optional<std::size_t> unused() const {
-    const auto found = std::ranges::find(used_, false);
-    if (found == used_.end()) return std::nullopt;
-    return static_cast<std::size_t>(found - used_.begin());
-  }
-
- private:
-  std::span<const double> find(std::span<const double> x) {
+  std::span<const double> sums_at(std::span<const double> x) {
     for (std::size_t k = 0; k < passes_.size(); ++k) {
       if (!std::ranges::equal(passes_[k].point, x)) continue;
       used_[k] = true;
@@ -116,6 +110,14 @@ class SumsEvaluator final : public Evaluator {
     throw PointWanted{Vector(x.begin(), x.end())};
   }
 
+  // The first pass that nobody asked for; empty: none.
+  std::optional<std::size_t> unused() const {
+    const auto found = std::ranges::find(used_, false);
+    if (found == used_.end()) return std::nullopt;
+    return static_cast<std::size_t>(found - used_.begin());
+  }
+
+ private:
   std::span<const SumsPass> passes_;
   std::vector<bool> used_;
   KernelCounters counters_;
@@ -161,8 +163,28 @@ std::string message_of_sums(const MinimizerResult& minimum) {
   }
 }
 
-LeastSquaresResult result_of(MinimizerResult minimum, std::size_t rows, const Limits& limits,
+// Why a success is none although the tests hold; null: it is one. These are the rules of a curve. The norm of
+// y stands for that of the terms, which is up to twice as large. Sums have no range of sigma. The square root
+// of Σσ² Σ1/σ² / rows is at least that where one row has a sigma of its own, and the root of `rows` where all
+// are alike.
+const char* objection(const MinimizerResult& minimum, std::span<const double> sums,
+                      std::span<const double> standard_errors) {
+  const auto sum = [&](SumAt entry) { return sums[at(entry)]; };
+  const auto are_rounding = [](double cost, double data) {
+    return std::sqrt(2 * cost) <= 2 * kRoundingErrors * std::sqrt(data);
+  };
+  const Certificate& c = minimum.summary.certificate;
+  if (hides_minimum(c, minimum.by_twofold, [&] { return are_rounding(sum(SumAt::cost), sum(SumAt::data)); }))
+    return kHiddenMinimum;
+  const double spread = doubtful_spread(c, minimum.by_twofold, minimum.x, standard_errors);
+  const double range = std::sqrt(sum(SumAt::variances)) * std::sqrt(sum(SumAt::weights) / sum(SumAt::rows));
+  const bool outweighed = range > spread && !are_rounding(sum(SumAt::plain_cost), sum(SumAt::plain_data));
+  return outweighed ? kOutweighed : nullptr;
+}
+
+LeastSquaresResult result_of(MinimizerResult minimum, std::span<const double> sums, const Limits& limits,
                              bool unit_sigma) {
+  const auto rows = static_cast<std::size_t>(sums[at(SumAt::rows)]);
   LeastSquaresResult out;
   const std::size_t n = minimum.x.size();
   const Certificate& c = minimum.summary.certificate;
@@ -170,7 +192,7 @@ LeastSquaresResult result_of(MinimizerResult minimum, std::size_t rows, const Li
   minimum.summary.kernel = kernels().name;
   minimum.summary.evaluator = "sums";
   const double sigma = scatter(minimum.summary.final_cost, rows, n - c.at_bound.size(), unit_sigma);
-  out.x = std::move(minimum.x);
+  out.x = minimum.x;
   out.cost = minimum.summary.final_cost;
   out.covariance = Matrix(n, n, kNaN);
   out.standard_errors.assign(n, kNaN);
@@ -183,6 +205,7 @@ LeastSquaresResult result_of(MinimizerResult minimum, std::size_t rows, const Li
   out.active_mask.assign(n, 0);
   for (std::size_t j = 0; j < limits.lower.size(); ++j)
     out.active_mask[j] = out.x[j] <= limits.lower[j] ? -1 : out.x[j] >= limits.upper[j] ? 1 : 0;
+  if (const char* why = objection(minimum, sums, out.standard_errors)) withdraw_hidden(minimum.summary, why);
   out.summary = std::move(minimum.summary);
   return out;
 }
@@ -207,6 +230,30 @@ MinimizerResult without_certificate(std::span<const SumsPass> passes) {
   return out;
 }
 
+// Fills in the sums that show rows of heavy weight. Those without weights may overflow where the others do
+// not. They are cut, as sums that are not finite mean that the model is not.
+void add_data(const Column& y, const Column& sigma, double plain_cost, std::span<double> out) {
+  constexpr double kTiniest = 1e-140, kHugest = 1e140, kMost = 1e280;
+  double data = 0, plain_data = 0, variances = 0, weights = 0;
+  std::vector<double> errors;
+  for_blocks(y, [&](std::size_t first, std::span<const double> values) {
+    errors.assign(values.size(), 1.0);
+    if (!sigma.empty()) sigma.read(first, errors.size(), errors.data());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double share = values[i] / errors[i], error = std::clamp(errors[i], kTiniest, kHugest);
+      data += share * share;
+      plain_data += values[i] * values[i];
+      variances += error * error;
+      weights += 1 / (error * error);
+    }
+  });
+  out[at(SumAt::data)] = data;
+  out[at(SumAt::plain_cost)] = plain_cost < kMost ? plain_cost : kMost;  // NaN where it overflowed, too
+  out[at(SumAt::plain_data)] = std::min(plain_data, kMost);
+  out[at(SumAt::variances)] = variances;
+  out[at(SumAt::weights)] = weights;
+}
+
 constexpr const char* kTooFewDigits =
     "the columns of the Jacobian are so nearly dependent that sums of their products have too few digits: "
     "parameters are the best found, and nothing is certified. Fit the rows themselves, fix a parameter, or "
@@ -218,7 +265,8 @@ std::size_t sums_size(std::size_t parameters) {
   return kHead + 2 * parameters + parameters * (parameters + 1) / 2;
 }
 
-void add_up(DenseEvaluator& evaluator, std::span<const double> p, std::span<double> out) {
+void add_up(DenseEvaluator& evaluator, DenseEvaluator& plain, const Column& y, const Column& sigma,
+            std::span<const double> p, std::span<double> out) {
   const std::size_t n = p.size();
   const auto rows = static_cast<double>(evaluator.residuals());
   std::ranges::fill(out, kNaN);
@@ -233,6 +281,7 @@ void add_up(DenseEvaluator& evaluator, std::span<const double> p, std::span<doub
   out[at(SumAt::disagreeing)] = recheck.largest <= 1e-9 ? 0 : 1;
   out[at(SumAt::underflowing)] = recheck.underflow ? 1 : 0;
   out[at(SumAt::derivative_error)] = evaluator.jacobian_error() * rows;
+  add_data(y, sigma, sigma.empty() ? here.cost : plain.cost(p, Format::f64).cost, out);
   double* entry = &out[kHead];
   entry = std::ranges::copy(here.gradient, entry).out;
   for (std::size_t j = 0; j < n; ++j) *entry++ = recheck.column_magnitude[j] * std::sqrt(here.normal(j, j));
@@ -267,11 +316,12 @@ SumsStep solve_sums(std::span<const SumsPass> passes, const SolverOptions& optio
   try {
     system.begin(evaluator, {.options = settled, .unit_sigma = unit_sigma, .box = limits.box()});
     minimizer.run(system, {.options = settled, .x0 = start, .begin = {}}, minimum);
-    step.done = result_of(std::move(minimum), step.rows, limits, unit_sigma);
+    const std::span<const double> sums = evaluator.sums_at(minimum.x);
+    step.done = result_of(std::move(minimum), sums, limits, unit_sigma);
   } catch (const PointWanted& wanted) {
     step.next = wanted.point;
   } catch (const RowsWanted&) {
-    step.done = result_of(without_certificate(passes), step.rows, limits, unit_sigma);
+    step.done = result_of(without_certificate(passes), passes[0].sums, limits, unit_sigma);
     step.done->summary.message = kTooFewDigits;
   }
   if (const auto k = evaluator.unused())

@@ -27,13 +27,20 @@ enum class SumAt : std::size_t {
   disagreeing,       // number of blocks where some row differs by more than rounding
   underflowing,      // number of blocks where squares of numbers that are not 0 underflow
   derivative_error,  // relative error of J beyond rounding, times the number of rows
+  data,              // Σ (y/σ)²
+  plain_cost,        // ½ Σ (rσ)²: the cost without weights
+  plain_data,        // Σ y²
+  variances,         // Σ σ²
+  weights,           // Σ 1/σ²
   head,              // the number of entries above
 };
 std::size_t sums_size(std::size_t parameters);
 
-// Fills `out` with the sums of the evaluator's rows at p. Entries are NaN if a residual or derivative is not
-// finite.
-void add_up(DenseEvaluator& evaluator, std::span<const double> p, std::span<double> out);
+// Fills `out` with the sums of the evaluator's rows at p. `y` and `sigma` are of the same rows; sigma is
+// empty for rows without weights. `plain` evaluates the rows without weights. Entries are NaN if a residual
+// or derivative is not finite.
+void add_up(DenseEvaluator& evaluator, DenseEvaluator& plain, const Column& y, const Column& sigma,
+            std::span<const double> p, std::span<double> out);
 
 // One pass over all rows.
 struct SumsPass {

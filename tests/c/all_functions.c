@@ -143,7 +143,7 @@ static void use_models(const nlsq_options* options) {
 static void use_sums(void) {
   const nlsq_column cx[2] = {nlsq_column_of(x, 10), nlsq_column_of(x + 10, kRows - 10)};
   const nlsq_column cy[2] = {nlsq_column_of(y, 10), nlsq_column_of(y + 10, kRows - 10)};
-  enum { kPasses = 30, kSums = 15 };
+  enum { kPasses = 30, kSums = 20 };
   double points[kPasses + 1][2] = {{1, 1}}, sums[kPasses][kSums], part[kSums];
   nlsq_model* model = NULL;
   nlsq_result* result = NULL;

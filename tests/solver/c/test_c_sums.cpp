@@ -5,7 +5,9 @@
 
 #include <nlsq/nlsq.hpp>
 
+#include <cmath>
 #include <limits>
+#include <utility>
 
 using namespace nlsq_test;
 
@@ -133,6 +135,61 @@ TEST_CASE("too few digits in the sums, and starts without values, are said and n
   result = undefined.solve();
   CHECK(number(result, "verdict") == NLSQ_FAILED);
   CHECK(text(result, "message").find("not finite at the starting values") != std::string::npos);
+  nlsq_result_free(result);
+}
+
+namespace {
+
+// A line with noise through 60 rows in two blocks, of `heavy` and of the other rows. The weight of the first
+// block is `ratio` times that of the second.
+nlsq_result* solve_line(std::size_t heavy, double ratio) {
+  constexpr std::size_t rows = 60;
+  std::vector<double> x, y, sigma;
+  for (std::size_t i = 0; i < rows; ++i) {
+    x.push_back(5 * std::fmod(0.618 * static_cast<double>(i + 1), 1.0));
+    y.push_back(1.3 + 0.7 * x[i] + (i < heavy ? 0 : 1e-3 * std::sin(37.0 * static_cast<double>(i))));
+    sigma.push_back(i < heavy ? 1e-3 / ratio : 1e-3);
+  }
+  nlsq_model* model = nullptr;
+  REQUIRE(nlsq_model_text("a+b*x", nullptr, 1, &model) == NLSQ_OK);
+  std::vector<double> points{1, 1}, sums, part(nlsq_sums_size(2));
+  nlsq_result* result = nullptr;
+  for (std::size_t pass = 1; result == nullptr; ++pass) {
+    REQUIRE(pass < 50);
+    sums.resize(pass * part.size(), 0.0);
+    for (const auto [first, count] : {std::pair{std::size_t{0}, heavy}, std::pair{heavy, rows - heavy}}) {
+      const nlsq_column cx = nlsq_column_of(&x[first], count), cy = nlsq_column_of(&y[first], count);
+      const nlsq_column cs = nlsq_column_of(&sigma[first], count);
+      nlsq_options* options = nullptr;
+      REQUIRE(nlsq_options_new(&options) == NLSQ_OK);
+      REQUIRE(nlsq_options_set_column(options, "sigma", &cs) == NLSQ_OK);
+      REQUIRE(nlsq_model_sums(model, &cx, 1, &cy, &points[2 * (pass - 1)], options, part.data()) == NLSQ_OK);
+      nlsq_options_free(options);
+      for (std::size_t k = 0; k < part.size(); ++k) sums[(pass - 1) * part.size() + k] += part[k];
+    }
+    points.resize(2 * (pass + 1));
+    REQUIRE(nlsq_solve_sums(points.data(), sums.data(), pass, 2, nullptr, &points[2 * pass], &result) ==
+            NLSQ_OK);
+  }
+  nlsq_model_free(model);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("rows of heavy weight that hide the others leave no certificate") {
+  for (const std::size_t heavy : {2, 3, 6}) {
+    for (const double ratio : {1e3, 1e8, 1e13, 1e14}) {
+      CAPTURE(heavy);
+      CAPTURE(ratio);
+      nlsq_result* const result = solve_line(heavy, ratio);
+      CHECK(number(result, "success") == (ratio < 1e10 ? 1 : 0));
+      nlsq_result_free(result);
+    }
+  }
+  nlsq_result* const result = solve_line(2, 1e13);
+  CHECK(text(result, "message").find("their rounding errors hide the rest") != std::string::npos);
+  CHECK(number(result, "verdict") == NLSQ_BUDGET);
   nlsq_result_free(result);
 }
 

@@ -20,8 +20,8 @@
 extern "C" {
 #endif
 
-/* The number of sums of a model with so many parameters n. Their order: rows; cost ½ Σr²; six numbers about
- * rounding; the gradient Jᵀr (n); n more about rounding; the upper triangle of JᵀJ by rows. */
+/* The number of sums of a model with so many parameters n. Their order: rows; cost ½ Σr²; eleven numbers
+ * about rounding; the gradient Jᵀr (n); n more about rounding; the upper triangle of JᵀJ by rows. */
 NLSQ_C_API size_t nlsq_sums_size(size_t parameters);
 
 /* Fills `sums` with nlsq_sums_size(n) sums over these rows at the n parameters p, in float64. They are NaN,
@@ -37,11 +37,11 @@ NLSQ_C_API int nlsq_model_sums(const nlsq_model* model, const nlsq_column* x, si
  * the point where. Else *result is the answer, with the names of nlsq_least_squares. The steps and tests are
  * those of a fit in float64, and the verdict is as good, but for four things. Whether the blocks were the
  * same at every point is checked by their number of rows alone. A problem whose normal equations have too few
- * digits ends without a certificate, where a fit would go back to the rows. Rows whose weight (1/sigma) is
- * above 1e9 times that of others may hide these behind rounding errors, which sums do not show. And the start
- * is taken as it is: no linear parameters are solved for first. Options: the arrays lower and upper,
- * absolute_sigma, tau, xtol, gtol, ftol, max_iterations, strategy, initial_lambda, nonmonotonic; the same in
- * every call. */
+ * digits ends without a certificate, where a fit would go back to the rows. Where rounding errors may hide
+ * the minimum, of rows with heavy weight or of terms that cancel, there is no certificate, even where a fit
+ * has one by numbers of twice the digits. And the start is taken as it is: no linear parameters are solved
+ * for first. Options: the arrays lower and upper, absolute_sigma, tau, xtol, gtol, ftol, max_iterations,
+ * strategy, initial_lambda, nonmonotonic; the same in every call. */
 NLSQ_C_API int nlsq_solve_sums(const double* points, const double* sums, size_t passes, size_t n,
                                const nlsq_options* options, double* next, nlsq_result** result);
 
