@@ -83,6 +83,8 @@ class BlockSystem final : public System {
   bool recheck_agrees(const Recheck& found, double) const override { return found.discrepancy == 0; }
   void certify(std::span<const double> x, const CertificateTests& tests, Certified& out) override;
   bool certificate_was_cut_short() const override { return cut_short_; }
+  // Whether the certificate of the last point rests on rounding errors of terms that cancel.
+  bool hides_minimum(const Certificate& certificate);
 
   const KernelCounters& counters() const override;
   double counted_work() const override { return 0; }
@@ -140,6 +142,7 @@ class BlockSystem final : public System {
   BlockPoint point(Known& at);
   std::shared_ptr<const BlockTerms> terms(double small = kVanishing);
   double measured_rounding();
+  double blur(const Certificate& c, double rounding) const;
   double rounding_beside(double last_digits);
   BlockTests tests_of(const CertificateTests& tests) const;
   BlockJudgement judge_within_bounds(const BlockTests& tests, const BlockStep* solved);

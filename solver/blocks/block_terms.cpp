@@ -3,6 +3,7 @@
 #include "blocks/block_terms.hpp"
 
 #include "certificate/certificate.hpp"
+#include "certificate/hidden_minimum.hpp"
 #include "linear/weighted_rows.hpp"
 #include "support/constants.hpp"
 
@@ -18,11 +19,12 @@ namespace nlsq::inline v0 {
 namespace {
 
 // Consecutive columns of a row of J: their first column, first tangent index, and number.
-struct Columns {
+struct RecordColumns {
   std::size_t column, tangent, count;
 };
 
-void columns_of(const BlockStructure& s, std::size_t point, std::size_t slot, std::vector<Columns>& out) {
+void columns_of(const BlockStructure& s, std::size_t point, std::size_t slot,
+                std::vector<RecordColumns>& out) {
   out.clear();
   if (s.point_size[point] > 0) out.push_back({0, s.point_offset[point], s.point_size[point]});
   for (std::uint32_t c = s.cell_first[slot]; c < s.cell_first[slot + 1]; ++c) {
@@ -39,7 +41,7 @@ struct RowTerms {
 // and terms.
 void sweep_terms(const BlockStructure& s, RecordReader<double>& J, std::span<const double> sizes,
                  std::span<const double> bounds, const auto& visit) {
-  std::vector<Columns> parts;
+  std::vector<RecordColumns> parts;
   J.sweep([&](std::size_t first, std::size_t last, const RecordView<double>& records) {
     for (std::size_t point = first; point < last; ++point) {
       for (std::size_t slot = s.slot_first[point]; slot < s.slot_first[point + 1]; ++slot) {
@@ -49,7 +51,7 @@ void sweep_terms(const BlockStructure& s, RecordReader<double>& J, std::span<con
         for (std::size_t i = 0; i < rows; ++i, row += stride) {
           const double residual = std::fabs(row[residual_at]);
           double first_order = 0, squares = 0;
-          for (const Columns& part : parts) {
+          for (const RecordColumns& part : parts) {
             for (std::size_t c = 0; c < part.count; ++c) {
               const double entry = row[part.column + c];
               first_order += std::fabs(entry) * sizes[part.tangent + c];
@@ -58,7 +60,7 @@ void sweep_terms(const BlockStructure& s, RecordReader<double>& J, std::span<con
           }
           const double bound =
               bounds.empty() ? 0 : bounds[s.list.row[slot] + i] / (kRoundings * kUnitRoundoff);
-          visit(row, std::span<const Columns>(parts),
+          visit(row, std::span<const RecordColumns>(parts),
                 RowTerms{std::max({residual, first_order, bound}), residual, std::sqrt(squares)});
         }
       }
@@ -67,8 +69,9 @@ void sweep_terms(const BlockStructure& s, RecordReader<double>& J, std::span<con
 }
 
 // Adds |J_ij| times the terms of row i to sums[j].
-void add_terms(const double* row, std::span<const Columns> parts, double terms, std::vector<double>& sums) {
-  for (const Columns& part : parts) {
+void add_terms(const double* row, std::span<const RecordColumns> parts, double terms,
+               std::vector<double>& sums) {
+  for (const RecordColumns& part : parts) {
     double* sum = sums.data() + part.tangent;
     for (std::size_t c = 0; c < part.count; ++c) sum[c] += std::fabs(row[part.column + c]) * terms;
   }
@@ -165,7 +168,7 @@ double furthest_of_neighbours(const BlockStructure& s, RecordReader<double>& J,
     std::ranges::fill(sums, 0.0);
     RowTally rows;
     sweep_terms(s, J, sizes, bounds,
-                [&](const double* row, std::span<const Columns> parts, const RowTerms& found) {
+                [&](const double* row, std::span<const RecordColumns> parts, const RowTerms& found) {
                   rows.add(found);
                   add_terms(row, parts, found.terms, sums);
                 });
@@ -194,6 +197,58 @@ std::vector<double> tangent_sizes(const Problem::Impl& problem, const BlockStruc
   return sizes;
 }
 
+namespace {
+
+// x as a step. On a manifold it is x along each direction of a step. Where x is across all of them, as a
+// rotation is, the terms of that product stand for it.
+std::vector<double> x_as_step(const Problem::Impl& problem, const BlockStructure& structure,
+                              std::span<const double> x) {
+  constexpr double kAcross = 16 * kUnitRoundoff;
+  std::vector<double> step(structure.tangent_size(), 0.0), plus;
+  for (std::uint32_t p = 0; p < problem.parameters.size(); ++p) {
+    const ParameterBlock& block = problem.parameters[p];
+    const std::int64_t first = structure.tangent_offset(p);
+    if (first < 0) continue;
+    const double* numbers = x.data() + structure.list.offsets[p];
+    const auto size = static_cast<std::size_t>(block.size),
+               tangent = static_cast<std::size_t>(block.tangent());
+    if (block.manifold) {
+      plus.resize(size * tangent);
+      block.manifold->plus_jacobian(numbers, plus.data());
+    }
+    for (std::size_t j = 0; j < tangent; ++j) {
+      double along = block.manifold ? 0 : numbers[j], terms = 0;
+      for (std::size_t i = 0; block.manifold && i < size; ++i) {
+        const double product = plus[i * tangent + j] * numbers[i];
+        along += product, terms += std::fabs(product);
+      }
+      step[static_cast<std::size_t>(first) + j] = std::fabs(along) < kAcross * terms ? terms : along;
+    }
+  }
+  return step;
+}
+
+}  // namespace
+
+bool terms_cancel(const BlockStructure& s, const Problem::Impl& problem, RecordReader<double>& J,
+                  std::span<const double> x) {
+  constexpr double kCancel = 8;
+  const std::vector<double> step = x_as_step(problem, s, x);
+  NormOfMost data, terms;
+  sweep_terms(s, J, step, {}, [&](const double* row, std::span<const RecordColumns> parts, const RowTerms&) {
+    double sum = 0, sizes = 0;
+    for (const RecordColumns& part : parts) {
+      for (std::size_t c = 0; c < part.count; ++c) {
+        const double term = row[part.column + c] * step[part.tangent + c];
+        sum += term, sizes += std::fabs(term);
+      }
+    }
+    data.add(sum);
+    terms.add(sizes);
+  });
+  return terms.without_a_tenth() > kCancel * data.without_a_tenth();
+}
+
 BlockTerms measure_terms(const BlockStructure& s, const Problem::Impl& problem, RecordReader<double>& J,
                          std::span<const double> squares, std::span<const double> x, double cost,
                          std::span<const double> bounds) {
@@ -204,7 +259,7 @@ BlockTerms measure_terms(const BlockStructure& s, const Problem::Impl& problem, 
   RowTally rows;
   std::vector<double> sums(sizes.size(), 0.0);
   sweep_terms(s, J, sizes, bounds,
-              [&](const double* row, std::span<const Columns> parts, const RowTerms& found) {
+              [&](const double* row, std::span<const RecordColumns> parts, const RowTerms& found) {
                 rows.add(found);
                 products += found.terms * found.residual;
                 squares_of_terms += found.terms * found.terms;

@@ -33,6 +33,13 @@ struct BlockTerms {
 std::vector<double> tangent_sizes(const Problem::Impl& problem, const BlockStructure& structure,
                                   std::span<const double> x);
 
+// Whether the terms of most rows cancel at x, so that rounding errors of terms are larger than the last
+// digits of the data. |Jx| of a row stands for its data, as in certificate/hidden_minimum.hpp: a row's terms
+// are smaller than 8 times this sum if residuals of rounding size (kRoundings) are to be the last digits of
+// its data. Requires records of J in f64 at x.
+bool terms_cancel(const BlockStructure& structure, const Problem::Impl& problem, RecordReader<double>& J,
+                  std::span<const double> x);
+
 // Requires records of J in f64 at x. `squares`: the squared norms of its columns. `bounds`: of the rounding
 // errors of r; empty if they are not known. Terms to first order do not see numbers inside the functions,
 // such as p and q in p + w × p - q, whose roundings are far larger where w is small.

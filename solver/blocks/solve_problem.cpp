@@ -2,6 +2,7 @@
 // the summary.
 #include "blocks/block_observer.hpp"
 #include "blocks/prepared_problem.hpp"
+#include "certificate/hidden_minimum.hpp"
 #include "minimizer/minimizer.hpp"
 #include "support/fp_environment.hpp"
 
@@ -175,7 +176,10 @@ Run minimize(PreparedProblem& prepared, const SolverOptions& options, const Prob
   // An inexact conjugate gradient solution only leaves an error within the tolerance.
   if (summary.certificate.passed && summary.certificate.verdict == Verdict::tolerance)
     summary.termination = Termination::converged;
+  const bool hidden = system.hides_minimum(summary.certificate);
+  if (hidden) withdraw_hidden(summary, kHiddenMinimum);
   summary.message = message_of(summary, system, out.stopped_by, certifies(control));
+  if (hidden) summary.message += std::string("; ") + kHiddenMinimum;
   const double certify = summary.time.certify;
   summary.time = system.time();
   summary.time.certify = certify;

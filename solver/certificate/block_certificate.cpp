@@ -5,6 +5,7 @@
 #include "blocks/block_system.hpp"
 
 #include "certificate/certificate.hpp"
+#include "linear/weighted_rows.hpp"
 #include "support/constants.hpp"
 
 #include <algorithm>
@@ -349,6 +350,33 @@ void BlockSystem::certify(std::span<const double>, const CertificateTests& asked
   }
   out.certificate = judgement.certificate;
   out.first_order = judgement.certificate.passed;
+}
+
+// How far rounding errors of r move the minimum, in standard errors.
+double BlockSystem::blur(const Certificate& c, double rounding) const {
+  const double rank = c.rank >= 0 ? c.rank : static_cast<double>(structure_.tangent_size());
+  const double residuals = static_cast<double>(structure_.residuals);
+  return std::sqrt(rank / residuals) * rounding /
+         block_sigma(at_.model.cost, structure_.residuals, static_cast<std::size_t>(rank));
+}
+
+// True if the certificate rests on rounding errors, and terms cancel: noise below them passes for exact data.
+// Without degrees of freedom there is no noise.
+//
+// The bound of rounding errors by the terms may be far too large, so a distance that it puts in doubt is
+// tested again with the errors measured. They are a norm, which rows of huge weight would make up alone.
+bool BlockSystem::hides_minimum(const Certificate& c) {
+  const std::size_t free = structure_.tangent_size() - at_.fixed_count;
+  if (!is_success(c.verdict) || !(at_.model.cost > 0) || structure_.residuals <= free) return false;
+  const auto is_blurred = [&](double rounding) {
+    return c.decrement_sigma + 2 * blur(c, rounding) > kFarthest;
+  };
+  const auto blurred = [&] {
+    return terms()->widest_spread <= kHeavyRows && is_blurred(terms()->rounding) &&
+           is_blurred(measured_rounding());
+  };
+  if (!rests_on_rounding(c) && !blurred()) return false;
+  return terms_cancel(structure_, model_.problem(), model_.records<double>(), at_.x);
 }
 
 }  // namespace nlsq::inline v0
