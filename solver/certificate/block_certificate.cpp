@@ -361,13 +361,16 @@ double BlockSystem::blur(const Certificate& c, double rounding) const {
 }
 
 // True if the certificate rests on rounding errors, and terms cancel: noise below them passes for exact data.
-// Without degrees of freedom there is no noise.
+// Without degrees of freedom there is no noise. In a well-conditioned problem rounding moves no parameter by
+// more than its last digits, so that the parameters are right as far as f64 can tell, whatever the noise.
 //
 // The bound of rounding errors by the terms may be far too large, so a distance that it puts in doubt is
 // tested again with the errors measured. They are a norm, which rows of huge weight would make up alone.
 bool BlockSystem::hides_minimum(const Certificate& c) {
   const std::size_t free = structure_.tangent_size() - at_.fixed_count;
+  constexpr double kIllConditioned = 1e10;  // of JᵀJ: five digits of the parameters are lost
   if (!is_success(c.verdict) || !(at_.model.cost > 0) || structure_.residuals <= free) return false;
+  if (c.condition <= kIllConditioned || c.verdict == Verdict::rank_deficient) return false;
   const auto is_blurred = [&](double rounding) {
     return c.decrement_sigma + 2 * blur(c, rounding) > kFarthest;
   };
