@@ -368,7 +368,8 @@ double BlockSystem::blur(const Certificate& c, double rounding) const {
 // tested again with the errors measured. They are a norm, which rows of huge weight would make up alone.
 bool BlockSystem::hides_minimum(const Certificate& c) {
   const std::size_t free = structure_.tangent_size() - at_.fixed_count;
-  constexpr double kIllConditioned = 1e10;  // of JᵀJ: five digits of the parameters are lost
+  constexpr double kIllConditioned = 1e10;     // of JᵀJ: five digits of the parameters are lost
+  constexpr double kLostByDifferences = 1e15;  // errors of differences fill the weakest direction of J
   if (!is_success(c.verdict) || !(at_.model.cost > 0) || structure_.residuals <= free) return false;
   if (c.condition <= kIllConditioned || c.verdict == Verdict::rank_deficient) return false;
   const auto is_blurred = [&](double rounding) {
@@ -378,7 +379,8 @@ bool BlockSystem::hides_minimum(const Certificate& c) {
     return terms()->widest_spread <= kHeavyRows && is_blurred(terms()->rounding) &&
            is_blurred(measured_rounding());
   };
-  if (!rests_on_rounding(c) && !blurred()) return false;
+  const bool lost = c.condition > kLostByDifferences && model_.evaluator().counts().differences > 0;
+  if (!lost && !rests_on_rounding(c) && !blurred()) return false;
   return terms_cancel(structure_, model_.problem(), model_.records<double>(), at_.x);
 }
 
