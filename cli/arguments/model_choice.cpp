@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 
 namespace nlsq::cli {
@@ -227,7 +228,11 @@ std::string take_model_among(std::vector<std::string>& files) {
   if (files.size() == 1 || last == "-" || std::filesystem::exists(last))
     throw UsageError("which model? give --model NAME or a formula (--list-models shows the names)");
   const bool builtin = std::ranges::any_of(models(), [&](const Model& one) { return one.name == last; });
-  if (!builtin && last.find_first_of("(*+^") == std::string::npos) {
+  const std::string extension = std::filesystem::path(last).extension().string();  // ".csv"; ".5" of c+1.5
+  const bool file_name =
+      extension.size() > 2 &&
+      std::ranges::all_of(extension.substr(1), [](unsigned char c) { return std::isalpha(c) != 0; });
+  if (!builtin && (file_name || last.find_first_of("(*+^") == std::string::npos)) {
     throw UsageError(fmt::format("which model? there is no file {0}; if it is the model, write --model '{0}'",
                                  printable(last, 200)));
   }

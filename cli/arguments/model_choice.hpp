@@ -30,8 +30,8 @@ ModelChoice choose_model(const std::string& text, const FitData& data,
 
 // The model of a command without --model (nlsq-fit data.csv 'a*exp(-b*x)'): the last of the files, if no file
 // has this name. It is removed from `files`. It has to be the name of a built-in model, or a formula with one
-// of the characters "(*+^", which names of files seldom have. Throws UsageError where there is no model, and
-// returns an empty text where there is not even a file.
+// of the characters "(*+^" and no extension of a file. Throws UsageError where there is no model, and returns
+// an empty text where there is not even a file.
 std::string take_model_among(std::vector<std::string>& files);
 
 // Reads starting values from the JSON of an earlier fit, or from a plain {"a": 1, "b": 2}. Throws UsageError.

@@ -62,7 +62,8 @@ bool follows_to_last_digits(const RowModel& rows, std::span<const double> x);
 // left out than there are parameters: these may follow so many rows whatever they do with the others, but not
 // a whole peak.
 bool follows_its_slopes(const RowModel& rows, std::span<const double> x);
-// The one of these that a curve asks for: a function of residuals may come as a curve whose y is 0 everywhere.
+// The one of these that a curve asks for: a function of residuals may come as a curve whose y is 0
+// everywhere.
 bool follows(const RowModel& rows, std::span<const double> x, const Column& y);
 
 // Whether the certificate rests on rounding errors (rests_on_rounding) that are larger than the last digits

@@ -194,6 +194,8 @@ TEST_CASE("the model may be typed without --model, as the last word that is no f
   const Outcome missing = run(kDecay + " data/more-days.csv");
   CHECK(missing.status == 2);
   CHECK(contains(missing.out, "there is no file data/more-days.csv"));
+  CHECK(contains(run(kDecay + " 'data/more*.csv'").out, "there is no file data/more*.csv"));
+  CHECK(run(kDecay + " 'a*x+1.5'").status != 2);
   CHECK(contains(run(kDecay + " expp").out, "there is no file expp; if it is the model"));
   CHECK(contains(run(kDecay + " exp --model gaussian").out, "exp: cannot open"));
   CHECK(run("exp").status == 2);
