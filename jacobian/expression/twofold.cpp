@@ -90,9 +90,10 @@ std::optional<Twofold> by_twofold(Op op, Twofold a, Twofold b, Twofold c) {
   }
 }
 
-// A function of long double and its derivatives by the arguments. `bend` is half its second derivative by the
-// first one. It is 0 where it cannot matter, because rounding changes an argument by 2⁻⁶⁴ of itself at most.
-// It matters for sines of huge arguments and where the slope is nearly infinite.
+// The value of a function of long double, and its derivatives by its arguments. `bend` is half its second
+// derivative by the first argument. Rounding to long double changes an argument by 2⁻⁶⁴ of itself at most, so
+// the second derivative only matters for sines of huge arguments and where the slope is nearly infinite.
+// `bend` is 0 everywhere else.
 struct Smooth {
   long double value = 0, by_a = 0, by_b = 0, bend = 0;
 };
@@ -213,11 +214,11 @@ Twofold twofold_product(Twofold a, Twofold b) {
 
 TwofoldExpression::TwofoldExpression(const Graph& graph, NodeId root) {
   std::vector<std::size_t> place(root + 1, kNone);
-  const std::vector<std::uint8_t> needed = needed_for(graph, root);
+  const std::vector<std::uint8_t> needed = needed_for(graph, root), depends = graph.depends_on_parameters();
   for (NodeId id = 0; id <= root; ++id) {
     if (!needed[id]) continue;
     const Node& node = graph[id];
-    Step step{node};
+    Step step{node, depends[id] != 0};
     const int operands = arity(node.op);
     if (operands > 0) step.a = place[node.a];
     if (operands > 1) step.b = place[node.b];
@@ -233,7 +234,7 @@ TwofoldExpression::TwofoldExpression(const Graph& graph, NodeId root) {
 TwofoldValue TwofoldExpression::run(std::span<const double> columns, std::span<const double> parameters,
                                     Change change) {
   for (std::size_t k = 0; k < steps_.size(); ++k) {
-    const auto& [node, a, b, c] = steps_[k];
+    const auto& [node, depends, a, b, c] = steps_[k];
     TwofoldValue& value = values_[k];
     switch (node.op) {
       case Op::constant: value = {{node.value, 0}, 0}; break;
@@ -281,28 +282,17 @@ std::vector<TwofoldExpression::Datum> TwofoldExpression::datum(int column) const
   });
 }
 
-std::vector<std::uint8_t> TwofoldExpression::depend_on_parameters() const {
-  std::vector<std::uint8_t> out(steps_.size(), 0);
-  for (std::size_t k = 0; k < steps_.size(); ++k) {
-    const auto& [node, a, b, c] = steps_[k];
-    const int operands = arity(node.op);
-    out[k] = node.op == Op::parameter || (operands > 0 && out[a] != 0) || (operands > 1 && out[b] != 0) ||
-             (operands > 2 && out[c] != 0);
-  }
-  return out;
-}
-
-// Which steps enter the value times something that depends on parameters: goes from the value to the leaves.
+// Which steps enter the value times something that depends on parameters. The search goes from the value to
+// the leaves.
 std::vector<std::uint8_t> TwofoldExpression::multiplied_by_parameters() const {
-  const std::vector<std::uint8_t> depends = depend_on_parameters();
   std::vector<std::uint8_t> out(steps_.size(), 0);
   for (std::size_t k = steps_.size(); k-- > 0;) {
-    const auto& [node, a, b, c] = steps_[k];
-    const bool sum = node.op == Op::add || node.op == Op::sub || node.op == Op::neg || depends[k] == 0;
+    const auto& [node, depends, a, b, c] = steps_[k];
+    const bool sum = node.op == Op::add || node.op == Op::sub || node.op == Op::neg || !depends;
     const bool product = node.op == Op::mul || node.op == Op::div;
     const int operands = arity(node.op);
-    if (operands > 0) out[a] |= out[k] || !(sum || (product && depends[b] == 0));
-    if (operands > 1) out[b] |= out[k] || !(sum || (node.op == Op::mul && depends[a] == 0));
+    if (operands > 0) out[a] |= out[k] || !(sum || (product && !steps_[b].depends));
+    if (operands > 1) out[b] |= out[k] || !(sum || (node.op == Op::mul && !steps_[a].depends));
     if (operands > 2) out[c] |= out[k] || !sum;
   }
   return out;

@@ -1,5 +1,5 @@
-// Numbers of twice the digits of f64, and the evaluation of expressions with them. The certificate needs them
-// where the terms of a model cancel and f64 sees nothing but their rounding.
+// A Twofold is a number with twice the digits of f64. TwofoldExpression evaluates an expression with such
+// numbers. The certificate needs this where the terms of a model cancel: there f64 sees only rounding.
 #pragma once
 
 #include <nlsq/export.hpp>
@@ -57,6 +57,7 @@ class NLSQ_API TwofoldExpression {
  private:
   struct Step {
     Node node;
+    bool depends = false;             // on parameters
     std::size_t a = 0, b = 0, c = 0;  // places of the operands
   };
   struct Change {
@@ -64,7 +65,6 @@ class NLSQ_API TwofoldExpression {
     double amount = 0;
   };
   TwofoldValue run(std::span<const double> columns, std::span<const double> parameters, Change change);
-  std::vector<std::uint8_t> depend_on_parameters() const;
   std::vector<std::uint8_t> multiplied_by_parameters() const;
   std::vector<Datum> data(auto&& wanted) const;
 

@@ -64,7 +64,7 @@ SolverOptions options_of_part(const Summary& before, const SolverOptions& option
   if (before.iterations.empty()) return part;
   const IterationSummary& last = before.iterations.back();
   if (last.lambda > 0) part.initial_lambda = last.lambda;
-  if (last.plan.gram >= Gram::f64) part.precision = PrecisionPolicy::parse("f64");
+  if (last.plan.gram >= Gram::f64) part.precision = PrecisionPolicy::all_f64();
   if (part.max_seconds > 0)
     part.max_seconds = std::max(options.max_seconds - seconds, std::numeric_limits<double>::min());
   return part;

@@ -34,11 +34,12 @@ void columns_of(const BlockStructure& s, std::size_t point, std::size_t slot,
 }
 
 struct RowTerms {
-  double terms, residual, norm;
+  double terms, residual, norm;  // terms: the largest of |residual|, first_order and the row's bound
+  double first_order;            // Σ |J_ij| size_j
 };
 
-// The terms of each row where the tangent coordinates have these sizes. Visits |row|, its columns, |residual|
-// and terms.
+// Computes the terms of each row where the tangent coordinates have these sizes. Visits each row of J with
+// its columns and its terms.
 void sweep_terms(const BlockStructure& s, RecordReader<double>& J, std::span<const double> sizes,
                  std::span<const double> bounds, const auto& visit) {
   std::vector<RecordColumns> parts;
@@ -60,8 +61,9 @@ void sweep_terms(const BlockStructure& s, RecordReader<double>& J, std::span<con
           }
           const double bound =
               bounds.empty() ? 0 : bounds[s.list.row[slot] + i] / (kRoundings * kUnitRoundoff);
-          visit(row, std::span<const RecordColumns>(parts),
-                RowTerms{std::max({residual, first_order, bound}), residual, std::sqrt(squares)});
+          visit(
+              row, std::span<const RecordColumns>(parts),
+              RowTerms{std::max({residual, first_order, bound}), residual, std::sqrt(squares), first_order});
         }
       }
     }
@@ -234,18 +236,18 @@ bool terms_cancel(const BlockStructure& s, const Problem::Impl& problem, RecordR
                   std::span<const double> x) {
   constexpr double kCancel = 8;
   const std::vector<double> step = x_as_step(problem, s, x);
+  std::vector<double> sizes = step;
+  for (double& size : sizes) size = std::fabs(size);
   NormOfMost data, terms;
-  sweep_terms(s, J, step, {}, [&](const double* row, std::span<const RecordColumns> parts, const RowTerms&) {
-    double sum = 0, sizes = 0;
-    for (const RecordColumns& part : parts) {
-      for (std::size_t c = 0; c < part.count; ++c) {
-        const double term = row[part.column + c] * step[part.tangent + c];
-        sum += term, sizes += std::fabs(term);
-      }
-    }
-    data.add(sum);
-    terms.add(sizes);
-  });
+  sweep_terms(s, J, sizes, {},
+              [&](const double* row, std::span<const RecordColumns> parts, const RowTerms& found) {
+                double sum = 0;
+                for (const RecordColumns& part : parts)
+                  for (std::size_t c = 0; c < part.count; ++c)
+                    sum += row[part.column + c] * step[part.tangent + c];
+                data.add(sum);
+                terms.add(found.first_order);
+              });
   return terms.without_a_tenth() > kCancel * data.without_a_tenth();
 }
 

@@ -17,6 +17,17 @@ namespace {
 
 std::string facts(const Outcome& outcome) { return without_circumstances(outcome.out); }
 
+// Changes a digit of groups.csv: the command, which has a checkpoint c, must refuse to go on.
+void check_changed_data(const Scratch& files, const std::string& command) {
+  std::string changed = files.read("groups.csv");
+  const std::size_t digit = changed.find_last_of("123456789");
+  changed[digit] = changed[digit] == '9' ? '8' : static_cast<char>(changed[digit] + 1);
+  files.write("groups.csv", changed);
+  const Outcome refused = run(command + " --resume --checkpoint " + files.path("c"));
+  CHECK(refused.status == 3);
+  CHECK(contains(refused.out, "the data have changed since"));
+}
+
 }  // namespace
 
 TEST_CASE("a fit that was stopped goes on to the same bits") {
@@ -80,13 +91,7 @@ TEST_CASE("fits of groups go on from what was finished, and refuse other data") 
   const std::string fit =
       table + " --group-by g --x x --y y --model exp --quiet --csv " + files.path("r.csv");
   check_going_on(files, fit, "r.csv");
-  std::string changed = files.read("groups.csv");
-  const std::size_t digit = changed.find_last_of("123456789");
-  changed[digit] = changed[digit] == '9' ? '8' : static_cast<char>(changed[digit] + 1);
-  files.write("groups.csv", changed);
-  const Outcome refused = run(fit + " --resume --checkpoint " + files.path("c"));
-  CHECK(refused.status == 3);
-  CHECK(contains(refused.out, "the data have changed since"));
+  check_changed_data(files, fit);
 }
 
 TEST_CASE("joint fits of groups go on from what was finished, and refuse other data") {
@@ -101,13 +106,7 @@ TEST_CASE("joint fits of groups go on from what was finished, and refuse other d
   const Outcome other = run(joint + " --p0 b=2e-5,c=30 --resume --checkpoint " + files.path("c"));
   CHECK(other.status == 3);
   CHECK(contains(other.out, "it was written for"));
-  std::string changed = files.read("groups.csv");
-  const std::size_t digit = changed.find_last_of("123456789");
-  changed[digit] = changed[digit] == '9' ? '8' : static_cast<char>(changed[digit] + 1);
-  files.write("groups.csv", changed);
-  const Outcome refused = run(far + " --resume --checkpoint " + files.path("c"));
-  CHECK(refused.status == 3);
-  CHECK(contains(refused.out, "the data have changed since"));
+  check_changed_data(files, far);
 }
 
 TEST_CASE("a joint fit that is killed at any moment goes on to the same bits") {
