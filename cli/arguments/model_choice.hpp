@@ -28,10 +28,10 @@ struct ModelChoice {
 ModelChoice choose_model(const std::string& text, const FitData& data,
                          std::span<const std::string> own_names = {});
 
-// The model of a command without --model (nlsq-fit data.csv 'a*exp(-b*x)'): the last of the files, if no file
-// has this name. It is removed from `files`. It has to be the name of a built-in model, or a formula with one
-// of the characters "(*+^" and no extension of a file. Throws UsageError where there is no model, and returns
-// an empty text where there is not even a file.
+// Finds the model of a command without --model, such as nlsq-fit data.csv 'a*exp(-b*x)'. It removes the last
+// of `files` and returns it, if no file has this name and the text looks like a model. The name of a built-in
+// model does. A formula does if it has one of the characters "(*+^" and does not end like the name of a file
+// (".csv"). Otherwise it throws UsageError. It returns an empty text if `files` is empty.
 std::string take_model_among(std::vector<std::string>& files);
 
 // Reads starting values from the JSON of an earlier fit, or from a plain {"a": 1, "b": 2}. Throws UsageError.

@@ -360,12 +360,15 @@ double BlockSystem::blur(const Certificate& c, double rounding) const {
          block_sigma(at_.model.cost, structure_.residuals, static_cast<std::size_t>(rank));
 }
 
-// True if the certificate rests on rounding errors, and terms cancel: noise below them passes for exact data.
-// Without degrees of freedom there is no noise. In a well-conditioned problem rounding moves no parameter by
-// more than its last digits, so that the parameters are right as far as f64 can tell, whatever the noise.
+// Returns true if the certificate rests on rounding errors of terms that cancel. Noise that is smaller than
+// these errors would then pass for exact data. Without degrees of freedom there is no noise. In a
+// well-conditioned problem rounding changes only the last digits of the parameters, so that they are right
+// as far as f64 can tell.
 //
-// The bound of rounding errors by the terms may be far too large, so a distance that it puts in doubt is
-// tested again with the errors measured. They are a norm, which rows of huge weight would make up alone.
+// The terms give a bound of the rounding errors, which may be far too large. If the distance is in doubt
+// because of this bound, the errors are measured, and the distance is tested again. Only the norm of all
+// measured errors is known. Where some rows have a huge weight, it says nothing of the others, and the
+// distance is not doubted.
 bool BlockSystem::hides_minimum(const Certificate& c) {
   const std::size_t free = structure_.tangent_size() - at_.fixed_count;
   constexpr double kIllConditioned = 1e10;     // of JᵀJ: five digits of the parameters are lost

@@ -1,4 +1,4 @@
-// Parameters for a user's function that may read more of them than there are.
+// Guards against a user's function that reads more parameters than there are.
 #pragma once
 
 #include <algorithm>

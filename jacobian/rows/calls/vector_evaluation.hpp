@@ -13,8 +13,9 @@ struct VectorRows::Evaluation {
   std::vector<std::vector<double>> derivatives;  // for each free parameter; empty if not requested
   bool one_sided = false;                        // derivatives by steps to one side, while x is far
   double error = 0;                              // RowModel::derivative_error
-  // By free parameter: differences to both sides less those to one side, with steps of `shares`. Empty if
-  // some parameter has differences to one side only.
+  // For each free parameter, how much the derivative by differences to both sides exceeds the one by
+  // differences to one side. Both have steps of `shares`. It is empty if some parameter has differences to
+  // one side only.
   std::vector<std::vector<double>> bends;
   std::vector<double> shares;
 };

@@ -59,13 +59,13 @@ class Peeling {
   void guess_summit(const Sample& sample, std::size_t k, double side, Peeled& now) const;
   // Gives peak `k` this place, width and height. The height is that above the rest of the sum.
   void set_peak(std::size_t k, double place, double width, double height, Peeled& now) const;
-  // A short fit of the whole sum to the sample, or of the sum without part `without`, which becomes 0. A fit
-  // with `held` parameters may take more steps.
+  // Fits the whole sum to the sample in a few steps. Where `without` is given, that part becomes 0 and the
+  // others are fitted. The `held` parameters stay as they are; such a fit may take more steps.
   void improve(const Sample& sample, Peeled& now, std::size_t without = Part::npos,
                const std::vector<std::string>& held = {}) const;
-  // The same with Lorentzians in place of Voigt peaks that are nearly Lorentzian. The derivative by sigma
-  // vanishes with sigma, so steps in sigma become long, and a fit stands still before the rest is at its
-  // best.
+  // Fits the whole sum with sigma held next to 0 in Voigt peaks that are nearly Lorentzian. The derivative by
+  // sigma vanishes with sigma, so steps in sigma become long, and a fit that is free to move sigma stands
+  // still before the other parameters are at their best.
   Peeled with_lorentzians(const Sample& sample, Peeled now) const;
   // Puts peaks of one model that follow each other in the sum in the order of their places.
   void sort_peaks(std::vector<double>& all) const;
