@@ -143,7 +143,8 @@ void choose_scratch(std::uint64_t memory, std::string where) {
   folder = std::move(where);
 }
 
-bool beyond_memory(std::uint64_t bytes) { return bytes > std::min(limit, memory_allowed() / 2); }
+bool cache_holds(std::uint64_t bytes) { return bytes <= memory_allowed() / 2; }
+bool beyond_memory(std::uint64_t bytes) { return bytes > limit || !cache_holds(bytes); }
 
 std::uint64_t bytes_in_scratch() noexcept { return in_files; }
 const std::string& scratch_folder() noexcept { return folder; }

@@ -53,7 +53,7 @@ MappedFile::MappedFile(int fd, std::size_t size) {
   const bool beyond = beyond_memory(size), large = beyond || size >= kReadBeside;
   if (large) add_large_mapping(data, size, beyond ? ReadPages::go_back : ReadPages::stay);
   if (!large) read_ahead({}, data_, size);
-  else if (!beyond) {
+  else if (cache_holds(size)) {
     try {
       reader_ = std::jthread(read_ahead, data_, size);
     } catch (const std::system_error&) {
