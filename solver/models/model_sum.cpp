@@ -57,9 +57,7 @@ std::vector<Multiple> read_terms(std::string_view text) {
 }
 
 bool is_builtin(std::string_view name) {
-  return std::ranges::any_of(models(), [&](const Model& m) {
-    return m.name == name || std::ranges::find(m.aliases, name) != m.aliases.end();
-  });
+  return std::ranges::any_of(models(), [&](const Model& one) { return one.is_called(name); });
 }
 
 // The built-in model of a term. The error says why a name that may be a parameter's is looked for.

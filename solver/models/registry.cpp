@@ -118,15 +118,17 @@ const Model* find_sum(std::string_view text) {
 
 }  // namespace
 
+bool Model::is_called(std::string_view word) const {
+  return name == word || std::ranges::find(aliases, word) != aliases.end();
+}
+
 std::span<const Model> models() { return registry(); }
 
 bool is_model_sum(std::string_view text) { return guessing::is_sum(text); }
 
 const Model& model(std::string_view name) {
   for (const Model& model : registry())
-    if (model.name == name ||
-        std::find(model.aliases.begin(), model.aliases.end(), name) != model.aliases.end())
-      return model;
+    if (model.is_called(name)) return model;
   if (const Model* sum = find_sum(name)) return *sum;
   const std::string_view shown = name.substr(0, 64);  // the name may be long, even a whole file
   throw ValidationError(

@@ -185,6 +185,7 @@ TEST_CASE("the model may be typed without --model, as the last word that is no f
   const Outcome named = run(kDecay + " exp");
   CHECK(named.status == 0);
   CHECK(contains(named.out, "Model  exp: a*exp(-b*x)+c"));
+  CHECK(run(kDecay + " line").status == 0);  // another name of linear
   const Outcome formula = run(kDecay + " 'weight = a*exp(-b*day)+c' --p0 b=0.01");
   CHECK(formula.status == 0);
   CHECK(contains(formula.out, "a        "));
