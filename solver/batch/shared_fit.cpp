@@ -58,7 +58,7 @@ class SharedFit {
     restore_signs();
     take_parameters();
     find_statistics();
-    find_bounds(options_, out_);
+    note_parameters_on_bounds(limits_, options_.fixed, out_);
     for (const Verdict v : out_.verdict) out_.succeeded += is_success(v) ? 1 : 0;
     return std::move(out_);
   }

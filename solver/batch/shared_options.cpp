@@ -1,7 +1,7 @@
-// Implements check_shared() and find_bounds().
+// Implements check_shared() and note_parameters_on_bounds().
 #include "batch/shared_options.hpp"
 
-#include "fit/fit_setup.hpp"
+#include "batch/joint_solve.hpp"
 
 #include <fmt/format.h>
 
@@ -30,15 +30,14 @@ void check_shared(const PreparedModel::Impl& model, const GroupOptions& options)
   }
 }
 
-void find_bounds(const FitOptions& options, GroupsResult& fits) {
+void note_parameters_on_bounds(const Limits& limits, const std::vector<std::string>& fixed,
+                               GroupsResult& fits) {
   const std::size_t n = fits.parameter_names.size();
   fits.at_bound.assign(fits.size() * n, 0);
-  for (std::size_t j = 0; j < n && !options.bounds.empty(); ++j) {
-    if (std::ranges::find(options.fixed, fits.parameter_names[j]) != options.fixed.end()) continue;
-    for (std::size_t k = 0; k < fits.size(); ++k) {
-      const double value = fits.parameters(k, j);
-      fits.at_bound[k * n + j] = value == options.bounds.lower[j] || value == options.bounds.upper[j];
-    }
+  for (std::size_t j = 0; j < n; ++j) {
+    if (std::ranges::count(fixed, fits.parameter_names[j]) > 0) continue;
+    for (std::size_t k = 0; k < fits.size(); ++k)
+      fits.at_bound[k * n + j] = is_on_bound(limits, static_cast<int>(j), fits.parameters(k, j));
   }
 }
 

@@ -1,6 +1,7 @@
 // Checks the options of a joint fit of groups. shared_fit.cpp uses it.
 #pragma once
 
+#include "fit/fit_setup.hpp"
 #include "fit/prepared_impl.hpp"
 
 #include <nlsq/groups.hpp>
@@ -11,7 +12,8 @@ namespace nlsq::inline v0 {
 // has not, or that are named twice.
 void check_shared(const PreparedModel::Impl& model, const GroupOptions& options);
 
-// Notes the parameters on a bound of a joint fit, which counts them as fixed there.
-void find_bounds(const FitOptions& options, GroupsResult& fits);
+// Notes which free parameters end on a bound.
+void note_parameters_on_bounds(const Limits& limits, const std::vector<std::string>& fixed,
+                               GroupsResult& fits);
 
 }  // namespace nlsq::inline v0

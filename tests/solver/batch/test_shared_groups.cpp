@@ -185,6 +185,21 @@ TEST_CASE("A left side, a fixed parameter and a bound have the effects that they
     }
     CHECK(on_bound == 1);
   }
+  SUBCASE("one number bounds all parameters, and a side may be missing") {
+    for (const Bounds& bounds : {Bounds(0.5, 1e9), Bounds(std::vector<double>{}, 2.5)}) {
+      options.bounds = bounds;
+      const GroupsResult fits = curve_fit_groups(model("exp"), rows.x, rows.y, rows.group, {}, options);
+      int on_bound = 0;
+      for (std::size_t k = 0; k < 2; ++k) {
+        for (std::size_t j = 0; j < 3; ++j) {
+          const double value = fits.parameters(k, j);
+          CHECK((fits.at_bound[k * 3 + j] != 0) == (value == 0.5 || value == 2.5));
+          on_bound += fits.at_bound[k * 3 + j];
+        }
+      }
+      CHECK(on_bound > 0);
+    }
+  }
 }
 
 TEST_CASE("What the joint fit does not take is an error that says so") {
