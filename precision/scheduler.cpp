@@ -16,9 +16,9 @@ const char* name(Gram gram) noexcept {
 
 const char* name(Event event) noexcept {
   static constexpr const char* kNames[] = {
-      "",          "rule",           "finishing",      "overflow",   "not-definite",
-      "condition", "jacobian-error", "gradient-noise", "cost-noise", "rejected-step",
-      "stalled",   "descent",        "last-step",      "rollback",   "sample-abandoned"};
+      "",          "rule",           "finishing",      "overflow",        "not-definite",
+      "condition", "jacobian-error", "gradient-noise", "cost-noise",      "rejected-step",
+      "stalled",   "descent",        "rollback",       "sample-abandoned"};
   return name_in<Event::sample_abandoned>(kNames, event);
 }
 

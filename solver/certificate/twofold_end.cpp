@@ -220,7 +220,7 @@ void judge_by_twofold(const SolveRequest& request, MinimizerResult& end) {
   end.by_twofold = EndByTwofold::unknown;
   end.unexplained.clear();
   Certificate& c = end.certified.certificate;
-  if (!rounding_decides(end) || request.rows.robust_loss() != nullptr || c.last_step > 0) return;
+  if (!rounding_decides(end) || request.rows.robust_loss() != nullptr) return;
   // Where J loses rank there is no distance, but exact data are still told from others.
   const bool whole = c.rank + static_cast<int>(c.at_bound.size()) == static_cast<int>(end.x.size());
   if (!whole && !rests_on_rounding(c)) return;

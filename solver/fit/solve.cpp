@@ -56,8 +56,7 @@ void count_steps(Summary& s) {
     s.accepted += it.outcome == StepOutcome::accepted ? 1 : 0;
     s.rejected += it.outcome == StepOutcome::rejected || it.outcome == StepOutcome::invalid ? 1 : 0;
     const bool finer = it.event != Event::none && it.event != Event::rollback &&
-                       it.event != Event::sample_abandoned && it.event != Event::descent &&
-                       it.event != Event::last_step;
+                       it.event != Event::sample_abandoned && it.event != Event::descent;
     s.precision.escalations += finer ? 1 : 0;
   }
 }

@@ -99,7 +99,6 @@ enum class Event : std::uint8_t {
   rejected_step,     // a rejection attributed to the Gram matrix and not to the damping
   stalled,           // no progress in this precision
   descent,           // more digits than needed: the next Gram matrix uses a cheaper form
-  last_step,         // the result of the next step is known without another pass
   rollback,          // an f64 evaluation showed that a point is worse than the checkpoint
   sample_abandoned,  // the samples did not determine the parameters or did not represent the rows
 };
