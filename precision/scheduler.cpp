@@ -95,7 +95,7 @@ constexpr double kWidePays = 0.85;  // share of an f64 pass that f32 rows with f
 
 // Widens the Gram matrix by one form. Residuals become f64 where the form needs f64 rows.
 PrecisionPlan wider_gram(const HealthReport& h, const PartFormats& ceiling) {
-  if (h.plan.residual == Format::f64 && below_f64(h.plan.gram) && !h.derivatives_apart)
+  if (h.plan.residual == Format::f64 && below_f64(h.plan.gram) && !h.residuals_stay_f64)
     return all_f64(h.plan);
   switch (h.plan.gram) {
     case Gram::f16:
@@ -243,13 +243,13 @@ constexpr double kUsableCondition = 10;
 Decision next_plan(const HealthReport& h, const PrecisionPolicy& policy, const RuleValues& values) {
   const Thresholds& t = policy.thresholds;
   const bool low_rows = h.plan.residual != Format::f64,
-             low_jacobian = h.derivatives_apart && below_f64(h.plan.gram);
+             low_jacobian = h.residuals_stay_f64 && below_f64(h.plan.gram);
   const bool few_redone =
       h.nonfinite_tiles <= t.nonfinite_tiles || !rule_active(Rule::redone_tiles_are_limited);
   if ((low_rows || low_jacobian) && !(h.finite && few_redone)) return {all_f64(h.plan), Event::overflow};
   if (const auto decision = by_rule(h, policy, values)) return *decision;
 
-  if (h.derivatives_apart && !low_jacobian) return {h.plan, Event::none};  // a QR pass would not help here
+  if (h.residuals_stay_f64 && !low_jacobian) return {h.plan, Event::none};  // a QR pass would not help here
   const bool finishing = low_rows && h.relative_distance <= 1 && rule_active(Rule::finishing);
   if (const Event event = gram_trouble(h, t); event != Event::none) {
     // The next point gets an f64 pass in any case, and a somewhat wrong step ends close enough to the

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "kernels/functions/elementary.hpp"
-#include "kernels/gram/pairs.hpp"
+#include "kernels/fused_steps.hpp"
 #include "kernels/operations.hpp"
 #include "kernels/tile.hpp"
 #if !defined(NLSQ_KERNEL_SET_baseline)

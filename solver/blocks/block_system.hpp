@@ -37,7 +37,7 @@ class BlockSystem final : public System {
   std::size_t residuals() const override { return structure_.residuals; }
   std::size_t parameters() const override { return structure_.tangent_size(); }
   double scatter_at(double cost) const override;
-  bool derivatives_apart() const override { return true; }
+  bool residuals_stay_f64() const override { return true; }
   bool bounded() const override { return model_.bounds().any(); }
   PrecisionPlan first_plan(const PrecisionPolicy& policy) override;
   PrecisionPlan finest_plan() const override { return {Format::f64, Gram::f64}; }

@@ -129,8 +129,8 @@ std::string message_of(const Summary& summary, const BlockSystem& system, const 
   return text;
 }
 
-void tell(const ProblemControl* control, const BlockSystem& system, const PreparedProblem& prepared,
-          bool tolerance_met) {
+void report_facts(const ProblemControl* control, const BlockSystem& system, const PreparedProblem& prepared,
+                  bool tolerance_met) {
   if (!control || !control->facts) return;
   BlockSolveFacts facts = system.facts();
   facts.eliminated_blocks = prepared.structure.real_points;
@@ -189,7 +189,7 @@ Run minimize(PreparedProblem& prepared, const SolverOptions& options, const Prob
   summary.precision.components = model.components();
   summary.threads = std::max(model.threads(), solver.threads());
   summary.peak_bytes = structure.bytes() + model.bytes() + solver.bytes();
-  tell(control, system, prepared, out.tolerance_met);
+  report_facts(control, system, prepared, out.tolerance_met);
   return {std::move(summary), std::move(out.x), out.cost_noise, out.limited_by_rounding};
 }
 

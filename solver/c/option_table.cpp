@@ -69,7 +69,7 @@ Entry word(std::string_view name, std::function<void(Options&, T)> set,
 
 // What sets a member of the options.
 template <class T, class Of>
-auto to(T Of::*member) {
+auto setter(T Of::*member) {
   return [member](Options& o, auto value) {
     if constexpr (std::is_same_v<Of, Options>) o.*member = static_cast<T>(value);
     else o.fit.*member = static_cast<T>(value);
@@ -99,40 +99,40 @@ constexpr double kLeast = std::numeric_limits<double>::min();
 std::vector<Entry> solver_entries() {
   using enum Algorithm;
   return {
-      tolerance("xtol", to(&FitOptions::xtol)),
-      tolerance("gtol", to(&FitOptions::gtol)),
-      tolerance("ftol", to(&FitOptions::ftol)),
-      number("tau", 0, kHuge, to(&FitOptions::tau)),
-      whole("max_iterations", 0, kMost, to(&FitOptions::max_iterations)),
-      number("time_limit", 0, kHuge, to(&FitOptions::max_seconds)),
+      tolerance("xtol", setter(&FitOptions::xtol)),
+      tolerance("gtol", setter(&FitOptions::gtol)),
+      tolerance("ftol", setter(&FitOptions::ftol)),
+      number("tau", 0, kHuge, setter(&FitOptions::tau)),
+      whole("max_iterations", 0, kMost, setter(&FitOptions::max_iterations)),
+      number("time_limit", 0, kHuge, setter(&FitOptions::max_seconds)),
       word<Algorithm>(
-          "strategy", to(&FitOptions::algorithm),
+          "strategy", setter(&FitOptions::algorithm),
           {{"levenberg_marquardt", levenberg_marquardt}, {"gauss_newton", gauss_newton}, {"dogleg", dogleg}}),
       word<Geodesic>(
-          "geodesic", to(&FitOptions::geodesic),
+          "geodesic", setter(&FitOptions::geodesic),
           {{"auto", Geodesic::automatic}, {"always", Geodesic::always}, {"never", Geodesic::never}}),
-      whole("nonmonotonic", 0, 1e6, to(&FitOptions::nonmonotonic_steps)),
-      number("initial_lambda", 1e-300, kHuge, to(&FitOptions::initial_lambda)),
+      whole("nonmonotonic", 0, 1e6, setter(&FitOptions::nonmonotonic_steps)),
+      number("initial_lambda", 1e-300, kHuge, setter(&FitOptions::initial_lambda)),
       text("precision", [](Options& o, std::string_view v) { o.precision = PrecisionPolicy::parse(v); }),
       text("rule",
            [](Options& o, std::string_view v) {
              if (v.empty()) return o.rules.clear();
              o.rules.push_back(PrecisionRule::parse(v));
            }),
-      truth("strict", to(&FitOptions::strict)),
+      truth("strict", setter(&FitOptions::strict)),
       word<Sampling>(
-          "sampling", to(&FitOptions::sampling),
+          "sampling", setter(&FitOptions::sampling),
           {{"auto", Sampling::automatic}, {"always", Sampling::always}, {"never", Sampling::never}}),
-      whole("threads", 0, 4096, to(&FitOptions::threads)),
-      word<StepSolver>("step_solver", to(&FitOptions::step_solver),
+      whole("threads", 0, 4096, setter(&FitOptions::threads)),
+      word<StepSolver>("step_solver", setter(&FitOptions::step_solver),
                        {{"auto", StepSolver::automatic},
                         {"factored", StepSolver::factored},
                         {"iterative", StepSolver::iterative}}),
       word<Preconditioner>(
-          "preconditioner", to(&FitOptions::preconditioner),
+          "preconditioner", setter(&FitOptions::preconditioner),
           {{"jacobi", Preconditioner::jacobi}, {"schur_jacobi", Preconditioner::schur_jacobi}}),
-      number("eta", kLeast, kBelow1, to(&FitOptions::eta)),
-      whole("max_linear_iterations", 1, kMost, to(&FitOptions::max_linear_iterations)),
+      number("eta", kLeast, kBelow1, setter(&FitOptions::eta)),
+      whole("max_linear_iterations", 1, kMost, setter(&FitOptions::max_linear_iterations)),
   };
 }
 
@@ -143,10 +143,10 @@ std::vector<Entry> fit_entries() {
              Loss::named(v);
              o.loss = std::string(v);
            }),
-      number("f_scale", kLeast, kHuge, to(&Options::f_scale)),
-      whole("starts", 1, 1e6, to(&FitOptions::starts)),
-      whole("seed", 0, 9007199254740992.0, to(&FitOptions::seed)),
-      truth("absolute_sigma", to(&FitOptions::absolute_sigma)),
+      number("f_scale", kLeast, kHuge, setter(&Options::f_scale)),
+      whole("starts", 1, 1e6, setter(&FitOptions::starts)),
+      whole("seed", 0, 9007199254740992.0, setter(&FitOptions::seed)),
+      truth("absolute_sigma", setter(&FitOptions::absolute_sigma)),
       text("bounds",
            [](Options& o, std::string_view v) {
              if (trimmed(v).empty()) return o.bounds.clear();
@@ -162,16 +162,16 @@ std::vector<Entry> fit_entries() {
              if (trimmed(v).empty()) return o.fit.ties.clear();
              o.fit.ties.emplace_back(v);
            }),
-      word<VariableProjection>("variable_projection", to(&FitOptions::variable_projection),
+      word<VariableProjection>("variable_projection", setter(&FitOptions::variable_projection),
                                {{"auto", VariableProjection::automatic},
                                 {"on", VariableProjection::on},
                                 {"off", VariableProjection::off}}),
-      truth("solve_linear_start", to(&FitOptions::solve_linear_start)),
-      number("confidence", kLeast, kBelow1, to(&Options::confidence)),
-      truth("residuals", to(&Options::residuals)),
-      number("recheck_tolerance", 0, 1, to(&Options::recheck_tolerance)),
-      truth("in_lanes", to(&Options::in_lanes)),
-      word<Differences>("differences", to(&Options::differences),
+      truth("solve_linear_start", setter(&FitOptions::solve_linear_start)),
+      number("confidence", kLeast, kBelow1, setter(&Options::confidence)),
+      truth("residuals", setter(&Options::residuals)),
+      number("recheck_tolerance", 0, 1, setter(&Options::recheck_tolerance)),
+      truth("in_lanes", setter(&Options::in_lanes)),
+      word<Differences>("differences", setter(&Options::differences),
                         {{"central", Differences::central}, {"ridders", Differences::ridders}}),
   };
 }

@@ -31,8 +31,8 @@ struct Linearization : PointModel {
   Matrix normal;        // JᵀJ, n x n, symmetric
   Matrix triangle;      // if plan.gram == qr: R of [J | r], (n+1) x (n+1); else empty
   Vector nonfinite_of;  // nonfinite_tiles of each component; empty without components
-  // As RowModel::derivative_error. Scale the columns of J to length 1: singular values below it may be
-  // errors.
+  // The error of J, relative to its columns (RowModel::derivative_error). Once the columns have length 1,
+  // singular values below it may be errors.
   double derivative_error = 0;
   bool unbiased = false;  // the bias that a probe measured has been subtracted from the gradient
 };
@@ -105,13 +105,13 @@ class Evaluator {
   virtual std::size_t residuals() const = 0;
   virtual bool has_f32() const = 0;
   virtual double row_cost() const = 0;  // f64 adds per row, Jacobian included
-  // As the rows say (rows/row_model.hpp).
+  // These three are RowModel's (rows/row_model.hpp): whether one call evaluates all rows, whether derivatives
+  // at x can be made better, and whether differences are extrapolated from here on.
   virtual bool one_point() const { return false; }
   virtual bool rough(std::span<const double> x) const { return (void)x, false; }
   virtual bool extrapolate(bool on) { return (void)on, false; }
-  virtual bool linear() const {
-    return false;
-  }  // linear in all parameters, which are solved for before the iteration
+  // Whether the residuals are linear in all parameters. They are then solved for before the iteration.
+  virtual bool linear() const { return false; }
 
   // Named components of the rows; empty if there are none. `raised` is the least plan of each: a pass uses it
   // where the requested plan is narrower.

@@ -27,7 +27,8 @@ class Differences {
  public:
   explicit Differences(std::size_t n) : n1_(n + 1), low_(n1_), high_(n1_) {}
 
-  void of(const float* const* low, Columns high, std::size_t count, KernelCounters& counters, Vector& out) {
+  void subtract(const float* const* low, Columns high, std::size_t count, KernelCounters& counters,
+                Vector& out) {
     std::ranges::fill(low_, 0.0);
     std::ranges::fill(high_, 0.0);
     kernels().gradient_f32_wide(low, static_cast<int>(n1_), count, low_.data(), &counters);
@@ -256,7 +257,7 @@ Probe DenseEvaluator::probe(std::span<const double> x, const PrecisionPlan& plan
           groups[g].stratum->low() ? low_pass->fill_f32(first, count, counters) : nullptr;
       const double* const* high = high_pass.fill_f64(first, count, counters);
       std::ranges::fill(sum, 0.0);
-      if (low) differences.of(low, high, count, counters, sum);
+      if (low) differences.subtract(low, high, count, counters, sum);
       std::ranges::copy(sum, sums.data() + g * (n + 1));
       kept.add(groups[g], low, high);
     }

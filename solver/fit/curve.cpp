@@ -1,7 +1,7 @@
 // Runs a checked curve fit: improves the start, solves, and computes the statistics of the FitResult.
 #include "fit/curve.hpp"
 
-#include "certificate/counts.hpp"
+#include "certificate/count_fits.hpp"
 #include "certificate/doubtful_end.hpp"
 #include "certificate/hidden_minimum.hpp"
 #include "dense/dense_evaluator.hpp"

@@ -50,7 +50,7 @@ class LinearSolver {
   // Shortens the step of the last solve, made with almost no damping, to ‖D step‖ = `radius` if it is longer.
   // It follows Powell's dogleg path. If that path would leave the bounds, or the step ends on bounds, it
   // scales the step instead.
-  void draw_back(double radius, Step& step) const;
+  void shorten_to_radius(double radius, Step& step) const;
   // The functions below concern the parameters that the last solve did not leave on a bound; the others count
   // as zero.
   // out = -(H+λI)⁻¹ D⁻¹v, unscaled, with the factor of the last solve.

@@ -20,7 +20,7 @@ bool LinearSolver::Impl::within_room(const DenseVector& v) const {
   return true;
 }
 
-void LinearSolver::draw_back(double radius, Step& step) const {
+void LinearSolver::shorten_to_radius(double radius, Step& step) const {
   const Impl& m = *impl_;
   if (!step.factored || !(step.scaled_norm > radius)) return;
   const DenseVector& g = m.all().g;

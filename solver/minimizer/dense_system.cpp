@@ -37,7 +37,7 @@ void DenseSystem::begin(Evaluator& evaluator, const DenseRequest& request) {
 
 // A function that is called whole costs what its author made it cost, so who asks for fewer digits than by
 // default pays no calls for more.
-bool DenseSystem::passes_are_free() const {
+bool DenseSystem::passes_are_cheap() const {
   if (evaluator_->one_point() && options_->xtol > SolverOptions().xtol) return false;
   return static_cast<double>(evaluator_->residuals()) * evaluator_->row_cost() < kFreeWork;
 }

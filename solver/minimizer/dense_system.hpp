@@ -42,7 +42,7 @@ class DenseSystem final : public System {
   }
   bool bounded() const override { return !box_.empty(); }
   PrecisionPlan first_plan(const PrecisionPolicy& policy) override;
-  bool passes_are_free() const override;
+  bool passes_are_cheap() const override;
 
   bool known() const override { return static_cast<bool>(at_); }
   void forget() override { at_.reset(); }
@@ -63,7 +63,7 @@ class DenseSystem final : public System {
   double probed_cost_noise() const override { return probe_->cost_noise; }
 
   void solve(double lambda, Step& out) override { solver_->solve(lambda, out); }
-  void draw_back(double radius, Step& step) override { solver_->draw_back(radius, step); }
+  void shorten_to_radius(double radius, Step& step) override { solver_->shorten_to_radius(radius, step); }
   double gradient_left(const Step& step) const override;
   double accelerate(std::span<const double> x, const Vector& scale, Step& step, double most) override;
   void correct_undamped_step(std::span<const double> x, const Vector& scale, Step& step) override;
@@ -90,8 +90,8 @@ class DenseSystem final : public System {
   bool learn(const TriedStep& tried) override;
   bool curvature_in_use() const override { return curvature_.in_use(); }
   void forget_curvature() override { curvature_.forget(); }
-  void see_start_again() override { projection_.see_again(); }
-  bool too_few_digits() const override { return projection_.too_few_digits(); }
+  void decide_elimination_again() override { projection_.decide_again(); }
+  bool elimination_needs_f64() const override { return projection_.needs_f64(); }
   std::span<const int> eliminated() const override { return projection_.eliminated(); }
 
   void recheck(std::span<const double> x, std::size_t rows, Recheck& out) override {

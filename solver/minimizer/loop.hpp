@@ -40,7 +40,7 @@ enum class EndByTwofold : std::uint8_t {
   unknown,     // not evaluated
   near,        // x is the optimum, as near as any success must be
   exact_data,  // the residuals at the optimum are no more than the last digits of the data
-  far,         // neither: no f64 numbers near the optimum were found
+  far,         // x is not the optimum, and no f64 numbers closer to it were found
 };
 
 struct MinimizerResult {

@@ -17,7 +17,7 @@ bool lost_below_f64(const Loop& loop) {
   if (!rule_active(Rule::iterations_below_f64_are_limited)) return false;
   constexpr int kFewest = 100;
   const int limit = std::max(kFewest, loop.options->max_iterations / 4);
-  return (loop.low_rows() || loop.system->too_few_digits()) && loop.log.next - loop.log.first >= limit;
+  return (loop.low_rows() || loop.system->elimination_needs_f64()) && loop.log.next - loop.log.first >= limit;
 }
 
 void clear(Recheck& recheck) {
@@ -33,7 +33,7 @@ void clear(Recheck& recheck) {
 void reset(Loop& loop, System& system, const MinimizerRequest& request) {
   const SolverOptions& options = request.options;
   const bool damped = options.algorithm == Algorithm::levenberg_marquardt ||
-                      (system.derivatives_apart() && options.algorithm != Algorithm::gauss_newton);
+                      (system.residuals_stay_f64() && options.algorithm != Algorithm::gauss_newton);
   loop.system = &system;
   loop.options = &options;
   loop.observer = request.observer;
@@ -94,7 +94,7 @@ bool Minimizer::start(System& system, const MinimizerRequest& request) {
   // plan, and in f64 if that gives numbers that are not finite.
   if (system.known()) plan = system.at().plan;
   else system.linearize(x, plan);
-  if (!system.at().finite && (loop_.low_rows() || (system.derivatives_apart() && plan.gram < Gram::f64))) {
+  if (!system.at().finite && (loop_.low_rows() || (system.residuals_stay_f64() && plan.gram < Gram::f64))) {
     plan = {Format::f64, Gram::f64};
     system.linearize(x, plan);
   }

@@ -70,7 +70,7 @@ void settle_on_bounds(Loop& loop) {
 bool trial_does_not_raise_cost(Loop& loop, const PrecisionPlan& plan) {
   System& system = *loop.system;
   const double most = loop.cost() + loop.noise();
-  if (system.derivatives_apart() && !(system.cost(loop.trial.x, Format::f64) <= most)) return false;
+  if (system.residuals_stay_f64() && !(system.cost(loop.trial.x, Format::f64) <= most)) return false;
   const PointModel& there = system.linearize_trial(loop.trial.x, plan);
   if (there.finite && there.cost <= most) return true;
   system.drop_trial();
@@ -86,7 +86,7 @@ bool take_certified_step(Loop& loop) {
   constexpr double kWorth = 1e-6;  // of the cost: steps that lower it by less are limited in number, too
   System& system = *loop.system;
   Ending& ending = loop.ending;
-  const bool apart = system.derivatives_apart();
+  const bool apart = system.residuals_stay_f64();
   const PrecisionPlan finest = system.finest_plan();
   const int tries = loop.rounding.end.underflow ? kTriesBelowSquares : kCertificateTries;
   if (!apart && ending.failed_certificates >= tries) return false;
@@ -127,7 +127,7 @@ bool reopen(Loop& loop) {
   constexpr double kLessDamping = 1e-3;
   Ending& ending = loop.ending;
   const bool stalled = ending.stalled;
-  if (!loop.system->derivatives_apart() || ending.reopened >= (stalled ? 1 : kTimes)) return false;
+  if (!loop.system->residuals_stay_f64() || ending.reopened >= (stalled ? 1 : kTimes)) return false;
   ++ending.reopened;
   ending.stalled = false;
   ending.held_off = true;
@@ -214,7 +214,7 @@ bool certify_here(Loop& loop, Termination reason) {
       return true;
     }
   }
-  if (reason == Termination::converged && system.passes_are_free()) polish(loop);
+  if (reason == Termination::converged && system.passes_are_cheap()) polish(loop);
   if (reason == Termination::converged) settle_on_bounds(loop);
   recheck_here(loop, kRowsOfCertificate, loop.rounding.end);
   loop.rounding.end.underflow = loop.rounding.end.underflow && system.squares_underflow();
@@ -264,7 +264,7 @@ bool reached(Loop& loop) {
   const SolverOptions& options = *loop.options;
   const FirstOrder& first = loop.point.first;
   if (loop.ending.stalled || !loop.ending.stopped_by.empty()) return true;
-  if (loop.ending.held_off || (system.derivatives_apart() && loop.low_gram())) return false;
+  if (loop.ending.held_off || (system.residuals_stay_f64() && loop.low_gram())) return false;
   const double left = first.usable ? first.decrement_sigma : loop.step.nu / loop.sigma();
   if (system.residuals_vanish(loop.summary.initial_cost, left, !loop.damping.last_accepted)) return true;
   if (zero_residual(loop.cost(), loop.summary.initial_cost, loop.rounding.magnitude)) return true;
@@ -280,7 +280,7 @@ bool reached(Loop& loop) {
   const bool in_noise = first.decrement <= decrement_noise(loop.cost(), magnitude) &&
                         (residuals_are_rounding(loop.cost(), magnitude) || few_left || rejected_repeatedly);
   const bool close = first.decrement_sigma <= options.tau || in_noise;
-  if ((known ? close : !system.derivatives_apart()) &&
+  if ((known ? close : !system.residuals_stay_f64()) &&
       system.gradient_is_noise(loop.point.x, loop.rounding.last())) {
     return true;
   }

@@ -110,7 +110,7 @@ void change_next(Loop& loop, const Decision& decision, std::string reason) {
 // f64.
 bool widen_by_rule(Loop& loop) {
   System& system = *loop.system;
-  if (!system.derivatives_apart() || loop.policy.rules.empty()) return false;
+  if (!system.residuals_stay_f64() || loop.policy.rules.empty()) return false;
   const auto match = apply_rules(loop.policy.rules, rule_values(loop));
   if (!match || match->change.residual != Format::f64 || !system.evaluate_widely()) return false;
   escalate(loop, {system.at().plan, Event::rule}, loop.policy.rules[match->index].to_string());
@@ -134,7 +134,7 @@ void assess(Loop& loop) {
   h.nu = loop.step.nu;
   h.predicted = loop.step.predicted;
   h.parameters = static_cast<int>(std::min<std::size_t>(system.parameters(), 1 << 30));
-  h.derivatives_apart = system.derivatives_apart();
+  h.residuals_stay_f64 = system.residuals_stay_f64();
   h.undecided_in_a_row = digits.undecided_in_a_row;
   h.sixteen_bits_pay = kernels().bf16_instructions;
   h.rejected = digits.gram_rejected;
@@ -146,7 +146,7 @@ void assess(Loop& loop) {
   h.poor_predictions = digits.poor_predictions;
   if (near_optimum(loop))
     h.relative_distance = loop.point.first.decrement_sigma / loop.damping.trusted_distance;
-  else if (!h.derivatives_apart && next_is_near(loop)) h.relative_distance = 1;
+  else if (!h.residuals_stay_f64 && next_is_near(loop)) h.relative_distance = 1;
   loop.system->measure(loop.point.x, loop.step, h);
 }
 
@@ -160,7 +160,8 @@ bool change_precision(Loop& loop) {
     return false;
   // A curve takes the step and evaluates its end in the new plan at once. If that step does not help, x
   // itself is evaluated again (escalate). A block problem judges the step by its cost first, like any other.
-  const bool at_once = decision.event == Event::finishing && decision.at_trial && !system.derivatives_apart();
+  const bool at_once =
+      decision.event == Event::finishing && decision.at_trial && !system.residuals_stay_f64();
   if (at_once && finish_in(loop, decision.plan)) return true;
   std::string reason = reason_of(loop, decision);
   if (decision.plan.gram < system.at().plan.gram) ++loop.digits.descents;
@@ -196,7 +197,7 @@ void escalate(Loop& loop, Decision decision, std::string reason) {
   loop.ending.stalled = false;
   damping.last_accepted = true;
   if (!finer_rows) return;
-  if (loop.log.accepted == 0) system.see_start_again();
+  if (loop.log.accepted == 0) system.decide_elimination_again();
   // Costs are now in f64, so a point worse than the last verified one is dropped.
   system.linearize(loop.point.x, loop.digits.plan);
   if (!system.at().finite) roll_back(loop);

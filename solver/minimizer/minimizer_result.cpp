@@ -13,7 +13,8 @@ namespace nlsq::inline v0 {
 bool limited_by_rounding(const Loop& loop) {
   System& system = *loop.system;
   const Certificate& c = loop.certified.certificate;
-  if (loop.certified.first_order || !system.known() || system.derivatives_apart() || !(c.decrement_sigma > 0))
+  if (loop.certified.first_order || !system.known() || system.residuals_stay_f64() ||
+      !(c.decrement_sigma > 0))
     return false;
   return c.decrement_sigma * loop.sigma() <= decrement_noise(loop.cost(), loop.rounding.magnitude) &&
          system.gradient_is_noise(loop.point.x, loop.rounding.last());

@@ -28,7 +28,7 @@ void solve_at(Loop& loop, double lambda) {
     const double size = 100 * loop.scaled_size(), radius = size > 0 ? size : loop.step.scaled_norm;
     if (radius > 0) trust.start_radius(radius);
   }
-  if (!undamped(loop) && trust.by_radius()) loop.system->draw_back(trust.radius(), loop.step);
+  if (!undamped(loop) && trust.by_radius()) loop.system->shorten_to_radius(trust.radius(), loop.step);
 }
 
 // Raises λ by factors of 4 until the model with the residuals' curvature has a minimum. Eliminated parameters
@@ -51,7 +51,7 @@ void damp_negative_curvature(Loop& loop) {
 
 // Damps a matrix that is singular by nature. More digits would not help.
 void damp_singular_matrix(Loop& loop) {
-  const bool apart = loop.system->derivatives_apart();
+  const bool apart = loop.system->residuals_stay_f64();
   if (loop.low_rows() || (apart && loop.low_gram())) return;
   const double most = apart ? TrustRegion::kMax : 1e-6;  // beyond this, a dense system uses QR
   const int patience = loop.observer ? loop.observer->most_invalid_steps() : 0;
@@ -104,7 +104,7 @@ bool worth_accelerating(const Loop& loop) {
   const bool possible =
       loop.step.factored && !undamped(loop) && !loop.damping.trust.by_radius() && !system.curvature_in_use();
   if (!possible) return false;
-  if (system.derivatives_apart()) {
+  if (system.residuals_stay_f64()) {
     if (wish != Geodesic::automatic) return wish == Geodesic::always;
     // It takes as many conjugate-gradient iterations as the step itself.
     return !system.solves_iteratively() && rules::worth_accelerating(expected_bend(loop), loop.trial.gain);
@@ -127,7 +127,7 @@ void accelerate(Loop& loop) {
 // alone is at most as expensive as a gradient. With few parameters even that is too much.
 bool worth_asking_cost_first(const Loop& loop) {
   const Digits& digits = loop.digits;
-  if (loop.system->derivatives_apart()) return true;
+  if (loop.system->residuals_stay_f64()) return true;
   if (digits.first_rejected == 0 || !gradients_are_cheap(loop)) return false;
   const double ask = loop.system->gradient_work(), pass = loop.system->pass_work(digits.plan);
   return digits.first_rejected * (pass - ask) > digits.first_accepted * ask;
@@ -150,7 +150,7 @@ bool falls_from_reference(Loop& loop, double after, double noise) {
 // the predicted decrease are both tiny beside the cost, the costs do not decide.
 bool rejected_by_rounding(const Loop& loop, double before) {
   constexpr double kSmall = 1e-11;  // of the cost
-  return loop.system->derivatives_apart() && !loop.low_rows() && !loop.low_gram() && loop.step.factored &&
+  return loop.system->residuals_stay_f64() && !loop.low_rows() && !loop.low_gram() && loop.step.factored &&
          loop.step.predicted <= kSmall * before && -loop.trial.decrease <= kSmall * before;
 }
 
@@ -201,7 +201,7 @@ void judge_trial_cost(Loop& loop) {
     loop.digits.undecided_in_a_row = 0;
     return;
   }
-  if (!loop.low_rows() && !(system.derivatives_apart() && loop.low_gram())) return judge_by_gradient(loop);
+  if (!loop.low_rows() && !(system.residuals_stay_f64() && loop.low_gram())) return judge_by_gradient(loop);
   if (!loop.low_rows()) {  // J needs more digits
     loop.trial.judgement = Judgement::reject;
     loop.ending.stalled = true;
@@ -253,7 +253,7 @@ void reject(Loop& loop, bool was_undamped) {
 void lower_damping(Loop& loop) {
   TrustRegion& trust = loop.damping.trust;
   const double gain = loop.trial.gain, bend = expected_bend(loop);
-  if (!loop.system->derivatives_apart()) return trust.accepted(gain, loop.step.scaled_norm);
+  if (!loop.system->residuals_stay_f64()) return trust.accepted(gain, loop.step.scaled_norm);
   // A rejection costs no derivatives. So a step with a gain ratio above 0.5 at least halves λ. It does not
   // soon after a rejection: where half the damping is too little, every second step would be rejected.
   constexpr int kSteps = 3;
@@ -356,7 +356,7 @@ std::string tell_observer(Loop& loop, StepOutcome outcome) {
 // A step met a tolerance of the user's. Derivatives below f64 have to confirm that in f64. A rejected step
 // may be short only because it was damped, so the certificate is asked before such a step ends the solve.
 static void meet_tolerance(Loop& loop, std::string met, bool accepted) {
-  const bool low = loop.system->derivatives_apart() && loop.digits.plan.gram < Gram::f64;
+  const bool low = loop.system->residuals_stay_f64() && loop.digits.plan.gram < Gram::f64;
   if (!accepted) {
     loop.ending.met_by_rejection = met;
     loop.ending.stalled = loop.ending.stalled || !low;

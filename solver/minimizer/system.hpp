@@ -44,13 +44,13 @@ class System {
   virtual double scatter_at(double cost) const = 0;
   // True for block problems: residuals are in float64 under any plan and cost far less than derivatives, so
   // plans concern J alone.
-  virtual bool derivatives_apart() const { return false; }
+  virtual bool residuals_stay_f64() const { return false; }
   virtual bool bounded() const { return false; }
   virtual PrecisionPlan first_plan(const PrecisionPolicy& policy) = 0;
   // The plan for the step that a certificate computed: as many digits as there are.
   virtual PrecisionPlan finest_plan() const { return {Format::f64, Gram::qr}; }
   // True if a pass is too cheap to be worth saving.
-  virtual bool passes_are_free() const { return false; }
+  virtual bool passes_are_cheap() const { return false; }
 
   // ---- the point x
   virtual void project(Vector& x) { (void)x; }  // onto the bounds
@@ -91,7 +91,7 @@ class System {
   // relative decrease of the cost by the last step. 0: as accurately as the certificate needs.
   virtual void set_solve_accuracy(double decrease) { (void)decrease; }
   virtual bool solves_iteratively() const { return false; }
-  virtual void draw_back(double radius, Step& step) { (void)radius, (void)step; }
+  virtual void shorten_to_radius(double radius, Step& step) { (void)radius, (void)step; }
   // ν of the gradient alone, which the step should reduce to zero.
   virtual double gradient_left(const Step& step) const { return step.nu; }
   // Adds half the geodesic acceleration to the step. Returns 2‖D a‖ / ‖D s‖, or NaN if it is not available.
@@ -147,9 +147,10 @@ class System {
   virtual bool learn(const TriedStep& tried) { return (void)tried, false; }
   virtual bool curvature_in_use() const { return false; }
   virtual void forget_curvature() {}
-  // Call when x is still the start and is now known in more digits.
-  virtual void see_start_again() {}
-  virtual bool too_few_digits() const { return false; }
+  // Decides again which parameters are eliminated. Call when x is still the start and is now known in f64.
+  virtual void decide_elimination_again() {}
+  // True if the start had too few digits to decide which parameters are eliminated. None is then.
+  virtual bool elimination_needs_f64() const { return false; }
   virtual std::span<const int> eliminated() const { return {}; }
 
   // Computes a step by second derivatives of the cost and its predicted decrease, for few unknowns. Returns

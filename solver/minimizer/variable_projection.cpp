@@ -31,7 +31,7 @@ constexpr double kLeastShare = 0.125;
 
 void Projection::offer(std::span<const int> linear, const Box& box, VariableProjection wish) {
   wish_ = wish;
-  decided_ = too_few_digits_ = false;
+  decided_ = needs_f64_ = false;
   offered_.clear();
   unbounded_.clear();
   linear_.clear();
@@ -44,8 +44,8 @@ void Projection::offer(std::span<const int> linear, const Box& box, VariableProj
   linear_ = unbounded_;
 }
 
-void Projection::see_again() {
-  decided_ = too_few_digits_ = false;
+void Projection::decide_again() {
+  decided_ = needs_f64_ = false;
   linear_ = unbounded_;
 }
 
@@ -112,7 +112,7 @@ std::span<const double> Projection::weigh_damping(const Linearization& at) {
     // Eliminating later would switch to another path half-way.
     if (!decided_ && wish_ == VariableProjection::automatic) {
       linear_.clear();
-      too_few_digits_ = true;
+      needs_f64_ = true;
     }
     return {};
   }

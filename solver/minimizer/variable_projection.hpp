@@ -27,11 +27,11 @@ class Projection {
   // no gain.
   void offer(std::span<const int> linear, const Box& box, VariableProjection wish);
   // Repeats the decision at the first point, which is now known in more digits. Only before the first step.
-  void see_again();
+  void decide_again();
   // True if parameters are eliminated, or may be once the first point has been examined.
   bool active() const { return !linear_.empty(); }
   // True if `wish` is automatic and the first point had too few digits to decide. Nothing is eliminated then.
-  bool too_few_digits() const { return too_few_digits_; }
+  bool needs_f64() const { return needs_f64_; }
   std::span<const int> eliminated() const {
     return decided_ ? std::span<const int>(linear_) : std::span<const int>();
   }
@@ -53,7 +53,7 @@ class Projection {
   // all offered; those without bounds; those eliminated
   std::vector<int> offered_, unbounded_, linear_;
   VariableProjection wish_ = VariableProjection::off;
-  bool decided_ = false, too_few_digits_ = false;
+  bool decided_ = false, needs_f64_ = false;
   double dependent_ = 0;
   std::size_t stride_ = 0;
   Vector factor_;         // L of the scaled ΦᵀΦ, row by row

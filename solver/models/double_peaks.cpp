@@ -1,7 +1,7 @@
 // Built-in models of two peaks of the same profile on a constant background.
 #include "models/guesses/peak_fit.hpp"
 #include "models/guesses/separable.hpp"
-#include "models/rows.hpp"
+#include "models/model_families.hpp"
 
 #include <algorithm>
 #include <cmath>

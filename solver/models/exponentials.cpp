@@ -3,7 +3,7 @@
 #include "models/guesses/exp_in_place.hpp"
 #include "models/guesses/exponential_fit.hpp"
 #include "models/guesses/separable.hpp"
-#include "models/rows.hpp"
+#include "models/model_families.hpp"
 
 #include <algorithm>
 #include <cmath>

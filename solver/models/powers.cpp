@@ -1,7 +1,7 @@
 // Built-in power laws, logarithm and Arrhenius' law. Their guesses are exponentials in log x or 1/x.
 #include "models/guesses/exponential_fit.hpp"
 #include "models/guesses/separable.hpp"
-#include "models/rows.hpp"
+#include "models/model_families.hpp"
 
 #include <cmath>
 

@@ -3,8 +3,8 @@
 // Starts come from y Q(x) = P(x), which is linear in the coefficients. It is solved repeatedly with weights
 // 1/Q from the previous pass (Sanathanan and Koerner, IEEE Trans. Autom. Control 8 (1963) 56).
 #include "models/guesses/separable.hpp"
+#include "models/model_families.hpp"
 #include "models/poles.hpp"
-#include "models/rows.hpp"
 
 #include <algorithm>
 #include <cmath>

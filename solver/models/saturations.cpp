@@ -1,6 +1,6 @@
 // Built-in saturation curves with one nonlinear constant, the x of half saturation.
 #include "models/guesses/separable.hpp"
-#include "models/rows.hpp"
+#include "models/model_families.hpp"
 
 #include <cmath>
 

@@ -1,7 +1,7 @@
 // Built-in asymmetric peaks: skew Gaussian, exponentially modified Gaussian, Fano resonance.
 #include "models/guesses/peak_fit.hpp"
 #include "models/guesses/separable.hpp"
-#include "models/rows.hpp"
+#include "models/model_families.hpp"
 
 #include <nlsq/special_functions.hpp>
 

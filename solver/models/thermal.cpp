@@ -1,7 +1,7 @@
 // Built-in models of thermal radiation and occupation. They have one temperature, or a temperature and a pole
 // left of the data.
 #include "models/guesses/separable.hpp"
-#include "models/rows.hpp"
+#include "models/model_families.hpp"
 
 #include <cmath>
 

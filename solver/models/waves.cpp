@@ -2,7 +2,7 @@
 // linear coefficients of a sine and a cosine.
 #include "models/guesses/separable.hpp"
 #include "models/guesses/spectrum.hpp"
-#include "models/rows.hpp"
+#include "models/model_families.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -38,7 +38,7 @@ class ScriptedSystem : public System {
   std::size_t residuals() const override { return 100; }
   std::size_t parameters() const override { return 1; }
   double scatter_at(double) const override { return 1; }
-  bool derivatives_apart() const override { return apart; }
+  bool residuals_stay_f64() const override { return apart; }
   PrecisionPlan first_plan(const PrecisionPolicy&) override { return first; }
   bool known() const override { return known_; }
   void forget() override { known_ = false; }

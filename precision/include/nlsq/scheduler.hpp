@@ -74,7 +74,7 @@ struct HealthReport {
   int descents = 0;               // descents to a cheaper Gram form so far
   double wasted = 0;  // work discarded by escalations and rollbacks so far, as a fraction of the rest
   // True where residuals are always f64 and cost far less than derivatives. The plan then concerns J alone.
-  bool derivatives_apart = false;
+  bool residuals_stay_f64 = false;
   // False: no sample measures how the rounding of J changes a step, and `rejected` is trusted.
   bool contraction_known = true;
   double last_decrease = 1;  // relative decrease of the cost by the last accepted step

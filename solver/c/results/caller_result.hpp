@@ -138,9 +138,9 @@ struct PredictionResult final : Result {
   std::string make_report() const override;
 };
 
-// A rule of results of the type R.
+// Makes a function of any result from one of results of the type R.
 template <class R, class F>
-auto of(F rule) {
+auto getter(F rule) {
   return [rule](const Result& result) { return rule(static_cast<const R&>(result)); };
 }
 // The names of every result with a summary (result_contents.cpp).

@@ -146,9 +146,11 @@ Matrix correlations(const FitResult& fit) {
 Contents curve_contents() {
   using R = const CurveResult&;
   const auto number = [](auto rule) {
-    return of<CurveResult>([=](R r) { return static_cast<double>(rule(r)); });
+    return getter<CurveResult>([=](R r) { return static_cast<double>(rule(r)); });
   };
-  const auto array = [](auto rule) { return of<CurveResult>([=](R r) { return column_array(rule(r)); }); };
+  const auto array = [](auto rule) {
+    return getter<CurveResult>([=](R r) { return column_array(rule(r)); });
+  };
   Contents c = summary_contents();
   c.numbers.insert({{"rows", number([](R r) { return r.fit.rows; })},
                     {"dof", number([](R r) { return r.fit.dof; })},
@@ -159,37 +161,40 @@ Contents curve_contents() {
                     {"aicc", number([](R r) { return aicc(r.fit); })},
                     {"bic", number([](R r) { return r.fit.bic; })},
                     {"beyond", number([](R r) { return r.fit.beyond; })}});
-  c.texts.insert({{"formula", of<CurveResult>([](R r) { return r.formula; })},
-                  {"warnings", of<CurveResult>([](R r) { return lines(r.fit.warnings); })},
-                  {"parameter_names", of<CurveResult>([](R r) { return lines(r.fit.parameter_names); })},
-                  {"ties", of<CurveResult>([](R r) { return lines(r.fit.ties); })}});
-  c.arrays.insert({{"parameters", array([](R r) { return r.fit.parameters; })},
-                   {"std_errors", array([](R r) { return r.fit.standard_errors; })},
-                   {"guess", array([](R r) { return r.fit.guess; })},
-                   {"ci_low", array([](R r) { return interval_ends(r, false); })},
-                   {"ci_high", array([](R r) { return interval_ends(r, true); })},
-                   {"fixed", array([](R r) { return doubles(r.fit.fixed); })},
-                   {"at_bound", array([](R r) { return doubles(r.fit.at_bound); })},
-                   {"covariance", of<CurveResult>([](R r) { return matrix_array(r.fit.covariance); })},
-                   {"correlation", of<CurveResult>([](R r) { return matrix_array(correlations(r.fit)); })},
-                   {"residuals", array([](R r) { return kept_rows(r, r.residuals); })},
-                   {"fitted", array([](R r) { return kept_rows(r, r.fitted); })},
-                   {"minima", of<CurveResult>([](R r) { return minima_array(r.fit.minima); })}});
+  c.texts.insert({{"formula", getter<CurveResult>([](R r) { return r.formula; })},
+                  {"warnings", getter<CurveResult>([](R r) { return lines(r.fit.warnings); })},
+                  {"parameter_names", getter<CurveResult>([](R r) { return lines(r.fit.parameter_names); })},
+                  {"ties", getter<CurveResult>([](R r) { return lines(r.fit.ties); })}});
+  c.arrays.insert(
+      {{"parameters", array([](R r) { return r.fit.parameters; })},
+       {"std_errors", array([](R r) { return r.fit.standard_errors; })},
+       {"guess", array([](R r) { return r.fit.guess; })},
+       {"ci_low", array([](R r) { return interval_ends(r, false); })},
+       {"ci_high", array([](R r) { return interval_ends(r, true); })},
+       {"fixed", array([](R r) { return doubles(r.fit.fixed); })},
+       {"at_bound", array([](R r) { return doubles(r.fit.at_bound); })},
+       {"covariance", getter<CurveResult>([](R r) { return matrix_array(r.fit.covariance); })},
+       {"correlation", getter<CurveResult>([](R r) { return matrix_array(correlations(r.fit)); })},
+       {"residuals", array([](R r) { return kept_rows(r, r.residuals); })},
+       {"fitted", array([](R r) { return kept_rows(r, r.fitted); })},
+       {"minima", getter<CurveResult>([](R r) { return minima_array(r.fit.minima); })}});
   return c;
 }
 
 Contents solve_contents() {
   using R = const SolveResult&;
-  const auto array = [](auto rule) { return of<SolveResult>([=](R r) { return column_array(rule(r)); }); };
+  const auto array = [](auto rule) {
+    return getter<SolveResult>([=](R r) { return column_array(rule(r)); });
+  };
   Contents c = summary_contents();
-  c.numbers.insert({"rows", of<SolveResult>([](R r) { return static_cast<double>(r.rows); })});
+  c.numbers.insert({"rows", getter<SolveResult>([](R r) { return static_cast<double>(r.rows); })});
   c.arrays.insert({{"parameters", array([](R r) { return r.solved.x; })},
                    {"std_errors", array([](R r) { return r.solved.standard_errors; })},
                    {"residuals", array([](R r) { return r.solved.residuals; })},
                    {"active_mask", array([](R r) { return doubles(r.solved.active_mask); })},
-                   {"covariance", of<SolveResult>([](R r) { return matrix_array(r.solved.covariance); })},
-                   {"jacobian", of<SolveResult>([](R r) { return matrix_array(r.jacobian); })},
-                   {"minima", of<SolveResult>([](R r) { return minima_array(r.solved.minima); })}});
+                   {"covariance", getter<SolveResult>([](R r) { return matrix_array(r.solved.covariance); })},
+                   {"jacobian", getter<SolveResult>([](R r) { return matrix_array(r.jacobian); })},
+                   {"minima", getter<SolveResult>([](R r) { return minima_array(r.solved.minima); })}});
   return c;
 }
 
@@ -205,10 +210,10 @@ std::string fits_without_success(const ManyResult& many) {
 Contents batch_contents() {
   using R = const ManyResult&;
   const auto number = [](auto rule) {
-    return of<ManyResult>([=](R r) { return static_cast<double>(rule(r.batch)); });
+    return getter<ManyResult>([=](R r) { return static_cast<double>(rule(r.batch)); });
   };
   const auto array = [](auto rule) {
-    return of<ManyResult>([=](R r) { return column_array(doubles(rule(r.batch))); });
+    return getter<ManyResult>([=](R r) { return column_array(doubles(rule(r.batch))); });
   };
   using B = const BatchResult&;
   Contents c;
@@ -217,33 +222,34 @@ Contents batch_contents() {
                {"success", number([](B b) { return b.success(); })},
                {"threads", number([](B b) { return b.threads; })},
                {"in_lanes", number([](B b) { return b.in_lanes; })}};
-  c.texts = {{"parameter_names", of<ManyResult>([](R r) { return lines(r.batch.parameter_names); })},
-             {"warnings", of<ManyResult>([](R r) { return lines(r.warnings); })},
-             {"messages", of<ManyResult>([](R r) { return fits_without_success(r); })}};
-  c.arrays = {{"parameters", of<ManyResult>([](R r) { return held_matrix(r.batch.parameters); })},
-              {"std_errors", of<ManyResult>([](R r) { return held_matrix(r.batch.standard_errors); })},
-              {"cost", of<ManyResult>([](R r) { return held_column(r.batch.cost); })},
-              {"decrement_sigma", of<ManyResult>([](R r) { return held_column(r.batch.decrement_sigma); })},
-              {"verdict", array([](B b) { return b.verdict; })},
-              {"termination", array([](B b) { return b.termination; })},
-              {"iterations", array([](B b) { return b.iterations; })},
-              {"success", array([](B b) {
-                 std::vector<char> success(b.size());
-                 std::ranges::transform(b.verdict, success.begin(), [](Verdict v) { return is_success(v); });
-                 return success;
-               })}};
+  c.texts = {{"parameter_names", getter<ManyResult>([](R r) { return lines(r.batch.parameter_names); })},
+             {"warnings", getter<ManyResult>([](R r) { return lines(r.warnings); })},
+             {"messages", getter<ManyResult>([](R r) { return fits_without_success(r); })}};
+  c.arrays = {
+      {"parameters", getter<ManyResult>([](R r) { return held_matrix(r.batch.parameters); })},
+      {"std_errors", getter<ManyResult>([](R r) { return held_matrix(r.batch.standard_errors); })},
+      {"cost", getter<ManyResult>([](R r) { return held_column(r.batch.cost); })},
+      {"decrement_sigma", getter<ManyResult>([](R r) { return held_column(r.batch.decrement_sigma); })},
+      {"verdict", array([](B b) { return b.verdict; })},
+      {"termination", array([](B b) { return b.termination; })},
+      {"iterations", array([](B b) { return b.iterations; })},
+      {"success", array([](B b) {
+         std::vector<char> success(b.size());
+         std::ranges::transform(b.verdict, success.begin(), [](Verdict v) { return is_success(v); });
+         return success;
+       })}};
   return c;
 }
 
 Contents prediction_contents() {
   using R = const PredictionResult&;
   const auto array = [](std::vector<double> Prediction::*field) {
-    return of<PredictionResult>([=](R r) { return column_array(r.prediction.*field); });
+    return getter<PredictionResult>([=](R r) { return column_array(r.prediction.*field); });
   };
   Contents c;
-  c.numbers = {{"confidence", of<PredictionResult>([](R r) { return r.prediction.confidence; })},
-               {"quantile", of<PredictionResult>([](R r) { return r.prediction.quantile; })}};
-  c.texts = {{"warnings", of<PredictionResult>([](R r) { return lines(r.prediction.warnings); })}};
+  c.numbers = {{"confidence", getter<PredictionResult>([](R r) { return r.prediction.confidence; })},
+               {"quantile", getter<PredictionResult>([](R r) { return r.prediction.quantile; })}};
+  c.texts = {{"warnings", getter<PredictionResult>([](R r) { return lines(r.prediction.warnings); })}};
   c.arrays = {{"fit", array(&Prediction::fit)},
               {"std_error", array(&Prediction::standard_error)},
               {"confidence_low", array(&Prediction::confidence_low)},

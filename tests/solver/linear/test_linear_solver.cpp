@@ -258,7 +258,7 @@ TEST_CASE(
         0.99 * newton.norm(), 2 * newton.norm()}) {
     Step step = solver.solve(0);
     REQUIRE(step.factored);
-    solver.draw_back(radius, step);
+    solver.shorten_to_radius(radius, step);
     const Eigen::Vector2d s{step.step[0] * scale[0], step.step[1] * scale[1]};
     CAPTURE(radius);
     CHECK(s.norm() == doctest::Approx(std::min(radius, newton.norm())).epsilon(1e-12));
@@ -285,8 +285,8 @@ TEST_CASE(
   LinearSolver by_qr(triangle, scale);
   for (const double radius : {0.1, 1.2}) {
     Step a = solver.solve(0), b = by_qr.solve(0);
-    solver.draw_back(radius, a);
-    by_qr.draw_back(radius, b);
+    solver.shorten_to_radius(radius, a);
+    by_qr.shorten_to_radius(radius, b);
     for (std::size_t j = 0; j < 2; ++j) CHECK(b.step[j] == doctest::Approx(a.step[j]).epsilon(1e-10));
     CHECK(b.predicted == doctest::Approx(a.predicted).epsilon(1e-10));
   }
@@ -296,7 +296,7 @@ TEST_CASE(
   bounded.keep_within({below, above});
   for (const double radius : {0.02, 0.1, 0.3, 10.0}) {
     Step step = bounded.solve(0);
-    bounded.draw_back(radius, step);
+    bounded.shorten_to_radius(radius, step);
     CHECK(step.step[0] <= 0.1);
     CHECK(step.step[1] <= 1);
     CHECK(step.predicted > 0);

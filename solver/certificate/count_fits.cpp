@@ -1,5 +1,5 @@
 // Implements constant_deviance() and message_of_zero().
-#include "certificate/counts.hpp"
+#include "certificate/count_fits.hpp"
 
 #include "support/column_blocks.hpp"
 
