@@ -4,8 +4,12 @@
 
 #include <nlsq/error.hpp>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <bit>
 #include <cstdlib>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -99,19 +103,23 @@ std::vector<const BlockKernels*> runnable_for_blocks() {
   return sets;
 }
 
+using CounterWords = std::array<std::uint64_t, sizeof(KernelCounters) / sizeof(std::uint64_t)>;
+
+template <class Operation>
+KernelCounters each_counter(const KernelCounters& a, const KernelCounters& b, Operation operation) {
+  auto words = std::bit_cast<CounterWords>(a);
+  std::ranges::transform(words, std::bit_cast<CounterWords>(b), words.begin(), operation);
+  return std::bit_cast<KernelCounters>(words);
+}
+
 }  // namespace
 
 void substitute_kernels(const KernelTable* table) noexcept { substitute.store(table); }
 
-void KernelCounters::add(const KernelCounters& other) {
-  rows_f64 += other.rows_f64;
-  rows_f32 += other.rows_f32;
-  gram_flops_f64 += other.gram_flops_f64;
-  gram_flops_f32 += other.gram_flops_f32;
-  gram_flops_f32_wide += other.gram_flops_f32_wide;
-  gram_flops_f16 += other.gram_flops_f16;
-  gram_flops_bf16 += other.gram_flops_bf16;
-  qr_flops_f64 += other.qr_flops_f64;
+void KernelCounters::add(const KernelCounters& other) { *this = each_counter(*this, other, std::plus<>()); }
+
+KernelCounters KernelCounters::since(const KernelCounters& before) const {
+  return each_counter(*this, before, std::minus<>());
 }
 
 const KernelTable& kernels() {

@@ -45,10 +45,10 @@ DenseEvaluator::Sums& DenseEvaluator::accumulate_kept(const Pass& pass) {
   const std::vector<KernelCounters> parts_before = component_counters_;
   Sums& sums = accumulate_now(pass);
   Account account;
-  account.merging = difference(counters_, before);
+  account.merging = counters_.since(before);
   account.parts = component_counters_;
   for (std::size_t k = 0; k < parts_before.size(); ++k)
-    account.parts[k] = difference(account.parts[k], parts_before[k]);
+    account.parts[k] = account.parts[k].since(parts_before[k]);
   account.issues = found_;
   ByteWriter out;
   account.put(out);

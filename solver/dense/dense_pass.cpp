@@ -335,7 +335,7 @@ DenseEvaluator::Sums& DenseEvaluator::accumulate_once(const Pass& pass, bool& re
       exchange(share, pass, account, e.what());
       throw;
     }
-    account.merging = difference(std::exchange(counters_, before), before);
+    account.merging = std::exchange(counters_, before).since(before);
     exchange(share, pass, account, nullptr);
   }
   if (survey_) {  // before any failure that unusable data may have caused in the sums

@@ -7,8 +7,6 @@
 #include "support/parallel.hpp"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -22,17 +20,8 @@ namespace nlsq::inline v0 {
 class ByteWriter;
 class ByteReader;
 
-// With this many columns QR works by blocks.
+// Whether QR of [J | r], which has `n1` columns, works by blocks.
 inline bool in_blocks(int n1) { return kernels().qr_block_columns > 0 && n1 >= kernels().qr_block_columns; }
-
-// Counters since `before`.
-inline KernelCounters difference(const KernelCounters& after, const KernelCounters& before) {
-  using Words = std::array<std::uint64_t, sizeof(KernelCounters) / sizeof(std::uint64_t)>;
-  auto words = std::bit_cast<Words>(after);
-  const auto subtracted = std::bit_cast<Words>(before);
-  for (std::size_t k = 0; k < words.size(); ++k) words[k] -= subtracted[k];
-  return std::bit_cast<KernelCounters>(words);
-}
 
 // In f64 adds, about 50 µs. Less work is not worth waking a thread.
 inline constexpr double kThreadWork = 1e6;

@@ -9,21 +9,6 @@
 
 namespace nlsq::inline v0 {
 
-namespace {
-
-KernelCounters since(const KernelCounters& now, const KernelCounters& before) {
-  return {now.rows_f64 - before.rows_f64,
-          now.rows_f32 - before.rows_f32,
-          now.gram_flops_f64 - before.gram_flops_f64,
-          now.gram_flops_f32 - before.gram_flops_f32,
-          now.gram_flops_f32_wide - before.gram_flops_f32_wide,
-          now.gram_flops_f16 - before.gram_flops_f16,
-          now.gram_flops_bf16 - before.gram_flops_bf16,
-          now.qr_flops_f64 - before.qr_flops_f64};
-}
-
-}  // namespace
-
 int steps_of(std::span<const IterationSummary> trace) {
   return static_cast<int>(std::ranges::count_if(
       trace, [](const IterationSummary& it) { return it.outcome != StepOutcome::escalated; }));
@@ -54,7 +39,7 @@ void record(Loop& loop, StepOutcome outcome, Event event, std::string reason,
   it.rows = system.residuals();
   it.condition = loop.step.condition > 0 ? loop.step.condition : kNaN;
   it.linear_iterations = outcome == StepOutcome::escalated ? 0 : loop.step.linear_iterations;
-  it.counters = since(system.counters(), log.counted);
+  it.counters = system.counters().since(log.counted);
   log.counted = system.counters();
   it.outcome = outcome;
   it.event = event;

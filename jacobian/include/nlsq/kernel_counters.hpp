@@ -16,6 +16,7 @@ struct KernelCounters {
   std::uint64_t gram_flops_bf16 = 0;      // values rounded to bf16, f32 sums, added to f64 sums
   std::uint64_t qr_flops_f64 = 0;
   void add(const KernelCounters& other);
+  KernelCounters since(const KernelCounters& before) const;  // what was counted after `before`
 };
 
 }  // namespace nlsq::inline v0
