@@ -39,12 +39,6 @@ enum class Rule : std::uint8_t {
   finishing_step_lowers_gradient,
   wasted_work_is_limited,
   iterations_below_f64_are_limited,
-  // The way back down.
-  descents,
-  descents_by_jacobian_error,
-  descents_by_condition,
-  descents_after_good_steps,
-  descents_are_limited,
   // Steps and checkpoints.
   parameters_on_f32_grid,
   gain_ratio_below_f64,

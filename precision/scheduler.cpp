@@ -16,9 +16,9 @@ const char* name(Gram gram) noexcept {
 
 const char* name(Event event) noexcept {
   static constexpr const char* kNames[] = {
-      "",          "rule",           "finishing",      "overflow",        "not-definite",
-      "condition", "jacobian-error", "gradient-noise", "cost-noise",      "rejected-step",
-      "stalled",   "descent",        "rollback",       "sample-abandoned"};
+      "",          "rule",           "finishing",       "overflow",   "not-definite",
+      "condition", "jacobian-error", "gradient-noise",  "cost-noise", "rejected-step",
+      "stalled",   "rollback",       "sample-abandoned"};
   return name_in<Event::sample_abandoned>(kNames, event);
 }
 
@@ -75,9 +75,6 @@ bool below_f64(Gram gram) { return gram < Gram::f64; }
 
 // A 16-bit J pays from thresholds.sixteen_bit_parameters on, and from four times as many where f64 rows must
 // be rounded to 16 bits first. The f32 forms save nothing under f64 rows (table in docs/precision.md).
-bool sixteen_bits_worth(const HealthReport& h, const Thresholds& t) {
-  return h.sixteen_bits_pay && h.parameters >= t.sixteen_bit_parameters;
-}
 bool worth_under_f64_rows(Gram gram, int parameters, bool pays, const Thresholds& t) {
   return sixteen_bits(gram) && pays && parameters >= 4 * t.sixteen_bit_parameters;
 }
@@ -176,35 +173,15 @@ std::optional<Decision> jacobian_decision(const HealthReport& h) {
   return std::nullopt;
 }
 
-// Limits the descents of a fit, also those that a rule asks for. A fit that alternates pays for each change.
-bool may_descend(const HealthReport& h, const Thresholds& t) {
-  return h.descents < t.descents || !rule_active(Rule::descents_are_limited);
-}
-
-// More digits than needed: rounding J further would hardly change the step.
-std::optional<PrecisionPlan> descent(const HealthReport& h, const PrecisionPolicy& policy) {
-  const Thresholds& t = policy.thresholds;
-  const int good_steps = rule_active(Rule::descents_after_good_steps) ? t.steps_before_descent : 1;
-  if (!may_descend(h, t) || h.good_steps < good_steps || !rule_active(Rule::descents)) return std::nullopt;
-  if (h.plan.residual == Format::f64) return std::nullopt;
-  const auto gram = narrower_gram(h.plan.gram, policy, sixteen_bits_worth(h, t));
-  if (!gram) return std::nullopt;
-  const bool fits = sixteen_bits(*gram) ? h.epsilon_j_below <= t.descent_epsilon_j &&
-                                              rule_active(Rule::descents_by_jacobian_error)
-                                        : h.kappa_lambda <= 0.1 * condition_limit(*gram, h.parameters, t) &&
-                                              rule_active(Rule::descents_by_condition);
-  return fits ? std::optional(PrecisionPlan{h.plan.residual, *gram}) : std::nullopt;
-}
-
-// Applies the first rule that holds, if it changes the plan. The limit on descents applies to rules too.
+// Applies the first rule that holds, if it changes the plan.
 std::optional<Decision> by_rule(const HealthReport& h, const PrecisionPolicy& policy,
                                 const RuleValues& values) {
   const auto match = apply_rules(policy.rules, values);
   if (!match || h.plan.gram == Gram::qr) return std::nullopt;
   const PrecisionPlan plan = plan_of(changed(formats_of(h.plan), match->change));
-  const bool down = plan.gram < h.plan.gram;
-  if (plan == h.plan || plan.residual < h.plan.residual || (down && !may_descend(h, policy.thresholds)))
-    return std::nullopt;
+  // A fit that alternates between forms of the Gram matrix pays for each change.
+  const bool down = plan.gram < h.plan.gram, too_often = h.descents >= policy.thresholds.descents;
+  if (plan == h.plan || plan.residual < h.plan.residual || (down && too_often)) return std::nullopt;
   return Decision{plan, Event::rule, down && plan.residual == h.plan.residual, match};
 }
 
@@ -278,7 +255,6 @@ Decision next_plan(const HealthReport& h, const PrecisionPolicy& policy, const R
     // The ceiling does not hold where no step below it is acceptable.
     if (event != Event::none && (h.stalled || within(plan, policy.ceiling))) return {plan, event};
   }
-  if (const auto plan = descent(h, policy)) return {*plan, Event::descent, true};
   return {h.plan, Event::none};
 }
 

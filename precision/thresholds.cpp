@@ -10,7 +10,7 @@ namespace {
 using T = Thresholds;
 
 // The range of each threshold, in the order of the struct.
-constexpr std::array<ThresholdInfo, 17> kTable{{
+constexpr std::array<ThresholdInfo, 15> kTable{{
     {"entry_work", &T::entry_work, 0, 1e18},
     {"sixteen_bit_parameters", &T::sixteen_bit_parameters, 1, 1e9},
     {"gram_contraction", &T::gram_contraction, 1e-6, 1},
@@ -22,8 +22,6 @@ constexpr std::array<ThresholdInfo, 17> kTable{{
     {"cost_noise", &T::cost_noise, 1e-6, 1},
     {"undecided_steps", &T::undecided_steps, 1, 1000},
     {"rejected_contraction", &T::rejected_contraction, 1e-6, 1},
-    {"steps_before_descent", &T::steps_before_descent, 1, 1000},
-    {"descent_epsilon_j", &T::descent_epsilon_j, 1e-6, 1},
     {"descents", &T::descents, 0, 1000},
     {"gain_ratio", &T::gain_ratio, 1e-6, 0.75},
     {"checkpoint_steps", &T::checkpoint_steps, 1, 1000},
@@ -52,8 +50,6 @@ Thresholds Thresholds::aggressive() {
   t.undecided_steps = 3;
   t.nonfinite_tiles = 0.05;
   t.rejected_contraction = 0.15;
-  t.steps_before_descent = 2;
-  t.descent_epsilon_j = 0.075;
   t.descents = 4;
   t.checkpoint_steps = 16;
   return t;

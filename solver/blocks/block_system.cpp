@@ -179,7 +179,7 @@ void BlockSystem::column_norms(Vector& out) const {
 
 // Bounds column norms from below. A column close to zero would not be damped, and the step along it would be
 // unbounded (compare Ceres's min_lm_diagonal).
-void BlockSystem::prepare(std::span<const double> x, const Vector& scale, const PrecisionPolicy&) {
+void BlockSystem::prepare(std::span<const double> x, const Vector& scale) {
   const std::vector<double> sizes = tangent_sizes(model_.problem(), structure_, x);
   const double r = kLeastColumn * std::sqrt(2 * at_.model.cost);
   const auto least = [&](std::size_t j) { return r / std::max(1.0, sizes[j]); };

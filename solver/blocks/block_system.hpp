@@ -55,7 +55,7 @@ class BlockSystem final : public System {
   double gradient_cosine(std::span<const double>) override { return at_.cosine; }
   bool gradient_is_noise(std::span<const double> x, const Recheck& rounding) override;
   bool residuals_vanish(double initial_cost, double left, bool no_progress) override;
-  void prepare(std::span<const double> x, const Vector& scale, const PrecisionPolicy& policy) override;
+  void prepare(std::span<const double> x, const Vector& scale) override;
   void first_order(std::span<const double> x, double lambda, double near, FirstOrder& out) override;
 
   void solve(double lambda, Step& out) override;

@@ -52,7 +52,7 @@ class DenseEvaluator final : public Evaluator {
   // is wider than `format` have their cost in that plan.
   CostValue linearize_beside(std::span<const double> x, const PrecisionPlan& plan,
                              std::span<const double> beside, Format format, Linearization& out) override;
-  Probe probe(std::span<const double> x, const PrecisionPlan& plan, std::optional<Format> below) override;
+  Probe probe(std::span<const double> x, const PrecisionPlan& plan) override;
   // ‖r32 - r64‖ / ‖r64‖ on about a thousand rows, where r32 are f32 residuals. The `linear` parameters are
   // first set to their least-squares values on those rows. It is the share of the residuals that f32 gets
   // wrong at the start of a fit, beyond what the linear parameters explain. 0 if either is not finite: the

@@ -35,14 +35,6 @@ PrecisionPlan DenseSystem::first_plan(const PrecisionPolicy& policy) {
   return nlsq::first_plan(*evaluator_, policy);
 }
 
-// The 16-bit format of the next lower Gram form, if the scheduler may want to know its effect.
-std::optional<Format> DenseSystem::format_below(const PrecisionPolicy& policy) const {
-  const bool asks = at_->plan.gram == Gram::f32_tile && info(policy.jacobian_floor).bytes == 2 &&
-                    kernels().bf16_instructions &&
-                    evaluator_->parameters() >= policy.thresholds.sixteen_bit_parameters;
-  return asks ? std::optional(policy.jacobian_floor) : std::nullopt;
-}
-
 // True if a column's norm over all rows in f32 is less than over the sampled rows in f64. Then its squares
 // are below the range of f32.
 bool DenseSystem::column_underflows() const {
@@ -94,9 +86,6 @@ void DenseSystem::measure(std::span<const double> x, const Step& step, HealthRep
     health.contraction = solver_->contraction(probe_->jacobian, probe_->rounded, step);
   if (!probe_->jacobian.empty() && formats_of(at_->plan).jacobian < Format::f32) {
     health.epsilon_j = solver_->largest_in_metric(probe_->jacobian, probe_->rounded);
-  }
-  if (!probe_->rounded_below.empty()) {
-    health.epsilon_j_below = solver_->largest_in_metric(probe_->jacobian, probe_->rounded_below);
   }
   if (!low()) return;
   health.wide_price = pass_work({Format::f32, Gram::f32_wide}) / pass_work({Format::f64, Gram::f64});

@@ -62,10 +62,9 @@ struct Probe {
   Vector column_squares;            // Σ J_ij² over some of the sampled rows, in f64
   std::vector<NoiseOf> components;  // each component separately; empty without components
   bool finite = true;               // every sampled row is finite in the plan's format
-  // The same few of the sampled rows of J, scaled to stand for all rows, in three formats: `jacobian` in f64,
-  // `rounded` as the plan's Gram matrix uses them, `rounded_below` in the 16-bit format asked for (else
-  // empty).
-  Matrix jacobian, rounded, rounded_below;
+  // The same few of the sampled rows of J, scaled to stand for all rows: `jacobian` in f64, `rounded`
+  // as the plan's Gram matrix uses them.
+  Matrix jacobian, rounded;
 };
 
 // The program's residuals compared with the user's own function in double, on a stratified sample.
@@ -147,9 +146,7 @@ class Evaluator {
     linearize_into(x, plan, out);
     return cost(beside, format);
   }
-  // `below`: a 16-bit format whose effect on J is measured as well.
-  virtual Probe probe(std::span<const double> x, const PrecisionPlan& plan,
-                      std::optional<Format> below = {}) = 0;
+  virtual Probe probe(std::span<const double> x, const PrecisionPlan& plan) = 0;
   // At most `max_rows` rows, in f64.
   virtual void recheck_into(std::span<const double> x, std::size_t max_rows, Recheck& out) = 0;
   Recheck recheck(std::span<const double> x, std::size_t max_rows) {

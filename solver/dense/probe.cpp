@@ -92,9 +92,8 @@ std::vector<Group> all_groups(std::vector<Stratum>& strata) {
 // Rows of J kept to measure ε_J and η, scaled to stand for all rows.
 class KeptRows {
  public:
-  KeptRows(const std::vector<Stratum>& strata, std::size_t n, std::optional<Format> below)
-      : strata_(strata), below_(below), kept_(strata.back().kept_end, n), low_(kept_.rows(), n),
-        rounded_below_(below ? kept_.rows() : 0, n) {}
+  KeptRows(const std::vector<Stratum>& strata, std::size_t n)
+      : strata_(strata), kept_(strata.back().kept_end, n), low_(kept_.rows(), n) {}
 
   // Several threads may add groups at once.
   void add(const Group& group, const float* const* low, Columns high) {
@@ -110,11 +109,6 @@ class KeptRows {
     const std::span<double> part(low_.data() + first, count * n);
     if (strata_.size() > 1 && gram >= Gram::f64)
       std::copy_n(kept_.data() + first, part.size(), part.data());  // not rounded
-    if (below_) {
-      const std::span<double> part_below(rounded_below_.data() + first, part.size());
-      std::ranges::copy(part, part_below.begin());
-      if (gram < Gram::f64 && below_ == Format::bf16) round_to(Format::bf16, part_below);
-    }
     if (gram == Gram::bf16) round_to(Format::bf16, part);
   }
 
@@ -124,16 +118,12 @@ class KeptRows {
       for (std::size_t j = 0; j < kept_.columns(); ++j) out.column_squares[j] += kept_(i, j) * kept_(i, j);
     }
     for (const Stratum& s : strata_) {
-      if (below_ == Format::f16 && s.plan.gram < Gram::f64) round_to_f16(rounded_below_, s.kept, s.kept_end);
       if (s.plan.gram == Gram::f16) round_to_f16(low_, s.kept, s.kept_end);
     }
     scale(kept_);
     scale(low_);
     out.jacobian = std::move(kept_);
     out.rounded = std::move(low_);
-    if (!below_) return;
-    scale(rounded_below_);
-    out.rounded_below = std::move(rounded_below_);
   }
 
  private:
@@ -147,8 +137,7 @@ class KeptRows {
   }
 
   const std::vector<Stratum>& strata_;
-  std::optional<Format> below_;
-  Matrix kept_, low_, rounded_below_;
+  Matrix kept_, low_;
 };
 
 struct Extrapolated {
@@ -214,8 +203,7 @@ void add_up(std::vector<Extrapolated> parts, Probe& out) {
 
 }  // namespace
 
-Probe DenseEvaluator::probe(std::span<const double> x, const PrecisionPlan& plan,
-                            std::optional<Format> below) {
+Probe DenseEvaluator::probe(std::span<const double> x, const PrecisionPlan& plan) {
   const auto n = static_cast<std::size_t>(parameters());
   std::vector<Stratum> strata;
   if (model_.components().size() < 2) {
@@ -244,7 +232,7 @@ Probe DenseEvaluator::probe(std::span<const double> x, const PrecisionPlan& plan
     counts.push_back(static_cast<double>(group.rows.count));
     out.rows += group.rows.count;
   }
-  KeptRows kept(strata, n, below);
+  KeptRows kept(strata, n);
   const auto look = [&](std::size_t begin, std::size_t end, Scratch& scratch, KernelCounters& counters) {
     TilePass* const low_pass =
         low_rows ? &scratch.pass(model_, x, Fill::jacobian_and_residual, true) : nullptr;

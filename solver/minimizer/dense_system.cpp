@@ -66,10 +66,10 @@ Box DenseSystem::room(std::span<const double> x) {
   return {below_, above_};
 }
 
-void DenseSystem::prepare(std::span<const double> x, const Vector& scale, const PrecisionPolicy& policy) {
+void DenseSystem::prepare(std::span<const double> x, const Vector& scale) {
   probe_.reset();
   if (low() || at_->plan.gram < Gram::f64) {
-    probe_ = evaluator_->probe(x, at_->plan, format_below(policy));
+    probe_ = evaluator_->probe(x, at_->plan);
     correct_gradient(scale);
   }
   const Box around = room(x);

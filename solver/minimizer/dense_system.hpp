@@ -58,7 +58,7 @@ class DenseSystem final : public System {
   double scaled_size(std::span<const double> x, std::span<const double> scale) const override;
   double gradient_cosine(std::span<const double> x) override { return nlsq::gradient_cosine(*at_, room(x)); }
   bool gradient_is_noise(std::span<const double> x, const Recheck& rounding) override;
-  void prepare(std::span<const double> x, const Vector& scale, const PrecisionPolicy& policy) override;
+  void prepare(std::span<const double> x, const Vector& scale) override;
   void first_order(std::span<const double> x, double lambda, double near, FirstOrder& out) override;
   double probed_cost_noise() const override { return probe_->cost_noise; }
 
@@ -121,7 +121,6 @@ class DenseSystem final : public System {
   bool column_underflows() const;
   void correct_gradient(const Vector& scale);
   double grid_noise(std::span<const double> x, const Step& step);
-  std::optional<Format> format_below(const PrecisionPolicy& policy) const;
   std::vector<bool> causes_of(Event event, const HealthReport& health, const Thresholds& thresholds) const;
 
   Evaluator* evaluator_ = nullptr;

@@ -43,7 +43,7 @@ void prepare_point(Loop& loop) {
   Vector& norms = loop.trial.x;  // scratch memory until there is a trial point
   system.column_norms(norms);
   rules::remember_scale(norms, loop.scale);
-  system.prepare(point.x, loop.scale, loop.policy);
+  system.prepare(point.x, loop.scale);
   system.first_order(point.x, loop.lambda(), loop.damping.trusted_distance, point.first);
   point.prepared = true;
   for (PrecisionNote& note : system.take_notes()) {

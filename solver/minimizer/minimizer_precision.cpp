@@ -60,8 +60,6 @@ std::string reason_of(const Loop& loop, const Decision& decision) {
     case Event::rejected_step:
       return h.contraction_known ? fmt::format("error of the step {:.1e}", h.contraction)
                                  : "steps are rejected";
-    case Event::descent:
-      return fmt::format("condition {:.1e}, error of J {:.1e}", h.kappa_lambda, h.epsilon_j_below);
     case Event::gradient_noise:
       return fmt::format("noise {:.1e} > {:g} * nu {:.1e}", std::max(h.gradient_noise, h.grid_noise),
                          t.gradient_noise, h.nu);
@@ -136,10 +134,8 @@ void assess(Loop& loop) {
   h.parameters = static_cast<int>(std::min<std::size_t>(system.parameters(), 1 << 30));
   h.residuals_stay_f64 = system.residuals_stay_f64();
   h.undecided_in_a_row = digits.undecided_in_a_row;
-  h.sixteen_bits_pay = kernels().bf16_instructions;
   h.rejected = digits.gram_rejected;
   h.stalled = loop.ending.stalled;
-  h.good_steps = digits.good_steps;
   h.descents = digits.descents;
   h.wasted = wasted_share(loop);
   h.last_decrease = digits.last_decrease;

@@ -78,7 +78,7 @@ class System {
   }
   // Prepares for steps from x; call after linearize. `scale` is D. Below f64, it also probes samples of the
   // rows.
-  virtual void prepare(std::span<const double> x, const Vector& scale, const PrecisionPolicy& policy) = 0;
+  virtual void prepare(std::span<const double> x, const Vector& scale) = 0;
   // `near` is the largest distance of interest, in standard errors. Where first-order quantities cost as much
   // as a step and the damped step's ν is larger, they are left out (usable = false).
   virtual void first_order(std::span<const double> x, double lambda, double near, FirstOrder& out) = 0;

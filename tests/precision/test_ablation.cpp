@@ -26,15 +26,6 @@ HealthReport healthy(PrecisionPlan plan) {
   return h;
 }
 
-HealthReport may_descend_from(PrecisionPlan plan) {
-  HealthReport h = healthy(plan);
-  h.parameters = 100;
-  h.good_steps = 3;
-  h.sixteen_bits_pay = true;
-  h.epsilon_j_below = 0;
-  return h;
-}
-
 struct Case {
   Rule rule;
   HealthReport report;
@@ -72,12 +63,6 @@ const Case cases[] = {
              h.factored = false;
              h.wasted = 0.5;
            }),
-    report(Rule::descents, may_descend_from(wide), tile, wide, [](auto&) {}),
-    report(Rule::descents_by_condition, may_descend_from(wide), tile, wide, [](auto&) {}),
-    report(Rule::descents_by_jacobian_error, may_descend_from(tile), half, tile, [](auto&) {}),
-    report(Rule::descents_after_good_steps, may_descend_from(wide), wide, tile,
-           [](auto& h) { h.good_steps = 1; }),
-    report(Rule::descents_are_limited, may_descend_from(wide), wide, tile, [](auto& h) { h.descents = 2; }),
 };
 
 PrecisionPolicy automatic() {

@@ -185,7 +185,6 @@ TEST_CASE(
     "rows that go to f64 take the Gram matrix along; a fit that began with f64 rows keeps a cheaper one") {
   HealthReport h = healthy(half);
   h.parameters = 96;
-  h.sixteen_bits_pay = true;
   h.gradient_noise = 0.5;
   check_edge(h, f64, Event::gradient_noise);
   h.relative_distance = 1;  // two passes more will do

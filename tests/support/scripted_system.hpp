@@ -60,7 +60,7 @@ class ScriptedSystem : public System {
   }
   double gradient_cosine(std::span<const double> x) override { return std::fabs(slope_at(x[0])); }
   bool gradient_is_noise(std::span<const double>, const Recheck&) override { return false; }
-  void prepare(std::span<const double> x, const Vector&, const PrecisionPolicy&) override { x_ = x[0]; }
+  void prepare(std::span<const double> x, const Vector&) override { x_ = x[0]; }
   void first_order(std::span<const double> x, double, double, FirstOrder& out) override {
     out = {};
     out.usable = first_order_usable;

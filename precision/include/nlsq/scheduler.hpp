@@ -58,7 +58,6 @@ struct HealthReport {
   double cost_noise = 0;       // ε_F, from the sampled rows; 0 in f64
   double predicted = 0;        // predicted cost decrease of the next step
   double epsilon_j = 0;  // ε_J = ‖(J̃ - J)L⁻ᵀ‖₂ of a J rounded to 16 bits, from the sampled rows; 0 otherwise
-  double epsilon_j_below = 1;  // the same for the 16-bit format that the policy's floor allows
   double contraction = 0;  // η: relative error of the next step due to the rounding of J, from the same rows
   // Distance to the optimum, divided by the distance within which undamped steps are trusted: at most 1 means
   // that they are trusted here. For curves these are ν₀ and one standard error, or more after a start from
@@ -66,12 +65,10 @@ struct HealthReport {
   // unknown.
   double relative_distance = 1e300;
   int parameters = 1;
-  bool sixteen_bits_pay = false;  // the kernels multiply 16-bit numbers faster than f32
-  int undecided_in_a_row = 0;     // consecutive gain ratios that the noise of the cost left undecided
-  bool rejected = false;          // the last step proposed at this point under this plan was rejected
-  bool stalled = false;           // no acceptable step was found in this precision
-  int good_steps = 0;             // consecutive accepted steps under this plan
-  int descents = 0;               // descents to a cheaper Gram form so far
+  int undecided_in_a_row = 0;  // consecutive gain ratios that the noise of the cost left undecided
+  bool rejected = false;       // the last step proposed at this point under this plan was rejected
+  bool stalled = false;        // no acceptable step was found in this precision
+  int descents = 0;            // times that a rule lowered the Gram matrix so far
   double wasted = 0;  // work discarded by escalations and rollbacks so far, as a fraction of the rest
   // True where residuals are always f64 and cost far less than derivatives. The plan then concerns J alone.
   bool residuals_stay_f64 = false;
@@ -84,8 +81,8 @@ struct HealthReport {
 };
 
 // What a line of the trace says beside the outcome of its step, most of all why the precision changed.
-// next_plan returns the events up to `descent`. The minimizer and the start on samples use some of these,
-// too, and add the last three.
+// next_plan returns the events up to `stalled`. The minimizer and the start on samples use some of these,
+// too, and add the last two.
 enum class Event : std::uint8_t {
   none,
   rule,              // a rule of the policy held
@@ -98,7 +95,6 @@ enum class Event : std::uint8_t {
   cost_noise,        // noise dominates the differences of the cost in this precision
   rejected_step,     // a rejection attributed to the Gram matrix and not to the damping
   stalled,           // no progress in this precision
-  descent,           // more digits than needed: the next Gram matrix uses a cheaper form
   rollback,          // an f64 evaluation showed that a point is worse than the checkpoint
   sample_abandoned,  // the samples did not determine the parameters or did not represent the rows
 };
@@ -116,7 +112,7 @@ struct FitSize {
   double row_work = 0;  // rows * operations per row, in f64 additions
   int parameters = 1;
   bool has_f32 = true;            // rows can be evaluated in f32
-  bool sixteen_bits_pay = false;  // as in HealthReport
+  bool sixteen_bits_pay = false;  // the kernels multiply 16-bit numbers faster than f32
   bool linear = false;  // linear in all parameters: one f64 pass solves the problem, another certifies it
 };
 
@@ -126,8 +122,8 @@ struct FitSize {
 NLSQ_API PrecisionPlan initial_plan(const PrecisionPolicy& policy, const FitSize& size);
 
 // Returns the plan for the next evaluation, at the same x or at the next one (`at_trial`). It equals
-// report.plan if the current precision suffices. Residuals are never lowered; the Gram matrix is lowered at
-// most thresholds.descents times. The policy's rules are checked first.
+// report.plan if the current precision suffices. Residuals are never lowered. Only the policy's rules, which
+// are checked first, lower the Gram matrix, at most thresholds.descents times.
 NLSQ_API Decision next_plan(const HealthReport& report, const PrecisionPolicy& policy,
                             const RuleValues& values = {});
 

@@ -34,12 +34,8 @@ struct NLSQ_API Thresholds {
   double rejected_contraction = 0.05;  // [rejected_step] contraction above which a rejection is attributed to
                                        // the Gram matrix and not to λ
 
-  // When the Gram form may become cheaper again. Only the Gram form can.
-  int steps_before_descent = 3;      // consecutive accepted steps
-  double descent_epsilon_j = 0.025;  // largest ε_J
-  int descents = 2;                  // most descents in a solve
-
   // Safeguards.
+  int descents = 2;           // most times that rules lower the Gram form in a solve
   double gain_ratio = 0.1;    // least gain ratio of a step judged below f64
   int checkpoint_steps = 8;   // accepted steps between checks in f64
   double wasted_work = 0.25;  // limit on discarded evaluations, as a fraction of the counted f64 work

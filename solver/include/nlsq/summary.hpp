@@ -47,8 +47,7 @@ enum class StepOutcome : std::uint8_t {
   rejected,  // the cost did not fall enough; the damping grows
   invalid,   // the trial point has no finite residuals; the damping grows
   // Not a step: the precision changed, and `event` says why. Usually the same x is evaluated again in a
-  // higher one. After `descent` the next x is evaluated in a cheaper form, after `rollback` the checkpoint,
-  // after `sample_abandoned` the start.
+  // higher one; after `rollback` the checkpoint, after `sample_abandoned` the start.
   escalated,
 };
 NLSQ_API const char* name(StepOutcome outcome) noexcept;
@@ -87,7 +86,7 @@ struct Certificate {
   double gradient_bound = 0;   // rounding bound γ_g on the same scale
   double decrement_sigma = 0;  // ν₀/σ: distance to the optimum in standard errors
   double step = 0;             // undamped f64 step, ‖D s‖ / ‖D x‖
-  double condition = 0;  // κ₀ of the scaled normal matrix, undamped
+  double condition = 0;        // κ₀ of the scaled normal matrix, undamped
   int rank = 0;
   // parameters that the data cannot distinguish (indices among the free ones)
   std::vector<int> confounded;

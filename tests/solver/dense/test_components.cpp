@@ -192,7 +192,7 @@ TEST_CASE("sums of a pass are those of each component's own format, and so are i
   CHECK(work > 0);
   CHECK(work == doctest::Approx(evaluator.pass_work(low)));
   // A probe sees the differences of the low component alone.
-  const Probe probe = evaluator.probe(x, low, {});
+  const Probe probe = evaluator.probe(x, low);
   REQUIRE(probe.components.size() == 2);
   CHECK(probe.components[1].cost_noise == 0);
   CHECK(probe.components[0].cost_noise > 0);

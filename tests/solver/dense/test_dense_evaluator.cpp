@@ -199,7 +199,7 @@ TEST_CASE("counters say which rows were evaluated and which products were summed
   check(m, 0, 2 * m, 0, 0);
   evaluator.cost(x, Format::f32);
   check(0, m, 0, 0, 2 * m);
-  const Probe probe = evaluator.probe(x, wide, {});
+  const Probe probe = evaluator.probe(x, wide);
   check(probe.rows, probe.rows, 2 * 4 * probe.rows, 0, 2 * 4 * probe.rows);  // g and r'r both ways
   CHECK(probe.rows >= 2048);
   CHECK(probe.rows <= 4096);
@@ -235,7 +235,7 @@ TEST_CASE(
     Table low = high.rounded();
     for (double& r : low.columns[2]) r += 0.01;  // a coherent error, such as a rounded parameter makes
     TableRows rows(high, low, 256);
-    const Probe probe = DenseEvaluator(rows).probe(Vector(2, 1.0), wide, {});
+    const Probe probe = DenseEvaluator(rows).probe(Vector(2, 1.0), wide);
     CHECK(probe.finite);
     const double error = std::fabs(static_cast<double>((low.product(2, 2) - high.product(2, 2)) / 2));
     CHECK(probe.cost_noise >= error * (m > 4096 ? 0.5 : 0.999));
@@ -330,7 +330,7 @@ TEST_CASE("samples reach every tile, however uneven the tiles") {
   CHECK(found.rows == 4096);
   CHECK(found.largest > 0.1);
   CHECK(found.discrepancy == doctest::Approx(std::sqrt(640.0)).epsilon(0.1));
-  CHECK(evaluator.probe(Vector(2, 1.0), wide, {}).cost_noise > 0.5 * 640 * 0.5);
+  CHECK(evaluator.probe(Vector(2, 1.0), wide).cost_noise > 0.5 * 640 * 0.5);
 }
 
 TEST_CASE("a pass at two points gives the bits of a pass at each") {

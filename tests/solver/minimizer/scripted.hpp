@@ -57,7 +57,7 @@ class Scripted final : public Evaluator {
     calls.push_back({"cost", Vector(x.begin(), x.end()), {format, Gram::f64}});
     return {static_cast<double>(table(x, format).product(n_, n_) / 2)};
   }
-  Probe probe(std::span<const double> x, const PrecisionPlan&, std::optional<Format>) override {
+  Probe probe(std::span<const double> x, const PrecisionPlan&) override {
     Probe p = probe_at(Vector(x.begin(), x.end()));
     if (p.gradient_bias.empty()) p.gradient_bias.assign(n_, 0.0);
     if (p.gradient_scatter.empty()) p.gradient_scatter = Matrix(n_, n_);
