@@ -276,11 +276,13 @@ bool gradients_are_cheap(const Loop& loop);
 bool gram_worth_keeping(const Loop& loop);
 bool finish_with_gram_kept(Loop& loop, const PrecisionPlan& plan);
 
-// ---- minimizer_conclude.cpp: the end
+// ---- minimizer_tests.cpp: whether the solve may end at x
 bool reached(Loop& loop);  // true: a first-order test seems to hold, or no step is left
 // True if, near the optimum, neither ν₀ has halved nor the cost has fallen visibly for many iterations.
 // Rounding may then decide about steps, and only a certificate can tell whether x is the optimum.
 bool stagnates(Loop& loop);
+
+// ---- minimizer_conclude.cpp: the certificate
 bool limited_by_rounding(const Loop& loop);  // of the certificate formed last
 // How many rows of the user's own functions are called at the start, where their sizes are measured, and for
 // the certificate, where they are compared with the program.

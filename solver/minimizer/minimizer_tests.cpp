@@ -1,0 +1,103 @@
+// Whether the solve may end at x: first-order tests, and steps that rounding decides about. The certificate
+// of minimizer_conclude.cpp has the last word.
+#include "minimizer/loop.hpp"
+
+#include "certificate/certificate.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+// A damped step by conjugate gradients may be short only because the iteration was cut short. So it is solved
+// for again, tightly.
+bool reached_by_damped_step(Loop& loop) {
+  System& system = *loop.system;
+  const auto flat = [&] {
+    const bool small = loop.step.nu <= loop.options->tau * loop.sigma() ||
+                       system.gradient_cosine(loop.point.x) <= loop.options->gtol ||
+                       system.gradient_is_noise(loop.point.x, loop.rounding.last());
+    return small && loop.lambda() <= 1e-4 && loop.step.scaled_norm <= loop.options->xtol * loop.scaled_size();
+  };
+  if (!flat()) return false;
+  system.set_solve_accuracy(0);
+  system.solve(loop.lambda(), loop.step);
+  return flat();
+}
+
+}  // namespace
+
+// True if a first-order test seems to hold or no step is left. The certificate then decides.
+bool reached(Loop& loop) {
+  if (loop.low_rows()) return false;
+  System& system = *loop.system;
+  const SolverOptions& options = *loop.options;
+  const FirstOrder& first = loop.point.first;
+  if (loop.ending.stalled || !loop.ending.stopped_by.empty()) return true;
+  if (loop.ending.held_off || (system.residuals_stay_f64() && loop.low_gram())) return false;
+  const double left = first.usable ? first.decrement_sigma : loop.step.nu / loop.sigma();
+  if (system.residuals_vanish(loop.summary.initial_cost, left, !loop.damping.last_accepted)) return true;
+  if (zero_residual(loop.cost(), loop.summary.initial_cost, loop.rounding.magnitude)) return true;
+  if (system.solves_iteratively()) return reached_by_damped_step(loop);
+  const bool known = first_order_known(loop);
+  // The cost is within rounding. With nearly dependent columns x may still be far from the optimum unless ν₀
+  // is rounding, too. The rounding bounds are worst cases, so steps go on while they help, until few standard
+  // errors are left, or until several in a row have not helped.
+  const double magnitude = loop.rounding.magnitude;
+  constexpr int kRepeatedly = 4;  // steps
+  const bool few_left = !loop.damping.last_accepted && first.decrement_sigma <= kNearInNoise;
+  const bool rejected_repeatedly = loop.digits.rejected_in_a_row >= kRepeatedly;
+  const bool in_noise = first.decrement <= decrement_noise(loop.cost(), magnitude) &&
+                        (residuals_are_rounding(loop.cost(), magnitude) || few_left || rejected_repeatedly);
+  const bool close = first.decrement_sigma <= options.tau || in_noise;
+  if ((known ? close : !system.residuals_stay_f64()) &&
+      system.gradient_is_noise(loop.point.x, loop.rounding.last())) {
+    return true;
+  }
+  const double cosine = system.gradient_cosine(loop.point.x);
+  if (known) {
+    static const double usual_gtol = SolverOptions().gtol;
+    const bool near = first.decrement_sigma <= options.tau;
+    const bool flat = is_flat(cosine, options.gtol, first.decrement_sigma);
+    if (first.step_size > std::max(options.xtol, step_noise(first.condition, system.parameters())))
+      return false;
+    // A gtol that the user chose ends the fit further away, too, but without a certificate.
+    if (!near && !flat && cosine <= options.gtol && options.gtol > usual_gtol) {
+      loop.ending.stopped_by = "the cosine of the gradient fell below gtol in f64";
+      return true;
+    }
+    return near || flat;
+  }
+  // κ₀ is too large for the normal equations, and only a QR pass can decide. Ask for it once the damped
+  // problem is solved.
+  return cosine <= options.gtol || loop.step.nu <= 1e-3 * options.tau * loop.sigma();
+}
+
+// Where rounding keeps the steps longer than xtol, the test of their length fails for good. Without this rule
+// such steps would go on until the iteration limit. Each failed certificate doubles the number of steps
+// that may pass without progress. A fall of the cost is progress if it is more than a small share of it,
+// and more than its rounding error is likely to be. The bound of that error is for roundings that all go one
+// way; they hardly ever do.
+bool stagnates(Loop& loop) {
+  constexpr double kVisible = 1e-10;
+  const FirstOrder& first = loop.point.first;
+  Stagnation& past = loop.ending.stagnation;
+  if (loop.low_rows() || loop.low_gram() || !first_order_known(loop)) return false;
+  const bool nearer = first.decrement <= 0.5 * past.decrement;
+  if (nearer) past.decrement = first.decrement;
+  const double likely = loop.noise() / std::sqrt(static_cast<double>(loop.system->residuals()));
+  if (nearer || loop.cost() < past.cost - std::max(kVisible * loop.cost(), likely)) {
+    past.cost = loop.cost();
+    past.iterations = 0;
+  }
+  const bool near = first.decrement_sigma <= kNearInNoise ||
+                    first.decrement <= decrement_noise(loop.cost(), loop.rounding.magnitude);
+  if (!near || ++past.iterations < past.patience) return false;
+  past.iterations = 0;
+  past.patience *= 2;
+  return true;
+}
+
+}  // namespace nlsq::inline v0
