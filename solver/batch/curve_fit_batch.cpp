@@ -249,6 +249,31 @@ bool worth_threads(const Batch& batch) {
   return rows * batch.programs->programs->jacobian_cost * kPassesPerFit >= kThreadWork;
 }
 
+// Runs all fits, in parts if `progress` wants to be asked between them, and returns how many were done in
+// lanes. Threads wait for each other at the end of a part, so parts of short fits have more of them.
+std::size_t fit_in_parts(const Batch& batch, const BatchOptions& options, const FitRange& fit_range,
+                         BatchResult& out) {
+  constexpr std::size_t kFewest = 4096, kMost = 16384, kRows = std::size_t{1} << 18;
+  const std::size_t fits = batch.fits();
+  if (!options.progress || fits == 0) return fit_range(0, fits);
+  const std::size_t part = std::clamp(kRows / std::max<std::size_t>(1, batch.y[0].size()), kFewest, kMost);
+  const std::size_t parts = std::max<std::size_t>(1, fits / part);
+  std::size_t in_lanes = 0;
+  for (std::size_t k = 0; k < parts; ++k) {
+    const std::size_t first = k * fits / parts, last = (k + 1) * fits / parts;
+    if (!options.progress(first, fits)) {
+      std::fill(&out.parameters.data()[first * out.parameters.columns()],
+                out.parameters.data() + fits * out.parameters.columns(), kNaN);
+      std::fill(out.termination.begin() + static_cast<std::ptrdiff_t>(first), out.termination.end(),
+                Termination::user_stop);
+      return in_lanes;
+    }
+    in_lanes += fit_range(first, last);
+  }
+  options.progress(fits, fits);
+  return in_lanes;
+}
+
 BatchResult fit_all(const PreparedModel& model, const std::vector<ColumnPerFit>& x, const ColumnPerFit& Y,
                     const Matrix& P0, const BatchOptions& given, bool leaves) {
   const FpEnvironment environment;
@@ -296,7 +321,7 @@ BatchResult fit_all(const PreparedModel& model, const std::vector<ColumnPerFit>&
     return fits.in_lanes() - before;
   };
   SharedWork work(given);
-  if (work.alone()) out.in_lanes = fit_range(0, batch.fits());
+  if (work.alone()) out.in_lanes = fit_in_parts(batch, given, fit_range, out);
   else share_fits(work, batch, given, fit_range, out);
   fits.sum_up();
   return out;

@@ -1,5 +1,4 @@
-// Batches: many fits of one model, in groups, so that a batch can be cancelled and reports its progress.
-#include "batch/shared_batch.hpp"
+// Batches: many fits of one model.
 #include "c/caller_model.hpp"
 #include "c/caller_options.hpp"
 #include "c/errors.hpp"
@@ -15,29 +14,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 namespace nlsq::inline v0::c {
 
 namespace {
-
-constexpr std::size_t kGroup = 4096;  // fits between two calls of the progress callback
-// Groups of short fits are larger if nobody watches, because threads wait for each other at the end of a
-// group.
-constexpr std::size_t kMostInGroup = 16384, kRowsInGroup = std::size_t{1} << 18;
 
 struct BatchData {
   std::vector<ColumnPerFit> x;
   ColumnPerFit y, sigma;
   std::size_t fits = 0;
 };
-
-ColumnPerFit part(const ColumnPerFit& all, std::size_t first, std::size_t count) {
-  if (all.empty() || all.shared()) return all;
-  std::vector<Column> columns;
-  columns.reserve(count);
-  for (std::size_t f = first; f < first + count; ++f) columns.push_back(all[f]);
-  return ColumnPerFit(std::move(columns));
-}
 
 // Y is one column for each fit, also where all fits share it.
 ColumnPerFit spread(const ColumnPerFit& y, std::size_t fits) {
@@ -57,13 +44,6 @@ BatchData batch_data(const nlsq_batch_column* x, std::size_t predictors, const n
   data.y = spread(columns.batch(*required(y, "y"), mask, fits, "y"), fits);
   if (sigma != nullptr) data.sigma = columns.batch(*sigma, mask, fits, "sigma");
   return data;
-}
-
-bool of_one_length(const ColumnPerFit& y) {
-  for (std::size_t f = 1; f < y.size(); ++f) {
-    if (y[f].size() != y[0].size()) return false;
-  }
-  return true;
 }
 
 // Starting values: a row for each fit, or one for all. `none`: BatchOptions::unstarted.
@@ -141,63 +121,13 @@ std::vector<std::string> fits_without_rows(const ColumnPerFit& y, std::size_t fr
   return lines;
 }
 
-Starts rows_of(const Starts& all, std::size_t first, std::size_t count) {
-  if (all.P0.rows() == 1) return all;
-  const std::size_t n = all.P0.columns();
-  Starts out{Matrix(count, n), {}};
-  std::copy_n(&all.P0.data()[first * n], count * n, out.P0.data());
-  const auto begin = all.none.begin() + static_cast<std::ptrdiff_t>(first * n);
-  if (!all.none.empty()) out.none.assign(begin, begin + static_cast<std::ptrdiff_t>(count * n));
-  return out;
-}
-
-BatchResult empty_result(const std::vector<std::string>& names, std::size_t fits) {
-  BatchResult all = unfitted(fits, names, kNaN);
-  all.termination.assign(fits, Termination::user_stop);
-  return all;
-}
-
-void store(BatchResult& all, const BatchResult& some, std::size_t first) {
-  const std::size_t n = all.parameters.columns();
-  const auto at = static_cast<std::ptrdiff_t>(first);
-  std::copy_n(some.parameters.data(), some.size() * n, &all.parameters.data()[first * n]);
-  std::copy_n(some.standard_errors.data(), some.size() * n, &all.standard_errors.data()[first * n]);
-  std::ranges::copy(some.cost, all.cost.begin() + at);
-  std::ranges::copy(some.decrement_sigma, all.decrement_sigma.begin() + at);
-  std::ranges::copy(some.verdict, all.verdict.begin() + at);
-  std::ranges::copy(some.termination, all.termination.begin() + at);
-  std::ranges::copy(some.iterations, all.iterations.begin() + at);
-  for (const auto& [fit, message] : some.message) all.message[first + fit] = message;
-  all.certified += some.certified;
-  all.threads = std::max(all.threads, some.threads);
-  all.in_lanes += some.in_lanes;
-  all.counters.add(some.counters);
-}
-
-// A fit's result does not depend on the other fits, but whether fits share vectors depends on their number
-// and lengths. So groups are never small, and the choice is made for the whole batch.
-BatchResult fit_groups(const CallerModel& model, const BatchData& data, const Starts& starts,
-                       BatchOptions options, const Options& set) {
-  const std::size_t short_fits = kRowsInGroup / std::max<std::size_t>(1, data.y[0].size());
-  const std::size_t in_group =
-      set.progress != nullptr ? kGroup : std::clamp(short_fits, kGroup, kMostInGroup);
-  const std::size_t groups = std::max<std::size_t>(1, data.fits / in_group);
-  options.in_lanes = set.in_lanes && (groups == 1 || of_one_length(data.y));
-  options.callback = {};
-  options.sigma = {};
-  BatchResult all = empty_result(model.parameters, data.fits);
-  for (std::size_t g = 0; g < groups; ++g) {
-    if (set.stop_wanted()) break;
-    const std::size_t first = g * data.fits / groups, count = (g + 1) * data.fits / groups - first;
-    std::vector<ColumnPerFit> x;
-    for (const ColumnPerFit& column : data.x) x.push_back(part(column, first, count));
-    options.sigma_per_fit = part(data.sigma, first, count);
-    Starts here = rows_of(starts, first, count);
-    options.unstarted = std::move(here.none);
-    store(all, curve_fit_batch(*model.prepared, x, part(data.y, first, count), here.P0, options), first);
-    if (set.progress != nullptr && set.progress(first + count, data.fits, kNaN, kNaN, set.user) != 0) break;
-  }
-  return all;
+// A batch asks this between its parts. `done` is 0 at the start, which the caller is not told.
+std::function<bool(std::size_t, std::size_t)> progress_of(const Options& options) {
+  return [&](std::size_t done, std::size_t all) {
+    if (options.stop_wanted()) return false;
+    return done == 0 || options.progress == nullptr ||
+           options.progress(done, all, kNaN, kNaN, options.user) == 0;
+  };
 }
 
 nlsq_result* fit_batch(const CallerModel& model, const nlsq_batch_column* x, std::size_t predictors,
@@ -217,11 +147,18 @@ nlsq_result* fit_batch(const CallerModel& model, const nlsq_batch_column* x, std
   const Ties ties(model.parameters, fit.ties, fit.fixed);
   const Limits limits = limits_of(fit.bounds, model.parameters, ties);
   const std::size_t free = free_parameters(model.parameters, fit.fixed, ties, limits).size();
-  const Starts first = starts(model, data, p0, p0_fits, fit, limits, ties, options.fixed_values(), free);
+  Starts first = starts(model, data, p0, p0_fits, fit, limits, ties, options.fixed_values(), free);
+  BatchOptions batch(fit);
+  batch.in_lanes = options.in_lanes;
+  batch.callback = {};
+  batch.sigma = {};
+  batch.sigma_per_fit = data.sigma;
+  batch.unstarted = std::move(first.none);
+  batch.progress = progress_of(options);
   auto result = std::make_shared<ManyResult>();
   result->warnings = fits_without_rows(data.y, free);
   if (!model.note.empty()) result->warnings.insert(result->warnings.begin(), model.note);
-  result->batch = fit_groups(model, data, first, BatchOptions(fit), options);
+  result->batch = curve_fit_batch(*model.prepared, data.x, data.y, first.P0, batch);
   result->masked = mask != nullptr;
   return to_handle<nlsq_result>(std::move(result));
 }

@@ -91,7 +91,7 @@ class SumsEvaluator final : public Evaluator {
     return passes_[0].sums[at(SumAt::derivative_error)] / static_cast<double>(residuals());
   }
   // For formats below float64, which are switched off.
-  Probe probe(std::span<const double>, const PrecisionPlan&, std::optional<Format>) override {
+  Probe probe(std::span<const double>, const PrecisionPlan&) override {
     throw std::logic_error("sums are in float64");
   }
   double second_order_into(std::span<const double>, std::span<const double>, double, Vector&) override {

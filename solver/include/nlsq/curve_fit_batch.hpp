@@ -10,6 +10,7 @@
 #include <nlsq/prepared_model.hpp>
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -61,6 +62,10 @@ struct NLSQ_API BatchOptions : FitOptions {
   // Whether many small fits share vectors, one fit in each lane. false: one fit after the other, each with
   // the bits of curve_fit.
   bool in_lanes = true;
+  // Asked at the start and after each few thousand fits, by the calling thread, with how many fits are done
+  // and how many there are. Once it returns false, the other fits end as USER_STOP, without parameters (NaN).
+  // Not asked where `team` or `journal` is set.
+  std::function<bool(std::size_t done, std::size_t all)> progress;
 };
 
 // Row or entry f of every array belongs to fit f.

@@ -172,7 +172,7 @@ TEST_CASE("many short fits are the same whether someone watches their progress o
     parameters[options == nullptr] = array(result, "parameters");
     nlsq_result_free(result);
   }
-  CHECK(calls == 4);
+  CHECK(calls == 1);  // short fits are told of in parts of 16,384 or more
   CHECK(parameters[0] == parameters[1]);
   nlsq_options_free(watched);
 }
