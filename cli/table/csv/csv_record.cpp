@@ -112,16 +112,12 @@ RecordParser::Outcome RecordParser::read(const char*& p, std::size_t& lines, dou
   late_.reset();
   percents_.clear();
   underflows_ = 0;
-  std::size_t column = 0;
-  if (read_run_ != nullptr) {
-    run_.out = out;
-    run_.stride = stride;
-    column = group_ ? read_run_with_group(read_run_, q, run_, *group_, *groups_) : read_run_(q, run_);
-    if (column == run_.columns) {
-      p = q;
-      ++lines;
-      return Outcome::row;
-    }
+  const std::size_t column = read_fields(q, out, stride);
+  plain_ = column == run_.columns;
+  if (plain_) {
+    p = q;
+    ++lines;
+    return Outcome::row;
   }
   Outcome outcome = scan(q, column, lines, out, stride);
   if (outcome != Outcome::fault) {

@@ -10,6 +10,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,9 @@ struct SpecialColumn {
 // The column of groups and the slot of their numbers.
 struct GroupColumn {
   std::size_t column = 0, slot = 0;
+  // The group that was last read, as it is in the text, with the delimiter behind it; and its number.
+  std::string_view last = {};
+  double number = 0;
 };
 
 // The properties that all records of a table share.
@@ -67,6 +71,11 @@ class RecordParser {
   // BadData.
   Outcome read(const char*& p, std::size_t& lines, double* out, std::size_t stride);
 
+  // Reads the plain records at `p`, up to the first that read() has to look at: all their fields are numbers,
+  // or groups, directly followed by a delimiter or a line feed. Returns their number; 0 if read() has not
+  // found a plain record since the last call.
+  std::size_t read_plain(const char*& p, double* out, std::size_t stride);
+
   // For the last record: the count of numbers too small for a double, and the text of the first of them.
   std::size_t underflows() const { return underflows_; }
   const std::string& underflow() const { return underflow_; }
@@ -87,6 +96,8 @@ class RecordParser {
     const char* at = nullptr;
   };
 
+  // Reads the plain fields at `p`, and returns the column behind them.
+  std::size_t read_fields(const char*& p, double* out, std::size_t stride);
   // Reads the fields from `column` on; the first of them is at `p`. Sets fault_ for a faulty record.
   Outcome scan(const char*& p, std::size_t column, std::size_t& lines, double* out, std::size_t stride);
   // Reads the record at `p` up to a comment behind its data. Outcome::fault if there is none, or if the
@@ -113,6 +124,7 @@ class RecordParser {
   std::optional<GroupColumn> group_;  // for read_run_with_group()
   const char* record_ = nullptr;      // start of the record
   bool missing_ = false, comments_ = true, for_later_ = false;
+  bool plain_ = false;  // the last record that read() read
   Fault fault_;
   std::optional<LateFault> late_;
   std::vector<std::size_t> percents_;

@@ -66,6 +66,12 @@ void CsvRows::parse_records(const CsvLayout& layout, const CsvView& text) {
   const char comment_sign = comment.empty() ? '\0' : comment[0];
   const char* p = text.begin();
   for (;;) {
+    if (const std::size_t rows = parser.read_plain(p, values + count, stride_); rows > 0) {
+      line_of.add(count, lines);
+      count += rows;
+      lines += rows;
+      used = static_cast<std::size_t>(p - text.begin());
+    }
     // A record begins with any character that is not a blank, a line ending, the end mark or the first
     // character of a comment.
     if (static_cast<unsigned char>(*p) <= ' ' || *p == comment_sign) {

@@ -34,7 +34,10 @@ struct CsvView {
   [[noreturn]] void fail(const char* at, const std::string& message) const;
   // Throws BadData if a line or record from `start` to `stop` is too long.
   void check_length(const char* start, const char* stop) const {
-    if (static_cast<std::size_t>(stop - start) > max_line) fail_length(start);
+    if (!is_short(start, stop)) fail_length(start);
+  }
+  bool is_short(const char* start, const char* stop) const {
+    return static_cast<std::size_t>(stop - start) <= max_line;
   }
   [[noreturn]] void fail_length(const char* start) const;
   [[noreturn]] void fail_open_quote(const char* quote) const;

@@ -14,8 +14,10 @@ namespace nlsq::cli {
 // The column of groups, if no other column has cells that are not plain numbers.
 std::optional<GroupColumn> only_group_column(const CsvLayout& layout);
 
-// As ReadNumberRun. Stops before a group that is not known, is in quotes, or has a blank in it or beside it.
+// As ReadNumberRun. Stops before a group that is missing, is in quotes, or has a blank in it or beside it,
+// and before a new one in the last column, where a comment may be. `p` is in one text in all calls for
+// `group`.
 std::size_t read_run_with_group(ReadNumberRun read_run, const char*& p, const NumberRun& run,
-                                const GroupColumn& group, TextIndex& groups);
+                                GroupColumn& group, TextIndex& groups);
 
 }  // namespace nlsq::cli

@@ -6,7 +6,6 @@
 #include <functional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -19,46 +18,63 @@ class TextIndex {
   // The number of a text, or npos if it was not added.
   std::size_t find(std::string_view text) {
     if (is_last(text)) return last_;
-    const auto known = numbers_.find(text);
-    return known == numbers_.end() ? npos : last_ = known->second;
+    if (texts_.empty()) return npos;
+    const std::size_t known = table_[place(text, hash(text))].number;
+    return known == npos ? npos : remember(known);
   }
   std::size_t add(std::string_view text) {
     if (is_last(text)) return last_;
-    const auto [entry, fresh] = numbers_.try_emplace(std::string(text), texts_.size());
-    if (fresh) texts_.push_back(entry->first);
-    return last_ = entry->second;
+    if (2 * texts_.size() >= table_.size()) grow();
+    const std::size_t code = hash(text);
+    Entry& entry = table_[place(text, code)];
+    if (entry.number == npos) {
+      entry = {code, texts_.size()};
+      texts_.emplace_back(text);
+    }
+    return remember(entry.number);
   }
 
   std::size_t size() const { return texts_.size(); }
   const std::string& text(std::size_t number) const { return texts_[number]; }
-  void clear() {
-    texts_.clear();
-    numbers_.clear();
-  }
+  void clear() { take(); }
   std::vector<std::string> take() {
-    numbers_.clear();
+    table_.clear();
     return std::exchange(texts_, {});
   }
 
  private:
-  // It is not noexcept, so that the table keeps the hashes. It would otherwise compute those of neighbours
-  // again for each look-up.
-  struct Hash {
-    using is_transparent = void;  // lets a view be looked up without a copy
-    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  // An entry of the hash table. The entries of equal codes follow each other, up to the first free one.
+  struct Entry {
+    std::size_t code = 0, number = npos;
   };
 
-  // Rows of one group mostly follow each other. Names are short, so a loop is faster than a call.
-  bool is_last(std::string_view text) const {
-    if (last_ >= texts_.size() || texts_[last_].size() != text.size()) return false;
-    const char* const known = texts_[last_].data();
-    std::size_t i = 0;
-    while (i < text.size() && known[i] == text[i]) ++i;
-    return i == text.size();
+  static std::size_t hash(std::string_view text) { return std::hash<std::string_view>()(text); }
+  // Rows of one group mostly follow each other.
+  bool is_last(std::string_view text) const { return last_ < texts_.size() && texts_[last_] == text; }
+  std::size_t remember(std::size_t number) { return last_ = number; }
+
+  // Where the text is in the table, or the free entry that it can take.
+  std::size_t place(std::string_view text, std::size_t code) const {
+    std::size_t at = code & (table_.size() - 1);
+    while (table_[at].number != npos && (table_[at].code != code || texts_[table_[at].number] != text))
+      at = (at + 1) & (table_.size() - 1);
+    return at;
+  }
+
+  void grow() {
+    constexpr std::size_t kFewest = 64;
+    const std::vector<Entry> before =
+        std::exchange(table_, std::vector<Entry>(table_.empty() ? kFewest : 4 * table_.size()));
+    for (const Entry& entry : before) {
+      if (entry.number == npos) continue;
+      std::size_t at = entry.code & (table_.size() - 1);
+      while (table_[at].number != npos) at = (at + 1) & (table_.size() - 1);
+      table_[at] = entry;
+    }
   }
 
   std::vector<std::string> texts_;
-  std::unordered_map<std::string, std::size_t, Hash, std::equal_to<>> numbers_;
+  std::vector<Entry> table_;  // its size is a power of two
   std::size_t last_ = 0;
 };
 

@@ -118,10 +118,9 @@ NLSQ_SSE41 inline std::uint32_t long_number(const char* p, __m128i values, const
 
 // Only the length of a number determines where the next begins, and it comes from masks alone. The CPU can
 // therefore start the next number while it still combines the digits of this one.
-NLSQ_SSE41 std::size_t read_run(const char*& begin, const NumberRun& run) {
+NLSQ_SSE41 std::size_t read_run(const char*& begin, const NumberRun& run, std::size_t column) {
   const __m128i decimal = _mm_set1_epi8(run.decimal);
   const char* p = begin;
-  std::size_t column = 0;
   for (; column < run.columns; ++column) {
     const int slot = run.slot_of[column];
     if (slot < 0) break;

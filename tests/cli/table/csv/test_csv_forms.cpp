@@ -177,6 +177,20 @@ TEST_CASE("a text column is compared, and read as numbers only if asked") {
   CHECK(reader.read(y, texts).values == Values{{1, 2, 3}, {1, 0, 1}, {1, 0, 1}});
 }
 
+TEST_CASE("groups are told apart by their whole names, and lines are counted between plain rows") {
+  const std::string text =
+      "site,y\nab,1\nab,2\na,3\nabc,4\n\"a,b\",5\na,6\n# c\nlong name 1,7\nlongername1,8\nlongername1,9\n"
+      "longername2,10\nNA,11\n\nab,12\n";
+  CsvReader reader(open_memory(text, "t.csv"), dropping());
+  const std::vector<std::size_t> y = {1};
+  const nlsq::cli::CsvColumns read = reader.read(y, {}, 0);
+  CHECK(read.values == Values{{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12}, {0, 0, 1, 2, 3, 1, 4, 5, 5, 6, 0}});
+  CHECK(read.groups == Names{"ab", "a", "abc", "a,b", "long name 1", "longername1", "longername2"});
+  CHECK(read.lines.line(5) == 7);
+  CHECK(read.lines.line(9) == 12);
+  CHECK(read.lines.line(10) == 15);
+}
+
 TEST_CASE("rows that are left out are counted in row numbers") {
   const ReadTable t = read("a\n1\nNA\nNA\n4\n5\nNA\n7\n", dropping());
   CHECK(t.columns.dropped_before == nlsq::cli::RowVector<std::size_t>{1, 1, 3});

@@ -39,7 +39,7 @@ Read run(std::string text, std::size_t columns, NumberRun layout = {}, std::vect
   layout.out = read.values.data();
   layout.stride = 1;
   const char* p = text.data();
-  read.columns = number_run_reader()(p, layout);
+  read.columns = number_run_reader()(p, layout, 0);
   read.length = static_cast<std::size_t>(p - text.data());
   REQUIRE(read.length <= size);
   return read;
