@@ -1,13 +1,15 @@
-// --csv and --json of groups. They are written line by line, because there may be very many groups.
+// --csv and --json of groups. They are written in pieces, because there may be very many groups.
 #include "groups/group_report.hpp"
 #include "report/json_report.hpp"
 #include "report/statistics.hpp"
+#include "report/text_pieces.hpp"
 
 #include <nlsq/version.hpp>
 
 #include <fmt/compile.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <limits>
@@ -17,7 +19,7 @@ namespace nlsq::cli {
 
 namespace {
 
-constexpr std::size_t kPiece = std::size_t{1} << 16;  // bytes handed to the file at once
+constexpr std::size_t kGroupsOfPiece = 512;  // whose text is formed at once
 
 std::string csv_text(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
@@ -45,10 +47,17 @@ void add_interval(std::string& out, double value, double half) {
   add_number(out, value + half);
 }
 
-void flush(std::string& out, OutputFile& file, std::size_t least) {
-  if (out.size() < least) return;
-  file.write(out);
-  out.clear();
+// Writes the lines of all groups. add_lines(first, last, out) adds those of groups [first, last).
+template <class AddLines>
+void write_lines(const GroupReport& report, OutputFile& file, AddLines add_lines) {
+  const std::size_t groups = report.fits.size();
+  const std::size_t pieces = (groups + kGroupsOfPiece - 1) / kGroupsOfPiece;
+  write_pieces(file, pieces, report.arguments.threads, [&](std::size_t piece) {
+    std::string out;
+    const std::size_t first = piece * kGroupsOfPiece;
+    add_lines(first, std::min(groups, first + kGroupsOfPiece), out);
+    return out;
+  });
 }
 
 // The half-width of an interval in standard errors, by degrees of freedom. Groups mostly have few of these.
@@ -159,53 +168,52 @@ std::string summary_line(const GroupReport& report) {
 
 void write_group_csv(const GroupReport& report, OutputFile& file) {
   const GroupsResult& fits = report.fits;
-  std::string out = "group,rows";
+  std::string header = "group,rows";
   for (const std::string& parameter : fits.parameter_names)
-    out += fmt::format(",{0},{0}_std_error", parameter);
-  out += ",cost,r_squared,verdict\n";
-  for (std::size_t k = 0; k < fits.size(); ++k) {
+    header += fmt::format(",{0},{0}_std_error", parameter);
+  file.write(header + ",cost,r_squared,verdict\n");
+  write_lines(report, file, [&](std::size_t first, std::size_t last, std::string& out) {
     const auto add_cell = [&](double value) {
       out += ',';
       add_digits(out, value);
     };
-    out += csv_text(report.names[k]);
-    fmt::format_to(std::back_inserter(out), ",{}", fits.rows[k]);
-    for (std::size_t j = 0; j < fits.parameter_names.size(); ++j) {
-      add_cell(fits.parameters(k, j));
-      add_cell(fits.standard_errors(k, j));
+    for (std::size_t k = first; k < last; ++k) {
+      out += csv_text(report.names[k]);
+      fmt::format_to(std::back_inserter(out), ",{}", fits.rows[k]);
+      for (std::size_t j = 0; j < fits.parameter_names.size(); ++j) {
+        add_cell(fits.parameters(k, j));
+        add_cell(fits.standard_errors(k, j));
+      }
+      add_cell(fits.cost[k]);
+      add_cell(fits.r_squared[k]);
+      out.append(",").append(name(fits.verdict[k])).append("\n");
     }
-    add_cell(fits.cost[k]);
-    add_cell(fits.r_squared[k]);
-    out.append(",").append(name(fits.verdict[k])).append("\n");
-    flush(out, file, kPiece);
-  }
-  flush(out, file, 0);
+  });
 }
 
 void write_group_json(const GroupReport& report, OutputFile& file) {
   const GroupsResult& fits = report.fits;
-  Quantiles quantiles(report);
-  std::string out;
-  for (std::size_t k = 0; k < fits.size(); ++k) {
-    out += fmt::format("{{\"group\":{},\"rows\":{},\"dof\":{},", json_text(report.names[k]), fits.rows[k],
-                       fits.dof[k]);
-    add_parameters(out, report, k, quantiles.of(fits.dof[k]));
-    const std::pair<const char*, double> statistics[] = {{"cost", fits.cost[k]},
-                                                         {"rss", fits.rss[k]},
-                                                         {"r_squared", fits.r_squared[k]},
-                                                         {"decrement_sigma", fits.decrement_sigma[k]}};
-    for (const auto& [what, value] : statistics) {
-      out += fmt::format("\"{}\":", what);
-      add_number(out, value);
-      out += ',';
+  write_lines(report, file, [&](std::size_t begin, std::size_t end, std::string& out) {
+    Quantiles quantiles(report);
+    for (std::size_t k = begin; k < end; ++k) {
+      out += fmt::format("{{\"group\":{},\"rows\":{},\"dof\":{},", json_text(report.names[k]), fits.rows[k],
+                         fits.dof[k]);
+      add_parameters(out, report, k, quantiles.of(fits.dof[k]));
+      const std::pair<const char*, double> statistics[] = {{"cost", fits.cost[k]},
+                                                           {"rss", fits.rss[k]},
+                                                           {"r_squared", fits.r_squared[k]},
+                                                           {"decrement_sigma", fits.decrement_sigma[k]}};
+      for (const auto& [what, value] : statistics) {
+        out += fmt::format("\"{}\":", what);
+        add_number(out, value);
+        out += ',';
+      }
+      out += fmt::format("\"iterations\":{},\"status\":\"{}\",\"verdict\":\"{}\",\"message\":{}}}\n",
+                         fits.iterations[k], status_word(fits.termination[k]), name(fits.verdict[k]),
+                         json_text(fits.message[k]));
     }
-    out += fmt::format("\"iterations\":{},\"status\":\"{}\",\"verdict\":\"{}\",\"message\":{}}}\n",
-                       fits.iterations[k], status_word(fits.termination[k]), name(fits.verdict[k]),
-                       json_text(fits.message[k]));
-    flush(out, file, kPiece);
-  }
-  out += summary_line(report);
-  flush(out, file, 0);
+  });
+  file.write(summary_line(report));
 }
 
 }  // namespace nlsq::cli
