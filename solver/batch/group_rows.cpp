@@ -26,64 +26,69 @@ constexpr std::size_t kMostInPlace = 65536;  // rows for which RowSource::direct
 // looked up in a table, because hashing every row would take longer than reading the file.
 class ValueIndex {
  public:
-  explicit ValueIndex(std::size_t rows) : small_(std::min<std::size_t>(rows + 1, kMostSmall), kNone) {}
+  explicit ValueIndex(std::size_t rows) : small_values_(std::min<std::size_t>(rows + 1, kMostSmall)) {}
 
   std::uint32_t& operator[](double value) {
-    if (value >= 0 && value < static_cast<double>(small_.size()) && value == std::floor(value))
-      return small_[static_cast<std::size_t>(value)];
-    return others_.try_emplace(value, kNone).first->second;
+    if (!(value >= 0 && value < static_cast<double>(small_values_) && value == std::floor(value)))
+      return others_.try_emplace(value, kNone).first->second;
+    const auto place = static_cast<std::size_t>(value);
+    if (place >= small_.size()) small_.resize(std::min(small_values_, 2 * place + 1), kNone);
+    return small_[place];
   }
 
  private:
   static constexpr std::size_t kMostSmall = std::size_t{1} << 24;
+  std::size_t small_values_;  // smaller ones are in small_, which grows to so many
   std::vector<std::uint32_t> small_;
   std::unordered_map<double, std::uint32_t> others_;  // -0 equals 0 and is small
 };
 
 }  // namespace
 
-// Gives each row the number of its group, and counts the rows of each group into begin_.
-void GroupRows::number(const Column& group, std::vector<std::uint32_t>& of_row) {
+// Finds the groups and the runs of rows of one group that follow each other.
+std::vector<GroupRows::Run> GroupRows::find_runs(const Column& group) {
   ValueIndex numbers(group.size());
+  std::vector<Run> runs;
   std::array<double, kBlock> values;
+  double before = std::numeric_limits<double>::quiet_NaN();
   for (std::size_t first = 0; first < group.size(); first += kBlock) {
     const std::size_t count = std::min(kBlock, group.size() - first);
     group.read(first, count, values.data());
     for (std::size_t i = 0; i < count; ++i) {
-      if (i > 0 && values[i] == values[i - 1]) {  // rows of one group mostly follow each other
-        const std::uint32_t number = of_row[first + i] = of_row[first + i - 1];
-        ++begin_[number];
-        continue;
-      }
-      if (!std::isfinite(values[i])) {
+      if (values[i] == before) continue;
+      before = values[i];
+      if (!std::isfinite(before)) {
         throw DataError(
-            fmt::format("group of row {} is {}: give each row a finite number", first + i, values[i]),
+            fmt::format("group of row {} is {}: give each row a finite number", first + i, before),
             first + i);
       }
-      std::uint32_t& number = numbers[values[i]];
+      std::uint32_t& number = numbers[before];
       if (number == kNone) {
         number = static_cast<std::uint32_t>(first_row_.size());
         first_row_.push_back(first + i);
-        begin_.push_back(0);
       }
-      of_row[first + i] = number;
-      ++begin_[number];
+      runs.push_back({static_cast<std::uint32_t>(first + i), number});
     }
   }
+  return runs;
 }
 
 GroupRows::GroupRows(const Column& group) {
   if (group.size() >= kNone)
     throw DataError(fmt::format("{} rows: groups take at most {} rows at once", group.size(), kNone - 1));
-  std::vector<std::uint32_t> of_row(group.size());
-  number(group, of_row);
-  begin_.push_back(0);
+  const std::vector<Run> runs = find_runs(group);
+  const auto end_of = [&](std::size_t k) { return k + 1 < runs.size() ? runs[k + 1].first : group.size(); };
+  begin_.assign(first_row_.size() + 1, 0);
+  for (std::size_t k = 0; k < runs.size(); ++k) begin_[runs[k].number] += end_of(k) - runs[k].first;
   std::size_t before = 0;
   for (std::size_t& b : begin_) before += std::exchange(b, before);
-  if (std::is_sorted(of_row.begin(), of_row.end())) return;
+  if (runs.size() == first_row_.size()) return;
   std::vector<std::size_t> next(begin_.begin(), begin_.end() - 1);
   order_.resize(group.size());
-  for (std::size_t i = 0; i < of_row.size(); ++i) order_[next[of_row[i]]++] = static_cast<std::uint32_t>(i);
+  for (std::size_t k = 0; k < runs.size(); ++k) {
+    std::size_t& to = next[runs[k].number];
+    for (std::size_t i = runs[k].first; i < end_of(k); ++i) order_[to++] = static_cast<std::uint32_t>(i);
+  }
 }
 
 std::vector<Column> GroupRows::sorted(const std::vector<Column>& columns, const Parallelism& parallelism,

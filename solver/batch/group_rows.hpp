@@ -34,7 +34,10 @@ class GroupRows {
   bool contiguous() const { return order_.empty(); }
 
  private:
-  void number(const Column& group, std::vector<std::uint32_t>& of_row);
+  struct Run {
+    std::uint32_t first, number;  // its first row, and the group
+  };
+  std::vector<Run> find_runs(const Column& group);
 
   std::vector<std::size_t> first_row_, begin_;
   std::vector<std::uint32_t> order_;  // the rows, by group; empty: they already lie so
