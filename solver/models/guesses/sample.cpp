@@ -1,17 +1,16 @@
 // Draws the sample of rows from which a built-in model computes its first guess.
 #include "models/guesses/sample.hpp"
 
-#include "support/random.hpp"
+#include "models/guesses/separable.hpp"
+#include "models/guesses/wide_vectors.hpp"
 
-#include <fmt/format.h>
+#include "support/random.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <numeric>
-#include <span>
-#include <string>
 
 namespace nlsq::inline v0::guessing {
 namespace {
@@ -31,20 +30,6 @@ bool in_domain(double x, Domain domain) {
   return domain == Domain::all || x > 0 || (domain == Domain::non_negative && x == 0);
 }
 
-void check_sizes(int predictors, const Columns& x, const Column& y, const Column& sigma) {
-  if (x.size() != static_cast<std::size_t>(predictors))
-    throw DataError(fmt::format("the model takes {} predictor{}, {} given", predictors,
-                                predictors == 1 ? "" : "s", x.size()));
-  for (std::size_t k = 0; k < x.size(); ++k)
-    if (x.list()[k].size() != y.size())
-      throw DataError(fmt::format("x has {} rows, y has {}", x.list()[k].size(), y.size()), DataError::npos,
-                      k);
-  if (!sigma.empty() && sigma.size() != y.size())
-    throw DataError(fmt::format("sigma has {} rows, y has {}", sigma.size(), y.size()));
-}
-
-// Larger values are left out, because their squares and spans would overflow.
-constexpr double kLargest = 1e150;
 constexpr double kLeastWeight = 1e-100;  // of a row beside the others; its square does not underflow
 
 // Leaves out rows far from the median of their five nearest rows, if the rows on both sides of them are much
@@ -77,34 +62,6 @@ void leave_out_spikes(std::vector<std::size_t>& order, const std::vector<double>
 constexpr std::size_t kBlock = 4096;       // rows that are read at once
 constexpr std::size_t kLongGap = 1 << 14;  // between single rows; shorter ones are read along
 
-std::string complaint(const Sample& sample, std::size_t outside, std::size_t unusable, std::size_t parameters,
-                      Domain domain) {
-  if (sample.rows() == 0)
-    return domain != Domain::all && outside > 0
-               ? fmt::format("no rows with x {} 0: the guess is a formality",
-                             domain == Domain::positive ? ">" : ">=")
-               : fmt::format(
-                     "no rows with finite values below {:g}: the guess is a formality. Give larger "
-                     "values in other units, near 1",
-                     kLargest);
-  if (sample.one_x() && unusable > 0) {
-    return fmt::format(
-        "every x is {}, except where x or y is not below {:g}: the guess is a formality. Give larger values "
-        "in "
-        "other units, near 1",
-        sample.x.front(), kLargest);
-  }
-  if (sample.one_x()) return fmt::format("every x is {}: the guess is a formality", sample.x.front());
-  if (sample.flat() && parameters > 1)
-    return fmt::format("y does not vary (it is {} throughout): the guess is a formality", sample.y_mean);
-  if (sample.rows() < parameters)
-    return fmt::format("{} rows for {} parameters: the guess is one of many", sample.rows(), parameters);
-  if (outside > 0)
-    return fmt::format("the guess leaves out rows with x {} 0, where the model may be undefined",
-                       domain == Domain::positive ? "<=" : "<");
-  return {};
-}
-
 }  // namespace
 
 // Some rows of all columns. row(i) is in entry i - first of each pointer.
@@ -120,6 +77,13 @@ struct Source::Block {
     for (const double* const column : x) finite = finite && std::abs(column[i]) < kLargest;
     return finite && (sigma == nullptr || (sigma[i] > 1 / kLargest && sigma[i] < kLargest));
   }
+
+  bool all_usable() const {
+    const auto small = [this](const double* values) {
+      return sum_of(count, [=](std::size_t i) { return std::abs(values[i]) < kLargest ? 0.0 : 1.0; }) == 0;
+    };
+    return sigma == nullptr && small(y) && std::ranges::all_of(x, small);
+  }
 };
 
 // Rows that were chosen for a sample, in the order of the data.
@@ -128,6 +92,12 @@ struct Source::Rows {
 
   void reserve(std::size_t rows) {
     for (auto* const column : {&x, &y}) column->reserve(rows);
+  }
+
+  void add_all(const Block& block) {  // without sigma
+    x.insert(x.end(), block.x[0], block.x[0] + block.count);
+    if (block.x.size() > 1) x2.insert(x2.end(), block.x[1], block.x[1] + block.count);
+    y.insert(y.end(), block.y, block.y + block.count);
   }
 
   void add(const Block& block, std::size_t i) {
@@ -165,9 +135,9 @@ struct Source::Rows {
   }
 };
 
-// Calls visit(block, i) for entries of blocks with the rows [first, last).
+// Calls visit(block) for blocks with the rows [first, last).
 template <class Visit>
-void Source::for_rows(std::size_t first, std::size_t last, Visit visit) const {
+void Source::for_blocks(std::size_t first, std::size_t last, Visit visit) const {
   std::vector<std::vector<double>> memory(x_.size() + 2);
   Block block;
   block.x.resize(x_.size());
@@ -182,23 +152,27 @@ void Source::for_rows(std::size_t first, std::size_t last, Visit visit) const {
     for (std::size_t k = 0; k < x_.size(); ++k) block.x[k] = read(x_.list()[k], memory[k]);
     block.y = read(y_, memory[x_.size()]);
     if (!hints_.sigma.empty()) block.sigma = read(hints_.sigma, memory.back());
-    for (std::size_t i = 0; i < block.count; ++i) visit(block, i);
+    visit(block);
   }
+}
+
+// Calls visit(block, i) for entries of blocks with these rows.
+template <class Visit>
+void Source::for_rows(std::size_t first, std::size_t last, Visit visit) const {
+  for_blocks(first, last, [&](const Block& block) {
+    for (std::size_t i = 0; i < block.count; ++i) visit(block, i);
+  });
 }
 
 void Sample::measure() {
   x_min = x.front();
   span = one_x() ? 1.0 : x.back() - x.front();
-  const auto [low, high] = std::minmax_element(y.begin(), y.end());
-  y_min = *low;
-  y_max = *high;
-  double total = 0, above = 0;  // sums differences from the first y: the mean of equal y is exact
-  for (std::size_t i = 0; i < rows(); ++i) {
-    const double w = weight_of(i) * weight_of(i);
-    total += w;
-    above += w * (y[i] - y.front());
-  }
-  y_mean = y.front() + above / total;
+  y_min = least_of(y);
+  y_max = most_of(y);
+  const auto square = [&](std::size_t i) { return squared_weight(weight, i); };
+  // Sums differences from the first y: the mean of equal y is exact.
+  y_mean = y.front() + sum_of(rows(), [&](std::size_t i) { return square(i) * (y[i] - y.front()); }) /
+                           sum_of(rows(), square);
 }
 
 void Sample::weigh(const std::vector<double>& errors) {
@@ -240,7 +214,10 @@ Sample Source::spread(std::size_t& outside, std::size_t& unusable) const {
   };
   const std::size_t n = y_.size();
   if (n <= most_) {
-    for_rows(0, n, look_at);
+    for_blocks(0, n, [&](const Block& block) {
+      if (domain_ == Domain::all && block.all_usable()) return rows.add_all(block);
+      for (std::size_t i = 0; i < block.count; ++i) look_at(block, i);
+    });
   } else {
     const bool gaps = n / most_ >= kLongGap;
     const auto for_picked = [&](auto use) {
@@ -350,45 +327,4 @@ std::vector<double> Sample::unit_x() const {
   return u;
 }
 
-std::function<Guess(const Columns&, const Column&, const GuessHints&)> sampled(
-    int predictors, std::size_t parameters, Domain domain, std::size_t most, GuessRule rule) {
-  return [=](const Columns& x, const Column& y, const GuessHints& hints) {
-    check_sizes(predictors, x, y, hints.sigma);
-    const Source source(x, y, hints, domain, most);
-    std::size_t outside = 0, unusable = 0;
-    Sample sample = source.spread(outside, unusable);
-    Guess guess;
-    guess.warning = complaint(sample, outside, unusable, parameters, domain);
-    if (sample.rows() == 0) {  // values of ordinary size for the rule
-      sample.x = {1, 2};
-      sample.y = {1, 1};
-      sample.x2.assign(predictors > 1 ? 2 : 0, 1.0);
-      sample.measure();
-    } else if (y.size() > most) {
-      sample.source = &source;
-    }
-    guess.values = rule(sample);
-    for (double& value : guess.values) {
-      if (std::isfinite(value)) continue;
-      value = std::isnan(value) ? 1.0 : std::copysign(1e100, value);
-      if (guess.warning.empty()) {
-        guess.warning =
-            "a parameter is beyond the largest number for the best curve, so the guess is a formality: give "
-            "x a "
-            "zero amid its values";
-      }
-    }
-    return guess;
-  };
-}
-
 }  // namespace nlsq::inline v0::guessing
-
-namespace nlsq::inline v0 {
-
-Guess Model::guess(std::span<const std::span<const double>> x, std::span<const double> y,
-                   const GuessHints& hints) const {
-  return rule(Columns(std::vector<Column>(x.begin(), x.end())), Column(y), hints);
-}
-
-}  // namespace nlsq::inline v0

@@ -35,6 +35,8 @@ class Source {
   struct Block;
   struct Rows;
   template <class Visit>
+  void for_blocks(std::size_t first, std::size_t last, Visit visit) const;
+  template <class Visit>
   void for_rows(std::size_t first, std::size_t last, Visit visit) const;
   void expect_gaps(bool gaps) const;
   void will_read(std::size_t row) const;
@@ -75,6 +77,7 @@ struct Sample {
 // A rule takes a sample with at least one row and returns the model's parameters.
 using GuessRule = std::function<std::vector<double>(const Sample&)>;
 
+inline constexpr double kLargest = 1e150;     // larger values are left out: squares and spans would overflow
 inline constexpr std::size_t kSmooth = 1000;  // enough rows for curves without sharp features
 inline constexpr std::size_t kSharp = 2000;   // for peaks and oscillations
 

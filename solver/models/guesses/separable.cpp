@@ -1,22 +1,31 @@
 // Implements separable least squares: projection onto the linear columns and a damped search over q.
 #include "models/guesses/separable.hpp"
 
+#include "models/guesses/wide_vectors.hpp"
+
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 namespace nlsq::inline v0::guessing {
 namespace {
 
-double dot(const double* a, const double* b, std::size_t n) {
-  double sum[4] = {0, 0, 0, 0};
+[[gnu::always_inline]] inline double dot(const double* a, const double* b, std::size_t n) {
+  Four sum[2] = {}, left, right;  // they do not wait for each other
   std::size_t i = 0;
-  for (; i + 4 <= n; i += 4)
-    for (std::size_t k = 0; k < 4; ++k) sum[k] += a[i + k] * b[i + k];
-  for (; i < n; ++i) sum[0] += a[i] * b[i];
-  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+  for (; i + 2 * kFour <= n; i += 2 * kFour) {
+    for (std::size_t k = 0; k < 2; ++k) {
+      load(a + i + k * kFour, left);
+      load(b + i + k * kFour, right);
+      sum[k] += left * right;
+    }
+  }
+  double rest = 0;
+  for (; i < n; ++i) rest += a[i] * b[i];
+  return total(sum[0]) + total(sum[1]) + rest;
 }
 
-void subtract(double* a, const double* b, double factor, std::size_t n) {
+[[gnu::always_inline]] inline void subtract(double* a, const double* b, double factor, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) a[i] -= factor * b[i];
 }
 
@@ -25,50 +34,71 @@ constexpr int kRace = 3;           // damped steps of each kept start before the
 constexpr double kSettled = 1e-5;  // relative decrease at which a start is good enough for the fit
 constexpr double kHopeless = 10;   // starts with so many times the least sum of squares are not kept
 
-// Result of one evaluation: the projected residual and the linear coefficients. It is reused, so that a
-// search of many points allocates memory once.
+// The memory of a search, in one piece: many small searches would spend a tenth of their time on pieces.
+class Room {
+ public:
+  explicit Room(std::size_t numbers) : numbers_(std::make_unique_for_overwrite<double[]>(numbers)) {}
+  std::span<double> take(std::size_t count) {
+    return {numbers_.get() + std::exchange(used_, used_ + count), count};
+  }
+
+ private:
+  std::unique_ptr<double[]> numbers_;
+  std::size_t used_ = 0;
+};
+
+// Result of one evaluation: the projected residual and the linear coefficients.
 struct Projection {
-  std::vector<double> residual, columns, c;
+  static std::size_t numbers(const Separable& problem) {
+    const std::size_t n = problem.y.size(), k = static_cast<std::size_t>(problem.linear);
+    return n + n * k + k;
+  }
+  Projection(const Separable& problem, Room& room)
+      : residual(room.take(problem.y.size())),
+        columns(room.take(problem.y.size() * static_cast<std::size_t>(problem.linear))),
+        c(room.take(static_cast<std::size_t>(problem.linear))) {}
+
+  std::vector<double> coefficients() const { return {c.begin(), c.end()}; }
+
+  std::span<double> residual, columns, c;
   double rss = std::numeric_limits<double>::infinity();
 };
 
 void evaluate(const Separable& problem, std::span<const double> q, Projection& out) {
-  const std::size_t n = problem.y.size(), k = static_cast<std::size_t>(problem.linear);
-  out.residual.assign(problem.y.begin(), problem.y.end());
-  out.columns.resize(n * k);
-  out.c.assign(k, 0.0);
+  std::ranges::copy(problem.y, out.residual.begin());
+  std::ranges::fill(out.c, 0.0);
   problem.basis(problem.u, q, out.columns.data());
   apply_weight(problem.weight, out.residual, problem.linear, out.columns.data());
   out.rss = project(out.residual, problem.linear, out.columns.data(), out.c.data());
 }
 
-void clamp(const Separable& problem, std::vector<double>& q) {
+void clamp(const Separable& problem, std::span<double> q) {
   for (std::size_t j = 0; j < q.size(); ++j)
     q[j] = std::clamp(std::isfinite(q[j]) ? q[j] : 0.0, problem.lower[j], problem.upper[j]);
 }
 
-// Forward differences of the projected residual by column. Returns false if one is not finite.
-bool differences(const Separable& problem, const std::vector<double>& q, const Projection& at,
-                 Projection& work, std::vector<double>& J) {
+// Forward differences of the projected residual by column. Returns false if one is not finite. `moved` is
+// memory for a point.
+bool differences(const Separable& problem, std::span<const double> q, const Projection& at, Projection& work,
+                 std::span<double> moved, std::span<double> J) {
   const std::size_t n = problem.y.size();
-  J.resize(n * q.size());
   for (std::size_t j = 0; j < q.size(); ++j) {
-    std::vector<double> moved = q;
+    std::ranges::copy(q, moved.begin());
     double h = 1e-7 * std::max(1.0, std::abs(q[j]));
     if (q[j] + h > problem.upper[j]) h = -h;
     moved[j] += h;
     evaluate(problem, moved, work);
     if (!std::isfinite(work.rss)) return false;
-    for (std::size_t i = 0; i < n; ++i) J[j * n + i] = (work.residual[i] - at.residual[i]) / h;
+    const double per_h = 1 / h;
+    for (std::size_t i = 0; i < n; ++i) J[j * n + i] = (work.residual[i] - at.residual[i]) * per_h;
   }
   return true;
 }
 
-// Solves (JᵀJ + lambda diag) s = -Jᵀ r by Gaussian elimination. The matrix is positive definite and tiny.
-std::vector<double> damped_step(const std::vector<double>& J, const std::vector<double>& r, std::size_t p,
-                                double lambda) {
-  const std::size_t n = r.size();
-  std::vector<double> A(p * p), s(p);
+// Solves (JᵀJ + lambda diag) s = -Jᵀ r by Gaussian elimination. The matrix A is positive definite and tiny.
+void damped_step(std::span<const double> J, std::span<const double> r, double lambda, std::span<double> A,
+                 std::span<double> s) {
+  const std::size_t n = r.size(), p = s.size();
   for (std::size_t i = 0; i < p; ++i) {
     for (std::size_t j = 0; j < p; ++j) A[i * p + j] = dot(&J[i * n], &J[j * n], n);
     s[i] = -dot(&J[i * n], r.data(), n);
@@ -84,12 +114,10 @@ std::vector<double> damped_step(const std::vector<double>& J, const std::vector<
     for (std::size_t j = i + 1; j < p; ++j) s[i] -= A[i * p + j] * s[j];
     s[i] /= A[i * p + i];
   }
-  return s;
 }
 
-}  // namespace
-
-double project(std::span<double> residual, int linear, double* columns, double* c) {
+[[gnu::always_inline]] inline double project_columns(std::span<double> residual, int linear, double* columns,
+                                                     double* c) {
   const std::size_t n = residual.size(), k = static_cast<std::size_t>(linear);
   double R[kMostLinear * kMostLinear] = {}, z[kMostLinear] = {};
   for (std::size_t j = 0; j < k; ++j) {
@@ -122,6 +150,17 @@ double project(std::span<double> residual, int linear, double* columns, double* 
   return std::isfinite(rss) ? rss : std::numeric_limits<double>::infinity();
 }
 
+NLSQ_WIDE_VECTORS double project_wide(std::span<double> residual, int linear, double* columns, double* c) {
+  return project_columns(residual, linear, columns, c);
+}
+
+}  // namespace
+
+double project(std::span<double> residual, int linear, double* columns, double* c) {
+  return has_wide_vectors() ? project_wide(residual, linear, columns, c)
+                            : project_columns(residual, linear, columns, c);
+}
+
 void apply_weight(std::span<const double> weight, std::span<double> residual, int linear, double* columns) {
   for (std::size_t i = 0; i < weight.size(); ++i) residual[i] *= weight[i];
   for (int j = 0; j < linear; ++j, columns += weight.size())
@@ -130,23 +169,26 @@ void apply_weight(std::span<const double> weight, std::span<double> residual, in
 
 Solution solve(const Separable& problem, std::vector<double> q) {
   clamp(problem, q);
-  Projection at;
+  Room room(Projection::numbers(problem));
+  Projection at(problem, room);
   evaluate(problem, q, at);
-  return {std::move(q), std::move(at.c), at.rss};
+  return {std::move(q), at.coefficients(), at.rss};
 }
 
 Solution improve(const Separable& problem, Solution best, int iterations) {
-  Projection at, trial, work;
+  const std::size_t n = problem.y.size(), p = best.q.size();
+  Room room(3 * Projection::numbers(problem) + n * p + p * p + 3 * p);
+  Projection at(problem, room), trial(problem, room), work(problem, room);
+  const std::span<double> J = room.take(n * p), A = room.take(p * p), step = room.take(p),
+                          moved = room.take(p), q = room.take(p);
   evaluate(problem, best.q, at);
   if (!std::isfinite(at.rss) || best.q.empty()) iterations = 0;
-  std::vector<double> J, q;
   double lambda = 1e-3;
   bool stale = true;
   for (int k = 0; k < iterations; ++k) {
-    if (stale && !differences(problem, best.q, at, work, J)) break;
-    const std::vector<double> step = damped_step(J, at.residual, best.q.size(), lambda);
-    q = best.q;
-    for (std::size_t j = 0; j < q.size(); ++j) q[j] += step[j];
+    if (stale && !differences(problem, best.q, at, work, moved, J)) break;
+    damped_step(J, at.residual, lambda, A, step);
+    for (std::size_t j = 0; j < p; ++j) q[j] = best.q[j] + step[j];
     clamp(problem, q);
     evaluate(problem, q, trial);
     stale = trial.rss < at.rss;
@@ -157,11 +199,11 @@ Solution improve(const Separable& problem, Solution best, int iterations) {
     }
     const double decrease = at.rss - trial.rss;
     std::swap(at, trial);
-    std::swap(best.q, q);
+    std::ranges::copy(q, best.q.begin());
     lambda *= 0.1;
     if (decrease <= kSettled * at.rss) break;
   }
-  best.c = at.c;
+  best.c = at.coefficients();
   best.rss = at.rss;
   return best;
 }
@@ -199,7 +241,8 @@ bool lower_rss(const Solution& a, const Solution& b) { return a.rss < b.rss; }
 std::vector<Solution> evaluated(const Separable& problem, const std::vector<std::vector<double>>& starts) {
   std::vector<Solution> tried;
   tried.reserve(starts.size());
-  Projection work;
+  Room room(Projection::numbers(problem));
+  Projection work(problem, room);
   for (const auto& start : starts) {
     Solution one{start, {}};
     clamp(problem, one.q);
@@ -256,6 +299,21 @@ double vertex(const Tried& left, const Tried& middle, const Tried& right) {
   return change > 0 ? middle.q - (up * before + down * after) / (2 * change) : middle.q;
 }
 
+// The lows among the starts of a search for a single q, moved to where the sum of squares seems lowest.
+std::vector<Solution> lows_of(std::span<const Tried> tried) {
+  std::vector<Solution> lows;
+  for (std::size_t i = 0; i < tried.size(); ++i) {
+    if ((i > 0 && tried[i].rss >= tried[i - 1].rss) ||
+        (i + 1 < tried.size() && tried[i].rss > tried[i + 1].rss))
+      continue;
+    const bool inside = i > 0 && i + 1 < tried.size();
+    const double q = inside ? vertex(tried[i - 1], tried[i], tried[i + 1]) : tried[i].q;
+    lows.push_back({{q}, {}, tried[i].rss});
+  }
+  keep_best(lows, Effort());
+  return lows;
+}
+
 // What a search returns if no start has finite values.
 Solution nothing_found(const Separable& problem, std::vector<double> q) {
   return {std::move(q), std::vector<double>(static_cast<std::size_t>(problem.linear), 0.0)};
@@ -279,22 +337,17 @@ Solution search_line(const Separable& problem, const std::vector<double>& starts
   return best_of_line(problem, tried);
 }
 
+std::optional<double> only_low(std::span<const Tried> tried) {
+  const std::vector<Solution> lows = lows_of(tried);
+  return lows.size() == 1 ? std::optional(lows.front().q[0]) : std::nullopt;
+}
+
 Solution best_of_line(const Separable& problem, std::span<const Tried> tried) {
   if (tried.empty()) return nothing_found(problem, {std::clamp(0.0, problem.lower[0], problem.upper[0])});
-  std::vector<Solution> lows;
-  for (std::size_t i = 0; i < tried.size(); ++i) {
-    if ((i > 0 && tried[i].rss >= tried[i - 1].rss) ||
-        (i + 1 < tried.size() && tried[i].rss > tried[i + 1].rss))
-      continue;
-    const bool inside = i > 0 && i + 1 < tried.size();
-    const double q = inside ? vertex(tried[i - 1], tried[i], tried[i + 1]) : tried[i].q;
-    lows.push_back({{q}, {}, tried[i].rss});
-  }
-  const Effort effort;
-  keep_best(lows, effort);
+  std::vector<Solution> lows = lows_of(tried);
   // A step from the vertex is enough if there is no other low: the fit has cheaper steps.
   if (lows.size() == 1) return improve(problem, std::move(lows.front()), 1);
-  return winner(problem, std::move(lows), effort);
+  return winner(problem, std::move(lows), Effort());
 }
 
 std::vector<double> grid(double low, double high, int count) {

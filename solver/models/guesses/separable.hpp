@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -79,6 +80,8 @@ Solution search_line(const Separable& problem, const std::vector<double>& starts
 struct Tried {
   double q, rss;
 };
+// Where the sum of squares seems lowest, if there is only one low worth a look.
+std::optional<double> only_low(std::span<const Tried> tried);
 Solution best_of_line(const Separable& problem, std::span<const Tried> tried);
 
 // `count` values from low to high, evenly spaced.

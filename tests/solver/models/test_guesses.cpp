@@ -237,7 +237,7 @@ TEST_CASE("x where the model is undefined is left out and reported") {
   }
   const nlsq::Guess guess = nlsq::model("power").guess(x, y);
   CHECK(guess.values[0] == doctest::Approx(3).epsilon(1e-3));
-  CHECK(guess.values[1] == doctest::Approx(1.5));
+  CHECK(guess.values[1] == doctest::Approx(1.5).epsilon(1e-4));
   CHECK(!guess.warning.empty());
 }
 
