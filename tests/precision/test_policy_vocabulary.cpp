@@ -329,7 +329,7 @@ TEST_CASE("any sound policy is printed as a text that parses back to it") {
     if (pick(4) == 0) p.ceiling = {format(), format(), format(), f64};
     p.entry_gate = pick(2) == 0;
     p.strict = pick(2) == 0;
-    const ThresholdInfo& t = threshold_table()[pick(17)];
+    const ThresholdInfo& t = threshold_table()[pick(static_cast<int>(threshold_table().size()))];
     if (pick(2) == 0)
       set_value(p.thresholds, t,
                 std::clamp(std::uniform_real_distribution<double>(0, 3)(random), t.least, t.most));
