@@ -383,7 +383,10 @@ bool BlockSystem::hides_minimum(const Certificate& c) {
            is_blurred(measured_rounding());
   };
   const bool lost = c.condition > kLostByDifferences && model_.evaluator().counts().differences > 0;
-  if (!lost && !rests_on_rounding(c) && !blurred()) return false;
+  return (lost || rests_on_rounding(c) || blurred()) && cancels();
+}
+
+bool BlockSystem::cancels() {
   return terms_cancel(structure_, model_.problem(), model_.records<double>(), at_.x);
 }
 
