@@ -190,3 +190,39 @@ TEST_CASE("blocks whose terms do not cancel succeed without noise") {
     CHECK(rows.solved<Polynomial>(p, [&](double x, double y) { return Polynomial{x, y, n}; }));
   }
 }
+
+TEST_CASE("a number inside a function that is far larger than all terms hides noise from float64") {
+  std::mt19937 random(19);
+  const auto uniform = [&] { return 2 * static_cast<double>(random()) / 0x1p32 - 1; };
+  for (const double large : {1e6, 1e8}) {
+    int successes = 0;
+    for (int k = 0; k < 20; ++k) {
+      const double noise = k % 5 == 4 ? 0 : std::pow(10.0, -6 - 8 * k / 19.0);
+      std::vector<double> t, y, p{0, 0};
+      Problem problem;
+      problem.add_parameter_block(p.data(), 2);
+      for (int i = 0; i < 20; ++i) {
+        t.push_back(i - 9.5);
+        y.push_back(0.3 + 0.7 * t.back() + noise * uniform());
+        problem.add_residual_block(
+            [=, x = t.back(), measured = y.back()](const auto* c) {
+              return ((c[0] + c[1] * x) + large) - large - measured;
+            },
+            nullptr, {p.data()});
+      }
+      CAPTURE(noise);
+      const bool success = is_success(solve(problem).verdict);
+      if (noise == 0) CHECK(success);
+      if (!success || noise == 0) continue;
+      ++successes;
+      Long mean = 0, slope = 0, squares = 0, off = 0;
+      for (std::size_t i = 0; i < t.size(); ++i) mean += y[i] / 20, slope += t[i] * y[i] / 665;
+      for (std::size_t i = 0; i < t.size(); ++i) {
+        squares += std::pow(mean + slope * t[i] - y[i], 2) / 18;
+        off += std::pow(p[0] - mean + (p[1] - slope) * t[i], 2);
+      }
+      CHECK(std::sqrt(off / squares) <= 0.1);
+    }
+    CHECK(successes >= 12);
+  }
+}
