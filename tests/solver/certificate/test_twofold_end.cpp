@@ -159,7 +159,6 @@ TEST_CASE("data that follow a polynomial in years to their last digits are a suc
     const std::size_t n = 4 + static_cast<std::size_t>(k % 2);
     const FitResult fit = fit_of(years_with(0, n, k % 4 >= 2, random), n);
     CAPTURE(k);
-    CAPTURE(fit.summary.message);
     CHECK(fit.success());
   }
 }
@@ -175,7 +174,6 @@ TEST_CASE("one row of 1e12 with a parameter of its own does not make the others 
     const FitResult fit = curve_fit(PreparedModel{std::string_view(power_series(5) + "+d*(x>2027)")}, more.x,
                                     more.y, NamedValues(), FitOptions());
     CAPTURE(noise);
-    CAPTURE(fit.summary.message);
     if (!fit.success()) continue;
     const Reference minimum(years.x, years.y, {}, 5);
     CHECK(minimum.distance(years.x, years.y, {fit.parameters.data(), 5}) <= 0.1);
@@ -196,7 +194,6 @@ TEST_CASE("a function of residuals of a polynomial in years is at its minimum, o
     };
     const LeastSquaresResult fit = least_squares(residuals, {0.0, 0.0, 0.0, 0.0});
     CAPTURE(noise);
-    CAPTURE(fit.summary.message);
     if (noise == 0) CHECK(fit.success());
     if (noise == 0 || !fit.success()) continue;
     CHECK(Reference(years.x, years.y, {}, 4).distance(years.x, years.y, fit.x) <= 0.1);
@@ -216,7 +213,6 @@ TEST_CASE("a function of residuals that seems to lose rank in float64, but not w
       return r;
     };
     const LeastSquaresResult fit = least_squares(residuals, {0.0, 0.0, 0.0, 0.0});
-    CAPTURE(fit.summary.message);
     CHECK(fit.summary.verdict == Verdict::noise_floor);
     CHECK(fit.summary.certificate.rank == 4);
     CHECK(Reference(days.x, days.y, {}, 4, 2450000 + 17).distance(days.x, days.y, fit.x) <= 0.1);
@@ -249,7 +245,6 @@ TEST_CASE("a function of residuals knows y from x and from weights") {
         CAPTURE(far);
         CAPTURE(form);
         CAPTURE(noise);
-        CAPTURE(fit.summary.message);
         successes += fit.success();
         if (noise == 0 && far == 0) CHECK(fit.success());
         if (noise == 0 || !fit.success()) continue;
@@ -390,23 +385,16 @@ TEST_CASE("a function of residuals that is only called is refused rather than wr
 
 TEST_CASE("whole numbers of last digits cancel together") {
   // Two columns that are nearly alike: a step across them needs many digits of both.
-  const auto times_of = [](const std::vector<double>& B, const std::vector<double>& z) {
-    const auto twofold = [](const std::vector<double>& numbers) {
-      std::vector<Twofold> out;
-      for (const double number : numbers) out.push_back({number, 0});
-      return out;
-    };
-    std::vector<double> out;
-    for (const Twofold& times : nearest_on_grid(twofold(B), z.size(), twofold(z)))
-      out.push_back(times.rounded());
-    return out;
-  };
-  const std::vector<double> B{1, 0, 1, 1e-3};
-  const std::vector<double> z{0.3, -0.25};
-  const std::vector<double> times = times_of(B, z);
+  const std::vector<double> B{1, 0, 1, 1e-3}, z{0.3, -0.25};
+  std::vector<double> times;
+  for (const Twofold& number :
+       nearest_on_grid({{1, 0}, {0, 0}, {1, 0}, {1e-3, 0}}, 2, {{0.3, 0}, {-0.25, 0}}))
+    times.push_back(number.rounded());
   const double first = z[0] + B[0] * times[0] + B[2] * times[1], second = z[1] + B[3] * times[1];
   CHECK(std::hypot(first, second) <= 0.51);
   CHECK(std::fabs(second) <= 0.5);
-  const std::vector<double> square = times_of({2, 0, 0, 4}, {7.1, -9.2});
-  CHECK(square == std::vector<double>{-4, 2});
+  const std::vector<Twofold> square =
+      nearest_on_grid({{2, 0}, {0, 0}, {0, 0}, {4, 0}}, 2, {{7.1, 0}, {-9.2, 0}});
+  CHECK(square[0].rounded() == -4);
+  CHECK(square[1].rounded() == 2);
 }
