@@ -18,7 +18,15 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr std::uint32_t kSample = 64;    // blocks of a program that are compared with f64
+constexpr std::uint32_t kAhead = 4;      // functions whose memory is fetched before they are called
 constexpr std::size_t kLeastLanes = 64;  // lanes of a program are computed from a multiple of this on
+
+// Users' functions are allocated one by one, and their data lie in two lines of the cache or more.
+void fetch(const void* data) {
+  constexpr std::ptrdiff_t kLine = 64;  // bytes
+  __builtin_prefetch(data);
+  __builtin_prefetch(static_cast<const char*>(data) + kLine);
+}
 
 class GroupPass final : public BlockPass {
  public:
@@ -38,9 +46,10 @@ class GroupPass final : public BlockPass {
     value_.gather(group, groups_.kinds[group.kind], t.first, t.count, x);
     value_.run(group, t.count, counters_[group.component]);
     const auto rows = static_cast<std::size_t>(group.program->residuals);
+    const EvenView<std::uint32_t> row_of = list_.row.view();
     for (std::size_t i = 0; i < rows; ++i) {
       const double* out = value_.output(i);
-      for (std::uint32_t l = 0; l < t.count; ++l) r[list_.row[group.blocks[t.first + l]] + i] = out[l];
+      for (std::uint32_t l = 0; l < t.count; ++l) r[row_of[group.blocks[t.first + l]] + i] = out[l];
     }
     std::size_t left = 0;
     for (std::uint32_t l = 0; group.program->guarded && l < t.count; ++l) {
@@ -79,7 +88,10 @@ class GroupPass final : public BlockPass {
   void reference(std::size_t tile, std::span<const double> x, double* r) override {
     const BlockTile& t = groups_.tiles[tile];
     const auto& blocks = t.group == BlockTile::kSlow ? groups_.slow : groups_.groups[t.group].blocks;
-    for (std::uint32_t i = 0; i < t.count; ++i) slow_residuals(blocks[t.first + i], x, r);
+    for (std::uint32_t i = 0; i < t.count; ++i) {
+      if (i + kAhead < t.count) fetch(list_.function(blocks[t.first + i + kAhead]).data());
+      slow_residuals(blocks[t.first + i], x, r);
+    }
   }
   void rounding(std::size_t tile, std::span<const double> x, double* bounds, double most) override {
     const BlockTile& t = groups_.tiles[tile];
@@ -138,11 +150,6 @@ class GroupPass final : public BlockPass {
     return fill_lanes(lanes, groups_.groups[t.group], {t.first, t.first + t.count, t.first}, x, all);
   }
 
-  // Lanes [first, last) of a group are computed, those from `stored` on are stored.
-  struct LaneRange {
-    std::size_t first, last, stored;
-  };
-
   template <class T, class Stored>
   std::size_t fill_lanes(Lanes<T>& lanes, const BlockGroup& group, LaneRange t, std::span<const double> x,
                          const RecordTarget<Stored>& J) {
@@ -186,18 +193,11 @@ class GroupPass final : public BlockPass {
     for (std::size_t k = 0; k < kind.sizes.size(); start += kind.sizes[k++]) {
       if (w == width || group.program->wanted[w] != start) continue;  // fixed in all blocks
       const auto size = static_cast<std::size_t>(kind.sizes[k]);
-      for (std::size_t lane = t.stored; lane < t.last; ++lane) {
-        const std::uint32_t block = group.blocks[lane];
-        const std::size_t l = lane - t.first;
-        const std::int32_t column = list_.column[list_.first[block] + k];
-        if (column < 0) continue;
-        Stored* to = J.at(list_.record[block]) + static_cast<std::size_t>(column);
-        const std::size_t stride = list_.stride[block];
-        const T* const* of_row = from.data() + w;
-        for (std::size_t i = 0; i < rows; ++i, to += stride, of_row += width) {
-          for (std::size_t c = 0; c < size; ++c) to[c] = static_cast<Stored>(of_row[c][l]);
-        }
-      }
+      const LaneColumns<T> columns{from.data() + w, rows, width};
+      // Points and poses are the most frequent. Their loops have a known length.
+      if (size == 3) copy_lanes(list_, group, t, k, columns, 3, J);
+      else if (size == 6) copy_lanes(list_, group, t, k, columns, 6, J);
+      else copy_lanes(list_, group, t, k, columns, size, J);
       w += size;
     }
   }

@@ -12,6 +12,38 @@
 
 namespace nlsq::inline v0 {
 
+// Lanes [first, last) of a group are computed, those from `stored` on are stored.
+struct LaneRange {
+  std::size_t first, last, stored;
+};
+
+// Computed columns of derivatives: those of row i begin with at[i * width].
+template <class T>
+struct LaneColumns {
+  const T* const* at;
+  std::size_t rows, width;
+};
+
+// Copies the derivatives by the k-th parameter block, `size` columns of each row, to the records of the
+// blocks.
+template <class T, class Stored>
+NLSQ_INLINE void copy_lanes(const BlockList& list, const BlockGroup& group, const LaneRange& t, std::size_t k,
+                            const LaneColumns<T>& columns, std::size_t size, const RecordTarget<Stored>& J) {
+  const EvenView<std::uint32_t> first_of = list.first.view(), stride_of = list.stride.view();
+  const EvenView<std::uint64_t> record_of = list.record.view();
+  for (std::size_t lane = t.stored; lane < t.last; ++lane) {
+    const std::uint32_t block = group.blocks[lane];
+    const std::int32_t column = list.column[first_of[block] + k];
+    if (column < 0) continue;
+    Stored* to = J.at(record_of[block]) + static_cast<std::size_t>(column);
+    const std::size_t stride = stride_of[block], l = lane - t.first;
+    const T* const* of_row = columns.at;
+    for (std::size_t i = 0; i < columns.rows; ++i, to += stride, of_row += columns.width) {
+      for (std::size_t c = 0; c < size; ++c) to[c] = static_cast<Stored>(of_row[c][l]);
+    }
+  }
+}
+
 // The columns and registers of one program in one format.
 template <class T>
 class Lanes {

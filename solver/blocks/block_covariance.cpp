@@ -79,7 +79,7 @@ struct CovarianceWork {
   bool linearize() {
     BlockModel& model = prepared->model;
     cost = model.cost(x, r);
-    if (model.carried() && model.carries_wrongly(x)) {
+    if (model.carried() && model.carries_wrongly(x, r)) {
       model.record_again(x);
       cost = model.cost(x, r);
     }

@@ -102,6 +102,11 @@ double BlockModel::cost(std::span<const double> x, std::vector<double>& r) {
     left[task] += pass.residuals(tile, x, r.data());
   });
   left_ = std::accumulate(left.begin(), left.end(), std::size_t{0});
+  return cost_of(r);
+}
+
+double BlockModel::cost_of(std::span<const double> r) const {
+  const EvenView<std::uint32_t> row = structure_.list.row.view(), rows = structure_.rows.view();
   double total = 0;
   const std::size_t slots = structure_.list.blocks();
   for (std::size_t first = 0; first < slots; first += kSumSlots) {
@@ -109,7 +114,7 @@ double BlockModel::cost(std::span<const double> x, std::vector<double>& r) {
     double sum = 0;
     for (std::size_t slot = first; slot < last; ++slot) {
       double squares = 0;
-      const std::size_t begin = structure_.list.row[slot], end = begin + structure_.rows[slot];
+      const std::size_t begin = row[slot], end = begin + rows[slot];
       for (std::size_t i = begin; i < end; ++i) squares += r[i] * r[i];
       sum += structure_.losses.empty() ? squares : structure_.losses[slot](squares).rho;
     }

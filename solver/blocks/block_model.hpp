@@ -33,6 +33,8 @@ class BlockModel {
 
   // Writes the residuals into r. Returns ½ Σ ρ(‖r_b‖²), or NaN if they cannot be evaluated.
   double cost(std::span<const double> x, std::vector<double>& r);
+  // ½ Σ ρ(‖r_b‖²) of residuals that are known.
+  double cost_of(std::span<const double> r) const;
   // Evaluates J at x into the records of that format, with residuals, losses and manifolds. `r` must be the
   // residuals at x. Large records in f64 are evaluated in part when they are read (WindowedRecords), so
   // neither x nor r may change as long as records are read.
@@ -109,10 +111,10 @@ class BlockModel {
   void distrust(std::string why);
   // Whether constants recorded in an earlier solve are in use.
   bool carried() const { return evaluator_.carried() > 0; }
-  // Call after cost(x). True if a block takes another branch than when it was recorded, or if residuals at a
-  // point near x differ from the functions' own by more than rounding. The test at x alone is not enough: a
-  // constant that multiplies a zero does not show there.
-  bool carries_wrongly(std::span<const double> x);
+  // Call after cost(x), which gave r. True if a block takes another branch than when it was recorded, or if
+  // residuals at a point near x differ from the functions' own by more than rounding. The test at x alone is
+  // not enough: a constant that multiplies a zero does not show there.
+  bool carries_wrongly(std::span<const double> x, std::span<const double> r);
   // Records all functions again at x.
   void record_again(std::span<const double> x);
 
@@ -134,7 +136,7 @@ class BlockModel {
   template <class T>
   void add_times(std::size_t slot, const T* record, std::span<const double> step, double* out) const;
   bool differ(std::span<const double> x, std::span<const double> r, std::span<const double> own,
-              double relative, double of_terms);
+              double relative, double of_terms, std::span<const double> before = {});
   void announce(std::span<const double> x, bool derivatives);
   void recheck_residuals(std::span<const double> x, std::vector<double>& own);
   std::vector<double> near(std::span<const double> x, std::uint32_t share) const;

@@ -13,7 +13,9 @@
 #include <nlsq/options.hpp>
 #include <nlsq/problem_control.hpp>
 
+#include <algorithm>
 #include <chrono>
+#include <limits>
 
 namespace nlsq::inline v0 {
 
@@ -94,6 +96,10 @@ class BlockSystem final : public System {
   std::vector<PrecisionNote> take_notes() override { return std::exchange(notes_, {}); }
 
   // For reports and for a ProblemControl:
+  // The cost at x by the user's own functions; NaN if the last comparison with them was not made there.
+  double cost_by_functions(std::span<const double> x) const {
+    return std::ranges::equal(x, compared_at_) ? compared_cost_ : std::numeric_limits<double>::quiet_NaN();
+  }
   const std::vector<double>& gradient() const { return solver_.gradient(); }
   std::size_t fixed() const { return at_.fixed_count; }  // numbers fixed at their bounds
   const BlockSolveFacts& facts() const { return facts_; }
@@ -194,6 +200,8 @@ class BlockSystem final : public System {
   // ν of the damped step at the last point where the undamped one was computed and not used.
   double last_unused_nu_ = std::numeric_limits<double>::infinity();
   Recheck start_recheck_;
+  Vector compared_at_;        // where the residuals were compared last with those of the functions,
+  double compared_cost_ = 0;  // and the cost there by the functions
   bool start_reported_ = false, cut_short_ = false;
   std::string doubt_;
   std::optional<double> wrong_loss_at_;

@@ -130,7 +130,7 @@ std::string message_of(const Summary& summary, const BlockSystem& system, const 
 }
 
 void report_facts(const ProblemControl* control, const BlockSystem& system, const PreparedProblem& prepared,
-                  bool tolerance_met) {
+                  const MinimizerResult& out) {
   if (!control || !control->facts) return;
   BlockSolveFacts facts = system.facts();
   facts.eliminated_blocks = prepared.structure.real_points;
@@ -139,7 +139,8 @@ void report_facts(const ProblemControl* control, const BlockSystem& system, cons
   facts.iterative = prepared.solver.iterative();
   facts.linear_iterations = system.linear_iterations();
   facts.groups_followed = prepared.structure.groups_followed;
-  facts.tolerance_met = tolerance_met;
+  facts.tolerance_met = out.tolerance_met;
+  facts.cost_by_functions = system.cost_by_functions(out.x);
   *control->facts = facts;
 }
 
@@ -189,7 +190,7 @@ Run minimize(PreparedProblem& prepared, const SolverOptions& options, const Prob
   summary.precision.components = model.components();
   summary.threads = std::max(model.threads(), solver.threads());
   summary.peak_bytes = structure.bytes() + model.bytes() + solver.bytes();
-  report_facts(control, system, prepared, out.tolerance_met);
+  report_facts(control, system, prepared, out);
   return {std::move(summary), std::move(out.x), out.cost_noise, out.limited_by_rounding};
 }
 

@@ -10,20 +10,17 @@
 
 namespace nlsq::inline v0 {
 
-namespace {
-
 class CostBlock final : public BlockFunction {
  public:
   CostBlock(const ceres::CostFunction* function, const RecordableCostFunction* recordable)
-      : BlockFunction(function->num_residuals()), function_(function), recordable_(recordable) {}
+      : BlockFunction(function->num_residuals()), function_(function), recordable_(recordable),
+        kind_(recordable ? recordable->kind() : &kNotRecorded) {}
 
   Derivatives derivatives_by() const override {
     return recordable_ ? Derivatives::traced_own : Derivatives::own;
   }
-  const void* kind() const override {
-    static const char tag = 0;
-    return recordable_ ? recordable_->kind() : &tag;
-  }
+  const void* data() const override { return function_; }
+  const void* kind() const override { return kind_; }
   // Detects residuals that a function does not write: they stay non-finite, as in Ceres.
   bool value(const double* const* blocks, double* residuals) const override {
     std::fill_n(residuals, function_->num_residuals(), kUnwritten);
@@ -43,11 +40,15 @@ class CostBlock final : public BlockFunction {
   }
 
  private:
+  static constexpr char kNotRecorded = 0;  // its address is the kind of all functions that are not recorded
   static constexpr double kUnwritten = std::numeric_limits<double>::quiet_NaN();
 
   const ceres::CostFunction* function_;
   const RecordableCostFunction* recordable_;
+  const void* kind_;
 };
+
+namespace {
 
 // If Ceres's manifold fails, the point becomes NaN. Its cost is then not finite and the step is rejected, as
 // in Ceres.
@@ -80,10 +81,29 @@ std::uint64_t RecordableCostFunction::next_serial() {
   return next.fetch_add(1, std::memory_order_relaxed);
 }
 
-WrappedFunction wrap(const ceres::CostFunction* function, bool may_record) {
-  const auto* recordable = dynamic_cast<const RecordableCostFunction*>(function);
-  if (recordable && !(may_record && recordable->recordable())) recordable = nullptr;
-  return {std::make_shared<CostBlock>(function, recordable), recordable ? recordable->serial() : 0};
+CostBlocks::CostBlocks(bool may_record)
+    : blocks_(std::make_shared<std::deque<CostBlock>>()), may_record_(may_record) {}
+
+// The same as dynamic_cast. In all objects of one type a base is at the same place, and most functions have
+// the type of the one before, so that the slow search for the base is made only where the type changes.
+const RecordableCostFunction* CostBlocks::recordable(const ceres::CostFunction* function) {
+  const char* const at = reinterpret_cast<const char*>(function);
+  const std::type_info* const type = &typeid(*function);
+  const std::ptrdiff_t of_function = at - static_cast<const char*>(dynamic_cast<const void*>(function));
+  if (type != type_ || of_function != of_function_) {
+    const auto* found = dynamic_cast<const RecordableCostFunction*>(function);
+    type_ = type;
+    of_function_ = of_function;
+    to_recordable_.reset();
+    if (found) to_recordable_ = reinterpret_cast<const char*>(found) - at;
+  }
+  return to_recordable_ ? reinterpret_cast<const RecordableCostFunction*>(at + *to_recordable_) : nullptr;
+}
+
+CostBlocks::Wrapped CostBlocks::wrap(const ceres::CostFunction* function) {
+  const RecordableCostFunction* found = may_record_ ? recordable(function) : nullptr;
+  if (found && !found->recordable()) found = nullptr;
+  return {{blocks_, &blocks_->emplace_back(function, found)}, found ? found->serial() : 0};
 }
 
 Loss wrap(const ceres::LossFunction* loss) {

@@ -11,17 +11,42 @@
 #include <ceres/manifold.h>
 #include <ceres/problem.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
+#include <optional>
+#include <typeinfo>
 
 namespace nlsq::inline v0 {
 
-struct WrappedFunction {
-  std::shared_ptr<const BlockFunction> function;
-  std::uint64_t serial = 0;  // of a cost function that is recorded
+class CostBlock;
+class RecordableCostFunction;
+
+// Wraps the cost functions of a problem. The wrapped functions lie together in memory, in the order of
+// wrapping, because the solver calls all of them one after another.
+class CostBlocks {
+ public:
+  // `may_record`: false if an evaluation callback determines the values of the functions.
+  explicit CostBlocks(bool may_record);
+
+  struct Wrapped {
+    std::shared_ptr<const BlockFunction> function;
+    std::uint64_t serial = 0;  // of a cost function that is recorded
+  };
+  Wrapped wrap(const ceres::CostFunction* function);
+
+ private:
+  const RecordableCostFunction* recordable(const ceres::CostFunction* function);
+
+  std::shared_ptr<std::deque<CostBlock>> blocks_;  // all wrapped functions share the ownership
+  bool may_record_;
+  // The type of the last function that was wrapped, the distance of its ceres::CostFunction from the whole
+  // object, and the distance from there to its RecordableCostFunction; none if it has no such base.
+  const std::type_info* type_ = nullptr;
+  std::ptrdiff_t of_function_ = 0;
+  std::optional<std::ptrdiff_t> to_recordable_;
 };
-// `may_record`: false if an evaluation callback determines the values of the function.
-WrappedFunction wrap(const ceres::CostFunction* function, bool may_record);
 // Null means the plain sum of squares.
 Loss wrap(const ceres::LossFunction* loss);
 // The block's manifold, or its local parameterization in versions of Ceres that have them. Null means a plain

@@ -11,8 +11,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 namespace nlsq::inline v0 {
@@ -29,62 +27,53 @@ bool may_record(const Problem& problem) {
   else return true;
 }
 
-// The parameter blocks in the order in which residual blocks name them. Ceres gives them by their addresses,
-// which differ from run to run, and with the order of the parameters the last bits would. Blocks that no
-// residual block names come last.
-std::vector<double*> blocks_in_order(const ceres::Problem& problem) {
-  std::vector<double*> by_address, out, pointers;
-  std::vector<ceres::ResidualBlockId> ids;
-  problem.GetParameterBlocks(&by_address);
-  problem.GetResidualBlocks(&ids);
-  std::unordered_set<const double*> named;
-  named.reserve(by_address.size());
-  const auto name = [&](double* block) {
-    if (named.insert(block).second) out.push_back(block);
-  };
-  for (const ceres::ResidualBlockId id : ids) {
-    if (out.size() == by_address.size()) break;
-    problem.GetParameterBlocksForResidualBlock(id, &pointers);
-    std::ranges::for_each(pointers, name);
-  }
-  std::ranges::for_each(by_address, name);
-  return out;
-}
-
 }  // namespace
 
 CeresProblem::CeresProblem(ceres::Problem& problem, const ceres::Solver::Options& options)
     : theirs_(problem) {
-  add_parameters(options);
-  add_residuals();
-}
-
-void CeresProblem::add_parameters(const ceres::Solver::Options& options) {
-  blocks_ = blocks_in_order(theirs_);
-  const ceres::ParameterBlockOrdering* ordering = options.linear_solver_ordering.get();
-  for (std::size_t k = 0; k < blocks_.size(); ++k) {
-    double* block = blocks_[k];
-    const int size = theirs_.ParameterBlockSize(block);
-    sizes_.push_back(size);
-    start_.insert(start_.end(), block, block + size);
-    mine_.add_parameter_block(block, size, wrap_manifold(theirs_, block));
-    const bool constant = theirs_.IsParameterBlockConstant(block);
-    if (constant) mine_.set_constant(block);
-    free_.push_back(!constant && theirs_.ParameterBlockTangentSize(block) > 0);
-    if (ordering && ordering->NumGroups() > 1 && ordering->IsMember(block))
-      mine_.set_elimination_group(block, ordering->GroupId(block));
-    counts_.parameters += size;
-    counts_.effective_parameters += theirs_.ParameterBlockTangentSize(block);
-    check_block(k);
+  if (options.linear_solver_ordering && options.linear_solver_ordering->NumGroups() > 1)
+    ordering_ = options.linear_solver_ordering.get();
+  add_residual_blocks();
+  const std::size_t named = blocks_.size();
+  if (theirs_.NumParameterBlocks() > static_cast<int>(named)) {
+    std::vector<double*> all;
+    theirs_.GetParameterBlocks(&all);
+    for (double* data : all) block_at(data, [&] { return theirs_.ParameterBlockSize(data); });
   }
   counts_.parameter_blocks = static_cast<int>(blocks_.size());
+  count_reduced_parameters(named);
+}
+
+// The parameter block at this address, which is added if it is new.
+const CeresProblem::Block& CeresProblem::block_at(double* data, const auto& size) {
+  const std::uint32_t number = addresses_.find(std::span<const Block>(blocks_), data);
+  if (number != BlockAddresses::kNone) return blocks_[number];
+  add_parameter_block(data, size());
+  addresses_.add(std::span<const Block>(blocks_), static_cast<std::uint32_t>(blocks_.size() - 1));
+  return blocks_.back();
+}
+
+// Ceres finds a block by its address for each question, which takes more time than anything else here.
+// So no question is asked twice.
+void CeresProblem::add_parameter_block(double* data, int size) {
+  start_.insert(start_.end(), data, data + size);
+  ManifoldPtr manifold = wrap_manifold(theirs_, data);
+  const int tangent = manifold ? manifold->tangent() : size;
+  mine_.add_parameter_block(data, size, std::move(manifold));
+  const bool constant = theirs_.IsParameterBlockConstant(data);
+  if (constant) mine_.set_constant(data);
+  if (ordering_ && ordering_->IsMember(data)) mine_.set_elimination_group(data, ordering_->GroupId(data));
+  counts_.parameters += size;
+  counts_.effective_parameters += tangent;
+  blocks_.push_back({data, size, tangent, !constant && tangent > 0});
+  check_block(blocks_.back(), constant);
 }
 
 std::string CeresProblem::ordering_fault(const ceres::ParameterBlockOrdering& ordering) const {
   int named = 0, left_out = 0;
-  for (std::size_t k = 0; k < blocks_.size(); ++k) {
-    if (ordering.IsMember(blocks_[k])) ++named;
-    else if (free_[k]) ++left_out;
+  for (const Block& block : blocks_) {
+    if (ordering.IsMember(block.data)) ++named;
+    else if (block.free) ++left_out;
   }
   if (left_out > 0) return fmt::format("it leaves out {} of {} parameter blocks", left_out, blocks_.size());
   if (ordering.NumElements() == named) return {};
@@ -92,58 +81,53 @@ std::string CeresProblem::ordering_fault(const ceres::ParameterBlockOrdering& or
 }
 
 // Copies bounds and detects what Ceres calls a failure.
-void CeresProblem::check_block(std::size_t number) {
-  double* block = blocks_[number];
-  const bool constant = theirs_.IsParameterBlockConstant(block);
-  for (int i = 0; i < sizes_[number]; ++i) {
-    if (!std::isfinite(block[i]) && fault_.empty()) {
+void CeresProblem::check_block(const Block& block, bool constant) {
+  const std::size_t number = blocks_.size() - 1;
+  for (int i = 0; i < block.size; ++i) {
+    const double value = block.data[i];
+    if (!std::isfinite(value) && fault_.empty()) {
       fault_ = fmt::format("parameter block {} has at least one value that is not finite: {} at {}", number,
-                           block[i], i);
+                           value, i);
     }
-    const double lower = theirs_.GetParameterLowerBound(block, i),
-                 upper = theirs_.GetParameterUpperBound(block, i);
+    const double lower = theirs_.GetParameterLowerBound(block.data, i),
+                 upper = theirs_.GetParameterUpperBound(block.data, i);
     const bool below = lower > -std::numeric_limits<double>::max(),
                above = upper < std::numeric_limits<double>::max();
     if (!below && !above) continue;
-    const bool outside = constant ? block[i] < lower || block[i] > upper : lower >= upper;
+    const bool outside = constant ? value < lower || value > upper : lower >= upper;
     if (outside && fault_.empty()) {
       fault_ =
           fmt::format("the bounds of parameter block {} at {} leave no room: lower {}, upper {}, value {}",
-                      number, i, lower, upper, block[i]);
+                      number, i, lower, upper, value);
     }
     if (constant) continue;
     constrained_ = true;
-    if (below) mine_.set_lower_bound(block, i, lower);
-    if (above) mine_.set_upper_bound(block, i, upper);
+    if (below) mine_.set_lower_bound(block.data, i, lower);
+    if (above) mine_.set_upper_bound(block.data, i, upper);
   }
 }
 
-void CeresProblem::add_residuals() {
+// Adds the residual blocks, and the parameter blocks that they name.
+void CeresProblem::add_residual_blocks() {
   std::vector<ceres::ResidualBlockId> ids;
   theirs_.GetResidualBlocks(&ids);
-  const bool record = may_record(theirs_);
-  std::unordered_map<const double*, std::size_t> number;
-  number.reserve(blocks_.size());
-  for (std::size_t k = 0; k < blocks_.size(); ++k) number.emplace(blocks_[k], k);
+  counts_.residual_blocks = static_cast<int>(ids.size());
+  CostBlocks functions(may_record(theirs_));
   std::vector<double*> pointers;
   std::vector<BlockRef> refs;
-  std::vector<std::uint8_t> used(blocks_.size(), 0);
-  std::vector<std::pair<const double*, std::size_t>>
-      last;  // by position in a residual block; most often one is unchanged
   const ceres::LossFunction* latest = nullptr;
   Loss wrapped;
   for (const ceres::ResidualBlockId id : ids) {
     theirs_.GetParameterBlocksForResidualBlock(id, &pointers);
     const ceres::CostFunction* function = theirs_.GetCostFunctionForResidualBlock(id);
-    const ceres::LossFunction* loss = theirs_.GetLossFunctionForResidualBlock(id);
     counts_.residuals += function->num_residuals();
     bool free = false;
-    last.resize(std::max(last.size(), pointers.size()));
+    refs.clear();
     for (std::size_t place = 0; place < pointers.size(); ++place) {
-      if (last[place].first != pointers[place]) last[place] = {pointers[place], number.at(pointers[place])};
-      const std::size_t k = last[place].second;
-      used[k] = 1;
-      free = free || free_[k];
+      const Block& block =
+          block_at(pointers[place], [&] { return function->parameter_block_sizes()[place]; });
+      free = free || block.free;
+      refs.push_back(pointers[place]);
     }
     if (!free) {
       double cost = 0;
@@ -153,24 +137,27 @@ void CeresProblem::add_residuals() {
     }
     ++counts_.residual_blocks_reduced;
     counts_.residuals_reduced += function->num_residuals();
-    robust_ = robust_ || loss != nullptr;
     if (probe_ == nullptr || function->num_residuals() < probe_residuals_) {
       probe_ = id;
       probe_residuals_ = function->num_residuals();
     }
-    refs.assign(pointers.begin(), pointers.end());
+    const ceres::LossFunction* loss = theirs_.GetLossFunctionForResidualBlock(id);
+    robust_ = robust_ || loss != nullptr;
     if (loss != latest) wrapped = wrap(loss);
     latest = loss;
-    WrappedFunction mine = wrap(function, record);
+    CostBlocks::Wrapped mine = functions.wrap(function);
     mine_.add_residual_block(std::move(mine.function), wrapped, refs);
     serials_.push_back(mine.serial);
   }
-  counts_.residual_blocks = static_cast<int>(ids.size());
-  for (std::size_t k = 0; k < blocks_.size(); ++k) {
-    if (!free_[k] || !used[k]) continue;
+}
+
+// `named`: the number of parameter blocks that residual blocks name.
+void CeresProblem::count_reduced_parameters(std::size_t named) {
+  for (const Block& block : std::span(blocks_).first(named)) {
+    if (!block.free) continue;
     ++counts_.parameter_blocks_reduced;
-    counts_.parameters_reduced += sizes_[k];
-    counts_.effective_parameters_reduced += theirs_.ParameterBlockTangentSize(blocks_[k]);
+    counts_.parameters_reduced += block.size;
+    counts_.effective_parameters_reduced += block.tangent;
   }
 }
 
@@ -183,8 +170,9 @@ void CeresProblem::keep() { nlsq::keep({&theirs_, std::move(mine_), std::move(se
 
 void CeresProblem::write(std::span<const double> x) const {
   const double* from = x.data();
-  for (std::size_t k = 0; k < blocks_.size(); from += sizes_[k++]) {
-    if (free_[k]) std::copy_n(from, sizes_[k], blocks_[k]);
+  for (const Block& block : blocks_) {
+    if (block.free) std::copy_n(from, block.size, block.data);
+    from += block.size;
   }
 }
 

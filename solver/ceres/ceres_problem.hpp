@@ -2,6 +2,8 @@
 // memory. ceres_solve.cpp uses it.
 #pragma once
 
+#include "support/block_addresses.hpp"
+
 #include <nlsq/problem.hpp>
 
 #include <ceres/ordered_groups.h>
@@ -38,8 +40,8 @@ class CeresProblem {
   // Runs the evaluation callback, if there is one, by evaluating one residual block at the current parameter
   // values.
   void run_evaluation_callback(bool derivatives) const;
-  // The cost according to Ceres; NaN if it has none. It uses one thread, because with several Ceres adds in
-  // the order in which threads finish.
+  // The cost according to Ceres; NaN if it has none. It calls all cost functions and uses one thread, because
+  // with several Ceres adds in the order in which threads finish.
   double cost() const;
   // Cost of residual blocks whose parameters are all constant.
   double fixed_cost() const { return fixed_cost_; }
@@ -55,15 +57,26 @@ class CeresProblem {
   const Counts& counts() const { return counts_; }
 
  private:
-  void add_parameters(const ceres::Solver::Options& options);
-  void add_residuals();
-  void check_block(std::size_t number);
+  struct Block {
+    double* data;
+    int size, tangent;
+    bool free;
+    static constexpr bool removed = false;
+  };
+  const Block& block_at(double* data, const auto& size);
+  void add_parameter_block(double* data, int size);
+  void check_block(const Block& block, bool constant);
+  void add_residual_blocks();
+  void count_reduced_parameters(std::size_t named);
 
   ceres::Problem& theirs_;
+  const ceres::ParameterBlockOrdering* ordering_ = nullptr;  // null unless it has several groups
   nlsq::Problem mine_;
-  std::vector<double*> blocks_;
-  std::vector<int> sizes_;
-  std::vector<std::uint8_t> free_;
+  // The parameter blocks in the order in which residual blocks name them. Ceres gives them by their
+  // addresses, which differ from run to run, and with the order of the parameters the last bits would. Blocks
+  // that no residual block names come last.
+  std::vector<Block> blocks_;
+  BlockAddresses addresses_;  // of blocks_
   std::vector<double> start_;
   std::vector<std::uint64_t> serials_;  // of recorded cost functions, by residual block of mine_
   ceres::ResidualBlockId probe_ = nullptr;

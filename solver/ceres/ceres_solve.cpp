@@ -45,6 +45,7 @@ class Session {
   CallbackResult watch(const BlockStepReport& step);
   void solve();
   void conclude();
+  double final_cost() const;
   bool tolerance_met() const;
   void say_how_it_ended(const std::string& message);
   std::string unrecorded() const;
@@ -224,8 +225,16 @@ void Session::conclude() {
       break;
     default: say_how_it_ended(message);
   }
-  const double cost = problem_.cost();
-  ours_.final_cost = theirs_.final_cost = cost;
+  ours_.final_cost = theirs_.final_cost = final_cost();
+}
+
+// The cost functions were called at the end already, to compare the programs with them. The evaluation
+// callback hears of the end, because points beside it may have followed.
+double Session::final_cost() const {
+  const double cost = facts_.cost_by_functions + problem_.fixed_cost();
+  if (!std::isfinite(cost) || !ours_.certificate.recheck_passed) return problem_.cost();
+  problem_.run_evaluation_callback(false);
+  return cost;
 }
 
 void Session::run() {

@@ -2,6 +2,7 @@
 #include "kept_solves.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace nlsq::inline v0 {
@@ -38,19 +39,21 @@ void keep(KeptSolve solve) {
 
 std::vector<std::size_t> find_earlier(std::span<const std::uint64_t> serials,
                                       std::span<const std::uint64_t> earlier) {
-  std::vector<std::pair<std::uint64_t, std::size_t>> sorted;
-  for (std::size_t k = 0; k < earlier.size(); ++k) sorted.emplace_back(earlier[k], k);
-  std::ranges::sort(sorted);
+  // An open hash table: 1 + the index of each serial in `earlier`. Serials are consecutive numbers for the
+  // most part, so their last digits spread them evenly.
+  std::vector<std::size_t> places(std::bit_ceil(2 * earlier.size() + 2), 0);
+  const auto place_of = [&](std::uint64_t serial) -> std::size_t& {
+    std::size_t i = serial % places.size();
+    while (places[i] != 0 && earlier[places[i] - 1] != serial) i = (i + 1) % places.size();
+    return places[i];
+  };
+  for (std::size_t k = 0; k < earlier.size(); ++k) {
+    if (earlier[k] != 0) place_of(earlier[k]) = k + 1;
+  }
   std::vector<std::size_t> was(serials.size(), kNewBlock);
-  std::size_t next = 0;  // most blocks follow the previous one
   for (std::size_t k = 0; k < serials.size(); ++k) {
-    if (serials[k] == 0) continue;
-    if (next >= earlier.size() || earlier[next] != serials[k]) {
-      const auto place = std::ranges::lower_bound(sorted, std::pair(serials[k], std::size_t{0}));
-      if (place == sorted.end() || place->first != serials[k]) continue;
-      next = place->second;
-    }
-    was[k] = next++;
+    const std::size_t place = serials[k] != 0 ? place_of(serials[k]) : 0;
+    if (place != 0) was[k] = place - 1;
   }
   return was;
 }

@@ -28,6 +28,8 @@ void BlockSystem::compare_with_functions(std::span<const double> x, Recheck& out
   out.rows = at_.r.size();
   out.largest = found.largest;
   out.discrepancy = found.agrees ? 0 : std::numeric_limits<double>::infinity();
+  compared_at_.assign(x.begin(), x.end());
+  compared_cost_ = model_.cost_of(trial_.r);
 }
 
 // The first call returns the comparison that begin() made at the start. Its terms do not count for rounding,

@@ -60,9 +60,10 @@ std::vector<double> BlockModel::near(std::span<const double> x, std::uint32_t sh
 // True if some block's residuals differ from its own code's by more than `relative` times the largest of them
 // and by more than `of_terms` times their terms. The terms are measured by how far a residual moves with x,
 // and only if the first test fails. x moves in several directions, because in one of them the changes of two
-// terms may cancel.
+// terms may cancel. `before`: the residuals at the point from which near() moved to x in its first direction,
+// which need not be evaluated again; empty if x is not such a point.
 bool BlockModel::differ(std::span<const double> x, std::span<const double> r, std::span<const double> own,
-                        double relative, double of_terms) {
+                        double relative, double of_terms, std::span<const double> before) {
   struct Doubtful {
     std::size_t first, rows;
     double difference, size_of_terms;
@@ -80,24 +81,25 @@ bool BlockModel::differ(std::span<const double> x, std::span<const double> r, st
         std::max(largest_magnitude(r.subspan(first, rows)), largest_magnitude(own.subspan(first, rows)));
     if (!(difference <= relative * size)) doubtful.push_back({first, rows, difference, 0});
   }
-  if (doubtful.empty()) return false;
-  try {
-    std::vector<double> moved;
-    for (const std::uint32_t direction : kDirections) {
-      cost(near(x, direction), moved);
-      for (Doubtful& block : doubtful) {
-        for (std::size_t i = block.first; i < block.first + block.rows; ++i)
-          block.size_of_terms = std::max(block.size_of_terms, std::fabs(moved[i] - r[i]) / kLittle);
-      }
+  std::vector<double> moved(before.begin(), before.end());
+  for (const std::uint32_t direction : kDirections) {
+    if (doubtful.empty()) return false;
+    try {
+      if (direction != kDirections[0] || before.empty()) cost(near(x, direction), moved);
+    } catch (...) {  // the user did not ask for this point
+      return true;
     }
-  } catch (...) {  // the user did not ask for this point
-    return true;
+    for (Doubtful& block : doubtful) {
+      for (std::size_t i = block.first; i < block.first + block.rows; ++i)
+        block.size_of_terms = std::max(block.size_of_terms, std::fabs(moved[i] - r[i]) / kLittle);
+    }
+    std::erase_if(doubtful,
+                  [&](const Doubtful& block) { return block.difference <= of_terms * block.size_of_terms; });
   }
-  return std::ranges::any_of(
-      doubtful, [&](const Doubtful& block) { return !(block.difference <= of_terms * block.size_of_terms); });
+  return !doubtful.empty();
 }
 
-bool BlockModel::carries_wrongly(std::span<const double> x) {
+bool BlockModel::carries_wrongly(std::span<const double> x, std::span<const double> r_at_x) {
   if (left_ > 0) return true;
   const std::vector<double> there = near(x, kDirections[0]);
   std::vector<double> r, own;
@@ -107,7 +109,7 @@ bool BlockModel::carries_wrongly(std::span<const double> x) {
   } catch (...) {
     return true;
   }
-  return differ(there, r, own, kCarriedResidual, kCarriedTerms);
+  return differ(there, r, own, kCarriedResidual, kCarriedTerms, r_at_x);
 }
 
 void BlockModel::recheck_residuals(std::span<const double> x, std::vector<double>& own) {

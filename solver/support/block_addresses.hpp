@@ -19,7 +19,7 @@ class BlockAddresses {
   template <class Block>
   std::uint32_t find(std::span<const Block> blocks, const double* address) const {
     if (places_.empty()) return kNone;
-    for (std::size_t i = first_place(address);; i = (i + 1) % places_.size()) {
+    for (std::size_t i = first_place(address);; i = (i + 1) & last()) {
       const std::uint32_t number = places_[i];
       if (number == kNone || (blocks[number].data == address && !blocks[number].removed)) return number;
     }
@@ -41,15 +41,16 @@ class BlockAddresses {
   std::size_t first_place(const double* address) const {
     constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15U;  // 2^64 over the golden ratio
     const std::uint64_t mixed = std::bit_cast<std::uintptr_t>(address) * kGolden;
-    return static_cast<std::size_t>(mixed >> 32) % places_.size();
+    return static_cast<std::size_t>(mixed >> 32) & last();
   }
+  std::size_t last() const { return places_.size() - 1; }  // the size is a power of two
   // Takes the place of an earlier block at this address, which was removed. Otherwise a block that is added
   // and removed many times would leave a long row of places to search.
   template <class Block>
   void put(std::span<const Block> blocks, std::uint32_t number) {
     const double* const address = blocks[number].data;
     std::size_t i = first_place(address);
-    while (places_[i] != kNone && blocks[places_[i]].data != address) i = (i + 1) % places_.size();
+    while (places_[i] != kNone && blocks[places_[i]].data != address) i = (i + 1) & last();
     places_[i] = number;
   }
 

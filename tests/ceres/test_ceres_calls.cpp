@@ -47,6 +47,19 @@ struct Counted {
   }
 };
 
+// A point of a curve that counts its calls in double.
+struct CountedPoint {
+  double t, y;
+  int* calls;
+  template <class T>
+  bool operator()(const T* p, T* r) const {
+    using std::exp;
+    if constexpr (std::is_same_v<T, double>) ++*calls;
+    r[0] = p[0] * (1.0 - exp(-p[1] * t)) - y;
+    return true;
+  }
+};
+
 ceres::Problem::Options keep_ownership() {
   ceres::Problem::Options options;
   options.cost_function_ownership = ceres::DO_NOT_TAKE_OWNERSHIP;
@@ -277,4 +290,26 @@ TEST_CASE("Every free block gets memory for its derivatives, also while callback
   CHECK(x[1] == doctest::Approx(2));
   nlsq::Certify(tight(), &problem, &summary);
   CHECK(summary.termination_type == ceres::CONVERGENCE);
+}
+
+TEST_CASE("The final cost takes no calls beside those that compare the programs with the functions") {
+  double p[2] = {1, 1};
+  int of_first = 0, of_last = 0, others = 0;
+  ceres::Problem problem;
+  for (int i = 1; i <= 20; ++i) {
+    const double t = 0.25 * i, y = 3 * (1 - std::exp(-0.7 * t)) + 0.01 * (i % 3);
+    ceres::LossFunction* loss = i % 2 == 0 ? new ceres::HuberLoss(0.01) : nullptr;
+    int* calls = i == 1 ? &of_first : i == 20 ? &of_last : &others;
+    problem.AddResidualBlock(cost<true, CountedPoint, 1, 2>({t, y, calls}), loss, p);
+  }
+  ceres::Solver::Options options;
+  options.logging_type = ceres::SILENT;
+  options.max_num_iterations = 0;
+  ceres::Solver::Summary summary;
+  nlsq::Solve(options, &problem, &summary);
+  CHECK(of_first > of_last);  // an evaluation callback would be called through it
+  CHECK(of_last == 4);        // an evaluation of the whole problem at the end would be the fifth call
+  double true_cost = 0;
+  problem.Evaluate({}, &true_cost, nullptr, nullptr, nullptr);
+  CHECK(summary.final_cost == doctest::Approx(true_cost).epsilon(1e-14));
 }

@@ -5,6 +5,7 @@
 #include <nlsq/problem.hpp>
 
 #include <functional>
+#include <limits>
 #include <span>
 
 namespace nlsq::inline v0 {
@@ -37,6 +38,8 @@ struct BlockSolveFacts {
   int linear_iterations = 0;
   bool groups_followed = false;  // the given elimination groups were used
   bool tolerance_met = false;    // one of the control's stop tests ended the solve
+  // At the end, by the residuals of the functions themselves; NaN if they were not called there.
+  double cost_by_functions = std::numeric_limits<double>::quiet_NaN();
 };
 
 // Stop tests and callbacks of an observed solve.
