@@ -144,34 +144,35 @@ std::uint32_t BlockStructure::share_columns(std::size_t count, bool allowed) {
 // Gives each parameter block of a residual block its columns in the record, and lists the record's cells.
 // Returns the number of columns.
 std::uint32_t BlockStructure::lay_out_columns(const Problem::Impl& problem, std::uint32_t block) {
-  struct Cell {
-    std::uint32_t camera, column;
-  };
+  const std::size_t begin = cell_entry.size();
   const auto parameters = problem.parameters_of(block);
   std::uint32_t e = 0;
   for (const std::uint32_t p : parameters) {
     if (point_of[p] >= 0) e = static_cast<std::uint32_t>(problem.parameters[p].tangent());
   }
   std::uint32_t column = e + 1;
-  std::vector<Cell> cells;
   for (const std::uint32_t p : parameters) {
     std::int32_t at = -1;
     if (point_of[p] >= 0) at = 0;
     if (camera_of[p] >= 0) {
       const auto camera = static_cast<std::uint32_t>(camera_of[p]);
-      auto cell = std::ranges::find(cells, camera, &Cell::camera);
-      if (cell == cells.end()) {
-        cell = cells.insert(cells.end(), {camera, column});
+      std::size_t cell = begin;
+      while (cell < cell_entry.size() && cell_entry[cell] != camera) ++cell;
+      if (cell == cell_entry.size()) {
+        cell_entry.push_back(camera);  // find_entries makes it relative to the point
+        cell_column.push_back(column);
         column += block_size[camera];
       }
-      at = static_cast<std::int32_t>(cell->column + within[p]);
+      at = static_cast<std::int32_t>(cell_column[cell] + within[p]);
     }
     list.column.push_back(at);
   }
-  std::ranges::sort(cells, {}, &Cell::camera);
-  for (const Cell& cell : cells) {
-    cell_entry.push_back(cell.camera);  // find_entries makes it relative to the point
-    cell_column.push_back(cell.column);
+  // Sorts the cells by camera. Most residual blocks have one or two.
+  for (std::size_t i = begin; i < cell_entry.size(); ++i) {
+    for (std::size_t k = i; k > begin && cell_entry[k - 1] > cell_entry[k]; --k) {
+      std::swap(cell_entry[k - 1], cell_entry[k]);
+      std::swap(cell_column[k - 1], cell_column[k]);
+    }
   }
   cell_first.push_back(static_cast<std::uint32_t>(cell_entry.size()));
   return column;

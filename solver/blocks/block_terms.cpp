@@ -189,12 +189,14 @@ std::vector<double> tangent_sizes(const Problem::Impl& problem, const BlockStruc
     const std::int64_t first = structure.tangent_offset(p);
     if (first < 0) continue;
     const double* numbers = x.data() + structure.list.offsets[p];
+    double* const to = sizes.data() + first;
+    if (!block.manifold) {
+      for (int j = 0; j < block.size; ++j) to[j] = std::fabs(numbers[j]);
+      continue;
+    }
     double squares = 0;
     for (int i = 0; i < block.size; ++i) squares += numbers[i] * numbers[i];
-    for (int j = 0; j < block.tangent(); ++j) {
-      sizes[static_cast<std::size_t>(first + j)] =
-          block.manifold ? std::sqrt(squares) : std::fabs(numbers[j]);
-    }
+    std::fill_n(to, block.tangent(), std::sqrt(squares));
   }
   return sizes;
 }

@@ -39,17 +39,26 @@ NLSQ_INLINE void add_rows(T* block, const ReducedLayout& layout, const R* F_a0, 
   }
 }
 
+// Calls use(a, b) for the sizes of two cameras, as with_size() does.
+NLSQ_INLINE void with_sizes(std::size_t a, std::size_t b, auto use) {
+  if (a == 6 && b == 6) use(std::size_t{6}, std::size_t{6});
+  else if (a == 9 && b == 9) use(std::size_t{9}, std::size_t{9});
+  else use(a, b);
+}
+
 template <class R, class T>
 [[gnu::noinline]] void add_product(T* block, const R* F_a, const R* F_b, std::size_t size_a,
                                    std::size_t size_b, std::size_t rows, std::size_t stride) {
-  const ReducedLayout layout(size_a, size_b, Simd<T>::lanes);
-  std::size_t i = 0;
-  for (; i + 2 <= rows; i += 2) {
-    add_rows<R, T, true>(block, layout, F_a + i * stride, F_a + (i + 1) * stride, F_b + i * stride,
-                         F_b + (i + 1) * stride);
-  }
-  for (; i < rows; ++i)
-    add_rows<R, T, false>(block, layout, F_a + i * stride, nullptr, F_b + i * stride, nullptr);
+  with_sizes(size_a, size_b, [&](std::size_t a, std::size_t b) NLSQ_INLINE_LAMBDA {
+    const ReducedLayout layout(a, b, Simd<T>::lanes);
+    std::size_t i = 0;
+    for (; i + 2 <= rows; i += 2) {
+      add_rows<R, T, true>(block, layout, F_a + i * stride, F_a + (i + 1) * stride, F_b + i * stride,
+                           F_b + (i + 1) * stride);
+    }
+    for (; i < rows; ++i)
+      add_rows<R, T, false>(block, layout, F_a + i * stride, nullptr, F_b + i * stride, nullptr);
+  });
 }
 
 // W (e rows of `pad`) += Eᵀ F over the rows of one slot.
@@ -123,6 +132,40 @@ NLSQ_INLINE typename Simd<T>::V without_products(typename Simd<T>::V sum, int si
   return sum;
 }
 
+// One block of S: subtracts Yᵀ W over the point's e rows.
+template <class T, int E>
+NLSQ_INLINE void subtract_product(T* block, const T* Y, const T* W, const ReducedLayout& layout,
+                                  std::size_t pad, int e) {
+  using S = Simd<T>;
+  constexpr int kept = E == kAnySize || E == 0 ? 1 : E;
+  for (std::size_t v = 0; v < layout.whole; v += S::lanes) {
+    typename S::V w[kept];
+    if constexpr (E != kAnySize) {
+      for (int k = 0; k < E; ++k) w[k] = S::load(W + static_cast<std::size_t>(k) * pad + v);
+    }
+    T* to = block + v;
+    for (std::size_t j = 0; j < layout.rows; ++j, to += layout.stride) {
+      S::store(without_products<T, E>(
+                   S::load(to), e, [&](std::size_t k) NLSQ_INLINE_LAMBDA { return S::set(Y[k * pad + j]); },
+                   [&](std::size_t k) NLSQ_INLINE_LAMBDA {
+                     if constexpr (E == kAnySize) return S::load(W + k * pad + v);
+                     else return w[k];
+                   }),
+               to);
+    }
+  }
+  T* column = block + layout.rows * layout.stride;
+  for (std::size_t j = layout.whole; j < layout.columns; ++j, column += layout.column_stride) {
+    for (std::size_t v = 0; v < layout.rows; v += S::lanes) {
+      S::store(without_products<T, E>(
+                   S::load(column + v), e,
+                   [&](std::size_t k) NLSQ_INLINE_LAMBDA { return S::load(Y + k * pad + v); },
+                   [&](std::size_t k) NLSQ_INLINE_LAMBDA { return S::set(W[k * pad + j]); }),
+               column + v);
+    }
+  }
+}
+
 // Blocks (a, c) of S for c = a, a + 1, ...: subtracts Y_aᵀ W_c over the point's e rows. If `entries` is
 // given, only for the c with nonzero W_c.
 template <class T, int E>
@@ -131,39 +174,13 @@ template <class T, int E>
                                          const std::uint32_t* sizes, const std::uint32_t* blocks,
                                          std::size_t pad, int size, std::size_t a = 0,
                                          const NonZero* entries = nullptr) {
-  using S = Simd<T>;
-  constexpr int kept = E == kAnySize || E == 0 ? 1 : E;
   const int e = E == kAnySize ? size : E;
   for (std::size_t c = 0; c < count; ++c, W += static_cast<std::size_t>(e) * pad) {
     if (entries && !(*entries)(a + c)) continue;
-    const ReducedLayout layout(size_a, sizes[blocks[c]], S::lanes);
     T* block = S_out + targets[pairs(c)];
-    for (std::size_t v = 0; v < layout.whole; v += S::lanes) {
-      typename S::V w[kept];
-      if constexpr (E != kAnySize) {
-        for (int k = 0; k < E; ++k) w[k] = S::load(W + static_cast<std::size_t>(k) * pad + v);
-      }
-      T* to = block + v;
-      for (std::size_t j = 0; j < size_a; ++j, to += layout.stride) {
-        S::store(without_products<T, E>(
-                     S::load(to), e, [&](std::size_t k) NLSQ_INLINE_LAMBDA { return S::set(Y[k * pad + j]); },
-                     [&](std::size_t k) NLSQ_INLINE_LAMBDA {
-                       if constexpr (E == kAnySize) return S::load(W + k * pad + v);
-                       else return w[k];
-                     }),
-                 to);
-      }
-    }
-    T* column = block + size_a * layout.stride;
-    for (std::size_t j = layout.whole; j < layout.columns; ++j, column += layout.column_stride) {
-      for (std::size_t v = 0; v < size_a; v += S::lanes) {
-        S::store(without_products<T, E>(
-                     S::load(column + v), e,
-                     [&](std::size_t k) NLSQ_INLINE_LAMBDA { return S::load(Y + k * pad + v); },
-                     [&](std::size_t k) NLSQ_INLINE_LAMBDA { return S::set(W[k * pad + j]); }),
-                 column + v);
-      }
-    }
+    with_sizes(size_a, sizes[blocks[c]], [&](std::size_t rows, std::size_t columns) NLSQ_INLINE_LAMBDA {
+      subtract_product<T, E>(block, Y, W, ReducedLayout(rows, columns, Simd<T>::lanes), pad, e);
+    });
   }
 }
 
@@ -224,10 +241,11 @@ NLSQ_INLINE double times_cells(const EliminationData<R>& d, const PointView& vie
   using S = Simd<T>;
   auto sum = S::zero();
   for (std::size_t c = slot.first; c < slot.last; ++c) {
-    const std::size_t block = view.blocks[d.cell_entry[c]], size = d.block_size[block];
-    for (std::size_t v = 0; v < size; v += S::lanes) {
-      sum = S::mul_add(load_part<T>(row + d.cell_column[c], v, size), S::load(s + block * d.pad + v), sum);
-    }
+    const std::size_t block = view.blocks[d.cell_entry[c]];
+    with_size(d.block_size[block], [&](std::size_t size) NLSQ_INLINE_LAMBDA {
+      for (std::size_t v = 0; v < size; v += S::lanes)
+        sum = S::mul_add(load_part<T>(row + d.cell_column[c], v, size), S::load(s + block * d.pad + v), sum);
+    });
   }
   return S::sum(sum);
 }

@@ -79,6 +79,14 @@ NLSQ_INLINE typename Simd<T>::V load_part(const R* row, std::size_t v, std::size
   return v + S::lanes <= size ? load_as<T>(row + v) : S::keep_first(load_as<T>(row + v), size - v);
 }
 
+// Calls use(size) for a camera's size. Poses have six numbers, and poses with a lens nine: loops over these
+// are compiled with a known length.
+NLSQ_INLINE void with_size(std::size_t size, auto use) {
+  if (size == 6) use(std::size_t{6});
+  else if (size == 9) use(std::size_t{9});
+  else use(size);
+}
+
 // Finds which of many small matrices are not zero. A point with many entries may have mostly zero ones (such
 // as a spline's distant control points), and the time goes into pairs of entries. With few entries the test
 // is skipped.
@@ -146,14 +154,18 @@ template <class R, class T, int E>
 void gather_point(const EliminationData<R>& d, std::size_t p, double* V, double* g, T* squares, T* gradient) {
   using S = Simd<T>;
   const int e = E == kAnySize ? static_cast<int>(d.point_size[p]) : E;
-  double* Vp = V + d.point_matrix[p];
-  double* gp = g + d.point_offset[p];
+  // Sums of a known size are kept in registers.
+  constexpr bool known = E != kAnySize && E > 0;
+  double kept_V[known ? E * E : 1], kept_g[known ? E : 1];
+  double* const Vp = known ? kept_V : V + d.point_matrix[p];
+  double* const gp = known ? kept_g : g + d.point_offset[p];
   for (int k = 0; k < e * e; ++k) Vp[k] = 0;
   for (int k = 0; k < e; ++k) gp[k] = 0;
   const PointView view(d, p);
   for (std::size_t s = d.slot_first[p]; s < d.slot_first[p + 1]; ++s) {
-    const R* row = record_of(d, s);
+    const R* record = record_of(d, s);
     const SlotView slot(d, s);
+    const R* row = record;
     for (std::size_t i = 0; i < slot.rows; ++i, row += slot.stride) {
       const double r = static_cast<double>(row[e]);
       for (int k = 0; k < e; ++k) {
@@ -161,22 +173,32 @@ void gather_point(const EliminationData<R>& d, std::size_t p, double* V, double*
         gp[k] += ek * r;
         for (int l = 0; l <= k; ++l) Vp[k * e + l] += ek * static_cast<double>(row[l]);
       }
-      const auto r_all = S::set(static_cast<T>(row[e]));
-      for (std::size_t c = slot.first; c < slot.last; ++c) {
-        const std::size_t block = view.blocks[d.cell_entry[c]], size = d.block_size[block];
-        T* squares_of = squares + block * d.pad;
-        T* gradient_of = gradient + block * d.pad;
+    }
+    for (std::size_t c = slot.first; c < slot.last; ++c) {
+      const std::size_t block = view.blocks[d.cell_entry[c]];
+      const R* F = record + d.cell_column[c];
+      with_size(d.block_size[block], [&](std::size_t size) NLSQ_INLINE_LAMBDA {
         for (std::size_t v = 0; v < size; v += S::lanes) {
-          const auto f = load_part<T>(row + d.cell_column[c], v, size);
-          S::store(S::mul_add(f, f, S::load(squares_of + v)), squares_of + v);
-          S::store(S::mul_add(f, r_all, S::load(gradient_of + v)), gradient_of + v);
+          T* squares_of = squares + block * d.pad + v;
+          T* gradient_of = gradient + block * d.pad + v;
+          auto squares_sum = S::load(squares_of), gradient_sum = S::load(gradient_of);
+          for (std::size_t i = 0; i < slot.rows; ++i) {
+            const auto f = load_part<T>(F + i * slot.stride, v, size);
+            const auto r = S::set(static_cast<T>(record[i * slot.stride + static_cast<std::size_t>(e)]));
+            squares_sum = S::mul_add(f, f, squares_sum);
+            gradient_sum = S::mul_add(f, r, gradient_sum);
+          }
+          S::store(squares_sum, squares_of);
+          S::store(gradient_sum, gradient_of);
         }
-      }
+      });
     }
   }
   for (int k = 0; k < e; ++k) {
     for (int l = 0; l < k; ++l) Vp[l * e + k] = Vp[k * e + l];
   }
+  for (int k = 0; known && k < e * e; ++k) V[d.point_matrix[p] + static_cast<std::size_t>(k)] = Vp[k];
+  for (int k = 0; known && k < e; ++k) g[d.point_offset[p] + static_cast<std::size_t>(k)] = gp[k];
 }
 
 }  // namespace

@@ -104,20 +104,19 @@ void RecordFinish::finish(std::size_t first, std::size_t last, const RecordTarge
   const EvenView<std::uint64_t> records = s.record().view();
   const EvenView<std::uint32_t> strides = s.stride().view(), all_rows = s.rows.view(),
                                 row_of = s.list.row.view(), residual_of = s.point_size.view();
+  const bool weighted = losses_ && !s.losses.empty();
   std::size_t point =
       static_cast<std::size_t>(std::ranges::upper_bound(s.slot_first, first) - s.slot_first.begin()) - 1;
   for (std::size_t slot = first; slot < last; ++slot) {
     while (slot >= s.slot_first[point + 1]) ++point;
     const double* r = r_.data() + row_of[slot];
-    const LossWeight weight = losses_ && !s.losses.empty() ? weight_of(s, slot, r) : LossWeight();
     T* record = J.at(records[slot]);
-    T* row = record;
     const std::size_t rows = all_rows[slot], stride = strides[slot], residual = residual_of[point];
-    for (std::size_t i = 0; i < rows; ++i, row += stride) {
-      row[residual] = static_cast<T>(r[i]);
-      if (weight.root == 1) continue;
-      for (std::size_t j = 0; j < stride; ++j) row[j] *= static_cast<T>(weight.root);
-    }
+    for (std::size_t i = 0; i < rows; ++i) record[i * stride + residual] = static_cast<T>(r[i]);
+    if (!weighted) continue;
+    const LossWeight weight = weight_of(s, slot, r);
+    for (std::size_t j = 0; weight.root != 1 && j < rows * stride; ++j)
+      record[j] *= static_cast<T>(weight.root);
     if (weight.along > 0) stretch_along_residual(record, rows, stride, residual, r, weight.along);
   }
   if (!held_.empty()) clear_held(first, last, J);
