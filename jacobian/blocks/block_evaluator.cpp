@@ -18,15 +18,7 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr std::uint32_t kSample = 64;    // blocks of a program that are compared with f64
-constexpr std::uint32_t kAhead = 4;      // functions whose memory is fetched before they are called
 constexpr std::size_t kLeastLanes = 64;  // lanes of a program are computed from a multiple of this on
-
-// Users' functions are allocated one by one, and their data lie in two lines of the cache or more.
-void fetch(const void* data) {
-  constexpr std::ptrdiff_t kLine = 64;  // bytes
-  __builtin_prefetch(data);
-  __builtin_prefetch(static_cast<const char*>(data) + kLine);
-}
 
 class GroupPass final : public BlockPass {
  public:
@@ -88,10 +80,7 @@ class GroupPass final : public BlockPass {
   void reference(std::size_t tile, std::span<const double> x, double* r) override {
     const BlockTile& t = groups_.tiles[tile];
     const auto& blocks = t.group == BlockTile::kSlow ? groups_.slow : groups_.groups[t.group].blocks;
-    for (std::uint32_t i = 0; i < t.count; ++i) {
-      if (i + kAhead < t.count) fetch(list_.function(blocks[t.first + i + kAhead]).data());
-      slow_residuals(blocks[t.first + i], x, r);
-    }
+    for (std::uint32_t i = 0; i < t.count; ++i) slow_residuals(blocks[t.first + i], x, r);
   }
   void rounding(std::size_t tile, std::span<const double> x, double* bounds, double most) override {
     const BlockTile& t = groups_.tiles[tile];

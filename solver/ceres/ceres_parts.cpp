@@ -19,7 +19,6 @@ class CostBlock final : public BlockFunction {
   Derivatives derivatives_by() const override {
     return recordable_ ? Derivatives::traced_own : Derivatives::own;
   }
-  const void* data() const override { return function_; }
   const void* kind() const override { return kind_; }
   // Detects residuals that a function does not write: they stay non-finite, as in Ceres.
   bool value(const double* const* blocks, double* residuals) const override {

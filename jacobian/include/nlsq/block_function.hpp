@@ -40,8 +40,6 @@ class NLSQ_API BlockFunction {
   virtual ~BlockFunction();
 
   int residuals() const { return residuals_; }
-  // The memory that a call reads first. Where many functions are called in turn, it is fetched in advance.
-  virtual const void* data() const { return this; }
   virtual Derivatives derivatives_by() const = 0;
   // Blocks of one kind perform the same operations on different numbers, apart from branches, and replay one
   // recording.
