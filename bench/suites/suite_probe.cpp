@@ -59,7 +59,7 @@ void run_case(const CurveCase& c, std::size_t rows, const Settings& settings) {
                 [&] {
                   evaluator.linearize(c.truth, plan);  // in a fit, a preceding pass leaves the caches cold
                   const double begin = now(settings.clock);
-                  const nlsq::Probe probe = evaluator.probe(c.truth, plan, {});
+                  const nlsq::Probe probe = evaluator.probe(c.truth, plan);
                   probe_seconds = now(settings.clock) - begin;
                   return probe.gradient_bias;
                 },
