@@ -48,6 +48,7 @@ Kind kind() {
 struct Blocks {
   std::size_t residuals;
   std::vector<CostFunction> ours, theirs;
+  CostBlocks wrapper{true};
   BlockUses wrapped;
   BlockList list;
   std::vector<double> x;
@@ -61,7 +62,7 @@ struct Blocks {
     for (int b = 0; b < count; ++b) {
       ours.push_back(kind.ours(b));
       theirs.push_back(kind.theirs(b));
-      wrapped.functions.push_back(wrap(ours.back().get(), true).function);
+      wrapped.functions.push_back(wrapper.wrap(ours.back().get()).function);
       const std::size_t row = static_cast<std::size_t>(b) * residuals;
       list.residual_block.push_back(static_cast<std::uint32_t>(b));
       list.row.push_back(static_cast<std::uint32_t>(row));
