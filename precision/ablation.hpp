@@ -48,6 +48,12 @@ enum class Rule : std::uint8_t {
   escalation_forgets_scales,
   another_attempt_in_f64,
   never_above_start,
+  // The last step.
+  last_step,
+  last_step_by_contraction,
+  last_step_part_has_cost_of_all,
+  last_step_counts_missing_share,
+  last_step_part_is_checked,
   // Samples.
   samples_represent_all_rows,
   samples_end_below_start,

@@ -16,9 +16,9 @@ const char* name(Gram gram) noexcept {
 
 const char* name(Event event) noexcept {
   static constexpr const char* kNames[] = {
-      "",          "rule",           "finishing",       "overflow",   "not-definite",
-      "condition", "jacobian-error", "gradient-noise",  "cost-noise", "rejected-step",
-      "stalled",   "rollback",       "sample-abandoned"};
+      "",          "rule",           "finishing",      "overflow",        "not-definite",
+      "condition", "jacobian-error", "gradient-noise", "cost-noise",      "rejected-step",
+      "stalled",   "last-step",      "rollback",       "sample-abandoned"};
   return name_in<Event::sample_abandoned>(kNames, event);
 }
 

@@ -111,6 +111,7 @@ Json certificate_json(const FitResult& fit) {
           {"gradient_bound", json_number(c.gradient_bound)},
           {"decrement_sigma", json_number(c.decrement_sigma)},
           {"step", json_number(c.step)},
+          {"last_step", json_number(c.last_step)},
           {"condition", json_number(c.condition)},
           {"rank", c.rank},
           {"confounded", confounded},

@@ -62,13 +62,14 @@ EndByTwofold BlockSystem::judge_by_twofold(Summary& summary, Vector& x, bool may
     return minimum_by_twofold({*rows, structure_.residuals, std::move(free), allowed, false, may_move}, x);
   }();
   Certificate& c = summary.certificate;
-  const EndByTwofold end = found ? settle(*found, summary, c) : EndByTwofold::unknown;
+  const bool whole = c.rank == static_cast<int>(structure_.tangent_size());
+  const EndByTwofold end = found ? settle(*found, whole, summary, c) : EndByTwofold::unknown;
   if (c.governed_by == kByTwofold) {
-    if (c.rank < static_cast<int>(structure_.tangent_size())) c.condition = found->condition;
+    if (!whole) c.condition = found->condition;
     c.rank = static_cast<int>(structure_.tangent_size());
     c.confounded.clear();
   }
-  if (c.governed_by == kByTwofold || end == EndByTwofold::far) {
+  if (end != EndByTwofold::unknown) {
     x = found->x;
     c.cost = summary.final_cost = cost_of_functions(x);
   }

@@ -41,11 +41,15 @@ Matrix spread_out(const Matrix& covariance, std::span<const std::size_t> free, s
 
 }  // namespace
 
-EndByTwofold settle(const TwofoldMinimum& found, Summary& summary, Certificate& c) {
-  const bool success = is_success(c.verdict), right = found.near || (success ? found.exact : found.rounded);
+EndByTwofold settle(const TwofoldMinimum& found, bool whole, Summary& summary, Certificate& c) {
+  const bool success = is_success(c.verdict);
+  const bool right = found.near || (success && whole ? found.exact : found.rounded);
   if (right && !found.whole) return EndByTwofold::right;
   if (!right && !success) return EndByTwofold::unknown;
   c.cost = summary.final_cost = found.cost;
+  // Exact data have no standard errors in which a distance could be measured, so they do not show that the
+  // rank is right either.
+  if (right && !found.near && c.verdict == Verdict::rank_deficient) return EndByTwofold::right;
   c.decrement_sigma = found.distance / (found.near ? found.sigma : found.scatter);
   if (right) {
     c.gradient_norm = found.gradient;
@@ -68,10 +72,12 @@ EndByTwofold settle(const TwofoldMinimum& found, Summary& summary, Certificate& 
 void judge_by_twofold(const SolveRequest& request, MinimizerResult& end) {
   end.by_twofold = EndByTwofold::unknown;
   Certificate& c = end.certified.certificate;
-  if (!rounding_decides(end) || request.rows.robust_loss() != nullptr) return;
+  if (!rounding_decides(end) || request.rows.robust_loss() != nullptr || c.last_step > 0) return;
   // Where J loses rank there is no distance, but exact data are still told from others.
   const bool whole = c.rank + static_cast<int>(c.at_bound.size()) == static_cast<int>(end.x.size());
   if (!whole && !rests_on_rounding(c)) return;
+  // Whether a bound holds was judged in f64. That is too little to make a success of an end that has none.
+  if (!c.at_bound.empty() && !is_success(end.summary.verdict)) return;
   const std::unique_ptr<TwofoldRows> twofold = request.rows.twofold();
   if (twofold == nullptr) return;
   // A success whose residuals f64 sees to be the last digits of y needs no other evaluation, except where
@@ -88,7 +94,7 @@ void judge_by_twofold(const SolveRequest& request, MinimizerResult& end) {
     if (std::ranges::count(c.at_bound, static_cast<int>(j)) == 0) problem.free.push_back(j);
   std::optional<TwofoldMinimum> found = minimum_by_twofold(problem, end.x);
   if (!found) return;
-  end.by_twofold = settle(*found, end.summary, c);
+  end.by_twofold = settle(*found, whole, end.summary, c);
   if (c.governed_by == kByTwofold) {
     c.rank = static_cast<int>(problem.free.size());
     if (!whole) c.condition = found->condition;
@@ -96,7 +102,7 @@ void judge_by_twofold(const SolveRequest& request, MinimizerResult& end) {
     end.certified.covariance = spread_out(found->covariance, problem.free, end.x.size());
     end.limited_by_rounding = false;
   }
-  if (c.governed_by == kByTwofold || end.by_twofold == EndByTwofold::far) end.x = std::move(found->x);
+  if (end.by_twofold != EndByTwofold::unknown) end.x = std::move(found->x);
   end.summary.certificate = c;
 }
 

@@ -15,7 +15,8 @@ namespace nlsq::inline v0 {
 // another one than is judged here.
 void judge_by_twofold(const SolveRequest& request, MinimizerResult& end);
 
-// Sets the verdict, and what the certificate says of the distance, by what was found.
-EndByTwofold settle(const TwofoldMinimum& found, Summary& summary, Certificate& certificate);
+// Sets the verdict, and what the certificate says of the distance, by what was found. `whole`: whether J has
+// the rank of all columns in f64, too.
+EndByTwofold settle(const TwofoldMinimum& found, bool whole, Summary& summary, Certificate& certificate);
 
 }  // namespace nlsq::inline v0

@@ -52,6 +52,22 @@ bool DenseEvaluator::gradient_into(std::span<const double> x, Linearization& out
   return true;
 }
 
+bool DenseEvaluator::linearize_part(std::span<const double> x, std::size_t rows, Linearization& out) {
+  if (model_.one_point() || rows >= model_.rows()) return false;
+  SampleRows sample(model_, rows);
+  DenseEvaluator part(sample, parallelism_);
+  part.linearize_into(x, {Format::f64, Gram::f64}, out);
+  add_work(part);
+  if (!out.finite) return true;
+  const double share = static_cast<double>(model_.rows()) / static_cast<double>(sample.rows());
+  out.cost *= share;
+  for (double& g : out.gradient) g *= share;
+  for (std::size_t i = 0; i < out.gradient.size(); ++i) {
+    for (std::size_t j = 0; j < out.gradient.size(); ++j) out.normal(i, j) *= share;
+  }
+  return true;
+}
+
 CostValue DenseEvaluator::linearize_beside(std::span<const double> x, const PrecisionPlan& plan,
                                            std::span<const double> beside, Format format,
                                            Linearization& out) {

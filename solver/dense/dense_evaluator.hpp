@@ -45,6 +45,7 @@ class DenseEvaluator final : public Evaluator {
   void linearize_into(std::span<const double> x, const PrecisionPlan& plan, Linearization& out) override;
   bool gradient_into(std::span<const double> x, Linearization& out) override;
   double gradient_work() const override;
+  bool linearize_part(std::span<const double> x, std::size_t rows, Linearization& out) override;
   bool second_order_part(std::span<const double> x, std::span<const double> direction, std::size_t rows,
                          Vector& out) override;
   CostValue cost(std::span<const double> x, Format format) override;

@@ -131,9 +131,13 @@ class Evaluator {
     return (void)x, (void)out, false;
   }
   virtual double gradient_work() const { return pass_work({Format::f64, Gram::f64}); }
-  // Computes Jᵀ r_vv of about `rows` evenly spread rows in f64, scaled to stand for all rows. r_vv is a
-  // difference along `direction` over that whole length. Returns false if a part of the rows costs as much as
-  // all.
+  // Linearizes about `rows` evenly spread rows in f64 and scales the result to stand for all rows. Returns
+  // false if a part of the rows costs as much as all.
+  virtual bool linearize_part(std::span<const double> x, std::size_t rows, Linearization& out) {
+    (void)x, (void)rows, (void)out;
+    return false;
+  }
+  // The same for Jᵀ r_vv, where r_vv is a difference along `direction` over that whole length.
   virtual bool second_order_part(std::span<const double> x, std::span<const double> direction,
                                  std::size_t rows, Vector& out) {
     (void)x, (void)direction, (void)rows, (void)out;

@@ -55,8 +55,8 @@ void count_steps(Summary& s) {
   for (const IterationSummary& it : s.iterations) {
     s.accepted += it.outcome == StepOutcome::accepted ? 1 : 0;
     s.rejected += it.outcome == StepOutcome::rejected || it.outcome == StepOutcome::invalid ? 1 : 0;
-    const bool finer =
-        it.event != Event::none && it.event != Event::rollback && it.event != Event::sample_abandoned;
+    const bool finer = it.event != Event::none && it.event != Event::rollback &&
+                       it.event != Event::sample_abandoned && it.event != Event::last_step;
     s.precision.escalations += finer ? 1 : 0;
   }
 }

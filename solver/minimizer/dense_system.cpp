@@ -1,4 +1,5 @@
-// DenseSystem's steps, trial points and certificate. The precision part is in dense_precision.cpp.
+// DenseSystem's steps, trial points and certificate. The precision part is in dense_precision.cpp, the last
+// step in dense_last_step.cpp.
 #include "minimizer/dense_system.hpp"
 
 #include "ablation.hpp"
@@ -6,7 +7,6 @@
 #include "kernels/kernel_table.hpp"
 #include "linear/scaled_norm.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 namespace nlsq::inline v0 {
@@ -205,21 +205,6 @@ void DenseSystem::certify(std::span<const double> x, const CertificateTests& ask
   CertificateTests tests = asked;
   tests.unit_sigma = unit_sigma_;
   nlsq::certify(*evaluator_, x, *at_, tests, undamped_, out);
-}
-
-// Adds half the geodesic acceleration (Transtrum, Machta, Sethna 2011), measured on a part of the rows. The
-// step then leaves a distance of third order, plus what the spread of the residuals adds. With few rows a
-// pass costs too little for this to pay.
-void DenseSystem::correct_undamped_step(std::span<const double> x, const Vector& scale, Step& step) {
-  constexpr std::size_t kLeastRows = 1 << 17, kLeastPart = 1 << 13;
-  constexpr double kLargest = 0.1;  // relative to the step
-  const std::size_t rows = evaluator_->residuals();
-  if (rows < kLeastRows || evaluator_->jacobian_error() != 0 || curvature_.in_use()) return;
-  if (!step.factored || !step.held.empty()) return;
-  if (!evaluator_->second_order_part(x, step.step, std::max(kLeastPart, rows / 256), work_)) return;
-  solver_->apply_inverse(work_, acceleration_);
-  if (!(scaled_norm(acceleration_, scale) <= kLargest * step.scaled_norm)) return;
-  for (std::size_t j = 0; j < acceleration_.size(); ++j) step.step[j] += 0.5 * acceleration_[j];
 }
 
 std::optional<PointModel> DenseSystem::gradient_trial(std::span<const double> trial) {

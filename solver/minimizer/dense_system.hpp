@@ -66,7 +66,7 @@ class DenseSystem final : public System {
   void shorten_to_radius(double radius, Step& step) override { solver_->shorten_to_radius(radius, step); }
   double gradient_left(const Step& step) const override;
   double accelerate(std::span<const double> x, const Vector& scale, Step& step, double most) override;
-  void correct_undamped_step(std::span<const double> x, const Vector& scale, Step& step) override;
+  void correct_undamped_step(std::span<const double> x, const Approach& approach, Step& step) override;
   bool plus(std::span<const double> x, Step& step, Vector& trial, bool exact) override;
   using System::plus;
   void measure(std::span<const double> x, const Step& step, HealthReport& health) override;
@@ -100,6 +100,8 @@ class DenseSystem final : public System {
   bool squares_underflow() const override;
   void certify(std::span<const double> x, const CertificateTests& tests, Certified& out) override;
   Box room(std::span<const double> x) override;
+  std::optional<LastStep> last_step(std::span<const double> x, const Approach& approach, double tau,
+                                    double xtol, Vector& trial, bool& not_again) override;
   double gradient_work() const override { return evaluator_->gradient_work(); }
   std::optional<PointModel> gradient_trial(std::span<const double> trial) override;
   double trial_gradient_norm() const override {
@@ -115,6 +117,7 @@ class DenseSystem final : public System {
 
  private:
   bool low() const { return at_->plan.residual != Format::f64; }
+  bool large() const;
   bool curvature_counts(int accepted) const;
   void round_to_grid(Vector& trial) const;
   void project_trial(Vector& trial, const PrecisionPlan& plan);

@@ -91,7 +91,8 @@ struct Point {
   bool prepared = false;  // The system is ready to solve for steps, and `first` belongs to x.
   FirstOrder first;
   std::optional<double> cost_f64;  // set once it is evaluated, where rows are below f64
-  bool by_undamped_step = false;   // an undamped step led to x
+  double last_decrement = 0;       // ν₀ of the undamped step that led to x; 0 if the step was damped
+  double last_step_size = 0;       // ‖D s₀‖ / ‖D x‖ of that step
   double last_distance = 0;        // ν₀/σ of the point before x; 0 if unknown
 };
 
@@ -171,6 +172,8 @@ struct Ending {
   int reopened = 0;       // failed certificates after which the iteration went on unchanged
   bool held_off = false;  // skip first-order tests until a step is accepted
   Stagnation stagnation;
+  std::optional<LastStep> last_step;
+  bool last_step_failed = false;
 };
 
 // The trace of a solve, with the counters and issues of each line.
@@ -216,6 +219,9 @@ struct Loop {
   double sigma() const { return system->scatter_at(cost()); }
   double scaled_size() const { return system->scaled_size(point.x, scale); }
   double noise() const { return rules::cost_noise(rounding.cost_magnitude, cost()); }
+  Approach approach() const {
+    return {point.first, point.last_decrement, point.last_step_size, noise(), scale};
+  }
   static double seconds_since(Clock::time_point begin) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
   }
@@ -282,6 +288,7 @@ bool stagnates(Loop& loop);
 
 // ---- minimizer_conclude.cpp: the certificate
 bool limited_by_rounding(const Loop& loop);  // of the certificate formed last
+bool take_last_step(Loop& loop);
 // How many rows of the user's own functions are called at the start, where their sizes are measured, and for
 // the certificate, where they are compared with the program.
 constexpr std::size_t kRowsAtStart = 1024, kRowsOfCertificate = 4096;

@@ -43,8 +43,7 @@ void reset(Loop& loop, System& system, const MinimizerRequest& request) {
   loop.point.prepared = loop.point.first.usable = false;
   loop.point.first.held.clear();
   loop.point.cost_f64.reset();
-  loop.point.by_undamped_step = false;
-  loop.point.last_distance = 0;
+  loop.point.last_decrement = loop.point.last_step_size = loop.point.last_distance = 0;
   loop.scale.clear();
   loop.step.factored = false;
   loop.step.held.clear();
@@ -135,7 +134,7 @@ void Minimizer::iterate() {
     assess(loop);
     if (change_precision(loop)) continue;
     const bool done = reached(loop), no_progress = !done && stagnates(loop);
-    if (done || no_progress) {
+    if (done || no_progress || take_last_step(loop)) {
       if (conclude(loop, Termination::converged)) return;
       if (no_progress && limited_by_rounding(loop)) return (void)conclude(loop, Termination::no_progress);
       continue;

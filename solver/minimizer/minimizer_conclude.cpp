@@ -158,6 +158,25 @@ bool continue_extrapolated(Loop& loop) {
   return true;
 }
 
+// Enlarges the errors in the certificate by the bounds of the last step, because no pass was made at its end.
+// Returns false if the point is not certified; then it needs a pass after all.
+bool widen_by_last_step(Loop& loop) {
+  const LastStep step = *loop.ending.last_step;
+  loop.ending.last_step.reset();
+  Certificate& c = loop.certified.certificate;
+  if (!loop.certified.first_order || loop.system->by_qr()) {
+    loop.ending.last_step_failed = true;
+    loop.system->forget();
+    loop.point.prepared = false;
+    return false;
+  }
+  c.last_step = step.size;
+  c.step = std::max(c.step, step.left);
+  c.decrement_sigma = std::max(c.decrement_sigma, step.left_sigma);
+  c.covariance_error = std::max(c.covariance_error, step.gram_change);
+  return true;
+}
+
 // Handles a failed certificate: x may not be the optimum. Returns false if the iteration goes on.
 bool ends_without_certificate(Loop& loop) {
   System& system = *loop.system;
@@ -231,6 +250,7 @@ bool certify_here(Loop& loop, Termination reason) {
   tests.no_progress = loop.log.steps == 0 || !loop.damping.last_accepted || loop.ending.stalled ||
                       loop.ending.failed_certificates > 0 || reason == Termination::no_progress;
   system.certify(loop.point.x, tests, loop.certified);
+  if (loop.ending.last_step && !widen_by_last_step(loop)) return false;
   loop.summary.termination = reason;
   if (loop.certified.first_order || reason != Termination::converged) {
     if (loop.certified.first_order) loop.summary.termination = Termination::converged;
@@ -248,6 +268,24 @@ void recheck_here(Loop& loop, std::size_t rows, Recheck& out) {
   rounding.magnitude = out.magnitude;
   rounding.cost_magnitude = out.cost_magnitude > 0 ? out.cost_magnitude : out.magnitude;
   rounding.column_magnitude = out.column_magnitude;
+}
+
+bool take_last_step(Loop& loop) {
+  if (loop.options->strict || loop.ending.last_step_failed || loop.low_rows() || loop.low_gram())
+    return false;
+  if (loop.system->at().plan.gram != Gram::f64 || !undamped(loop)) return false;
+  const bool on_bounds = !loop.step.held.empty() || !loop.point.first.held.empty();
+  if (on_bounds) return false;  // Whether a bound still holds is known only after a pass at the new point.
+  const auto step = loop.system->last_step(loop.point.x, loop.approach(), loop.options->tau,
+                                           loop.options->xtol, loop.trial.x, loop.ending.last_step_failed);
+  if (!step) return false;
+  record(loop, StepOutcome::accepted, Event::last_step,
+         fmt::format("{:.1e} standard errors will be left", step->left_sigma));
+  loop.ending.last_step = step;
+  move_to_trial(loop, true);
+  loop.system->accept_trial();
+  first_order_here(loop);
+  return true;
 }
 
 bool observe(Loop& loop) {

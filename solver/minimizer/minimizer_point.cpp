@@ -12,7 +12,8 @@ namespace nlsq::inline v0 {
 // f64 cost, and how x was reached.
 void move_to_trial(Loop& loop, bool by_undamped_step) {
   Point& point = loop.point;
-  point.by_undamped_step = by_undamped_step;
+  point.last_decrement = by_undamped_step ? point.first.decrement : 0;
+  point.last_step_size = point.first.step_size;
   point.last_distance = first_order_known(loop) ? point.first.decrement_sigma : 0;
   point.x.swap(loop.trial.x);
   point.prepared = false;

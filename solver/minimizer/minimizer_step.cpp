@@ -313,8 +313,7 @@ void solve_step(Loop& loop) {
 
 void propose(Loop& loop, bool exact) {
   if (worth_accelerating(loop)) accelerate(loop);
-  if (undamped(loop) && !loop.point.by_undamped_step && loop.point.first.held.empty())
-    loop.system->correct_undamped_step(loop.point.x, loop.scale, loop.step);
+  if (undamped(loop)) loop.system->correct_undamped_step(loop.point.x, loop.approach(), loop.step);
   loop.system->plus(loop.point.x, loop.step, loop.trial.x, exact);
 }
 

@@ -24,6 +24,23 @@ struct PrecisionNote {
   std::vector<std::string> components;
 };
 
+// A step whose end needs no pass, because bounds on what it leaves are known beforehand (docs/precision.md).
+struct LastStep {
+  double size = 0;  // ‖D s‖ / ‖D x‖
+  // bounds on the step it leaves, relative like `size`, and in standard errors
+  double left = 0, left_sigma = 0;
+  double gram_change = 0;  // ‖H⁻¹ ΔH‖, the change of the Gram matrix along it
+};
+
+// How x was reached. Used for LastStep and for the curvature of the last step.
+struct Approach {
+  const FirstOrder& first;    // at x
+  double last_decrement = 0;  // ν₀ of the undamped step that led to x; 0 if the step was damped
+  double last_step_size = 0;  // ‖D s₀‖ / ‖D x‖ of that step
+  double cost_noise = 0;      // noise of the cost at x
+  const Vector& scale;        // D
+};
+
 // A step that was tried, for models that learn from steps.
 struct TriedStep {
   std::span<const double> x, trial;
@@ -98,8 +115,8 @@ class System {
   virtual double accelerate(std::span<const double> x, const Vector& scale, Step& step, double most) = 0;
   // Corrects an undamped step for the curvature of the residuals, measured on a part of the rows. DenseSystem
   // does so for the first undamped step where there are many rows.
-  virtual void correct_undamped_step(std::span<const double> x, const Vector& scale, Step& step) {
-    (void)x, (void)scale, (void)step;
+  virtual void correct_undamped_step(std::span<const double> x, const Approach& approach, Step& step) {
+    (void)x, (void)approach, (void)step;
   }
   // trial = x + step, within the bounds and on the grid on which the plan's rows are evaluated. If a bound
   // shortens the step, `step` and its prediction are updated. `exact`: do not round to the grid.
@@ -171,6 +188,12 @@ class System {
   virtual bool certificate_was_cut_short() const { return false; }
   // The distances from x to its bounds; empty without bounds.
   virtual Box room(std::span<const double> x) { return (void)x, Box(); }
+  // Sets trial to the end of an undamped step that needs no pass there, and prepares what accept_trial takes
+  // over. Empty: not allowed. `not_again` is set to true if asking again in this solve is not worth its cost.
+  virtual std::optional<LastStep> last_step(std::span<const double> x, const Approach& approach, double tau,
+                                            double xtol, Vector& trial, bool& not_again) {
+    return (void)x, (void)approach, (void)tau, (void)xtol, (void)trial, (void)not_again, std::nullopt;
+  }
   // Steps with the kept Gram matrix and f64 gradients (minimizer_finish.cpp). Work is in f64 adds.
   virtual double gradient_work() const { return pass_work({Format::f64, Gram::f64}); }
   virtual std::optional<PointModel> gradient_trial(std::span<const double> trial) {

@@ -83,6 +83,12 @@ std::string Summary::full_report() const {
   if (!eliminated.empty())
     out += fmt::format("  eliminated            {} linear parameter{}\n", eliminated.size(),
                        eliminated.size() == 1 ? "" : "s");
+  if (certificate.last_step > 0) {
+    out += fmt::format(
+        "  last step             {:.3e} relative, from the last pass over all rows; what it leaves is "
+        "bounded above\n",
+        certificate.last_step);
+  }
   const auto examined = [](bool known, std::string value) { return known ? value : "not examined"; };
   out += fmt::format(
       "  condition, rank       {}, {}{}\n",

@@ -32,9 +32,9 @@ void fields_of(Is<IterationSummary> auto& i, auto& visit) {
 
 void fields_of(Is<Certificate> auto& c, auto& visit) {
   all_of(visit, c.passed, c.verdict, c.governed_by, c.cost, c.gradient_norm, c.gradient_bound,
-         c.decrement_sigma, c.step, c.condition, c.rank, c.confounded, c.at_bound, c.covariance_error, c.qr,
-         c.rechecked_rows, c.recheck_discrepancy, c.recheck_passed, c.wrong_column, c.wrong_loss,
-         c.jacobian_difference);
+         c.decrement_sigma, c.step, c.last_step, c.condition, c.rank, c.confounded, c.at_bound,
+         c.covariance_error, c.qr, c.rechecked_rows, c.recheck_discrepancy, c.recheck_passed, c.wrong_column,
+         c.wrong_loss, c.jacobian_difference);
 }
 
 void fields_of(Is<Summary> auto& s, auto& visit) {

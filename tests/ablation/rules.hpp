@@ -42,6 +42,11 @@ inline constexpr std::array<NamedRule, static_cast<std::size_t>(nlsq::Rule::coun
     {nlsq::Rule::escalation_forgets_scales, "escalation forgets the scales"},
     {nlsq::Rule::another_attempt_in_f64, "no certificate: once more in f64"},
     {nlsq::Rule::never_above_start, "never above the start's cost"},
+    {nlsq::Rule::last_step, "last step without a pass at its end"},
+    {nlsq::Rule::last_step_by_contraction, "last step: contraction by the passes before"},
+    {nlsq::Rule::last_step_part_has_cost_of_all, "last step: the part's cost is like that of all rows"},
+    {nlsq::Rule::last_step_counts_missing_share, "last step: what the part lacks counts"},
+    {nlsq::Rule::last_step_part_is_checked, "last step: what the part finds at the end"},
     {nlsq::Rule::samples_represent_all_rows, "samples must represent all rows"},
     {nlsq::Rule::samples_end_below_start, "samples must not end above the start"},
 }};

@@ -41,6 +41,12 @@ void add_distance(const Certificate& c, Sentences& out) {
       fmt::format("The largest cosine between the residuals and a column of the Jacobian is {:.1e}. At an "
                   "exact minimum it is 0; rounding alone can make it {:.1e}.",
                   c.gradient_norm, c.gradient_bound));
+  if (c.last_step > 0) {
+    out.push_back(fmt::format(
+        "The last step, of relative size {:.1e}, was taken without another pass over all rows. The "
+        "figures here belong to its start and bound what it leaves.",
+        c.last_step));
+  }
 }
 
 void add_condition(const FitResult& fit, const Certificate& c, Sentences& out) {

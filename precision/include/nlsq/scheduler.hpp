@@ -82,7 +82,7 @@ struct HealthReport {
 
 // What a line of the trace says beside the outcome of its step, most of all why the precision changed.
 // next_plan returns the events up to `stalled`. The minimizer and the start on samples use some of these,
-// too, and add the last two.
+// too, and add the last three.
 enum class Event : std::uint8_t {
   none,
   rule,              // a rule of the policy held
@@ -95,6 +95,7 @@ enum class Event : std::uint8_t {
   cost_noise,        // noise dominates the differences of the cost in this precision
   rejected_step,     // a rejection attributed to the Gram matrix and not to the damping
   stalled,           // no progress in this precision
+  last_step,         // the result of the next step is known without another pass
   rollback,          // an f64 evaluation showed that a point is worse than the checkpoint
   sample_abandoned,  // the samples did not determine the parameters or did not represent the rows
 };

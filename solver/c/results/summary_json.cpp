@@ -12,7 +12,7 @@ void certificate_json(JsonWriter& json, const Certificate& c, const std::vector<
   json.begin_object();
   json.members("passed", c.passed, "verdict", name(c.verdict), "governed_by", c.governed_by, "cost", c.cost,
                "gradient_norm", c.gradient_norm, "gradient_bound", c.gradient_bound, "decrement_sigma",
-               c.decrement_sigma, "step", c.step, "condition", c.condition, "rank",
+               c.decrement_sigma, "step", c.step, "last_step", c.last_step, "condition", c.condition, "rank",
                c.rank);
   std::vector<std::string> confounded;
   for (const int j : c.confounded) {

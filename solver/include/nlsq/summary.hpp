@@ -86,7 +86,10 @@ struct Certificate {
   double gradient_bound = 0;   // rounding bound γ_g on the same scale
   double decrement_sigma = 0;  // ν₀/σ: distance to the optimum in standard errors
   double step = 0;             // undamped f64 step, ‖D s‖ / ‖D x‖
-  double condition = 0;        // κ₀ of the scaled normal matrix, undamped
+  // ‖D s‖ / ‖D x‖ of a last step s that needed no pass over all rows at its end, since it was known to leave
+  // less than `step` (docs/precision.md). 0: everything was evaluated at x itself.
+  double last_step = 0;
+  double condition = 0;  // κ₀ of the scaled normal matrix, undamped
   int rank = 0;
   // parameters that the data cannot distinguish (indices among the free ones)
   std::vector<int> confounded;

@@ -51,8 +51,8 @@ void check_account(const Summary& s, const std::vector<IterationSummary>& seen) 
     CHECK(it.iteration == static_cast<int>(i));
     accepted += it.outcome == StepOutcome::accepted;
     rejected += it.outcome == StepOutcome::rejected || it.outcome == StepOutcome::invalid;
-    escalations +=
-        it.event != Event::none && it.event != Event::rollback && it.event != Event::sample_abandoned;
+    escalations += it.event != Event::none && it.event != Event::rollback &&
+                   it.event != Event::sample_abandoned && it.event != Event::last_step;
   }
   CHECK(s.accepted == accepted);
   CHECK(s.rejected == rejected);

@@ -1,0 +1,159 @@
+// The last step of a fit with many rows, taken without a pass at its end. Close to the optimum undamped steps
+// contract: each leaves a small share θ of the distance before it. Once θ·‖step‖ is below every tolerance, a
+// pass over all rows at the end would only confirm that. ODE solvers end their Newton iterations this way
+// (Hairer & Wanner, Solving Ordinary Differential Equations II, IV.8); Kantorovich's theorem bounds what a
+// step leaves. Here θ is measured twice: from the last two passes over all rows, and from the gradient of a
+// part of the rows at both ends of this step.
+#include "ablation.hpp"
+#include "linear/scaled_norm.hpp"
+#include "minimizer/dense_system.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr std::size_t kLeastRows = 1 << 17;  // with fewer rows a pass costs little
+constexpr std::size_t kPart = 256;           // 1 / share of the rows that both ends are evaluated on
+constexpr std::size_t kLeastPart = 1 << 13;
+constexpr double kMostContraction = 0.01;  // largest accepted θ from the previous step
+constexpr double kMostCondition = 1e9;     // largest accepted κ₀
+// Safety factors on θ: it was measured along the previous step, and on a part of the rows.
+constexpr double kOtherDirection = 4, kOtherRows = 10;
+// θ assumed for rows unlike the part's; there may be as many as the missing share
+constexpr double kUnseen = 0.3;
+constexpr double kSameScatter = 0.1;  // tolerated relative error of the part's cost
+constexpr double kFurthest = 10;      // the step may begin at most this many times tau away
+
+// What the step leaves, as a share of ν₀ and of ‖D s‖.
+struct Left {
+  double decrement = 0, size = 0;
+};
+
+Vector product(const Matrix& A, const Vector& v) {
+  Vector out(v.size(), 0.0);
+  for (std::size_t i = 0; i < v.size(); ++i) {
+    for (std::size_t j = 0; j < v.size(); ++j) out[i] += A(i, j) * v[j];
+  }
+  return out;
+}
+
+// ‖1 - H⁻¹B‖ in the metric of H, by power iteration: the largest relative error of B, the part's matrix.
+double missing_share(const Matrix& H, const Matrix& B, const LinearSolver& metric, const Vector& scale) {
+  constexpr int kRounds = 12;
+  Vector v(scale.size());
+  for (std::size_t j = 0; j < v.size(); ++j) v[j] = 1 / scale[j];
+  double share = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    const Vector whole = product(H, v), part = product(B, v);
+    Vector missing(v.size());
+    for (std::size_t j = 0; j < v.size(); ++j) missing[j] = whole[j] - part[j];
+    const double before = metric.norm_in_metric(whole), after = metric.norm_in_metric(missing);
+    if (!(before > 0)) return 1;
+    share = std::max(share, after / before);
+    if (!(after > 0)) break;
+    metric.apply_inverse(missing, v);
+    for (double& x : v) x /= after;
+  }
+  return share;
+}
+
+std::size_t part_rows(const Evaluator& evaluator) {
+  return std::max(kLeastPart, evaluator.residuals() / kPart);
+}
+
+}  // namespace
+
+// True if a pass over all rows costs far more than one over a part of them.
+bool DenseSystem::large() const {
+  return evaluator_->residuals() >= kLeastRows && evaluator_->jacobian_error() == 0;
+}
+
+// Corrects the first undamped step of a large fit for the model's curvature, by half the geodesic
+// acceleration (Transtrum, Machta, Sethna 2011) on a part of the rows. The step then leaves a distance of
+// third order, plus what the spread of the residuals adds.
+void DenseSystem::correct_undamped_step(std::span<const double> x, const Approach& approach, Step& step) {
+  constexpr double kLargest = 0.1;  // relative to the step
+  const bool on_bounds = !step.held.empty() || !approach.first.held.empty();
+  if (!large() || approach.last_decrement > 0 || !step.factored || on_bounds || curvature_.in_use()) return;
+  if (!evaluator_->second_order_part(x, step.step, part_rows(*evaluator_), work_)) return;
+  solver_->apply_inverse(work_, acceleration_);
+  double norm = 0;
+  for (std::size_t j = 0; j < acceleration_.size(); ++j)
+    norm += std::pow(acceleration_[j] * approach.scale[j], 2);
+  if (!(std::sqrt(norm) <= kLargest * step.scaled_norm)) return;
+  for (std::size_t j = 0; j < acceleration_.size(); ++j) step.step[j] += 0.5 * acceleration_[j];
+}
+
+// Builds the trial's linearization from the one at x and the change seen on a part of the rows.
+std::optional<LastStep> DenseSystem::last_step(std::span<const double> x, const Approach& approach,
+                                               double tau, double xtol, Vector& trial, bool& not_again) {
+  const FirstOrder& first = approach.first;
+  if (!rule_active(Rule::last_step)) return std::nullopt;
+  // the residuals are large, so a Gauss-Newton step leaves too much
+  if (!large() || curvature_.in_use()) return std::nullopt;
+  if (!(approach.last_decrement > 0) || first.condition > kMostCondition) return std::nullopt;
+  // Even if θ were a tenth, τ would hold at the end. So only digits of xtol depend on the part of the rows.
+  if (!(first.decrement_sigma <= kFurthest * tau)) return std::nullopt;
+  const double contraction = first.decrement / approach.last_decrement;
+  // With nearly dependent columns, a step may be short in the metric of H and long in that of D.
+  const double direction = rule_active(Rule::last_step_by_contraction) ? kOtherDirection : 0;
+  const Left before{direction * contraction,
+                    direction * std::max(contraction, first.step_size / approach.last_step_size)};
+  const auto suffices = [&](const Left& share) {
+    return share.size * first.step_size <= xtol && share.decrement * first.decrement_sigma <= tau;
+  };
+  if (!(contraction <= kMostContraction) || !suffices(before)) return std::nullopt;
+
+  move_within(box_, x, first.step, first.held, trial);
+  Linearization here, there;
+  const std::size_t part = part_rows(*evaluator_);
+  if (!evaluator_->linearize_part(x, part, here) || !evaluator_->linearize_part(trial, part, there))
+    return std::nullopt;
+  if (!here.finite || !there.finite) return std::nullopt;
+  // The part is used only if it resembles all rows in every direction. Rows that determine a parameter may
+  // lie elsewhere, and so may residuals that make the model curved.
+  const std::size_t n = trial.size();
+  const LinearSolver& metric = undamped_.solver;
+  const Vector& scale = approach.scale;
+  const double missing = missing_share(at_->normal, here.normal, metric, scale);
+  not_again = true;
+  const bool same_cost = std::fabs(here.cost - at_->cost) <= kSameScatter * at_->cost;
+  if (!same_cost && rule_active(Rule::last_step_part_has_cost_of_all)) return std::nullopt;
+  // In the linear model the gradient at the end is zero. `left` is the gradient that the part of the rows
+  // finds there.
+  Vector left = product(here.normal, first.step), back;
+  for (std::size_t i = 0; i < n; ++i) left[i] = there.gradient[i] - here.gradient[i] - left[i];
+  metric.apply_inverse(left, back);
+  const double unseen = rule_active(Rule::last_step_counts_missing_share) ? kUnseen * missing : 0;
+  const Left share{
+      std::max({before.decrement, unseen, kOtherRows * metric.norm_in_metric(left) / first.decrement}),
+      std::max(
+          {before.size, unseen, kOtherRows * scaled_norm(back, scale) / scaled_norm(first.step, scale)})};
+  // The cost falls by ½ν₀² up to that share of it, and the cost's own rounding must exceed this error.
+  const bool checked = rule_active(Rule::last_step_part_is_checked);
+  const bool lost_in_noise = share.decrement * 0.5 * first.decrement * first.decrement <= approach.cost_noise;
+  if ((checked && !suffices(share)) || !lost_in_noise) return std::nullopt;
+  not_again = false;
+  LastStep step{first.step_size, share.size * first.step_size, share.decrement * first.decrement_sigma, 0};
+  for (std::size_t j = 0; j < n; ++j) {
+    Vector change(n);
+    for (std::size_t i = 0; i < n; ++i) change[i] = (there.normal(i, j) - here.normal(i, j)) / scale[j];
+    step.gram_change =
+        std::hypot(step.gram_change, metric.norm_in_metric(change) * std::sqrt(first.condition));
+  }
+  // Adds rows unlike the part's, which change as much as the parameters do.
+  step.gram_change = kOtherRows * (step.gram_change + missing * step.size * std::sqrt(first.condition));
+  Linearization& end = trial_at_.renew();
+  end = *at_;
+  end.cost -= 0.5 * first.decrement * first.decrement;
+  end.gradient = left;
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = 0; j < n; ++j) end.normal(i, j) += there.normal(i, j) - here.normal(i, j);
+  }
+  return step;
+}
+
+}  // namespace nlsq::inline v0
