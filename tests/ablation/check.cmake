@@ -9,7 +9,7 @@ foreach(line ${lines})
   endif()
 endforeach()
 list(LENGTH rules count)
-if(count LESS 40)
+if(count LESS 35)
   message(FATAL_ERROR "Only ${count} rules found")
 endif()
 

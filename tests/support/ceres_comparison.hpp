@@ -127,7 +127,7 @@ void compare_tight(Make make, const Comparison& how) {
     INFO(summary.message);
     CHECK(summary.initial_cost == doctest::Approx(theirs.initial_cost).epsilon(1e-12));
     CHECK(summary.final_cost <= theirs.final_cost * (1 + 1e-6) + how.slack * theirs.initial_cost);
-    CHECK(summary.final_cost == made->cost());
+    CHECK(summary.final_cost == doctest::Approx(made->cost()).epsilon(1e-14));  // added in another order
     if (ours && how.traced) CHECK(summary.evaluator == "graph");
     if (summary.certificate.passed) check_claim(*made, how.at_end(), summary.initial_cost, how.slack);
   }

@@ -54,7 +54,7 @@ struct Model {
   std::vector<ModelTerm> terms;      // of a sum; empty for a built-in model
 
   // Whether `word` is the model's name or one of its other names.
-  bool is_called(std::string_view word) const;
+  NLSQ_API bool is_called(std::string_view word) const;
 
   // First guess from data in any order. `x` holds `predictors` columns as long as `y`. Rows with NaN or Inf
   // are left out. With sigma, each row counts by 1/sigma², as in the fit. Of long data it uses a fixed,
