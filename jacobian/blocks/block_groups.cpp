@@ -162,7 +162,10 @@ class Grouping {
   std::size_t kind_number(std::uint32_t block) {
     latest_ = find_kind(list_, block, result_.kinds, latest_);
     if (latest_ == result_.kinds.size()) {
-      result_.kinds.push_back(kind_of(list_, block));
+      std::vector<int> sizes;
+      for (const std::uint32_t p : list_.of(block)) sizes.push_back(list_.sizes[p]);
+      result_.kinds.push_back(
+          {list_.function(block).kind(), list_.function(block).residuals(), sizes, BlockFamily(sizes), 0});
       followers_.emplace_back();
       latest_followers_ = nullptr;
     }

@@ -40,13 +40,6 @@ struct BlockKind {
   int failures = 0;  // consecutive blocks that could not be recorded
 };
 
-inline BlockKind kind_of(const BlockList& list, std::size_t block) {
-  std::vector<int> sizes;
-  for (const std::uint32_t p : list.of(block)) sizes.push_back(list.sizes[p]);
-  const BlockFunction& function = list.function(block);
-  return {function.kind(), function.residuals(), sizes, BlockFamily(sizes), 0};
-}
-
 inline std::size_t inputs_of(const BlockKind& kind) {
   std::size_t inputs = 0;
   for (const int size : kind.sizes) inputs += static_cast<std::size_t>(size);

@@ -26,6 +26,25 @@ bool same_bits(double a, double b) {
   return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
 }
 
+std::vector<NodeId> replay(Graph& graph, const BlockRecording& recording, const ConstantPlan& plan,
+                           int inputs) {
+  std::vector<NodeId> nodes(recording.steps.size(), 0);
+  std::size_t constant = 0;
+  for (std::size_t i = 1; i < recording.steps.size(); ++i) {
+    const TapeStep& step = recording.steps[i];
+    switch (step.op) {
+      case Op::constant:
+        nodes[i] = plan.column[constant] < 0 ? graph.constant(plan.value[constant])
+                                             : graph.column(inputs + plan.column[constant]);
+        ++constant;
+        break;
+      case Op::column: nodes[i] = graph.column(static_cast<int>(step.a)); break;
+      default: nodes[i] = graph.make(step.op, nodes[step.a], nodes[step.b], nodes[step.c]);
+    }
+  }
+  return nodes;
+}
+
 // 1 where every guard gives the recorded answer.
 NodeId all_guards(Graph& graph, const BlockRecording& recording, const std::vector<NodeId>& nodes) {
   NodeId all = graph.constant(1);
@@ -89,7 +108,7 @@ struct Built {
 // Returns false if an operation has no derivative.
 bool build(const BlockRecording& recording, Built& out) {
   auto& [program, e] = out;
-  const std::vector<NodeId> nodes = replay(e.graph, recording, program.plan, program.inputs, Op::column);
+  const std::vector<NodeId> nodes = replay(e.graph, recording, program.plan, program.inputs);
   e.guard = all_guards(e.graph, recording, nodes);
   program.guarded = !e.graph.is_constant(e.guard, 1);
   for (const std::uint32_t output : recording.outputs) e.residuals.push_back(nodes[output]);
@@ -135,29 +154,6 @@ void compile_all(Built& built) {
 }
 
 }  // namespace
-
-std::vector<NodeId> replay(Graph& graph, const BlockRecording& recording, const ConstantPlan& plan,
-                           int inputs, Op input) {
-  std::vector<NodeId> nodes(recording.steps.size(), 0);
-  std::size_t constant = 0;
-  for (std::size_t i = 1; i < recording.steps.size(); ++i) {
-    const TapeStep& step = recording.steps[i];
-    switch (step.op) {
-      case Op::constant:
-        nodes[i] = plan.column[constant] < 0 ? graph.constant(plan.value[constant])
-                                             : graph.column(inputs + plan.column[constant]);
-        ++constant;
-        break;
-      case Op::column: {
-        const auto j = static_cast<int>(step.a);
-        nodes[i] = input == Op::parameter ? graph.parameter(j) : graph.column(j);
-        break;
-      }
-      default: nodes[i] = graph.make(step.op, nodes[step.a], nodes[step.b], nodes[step.c]);
-    }
-  }
-  return nodes;
-}
 
 ConstantPlan plan_constants(std::span<const double> constants, std::size_t blocks) {
   const std::size_t count = blocks == 0 ? 0 : constants.size() / blocks;

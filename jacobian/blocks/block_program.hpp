@@ -5,8 +5,6 @@
 
 #include "program/tile_program.hpp"
 
-#include <nlsq/graph.hpp>
-
 #include <memory>
 #include <span>
 #include <vector>
@@ -24,10 +22,6 @@ struct ConstantPlan {
 };
 // Constant c of block b is at [c * blocks + b].
 ConstantPlan plan_constants(std::span<const double> constants, std::size_t blocks);
-// Builds the node of each step of a recording. Inputs become columns 0, 1, ... or parameters, as `input`
-// says; columns of the plan follow from number `inputs` on.
-std::vector<NodeId> replay(Graph& graph, const BlockRecording& recording, const ConstantPlan& plan,
-                           int inputs, Op input);
 
 struct BlockProgram {
   int inputs = 0;  // columns [0, inputs) are the parameters of the block; the columns of the plan follow

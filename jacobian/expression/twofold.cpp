@@ -28,8 +28,32 @@ Twofold exact_product(double a, double b) {
   return {product, std::fma(a, b, -product)};
 }
 
+Twofold negative(Twofold a) { return {-a.high, -a.low}; }
 bool is_less(Twofold a, Twofold b) { return a.high < b.high || (a.high == b.high && a.low < b.low); }
 bool is_equal(Twofold a, Twofold b) { return a.high == b.high && a.low == b.low; }
+
+Twofold twofold_quotient(Twofold a, Twofold b) {
+  Twofold quotient{a.high / b.high, 0};
+  for (int k = 0; k < 2; ++k) {
+    const Twofold left = twofold_sum(a, negative(twofold_product(quotient, b)));
+    if (!std::isfinite(left.high)) return {a.high / b.high, 0};
+    quotient = twofold_sum(quotient, {left.high / b.high, 0});
+  }
+  return quotient;
+}
+
+Twofold twofold_root(Twofold a) {
+  const double root = std::sqrt(a.high);
+  if (!(root > 0) || !std::isfinite(root)) return {root, 0};
+  const Twofold left = twofold_sum(a, negative(exact_product(root, root)));
+  return exact_sum(root, left.high / (2 * root));
+}
+
+// Rounds towards -∞.
+Twofold twofold_floor(Twofold a) {
+  const double whole = std::floor(a.high);
+  return whole == a.high ? exact_sum(whole, std::floor(a.low)) : Twofold{whole, 0};
+}
 
 long double joined(Twofold a) { return static_cast<long double>(a.high) + static_cast<long double>(a.low); }
 Twofold split(long double value) {
@@ -42,15 +66,15 @@ Twofold split(long double value) {
 std::optional<Twofold> by_twofold(Op op, Twofold a, Twofold b, Twofold c) {
   const auto truth = [](bool value) { return Twofold{value ? 1.0 : 0.0, 0}; };
   switch (op) {
-    case Op::add: return a + b;
-    case Op::sub: return a - b;
-    case Op::mul: return a * b;
-    case Op::div: return a / b;
-    case Op::neg: return -a;
-    case Op::abs: return std::signbit(a.high) ? -a : a;
+    case Op::add: return twofold_sum(a, b);
+    case Op::sub: return twofold_sum(a, negative(b));
+    case Op::mul: return twofold_product(a, b);
+    case Op::div: return twofold_quotient(a, b);
+    case Op::neg: return negative(a);
+    case Op::abs: return std::signbit(a.high) ? negative(a) : a;
     case Op::sign: return Twofold{a.high > 0 ? 1 : a.high < 0 ? -1 : a.high, 0};
     case Op::floor: return twofold_floor(a);
-    case Op::ceil: return -twofold_floor(-a);
+    case Op::ceil: return negative(twofold_floor(negative(a)));
     case Op::sqrt: return twofold_root(a);
     case Op::min: return std::isnan(a.high) || is_less(a, b) ? a : b;
     case Op::max: return std::isnan(a.high) || is_less(b, a) ? a : b;
@@ -188,37 +212,10 @@ Twofold twofold_product(Twofold a, Twofold b) {
   return exact_sum(product.high, product.low + (a.high * b.low + a.low * b.high));
 }
 
-Twofold twofold_quotient(Twofold a, Twofold b) {
-  Twofold quotient{a.high / b.high, 0};
-  for (int k = 0; k < 2; ++k) {
-    const Twofold left = a - quotient * b;
-    if (!std::isfinite(left.high)) return {a.high / b.high, 0};
-    quotient = quotient + Twofold{left.high / b.high, 0};
-  }
-  return quotient;
-}
-
-Twofold twofold_root(Twofold a) {
-  const double root = std::sqrt(a.high);
-  if (!(root > 0) || !std::isfinite(root)) return {root, 0};
-  const Twofold left = a - exact_product(root, root);
-  return exact_sum(root, left.high / (2 * root));
-}
-
-Twofold twofold_floor(Twofold a) {
-  const double whole = std::floor(a.high);
-  return whole == a.high ? exact_sum(whole, std::floor(a.low)) : Twofold{whole, 0};
-}
-
-TwofoldExpression::TwofoldExpression(const Graph& graph, std::span<const NodeId> roots) {
-  std::vector<std::size_t> place(graph.size(), kNone);
-  std::vector<std::uint8_t> needed(graph.size(), 0);
-  for (const NodeId root : roots) {
-    const std::vector<std::uint8_t> of_root = needed_for(graph, root);
-    for (NodeId id = 0; id <= root; ++id) needed[id] |= of_root[id];
-  }
-  const std::vector<std::uint8_t> depends = graph.depends_on_parameters();
-  for (NodeId id = 0; id < graph.size(); ++id) {
+TwofoldExpression::TwofoldExpression(const Graph& graph, NodeId root) {
+  std::vector<std::size_t> place(root + 1, kNone);
+  const std::vector<std::uint8_t> needed = needed_for(graph, root), depends = graph.depends_on_parameters();
+  for (NodeId id = 0; id <= root; ++id) {
     if (!needed[id]) continue;
     const Node& node = graph[id];
     Step step{node, depends[id] != 0};
@@ -232,7 +229,6 @@ TwofoldExpression::TwofoldExpression(const Graph& graph, std::span<const NodeId>
     steps_.push_back(step);
   }
   values_.resize(steps_.size());
-  for (const NodeId root : roots) roots_.push_back(place[root]);
 }
 
 TwofoldValue TwofoldExpression::run(std::span<const double> columns, std::span<const double> parameters,
@@ -254,7 +250,7 @@ TwofoldValue TwofoldExpression::run(std::span<const double> columns, std::span<c
     }
     if (k == change.place) value.number = exact_sum(value.number.high, change.amount);
   }
-  return of(0);
+  return values_.back();
 }
 
 double TwofoldExpression::value(std::span<const double> columns, const Datum& datum) const {
@@ -266,7 +262,7 @@ double TwofoldExpression::change(std::span<const double> columns, std::span<cons
                                  const Datum& datum, double amount) {
   const Twofold here = run(columns, parameters, {}).number;
   const Twofold there = run(columns, parameters, {datum.place, amount}).number;
-  return (there - here).rounded();
+  return twofold_sum(there, negative(here)).rounded();
 }
 
 std::vector<TwofoldExpression::Datum> TwofoldExpression::data(auto&& wanted) const {
@@ -278,10 +274,6 @@ std::vector<TwofoldExpression::Datum> TwofoldExpression::data(auto&& wanted) con
       out.push_back({k, is_column ? static_cast<int>(node.index) : -1});
   }
   return out;
-}
-
-std::vector<TwofoldExpression::Datum> TwofoldExpression::all_data() const {
-  return data([](std::size_t, bool) { return true; });
 }
 
 std::vector<TwofoldExpression::Datum> TwofoldExpression::datum(int column) const {

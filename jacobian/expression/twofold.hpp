@@ -19,15 +19,6 @@ struct Twofold {
 
 NLSQ_API Twofold twofold_sum(Twofold a, Twofold b);
 NLSQ_API Twofold twofold_product(Twofold a, Twofold b);
-NLSQ_API Twofold twofold_quotient(Twofold a, Twofold b);
-NLSQ_API Twofold twofold_root(Twofold a);
-NLSQ_API Twofold twofold_floor(Twofold a);  // rounds towards -∞
-
-inline Twofold operator-(Twofold a) { return {-a.high, -a.low}; }
-inline Twofold operator+(Twofold a, Twofold b) { return twofold_sum(a, b); }
-inline Twofold operator-(Twofold a, Twofold b) { return twofold_sum(a, -b); }
-inline Twofold operator*(Twofold a, Twofold b) { return twofold_product(a, b); }
-inline Twofold operator/(Twofold a, Twofold b) { return twofold_quotient(a, b); }
 
 // A twofold number and a bound of its rounding error.
 struct TwofoldValue {
@@ -35,28 +26,22 @@ struct TwofoldValue {
   double error = 0;
 };
 
-// Evaluates nodes of a graph in twofold numbers. Sums, products, quotients and square roots have some 100
+// Evaluates one node of a graph in twofold numbers. Sums, products, quotients and square roots have some 100
 // bits. All other functions have those of a long double, at an argument that is not rounded.
 class NLSQ_API TwofoldExpression {
  public:
-  TwofoldExpression(const Graph& graph, NodeId root) : TwofoldExpression(graph, std::span(&root, 1)) {}
-  TwofoldExpression(const Graph& graph, std::span<const NodeId> roots);
+  TwofoldExpression(const Graph& graph, NodeId root);
   // False if the expression has an operation that only exists in double.
   bool usable() const { return usable_; }
-  // The value of the first root.
   TwofoldValue operator()(std::span<const double> columns, std::span<const double> parameters) {
     return run(columns, parameters, {});
   }
-  // The value that a root had in the last evaluation.
-  TwofoldValue of(std::size_t root) const { return values_[roots_[root]]; }
 
-  // A number of the data: a column, or a constant of the expression. What follows is for one root alone.
+  // A number of the data: a column, or a constant of the expression.
   struct Datum {
     std::size_t place = 0;  // of its step
     int column = -1;        // -1: a constant
-    bool operator==(const Datum&) const = default;
   };
-  std::vector<Datum> all_data() const;
   // The datum of this column, in a list of one. It is empty if the expression does not depend on the column.
   std::vector<Datum> datum(int column) const;
   // The data that may be the response y, where nobody says which are: those that no parameter multiplies, so
@@ -84,7 +69,6 @@ class NLSQ_API TwofoldExpression {
   std::vector<Datum> data(auto&& wanted) const;
 
   std::vector<Step> steps_;
-  std::vector<std::size_t> roots_;  // places
   std::vector<TwofoldValue> values_;
   bool usable_ = true;
 };

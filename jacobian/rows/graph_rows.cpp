@@ -179,14 +179,6 @@ class ProgramPass final : public TilePass {
 
 }  // namespace
 
-// The derivatives of the residual by the parameters `free`.
-static std::vector<NodeId> derivatives_of(Graph& graph, NodeId base, const FinishedNodes& end,
-                                          std::span<const int> free) {
-  std::vector<NodeId> out = differentiate(graph, base, free);
-  for (NodeId& derivative : out) derivative = graph.mul(end.slope, derivative);
-  return out;
-}
-
 ResidualPrograms ResidualPrograms::build(const ResidualSource& source, std::span<const int> free) {
   Graph graph;
   const NodeId base = source.build(graph);
@@ -194,7 +186,8 @@ ResidualPrograms ResidualPrograms::build(const ResidualSource& source, std::span
   ResidualPrograms programs;
   programs.steps = std::make_shared<StepsCache>();
   programs.residual = compile(graph, std::span(&end.residual, 1));
-  std::vector<NodeId> outputs = derivatives_of(graph, base, end, free);
+  std::vector<NodeId> outputs = differentiate(graph, base, free);
+  for (NodeId& derivative : outputs) derivative = graph.mul(end.slope, derivative);
   outputs.insert(outputs.end(), end.extra.begin(), end.extra.end());
   outputs.push_back(end.residual);
   programs.jacobian = compile(graph, outputs);
@@ -282,19 +275,11 @@ void GraphRows::reference_residuals(std::span<const double> x, std::size_t first
 std::unique_ptr<TwofoldRows> GraphRows::twofold() const {
   Graph graph;
   const NodeId base = source_->build(graph);
-  const FinishedNodes end = source_->finish(graph, base);
-  TwofoldExpression residual(graph, end.residual);
-  std::vector<int> places(parameters_.size(), -1), in_order;
-  for (std::size_t j = 0; j < free_.size(); ++j)
-    places[static_cast<std::size_t>(free_[j])] = static_cast<int>(j);
-  for (std::size_t p = 0; p < places.size(); ++p)
-    if (places[p] >= 0) in_order.push_back(static_cast<int>(p));
-  TwofoldExpression derivatives(graph, derivatives_of(graph, base, end, in_order));
-  TwofoldGraphRows::Expressions expressions{std::move(residual), std::move(derivatives)};
-  if (!expressions.usable()) return nullptr;
+  TwofoldExpression residual(graph, source_->finish(graph, base).residual);
+  if (!residual.usable()) return nullptr;
   return std::make_unique<TwofoldGraphRows>(
-      std::move(expressions), data_, parameters_,
-      [places = std::move(places)](std::size_t) { return std::span<const int>(places); },
+      std::move(residual), *data_, parameters_.size(),
+      [this](std::span<const double> x, std::span<double> all) { expand(x, all); },
       source_->response_column(), source_->weighted());
 }
 

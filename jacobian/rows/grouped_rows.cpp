@@ -1,6 +1,5 @@
 // Rows of a recorded vector function, evaluated group by group.
 #include "rows/grouped_rows.hpp"
-#include "rows/owned_rows.hpp"
 #include "rows/residual_sources.hpp"
 #include "rows/twofold_rows.hpp"
 
@@ -11,6 +10,26 @@
 namespace nlsq::inline v0 {
 
 namespace {
+
+// Data columns that hold the constants in which the residuals of a group differ.
+class OwnedRows final : public RowSource {
+ public:
+  OwnedRows(std::vector<std::vector<double>> columns, std::size_t rows)
+      : columns_(std::move(columns)), rows_(rows) {}
+  std::size_t rows() const override { return rows_; }
+  int columns() const override { return static_cast<int>(columns_.size()); }
+  using RowSource::read;
+  void read(std::size_t first, std::size_t count, int column, double* out) const override {
+    std::copy_n(direct_f64(first, column), count, out);
+  }
+  const double* direct_f64(std::size_t first, int column) const override {
+    return columns_[static_cast<std::size_t>(column)].data() + first;
+  }
+
+ private:
+  std::vector<std::vector<double>> columns_;
+  std::size_t rows_;
+};
 
 // The expression of one group. GroupedRows checks the whole function, so this class has no reference values.
 class GroupResidual final : public ResidualSource {
@@ -92,15 +111,36 @@ class GroupedRows::Pass final : public TilePass {
   std::vector<std::unique_ptr<TilePass>> passes_;
 };
 
-std::unique_ptr<TwofoldRows> GroupedRows::twofold() const {
-  auto out = std::make_unique<TwofoldParts>();
-  for (const auto& group : groups_) {
-    std::unique_ptr<TwofoldRows> rows = group->rows->twofold();
-    if (!rows) return nullptr;
-    const std::size_t part = out->add(std::move(rows));
-    for (std::size_t i = 0; i < group->rows->rows(); ++i) out->place(group->first + i, part, i);
+class GroupedRows::Twofold final : public TwofoldRows {
+ public:
+  explicit Twofold(const GroupedRows& owner) : owner_(owner) {
+    for (const auto& group : owner.groups_) groups_.push_back(group->rows->twofold());
   }
-  return out;
+  bool complete() const {
+    return std::ranges::all_of(groups_, [](const auto& group) { return group != nullptr; });
+  }
+  void residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
+                 double* errors) override {
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t g = owner_.group_of(first + i);
+      groups_[g]->residuals(x, first + i - owner_.groups_[g]->first, 1, residuals + i, errors + i);
+    }
+  }
+  void last_digits(std::span<const double> x, std::size_t first, std::size_t count, double* out) override {
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t g = owner_.group_of(first + i);
+      groups_[g]->last_digits(x, first + i - owner_.groups_[g]->first, 1, out + i);
+    }
+  }
+
+ private:
+  const GroupedRows& owner_;
+  std::vector<std::unique_ptr<TwofoldRows>> groups_;
+};
+
+std::unique_ptr<TwofoldRows> GroupedRows::twofold() const {
+  auto rows = std::make_unique<Twofold>(*this);
+  return rows->complete() ? std::move(rows) : nullptr;
 }
 
 GroupedRows::GroupedRows(RolledTrace rolled, VectorFunction function, const std::vector<double>& start,

@@ -45,6 +45,7 @@ class NLSQ_API GroupedRows final : public RowModel {
  private:
   struct Group;
   class Pass;
+  class Twofold;
   std::size_t group_of(std::size_t row) const;
 
   std::vector<std::unique_ptr<Group>> groups_;

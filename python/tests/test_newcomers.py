@@ -92,7 +92,7 @@ def test_a_function_predicts_at_a_list_as_it_was_fitted_to_one():
 
 def test_a_polynomial_far_from_zero_says_where_x_should_begin():
     x = 2450000 + np.arange(61) / 2
-    fit = nf.fit("poly5", x, 100 * np.sin((x - 2450015) / 6))
+    fit = nf.fit("poly3", x, 100 * np.sin((x - 2450015) / 6))
     assert not fit.success
     assert any("fit x - 2450015 in its place" in w for w in fit.warnings)
 

@@ -63,7 +63,7 @@ std::string withdraw_uncertain(const Batch& batch, std::size_t fit, const Minimi
   const EndByTwofold judged = minimum.by_twofold;
   const double spread =
       doubtful_spread(certificate, judged, {&out.parameters(fit, 0), n}, {&out.standard_errors(fit, 0), n});
-  if (batch.weighted() && outweighed(rows, minimum.x, batch.sigma[fit], spread))
+  if (batch.weighted() && outweighed(rows, minimum.x, batch.sigma[fit], spread, minimum.unexplained))
     return withdrawn(kOutweighed);
   const bool hidden =
       hides_minimum(certificate, judged, [&] { return follows_to_last_digits(rows, minimum.x); });

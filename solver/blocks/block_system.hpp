@@ -7,7 +7,6 @@
 #include "blocks/block_second_order.hpp"
 #include "blocks/schur/schur.hpp"
 #include "certificate/certificate.hpp"
-#include "minimizer/loop.hpp"
 #include "minimizer/system.hpp"
 
 #include <nlsq/options.hpp>
@@ -86,9 +85,8 @@ class BlockSystem final : public System {
   bool recheck_agrees(const Recheck& found, double) const override { return found.discrepancy == 0; }
   void certify(std::span<const double> x, const CertificateTests& tests, Certified& out) override;
   bool certificate_was_cut_short() const override { return cut_short_; }
-  // Judges an end whose terms cancel, which is at x (certificate/twofold_end.hpp). A certificate that rests
-  // on rounding errors is withdrawn where the problem exists in double alone, and `far` is returned.
-  EndByTwofold judge_by_twofold(Summary& summary, Vector& x, bool may_move);
+  // Whether the certificate of the last point rests on rounding errors of terms that cancel.
+  bool hides_minimum(const Certificate& certificate);
 
   const KernelCounters& counters() const override;
   double counted_work() const override { return 0; }
@@ -155,9 +153,6 @@ class BlockSystem final : public System {
   BlockTests tests_of(const CertificateTests& tests) const;
   BlockJudgement judge_within_bounds(const BlockTests& tests, const BlockStep* solved);
   bool release_from_bounds(std::span<const double> step);
-  bool hides_minimum(const Certificate& certificate);
-  double cost_of_functions(std::span<const double> x);
-  bool cancels();  // terms_cancel() at x, where J is in f64
   bool contradicted(const BlockTests& tests, BlockJudgement& judgement);
   bool falls_on_the_way(const BlockTests& tests, BlockJudgement& judgement);
   void compare_with_functions(std::span<const double> x, Recheck& out);

@@ -177,8 +177,8 @@ Run minimize(PreparedProblem& prepared, const SolverOptions& options, const Prob
   // An inexact conjugate gradient solution only leaves an error within the tolerance.
   if (summary.certificate.passed && summary.certificate.verdict == Verdict::tolerance)
     summary.termination = Termination::converged;
-  const bool may_move = !certifies(control) && options.max_iterations > 0;
-  const bool hidden = system.judge_by_twofold(summary, out.x, may_move) == EndByTwofold::far;
+  const bool hidden = system.hides_minimum(summary.certificate);
+  if (hidden) withdraw_hidden(summary, kHiddenMinimum);
   summary.message = message_of(summary, system, out.stopped_by, certifies(control));
   if (hidden) summary.message += std::string("; ") + kHiddenMinimum;
   const double certify = summary.time.certify;

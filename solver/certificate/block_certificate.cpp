@@ -375,8 +375,8 @@ bool BlockSystem::hides_minimum(const Certificate& c) {
   const std::size_t free = structure_.tangent_size() - at_.fixed_count;
   constexpr double kIllConditioned = 1e10;     // of JᵀJ: five digits of the parameters are lost
   constexpr double kLostByDifferences = 1e15;  // errors of differences fill the weakest direction of J
-  if (!is_success(c.verdict) || c.verdict == Verdict::rank_deficient || structure_.residuals <= free)
-    return false;
+  if (!is_success(c.verdict) || !(at_.model.cost > 0) || structure_.residuals <= free) return false;
+  if (c.condition <= kIllConditioned || c.verdict == Verdict::rank_deficient) return false;
   const auto is_blurred = [&](double rounding) {
     return c.decrement_sigma + 2 * blur(c, rounding) > kFarthest;
   };
@@ -384,16 +384,8 @@ bool BlockSystem::hides_minimum(const Certificate& c) {
     return terms()->widest_spread <= kHeavyRows && is_blurred(terms()->rounding) &&
            is_blurred(measured_rounding());
   };
-  // Numbers inside the functions may be far larger than all terms of x, as in (x + 1e8) - 1e8.
-  constexpr double kFarLarger = 64;
-  const double inside = terms(kSmall)->rounding;
-  if (inside > kFarLarger * kUnitRoundoff * most_terms() && is_blurred(inside)) return true;
-  if (!(at_.model.cost > 0) || c.condition <= kIllConditioned) return false;
   const bool lost = c.condition > kLostByDifferences && model_.evaluator().counts().differences > 0;
-  return (lost || rests_on_rounding(c) || blurred()) && cancels();
-}
-
-bool BlockSystem::cancels() {
+  if (!lost && !rests_on_rounding(c) && !blurred()) return false;
   return terms_cancel(structure_, model_.problem(), model_.records<double>(), at_.x);
 }
 

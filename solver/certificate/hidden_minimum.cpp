@@ -105,10 +105,10 @@ bool is_below_spacing(double distance, double parameter) {
 
 double doubtful_spread(const Certificate& certificate, EndByTwofold judged,
                        std::span<const double> parameters, std::span<const double> standard_errors) {
-  if (!is_success(certificate.verdict) || judged == EndByTwofold::right)
-    return std::numeric_limits<double>::infinity();
+  if (!is_success(certificate.verdict)) return std::numeric_limits<double>::infinity();
+  if (judged == EndByTwofold::exact_data) return 1;
   if (rests_on_rounding(certificate)) return kHeavyRows;
-  for (std::size_t j = 0; j < parameters.size(); ++j) {
+  for (std::size_t j = 0; judged != EndByTwofold::near && j < parameters.size(); ++j) {
     const double error = standard_errors[j];
     if (error > 0 && is_below_spacing(kNearInNoise * error, parameters[j])) return kHeavyRows;
   }
@@ -116,7 +116,8 @@ double doubtful_spread(const Certificate& certificate, EndByTwofold judged,
                                                         : std::numeric_limits<double>::infinity();
 }
 
-bool outweighed(const RowModel& rows, std::span<const double> x, const Column& sigma, double spread) {
+bool outweighed(const RowModel& rows, std::span<const double> x, const Column& sigma, double spread,
+                std::span<const double> unexplained) {
   if (std::isinf(spread)) return false;
   const ColumnRange range = range_of(sigma);
   if (!(range.most > spread * range.least)) return false;
@@ -126,7 +127,8 @@ bool outweighed(const RowModel& rows, std::span<const double> x, const Column& s
     residuals.resize(values.size()), sizes.resize(values.size());
     rows.reference_residuals(x, first, values.size(), residuals.data(), sizes.data());
     for (std::size_t i = 0; i < values.size(); ++i) {
-      const double r = residuals[i] * values[i], terms = sizes[i] * values[i];
+      const double known = unexplained.empty() ? residuals[i] : unexplained[first + i];
+      const double r = known * values[i], terms = sizes[i] * values[i];
       squares += r * r, squares_of_terms += terms * terms;
     }
   });

@@ -76,13 +76,15 @@ bool is_below_spacing(double distance, double parameter);
 // The ratio of the largest sigma to the smallest one above which outweighed() decides about a fit. It is
 // finite for three kinds of success. The certificate allows for rounding errors that are large beside sigma.
 // Or a standard error is so small that float64 has no number within a tenth of it. Or J loses rank, and rows
-// of little weight may determine what seems undetermined.
+// of little weight may determine what seems undetermined. It is 1 if the data seem to be exact.
 double doubtful_spread(const Certificate& certificate, EndByTwofold judged,
                        std::span<const double> parameters, std::span<const double> standard_errors);
 // Whether sigma differs between rows by more than `spread`, and without these weights the residuals at x are
 // larger than rounding errors. The certificate compares norms, and rows of tiny sigma dominate these norms.
-// It may thus take the residuals of all rows for rounding.
-bool outweighed(const RowModel& rows, std::span<const double> x, const Column& sigma, double spread);
+// It may thus take the residuals of all rows for rounding. `unexplained`: the residuals at the optimum, if
+// they are known better than by evaluating the rows at x.
+bool outweighed(const RowModel& rows, std::span<const double> x, const Column& sigma, double spread,
+                std::span<const double> unexplained = {});
 
 // The same for rows without sigma, whose weight is a part of the function: it shows in the terms of each row.
 // It matters only if the end of the fit rests on rounding errors, or on a rank that weights may hide. Then

@@ -1,6 +1,6 @@
 // Rounds parameters to f64 numbers together, so that their rounding errors cancel in the residuals. Each by
 // itself, parameters of terms that cancel are rounded by far more than the data determine them.
-#include "certificate/twofold_minimum.hpp"
+#include "certificate/twofold_end.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,14 +9,12 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-Twofold nearest_whole(Twofold a) { return twofold_floor(a + Twofold{0.5, 0}); }
-
 // A basis of a lattice, its Gram-Schmidt vectors, and the whole numbers that made it from the given columns.
 class Lattice {
  public:
-  Lattice(std::vector<Twofold> columns, std::size_t n)
-      : n_(n), basis_(std::move(columns)), made_(n * n), star_(n * n), mu_(n * n), squares_(n) {
-    for (std::size_t j = 0; j < n; ++j) made_[j * n + j] = {1, 0};
+  Lattice(std::vector<double> columns, std::size_t n)
+      : n_(n), basis_(std::move(columns)), made_(n * n, 0.0), star_(n * n), mu_(n * n), squares_(n) {
+    for (std::size_t j = 0; j < n; ++j) made_[j * n + j] = 1;
   }
 
   // Lenstra, Lenstra and Lovász. The number of exchanges is limited; a basis that is reduced less serves,
@@ -28,8 +26,8 @@ class Lattice {
     int exchanges = 0;
     for (std::size_t k = 1; k < n_ && exchanges < kMostExchanges;) {
       for (std::size_t j = k; j-- > 0;) shorten(k, j);
-      const double mu = mu_[k * n_ + k - 1].high;
-      if (squares_[k].high >= (kLovasz - mu * mu) * squares_[k - 1].high) {
+      const double mu = mu_[k * n_ + k - 1];
+      if (squares_[k] >= (kLovasz - mu * mu) * squares_[k - 1]) {
         ++k;
         continue;
       }
@@ -44,61 +42,56 @@ class Lattice {
   }
 
   // Returns whole multiples of the given columns whose sum is close to -z.
-  std::vector<Twofold> nearest(std::vector<Twofold> z) const {
-    std::vector<Twofold> out(n_);
+  std::vector<double> nearest(std::vector<double> z) const {
+    std::vector<double> out(n_, 0.0);
     for (std::size_t k = n_; k-- > 0;) {
-      if (!(squares_[k].high > 0)) continue;
-      Twofold along;
-      for (std::size_t i = 0; i < n_; ++i) along = along - z[i] * star_[k * n_ + i];
-      const Twofold times = nearest_whole(along / squares_[k]);
+      double along = 0;
+      for (std::size_t i = 0; i < n_; ++i) along -= z[i] * star_[k * n_ + i];
+      const double times = squares_[k] > 0 ? std::nearbyint(along / squares_[k]) : 0;
       for (std::size_t i = 0; i < n_; ++i) {
-        z[i] = z[i] + times * basis_[k * n_ + i];
-        out[i] = out[i] + times * made_[k * n_ + i];
+        z[i] += times * basis_[k * n_ + i];
+        out[i] += times * made_[k * n_ + i];
       }
     }
     return out;
   }
 
  private:
-  Twofold product(const std::vector<Twofold>& a, std::size_t k, const std::vector<Twofold>& b,
-                  std::size_t j) const {
-    Twofold sum;
-    for (std::size_t i = 0; i < n_; ++i) sum = sum + a[k * n_ + i] * b[j * n_ + i];
-    return sum;
-  }
-
   void orthogonalize(std::size_t first) {
     for (std::size_t k = first; k < n_; ++k) {
       std::copy_n(&basis_[k * n_], n_, &star_[k * n_]);
       for (std::size_t j = 0; j < k; ++j) {
-        if (!(squares_[j].high > 0)) continue;
-        const Twofold along = product(star_, k, star_, j) / squares_[j];
+        double along = 0;
+        for (std::size_t i = 0; i < n_; ++i) along += star_[k * n_ + i] * star_[j * n_ + i];
         for (std::size_t i = 0; i < n_; ++i)
-          star_[k * n_ + i] = star_[k * n_ + i] - along * star_[j * n_ + i];
-        mu_[k * n_ + j] = product(basis_, k, star_, j) / squares_[j];
+          star_[k * n_ + i] -= squares_[j] > 0 ? along / squares_[j] * star_[j * n_ + i] : 0;
+        double of_basis = 0;
+        for (std::size_t i = 0; i < n_; ++i) of_basis += basis_[k * n_ + i] * star_[j * n_ + i];
+        mu_[k * n_ + j] = squares_[j] > 0 ? of_basis / squares_[j] : 0;
       }
-      squares_[k] = product(star_, k, star_, k);
+      squares_[k] = 0;
+      for (std::size_t i = 0; i < n_; ++i) squares_[k] += star_[k * n_ + i] * star_[k * n_ + i];
     }
   }
 
   void shorten(std::size_t k, std::size_t j) {
-    const Twofold times = nearest_whole(mu_[k * n_ + j]);
-    if (times.high == 0) return;
+    const double times = std::nearbyint(mu_[k * n_ + j]);
+    if (times == 0) return;
     for (std::size_t i = 0; i < n_; ++i) {
-      basis_[k * n_ + i] = basis_[k * n_ + i] - times * basis_[j * n_ + i];
-      made_[k * n_ + i] = made_[k * n_ + i] - times * made_[j * n_ + i];
+      basis_[k * n_ + i] -= times * basis_[j * n_ + i];
+      made_[k * n_ + i] -= times * made_[j * n_ + i];
     }
-    for (std::size_t i = 0; i < j; ++i) mu_[k * n_ + i] = mu_[k * n_ + i] - times * mu_[j * n_ + i];
-    mu_[k * n_ + j] = mu_[k * n_ + j] - times;
+    for (std::size_t i = 0; i < j; ++i) mu_[k * n_ + i] -= times * mu_[j * n_ + i];
+    mu_[k * n_ + j] -= times;
   }
 
   std::size_t n_;
-  std::vector<Twofold> basis_, made_, star_, mu_, squares_;  // vectors one after the other
+  std::vector<double> basis_, made_, star_, mu_, squares_;  // vectors one after the other
 };
 
 }  // namespace
 
-std::vector<Twofold> nearest_on_grid(std::vector<Twofold> B, std::size_t n, std::vector<Twofold> z) {
+std::vector<double> nearest_on_grid(std::vector<double> B, std::size_t n, std::vector<double> z) {
   Lattice lattice(std::move(B), n);
   lattice.reduce();
   return lattice.nearest(std::move(z));

@@ -3,14 +3,203 @@
 
 #include "certificate/certificate.hpp"
 #include "certificate/hidden_minimum.hpp"
+#include "dense/dense_algebra.hpp"
 #include "support/constants.hpp"
+
+#include "rows/twofold_rows.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
 
 namespace nlsq::inline v0 {
 
 namespace {
+
+constexpr std::size_t kMostNumbers = std::size_t(1) << 20;  // of J, which is stored here
+constexpr std::size_t kMostTogether = 16;                   // parameters that are rounded together
+
+double norm_of(const std::vector<double>& v) { return dense::norm(v.data(), v.size()); }
+
+// J at the end, with its free columns scaled to length 1.
+struct Rows {
+  std::vector<std::size_t> free;  // the parameters that no bound holds
+  std::vector<double> J, norms;   // by columns
+
+  std::size_t rows() const { return J.size() / std::max<std::size_t>(1, free.size()); }
+};
+
+std::optional<Rows> rows_at(const RowModel& model, std::span<const double> x,
+                            const std::vector<int>& at_bound) {
+  Rows out;
+  for (std::size_t j = 0; j < x.size(); ++j)
+    if (std::ranges::count(at_bound, static_cast<int>(j)) == 0) out.free.push_back(j);
+  const std::size_t m = model.rows(), n = out.free.size();
+  if (n == 0 || m <= n || m > kMostNumbers / n) return std::nullopt;
+  out.J.resize(m * n);
+  out.norms.assign(n, 0.0);
+  KernelCounters counters;
+  const std::unique_ptr<TilePass> pass = model.begin(x, Fill::jacobian_and_residual, false);
+  for (std::size_t t = 0; t < model.tile_count(); ++t) {
+    const TileRange tile = model.tile(t);
+    const double* const* columns = pass->fill_f64(tile.first, tile.count, counters);
+    for (std::size_t i = 0; i < tile.count; ++i) {
+      for (std::size_t j = 0; j < n; ++j) {
+        out.J[j * m + tile.first + i] = columns[out.free[j]][i];
+      }
+    }
+  }
+  for (std::size_t j = 0; j < n; ++j) {
+    out.norms[j] = dense::norm(&out.J[j * m], m);
+    if (!(out.norms[j] > 0) || !std::isfinite(out.norms[j])) return std::nullopt;
+    for (std::size_t i = 0; i < m; ++i) out.J[j * m + i] /= out.norms[j];
+  }
+  return out;
+}
+
+// What the linear model says of residuals: the step to its minimum, in scaled parameters, the distance, and
+// the residuals that are left there.
+struct Model {
+  std::vector<double> R, z, step;  // R: n x n by columns
+  double nu = 0, least = 0;        // ‖z‖, and the norm of the residuals at the minimum
+};
+
+Model model_of(const Rows& rows, const std::vector<double>& residuals) {
+  const std::size_t m = rows.rows(), n = rows.free.size();
+  std::vector<double> QR = rows.J, b = residuals;
+  dense::householder_qr(QR.data(), m, n, b.data());
+  Model out;
+  out.R.assign(n * n, 0.0);
+  for (std::size_t j = 0; j < n; ++j) std::copy_n(&QR[j * m], j + 1, &out.R[j * n]);
+  out.z.assign(b.begin(), b.begin() + static_cast<std::ptrdiff_t>(n));
+  out.nu = norm_of(out.z);
+  out.least = dense::norm(b.data() + n, m - n);
+  out.step = out.z;
+  for (double& s : out.step) s = -s;
+  dense::solve_upper(out.R.data(), n, out.step.data());
+  return out;
+}
+
+// x moved by the step of the model, to f64 numbers that lie close to its minimum.
+Vector moved(const Rows& rows, const Model& model, const Vector& x) {
+  const std::size_t n = rows.free.size();
+  Vector out = x;
+  if (n > kMostTogether) {
+    for (std::size_t j = 0; j < n; ++j) out[rows.free[j]] += model.step[j] / rows.norms[j];
+    return out;
+  }
+  std::vector<double> digit(n), B = model.R;
+  for (std::size_t j = 0; j < n; ++j) {
+    const double size = std::max(std::fabs(x[rows.free[j]]), std::fabs(model.step[j]) / rows.norms[j]);
+    digit[j] = std::nextafter(size, std::numeric_limits<double>::infinity()) - size;
+    for (std::size_t i = 0; i < n; ++i) B[j * n + i] *= digit[j] * rows.norms[j];
+  }
+  const std::vector<double> times = nearest_on_grid(std::move(B), n, model.z);
+  for (std::size_t j = 0; j < n; ++j) out[rows.free[j]] += times[j] * digit[j];
+  return out;
+}
+
+// A point, and what is known of it.
+struct Judged {
+  Vector x;
+  Rows rows;
+  std::vector<double> residuals;
+  Model model;
+  double rounding = 0;  // of the residuals: a norm
+};
+
+class Judge {
+ public:
+  Judge(const SolveRequest& request, TwofoldRows& twofold, const std::vector<int>& at_bound)
+      : request_(request), twofold_(twofold), at_bound_(at_bound) {}
+
+  std::optional<Judged> at(const Vector& x) const {
+    std::optional<Rows> rows = rows_at(request_.rows, x, at_bound_);
+    if (!rows) return std::nullopt;
+    const std::size_t m = rows->rows();
+    std::vector<double> residuals(m), errors(m);
+    twofold_.residuals(x, 0, m, residuals.data(), errors.data());
+    Model model = model_of(*rows, residuals);
+    if (!std::isfinite(model.nu + model.least + norm_of(errors))) return std::nullopt;
+    return Judged{x, std::move(*rows), std::move(residuals), std::move(model), norm_of(errors)};
+  }
+
+  // Moves to the optimum as long as this helps. Parameters that are only judged stay where they are.
+  std::optional<Judged> best_from(const Vector& x, bool may_move) const {
+    constexpr double kShort = 1e-3, kHelps = 0.7;  // the step, beside the parameters; and what it leaves
+    const int steps = may_move && request_.options.max_iterations > 0 ? 6 : 0;
+    std::optional<Judged> best = at(x);
+    for (int k = 0; k < steps && best; ++k) {
+      if (!(norm_of(best->model.step) <= kShort * scaled_size(*best))) break;
+      const Vector next = moved(best->rows, best->model, best->x);
+      if (next == best->x || !within_limits(next)) break;
+      std::optional<Judged> there = at(next);
+      if (!there || !(there->model.nu < best->model.nu)) break;
+      const bool helps = there->model.nu < kHelps * best->model.nu;
+      best = std::move(there);
+      if (!helps) break;
+    }
+    return best;
+  }
+
+  double sigma(const Judged& point) const {
+    if (request_.unit_sigma) return 1;
+    return point.model.least / std::sqrt(static_cast<double>(point.rows.rows() - point.rows.free.size()));
+  }
+  // How far the measured distance itself may be off: by the rounding of the residuals, and because J in f64
+  // spans a slightly different space.
+  double error(const Judged& point, double condition) const {
+    return point.rounding + 10 * kUnitRoundoff * std::sqrt(condition) * point.model.least;
+  }
+  // The residuals that are left at the optimum are the last digits of y.
+  bool data_are_exact(const Judged& point) const {
+    constexpr double kDigits = 16;
+    std::vector<double> digits(point.rows.rows());
+    twofold_.last_digits(point.x, 0, digits.size(), digits.data());
+    NormOfMost of_most;
+    for (const double digit : digits) of_most.add(digit);
+    return point.model.least <= kDigits * of_most.without_a_tenth();
+  }
+  double gradient_bound(const Judged& point) const {
+    return 32 * kUnitRoundoff + point.rounding / norm_of(point.residuals);
+  }
+
+  static std::vector<double> unexplained(const Judged& point) {
+    const std::size_t m = point.rows.rows();
+    std::vector<double> out = point.residuals;
+    for (std::size_t j = 0; j < point.rows.free.size(); ++j)
+      for (std::size_t i = 0; i < m; ++i) out[i] += point.rows.J[j * m + i] * point.model.step[j];
+    return out;
+  }
+  static double scaled_size(const Judged& point) {
+    double squares = 0;
+    for (std::size_t j = 0; j < point.rows.free.size(); ++j)
+      squares += std::pow(point.rows.norms[j] * point.x[point.rows.free[j]], 2);
+    return std::sqrt(squares);
+  }
+  static double cost(const Judged& point) {
+    return 0.5 * dense::dot(point.residuals.data(), point.residuals.data(), point.residuals.size());
+  }
+  static double gradient_cosine(const Judged& point) {
+    const std::size_t m = point.rows.rows();
+    double largest = 0;
+    for (std::size_t j = 0; j < point.rows.free.size(); ++j)
+      largest = std::max(largest, std::fabs(dense::dot(&point.rows.J[j * m], point.residuals.data(), m)));
+    return largest / norm_of(point.residuals);
+  }
+
+ private:
+  bool within_limits(const Vector& x) const {
+    for (std::size_t j = 0; j < request_.limits.lower.size(); ++j)
+      if (x[j] < request_.limits.lower[j] || x[j] > request_.limits.upper[j]) return false;
+    return true;
+  }
+
+  const SolveRequest& request_;
+  TwofoldRows& twofold_;
+  const std::vector<int>& at_bound_;
+};
 
 // Above this bound of the gradient, as a cosine, a distance that f64 measures may be off by a tenth of a
 // standard error.
@@ -25,84 +214,56 @@ bool rounding_decides(const MinimizerResult& end) {
   return end.limited_by_rounding || rounded;
 }
 
-bool within(const Limits& limits, std::span<const double> x) {
-  for (std::size_t j = 0; j < limits.lower.size(); ++j)
-    if (x[j] < limits.lower[j] || x[j] > limits.upper[j]) return false;
-  return true;
-}
-
-// The covariance of all parameters, from that of the free ones.
-Matrix spread_out(const Matrix& covariance, std::span<const std::size_t> free, std::size_t n) {
-  Matrix out(n, n, kNaN);
-  for (std::size_t i = 0; i < free.size(); ++i)
-    for (std::size_t j = 0; j < free.size(); ++j) out(free[i], free[j]) = covariance(i, j);
-  return out;
-}
-
 }  // namespace
-
-EndByTwofold settle(const TwofoldMinimum& found, bool whole, Summary& summary, Certificate& c) {
-  const bool success = is_success(c.verdict);
-  const bool right = found.near || (success && whole ? found.exact : found.rounded);
-  if (right && !found.whole) return EndByTwofold::right;
-  if (!right && !success) return EndByTwofold::unknown;
-  c.cost = summary.final_cost = found.cost;
-  // Exact data have no standard errors in which a distance could be measured, so they do not show that the
-  // rank is right either.
-  if (right && !found.near && c.verdict == Verdict::rank_deficient) return EndByTwofold::right;
-  c.decrement_sigma = found.distance / (found.near ? found.sigma : found.scatter);
-  if (right) {
-    c.gradient_norm = found.gradient;
-    c.gradient_bound = found.gradient_bound;
-    c.step = found.step;
-    if (!success || c.verdict == Verdict::rank_deficient) c.verdict = Verdict::noise_floor;
-    c.governed_by = kByTwofold;
-    c.passed = c.recheck_passed;
-    summary.termination = Termination::converged;
-  } else {
-    c.verdict = Verdict::budget;
-    c.governed_by = name(Termination::no_progress);
-    c.passed = false;
-    summary.termination = Termination::no_progress;
-  }
-  summary.verdict = c.verdict;
-  return right ? EndByTwofold::right : EndByTwofold::far;
-}
 
 void judge_by_twofold(const SolveRequest& request, MinimizerResult& end) {
   end.by_twofold = EndByTwofold::unknown;
+  end.unexplained.clear();
   Certificate& c = end.certified.certificate;
   if (!rounding_decides(end) || request.rows.robust_loss() != nullptr || c.last_step > 0) return;
   // Where J loses rank there is no distance, but exact data are still told from others.
   const bool whole = c.rank + static_cast<int>(c.at_bound.size()) == static_cast<int>(end.x.size());
   if (!whole && !rests_on_rounding(c)) return;
-  // Whether a bound holds was judged in f64. That is too little to make a success of an end that has none.
-  if (!c.at_bound.empty() && !is_success(end.summary.verdict)) return;
+  if (request.rows.rows() > kMostNumbers / end.x.size()) return;
   const std::unique_ptr<TwofoldRows> twofold = request.rows.twofold();
   if (twofold == nullptr) return;
   // A success whose residuals f64 sees to be the last digits of y needs no other evaluation, except where
   // weights may let some rows hide the others.
   const bool stands = is_success(end.summary.verdict) && !twofold->weighted();
   if (stands && follows_to_last_digits(request.rows, end.x)) return;
-  TwofoldProblem problem{.rows = *twofold,
-                         .count = request.rows.rows(),
-                         .free = {},
-                         .allowed = [&](std::span<const double> x) { return within(request.limits, x); },
-                         .unit_sigma = request.unit_sigma,
-                         .may_move = request.options.max_iterations > 0};
-  for (std::size_t j = 0; j < end.x.size(); ++j)
-    if (std::ranges::count(c.at_bound, static_cast<int>(j)) == 0) problem.free.push_back(j);
-  std::optional<TwofoldMinimum> found = minimum_by_twofold(problem, end.x);
+  const Judge judge(request, *twofold, c.at_bound);
+  std::optional<Judged> found = judge.best_from(end.x, whole);
   if (!found) return;
-  end.by_twofold = settle(*found, whole, end.summary, c);
-  if (c.governed_by == kByTwofold) {
-    c.rank = static_cast<int>(problem.free.size());
-    if (!whole) c.condition = found->condition;
-    c.confounded.clear();
-    end.certified.covariance = spread_out(found->covariance, problem.free, end.x.size());
+  Judged& best = *found;
+  const double sigma = judge.sigma(best);
+  const double distance = std::hypot(best.model.nu, judge.error(best, c.condition));
+  if (whole && distance <= kNearInNoise * sigma) {
+    end.by_twofold = EndByTwofold::near;
+    c.decrement_sigma = distance / sigma;
+    c.gradient_norm = judge.gradient_cosine(best);
+    c.gradient_bound = judge.gradient_bound(best);
+    c.step = norm_of(best.model.step) / judge.scaled_size(best);
+    c.cost = end.summary.final_cost = judge.cost(best);
+    if (!is_success(c.verdict)) c.verdict = Verdict::noise_floor;
+    c.governed_by = kByTwofold;
+    c.passed = c.recheck_passed;
+    end.summary.termination = Termination::converged;
     end.limited_by_rounding = false;
+    end.x = std::move(best.x);
+  } else if (judge.data_are_exact(best)) {
+    end.by_twofold = EndByTwofold::exact_data;
+    end.unexplained = judge.unexplained(best);
+  } else if (is_success(c.verdict)) {
+    end.by_twofold = EndByTwofold::far;
+    c.cost = end.summary.final_cost = judge.cost(best);
+    end.x = std::move(best.x);
+    c.decrement_sigma = distance / sigma;
+    c.verdict = Verdict::budget;
+    c.passed = false;
+    c.governed_by = name(Termination::no_progress);
+    end.summary.termination = Termination::no_progress;
   }
-  if (end.by_twofold != EndByTwofold::unknown) end.x = std::move(found->x);
+  end.summary.verdict = c.verdict;
   end.summary.certificate = c;
 }
 

@@ -303,8 +303,8 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
   withdraw_hidden(
       fit, judged, [&] { return follows(rows, minimum.x, Column(*curve.data, curve.predictors)); },
       [&](double spread) {
-        return curve.form.weighted &&
-               outweighed(rows, minimum.x, Column(*curve.data, curve.predictors + 1), spread);
+        return curve.form.weighted && outweighed(rows, minimum.x, Column(*curve.data, curve.predictors + 1),
+                                                 spread, minimum.unexplained);
       });
   withdraw_doubtful(fit, curve.free_at(curve.linear_by_trial ? std::vector<int>() : linear), curve.jumps,
                     curve.unstarted);

@@ -37,9 +37,10 @@ struct MinimizerRequest {
 
 // What residuals in numbers of twice the digits of f64 say of an end that f64 cannot judge (twofold_end.hpp).
 enum class EndByTwofold : std::uint8_t {
-  unknown,  // not evaluated, or of no consequence
-  right,    // x is the minimum, as near as any success must be; or, of exact data, as near as f64 numbers are
-  far,      // no f64 numbers near the minimum were found
+  unknown,     // not evaluated
+  near,        // x is the optimum, as near as any success must be
+  exact_data,  // the residuals at the optimum are no more than the last digits of the data
+  far,         // x is not the optimum, and no f64 numbers closer to it were found
 };
 
 struct MinimizerResult {
@@ -55,8 +56,9 @@ struct MinimizerResult {
   bool outweighed = false;           // the weights of some rows hide all others (hidden_minimum.hpp)
   bool limited_by_rounding = false;  // what is left to gain is hidden by the rounding of f64 residuals
   EndByTwofold by_twofold = EndByTwofold::unknown;
-  bool tolerance_met = false;  // of the user's
-  std::string stopped_by;      // which, in words
+  std::vector<double> unexplained;  // with exact_data: the residuals at the optimum
+  bool tolerance_met = false;       // of the user's
+  std::string stopped_by;           // which, in words
   // Why the budget ended, if it did: no time or iteration is left for another attempt, or the callback said
   // Stop.
   std::optional<Termination> spent = std::nullopt;

@@ -1,6 +1,6 @@
 // Fits whose terms cancel, judged with twice the digits of float64: polynomials in years. A success is at
 // most a tenth of a standard error from the minimum, which is computed here in long double about a centred x.
-#include "certificate/twofold_minimum.hpp"
+#include "certificate/twofold_end.hpp"
 #include "expression/twofold.hpp"
 
 #include <nlsq/curve_fit_batch.hpp>
@@ -159,6 +159,7 @@ TEST_CASE("data that follow a polynomial in years to their last digits are a suc
     const std::size_t n = 4 + static_cast<std::size_t>(k % 2);
     const FitResult fit = fit_of(years_with(0, n, k % 4 >= 2, random), n);
     CAPTURE(k);
+    CAPTURE(fit.summary.message);
     CHECK(fit.success());
   }
 }
@@ -174,6 +175,7 @@ TEST_CASE("one row of 1e12 with a parameter of its own does not make the others 
     const FitResult fit = curve_fit(PreparedModel{std::string_view(power_series(5) + "+d*(x>2027)")}, more.x,
                                     more.y, NamedValues(), FitOptions());
     CAPTURE(noise);
+    CAPTURE(fit.summary.message);
     if (!fit.success()) continue;
     const Reference minimum(years.x, years.y, {}, 5);
     CHECK(minimum.distance(years.x, years.y, {fit.parameters.data(), 5}) <= 0.1);
@@ -194,13 +196,14 @@ TEST_CASE("a function of residuals of a polynomial in years is at its minimum, o
     };
     const LeastSquaresResult fit = least_squares(residuals, {0.0, 0.0, 0.0, 0.0});
     CAPTURE(noise);
+    CAPTURE(fit.summary.message);
     if (noise == 0) CHECK(fit.success());
     if (noise == 0 || !fit.success()) continue;
     CHECK(Reference(years.x, years.y, {}, 4).distance(years.x, years.y, fit.x) <= 0.1);
   }
 }
 
-TEST_CASE("a function of residuals that seems to lose rank in float64, but not with twice the digits") {
+TEST_CASE("a function of residuals that seems to lose rank where its terms cancel is no success") {
   std::mt19937 random(48);
   for (int k = 0; k < 20; ++k) {
     Years days = years_with(1e-6, 4, false, random);
@@ -213,9 +216,8 @@ TEST_CASE("a function of residuals that seems to lose rank in float64, but not w
       return r;
     };
     const LeastSquaresResult fit = least_squares(residuals, {0.0, 0.0, 0.0, 0.0});
-    CHECK(fit.summary.verdict == Verdict::noise_floor);
-    CHECK(fit.summary.certificate.rank == 4);
-    CHECK(Reference(days.x, days.y, {}, 4, 2450000 + 17).distance(days.x, days.y, fit.x) <= 0.1);
+    CAPTURE(fit.summary.message);
+    CHECK_FALSE(fit.success());
   }
 }
 
@@ -241,10 +243,11 @@ TEST_CASE("a function of residuals knows y from x and from weights") {
           }
           return r;
         };
-        const LeastSquaresResult fit = least_squares(residuals, std::vector<double>(k % 2 == 0 ? 3 : 4, 0.0));
+        const LeastSquaresResult fit = least_squares(residuals, Vector(k % 2 == 0 ? 3 : 4, 0.0));
         CAPTURE(far);
         CAPTURE(form);
         CAPTURE(noise);
+        CAPTURE(fit.summary.message);
         successes += fit.success();
         if (noise == 0 && far == 0) CHECK(fit.success());
         if (noise == 0 || !fit.success()) continue;
@@ -372,7 +375,7 @@ TEST_CASE("a function of residuals that is only called is refused rather than wr
         }
         return r;
       };
-      const LeastSquaresResult fit = least_squares(residuals, std::vector<double>(n, 0.0));
+      const LeastSquaresResult fit = least_squares(residuals, Vector(n, 0.0));
       CAPTURE(n);
       CAPTURE(noise);
       successes += fit.success();
@@ -385,16 +388,12 @@ TEST_CASE("a function of residuals that is only called is refused rather than wr
 
 TEST_CASE("whole numbers of last digits cancel together") {
   // Two columns that are nearly alike: a step across them needs many digits of both.
-  const std::vector<double> B{1, 0, 1, 1e-3}, z{0.3, -0.25};
-  std::vector<double> times;
-  for (const Twofold& number :
-       nearest_on_grid({{1, 0}, {0, 0}, {1, 0}, {1e-3, 0}}, 2, {{0.3, 0}, {-0.25, 0}}))
-    times.push_back(number.rounded());
+  const std::vector<double> B{1, 0, 1, 1e-3};
+  const std::vector<double> z{0.3, -0.25};
+  const std::vector<double> times = nearest_on_grid(B, 2, z);
   const double first = z[0] + B[0] * times[0] + B[2] * times[1], second = z[1] + B[3] * times[1];
   CHECK(std::hypot(first, second) <= 0.51);
   CHECK(std::fabs(second) <= 0.5);
-  const std::vector<Twofold> square =
-      nearest_on_grid({{2, 0}, {0, 0}, {0, 0}, {4, 0}}, 2, {{7.1, 0}, {-9.2, 0}});
-  CHECK(square[0].rounded() == -4);
-  CHECK(square[1].rounded() == 2);
+  const std::vector<double> square = nearest_on_grid({2, 0, 0, 4}, 2, {7.1, -9.2});
+  CHECK(square == std::vector<double>{-4, 2});
 }
