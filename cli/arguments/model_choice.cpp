@@ -119,17 +119,13 @@ ModelChoice choose_builtin(const Model& model, const FitData& data) {
   return choice;
 }
 
-bool is_builtin(const std::string& name) {
-  return std::ranges::any_of(models(), [&](const Model& one) { return one.is_called(name); });
-}
-
 // Returns the first name in the formula that is a built-in model's and neither a function call, nor a column,
 // nor one of `own_names`. Empty if there is none.
 std::string model_inside(std::string_view text, const CsvShape& shape,
                          std::span<const std::string> own_names) {
   for (const std::string& name : names_in(text)) {
     const bool own = std::ranges::find(own_names, name) != own_names.end();
-    if (is_builtin(name) && !find_column(shape, name) && !own) return name;
+    if (find_builtin(name) && !find_column(shape, name) && !own) return name;
   }
   return {};
 }
@@ -230,7 +226,7 @@ std::string take_model_among(std::vector<std::string>& files) {
   const bool file_name =
       extension.size() > 2 &&
       std::ranges::all_of(extension.substr(1), [](unsigned char c) { return std::isalpha(c) != 0; });
-  if (!is_builtin(last) && (file_name || last.find_first_of("(*+^") == std::string::npos)) {
+  if (!find_builtin(last) && (file_name || last.find_first_of("(*+^") == std::string::npos)) {
     throw UsageError(fmt::format("which model? there is no file {0}; if it is the model, write --model '{0}'",
                                  printable(last, 200)));
   }

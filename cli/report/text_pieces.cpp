@@ -4,6 +4,7 @@
 #if NLSQ_WITH_TBB
 #include "table/csv/tbb_pipeline.hpp"
 
+#include <utility>
 #include <vector>
 #endif
 
@@ -12,7 +13,7 @@ namespace nlsq::cli {
 void write_pieces(OutputFile& file, std::size_t count, int threads,
                   const std::function<std::string(std::size_t)>& piece) {
 #if NLSQ_WITH_TBB
-  const int most = tbb_threads(), wanted = threads == 0 ? most : std::min(threads, most);
+  const int wanted = tbb_threads(threads);
   if (wanted > 1 && count > 1) {
     std::vector<std::string> texts(count);
     std::size_t begun = 0;

@@ -282,8 +282,8 @@ std::vector<TwofoldExpression::Datum> TwofoldExpression::datum(int column) const
   });
 }
 
-// Which steps enter the value times something that depends on parameters. The search goes from the value to
-// the leaves.
+// Returns for each step whether it is multiplied, on its way into the value, by something that depends on
+// parameters. The search goes from the value to the leaves.
 std::vector<std::uint8_t> TwofoldExpression::multiplied_by_parameters() const {
   std::vector<std::uint8_t> out(steps_.size(), 0);
   for (std::size_t k = steps_.size(); k-- > 0;) {

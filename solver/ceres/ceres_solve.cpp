@@ -228,8 +228,9 @@ void Session::conclude() {
   ours_.final_cost = theirs_.final_cost = final_cost();
 }
 
-// The cost functions were called at the end already, to compare the programs with them. The evaluation
-// callback hears of the end, because points beside it may have followed.
+// Returns the cost at the end. The cost functions were called there already, to compare the programs with
+// them. The evaluation callback is run once more, because the functions may have been called at other points
+// since.
 double Session::final_cost() const {
   const double cost = facts_.cost_by_functions + problem_.fixed_cost();
   if (!std::isfinite(cost) || !ours_.certificate.recheck_passed) return problem_.cost();

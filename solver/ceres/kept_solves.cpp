@@ -39,8 +39,8 @@ void keep(KeptSolve solve) {
 
 std::vector<std::size_t> find_earlier(std::span<const std::uint64_t> serials,
                                       std::span<const std::uint64_t> earlier) {
-  // An open hash table: 1 + the index of each serial in `earlier`. Serials are consecutive numbers for the
-  // most part, so their last digits spread them evenly.
+  // This is a hash table with open addressing. An entry is 1 + the index of a serial in `earlier`, or 0 if it
+  // is free. Most serials are consecutive numbers, so their last digits spread them evenly.
   std::vector<std::size_t> places(std::bit_ceil(2 * earlier.size() + 2), 0);
   const auto place_of = [&](std::uint64_t serial) -> std::size_t& {
     std::size_t i = serial % places.size();

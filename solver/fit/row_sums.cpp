@@ -163,12 +163,12 @@ std::string message_of_sums(const MinimizerResult& minimum) {
   }
 }
 
-// Returns why a success must be withdrawn although the tests hold; null if it stands. The rules are those of
-// a curve (certificate/hidden_minimum.hpp). A curve compares residuals with the terms of the model. Sums do
-// not have these, so the norm of y stands for them; terms are up to twice as large. A curve also compares the
-// largest sigma with the smallest. Sums do not have these either, so √(Σσ² Σ1/σ² / rows) stands for their
-// ratio. It is at least as large as the ratio if one row has another sigma than all others, and √rows if all
-// are alike.
+// Returns the reason why a success must be withdrawn although the tests hold, or null if the success stands.
+// The rules are those of a curve (certificate/hidden_minimum.hpp). A curve compares residuals with the terms
+// of the model. Sums do not have these, so the norm of y stands for them; terms are up to twice as large. A
+// curve also compares the largest sigma with the smallest. Sums do not have these either, so √(Σσ² Σ1/σ² /
+// rows) stands for their ratio. It is at least as large as the ratio if one row has another sigma than all
+// others, and √rows if all are alike.
 const char* objection(const MinimizerResult& minimum, std::span<const double> sums,
                       std::span<const double> standard_errors) {
   const auto sum = [&](SumAt entry) { return sums[at(entry)]; };

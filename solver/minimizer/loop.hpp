@@ -229,14 +229,14 @@ struct Loop {
   }
 };
 
-// ---- minimizer_log.cpp: the trace
+// ---- minimizer_log.cpp writes the trace.
 void record(Loop& loop, StepOutcome outcome, Event event = Event::none, std::string reason = {},
             std::vector<std::string> components = {});
 int steps_of(std::span<const IterationSummary> trace);  // iterations: lines that are not escalations
 void collect_issues(Loop& loop);  // collects the issues of the passes since the last line
 std::optional<Termination> budget_spent(const Loop& loop);
 
-// ---- minimizer_point.cpp: the point x and how it moves
+// ---- minimizer_point.cpp keeps the point x and moves it.
 // Moves x to the trial point. `by_undamped_step`: whether an undamped step led there. The caller must then
 // have the system accept the trial, or forget or linearize x.
 void move_to_trial(Loop& loop, bool by_undamped_step);
@@ -255,7 +255,7 @@ bool hardly_damped(const Loop& loop);
 // They are tried again at once, then after 1, 3 and 7 accepted steps.
 void note_undamped(Damping& damping, bool helped);
 
-// ---- minimizer_step.cpp: proposes a step, judges it, and accepts or rejects it
+// ---- minimizer_step.cpp proposes a step, judges it, and accepts or rejects it.
 void solve_step(Loop& loop);
 void propose(Loop& loop, bool exact = false);
 void judge(Loop& loop);
@@ -263,12 +263,12 @@ void accept_or_reject(Loop& loop);
 // Reports a step to the observer. Returns the name of the stop test that the step meets, or an empty text.
 std::string tell_observer(Loop& loop, StepOutcome outcome);
 
-// ---- minimizer_newton.cpp: steps by second derivatives of the cost
+// ---- minimizer_newton.cpp takes steps by second derivatives of the cost.
 // Tries such a step, for few unknowns where Gauss-Newton is slow. Returns true if it was tried; the point
 // must then be prepared again.
 bool step_by_second_order(Loop& loop);
 
-// ---- minimizer_precision.cpp: asks the scheduler for a precision, and changes to it
+// ---- minimizer_precision.cpp asks the scheduler for a precision, and changes to it.
 void assess(Loop& loop);            // fills in the health report for the scheduler
 bool change_precision(Loop& loop);  // true: x or the plan has changed
 void verify_checkpoint(Loop& loop);
@@ -276,19 +276,19 @@ const PointModel& linearize_end(Loop& loop, const PrecisionPlan& plan, double ex
 bool worse_than_checkpoint(Loop& loop);
 void escalate(Loop& loop, Decision decision, std::string reason);
 
-// ---- minimizer_finish.cpp: last steps with f64 gradients and the last Gram matrix below f64
+// ---- minimizer_finish.cpp takes last steps with f64 gradients and the last Gram matrix below f64.
 // Whether an f64 gradient costs a small part of a pass that also forms the Gram matrix.
 bool gradients_are_cheap(const Loop& loop);
 bool gram_worth_keeping(const Loop& loop);
 bool finish_with_gram_kept(Loop& loop, const PrecisionPlan& plan);
 
-// ---- minimizer_tests.cpp: whether the solve may end at x
+// ---- minimizer_tests.cpp decides whether the solve may end at x.
 bool reached(Loop& loop);  // true: a first-order test seems to hold, or no step is left
 // True if, near the optimum, neither ν₀ has halved nor the cost has fallen visibly for many iterations.
 // Rounding may then decide about steps, and only a certificate can tell whether x is the optimum.
 bool stagnates(Loop& loop);
 
-// ---- minimizer_conclude.cpp: the certificate
+// ---- minimizer_conclude.cpp forms the certificate of x.
 bool limited_by_rounding(const Loop& loop);  // of the certificate formed last
 bool take_last_step(Loop& loop);
 // How many rows of the user's own functions are called at the start, where their sizes are measured, and for

@@ -86,13 +86,13 @@ bool take_certified_step(Loop& loop) {
   constexpr double kWorth = 1e-6;  // of the cost: steps that lower it by less are limited in number, too
   System& system = *loop.system;
   Ending& ending = loop.ending;
-  const bool apart = system.residuals_stay_f64();
+  const bool residuals_f64 = system.residuals_stay_f64();
   const PrecisionPlan finest = system.finest_plan();
   const int tries = loop.rounding.end.underflow ? kTriesBelowSquares : kCertificateTries;
-  if (!apart && ending.failed_certificates >= tries) return false;
+  if (!residuals_f64 && ending.failed_certificates >= tries) return false;
   loop.next_first.step = loop.certified.step;
   loop.next_first.held.clear();
-  for (int k = 0; k <= (apart ? kHalvings : 0); ++k) {
+  for (int k = 0; k <= (residuals_f64 ? kHalvings : 0); ++k) {
     system.plus(loop.point.x, loop.next_first, loop.trial.x);
     if (loop.trial.x == loop.point.x) return false;
     if (!trial_does_not_raise_cost(loop, finest)) {
@@ -100,14 +100,14 @@ bool take_certified_step(Loop& loop) {
       continue;
     }
     const double fall = std::max(loop.noise(), kWorth * loop.cost());
-    const bool falls = apart && system.trial().cost < loop.cost() - fall;
+    const bool falls = residuals_f64 && system.trial().cost < loop.cost() - fall;
     if (!falls && ++ending.failed_certificates > tries) {
       system.drop_trial();
       return false;
     }
     loop.trial.gain = std::numeric_limits<double>::quiet_NaN();
     loop.trial.cost = system.trial().cost;
-    if (apart) {
+    if (residuals_f64) {
       tell_observer(loop, StepOutcome::accepted);
       record(loop, StepOutcome::accepted, Event::none, "the certificate's own step");
     }

@@ -51,9 +51,9 @@ void damp_negative_curvature(Loop& loop) {
 
 // Damps a matrix that is singular by nature. More digits would not help.
 void damp_singular_matrix(Loop& loop) {
-  const bool apart = loop.system->residuals_stay_f64();
-  if (loop.low_rows() || (apart && loop.low_gram())) return;
-  const double most = apart ? TrustRegion::kMax : 1e-6;  // beyond this, a dense system uses QR
+  const bool residuals_f64 = loop.system->residuals_stay_f64();
+  if (loop.low_rows() || (residuals_f64 && loop.low_gram())) return;
+  const double most = residuals_f64 ? TrustRegion::kMax : 1e-6;  // beyond this, a dense system uses QR
   const int patience = loop.observer ? loop.observer->most_invalid_steps() : 0;
   for (double shift = 1e-14; !loop.step.factored && shift < most; shift *= 10) {
     if (patience > 0 && loop.ending.invalid_in_a_row >= patience) break;
@@ -63,7 +63,7 @@ void damp_singular_matrix(Loop& loop) {
     solve_at(loop, shift);
   }
   if (loop.step.factored) loop.ending.invalid_in_a_row = 0;
-  else if (apart) loop.ending.stalled = true;
+  else if (residuals_f64) loop.ending.stalled = true;
 }
 
 // True if the damped step predicts less than the noise of the cost while the undamped step predicts more.

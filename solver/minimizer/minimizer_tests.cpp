@@ -1,5 +1,5 @@
-// Whether the solve may end at x: first-order tests, and steps that rounding decides about. The certificate
-// of minimizer_conclude.cpp has the last word.
+// Decides whether the solve may end at x, by first-order tests and by whether rounding decides about steps.
+// The certificate of minimizer_conclude.cpp then confirms the end or refuses it.
 #include "minimizer/loop.hpp"
 
 #include "certificate/certificate.hpp"

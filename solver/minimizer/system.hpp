@@ -166,7 +166,8 @@ class System {
   virtual void forget_curvature() {}
   // Decides again which parameters are eliminated. Call when x is still the start and is now known in f64.
   virtual void decide_elimination_again() {}
-  // True if the start had too few digits to decide which parameters are eliminated. None is then.
+  // True if the start is known in too few digits to decide which parameters are eliminated. Until it is known
+  // in f64, no parameter is eliminated.
   virtual bool elimination_needs_f64() const { return false; }
   virtual std::span<const int> eliminated() const { return {}; }
 

@@ -56,14 +56,11 @@ std::vector<Multiple> read_terms(std::string_view text) {
   return name_alone ? std::vector<Multiple>() : terms;
 }
 
-bool is_builtin(std::string_view name) {
-  return std::ranges::any_of(models(), [&](const Model& one) { return one.is_called(name); });
-}
-
 // The built-in model of a term. The error says why a name that may be a parameter's is looked for.
 const Model& model_of_term(std::string_view name, const std::vector<Multiple>& terms) {
-  const auto known = std::ranges::find_if(terms, [](const Multiple& m) { return is_builtin(m.name); });
-  if (is_builtin(name) || known == terms.end()) return model(name);
+  const auto known =
+      std::ranges::find_if(terms, [](const Multiple& m) { return find_builtin(m.name) != nullptr; });
+  if (find_builtin(name) != nullptr || known == terms.end()) return model(name);
   try {
     return model(name);
   } catch (const ValidationError& e) {
@@ -178,8 +175,9 @@ bool chooses_model(std::string_view text, std::span<const std::string> predictor
   };
   text = trimmed(text);
   if (is_name(text)) return !is_predictor(text);
-  return std::ranges::any_of(read_terms(text),
-                             [&](const Multiple& m) { return is_builtin(m.name) && !is_predictor(m.name); });
+  return std::ranges::any_of(read_terms(text), [&](const Multiple& m) {
+    return find_builtin(m.name) != nullptr && !is_predictor(m.name);
+  });
 }
 
 bool may_mean_models(std::string_view text, std::span<const std::string> predictors) {

@@ -118,17 +118,18 @@ const Model* find_sum(std::string_view text) {
 
 }  // namespace
 
-bool Model::is_called(std::string_view word) const {
-  return name == word || std::ranges::find(aliases, word) != aliases.end();
-}
-
 std::span<const Model> models() { return registry(); }
+
+const Model* find_builtin(std::string_view name) {
+  for (const Model& model : registry())
+    if (model.name == name || std::ranges::find(model.aliases, name) != model.aliases.end()) return &model;
+  return nullptr;
+}
 
 bool is_model_sum(std::string_view text) { return guessing::is_sum(text); }
 
 const Model& model(std::string_view name) {
-  for (const Model& model : registry())
-    if (model.is_called(name)) return model;
+  if (const Model* builtin = find_builtin(name)) return *builtin;
   if (const Model* sum = find_sum(name)) return *sum;
   const std::string_view shown = name.substr(0, 64);  // the name may be long, even a whole file
   throw ValidationError(

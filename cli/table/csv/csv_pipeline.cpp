@@ -4,7 +4,6 @@
 #if NLSQ_WITH_TBB
 #include "table/csv/tbb_pipeline.hpp"
 
-#include <algorithm>
 #include <mutex>
 #include <vector>
 #endif
@@ -77,8 +76,7 @@ void read_blocks(BlockSource& source, const CsvLayout& layout, CsvCollector& col
     collector.accept(load.block, load.rows);
 #if NLSQ_WITH_TBB
     if (!first || load.block.end != BlockEnd::cut) continue;
-    const int most = tbb_threads();
-    const int wanted = threads == 0 ? most : std::min(threads, most);
+    const int wanted = tbb_threads(threads);
     if (wanted > 1) return read_in_parallel(source, layout, collector, wanted);
 #else
     (void)first, (void)threads;

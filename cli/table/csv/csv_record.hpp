@@ -28,7 +28,7 @@ struct SpecialColumn {
 // The column of groups and the slot of their numbers.
 struct GroupColumn {
   std::size_t column = 0, slot = 0;
-  // The group that was last read, as it is in the text, with the delimiter behind it; and its number.
+  // The text of the group that was read last, with the delimiter behind it, and the number of that group.
   std::string_view last = {};
   double number = 0;
 };
@@ -124,7 +124,7 @@ class RecordParser {
   std::optional<GroupColumn> group_;  // for read_run_with_group()
   const char* record_ = nullptr;      // start of the record
   bool missing_ = false, comments_ = true, for_later_ = false;
-  bool plain_ = false;  // the last record that read() read
+  bool plain_ = false;  // whether read() found its last record to be plain
   Fault fault_;
   std::optional<LateFault> late_;
   std::vector<std::size_t> percents_;

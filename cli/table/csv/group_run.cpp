@@ -21,8 +21,9 @@ static std::uint64_t eight_bytes(const char* p) {
   return word;
 }
 
-// Whether the bytes of `last` are at `p`. Compares eight at a time, because names are short and rows of one
-// group mostly follow each other. Eight bytes behind both texts are readable.
+// Returns whether the text at `p` begins with `last`. It compares eight bytes at a time, because most names
+// are short, and because most rows belong to the group of the row before. Eight bytes behind both texts must
+// be readable.
 static bool repeats(const char* p, std::string_view last) {
   const char* known = last.data();
   std::size_t left = last.size();
@@ -31,7 +32,7 @@ static bool repeats(const char* p, std::string_view last) {
   return left == 0 || (eight_bytes(p) ^ eight_bytes(known)) << (64 - 8 * left) == 0;
 }
 
-// Reads a group that is not the last one. Returns false if it stays for the caller.
+// Reads a group that differs from the one before. Returns false if the caller has to read it.
 static bool read_group(const char* p, char delimiter, char end, GroupColumn& group, TextIndex& groups) {
   const char* q = p;
   while (*q != delimiter && static_cast<unsigned char>(*q) > ' ' && *q != '"') ++q;

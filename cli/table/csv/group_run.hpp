@@ -14,9 +14,10 @@ namespace nlsq::cli {
 // The column of groups, if no other column has cells that are not plain numbers.
 std::optional<GroupColumn> only_group_column(const CsvLayout& layout);
 
-// As ReadNumberRun. Stops before a group that is missing, is in quotes, or has a blank in it or beside it,
-// and before a new one in the last column, where a comment may be. `p` is in one text in all calls for
-// `group`.
+// Does what a ReadNumberRun does, and reads the column of groups, too. It stops before a group that is
+// missing, is in quotes, or has a blank in it or beside it. It also stops before a new group in the last
+// column, because a comment may follow there. All calls with one `group` must read the same text, because
+// `group` refers to it.
 std::size_t read_run_with_group(ReadNumberRun read_run, const char*& p, const NumberRun& run,
                                 GroupColumn& group, TextIndex& groups);
 

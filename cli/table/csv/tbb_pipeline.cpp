@@ -9,6 +9,8 @@
 #include <tbb/parallel_pipeline.h>
 #include <tbb/task_arena.h>
 
+#include <algorithm>
+
 #if NLSQ_THREAD_SANITIZER
 extern "C" void __tsan_acquire(void* place);
 extern "C" void __tsan_release(void* place);
@@ -29,7 +31,10 @@ void enter(void*) {}
 
 }  // namespace
 
-int tbb_threads() { return tbb::info::default_concurrency(); }
+int tbb_threads(int threads) {
+  const int most = tbb::info::default_concurrency();
+  return threads == 0 ? most : std::min(threads, most);
+}
 
 void run_tbb_pipeline(int threads, std::size_t items, const Stages& stages) {
   char first_place = 0, last_place = 0;  // of the two serial stages

@@ -1,4 +1,4 @@
-// Runs a pipeline of three stages on oneTBB's threads. csv_pipeline.cpp uses it.
+// Runs a pipeline of three stages on oneTBB's threads. Tables are read and texts are written by it.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,8 @@ struct Stages {
 };
 void run_tbb_pipeline(int threads, std::size_t items, const Stages& stages);
 
-// The number of threads that oneTBB has for this process.
-int tbb_threads();
+// Returns how many threads a pipeline gets that wants `threads`: no more than oneTBB has for this process,
+// and all of them if `threads` is 0.
+int tbb_threads(int threads);
 
 }  // namespace nlsq::cli

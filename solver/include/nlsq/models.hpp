@@ -53,9 +53,6 @@ struct Model {
   std::vector<TrialRange> trials;    // ranges of the parameters in tests
   std::vector<ModelTerm> terms;      // of a sum; empty for a built-in model
 
-  // Whether `word` is the model's name or one of its other names.
-  NLSQ_API bool is_called(std::string_view word) const;
-
   // First guess from data in any order. `x` holds `predictors` columns as long as `y`. Rows with NaN or Inf
   // are left out. With sigma, each row counts by 1/sigma², as in the fit. Of long data it uses a fixed,
   // reproducible choice of rows, so that it takes milliseconds, and at most a few passes over the data
@@ -70,6 +67,9 @@ struct Model {
   // with the rows.
   std::function<Guess(const Columns& x, const Column& y, const GuessHints& hints)> rule;
 };
+
+// Returns the built-in model with that name, which may be one of its aliases; null if there is none.
+NLSQ_API const Model* find_builtin(std::string_view name);
 
 // Returns the model with that name, or the sum of models that the text describes: "gaussian + 2*lorentzian +
 // linear". In a sum each model gets a label (g1, l1, l2, l3) that prefixes its parameters (g1_mu), and the

@@ -169,8 +169,8 @@ class RateFits {
     const double ee = spread(m.ee, m.e, m.e), ed = spread(m.ed, m.e, m.d), dd = spread(m.dd, m.d, m.d);
     Fit fit{rate, m.ez / ee, level_, left(ee, m.ez)};
     if (offset_) fit.c -= fit.a * m.e / total_;
-    const double slope =
-        m.dz - fit.a * ed;  // of the residuals along d; a and c follow the rate (Golub, Pereyra)
+    // The slope of the residuals along d, where a and c follow the rate (Golub and Pereyra 1973).
+    const double slope = m.dz - fit.a * ed;
     fit.step = fit.a * slope / (fit.a * fit.a * (dd - ed * ed / ee) + slope * slope / ee);
     return fit;
   }
@@ -199,7 +199,8 @@ class RateFits {
   double total_ = 0, level_ = 0, squares_ = 0;
 };
 
-// Takes a step from the only low among the rates that were tried. That is enough: the fit has cheaper steps.
+// Takes one step from the only low among the rates that were tried. One is enough, because the fit has
+// cheaper steps.
 RateFits::Fit one_step(RateFits& fits, double q, double limit) {
   const RateFits::Fit low = fits.at(rate_of(std::clamp(q, -limit, limit)));
   const double step = low.step / (kUnit * std::cosh(q));
