@@ -89,6 +89,9 @@ bool zero_residual(double cost, double initial_cost, double magnitude);
 
 // A residual counts as a rounding error of its terms if it is at most this share of them.
 inline constexpr double kVanishing = 1e4 * kUnitRoundoff;
+// Residuals below this share of their terms, or of the residuals at the start, may be rounding errors of
+// numbers inside the functions.
+inline constexpr double kSmallResiduals = 0x1p-20;
 // σ = √(2F/(m-n)), or 1; 0 without degrees of freedom.
 double scatter(double cost, std::size_t rows, std::size_t parameters, bool unit_sigma);
 

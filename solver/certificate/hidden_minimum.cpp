@@ -3,6 +3,7 @@
 
 #include "certificate/certificate.hpp"
 #include "dense/dense_algebra.hpp"
+#include "dense/row_groups.hpp"
 #include "linear/weighted_rows.hpp"
 
 #include "support/column_blocks.hpp"
@@ -29,6 +30,18 @@ std::optional<double> far_from_zero(const RowSource& data, int column) {
   const double middle = std::midpoint(low, high);
   if (!(std::fabs(middle) > kFar * (high - low))) return std::nullopt;
   return middle;
+}
+
+// Computes the first-order terms Σ |J_ij| |x_j| of each row of a tile, with the typical sizes of parameters
+// as in the recheck. They grow with the weight of a row.
+void terms_of_tile(const RowModel& rows, std::span<const double> x, const double* const* columns,
+                   std::size_t count, std::vector<double>& terms) {
+  const std::span<const double> typical = rows.typical_parameters();
+  terms.assign(count, 0.0);
+  for (std::size_t j = 0; j < x.size(); ++j) {
+    const double size = std::max(std::fabs(x[j]), typical.empty() ? 0.0 : typical[j]);
+    for (std::size_t i = 0; i < count; ++i) terms[i] += std::fabs(columns[j][i]) * size;
+  }
 }
 
 }  // namespace
@@ -93,6 +106,100 @@ bool follows(const RowModel& rows, std::span<const double> x, const Column& y) {
   return range.least == 0 && range.most == 0 && follows_its_slopes(rows, x);
 }
 
+namespace {
+
+// Some rows of J at x, and their residuals.
+struct RowsAt {
+  std::vector<TileRange> groups;
+  std::vector<double> J, residuals;  // J by columns
+  double norm = 0, terms = 0;        // of the residuals, and of their terms to first order
+
+  std::span<const double> column(std::size_t j) const {
+    return std::span(J).subspan(j * residuals.size(), residuals.size());
+  }
+};
+
+RowsAt some_rows_at(const RowModel& model, std::span<const double> x) {
+  constexpr std::size_t kMost = 4096, kGroup = 64;
+  RowsAt out;
+  out.groups = row_groups(model, kMost, kGroup);
+  std::size_t rows = 0;
+  for (const TileRange& group : out.groups) rows += group.count;
+  out.J.resize(rows * x.size());
+  const std::unique_ptr<TilePass> pass = model.begin(x, Fill::jacobian_and_residual, false);
+  KernelCounters counters;
+  std::vector<double> terms;
+  for (const TileRange& group : out.groups) {
+    const double* const* columns = pass->fill_f64(group.first, group.count, counters);
+    terms_of_tile(model, x, columns, group.count, terms);
+    out.terms = std::hypot(out.terms, dense::norm(terms.data(), terms.size()));
+    for (std::size_t j = 0; j < x.size(); ++j)
+      std::copy_n(columns[j], group.count, &out.J[j * rows + out.residuals.size()]);
+    out.residuals.insert(out.residuals.end(), columns[x.size()], columns[x.size()] + group.count);
+  }
+  out.norm = dense::norm(out.residuals.data(), rows);
+  return out;
+}
+
+// A step that moves the residuals by about `length`, to alternate sides, and no parameter by more than a
+// millionth of its size.
+Vector short_step(const RowModel& model, const RowsAt& at, std::span<const double> x, const Limits& limits,
+                  double length) {
+  constexpr double kShort = 0x1p-20;
+  const std::span<const double> typical = model.typical_parameters();
+  Vector step(x.size(), 0.0);
+  for (std::size_t j = 0; j < x.size(); ++j) {
+    const double norm = dense::norm(at.column(j).data(), at.column(j).size());
+    const double size = std::max(std::fabs(x[j]), j < typical.size() ? std::fabs(typical[j]) : 0.0);
+    if (!(norm > 0)) continue;
+    double by =
+        std::min(length / norm / std::sqrt(static_cast<double>(x.size())), kShort * (size > 0 ? size : 1));
+    if (j % 2 == 1) by = -by;
+    if (!limits.allow(j, x[j] + by)) by = -by;
+    if (limits.allow(j, x[j] + by)) step[j] = (x[j] + by) - x[j];
+  }
+  return step;
+}
+
+// The norm of the sizes of some rows, without the largest tenth: |f| + |y| for a curve. Functions of
+// residuals do not tell y, so this is no more than their residuals.
+double size_of_data(const RowModel& rows, std::span<const double> x, std::span<const TileRange> groups) {
+  NormOfMost size;
+  std::vector<double> residuals, sizes;
+  for (const TileRange& group : groups) {
+    residuals.resize(group.count), sizes.resize(group.count);
+    rows.reference_residuals(x, group.first, group.count, residuals.data(), sizes.data());
+    for (const double one : sizes) size.add(one);
+  }
+  return size.without_a_tenth();
+}
+
+}  // namespace
+
+bool rounds_inside(const RowModel& rows, std::span<const double> x, const Limits& limits, double most) {
+  constexpr double kRoundings = 8;
+  if (rows.rows() <= x.size()) return false;
+  const RowsAt at = some_rows_at(rows, x);
+  const Vector step = short_step(rows, at, x, limits, std::max(at.norm, kRoundings * most * at.terms));
+  Vector there(x.begin(), x.end());
+  for (std::size_t j = 0; j < x.size(); ++j) there[j] += step[j];
+  const std::unique_ptr<TilePass> pass = rows.begin(there, Fill::residual, false);
+  KernelCounters counters;
+  NormOfMost off;  // a kink in the function changes a few rows alone
+  std::size_t row = 0;
+  for (const TileRange& group : at.groups) {
+    const double* const* columns = pass->fill_f64(group.first, group.count, counters);
+    for (std::size_t i = 0; i < group.count; ++i, ++row) {
+      double straight = at.residuals[row];
+      for (std::size_t j = 0; j < x.size(); ++j) straight += at.column(j)[row] * step[j];
+      off.add(std::fabs(columns[x.size()][i] - straight));
+    }
+  }
+  const double rounding = off.without_a_tenth(), parameters = static_cast<double>(x.size());
+  return rounding > most * at.terms && std::sqrt(parameters) * rounding > kNearInNoise * at.norm &&
+         rounding > kRoundingErrors * size_of_data(rows, x, at.groups);
+}
+
 bool hides_minimum(const Certificate& certificate, EndByTwofold judged,
                    const std::function<bool()>& follows) {
   return judged == EndByTwofold::unknown && rests_on_rounding(certificate) && !follows();
@@ -136,18 +243,6 @@ bool outweighed(const RowModel& rows, std::span<const double> x, const Column& s
 }
 
 namespace {
-
-// Computes the first-order terms Σ |J_ij| |x_j| of each row of a tile, with the typical sizes of parameters
-// as in the recheck. They grow with the weight of a row.
-void terms_of_tile(const RowModel& rows, std::span<const double> x, const double* const* columns,
-                   std::size_t count, std::vector<double>& terms) {
-  const std::span<const double> typical = rows.typical_parameters();
-  terms.assign(count, 0.0);
-  for (std::size_t j = 0; j < x.size(); ++j) {
-    const double size = std::max(std::fabs(x[j]), typical.empty() ? 0.0 : typical[j]);
-    for (std::size_t i = 0; i < count; ++i) terms[i] += std::fabs(columns[j][i]) * size;
-  }
-}
 
 // Visits every tile at x: its number of rows, their columns [J | r], and their terms.
 void for_tiles_at(const RowModel& rows, std::span<const double> x, const auto& visit) {

@@ -66,6 +66,13 @@ bool follows_its_slopes(const RowModel& rows, std::span<const double> x);
 // everywhere.
 bool follows(const RowModel& rows, std::span<const double> x, const Column& y);
 
+// Whether rounding errors of numbers inside the function hide the minimum at x, as in (p + 1e8) - 1e8. Terms
+// of first order do not show these numbers. So x is moved until the residuals should change by their own
+// size, or by some rounding errors of their terms. What they change otherwise is rounding, because J is
+// straight over so short a distance. `most`: what this may be of the terms. It may also be the last digits of
+// y. `limits`: bounds of x. Costs up to two passes over some thousand rows.
+bool rounds_inside(const RowModel& rows, std::span<const double> x, const Limits& limits, double most);
+
 // Whether the certificate rests on rounding errors (rests_on_rounding) that are larger than the last digits
 // of y. `follows` returns one of the two above. It is called only where it decides.
 bool hides_minimum(const Certificate& certificate, EndByTwofold judged, const std::function<bool()>& follows);

@@ -4,6 +4,7 @@
 #include "certificate/certificate.hpp"
 #include "certificate/hidden_minimum.hpp"
 #include "dense/dense_algebra.hpp"
+#include "linear/determined_subspace.hpp"
 #include "support/constants.hpp"
 
 #include "rows/twofold_rows.hpp"
@@ -36,7 +37,7 @@ std::optional<Rows> rows_at(const RowModel& model, std::span<const double> x,
   for (std::size_t j = 0; j < x.size(); ++j)
     if (std::ranges::count(at_bound, static_cast<int>(j)) == 0) out.free.push_back(j);
   const std::size_t m = model.rows(), n = out.free.size();
-  if (n == 0 || m <= n || m > kMostNumbers / n) return std::nullopt;
+  if (n == 0 || m < n || m > kMostNumbers / n) return std::nullopt;
   out.J.resize(m * n);
   out.norms.assign(n, 0.0);
   KernelCounters counters;
@@ -152,14 +153,37 @@ class Judge {
   double error(const Judged& point, double condition) const {
     return point.rounding + 10 * kUnitRoundoff * std::sqrt(condition) * point.model.least;
   }
-  // The residuals that are left at the optimum are the last digits of y.
-  bool data_are_exact(const Judged& point) const {
+  // Whether each bound that x lies on keeps x from moving beyond it, or matters by less than a tenth of a
+  // standard error. Where terms cancel, float64 may see the cost fall to the wrong side.
+  bool bounds_hold(const Judged& point) const {
+    for (const int bounded : at_bound_) {
+      const auto j = static_cast<std::size_t>(bounded);
+      std::vector<int> others = at_bound_;
+      std::erase(others, bounded);
+      const std::optional<Judged> freed = Judge(request_, twofold_, others).at(point.x);
+      if (!freed) return false;
+      const Rows& rows = freed->rows;
+      const auto column = static_cast<std::size_t>(std::ranges::find(rows.free, j) - rows.free.begin());
+      const double move = freed->model.step[column] / rows.norms[column];
+      const bool inward = request_.limits.allow(j, point.x[j] + move);
+      std::vector<double> R = freed->model.R, z = freed->model.z;
+      const double doubt = error(*freed, normal_condition({R.data(), z.data(), rows.norms}));
+      const double nu = freed->model.nu;
+      const double gain = std::sqrt(std::max(0.0, nu * nu - point.model.nu * point.model.nu));
+      if (!((inward ? nu + doubt : doubt - gain) <= kNearInNoise * sigma(point))) return false;
+    }
+    return true;
+  }
+  // The residuals that are left at the optimum within the bounds are the last digits of y. `whole`: J has
+  // full rank; else nobody knows where the optimum is, and bounds are not asked.
+  bool data_are_exact(const Judged& point, bool whole) const {
     constexpr double kDigits = 16;
     std::vector<double> digits(point.rows.rows());
     twofold_.last_digits(point.x, 0, digits.size(), digits.data());
     NormOfMost of_most;
     for (const double digit : digits) of_most.add(digit);
-    return point.model.least <= kDigits * of_most.without_a_tenth();
+    const double beyond = whole ? rise_within_limits(point) : 0;
+    return std::hypot(point.model.least, beyond) <= kDigits * of_most.without_a_tenth();
   }
   double gradient_bound(const Judged& point) const {
     return 32 * kUnitRoundoff + point.rounding / norm_of(point.residuals);
@@ -190,9 +214,26 @@ class Judge {
   }
 
  private:
+  // By how much the norm of the residuals rises at least if a parameter stays within its bounds, and the step
+  // to the optimum leads beyond. The others follow it.
+  double rise_within_limits(const Judged& point) const {
+    double rise = 0;
+    const std::size_t n = point.rows.free.size();
+    for (std::size_t k = 0; k < n && !request_.limits.empty(); ++k) {
+      const std::size_t j = point.rows.free[k];
+      const double there = point.x[j] + point.model.step[k] / point.rows.norms[k];
+      const double allowed = std::clamp(there, request_.limits.lower[j], request_.limits.upper[j]);
+      if (there == allowed) continue;
+      std::vector<double> direction(n, 0.0);
+      direction[k] = 1;
+      dense::solve_upper_transposed(point.model.R.data(), n, n, direction.data());
+      rise = std::max(rise, std::fabs(there - allowed) * point.rows.norms[k] / norm_of(direction));
+    }
+    return rise;
+  }
   bool within_limits(const Vector& x) const {
-    for (std::size_t j = 0; j < request_.limits.lower.size(); ++j)
-      if (x[j] < request_.limits.lower[j] || x[j] > request_.limits.upper[j]) return false;
+    for (std::size_t j = 0; j < x.size(); ++j)
+      if (!request_.limits.allow(j, x[j])) return false;
     return true;
   }
 
@@ -214,30 +255,33 @@ bool rounding_decides(const MinimizerResult& end) {
   return end.limited_by_rounding || rounded;
 }
 
-}  // namespace
+// Whether a success has residuals of a millionth of their terms, or less. Rounding errors of numbers inside
+// the function may then be all of them.
+bool residuals_are_small(const MinimizerResult& end) {
+  return is_success(end.summary.verdict) &&
+         2 * end.summary.final_cost <= kSmallResiduals * end.cost_noise / (4 * kUnitRoundoff);
+}
 
-void judge_by_twofold(const SolveRequest& request, MinimizerResult& end) {
-  end.by_twofold = EndByTwofold::unknown;
-  end.unexplained.clear();
+// Takes the success away: x is not known to be the optimum.
+void withdraw(MinimizerResult& end) {
   Certificate& c = end.certified.certificate;
-  if (!rounding_decides(end) || request.rows.robust_loss() != nullptr || c.last_step > 0) return;
-  // Where J loses rank there is no distance, but exact data are still told from others.
-  const bool whole = c.rank + static_cast<int>(c.at_bound.size()) == static_cast<int>(end.x.size());
-  if (!whole && !rests_on_rounding(c)) return;
-  if (request.rows.rows() > kMostNumbers / end.x.size()) return;
-  const std::unique_ptr<TwofoldRows> twofold = request.rows.twofold();
-  if (twofold == nullptr) return;
-  // A success whose residuals f64 sees to be the last digits of y needs no other evaluation, except where
-  // weights may let some rows hide the others.
-  const bool stands = is_success(end.summary.verdict) && !twofold->weighted();
-  if (stands && follows_to_last_digits(request.rows, end.x)) return;
-  const Judge judge(request, *twofold, c.at_bound);
+  end.by_twofold = EndByTwofold::far;
+  c.verdict = Verdict::budget;
+  c.passed = false;
+  c.governed_by = name(Termination::no_progress);
+  end.summary.termination = Termination::no_progress;
+}
+
+// Judges an end by residuals of twice the digits. `whole`: J has full rank. `inside`: rounding errors of
+// numbers inside the function may have moved x away from exact data.
+void judge_with(const Judge& judge, bool whole, bool inside, MinimizerResult& end) {
+  Certificate& c = end.certified.certificate;
   std::optional<Judged> found = judge.best_from(end.x, whole);
   if (!found) return;
   Judged& best = *found;
   const double sigma = judge.sigma(best);
   const double distance = std::hypot(best.model.nu, judge.error(best, c.condition));
-  if (whole && distance <= kNearInNoise * sigma) {
+  if (whole && distance <= kNearInNoise * sigma && judge.bounds_hold(best)) {
     end.by_twofold = EndByTwofold::near;
     c.decrement_sigma = distance / sigma;
     c.gradient_norm = judge.gradient_cosine(best);
@@ -250,19 +294,42 @@ void judge_by_twofold(const SolveRequest& request, MinimizerResult& end) {
     end.summary.termination = Termination::converged;
     end.limited_by_rounding = false;
     end.x = std::move(best.x);
-  } else if (judge.data_are_exact(best)) {
+  } else if (judge.data_are_exact(best, whole)) {
     end.by_twofold = EndByTwofold::exact_data;
     end.unexplained = judge.unexplained(best);
+    if (inside) end.x = std::move(best.x);
   } else if (is_success(c.verdict)) {
-    end.by_twofold = EndByTwofold::far;
     c.cost = end.summary.final_cost = judge.cost(best);
     end.x = std::move(best.x);
     c.decrement_sigma = distance / sigma;
-    c.verdict = Verdict::budget;
-    c.passed = false;
-    c.governed_by = name(Termination::no_progress);
-    end.summary.termination = Termination::no_progress;
+    withdraw(end);
   }
+}
+
+}  // namespace
+
+void judge_by_twofold(const SolveRequest& request, MinimizerResult& end) {
+  end.by_twofold = EndByTwofold::unknown;
+  end.unexplained.clear();
+  const Certificate& c = end.certified.certificate;
+  const bool small = residuals_are_small(end), decides = rounding_decides(end);
+  if (!(small || decides) || request.rows.robust_loss() != nullptr || c.last_step > 0) return;
+  const std::size_t rows = request.rows.rows(), n = end.x.size();
+  const bool judged = n > 0 && rows > n - c.at_bound.size() && rows <= kMostNumbers / n;
+  const std::unique_ptr<TwofoldRows> twofold = judged ? request.rows.twofold() : nullptr;
+  const double most = twofold != nullptr ? 2 * kRoundingErrors : kVanishing;
+  const bool inside = small && rounds_inside(request.rows, end.x, request.limits, most);
+  // Where J loses rank there is no distance, but exact data are still told from others.
+  const bool whole = c.rank + static_cast<int>(c.at_bound.size()) == static_cast<int>(end.x.size());
+  if (!inside && !(decides && (whole || rests_on_rounding(c)))) return;
+  // A success whose residuals f64 sees to be the last digits of y needs no other evaluation, except where
+  // weights may let some rows hide the others.
+  const auto stands = [&] {
+    return !inside && is_success(end.summary.verdict) && !twofold->weighted() &&
+           follows_to_last_digits(request.rows, end.x);
+  };
+  if (twofold != nullptr && !stands()) judge_with(Judge(request, *twofold, c.at_bound), whole, inside, end);
+  if (inside && end.by_twofold == EndByTwofold::unknown) withdraw(end);
   end.summary.verdict = c.verdict;
   end.summary.certificate = c;
 }

@@ -22,6 +22,9 @@ struct Limits {
   std::vector<double> lower, upper;
   bool empty() const { return lower.empty(); }
   Box box() const { return {lower, upper}; }
+  bool allow(std::size_t j, double value) const {
+    return empty() || (value >= lower[j] && value <= upper[j]);
+  }
 };
 
 // Which bound a parameter is fixed at.
