@@ -173,6 +173,7 @@ class NLSQ_API VectorRows final : public RowModel {
   std::vector<double> residuals_at(std::span<const double> p) const;
   std::shared_ptr<const Evaluation> evaluate(std::span<const double> x, bool derivatives,
                                              bool anew = false) const;
+  void keep(std::shared_ptr<const Evaluation> latest) const;
   bool by_ridders() const { return extrapolated_ || differences_ == Differences::ridders; }
   bool far(std::span<const double> x) const;
   bool large() const;
@@ -200,6 +201,7 @@ class NLSQ_API VectorRows final : public RowModel {
   mutable std::vector<double> step_shares_;  // of the usual steps of differences, by free parameter
   mutable std::vector<bool> shortened_in_vain_;
   mutable std::vector<std::shared_ptr<const Evaluation>> recent_;  // the latest first
+  mutable std::shared_ptr<const Evaluation> start_;                // null: not kept
   mutable std::vector<double> reference_at_, reference_;
 };
 

@@ -44,7 +44,9 @@ void VectorRows::by_differences(std::span<const double> p, Evaluation& result) c
   const std::vector<double> typical = typical_sizes(parameters_);
   const std::vector<double>& here = result.residuals;
   std::vector<double> moved(p.begin(), p.end()), above, below;
+  const bool from_above = result.one_sided;
   bool bends = !large();
+  result.one_sided = false;
   result.bends.assign(bends ? free_.size() : 0, std::vector<double>(rows()));
   for (std::size_t k = 0; k < free_.size(); ++k) {
     const auto j = static_cast<std::size_t>(free_[k]);
@@ -58,10 +60,10 @@ void VectorRows::by_differences(std::span<const double> p, Evaluation& result) c
       return lower_.empty() ? DifferenceStep(p[j], typical[j], -kNoBound, kNoBound, share)
                             : DifferenceStep(p[j], typical[j], lower_[j], upper_[j], share);
     };
-    // Leaves the residuals beside p in `above` and `below`.
-    const auto ratio_at = [&](double share) {
+    // Leaves the residuals beside p in `above` and `below`. `known`: those above are there already.
+    const auto ratio_at = [&](double share, bool known = false) {
       const DifferenceStep step = step_of(share);
-      above = at(step.above);
+      if (!known) above = at(step.above);
       below = at(step.below);
       if (!step.central) return kNoBound;
       StepCheck check;
@@ -69,11 +71,13 @@ void VectorRows::by_differences(std::span<const double> p, Evaluation& result) c
       return check.ratio();
     };
     DifferenceStep step = step_of(step_shares_[k]);
-    const bool one_side = result.one_sided && step.central;
+    const bool one_side = from_above && step.central;
     if (one_side) above = at(step.above);
     if (one_side && moves_little(above, here)) {
       below.assign(rows(), std::numeric_limits<double>::quiet_NaN());
-    } else if (ratio_at(step_shares_[k]) > kCurved && !shortened_in_vain_[k]) {
+      result.one_sided = true;
+      bends = false;
+    } else if (ratio_at(step_shares_[k], one_side) > kCurved && !shortened_in_vain_[k]) {
       const double share = straight_share(ShareSearch(step_shares_[k]), ratio_at);
       shortened_in_vain_[k] = share == step_shares_[k];
       step_shares_[k] = share;
@@ -82,7 +86,7 @@ void VectorRows::by_differences(std::span<const double> p, Evaluation& result) c
     }
     for (std::size_t i = 0; i < rows(); ++i)
       result.derivatives[k][i] = step.slope(p[j], above[i], here[i], below[i]);
-    bends = bends && step.central && !one_side;
+    bends = bends && step.central;
     for (std::size_t i = 0; bends && i < rows(); ++i) {
       result.bends[k][i] = result.derivatives[k][i] - (above[i] - here[i]) / (step.above - p[j]);
       bends = std::isfinite(result.bends[k][i]);

@@ -18,8 +18,9 @@ namespace {
 constexpr double kVectorCallCost = 50;     // assumed cost of one residual's share of a call, in additions
 constexpr double kExtrapolatedCalls = 10;  // calls for one derivative, as measured on smooth functions (5
                                            // steps)
-constexpr std::size_t kRecent = 3;         // evaluations that are kept: a fit comes back to its best point
-constexpr std::size_t kLarge = 1u << 22;   // numbers; of larger evaluations only the latest is kept
+constexpr std::size_t kRecent = 3;  // evaluations that are kept, beside that of the start: a fit comes back
+                                    // to its best point
+constexpr std::size_t kLarge = 1u << 22;  // numbers; of larger evaluations only the latest is kept
 void check_size(std::size_t got, std::size_t wanted) {
   if (got != wanted) {
     throw ValidationError("the residual function gave " + std::to_string(got) + " residuals, and " +
@@ -46,7 +47,8 @@ VectorRows::VectorRows(VectorFunction function, std::vector<double> parameters, 
   for (const int j : free_) start->x.push_back(parameters_[static_cast<std::size_t>(j)]);
   start->residuals = value_at(parameters_);
   rows_ = start->residuals.size();
-  recent_.push_back(std::move(start));
+  recent_.push_back(start);
+  start_ = std::move(start);
   const std::vector<RowComponent> whole{{{}, rows_}};
   const std::vector<RowComponent>& parts = components_.empty() ? whole : components_;
   for (std::size_t c = 0, first = 0; c < parts.size(); first += parts[c++].rows) {
@@ -133,6 +135,7 @@ bool VectorRows::extrapolate(bool on) {
   const std::lock_guard lock(mutex_);
   extrapolated_ = on;
   recent_.clear();
+  start_.reset();
   return true;
 }
 
@@ -149,22 +152,27 @@ double VectorRows::derivative_error(std::span<const double> x) const {
 std::shared_ptr<const VectorRows::Evaluation> VectorRows::evaluate(std::span<const double> x,
                                                                    bool derivatives, bool anew) const {
   const std::lock_guard lock(mutex_);
-  const auto known =
-      std::ranges::find_if(recent_, [&](const auto& one) { return std::ranges::equal(one->x, x); });
-  const bool found = known != recent_.end();
+  const auto is_here = [&](const auto& one) { return std::ranges::equal(one->x, x); };
+  const auto recent = std::ranges::find_if(recent_, is_here);
+  std::shared_ptr<const Evaluation> known;
+  if (recent != recent_.end()) {
+    known = *recent;
+    recent_.erase(recent);
+  } else if (start_ && is_here(start_)) {
+    known = start_;
+  }
   const bool enough =
-      found &&
-      (!derivatives || ((*known)->derivatives.size() == free_.size() && !(anew && (*known)->one_sided)));
+      known && (!derivatives || (known->derivatives.size() == free_.size() && !(anew && known->one_sided)));
   if (enough) {
-    std::rotate(recent_.begin(), known, known + 1);
-    return recent_.front();
+    keep(known);
+    return known;
   }
   auto result = std::make_shared<Evaluation>();
   result->x.assign(x.begin(), x.end());
   const std::vector<double> p = expand(x);
-  result->residuals = found ? (*known)->residuals : residuals_at(p);
+  result->residuals = known ? known->residuals : residuals_at(p);
   if (derivatives) {
-    const bool again = found && !(*known)->derivatives.empty();
+    const bool again = known && !known->derivatives.empty();
     const bool by_steps = !jacobian_ && !function_.dual && !by_ridders();
     result->one_sided = by_steps && !again && far(x);
     result->derivatives.assign(free_.size(), std::vector<double>(rows()));
@@ -173,10 +181,16 @@ std::shared_ptr<const VectorRows::Evaluation> VectorRows::evaluate(std::span<con
     else if (by_ridders()) by_extrapolation(p, *result);
     else if (again || result->one_sided || !by_bends(p, *result)) by_differences(p, *result);
   }
-  if (found) recent_.erase(known);
-  recent_.insert(recent_.begin(), result);
-  recent_.resize(std::min(recent_.size(), large() ? 1 : kRecent));
+  if (start_ && is_here(start_)) start_ = result;
+  keep(result);
   return result;
+}
+
+// Keeps an evaluation as the latest one.
+void VectorRows::keep(std::shared_ptr<const Evaluation> latest) const {
+  recent_.insert(recent_.begin(), std::move(latest));
+  if (large()) start_.reset();
+  recent_.resize(std::min(recent_.size(), large() ? 1 : kRecent));
 }
 
 namespace {

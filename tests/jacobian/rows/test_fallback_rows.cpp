@@ -306,6 +306,27 @@ TEST_CASE(
   CHECK(std::fabs(collect(rows, beside, Fill::jacobian_and_residual)[1][1] - std::exp(beside[1])) < 1e-9);
   CHECK(calls_for({2, 1.000003}) == 5);  // too far for that, and near enough for both sides
   CHECK(calls_for({3, 2}) == 3);
+  CHECK(calls_for({4, 3}) == 3);
+  CHECK(calls_for({1, 1}) == 0);  // the start is kept
+}
+
+TEST_CASE("Far from earlier points, too, differences are to both sides where a step moves small residuals") {
+  int calls = 0;
+  const auto f = [&calls](const std::vector<double>& p) {
+    ++calls;
+    return std::vector<double>{p[0] - 2, std::exp(p[1]) - std::exp(3.0)};
+  };
+  const VectorRows rows(make_vector_function(f), {1.0, 1.0}, {0, 1});
+  const auto calls_for = [&](std::vector<double> x) {
+    const int before = calls;
+    rows.prepare(x, Fill::jacobian_and_residual);
+    return calls - before;
+  };
+  CHECK(calls_for({1, 1}) == 2);
+  CHECK(calls_for({2.00000001, 3.00000001}) == 5);
+  CHECK_FALSE(rows.rough(std::vector<double>{2.00000001, 3.00000001}));
+  CHECK(calls_for({2, 3}) == 3);  // what the other sides add is that of the point beside it
+  CHECK(std::fabs(collect(rows, {2, 3}, Fill::jacobian_and_residual)[1][1] - std::exp(3.0)) < 1e-8);
 }
 
 TEST_CASE("Derivatives stay right where residuals and derivatives fall to 0") {
