@@ -33,7 +33,8 @@ bool varies(const Column& y) {
 
 }  // namespace
 
-// Formulas have no rule for a first guess.
+// Formulas have no rule for a first guess. Starts that were looked for (start/scanned_starts.hpp) led nowhere
+// if such a fit is no success.
 std::string advice_on_starts(const ModelChoice& model, const FitResult& fit, const Column& y,
                              const NamedValues& p0) {
   // Other starts would not help where derivatives cannot see a parameter.

@@ -10,6 +10,7 @@
 #include "models/guesses/positive_guess.hpp"
 #include "start/linear_by_trial.hpp"
 #include "start/multi_start.hpp"
+#include "start/scanned_starts.hpp"
 #include "start/start.hpp"
 #include "support/constants.hpp"
 
@@ -272,8 +273,7 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
   if (curve.options.starts > 1 && !curve.free.empty()) {
     const auto whole = [&](const Vector& x) {
       Vector all = curve.start;
-      for (std::size_t j = 0; j < x.size(); ++j) all[static_cast<std::size_t>(curve.free[j])] = x[j];
-      curve.ties.apply(all);
+      curve.put(x, all);
       return all;
     };
     StartsResult several =
@@ -283,11 +283,11 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
     if (!several.warning.empty()) fit.warnings.push_back(std::move(several.warning));
   } else {
     minimum = curve.free.empty() ? evaluate_only(rows, !curve.names.empty()) : solve_one(request);
+    if (!whitened) scan_for_better_starts(curve, linear, request, solve_one, minimum, fit.warnings);
+    fit.guess = curve.start;
   }
   curve.survey->run();  // if no pass over all rows was made
-  for (std::size_t j = 0; j < curve.free.size(); ++j)
-    fit.parameters[static_cast<std::size_t>(curve.free[j])] = minimum.x[j];
-  curve.ties.apply(fit.parameters);
+  curve.put(minimum.x, fit.parameters);
   for (std::size_t j = 0; j < curve.names.size(); ++j) {
     fit.ties.push_back(curve.ties.expression(static_cast<int>(j)));
     if (!fit.ties.back().empty()) fit.fixed[j] = false;

@@ -18,6 +18,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,7 @@ struct Curve {
   Limits limits = {};                                    // of the free parameters
   std::shared_ptr<const Whitening> whitening = nullptr;  // of options.sigma_matrix, once factored
   std::vector<std::string> unstarted = {};  // parameters that had neither a starting value nor a guess
+  const Formula* formula = nullptr;         // for which scan_for_better_starts() may look for values of these
   std::vector<int> jumps = {};              // parameters that only move jumps (jump_parameters)
   Evenness is_even = {};  // of the model with its ties; empty for one that is known by its values alone
   bool linear_by_trial = false;  // linear parameters are those that seem so where the model was tried
@@ -53,6 +55,11 @@ struct Curve {
     std::vector<int> out;
     for (const int k : positions) out.push_back(free[static_cast<std::size_t>(k)]);
     return out;
+  }
+  // Puts values of the free parameters among those of all, and computes the tied ones.
+  void put(std::span<const double> x, std::vector<double>& all) const {
+    for (std::size_t k = 0; k < free.size(); ++k) all[static_cast<std::size_t>(free[k])] = x[k];
+    ties.apply(all);
   }
   std::vector<double> free_start() const {
     std::vector<double> x;

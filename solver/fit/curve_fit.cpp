@@ -36,6 +36,7 @@ FitResult fit_formula(const Formula& given, FitData data, std::vector<double> st
   Curve curve = checked_curve(formula.parameters, std::move(start), limits, std::move(ties), std::move(data),
                               formula.predictors.size(), options);
   if (!guessed) curve.unstarted = without_start(formula.parameters, p0);
+  curve.formula = &formula;
   if (formula.has_left_side) {
     if (curve.form.loss.is_counts())
       throw ValidationError("loss poisson: counts are fitted as they are; the formula has a left side");

@@ -191,6 +191,7 @@ FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const
                               std::move(data), model.predictors.size(), options);
   curve.unstarted = unstarted;
   if (!model.built_in && unstarted.empty()) curve.unstarted = without_start(model.names, p0);
+  if (model.formula && unstarted.empty()) curve.formula = &*model.formula;
   if (model.formula && model.formula->has_left_side) {
     if (curve.form.loss.is_counts())
       throw ValidationError("loss poisson: counts are fitted as they are; the formula has a left side");

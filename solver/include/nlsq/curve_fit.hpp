@@ -62,7 +62,8 @@ struct FitResult {
 using NamedValues = std::vector<std::pair<std::string, double>>;
 
 // Fits a formula with the predictor `x`, or x1 ... xk for several. `x` and `y` have one entry per row.
-// Parameters without a starting value start at 1; the fit solves for linear ones. Here and below, NaN or Inf
+// Parameters without a starting value start at 1; the fit solves for linear ones. If this is no success, or
+// explains less than 95 % of y, starts are looked for in the ranges of the data. Here and below, NaN or Inf
 // in the data, sizes that disagree and fewer rows than free parameters throw DataError. Options, names and
 // starting values that break a rule throw ValidationError, and a formula that does not parse FormulaError.
 // Exceptions of a callable pass through. A fit that does not converge is no error: see FitResult::success().
@@ -76,8 +77,8 @@ NLSQ_API FitResult curve_fit(const Formula& formula, const Columns& x, const Col
 NLSQ_API FitResult curve_fit(const Model& model, const Columns& x, const Column& y,
                              const NamedValues& p0 = {}, const FitOptions& options = {});
 // A prepared model. It gives the same results up to rounding, without the cost of reading and compiling the
-// model. With p0 by name, a built-in model guesses what p0 leaves out; other parameters start at 1. With p0
-// by position, it has one value for each parameter.
+// model. With p0 by name, a built-in model guesses what p0 leaves out; other parameters start at 1, as
+// those of a formula. With p0 by position, it has one value for each parameter.
 NLSQ_API FitResult curve_fit(const PreparedModel& model, const Columns& x, const Column& y,
                              const NamedValues& p0 = {}, const FitOptions& options = {});
 NLSQ_API FitResult curve_fit(const PreparedModel& model, const Columns& x, const Column& y,

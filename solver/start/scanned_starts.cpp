@@ -1,0 +1,233 @@
+#include "start/scanned_starts.hpp"
+
+#include "start/start_sample.hpp"
+#include "support/column_blocks.hpp"
+#include "support/constants.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <numbers>
+#include <random>
+#include <utility>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr std::size_t kMostParameters = 6, kDrawn = 300, kImproved = 6, kReturned = 3;
+constexpr std::size_t kMostSums = 20000;         // of squares, in one search
+constexpr std::size_t kRowsOfOneStart = 100000;  // a fit of more rows begins at one other start
+constexpr int kRounds = 3, kIterations = 200;    // of an improvement; of a fit from another start
+
+struct Range {
+  double low, high;
+  double width() const { return high - low; }
+};
+
+// Adds places in the range and a little outside, parts of its width as lengths, and rates.
+void add_values(const Range& range, std::vector<double>& values) {
+  for (const double place : {-0.5, -0.2, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.2, 1.5})
+    values.push_back(range.low + place * range.width());
+  for (const double part : {0.02, 0.06, 0.2, 0.6}) {
+    const double length = part * range.width();
+    values.push_back(length);
+    values.push_back(-length);
+    values.push_back(length * length);
+  }
+  for (const double rate : {0.3, 1.0, 3.0, 10.0, 30.0}) {
+    values.push_back(rate / range.width());
+    values.push_back(-rate / range.width());
+  }
+}
+
+// Adds waves that have so many halves in the range: by their frequency, per unit of x and per radian, and by
+// their period.
+void add_waves(const Range& range, std::size_t halves, std::vector<double>& values) {
+  for (std::size_t k = 1; k <= halves; ++k) {
+    const double frequency = 0.5 * static_cast<double>(k) / range.width();
+    for (const double value : {frequency, 2 * std::numbers::pi * frequency}) {
+      values.push_back(value);
+      values.push_back(1 / value);
+    }
+  }
+}
+
+// What one parameter may be. Draws take common values; an improvement tries all.
+struct Choices {
+  std::size_t parameter = 0;
+  std::vector<double> common, waves;
+};
+
+std::vector<Choices> choices_of(const Curve& curve, const std::vector<int>& linear, std::size_t rows) {
+  std::vector<double> common{0.5, 1, 2, 3, -0.5, -1, -2, -3}, waves;
+  for (int k = 0; k < curve.predictors; ++k) {
+    const ColumnRange found = range_of(Column(*curve.data, static_cast<std::size_t>(k)));
+    const Range range{found.least, found.most};
+    if (!(range.width() > 0) || !std::isfinite(range.width())) continue;
+    add_values(range, common);
+    add_waves(range, rows, waves);
+  }
+  std::vector<Choices> out;
+  for (std::size_t k = 0; k < curve.free.size(); ++k) {
+    const auto j = static_cast<std::size_t>(curve.free[k]);
+    const bool unstarted = std::ranges::count(curve.unstarted, curve.names[j]) > 0;
+    if (!unstarted || std::ranges::count(linear, static_cast<int>(k)) > 0) continue;
+    const auto forbidden = [&](double value) { return !curve.limits.allow(k, value); };
+    Choices choices{j, common, waves};
+    std::erase_if(choices.common, forbidden);
+    std::erase_if(choices.waves, forbidden);
+    if (!choices.common.empty()) out.push_back(std::move(choices));
+  }
+  return out;
+}
+
+struct Tried {
+  std::vector<double> parameters;  // all of them
+  double squares = kInfinity;
+};
+
+class Search {
+ public:
+  Search(const Curve& curve, const std::vector<int>& linear)
+      : curve_(curve), sample_(*curve.formula, *curve.data, curve.form.weighted, linear_of(curve, linear)),
+        choices_(choices_of(curve, linear, sample_.rows())) {}
+
+  // Returns up to three starts of all parameters, the best first.
+  std::vector<std::vector<double>> starts() {
+    if (choices_.empty() || choices_.size() > kMostParameters) return {};
+    std::vector<Tried> tried = drawn();
+    tried.resize(kImproved);
+    for (Tried& one : tried) improve(one);
+    std::ranges::stable_sort(tried, {}, &Tried::squares);
+    std::vector<std::vector<double>> out;
+    for (Tried& one : tried) {
+      const bool known = std::ranges::find(out, one.parameters) != out.end();
+      if (std::isfinite(one.squares) && !known && out.size() < kReturned)
+        out.push_back(std::move(one.parameters));
+    }
+    return out;
+  }
+
+ private:
+  static std::vector<std::size_t> linear_of(const Curve& curve, const std::vector<int>& linear) {
+    std::vector<std::size_t> out;
+    for (const int j : curve.free_at(linear)) out.push_back(static_cast<std::size_t>(j));
+    return out;
+  }
+
+  double squares_at(std::vector<double> parameters) {
+    ++sums_;
+    curve_.ties.apply(parameters);
+    return sample_.squares(std::move(parameters));
+  }
+
+  // Combinations at random, the best first.
+  std::vector<Tried> drawn() {
+    std::mt19937 random(1);
+    std::vector<Tried> tried(kDrawn);
+    for (Tried& one : tried) {
+      one.parameters = curve_.start;
+      for (const Choices& c : choices_) one.parameters[c.parameter] = c.common[random() % c.common.size()];
+      one.squares = squares_at(one.parameters);
+    }
+    std::ranges::stable_sort(tried, {}, &Tried::squares);
+    return tried;
+  }
+
+  // Improves one parameter at a time, as long as this helps. Values that fit as well to some per mille do not
+  // count as better, so that waves stay as slow as they can be.
+  void improve(Tried& best) {
+    constexpr double kBetter = 0.999;
+    bool better = true;
+    for (int round = 0; round < kRounds && better && sums_ < kMostSums; ++round) {
+      better = false;
+      for (const Choices& one : choices_) {
+        Tried tried = best;
+        const auto try_value = [&](double value) {
+          tried.parameters[one.parameter] = value;
+          tried.squares = squares_at(tried.parameters);
+          if (!(tried.squares < kBetter * best.squares)) return;
+          best = tried;
+          better = true;
+        };
+        std::ranges::for_each(one.common, try_value);
+        std::ranges::for_each(one.waves, try_value);
+      }
+    }
+  }
+
+  const Curve& curve_;
+  StartSample sample_;
+  std::vector<Choices> choices_;
+  std::size_t sums_ = 0;  // of squares
+};
+
+// Whether an end is a minimum that is determined. One that loses rank is refused later, because the
+// parameters had no start.
+bool is_good(const MinimizerResult& end) {
+  return is_success(end.summary.verdict) && end.summary.verdict != Verdict::rank_deficient;
+}
+
+bool failed(const MinimizerResult& end) {
+  return end.summary.termination == Termination::failure || !std::isfinite(end.summary.final_cost);
+}
+
+bool worth_scanning(const Curve& curve, const MinimizerResult& end) {
+  constexpr double kUnexplained = 0.05;  // of the squares of y
+  const FitOptions& o = curve.options;
+  const bool free_of_limits =
+      o.starts == 1 && o.max_seconds <= 0 && o.max_iterations >= SolverOptions().max_iterations;
+  if (curve.formula == nullptr || curve.unstarted.empty() || !free_of_limits) return false;
+  if (curve.response || curve.form.loss.is_counts() || end.spent == Termination::user_stop) return false;
+  const double squares = curve.survey->total_squares();
+  if (!(squares > 0)) return false;  // y does not vary
+  return !is_good(end) || 2 * end.summary.final_cost > kUnexplained * squares;
+}
+
+// Whether this end is better than the other one, and not merely another form of it. A good one is never given
+// up for one that is not; it is taken even if its cost is a little higher.
+bool ends_better(const MinimizerResult& end, const MinimizerResult& other) {
+  constexpr double kSame = 1e-6, kLittleHigher = 0.01;
+  if (failed(end) || failed(other)) return !failed(end);
+  const double cost = end.summary.final_cost, others = other.summary.final_cost;
+  if (is_good(end) == is_good(other)) return cost < (1 - kSame) * others;
+  return is_good(end) && cost <= (1 + kLittleHigher) * others;
+}
+
+}  // namespace
+
+void scan_for_better_starts(Curve& curve, const std::vector<int>& linear, const SolveRequest& request,
+                            const SolveFunction& solve_one, MinimizerResult& minimum,
+                            std::vector<std::string>& warnings) {
+  if (!worth_scanning(curve, minimum)) return;
+  std::vector<std::vector<double>> starts = Search(curve, linear).starts();
+  if (curve.data->rows() > kRowsOfOneStart && starts.size() > 1) starts.resize(1);
+  SolverOptions options = request.options;
+  options.max_iterations = kIterations;
+  std::vector<double> best = curve.start;
+  double lowest = kInfinity;
+  for (std::vector<double>& start : starts) {
+    curve.start = std::move(start);
+    SolveRequest from = request.with(options);
+    from.x0 = curve.free_start();
+    MinimizerResult end = solve_one(from);
+    if (end.spent == Termination::user_stop) {
+      if (!is_good(minimum)) minimum = std::move(end), best = curve.start;
+      break;
+    }
+    if (!failed(end)) lowest = std::min(lowest, end.summary.final_cost);
+    if (!ends_better(end, minimum)) continue;
+    minimum = std::move(end);
+    best = curve.start;
+  }
+  curve.start = std::move(best);
+  constexpr double kFarLower = 0.5;
+  if (is_good(minimum) && lowest < kFarLower * minimum.summary.final_cost) {
+    warnings.push_back(
+        "another start leads to a cost below half of this, without a certificate: try --starts 32, or give "
+        "starting values");
+  }
+}
+
+}  // namespace nlsq::inline v0
