@@ -346,7 +346,9 @@ int fit_command(const Arguments& given) {
   if (!others) name_places(data, fit);  // compare_models() did
   report.files = describe_inputs(given.files, data.read, input.inputs);
   if (others) report.comparison = &others->comparison;
-  const bool unfinished = fit.summary.termination == Termination::user_stop || starts_left(fit, options);
+  // A fit that was stopped may end with another reason, such as lost parameters.
+  const bool unfinished =
+      !fit.success() || fit.summary.termination == Termination::user_stop || starts_left(fit, options);
   report.was_interrupted = (shall_stop() && unfinished) || (others && others->interrupted);
   report.warnings = collect_warnings(data, model, fit, p0);
   add_what_follows(options, std::move(points), report);

@@ -149,6 +149,23 @@ TEST_CASE("Ctrl-C during a fit prints the best parameters so far, and ends with 
   FAIL("the fit was never interrupted");
 }
 
+TEST_CASE("Ctrl-C during a fit that cannot be certified ends with status 130, too") {
+  Scratch scratch;
+  std::string text = "x,y\n";
+  char line[80];
+  for (int i = 0; i < 600000; ++i) {
+    std::snprintf(line, sizeof line, "%.6f,%.6f\n", i * 5e-6, 0.3 + 0.5 * std::sin(0.7 * i + 3e-6 * i * i));
+    text += line;
+  }
+  const std::string file = scratch.write("noise.csv", text);
+  const std::vector<std::string> arguments = {
+      "nlsq-fit", file, "--model", "a*exp(-b*x)+c*exp(-d*x)", "--p0", "a=1,b=1,c=1,d=1", "--threads", "1"};
+  Running running(arguments, scratch.path("out"));
+  const int status = running.interrupt_after(std::chrono::milliseconds(300));
+  CAPTURE(scratch.read("out"));
+  CHECK(status == 130);
+}
+
 TEST_CASE("Ctrl-C during a bootstrap reports the samples drawn so far, and ends with status 130") {
   Scratch scratch;
   const std::vector<std::string> arguments = {
