@@ -14,12 +14,6 @@
 
 namespace nlsq::inline v0 {
 
-namespace {
-// Residuals below this share of their terms, or of the residuals at the start, may be rounding errors of
-// numbers inside the functions.
-constexpr double kSmall = 0x1p-20;
-}  // namespace
-
 // Compares the residuals at x with those that the user's own functions return. They take the place of the
 // trial point's.
 void BlockSystem::compare_with_functions(std::span<const double> x, Recheck& out) {
@@ -71,7 +65,7 @@ bool BlockSystem::gradient_exceeds_noise() const {
 // the start.
 bool BlockSystem::residuals_vanish(double initial_cost, double left, bool no_progress) {
   if (low_jacobian() || !at_.model.finite) return false;
-  const double small = no_progress ? kSmall : kVanishing;
+  const double small = no_progress ? kSmallResiduals : kVanishing;
   if (!(std::sqrt(2 * at_.model.cost) <= small * std::max(most_terms(), start_residual_))) return false;
   // While steps help, light rows beside heavy ones may still lose digits of their residuals.
   constexpr double kFewRoundings = 64 * kUnitRoundoff;
@@ -194,7 +188,7 @@ BlockJudgement BlockSystem::judge_within_bounds(const BlockTests& tests, const B
     // Bounds of rounding errors take far longer than the tests. So they wait until steps do not help.
     if (!judgement.certificate.passed && tests.no_progress && !judgement.terms->bounded) {
       const bool near = judgement.certificate.decrement_sigma <= kFarthest;
-      judgement.terms = terms(near ? std::numeric_limits<double>::infinity() : kSmall);
+      judgement.terms = terms(near ? std::numeric_limits<double>::infinity() : kSmallResiduals);
       if (judgement.terms->bounded) apply_tests(point(), tests, judgement);
     }
     const Certificate& c = judgement.certificate;

@@ -32,14 +32,18 @@ std::optional<double> far_from_zero(const RowSource& data, int column) {
   return middle;
 }
 
-// Computes the first-order terms Σ |J_ij| |x_j| of each row of a tile, with the typical sizes of parameters
-// as in the recheck. They grow with the weight of a row.
+// Returns the size of a parameter: at least the typical one, as in the recheck.
+double size_of(const RowModel& rows, std::span<const double> x, std::size_t j) {
+  const std::span<const double> typical = rows.typical_parameters();
+  return std::max(std::fabs(x[j]), typical.empty() ? 0.0 : typical[j]);
+}
+
+// Computes the first-order terms Σ |J_ij| size_j of each row of a tile. They grow with the weight of a row.
 void terms_of_tile(const RowModel& rows, std::span<const double> x, const double* const* columns,
                    std::size_t count, std::vector<double>& terms) {
-  const std::span<const double> typical = rows.typical_parameters();
   terms.assign(count, 0.0);
   for (std::size_t j = 0; j < x.size(); ++j) {
-    const double size = std::max(std::fabs(x[j]), typical.empty() ? 0.0 : typical[j]);
+    const double size = size_of(rows, x, j);
     for (std::size_t i = 0; i < count; ++i) terms[i] += std::fabs(columns[j][i]) * size;
   }
 }
@@ -108,7 +112,7 @@ bool follows(const RowModel& rows, std::span<const double> x, const Column& y) {
 
 namespace {
 
-// Some rows of J at x, and their residuals.
+// Holds some rows of J at x, and their residuals.
 struct RowsAt {
   std::vector<TileRange> groups;
   std::vector<double> J, residuals;  // J by columns
@@ -141,16 +145,15 @@ RowsAt some_rows_at(const RowModel& model, std::span<const double> x) {
   return out;
 }
 
-// A step that moves the residuals by about `length`, to alternate sides, and no parameter by more than a
-// millionth of its size.
+// Returns a step that moves the residuals by about `length`. It moves the parameters to alternate sides, and
+// each by at most a millionth of its size.
 Vector short_step(const RowModel& model, const RowsAt& at, std::span<const double> x, const Limits& limits,
                   double length) {
   constexpr double kShort = 0x1p-20;
-  const std::span<const double> typical = model.typical_parameters();
   Vector step(x.size(), 0.0);
   for (std::size_t j = 0; j < x.size(); ++j) {
     const double norm = dense::norm(at.column(j).data(), at.column(j).size());
-    const double size = std::max(std::fabs(x[j]), j < typical.size() ? std::fabs(typical[j]) : 0.0);
+    const double size = size_of(model, x, j);
     if (!(norm > 0)) continue;
     double by =
         std::min(length / norm / std::sqrt(static_cast<double>(x.size())), kShort * (size > 0 ? size : 1));
@@ -161,8 +164,8 @@ Vector short_step(const RowModel& model, const RowsAt& at, std::span<const doubl
   return step;
 }
 
-// The norm of the sizes of some rows, without the largest tenth: |f| + |y| for a curve. Functions of
-// residuals do not tell y, so this is no more than their residuals.
+// Returns the norm of the sizes of some rows, without the largest tenth. The size of a row of a curve is
+// |f| + |y|. A function of residuals does not tell y, so there it is the residual alone.
 double size_of_data(const RowModel& rows, std::span<const double> x, std::span<const TileRange> groups) {
   NormOfMost size;
   std::vector<double> residuals, sizes;

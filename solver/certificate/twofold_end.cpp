@@ -153,8 +153,9 @@ class Judge {
   double error(const Judged& point, double condition) const {
     return point.rounding + 10 * kUnitRoundoff * std::sqrt(condition) * point.model.least;
   }
-  // Whether each bound that x lies on keeps x from moving beyond it, or matters by less than a tenth of a
-  // standard error. Where terms cancel, float64 may see the cost fall to the wrong side.
+  // Returns true if every bound that x lies on keeps x from moving beyond it, or if x would move by less than
+  // a tenth of a standard error without it. This is evaluated with twice the digits, because float64 may see
+  // the cost fall to the wrong side where terms cancel.
   bool bounds_hold(const Judged& point) const {
     for (const int bounded : at_bound_) {
       const auto j = static_cast<std::size_t>(bounded);
@@ -174,8 +175,9 @@ class Judge {
     }
     return true;
   }
-  // The residuals that are left at the optimum within the bounds are the last digits of y. `whole`: J has
-  // full rank; else nobody knows where the optimum is, and bounds are not asked.
+  // Returns true if the residuals that are left at the optimum within the bounds are the last digits of y.
+  // `whole` says that J has full rank. If it has not, nobody knows where the optimum is, and the bounds are
+  // not considered.
   bool data_are_exact(const Judged& point, bool whole) const {
     constexpr double kDigits = 16;
     std::vector<double> digits(point.rows.rows());
@@ -214,8 +216,8 @@ class Judge {
   }
 
  private:
-  // By how much the norm of the residuals rises at least if a parameter stays within its bounds, and the step
-  // to the optimum leads beyond. The others follow it.
+  // Returns a number by which the norm of the residuals rises at least if the step to the optimum leads
+  // beyond a bound, and that parameter stays within it. All other parameters take their best values.
   double rise_within_limits(const Judged& point) const {
     double rise = 0;
     const std::size_t n = point.rows.free.size();
@@ -262,18 +264,8 @@ bool residuals_are_small(const MinimizerResult& end) {
          2 * end.summary.final_cost <= kSmallResiduals * end.cost_noise / (4 * kUnitRoundoff);
 }
 
-// Takes the success away: x is not known to be the optimum.
-void withdraw(MinimizerResult& end) {
-  Certificate& c = end.certified.certificate;
-  end.by_twofold = EndByTwofold::far;
-  c.verdict = Verdict::budget;
-  c.passed = false;
-  c.governed_by = name(Termination::no_progress);
-  end.summary.termination = Termination::no_progress;
-}
-
-// Judges an end by residuals of twice the digits. `whole`: J has full rank. `inside`: rounding errors of
-// numbers inside the function may have moved x away from exact data.
+// Judges an end by residuals of twice the digits. `whole` says that J has full rank. `inside` says that
+// rounding errors of numbers inside the function may have moved x away from the optimum of exact data.
 void judge_with(const Judge& judge, bool whole, bool inside, MinimizerResult& end) {
   Certificate& c = end.certified.certificate;
   std::optional<Judged> found = judge.best_from(end.x, whole);
@@ -302,7 +294,7 @@ void judge_with(const Judge& judge, bool whole, bool inside, MinimizerResult& en
     c.cost = end.summary.final_cost = judge.cost(best);
     end.x = std::move(best.x);
     c.decrement_sigma = distance / sigma;
-    withdraw(end);
+    end.by_twofold = EndByTwofold::far;
   }
 }
 
@@ -329,7 +321,7 @@ void judge_by_twofold(const SolveRequest& request, MinimizerResult& end) {
            follows_to_last_digits(request.rows, end.x);
   };
   if (twofold != nullptr && !stands()) judge_with(Judge(request, *twofold, c.at_bound), whole, inside, end);
-  if (inside && end.by_twofold == EndByTwofold::unknown) withdraw(end);
+  if (inside && end.by_twofold == EndByTwofold::unknown) end.by_twofold = EndByTwofold::far;
   end.summary.verdict = c.verdict;
   end.summary.certificate = c;
 }

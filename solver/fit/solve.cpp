@@ -268,6 +268,7 @@ void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorks
     withdraw_lost();
   }
   judge_by_twofold(request, w.best);
+  if (w.best.by_twofold == EndByTwofold::far) withdraw(w.best, name(Termination::no_progress));
   s.iterations.swap(w.trace);
   s.precision.issues.swap(attempts.issues());
   count_steps(s);

@@ -1,3 +1,4 @@
+// Implements scan_for_better_starts(): the search among values of the parameters, and the fits from its best.
 #include "start/scanned_starts.hpp"
 
 #include "start/start_sample.hpp"
@@ -90,7 +91,7 @@ struct Tried {
 class Search {
  public:
   Search(const Curve& curve, const std::vector<int>& linear)
-      : curve_(curve), sample_(*curve.formula, *curve.data, curve.form.weighted, linear_of(curve, linear)),
+      : curve_(curve), sample_(*curve.formula, *curve.data, curve.form.weighted, curve.free_at(linear)),
         choices_(choices_of(curve, linear, sample_.rows())) {}
 
   // Returns up to three starts of all parameters, the best first.
@@ -110,19 +111,13 @@ class Search {
   }
 
  private:
-  static std::vector<std::size_t> linear_of(const Curve& curve, const std::vector<int>& linear) {
-    std::vector<std::size_t> out;
-    for (const int j : curve.free_at(linear)) out.push_back(static_cast<std::size_t>(j));
-    return out;
-  }
-
   double squares_at(std::vector<double> parameters) {
     ++sums_;
     curve_.ties.apply(parameters);
     return sample_.squares(std::move(parameters));
   }
 
-  // Combinations at random, the best first.
+  // Returns combinations that are drawn at random, the best first.
   std::vector<Tried> drawn() {
     std::mt19937 random(1);
     std::vector<Tried> tried(kDrawn);
@@ -163,7 +158,7 @@ class Search {
   std::size_t sums_ = 0;  // of squares
 };
 
-// Whether an end is a minimum that is determined. One that loses rank is refused later, because the
+// Returns true if an end is a minimum that is determined. One that loses rank is refused later, because the
 // parameters had no start.
 bool is_good(const MinimizerResult& end) {
   return is_success(end.summary.verdict) && end.summary.verdict != Verdict::rank_deficient;
@@ -185,8 +180,8 @@ bool worth_scanning(const Curve& curve, const MinimizerResult& end) {
   return !is_good(end) || 2 * end.summary.final_cost > kUnexplained * squares;
 }
 
-// Whether this end is better than the other one, and not merely another form of it. A good one is never given
-// up for one that is not; it is taken even if its cost is a little higher.
+// Returns true if this end is better than the other one, and not merely another form of it. A good one is
+// never given up for one that is not; it is taken even if its cost is a little higher.
 bool ends_better(const MinimizerResult& end, const MinimizerResult& other) {
   constexpr double kSame = 1e-6, kLittleHigher = 0.01;
   if (failed(end) || failed(other)) return !failed(end);

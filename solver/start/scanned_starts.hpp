@@ -9,16 +9,17 @@
 namespace nlsq::inline v0 {
 
 // Tries other starts if some parameters of a formula had no starting value (Curve::unstarted), and the fit is
-// no success, loses rank, or explains less than 95 % of y. Keeps the better end in `minimum`; the start of
-// the curve is then the one that led there. Adds a warning if a far lower cost was found that is no success.
+// no success, loses rank, or explains less than 95 % of y. It keeps the better end in `minimum`, and sets the
+// start of the curve to the one that led there. It adds a warning if another start led to a far lower cost,
+// but to no success. `linear` holds the positions of the linear parameters among the free ones.
 //
-// The parameters without a start that are not linear (`linear`: the positions of those that are) take numbers
-// that such parameters often have: a number near 1, a place in the range of a predictor, a part of its width
-// or the square of one, a rate, or the frequency or period of a wave. A StartSample judges each combination.
-// 300 combinations are drawn, the best six are improved by one parameter at a time, and the fit begins at the
-// best three, or at the best one if rows are many. Frequencies beyond what the rows can tell are left out.
-// The draws have a fixed seed, so the same data give the same starts. This takes 10 to 100 ms where the model
-// has a few elementary functions. In a team each process judges the same rows and finds the same starts.
+// Each parameter that has no start and is not linear takes numbers that such parameters often have. These are
+// numbers near 1, places in the range of a predictor, parts of its width and their squares, rates, and the
+// frequencies and periods of waves. A StartSample judges each combination, and leaves out waves that are too
+// fast for the rows. First 300 combinations are drawn. Then the best six of them are improved by one
+// parameter at a time. At last fits begin at the best three, or at the best one if there are many rows. The
+// draws have a fixed seed, so the same data give the same starts. This takes 10 to 100 ms where the model has
+// a few elementary functions. In a team each process judges the same rows and finds the same starts.
 //
 // It does nothing for counts, for formulas with a left side, if there are more than six such parameters,
 // several starts (FitOptions::starts), or a limit of the user's on time or iterations.

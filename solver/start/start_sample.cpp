@@ -1,3 +1,4 @@
+// Implements StartSample.
 #include "start/start_sample.hpp"
 
 #include "dense/dense_algebra.hpp"
@@ -17,7 +18,7 @@ namespace {
 
 constexpr std::size_t kMostRows = 128;
 
-// The steps of the operand that ends before step `end`.
+// Returns the steps of the operand that ends before step `end`.
 std::vector<FormulaStep> operand_before(const std::vector<FormulaStep>& steps, std::size_t end) {
   std::size_t begin = end;
   for (int missing = 1; missing > 0 && begin > 0;) missing += operands_of(steps[--begin]) - 1;
@@ -37,7 +38,7 @@ std::vector<Formula> phases_of(const Formula& formula) {
   return out;
 }
 
-// The rows, in the order of the first predictor.
+// Returns the numbers of the rows, in the order of the first predictor.
 std::vector<std::size_t> rows_of_sample(const RowSource& data) {
   const std::size_t all = data.rows(), count = std::min(all, kMostRows);
   std::vector<std::size_t> rows(count);
@@ -53,8 +54,8 @@ std::vector<std::size_t> rows_of_sample(const RowSource& data) {
   return out;
 }
 
-// By how much linear parameters can lower the sum of squares of r. `columns`: what each of them adds to the
-// residuals. Infinite if they depend on each other.
+// Returns by how much linear parameters can lower the sum of squares of r. `columns` holds what each of them
+// adds to the residuals if it is 1. The result is infinite if the columns depend on each other.
 double explained(const std::vector<std::vector<double>>& columns, const std::vector<double>& r) {
   constexpr double kDependent = 1e-12;
   const std::size_t n = columns.size(), rows = r.size();
@@ -76,7 +77,7 @@ double explained(const std::vector<std::vector<double>>& columns, const std::vec
 }  // namespace
 
 StartSample::StartSample(const Formula& formula, const RowSource& data, bool weighted,
-                         std::vector<std::size_t> linear)
+                         std::vector<int> linear)
     : formula_(formula), linear_(std::move(linear)) {
   const std::vector<std::size_t> rows = rows_of_sample(data);
   const auto read = [&](std::size_t column) {
@@ -95,21 +96,20 @@ StartSample::StartSample(const Formula& formula, const RowSource& data, bool wei
   if (predictors == 1) phases_ = phases_of(formula);
 }
 
-std::vector<double> StartSample::values_at(std::span<const double> parameters) const {
+std::vector<double> StartSample::values_of(const Formula& formula, std::span<const double> parameters) const {
   std::vector<const double*> x;
   for (const std::vector<double>& column : x_) x.push_back(column.data());
   std::vector<double> out(rows());
-  formula_.evaluate_rows(x, parameters, rows(), out.data());
+  formula.evaluate_rows(x, parameters, rows(), out.data());
   return out;
 }
 
 // Between most neighbouring rows a wave must go on by at most half of its period. A faster one passes through
 // the same points as a slow one.
 bool StartSample::waves_are_slow(std::span<const double> parameters) const {
-  std::vector<double> phase(rows()), steps(rows() - 1);
-  const double* const x[] = {x_.front().data()};
+  std::vector<double> steps(rows() - 1);
   for (const Formula& one : phases_) {
-    one.evaluate_rows(x, parameters, rows(), phase.data());
+    const std::vector<double> phase = values_of(one, parameters);
     for (std::size_t i = 0; i < steps.size(); ++i) steps[i] = std::fabs(phase[i + 1] - phase[i]);
     const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
     std::nth_element(steps.begin(), middle, steps.end());
@@ -121,16 +121,17 @@ bool StartSample::waves_are_slow(std::span<const double> parameters) const {
 double StartSample::squares(std::vector<double> parameters) const {
   // Linear parameters are 0 first. Residuals are then as large as y, so that little is lost when what these
   // parameters explain is subtracted.
-  for (const std::size_t j : linear_) parameters[j] = 0;
+  for (const int j : linear_) parameters[static_cast<std::size_t>(j)] = 0;
   if (rows() > 1 && !phases_.empty() && !waves_are_slow(parameters)) return kInfinity;
-  const std::vector<double> base = values_at(parameters);
+  const std::vector<double> base = values_of(formula_, parameters);
   std::vector<double> r(rows());
   for (std::size_t i = 0; i < rows(); ++i) r[i] = (base[i] - y_[i]) * weights_[i];
   std::vector<std::vector<double>> columns;
-  for (const std::size_t j : linear_) {
-    parameters[j] = 1;
-    columns.push_back(values_at(parameters));
-    parameters[j] = 0;
+  for (const int j : linear_) {
+    double& parameter = parameters[static_cast<std::size_t>(j)];
+    parameter = 1;
+    columns.push_back(values_of(formula_, parameters));
+    parameter = 0;
     for (std::size_t i = 0; i < rows(); ++i) columns.back()[i] = (columns.back()[i] - base[i]) * weights_[i];
   }
   const double left = dense::dot(r.data(), r.data(), rows()) - explained(columns, r);

@@ -27,7 +27,7 @@ void choose_scratch(std::uint64_t memory, std::string folder);
 
 // Whether the system's file cache has room for a file of this size.
 bool cache_holds(std::uint64_t bytes);
-// Whether the process should give the pages of a mapped file of this size back as it goes on. The
+// Returns whether the process should give back the pages of a mapped file of this size as it goes on. The
 // pages may stay in the system's file cache, which is not counted as memory of the process.
 bool beyond_memory(std::uint64_t bytes);
 

@@ -60,7 +60,8 @@ void VectorRows::by_differences(std::span<const double> p, Evaluation& result) c
       return lower_.empty() ? DifferenceStep(p[j], typical[j], -kNoBound, kNoBound, share)
                             : DifferenceStep(p[j], typical[j], lower_[j], upper_[j], share);
     };
-    // Leaves the residuals beside p in `above` and `below`. `known`: those above are there already.
+    // Leaves the residuals beside p in `above` and `below`. If `known` is true, `above` holds them already,
+    // and only those below are computed.
     const auto ratio_at = [&](double share, bool known = false) {
       const DifferenceStep step = step_of(share);
       if (!known) above = at(step.above);

@@ -47,8 +47,8 @@ VectorRows::VectorRows(VectorFunction function, std::vector<double> parameters, 
   for (const int j : free_) start->x.push_back(parameters_[static_cast<std::size_t>(j)]);
   start->residuals = value_at(parameters_);
   rows_ = start->residuals.size();
-  recent_.push_back(start);
-  start_ = std::move(start);
+  start_ = start;
+  keep(std::move(start));
   const std::vector<RowComponent> whole{{{}, rows_}};
   const std::vector<RowComponent>& parts = components_.empty() ? whole : components_;
   for (std::size_t c = 0, first = 0; c < parts.size(); first += parts[c++].rows) {

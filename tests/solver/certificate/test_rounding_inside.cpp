@@ -15,6 +15,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 using namespace nlsq;
@@ -63,6 +64,14 @@ int successes_of(const std::function<std::vector<double>(const Line&)>& fit) {
   return successes;
 }
 
+// Returns the residuals of all rows of a line: residual(i) for row i.
+template <class Residual>
+auto residuals_of(const Line& line, Residual residual) {
+  std::vector<std::decay_t<decltype(residual(std::size_t(0)))>> r;
+  for (std::size_t i = 0; i < line.t.size(); ++i) r.push_back(residual(i));
+  return r;
+}
+
 std::vector<double> end_of(const LeastSquaresResult& fit) {
   return fit.success() ? std::vector<double>(fit.x.begin(), fit.x.end()) : std::vector<double>();
 }
@@ -88,11 +97,8 @@ TEST_CASE("nor does one inside a function of residuals, also if it stands beside
     const int beside_parameters = successes_of([&](const Line& line) {
       return end_of(least_squares(
           [&](const auto& p) {
-            using T = std::decay_t<decltype(p[0])>;
-            std::vector<T> r;
-            for (std::size_t i = 0; i < line.t.size(); ++i)
-              r.push_back(((p[0] + p[1] * line.t[i]) + large) - large - line.y[i]);
-            return r;
+            return residuals_of(
+                line, [&](std::size_t i) { return ((p[0] + p[1] * line.t[i]) + large) - large - line.y[i]; });
           },
           {1.0, 1.0}));
     });
@@ -100,13 +106,10 @@ TEST_CASE("nor does one inside a function of residuals, also if it stands beside
     const int beside_data = successes_of([&](const Line& line) {
       return end_of(least_squares(
           [&](const auto& p) {
-            using T = std::decay_t<decltype(p[0])>;
-            std::vector<T> r;
-            for (std::size_t i = 0; i < line.t.size(); ++i) {
+            return residuals_of(line, [&](std::size_t i) {
               const double product = large * line.t[i];
-              r.push_back(p[0] + p[1] * line.t[i] - line.y[i] + large * line.t[i] - product);
-            }
-            return r;
+              return p[0] + p[1] * line.t[i] - line.y[i] + large * line.t[i] - product;
+            });
           },
           {1.0, 1.0}));
     });
@@ -120,10 +123,8 @@ TEST_CASE("nor does one inside a function that is only called") {
     const int successes = successes_of([&](const Line& line) {
       return end_of(least_squares(
           [&](const std::vector<double>& p) {
-            std::vector<double> r;
-            for (std::size_t i = 0; i < line.t.size(); ++i)
-              r.push_back(((p[0] + p[1] * line.t[i]) + large) - large - line.y[i]);
-            return r;
+            return residuals_of(
+                line, [&](std::size_t i) { return ((p[0] + p[1] * line.t[i]) + large) - large - line.y[i]; });
           },
           {1.0, 1.0}));
     });
@@ -136,10 +137,7 @@ TEST_CASE("nor does one inside a function that is only called") {
     const Line line(noise, random);
     CHECK(least_squares(
               [&](const std::vector<double>& p) {
-                std::vector<double> r;
-                for (std::size_t i = 0; i < line.t.size(); ++i)
-                  r.push_back(p[0] + p[1] * line.t[i] - line.y[i]);
-                return r;
+                return residuals_of(line, [&](std::size_t i) { return p[0] + p[1] * line.t[i] - line.y[i]; });
               },
               {1.0, 1.0})
               .success());
@@ -164,7 +162,8 @@ struct Cubic {
       y.push_back(static_cast<double>(a[0] + u * (a[1] + u * (a[2] + u * a[3]))) + noise * uniform(random));
     }
     value.assign(x.size(), 0);
-    // By polynomials in u that are orthogonal to each other.
+    // The least cubic is the sum of the projections of y on polynomials in u that are orthogonal to each
+    // other.
     std::vector<std::vector<Long>> before, powers;
     for (std::size_t j = 0; j < 4; ++j) {
       std::vector<Long> column, power(4, 0);
@@ -257,10 +256,8 @@ TEST_CASE("exact data whose minimum the bounds allow, or that have kinks, succee
     for (std::size_t i = 0; i < line.t.size(); ++i) line.y[i] = std::fabs(line.t[i] - 0.5) * slope;
     kinks += least_squares(
                  [&](const std::vector<double>& p) {
-                   std::vector<double> r;
-                   for (std::size_t i = 0; i < line.t.size(); ++i)
-                     r.push_back(p[0] * std::fabs(line.t[i] - p[1]) - line.y[i]);
-                   return r;
+                   return residuals_of(
+                       line, [&](std::size_t i) { return p[0] * std::fabs(line.t[i] - p[1]) - line.y[i]; });
                  },
                  {slope * 1.1, 0.52})
                  .success();
