@@ -3,8 +3,8 @@
 
 #include "fit/prepared_impl.hpp"
 #include "prediction/delta_method.hpp"
+#include "prediction/profile_search.hpp"
 #include "support/constants.hpp"
-#include "support/held_starts.hpp"
 
 #include <fmt/format.h>
 
@@ -17,19 +17,12 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kClose = 1e-6;  // relative tolerance of τ - t; the end is as close, in standard errors
 constexpr double kFarthestTarget = 1e5;  // largest distance of the target, in standard errors
-constexpr double kLower = 1e-7;          // relative to the cost; smaller decreases are rounding
 
-// A point of the profile. `tau` is the square root of the rise of 2 * cost over s²; NaN: the fit failed.
-struct Point {
-  double target, h, tau;
-};
-
-class Profile {
+class PulledProfile {
  public:
-  Profile(const PreparedModel& model, PulledData& data, const FitResult& fit, const FitOptions& refit,
-          double width, double scatter, double t)
+  PulledProfile(const PreparedModel& model, PulledData& data, const FitResult& fit, const FitOptions& refit,
+                double width, double scatter, double t)
       : model_(model), data_(data), fit_(fit), options_(refit), width_(width), scatter_(scatter), t_(t),
         starts_(fit.parameters), columns_(data.x.begin(), data.x.end()) {
     data_.sigma.back() = width;
@@ -38,10 +31,10 @@ class Profile {
   }
 
   // The fit that is pulled to the target.
-  Point at(double target) {
+  ProfilePoint at(double target) {
     const std::optional<Pulled> lowest =
         starts_.lowest(t_, [&](const std::vector<double>& start) { return pulled_to(target, start); });
-    return lowest ? Point{target, lowest->h, lowest->tau} : Point{target, kNaN, kNaN};
+    return lowest ? ProfilePoint{target, lowest->h, lowest->tau} : ProfilePoint{target, kNaN, kNaN};
   }
   void start_again() { starts_ = HeldStarts(fit_.parameters); }
 
@@ -63,7 +56,7 @@ class Profile {
     const double h = value(pulled.parameters), pull = (h - target) / width_;
     const double least = 2 * fit_.summary.final_cost;
     const double rise = 2 * pulled.summary.final_cost - pull * pull - least;
-    if (rise < -kLower * least) better_found = true;
+    if (rise < -kLowerCost * least) better_found = true;
     return Pulled{pulled.parameters, h, std::sqrt(std::max(0.0, rise) / scatter_)};
   }
   double value(const std::vector<double>& p) const;
@@ -77,26 +70,22 @@ class Profile {
   std::vector<Column> columns_;
 };
 
-double Profile::value(const std::vector<double>& p) const {
+double PulledProfile::value(const std::vector<double>& p) const {
   std::vector<double> row;
   for (const std::vector<double>& column : data_.x) row.push_back(column.back());
   const PreparedModel::Impl& impl = model_.impl();
   return impl.formula ? impl.formula->evaluate(row, p) : impl.function->value(row.data(), p);
 }
 
-struct End {
-  double at = kNaN;
-  IntervalEnd how = IntervalEnd::failed;
-};
-
 // Moves the target outward until τ reaches t. Where h is linear and the errors are small, τ = u/2 for a
 // target u standard errors away. Returns false if there is no such target, with the reason in `end`.
-bool bracket(Profile& profile, Point& inside, Point& outside, double step, double t, int& most, End& end) {
-  const double from = inside.target;
+bool bracket(PulledProfile& profile, ProfilePoint& inside, ProfilePoint& outside, double step, double t,
+             int& most, ProfileEnd& end) {
+  const double from = inside.at;
   for (double u = 2 * t; --most >= 0;) {
-    const Point next = profile.at(from + u * step);
+    const ProfilePoint next = profile.at(from + u * step);
     if (std::isnan(next.tau)) {  // the model may be undefined this far out, so halve the distance
-      const double reached = (inside.target - from) / step;
+      const double reached = (inside.at - from) / step;
       u = 0.5 * (reached + u);
       if (u - reached <= 1e-9 * u) return false;
       continue;
@@ -106,9 +95,9 @@ bool bracket(Profile& profile, Point& inside, Point& outside, double step, doubl
       return true;
     }
     if (u >= kFarthestTarget) {  // h follows the target without end, or cannot follow it
-      const bool follows = std::fabs(next.h - from) > 0.5 * std::fabs(next.target - from);
-      end = follows ? End{step < 0 ? -kInfinity : kInfinity, IntervalEnd::unbounded}
-                    : End{next.h, IntervalEnd::at_bound};
+      const bool follows = std::fabs(next.value - from) > 0.5 * std::fabs(next.at - from);
+      end = follows ? ProfileEnd{step < 0 ? -kInfinity : kInfinity, IntervalEnd::unbounded}
+                    : ProfileEnd{next.value, IntervalEnd::at_bound};
       return false;
     }
     inside = next;
@@ -117,28 +106,14 @@ bool bracket(Profile& profile, Point& inside, Point& outside, double step, doubl
   return false;
 }
 
-// Finds the target at which τ = t by the Illinois rule (Dowell and Jarratt, BIT 11, 1971).
-End find_end(Profile& profile, double estimate, double step, double t, int most) {
-  Point inside{estimate, estimate, 0}, outside{};
-  End end;
+// Finds the h of the target at which τ = t.
+ProfileEnd find_end(PulledProfile& profile, double estimate, double step, double t, int most) {
+  constexpr double kClose = 1e-6;  // the end is as close, in standard errors
+  ProfilePoint inside{estimate, estimate, 0}, outside;
+  ProfileEnd end;
   if (!bracket(profile, inside, outside, step, t, most, end)) return end;
-  double f_inside = inside.tau - t, f_outside = outside.tau - t;
-  int side = 0;
-  while (outside.tau - t > kClose * t &&
-         std::fabs(outside.target - inside.target) > 1e-9 * std::fabs(outside.target - estimate)) {
-    if (--most < 0) return {};
-    const Point middle =
-        profile.at((inside.target * f_outside - outside.target * f_inside) / (f_outside - f_inside));
-    if (std::isnan(middle.tau)) return {};
-    if (std::fabs(middle.tau - t) <= kClose * t) return {middle.h, IntervalEnd::found};
-    const bool below = middle.tau < t;
-    (below ? inside : outside) = middle;
-    (below ? f_inside : f_outside) = middle.tau - t;
-    if (below && side == -1) f_outside *= 0.5;
-    if (!below && side == 1) f_inside *= 0.5;
-    side = below ? -1 : 1;
-  }
-  return {outside.h, IntervalEnd::found};
+  return end_between(inside, outside, t, {kClose, 0, 1e-9, estimate}, most,
+                     [&](double target) { return profile.at(target); });
 }
 
 }  // namespace
@@ -190,10 +165,10 @@ PulledInterval pulled_interval(const PreparedModel& model, PulledData data, cons
     return {estimate, estimate, IntervalEnd::found, IntervalEnd::found};
   if (!std::isfinite(estimate) || !(standard_error > 0)) return {kNaN, kNaN};
   const double width = standard_error / std::sqrt(scale.scatter);
-  Profile profile(model, data, fit, refit, width, scale.scatter, scale.quantile);
-  const End low = find_end(profile, estimate, -standard_error, scale.quantile, scale.most_fits);
+  PulledProfile profile(model, data, fit, refit, width, scale.scatter, scale.quantile);
+  const ProfileEnd low = find_end(profile, estimate, -standard_error, scale.quantile, scale.most_fits);
   profile.start_again();
-  const End high = find_end(profile, estimate, standard_error, scale.quantile, scale.most_fits);
+  const ProfileEnd high = find_end(profile, estimate, standard_error, scale.quantile, scale.most_fits);
   return {low.at, high.at, low.how, high.how, profile.fits, profile.better_found};
 }
 

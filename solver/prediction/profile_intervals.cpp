@@ -1,12 +1,12 @@
 // Implements profile_intervals(): confidence intervals by profile likelihood.
 #include <nlsq/profile_intervals.hpp>
-#include <nlsq/statistics.hpp>
 
 #include "enum_names.hpp"
 #include "fit/fit_setup.hpp"
+#include "prediction/delta_method.hpp"
+#include "prediction/profile_search.hpp"
 #include "support/constants.hpp"
 #include "support/fp_environment.hpp"
-#include "support/held_starts.hpp"
 
 #include <fmt/format.h>
 
@@ -18,18 +18,14 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// Relative tolerance of |τ| - t, far below the precision to which intervals are read.
-constexpr double kClose = 1e-9;
 constexpr double kFarthestEnd = 1e6;  // largest distance from the estimate, in standard errors
-// Relative to the cost. Smaller decreases are rounding or the tolerance of the fits.
-constexpr double kLower = 1e-7;
 
 // Profile of one parameter. τ at p is the square root of the rise of 2 * cost divided by the scale. It is
 // linear in p for linear models. The interval ends where τ = t.
-class Profile {
+class HeldProfile {
  public:
-  Profile(const Refit& refit, const FitResult& fit, const FitOptions& options, std::size_t j, double scale,
-          double t)
+  HeldProfile(const Refit& refit, const FitResult& fit, const FitOptions& options, std::size_t j,
+              double scale, double t)
       : refit_(refit), fit_(fit), options_(options), j_(j), scale_(scale), t_(t), starts_(fit.parameters) {
     options_.fixed.push_back(fit.parameter_names[j]);
     options_.starts = 1;
@@ -65,7 +61,7 @@ class Profile {
     const FitResult held = refit_(start, options_);
     if (!held.success()) return std::nullopt;
     const double rise = 2 * (held.summary.final_cost - fit_.summary.final_cost);
-    if (rise < -kLower * 2 * fit_.summary.final_cost &&
+    if (rise < -kLowerCost * 2 * fit_.summary.final_cost &&
         (!better_ || held.summary.final_cost < better_cost_)) {
       better_ = held.parameters;
       better_cost_ = held.summary.final_cost;
@@ -84,11 +80,6 @@ class Profile {
   double better_cost_ = 0;
 };
 
-struct End {
-  double at = kNaN;
-  IntervalEnd how = IntervalEnd::failed;
-};
-
 // A model often changes its kind where a parameter passes 0, and a step may leap over all that is next to 0.
 // So a step that would pass it ends just before, and the next one just behind.
 double beside_zero(double distance, double inside, double estimate, double direction) {
@@ -101,59 +92,36 @@ double beside_zero(double distance, double inside, double estimate, double direc
   return distance;
 }
 
-// Finds where τ = t on one side. Steps outward by the slope of τ, then uses the Illinois rule between the
-// brackets (Dowell and Jarratt, BIT 11, 1971).
-End find_end(Profile& profile, double estimate, double step, double t, double bound, int most) {
-  double inside = 0, tau_inside = 0;  // distances from the estimate
-  double outside = 0, tau_outside = kNaN, reach = std::fabs(step);
+// Finds where τ = t on one side. Steps outward by the slope of τ, then searches between the last two points.
+// The points are at distances from the estimate.
+ProfileEnd find_end(HeldProfile& profile, double estimate, double step, double t, double bound, int most) {
+  constexpr double kClose = 1e-9;  // far below the precision to which intervals are read
+  ProfilePoint inside, outside;
+  double reach = std::fabs(step);
   const double direction = step < 0 ? -1 : 1, room = std::fabs(bound - estimate);
+  const auto point_at = [&](double distance) {
+    const double p = distance == room ? bound : estimate + direction * distance;
+    return ProfilePoint{distance, p, profile.tau(p)};
+  };
   for (;; reach = std::min(reach, kFarthestEnd * std::fabs(step))) {
     if (--most < 0) return {};
-    const double wanted = beside_zero(reach, inside, estimate, direction);
-    const bool limited = wanted >= room;
-    const double distance = limited ? room : wanted;
-    const double tau = profile.tau(limited ? bound : estimate + direction * distance);
-    if (std::isnan(tau)) {  // the model may be undefined this far out, so halve the distance
-      reach = 0.5 * (inside + distance);
-      if (reach - inside <= 1e-9 * distance) return {};
+    const double distance = std::min(beside_zero(reach, inside.at, estimate, direction), room);
+    outside = point_at(distance);
+    if (std::isnan(outside.tau)) {  // the model may be undefined this far out, so halve the distance
+      reach = 0.5 * (inside.at + distance);
+      if (reach - inside.at <= 1e-9 * distance) return {};
       continue;
     }
-    if (tau >= t) {
-      outside = distance;
-      tau_outside = tau;
-      break;
-    }
-    if (limited) return {bound, IntervalEnd::at_bound};
+    if (outside.tau >= t) break;
+    if (distance == room) return {bound, IntervalEnd::at_bound};
     if (distance >= kFarthestEnd * std::fabs(step)) return {direction * kInfinity, IntervalEnd::unbounded};
     // Secant through the last two points, at most three times the distance.
-    const double slope = (tau - tau_inside) / (distance - inside);
-    const double next = slope > 0 ? distance + 1.1 * (t - tau) / slope : 3 * distance;
-    inside = distance;
-    tau_inside = tau;
+    const double slope = (outside.tau - inside.tau) / (distance - inside.at);
+    const double next = slope > 0 ? distance + 1.1 * (t - outside.tau) / slope : 3 * distance;
+    inside = outside;
     reach = std::clamp(next, 1.1 * distance, 3 * distance);
   }
-  double f_inside = tau_inside - t, f_outside = tau_outside - t;
-  int side = 0;
-  while (f_outside > kClose * t && outside - inside > 1e-12 * outside) {
-    if (--most < 0) return {};
-    double middle = (inside * f_outside - outside * f_inside) / (f_outside - f_inside);
-    if (!(middle > inside && middle < outside)) middle = 0.5 * (inside + outside);
-    const double f = profile.tau(estimate + direction * middle) - t;
-    if (std::isnan(f)) return {};
-    if (std::fabs(f) <= kClose * t) return {estimate + direction * middle, IntervalEnd::found};
-    if (f < 0) {
-      inside = middle;
-      f_inside = f;
-      if (side == -1) f_outside *= 0.5;
-      side = -1;
-    } else {
-      outside = middle;
-      f_outside = f;
-      if (side == 1) f_inside *= 0.5;
-      side = 1;
-    }
-  }
-  return {estimate + direction * outside, IntervalEnd::found};
+  return end_between(inside, outside, t, {kClose, kClose, 1e-12, 0}, most, point_at);
 }
 
 std::vector<std::size_t> chosen(const FitResult& fit, const IntervalOptions& options) {
@@ -181,12 +149,6 @@ std::vector<std::size_t> chosen(const FitResult& fit, const IntervalOptions& opt
   return out;
 }
 
-// The scale of 2 * cost, such that the interval ends where it rises by t².
-double scale_of(const FitResult& fit, const FitOptions& options) {
-  if (options.absolute_sigma || fit.loss.is_counts()) return 1;
-  return fit.rss / static_cast<double>(fit.dof);
-}
-
 }  // namespace
 
 const char* name(IntervalEnd end) noexcept {
@@ -197,9 +159,7 @@ const char* name(IntervalEnd end) noexcept {
 ProfileIntervals profile_intervals_by(const Refit& refit, const FitResult& fit, const FitOptions& options,
                                       const IntervalOptions& intervals) {
   const FpEnvironment environment;
-  if (!(intervals.confidence > 0 && intervals.confidence < 1)) {
-    throw ValidationError(fmt::format("confidence = {}: use a number between 0 and 1", intervals.confidence));
-  }
+  check_confidence(intervals.confidence);
   if (intervals.most_fits < 1)
     throw ValidationError(fmt::format("most_fits = {}: use 1 or more", intervals.most_fits));
   if (fit.loss.is_robust()) {
@@ -207,24 +167,22 @@ ProfileIntervals profile_intervals_by(const Refit& refit, const FitResult& fit, 
         "intervals: loss {} is no likelihood; its standard errors are those of the fit", fit.loss.name()));
   }
   if (!fit.success()) throw ValidationError("intervals: the fit ended without a certified minimum");
-  const double scale = scale_of(fit, options);
+  // The scale of 2 * cost, such that the interval ends where it rises by t².
+  const double scale = options.absolute_sigma || fit.loss.is_counts() ? 1 : fit.chi2_reduced;
   if (!(scale > 0) || fit.dof <= 0)
     throw ValidationError("intervals: without degrees of freedom, or with residuals of zero, there are none");
-  const double t =
-      student_t_quantile(intervals.confidence, scale == 1 && (options.absolute_sigma || fit.loss.is_counts())
-                                                   ? kInfinity
-                                                   : static_cast<double>(fit.dof));
+  const double t = interval_quantile(fit, options, intervals.confidence);
   const Limits limits = limits_of(options.bounds, fit.parameter_names);
   ProfileIntervals out;
   out.threshold = t * t * scale;
   for (const std::size_t j : chosen(fit, intervals)) {
     const double estimate = fit.parameters[j], step = t * fit.standard_errors[j];
-    Profile profile(refit, fit, options, j, scale, t);
-    const End lower = find_end(profile, estimate, -step, t, limits.empty() ? -kInfinity : limits.lower[j],
-                               intervals.most_fits);
+    HeldProfile profile(refit, fit, options, j, scale, t);
+    const ProfileEnd lower = find_end(profile, estimate, -step, t,
+                                      limits.empty() ? -kInfinity : limits.lower[j], intervals.most_fits);
     profile.start_again();
-    const End upper = find_end(profile, estimate, step, t, limits.empty() ? kInfinity : limits.upper[j],
-                               intervals.most_fits);
+    const ProfileEnd upper = find_end(profile, estimate, step, t,
+                                      limits.empty() ? kInfinity : limits.upper[j], intervals.most_fits);
     out.intervals.push_back(
         {fit.parameter_names[j], estimate, lower.at, upper.at, lower.how, upper.how, profile.fits()});
     if (profile.better() && !out.better_found) {

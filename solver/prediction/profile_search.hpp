@@ -1,0 +1,89 @@
+// What profiles of parameters and of functions of parameters have in common: the starts of the fits that a
+// profile consists of, and the search for the end of an interval.
+#pragma once
+
+#include "support/constants.hpp"
+
+#include <nlsq/profile_intervals.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// Chooses the starts of the fits. Each fit begins where its neighbour ended.
+class HeldStarts {
+ public:
+  explicit HeldStarts(const std::vector<double>& estimate) : nearest_(estimate), inside_(estimate) {}
+
+  // Returns the minimum with the lowest τ that was found. `fit(start)` must return an optional result with
+  // the members `tau` and `parameters`, which is empty if the fit found no minimum. A result is inside the
+  // interval if τ < t. A fit that starts outside may stay in a higher minimum. Therefore, if the first result
+  // is not inside, this function fits again from the last point inside.
+  template <class Fit>
+  auto lowest(double t, Fit fit) {
+    auto best = fit(nearest_);
+    if (!(best && best->tau < t) && nearest_ != inside_) {
+      auto again = fit(inside_);
+      if (again && !(best && best->tau <= again->tau)) best = std::move(again);
+    }
+    if (best) nearest_ = best->parameters;
+    if (best && best->tau < t) inside_ = nearest_;
+    return best;
+  }
+
+ private:
+  std::vector<double> nearest_;  // where the last fit ended
+  std::vector<double> inside_;   // where the last fit with τ < t ended
+};
+
+// Relative to the cost. Smaller decreases below the fit's own cost are rounding or the tolerance of the fits.
+inline constexpr double kLowerCost = 1e-7;
+
+// A point of a profile: what the search moves, the profiled quantity, and τ, the square root of the rise of
+// 2 * cost over the scale. NaN: no fit converged.
+struct ProfilePoint {
+  double at = 0, value = 0, tau = 0;
+};
+
+struct ProfileEnd {
+  double at = kNaN;
+  IntervalEnd how = IntervalEnd::failed;
+};
+
+// Where a search ends: τ/t is within `close` of 1; or the rule has halved what the outer point is above t,
+// since that point does not move, to `least` times t; or the points are nearer to each other than the part
+// `nearest` of their distance from `origin`.
+struct ProfileTolerance {
+  double close, least, nearest, origin;
+};
+
+// Finds where τ = t between `inside`, where τ < t, and `outside`, where it is not, by the Illinois rule
+// (Dowell and Jarratt, BIT 11, 1971). Calls point_at(at) up to `most` times.
+template <class PointAt>
+ProfileEnd end_between(ProfilePoint inside, ProfilePoint outside, double t, const ProfileTolerance& allowed,
+                       int most, PointAt point_at) {
+  double f_inside = inside.tau - t, f_outside = outside.tau - t;
+  int side = 0;
+  while (outside.tau - t > allowed.close * t && f_outside > allowed.least * t &&
+         std::fabs(outside.at - inside.at) > allowed.nearest * std::fabs(outside.at - allowed.origin)) {
+    if (--most < 0) return {};
+    const auto [low, high] = std::minmax(inside.at, outside.at);
+    double between = (inside.at * f_outside - outside.at * f_inside) / (f_outside - f_inside);
+    if (!(between >= low && between <= high)) between = 0.5 * (inside.at + outside.at);
+    const ProfilePoint middle = point_at(between);
+    if (std::isnan(middle.tau)) return {};
+    if (std::fabs(middle.tau - t) <= allowed.close * t) return {middle.value, IntervalEnd::found};
+    const bool below = middle.tau < t;
+    (below ? inside : outside) = middle;
+    (below ? f_inside : f_outside) = middle.tau - t;
+    if (below && side == -1) f_outside *= 0.5;
+    if (!below && side == 1) f_inside *= 0.5;
+    side = below ? -1 : 1;
+  }
+  return {outside.value, IntervalEnd::found};
+}
+
+}  // namespace nlsq::inline v0
