@@ -12,6 +12,7 @@
 #include <nlsq/row_ranges.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -110,6 +111,11 @@ class NLSQ_API RowModel {
   // not include the terms of a residual. Its first-order terms |J_ij| size_j are then added to the
   // magnitudes.
   virtual std::span<const double> typical_parameters() const { return {}; }
+  // The size of parameter j with this value: at least the typical one, where there is one.
+  double size_of(std::size_t j, double value) const {
+    const std::span<const double> typical = typical_parameters();
+    return std::max(std::fabs(value), j < typical.size() ? typical[j] : 0.0);
+  }
   // Tells the source of the rows whether the reads that follow leave long gaps (RowSource::expect_gaps).
   virtual void expect_gaps(bool gaps) const { (void)gaps; }
   // The same of rows that are read soon (RowSource::will_read).

@@ -87,8 +87,7 @@ Starts starts(const CallerModel& model, const BatchData& data, const double* p0,
       for (const ColumnPerFit& column : data.x) x.push_back(column[f]);
       start = model.guess(Columns(std::move(x)), data.y[f], data.sigma.empty() ? Column() : data.sigma[f],
                           options.loss, warning);
-      for (std::size_t j = 0; j < limits.lower.size(); ++j)
-        start[j] = std::clamp(start[j], limits.lower[j], limits.upper[j]);
+      for (std::size_t j = 0; j < start.size(); ++j) start[j] = limits.nearest(j, start[j]);
     }
     for (std::size_t j = 0; j < n; ++j) {
       const bool missing = std::isnan(given(f, j));

@@ -34,8 +34,7 @@ NamedValues with_guess(const CallerModel& model, const Columns& x, const Column&
     const std::string& name = model.parameters[j];
     const bool tied = std::ranges::find(options.ties, name, tied_name) != options.ties.end();
     if (tied || is_named(p0, name)) continue;
-    if (!limits.empty()) guess[j] = std::clamp(guess[j], limits.lower[j], limits.upper[j]);
-    p0.emplace_back(name, guess[j]);
+    p0.emplace_back(name, limits.nearest(j, guess[j]));
   }
   return p0;
 }

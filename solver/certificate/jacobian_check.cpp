@@ -34,13 +34,12 @@ class DenseEvaluator::JacobianCheck {
       for (std::size_t j = 0; j < columns_.size(); ++j)
         columns_[j].insert(columns_[j].end(), tile[j], tile[j] + group.count);
     }
-    const std::span<const double> typical = evaluator_.model_.typical_parameters();
     for (std::size_t j = 0; j < x_.size(); ++j) {
-      const double size = std::max(std::fabs(x_[j]), j < typical.size() ? typical[j] : 0.0);
+      const double size = evaluator_.model_.size_of(j, x_[j]);
       step_.push_back(kStep * (size > 0 ? size : 1.0));
       // Beside a bound, step to the inside only.
       const double up = x_[j] + step_[j], down = x_[j] - step_[j];
-      const bool room_above = within(j, up), room_below = within(j, down);
+      const bool room_above = evaluator_.box_.allow(j, up), room_below = evaluator_.box_.allow(j, down);
       one_sided_.push_back(!room_above || !room_below);
       if (!room_above) step_[j] = room_below ? -step_[j] : 0;
     }
@@ -49,17 +48,13 @@ class DenseEvaluator::JacobianCheck {
   // One direction for all columns. Steps have their usual size, except that dominating columns get shorter
   // ones.
   Vector everywhere() const {
-    double least = std::numeric_limits<double>::infinity();
-    for (std::size_t j = 0; j < x_.size(); ++j) {
-      if (const double moved = norm(columns_[j]) * std::fabs(step_[j]); moved > 0)
-        least = std::min(least, moved);
-    }
+    const double least = range_of_moves().first;
     Vector v = step_;
     // Random signs and sizes, so that errors of two columns do not cancel.
     std::uint64_t random = 0x9e3779b97f4a7c15;
     for (std::size_t j = 0; j < v.size(); ++j) {
       random = random * 6364136223846793005u + 1442695040888963407u;
-      const double moved = norm(columns_[j]) * std::fabs(step_[j]);
+      const double moved = moved_by(j);
       if (moved > 0) v[j] *= std::max(kLeastShare, std::min(1.0, least / moved));
       v[j] *= (random >> 63 && !one_sided_[j] ? -1 : 1) *
               (0.5 + 0.5 * static_cast<double>(random >> 40 & 0xffff) / 0x10000);
@@ -88,11 +83,7 @@ class DenseEvaluator::JacobianCheck {
   double straightness() const { return straightness_; }
   // Whether some column moves the residuals so much more than others that everywhere() hides those.
   bool dominated() const {
-    double least = std::numeric_limits<double>::infinity(), most = 0;
-    for (std::size_t j = 0; j < x_.size(); ++j) {
-      const double moved = norm(columns_[j]) * std::fabs(step_[j]);
-      if (moved > 0) least = std::min(least, moved), most = std::max(most, moved);
-    }
+    const auto [least, most] = range_of_moves();
     return least < kLeastShare * most;
   }
 
@@ -116,11 +107,23 @@ class DenseEvaluator::JacobianCheck {
     return largest * std::sqrt(sum);
   }
 
+  // How far a step of parameter j moves the residuals, and the least and the largest of these that are not 0.
+  double moved_by(std::size_t j) const { return norm(columns_[j]) * std::fabs(step_[j]); }
+  std::pair<double, double> range_of_moves() const {
+    double least = std::numeric_limits<double>::infinity(), most = 0;
+    for (std::size_t j = 0; j < x_.size(); ++j) {
+      if (const double moved = moved_by(j); moved > 0)
+        least = std::min(least, moved), most = std::max(most, moved);
+    }
+    return {least, most};
+  }
+
   Vector residuals(const Vector& v, double by) const {
     Vector moved = x_, r(columns_.back().size()), magnitudes(r.size());
     for (std::size_t j = 0; j < moved.size(); ++j) {
       moved[j] += by * v[j];
-      if (!within(j, moved[j])) return Vector(r.size(), std::numeric_limits<double>::quiet_NaN());
+      if (!evaluator_.box_.allow(j, moved[j]))
+        return Vector(r.size(), std::numeric_limits<double>::quiet_NaN());
     }
     std::size_t at = 0;
     for (const TileRange& group : groups_) {
@@ -157,11 +160,6 @@ class DenseEvaluator::JacobianCheck {
     for (std::size_t j = 0; j < v.size(); ++j) squares += std::pow(norm(columns_[j]) * longer * v[j], 2);
     const double excess = norm(wrong) - rounding_;
     return excess > 0 ? excess / (std::sqrt(squares) + norm(differences)) : 0;
-  }
-
-  bool within(std::size_t j, double p) const {
-    const Box& box = evaluator_.box_;
-    return box.empty() || (p >= box.lower[j] && p <= box.upper[j]);
   }
 
   DenseEvaluator& evaluator_;

@@ -49,9 +49,7 @@ class RowComparison {
   // counts with at least that size.
   RowComparison(const RowModel& model, std::span<const double> x)
       : sums_(x.size() + 1), sizes_of_x_(x.size()) {
-    const std::span<const double> typical = model.typical_parameters();
-    for (std::size_t j = 0; j < x.size(); ++j)
-      sizes_of_x_[j] = std::max(std::fabs(x[j]), j < typical.size() ? typical[j] : 0.0);
+    for (std::size_t j = 0; j < x.size(); ++j) sizes_of_x_[j] = model.size_of(j, x[j]);
   }
 
   // Two calls for the same row. `size`: of its terms.

@@ -1,6 +1,7 @@
 // Second derivatives of the cost by differences of its gradient, and what they say.
 #include "certificate/second_order_minimum.hpp"
 
+#include "certificate/certificate_face.hpp"
 #include "linear/scaled_spectrum.hpp"
 #include "support/constants.hpp"
 
@@ -34,7 +35,7 @@ bool add_column(Evaluator& evaluator, std::span<const double> x, const Box& room
   for (const double way : {shift, -shift}) {
     const std::size_t k = free[j];
     there[k] = x[k] + way;
-    if (!room.empty() && (there[k] < room.lower[k] || there[k] > room.upper[k])) continue;
+    if (!room.allow(k, there[k])) continue;
     const Linearization at = evaluator.linearize(there, {Format::f64, Gram::f64});
     if (!at.finite) return false;
     for (std::size_t i = 0; i < n; ++i) {
@@ -69,9 +70,7 @@ struct Examined {
 std::optional<Examined> examine(Evaluator& evaluator, std::span<const double> x, const Box& room,
                                 std::span<const int> fixed, double magnitude) {
   Examined out;
-  for (std::size_t k = 0; k < x.size(); ++k) {
-    if (std::ranges::find(fixed, static_cast<int>(k)) == fixed.end()) out.free.push_back(k);
-  }
+  out.free = face_without(x.size(), fixed).kept;
   const std::size_t n = out.free.size();
   if (n == 0 || n > kMost) return std::nullopt;
   const Linearization here = evaluator.linearize(x, {Format::f64, Gram::f64});

@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <span>
+#include <utility>
 
 namespace nlsq::inline v0 {
 
@@ -22,5 +23,26 @@ bool is_second_order_minimum(Evaluator& evaluator, std::span<const double> x, co
 // nothing if there is no such direction. Takes two passes for each parameter.
 std::optional<Vector> descent_from_saddle(Evaluator& evaluator, std::span<const double> x, const Box& room,
                                           std::span<const int> fixed, double magnitude);
+
+// Tries steps along a direction of negative curvature, to both sides: its own length, and twenty lengths of
+// which each is half of the one before. Returns the step to the lowest cost if that is below `enough`, else
+// an empty one. `cost_at(step)` returns the cost at its end.
+template <class CostAt>
+Vector lowest_along(const Vector& along, double enough, CostAt cost_at) {
+  constexpr int kLengths = 20;
+  Vector lowest;
+  for (const double way : {1.0, -1.0}) {
+    double length = way;
+    for (int k = 0; k < kLengths; ++k, length *= 0.5) {
+      Vector step = along;
+      for (double& s : step) s *= length;
+      const double cost = cost_at(step);
+      if (!(cost < enough)) continue;
+      enough = cost;
+      lowest = std::move(step);
+    }
+  }
+  return lowest;
+}
 
 }  // namespace nlsq::inline v0

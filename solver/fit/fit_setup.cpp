@@ -153,8 +153,7 @@ std::vector<double> default_start(std::size_t parameters, const Limits& limits) 
 std::vector<double> starting_values(const std::vector<std::string>& names, const NamedValues& given,
                                     const std::vector<double>& fallback, const Limits& limits) {
   std::vector<double> values = fallback;
-  for (std::size_t j = 0; j < limits.lower.size(); ++j)
-    values[j] = std::clamp(values[j], limits.lower[j], limits.upper[j]);
+  for (std::size_t j = 0; j < values.size(); ++j) values[j] = limits.nearest(j, values[j]);
   std::vector<bool> set(names.size(), false);
   for (const auto& [name, value] : given) {
     const std::size_t j = parameter_index(names, name, "p0");

@@ -2,6 +2,7 @@
 // linear solvers and the certificate use it.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -15,6 +16,9 @@ namespace nlsq::inline v0 {
 struct Box {
   std::span<const double> lower, upper;
   bool empty() const { return lower.empty(); }
+  bool allow(std::size_t j, double value) const {
+    return empty() || (value >= lower[j] && value <= upper[j]);
+  }
 };
 
 // A Box that owns its memory.
@@ -22,8 +26,14 @@ struct Limits {
   std::vector<double> lower, upper;
   bool empty() const { return lower.empty(); }
   Box box() const { return {lower, upper}; }
-  bool allow(std::size_t j, double value) const {
-    return empty() || (value >= lower[j] && value <= upper[j]);
+  double nearest(std::size_t j, double value) const {
+    return empty() ? value : std::clamp(value, lower[j], upper[j]);
+  }
+  bool allow(std::size_t j, double value) const { return box().allow(j, value); }
+  bool allow(std::span<const double> x) const {
+    for (std::size_t j = 0; j < x.size(); ++j)
+      if (!allow(j, x[j])) return false;
+    return true;
   }
 };
 

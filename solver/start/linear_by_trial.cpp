@@ -80,7 +80,7 @@ double distance(std::span<const double> a, std::span<const double> b, double tim
 // Returns the step that is wanted if it stays within the limits, else a shorter one to the side with more
 // room. Returns 0 if there is no room.
 double trial_step(double x, double wanted, std::size_t j, const Limits& limits) {
-  if (limits.empty() || x + wanted == std::clamp(x + wanted, limits.lower[j], limits.upper[j])) return wanted;
+  if (limits.allow(j, x + wanted)) return wanted;
   const double above = limits.upper[j] - x, below = x - limits.lower[j];
   return above >= below ? std::min(0.5 * above, std::fabs(wanted))
                         : -std::min(0.5 * below, std::fabs(wanted));
@@ -159,8 +159,7 @@ bool find_shares(std::span<const double> start, std::span<const double> x0, cons
   for (std::size_t i = 0; i < k; ++i) {
     const auto j = static_cast<std::size_t>(linear[i].position);
     const double step = linear[i].move.step;
-    double best = x0[j] + step * (shares[i] / length(linear[i].move.change));
-    if (!limits.empty()) best = std::clamp(best, limits.lower[j], limits.upper[j]);
+    const double best = limits.nearest(j, x0[j] + step * (shares[i] / length(linear[i].move.change)));
     linear[i].share = (best - x0[j]) / step;
   }
   return true;

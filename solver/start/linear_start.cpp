@@ -66,13 +66,6 @@ bool solve_linear_by_triangle(const Linearization& at, const std::vector<int>& l
   return true;
 }
 
-bool within(const Limits& limits, const Vector& x) {
-  for (std::size_t j = 0; j < limits.lower.size(); ++j) {
-    if (!(x[j] >= limits.lower[j] && x[j] <= limits.upper[j])) return false;
-  }
-  return true;
-}
-
 // If the best values violate bounds: the best values within them, by the bounded linear model.
 bool solve_linear_within(const Linearization& at, const std::vector<int>& linear, const Limits& limits,
                          Vector& x) {
@@ -117,15 +110,14 @@ Vector linear_least_squares(RowModel& rows, const Vector& x0, const std::vector<
   if (!at.finite) return x0;
   const Solved how = solve_linear(at, linear, x);
   if (how == Solved::not_at_all) return x0;
-  if (!within(limits, x)) {
+  if (!limits.allow(x)) {
     x = x0;
     return solve_linear_within(at, linear, limits, x) ? x : x0;
   }
   if (how == Solved::well) return x;
   const Linearization by_qr = evaluator.linearize(x0, {Format::f64, Gram::qr});
   Vector better = x0;
-  return by_qr.finite && solve_linear_by_triangle(by_qr, linear, better) && within(limits, better) ? better
-                                                                                                   : x;
+  return by_qr.finite && solve_linear_by_triangle(by_qr, linear, better) && limits.allow(better) ? better : x;
 }
 
 }  // namespace nlsq::inline v0

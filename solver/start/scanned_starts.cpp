@@ -21,15 +21,10 @@ constexpr std::size_t kMostSums = 20000;         // of squares, in one search
 constexpr std::size_t kRowsOfOneStart = 100000;  // a fit of more rows begins at one other start
 constexpr int kRounds = 3, kIterations = 200;    // of an improvement; of a fit from another start
 
-struct Range {
-  double low, high;
-  double width() const { return high - low; }
-};
-
 // Adds places in the range and a little outside, parts of its width as lengths, and rates.
-void add_values(const Range& range, std::vector<double>& values) {
+void add_values(const ColumnRange& range, std::vector<double>& values) {
   for (const double place : {-0.5, -0.2, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.2, 1.5})
-    values.push_back(range.low + place * range.width());
+    values.push_back(range.least + place * range.width());
   for (const double part : {0.02, 0.06, 0.2, 0.6}) {
     const double length = part * range.width();
     values.push_back(length);
@@ -44,7 +39,7 @@ void add_values(const Range& range, std::vector<double>& values) {
 
 // Adds waves that have so many halves in the range: by their frequency, per unit of x and per radian, and by
 // their period.
-void add_waves(const Range& range, std::size_t halves, std::vector<double>& values) {
+void add_waves(const ColumnRange& range, std::size_t halves, std::vector<double>& values) {
   for (std::size_t k = 1; k <= halves; ++k) {
     const double frequency = 0.5 * static_cast<double>(k) / range.width();
     for (const double value : {frequency, 2 * std::numbers::pi * frequency}) {
@@ -63,8 +58,7 @@ struct Choices {
 std::vector<Choices> choices_of(const Curve& curve, const std::vector<int>& linear, std::size_t rows) {
   std::vector<double> common{0.5, 1, 2, 3, -0.5, -1, -2, -3}, waves;
   for (int k = 0; k < curve.predictors; ++k) {
-    const ColumnRange found = range_of(Column(*curve.data, static_cast<std::size_t>(k)));
-    const Range range{found.least, found.most};
+    const ColumnRange range = range_of(Column(*curve.data, static_cast<std::size_t>(k)));
     if (!(range.width() > 0) || !std::isfinite(range.width())) continue;
     add_values(range, common);
     add_waves(range, rows, waves);

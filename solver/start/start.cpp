@@ -103,7 +103,7 @@ void solve_linear_start(DenseEvaluator& evaluator, const SolveRequest& request, 
     if (by_qr.finite && solve_linear_by_triangle(by_qr, request.linear, better))
       start.solved = std::move(better);
   }
-  if (!within(request.limits, start.solved)) {
+  if (!request.limits.allow(start.solved)) {
     start.solved = start.x;
     if (!solve_linear_within(given, request.linear, request.limits, start.solved)) return;
   }

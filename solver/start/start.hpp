@@ -34,7 +34,6 @@ Solved solve_linear(const Linearization& at, const std::vector<int>& linear, Vec
 bool solve_linear_by_triangle(const Linearization& at, const std::vector<int>& linear, Vector& x);
 bool solve_linear_within(const Linearization& at, const std::vector<int>& linear, const Limits& limits,
                          Vector& x);
-bool within(const Limits& limits, const Vector& x);
 
 // Fills `start`. Its memory is reused, and so is that of `other`, a pass that was not chosen.
 void choose_start(DenseEvaluator& evaluator, const SolveRequest& request,
