@@ -3,6 +3,7 @@
 // error (Higham, Accuracy and Stability of Numerical Algorithms, 12.1). If the error is too large, or H is
 // not positive definite in f64, a small J is factored directly: QR, then the SVD of R, with columns scaled to
 // unit length.
+#include "blocks/block_distance.hpp"
 #include "blocks/prepared_problem.hpp"
 #include "dense/dense_algebra.hpp"
 #include "linear/small_svd.hpp"
@@ -95,8 +96,7 @@ struct CovarianceWork {
     model.keep_all();  // each column of the covariance reads them several times
     model.settle(x);
     model.apply_losses(true);
-    for (const double square : prepared->solver.squares())
-      scale.push_back(square > 0 ? std::sqrt(square) : 1);
+    scale = column_norms(prepared->solver);
     return std::ranges::all_of(scale, [](double d) { return std::isfinite(d); });
   }
 

@@ -23,15 +23,6 @@ constexpr std::size_t kDoubtColumns = 400;  // the same limits where the factori
 constexpr double kDoubtProducts = 2e9;
 constexpr double kStepProducts = 1e8;  // the same limit for every step
 
-// Tangent coordinates that are not fixed.
-std::vector<std::size_t> free_columns(const BlockPoint& at) {
-  std::vector<std::size_t> free;
-  for (std::size_t j = 0; j < at.structure.tangent_size(); ++j) {
-    if (!at.is_fixed(j)) free.push_back(j);
-  }
-  return free;
-}
-
 // Number of multiply-adds of a QR factorisation of J.
 double qr_products(const BlockPoint& at) {
   const double n = static_cast<double>(at.free());
@@ -64,7 +55,7 @@ bool is_small(const BlockPoint& at, std::size_t columns, double products) {
 // the directions that only other rows determine, so the rank is that of rows of like weight.
 BlockDistance by_triangle(const BlockPoint& at, std::span<const double> norms) {
   BlockDistance out;
-  const std::vector<std::size_t> free = free_columns(at);
+  const std::vector<std::size_t> free = at.free_columns();
   const std::size_t n = free.size();
   out.step.assign(at.structure.tangent_size(), 0.0);
   out.known = out.qr = true;
@@ -155,6 +146,14 @@ BlockDistance by_elimination(const BlockPoint& at, const BlockStep* solved) {
 
 }  // namespace
 
+std::vector<std::size_t> BlockPoint::free_columns() const {
+  std::vector<std::size_t> free;
+  for (std::size_t j = 0; j < structure.tangent_size(); ++j) {
+    if (!is_fixed(j)) free.push_back(j);
+  }
+  return free;
+}
+
 std::vector<double> column_norms(const SchurSolver& solver) {
   std::vector<double> norms;
   norms.reserve(solver.squares().size());
@@ -192,7 +191,7 @@ bool examine_weak_directions(const BlockPoint& at, const BlockTerms& terms, Bloc
 bool rows_are_few(const BlockPoint& at) { return is_small(at, kDoubtColumns, kStepProducts); }
 
 void solve_by_rows(const BlockPoint& at, double lambda, std::span<const double> scale, BlockStep& out) {
-  const std::vector<std::size_t> free = free_columns(at);
+  const std::vector<std::size_t> free = at.free_columns();
   const std::size_t n = free.size();
   const DenseRows J = dense_rows(at, free);
   DenseRows stacked{J.rows + n, n, std::vector<double>((J.rows + n) * n, 0.0), J.r};

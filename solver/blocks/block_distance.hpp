@@ -24,6 +24,7 @@ struct BlockPoint {
 
   std::size_t free() const { return structure.tangent_size() - fixed_count; }
   bool is_fixed(std::size_t j) const { return fixed_count > 0 && fixed[j] != 0; }
+  std::vector<std::size_t> free_columns() const;  // tangent coordinates that are not fixed
 };
 
 struct BlockDistance {

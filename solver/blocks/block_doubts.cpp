@@ -2,6 +2,7 @@
 // the data determine elsewhere but not here, and parameters that move the residuals in jumps. The checks run
 // only when there are few unknowns.
 #include "blocks/block_system.hpp"
+#include "certificate/second_order_minimum.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +14,7 @@ namespace nlsq::inline v0 {
 // losses can cause this although JᵀJ is positive. In that case out.step leads to a lower cost.
 BlockSystem::Curved BlockSystem::curvature_at_end(const BlockJudgement& judgement, Certified& out) {
   constexpr double kNegative = -1e-4;  // relative to the largest curvature
-  const std::size_t free = structure_.tangent_size() - at_.fixed_count;
+  const std::size_t free = point().free();
   if (low_jacobian() || free > kMostExamined || judgement.certificate.governed_by == kZeroResidual) {
     return Curved::unknown;
   }
@@ -31,26 +32,19 @@ BlockSystem::Curved BlockSystem::curvature_at_end(const BlockJudgement& judgemen
   return Curved::unknown;
 }
 
-// Searches the direction of least curvature, to both sides, for a cost below `enough`. It first tries the
-// length at which the quadratic model predicts a cost of zero, and then halves it again and again. If it
-// returns true, out.step leads to the lowest cost that it found.
+// Searches the direction of least curvature for a cost below `enough`. The first length is the one at which
+// the quadratic model predicts a cost of zero. If it returns true, out.step leads to the lowest cost that it
+// found.
 bool BlockSystem::falls_along(const SecondOrder& found, double enough, Certified& out) {
-  constexpr int kLengths = 20;
-  std::vector<double> trial;
-  double lowest = enough;
-  for (const double way : {1.0, -1.0}) {
-    double length = way * std::sqrt(2 * at_.model.cost / -found.least);
-    for (int k = 0; k < kLengths; ++k, length *= 0.5) {
-      std::vector<double> step = found.along_least;
-      for (double& s : step) s *= length;
-      model_.plus(at_.x, step, trial);
-      const double cost = cost_or_none(trial);
-      if (!(cost < lowest)) continue;
-      lowest = cost;
-      out.step = std::move(step);
-    }
-  }
-  return lowest < enough;
+  std::vector<double> along = found.along_least, trial;
+  for (double& v : along) v *= std::sqrt(2 * at_.model.cost / -found.least);
+  Vector step = lowest_along(along, enough, [&](const Vector& tried) {
+    model_.plus(at_.x, tried, trial);
+    return cost_or_none(trial);
+  });
+  if (step.empty()) return false;
+  out.step = std::move(step);
+  return true;
 }
 
 // Moves each unknown by a tenth of a standard error to either side. Returns true if the cost falls there by
@@ -63,10 +57,10 @@ bool BlockSystem::falls_beside(const BlockJudgement& judgement, Certified& out) 
   const double enough = at_.model.cost - judgement.contradiction();
   std::vector<double> trial;
   for (std::size_t j = 0; j < size; ++j) {
-    if ((at_.fixed_count > 0 && at_.fixed[j] != 0) || !(column_norm(j) > 0)) continue;
+    if (point().is_fixed(j) || !(column_norm(j) > 0)) continue;
     for (const double way : {1.0, -1.0}) {
       std::vector<double> step(size, 0.0);
-      step[j] = way * kFarthest * judgement.sigma / column_norm(j);
+      step[j] = way * kNearInNoise * judgement.sigma / column_norm(j);
       model_.plus(at_.x, step, trial);
       if (!(cost_or_none(trial) < enough)) continue;
       out.step = std::move(step);

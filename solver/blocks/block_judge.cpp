@@ -117,7 +117,7 @@ bool residuals_vanish(const BlockPoint& at, const BlockTerms& terms, double init
 }
 
 double BlockJudgement::contradiction() const {
-  const double within = 0.5 * kFarthest * kFarthest * sigma * sigma;
+  const double within = 0.5 * kNearInNoise * kNearInNoise * sigma * sigma;
   return std::max(within, terms->cost_noise);
 }
 
@@ -128,20 +128,13 @@ double block_sigma(double cost, std::size_t residuals, std::size_t determined) {
 
 BlockGradient block_gradient(const SchurSolver& solver, double cost, std::span<const double> noise) {
   const double r = std::sqrt(2 * cost);
-  BlockGradient out{0, 0, true};
-  double furthest = 1;
+  BlockGradient out;
   for (std::size_t k = 0; k < noise.size(); ++k) {
     const double column = std::sqrt(solver.squares()[k]), slope = std::fabs(solver.gradient()[k]);
     if (!(column > 0) || !(r > 0)) continue;
-    const double cosine = slope / column / r, bound = noise[k] / column / r;
+    const double cosine = slope / column / r;
     out.cosine = std::max(out.cosine, cosine);
-    if (!(cosine <= furthest * bound)) {
-      furthest = bound > 0 ? cosine / bound : std::numeric_limits<double>::infinity();
-      out.rounding = false;
-      out.bound = bound;
-    } else if (out.rounding) {
-      out.bound = std::max(out.bound, bound);
-    }
+    out.add(cosine, noise[k] / column / r);
   }
   return out;
 }
@@ -209,7 +202,7 @@ std::optional<TestHeld> test_held(const BlockPoint& at, const BlockTests& tests,
   const Certificate& c = out.certificate;
   const bool near = c.decrement_sigma <= tests.tau, flat = c.gradient_norm <= tests.gtol;
   // Where the rank is hidden, so is the distance along the directions that seem undetermined.
-  if (!(c.decrement_sigma <= kFarthest) || out.distance.rank_hidden) return std::nullopt;
+  if (!(c.decrement_sigma <= kNearInNoise) || out.distance.rank_hidden) return std::nullopt;
   if ((near || flat) && every_step_is_short(at, tests, out))
     return TestHeld{Verdict::converged, near ? "decrement+xtol" : "gtol+xtol"};
   if (!gradient_rounds && !(out.promised() <= out.terms->cost_noise)) return std::nullopt;
@@ -231,7 +224,7 @@ void apply_tests(const BlockPoint& at, const BlockTests& tests, BlockJudgement& 
   if (std::string doubt = doubt_here(at, tests, out, zero); !doubt.empty()) out.doubt = std::move(doubt);
   if (!out.doubt.empty() || (!zero && !(d.known && d.reached))) return;
   const std::optional<TestHeld> held =
-      zero ? TestHeld{Verdict::noise_floor, kZeroResidual} : test_held(at, tests, out, gradient.rounding);
+      zero ? TestHeld{Verdict::noise_floor, kZeroResidual} : test_held(at, tests, out, gradient.noise);
   if (!held) return;
   c.verdict = held->verdict;
   c.governed_by = held->name;

@@ -16,8 +16,6 @@
 
 namespace nlsq::inline v0 {
 
-// A certificate requires a known distance of at most this many standard errors.
-constexpr double kFarthest = 0.1;
 // A step below this share of tau standard errors is short enough, however large it is beside its parameter.
 constexpr double kShortOfTau = 1e-4;
 
@@ -45,12 +43,9 @@ struct BlockJudgement {
 // σ = √(2F / (m - rank)). Without degrees of freedom, ‖r‖ replaces it.
 double block_sigma(double cost, std::size_t residuals, std::size_t determined);
 
-// The largest cosine between r and a column of J, and whether each gradient component is within its own
-// rounding error.
-struct BlockGradient {
+// The largest cosine between r and a column of J, and the rounding errors of the gradient on the same scale.
+struct BlockGradient : GradientNoise {
   double cosine = 0;
-  double bound = 0;  // on the same scale: the largest bound, or that of the component furthest above its own
-  bool rounding = false;
 };
 BlockGradient block_gradient(const SchurSolver& solver, double cost, std::span<const double> noise);
 

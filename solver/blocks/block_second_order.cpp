@@ -59,10 +59,7 @@ bool sizes_are_offsets(const BlockPoint& at) {
 
 SecondOrder second_order(const BlockPoint& at, const GradientAt& gradient_at, ShiftBy by) {
   SecondOrder out;
-  std::vector<std::size_t> free;
-  for (std::size_t j = 0; j < at.structure.tangent_size(); ++j) {
-    if (!at.is_fixed(j)) free.push_back(j);
-  }
+  const std::vector<std::size_t> free = at.free_columns();
   if (free.empty() || free.size() > kMostExamined) return out;
   const std::vector<double> here = at.solver.gradient(), norms = column_norms(at.solver);
   const std::vector<double> shifts = lengths_of(at, by);

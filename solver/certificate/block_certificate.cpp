@@ -75,7 +75,7 @@ bool BlockSystem::residuals_vanish(double initial_cost, double left, bool no_pro
 
 bool BlockSystem::gradient_is_noise(std::span<const double>, const Recheck&) {
   if (low_jacobian() || gradient_exceeds_noise()) return false;
-  return block_gradient(solver_, at_.model.cost, terms()->gradient_noise).rounding;
+  return block_gradient(solver_, at_.model.cost, terms()->gradient_noise).noise;
 }
 
 // Measured once for each linearization in f64: the loop's tests, the re-check and the certificate share it.
@@ -187,7 +187,7 @@ BlockJudgement BlockSystem::judge_within_bounds(const BlockTests& tests, const B
     linear_iterations_ += judgement.distance.linear_iterations;
     // Bounds of rounding errors take far longer than the tests. So they wait until steps do not help.
     if (!judgement.certificate.passed && tests.no_progress && !judgement.terms->bounded) {
-      const bool near = judgement.certificate.decrement_sigma <= kFarthest;
+      const bool near = judgement.certificate.decrement_sigma <= kNearInNoise;
       judgement.terms = terms(near ? std::numeric_limits<double>::infinity() : kSmallResiduals);
       if (judgement.terms->bounded) apply_tests(point(), tests, judgement);
     }
@@ -366,13 +366,13 @@ double BlockSystem::blur(const Certificate& c, double rounding) const {
 // measured errors is known. Where some rows have a huge weight, it says nothing of the others, and the
 // distance is not doubted.
 bool BlockSystem::hides_minimum(const Certificate& c) {
-  const std::size_t free = structure_.tangent_size() - at_.fixed_count;
+  const std::size_t free = point().free();
   constexpr double kIllConditioned = 1e10;     // of JᵀJ: five digits of the parameters are lost
   constexpr double kLostByDifferences = 1e15;  // errors of differences fill the weakest direction of J
   if (!is_success(c.verdict) || !(at_.model.cost > 0) || structure_.residuals <= free) return false;
   if (c.condition <= kIllConditioned || c.verdict == Verdict::rank_deficient) return false;
   const auto is_blurred = [&](double rounding) {
-    return c.decrement_sigma + 2 * blur(c, rounding) > kFarthest;
+    return c.decrement_sigma + 2 * blur(c, rounding) > kNearInNoise;
   };
   const auto blurred = [&] {
     return terms()->widest_spread <= kHeavyRows && is_blurred(terms()->rounding) &&

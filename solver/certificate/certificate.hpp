@@ -43,10 +43,13 @@ int numerical_rank(const Linearization& at);
 double gradient_cosine(const Linearization& at, const Box& room = {});
 // Compares |g_j| with its rounding bound, for the same parameters.
 struct GradientNoise {
-  bool noise = false;  // every |g_j| is within its bound
+  bool noise = true;  // every |g_j| is within its bound
   // The bound as a cosine: the largest one. If some |g_j| exceed their bounds, the bound of
   // the one that exceeds it most.
   double bound = 0;
+  double furthest = 1;  // the largest cosine beside its bound, at least 1
+
+  void add(double cosine, double its_bound);
 };
 GradientNoise gradient_noise(const Linearization& at, double magnitude,
                              std::span<const double> column_magnitude, double jacobian_error,
@@ -57,7 +60,7 @@ inline constexpr double kMostlyRounding = 0.1;
 double decrement_noise(double cost, double magnitude);
 // Bounds of rounding errors are worst cases. With terms far larger than σ they cover many standard errors. So
 // a gradient within its bound proves a minimum only if the distance is at most this many standard errors, or
-// if the residuals themselves are rounding.
+// if the residuals themselves are rounding. The certificate of a block problem always requires it.
 inline constexpr double kNearInNoise = 0.1;
 // Whether a cosine between the gradient and the residuals is so small that x is a minimum. Beside residuals
 // far larger than a sigma that the user fixed, it may be small many of these sigma away, so the distance in

@@ -42,22 +42,26 @@ GradientNoise gradient_noise(const Linearization& at, double magnitude,
                              const Box& room) {
   const double r = std::sqrt(2 * at.cost);
   if (!(r > 0)) return {true, 1.0};
-  GradientNoise out{true, 0};
-  double furthest = 1;
+  GradientNoise out;
   for (std::size_t j = 0; j < at.gradient.size(); ++j) {
     if (is_held(at, room, j)) continue;
     const double column = std::sqrt(at.normal(j, j));
     const double cosine = column > 0 ? std::fabs(at.gradient[j]) / column / r : 0;
     const double terms = column_magnitude.empty() ? magnitude : column_magnitude[j];
     const double bound = kUnitRoundoff * (4 * terms / r + 32) + jacobian_error;
-    if (cosine > furthest * bound) {
-      furthest = cosine / bound;
-      out = {false, bound};
-    } else if (out.noise) {
-      out.bound = std::max(out.bound, bound);
-    }
+    out.add(cosine, bound);
   }
   return out;
+}
+
+void GradientNoise::add(double cosine, double its_bound) {
+  if (!(cosine <= furthest * its_bound)) {
+    furthest = cosine / its_bound;
+    noise = false;
+    bound = its_bound;
+  } else if (noise) {
+    bound = std::max(bound, its_bound);
+  }
 }
 
 // ν₀ = ‖Qᵀr‖ moves by no more than r does.
