@@ -142,7 +142,7 @@ class BatchTask {
 
   void store(std::size_t f, MinimizerResult& minimum, DenseEvaluator& evaluator, const RowModel& rows) {
     const Summary& s = minimum.summary;
-    const Matrix& covariance = minimum.certified.covariance;
+    const Matrix& covariance = minimum.covariance;
     const auto variance = [&](std::size_t j) {
       return covariance.rows() == batch_.free.size() ? covariance(j, j)
                                                      : std::numeric_limits<double>::quiet_NaN();

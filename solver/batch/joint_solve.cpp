@@ -2,6 +2,7 @@
 #include "batch/joint_solve.hpp"
 
 #include "certificate/certificate.hpp"
+#include "certificate/doubtful_end.hpp"
 #include "certificate/hidden_minimum.hpp"
 #include "minimizer/loop.hpp"
 #include "support/bytes.hpp"
@@ -129,12 +130,10 @@ Summary solve_joint(Problem& problem, Values values, const GroupOptions& options
   out = solve_in_parts(problem, values, closer, work);
   out.certificate.decrement_sigma *= scatter_of(out, rows);
   if (!is_far(out, options.tau)) return out;
-  out.verdict = out.certificate.verdict = Verdict::budget;
-  out.certificate.passed = false;
-  out.termination = Termination::no_progress;
-  out.message =
+  withdraw(
+      out,
       "the optimum is further away than a tenth of a standard error, because the given sigma are far smaller "
-      "than the residuals: give sigma of their size, or leave out absolute sigma";
+      "than the residuals: give sigma of their size, or leave out absolute sigma");
   return out;
 }
 

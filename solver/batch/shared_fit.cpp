@@ -296,7 +296,7 @@ class SharedFit {
     }
     const auto first = std::ranges::find_if_not(doubts, &Doubt::empty);
     if (first == doubts.end()) return;
-    withdraw_end(joint_.summary, *first);
+    withdraw(joint_.summary, message_of_doubt(*first), first->governed_by);
     const Doubt of_others{fmt::format("in another group, {}", first->reason), first->advice};
     for (std::size_t i = 0; i < taking_part_.size(); ++i) {
       const std::size_t k = taking_part_[i];

@@ -2,6 +2,7 @@
 // the summary.
 #include "blocks/block_observer.hpp"
 #include "blocks/prepared_problem.hpp"
+#include "certificate/doubtful_end.hpp"
 #include "certificate/hidden_minimum.hpp"
 #include "minimizer/minimizer.hpp"
 #include "support/fp_environment.hpp"
@@ -178,7 +179,7 @@ Run minimize(PreparedProblem& prepared, const SolverOptions& options, const Prob
   if (summary.certificate.passed && summary.certificate.verdict == Verdict::tolerance)
     summary.termination = Termination::converged;
   const bool hidden = system.hides_minimum(summary.certificate);
-  if (hidden) withdraw_hidden(summary, kHiddenMinimum);
+  if (hidden) withdraw(summary, kHiddenMinimum);
   summary.message = message_of(summary, system, out.stopped_by, certifies(control));
   if (hidden) summary.message += std::string("; ") + kHiddenMinimum;
   const double certify = summary.time.certify;

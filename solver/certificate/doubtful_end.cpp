@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace nlsq::inline v0 {
 
@@ -40,16 +41,12 @@ std::string undetermined_that(const CertifiedEnd& end, Is is) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-}  // namespace
-
-namespace {
-
 std::string reason_of_doubt(const CertifiedEnd& end) {
   constexpr const char* kNothing = "the model explains nothing of y";
   const bool explains = end.r_squared > kExplainsNothing;
   if (end.verdict == Verdict::noise_floor)
     return !explains && balance_each_other(end)
-               ? std::string(kNothing) + ", and does not determine parameters"
+               ? fmt::format("{}, and does not determine parameters", kNothing)
                : std::string();
   if (end.verdict != Verdict::rank_deficient) return {};
   const std::string unstarted = undetermined_that(
@@ -101,15 +98,15 @@ void withdraw_doubtful(FitResult& fit, std::span<const int> linear, std::span<co
     if (free && std::ranges::count(linear, static_cast<int>(j)) == 0) end.nonlinear.push_back(j);
   }
   const Doubt doubt = doubt_about_end(end);
-  if (!doubt.empty()) withdraw_end(s, doubt);
+  if (!doubt.empty()) withdraw(s, message_of_doubt(doubt), doubt.governed_by);
 }
 
-void withdraw_end(Summary& s, const Doubt& doubt) {
+void withdraw(Summary& s, std::string message, const char* governed_by) {
   s.verdict = s.certificate.verdict = Verdict::budget;
   s.certificate.passed = false;
-  s.certificate.governed_by = doubt.governed_by;
+  if (governed_by != nullptr) s.certificate.governed_by = governed_by;
   s.termination = Termination::no_progress;
-  s.message = message_of_doubt(doubt);
+  s.message = std::move(message);
 }
 
 }  // namespace nlsq::inline v0

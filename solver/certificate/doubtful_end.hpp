@@ -12,6 +12,10 @@
 
 namespace nlsq::inline v0 {
 
+// Withdraws the certificate of an end that is no minimum, or too far from it. `governed_by`: null if the test
+// that held stays named.
+void withdraw(Summary& summary, std::string message, const char* governed_by = nullptr);
+
 struct CertifiedEnd {
   Verdict verdict = Verdict::failed;
   std::span<const std::string> names;
@@ -39,8 +43,6 @@ struct Doubt {
 Doubt doubt_about_end(const CertifiedEnd& end);
 // The message of a fit with this doubt.
 std::string message_of_doubt(const Doubt& doubt);
-// Withdraws the certificate because of this doubt, and says so in the message.
-void withdraw_end(Summary& summary, const Doubt& doubt);
 
 // Withdraws the certificate of a fit whose end raises a doubt. `linear` are the parameters that enter
 // linearly, and `jumps` those that only move jumps.

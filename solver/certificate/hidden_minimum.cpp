@@ -2,6 +2,7 @@
 #include "certificate/hidden_minimum.hpp"
 
 #include "certificate/certificate.hpp"
+#include "certificate/doubtful_end.hpp"
 #include "dense/dense_algebra.hpp"
 #include "dense/row_groups.hpp"
 #include "linear/weighted_rows.hpp"
@@ -32,18 +33,12 @@ std::optional<double> far_from_zero(const RowSource& data, int column) {
   return middle;
 }
 
-// Returns the size of a parameter: at least the typical one, as in the recheck.
-double size_of(const RowModel& rows, std::span<const double> x, std::size_t j) {
-  const std::span<const double> typical = rows.typical_parameters();
-  return std::max(std::fabs(x[j]), typical.empty() ? 0.0 : typical[j]);
-}
-
 // Computes the first-order terms Σ |J_ij| size_j of each row of a tile. They grow with the weight of a row.
 void terms_of_tile(const RowModel& rows, std::span<const double> x, const double* const* columns,
                    std::size_t count, std::vector<double>& terms) {
   terms.assign(count, 0.0);
   for (std::size_t j = 0; j < x.size(); ++j) {
-    const double size = size_of(rows, x, j);
+    const double size = rows.size_of(j, x[j]);
     for (std::size_t i = 0; i < count; ++i) terms[i] += std::fabs(columns[j][i]) * size;
   }
 }
@@ -153,7 +148,7 @@ Vector short_step(const RowModel& model, const RowsAt& at, std::span<const doubl
   Vector step(x.size(), 0.0);
   for (std::size_t j = 0; j < x.size(); ++j) {
     const double norm = dense::norm(at.column(j).data(), at.column(j).size());
-    const double size = size_of(model, x, j);
+    const double size = model.size_of(j, x[j]);
     if (!(norm > 0)) continue;
     double by =
         std::min(length / norm / std::sqrt(static_cast<double>(x.size())), kShort * (size > 0 ? size : 1));
@@ -309,20 +304,13 @@ bool outweighed(const RowModel& rows, std::span<const double> x, const Certifica
   return lightest < light && !determine_all(rows, x, light);
 }
 
-void withdraw_hidden(Summary& summary, const char* message) {
-  summary.verdict = summary.certificate.verdict = Verdict::budget;
-  summary.certificate.passed = false;
-  summary.termination = Termination::no_progress;
-  summary.message = message;
-}
-
 void withdraw_hidden(FitResult& fit, EndByTwofold judged, const std::function<bool()>& follows,
                      const std::function<bool(double)>& is_outweighed) {
   Summary& s = fit.summary;
   const bool hidden = hides_minimum(s.certificate, judged, follows);
   if (!hidden && !is_outweighed(doubtful_spread(s.certificate, judged, fit.parameters, fit.standard_errors)))
     return;
-  withdraw_hidden(s, hidden ? kHiddenMinimum : kOutweighed);
+  withdraw(s, hidden ? kHiddenMinimum : kOutweighed);
 }
 
 std::vector<std::string> advice_on_origin(const RowSource& data, int predictors) {

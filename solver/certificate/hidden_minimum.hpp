@@ -103,8 +103,6 @@ bool outweighed(const RowModel& rows, std::span<const double> x, const Column& s
 bool outweighed(const RowModel& rows, std::span<const double> x, const Certificate& certificate,
                 bool limited_by_rounding);
 
-// Withdraws a certificate.
-void withdraw_hidden(Summary& summary, const char* message);
 // Withdraws the certificate of such fits. `is_outweighed` returns outweighed() for a spread. Both functions
 // cost a pass over the rows, so they are called only if the verdict depends on them. batch/uncertain_fits.hpp
 // does the same for batches.

@@ -2,6 +2,7 @@
 #include "certificate/lost_parameters.hpp"
 
 #include "certificate/certificate.hpp"
+#include "certificate/certificate_face.hpp"
 #include "certificate/second_order_minimum.hpp"
 
 #include "rows/sample_rows.hpp"
@@ -72,24 +73,16 @@ Vector point_beside(const SolveRequest& request, const MinimizerResult& end, con
   return beside;
 }
 
-// The n parameters without the linear ones.
-std::vector<std::size_t> all_but(std::span<const int> linear, std::size_t n) {
-  std::vector<std::size_t> out;
-  for (std::size_t j = 0; j < n; ++j)
-    if (std::ranges::count(linear, static_cast<int>(j)) == 0) out.push_back(j);
-  return out;
-}
-
 // The nonlinear parameters whose standard errors are beyond all measure: at such a value a parameter may have
 // lost its effect though J has full rank (K -> infinity in q*K*x/(1+K*x)).
 std::vector<std::size_t> unknown_parameters(const SolveRequest& request, const MinimizerResult& end) {
   constexpr double kUnknown = 1e6;  // standard error, as a multiple of the parameter
   std::vector<std::size_t> unknown;
-  const Matrix& covariance = end.certified.covariance;
+  const Matrix& covariance = end.covariance;
   if (covariance.rows() != end.x.size()) return unknown;
   const double sigma =
       scatter(end.summary.certificate.cost, request.rows.rows(), end.x.size(), request.unit_sigma);
-  for (const std::size_t j : all_but(request.known_linear(), end.x.size()))
+  for (const std::size_t j : face_without(end.x.size(), request.known_linear()).kept)
     if (sigma * std::sqrt(covariance(j, j)) > kUnknown * std::fabs(end.x[j])) unknown.push_back(j);
   return unknown;
 }
@@ -109,7 +102,7 @@ std::vector<Vector> other_points(const SolveRequest& request, const MinimizerRes
   }
   const auto seems_linear = [&](int k) { return std::ranges::count(request.linear, k) > 0; };
   if (!confounded.empty() && std::ranges::all_of(confounded, seems_linear)) {
-    for (const std::size_t j : all_but(request.linear, end.x.size()))
+    for (const std::size_t j : face_without(end.x.size(), request.linear).kept)
       if (std::ranges::count(open, j) == 0) open.push_back(j);
   }
   std::vector<Vector> points{request.x0, beside};
@@ -131,9 +124,7 @@ std::vector<Vector> other_points(const SolveRequest& request, const MinimizerRes
     if (!open.empty()) points.push_back(std::move(all));
   }
   for (Vector& point : points) {
-    for (std::size_t j = 0; j < request.limits.lower.size(); ++j) {
-      point[j] = std::clamp(point[j], request.limits.lower[j], request.limits.upper[j]);
-    }
+    for (std::size_t j = 0; j < point.size(); ++j) point[j] = request.limits.nearest(j, point[j]);
   }
   return points;
 }

@@ -22,7 +22,7 @@ constexpr double kOfContradiction = 1e-5;  // of the decrease that a certificate
 
 // Returns the parameters on bounds whose gradient pushes them against the bound.
 std::vector<int> pushed(const MinimizerResult& end) {
-  std::vector<int> out = end.certified.certificate.at_bound;
+  std::vector<int> out = end.summary.certificate.at_bound;
   std::erase_if(out, [&](int k) { return end.at.gradient[static_cast<std::size_t>(k)] == 0; });
   return out;
 }
@@ -35,27 +35,6 @@ bool some_unmoved(const SolveRequest& request, const MinimizerResult& end, const
     if (!linear && !held && is_unmoved(std::fabs(end.x[j] - request.x0[j]), end.at, j)) return true;
   }
   return false;
-}
-
-// Tries the points x + length * along for twenty lengths to either side, within the bounds. Returns the point
-// of lowest cost if that cost is below `cost`.
-std::optional<Vector> lowest_along(DenseEvaluator& evaluator, const SolveRequest& request, const Vector& x,
-                                   const Vector& along, double cost) {
-  constexpr int kLengthsTried = 20;
-  std::optional<Vector> out;
-  for (const double way : {1.0, -1.0}) {
-    double length = way;
-    for (int k = 0; k < kLengthsTried; ++k, length *= 0.5) {
-      Vector step = along, trial;
-      for (double& s : step) s *= length;
-      move_within(request.limits.box(), x, step, {}, trial);
-      const double there = evaluator.cost(trial, Format::f64).cost;
-      if (!(there < cost)) continue;
-      cost = there;
-      out = std::move(trial);
-    }
-  }
-  return out;
 }
 
 }  // namespace
@@ -83,7 +62,15 @@ std::optional<Vector> lower_beside_saddle(DenseEvaluator& evaluator, const Solve
   const double sigma = scatter(c.cost, request.rows.rows(), end.x.size(), request.unit_sigma);
   const double allowed = 0.5 * kNearInNoise * kNearInNoise * sigma * sigma;
   const double fall = std::max(kOfContradiction * allowed, 8 * end.cost_noise);
-  return lowest_along(evaluator, request, end.x, *along, c.cost - fall);
+  Vector beside;
+  const auto go = [&](const Vector& step) { move_within(request.limits.box(), end.x, step, {}, beside); };
+  const Vector step = lowest_along(*along, c.cost - fall, [&](const Vector& tried) {
+    go(tried);
+    return evaluator.cost(beside, Format::f64).cost;
+  });
+  if (step.empty()) return {};
+  go(step);
+  return beside;
 } catch (...) {
   return {};  // a function that throws beside x gives no information
 }

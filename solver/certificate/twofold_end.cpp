@@ -2,6 +2,7 @@
 #include "certificate/twofold_end.hpp"
 
 #include "certificate/certificate.hpp"
+#include "certificate/certificate_face.hpp"
 #include "certificate/hidden_minimum.hpp"
 #include "dense/dense_algebra.hpp"
 #include "linear/determined_subspace.hpp"
@@ -34,8 +35,7 @@ struct Rows {
 std::optional<Rows> rows_at(const RowModel& model, std::span<const double> x,
                             const std::vector<int>& at_bound) {
   Rows out;
-  for (std::size_t j = 0; j < x.size(); ++j)
-    if (std::ranges::count(at_bound, static_cast<int>(j)) == 0) out.free.push_back(j);
+  out.free = face_without(x.size(), at_bound).kept;
   const std::size_t m = model.rows(), n = out.free.size();
   if (n == 0 || m < n || m > kMostNumbers / n) return std::nullopt;
   out.J.resize(m * n);
@@ -134,7 +134,7 @@ class Judge {
     for (int k = 0; k < steps && best; ++k) {
       if (!(norm_of(best->model.step) <= kShort * scaled_size(*best))) break;
       const Vector next = moved(best->rows, best->model, best->x);
-      if (next == best->x || !within_limits(next)) break;
+      if (next == best->x || !request_.limits.allow(next)) break;
       std::optional<Judged> there = at(next);
       if (!there || !(there->model.nu < best->model.nu)) break;
       const bool helps = there->model.nu < kHelps * best->model.nu;
@@ -224,7 +224,7 @@ class Judge {
     for (std::size_t k = 0; k < n && !request_.limits.empty(); ++k) {
       const std::size_t j = point.rows.free[k];
       const double there = point.x[j] + point.model.step[k] / point.rows.norms[k];
-      const double allowed = std::clamp(there, request_.limits.lower[j], request_.limits.upper[j]);
+      const double allowed = request_.limits.nearest(j, there);
       if (there == allowed) continue;
       std::vector<double> direction(n, 0.0);
       direction[k] = 1;
@@ -232,11 +232,6 @@ class Judge {
       rise = std::max(rise, std::fabs(there - allowed) * point.rows.norms[k] / norm_of(direction));
     }
     return rise;
-  }
-  bool within_limits(const Vector& x) const {
-    for (std::size_t j = 0; j < x.size(); ++j)
-      if (!request_.limits.allow(j, x[j])) return false;
-    return true;
   }
 
   const SolveRequest& request_;
@@ -249,7 +244,7 @@ class Judge {
 constexpr double kMayBlur = 0.02;
 
 bool rounding_decides(const MinimizerResult& end) {
-  const Certificate& c = end.certified.certificate;
+  const Certificate& c = end.summary.certificate;
   if (is_success(end.summary.verdict)) return rests_on_rounding(c) || c.gradient_bound >= kMayBlur;
   if (end.summary.verdict != Verdict::budget || end.spent || end.underflow || end.on_saddle) return false;
   const bool rounded = end.summary.termination == Termination::no_progress && !end.lost_parameters &&
@@ -267,7 +262,7 @@ bool residuals_are_small(const MinimizerResult& end) {
 // Judges an end by residuals of twice the digits. `whole` says that J has full rank. `inside` says that
 // rounding errors of numbers inside the function may have moved x away from the optimum of exact data.
 void judge_with(const Judge& judge, bool whole, bool inside, MinimizerResult& end) {
-  Certificate& c = end.certified.certificate;
+  Certificate& c = end.summary.certificate;
   std::optional<Judged> found = judge.best_from(end.x, whole);
   if (!found) return;
   Judged& best = *found;
@@ -303,7 +298,7 @@ void judge_with(const Judge& judge, bool whole, bool inside, MinimizerResult& en
 void judge_by_twofold(const SolveRequest& request, MinimizerResult& end) {
   end.by_twofold = EndByTwofold::unknown;
   end.unexplained.clear();
-  const Certificate& c = end.certified.certificate;
+  const Certificate& c = end.summary.certificate;
   const bool small = residuals_are_small(end), decides = rounding_decides(end);
   if (!(small || decides) || request.rows.robust_loss() != nullptr || c.last_step > 0) return;
   const std::size_t rows = request.rows.rows(), n = end.x.size();
@@ -323,7 +318,6 @@ void judge_by_twofold(const SolveRequest& request, MinimizerResult& end) {
   if (twofold != nullptr && !stands()) judge_with(Judge(request, *twofold, c.at_bound), whole, inside, end);
   if (inside && end.by_twofold == EndByTwofold::unknown) end.by_twofold = EndByTwofold::far;
   end.summary.verdict = c.verdict;
-  end.summary.certificate = c;
 }
 
 }  // namespace nlsq::inline v0

@@ -143,7 +143,7 @@ void finish_statistics(const Curve& curve, MinimizerResult& minimum, FitResult& 
     form.for_covariance = true;
     const std::unique_ptr<RowModel> rows = curve.rows_of(form);
     of_rows = row_statistics(*rows, form, minimum.x, curve.options.absolute_sigma, curve.options,
-                             minimum.certified.certificate.at_bound);
+                             minimum.summary.certificate.at_bound);
   }
   fill_statistics(
       fit, minimum, curve.free, curve.form.loss, wanted ? &of_rows : nullptr, curve.options.absolute_sigma,
@@ -214,7 +214,7 @@ void restore_signs(const Curve& curve, const std::vector<int>& linear, Minimizer
   const auto at = [&](int position) { return static_cast<std::size_t>(position); };
   std::vector<double> values = curve.start;
   for (std::size_t k = 0; k < end.x.size(); ++k) values[at(curve.free[k])] = end.x[k];
-  Matrix& covariance = end.certified.covariance;
+  Matrix& covariance = end.covariance;
   for (const int j : signs_to_restore(curve.is_even, without_bounds(curve.free, curve.limits),
                                       curve.free_at(linear), curve.start, values)) {
     const std::size_t k = at(static_cast<int>(std::ranges::find(curve.free, j) - curve.free.begin()));
@@ -292,7 +292,7 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
     fit.ties.push_back(curve.ties.expression(static_cast<int>(j)));
     if (!fit.ties.back().empty()) fit.fixed[j] = false;
   }
-  for (const int j : curve.free_at(minimum.certified.certificate.at_bound))
+  for (const int j : curve.free_at(minimum.summary.certificate.at_bound))
     fit.at_bound[static_cast<std::size_t>(j)] = true;
   fit.eliminated.assign(curve.names.size(), false);
   for (const int j : curve.free_at(minimum.summary.eliminated))

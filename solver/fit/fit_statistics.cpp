@@ -123,7 +123,7 @@ double total_squares(const RowSource& data, std::size_t predictors, bool weighte
 
 void fill_statistics(FitResult& fit, const MinimizerResult& minimum, const std::vector<int>& free,
                      const Loss& loss, const RowStatistics* of_rows, bool absolute_sigma, double total) {
-  const Certificate& c = minimum.certified.certificate;
+  const Certificate& c = minimum.summary.certificate;
   const auto m = static_cast<double>(fit.rows);
   fit.loss = loss;
   fit.rss = loss.is_robust() ? of_rows->rss : 2 * minimum.summary.final_cost;
@@ -135,7 +135,7 @@ void fill_statistics(FitResult& fit, const MinimizerResult& minimum, const std::
   if (of_rows != nullptr) {
     fill_covariance(fit, of_rows->covariance, free, 1);
   } else {
-    fill_covariance(fit, minimum.certified.covariance, free,
+    fill_covariance(fit, minimum.covariance, free,
                     covariance_factor(fit.rss, fit.rows, moved, c.rank, absolute_sigma));
   }
   fit.r_squared = total > 0 ? 1 - fit.rss / total : kNaN;

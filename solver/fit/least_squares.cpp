@@ -2,6 +2,7 @@
 #include <nlsq/least_squares.hpp>
 
 #include "certificate/certificate.hpp"
+#include "certificate/doubtful_end.hpp"
 #include "certificate/hidden_minimum.hpp"
 #include "dense/dense_evaluator.hpp"
 #include "dense/row_statistics.hpp"
@@ -37,8 +38,8 @@ LeastSquaresResult to_result(const VectorFunction& function, MinimizerResult min
   out.residuals = function.value(out.x);
   out.cost = minimum.summary.final_cost;
   const double sigma =
-      scatter(out.cost, rows, static_cast<std::size_t>(minimum.certified.certificate.rank), false);
-  const double sigma2 = rows > n - minimum.certified.certificate.at_bound.size()
+      scatter(out.cost, rows, static_cast<std::size_t>(minimum.summary.certificate.rank), false);
+  const double sigma2 = rows > n - minimum.summary.certificate.at_bound.size()
                             ? sigma * sigma
                             : std::numeric_limits<double>::quiet_NaN();
   out.covariance = Matrix(n, n, std::numeric_limits<double>::quiet_NaN());
@@ -49,13 +50,13 @@ LeastSquaresResult to_result(const VectorFunction& function, MinimizerResult min
     form.for_covariance = true;
     if (minimum.summary.termination != Termination::failure) {
       out.covariance =
-          row_statistics(*rows_of(form), form, out.x, false, options, minimum.certified.certificate.at_bound)
+          row_statistics(*rows_of(form), form, out.x, false, options, minimum.summary.certificate.at_bound)
               .covariance;
     }
     for (std::size_t i = 0; i < n; ++i) out.standard_errors[i] = std::sqrt(out.covariance(i, i));
-  } else if (minimum.certified.covariance.rows() == n) {
+  } else if (minimum.covariance.rows() == n) {
     for (std::size_t i = 0; i < n; ++i) {
-      for (std::size_t j = 0; j < n; ++j) out.covariance(i, j) = minimum.certified.covariance(i, j) * sigma2;
+      for (std::size_t j = 0; j < n; ++j) out.covariance(i, j) = minimum.covariance(i, j) * sigma2;
       out.standard_errors[i] = std::sqrt(out.covariance(i, i));
     }
   }
@@ -103,7 +104,7 @@ LeastSquaresResult solve_rows(const VectorFunction& function, RowModel& rows, co
     MinimizerResult end = solve(one);
     Summary& s = end.summary;
     const auto follows = [&] { return follows_its_slopes(one.rows, end.x); };
-    if (hides_minimum(s.certificate, end.by_twofold, follows)) withdraw_hidden(s, kHiddenMinimum);
+    if (hides_minimum(s.certificate, end.by_twofold, follows)) withdraw(s, kHiddenMinimum);
     return end;
   };
   if (options.starts == 1)

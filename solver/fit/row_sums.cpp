@@ -4,6 +4,7 @@
 // steps as the one before, and the same as over rows in memory. A run costs no pass over rows.
 #include "fit/row_sums.hpp"
 
+#include "certificate/doubtful_end.hpp"
 #include "certificate/hidden_minimum.hpp"
 #include "fit/fit_setup.hpp"
 #include "minimizer/dense_system.hpp"
@@ -198,16 +199,15 @@ LeastSquaresResult result_of(MinimizerResult minimum, std::span<const double> su
   out.cost = minimum.summary.final_cost;
   out.covariance = Matrix(n, n, kNaN);
   out.standard_errors.assign(n, kNaN);
-  const bool known = minimum.certified.covariance.rows() == n && (unit_sigma || rows > n - c.at_bound.size());
+  const bool known = minimum.covariance.rows() == n && (unit_sigma || rows > n - c.at_bound.size());
   for (std::size_t i = 0; i < n && known; ++i) {
-    for (std::size_t j = 0; j < n; ++j)
-      out.covariance(i, j) = minimum.certified.covariance(i, j) * sigma * sigma;
+    for (std::size_t j = 0; j < n; ++j) out.covariance(i, j) = minimum.covariance(i, j) * sigma * sigma;
     out.standard_errors[i] = std::sqrt(out.covariance(i, i));
   }
   out.active_mask.assign(n, 0);
   for (std::size_t j = 0; j < limits.lower.size(); ++j)
     out.active_mask[j] = out.x[j] <= limits.lower[j] ? -1 : out.x[j] >= limits.upper[j] ? 1 : 0;
-  if (const char* why = objection(minimum, sums, out.standard_errors)) withdraw_hidden(minimum.summary, why);
+  if (const char* why = objection(minimum, sums, out.standard_errors)) withdraw(minimum.summary, why);
   out.summary = std::move(minimum.summary);
   return out;
 }
@@ -224,11 +224,9 @@ MinimizerResult without_certificate(std::span<const SumsPass> passes) {
   Summary& s = out.summary;
   s.initial_cost = passes[0].sums[at(SumAt::cost)];
   s.final_cost = s.certificate.cost = best.sums[at(SumAt::cost)];
-  s.termination = Termination::no_progress;
-  s.verdict = s.certificate.verdict = Verdict::budget;
+  withdraw(s, {}, "too few digits");
   s.certificate.recheck_passed = true;
   s.certificate.decrement_sigma = s.certificate.condition = s.certificate.gradient_norm = kNaN;
-  s.certificate.governed_by = "too few digits";
   return out;
 }
 

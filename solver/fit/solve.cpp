@@ -3,6 +3,7 @@
 #include "fit/solve.hpp"
 
 #include "ablation.hpp"
+#include "certificate/doubtful_end.hpp"
 #include "certificate/hidden_minimum.hpp"
 #include "certificate/lost_parameters.hpp"
 #include "certificate/saddle.hpp"
@@ -102,9 +103,7 @@ std::optional<Vector> end_at_zero(const SolveRequest& request, const MinimizerRe
     return {};
   Vector x = end.x;
   for (std::size_t j = 0; j < x.size(); ++j) {
-    const bool allowed =
-        request.limits.empty() || (request.limits.lower[j] <= 0 && 0 <= request.limits.upper[j]);
-    if (allowed && std::fabs(x[j]) <= kClose * std::fabs(request.x0[j])) x[j] = 0;
+    if (request.limits.allow(j, 0) && std::fabs(x[j]) <= kClose * std::fabs(request.x0[j])) x[j] = 0;
   }
   return x == end.x ? std::nullopt : std::optional(std::move(x));
 }
@@ -133,15 +132,20 @@ class Attempts {
         {}, Of::whole_problem);
     std::swap(w_.best, w_.next);
   }
-  // Keeps the better result.
-  void another(std::span<const double> x0, Kept<Linearization>& at, bool geodesic, Of of = Of::any) {
-    run(rest(), x0, at, geodesic, asked_to_stop(), false, w_.next, {}, of);
-    const std::optional<Termination> spent = w_.next.spent;
-    if (better(w_.next, w_.best, evaluator_.residuals(), request_.unit_sigma)) std::swap(w_.best, w_.next);
-    w_.best.spent = spent;
+  // Chooses a start again, in f64. Keeps the better result.
+  void another_in_f64() {
+    choose_start(evaluator_, request_.with(rest()), begin_, w_.start, w_.other);
+    another(w_.start.x, w_.start.at, request_.options.geodesic == Geodesic::always, Of::any);
+  }
+  // The same of the whole problem, from x0.
+  void another_from(std::span<const double> x0, bool geodesic) {
+    w_.other.reset();
+    another(x0, w_.other, geodesic, Of::whole_problem);
   }
   // Precision issues of all attempts.
   std::vector<PrecisionIssue>& issues() { return issues_; }
+
+ private:
   // Options of attempts after the first: in f64.
   const SolverOptions& rest() {
     if (!rest_) {
@@ -151,8 +155,12 @@ class Attempts {
     }
     return *rest_;
   }
-
- private:
+  void another(std::span<const double> x0, Kept<Linearization>& at, bool geodesic, Of of) {
+    run(rest(), x0, at, geodesic, asked_to_stop(), false, w_.next, {}, of);
+    const std::optional<Termination> spent = w_.next.spent;
+    if (better(w_.next, w_.best, evaluator_.residuals(), request_.unit_sigma)) std::swap(w_.best, w_.next);
+    w_.best.spent = spent;
+  }
   bool asked_to_stop() const { return w_.best.spent == Termination::user_stop; }
   void run(const SolverOptions& options, std::span<const double> x0, Kept<Linearization>& at, bool geodesic,
            bool stop, bool trusted, MinimizerResult& out, const std::optional<KernelCounters>& counted = {},
@@ -200,13 +208,33 @@ SolverOptions settled(SolverOptions options) {
   return options;
 }
 
-// The certified point is not a minimum over the model's parameters. Withdraws the certificate.
-static void withdraw(MinimizerResult& result, const char* reason) {
-  Summary& s = result.summary;
-  s.termination = Termination::no_progress;
-  s.verdict = s.certificate.verdict = result.certified.certificate.verdict = Verdict::budget;
-  s.certificate.passed = result.certified.certificate.passed = false;
-  s.certificate.governed_by = result.certified.certificate.governed_by = reason;
+// Solves again where that may help. If passes below f64 did not succeed, solves again entirely in f64. If
+// there is still no certificate, solves with geodesic acceleration from the given start. Each time, keeps the
+// better result. Leaves a saddle for a point of lower cost beside it.
+static void try_again(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorkspace& w,
+                      Attempts& attempts) {
+  const SolverOptions& options = request.options;
+  const bool in_doubt =
+      options.strict && !w.best.spent && (doubt_arose(w.trace) || !is_success(w.best.summary.verdict));
+  const auto worth_in_f64 = [&] {
+    return rule_active(Rule::another_attempt_in_f64) && worth_another_attempt(w.best, evaluator, request);
+  };
+  if (went_below_f64(evaluator.counters()) && (in_doubt || worth_in_f64())) attempts.another_in_f64();
+  if (options.geodesic == Geodesic::automatic && worth_another_attempt(w.best, evaluator, request))
+    attempts.another_from(request.x0, true);
+  if (const std::optional<Vector> zero = end_at_zero(request, w.best))
+    attempts.another_from(*zero, options.geodesic == Geodesic::always);
+  if (const std::optional<Vector> lower = lower_beside_saddle(evaluator, request, w.best)) {
+    w.best.on_saddle = options.max_iterations == 0;  // parameters that are only judged stay where they are
+    if (w.best.on_saddle) withdraw(w.best.summary, {}, kSaddle);
+    else attempts.instead(*lower);
+  }
+}
+
+// Withdraws the certificate of an end that lost parameters.
+static void judge_lost(const SolveRequest& request, DenseEvaluator& evaluator, MinimizerResult& end) {
+  end.lost_parameters = is_success(end.summary.verdict) && lost_parameters(evaluator, request, end);
+  if (end.lost_parameters) withdraw(end.summary, {}, "lost parameters");
 }
 
 void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorkspace& w) {
@@ -221,30 +249,7 @@ void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorks
   const bool initial_in_f64 = w.start.initial_in_f64;
   Attempts attempts(request, evaluator, w, begin);
   attempts.first();
-  // If passes below f64 did not succeed, solve again entirely in f64. If there is still no certificate, solve
-  // with geodesic acceleration from the given start. Each time, keep the better result.
-  const bool in_doubt =
-      options.strict && !w.best.spent && (doubt_arose(w.trace) || !is_success(w.best.summary.verdict));
-  const auto worth_in_f64 = [&] {
-    return rule_active(Rule::another_attempt_in_f64) && worth_another_attempt(w.best, evaluator, request);
-  };
-  if (went_below_f64(evaluator.counters()) && (in_doubt || worth_in_f64())) {
-    choose_start(evaluator, request.with(attempts.rest()), begin, w.start, w.other);
-    attempts.another(w.start.x, w.start.at, options.geodesic == Geodesic::always);
-  }
-  if (options.geodesic == Geodesic::automatic && worth_another_attempt(w.best, evaluator, request)) {
-    w.other.reset();
-    attempts.another(request.x0, w.other, true, Of::whole_problem);
-  }
-  if (const std::optional<Vector> zero = end_at_zero(request, w.best)) {
-    w.other.reset();
-    attempts.another(*zero, w.other, options.geodesic == Geodesic::always, Of::whole_problem);
-  }
-  if (const std::optional<Vector> lower = lower_beside_saddle(evaluator, request, w.best)) {
-    w.best.on_saddle = options.max_iterations == 0;  // parameters that are only judged stay where they are
-    if (w.best.on_saddle) withdraw(w.best, kSaddle);
-    else attempts.instead(*lower);
-  }
+  try_again(request, evaluator, w, attempts);
 
   double given_cost = initial_cost;
   if (w.best.summary.termination != Termination::failure) {
@@ -256,19 +261,14 @@ void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorks
     const bool above = w.best.summary.final_cost > given_cost + w.best.cost_noise;
     if (above && rule_active(Rule::never_above_start)) attempts.instead(request.x0);
   }
-  Summary& s = w.best.summary;
-  const auto withdraw_lost = [&] {
-    w.best.lost_parameters = is_success(s.verdict) && lost_parameters(evaluator, request, w.best);
-    if (w.best.lost_parameters) withdraw(w.best, "lost parameters");
-  };
-  withdraw_lost();
+  judge_lost(request, evaluator, w.best);
   if (w.best.lost_parameters && options.geodesic == Geodesic::automatic && worth_whole_problem(w.best)) {
-    w.other.reset();
-    attempts.another(request.x0, w.other, true, Of::whole_problem);
-    withdraw_lost();
+    attempts.another_from(request.x0, true);
+    judge_lost(request, evaluator, w.best);
   }
   judge_by_twofold(request, w.best);
-  if (w.best.by_twofold == EndByTwofold::far) withdraw(w.best, name(Termination::no_progress));
+  Summary& s = w.best.summary;
+  if (w.best.by_twofold == EndByTwofold::far) withdraw(s, {}, name(Termination::no_progress));
   s.iterations.swap(w.trace);
   s.precision.issues.swap(attempts.issues());
   count_steps(s);
@@ -299,7 +299,7 @@ MinimizerResult solve(const SolveRequest& request, DenseEvaluator& evaluator, So
   workspace.best = {};
   Summary& s = best.summary;
   best.outweighed = outweighed(request.rows, best.x, s.certificate, best.limited_by_rounding);
-  if (best.outweighed) withdraw(best, "light rows");
+  if (best.outweighed) withdraw(s, {}, "light rows");
   s.message = message_of_end(best, evaluator, request.rows);
   s.kernel = kernels().name;
   s.precision.policy = request.options.precision->to_string();

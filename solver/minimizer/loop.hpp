@@ -45,7 +45,7 @@ enum class EndByTwofold : std::uint8_t {
 
 struct MinimizerResult {
   Vector x;
-  Certified certified;
+  Matrix covariance;                       // as in Certified
   Linearization at;                        // in f64, at x; for a dense system only
   Summary summary;                         // termination, verdict, iterations, certificate
   double cost_noise = 0;                   // rounding error of the final cost

@@ -69,7 +69,7 @@ void fill_result(Loop& loop, MinimizerResult& out) {
   out.stopped_by = loop.ending.stopped_by;
   out.tolerance_met = !loop.ending.stopped_by.empty() && !loop.ending.cut_short;
   out.cost_noise = system.known() && system.at().finite ? loop.noise() : 0;
-  std::swap(out.certified, loop.certified);
+  std::swap(out.covariance, loop.certified.covariance);
   std::swap(out.summary, summary);
 }
 
