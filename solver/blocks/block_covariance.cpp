@@ -7,6 +7,7 @@
 #include "blocks/prepared_problem.hpp"
 #include "dense/dense_algebra.hpp"
 #include "linear/small_svd.hpp"
+#include "support/all_finite.hpp"
 #include "support/constants.hpp"
 #include "support/fp_environment.hpp"
 
@@ -97,7 +98,7 @@ struct CovarianceWork {
     model.settle(x);
     model.apply_losses(true);
     scale = column_norms(prepared->solver);
-    return std::ranges::all_of(scale, [](double d) { return std::isfinite(d); });
+    return all_finite(scale);
   }
 
   // Uses the normal equations. Returns false if they are not positive definite or the result has no correct

@@ -2,6 +2,7 @@
 #include "blocks/block_system.hpp"
 
 #include "linear/weighted_rows.hpp"
+#include "support/all_finite.hpp"
 #include "support/constants.hpp"
 
 #include <fmt/format.h>
@@ -118,7 +119,7 @@ bool BlockSystem::gather(Known& at) {
   facts_.derivative_seconds += seconds;
   ++facts_.derivative_evaluations;
   held_norms_.clear();
-  return std::ranges::all_of(solver_.squares(), [](double square) { return std::isfinite(square); });
+  return all_finite(solver_.squares());
 }
 
 void BlockSystem::fix_at_bounds(Known& at) {

@@ -3,9 +3,9 @@
 #include "c/closeness.hpp"
 #include "c/errors.hpp"
 #include "c/results/caller_result.hpp"
-#include "dense/data_survey.hpp"
 #include "fit/prepared_impl.hpp"
 #include "program/local_buffer.hpp"
+#include "support/all_finite.hpp"
 #include "support/fp_environment.hpp"
 #include "support/parallel.hpp"
 
@@ -42,8 +42,7 @@ class PlainValues {
  public:
   PlainValues(const CallerModel& model, const Columns& x, std::size_t rows, const std::vector<double>& p)
       : model_(model), rows_(rows), p_(p), columns_(x.size()) {
-    usable_ = rows > 0 && x.size() > 0 && x.size() == model.predictors.size() &&
-              all_usable(p.data(), p.size(), Wanted::any);
+    usable_ = rows > 0 && x.size() > 0 && x.size() == model.predictors.size() && all_finite(p);
     for (std::size_t k = 0; k < x.size(); ++k) {
       const Column& column = x.list()[k];
       columns_[k] = column.size() == rows ? column.direct_f64(0) : nullptr;
@@ -60,8 +59,7 @@ class PlainValues {
   // False if anything about the arguments is unusual. `evaluate` then takes them, or says what is wrong.
   bool usable() const { return usable_; }
   bool finite(std::size_t first, std::size_t count) const {
-    return std::ranges::all_of(columns_,
-                               [=](const double* c) { return all_usable(c + first, count, Wanted::any); });
+    return std::ranges::all_of(columns_, [=](const double* c) { return all_finite({c + first, count}); });
   }
 
   // Calls work(first, count) for each part of the rows.

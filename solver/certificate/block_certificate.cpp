@@ -6,6 +6,7 @@
 
 #include "certificate/certificate.hpp"
 #include "linear/weighted_rows.hpp"
+#include "support/all_finite.hpp"
 #include "support/constants.hpp"
 
 #include <algorithm>
@@ -246,7 +247,7 @@ SecondOrder BlockSystem::find_second_order(ShiftBy by) {
     model_.linearize<double>(there, r);
     solver_.gather<double, double>(model_.records<double>());
     model_.settle(there);
-    return std::ranges::all_of(solver_.gradient(), [](double g) { return std::isfinite(g); });
+    return all_finite(solver_.gradient());
   };
   SecondOrder found = second_order(point(), gradient_at, by);
   differentiate(at_, at_.model.plan);

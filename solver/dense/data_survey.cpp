@@ -2,6 +2,7 @@
 #include "dense/data_survey.hpp"
 
 #include "kernels/kernel_table.hpp"
+#include "support/all_finite.hpp"
 #include "support/bytes.hpp"
 
 #include <fmt/format.h>
@@ -18,16 +19,6 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr std::size_t kLarge = 1 << 17;  // rows; from here on data are checked in the first pass
-
-// Works on the bits, so that it vectorizes: a survey should cost what reading the data costs. An exponent of
-// all ones carries into the top bit.
-bool all_finite(const double* values, std::size_t count) {
-  constexpr std::uint64_t kExponent = 0x7ff0'0000'0000'0000, kOne = 0x0010'0000'0000'0000;
-  std::uint64_t carried = 0;
-  for (std::size_t i = 0; i < count; ++i)
-    carried |= (std::bit_cast<std::uint64_t>(values[i]) & kExponent) + kOne;
-  return carried >> 63 == 0;
-}
 
 // For finite numbers: rejects the sign bit, and zero, whose predecessor as an integer has the top bit set.
 bool all_positive(const double* values, std::size_t count) {
@@ -54,7 +45,7 @@ bool is_usable(double value, Wanted wanted) {
 }  // namespace
 
 bool all_usable(const double* values, std::size_t count, Wanted wanted) {
-  if (!all_finite(values, count)) return false;
+  if (!all_finite({values, count})) return false;
   if (wanted == Wanted::positive) return all_positive(values, count);
   return wanted == Wanted::any || none_negative(values, count) ||
          std::all_of(values, values + count, [](double v) { return v >= 0; });
@@ -143,7 +134,7 @@ void DataSurvey::look(std::size_t chunk, std::size_t first, std::size_t count) {
     }
     chunks_[chunk].scatter.add(last[0], last[1], some);
     if (wanted(y) != Wanted::any || chunks_[chunk].scatter.finite()) continue;
-    if (!all_usable(last[0], some, Wanted::any)) note_faults(chunks_[chunk], y, last[0], first, some);
+    if (!all_finite({last[0], some})) note_faults(chunks_[chunk], y, last[0], first, some);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "ablation.hpp"
 #include "dense/tile_folder.hpp"
+#include "support/all_finite.hpp"
 
 #include <chrono>
 #include <cmath>
@@ -54,12 +55,6 @@ void square(const Matrix& R, Linearization& out) {
       out.normal(j, i) = out.normal(i, j);
     }
   }
-}
-
-bool all_finite(const Vector& values) {
-  double zero = 0;
-  for (const double v : values) zero += v - v;
-  return zero == 0;
 }
 
 // True if a number may be near the limit of f32: its square would make its column's sum at least this large.

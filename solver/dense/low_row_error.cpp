@@ -2,6 +2,7 @@
 #include "dense/dense_scratch.hpp"
 #include "dense/row_groups.hpp"
 #include "linear/shortest_solution.hpp"
+#include "support/all_finite.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -13,10 +14,6 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr std::size_t kGroupRows = 64, kSampledRows = 1024;
-
-bool sample_is_finite(const std::vector<double>& values) {
-  return std::ranges::all_of(values, [](double v) { return std::isfinite(v); });
-}
 
 // Moves the linear parameters of x to their least-squares values on these rows, and updates r. `columns`:
 // those of J by the linear parameters, one after the other.
@@ -58,7 +55,7 @@ double DenseEvaluator::low_row_error(std::span<const double> x, std::span<const 
   }
   const auto sampled = static_cast<double>(rows);
   work_ += sampled * row_cost();
-  if (!sample_is_finite(r) || !sample_is_finite(columns)) return 0;  // the pass over all rows finds that out
+  if (!all_finite(r) || !all_finite(columns)) return 0;  // the pass over all rows finds that out
   Vector moved(x.begin(), x.end());
   solve_linear_part(columns, linear, moved, r);
   double difference = 0, size = 0;

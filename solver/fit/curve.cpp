@@ -12,6 +12,7 @@
 #include "start/multi_start.hpp"
 #include "start/scanned_starts.hpp"
 #include "start/start.hpp"
+#include "support/all_finite.hpp"
 #include "support/constants.hpp"
 
 #include "rows/calls/fallback_rows.hpp"
@@ -381,8 +382,7 @@ bool record(RecordedResidual& residual, const RowSource& data, const std::vector
   for (std::size_t k = 0; k < std::min(kRows, m); ++k) {
     const std::size_t i = m <= kRows ? k : k * (m - 1) / (kRows - 1);
     for (int c = 0; c < data.columns(); ++c) data.read(i, 1, c, &row[static_cast<std::size_t>(c)]);
-    if (survey != nullptr && !std::ranges::all_of(row, [](double v) { return std::isfinite(v); }))
-      survey->run();
+    if (survey != nullptr && !all_finite(row)) survey->run();
     any = residual.explore(row, p) || any;
     if (!residual.reason().empty()) return false;
   }

@@ -2,12 +2,12 @@
 // are evaluated again in f64.
 #include <nlsq/evaluate.hpp>
 
-#include "dense/data_survey.hpp"
 #include "dense/dense_evaluator.hpp"
 #include "dense/tile_issues.hpp"
 #include "fit/curve.hpp"
 #include "fit/fit_setup.hpp"
 #include "fit/prepared_impl.hpp"
+#include "support/all_finite.hpp"
 #include "support/fp_environment.hpp"
 #include "support/parallel.hpp"
 
@@ -27,10 +27,6 @@ namespace {
 constexpr std::size_t kTilesPerTask = 16;
 constexpr double kThreadWork = 1e6;  // f64 adds: smaller tasks do not repay a thread
 constexpr int kMaxRecordings = 64;   // evaluations repeated because a row took a new branch
-
-bool finite(const double* values, std::size_t count) {
-  return std::all_of(values, values + count, [](double v) { return std::isfinite(v); });
-}
 
 // Evaluates the tiles of one task into rows of the result that no other task writes.
 class TileWriter {
@@ -53,14 +49,14 @@ class TileWriter {
       add_issue(issues,
                 issues_of(columns + first_column(), n_ + 1, range.count, Operation::evaluate, Format::f32));
       copy(columns, range.count);
-      if (all_finite(range.count) && formats_.jacobian < Format::f32) narrow(range);
+      if (tile_is_finite(range.count) && formats_.jacobian < Format::f32) narrow(range);
     }
-    if (!all_finite(range.count)) {
+    if (!tile_is_finite(range.count)) {
       if (formats_.residual == Format::f32 || formats_.jacobian < Format::f64) {
         redone.push_back(range);
         copy(high().fill_f64(range.first, range.count, counters), range.count);
       }
-      if (!all_finite(range.count) && !nonfinite) nonfinite = range;
+      if (!tile_is_finite(range.count) && !nonfinite) nonfinite = range;
     }
     for (std::size_t i = 0; i < range.count; ++i) {
       out_.values[range.first + i] = tile_[n_ * stride + i];
@@ -84,7 +80,7 @@ class TileWriter {
   void write_values(const TileRange& range) {
     const double* values = high().fill_f64(range.first, range.count, counters)[first_column()];
     std::copy_n(values, range.count, &out_.values[range.first]);
-    if (!nonfinite && !all_usable(values, range.count, Wanted::any)) nonfinite = range;
+    if (!nonfinite && !all_finite({values, range.count})) nonfinite = range;
   }
 
   template <class T>
@@ -96,9 +92,9 @@ class TileWriter {
     }
   }
 
-  bool all_finite(std::size_t count) const {
+  bool tile_is_finite(std::size_t count) const {
     for (std::size_t j = 0; j <= n_; ++j) {
-      if (!finite(&tile_[j * model_.tile_rows()], count)) return false;
+      if (!all_finite({&tile_[j * model_.tile_rows()], count})) return false;
     }
     return true;
   }
@@ -107,7 +103,7 @@ class TileWriter {
   void narrow(const TileRange& range) {
     for (std::size_t j = 0; j < n_; ++j) {
       const std::span<double> column(&tile_[j * model_.tile_rows()], range.count);
-      if (!finite(column.data(), column.size())) continue;
+      if (!all_finite(column)) continue;
       if (formats_.jacobian == Format::f32) {
         for (double& v : column) v = static_cast<double>(static_cast<float>(v));
       } else if (formats_.jacobian == Format::bf16) {

@@ -9,6 +9,7 @@
 #include "fit/fit_setup.hpp"
 #include "minimizer/dense_system.hpp"
 #include "minimizer/minimizer.hpp"
+#include "support/all_finite.hpp"
 #include "support/column_blocks.hpp"
 #include "support/constants.hpp"
 
@@ -35,10 +36,6 @@ struct PointWanted {
 // Thrown where JᵀJ has too few digits. A QR pass over the rows themselves would have them.
 struct RowsWanted {};
 
-bool is_finite(std::span<const double> values) {
-  return std::ranges::all_of(values, [](double v) { return std::isfinite(v); });
-}
-
 // The sums that are known, as an Evaluator.
 class SumsEvaluator final : public Evaluator {
  public:
@@ -59,7 +56,7 @@ class SumsEvaluator final : public Evaluator {
     const std::size_t n = x.size();
     out.plan = plan;
     out.cost = sums[at(SumAt::cost)];
-    out.finite = is_finite(sums);
+    out.finite = all_finite(sums);
     out.nonfinite_tiles = 0;
     out.gradient.assign(&sums[kHead], &sums[kHead] + n);
     out.normal.assign(n, n);
@@ -298,7 +295,7 @@ SumsStep solve_sums(std::span<const SumsPass> passes, const SolverOptions& optio
   const std::span<const double> start = passes[0].point;
   std::vector<std::string> names;
   for (std::size_t j = 0; j < start.size(); ++j) names.push_back(fmt::format("x[{}]", j));
-  if (!is_finite(start)) throw ValidationError("x0: a starting value is not finite");
+  if (!all_finite(start)) throw ValidationError("x0: a starting value is not finite");
   const Limits limits = limits_of(bounds, names);
   check_within(limits, names, {start.begin(), start.end()}, "x0");
   SolverOptions settled = options;

@@ -3,6 +3,7 @@
 
 #include "dense/dense_algebra.hpp"
 #include "linear/small_svd.hpp"
+#include "support/all_finite.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -21,7 +22,7 @@ bool shortest_solution(double* A, std::size_t rows, std::size_t columns, double*
   for (std::size_t i = 0; i < n && !(values[i] <= threshold * values[0]); ++i) {
     for (std::size_t j = 0; j < n; ++j) x[j] += V[i * n + j] * (projected[i] / values[i]);
   }
-  return std::all_of(x, x + n, [](double v) { return std::isfinite(v); });
+  return all_finite({x, n});
 }
 
 }  // namespace nlsq::inline v0

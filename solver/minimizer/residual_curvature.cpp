@@ -2,6 +2,7 @@
 #include "minimizer/residual_curvature.hpp"
 
 #include "linear/dot.hpp"
+#include "support/all_finite.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -45,7 +46,7 @@ void ResidualCurvature::learn(const Linearization& from, const Linearization& to
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = 0; j < n; ++j) S_(i, j) += (z[i] * y[j] + y[i] * z[j]) / along - rest * y[i] * y[j];
   }
-  if (!std::all_of(S_.data(), S_.data() + n * n, [](double s) { return std::isfinite(s); })) forget();
+  if (!all_finite({S_.data(), n * n})) forget();
 }
 
 bool ResidualCurvature::choose(const Linearization& at, std::span<const double> d, double decrease) {

@@ -2,6 +2,7 @@
 #include "prediction/bootstrap_samples.hpp"
 #include "prediction/delta_method.hpp"
 #include "prediction/derived_expressions.hpp"
+#include "support/all_finite.hpp"
 #include "support/bytes.hpp"
 #include "support/constants.hpp"
 #include "support/fp_environment.hpp"
@@ -127,8 +128,7 @@ double quantile(const std::vector<double>& sorted, double share) {
 BootstrapEstimate describe(const std::string& name, double estimate, std::vector<double> values,
                            double confidence) {
   BootstrapEstimate out{name, estimate, kNaN, kNaN, kNaN, kNaN};
-  const bool finite = std::ranges::all_of(values, [](double v) { return std::isfinite(v); });
-  if (values.size() < 2 || !finite) return out;
+  if (values.size() < 2 || !all_finite(values)) return out;
   const double first = values[0], count = static_cast<double>(values.size());
   double sum = 0, squares = 0;
   for (const double v : values) sum += v - first;
