@@ -32,25 +32,15 @@ constexpr int kIterationsOfPart = 40;
 using Values = std::span<const std::span<double>>;
 
 // Adds what was done before `next` to it.
-void add_before(const Summary& before, Summary& next) {
+void add_part_before(const Summary& before, Summary& next) {
   const int first = before.iterations.empty() ? 0 : before.iterations.back().iteration + 1;
   for (IterationSummary& line : next.iterations) line.iteration += first;
-  next.iterations.insert(next.iterations.begin(), before.iterations.begin(), before.iterations.end());
-  auto& issues = next.precision.issues;
-  for (PrecisionIssue& issue : issues) issue.iteration += first;
-  issues.insert(issues.begin(), before.precision.issues.begin(), before.precision.issues.end());
-  next.initial_cost = before.initial_cost;
-  next.accepted += before.accepted;
-  next.rejected += before.rejected;
-  next.linear_iterations += before.linear_iterations;
+  for (PrecisionIssue& issue : next.precision.issues) issue.iteration += first;
+  take_both(before, next, next);
   next.precision.policy = before.precision.policy;
-  next.precision.escalations += before.precision.escalations;
   next.precision.counters.add(before.precision.counters);
   next.counted_work += before.counted_work;
   next.time.setup += before.time.setup;
-  next.time.evaluate += before.time.evaluate;
-  next.time.solve += before.time.solve;
-  next.time.certify += before.time.certify;
   next.time.total += before.time.total;
 }
 
@@ -107,7 +97,7 @@ Summary solve_in_parts(Problem& problem, Values values, const SolverOptions& opt
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     const SolverOptions part = options_of_part(all, options, seconds);
     Summary next = solve_part(problem, values, part, work);
-    if (!all.iterations.empty()) add_before(all, next);
+    if (!all.iterations.empty()) add_part_before(all, next);
     all = std::move(next);
     const bool goes_on = all.termination == Termination::max_iterations && !is_success(all.verdict);
     if (!goes_on || steps_of(all.iterations) >= options.max_iterations) return all;

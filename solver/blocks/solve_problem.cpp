@@ -181,7 +181,7 @@ Run minimize(PreparedProblem& prepared, const SolverOptions& options, const Prob
   const bool hidden = system.hides_minimum(summary.certificate);
   if (hidden) withdraw(summary, kHiddenMinimum);
   summary.message = message_of(summary, system, out.stopped_by, certifies(control));
-  if (hidden) summary.message += std::string("; ") + kHiddenMinimum;
+  if (hidden) summary.message.append("; ").append(kHiddenMinimum);
   const double certify = summary.time.certify;
   summary.time = system.time();
   summary.time.certify = certify;
@@ -219,20 +219,9 @@ void again_in_f64(PreparedProblem& prepared, const SolverOptions& options, std::
   const bool better = lower && b.termination != Termination::failure;
   Summary& kept = better ? b : a;
   if (better) first.x = std::move(second.x);
-  a.iterations.insert(a.iterations.end(), b.iterations.begin(), b.iterations.end());
-  kept.iterations = std::move(a.iterations);
-  a.precision.issues.insert(a.precision.issues.end(), b.precision.issues.begin(), b.precision.issues.end());
-  kept.precision.issues = std::move(a.precision.issues);
+  take_both(a, b, kept);
   kept.precision.counters = b.precision.counters;  // of both runs
   kept.precision.components = b.precision.components;
-  kept.initial_cost = a.initial_cost;
-  kept.accepted = a.accepted + b.accepted;
-  kept.rejected = a.rejected + b.rejected;
-  kept.precision.escalations = a.precision.escalations + b.precision.escalations;
-  kept.linear_iterations = a.linear_iterations + b.linear_iterations;
-  kept.time.evaluate = a.time.evaluate + b.time.evaluate;
-  kept.time.solve = a.time.solve + b.time.solve;
-  kept.time.certify = a.time.certify + b.time.certify;
   kept.time.total = b.time.total;
   if (better) first.summary = std::move(b);
 }

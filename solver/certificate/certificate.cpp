@@ -134,6 +134,15 @@ bool factor_with_digits(const Linearization& at, std::span<const double> scale, 
 
 }  // namespace
 
+Step& solve_undamped(const Linearization& at, UndampedSolver& scratch, const Box& room) {
+  Numbers scale(at.gradient.size());
+  safe_norms(at, scale);
+  scratch.solver.set(at, view(scale));
+  scratch.solver.keep_within(room);
+  scratch.solver.solve(0, scratch.step);
+  return scratch.step;
+}
+
 bool judge_covariance(const Linearization& at, Certified& out) {
   const std::size_t n = at.gradient.size();
   out.certificate = {};
@@ -159,12 +168,7 @@ int numerical_rank(const Linearization& at) {
 void first_order(const Linearization& at, std::span<const double> x, std::size_t rows, bool unit_sigma,
                  UndampedSolver& scratch, FirstOrder& out, const Box& room) {
   out.cosine = gradient_cosine(at, room);
-  Numbers scale(x.size());
-  safe_norms(at, scale);
-  scratch.solver.set(at, view(scale));
-  scratch.solver.keep_within(room);
-  Step& step = scratch.step;
-  scratch.solver.solve(0, step);
+  Step& step = solve_undamped(at, scratch, room);
   out.usable = step.factored;
   out.condition = out.decrement = out.decrement_sigma = out.step_size = 0;
   out.held.clear();
@@ -228,15 +232,6 @@ bool examine_face(Evaluator& evaluator, std::span<const double> x, Linearization
   if (!examine(evaluator, x, at, &face, scratch, out)) return false;
   expand(face, out);
   return true;
-}
-
-// The minimum of the undamped model within the bounds.
-Step undamped_within(const Linearization& at, const Box& room, UndampedSolver& scratch) {
-  Numbers norms(at.gradient.size());
-  safe_norms(at, norms);
-  scratch.solver.set(at, view(norms));
-  scratch.solver.keep_within(room);
-  return scratch.solver.solve(0);
 }
 
 // What rounding leaves of the first-order tests.
@@ -331,7 +326,7 @@ void certify(Evaluator& evaluator, std::span<const double> x, Linearization& at,
       apply_tests(evaluator, x, at, tests, x.size(), scratch, out);
     return;
   }
-  const Step model = undamped_within(at, tests.room, scratch);
+  const Step model = solve_undamped(at, scratch, tests.room);
   Face face = pushed_face(at, tests.room, model);
   if (!examine_face(evaluator, x, at, face, scratch, out)) return;
   const bool passed = apply_tests(evaluator, x, at, tests, face.kept.size(), scratch, out);

@@ -21,6 +21,9 @@ struct UndampedSolver {
   Step step;
 };
 
+// The minimum of the undamped model within `room`, with columns scaled to length 1. It is in scratch.step.
+Step& solve_undamped(const Linearization& at, UndampedSolver& scratch, const Box& room = {});
+
 // Judges x, linearized in f64. Parameters that the cost pushes against a bound they lie on are taken as fixed
 // there. Where κ₀ asks for it a QR pass over the rows replaces the normal equations. `at` is updated to the
 // linearization that served.

@@ -101,11 +101,9 @@ MeasuredRounding measure_rounding(Evaluator& evaluator, std::span<const double> 
   constexpr std::size_t kEnough = 64, kMost = 8;
   const std::size_t moves =
       std::clamp<std::size_t>(kEnough / std::max<std::size_t>(1, evaluator.residuals()), 1, kMost);
-  Vector norms, scale, projection;
+  Vector norms, projection;
   column_norms(at, norms);
-  for (const double norm : norms) scale.push_back(norm > 0 ? norm : 1);
-  scratch.solver.set(at, scale);
-  scratch.solver.solve(0, scratch.step);
+  solve_undamped(at, scratch);
   MeasuredRounding sums;
   for (std::size_t k = 0; k < moves; ++k) {
     const std::vector<double> step =

@@ -97,9 +97,7 @@ double DenseSystem::accelerate(std::span<const double> x, const Vector& scale, S
   constexpr double kStep = 0.1;
   evaluator_->second_order_into(x, step.step, kStep, work_);
   solver_->apply_inverse(work_, acceleration_);
-  double norm = 0;
-  for (std::size_t j = 0; j < acceleration_.size(); ++j) norm += std::pow(acceleration_[j] * scale[j], 2);
-  const double bend = 2 * std::sqrt(norm);
+  const double bend = 2 * scaled_norm(acceleration_, scale);
   if (!(bend <= most * step.scaled_norm)) return bend / step.scaled_norm;
   for (std::size_t j = 0; j < acceleration_.size(); ++j) step.step[j] += 0.5 * acceleration_[j];
   return bend / step.scaled_norm;

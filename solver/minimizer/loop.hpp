@@ -233,6 +233,8 @@ struct Loop {
 void record(Loop& loop, StepOutcome outcome, Event event = Event::none, std::string reason = {},
             std::vector<std::string> components = {});
 int steps_of(std::span<const IterationSummary> trace);  // iterations: lines that are not escalations
+// Gives `kept`, which is one of them, the steps, issues and times of a solve and of a later one that went on.
+void take_both(const Summary& before, const Summary& later, Summary& kept);
 void collect_issues(Loop& loop);  // collects the issues of the passes since the last line
 std::optional<Termination> budget_spent(const Loop& loop);
 

@@ -138,6 +138,16 @@ bool reopen(Loop& loop) {
   return true;
 }
 
+// Continues from x, which is linearized again, with the damping that it had before steps were rejected.
+void start_again_here(Loop& loop) {
+  Damping& damping = loop.damping;
+  loop.point.prepared = false;
+  loop.ending.stalled = false;
+  damping.last_accepted = true;
+  damping.trust.restore(std::min(damping.lambda_before_rejections, loop.options->initial_lambda));
+  damping.trust.forgive();
+}
+
 // Continues from x with the most accurate differences. An attempt does this once. Ordinary differences have a
 // relative error of 1e-10 or more, and far more where the function curves strongly. Such an error can keep
 // the first-order tests from ever holding at a minimum. If the rounding of the residuals limits the fit, more
@@ -145,16 +155,10 @@ bool reopen(Loop& loop) {
 bool continue_extrapolated(Loop& loop) {
   if (limited_by_rounding(loop) || !loop.system->extrapolate_derivatives()) return false;
   loop.system->forget();
-  loop.point.prepared = false;
-  Ending& ending = loop.ending;
-  ending.stalled = false;
-  ending.failed_certificates = 0;
-  ending.met_by_rejection.clear();
-  ending.stagnation = {};
-  Damping& damping = loop.damping;
-  damping.last_accepted = true;
-  damping.trust.restore(std::min(damping.lambda_before_rejections, loop.options->initial_lambda));
-  damping.trust.forgive();
+  start_again_here(loop);
+  loop.ending.failed_certificates = 0;
+  loop.ending.met_by_rejection.clear();
+  loop.ending.stagnation = {};
   return true;
 }
 
@@ -180,7 +184,6 @@ bool widen_by_last_step(Loop& loop) {
 // Handles a failed certificate: x may not be the optimum. Returns false if the iteration goes on.
 bool ends_without_certificate(Loop& loop) {
   System& system = *loop.system;
-  Damping& damping = loop.damping;
   if (system.certificate_was_cut_short() && loop.ending.stopped_by.empty() && !loop.ending.stalled) {
     loop.ending.cut_short = true;
     loop.ending.stopped_by = "the damped step met the tests of first order in f64";
@@ -198,11 +201,7 @@ bool ends_without_certificate(Loop& loop) {
   // Only QR could show that this is not the optimum.
   if (loop.digits.plan.gram != Gram::qr && system.by_qr()) {
     loop.digits.plan.gram = Gram::qr;
-    loop.point.prepared = false;
-    loop.ending.stalled = false;
-    damping.last_accepted = true;
-    damping.trust.restore(std::min(damping.lambda_before_rejections, loop.options->initial_lambda));
-    damping.trust.forgive();
+    start_again_here(loop);
     return false;
   }
   if (take_certified_step(loop) || reopen(loop) || continue_extrapolated(loop)) return false;

@@ -53,6 +53,23 @@ void record(Loop& loop, StepOutcome outcome, Event event, std::string reason,
   log.iterations.push_back(std::move(it));
 }
 
+void take_both(const Summary& before, const Summary& later, Summary& kept) {
+  const auto joined = [](auto all, const auto& more) {
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  kept.iterations = joined(before.iterations, later.iterations);
+  kept.precision.issues = joined(before.precision.issues, later.precision.issues);
+  kept.initial_cost = before.initial_cost;
+  kept.accepted = before.accepted + later.accepted;
+  kept.rejected = before.rejected + later.rejected;
+  kept.precision.escalations = before.precision.escalations + later.precision.escalations;
+  kept.linear_iterations = before.linear_iterations + later.linear_iterations;
+  kept.time.evaluate = before.time.evaluate + later.time.evaluate;
+  kept.time.solve = before.time.solve + later.time.solve;
+  kept.time.certify = before.time.certify + later.time.certify;
+}
+
 std::optional<Termination> budget_spent(const Loop& loop) {
   const SolverOptions& options = *loop.options;
   if (loop.ending.stop_asked) return Termination::user_stop;

@@ -181,9 +181,8 @@ bool as_far_as_chance(const Linearization& at, std::size_t rows, double share, b
   constexpr double kMost = 3;
   if (bounded) return true;
   const std::size_t n = at.gradient.size();
-  Vector scale(n);
-  for (std::size_t j = 0; j < n; ++j) scale[j] = at.normal(j, j) > 0 ? std::sqrt(at.normal(j, j)) : 1;
-  const Step step = LinearSolver(at, scale).solve(0);
+  UndampedSolver scratch;
+  const Step& step = solve_undamped(at, scratch);
   const double sigma2 = 2 * at.cost / static_cast<double>(rows - n);
   return !step.factored || step.nu * step.nu <= kMost * kMost * static_cast<double>(n) * share * sigma2;
 }
