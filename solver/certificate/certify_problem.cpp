@@ -1,5 +1,6 @@
 // Implements certify() of a Problem: a solve that makes no step, in f64 throughout.
 #include "blocks/problem_impl.hpp"
+#include "fit/certified_fit.hpp"
 
 #include <nlsq/certify.hpp>
 #include <nlsq/error.hpp>
@@ -9,12 +10,10 @@
 
 namespace nlsq::inline v0 {
 
-namespace {
-
-// How far the linear model may move a parameter, relative to its size. As for curves (fit/certify.cpp).
-constexpr double kLargestStep = 1e-3;
-
 SolverOptions without_steps(SolverOptions options) {
+  // How far the linear model may move a parameter, relative to its size. Beyond it the distance that it
+  // predicts means little.
+  constexpr double kLargestStep = 1e-3;
   options.max_iterations = 0;
   options.max_seconds = 0;
   options.precision = PrecisionPolicy::all_f64();
@@ -26,6 +25,8 @@ SolverOptions without_steps(SolverOptions options) {
   options.gtol = 0;
   return options;
 }
+
+namespace {
 
 // A solve would move such a value to its bound, and judge another point than the one that was asked about.
 void check_bounds(const Problem::Impl& problem) {

@@ -75,16 +75,11 @@ bool DenseSystem::large() const {
 // acceleration (Transtrum, Machta, Sethna 2011) on a part of the rows. The step then leaves a distance of
 // third order, plus what the spread of the residuals adds.
 void DenseSystem::correct_undamped_step(std::span<const double> x, const Approach& approach, Step& step) {
-  constexpr double kLargest = 0.1;  // relative to the step
+  constexpr double kMostBend = 0.2;  // the acceleration is at most a tenth of the step
   const bool on_bounds = !step.held.empty() || !approach.first.held.empty();
   if (!large() || approach.last_decrement > 0 || !step.factored || on_bounds || curvature_.in_use()) return;
-  if (!evaluator_->second_order_part(x, step.step, part_rows(*evaluator_), work_)) return;
-  solver_->apply_inverse(work_, acceleration_);
-  double norm = 0;
-  for (std::size_t j = 0; j < acceleration_.size(); ++j)
-    norm += std::pow(acceleration_[j] * approach.scale[j], 2);
-  if (!(std::sqrt(norm) <= kLargest * step.scaled_norm)) return;
-  for (std::size_t j = 0; j < acceleration_.size(); ++j) step.step[j] += 0.5 * acceleration_[j];
+  if (evaluator_->second_order_part(x, step.step, part_rows(*evaluator_), work_))
+    add_acceleration(approach.scale, step, kMostBend);
 }
 
 // Builds the trial's linearization from the one at x and the change seen on a part of the rows.

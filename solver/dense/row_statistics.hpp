@@ -21,9 +21,6 @@ struct RowStatistics {
   std::size_t beyond = 0;  // rows with |r| above the scale of a robust loss
 };
 
-// True if standard errors of this form are computed here.
-inline bool has_row_statistics(const ResidualForm& form) { return !form.loss.is_linear(); }
-
 // `rows` have `form` with for_covariance. `x` holds the free parameters; the covariance leaves out those of
 // them in `at_bound`.
 //

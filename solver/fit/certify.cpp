@@ -15,29 +15,13 @@
 
 namespace nlsq::inline v0 {
 
-namespace {
-
-// How far the linear model may move the parameters, relative to their size. Beyond it the distance that it
-// predicts means little.
-constexpr double kLargestStep = 1e-3;
-
-}  // namespace
-
 FitOptions without_steps(FitOptions options) {
-  const SolverOptions defaults;
-  options.max_iterations = 0;
-  options.max_seconds = 0;
+  SolverOptions& of_solver = options;
+  of_solver = without_steps(of_solver);
   options.starts = 1;
   options.solve_linear_start = false;
   options.variable_projection = VariableProjection::off;
   options.sampling = Sampling::never;
-  options.precision = PrecisionPolicy::all_f64();
-  options.algorithm = Algorithm::levenberg_marquardt;
-  options.nonmonotonic_steps = 0;
-  options.callback = {};
-  options.ftol = 0;
-  options.xtol = kLargestStep;
-  options.gtol = 0;
   return options;
 }
 

@@ -137,7 +137,7 @@ void propagate_to_ties(const Curve& curve, FitResult& fit) {
 void finish_statistics(const Curve& curve, MinimizerResult& minimum, FitResult& fit) {
   const bool usable = minimum.summary.termination != Termination::failure &&
                       (!curve.free.empty() || curve.form.loss.is_robust());
-  const bool wanted = has_row_statistics(curve.form);
+  const bool wanted = !curve.form.loss.is_linear();
   RowStatistics of_rows{Matrix(curve.free.size(), curve.free.size(), kNaN), kNaN, 0};
   if (wanted && usable) {
     ResidualForm form = curve.form;

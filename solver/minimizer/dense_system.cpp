@@ -6,6 +6,7 @@
 
 #include "kernels/kernel_table.hpp"
 #include "linear/scaled_norm.hpp"
+#include "minimizer/step_rules.hpp"
 
 #include <cmath>
 
@@ -91,15 +92,19 @@ double DenseSystem::gradient_left(const Step& step) const {
   return step.held.empty() ? solver_->norm_in_metric(at_->gradient) : step.nu;
 }
 
-// Adds half the geodesic acceleration -(H+λD²)⁻¹ Jᵀ r_vv (Transtrum, Machta, Sethna), if it is small beside
-// the step.
 double DenseSystem::accelerate(std::span<const double> x, const Vector& scale, Step& step, double most) {
   constexpr double kStep = 0.1;
   evaluator_->second_order_into(x, step.step, kStep, work_);
+  return add_acceleration(scale, step, most);
+}
+
+// Adds half the geodesic acceleration -(H+λD²)⁻¹ Jᵀ r_vv (Transtrum, Machta, Sethna), if it is small beside
+// the step. Jᵀ r_vv is in work_.
+double DenseSystem::add_acceleration(const Vector& scale, Step& step, double most) {
   solver_->apply_inverse(work_, acceleration_);
   const double bend = 2 * scaled_norm(acceleration_, scale);
-  if (!(bend <= most * step.scaled_norm)) return bend / step.scaled_norm;
-  for (std::size_t j = 0; j < acceleration_.size(); ++j) step.step[j] += 0.5 * acceleration_[j];
+  for (std::size_t j = 0; bend <= most * step.scaled_norm && j < acceleration_.size(); ++j)
+    step.step[j] += 0.5 * acceleration_[j];
   return bend / step.scaled_norm;
 }
 
@@ -170,9 +175,6 @@ bool DenseSystem::curvature_counts(int accepted) const {
 
 // Called after each trial, before x moves.
 bool DenseSystem::learn(const TriedStep& tried) {
-  // Above this relative decrease of the cost per step, Gauss-Newton does well (Fletcher and Xu, IMA J. Numer.
-  // Anal. 7, 1987).
-  constexpr double kFastDecrease = 0.2;
   if (!curvature_counts(tried.accepted_before)) {
     curvature_.forget();
     return false;
@@ -183,7 +185,7 @@ bool DenseSystem::learn(const TriedStep& tried) {
   Vector& d = work_;
   d.resize(n);
   for (std::size_t j = 0; j < n; ++j) d[j] = tried.trial[j] - tried.x[j];
-  const bool fast = tried.accepted && tried.decrease > kFastDecrease * at_->cost;
+  const bool fast = tried.accepted && tried.decrease > rules::kFastDecrease * at_->cost;
   const bool another = std::isfinite(tried.trial_cost) && !(fast && !curvature_.in_use()) &&
                        curvature_.choose(*at_, d, tried.decrease);
   if (tried.accepted && trial_at_->plan == at_->plan) curvature_.learn(*at_, *trial_at_, d);

@@ -119,6 +119,7 @@ class DenseSystem final : public System {
   bool low() const { return at_->plan.residual != Format::f64; }
   bool large() const;
   bool curvature_counts(int accepted) const;
+  double add_acceleration(const Vector& scale, Step& step, double most);
   void round_to_grid(Vector& trial) const;
   void project_trial(Vector& trial, const PrecisionPlan& plan);
   bool column_underflows() const;

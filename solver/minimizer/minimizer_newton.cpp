@@ -10,9 +10,6 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// Above this relative decrease of the cost per step, Gauss-Newton does well (Fletcher and Xu, IMA J. Numer.
-// Anal. 7, 1987).
-constexpr double kFastDecrease = 0.2;
 constexpr double kGoodModel = 0.9;  // above this gain ratio the JᵀJ model predicts well
 constexpr int kHalvings = 8;
 constexpr int kPeriod = 10;  // accepted steps between two trials
@@ -21,8 +18,8 @@ constexpr int kPeriod = 10;  // accepted steps between two trials
 // follows at once.
 bool worth_trying(const Loop& loop) {
   return loop.system->has_second_order() && loop.ending.stopped_by.empty() &&
-         loop.log.accepted >= loop.damping.second_order_at && loop.digits.last_decrease < kFastDecrease &&
-         std::fabs(loop.trial.gain - 1) > 1 - kGoodModel;
+         loop.log.accepted >= loop.damping.second_order_at &&
+         loop.digits.last_decrease < rules::kFastDecrease && std::fabs(loop.trial.gain - 1) > 1 - kGoodModel;
 }
 
 }  // namespace

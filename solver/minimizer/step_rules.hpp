@@ -36,6 +36,9 @@ inline bool near_optimum(double decrement_squared, double decrement_sigma, doubl
   return decrement_sigma <= trusted && decrement_squared <= 0.1 * 2 * cost;
 }
 
+// Above this relative decrease of the cost per step, Gauss-Newton does well (Fletcher and Xu, IMA J. Numer.
+// Anal. 7, 1987).
+inline constexpr double kFastDecrease = 0.2;
 inline constexpr double kLeastGain = 1e-4;  // least gain ratio of an accepted step, in float64
 
 enum class Judgement { accept, reject, invalid, undecided };

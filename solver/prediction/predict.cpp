@@ -184,19 +184,12 @@ Prediction predict(const PreparedModel& model, const Columns& x, const FitResult
   out.fit = at.values;
   for (auto* column : {&out.standard_error, &out.confidence_low, &out.confidence_high, &out.prediction_low,
                        &out.prediction_high})
-    column->resize(rows);
+    column->assign(rows, kNaN);
   Variances variances(model, fit, options, prediction.data);
   const Scatter scatter(fit, options, prediction.sigma);
   Notes notes;
-  bool stopped = false;
   for (std::size_t i = 0; i < rows; ++i) {
-    if (i % kRowsBetweenStops == 0) stopped = stopped || (prediction.stop && prediction.stop());
-    if (stopped) {
-      for (auto* column : {&out.standard_error, &out.confidence_low, &out.confidence_high,
-                           &out.prediction_low, &out.prediction_high})
-        (*column)[i] = kNaN;
-      continue;
-    }
+    if (i % kRowsBetweenStops == 0 && prediction.stop && prediction.stop()) break;
     const double f = at.values[i];
     DeltaVariance variance{kNaN, DeltaState::not_finite};
     if (std::isfinite(f)) variance = variances({at.jacobian.data() + i * n, n});
