@@ -24,7 +24,7 @@ bool is_second_order_minimum(Evaluator& evaluator, std::span<const double> x, co
 std::optional<Vector> descent_from_saddle(Evaluator& evaluator, std::span<const double> x, const Box& room,
                                           std::span<const int> fixed, double magnitude);
 
-// Tries steps along a direction of negative curvature, to both sides: its own length, and twenty lengths of
+// Tries steps along a direction of negative curvature, to both sides: its own length and nineteen more, of
 // which each is half of the one before. Returns the step to the lowest cost if that is below `enough`, else
 // an empty one. `cost_at(step)` returns the cost at its end.
 template <class CostAt>
