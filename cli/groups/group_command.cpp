@@ -49,16 +49,6 @@ GroupsResult fit_groups(const ModelChoice& model, const FitData& data, const Col
   }
 }
 
-std::vector<std::string> warnings_of(const FitData& data, const ModelChoice& model) {
-  std::vector<std::string> warnings;
-  if (data.underflows > 0) {
-    warnings.push_back(fmt::format("{} number{} too small for a double, read as 0 (first: {})",
-                                   data.underflows, data.underflows == 1 ? "" : "s", data.first_underflow));
-  }
-  warnings.insert(warnings.end(), model.warnings.begin(), model.warnings.end());
-  return warnings;
-}
-
 void write_outputs(const GroupReport& report) {
   const Arguments& arguments = report.arguments;
   const std::string& csv = arguments.prediction.csv;
