@@ -3,6 +3,7 @@
 // (Griewank and Walther, Evaluating Derivatives, chapter 3). Both only visit nodes that depend on a wanted
 // leaf.
 #include "expression/derivative_forms.hpp"
+#include "expression/graph_walk.hpp"
 #include "expression/op_cost.hpp"
 #include "expression/partials.hpp"
 #include "expression/powers.hpp"
@@ -23,9 +24,7 @@ std::vector<std::uint8_t> active_nodes(const Graph& graph, std::size_t count,
     if (leaf < count) active[leaf] = 1;
   }
   for (NodeId id = 0; id < count; ++id) {
-    const Node& node = graph[id];
-    const NodeId operands[] = {node.a, node.b, node.c};
-    for (int i = 0; i < arity(node.op); ++i) active[id] |= active[operands[i]];
+    for (const NodeId operand : Operands(graph[id])) active[id] |= active[operand];
   }
   return active;
 }
@@ -39,9 +38,7 @@ std::optional<Dependents> find_dependents(const Graph& graph, std::size_t count,
   std::vector<std::uint32_t> first(count + 1, 0), users;  // the users of node k start at first[k]
   const auto for_each_operand = [&](auto use) {
     for (NodeId id = 0; id < count; ++id) {
-      const Node& node = graph[id];
-      const NodeId operands[] = {node.a, node.b, node.c};
-      for (int i = 0; i < arity(node.op); ++i) use(operands[i], id);
+      for (const NodeId operand : Operands(graph[id])) use(operand, id);
     }
   };
   for_each_operand([&](NodeId operand, NodeId) { ++first[operand + 1]; });
@@ -269,8 +266,7 @@ double cost_of(const Graph& graph, NodeId root, std::span<const NodeId> derivati
   for (auto id = static_cast<NodeId>(graph.size()); id-- > 0;) {
     if (uses[id] == 0) continue;
     const Node& node = graph[id];
-    const NodeId operands[] = {node.a, node.b, node.c};
-    for (int i = 0; i < arity(node.op); ++i) ++uses[operands[i]];
+    for (const NodeId operand : Operands(node)) ++uses[operand];
     const bool half_power = node.op == Op::pow && is_half_power(graph[node.b].value);
     cost += !varies(id) ? 1e-3 : half_power ? half_power_cost(graph[node.b].value) : op_cost(node.op);
   }
@@ -331,10 +327,9 @@ std::size_t separate_nodes(const Graph& graph, std::span<const NodeId> roots, st
     };
     visit(roots[r]);
     while (!stack.empty() && total <= limit) {
-      const Node& node = graph[stack.back()];
+      const Operands operands(graph[stack.back()]);
       stack.pop_back();
-      const NodeId operands[] = {node.a, node.b, node.c};
-      for (int i = 0; i < arity(node.op); ++i) visit(operands[i]);
+      for (const NodeId operand : operands) visit(operand);
     }
     stack.clear();
   }

@@ -2,6 +2,7 @@
 // one row program.
 #include "recording/trace.hpp"
 
+#include "expression/graph_walk.hpp"
 #include "recording/tape.hpp"
 
 #include <algorithm>
@@ -52,9 +53,7 @@ class Expressions {
     members_.clear();
     visit(output);
     for (std::size_t next = 0; next < members_.size(); ++next) {
-      const TapeStep& step = steps_[members_[next]];
-      const std::uint32_t operands[] = {step.a, step.b, step.c};
-      for (int i = 0; i < arity(step.op); ++i) visit(operands[i]);
+      for (const std::uint32_t operand : Operands(steps_[members_[next]])) visit(operand);
       if (members_.size() > limit) return false;
     }
     std::sort(members_.begin(), members_.end());
