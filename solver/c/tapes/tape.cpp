@@ -3,12 +3,11 @@
 
 #include "c/errors.hpp"
 #include "c/tapes/tape_numbers.hpp"
+#include "expression/graph_walk.hpp"
 #include "formula/block_values.hpp"
 #include "formula/formula_functions.hpp"
 
 #include "program/local_buffer.hpp"
-
-#include <nlsq/graph.hpp>
 
 #include <fmt/format.h>
 
@@ -76,25 +75,19 @@ int Tape::constant(double value) {
   return append(step);
 }
 
-int Tape::column(std::size_t index) {
+int Tape::numbered(Op op, std::size_t index, std::size_t& count) {
   if (index >= kMostIndex)
-    throw ModelError(fmt::format("column {}: use indices below {}", index, kMostIndex));
-  TapeStep step{Op::column};
+    throw ModelError(fmt::format("{} {}: use indices below {}", name(op), index, kMostIndex));
+  TapeStep step{op};
   step.index = static_cast<std::uint32_t>(index);
   const int node = append(step);
-  columns_ = std::max(columns_, index + 1);
+  count = std::max(count, index + 1);
   return node;
 }
 
-int Tape::parameter(std::size_t index) {
-  if (index >= kMostIndex)
-    throw ModelError(fmt::format("parameter {}: use indices below {}", index, kMostIndex));
-  TapeStep step{Op::parameter};
-  step.index = static_cast<std::uint32_t>(index);
-  const int node = append(step);
-  parameters_ = std::max(parameters_, index + 1);
-  return node;
-}
+int Tape::column(std::size_t index) { return numbered(Op::column, index, columns_); }
+
+int Tape::parameter(std::size_t index) { return numbered(Op::parameter, index, parameters_); }
 
 void Tape::output(int node) { outputs_.push_back(static_cast<int>(known(node))); }
 
@@ -215,9 +208,8 @@ std::string Tape::text(std::span<const std::string> parameters, std::span<const 
   constexpr double kMostTerms = 2000;
   std::vector<double> terms;
   for (const TapeStep& s : steps_) {
-    const std::uint32_t operands[] = {s.a, s.b, s.c};
     double sum = 1;
-    for (int k = 0; k < arity(s.op); ++k) sum += terms[operands[k]];
+    for (const std::uint32_t operand : Operands(s)) sum += terms[operand];
     terms.push_back(sum);
   }
   if (terms[static_cast<std::size_t>(outputs_[0])] > kMostTerms)
@@ -225,14 +217,7 @@ std::string Tape::text(std::span<const std::string> parameters, std::span<const 
   Graph graph;
   std::vector<NodeId> nodes;
   nodes.reserve(steps_.size());
-  for (const TapeStep& s : steps_) {
-    switch (s.op) {
-      case Op::constant: nodes.push_back(graph.constant(s.value)); break;
-      case Op::column: nodes.push_back(graph.column(static_cast<int>(s.index))); break;
-      case Op::parameter: nodes.push_back(graph.parameter(static_cast<int>(s.index))); break;
-      default: nodes.push_back(graph.make(s.op, nodes[s.a], nodes[s.b], nodes[s.c]));
-    }
-  }
+  for (const TapeStep& s : steps_) nodes.push_back(rebuilt(graph, s, nodes));
   return to_string(graph, nodes[static_cast<std::size_t>(outputs_[0])], parameters, columns);
 }
 

@@ -60,6 +60,7 @@ class Tape : public Object {
 
  private:
   int append(const TapeStep& step);
+  int numbered(Op op, std::size_t index, std::size_t& count);  // a column or parameter
   std::uint32_t known(int node) const;
   std::uint64_t identity() const;
   int compound(CompoundFunction function, std::span<const int> operands);
