@@ -314,28 +314,6 @@ std::vector<NodeId> derive(Graph& graph, NodeId root, std::span<const NodeId> le
   return graph.adopt(copy, best);
 }
 
-// Counts the nodes of each root separately and adds them up; stops above `limit`.
-std::size_t separate_nodes(const Graph& graph, std::span<const NodeId> roots, std::size_t limit) {
-  std::vector<std::uint32_t> stamp(graph.size(), 0);
-  std::vector<NodeId> stack;
-  std::size_t total = 0;
-  for (std::uint32_t r = 0; r < roots.size() && total <= limit; ++r) {
-    const auto visit = [&](NodeId id) {
-      if (std::exchange(stamp[id], r + 1) == r + 1) return;
-      stack.push_back(id);
-      ++total;
-    };
-    visit(roots[r]);
-    while (!stack.empty() && total <= limit) {
-      const Operands operands(graph[stack.back()]);
-      stack.pop_back();
-      for (const NodeId operand : operands) visit(operand);
-    }
-    stack.clear();
-  }
-  return total;
-}
-
 // Roots that mostly share one expression share one forward pass: each tangent is computed once for all roots
 // that need it. Deriving them one by one would repeat the shared part. Returns nothing if one by one is less
 // work.
@@ -347,7 +325,8 @@ std::optional<std::vector<NodeId>> derive_together(Graph& graph, std::span<const
   Graph copy;
   const std::vector<NodeId> tops = copy.adopt(graph, roots);
   const std::size_t count = copy.size();
-  const std::size_t most = kMostRepeats * count, separate = separate_nodes(copy, tops, kMostPairs * most);
+  const std::size_t most = kMostRepeats * count,
+                    separate = separate_nodes(copy, tops, static_cast<double>(kMostPairs * most));
   if (separate <= most) return std::nullopt;
   const std::vector<NodeId> own_leaves = copy.adopt(graph, leaves);
   const auto dependents = find_dependents(copy, count, own_leaves, has_branches(copy) ? kNoLimit : separate);

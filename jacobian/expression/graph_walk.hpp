@@ -3,7 +3,10 @@
 
 #include <nlsq/graph.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace nlsq::inline v0 {
@@ -22,6 +25,30 @@ class Operands {
 
 // Marks, among the nodes 0 to `root`, those that `root` is computed from, and itself.
 std::vector<std::uint8_t> needed_for(const Graph& graph, NodeId root);
+
+// Counts the nodes that each root is computed from separately, itself among them, and adds them up; stops
+// above `limit`. `nodes`: a graph, or a list of steps that are like nodes.
+std::size_t separate_nodes(const auto& nodes, std::span<const NodeId> roots, double limit) {
+  std::vector<std::uint32_t> stamp(nodes.size(), 0);
+  std::vector<NodeId> stack;
+  std::size_t total = 0;
+  const auto goes_on = [&] { return static_cast<double>(total) <= limit; };
+  for (std::uint32_t r = 0; r < roots.size() && goes_on(); ++r) {
+    const auto visit = [&](NodeId id) {
+      if (std::exchange(stamp[id], r + 1) == r + 1) return;
+      stack.push_back(id);
+      ++total;
+    };
+    visit(roots[r]);
+    while (!stack.empty() && goes_on()) {
+      const Operands operands(nodes[stack.back()]);
+      stack.pop_back();
+      for (const NodeId operand : operands) visit(operand);
+    }
+    stack.clear();
+  }
+  return total;
+}
 
 // Builds a node of another graph, or a step that is like one, in `to`. here[k] is the place in `to` of node
 // k.
