@@ -116,7 +116,6 @@ nlsq_result* result_of(Call& call, FitResult fit) {
   result->model = call.model.name;
   result->formula = call.model.formula;
   result->predictors = call.model.predictors;
-  result->absolute_sigma = call.fit.absolute_sigma;
   result->confidence = call.options.confidence;
   result->sigmas = sigma_pattern(call.fit);
   result->options = call.options.fit;

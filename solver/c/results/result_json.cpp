@@ -70,7 +70,7 @@ std::string CurveResult::make_json() const {
                "r_squared", fit.r_squared, "aic", fit.aic, "aicc", aicc(fit), "bic", fit.bic);
   outcome_json(json, fit.summary);
   json.members("interrupted", fit.summary.termination == Termination::user_stop, "warnings", fit.warnings,
-               "confidence", confidence, "intervals", "standard", "absolute_sigma", absolute_sigma);
+               "confidence", confidence, "intervals", "standard", "absolute_sigma", options.absolute_sigma);
   loss_json(json, fit);
   minima_json(json, fit.minima);
   std::vector<std::string> free;
