@@ -32,9 +32,8 @@ namespace {
 GroupsResult fit_groups(const ModelChoice& model, const FitData& data, const Column& group,
                         const NamedValues& p0, const GroupOptions& options) {
   try {
-    const PreparedModel prepared =
-        model.builtin != nullptr ? PreparedModel(*model.builtin) : PreparedModel(model.formula);
-    GroupsResult fits = curve_fit_groups(prepared, Columns(data.predictors), data.y, group, p0, options);
+    GroupsResult fits =
+        curve_fit_groups(model.prepared(), Columns(data.predictors), data.y, group, p0, options);
     name_places(data, group, fits);
     return fits;
   } catch (const DataError& e) {

@@ -58,8 +58,7 @@ double residual_pattern(std::span<const std::size_t> order, const double* y, con
 class ImageFit {
  public:
   ImageFit(const Image& image, const ModelChoice& choice, const NamedValues& p0, const GroupOptions& options)
-      : image_(image), choice_(choice), p0_(p0), options_(options),
-        model_(choice.builtin != nullptr ? PreparedModel(*choice.builtin) : PreparedModel(choice.formula)),
+      : image_(image), choice_(choice), p0_(p0), options_(options), model_(choice.prepared()),
         neighbours_(image) {
     const std::size_t pixels = image.pixels(), n = model_.parameter_names().size();
     out_.parameter_names = model_.parameter_names();

@@ -254,7 +254,7 @@ std::string json_report(const FitReport& report) {
   const Summary& summary = fit.summary;
   const std::size_t n = fit.parameters.size();
   Json json;
-  json["model"] = report.model.builtin != nullptr ? report.model.builtin->name : report.arguments.model;
+  json["model"] = report.model.name_or(report.arguments.model);
   json["formula"] = report.model.formula.text;
   json["parameters"] = parameters(report);
   json["covariance"] = matrix(n, [&](std::size_t i, std::size_t j) { return fit.covariance(i, j); });
