@@ -92,12 +92,29 @@ NamedValues starting_values(const Arguments& arguments) {
   NamedValues p0 = arguments.p0;
   if (arguments.p0_file.empty()) return p0;
   for (auto& [name, value] : read_start_file(arguments.p0_file)) {
-    const auto same = [&name = name](const auto& p) { return p.first == name; };
     const bool tied = std::ranges::find(arguments.ties, name, tied_name) != arguments.ties.end();
-    const bool given = std::any_of(p0.begin(), p0.end(), same);
-    if (!given && !tied) p0.emplace_back(std::move(name), value);
+    if (!tied && !has_value(p0, name)) p0.emplace_back(std::move(name), value);
   }
   return p0;
+}
+
+std::vector<std::string> warnings_of(const FitData& data, const ModelChoice& model) {
+  std::vector<std::string> warnings;
+  if (data.underflows > 0) {
+    warnings.push_back(fmt::format("{} number{} too small for a double, read as 0 (first: {})",
+                                   data.underflows, data.underflows == 1 ? "" : "s", data.first_underflow));
+  }
+  warnings.insert(warnings.end(), model.warnings.begin(), model.warnings.end());
+  return warnings;
+}
+
+std::vector<std::string> free_names(const FitResult& fit, std::span<const int> indices) {
+  std::vector<std::string> free, out;
+  for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
+    if (!fit.fixed[j] && fit.ties[j].empty()) free.push_back(fit.parameter_names[j]);
+  }
+  for (const int j : indices) out.push_back(free[static_cast<std::size_t>(j)]);
+  return out;
 }
 
 std::vector<std::string> names_given(const Arguments& arguments, const NamedValues& p0) {
@@ -182,12 +199,7 @@ void measure_policies(const Arguments& arguments, const ModelChoice& model, cons
 
 std::vector<std::string> collect_warnings(const FitData& data, const ModelChoice& model, const FitResult& fit,
                                           const NamedValues& p0) {
-  std::vector<std::string> warnings;
-  if (data.underflows > 0) {
-    warnings.push_back(fmt::format("{} number{} too small for a double, read as 0 (first: {})",
-                                   data.underflows, data.underflows == 1 ? "" : "s", data.first_underflow));
-  }
-  warnings.insert(warnings.end(), model.warnings.begin(), model.warnings.end());
+  std::vector<std::string> warnings = warnings_of(data, model);
   warnings.insert(warnings.end(), fit.warnings.begin(), fit.warnings.end());
   if (const std::string advice = advice_on_starts(model, fit, data.y, p0); !advice.empty())
     warnings.push_back(advice);

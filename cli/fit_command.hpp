@@ -13,6 +13,7 @@
 #include <nlsq/profile_intervals.hpp>
 
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,6 +56,10 @@ NamedValues starting_values(const Arguments& arguments);
 std::vector<std::string> inputs_of(const Arguments& arguments);
 // The parameter of a tie, "name=expression".
 std::string tied_name(const std::string& tie);
+// Warnings about what was read and chosen, before any fit.
+std::vector<std::string> warnings_of(const FitData& data, const ModelChoice& model);
+// The names of parameters, from their indices among the free ones.
+std::vector<std::string> free_names(const FitResult& fit, std::span<const int> indices);
 // The names that the command line gives to parameters.
 std::vector<std::string> names_given(const Arguments& arguments, const NamedValues& p0);
 // Throws UsageError for a name that is no parameter of the model.

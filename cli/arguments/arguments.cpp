@@ -2,6 +2,7 @@
 #include "arguments/arguments.hpp"
 
 #include "arguments/model_choice.hpp"
+#include "arguments/one_of.hpp"
 #include "arguments/precision_options.hpp"
 #include "arguments/raw_arguments.hpp"
 #include "certify/certify_arguments.hpp"
@@ -88,17 +89,6 @@ char delimiter(const std::string& text) {
   }
 }
 
-template <class T>
-T one_of(const std::string& option, const std::string& text,
-         std::initializer_list<std::pair<const char*, T>> choices) {
-  std::string names;
-  for (const auto& [name, value] : choices) {
-    if (text == name) return value;
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
-  }
-  throw UsageError(fmt::format("{} {}: must be one of {}", option, printable(text), names));
-}
-
 CsvOptions csv_options(const RawArguments& raw) {
   CsvOptions csv;
   if (!raw.delimiter.empty()) csv.delimiter = delimiter(raw.delimiter);
@@ -137,9 +127,7 @@ void add_p0(Arguments& arguments, const std::string& text) {
       throw UsageError(
           fmt::format("--p0 {}: write name=value pairs, as in a=1,b=2, or @fit.json", printable(text)));
     }
-    const bool twice =
-        std::any_of(arguments.p0.begin(), arguments.p0.end(), [&](auto& p) { return p.first == name; });
-    if (twice) throw UsageError(fmt::format("--p0: {} is given twice", name));
+    if (has_value(arguments.p0, name)) throw UsageError(fmt::format("--p0: {} is given twice", name));
     arguments.p0.emplace_back(name, number("--p0 " + name + "=", part.substr(equals + 1)));
   }
 }
@@ -156,9 +144,7 @@ void add_fix(Arguments& arguments, const std::string& text) {
     arguments.fixed.push_back(name);
     if (equals == std::string::npos) continue;
     const double value = number("--fix " + name + "=", part.substr(equals + 1));
-    const auto given =
-        std::find_if(arguments.p0.begin(), arguments.p0.end(), [&](auto& p) { return p.first == name; });
-    if (given != arguments.p0.end())
+    if (has_value(arguments.p0, name))
       throw UsageError(fmt::format("--fix {}: --p0 gives it a value too", name));
     arguments.p0.emplace_back(name, value);
   }
@@ -373,6 +359,10 @@ void convert_texts(const RawArguments& raw, Arguments& arguments) {
 }
 
 }  // namespace
+
+bool has_value(const std::vector<std::pair<std::string, double>>& values, std::string_view name) {
+  return std::ranges::any_of(values, [&](const auto& value) { return value.first == name; });
+}
 
 Arguments parse_arguments(int argc, const char* const* argv) {
   CLI::App app("Fits a curve to a table: nonlinear least squares, certified in float64.", "nlsq-fit");

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -84,6 +85,9 @@ struct Arguments {
   std::string command;             // the command line, for --report
   std::vector<std::string> words;  // its words without the program's name, for --json
 };
+
+// Whether these values have one of this name.
+bool has_value(const std::vector<std::pair<std::string, double>>& values, std::string_view name);
 
 // Throws UsageError.
 Arguments parse_arguments(int argc, const char* const* argv);

@@ -6,6 +6,7 @@
 
 #include <nlsq/formula.hpp>
 #include <nlsq/models.hpp>
+#include <nlsq/prepared_model.hpp>
 
 #include <span>
 #include <string>
@@ -19,6 +20,13 @@ struct ModelChoice {
   Formula formula;                    // set for a built-in model, too
   std::vector<std::string> notes;     // notes for the report: "x is the column day"
   std::vector<std::string> warnings;  // for example, a parameter has the name of a column that was not chosen
+  PreparedModel prepared() const {
+    return builtin != nullptr ? PreparedModel(*builtin) : PreparedModel(formula);
+  }
+  // The name of a built-in model; `text` for a formula.
+  const std::string& name_or(const std::string& text) const {
+    return builtin != nullptr ? builtin->name : text;
+  }
 };
 
 // A predictor has the name of its column. If the formula uses none of these names, it has the name x (x1 ...

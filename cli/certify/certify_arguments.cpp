@@ -2,6 +2,7 @@
 #include "certify/certify_arguments.hpp"
 
 #include "errors.hpp"
+#include "fit_command.hpp"
 #include "table/source/utf8.hpp"
 
 #include <fmt/format.h>
@@ -51,11 +52,8 @@ FitResult certify_values(const ModelChoice& model, const Columns& x, const Colum
                          const FitOptions& options) {
   std::string missing;
   for (const std::string& name : model.formula.parameters) {
-    const bool given = std::ranges::any_of(p0, [&](const auto& p) { return p.first == name; });
-    const bool tied = std::ranges::any_of(options.ties, [&](const std::string& tie) {
-      return trim_blanks(std::string_view(tie).substr(0, tie.find('='))) == name;
-    });
-    if (!given && !tied) missing += (missing.empty() ? "" : ", ") + name;
+    const bool tied = std::ranges::find(options.ties, name, tied_name) != options.ties.end();
+    if (!tied && !has_value(p0, name)) missing += (missing.empty() ? "" : ", ") + name;
   }
   if (!missing.empty())
     throw UsageError(fmt::format("--certify: --p0 has no value for {}; every parameter needs one", missing));

@@ -32,9 +32,8 @@ namespace {
 GroupsResult fit_groups(const ModelChoice& model, const FitData& data, const Column& group,
                         const NamedValues& p0, const GroupOptions& options) {
   try {
-    const PreparedModel prepared =
-        model.builtin != nullptr ? PreparedModel(*model.builtin) : PreparedModel(model.formula);
-    GroupsResult fits = curve_fit_groups(prepared, Columns(data.predictors), data.y, group, p0, options);
+    GroupsResult fits =
+        curve_fit_groups(model.prepared(), Columns(data.predictors), data.y, group, p0, options);
     name_places(data, group, fits);
     return fits;
   } catch (const DataError& e) {
@@ -47,16 +46,6 @@ GroupsResult fit_groups(const ModelChoice& model, const FitData& data, const Col
   } catch (const Error& e) {
     throw UsageError(e.what());
   }
-}
-
-std::vector<std::string> warnings_of(const FitData& data, const ModelChoice& model) {
-  std::vector<std::string> warnings;
-  if (data.underflows > 0) {
-    warnings.push_back(fmt::format("{} number{} too small for a double, read as 0 (first: {})",
-                                   data.underflows, data.underflows == 1 ? "" : "s", data.first_underflow));
-  }
-  warnings.insert(warnings.end(), model.warnings.begin(), model.warnings.end());
-  return warnings;
 }
 
 void write_outputs(const GroupReport& report) {

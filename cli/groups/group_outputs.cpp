@@ -158,10 +158,10 @@ std::string summary_line(const GroupReport& report) {
       "\"time\":{{\"read\":{},\"total\":{}}}}}\n",
       fits.size(), fits.succeeded, report.failed(), json_list(failed), report.data.rows(),
       report.data.excluded(), report.data.missing_y, json_text(report.title()),
-      json_text(model.builtin != nullptr ? model.builtin->name : report.arguments.model),
-      json_text(model.formula.text), report.arguments.confidence, report.options.absolute_sigma,
-      json_list(report.warnings), fits.in_lanes, joint_fields(report), json_text(version()),
-      json_list(report.arguments.words), files, report.read_seconds, report.total_seconds);
+      json_text(model.name_or(report.arguments.model)), json_text(model.formula.text),
+      report.arguments.confidence, report.options.absolute_sigma, json_list(report.warnings), fits.in_lanes,
+      joint_fields(report), json_text(version()), json_list(report.arguments.words), files,
+      report.read_seconds, report.total_seconds);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Implements fit_image(): pixels in chunks, from their own guesses or from neighbours' answers.
 #include "images/image_fit.hpp"
 
+#include "arguments/arguments.hpp"
 #include "images/neighbours.hpp"
 #include "progress.hpp"
 #include "report/row_places.hpp"
@@ -57,8 +58,7 @@ double residual_pattern(std::span<const std::size_t> order, const double* y, con
 class ImageFit {
  public:
   ImageFit(const Image& image, const ModelChoice& choice, const NamedValues& p0, const GroupOptions& options)
-      : image_(image), choice_(choice), p0_(p0), options_(options),
-        model_(choice.builtin != nullptr ? PreparedModel(*choice.builtin) : PreparedModel(choice.formula)),
+      : image_(image), choice_(choice), p0_(p0), options_(options), model_(choice.prepared()),
         neighbours_(image) {
     const std::size_t pixels = image.pixels(), n = model_.parameter_names().size();
     out_.parameter_names = model_.parameter_names();
@@ -114,9 +114,8 @@ class ImageFit {
   // A parameter that is held at its guess has another value in each pixel, and curve_fit_batch makes one
   // start. A formula with a left side has no curve that could be compared with y.
   bool neighbours_serve() const {
-    const bool own_values = std::ranges::any_of(options_.fixed, [&](const std::string& name) {
-      return std::ranges::none_of(p0_, [&](const auto& p) { return p.first == name; });
-    });
+    const bool own_values =
+        std::ranges::any_of(options_.fixed, [&](const std::string& name) { return !has_value(p0_, name); });
     return options_.starts == 1 && !own_values && !choice_.formula.has_left_side;
   }
 

@@ -66,10 +66,9 @@ std::string image_json(const ImageReport& report) {
                      report.fitted() - report.failed(), report.failed(),
                      std::ranges::count(fits.from_neighbour, 1), statuses(report));
   out += fmt::format("\"parameters\":[{}],\"reasons\":[{}],", parameters(report), reasons(report));
-  out +=
-      fmt::format("\"model\":{},\"formula\":{},\"absolute_sigma\":{},\"warnings\":[{}],",
-                  json_text(model.builtin != nullptr ? model.builtin->name : arguments.model),
-                  json_text(model.formula.text), arguments.absolute_sigma, joined(model.warnings, json_text));
+  out += fmt::format("\"model\":{},\"formula\":{},\"absolute_sigma\":{},\"warnings\":[{}],",
+                     json_text(model.name_or(arguments.model)), json_text(model.formula.text),
+                     arguments.absolute_sigma, joined(model.warnings, json_text));
   out += fmt::format("\"maps\":{},\"version\":{},\"options\":[{}],\"files\":[{}],",
                      json_text(arguments.image.maps), json_text(version()),
                      joined(arguments.words, json_text), joined(report.files, [](const InputFile& file) {

@@ -188,9 +188,7 @@ void add_band(const FitReport& report, const FitOptions& options, PlotData& plot
   wanted.confidence = report.arguments.confidence;
   wanted.threads = options.threads;
   const Columns x(std::vector<Column>{Column(plot.curve.x)});
-  const ModelChoice& model = report.model;
-  const Prediction band = model.builtin != nullptr ? predict(*model.builtin, x, report.fit, options, wanted)
-                                                   : predict(model.formula, x, report.fit, options, wanted);
+  const Prediction band = predict(report.model.prepared(), x, report.fit, options, wanted);
   const auto defined = [](double value) { return std::isfinite(value); };
   if (std::none_of(band.confidence_low.begin(), band.confidence_low.end(), defined)) {
     plot.notes.emplace_back("the data define no confidence band");

@@ -1,6 +1,7 @@
 // Implements the options of pictures.
 #include "plot/plot_options.hpp"
 
+#include "arguments/one_of.hpp"
 #include "errors.hpp"
 #include "plot/gnuplot.hpp"
 #include "table/source/utf8.hpp"
@@ -11,7 +12,6 @@
 #include <CLI/Formatter.hpp>
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 namespace nlsq::cli {
@@ -23,20 +23,12 @@ bool ends_with_any(const std::string& file, std::initializer_list<const char*> e
 }
 
 PlotScale plot_scale(const std::string& text) {
-  struct Name {
-    const char* text;
-    PlotScale scale;
-  };
-  constexpr std::array<Name, 5> kNames = {{{"auto", PlotScale::automatic},
-                                           {"linear", PlotScale::linear},
-                                           {"log-x", PlotScale::log_x},
-                                           {"log-y", PlotScale::log_y},
-                                           {"log-log", PlotScale::log_log}}};
-  for (const Name& name : kNames) {
-    if (text == name.text) return name.scale;
-  }
-  throw UsageError(
-      fmt::format("--plot-scale {}: must be one of auto, linear, log-x, log-y, log-log", printable(text)));
+  return one_of<PlotScale>("--plot-scale", text,
+                           {{"auto", PlotScale::automatic},
+                            {"linear", PlotScale::linear},
+                            {"log-x", PlotScale::log_x},
+                            {"log-y", PlotScale::log_y},
+                            {"log-log", PlotScale::log_log}});
 }
 
 }  // namespace

@@ -46,9 +46,7 @@ void find_intervals(const FitOptions& options, FitReport& report) {
   IntervalOptions wanted;
   wanted.confidence = report.arguments.confidence;
   const Columns x(report.data.predictors);
-  report.intervals = report.model.builtin != nullptr
-                         ? profile_intervals(*report.model.builtin, x, report.data.y, fit, options, wanted)
-                         : profile_intervals(report.model.formula, x, report.data.y, fit, options, wanted);
+  report.intervals = profile_intervals(report.model.prepared(), x, report.data.y, fit, options, wanted);
   warn_of_other_intervals(fit, *report.intervals, report.warnings);
   if (!report.intervals->better_found) return;
   std::string start;

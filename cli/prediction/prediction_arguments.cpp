@@ -2,6 +2,7 @@
 #include "prediction/prediction_arguments.hpp"
 
 #include "arguments/arguments.hpp"
+#include "arguments/one_of.hpp"
 #include "errors.hpp"
 #include "table/numbers/number.hpp"
 #include "table/source/utf8.hpp"
@@ -24,12 +25,10 @@ bool is_number(std::string_view text, double& value) {
 }
 
 BootstrapMethod bootstrap_method(const std::string& text) {
-  for (const BootstrapMethod method :
-       {BootstrapMethod::residual, BootstrapMethod::cases, BootstrapMethod::parametric}) {
-    if (text == name(method)) return method;
-  }
-  throw UsageError(
-      fmt::format("--bootstrap-method {}: must be one of residual, case, parametric", printable(text)));
+  return one_of<BootstrapMethod>("--bootstrap-method", text,
+                                 {{"residual", BootstrapMethod::residual},
+                                  {"case", BootstrapMethod::cases},
+                                  {"parametric", BootstrapMethod::parametric}});
 }
 
 int sample_count(const std::string& text) {

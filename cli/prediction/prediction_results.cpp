@@ -15,10 +15,6 @@ namespace nlsq::cli {
 
 namespace {
 
-PreparedModel prepared(const ModelChoice& model) {
-  return model.builtin != nullptr ? PreparedModel(*model.builtin) : PreparedModel(model.formula);
-}
-
 // Why nothing can be computed by profile likelihood; empty if it can.
 std::string no_profile(const Arguments& arguments, const FitResult& fit) {
   if (!fit.success()) return "the fit has no certified minimum";
@@ -103,7 +99,7 @@ PredictionResults after_fit(const Arguments& arguments, const ModelChoice& model
   const PredictionArguments& wanted = arguments.prediction;
   PredictionResults out;
   if (points.x.empty() && wanted.derive.empty() && wanted.bootstrap == 0) return out;
-  const PreparedModel prepared_model = prepared(model);
+  const PreparedModel prepared_model = model.prepared();
   if (!wanted.derive.empty())
     out.derived = derived_quantities(arguments, prepared_model, data, options, fit, warnings);
   if (wanted.bootstrap > 0) {

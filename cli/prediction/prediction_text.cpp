@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 namespace nlsq::cli {
 
@@ -17,16 +16,7 @@ constexpr std::size_t kMostLines = 25;
 
 using Rows = std::vector<std::vector<std::string>>;
 
-std::string interval_text(double low, double high, double error) {
-  if (std::isnan(low) || std::isnan(high)) return "undefined";
-  return fmt::format("[{}, {}]", format_estimate(low, error), format_estimate(high, error));
-}
-
 std::string percent(double confidence) { return fmt::format("{:g} %", 100 * confidence); }
-
-std::string error_text(double error) {
-  return std::isnan(error) ? "undefined" : fmt::format("{:.3g}", error);
-}
 
 }  // namespace
 
@@ -39,7 +29,7 @@ std::string derived_table(const FitReport& report) {
                   fmt::format("{} {}interval", confidence, derived.front().by_profile ? "profile " : "")});
   for (const DerivedQuantity& q : derived) {
     rows.push_back({fmt::format("{} = {}", q.name, printable(q.expression, 40)),
-                    format_estimate(q.value, q.standard_error), "±", error_text(q.standard_error),
+                    format_estimate(q.value, q.standard_error), "±", significant(q.standard_error, 3),
                     interval_text(q.ci_low, q.ci_high, q.standard_error)});
   }
   return aligned_table(rows, "  ") + "\n";
@@ -53,7 +43,7 @@ std::string bootstrap_table(const FitReport& report) {
   for (const auto* list : {&b.parameters, &b.derived}) {
     for (const BootstrapEstimate& e : *list) {
       if (e.standard_error == 0) continue;  // fixed
-      rows.push_back({e.name, error_text(e.bias), "±", error_text(e.standard_error),
+      rows.push_back({e.name, significant(e.bias, 3), "±", significant(e.standard_error, 3),
                       interval_text(e.ci_low, e.ci_high, e.standard_error)});
     }
   }
@@ -75,7 +65,7 @@ std::string prediction_table(const FitReport& report) {
     for (const auto& x : after.x) row.push_back(format_estimate(x[i], 0));
     const double error = p.standard_error[i];
     row.push_back(format_estimate(p.fit[i], error));
-    row.push_back(error_text(error));
+    row.push_back(significant(error, 3));
     row.push_back(interval_text(p.confidence_low[i], p.confidence_high[i], error));
     row.push_back(interval_text(p.prediction_low[i], p.prediction_high[i], error));
     rows.push_back(std::move(row));

@@ -43,8 +43,7 @@ std::string advice_on_starts(const ModelChoice& model, const FitResult& fit, con
     return "y does not vary, so it determines no more than a constant: other starting values would not help";
   std::vector<std::string> missing;
   for (const std::string& name : model.formula.parameters) {
-    const bool given = std::ranges::any_of(p0, [&](const auto& p) { return p.first == name; });
-    if (!given) missing.push_back(name);
+    if (!has_value(p0, name)) missing.push_back(name);
   }
   if (model.builtin == nullptr && !missing.empty()) {
     return fmt::format(

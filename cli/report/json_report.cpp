@@ -97,12 +97,6 @@ Json matrix(std::size_t n, Entry entry) {
 
 Json certificate_json(const FitResult& fit) {
   const Certificate& c = fit.summary.certificate;
-  std::vector<std::string> free;
-  for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
-    if (!fit.fixed[j] && fit.ties[j].empty()) free.push_back(fit.parameter_names[j]);
-  }
-  Json confounded = Json::array();
-  for (const int j : c.confounded) confounded.push_back(free[static_cast<std::size_t>(j)]);
   return {{"passed", c.passed},
           {"verdict", name(c.verdict)},
           {"governed_by", c.governed_by},
@@ -114,7 +108,7 @@ Json certificate_json(const FitResult& fit) {
           {"last_step", json_number(c.last_step)},
           {"condition", json_number(c.condition)},
           {"rank", c.rank},
-          {"confounded", confounded},
+          {"confounded", free_names(fit, c.confounded)},
           {"covariance_error", json_number(c.covariance_error)},
           {"qr", c.qr},
           {"rechecked_rows", c.rechecked_rows},
@@ -260,7 +254,7 @@ std::string json_report(const FitReport& report) {
   const Summary& summary = fit.summary;
   const std::size_t n = fit.parameters.size();
   Json json;
-  json["model"] = report.model.builtin != nullptr ? report.model.builtin->name : report.arguments.model;
+  json["model"] = report.model.name_or(report.arguments.model);
   json["formula"] = report.model.formula.text;
   json["parameters"] = parameters(report);
   json["covariance"] = matrix(n, [&](std::size_t i, std::size_t j) { return fit.covariance(i, j); });

@@ -21,10 +21,6 @@ namespace {
 constexpr double kNotableCorrelation = 0.9;
 constexpr std::size_t kMostCorrelations = 10;
 
-std::string number(double value, int digits = 6) {
-  return std::isnan(value) ? "undefined" : fmt::format("{:.{}g}", value, digits);
-}
-
 std::string seconds(double s) {
   if (s < 1e-3) return fmt::format("{:.0f} µs", s * 1e6);
   if (s < 1) return fmt::format("{:.1f} ms", s * 1e3);
@@ -93,7 +89,7 @@ std::string parameter_table(const FitReport& report) {
     const double value = fit.parameters[j], error = fit.standard_errors[j];
     if (!fit.ties[j].empty()) {
       const std::string name = fmt::format("{} = {}", fit.parameter_names[j], printable(fit.ties[j], 40));
-      rows.push_back({name, format_estimate(value, error), "±", number(error, 3),
+      rows.push_back({name, format_estimate(value, error), "±", significant(error, 3),
                       fmt::format("[{}, {}]", format_estimate(value - factor * error, error),
                                   format_estimate(value + factor * error, error))});
     } else if (fit.fixed[j]) {
@@ -104,12 +100,8 @@ std::string parameter_table(const FitReport& report) {
       rows.push_back({fit.parameter_names[j], format_estimate(value, error), "±", "undetermined", ""});
     } else {
       const auto [low, high] = report.interval(j);
-      const std::string interval =
-          std::isnan(low) || std::isnan(high)
-              ? "undefined"
-              : fmt::format("[{}, {}]", format_estimate(low, error), format_estimate(high, error));
-      rows.push_back(
-          {fit.parameter_names[j], format_estimate(value, error), "±", number(error, 3), interval});
+      rows.push_back({fit.parameter_names[j], format_estimate(value, error), "±", significant(error, 3),
+                      interval_text(low, high, error)});
     }
   }
   return aligned_table(rows, "  ");
@@ -127,13 +119,15 @@ std::string quality_lines(const FitReport& report) {
   const FitResult& fit = report.fit;
   std::string out = fmt::format("Rows {}, degrees of freedom {}\n", fit.rows, fit.dof);
   const bool failed = fit.summary.termination == Termination::failure;  // the cost was not computed
-  out += fmt::format("Cost {} ({}), R² {}\n", failed ? "undefined" : number(fit.summary.final_cost, 8),
-                     cost_title(report), number(fit.r_squared));
-  out += fmt::format("Reduced {} {}", fit.loss.is_counts() ? "deviance" : "χ²", number(fit.chi2_reduced));
+  out += fmt::format("Cost {} ({}), R² {}\n", failed ? "undefined" : significant(fit.summary.final_cost, 8),
+                     cost_title(report), significant(fit.r_squared));
+  out +=
+      fmt::format("Reduced {} {}", fit.loss.is_counts() ? "deviance" : "χ²", significant(fit.chi2_reduced));
   if (report.arguments.absolute_sigma || fit.loss.is_counts()) {
-    out += fmt::format(", p-value {}", number(chi_square_p_value(fit.rss, static_cast<double>(fit.dof)), 3));
+    out += fmt::format(", p-value {}",
+                       significant(chi_square_p_value(fit.rss, static_cast<double>(fit.dof)), 3));
   }
-  out += fmt::format(", AIC {}, BIC {}\n", number(fit.aic), number(fit.bic));
+  out += fmt::format(", AIC {}, BIC {}\n", significant(fit.aic), significant(fit.bic));
   if (fit.loss.is_counts()) {
     out += "Sigma: of counts, the root of the model; standard errors are from the Fisher information\n";
   } else if (fit.loss.is_robust()) {
@@ -230,10 +224,10 @@ std::string minima_lines(const FitResult& fit) {
                   fit.minima.size() - 1, fit.minima.size() == 2 ? "um" : "a");
   for (std::size_t k = 1; k < std::min(fit.minima.size(), kMost); ++k) {
     const FitMinimum& m = fit.minima[k];
-    out += fmt::format("       cost {} ({}, {} start{}):", number(m.cost, 8), name(m.verdict), m.starts,
+    out += fmt::format("       cost {} ({}, {} start{}):", significant(m.cost, 8), name(m.verdict), m.starts,
                        m.starts == 1 ? "" : "s");
     for (std::size_t j = 0; j < m.parameters.size(); ++j)
-      out += fmt::format(" {}={}", fit.parameter_names[j], number(m.parameters[j]));
+      out += fmt::format(" {}={}", fit.parameter_names[j], significant(m.parameters[j]));
     out += '\n';
   }
   if (fit.minima.size() > kMost)
@@ -275,17 +269,22 @@ std::string aligned_table(const std::vector<std::vector<std::string>>& rows, con
   return out;
 }
 
-std::string significant(double value) {
-  return std::isnan(value) ? "undefined" : fmt::format("{:.6g}", value);
+std::string significant(double value, int digits) {
+  return std::isnan(value) ? "undefined" : fmt::format("{:.{}g}", value, digits);
 }
 
 std::string format_estimate(double value, double error) {
-  if (!std::isfinite(value)) return std::isnan(value) ? "undefined" : number(value);
+  if (!std::isfinite(value)) return significant(value);
   int digits = 10;
   if (std::isfinite(error) && error > 0 && value != 0) {
     digits = static_cast<int>(std::floor(std::log10(std::fabs(value))) - std::floor(std::log10(error))) + 3;
   }
   return fmt::format("{:.{}g}", value, std::clamp(digits, 6, 17));
+}
+
+std::string interval_text(double low, double high, double error) {
+  if (std::isnan(low) || std::isnan(high)) return "undefined";
+  return fmt::format("[{}, {}]", format_estimate(low, error), format_estimate(high, error));
 }
 
 std::string text_report(const FitReport& report) {

@@ -16,8 +16,10 @@ std::string model_lines(const ModelChoice& model);
 
 // `value` with enough digits to show three digits of `error`; at least 6 and at most 17.
 std::string format_estimate(double value, double error);
-// Six digits, or "undefined".
-std::string significant(double value);
+// An interval of an estimate with this error, or "undefined".
+std::string interval_text(double low, double high, double error);
+// So many digits, or "undefined" for NaN.
+std::string significant(double value, int digits = 6);
 
 // A table with columns padded to the widest cell. The first column is left-aligned, the others right-aligned.
 std::string aligned_table(const std::vector<std::vector<std::string>>& rows, const char* indent);

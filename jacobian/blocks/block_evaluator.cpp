@@ -289,15 +289,16 @@ BlockEvaluator::BlockEvaluator(const BlockList& list, std::span<const double> x,
 }
 BlockEvaluator::BlockEvaluator(const BlockList& list, std::span<const double> x, BlockEvaluator&& earlier,
                                const TaskRunner& run)
-    : impl_(std::make_unique<Impl>(
-          Impl{list, regroup_blocks(list, x, std::move(earlier.impl_->groups), run)})) {
+    : impl_(
+          std::make_unique<Impl>(Impl{list, group_blocks(list, x, std::move(earlier.impl_->groups), run)})) {
   impl_->groups.step_shares = block_step_shares(list, impl_->groups, x);
 }
 BlockEvaluator::~BlockEvaluator() = default;
 BlockEvaluator::BlockEvaluator(BlockEvaluator&&) noexcept = default;
 
 void BlockEvaluator::classify(std::span<const double> x, const TaskRunner& run) {
-  impl_->groups = group_blocks(impl_->list, x, std::move(impl_->groups.kinds), run);
+  impl_->groups.groups.clear();  // only the kinds stay
+  impl_->groups = group_blocks(impl_->list, x, std::move(impl_->groups), run);
   impl_->groups.step_shares = block_step_shares(impl_->list, impl_->groups, x);
 }
 

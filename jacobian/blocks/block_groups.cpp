@@ -356,14 +356,8 @@ void BlockGroups::cut() {
   }
 }
 
-BlockGroups group_blocks(const BlockList& list, std::span<const double> x, std::vector<BlockKind> kinds,
+BlockGroups group_blocks(const BlockList& list, std::span<const double> x, BlockGroups earlier,
                          const TaskRunner& run) {
-  for (BlockKind& kind : kinds) kind.failures = 0;
-  return Grouping(list, x, std::move(kinds), {}, run).run();
-}
-
-BlockGroups regroup_blocks(const BlockList& list, std::span<const double> x, BlockGroups earlier,
-                           const TaskRunner& run) {
   for (BlockKind& kind : earlier.kinds) kind.failures = 0;
   return Grouping(list, x, std::move(earlier.kinds), earlier.groups, run).run();
 }

@@ -89,13 +89,11 @@ struct BlockGroups {
   void cut();  // cuts the groups into tiles
 };
 
-// Reuses the `kinds` of earlier groups. If `run` is given, its tasks call many blocks in parallel.
-BlockGroups group_blocks(const BlockList& list, std::span<const double> x, std::vector<BlockKind> kinds,
+// Reuses the kinds of `earlier`, the groups of a list that had some of these blocks. Blocks that list.known
+// finds in its groups are not called again: they keep their recording and constants. If `run` is given, its
+// tasks call many blocks in parallel.
+BlockGroups group_blocks(const BlockList& list, std::span<const double> x, BlockGroups earlier,
                          const TaskRunner& run);
-// Groups a changed list of blocks. Blocks that list.known finds in earlier groups are not called again: they
-// keep their recording and constants.
-BlockGroups regroup_blocks(const BlockList& list, std::span<const double> x, BlockGroups earlier,
-                           const TaskRunner& run);
 
 // Copies the parameters of a block into consecutive memory.
 inline void gather_block(const BlockList& list, std::size_t block, std::span<const double> x, double* out) {

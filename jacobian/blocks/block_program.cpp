@@ -9,41 +9,14 @@
 #include <nlsq/error.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <unordered_map>
 
 namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kRelative = 1e-9;    // relative tolerance where nothing cancels
-constexpr double kCancelled = 1e-11;  // tolerance relative to terms that cancel
 // Multiple of the graph's rounding bound: dual numbers use other operations, and they round, too.
 constexpr double kRounding = 16;
-
-bool same_bits(double a, double b) {
-  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
-}
-
-std::vector<NodeId> replay(Graph& graph, const BlockRecording& recording, const ConstantPlan& plan,
-                           int inputs) {
-  std::vector<NodeId> nodes(recording.steps.size(), 0);
-  std::size_t constant = 0;
-  for (std::size_t i = 1; i < recording.steps.size(); ++i) {
-    const TapeStep& step = recording.steps[i];
-    switch (step.op) {
-      case Op::constant:
-        nodes[i] = plan.column[constant] < 0 ? graph.constant(plan.value[constant])
-                                             : graph.column(inputs + plan.column[constant]);
-        ++constant;
-        break;
-      case Op::column: nodes[i] = graph.column(static_cast<int>(step.a)); break;
-      default: nodes[i] = graph.make(step.op, nodes[step.a], nodes[step.b], nodes[step.c]);
-    }
-  }
-  return nodes;
-}
 
 // 1 where every guard gives the recorded answer.
 NodeId all_guards(Graph& graph, const BlockRecording& recording, const std::vector<NodeId>& nodes) {
@@ -62,12 +35,8 @@ struct Expressions {
   NodeId guard = 0;
 };
 
-bool agree(const RoundedNumber& ours, double dual, double size) {
-  if (std::isnan(dual)) return true;  // 0·∞, which the derivatives of the graph do not have
-  if (std::isinf(dual)) return !std::isfinite(ours.value);
-  const double rounding = std::isfinite(ours.bound) ? kRounding * ours.bound : 0;
-  return std::fabs(ours.value - dual) <=
-         kRelative * std::max(std::fabs(ours.value), std::fabs(dual)) + kCancelled * size + rounding;
+bool rounded_agree(const RoundedNumber& ours, double dual, double size) {
+  return agree(ours.value, dual, size, std::isfinite(ours.bound) ? kRounding * ours.bound : 0);
 }
 
 // True if the graph agrees with dual numbers at one point, even if the branches there differ from the
@@ -86,15 +55,12 @@ bool agrees(const Expressions& e, std::span<const int> wanted, BlockCaller& call
       if (std::isfinite(ours.value)) return false;
       continue;
     }
-    double size = std::fabs(plain[i]);  // first-order bound of the terms that may have cancelled
-    for (std::size_t j = 0; j < n; ++j) {
-      if (std::isfinite(J[i * n + j])) size += std::fabs(J[i * n + j] * columns[j]);
-    }
-    if (!agree(ours, plain[i], size) || !agree(ours, residuals[i], size)) return false;
+    const double size = size_of_terms(plain[i], std::span(J).subspan(i * n, n), columns);
+    if (!rounded_agree(ours, plain[i], size) || !rounded_agree(ours, residuals[i], size)) return false;
     for (std::size_t w = 0; w < wanted.size(); ++w) {
       const auto j = static_cast<std::size_t>(wanted[w]);
       const double scale = columns[j] != 0 ? std::fabs(columns[j]) : 1;
-      if (!agree(at[e.derivatives[i * wanted.size() + w]], J[i * n + j], size / scale)) return false;
+      if (!rounded_agree(at[e.derivatives[i * wanted.size() + w]], J[i * n + j], size / scale)) return false;
     }
   }
   return true;
@@ -108,7 +74,13 @@ struct Built {
 // Returns false if an operation has no derivative.
 bool build(const BlockRecording& recording, Built& out) {
   auto& [program, e] = out;
-  const std::vector<NodeId> nodes = replay(e.graph, recording, program.plan, program.inputs);
+  const auto constant = [&out, k = std::size_t{0}](const TapeStep&) mutable {
+    const int column = out.program.plan.column[k++];
+    Graph& graph = out.expressions.graph;
+    return column < 0 ? graph.constant(out.program.plan.value[k - 1])
+                      : graph.column(out.program.inputs + column);
+  };
+  const std::vector<NodeId> nodes = replay(e.graph, recording.steps, 1, constant);
   e.guard = all_guards(e.graph, recording, nodes);
   program.guarded = !e.graph.is_constant(e.guard, 1);
   for (const std::uint32_t output : recording.outputs) e.residuals.push_back(nodes[output]);
@@ -161,25 +133,18 @@ ConstantPlan plan_constants(std::span<const double> constants, std::size_t block
   ConstantPlan plan;
   plan.column.assign(count, -1);
   plan.value.assign(count, 0);
-  std::unordered_multimap<std::uint64_t, int> known;
+  EqualColumns known;
   for (std::size_t c = 0; c < count; ++c) {
     const auto numbers = numbers_of(c);
-    if (std::ranges::all_of(numbers, [&](double v) { return same_bits(v, numbers.front()); })) {
+    if (all_equal(numbers)) {
       plan.value[c] = numbers.front();
       continue;
     }
-    std::uint64_t hash = 0xcbf29ce484222325ULL;
-    for (const double v : numbers) hash = (hash ^ std::bit_cast<std::uint64_t>(v)) * 0x100000001b3ULL;
-    const auto [begin, end] = known.equal_range(hash);
-    const auto place = std::find_if(begin, end, [&](const auto& k) {
-      return std::ranges::equal(
-          numbers, numbers_of(static_cast<std::size_t>(plan.columns[static_cast<std::size_t>(k.second)])),
-          same_bits);
+    const auto [column, added] = known.number(numbers, [&](int k) {
+      return numbers_of(static_cast<std::size_t>(plan.columns[static_cast<std::size_t>(k)]));
     });
-    plan.column[c] = place != end ? place->second : static_cast<int>(plan.columns.size());
-    if (place != end) continue;
-    known.emplace(hash, plan.column[c]);
-    plan.columns.push_back(static_cast<int>(c));
+    plan.column[c] = column;
+    if (added) plan.columns.push_back(static_cast<int>(c));
   }
   return plan;
 }

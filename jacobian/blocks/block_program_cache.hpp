@@ -3,7 +3,6 @@
 //
 //  A program depends only on its key, so a hit gives the same bits as building it again. The kind of block is
 //  part of the key: every kind is compared with dual numbers once.
-// it again would. The kind of block belongs to the key: each is compared with dual numbers once for itself.
 #pragma once
 
 #include "blocks/block_program.hpp"

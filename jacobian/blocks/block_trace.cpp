@@ -40,7 +40,7 @@ bool BlockReplay::call(Tape& tape, const BlockFunction& function, const double* 
 }
 
 BlockRecording BlockReplay::record(const BlockFunction& function, const double* x,
-                                   const BlockTraceLimits& limits) {
+                                   const TraceLimits& limits) {
   Tape tape(limits.max_length, limits.max_guards);
   BlockRecording made;
   made.success = call(tape, function, x);

@@ -7,16 +7,13 @@
 
 #include "blocks/block_reference.hpp"
 #include "recording/tape.hpp"
+#include "recording/trace.hpp"
 
 #include <span>
 #include <string>
 #include <vector>
 
 namespace nlsq::inline v0 {
-
-struct BlockTraceLimits {
-  std::size_t max_guards = 64, max_variants = 8, max_length = 100000;
-};
 
 // The recording of one call. Its inputs are columns 0, 1, ... of the tape, one parameter block after another.
 struct BlockRecording {
@@ -43,7 +40,7 @@ class BlockReplay {
   // `constants`, which has room for as many as the recording has.
   bool follow(const BlockRecording& recording, const BlockFunction& function, const double* x,
               double* constants);
-  BlockRecording record(const BlockFunction& function, const double* x, const BlockTraceLimits& limits);
+  BlockRecording record(const BlockFunction& function, const double* x, const TraceLimits& limits);
   // Records the block at x, for the bounds of its rounding errors alone. Returns false if that is not
   // possible.
   bool bound(const BlockFunction& function, const double* x, double* bounds, double most);
@@ -61,7 +58,7 @@ class BlockFamily {
  public:
   static constexpr int kNone = -1;
 
-  BlockFamily(std::span<const int> sizes, BlockTraceLimits limits = {}) : replay_(sizes), limits_(limits) {}
+  BlockFamily(std::span<const int> sizes, TraceLimits limits = {}) : replay_(sizes), limits_(limits) {}
 
   // Returns the recording that the block follows at x, where x holds its parameters one after another. If
   // there is none, the block is recorded twice, to check that it repeats. `constants` receives the block's
@@ -76,7 +73,7 @@ class BlockFamily {
 
  private:
   BlockReplay replay_;
-  BlockTraceLimits limits_;
+  TraceLimits limits_;
   std::vector<BlockRecording> recordings_;
   std::size_t latest_ = 0;  // most blocks follow the same recording as the block before
   std::string reason_;

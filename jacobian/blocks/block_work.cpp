@@ -1,6 +1,7 @@
 // Operation counts from which the cost of block programs is estimated.
 #include "blocks/block_work.hpp"
 
+#include "expression/graph_walk.hpp"
 #include "expression/op_cost.hpp"
 
 #include <nlsq/dual.hpp>
@@ -8,7 +9,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 namespace nlsq::inline v0 {
@@ -41,35 +41,12 @@ double count_pairs(const BlockRecording& recording, std::size_t inputs, std::spa
     const TapeStep& step = recording.steps[i];
     std::uint64_t* of = depends.data() + i * words;
     if (step.op == Op::column) of[step.a / 64] = std::uint64_t{1} << (step.a % 64) & mask[step.a / 64];
-    const std::uint32_t operands[] = {step.a, step.b, step.c};
-    for (int k = 0; k < arity(step.op); ++k) {
-      for (std::size_t w = 0; w < words; ++w) of[w] |= depends[operands[k] * words + w];
+    for (const std::uint32_t operand : Operands(step)) {
+      for (std::size_t w = 0; w < words; ++w) of[w] |= depends[operand * words + w];
     }
     for (std::size_t w = 0; w < words; ++w) pairs += std::popcount(of[w]);
   }
   return pairs;
-}
-
-// Counts the steps of each residual separately and adds them up; stops above `limit`.
-double count_separate(const BlockRecording& recording, double limit) {
-  std::vector<std::uint32_t> stamp(recording.steps.size(), 0), stack;
-  double total = 0;
-  for (std::uint32_t r = 0; r < recording.outputs.size() && total <= limit; ++r) {
-    const auto visit = [&](std::uint32_t step) {
-      if (std::exchange(stamp[step], r + 1) == r + 1) return;
-      stack.push_back(step);
-      ++total;
-    };
-    visit(recording.outputs[r]);
-    while (!stack.empty() && total <= limit) {
-      const TapeStep& step = recording.steps[stack.back()];
-      stack.pop_back();
-      const std::uint32_t operands[] = {step.a, step.b, step.c};
-      for (int k = 0; k < arity(step.op); ++k) visit(operands[k]);
-    }
-    stack.clear();
-  }
-  return total;
 }
 
 }  // namespace
@@ -84,7 +61,8 @@ BlockWork count_work(const BlockRecording& recording, std::size_t inputs, std::s
   double functions = 0;
   for (const TapeStep& step : recording.steps) functions += op_cost(step.op);
   const double pairs = count_pairs(recording, inputs, wanted, steps * static_cast<double>(wanted.size()));
-  const double nodes = steps + std::min(pairs, kAdjoint * count_separate(recording, pairs));
+  const auto separate = static_cast<double>(separate_nodes(recording.steps, recording.outputs, pairs));
+  const double nodes = steps + std::min(pairs, kAdjoint * separate);
   return {.build = kBuild * nodes,
           .program = kInstruction * nodes,
           .program_vector = nodes + functions,

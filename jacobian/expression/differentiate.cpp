@@ -3,6 +3,7 @@
 // (Griewank and Walther, Evaluating Derivatives, chapter 3). Both only visit nodes that depend on a wanted
 // leaf.
 #include "expression/derivative_forms.hpp"
+#include "expression/graph_walk.hpp"
 #include "expression/op_cost.hpp"
 #include "expression/partials.hpp"
 #include "expression/powers.hpp"
@@ -23,9 +24,7 @@ std::vector<std::uint8_t> active_nodes(const Graph& graph, std::size_t count,
     if (leaf < count) active[leaf] = 1;
   }
   for (NodeId id = 0; id < count; ++id) {
-    const Node& node = graph[id];
-    const NodeId operands[] = {node.a, node.b, node.c};
-    for (int i = 0; i < arity(node.op); ++i) active[id] |= active[operands[i]];
+    for (const NodeId operand : Operands(graph[id])) active[id] |= active[operand];
   }
   return active;
 }
@@ -39,9 +38,7 @@ std::optional<Dependents> find_dependents(const Graph& graph, std::size_t count,
   std::vector<std::uint32_t> first(count + 1, 0), users;  // the users of node k start at first[k]
   const auto for_each_operand = [&](auto use) {
     for (NodeId id = 0; id < count; ++id) {
-      const Node& node = graph[id];
-      const NodeId operands[] = {node.a, node.b, node.c};
-      for (int i = 0; i < arity(node.op); ++i) use(operands[i], id);
+      for (const NodeId operand : Operands(graph[id])) use(operand, id);
     }
   };
   for_each_operand([&](NodeId operand, NodeId) { ++first[operand + 1]; });
@@ -269,8 +266,7 @@ double cost_of(const Graph& graph, NodeId root, std::span<const NodeId> derivati
   for (auto id = static_cast<NodeId>(graph.size()); id-- > 0;) {
     if (uses[id] == 0) continue;
     const Node& node = graph[id];
-    const NodeId operands[] = {node.a, node.b, node.c};
-    for (int i = 0; i < arity(node.op); ++i) ++uses[operands[i]];
+    for (const NodeId operand : Operands(node)) ++uses[operand];
     const bool half_power = node.op == Op::pow && is_half_power(graph[node.b].value);
     cost += !varies(id) ? 1e-3 : half_power ? half_power_cost(graph[node.b].value) : op_cost(node.op);
   }
@@ -318,29 +314,6 @@ std::vector<NodeId> derive(Graph& graph, NodeId root, std::span<const NodeId> le
   return graph.adopt(copy, best);
 }
 
-// Counts the nodes of each root separately and adds them up; stops above `limit`.
-std::size_t separate_nodes(const Graph& graph, std::span<const NodeId> roots, std::size_t limit) {
-  std::vector<std::uint32_t> stamp(graph.size(), 0);
-  std::vector<NodeId> stack;
-  std::size_t total = 0;
-  for (std::uint32_t r = 0; r < roots.size() && total <= limit; ++r) {
-    const auto visit = [&](NodeId id) {
-      if (std::exchange(stamp[id], r + 1) == r + 1) return;
-      stack.push_back(id);
-      ++total;
-    };
-    visit(roots[r]);
-    while (!stack.empty() && total <= limit) {
-      const Node& node = graph[stack.back()];
-      stack.pop_back();
-      const NodeId operands[] = {node.a, node.b, node.c};
-      for (int i = 0; i < arity(node.op); ++i) visit(operands[i]);
-    }
-    stack.clear();
-  }
-  return total;
-}
-
 // Roots that mostly share one expression share one forward pass: each tangent is computed once for all roots
 // that need it. Deriving them one by one would repeat the shared part. Returns nothing if one by one is less
 // work.
@@ -352,7 +325,8 @@ std::optional<std::vector<NodeId>> derive_together(Graph& graph, std::span<const
   Graph copy;
   const std::vector<NodeId> tops = copy.adopt(graph, roots);
   const std::size_t count = copy.size();
-  const std::size_t most = kMostRepeats * count, separate = separate_nodes(copy, tops, kMostPairs * most);
+  const std::size_t most = kMostRepeats * count,
+                    separate = separate_nodes(copy, tops, static_cast<double>(kMostPairs * most));
   if (separate <= most) return std::nullopt;
   const std::vector<NodeId> own_leaves = copy.adopt(graph, leaves);
   const auto dependents = find_dependents(copy, count, own_leaves, has_branches(copy) ? kNoLimit : separate);

@@ -41,8 +41,7 @@ std::uint64_t Graph::structure(const Node& node) const {
   std::uint64_t h =
       combine(static_cast<std::uint64_t>(node.op) + 1, std::bit_cast<std::uint64_t>(node.value));
   h = combine(h, node.index);
-  const NodeId operands[] = {node.a, node.b, node.c};
-  for (int i = 0; i < arity(node.op); ++i) h = combine(h, structure_[operands[i]]);
+  for (const NodeId operand : Operands(node)) h = combine(h, structure_[operand]);
   return h;
 }
 
@@ -184,10 +183,8 @@ template <class IsSource>
 std::vector<std::uint8_t> reach(const Graph& graph, IsSource is_source) {
   std::vector<std::uint8_t> marked(graph.size(), 0);
   for (NodeId id = 0; id < graph.size(); ++id) {
-    const Node& node = graph[id];
-    const NodeId operands[] = {node.a, node.b, node.c};
-    marked[id] = is_source(node) ? 1 : 0;
-    for (int i = 0; i < arity(node.op); ++i) marked[id] |= marked[operands[i]];
+    marked[id] = is_source(graph[id]) ? 1 : 0;
+    for (const NodeId operand : Operands(graph[id])) marked[id] |= marked[operand];
   }
   return marked;
 }
@@ -213,20 +210,9 @@ std::vector<std::uint8_t> needed_for(const Graph& graph, NodeId root) {
   needed[root] = 1;
   for (NodeId id = root + 1; id-- > 0;) {
     if (!needed[id]) continue;
-    const Node& node = graph[id];
-    const NodeId operands[] = {node.a, node.b, node.c};
-    for (int i = 0; i < arity(node.op); ++i) needed[operands[i]] = 1;
+    for (const NodeId operand : Operands(graph[id])) needed[operand] = 1;
   }
   return needed;
-}
-
-NodeId rebuilt(Graph& to, const Node& node, const std::vector<NodeId>& here) {
-  switch (node.op) {
-    case Op::constant: return to.constant(node.value);
-    case Op::column: return to.column(static_cast<int>(node.index));
-    case Op::parameter: return to.parameter(static_cast<int>(node.index));
-    default: return to.make(node.op, here[node.a], here[node.b], here[node.c]);
-  }
 }
 
 double evaluate(const Graph& graph, NodeId root, std::span<const double> columns,

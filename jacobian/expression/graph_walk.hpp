@@ -3,16 +3,63 @@
 
 #include <nlsq/graph.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace nlsq::inline v0 {
 
+// The operands of a node or of a step that is like one, as many as its operation has.
+class Operands {
+ public:
+  explicit Operands(const auto& node) : ids_{node.a, node.b, node.c}, count_(arity(node.op)) {}
+  const NodeId* begin() const { return ids_; }
+  const NodeId* end() const { return ids_ + count_; }
+
+ private:
+  NodeId ids_[3];
+  int count_;
+};
+
 // Marks, among the nodes 0 to `root`, those that `root` is computed from, and itself.
 std::vector<std::uint8_t> needed_for(const Graph& graph, NodeId root);
 
-// Builds a node of another graph in `to`. here[k] is the place in `to` of node k of the other graph.
-NodeId rebuilt(Graph& to, const Node& node, const std::vector<NodeId>& here);
+// Counts the nodes that each root is computed from separately, itself among them, and adds them up; stops
+// above `limit`. `nodes`: a graph, or a list of steps that are like nodes.
+std::size_t separate_nodes(const auto& nodes, std::span<const NodeId> roots, double limit) {
+  std::vector<std::uint32_t> stamp(nodes.size(), 0);
+  std::vector<NodeId> stack;
+  std::size_t total = 0;
+  const auto goes_on = [&] { return static_cast<double>(total) <= limit; };
+  for (std::uint32_t r = 0; r < roots.size() && goes_on(); ++r) {
+    const auto visit = [&](NodeId id) {
+      if (std::exchange(stamp[id], r + 1) == r + 1) return;
+      stack.push_back(id);
+      ++total;
+    };
+    visit(roots[r]);
+    while (!stack.empty() && goes_on()) {
+      const Operands operands(nodes[stack.back()]);
+      stack.pop_back();
+      for (const NodeId operand : operands) visit(operand);
+    }
+    stack.clear();
+  }
+  return total;
+}
+
+// Builds a node of another graph, or a step that is like one, in `to`. here[k] is the place in `to` of node
+// k.
+NodeId rebuilt(Graph& to, const auto& node, const std::vector<NodeId>& here) {
+  switch (node.op) {
+    case Op::constant: return to.constant(node.value);
+    case Op::column: return to.column(static_cast<int>(node.index));
+    case Op::parameter: return to.parameter(static_cast<int>(node.index));
+    default: return to.make(node.op, here[node.a], here[node.b], here[node.c]);
+  }
+}
 
 // Computes nodes 0 to `root` as numbers of any type, and returns that of `root`. `leaf` gives the number of a
 // column or parameter, `apply` the result of an operation.

@@ -1,6 +1,7 @@
 // Derivative rules of single operations, as graph nodes.
 #include "expression/partials.hpp"
 
+#include "expression/graph_walk.hpp"
 #include "expression/op_kinds.hpp"
 #include "expression/powers.hpp"
 
@@ -134,9 +135,8 @@ Partial Rules::two_arguments(Op op, int which) const {
 bool Variation::operator()(NodeId id) {
   for (auto next = static_cast<NodeId>(flags_.size()); next <= id; ++next) {
     const Node& node = graph_[next];
-    const NodeId operands[] = {node.a, node.b, node.c};
     std::uint8_t flag = node.op == Op::column ? 1 : 0;
-    for (int i = 0; i < arity(node.op); ++i) flag |= flags_[operands[i]];
+    for (const NodeId operand : Operands(node)) flag |= flags_[operand];
     flags_.push_back(flag);
   }
   return flags_[id] != 0;

@@ -17,8 +17,7 @@ class Rewriter {
     for (const NodeId output : outputs) uses_[output] += 2;  // an output is never merged into another node
     for (NodeId id = 0; id < graph.size(); ++id) {
       const Node& node = graph[id];
-      const NodeId operands[] = {node.a, node.b, node.c};
-      for (int i = 0; i < arity(node.op); ++i) ++uses_[operands[i]];
+      for (const NodeId operand : Operands(node)) ++uses_[operand];
       if (node.op == Op::div) ++quotients_[node.b];
       if (node.op == Op::sub) differences_.emplace(pair(node.a, node.b), id);
     }

@@ -158,11 +158,7 @@ Formula parse_formula(std::string_view text, const FormulaOptions& options) {
       throw FormulaError("nothing stands after '='", formula.text, right.front().column);
     }
   }
-  formula.steps = parse_expression(formula.text, right, {&options, false, &formula.parameters});
-  formula.model = build_graph(formula.graph, formula.steps);
-  formula.response = formula.has_left_side
-                         ? build_graph(formula.graph, formula.response_steps)
-                         : formula.graph.column(static_cast<int>(options.predictors.size()));
+  formula.replace_model(parse_expression(formula.text, right, {&options, false, &formula.parameters}));
   return formula;
 }
 

@@ -1,10 +1,12 @@
 // Checks a recorded program against the user's callable before the program is used. The check is needed
 // because recording works by overloaded operators, which a callable can bypass.
-#include <nlsq/error.hpp>
 #include "recording/trace.hpp"
+
+#include <nlsq/error.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace nlsq::inline v0 {
 
@@ -12,14 +14,6 @@ namespace {
 
 constexpr double kRelative = 1e-9;    // relative tolerance where nothing cancels
 constexpr double kCancelled = 1e-11;  // tolerance relative to terms that cancel
-
-// A NaN from dual numbers alone may be 0·∞, which the derivatives of the graph do not have.
-bool agree(double graph, double dual, double size) {
-  if (std::isnan(dual)) return true;
-  if (std::isinf(dual)) return !std::isfinite(graph);
-  return std::fabs(graph - dual) <=
-         kRelative * std::max(std::fabs(graph), std::fabs(dual)) + kCancelled * size;
-}
 
 // What the callable returns for one residual; the graph must match it.
 struct Claim {
@@ -32,10 +26,7 @@ bool matches(const Graph& graph, NodeId value, std::span<const NodeId> derivativ
              std::span<const double> p, const Claim& claim) {
   const double ours = evaluate(graph, value, x, p);
   if (!std::isfinite(claim.plain)) return std::isnan(claim.plain) ? std::isnan(ours) : ours == claim.plain;
-  double size = std::fabs(claim.plain);  // first-order bound of the terms that may have cancelled
-  for (std::size_t j = 0; j < claim.slopes.size(); ++j) {
-    if (std::isfinite(claim.slopes[j])) size += std::fabs(claim.slopes[j] * p[j]);
-  }
+  const double size = size_of_terms(claim.plain, claim.slopes, p);
   if (!agree(ours, claim.plain, size)) return false;
   if (!claim.slopes.empty() && !agree(ours, claim.value, size)) return false;
   for (std::size_t j = 0; j < derivatives.size() && j < claim.slopes.size(); ++j) {
@@ -63,13 +54,23 @@ void note(Claim& claim, const Dual8& result, std::size_t first, std::size_t end)
   }
 }
 
-std::vector<int> all_parameters(std::size_t count) {
-  std::vector<int> all(count);
-  for (std::size_t j = 0; j < count; ++j) all[j] = static_cast<int>(j);
-  return all;
+}  // namespace
+
+double size_of_terms(double value, std::span<const double> slopes, std::span<const double> p) {
+  double size = std::fabs(value);
+  for (std::size_t j = 0; j < slopes.size(); ++j) {
+    if (std::isfinite(slopes[j])) size += std::fabs(slopes[j] * p[j]);
+  }
+  return size;
 }
 
-}  // namespace
+// A NaN from dual numbers alone may be 0·∞, which the derivatives of the graph do not have.
+bool agree(double graph, double dual, double size, double rounding) {
+  if (std::isnan(dual)) return true;
+  if (std::isinf(dual)) return !std::isfinite(graph);
+  return std::fabs(graph - dual) <=
+         kRelative * std::max(std::fabs(graph), std::fabs(dual)) + kCancelled * size + rounding;
+}
 
 bool agrees_with_dual(const Graph& graph, NodeId value, std::span<const NodeId> derivatives,
                       const ModelFunction& function, std::span<const double> x, std::span<const double> p) {
@@ -99,7 +100,8 @@ bool agrees_with_dual(const RolledTrace& rolled, const VectorFunction& function,
     });
   }
 
-  const std::vector<int> wrt = all_parameters(p.size());
+  std::vector<int> wrt(p.size());
+  std::iota(wrt.begin(), wrt.end(), 0);
   const std::size_t share = std::max<std::size_t>(1, sample / std::max<std::size_t>(1, rolled.groups.size()));
   for (const RolledGroup& group : rolled.groups) {
     Graph graph = group.graph;

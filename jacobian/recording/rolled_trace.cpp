@@ -2,12 +2,11 @@
 // one row program.
 #include "recording/trace.hpp"
 
+#include "expression/graph_walk.hpp"
 #include "recording/tape.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <map>
-#include <unordered_map>
 
 namespace nlsq::inline v0 {
 
@@ -52,9 +51,7 @@ class Expressions {
     members_.clear();
     visit(output);
     for (std::size_t next = 0; next < members_.size(); ++next) {
-      const TapeStep& step = steps_[members_[next]];
-      const std::uint32_t operands[] = {step.a, step.b, step.c};
-      for (int i = 0; i < arity(step.op); ++i) visit(operands[i]);
+      for (const std::uint32_t operand : Operands(steps_[members_[next]])) visit(operand);
       if (members_.size() > limit) return false;
     }
     std::sort(members_.begin(), members_.end());
@@ -108,51 +105,19 @@ struct Gathered {
 };
 using Groups = std::map<std::vector<TapeStep>, Gathered, StructureOrder>;
 
-bool same_bits(double a, double b) {
-  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
-}
-
-std::uint64_t hash_bits(const std::vector<double>& values) {  // FNV-1a over whole numbers
-  std::uint64_t h = 0xcbf29ce484222325ULL;
-  for (const double value : values) h = (h ^ std::bit_cast<std::uint64_t>(value)) * 0x100000001b3ULL;
-  return h;
-}
-
 RolledGroup build_group(const std::vector<TapeStep>& structure, Gathered gathered) {
   RolledGroup group;
   group.residuals = std::move(gathered.residuals);
-  std::unordered_multimap<std::uint64_t, std::size_t> known;
-  const auto leaf = [&](std::vector<double>& values) {
-    if (std::all_of(values.begin(), values.end(), [&](double v) { return same_bits(v, values.front()); })) {
-      return group.graph.constant(values.front());
-    }
-    const std::uint64_t hash = hash_bits(values);
-    const auto [first, last] = known.equal_range(hash);
-    for (auto place = first; place != last; ++place) {
-      const auto& column = group.columns[place->second];
-      if (std::equal(values.begin(), values.end(), column.begin(), same_bits)) {
-        return group.graph.column(static_cast<int>(place->second));
-      }
-    }
-    known.emplace(hash, group.columns.size());
-    group.columns.push_back(std::move(values));
-    return group.graph.column(static_cast<int>(group.columns.size() - 1));
+  EqualColumns columns;
+  const auto constant = [&, k = std::size_t{0}](const TapeStep&) mutable {
+    std::vector<double>& values = gathered.constants[k++];
+    if (all_equal(values)) return group.graph.constant(values.front());
+    const auto [column, added] = columns.number(
+        values, [&](int k) -> const auto& { return group.columns[static_cast<std::size_t>(k)]; });
+    if (added) group.columns.push_back(std::move(values));
+    return group.graph.column(column);
   };
-
-  std::vector<NodeId> nodes;
-  std::size_t constant = 0;
-  for (const TapeStep& step : structure) {
-    switch (step.op) {
-      case Op::constant: nodes.push_back(leaf(gathered.constants[constant++])); break;
-      case Op::parameter: nodes.push_back(group.graph.parameter(static_cast<int>(step.a))); break;
-      default: {
-        const int count = arity(step.op);
-        const NodeId b = count > 1 ? nodes[step.b] : 0, c = count > 2 ? nodes[step.c] : 0;
-        nodes.push_back(group.graph.make(step.op, nodes[step.a], b, c));
-      }
-    }
-  }
-  group.root = nodes.back();
+  group.root = replay(group.graph, structure, 0, constant).back();
   return group;
 }
 

@@ -2,17 +2,24 @@
 // residual blocks uses it.
 #pragma once
 
+#include <nlsq/graph.hpp>
 #include <nlsq/traced.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 namespace nlsq::inline v0 {
+
+inline bool same_bits(double a, double b) {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+}
 
 // One operation, or a leaf. Operands are step numbers. Step 0 is unused, because node 0 means "plain
 // constant". A constant is a new step at every occurrence.
@@ -25,8 +32,23 @@ struct TapeStep {
 // True for the same operation on the same operands. Values are compared for constants only.
 inline bool same_step(const TapeStep& s, const TapeStep& t) {
   return s.op == t.op && s.a == t.a && s.b == t.b && s.c == t.c &&
-         (s.op != Op::constant ||
-          std::bit_cast<std::uint64_t>(s.value) == std::bit_cast<std::uint64_t>(t.value));
+         (s.op != Op::constant || same_bits(s.value, t.value));
+}
+
+// Converts the steps from number `first` on to nodes of a graph, which simplifies and shares them.
+// `constant` gives the node of a constant step.
+std::vector<NodeId> replay(Graph& graph, std::span<const TapeStep> steps, std::size_t first, auto constant) {
+  std::vector<NodeId> nodes(steps.size(), 0);
+  for (std::size_t i = first; i < steps.size(); ++i) {
+    const TapeStep& step = steps[i];
+    switch (step.op) {
+      case Op::constant: nodes[i] = constant(step); break;
+      case Op::column: nodes[i] = graph.column(static_cast<int>(step.a)); break;
+      case Op::parameter: nodes[i] = graph.parameter(static_cast<int>(step.a)); break;
+      default: nodes[i] = graph.make(step.op, nodes[step.a], nodes[step.b], nodes[step.c]);
+    }
+  }
+  return nodes;
 }
 
 // The answer that a comparison gave. `position` is the number of steps recorded before it.
@@ -106,6 +128,29 @@ class Recorder {
 
  private:
   Tape* outer_;
+};
+
+inline bool all_equal(std::span<const double> column) {
+  return std::ranges::all_of(column, [&](double v) { return same_bits(v, column.front()); });
+}
+
+// Recognizes columns of constants that are equal bit for bit.
+class EqualColumns {
+ public:
+  // Returns the number of the column that equals `column`, and whether it is a new one. `known(k)` gives the
+  // k-th new column.
+  std::pair<int, bool> number(std::span<const double> column, const auto& known) {
+    std::uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a over whole numbers
+    for (const double v : column) hash = (hash ^ std::bit_cast<std::uint64_t>(v)) * 0x100000001b3ULL;
+    const auto [first, last] = numbers_.equal_range(hash);
+    const auto place = std::find_if(
+        first, last, [&](const auto& k) { return std::ranges::equal(column, known(k.second), same_bits); });
+    if (place != last) return {place->second, false};
+    return {numbers_.emplace(hash, static_cast<int>(numbers_.size()))->second, true};
+  }
+
+ private:
+  std::unordered_multimap<std::uint64_t, int> numbers_;
 };
 
 }  // namespace nlsq::inline v0

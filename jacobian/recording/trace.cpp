@@ -42,28 +42,15 @@ Relation compare(const Variant& s, const Variant& t) {
   return same ? Relation::same : Relation::changed;
 }
 
-// Converts steps to nodes of a graph, which simplifies and shares them.
-std::vector<NodeId> replay(Graph& graph, const std::vector<TapeStep>& steps) {
-  std::vector<NodeId> nodes(steps.size(), 0);
-  for (std::size_t i = 1; i < steps.size(); ++i) {
-    const TapeStep& step = steps[i];
-    switch (step.op) {
-      case Op::constant: nodes[i] = graph.constant(step.value); break;
-      case Op::column: nodes[i] = graph.column(static_cast<int>(step.a)); break;
-      case Op::parameter: nodes[i] = graph.parameter(static_cast<int>(step.a)); break;
-      default: nodes[i] = graph.make(step.op, nodes[step.a], nodes[step.b], nodes[step.c]);
-    }
-  }
-  return nodes;
-}
-
 // The decision tree over the guards of all recordings. `Leaf(variant, nodes)` returns the result at the end
 // of a path.
 template <class Variant>
 class DecisionTree {
  public:
   DecisionTree(Graph& graph, const std::vector<std::shared_ptr<const Variant>>& variants) : graph_(graph) {
-    for (const auto& variant : variants) paths_.push_back({variant.get(), replay(graph, variant->steps)});
+    const auto constant = [&](const TapeStep& step) { return graph.constant(step.value); };
+    for (const auto& variant : variants)
+      paths_.push_back({variant.get(), replay(graph, variant->steps, 1, constant)});
   }
 
   template <class Leaf>

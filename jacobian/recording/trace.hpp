@@ -7,7 +7,6 @@
 //  every evaluation checks the guards in every lane. A row that reaches an unexplored branch gives NaN; it is
 //  then recorded, and the program is rebuilt. A formula's if(c,a,b) and a callable's `c ? a : b` become the
 //  same graph.
-// callable's `c ? a : b` become the same graph.
 #pragma once
 
 #include <nlsq/callable.hpp>
@@ -58,6 +57,13 @@ class NLSQ_API TraceFamily {
   std::string reason_;
   std::vector<std::shared_ptr<const Variant>> variants_;
 };
+
+// First-order bound of the terms that may have cancelled in `value`, whose derivatives at `p` are `slopes`.
+double size_of_terms(double value, std::span<const double> slopes, std::span<const double> p);
+
+// True for differences up to 1e-9 relative to the numbers, plus the rounding of cancelled terms, which are of
+// the given size, plus the rounding of the graph's operations, if it is known.
+bool agree(double graph, double dual, double size, double rounding = 0);
 
 // Compares a graph's value and derivatives (one node for each parameter, in order) at one point with the
 // user's callable, in double, and on dual numbers if the callable is generic. Differences up to 1e-9 relative

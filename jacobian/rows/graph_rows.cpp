@@ -198,12 +198,8 @@ ResidualPrograms ResidualPrograms::build(const ResidualSource& source, std::span
 
 GraphRows::GraphRows(std::shared_ptr<ResidualSource> source, std::shared_ptr<const RowSource> data,
                      std::vector<double> parameters, std::vector<int> free)
-    : source_(std::move(source)), data_(std::move(data)), parameters_(std::move(parameters)),
-      free_(std::move(free)), extra_(source_->extra_columns()) {
-  rebuild();
-  tile_rows_ =
-      static_cast<std::size_t>(std::min(programs_->residual.tile_rows, programs_->jacobian.tile_rows));
-}
+    : GraphRows(source, std::make_shared<const ResidualPrograms>(ResidualPrograms::build(*source, free)),
+                std::move(data), std::move(parameters), free) {}
 
 GraphRows::GraphRows(std::shared_ptr<ResidualSource> source, std::shared_ptr<const ResidualPrograms> programs,
                      std::shared_ptr<const RowSource> data, std::vector<double> parameters,

@@ -89,10 +89,7 @@ class BatchTask {
     FitOptions options = batch_.options;
     options.threads = 1;
     if (batch_.weighted()) options.sigma = batch_.sigma[f];
-    NamedValues p0;
-    for (std::size_t j = 0; j < start.size(); ++j) {
-      if (!batch_.ties.contains(static_cast<int>(j))) p0.emplace_back(batch_.model.names[j], start[j]);
-    }
+    const NamedValues p0 = named_values(batch_.model.names, start, batch_.ties);
     std::vector<Column> x(columns_.begin(), columns_.begin() + static_cast<std::ptrdiff_t>(batch_.x.size()));
     const FitResult fit =
         fit_prepared(batch_.model, Columns(std::move(x)), batch_.y[f], p0, options, batch_.unstarted(f));

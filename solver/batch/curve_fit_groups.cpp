@@ -322,7 +322,9 @@ class GroupFits {
     try {
       check_counts(groups_.rows(k), free_.size());
       const std::vector<double> start = starts_.of(x, y_of(k), sigma_of(k), warning);
-      store(fit_prepared(impl_, x, y_of(k), starts_.named(start), options, starts_.unstarted()), k, warning);
+      store(fit_prepared(impl_, x, y_of(k), named_values(impl_.names, start, ties_), options,
+                         starts_.unstarted()),
+            k, warning);
     } catch (const DataError& e) {
       out_.message[k] = e.what();
     }

@@ -7,7 +7,7 @@ namespace nlsq::inline v0 {
 
 GroupStarts::GroupStarts(const PreparedModel::Impl& model, const NamedValues& p0, const FitOptions& options,
                          const Ties& ties)
-    : model_(model), p0_(p0), ties_(ties), limits_(limits_of(options.bounds, model.names, ties)),
+    : model_(model), p0_(p0), limits_(limits_of(options.bounds, model.names, ties)),
       default_(default_start(model.names.size(), limits_)), loss_(options.loss) {
   if (p0.size() >= model.names.size()) return;
   if (model.built_in) guess_ = &*model.built_in;
@@ -23,14 +23,6 @@ std::vector<double> GroupStarts::of(const Columns& x, const Column& y, const Col
     if (!model_.built_in) start = known_.convert(start);
   }
   return starting_values(model_.names, p0_, start, limits_);
-}
-
-NamedValues GroupStarts::named(const std::vector<double>& start) const {
-  NamedValues out;
-  for (std::size_t j = 0; j < start.size(); ++j) {
-    if (!ties_.contains(static_cast<int>(j))) out.emplace_back(model_.names[j], start[j]);
-  }
-  return out;
 }
 
 }  // namespace nlsq::inline v0

@@ -18,21 +18,18 @@ namespace nlsq::inline v0 {
 
 class GroupStarts {
  public:
-  // All arguments must outlive the object.
+  // `model`, `p0` and `options` must outlive the object.
   GroupStarts(const PreparedModel::Impl& model, const NamedValues& p0, const FitOptions& options,
               const Ties& ties);
 
   // All parameters. `warning` is that of the guess.
   std::vector<double> of(const Columns& x, const Column& y, const Column& sigma, std::string& warning) const;
-  // Values by name for a fit. Tied parameters have no start.
-  NamedValues named(const std::vector<double>& start) const;
   // Parameters that have neither a value in p0 nor a guess.
   const std::vector<std::string>& unstarted() const { return unstarted_; }
 
  private:
   const PreparedModel::Impl& model_;
   const NamedValues& p0_;
-  const Ties& ties_;
   Limits limits_;
   std::vector<double> default_;
   const Loss& loss_;

@@ -74,7 +74,7 @@ class SharedFit {
     for (const int j : shared_) {
       const std::string& name = impl_.names[static_cast<std::size_t>(j)];
       alone.fixed.push_back(name);
-      if (std::ranges::any_of(p0_, [&](const auto& given) { return given.first == name; })) continue;
+      if (has_value(p0_, name)) continue;
       std::vector<double> values;
       for (std::size_t k = 0; k < first.size(); ++k) {
         if (is_success(first.verdict[k])) values.push_back(first.parameters(k, static_cast<std::size_t>(j)));
@@ -145,10 +145,9 @@ class SharedFit {
   // does: first the shared ones, with the linear ones of all groups that follow them, then each group's own.
   void restore_signs() {
     const Formula& formula = *impl_.formula;
-    std::vector<int> all = shared_, linear;
+    std::vector<int> all = shared_;
     all.insert(all.end(), own_.begin(), own_.end());
-    for (const int k : linear_among_free(formula.graph, formula.model, all))
-      linear.push_back(all[static_cast<std::size_t>(k)]);
+    const std::vector<int> linear = linear_parameters(formula.graph, formula.model, all);
     std::vector<int> shared, own;
     for (const int j : shared_)
       if (!is_bounded(limits_, j)) shared.push_back(j);

@@ -106,8 +106,8 @@ void need_all_starts(const CallerModel& model, const NamedValues& p0, const Ties
   std::string missing;
   for (std::size_t j = 0; j < model.parameters.size(); ++j) {
     const std::string& name = model.parameters[j];
-    const bool given = std::ranges::any_of(p0, [&](const auto& p) { return p.first == name; });
-    if (!given && !ties.contains(static_cast<int>(j))) missing += (missing.empty() ? "" : ", ") + name;
+    if (!has_value(p0, name) && !ties.contains(static_cast<int>(j)))
+      missing += (missing.empty() ? "" : ", ") + name;
   }
   if (!missing.empty())
     throw ValidationError(

@@ -20,10 +20,6 @@ namespace nlsq::inline v0::c {
 
 namespace {
 
-bool is_named(const NamedValues& values, const std::string& name) {
-  return std::ranges::any_of(values, [&](const auto& p) { return p.first == name; });
-}
-
 // Adds the guess of a formula that is a built-in model in other words, where p0 leaves parameters out.
 NamedValues with_guess(const CallerModel& model, const Columns& x, const Column& y, NamedValues p0,
                        const FitOptions& options, std::string& warning) {
@@ -33,7 +29,7 @@ NamedValues with_guess(const CallerModel& model, const Columns& x, const Column&
   for (std::size_t j = 0; j < model.parameters.size(); ++j) {
     const std::string& name = model.parameters[j];
     const bool tied = std::ranges::find(options.ties, name, tied_name) != options.ties.end();
-    if (tied || is_named(p0, name)) continue;
+    if (tied || has_value(p0, name)) continue;
     p0.emplace_back(name, limits.nearest(j, guess[j]));
   }
   return p0;
@@ -119,7 +115,6 @@ nlsq_result* result_of(Call& call, FitResult fit) {
   result->model = call.model.name;
   result->formula = call.model.formula;
   result->predictors = call.model.predictors;
-  result->absolute_sigma = call.fit.absolute_sigma;
   result->confidence = call.options.confidence;
   result->sigmas = sigma_pattern(call.fit);
   result->options = call.options.fit;
@@ -133,7 +128,7 @@ nlsq_result* result_of(Call& call, FitResult fit) {
 // The starting values, and those that the option fix gives.
 NamedValues all_starts(const Options& options, NamedValues p0) {
   for (auto& [name, value] : options.fixed_values()) {
-    if (is_named(p0, name))
+    if (has_value(p0, name))
       throw ValidationError(fmt::format("fix: {} has a starting value, too: leave one of both out", name));
     p0.emplace_back(name, value);
   }
@@ -144,7 +139,7 @@ NamedValues starts_in_order(const CallerModel& model, const Options& options, co
   NamedValues named;
   const NamedValues fixed = options.fixed_values();
   for (std::size_t j = 0; j < model.parameters.size() && p0 != nullptr; ++j) {
-    if (!std::isnan(p0[j]) && !is_named(fixed, model.parameters[j]))
+    if (!std::isnan(p0[j]) && !has_value(fixed, model.parameters[j]))
       named.emplace_back(model.parameters[j], p0[j]);
   }
   return all_starts(options, std::move(named));
@@ -177,7 +172,7 @@ nlsq_result* certify_call(const CallerModel& model, const nlsq_column* x, std::s
   const NamedValues given = starts_in_order(model, options, required(p, "p"));
   for (const std::string& name : model.parameters) {
     const bool tied = std::ranges::find(call.fit.ties, name, tied_name) != call.fit.ties.end();
-    if (!tied && !is_named(given, name))
+    if (!tied && !has_value(given, name))
       throw ValidationError(fmt::format("certify: no value for {}; every parameter needs one", name));
   }
   FitResult fit =

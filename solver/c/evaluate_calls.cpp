@@ -210,7 +210,6 @@ nlsq_result* predict_call(const CallerModel& model, const nlsq_column* given_x, 
   CallerColumns columns;
   const Columns x(columns.views(given_x, predictors, "x"));
   FitOptions fit = of.options;
-  fit.absolute_sigma = of.absolute_sigma;
   if (!of.sigmas.empty()) fit.sigma = Column(of.sigmas);
   PredictionOptions wanted;
   wanted.confidence = options.confidence;

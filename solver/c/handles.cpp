@@ -42,14 +42,19 @@ const char* name(Kind kind) {
 // Handles are multiples of 16, like addresses, in case a caller keeps flags in the low bits.
 Part& part_of(std::uintptr_t handle) { return table().parts[handle / 16 % kParts]; }
 
-[[noreturn]] void refuse_handle(std::uintptr_t handle, Kind kind, const Object* found) {
+// Where a part has the object behind a handle, which must be of this kind.
+auto place_of(Part& part, std::uintptr_t handle, Kind kind) {
+  const auto found = part.objects.find(handle);
   if (handle == 0) throw HandleError(fmt::format("the handle {} is NULL: make it first", name(kind)));
-  if (found != nullptr) {
-    throw HandleError(
-        fmt::format("a handle {} was given where {} is wanted", name(found->kind()), name(kind)));
+  if (found == part.objects.end()) {
+    throw HandleError(fmt::format("the handle {} {:#x} does not exist: it was freed, or was never made",
+                                  name(kind), handle));
   }
-  throw HandleError(
-      fmt::format("the handle {} {:#x} does not exist: it was freed, or was never made", name(kind), handle));
+  if (found->second->kind() != kind) {
+    throw HandleError(
+        fmt::format("a handle {} was given where {} is wanted", name(found->second->kind()), name(kind)));
+  }
+  return found;
 }
 
 }  // namespace
@@ -66,10 +71,7 @@ std::uintptr_t add_object(std::shared_ptr<Object> object) {
 std::shared_ptr<Object> find_object(std::uintptr_t handle, Kind kind) {
   Part& part = part_of(handle);
   const std::lock_guard lock(part.mutex);
-  const auto found = part.objects.find(handle);
-  if (found == part.objects.end()) refuse_handle(handle, kind, nullptr);
-  if (found->second->kind() != kind) refuse_handle(handle, kind, found->second.get());
-  return found->second;
+  return place_of(part, handle, kind)->second;
 }
 
 void remove_object(std::uintptr_t handle, Kind kind) {
@@ -77,9 +79,7 @@ void remove_object(std::uintptr_t handle, Kind kind) {
   std::shared_ptr<Object> last;  // destroyed after the lock is released
   Part& part = part_of(handle);
   const std::lock_guard lock(part.mutex);
-  const auto found = part.objects.find(handle);
-  if (found == part.objects.end()) refuse_handle(handle, kind, nullptr);
-  if (found->second->kind() != kind) refuse_handle(handle, kind, found->second.get());
+  const auto found = place_of(part, handle, kind);
   last = std::move(found->second);
   part.objects.erase(found);
   table().live.fetch_sub(1, std::memory_order_relaxed);

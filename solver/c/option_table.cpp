@@ -8,6 +8,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <ranges>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -27,43 +28,42 @@ struct Entry {
   throw ValidationError(fmt::format("{} = {}: use {}", name, value.substr(0, 80), allowed));
 }
 
-// A number from `least` to `most` inclusive; NaN is outside.
-Entry number(std::string_view name, double least, double most, std::function<void(Options&, double)> set) {
+// A number for which `fits` holds, as `allowed` says.
+Entry number_that(std::string_view name, auto fits, const std::string& allowed,
+                  std::function<void(Options&, double)> set) {
   return {name, [=](Options& o, double value) {
-            if (!(value >= least && value <= most))
-              refuse(name, fmt::format("{}", value), fmt::format("a number from {} to {}", least, most));
+            if (!fits(value)) refuse(name, fmt::format("{}", value), allowed);
             set(o, value);
           }};
+}
+
+// A number from `least` to `most` inclusive; NaN is outside.
+Entry number(std::string_view name, double least, double most, std::function<void(Options&, double)> set) {
+  const auto fits = [=](double value) { return value >= least && value <= most; };
+  return number_that(name, fits, fmt::format("a number from {} to {}", least, most), set);
 }
 
 // A tolerance lies in [0, 1).
 Entry tolerance(std::string_view name, std::function<void(Options&, double)> set) {
-  return {name, [=](Options& o, double value) {
-            if (!(value >= 0 && value < 1))
-              refuse(name, fmt::format("{}", value), "a number from 0 up to, not including, 1");
-            set(o, value);
-          }};
+  const auto fits = [](double value) { return value >= 0 && value < 1; };
+  return number_that(name, fits, "a number from 0 up to, not including, 1", set);
 }
 
 Entry whole(std::string_view name, double least, double most, std::function<void(Options&, double)> set) {
-  return {name, [=](Options& o, double value) {
-            if (!(value >= least && value <= most) || value != std::floor(value))
-              refuse(name, fmt::format("{}", value),
-                     fmt::format("a whole number from {} to {}", least, most));
-            set(o, value);
-          }};
+  const auto fits = [=](double value) {
+    return value >= least && value <= most && value == std::floor(value);
+  };
+  return number_that(name, fits, fmt::format("a whole number from {} to {}", least, most), set);
 }
 
 template <class T>
 Entry word(std::string_view name, std::function<void(Options&, T)> set,
            std::vector<std::pair<std::string_view, T>> all) {
   return {name, {}, [=](Options& o, std::string_view text) {
-            std::string names;
             for (const auto& [choice, value] : all) {
               if (text == choice) return set(o, value);
-              names += fmt::format("{}{}", names.empty() ? "" : ", ", choice);
             }
-            refuse(name, text, names);
+            refuse(name, text, fmt::format("{}", fmt::join(all | std::views::keys, ", ")));
           }};
 }
 
@@ -193,10 +193,8 @@ const Entry& entry_named(std::string_view name) {
   };
   const auto found = std::ranges::find_if(entries(), same);
   if (found != entries().end()) return *found;
-  std::string names;
-  for (const Entry& entry : entries()) names += fmt::format("{}{}", names.empty() ? "" : ", ", entry.name);
-  throw ValidationError(
-      fmt::format("there is no option '{}'; the options are {}", name.substr(0, 80), names));
+  throw ValidationError(fmt::format("there is no option '{}'; the options are {}", name.substr(0, 80),
+                                    fmt::join(entries() | std::views::transform(&Entry::name), ", ")));
 }
 
 }  // namespace

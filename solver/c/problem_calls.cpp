@@ -5,6 +5,7 @@
 #include "c/manifold_text.hpp"
 #include "c/results/caller_result.hpp"
 #include "c/tapes/tape.hpp"
+#include "support/constants.hpp"
 #include "support/fp_environment.hpp"
 
 #include <nlsq/c/problem.h>
@@ -15,7 +16,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <limits>
 #include <map>
 
 namespace nlsq::inline v0::c {
@@ -154,7 +154,6 @@ void add_callback(CallerProblem& p, nlsq_block_function function, void* user, bo
 }
 
 void set_bounds(CallerProblem& p, double* block, const double* lower, const double* upper) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const int size = p.size_of(block);
   for (int i = 0; i < size; ++i) {
     p.problem.set_lower_bound(block, i, lower != nullptr ? lower[i] : -kInfinity);

@@ -49,7 +49,7 @@ class Session {
   bool tolerance_met() const;
   void say_how_it_ended(const std::string& message);
   std::string unrecorded() const;
-  std::string ordering_not_followed(std::string_view separator) const;
+  std::string ordering_not_followed() const;
   void say(ceres::TerminationType type, std::string message);
 
   const ceres::Solver::Options& options_;
@@ -62,29 +62,29 @@ class Session {
 };
 
 // Why blocks were eliminated in another order than linear_solver_ordering asks for.
-std::string Session::ordering_not_followed(std::string_view separator) const {
+std::string Session::ordering_not_followed() const {
   const ceres::ParameterBlockOrdering* ordering = options_.linear_solver_ordering.get();
   if (!ordering || facts_.linear_solves == 0) return {};
   std::string why = problem_.ordering_fault(*ordering);
   if (why.empty() && ordering->NumGroups() > 1 && !facts_.groups_followed)
     why = "its first group is not independent, or too large to be eliminated";
   if (why.empty()) return {};
-  return fmt::format("{}linear_solver_ordering ({}: the order was chosen)", separator, why);
+  return fmt::format("linear_solver_ordering ({}: the order was chosen)", why);
 }
 
 void Session::say(ceres::TerminationType type, std::string message) {
   theirs_.termination_type = type;
   std::string ignored = without_counterpart(options_);
-  ignored += ordering_not_followed(ignored.empty() ? "" : ", ");
-  if (options_.linear_solver_type == ceres::CGNR && facts_.iterative && facts_.eliminated_blocks > 0) {
-    ignored += std::string(ignored.empty() ? "" : ", ") +
-               "linear_solver_type CGNR (conjugate gradients on the Schur complement served)";
-  }
+  const auto add = [&](const std::string& option) {
+    if (!option.empty()) ignored += (ignored.empty() ? "" : ", ") + option;
+  };
+  add(ordering_not_followed());
+  if (options_.linear_solver_type == ceres::CGNR && facts_.iterative && facts_.eliminated_blocks > 0)
+    add("linear_solver_type CGNR (conjugate gradients on the Schur complement served)");
   if (iterative(options_) && facts_.linear_solves > 0 && !facts_.iterative) {
-    ignored +=
-        fmt::format("{}linear_solver_type {} (a {} factor served: by counts of operations it takes less)",
-                    ignored.empty() ? "" : ", ", ceres::LinearSolverTypeToString(options_.linear_solver_type),
-                    facts_.dense ? "dense" : "sparse");
+    add(fmt::format("linear_solver_type {} (a {} factor served: by counts of operations it takes less)",
+                    ceres::LinearSolverTypeToString(options_.linear_solver_type),
+                    facts_.dense ? "dense" : "sparse"));
   }
   if (!ignored.empty()) message += "; options without a counterpart in nlsq: " + ignored;
   theirs_.message = ours_.message = std::move(message);

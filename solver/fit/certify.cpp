@@ -33,13 +33,11 @@ bool is_tied(const std::string& name, const std::vector<std::string>& ties) {
 
 void check_values(const std::vector<std::string>& names, const NamedValues& given,
                   const FitOptions& options) {
-  std::string missing;
-  for (const std::string& name : names) {
-    const bool known = std::ranges::any_of(given, [&](const auto& p) { return p.first == name; });
-    if (!known && !is_tied(name, options.ties)) missing += (missing.empty() ? "" : ", ") + name;
-  }
+  std::vector<std::string> missing = without_start(names, given);
+  std::erase_if(missing, [&](const std::string& name) { return is_tied(name, options.ties); });
   if (!missing.empty())
-    throw ValidationError(fmt::format("certify: no value for {}; every parameter needs one", missing));
+    throw ValidationError(
+        fmt::format("certify: no value for {}; every parameter needs one", fmt::join(missing, ", ")));
 }
 
 std::string distance(const FitResult& fit) {

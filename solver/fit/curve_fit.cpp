@@ -96,12 +96,10 @@ FitResult fit_callable(const ModelFunction& given, FitData data, const std::vect
     throw ValidationError(
         fmt::format("{} parameter names were given for {} starting values", names.size(), p0.size()));
   }
-  NamedValues named;
-  for (std::size_t j = 0; j < p0.size(); ++j) named.emplace_back(names[j], p0[j]);
   Ties ties(names, options.ties, options.fixed);
   const ModelFunction function = ties.put_into(given);
   const Limits limits = limits_of(options.bounds, names, ties);
-  std::vector<double> start = starting_values(names, named, p0, limits);
+  std::vector<double> start = starting_values(names, named_values(names, p0), p0, limits);
   ties.apply(start);
   Curve curve = checked_curve(names, std::move(start), limits, std::move(ties), std::move(data),
                               static_cast<std::size_t>(function.predictors), options);

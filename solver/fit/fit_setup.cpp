@@ -131,10 +131,24 @@ void check_options(const FitOptions& options) {
   if (options.starts < 1) throw ValidationError(fmt::format("starts = {}: use 1 or more", options.starts));
 }
 
+bool has_value(const NamedValues& values, std::string_view name) {
+  return std::ranges::any_of(values, [&](const auto& value) { return value.first == name; });
+}
+
+NamedValues named_values(const std::vector<std::string>& names, std::span<const double> values,
+                         const Ties& ties) {
+  NamedValues out;
+  out.reserve(values.size());
+  for (std::size_t j = 0; j < values.size(); ++j) {
+    if (!ties.contains(static_cast<int>(j))) out.emplace_back(names[j], values[j]);
+  }
+  return out;
+}
+
 std::vector<std::string> without_start(const std::vector<std::string>& names, const NamedValues& p0) {
   std::vector<std::string> out;
   for (const std::string& name : names) {
-    if (std::ranges::none_of(p0, [&](const auto& given) { return given.first == name; })) out.push_back(name);
+    if (!has_value(p0, name)) out.push_back(name);
   }
   return out;
 }

@@ -49,6 +49,11 @@ void check_within(const Limits& limits, const std::vector<std::string>& names,
                   const std::vector<double>& values, const char* what);
 // SciPy's default start: 1, or a point inside the bounds if these exclude 1.
 std::vector<double> default_start(std::size_t parameters, const Limits& limits);
+// Whether there is a value of this name.
+bool has_value(const NamedValues& values, std::string_view name);
+// The values by name. Tied parameters have none of their own.
+NamedValues named_values(const std::vector<std::string>& names, std::span<const double> values,
+                         const Ties& ties = {});
 // The names without a value in p0.
 std::vector<std::string> without_start(const std::vector<std::string>& names, const NamedValues& p0);
 

@@ -132,10 +132,7 @@ NamedValues named_start(const std::vector<std::string>& names, const std::vector
     throw ValidationError(fmt::format("{} starting values were given for {} parameters ({})", p0.size(),
                                       names.size(), fmt::join(names, ", ")));
   }
-  NamedValues named;
-  named.reserve(p0.size());
-  for (std::size_t j = 0; j < p0.size(); ++j) named.emplace_back(names[j], p0[j]);
-  return named;
+  return named_values(names, p0);
 }
 
 namespace {

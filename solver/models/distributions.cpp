@@ -10,18 +10,23 @@
 namespace nlsq::inline v0::guessing {
 namespace {
 
-std::vector<double> logarithms(const Sample& sample) {
-  std::vector<double> t(sample.rows());
-  for (std::size_t i = 0; i < t.size(); ++i) t[i] = std::log(sample.x[i]);
-  return t;
+// Fits a curve over log x with the basis of one column. q: a place in log x, and the logarithm of a positive
+// number from `least` to `most`. The search begins at so many places, and there at each of `starts`.
+Solution fit_in_log_x(const Sample& sample, decltype(Separable::basis) basis, double least, double most,
+                      int places, std::initializer_list<double> starts) {
+  const std::vector<double> t = logarithms(sample.x);
+  const double span = std::max(t.back() - t.front(), 1e-3);
+  Separable problem(sample, t, 1, {t.front() - 2 * span, std::log(least)},
+                    {t.back() + 2 * span, std::log(most)}, kThinned);
+  problem.basis = std::move(basis);
+  std::vector<std::vector<double>> points;
+  for (const double place : grid(t.front(), t.back(), places))
+    for (const double start : starts) points.push_back({place, std::log(start)});
+  return search(problem, points);
 }
 
 std::vector<double> lognormal(const Sample& sample) {
-  const std::vector<double> t = logarithms(sample);
-  const double span = std::max(t.back() - t.front(), 1e-3);
-  Separable problem(sample, t, 1, {t.front() - 2 * span, std::log(1e-3)},
-                    {t.back() + 2 * span, std::log(10.0)}, kThinned);
-  problem.basis = [](std::span<const double> u, std::span<const double> q, double* columns) {
+  const auto basis = [](std::span<const double> u, std::span<const double> q, double* columns) {
     const double sigma = std::exp(q[1]), constant = std::log(sigma * std::sqrt(2 * std::numbers::pi));
     for (std::size_t i = 0; i < u.size(); ++i) {
       const double z = (u[i] - q[0]) / sigma;
@@ -29,19 +34,12 @@ std::vector<double> lognormal(const Sample& sample) {
     }
     exp_in_place({columns, u.size()});
   };
-  std::vector<std::vector<double>> starts;
-  for (const double mu : grid(t.front(), t.back(), 20))
-    for (const double sigma : {0.03, 0.1, 0.3, 0.7, 1.5}) starts.push_back({mu, std::log(sigma)});
-  const Solution best = search(problem, starts);
+  const Solution best = fit_in_log_x(sample, basis, 1e-3, 10.0, 20, {0.03, 0.1, 0.3, 0.7, 1.5});
   return {best.c[0], std::exp(best.q[1]), best.q[0]};
 }
 
 std::vector<double> weibull(const Sample& sample) {
-  const std::vector<double> t = logarithms(sample);
-  const double span = std::max(t.back() - t.front(), 1e-3);
-  Separable problem(sample, t, 1, {t.front() - 2 * span, std::log(0.05)},
-                    {t.back() + 2 * span, std::log(100.0)}, kThinned);
-  problem.basis = [](std::span<const double> u, std::span<const double> q, double* columns) {
+  const auto basis = [](std::span<const double> u, std::span<const double> q, double* columns) {
     const double k = std::exp(q[1]);
     for (std::size_t i = 0; i < u.size(); ++i) columns[i] = k * (u[i] - q[0]);  // k log(x / lambda)
     exp_in_place({columns, u.size()});
@@ -49,10 +47,7 @@ std::vector<double> weibull(const Sample& sample) {
       columns[i] = (k - 1) * (u[i] - q[0]) - columns[i] - q[0] + q[1];
     exp_in_place({columns, u.size()});
   };
-  std::vector<std::vector<double>> starts;
-  for (const double log_lambda : grid(t.front(), t.back(), 16))
-    for (const double k : {0.6, 1.0, 2.0, 4.0, 10.0}) starts.push_back({log_lambda, std::log(k)});
-  const Solution best = search(problem, starts);
+  const Solution best = fit_in_log_x(sample, basis, 0.05, 100.0, 16, {0.6, 1.0, 2.0, 4.0, 10.0});
   return {best.c[0], std::exp(best.q[1]), std::exp(best.q[0])};
 }
 

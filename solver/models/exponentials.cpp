@@ -45,9 +45,8 @@ struct Stretched {
 // y ~ a exp(-(x/tau)^beta) + c for x >= 0.
 Stretched stretched(const Sample& sample) {
   const double scale = sample.x.back() > 0 ? sample.x.back() : 1.0;
-  const std::size_t n = sample.rows();
-  std::vector<double> log_v(n);  // log(x / largest x); -inf at 0, where the power is 0
-  for (std::size_t i = 0; i < n; ++i) log_v[i] = std::log(sample.x[i] / scale);
+  // log(x / largest x); -inf at 0, where the power is 0
+  const std::vector<double> log_v = mapped(sample.x, [=](double x) { return std::log(x / scale); });
   Separable problem(sample, log_v, 2, {std::log(1e-5), std::log(0.1)}, {std::log(1e2), std::log(20.0)},
                     kThinned);
   problem.basis = [](std::span<const double> at, std::span<const double> q, double* columns) {

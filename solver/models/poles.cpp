@@ -1,12 +1,11 @@
 // Implements pole_within() and pole_warning().
 #include "models/poles.hpp"
 
+#include "support/column_blocks.hpp"
+
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
-#include <limits>
-#include <vector>
 
 namespace nlsq::inline v0::guessing {
 
@@ -26,11 +25,8 @@ std::optional<double> pole_within(std::span<const double> b, double low, double 
 std::string pole_warning(const Model& model, std::span<const double> parameters, const Column& x) {
   const std::size_t degree = model.name == "rational11" ? 1 : model.name == "rational22" ? 2 : 0;
   if (degree == 0) return {};
-  double low = std::numeric_limits<double>::infinity(), high = -low;
-  std::vector<double> values(x.size());
-  x.read(0, values.size(), values.data());
-  for (const double value : values) low = std::min(low, value), high = std::max(high, value);
-  const auto pole = pole_within(parameters.last(degree), low, high);
+  const ColumnRange range = range_of(x);
+  const auto pole = pole_within(parameters.last(degree), range.least, range.most);
   if (!pole) return {};
   return fmt::format(
       "the curve has a pole at x = {:.6g}, between the data: its denominator is 0 there. If that is not what "

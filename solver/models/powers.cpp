@@ -8,16 +8,8 @@
 namespace nlsq::inline v0::guessing {
 namespace {
 
-template <class F>
-std::vector<double> mapped(const std::vector<double>& x, F f) {
-  std::vector<double> t;
-  t.reserve(x.size());
-  for (const double value : x) t.push_back(f(value));
-  return t;
-}
-
 ExponentialFit power_law(const Sample& sample, bool offset) {
-  return fit_exponential(sample, mapped(sample.x, [](double x) { return std::log(x); }), offset);
+  return fit_exponential(sample, logarithms(sample.x), offset);
 }
 
 std::vector<double> logarithm(const Sample& sample) {

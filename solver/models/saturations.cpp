@@ -13,10 +13,8 @@ struct Saturation {
 
 // y ~ plateau x/(half + x), x >= 0.
 Saturation saturation(const Sample& sample) {
-  const std::size_t n = sample.rows();
   const double scale = sample.x.back() > 0 ? sample.x.back() : 1.0;
-  std::vector<double> v(n);
-  for (std::size_t i = 0; i < n; ++i) v[i] = sample.x[i] / scale;
+  const std::vector<double> v = mapped(sample.x, [=](double x) { return x / scale; });
   Separable problem(sample, v, 1, {std::log(1e-8)}, {std::log(1e6)}, kThinned);
   problem.basis = [](std::span<const double> u, std::span<const double> q, double* columns) {
     const double half = std::exp(q[0]);

@@ -109,8 +109,7 @@ std::vector<double> richards(const Sample& sample) {
 // 1/(1+(K/x)^n), a logistic in log x, which is 0 at x = 0.
 std::vector<double> hill(const Sample& sample, bool fifth) {
   const std::size_t n = sample.rows();
-  std::vector<double> t(n);  // log x, -inf at x = 0
-  for (std::size_t i = 0; i < n; ++i) t[i] = std::log(sample.x[i]);
+  const std::vector<double> t = logarithms(sample.x);  // -inf at x = 0
   const auto positive = std::upper_bound(sample.x.begin(), sample.x.end(), 0.0) - sample.x.begin();
   const double last = std::isfinite(t.back()) ? t.back() : 0.0;
   const double first =

@@ -33,7 +33,7 @@ std::vector<std::pair<double, double>> outstanding_cells(const Axis& x1, const A
     };
     for (std::size_t i = 0; i < sample.rows(); ++i) {
       const std::size_t at = cell(x1.u[i]) * side + cell(x2.u[i]);
-      const double w = sample.weight_of(i) * sample.weight_of(i);
+      const double w = squared_weight(sample.weight, i);
       sum[at] += w * (sample.y[i] - sample.y_mean);
       count[at] += w;
     }

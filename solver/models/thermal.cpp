@@ -9,10 +9,8 @@ namespace nlsq::inline v0::guessing {
 namespace {
 
 std::vector<double> planck(const Sample& sample) {
-  const std::size_t n = sample.rows();
   const double scale = sample.x.back();
-  std::vector<double> v(n);
-  for (std::size_t i = 0; i < n; ++i) v[i] = sample.x[i] / scale;
+  const std::vector<double> v = mapped(sample.x, [=](double x) { return x / scale; });
   Separable problem(sample, v, 1, {std::log(1e-4)}, {std::log(1e3)}, kThinned);
   problem.basis = [](std::span<const double> u, std::span<const double> q, double* columns) {
     const double T = std::exp(q[0]);

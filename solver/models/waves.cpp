@@ -45,7 +45,7 @@ std::vector<double> followed_frequencies(const Sample& sample) {
     for (const double f : followed) found.push_back(improve(problem, solve(problem, {f * window.span})));
     for (const double f : spectrum_peaks(u, window.y, window.weight, 3))
       found.push_back(improve(problem, solve(problem, {f})));
-    std::sort(found.begin(), found.end(), [](const Solution& a, const Solution& b) { return a.rss < b.rss; });
+    std::ranges::sort(found, {}, &Solution::rss);
     followed.clear();
     for (std::size_t k = 0; k < std::min<std::size_t>(3, found.size()); ++k)
       followed.push_back(found[k].q[0] / window.span);

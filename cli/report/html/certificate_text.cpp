@@ -11,18 +11,8 @@ namespace {
 
 using Sentences = std::vector<std::string>;
 
-// Names of parameters, from their indices among the free ones.
 std::string names(const FitResult& fit, const std::vector<int>& free_indices) {
-  std::vector<std::string> free;
-  for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
-    if (!fit.fixed[j] && fit.ties[j].empty()) free.push_back(fit.parameter_names[j]);
-  }
-  std::string out;
-  for (const int j : free_indices) {
-    out += out.empty() ? "" : ", ";
-    out += free[static_cast<std::size_t>(j)];
-  }
-  return out;
+  return fmt::format("{}", fmt::join(free_names(fit, free_indices), ", "));
 }
 
 void add_distance(const Certificate& c, Sentences& out) {

@@ -19,9 +19,7 @@ namespace {
 
 constexpr std::size_t kMostBesideAnother = 4;  // parameters whose correlations fit into half of the width
 
-std::string title(const FitReport& report) {
-  return report.model.builtin != nullptr ? report.model.builtin->name : report.model.formula.text;
-}
+const std::string& title(const FitReport& report) { return report.model.name_or(report.model.formula.text); }
 
 std::string head(const FitReport& report) {
   return fmt::format(

@@ -7,22 +7,15 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 namespace nlsq::cli {
 
 namespace {
 
-std::string interval(double low, double high, double error) {
-  if (std::isnan(low) || std::isnan(high)) return "undefined";
-  return fmt::format("[{}, {}]", format_estimate(low, error), format_estimate(high, error));
-}
-
 std::string estimate_row(const BootstrapEstimate& e) {
   return "<tr>" + element("th", e.name, " scope=\"row\"") +
          html_cell(format_estimate(e.estimate, e.standard_error)) +
-         html_cell("± " + html_number(e.standard_error, 3)) + html_cell(html_number(e.bias, 3)) +
-         html_cell(interval(e.ci_low, e.ci_high, e.standard_error)) + "</tr>\n";
+         html_cell("± " + significant(e.standard_error, 3)) + html_cell(significant(e.bias, 3)) +
+         html_cell(interval_text(e.ci_low, e.ci_high, e.standard_error)) + "</tr>\n";
 }
 
 }  // namespace
@@ -36,8 +29,8 @@ std::string html_derived_table(const FitReport& report) {
   for (const DerivedQuantity& d : derived) {
     rows += "<tr>" + element("th", d.name + " = " + d.expression, " scope=\"row\"") +
             html_cell(format_estimate(d.value, d.standard_error)) +
-            html_cell("± " + html_number(d.standard_error, 3)) +
-            html_cell(interval(d.ci_low, d.ci_high, d.standard_error)) +
+            html_cell("± " + significant(d.standard_error, 3)) +
+            html_cell(interval_text(d.ci_low, d.ci_high, d.standard_error)) +
             element("td",
                     !d.note.empty() ? d.note
                     : d.by_profile  ? "by profile likelihood"

@@ -5,13 +5,7 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 namespace nlsq::cli {
-
-std::string html_number(double value, int digits) {
-  return std::isnan(value) ? "undefined" : fmt::format("{:.{}g}", value, digits);
-}
 
 std::string html_cell(std::string_view text) { return element("td", text); }
 

@@ -7,7 +7,6 @@
 
 namespace nlsq::cli {
 
-std::string html_number(double value, int digits = 6);  // "undefined" for NaN
 std::string html_cell(std::string_view text);
 // A row with a name and what belongs to it.
 std::string html_named_row(std::string_view name, std::string_view text);

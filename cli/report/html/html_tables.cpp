@@ -30,11 +30,7 @@ std::string error_cells(const FitReport& report, std::size_t j) {
   if (fit.at_bound[j]) return html_cell("at bound") + html_cell("");
   if (std::isnan(error)) return html_cell("undetermined") + html_cell("");
   const auto [low, high] = report.interval(j);
-  const bool defined = !std::isnan(low) && !std::isnan(high);
-  return html_cell("± " + html_number(error, 3)) +
-         html_cell(defined
-                       ? fmt::format("[{}, {}]", format_estimate(low, error), format_estimate(high, error))
-                       : "undefined");
+  return html_cell("± " + significant(error, 3)) + html_cell(interval_text(low, high, error));
 }
 
 const char* sigma_sentence(const FitReport& report) {
@@ -117,7 +113,7 @@ std::string html_parameter_table(const FitReport& report) {
     rows += "<tr>" + element("th", name, " scope=\"row\"");
     rows += html_cell(format_estimate(fit.parameters[j], fit.fixed[j] ? 0 : fit.standard_errors[j]));
     rows += error_cells(report, j);
-    if (builtin == nullptr) rows += html_cell(html_number(fit.guess[j]));
+    if (builtin == nullptr) rows += html_cell(significant(fit.guess[j]));
     else rows += element("td", j < builtin->meaning.size() ? builtin->meaning[j] : "", " class=\"words\"");
     rows += "</tr>\n";
   }
@@ -128,15 +124,15 @@ std::string html_statistics_table(const FitReport& report) {
   const FitResult& fit = report.fit;
   const bool counts = fit.loss.is_counts();
   std::string rows = html_named_row("degrees of freedom", fmt::format("{}", fit.dof));
-  rows += html_named_row("cost", html_number(fit.summary.final_cost, 8));
+  rows += html_named_row("cost", significant(fit.summary.final_cost, 8));
   if (!fit.loss.is_linear()) rows += html_named_row("loss", loss_text(fit));
-  rows += html_named_row(counts ? "deviance" : "sum of squares", html_number(fit.rss, 8));
-  rows += html_named_row(counts ? "reduced deviance" : "reduced χ²", html_number(fit.chi2_reduced));
+  rows += html_named_row(counts ? "deviance" : "sum of squares", significant(fit.rss, 8));
+  rows += html_named_row(counts ? "reduced deviance" : "reduced χ²", significant(fit.chi2_reduced));
   if (counts || report.arguments.absolute_sigma)
     rows +=
-        html_named_row("p-value", html_number(chi_square_p_value(fit.rss, static_cast<double>(fit.dof)), 3));
-  rows += html_named_row("R²", html_number(fit.r_squared)) + html_named_row("AIC", html_number(fit.aic));
-  rows += html_named_row("BIC", html_number(fit.bic)) + html_named_row("sigma", sigma_sentence(report));
+        html_named_row("p-value", significant(chi_square_p_value(fit.rss, static_cast<double>(fit.dof)), 3));
+  rows += html_named_row("R²", significant(fit.r_squared)) + html_named_row("AIC", significant(fit.aic));
+  rows += html_named_row("BIC", significant(fit.bic)) + html_named_row("sigma", sigma_sentence(report));
   return html_table("facts", rows);
 }
 
@@ -166,8 +162,8 @@ std::string html_trace_table(const FitReport& report) {
   for (std::size_t i = 0; i < std::min(trace.size(), kMostTraceLines); ++i) {
     const IterationSummary& line = trace[i];
     rows += "<tr>" + html_cell(fmt::format("{}", line.iteration)) + html_cell(fmt::format("{}", line.rows)) +
-            html_cell(short_name(line.plan)) + html_cell(html_number(line.cost, 8)) +
-            html_cell(html_number(line.decrement_sigma, 2)) + html_cell(html_number(line.lambda, 2)) +
+            html_cell(short_name(line.plan)) + html_cell(significant(line.cost, 8)) +
+            html_cell(significant(line.decrement_sigma, 2)) + html_cell(significant(line.lambda, 2)) +
             html_cell(name(line.outcome)) + html_cell(line.event == Event::none ? "" : name(line.event)) +
             element("td", line.reason, " class=\"words\"") + "</tr>\n";
   }

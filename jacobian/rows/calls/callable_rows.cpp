@@ -55,13 +55,13 @@ class CallablePass final : public DoublePass {
   std::vector<double> x_, df_;
 };
 
-std::vector<double> expand(const CurveRows& rows, std::span<const double> x) {
-  std::vector<double> p = rows.parameters;
-  for (std::size_t k = 0; k < rows.free.size(); ++k) p[static_cast<std::size_t>(rows.free[k])] = x[k];
-  return p;
-}
-
 }  // namespace
+
+std::vector<double> expanded(std::vector<double> parameters, std::span<const int> free,
+                             std::span<const double> x) {
+  for (std::size_t k = 0; k < free.size(); ++k) parameters[static_cast<std::size_t>(free[k])] = x[k];
+  return parameters;
+}
 
 CallableRows::CallableRows(CurveRows rows) : rows_(std::move(rows)) {
   if (!rows_.data) throw ValidationError("rows need a source of data");
@@ -86,12 +86,13 @@ double CallableRows::row_cost(Fill fill) const {
 
 std::unique_ptr<TilePass> CallableRows::begin(std::span<const double> x, Fill fill, bool single) const {
   if (single) throw ValidationError("rows by calls of the user's code are evaluated in f64 only");
-  return std::make_unique<CallablePass>(rows_, at(expand(rows_, x)), tile_rows(), fill);
+  return std::make_unique<CallablePass>(rows_, at(expanded(rows_.parameters, rows_.free, x)), tile_rows(),
+                                        fill);
 }
 
 void CallableRows::reference_residuals(std::span<const double> x, std::size_t first, std::size_t count,
                                        double* residuals, double* magnitudes) const {
-  const std::vector<double> p = expand(rows_, x);
+  const std::vector<double> p = expanded(rows_.parameters, rows_.free, x);
   const auto k = static_cast<std::size_t>(rows_.function.predictors);
   const std::size_t used = k + (rows_.weighted ? 2 : 1);
   std::vector<double> columns(used * count);

@@ -29,6 +29,10 @@ struct CurveRows {
   bool values = false;
 };
 
+// All parameters: `parameters`, with x in the places `free`.
+std::vector<double> expanded(std::vector<double> parameters, std::span<const int> free,
+                             std::span<const double> x);
+
 // Computes the value and the derivatives of the model at one row, for one set of parameters.
 class RowFunction {
  public:
@@ -168,7 +172,7 @@ class NLSQ_API VectorRows final : public RowModel {
 
  private:
   struct Evaluation;  // residuals and columns of J at one x
-  std::vector<double> expand(std::span<const double> x) const;
+  std::vector<double> expand(std::span<const double> x) const { return expanded(parameters_, free_, x); }
   std::vector<double> value_at(std::span<const double> p) const;
   std::vector<double> residuals_at(std::span<const double> p) const;
   std::shared_ptr<const Evaluation> evaluate(std::span<const double> x, bool derivatives,

@@ -77,12 +77,6 @@ double VectorRows::row_cost(Fill fill) const {
                                            : 1 + 2 * n);
 }
 
-std::vector<double> VectorRows::expand(std::span<const double> x) const {
-  std::vector<double> p = parameters_;
-  for (std::size_t k = 0; k < free_.size(); ++k) p[static_cast<std::size_t>(free_[k])] = x[k];
-  return p;
-}
-
 std::vector<double> VectorRows::value_at(std::span<const double> p) const {
   return function_.value(PaddedParameters(p).parameters());
 }

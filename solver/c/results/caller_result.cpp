@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 
 namespace nlsq::inline v0::c {
 
@@ -16,8 +17,7 @@ template <class Map>
 const auto& rule_named(const Map& rules, std::string_view name, const char* what) {
   const auto found = rules.find(name);
   if (found != rules.end()) return *found;
-  std::string names;
-  for (const auto& [known, rule] : rules) names += fmt::format("{}{}", names.empty() ? "" : ", ", known);
+  const std::string names = fmt::format("{}", fmt::join(rules | std::views::keys, ", "));
   throw ArgumentError(fmt::format("this result has no {} '{}'; it has {}", what, name.substr(0, 80),
                                   names.empty() ? "none" : names));
 }

@@ -77,7 +77,6 @@ struct CurveResult final : Result {
   FitResult fit;
   std::string model, formula;
   std::vector<std::string> predictors;
-  bool absolute_sigma = false;
   double confidence = 0.95;
   bool has_residuals = false;
   std::vector<double> fitted, residuals;

@@ -46,6 +46,13 @@ class JsonWriter {
     members(all...);
     end_object();
   }
+  // A member that is an array of what write(item) writes for each item.
+  void list(std::string_view name, const auto& items, auto write) {
+    key(name);
+    begin_array();
+    for (const auto& item : items) write(item);
+    end_array();
+  }
   std::string take() { return std::move(text_); }
 
  private:

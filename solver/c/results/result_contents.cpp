@@ -1,15 +1,14 @@
 // The names of each kind of result.
 #include "c/errors.hpp"
 #include "c/results/caller_result.hpp"
+#include "prediction/delta_method.hpp"
 
 #include <nlsq/c/base.h>
 #include <nlsq/compare.hpp>
-#include <nlsq/statistics.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 namespace nlsq::inline v0::c {
 
@@ -111,9 +110,7 @@ std::string ManyResult::message(std::size_t fit) const {
 }
 
 std::pair<double, double> CurveResult::interval(std::size_t j) const {
-  const bool normal = absolute_sigma || fit.loss.is_counts();
-  const double dof = normal ? std::numeric_limits<double>::infinity() : static_cast<double>(fit.dof);
-  const double half = student_t_quantile(confidence, dof) * fit.standard_errors[j];
+  const double half = interval_quantile(fit, options, confidence) * fit.standard_errors[j];
   return {fit.parameters[j] - half, fit.parameters[j] + half};
 }
 

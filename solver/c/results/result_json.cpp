@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include <ranges>
+
 namespace nlsq::inline v0::c {
 
 namespace {
@@ -29,15 +31,12 @@ void parameter_json(JsonWriter& json, const CurveResult& r, std::size_t j) {
 }
 
 void columns_json(JsonWriter& json, const CurveResult& r) {
-  json.key("columns");
-  json.begin_array();
-  const auto add = [&](const char* role, std::string_view name) {
-    json.object("role", role, "expression", name);
-  };
-  for (const std::string& x : r.predictors) add("x", x);
-  add("y", "y");
-  if (!r.sigmas.empty()) add("sigma", "sigma");
-  json.end_array();
+  std::vector<std::pair<const char*, std::string>> columns;
+  for (const std::string& x : r.predictors) columns.emplace_back("x", x);
+  columns.emplace_back("y", "y");
+  if (!r.sigmas.empty()) columns.emplace_back("sigma", "sigma");
+  json.list("columns", columns,
+            [&](const auto& column) { json.object("role", column.first, "expression", column.second); });
 }
 
 void loss_json(JsonWriter& json, const FitResult& fit) {
@@ -62,10 +61,8 @@ std::string CurveResult::make_json() const {
   JsonWriter json;
   json.begin_object();
   json.members("model", model, "formula", formula);
-  json.key("parameters");
-  json.begin_array();
-  for (std::size_t j = 0; j < n; ++j) parameter_json(json, *this, j);
-  json.end_array();
+  json.list("parameters", std::views::iota(std::size_t{0}, n),
+            [&](std::size_t j) { parameter_json(json, *this, j); });
   matrix_json(json, "covariance", n, [&](std::size_t i, std::size_t j) { return fit.covariance(i, j); });
   matrix_json(json, "correlation", n, [&](std::size_t i, std::size_t j) { return fit.correlation(i, j); });
   columns_json(json, *this);
@@ -73,7 +70,7 @@ std::string CurveResult::make_json() const {
                "r_squared", fit.r_squared, "aic", fit.aic, "aicc", aicc(fit), "bic", fit.bic);
   outcome_json(json, fit.summary);
   json.members("interrupted", fit.summary.termination == Termination::user_stop, "warnings", fit.warnings,
-               "confidence", confidence, "intervals", "standard", "absolute_sigma", absolute_sigma);
+               "confidence", confidence, "intervals", "standard", "absolute_sigma", options.absolute_sigma);
   loss_json(json, fit);
   minima_json(json, fit.minima);
   std::vector<std::string> free;
@@ -104,12 +101,10 @@ std::string SolveResult::make_json() const {
   for (std::size_t j = 0; j < n; ++j) names.push_back(fmt::format("x[{}]", j));
   JsonWriter json;
   json.begin_object();
-  json.key("parameters");
-  json.begin_array();
-  for (std::size_t j = 0; j < n; ++j)
+  json.list("parameters", std::views::iota(std::size_t{0}, n), [&](std::size_t j) {
     json.object("name", names[j], "value", solved.x[j], "std_error", solved.standard_errors[j], "active_mask",
                 solved.active_mask[j]);
-  json.end_array();
+  });
   matrix_json(json, "covariance", n, [&](std::size_t i, std::size_t j) { return solved.covariance(i, j); });
   json.members("rows", rows, "cost", solved.cost);
   outcome_json(json, solved.summary);
@@ -192,11 +187,9 @@ std::string builtin_models() {
     json.begin_object();
     json.members("name", m.name, "formula", m.formula, "description", m.description, "predictors",
                  m.predictors);
-    json.key("parameters");
-    json.begin_array();
-    for (std::size_t j = 0; j < m.parameters.size(); ++j)
+    json.list("parameters", std::views::iota(std::size_t{0}, m.parameters.size()), [&](std::size_t j) {
       json.object("name", m.parameters[j], "meaning", j < m.meaning.size() ? m.meaning[j] : "");
-    json.end_array();
+    });
     json.members("aliases", m.aliases);
     json.end_object();
   }

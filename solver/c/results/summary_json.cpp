@@ -64,10 +64,7 @@ void precision_json(JsonWriter& json, const Summary& summary) {
   json.begin_object();
   json.members("policy", summary.precision.policy, "escalations", summary.precision.escalations);
   issues_json(json, summary);
-  json.key("trace");
-  json.begin_array();
-  for (const IterationSummary& it : summary.iterations) iteration_json(json, it);
-  json.end_array();
+  json.list("trace", summary.iterations, [&](const IterationSummary& it) { iteration_json(json, it); });
   counters_json(json, summary.precision.counters);
   json.end_object();
 }
@@ -81,12 +78,10 @@ void outcome_json(JsonWriter& json, const Summary& summary) {
 
 void minima_json(JsonWriter& json, const std::vector<FitMinimum>& minima) {
   if (minima.empty()) return;
-  json.key("minima");
-  json.begin_array();
-  for (const FitMinimum& minimum : minima)
+  json.list("minima", minima, [&](const FitMinimum& minimum) {
     json.object("cost", minimum.cost, "verdict", name(minimum.verdict), "starts", minimum.starts,
                 "first_start", minimum.first_start, "parameters", minimum.parameters);
-  json.end_array();
+  });
 }
 
 void summary_json(JsonWriter& json, const Summary& summary, const std::vector<std::string>& free) {

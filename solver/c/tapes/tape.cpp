@@ -3,12 +3,11 @@
 
 #include "c/errors.hpp"
 #include "c/tapes/tape_numbers.hpp"
+#include "expression/graph_walk.hpp"
 #include "formula/block_values.hpp"
 #include "formula/formula_functions.hpp"
 
 #include "program/local_buffer.hpp"
-
-#include <nlsq/graph.hpp>
 
 #include <fmt/format.h>
 
@@ -57,7 +56,7 @@ bool is_operator(std::string_view name) {
 
 }  // namespace
 
-int Tape::append(const TapeStep& step) {
+int Tape::append(const Node& step) {
   if (steps_.size() >= kMostSteps)
     throw ModelError(fmt::format("the tape has {} operations, the most that one may have", kMostSteps));
   steps_.push_back(step);
@@ -70,38 +69,26 @@ std::uint32_t Tape::known(int node) const {
   return static_cast<std::uint32_t>(node);
 }
 
-int Tape::constant(double value) {
-  TapeStep step;
-  step.value = value;
-  return append(step);
-}
+int Tape::constant(double value) { return append({.value = value}); }
 
-int Tape::column(std::size_t index) {
+int Tape::numbered(Op op, std::size_t index, std::size_t& count) {
   if (index >= kMostIndex)
-    throw ModelError(fmt::format("column {}: use indices below {}", index, kMostIndex));
-  TapeStep step{Op::column};
-  step.index = static_cast<std::uint32_t>(index);
-  const int node = append(step);
-  columns_ = std::max(columns_, index + 1);
+    throw ModelError(fmt::format("{} {}: use indices below {}", name(op), index, kMostIndex));
+  const int node = append({.op = op, .index = static_cast<std::uint32_t>(index)});
+  count = std::max(count, index + 1);
   return node;
 }
 
-int Tape::parameter(std::size_t index) {
-  if (index >= kMostIndex)
-    throw ModelError(fmt::format("parameter {}: use indices below {}", index, kMostIndex));
-  TapeStep step{Op::parameter};
-  step.index = static_cast<std::uint32_t>(index);
-  const int node = append(step);
-  parameters_ = std::max(parameters_, index + 1);
-  return node;
-}
+int Tape::column(std::size_t index) { return numbered(Op::column, index, columns_); }
+
+int Tape::parameter(std::size_t index) { return numbered(Op::parameter, index, parameters_); }
 
 void Tape::output(int node) { outputs_.push_back(static_cast<int>(known(node))); }
 
 // mod and voigt are several operations; the names with > are the others with exchanged operands.
 int Tape::compound(CompoundFunction function, std::span<const int> nodes) {
   const auto add = [&](Op op, int a, int b = 0) {
-    return append({op, static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(b)});
+    return append({.op = op, .a = static_cast<std::uint32_t>(a), .b = static_cast<std::uint32_t>(b)});
   };
   if (function == CompoundFunction::mod) {
     const int whole = add(Op::floor, add(Op::div, nodes[0], nodes[1]));
@@ -143,9 +130,9 @@ int Tape::operation(std::string_view name, std::span<const int> nodes) {
   const auto operand = [&](std::size_t i) {
     return i < nodes.size() ? static_cast<std::uint32_t>(nodes[i]) : 0;
   };
-  int node = append({found->op, operand(0), operand(1), operand(2)});
+  int node = append({.op = found->op, .a = operand(0), .b = operand(1), .c = operand(2)});
   for (std::size_t i = found->operands; i < nodes.size(); ++i)
-    node = append({found->op, static_cast<std::uint32_t>(node), operand(i)});
+    node = append({.op = found->op, .a = static_cast<std::uint32_t>(node), .b = operand(i)});
   return node;
 }
 
@@ -153,7 +140,7 @@ template <class T, class X>
 void Tape::run(const X* columns, const T* parameters, T* outputs) const {
   std::vector<T> slots(steps_.size());
   for (std::size_t i = 0; i < steps_.size(); ++i) {
-    const TapeStep& s = steps_[i];
+    const Node& s = steps_[i];
     switch (s.op) {
       case Op::constant: slots[i] = T(s.value); break;
       case Op::column: slots[i] = T(columns[s.index]); break;
@@ -177,7 +164,7 @@ void Tape::run_rows(std::span<const double* const> columns, const double* parame
   for (std::size_t first = 0; first < count; first += kBlockRows) {
     const std::size_t rows = std::min(kBlockRows, count - first);
     for (std::size_t i = 0; i < steps_.size(); ++i) {
-      const TapeStep& s = steps_[i];
+      const Node& s = steps_[i];
       BlockValue& result = slots[i];
       result.rows = s.op == Op::column ? columns[s.index] + first : nullptr;
       if (s.op == Op::constant) result.value = s.value;
@@ -202,7 +189,7 @@ std::uint64_t Tape::identity() const {
   const auto add = [&](std::uint64_t number) {
     for (int byte = 0; byte < 8; ++byte) hash = (hash ^ (number >> (8 * byte) & 0xff)) * 0x100000001b3;
   };
-  for (const TapeStep& s : steps_) {
+  for (const Node& s : steps_) {
     for (const std::uint32_t part : {static_cast<std::uint32_t>(s.op), s.a, s.b, s.c, s.index}) add(part);
     add(std::bit_cast<std::uint64_t>(s.value));
   }
@@ -214,10 +201,9 @@ std::string Tape::text(std::span<const std::string> parameters, std::span<const 
   // A formula repeats what a tape shares, so it can be very much longer than the tape.
   constexpr double kMostTerms = 2000;
   std::vector<double> terms;
-  for (const TapeStep& s : steps_) {
-    const std::uint32_t operands[] = {s.a, s.b, s.c};
+  for (const Node& s : steps_) {
     double sum = 1;
-    for (int k = 0; k < arity(s.op); ++k) sum += terms[operands[k]];
+    for (const std::uint32_t operand : Operands(s)) sum += terms[operand];
     terms.push_back(sum);
   }
   if (terms[static_cast<std::size_t>(outputs_[0])] > kMostTerms)
@@ -225,14 +211,7 @@ std::string Tape::text(std::span<const std::string> parameters, std::span<const 
   Graph graph;
   std::vector<NodeId> nodes;
   nodes.reserve(steps_.size());
-  for (const TapeStep& s : steps_) {
-    switch (s.op) {
-      case Op::constant: nodes.push_back(graph.constant(s.value)); break;
-      case Op::column: nodes.push_back(graph.column(static_cast<int>(s.index))); break;
-      case Op::parameter: nodes.push_back(graph.parameter(static_cast<int>(s.index))); break;
-      default: nodes.push_back(graph.make(s.op, nodes[s.a], nodes[s.b], nodes[s.c]));
-    }
-  }
+  for (const Node& s : steps_) nodes.push_back(rebuilt(graph, s, nodes));
   return to_string(graph, nodes[static_cast<std::size_t>(outputs_[0])], parameters, columns);
 }
 

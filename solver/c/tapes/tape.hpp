@@ -7,7 +7,7 @@
 #include <nlsq/block_function.hpp>
 #include <nlsq/callable.hpp>
 #include <nlsq/formula.hpp>
-#include <nlsq/op.hpp>
+#include <nlsq/graph.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -17,14 +17,6 @@
 #include <vector>
 
 namespace nlsq::inline v0::c {
-
-// Operands are numbers of earlier steps.
-struct TapeStep {
-  Op op = Op::constant;
-  std::uint32_t a = 0, b = 0, c = 0;
-  std::uint32_t index = 0;  // of a column or parameter
-  double value = 0;         // of a constant
-};
 
 class Tape : public Object {
  public:
@@ -39,7 +31,8 @@ class Tape : public Object {
   int operation(std::string_view name, std::span<const int> operands);
   void output(int node);
 
-  const std::vector<TapeStep>& steps() const { return steps_; }
+  // The operands of a step are numbers of earlier steps.
+  const std::vector<Node>& steps() const { return steps_; }
   const std::vector<int>& outputs() const { return outputs_; }
   // One more than the largest index that is used.
   std::size_t columns() const { return columns_; }
@@ -59,12 +52,13 @@ class Tape : public Object {
   std::string text(std::span<const std::string> parameters, std::span<const std::string> columns) const;
 
  private:
-  int append(const TapeStep& step);
+  int append(const Node& step);
+  int numbered(Op op, std::size_t index, std::size_t& count);  // a column or parameter
   std::uint32_t known(int node) const;
   std::uint64_t identity() const;
   int compound(CompoundFunction function, std::span<const int> operands);
 
-  std::vector<TapeStep> steps_;
+  std::vector<Node> steps_;
   std::vector<int> outputs_;
   std::size_t columns_ = 0, parameters_ = 0;
 };

@@ -78,7 +78,7 @@ std::vector<double> smooth_rest(const Sample& sample, const Peeled& now, std::si
   const std::size_t n = sample.rows(), reach = n / 80 + 1;
   std::vector<double> sums(n + 1, 0.0), squares(n + 1, 0.0), means(n);
   for (std::size_t i = 0; i < n; ++i) {
-    const double square = sample.weight_of(i) * sample.weight_of(i);
+    const double square = squared_weight(sample.weight, i);
     squares[i + 1] = squares[i] + square;
     sums[i + 1] = sums[i] + square * side * (sample.y[i] - now.fitted(i) + now.values[k][i]);
   }

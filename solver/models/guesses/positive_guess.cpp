@@ -1,8 +1,7 @@
 // Implements make_positive().
 #include "models/guesses/positive_guess.hpp"
 
-#include <nlsq/formula.hpp>
-#include "expression/names.hpp"
+#include "models/recognise.hpp"
 #include "support/column_blocks.hpp"
 
 #include <algorithm>
@@ -21,8 +20,7 @@ constexpr std::size_t kRowsAtOnce = 4096;   // rows that are read at once
 // The curve of a model in all rows.
 class ModelValues {
  public:
-  ModelValues(const Model& model, const Columns& x)
-      : formula_(parse_formula(model.formula, predictor_options(x.size()))), x_(x) {}
+  ModelValues(const Model& model, const Columns& x) : formula_(formula_of(model)), x_(x) {}
 
   // Calls visit(values, count) for each block of rows. values[k] is the curve with parameters[k].
   template <class Visit>

@@ -44,12 +44,10 @@ void leave_out_spikes(std::vector<std::size_t>& order, const std::vector<double>
     const std::size_t first = std::clamp<std::size_t>(i, 2, n - 3) - 2;
     double near[5];
     for (std::size_t k = 0; k < 5; ++k) near[k] = y[order[first + k]];
-    std::ranges::nth_element(near, near + 2);
-    distance[i] = std::abs(y[order[i]] - near[2]);
+    distance[i] = std::abs(y[order[i]] - ranked(near, 2));
   }
   std::vector<double> sorted = distance;
-  std::ranges::nth_element(sorted, sorted.begin() + static_cast<std::ptrdiff_t>(n / 2));
-  const double far = kFar * sorted[n / 2];
+  const double far = kFar * ranked(sorted, n / 2);
   if (!(far > 0)) return;
   std::vector<std::size_t> kept;
   for (std::size_t i = 0; i < n; ++i) {
@@ -177,9 +175,7 @@ void Sample::measure() {
 
 void Sample::weigh(const std::vector<double>& errors) {
   std::vector<double> sorted = errors;
-  const auto low = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 10);
-  std::ranges::nth_element(sorted, low);
-  const double least = *low;
+  const double least = ranked(sorted, sorted.size() / 10);
   weight.clear();
   if (std::ranges::all_of(errors, [&](double s) { return s <= least; })) return;
   for (const double s : errors) weight.push_back(std::max(kLeastWeight, least / std::max(least, s)));

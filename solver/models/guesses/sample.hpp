@@ -3,6 +3,7 @@
 
 #include <nlsq/models.hpp>
 
+#include <cmath>
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -73,6 +74,18 @@ struct Sample {
   // (x - x_min) / span, in [0, 1].
   std::vector<double> unit_x() const;
 };
+
+// f(x) for each x, as the abscissa of a fit.
+template <class F>
+std::vector<double> mapped(const std::vector<double>& x, F f) {
+  std::vector<double> t;
+  t.reserve(x.size());
+  for (const double value : x) t.push_back(f(value));
+  return t;
+}
+inline std::vector<double> logarithms(const std::vector<double>& x) {
+  return mapped(x, [](double value) { return std::log(value); });
+}
 
 // A rule takes a sample with at least one row and returns the model's parameters.
 using GuessRule = std::function<std::vector<double>(const Sample&)>;

@@ -2,6 +2,7 @@
 #include "models/guesses/spectrum.hpp"
 
 #include "models/guesses/separable.hpp"
+#include "models/guesses/wide_vectors.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -95,9 +96,7 @@ double highest_cycles(std::span<const double> u) {
     if (u[i] > u[i - 1]) gaps.push_back(u[i] - u[i - 1]);
   }
   if (gaps.size() < kLeastRows) return even;
-  const auto small = gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 10);
-  std::ranges::nth_element(gaps, small);
-  const double ratio = 1 / (static_cast<double>(gaps.size()) * *small);
+  const double ratio = 1 / (static_cast<double>(gaps.size()) * ranked(gaps, gaps.size() / 10));
   return ratio < kUneven ? even : even * std::min(ratio, kMost);
 }
 

@@ -56,6 +56,12 @@ inline double most_of(std::span<const double> values) {
       [](double a, double b) { return std::max(a, b); });
 }
 
+// The value of which `rank` others are smaller. Reorders the values.
+inline double ranked(std::span<double> values, std::size_t rank) {
+  std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(rank));
+  return values[rank];
+}
+
 inline bool has_wide_vectors() {
 #if defined(__x86_64__)
   static const bool has = cpu_runs_avx2();
