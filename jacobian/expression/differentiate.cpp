@@ -16,58 +16,6 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// Marks which of the first `count` nodes depend on one of the leaves.
-std::vector<std::uint8_t> active_nodes(const Graph& graph, std::size_t count,
-                                       std::span<const NodeId> leaves) {
-  std::vector<std::uint8_t> active(count, 0);
-  for (const NodeId leaf : leaves) {
-    if (leaf < count) active[leaf] = 1;
-  }
-  for (NodeId id = 0; id < count; ++id) {
-    for (const NodeId operand : Operands(graph[id])) active[id] |= active[operand];
-  }
-  return active;
-}
-
-// For each leaf, the nodes among the first `count` that depend on it, ascending, including the leaf.
-using Dependents = std::vector<std::vector<NodeId>>;
-
-// Returns nothing if the lists would have more than `limit` entries in total, so that the work is bounded.
-std::optional<Dependents> find_dependents(const Graph& graph, std::size_t count,
-                                          std::span<const NodeId> leaves, std::size_t limit) {
-  std::vector<std::uint32_t> first(count + 1, 0), users;  // the users of node k start at first[k]
-  const auto for_each_operand = [&](auto use) {
-    for (NodeId id = 0; id < count; ++id) {
-      for (const NodeId operand : Operands(graph[id])) use(operand, id);
-    }
-  };
-  for_each_operand([&](NodeId operand, NodeId) { ++first[operand + 1]; });
-  for (std::size_t k = 0; k < count; ++k) first[k + 1] += first[k];
-  users.resize(first[count]);
-  std::vector<std::uint32_t> next(first.begin(), first.end() - 1);
-  for_each_operand([&](NodeId operand, NodeId user) { users[next[operand]++] = user; });
-
-  Dependents found;
-  std::vector<std::uint32_t> stamp(count, 0);
-  std::size_t total = 0;
-  for (const NodeId leaf : leaves) {
-    auto& list = found.emplace_back();
-    if (leaf >= count) continue;
-    const auto visit = [&](NodeId id) {
-      if (std::exchange(stamp[id], static_cast<std::uint32_t>(found.size())) != found.size())
-        list.push_back(id);
-    };
-    visit(leaf);
-    for (std::size_t k = 0; k < list.size(); ++k) {
-      for (std::uint32_t u = first[list[k]]; u < first[list[k] + 1]; ++u) visit(users[u]);
-    }
-    std::ranges::sort(list);
-    total += list.size();
-    if (total > limit) return std::nullopt;
-  }
-  return found;
-}
-
 class Forward {
  public:
   // `count`: number of nodes considered.
@@ -105,13 +53,17 @@ class Forward {
       default: break;
     }
     NodeId sum = zero_;
-    if (const auto changes = relative_changes(g_, id); !changes.empty()) return change_of(id, changes);
+    if (const auto changes = relative_changes(g_, id, varies_, active_); !changes.empty())
+      return change_of(id, changes);
     const NodeId tangents[] = {da, db};
     for (int i = 0; i < arity(f.op); ++i) {
       if (tangents[i] == zero_) continue;
       const Partial partial = partial_derivative(g_, id, i, varies_);
-      sum = g_.add(sum, partial.divides ? products_.quotient(tangents[i], partial.node, shared)
-                                        : products_.product(tangents[i], partial.node));
+      const NodeId whole = partial.divides ? products_.quotient(tangents[i], partial.node, shared)
+                                           : products_.product(tangents[i], partial.node);
+      // 0 times infinity: max(x-t, 0)^n has no slope before t.
+      const bool vanishes = i == 0 && varies_(tangents[i]) && is_steep_at_zero(g_, id);
+      sum = g_.add(sum, vanishes ? g_.make(Op::select, tangents[i], whole, zero_) : whole);
     }
     return sum;
   }
@@ -130,7 +82,8 @@ class Forward {
   NodeId quotient_tangent(NodeId id, bool shared) {
     const Node f = g_[id];
     const NodeId da = tangents_[f.a], db = tangents_[f.b];
-    const auto changes = db != zero_ ? changes_of_denominator(g_, f.b) : std::vector<RelativeChange>();
+    const auto changes =
+        db != zero_ ? changes_of_denominator(g_, f.b, varies_, active_) : std::vector<RelativeChange>();
     if (changes.empty()) return products_.quotient(g_.sub(da, products_.product(id, db)), f.b, shared);
     return g_.sub(products_.quotient(da, f.b, shared), change_of(id, changes));
   }
@@ -142,6 +95,8 @@ class Forward {
   std::vector<NodeId> tangents_;
   const Dependents& dependents_;
   std::vector<std::uint32_t> seen_;  // number of leaves that each node depends on
+  // Of the leaf that is being worked on. Nodes beyond the considered ones are parts of derivatives.
+  IsActive active_ = [this](NodeId id) { return id < tangents_.size() && tangents_[id] != zero_; };
 };
 
 constexpr std::size_t kNoLimit = static_cast<std::size_t>(-1);
@@ -199,7 +154,7 @@ class Adjoint {
       }
       default: break;
     }
-    if (const auto changes = relative_changes(g_, id); !changes.empty())
+    if (const auto changes = relative_changes(g_, id, varies_, is_active_); !changes.empty())
       return give_changes(id, bar, false, changes);
     const NodeId operands[] = {f.a, f.b};
     const bool wanted[] = {to_a, to_b};
@@ -227,13 +182,14 @@ class Adjoint {
 
   void pass_to_denominator(NodeId id, NodeId bar, NodeId share) {
     const NodeId b = g_[id].b;
-    const auto changes = changes_of_denominator(g_, b);
+    const auto changes = changes_of_denominator(g_, b, varies_, is_active_);
     if (changes.empty()) give(b, g_.neg(products_.product(share, id)));
     else give_changes(id, bar, true, changes);
   }
 
   Graph& g_;
   std::vector<std::uint8_t> active_;
+  IsActive is_active_ = [this](NodeId id) { return id < active_.size() && active_[id] != 0; };
   Variation varies_;
   DerivativeProducts products_;
   NodeId zero_;
@@ -247,10 +203,17 @@ std::vector<NodeId> derive_adjoint(Graph& graph, NodeId root, std::span<const No
   return result;
 }
 
-bool has_branches(const Graph& graph) {
-  for (NodeId id = 0; id < graph.size(); ++id) {
+// Whether only the forward form is right: the graph branches, or needs_tangents() holds for some node. A
+// branch that is not taken may have an infinite derivative, which the adjoint form would multiply by 0.
+bool only_forward(Graph& graph, std::span<const NodeId> leaves) {
+  const NodeId count = static_cast<NodeId>(graph.size());
+  const std::vector<std::uint8_t> active = active_nodes(graph, count, leaves);
+  Variation varies(graph);
+  for (NodeId id = 0; id < count; ++id) {
     const Op op = graph[id].op;
     if (op == Op::select || op == Op::min || op == Op::max) return true;
+    const auto is_active = [&](NodeId node) { return node < count && active[node] != 0; };
+    if (needs_tangents(graph, id, varies, is_active)) return true;
   }
   return false;
 }
@@ -294,8 +257,8 @@ std::vector<NodeId> derive(Graph& graph, NodeId root, std::span<const NodeId> le
   Graph copy;
   const NodeId roots[] = {root};
   const NodeId top = copy.adopt(graph, roots)[0];
-  const bool branches = has_branches(copy);
   const std::vector<NodeId> own_leaves = copy.adopt(graph, leaves);
+  const bool branches = only_forward(copy, own_leaves);
 
   const std::size_t count = std::size_t{top} + 1;
   const auto dependents = find_dependents(copy, count, own_leaves, branches ? kNoLimit : kMostPairs * count);
@@ -329,7 +292,8 @@ std::optional<std::vector<NodeId>> derive_together(Graph& graph, std::span<const
                     separate = separate_nodes(copy, tops, static_cast<double>(kMostPairs * most));
   if (separate <= most) return std::nullopt;
   const std::vector<NodeId> own_leaves = copy.adopt(graph, leaves);
-  const auto dependents = find_dependents(copy, count, own_leaves, has_branches(copy) ? kNoLimit : separate);
+  const auto dependents =
+      find_dependents(copy, count, own_leaves, only_forward(copy, own_leaves) ? kNoLimit : separate);
   if (!dependents) return std::nullopt;
   Forward forward(copy, count, *dependents, false);
   std::vector<NodeId> result(roots.size() * leaves.size());

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <utility>
 
 namespace nlsq::inline v0 {
 
@@ -203,6 +204,53 @@ std::vector<std::uint8_t> Graph::depends_on_parameter(int index) const {
   return reach(*this, [index](const Node& node) {
     return node.op == Op::parameter && node.index == static_cast<std::uint32_t>(index);
   });
+}
+
+std::vector<std::uint8_t> active_nodes(const Graph& graph, std::size_t count,
+                                       std::span<const NodeId> leaves) {
+  std::vector<std::uint8_t> active(count, 0);
+  for (const NodeId leaf : leaves) {
+    if (leaf < count) active[leaf] = 1;
+  }
+  for (NodeId id = 0; id < count; ++id) {
+    for (const NodeId operand : Operands(graph[id])) active[id] |= active[operand];
+  }
+  return active;
+}
+
+std::optional<Dependents> find_dependents(const Graph& graph, std::size_t count,
+                                          std::span<const NodeId> leaves, std::size_t limit) {
+  std::vector<std::uint32_t> first(count + 1, 0), users;  // the users of node k start at first[k]
+  const auto for_each_operand = [&](auto use) {
+    for (NodeId id = 0; id < count; ++id) {
+      for (const NodeId operand : Operands(graph[id])) use(operand, id);
+    }
+  };
+  for_each_operand([&](NodeId operand, NodeId) { ++first[operand + 1]; });
+  for (std::size_t k = 0; k < count; ++k) first[k + 1] += first[k];
+  users.resize(first[count]);
+  std::vector<std::uint32_t> next(first.begin(), first.end() - 1);
+  for_each_operand([&](NodeId operand, NodeId user) { users[next[operand]++] = user; });
+
+  Dependents found;
+  std::vector<std::uint32_t> stamp(count, 0);
+  std::size_t total = 0;
+  for (const NodeId leaf : leaves) {
+    auto& list = found.emplace_back();
+    if (leaf >= count) continue;
+    const auto visit = [&](NodeId id) {
+      if (std::exchange(stamp[id], static_cast<std::uint32_t>(found.size())) != found.size())
+        list.push_back(id);
+    };
+    visit(leaf);
+    for (std::size_t k = 0; k < list.size(); ++k) {
+      for (std::uint32_t u = first[list[k]]; u < first[list[k] + 1]; ++u) visit(users[u]);
+    }
+    std::ranges::sort(list);
+    total += list.size();
+    if (total > limit) return std::nullopt;
+  }
+  return found;
 }
 
 std::vector<std::uint8_t> needed_for(const Graph& graph, NodeId root) {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -25,6 +26,16 @@ class Operands {
 
 // Marks, among the nodes 0 to `root`, those that `root` is computed from, and itself.
 std::vector<std::uint8_t> needed_for(const Graph& graph, NodeId root);
+
+// Marks which of the first `count` nodes depend on one of the leaves.
+std::vector<std::uint8_t> active_nodes(const Graph& graph, std::size_t count, std::span<const NodeId> leaves);
+
+// For each leaf, the nodes among the first `count` that depend on it, ascending, including the leaf.
+using Dependents = std::vector<std::vector<NodeId>>;
+
+// Returns nothing if the lists would have more than `limit` entries in total, so that the work is bounded.
+std::optional<Dependents> find_dependents(const Graph& graph, std::size_t count,
+                                          std::span<const NodeId> leaves, std::size_t limit);
 
 // Counts the nodes that each root is computed from separately, itself among them, and adds them up; stops
 // above `limit`. `nodes`: a graph, or a list of steps that are like nodes.

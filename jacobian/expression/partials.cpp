@@ -200,12 +200,75 @@ std::vector<RelativeChange> changes_of_sum(Graph& graph, NodeId b) {
   return out;
 }
 
-// (B^p)'/B^p = p B'/B + p' log B.
-std::vector<RelativeChange> changes_of_power(Graph& graph, NodeId base, NodeId exponent) {
+// A factor or divisor of a product.
+struct Factor {
+  NodeId node;
+  bool divides;
+};
+
+// Adds the factors of a product that are the same in every row. Returns false if another factor is active.
+bool add_factors(const Graph& graph, Factor of, Variation& varies, const IsActive& active,
+                 std::vector<Factor>& out) {
+  const Node node = graph[of.node];
+  if (!varies(of.node)) out.push_back(of);
+  if (!varies(of.node) || !active(of.node)) return true;
+  if (node.op == Op::neg) return add_factors(graph, {node.a, of.divides}, varies, active, out);
+  if (node.op != Op::mul && node.op != Op::div) return false;
+  return add_factors(graph, {node.a, of.divides}, varies, active, out) &&
+         add_factors(graph, {node.b, of.divides != (node.op == Op::div)}, varies, active, out);
+}
+
+bool is_product(const Graph& graph, NodeId id) {
+  const Op op = graph[id].op;
+  return op == Op::mul || op == Op::div || op == Op::neg;
+}
+
+// (B^p)'/B^p is p u'/u for a factor u of B, and -p u'/u for a divisor.
+std::vector<RelativeChange> changes_of_product(Graph& graph, NodeId base, NodeId exponent, Variation& varies,
+                                               const IsActive& active) {
+  std::vector<Factor> factors;
+  if (!is_product(graph, base) || !varies(base)) return {};
+  if (!add_factors(graph, {base, false}, varies, active, factors)) return {};
+  std::vector<RelativeChange> out;
+  for (const Factor& factor : factors) {
+    if (!active(factor.node)) continue;
+    const NodeId change = graph.div(exponent, factor.node);
+    out.push_back({factor.node, factor.divides ? graph.neg(change) : change});
+  }
+  return out;
+}
+
+// (B^p)'/B^p = p B'/B + p' log B. For a product B, the last part counts as 0 where B is 0.
+std::vector<RelativeChange> changes_of_power(Graph& graph, NodeId power, Variation& varies,
+                                             const IsActive& active) {
+  const NodeId base = graph[power].a, exponent = graph[power].b;
   std::vector<RelativeChange> out = changes_of_sum(graph, base);
-  if (out.empty()) return out;
-  for (RelativeChange& part : out) part.factor = graph.mul(exponent, part.factor);
-  out.push_back({exponent, graph.constant(1), graph.make(Op::log, base)});
+  if (out.empty() && !is_steep_at_zero(graph, power)) return out;
+  const NodeId logarithm = graph.make(Op::log, base);
+  if (!out.empty()) {
+    for (RelativeChange& part : out) part.factor = graph.mul(exponent, part.factor);
+    out.push_back({exponent, graph.constant(1), logarithm});
+    return out;
+  }
+  out = changes_of_product(graph, base, exponent, varies, active);
+  if (!out.empty()) out.push_back({exponent, graph.make(Op::select, base, logarithm, graph.constant(0))});
+  return out;
+}
+
+// Returns the parts of b = c + B^p, c - B^p or B^p - c with a product B, as in 1 + (x/k)^h. The share of the
+// power in b stays finite where the power is 0 or overflows.
+std::vector<RelativeChange> changes_of_raised_sum(Graph& graph, NodeId b, Variation& varies,
+                                                  const IsActive& active) {
+  const Node whole = graph[b];
+  if (whole.op != Op::add && whole.op != Op::sub) return {};
+  const bool constant_first = graph[whole.a].op == Op::constant;
+  const NodeId constant = constant_first ? whole.a : whole.b, power = constant_first ? whole.b : whole.a;
+  if (graph[constant].op != Op::constant || graph[power].op != Op::pow) return {};
+  if (!is_product(graph, graph[power].a)) return {};
+  const NodeId one = graph.constant(1), ratio = graph.div(constant, power);
+  const NodeId share = graph.div(one, whole.op == Op::add ? graph.add(one, ratio) : graph.sub(one, ratio));
+  std::vector<RelativeChange> out = changes_of_power(graph, power, varies, active);
+  for (RelativeChange& part : out) part.factor = graph.mul(part.factor, share);
   return out;
 }
 
@@ -257,15 +320,35 @@ std::vector<RelativeChange> changes_of_exponential(Graph& graph, NodeId u) {
 
 }  // namespace
 
-std::vector<RelativeChange> relative_changes(Graph& graph, NodeId f) {
-  const Node node = graph[f];
-  if (node.op == Op::pow) return changes_of_power(graph, node.a, node.b);
-  return node.op == Op::exp ? changes_of_exponential(graph, node.a) : std::vector<RelativeChange>();
+bool is_steep_at_zero(const Graph& graph, NodeId id) {
+  const Node& node = graph[id];
+  if (node.op == Op::sqrt || node.op == Op::cbrt) return true;
+  return node.op == Op::pow && !(graph[node.b].op == Op::constant && graph[node.b].value >= 1);
 }
 
-std::vector<RelativeChange> changes_of_denominator(Graph& graph, NodeId b) {
+std::vector<RelativeChange> relative_changes(Graph& graph, NodeId f, Variation& varies,
+                                             const IsActive& active) {
+  const Node node = graph[f];
+  if (node.op == Op::exp) return changes_of_exponential(graph, node.a);
+  if (node.op == Op::pow) return changes_of_power(graph, f, varies, active);
+  if (node.op == Op::sqrt || node.op == Op::cbrt) {
+    const NodeId exponent = graph.constant(node.op == Op::sqrt ? 0.5 : 1.0 / 3);
+    return changes_of_product(graph, node.a, exponent, varies, active);
+  }
+  return {};
+}
+
+bool needs_tangents(Graph& graph, NodeId id, Variation& varies, const IsActive& active) {
+  const NodeId base = graph[id].a;
+  return is_steep_at_zero(graph, id) && is_product(graph, base) && varies(base) && active(base) &&
+         relative_changes(graph, id, varies, active).empty();
+}
+
+std::vector<RelativeChange> changes_of_denominator(Graph& graph, NodeId b, Variation& varies,
+                                                   const IsActive& active) {
   std::vector<RelativeChange> out = changes_of_sum(graph, b);
-  return out.empty() ? relative_changes(graph, b) : out;
+  if (out.empty()) out = changes_of_raised_sum(graph, b, varies, active);
+  return out.empty() ? relative_changes(graph, b, varies, active) : out;
 }
 
 NodeId product_with_growing(Graph& graph, NodeId w, NodeId growing) {

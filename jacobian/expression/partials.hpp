@@ -3,6 +3,7 @@
 
 #include <nlsq/graph.hpp>
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -38,14 +39,27 @@ struct RelativeChange {
   std::optional<NodeId> growing = {};
 };
 
-// Returns the parts for nodes whose usual derivative multiplies 0 by infinity far from the data. Such nodes
-// are f = B^p where B is like b below, as in (1 + q e^(-kx))^(-1/nu), and f = e^u where u has a term s e^v,
-// as in exp(-b e^(-cx)). Returns nothing for all other nodes, for which the usual rule is right.
-std::vector<RelativeChange> relative_changes(Graph& graph, NodeId f);
+// Whether a node depends on a leaf by which derivatives are taken.
+using IsActive = std::function<bool(NodeId)>;
 
-// Returns the same for a denominator, which may also be b = c + s e^u or c - s e^u with a constant c, or
-// expm1(u). Where e^u overflows, the quotient is 0, and so are its derivatives.
-std::vector<RelativeChange> changes_of_denominator(Graph& graph, NodeId b);
+// Returns the parts for nodes whose usual derivative multiplies 0 by infinity. Such nodes are f = B^p where B
+// is like b below, as in (1 + q e^(-kx))^(-1/nu), f = e^u where u has a term s e^v, as in exp(-b e^(-cx)),
+// and f = B^p, a square or a cube root of it, where B is a product that may be 0, as in (x/tau)^b. Returns
+// nothing for all other nodes, for which the usual rule is right.
+std::vector<RelativeChange> relative_changes(Graph& graph, NodeId f, Variation& varies,
+                                             const IsActive& active);
+
+// Returns the same for a denominator, which may also be b = c + s e^u, c - s e^u or c + B^p with a constant
+// c, or expm1(u). Where b overflows, the quotient is 0, and so are its derivatives.
+std::vector<RelativeChange> changes_of_denominator(Graph& graph, NodeId b, Variation& varies,
+                                                   const IsActive& active);
+
+// Whether the derivative of the node by its first operand is infinite where that operand is 0.
+bool is_steep_at_zero(const Graph& graph, NodeId id);
+
+// Whether is_steep_at_zero() holds for a power or root of a product that may be 0 in some rows and has no
+// relative changes. The derivative of the product may then be 0, too, and only tangents tell.
+bool needs_tangents(Graph& graph, NodeId id, Variation& varies, const IsActive& active);
 
 // Returns w * growing. Where w is 0 the product is 0, even if `growing` is infinite.
 NodeId product_with_growing(Graph& graph, NodeId w, NodeId growing);

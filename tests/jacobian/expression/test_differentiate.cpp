@@ -227,6 +227,37 @@ TEST_CASE("derivatives stay finite where an exponential inside an exponential or
   }
 }
 
+TEST_CASE("powers and roots of a product that is 0 have finite derivatives") {
+  // The first parameter is that of the derivative. All of these models are 0 or constant at x = 0.
+  const char* const finite[] = {"a*0+exp(-(x/a)^b)",      "a*0+b*sqrt(a*x)",       "b*cbrt(x/a)+a*0",
+                                "a*0+(x/(a*b))^0.5",      "a*0+b+1/(1+(x/a)^0.7)", "a*0+b/(1-(x*a)^0.3)",
+                                "a*0+sqrt(1/(1+(x/a)^b))"};
+  for (const char* text : finite) {
+    CAPTURE(text);
+    CHECK(derivative_at(text, 0, {1.7, 0.6}) == 0);
+    const double near = 0.3;
+    const Formula f = parse_formula(text);
+    const double wanted = difference(
+        [&](double a) {
+          const double x[] = {near}, p[] = {a, 0.6};
+          return f.evaluate(x, p);
+        },
+        1.7);
+    CHECK(derivative_at(text, near, {1.7, 0.6}) == doctest::Approx(wanted).epsilon(1e-8));
+  }
+  // By the exponent, and where a negative exponent makes the power infinite.
+  CHECK(derivative_at("b*0+(x/c)^b", 0, {0.6, 1.7}) == 0);
+  CHECK(derivative_at("h+1/(1+(x/k)^h)-h", 0, {-1.2, 2}) == 0);
+  CHECK(derivative_at("k*0+1/(1+(x/k)^h)", 0, {2, -1.2}) == 0);
+  CHECK(derivative_at("h+1/(1+(x/k)^h)-h", 0.5, {-1.2, 2}) ==
+        doctest::Approx(-std::pow(0.25, -1.2) * std::log(0.25) / std::pow(1 + std::pow(0.25, -1.2), 2)));
+  // A slope that is infinite stays so.
+  CHECK(std::isinf(derivative_at("sqrt(x-a)", 1, {1})));
+  // Behind max() the base is 0 and does not move.
+  CHECK(derivative_at("n*0+b*max(x-n,0)^b", 0.5, {1, 0.6}) == 0);
+  CHECK(derivative_at("K*0+sqrt(max(1-(x/K)^2,0))", 3, {2}) == 0);
+}
+
 TEST_CASE("the branch not taken leaves no trace in a derivative") {
   CHECK(derivative_at("if(x>0, log(p*x), p*x)", -2, {3}) == -2);
   CHECK(derivative_at("if(x>0, sqrt(p*x), 0)", 0, {0}) == 0);  // sqrt's infinite slope is not multiplied by 0
