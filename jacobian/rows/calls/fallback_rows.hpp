@@ -185,6 +185,7 @@ class NLSQ_API VectorRows final : public RowModel {
   void by_jacobian(std::span<const double> p, Evaluation& result) const;
   void by_dual(std::span<const double> p, Evaluation& result) const;
   void by_differences(std::span<const double> p, Evaluation& result) const;
+  bool as_beside(Evaluation& result) const;
   bool by_bends(std::span<const double> p, Evaluation& result) const;
   void by_extrapolation(std::span<const double> p, Evaluation& result) const;
 

@@ -14,6 +14,7 @@ namespace {
 constexpr double kFar = 1e-5;     // of a parameter: a longer step is not the last one of a fit
 constexpr double kLittle = 0.05;  // of the residuals, by a step to one side
 constexpr double kBeside = 1e-6;  // of a parameter: bends are the same so near
+constexpr double kSame = 5e-12;   // of a parameter: so near, derivatives differ by less than their errors
 
 // Returns (‖error‖ / ‖slope‖)² of a column of J. A column of zeros gives 0, because its parameter has no
 // effect.
@@ -108,6 +109,17 @@ double VectorRows::distance(std::span<const double> x, std::span<const double> o
   return largest;
 }
 
+// Takes the derivatives of a point that is so near that they are the same. Returns false if there is none.
+bool VectorRows::as_beside(Evaluation& result) const {
+  const auto same = std::ranges::find_if(recent_, [&](const auto& one) {
+    return !one->derivatives.empty() && !one->one_sided && one->shares == step_shares_ &&
+           distance(result.x, one->x) <= kSame;
+  });
+  if (same == recent_.end()) return false;
+  result.derivatives = (*same)->derivatives;
+  return true;
+}
+
 // Takes differences to one side, and adds a correction that is known from a point beside x: there,
 // differences to both sides and to one side were both taken, and the correction is what they differ by. With
 // steps h, at a distance d, it is wrong by h d |f'''|/2, which is less than the error h² |f'''|/6 of
@@ -132,6 +144,7 @@ bool VectorRows::by_bends(std::span<const double> p, Evaluation& result) const {
     }
     moved[j] = p[j];
   }
+  result.shares = step_shares_;
   return true;  // without bends of its own, so that their errors do not add up
 }
 

@@ -10,6 +10,7 @@ namespace nlsq::inline v0 {
 struct VectorRows::Evaluation {
   std::vector<double> x;
   std::vector<double> residuals;
+  double squares = 0;                            // the sum of their squares
   std::vector<std::vector<double>> derivatives;  // for each free parameter; empty if not requested
   bool one_sided = false;                        // derivatives by steps to one side, while x is far
   double error = 0;                              // RowModel::derivative_error

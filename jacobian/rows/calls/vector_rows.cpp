@@ -18,9 +18,16 @@ namespace {
 constexpr double kVectorCallCost = 50;     // assumed cost of one residual's share of a call, in additions
 constexpr double kExtrapolatedCalls = 10;  // calls for one derivative, as measured on smooth functions (5
                                            // steps)
-constexpr std::size_t kRecent = 3;  // evaluations that are kept, beside that of the start: a fit comes back
-                                    // to its best point
+// Evaluations that are kept, beside that of the start and the best one: a fit comes back to these points.
+constexpr std::size_t kRecent = 3;
 constexpr std::size_t kLarge = 1u << 22;  // numbers; of larger evaluations only the latest is kept
+
+double squares_of(std::span<const double> residuals) {
+  double sum = 0;
+  for (const double r : residuals) sum += r * r;
+  return sum;
+}
+
 void check_size(std::size_t got, std::size_t wanted) {
   if (got != wanted) {
     throw ValidationError("the residual function gave " + std::to_string(got) + " residuals, and " +
@@ -46,6 +53,7 @@ VectorRows::VectorRows(VectorFunction function, std::vector<double> parameters, 
   auto start = std::make_shared<Evaluation>();
   for (const int j : free_) start->x.push_back(parameters_[static_cast<std::size_t>(j)]);
   start->residuals = value_at(parameters_);
+  start->squares = squares_of(start->residuals);
   rows_ = start->residuals.size();
   start_ = start;
   keep(std::move(start));
@@ -165,6 +173,7 @@ std::shared_ptr<const VectorRows::Evaluation> VectorRows::evaluate(std::span<con
   result->x.assign(x.begin(), x.end());
   const std::vector<double> p = expand(x);
   result->residuals = known ? known->residuals : residuals_at(p);
+  result->squares = squares_of(result->residuals);
   if (derivatives) {
     const bool again = known && !known->derivatives.empty();
     const bool by_steps = !jacobian_ && !function_.dual && !by_ridders();
@@ -173,18 +182,27 @@ std::shared_ptr<const VectorRows::Evaluation> VectorRows::evaluate(std::span<con
     if (jacobian_) by_jacobian(p, *result);
     else if (function_.dual) by_dual(p, *result);
     else if (by_ridders()) by_extrapolation(p, *result);
-    else if (again || result->one_sided || !by_bends(p, *result)) by_differences(p, *result);
+    else if (again || result->one_sided || !(as_beside(*result) || by_bends(p, *result)))
+      by_differences(p, *result);
   }
   if (start_ && is_here(start_)) start_ = result;
   keep(result);
   return result;
 }
 
-// Keeps an evaluation as the latest one.
+// Keeps an evaluation as the latest one. The best one with derivatives stays: checks of a fit's end evaluate
+// other points and then ask for its derivatives once more.
 void VectorRows::keep(std::shared_ptr<const Evaluation> latest) const {
   recent_.insert(recent_.begin(), std::move(latest));
-  if (large()) start_.reset();
-  recent_.resize(std::min(recent_.size(), large() ? 1 : kRecent));
+  if (large()) {
+    start_.reset();
+    recent_.resize(1);
+    return;
+  }
+  if (recent_.size() <= kRecent + 1) return;
+  const auto worth = [](const auto& one) { return one->derivatives.empty() ? kNoBound : one->squares; };
+  const auto best = std::ranges::min_element(recent_, {}, worth);
+  recent_.erase(best + 1 == recent_.end() ? best - 1 : recent_.end() - 1);
 }
 
 namespace {
