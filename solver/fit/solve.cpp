@@ -5,6 +5,7 @@
 #include "ablation.hpp"
 #include "certificate/doubtful_end.hpp"
 #include "certificate/hidden_minimum.hpp"
+#include "certificate/kink.hpp"
 #include "certificate/lost_parameters.hpp"
 #include "certificate/saddle.hpp"
 #include "certificate/twofold_end.hpp"
@@ -142,6 +143,44 @@ class Attempts {
     w_.other.reset();
     another(x0, w_.other, geodesic, Of::whole_problem);
   }
+  // Asks whether the best result lies at a kink, and goes on along the kink where the cost falls there.
+  void settle_at_kink() {
+    constexpr int kTimes = 5;
+    for (int k = 0; k < kTimes; ++k) {
+      const std::optional<Vector> lower = judge_at_kink(evaluator_, request_, w_.best);
+      if (!lower || w_.best.spent) return;
+      w_.other.reset();
+      run(rest(), *lower, w_.other, request_.options.geodesic == Geodesic::always, false, false, w_.next);
+      const std::optional<Termination> spent = w_.next.spent;
+      if (w_.next.summary.final_cost < w_.best.summary.final_cost) std::swap(w_.best, w_.next);
+      w_.best.spent = spent;
+    }
+  }
+  // Goes on where short steps raise the cost again and again, and the end is no kink. Differences for
+  // derivatives may have too few digits there, so a few steps with better ones are tried.
+  void go_on_where_steps_fail() {
+    constexpr int kSteps = 12;
+    if (!w_.best.maybe_at_kink || is_success(w_.best.summary.verdict) || w_.best.spent) return;
+    const bool by_differences = evaluator_.jacobian_error() > 0;
+    evaluator_.extrapolate(true);
+    SolverOptions options = rest();
+    if (by_differences)
+      options.max_iterations = std::min(options.max_iterations, steps_of(w_.trace) + kSteps);
+    stops_at_kinks_ = false;
+    w_.other.reset();
+    const Vector from = w_.best.x;
+    run(options, from, w_.other, options.geodesic == Geodesic::always, false, false, w_.next);
+    stops_at_kinks_ = true;
+    w_.next.maybe_at_kink = true;
+    if (steps_of(w_.trace) < rest().max_iterations && w_.next.spent == Termination::max_iterations) {
+      w_.next.spent.reset();
+      w_.next.summary.termination = Termination::no_progress;
+    }
+    const std::optional<Termination> spent = w_.next.spent;
+    if (better(w_.next, w_.best, evaluator_.residuals(), request_.unit_sigma)) std::swap(w_.best, w_.next);
+    w_.best.spent = spent;
+    if (by_differences) judge_by_distance(request_, w_.best);
+  }
   // Precision issues of all attempts.
   std::vector<PrecisionIssue>& issues() { return issues_; }
 
@@ -179,7 +218,8 @@ class Attempts {
                       .steps_before = steps_of(w_.trace),
                       .counted = counted,
                       .stop_asked = stop,
-                      .trusted_start = trusted},
+                      .trusted_start = trusted,
+                      .stops_at_kinks = stops_at_kinks_},
                      out);
     if (w_.system.known()) w_.system.release(out.at);
     std::vector<IterationSummary>& made = out.summary.iterations;
@@ -194,6 +234,7 @@ class Attempts {
   SolveWorkspace& w_;
   Clock::time_point begin_;
   std::optional<SolverOptions> rest_;
+  bool stops_at_kinks_ = true;
   std::vector<PrecisionIssue> issues_;
 };
 
@@ -210,7 +251,7 @@ SolverOptions settled(SolverOptions options) {
 
 // Solves again where that may help. If passes below f64 did not succeed, solves again entirely in f64. If
 // there is still no certificate, solves with geodesic acceleration from the given start. Each time, keeps the
-// better result. Leaves a saddle for a point of lower cost beside it.
+// better result. Goes on along a kink, and leaves a saddle for a point of lower cost beside it.
 static void try_again(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorkspace& w,
                       Attempts& attempts) {
   const SolverOptions& options = request.options;
@@ -224,6 +265,8 @@ static void try_again(const SolveRequest& request, DenseEvaluator& evaluator, So
     attempts.another_from(request.x0, true);
   if (const std::optional<Vector> zero = end_at_zero(request, w.best))
     attempts.another_from(*zero, options.geodesic == Geodesic::always);
+  attempts.settle_at_kink();
+  attempts.go_on_where_steps_fail();
   if (const std::optional<Vector> lower = lower_beside_saddle(evaluator, request, w.best)) {
     w.best.on_saddle = options.max_iterations == 0;  // parameters that are only judged stay where they are
     if (w.best.on_saddle) withdraw(w.best.summary, {}, kSaddle);

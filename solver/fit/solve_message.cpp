@@ -1,8 +1,8 @@
 // Implements message_of_end(): says how a solve ended and, if it has no success, what would help.
 #include "certificate/certificate.hpp"
 #include "certificate/hidden_minimum.hpp"
+#include "certificate/kink.hpp"
 #include "dense/dense_evaluator.hpp"
-#include "fit/solve.hpp"
 
 #include <fmt/format.h>
 
@@ -67,7 +67,8 @@ std::string lost_message(const MinimizerResult& result) {
                                 ? fmt::format("the data determine only {} of {} parameters", c.rank, moved)
                                 : "some parameter has no effect beyond rounding";
   return fmt::format(
-      "no minimum that could be used: at the end {}, at other points more. A parameter ran off, or the start "
+      "no usable minimum: where the fit ended {}, elsewhere more, so a parameter probably went to infinity, "
+      "or the start "
       "was too far away. "
       "Give other starting values (p0), or try several starts.",
       found);
@@ -101,6 +102,8 @@ std::string message_of(const MinimizerResult& result, const DenseEvaluator& eval
   const std::string held = held_message(s.certificate);
   switch (s.verdict) {
     case Verdict::converged:
+      if (s.certificate.governed_by == kKink)
+        return fmt::format("converged at a kink: no direction leads down from either side of it{}", held);
       return fmt::format("converged: first-order test ({}) holds in f64{}", s.certificate.governed_by, held);
     case Verdict::noise_floor:
       return fmt::format("converged to the noise floor: the gradient is below its rounding bound ({}){}",

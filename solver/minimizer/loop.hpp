@@ -33,6 +33,7 @@ struct MinimizerRequest {
   // so the linear model is trusted until a step fails.
   bool trusted_start = false;
   StepObserver* observer = nullptr;
+  bool stops_at_kinks = true;  // ends where short steps raise the cost again and again (Stagnation)
 };
 
 // What residuals in numbers of twice the digits of f64 say of an end that f64 cannot judge (twofold_end.hpp).
@@ -54,6 +55,7 @@ struct MinimizerResult {
   bool lost_parameters = false;
   bool on_saddle = false;            // the cost is lower beside x, and no step was allowed
   bool outweighed = false;           // the weights of some rows hide all others (hidden_minimum.hpp)
+  bool maybe_at_kink = false;        // it ended where short steps raise the cost (Stagnation)
   bool limited_by_rounding = false;  // what is left to gain is hidden by the rounding of f64 residuals
   EndByTwofold by_twofold = EndByTwofold::unknown;
   std::vector<double> unexplained;  // with exact_data: the residuals at the optimum
@@ -161,6 +163,10 @@ struct Stagnation {
   double cost = std::numeric_limits<double>::infinity();
   int iterations = 0;  // since then
   int patience = 8;    // so many without progress are too many
+  // Steps since then that were far shorter than a standard error, and raised the cost. A cost with a gradient
+  // falls along such steps, so these say that x lies at a kink, or that derivatives are wrong.
+  int short_rises = 0;
+  bool at_kink() const { return short_rises >= 6; }
 };
 
 // The state that decides when and how the solve ends.
@@ -196,7 +202,7 @@ struct Loop {
   const SolverOptions* options = nullptr;
   StepObserver* observer = nullptr;
   Clock::time_point begin;
-  bool geodesic = false;
+  bool geodesic = false, stops_at_kinks = true;
   PrecisionPolicy policy;
   Point point;
   Vector scale;  // the scale D of the parameters: column norms with memory

@@ -39,6 +39,7 @@ void reset(Loop& loop, System& system, const MinimizerRequest& request) {
   loop.observer = request.observer;
   loop.begin = request.begin;
   loop.geodesic = request.geodesic;
+  loop.stops_at_kinks = request.stops_at_kinks;
   loop.policy = options.policy();
   loop.point.prepared = loop.point.first.usable = false;
   loop.point.first.held.clear();
@@ -136,7 +137,8 @@ void Minimizer::iterate() {
     const bool done = reached(loop), no_progress = !done && stagnates(loop);
     if (done || no_progress || take_last_step(loop)) {
       if (conclude(loop, Termination::converged)) return;
-      if (no_progress && limited_by_rounding(loop)) return (void)conclude(loop, Termination::no_progress);
+      if (no_progress && (limited_by_rounding(loop) || loop.ending.stagnation.at_kink()))
+        return (void)conclude(loop, Termination::no_progress);
       continue;
     }
     if (step_by_second_order(loop)) continue;

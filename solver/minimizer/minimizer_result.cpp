@@ -65,6 +65,7 @@ void fill_result(Loop& loop, MinimizerResult& out) {
   out.underflow = rounding.end.underflow;
   out.lost_parameters = out.on_saddle = false;
   out.by_twofold = EndByTwofold::unknown;
+  out.maybe_at_kink = loop.stops_at_kinks && loop.ending.stagnation.at_kink();
   out.limited_by_rounding = limited;
   out.stopped_by = loop.ending.stopped_by;
   out.tolerance_met = !loop.ending.stopped_by.empty() && !loop.ending.cut_short;

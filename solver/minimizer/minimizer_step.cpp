@@ -228,6 +228,11 @@ void reject(Loop& loop, bool was_undamped) {
   Digits& digits = loop.digits;
   const bool first = damping.last_accepted;
   damping.last_accepted = false;
+  constexpr double kShort = 0.01;                                                 // standard errors
+  const bool counts = loop.stops_at_kinks && !loop.system->residuals_stay_f64();  // judge_at_kink(): curves
+  if (counts && loop.trial.decrease < 0 && loop.step.nu <= kShort * loop.sigma() &&
+      loop.point.first.condition <= kNormalCondition)
+    ++loop.ending.stagnation.short_rises;
   if (was_undamped) note_undamped(damping, false);
   // A failed undamped step says nothing about the damping. A damped step is tried next.
   if (was_undamped && !damping.trust.by_radius()) return;

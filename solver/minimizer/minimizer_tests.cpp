@@ -90,11 +90,11 @@ bool stagnates(Loop& loop) {
   const double likely = loop.noise() / std::sqrt(static_cast<double>(loop.system->residuals()));
   if (nearer || loop.cost() < past.cost - std::max(kVisible * loop.cost(), likely)) {
     past.cost = loop.cost();
-    past.iterations = 0;
+    past.iterations = past.short_rises = 0;
   }
   const bool near = first.decrement_sigma <= kNearInNoise ||
                     first.decrement <= decrement_noise(loop.cost(), loop.rounding.magnitude);
-  if (!near || ++past.iterations < past.patience) return false;
+  if (!near || (++past.iterations < past.patience && !past.at_kink())) return false;
   past.iterations = 0;
   past.patience *= 2;
   return true;

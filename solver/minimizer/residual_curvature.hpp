@@ -21,7 +21,7 @@ class ResidualCurvature {
   // Updates S from a step d between two points linearized in the same formats.
   void learn(const Linearization& from, const Linearization& to, std::span<const double> d);
   // A step d from `at` was tried, and the cost fell by `decrease`. Switches the model if the other one
-  // predicted that better. Returns true if it switched.
+  // predicted that much better in several trials in a row. Returns true if it switched.
   bool choose(const Linearization& at, std::span<const double> d, double decrease);
   // Drops S and returns to JᵀJ alone.
   void forget();

@@ -1,0 +1,205 @@
+// Implements judge_at_kink() by a bundle of gradients (Lemaréchal 1978; Bonnans et al., Numerical
+// Optimization, chapter 10): if a convex combination of gradients close to x vanishes, no direction leads
+// down from x.
+#include "certificate/kink.hpp"
+
+#include "certificate/certificate.hpp"
+#include "linear/linear_solver.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+// Beyond this distance, in standard errors, the end is no longer near enough to a minimum to be asked.
+constexpr double kFarFromKink = 3;
+// The length of the steps to points beside x, in standard errors: first this share of tau, then longer ones.
+// Differences for derivatives blur a kink over their own length, and a step must lead beyond it.
+constexpr double kShortest = 0.5, kLonger = 4;
+constexpr double kMostLength = 0.5 * kNearInNoise;
+// The combined gradient has to fall to tau, and to this share of the gradient at x.
+constexpr double kMostLeft = 0.5;
+// On one side of a kink the gradient changes as JᵀJ says, and the cost as the gradient says, but for this
+// share of the jump.
+constexpr double kSame = 0.1;
+// A point beside x has to shorten the combined gradient by this factor, or there is no kink.
+constexpr double kLeastGained = 0.9;
+
+double product(const Vector& a, const Vector& b) {
+  double sum = 0;
+  for (std::size_t j = 0; j < a.size(); ++j) sum += a[j] * b[j];
+  return sum;
+}
+
+// The end of a fit, and the metric (JᵀJ)⁻¹ in which its gradients are measured: a gradient of length σ leads
+// one standard error away.
+class Surroundings {
+ public:
+  Surroundings(DenseEvaluator& evaluator, const Limits& limits, const MinimizerResult& end)
+      : evaluator_(evaluator), limits_(limits), x_(end.x), noise_(2 * end.cost_noise),
+        here_(evaluator.linearize(end.x, {Format::f64, Gram::f64})) {
+    if (!here_.finite) return;
+    Vector norms = column_norms(here_);
+    if (std::ranges::any_of(norms, [](double norm) { return !(norm > 0); })) return;
+    solver_.set(here_, norms);
+    determined_ = solver_.solve(0).factored;
+  }
+  bool determined() const { return determined_; }
+
+  // Combines gradients at x and at points `length` away until their shortest convex combination is at most
+  // `most_left`, and clearly shorter than the gradient at x. Finds nothing if the cost jumps, if its gradient
+  // is not that of a kink, or if a point lies beyond the limits.
+  struct Found {
+    std::optional<double> distance;  // to the optimum, at most
+    std::optional<Vector> lower;     // a point beside x where the cost is lower
+  };
+  Found examine(double length, double most_left) {
+    Vector gradient = here_.gradient, downhill;
+    double size = solver_.norm_in_metric(gradient);
+    const double left = std::min(most_left, kMostLeft * size);
+    const std::size_t most = 2 * x_.size() + 2;
+    for (std::size_t k = 0; k < most && size > left; ++k) {
+      solver_.apply_inverse(gradient, downhill);
+      if (!allowed(point_along(downhill, 1.5 * length / size))) return {};
+      const Linearization there = beside(downhill, length / size);
+      if (!there.finite) return {};
+      if (there.cost < here_.cost - noise_) return {{}, lowest_along(downhill, length / size)};
+      const std::optional<Vector> across = across_kink(there, downhill, length / size, gradient);
+      if (!across) return {};
+      shorten(gradient, *across);
+      const double shorter = solver_.norm_in_metric(gradient);
+      if (!(shorter <= kLeastGained * size)) return {};
+      size = shorter;
+    }
+    return size <= left ? Found{size + length, {}} : Found();
+  }
+
+ private:
+  Vector point_along(const Vector& along, double share) const {
+    Vector there = x_;
+    for (std::size_t j = 0; j < there.size(); ++j) there[j] += share * along[j];
+    return there;
+  }
+  bool allowed(const Vector& x) const {
+    for (std::size_t j = 0; j < x.size(); ++j)
+      if (!limits_.allow(j, x[j])) return false;
+    return true;
+  }
+  Linearization beside(const Vector& along, double share) {
+    return evaluator_.linearize(point_along(along, share), {Format::f64, Gram::f64});
+  }
+
+  // Returns the lowest of the points x + share * downhill within the limits, with shares from 1 down to
+  // `least`.
+  Vector lowest_along(const Vector& downhill, double least) {
+    Vector lowest = point_along(downhill, least);
+    double cost = evaluator_.cost(lowest, Format::f64).cost;
+    for (double share = 1; share > least; share *= 0.5) {
+      Vector there = point_along(downhill, share);
+      if (!allowed(there)) continue;
+      const double found = evaluator_.cost(there, Format::f64).cost;
+      if (!(found < cost)) continue;
+      cost = found;
+      lowest = std::move(there);
+    }
+    return lowest;
+  }
+
+  // Returns the gradient that the side of a kink on which `there` lies, x + share * downhill, would have at
+  // x. Returns nothing if cost and gradient are not as behind a kink: the cost is no higher than the slope
+  // there explains, and a bit further on the gradient is the same, and the cost has changed by it. Otherwise
+  // the function jumps, or what looks like a kink is noise. Without a kink the returned gradient is that at
+  // x.
+  std::optional<Vector> across_kink(const Linearization& there, const Vector& downhill, double share,
+                                    const Vector& gradient) {
+    if (!(there.cost - here_.cost <= share * product(there.gradient, downhill) + noise_)) return std::nullopt;
+    const Linearization further = beside(downhill, 1.5 * share);
+    if (!further.finite) return std::nullopt;
+    // On one side the gradient changes by JᵀJ share downhill = -share * gradient.
+    Vector bend(x_.size()), jump(x_.size()), across(x_.size());
+    for (std::size_t j = 0; j < x_.size(); ++j) {
+      bend[j] = further.gradient[j] - there.gradient[j] + 0.5 * share * gradient[j];
+      across[j] = there.gradient[j] + share * gradient[j];
+      jump[j] = across[j] - gradient[j];
+    }
+    // The trapezoidal rule is exact for a cost that is quadratic.
+    const double slopes = product(there.gradient, downhill) + product(further.gradient, downhill);
+    const double unexplained = std::fabs(further.cost - there.cost - 0.25 * share * slopes);
+    const bool straight = unexplained <= kSame * 0.5 * share * std::fabs(product(jump, downhill)) + noise_ &&
+                          solver_.norm_in_metric(bend) <= kSame * solver_.norm_in_metric(jump);
+    return straight ? std::optional(std::move(across)) : std::nullopt;
+  }
+
+  // Replaces `gradient` by the shortest vector between itself and `other`.
+  void shorten(Vector& gradient, const Vector& other) {
+    Vector difference(gradient.size()), inverse;
+    for (std::size_t j = 0; j < gradient.size(); ++j) difference[j] = gradient[j] - other[j];
+    solver_.apply_inverse(difference, inverse);
+    const double squared = -product(difference, inverse);
+    if (!(squared > 0)) return;
+    const double share = std::clamp(-product(gradient, inverse) / squared, 0.0, 1.0);
+    for (std::size_t j = 0; j < gradient.size(); ++j) gradient[j] -= share * difference[j];
+  }
+
+  DenseEvaluator& evaluator_;
+  const Limits& limits_;
+  const Vector& x_;
+  double noise_;
+  Linearization here_;
+  LinearSolver solver_;
+  bool determined_ = false;
+};
+
+// Where J is ill-conditioned the metric is rounding, and parameters may be running off. `judged`: the fit
+// takes no steps, and x is only judged.
+bool may_lie_at_kink(const MinimizerResult& end, bool judged) {
+  const Summary& s = end.summary;
+  const Certificate& c = s.certificate;
+  const bool ended = judged || (s.termination == Termination::no_progress && !end.spent);
+  return s.verdict == Verdict::budget && ended && !end.underflow && !end.limited_by_rounding &&
+         c.recheck_passed && c.wrong_column < 0 && c.at_bound.empty() &&
+         c.rank == static_cast<int>(end.x.size()) && c.condition <= kNormalCondition &&
+         c.decrement_sigma <= kFarFromKink;
+}
+
+void certify_end(MinimizerResult& end, const char* governed_by, double distance) {
+  Certificate& c = end.summary.certificate;
+  c.decrement_sigma = distance;
+  c.governed_by = governed_by;
+  c.passed = true;
+  end.summary.verdict = c.verdict = Verdict::converged;
+  end.summary.termination = Termination::converged;
+}
+
+}  // namespace
+
+void judge_by_distance(const SolveRequest& request, MinimizerResult& end) {
+  const double distance = end.summary.certificate.decrement_sigma;
+  if (end.maybe_at_kink && may_lie_at_kink(end, false) && distance <= request.options.tau)
+    certify_end(end, "decrement", distance);
+}
+
+std::optional<Vector> judge_at_kink(DenseEvaluator& evaluator, const SolveRequest& request,
+                                    MinimizerResult& end) try {
+  const SolverOptions& options = request.options;
+  if (!may_lie_at_kink(end, options.max_iterations == 0)) return std::nullopt;
+  const double sigma = scatter(end.summary.final_cost, request.rows.rows(), end.x.size(), request.unit_sigma);
+  Surroundings around(evaluator, request.limits, end);
+  if (!around.determined() || !(sigma > 0)) return std::nullopt;
+  const double tau = std::min(options.tau, kNearInNoise), shortest = kShortest * tau;
+  for (double length = shortest; length > 0 && length <= kMostLength; length *= kLonger) {
+    Surroundings::Found found = around.examine(length * sigma, tau * sigma);
+    if (found.lower) return std::move(found.lower);
+    if (!found.distance) continue;
+    certify_end(end, kKink, *found.distance / sigma);
+    return std::nullopt;
+  }
+  return std::nullopt;
+} catch (...) {
+  return std::nullopt;  // a function that throws beside x gives no information
+}
+
+}  // namespace nlsq::inline v0
