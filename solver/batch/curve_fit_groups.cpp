@@ -81,6 +81,7 @@ class GroupFits {
   }
 
   GroupsResult run() {
+    look_for_starts();
     std::map<std::size_t, std::vector<std::size_t>> of_length;
     std::vector<std::size_t> single;
     for (std::size_t k = 0; k < groups_.size(); ++k) of_length[groups_.rows(k)].push_back(k);
@@ -105,6 +106,16 @@ class GroupFits {
     if (!options.sigma.empty()) columns.push_back(options.sigma);
     columns.insert(columns.end(), options.sigma_x.begin(), options.sigma_x.end());
     return columns;
+  }
+
+  // Where nothing says where a formula begins, the largest group does. In a team no process has all rows.
+  void look_for_starts() {
+    if (starts_.unstarted().empty() || !work_.alone()) return;
+    std::size_t largest = 0;
+    for (std::size_t k = 1; k < groups_.size(); ++k)
+      if (groups_.rows(k) > groups_.rows(largest)) largest = k;
+    if (groups_.rows(largest) > kOwnThreads) return;  // it would be fitted twice
+    starts_.look_in(x_of(largest), y_of(largest), options_of(largest, options_));
   }
 
   void make_room() {
@@ -311,12 +322,18 @@ class GroupFits {
     if (options_.progress && fitted > 0) options_.progress(fitted, groups_.size());
   }
 
-  void fit_one(std::size_t k, FitOptions options) {
+  // The options of a group alone.
+  FitOptions options_of(std::size_t k, FitOptions options) const {
     options.sigma = sigma_of(k);
     for (std::size_t c = 0; c < layout_.sigma_x; ++c) {
       if (!options.sigma_x[c].empty())
         options.sigma_x[c] = part(layout_.y() + (layout_.sigma ? 2 : 1) + c, k);
     }
+    return options;
+  }
+
+  void fit_one(std::size_t k, const FitOptions& of_all) {
+    const FitOptions options = options_of(k, of_all);
     const Columns x = x_of(k);
     std::string warning;
     try {
@@ -362,36 +379,13 @@ class GroupFits {
   GroupsResult out_;
 };
 
-void check_columns(const PreparedModel::Impl& model, const Columns& x, const Column& y, const Column& group,
-                   const FitOptions& options) {
-  if (options.callback) throw ValidationError("callback: fits of groups take none");
-  if (!options.sigma_matrix.empty())
-    throw ValidationError("sigma_matrix: it is of one fit; fit the groups one by one with curve_fit");
-  if (x.size() != model.predictors.size()) {
-    throw DataError(fmt::format("the model has {} predictor(s) ({}), {} data column(s) of x were given",
-                                model.predictors.size(), fmt::join(model.predictors, ", "), x.size()));
-  }
-  if (y.empty()) throw DataError("there are no rows: give x, y and group at least one row");
-  const auto check = [&](const Column& column, const std::string& name) {
-    if (column.size() == y.size()) return;
-    throw DataError(
-        fmt::format("{} has {} rows, y has {}: give columns of one length", name, column.size(), y.size()));
-  };
-  for (std::size_t k = 0; k < x.size(); ++k) check(x.list()[k], model.predictors[k]);
-  check(group, "group");
-  if (!options.sigma.empty()) check(options.sigma, "sigma");
-  for (const Column& column : options.sigma_x) {
-    if (!column.empty()) check(column, "sigma_x");
-  }
-}
-
 }  // namespace
 
 GroupsResult curve_fit_groups(const PreparedModel& model, const Columns& x, const Column& y,
                               const Column& group, const NamedValues& p0, const GroupOptions& options) {
   const FpEnvironment environment;
   check_options(options);
-  check_columns(model.impl(), x, y, group, options);
+  check_group_columns(model.impl(), x, y, group, options);
   if (!options.share.empty()) return fit_with_shared_parameters(model, x, y, group, p0, options);
   return GroupFits(model, x, y, group, p0, options).run();
 }

@@ -1,7 +1,13 @@
-// Implements GroupStarts.
+// Implements GroupStarts, and checks the columns of fits of groups.
 #include "batch/group_starts.hpp"
 
 #include "fit/curve.hpp"
+
+#include <nlsq/error.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
 
 namespace nlsq::inline v0 {
 
@@ -23,6 +29,41 @@ std::vector<double> GroupStarts::of(const Columns& x, const Column& y, const Col
     if (!model_.built_in) start = known_.convert(start);
   }
   return starting_values(model_.names, p0_, start, limits_);
+}
+
+void GroupStarts::look_in(const Columns& x, const Column& y, const FitOptions& options) try {
+  if (unstarted_.empty() || !model_.formula || model_.formula->has_left_side) return;
+  const FitResult fit = curve_fit(*model_.formula, x, y, p0_, options);
+  if (!fit.success() || fit.guess == starting_values(model_.names, p0_, default_, limits_)) return;
+  for (const std::string& name : unstarted_) {
+    const auto j = static_cast<std::size_t>(std::ranges::find(model_.names, name) - model_.names.begin());
+    default_[j] = fit.parameters[j];
+  }
+} catch (const DataError&) {
+  return;  // The fit of this group says it.
+}
+
+void check_group_columns(const PreparedModel::Impl& model, const Columns& x, const Column& y,
+                         const Column& group, const FitOptions& options) {
+  if (options.callback) throw ValidationError("callback: fits of groups take none");
+  if (!options.sigma_matrix.empty())
+    throw ValidationError("sigma_matrix: it is of one fit; fit the groups one by one with curve_fit");
+  if (x.size() != model.predictors.size()) {
+    throw DataError(fmt::format("the model has {} predictor(s) ({}), {} data column(s) of x were given",
+                                model.predictors.size(), fmt::join(model.predictors, ", "), x.size()));
+  }
+  if (y.empty()) throw DataError("there are no rows: give x, y and group at least one row");
+  const auto check = [&](const Column& column, const std::string& name) {
+    if (column.size() == y.size()) return;
+    throw DataError(
+        fmt::format("{} has {} rows, y has {}: give columns of one length", name, column.size(), y.size()));
+  };
+  for (std::size_t k = 0; k < x.size(); ++k) check(x.list()[k], model.predictors[k]);
+  check(group, "group");
+  if (!options.sigma.empty()) check(options.sigma, "sigma");
+  for (const Column& column : options.sigma_x) {
+    if (!column.empty()) check(column, "sigma_x");
+  }
 }
 
 }  // namespace nlsq::inline v0

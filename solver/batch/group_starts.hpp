@@ -24,6 +24,9 @@ class GroupStarts {
 
   // All parameters. `warning` is that of the guess.
   std::vector<double> of(const Columns& x, const Column& y, const Column& sigma, std::string& warning) const;
+  // Fits a group by itself if some parameters have no start. If its fit began elsewhere than at the usual
+  // values (scan_for_better_starts) and is a success, these parameters begin where it ended, in all groups.
+  void look_in(const Columns& x, const Column& y, const FitOptions& options);
   // Parameters that have neither a value in p0 nor a guess.
   const std::vector<std::string>& unstarted() const { return unstarted_; }
 
@@ -37,5 +40,9 @@ class GroupStarts {
   const Model* guess_ = nullptr;
   guessing::Recognised known_;
 };
+
+// Throws ValidationError or DataError if options or columns are not those of fits of groups.
+void check_group_columns(const PreparedModel::Impl& model, const Columns& x, const Column& y,
+                         const Column& group, const FitOptions& options);
 
 }  // namespace nlsq::inline v0

@@ -88,6 +88,10 @@ struct NLSQ_API GroupsResult {
 // `on`, since each group's own parameters are eliminated anyway (ValidationError). A group that cannot be
 // fitted is left out of it.
 //
+// A formula without starting values begins at 1 in all groups. If that leads the largest group nowhere,
+// starts are looked for in its data, as by curve_fit, and all groups begin where its fit ended. This is not
+// done if it has more than 131,072 rows, with a journal or in a team.
+//
 // A group that cannot be fitted (fewer rows than parameters, a number that is not finite) is FAILED with a
 // message; the others are fitted all the same. Columns of different lengths, no rows, and groups that are not
 // numbers throw DataError. A callback and sigma_matrix throw ValidationError.

@@ -293,3 +293,26 @@ TEST_CASE("Parameters that end on a bound are named, in fits of their own and in
     }
   }
 }
+
+TEST_CASE("groups of a formula without starting values begin where the fit of the largest group ends") {
+  std::mt19937 random(5);
+  std::normal_distribution<double> normal;
+  Rows rows;
+  for (int g = 0; g < 12; ++g) {
+    for (int i = 0; i < (g == 7 ? 90 : 60); ++i) {
+      const double x = 0.8 * i;
+      rows.add(g, x, 2 * std::sin(2.3 * x + 0.1 * g) + 0.5 + 0.02 * normal(random));
+    }
+  }
+  const char* const formula = "a*sin(w*x+p)+c";
+  const GroupsResult found = curve_fit_groups(formula, rows.x, rows.y, rows.group);
+  CHECK(found.succeeded == 12);
+  for (std::size_t k = 0; k < 12; ++k) {
+    CHECK(std::fabs(found.parameters(k, 1)) == doctest::Approx(2.3).epsilon(1e-3));
+    CHECK(found.r_squared[k] > 0.99);
+  }
+  // Values of the caller's are kept.
+  const GroupsResult kept =
+      curve_fit_groups(formula, rows.x, rows.y, rows.group, {{"a", 1}, {"w", 1}, {"p", 1}, {"c", 1}});
+  CHECK(*std::ranges::max_element(kept.r_squared) < 0.5);
+}
