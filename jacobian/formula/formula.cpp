@@ -127,12 +127,14 @@ void parse_left_side(Formula& formula, std::vector<Token> tokens, const Token& e
   tokens.push_back({Symbol::end, {}, equals.column, 0});
   const FormulaNames names{&options, true, &formula.parameters};
   formula.response_steps = parse_expression(formula.text, tokens, names);
-  formula.has_left_side = true;
   const bool has_response = std::ranges::any_of(formula.response_steps, [&](const FormulaStep& step) {
     return step.op == Op::column && step.index == options.predictors.size();
   });
   if (!has_response)
     fail(fmt::format("the left side does not contain the response '{}'", options.response), first);
+  // `y = a*x` is `a*x`.
+  formula.has_left_side = formula.response_steps.size() > 1;
+  if (!formula.has_left_side) formula.response_steps.clear();
 }
 
 }  // namespace

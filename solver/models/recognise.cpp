@@ -61,7 +61,10 @@ std::vector<Point> test_points(const Formula& model) {
   return points;
 }
 
-bool agree(double a, double b) { return std::fabs(a - b) <= 1e-9 * (std::fabs(a) + std::fabs(b)); }
+// False where a value has overflowed: it says nothing of the formula then.
+bool agree(double a, double b) {
+  return std::isfinite(a) && std::fabs(a - b) <= 1e-9 * (std::fabs(a) + std::fabs(b));
+}
 
 std::vector<bool> linear_ones(const Formula& formula) {
   std::vector<int> all(formula.parameters.size());

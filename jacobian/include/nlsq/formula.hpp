@@ -57,7 +57,7 @@ struct NLSQ_API Formula {
   Graph graph;
   NodeId model = 0;     // the right side
   NodeId response = 0;  // the left side as an expression of column `predictors.size()` (plain y: that column)
-  bool has_left_side = false;
+  bool has_left_side = false;               // other than the response alone
   std::vector<FormulaStep> steps;           // the right side
   std::vector<FormulaStep> response_steps;  // the left side
 

@@ -166,3 +166,50 @@ TEST_CASE("with weights and two predictors, too") {
   CHECK(fit.success());
   CHECK(2 * fit.summary.final_cost <= 1.4 * 200);
 }
+
+TEST_CASE("a response alone on the left side is no left side") {
+  std::mt19937 random(11);
+  const Data data(kTyped[4], 10, 1, 60, random);
+  const FitResult plain = curve_fit("a*sin(w*x+p)+c", data.x, data.y),
+                  equation = curve_fit("y = a*sin(w*x+p)+c", data.x, data.y);
+  CHECK(plain.success());
+  CHECK(plain.parameters == equation.parameters);
+}
+
+TEST_CASE("a formula that overflows near 1 is not taken for another model") {
+  std::mt19937 random(12);
+  std::normal_distribution<double> normal;
+  for (const double origin : {5000.0, 1e5, 2.4e6}) {
+    std::vector<double> x, y;
+    for (int i = 0; i < 60; ++i) {
+      x.push_back(origin + 60 * i);
+      y.push_back(20 + 5 * std::exp(-0.1 * i) + 0.05 * normal(random));
+    }
+    const std::string formula = "a*exp(-(x-" + std::to_string(static_cast<int>(origin)) + ")/tau)+c";
+    const FitResult fit = curve_fit(formula, x, y);
+    CAPTURE(formula);
+    CHECK(fit.success());
+    CHECK(fit.parameters[1] == doctest::Approx(600).epsilon(0.1));
+  }
+}
+
+TEST_CASE("formulas with powers of x/tau are fitted from a first row at 0") {
+  std::mt19937 random(13);
+  std::normal_distribution<double> normal;
+  const auto fitted = [&](const std::string& formula, auto curve) {
+    std::vector<double> x, y;
+    for (int i = 0; i < 40; ++i) {
+      x.push_back(0.5 * i);
+      y.push_back(curve(x.back()) + 0.01 * normal(random));
+    }
+    const FitResult fit = curve_fit(formula, x, y);
+    CAPTURE(formula);
+    CAPTURE(fit.summary.message);
+    CHECK(fit.success());
+    CHECK(2 * fit.summary.final_cost <= 1.7 * 40 * 1e-4);
+  };
+  fitted("a*exp(-(x/tau)^b)", [](double x) { return 3 * std::exp(-std::pow(x / 4, 0.6)); });
+  fitted("a*(1-exp(-(x/l)^k))", [](double x) { return 2 * (1 - std::exp(-std::pow(x / 4, 0.8))); });
+  fitted("bottom+(top-bottom)/(1+(x/ic50)^h)", [](double x) { return 0.3 + 2 / (1 + std::pow(x / 3, 1.3)); });
+  fitted("a/(1+(x/k)^h)", [](double x) { return 2 / (1 + std::pow(x / 3, 0.8)); });
+}
