@@ -372,8 +372,8 @@ Arguments parse_arguments(int argc, const char* const* argv) {
   parse_words(app, argc, argv, raw, arguments);
   if (arguments.action != Action::fit) return arguments;
   convert_texts(raw, arguments);
-  if (arguments.model.empty() && arguments.compare.text.empty())
-    arguments.model = take_model_among(arguments.files);
+  if (arguments.model.empty())
+    arguments.model = take_model_among(arguments.files, !arguments.compare.text.empty());
   take_compare(arguments);
   check_certify(arguments);
   check(arguments);

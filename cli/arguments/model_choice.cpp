@@ -217,10 +217,12 @@ ModelChoice choose_model(const std::string& text, const FitData& data,
   return choice;
 }
 
-std::string take_model_among(std::vector<std::string>& files) {
+std::string take_model_among(std::vector<std::string>& files, bool optional) {
   if (files.empty()) return {};
   const std::string last = files.back();
-  if (files.size() == 1 || last == "-" || std::filesystem::exists(last))
+  const bool all_files = files.size() == 1 || last == "-" || std::filesystem::exists(last);
+  if (all_files && optional) return {};
+  if (all_files)
     throw UsageError("which model? give --model NAME or a formula (--list-models shows the names)");
   const std::string extension = std::filesystem::path(last).extension().string();  // ".csv"; ".5" of c+1.5
   const bool file_name =

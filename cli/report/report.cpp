@@ -203,7 +203,8 @@ std::string precision_line(const FitReport& report) {
   const Certificate& certificate = summary.certificate;
   std::string out = fmt::format("Precision  {}{}, {}", format_history(summary, report.fit.rows),
                                 eliminated(report.fit), certificate.passed ? "certified" : "not certified");
-  if (!certificate.governed_by.empty()) out += fmt::format(" by {}", certificate.governed_by);
+  if (!certificate.governed_by.empty())
+    out += fmt::format("{} {}", certificate.passed ? " by" : ":", certificate.governed_by);
   const double distance = certificate.decrement_sigma;
   out += fmt::format(", κ = {:.1e}, distance to the optimum {}\n", certificate.condition,
                      std::isfinite(distance) ? fmt::format("{:.1e} standard errors", distance)
@@ -241,11 +242,12 @@ std::string optimize_lines(const OptimizedPolicy& chosen) {
                      chosen.text);
 }
 
-// Removes the termination from the start of the solver's message, because the verdict already states it.
+// Removes "converged: " from the start of the solver's message, because the verdict already states it.
 std::string result_line(const Summary& summary) {
   std::string_view message = summary.message;
   const std::string prefix = std::string(name(summary.termination)) + ": ";
-  if (message.starts_with(prefix)) message.remove_prefix(prefix.size());
+  if (summary.termination == Termination::converged && message.starts_with(prefix))
+    message.remove_prefix(prefix.size());
   return fmt::format("Result {}: {}\n", name(summary.verdict), message);
 }
 

@@ -117,3 +117,11 @@ TEST_CASE("what --compare cannot do is refused with the reason") {
   CHECK(contains(refused("--compare exp,linear --derive 'h=log(2)/b'", 0), "h"));
   CHECK(contains(refused("--compare exp,linear --derive 'h=log(2)/tau'"), "--derive"));
 }
+
+TEST_CASE("a model may be the last word, beside --compare, and the reason of an unfinished fit is told") {
+  const nlohmann::json by_word = fit_json(kDecay + " exp --compare linear"),
+                       by_option = fit_json(kDecay + " --model exp --compare linear");
+  CHECK(by_word["comparison"] == by_option["comparison"]);
+  const Outcome stopped = run(kDecay + " exp --max-iterations 0");
+  CHECK(stopped.out.find("Result BUDGET: iteration limit reached: ") != std::string::npos);
+}
