@@ -236,6 +236,8 @@ class _Job:
                 pcov = pseudo_inverse_covariance(J)
                 if not absolute_sigma and curve.rows > popt.size:
                     pcov *= 2 * result.number("cost") / (curve.rows - popt.size)
+        # Without any scatter, parameters that the data do not determine would seem to be exact.
+        infinite = infinite or not curve.certified and not pcov.any()
         if infinite or not absolute_sigma and curve.rows <= popt.size:
             pcov = np.full((popt.size, popt.size), np.inf)
             warnings.warn(

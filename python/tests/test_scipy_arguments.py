@@ -128,3 +128,9 @@ def test_an_array_may_be_read_only_or_lie_anyhow_in_memory():
     fixed.setflags(write=False)
     for y in (fixed, apart[:, 0], Y[::-1].copy()[::-1], np.asfortranarray(apart)[:, 1]):
         assert (nf.curve_fit(decay, X, y)[0] == expected).all()
+
+
+def test_a_curve_fitted_to_constant_data_has_an_infinite_covariance():
+    with pytest.warns(nf.OptimizeWarning):
+        _, pcov = nf.curve_fit(decay, X, np.full(X.size, 3.7), p0=[1, 0.5, 0])
+    assert np.isinf(pcov).all()

@@ -216,6 +216,8 @@ void Session::conclude() {
   const std::string message = ours_.message + unrecorded();
   switch (ours_.termination) {
     case Termination::failure: {
+      theirs_.initial_cost = theirs_.final_cost = -1;  // as Ceres marks costs that are not known
+      theirs_.num_successful_steps = 0;
       const std::string cause = problem_.first_without_residuals();
       return say(ceres::FAILURE, cause.empty() ? message : message + "; " + cause);
     }

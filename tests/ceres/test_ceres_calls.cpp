@@ -260,6 +260,8 @@ TEST_CASE("A function that leaves a number unwritten fails, as in Ceres") {
     ceres::Solver::Summary summary;
     nlsq::Solve(tight(), &problem, &summary);
     CHECK(summary.termination_type == ceres::FAILURE);
+    CHECK(summary.initial_cost == -1);  // as in Ceres: not known
+    CHECK(summary.num_successful_steps == 0);
     CHECK(x == 4);
   }
 }
