@@ -39,7 +39,7 @@ std::size_t distance(const std::string& a, const std::string& b) {
 }  // namespace
 
 std::string suggest_nearest(std::string_view name, std::span<const std::string> known) {
-  if (name.empty() || name.size() > 60) return "";
+  if (name.size() < 2 || name.size() > 60) return "";  // one letter is near to any other
   const std::string plain = lower_case(name);
   std::size_t least = std::min<std::size_t>(3, (plain.size() + 2) / 3 + 1);  // one less than this is near
   std::string_view best;

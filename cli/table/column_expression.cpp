@@ -29,7 +29,9 @@ std::vector<std::size_t> columns_called(const CsvShape& shape, std::string_view 
 }
 
 std::string list_columns(const CsvShape& shape) {
-  if (!shape.has_header) return fmt::format("there are {} columns and no header", shape.columns());
+  if (!shape.has_header)
+    return shape.columns() == 1 ? "there is 1 column and no header"
+                                : fmt::format("there are {} columns and no header", shape.columns());
   std::string list = "the columns are";
   for (std::size_t i = 0; i < shape.columns(); ++i) {
     if (i == 20) return list + fmt::format(" ... ({} in all)", shape.columns());

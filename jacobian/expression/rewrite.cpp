@@ -50,12 +50,14 @@ class Rewriter {
     return rebuilt(result_, node, here_);
   }
 
-  // v*x
+  // Whether the node is v*x, where x varies by row and v does not.
   bool is_scaled(NodeId id) const {
     const Node& node = graph_[id];
     return node.op == Op::mul && varies_[node.a] != varies_[node.b];
   }
 
+  // Adds u, which does not vary by row, to a sum. u + (v x + w) becomes w + (u + v x), which is one fused
+  // multiply-add and one addition.
   NodeId add_uniform(NodeId u, NodeId sum) {
     const Node& s = graph_[sum];
     if (s.op != Op::add || uses_[sum] != 1 || !varies_[s.a] || !varies_[s.b] ||

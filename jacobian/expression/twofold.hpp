@@ -26,8 +26,9 @@ struct TwofoldValue {
   double error = 0;
 };
 
-// Evaluates one node of a graph in twofold numbers. Sums, products, quotients and square roots have some 100
-// bits. All other functions have those of a long double, at an argument that is not rounded.
+// Evaluates the expression below a node of a graph in twofold numbers. Sums, products, quotients and square
+// roots have some 100 bits. All other functions have those of a long double, at an argument that is not
+// rounded.
 class NLSQ_API TwofoldExpression {
  public:
   TwofoldExpression(const Graph& graph, NodeId root);

@@ -11,8 +11,8 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// The node of a number computed from recorded ones while nothing records. It is not a constant and belongs to
-// no tape.
+// The node of a number that depends on recorded ones but has no step of its own, because nothing records, or
+// the recording was given up. It is not a constant and belongs to no tape.
 constexpr std::uint32_t kLost = 0xffffffffU;
 
 thread_local Tape* active_tape = nullptr;
@@ -33,8 +33,8 @@ void Tape::make_opaque(std::string reason) {
   if (reason_.empty()) reason_ = std::move(reason);
 }
 
-// Returns the number of the recording's next step if `step` equals it. After a difference the numbers
-// continue, so that the call ends normally.
+// Returns the number of the recording's next step if `step` equals it. After a difference it
+// returns kLost. Values are still computed, so that the call ends normally.
 std::uint32_t Tape::follow(const TapeStep& step) {
   if (departed_ || position_ >= path_.size()) {
     departed_ = true;
@@ -186,8 +186,8 @@ bool Traced::guard(Op comparison, const Traced& a, const Traced& b) {
   return truth.value_ != 0;
 }
 
-// Returns a if it wins or if b is NaN, else b. A constant becomes the operand that need not be tested for
-// NaN.
+// Returns a if it is the smaller one (the greater one, without `smaller`) or if b is NaN, else b. A constant
+// becomes the operand that need not be tested for NaN.
 Traced Traced::pick_number(const Traced& a, const Traced& b, bool smaller) {
   if (a.is_number() && !b.is_number()) return pick_number(b, a, smaller);
   const Traced wins = smaller ? record(Op::less, a, b) : record(Op::less, b, a);

@@ -76,7 +76,7 @@ nlsq_result* solve_call(const double* points, const double* sums, std::size_t pa
         "sums: leave time_limit, progress, starts, precision, x_scale, strict, geodesic and "
         "variable_projection out: they do not apply to a fit from sums");
   Options plain = options;
-  plain.fit.absolute_sigma = false;  // the only option about sigma that is meant here
+  plain.fit.absolute_sigma = false;  // solve_sums gets it as an argument of its own
   const LeastSquaresOptions checked = plain.least_squares_options();
   if (!checked.loss.is_linear()) throw ValidationError("loss: sums are those of squares; leave it out");
   const FpEnvironment environment;

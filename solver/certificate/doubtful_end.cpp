@@ -78,7 +78,7 @@ Doubt doubt_about_end(const CertifiedEnd& end) {
 }
 
 std::string message_of_doubt(const Doubt& doubt) {
-  return fmt::format("no minimum that could be used: {}. {}", doubt.reason, doubt.advice);
+  return fmt::format("no usable minimum: {}. {}", doubt.reason, doubt.advice);
 }
 
 void withdraw_doubtful(FitResult& fit, std::span<const int> linear, std::span<const int> jumps,

@@ -15,10 +15,13 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr std::size_t kMostUnmovedOf = 16;      // parameters: each takes two passes
-constexpr std::size_t kRowsOfSaddle = 1 << 14;  // of the passes
-constexpr double kUnmoved = 1e-9;          // what the way from the start changes, as a share of the residuals
-constexpr double kOfContradiction = 1e-5;  // of the decrease that a certificate allows
+constexpr std::size_t kMostUnmovedOf =
+    16;  // most parameters of a fit that is examined: each takes two passes
+constexpr std::size_t kRowsOfSaddle = 1 << 14;  // rows that these passes use
+// A parameter is unmoved if its whole change alters the residuals by at most this share.
+constexpr double kUnmoved = 1e-9;
+// The smallest fall of the cost that counts, as a share of the decrease that a certificate allows.
+constexpr double kOfContradiction = 1e-5;
 
 // Returns the parameters on bounds whose gradient pushes them against the bound.
 std::vector<int> pushed(const MinimizerResult& end) {

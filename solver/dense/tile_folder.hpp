@@ -61,7 +61,7 @@ class DenseEvaluator::TileFolder {
     }
     return issues_of(pointers.data(), pointers.size(), range.count, Operation::jacobian_storage, Format::f32);
   }
-  // The same if the numbers are finite but their sums are not.
+  // Returns the issue of sums that are not finite although the numbers are.
   PrecisionIssue sums_issue(const TileRange& range, const Vector& sums) const {
     PrecisionIssue found;
     found.operation = fill_ == Fill::residual ? Operation::cost_sum : Operation::gram_sum;

@@ -28,8 +28,8 @@ struct PreparedModel::Impl {
   bool has_programs() const { return formula.has_value() || recorded != nullptr; }
   std::shared_ptr<const CurvePrograms> programs(const std::vector<int>& free, const ResidualForm& form) const;
   std::shared_ptr<ResidualSource> source(const ResidualForm& form) const;
-  // As in symmetry.hpp; false without programs. `source`: the worker's, which knows the branches of a
-  // callable that its fit entered; null: those of the recording.
+  // Whether the model keeps its value when these parameters change sign; false without programs. `source`:
+  // the worker's, which knows the branches of a callable that its fit entered; null: those of the recording.
   bool is_even(std::span<const int> flipped, const ResidualSource* source = nullptr) const;
 
   // Takes a worker for these programs, for exclusive use until it is returned. A worker that recorded a
@@ -65,7 +65,7 @@ class WorkerLease {
   std::unique_ptr<CurveWorker> worker_;
 };
 
-// `unstarted`: parameters whose value in p0 is none of the caller's and no guess.
+// `unstarted`: parameters whose value in p0 was neither given by the caller nor guessed.
 FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const Column& y,
                        const NamedValues& p0, const FitOptions& options,
                        const std::vector<std::string>& unstarted = {});

@@ -20,12 +20,12 @@ namespace nlsq::inline v0 {
 // the upper triangle of JᵀJ by rows.
 enum class SumAt : std::size_t {
   rows,
-  cost,              // ½ Σr²
-  magnitude,         // Σ size², where the size of a row is that of the terms of r
-  cost_magnitude,    // Σ |r| size
-  discrepancy,       // Σ of the squares by which the program and the model in double differ
-  disagreeing,       // number of blocks where some row differs by more than rounding
-  underflowing,      // number of blocks where squares of numbers that are not 0 underflow
+  cost,            // ½ Σr²
+  magnitude,       // Σ size², where the size of a row is that of the terms that its residual is the sum of
+  cost_magnitude,  // Σ |r| size
+  discrepancy,     // Σ of the squares by which the program and the model in double differ
+  disagreeing,     // number of blocks where some row differs by more than rounding
+  underflowing,    // number of blocks where squares of numbers that are not 0 underflow
   derivative_error,  // relative error of J beyond rounding, times the number of rows
   data,              // Σ (y/σ)²
   plain_cost,        // ½ Σ (rσ)²: the cost without weights

@@ -27,7 +27,7 @@ std::vector<std::pair<double, double>> outstanding_cells(const Axis& x1, const A
                                                          const Sample& sample) {
   std::vector<std::pair<double, double>> centres;
   for (const std::size_t side : {4, 8}) {
-    std::vector<double> sum(side * side), count(side * side);  // with squares of the weights
+    std::vector<double> sum(side * side), count(side * side);  // weighted by squares of the weights
     const auto cell = [side](double u) {
       return std::min(side - 1, static_cast<std::size_t>(u * static_cast<double>(side)));
     };

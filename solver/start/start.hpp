@@ -22,8 +22,8 @@ struct Start {
   Vector solved;                             // scratch
 };
 
-// Sets the linear parameters of x0 to their least-squares values within the limits, from about kStartRows of
-// the rows. Returns x0 if there are none.
+// Returns x0 with its linear parameters at their least-squares values within the limits, from about
+// kStartRows of the rows. Returns x0 itself if there are none, or if they cannot be found.
 inline constexpr std::size_t kStartRows = 1 << 14;
 Vector linear_least_squares(RowModel& rows, const Vector& x0, const std::vector<int>& linear,
                             const Limits& limits = {});
@@ -39,8 +39,8 @@ bool solve_linear_within(const Linearization& at, const std::vector<int>& linear
 void choose_start(DenseEvaluator& evaluator, const SolveRequest& request,
                   std::chrono::steady_clock::time_point begin, Start& start, Kept<Linearization>& other);
 
-// The number of rows of the first of those samples, if it gives the same information on each parameter at x
-// as all rows. 0 if it does not, or if samples are not worth while.
+// The number of rows of the first sample that choose_start() fits, if it gives the same information on each
+// parameter at x as all rows. 0 if it does not, or if samples are not worth while.
 std::size_t representative_rows(const SolveRequest& request, const Vector& x);
 
 }  // namespace nlsq::inline v0

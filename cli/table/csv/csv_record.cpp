@@ -72,7 +72,8 @@ std::string remedy(std::string_view text, const CsvOptions& options, bool may_be
     return "write exponents with e";
   }
   if (may_be_header) return "if this line is a header, give --header yes";
-  return "correct it, choose another column, or leave such lines out with --comment or --skip";
+  return "correct it, choose another column, or leave such rows out with --where, or such lines with "
+         "--comment or --skip";
 }
 
 }  // namespace
@@ -346,10 +347,8 @@ std::string RecordParser::message_of_value() const {
       return fmt::format("'{}' in {} is beyond the largest double (1.8e308); rescale the column", what,
                          where);
     case NumberStatus::infinite:
-      return fmt::format(
-          "'{}' in {} is not a finite number; correct it, or leave the row out by "
-          "commenting it",
-          what, where);
+      return fmt::format("'{}' in {} is not a finite number; correct it, or leave the row out with --where",
+                         what, where);
     case NumberStatus::hex:
       return fmt::format("'{}' in {} is a hexadecimal number; write it in decimal", what, where);
     default: break;
@@ -357,9 +356,8 @@ std::string RecordParser::message_of_value() const {
   if (const TimeOrigin* const time = layout_.shape.time(fault_.column)) {
     const auto moment = parse_moment(field.text);
     return fmt::format(
-        "'{}' in {} {} '{}', the first of this column; {}correct it, or leave the row out by "
-        "commenting it",
-        what, where,
+        "'{}' in {} {} '{}', the first of this column; {}correct it, or leave the row out with --where", what,
+        where,
         !moment                                     ? "is not a date or time such as"
         : moment->has_date != time->moment.has_date ? "has no date or another form than"
                                                     : "has or lacks an offset from UTC, unlike",

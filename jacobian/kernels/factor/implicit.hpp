@@ -44,7 +44,7 @@ bool prepare_point(const EliminationData<R>& d, std::size_t p, const double* V, 
   return true;
 }
 
-// F_c += one or two rows times numbers: (a0, row0), (a1, row1).
+// Adds a0 row0 + a1 row1 to y, block by block. row1 may be null.
 template <class R, class T>
 NLSQ_INLINE void add_to_cells(const EliminationData<R>& d, const PointView& view, const SlotView& slot,
                               const R* row0, T a0, const R* row1, T a1, T* y) {

@@ -5,7 +5,7 @@
 //
 //    w = Tᵀ (R + vᵀC),   R -= w,   C -= v w
 //
-//  Every product is a sum over panels with all sums of a square in registers.
+//  Every product is a sum over panels. The L x L sums of one square stay in registers.
 #pragma once
 
 #include "kernels/factor/qr.hpp"
@@ -39,7 +39,8 @@ class BlockedQr {
 
   double* R_;
   std::size_t stride_, n1_, rows_, padded_, panel_, count_;
-  double *tile_, *turned_, *T_;  // panels of rows; v with its rows along the lanes; T with rows of kBlock
+  // The panels of rows, the reflections v transposed, and the triangle T with kBlock numbers a row.
+  double *tile_, *turned_, *T_;
 
   BlockedQr(double* R, std::size_t stride, std::size_t n1, std::size_t rows)
       : R_(R), stride_(stride), n1_(n1), rows_(rows), padded_((rows + L - 1) / L * L), panel_(padded_ * L),
@@ -190,6 +191,7 @@ class BlockedQr {
     }
   }
 
+  // Writes the reflections of panel p transposed to place `at` of turned_.
   void turn(std::size_t p, std::size_t at) {
     const double* from = tile_ + p * panel_;
     double* to = turned_ + at * L * L;

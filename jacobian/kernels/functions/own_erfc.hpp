@@ -1,4 +1,4 @@
-// erfc for every set with a fused multiply-add, inline.
+// Computes erfc, inline, for every instruction set with a fused multiply-add.
 //
 //  Let y = |x|. Up to a bound near 1/2, erfc x = 1 - x - x q(x²), with the polynomial of erf. From there on,
 //  erfc y = exp(-y²) P(t)/(y + a) with t = (y - a)/(y + a) = 1 - 2a/(y + a), and erfc(-y) = 2 - erfc y. The
@@ -40,7 +40,7 @@ NLSQ_INLINE VectorOf<S> erfc_polynomial(VectorOf<S> t) {
   const auto p = S::mul_add(S::mul_add(q3, t4, q2), t8, S::mul_add(q1, t4, q0));
   return S::mul_add(t, p, S::set(-0x1.14eacb1ad0342p-1));
 }
-// P'(t), to 10 %: it is only multiplied by the rounding error of t.
+// Returns P'(t) to 10 %. That is enough, because only the rounding error of t is multiplied by it.
 template <class S>
 NLSQ_INLINE VectorOf<S> erfc_slope(VectorOf<S> t) {
   const auto p = S::mul_add(S::mul_add(t, S::set(1.488), S::set(-2.139)), t, S::set(1.571));

@@ -88,7 +88,7 @@ TEST_CASE(
   const std::string fit = scratch.write("constant.csv", table) + " --x x --y y --model weibull_pdf ";
   const Outcome alone = run(fit + "--where 'g == 0'");
   CHECK(alone.status == 1);
-  CHECK(contains(alone.out, "BUDGET: no minimum that could be used: the model explains nothing of y"));
+  CHECK(contains(alone.out, "BUDGET: no usable minimum: the model explains nothing of y"));
   const Outcome groups = run(fit + "--group-by g --quiet --csv -");
   CHECK(groups.status == 1);
   CHECK_FALSE(contains(groups.out, "NOISE_FLOOR"));

@@ -18,8 +18,8 @@ NLSQ_C_API int nlsq_options_free(nlsq_options* options);
  * name, and a value that is not one of those below, give NLSQ_ERROR_OPTION; the text says what is allowed.
  *
  *   for every solve
- *     xtol, gtol, ftol         stop tests, in [0, 1); ftol = 0: off.  tau: largest distance in standard
- *                              errors
+ *     xtol, gtol, ftol         stop tests, in [0, 1); ftol = 0: off
+ *     tau                      largest distance to the optimum in standard errors
  *     max_iterations           accepted and rejected steps, from 0 on
  *     time_limit               in s; 0: none
  *     strategy                 levenberg_marquardt, gauss_newton, dogleg
@@ -45,7 +45,7 @@ NLSQ_C_API int nlsq_options_free(nlsq_options* options);
  *     residuals                yes, no: the result has "residuals" and "fitted".  Default yes.  no saves one
  *                              evaluation of all rows
  *     recheck_tolerance        largest relative difference between tape and recheck callback; 1e-9
- *     in_lanes                 yes, no: fits of a batch share vectors
+ *     in_lanes                 yes, no: fits of a batch run side by side, one in each lane of a vector
  *   for nlsq_least_squares and callbacks
  *     differences              central, ridders
  *   for problems
