@@ -152,7 +152,9 @@ class Attempts {
       w_.other.reset();
       run(rest(), *lower, w_.other, request_.options.geodesic == Geodesic::always, false, false, w_.next);
       const std::optional<Termination> spent = w_.next.spent;
-      if (w_.next.summary.final_cost < w_.best.summary.final_cost) std::swap(w_.best, w_.next);
+      const bool fell = w_.next.summary.termination != Termination::failure &&
+                        w_.next.summary.final_cost < w_.best.summary.final_cost;
+      if (fell) std::swap(w_.best, w_.next);
       w_.best.spent = spent;
     }
   }
