@@ -61,7 +61,7 @@ class Forward {
       const Partial partial = partial_derivative(g_, id, i, varies_);
       const NodeId whole = partial.divides ? products_.quotient(tangents[i], partial.node, shared)
                                            : products_.product(tangents[i], partial.node);
-      // 0 times infinity: max(x-t, 0)^n has no slope before t.
+      // Where max(x-t, 0)^n has no slope, before t, the product would be 0 times infinity.
       const bool vanishes = i == 0 && varies_(tangents[i]) && is_steep_at_zero(g_, id);
       sum = g_.add(sum, vanishes ? g_.make(Op::select, tangents[i], whole, zero_) : whole);
     }
@@ -95,7 +95,7 @@ class Forward {
   std::vector<NodeId> tangents_;
   const Dependents& dependents_;
   std::vector<std::uint32_t> seen_;  // number of leaves that each node depends on
-  // Of the leaf that is being worked on. Nodes beyond the considered ones are parts of derivatives.
+  // Whether a node depends on the leaf that is being worked on. Nodes added since belong to derivatives.
   IsActive active_ = [this](NodeId id) { return id < tangents_.size() && tangents_[id] != zero_; };
 };
 
@@ -205,14 +205,14 @@ std::vector<NodeId> derive_adjoint(Graph& graph, NodeId root, std::span<const No
 
 // Whether only the forward form is right: the graph branches, or needs_tangents() holds for some node. A
 // branch that is not taken may have an infinite derivative, which the adjoint form would multiply by 0.
-bool only_forward(Graph& graph, std::span<const NodeId> leaves) {
-  const NodeId count = static_cast<NodeId>(graph.size());
+bool only_forward(const Graph& graph, std::span<const NodeId> leaves) {
+  const auto count = static_cast<NodeId>(graph.size());
   const std::vector<std::uint8_t> active = active_nodes(graph, count, leaves);
+  const auto is_active = [&](NodeId node) { return active[node] != 0; };
   Variation varies(graph);
   for (NodeId id = 0; id < count; ++id) {
     const Op op = graph[id].op;
     if (op == Op::select || op == Op::min || op == Op::max) return true;
-    const auto is_active = [&](NodeId node) { return node < count && active[node] != 0; };
     if (needs_tangents(graph, id, varies, is_active)) return true;
   }
   return false;

@@ -338,10 +338,11 @@ std::vector<RelativeChange> relative_changes(Graph& graph, NodeId f, Variation& 
   return {};
 }
 
-bool needs_tangents(Graph& graph, NodeId id, Variation& varies, const IsActive& active) {
+bool needs_tangents(const Graph& graph, NodeId id, Variation& varies, const IsActive& active) {
   const NodeId base = graph[id].a;
+  std::vector<Factor> factors;
   return is_steep_at_zero(graph, id) && is_product(graph, base) && varies(base) && active(base) &&
-         relative_changes(graph, id, varies, active).empty();
+         !add_factors(graph, {base, false}, varies, active, factors);
 }
 
 std::vector<RelativeChange> changes_of_denominator(Graph& graph, NodeId b, Variation& varies,

@@ -44,8 +44,8 @@ using IsActive = std::function<bool(NodeId)>;
 
 // Returns the parts for nodes whose usual derivative multiplies 0 by infinity. Such nodes are f = B^p where B
 // is like b below, as in (1 + q e^(-kx))^(-1/nu), f = e^u where u has a term s e^v, as in exp(-b e^(-cx)),
-// and f = B^p, a square or a cube root of it, where B is a product that may be 0, as in (x/tau)^b. Returns
-// nothing for all other nodes, for which the usual rule is right.
+// and f = B^p, sqrt(B) and cbrt(B) where B is a product that may be 0, as in (x/tau)^b. Returns nothing for
+// all other nodes, for which the usual rule is right.
 std::vector<RelativeChange> relative_changes(Graph& graph, NodeId f, Variation& varies,
                                              const IsActive& active);
 
@@ -57,9 +57,10 @@ std::vector<RelativeChange> changes_of_denominator(Graph& graph, NodeId b, Varia
 // Whether the derivative of the node by its first operand is infinite where that operand is 0.
 bool is_steep_at_zero(const Graph& graph, NodeId id);
 
-// Whether is_steep_at_zero() holds for a power or root of a product that may be 0 in some rows and has no
-// relative changes. The derivative of the product may then be 0, too, and only tangents tell.
-bool needs_tangents(Graph& graph, NodeId id, Variation& varies, const IsActive& active);
+// Whether the node is a power or a root of a product that may be 0 in some rows, is_steep_at_zero() holds,
+// and relative_changes() has nothing for it. The derivative of the product may be 0 as well, and only the
+// tangents of the forward form tell.
+bool needs_tangents(const Graph& graph, NodeId id, Variation& varies, const IsActive& active);
 
 // Returns w * growing. Where w is 0 the product is 0, even if `growing` is infinite.
 NodeId product_with_growing(Graph& graph, NodeId w, NodeId growing);

@@ -21,7 +21,8 @@ struct UndampedSolver {
   Step step;
 };
 
-// The minimum of the undamped model within `room`, with columns scaled to length 1. It is in scratch.step.
+// Finds the minimum of the undamped model within `room`, with columns scaled to length 1. Returns
+// scratch.step, which holds it.
 Step& solve_undamped(const Linearization& at, UndampedSolver& scratch, const Box& room = {});
 
 // Judges x, linearized in f64. Parameters that the cost pushes against a bound they lie on are taken as fixed

@@ -4,6 +4,7 @@
 #include "certificate/kink.hpp"
 
 #include "certificate/certificate.hpp"
+#include "linear/dot.hpp"
 #include "linear/linear_solver.hpp"
 
 #include <algorithm>
@@ -27,12 +28,6 @@ constexpr double kMostLeft = 0.5;
 constexpr double kSame = 0.1;
 // A point beside x has to shorten the combined gradient by this factor, or there is no kink.
 constexpr double kLeastGained = 0.9;
-
-double product(const Vector& a, const Vector& b) {
-  double sum = 0;
-  for (std::size_t j = 0; j < a.size(); ++j) sum += a[j] * b[j];
-  return sum;
-}
 
 // The end of a fit, and the metric (JᵀJ)⁻¹ in which its gradients are measured: a gradient of length σ leads
 // one standard error away.
@@ -63,10 +58,10 @@ class Surroundings {
     const std::size_t most = 2 * x_.size() + 2;
     for (std::size_t k = 0; k < most && size > left; ++k) {
       solver_.apply_inverse(gradient, downhill);
-      if (!allowed(point_along(downhill, 1.5 * length / size))) return {};
+      if (!limits_.allow(point_along(downhill, 1.5 * length / size))) return {};
       const Linearization there = beside(downhill, length / size);
       if (!there.finite) return {};
-      if (there.cost < here_.cost - noise_) return {{}, lowest_along(downhill, length / size)};
+      if (there.cost < here_.cost - noise_) return {{}, lowest_downhill(downhill, length / size)};
       const std::optional<Vector> across = across_kink(there, downhill, length / size, gradient);
       if (!across) return {};
       shorten(gradient, *across);
@@ -83,23 +78,18 @@ class Surroundings {
     for (std::size_t j = 0; j < there.size(); ++j) there[j] += share * along[j];
     return there;
   }
-  bool allowed(const Vector& x) const {
-    for (std::size_t j = 0; j < x.size(); ++j)
-      if (!limits_.allow(j, x[j])) return false;
-    return true;
-  }
   Linearization beside(const Vector& along, double share) {
     return evaluator_.linearize(point_along(along, share), {Format::f64, Gram::f64});
   }
 
-  // Returns the lowest of the points x + share * downhill within the limits, with shares from 1 down to
-  // `least`.
-  Vector lowest_along(const Vector& downhill, double least) {
+  // Returns the lowest of the points x + share * downhill that the limits allow. The shares are halved from 1
+  // down to `least`.
+  Vector lowest_downhill(const Vector& downhill, double least) {
     Vector lowest = point_along(downhill, least);
     double cost = evaluator_.cost(lowest, Format::f64).cost;
     for (double share = 1; share > least; share *= 0.5) {
       Vector there = point_along(downhill, share);
-      if (!allowed(there)) continue;
+      if (!limits_.allow(there)) continue;
       const double found = evaluator_.cost(there, Format::f64).cost;
       if (!(found < cost)) continue;
       cost = found;
@@ -115,7 +105,7 @@ class Surroundings {
   // x.
   std::optional<Vector> across_kink(const Linearization& there, const Vector& downhill, double share,
                                     const Vector& gradient) {
-    if (!(there.cost - here_.cost <= share * product(there.gradient, downhill) + noise_)) return std::nullopt;
+    if (!(there.cost - here_.cost <= share * dot(there.gradient, downhill) + noise_)) return std::nullopt;
     const Linearization further = beside(downhill, 1.5 * share);
     if (!further.finite) return std::nullopt;
     // On one side the gradient changes by JᵀJ share downhill = -share * gradient.
@@ -126,9 +116,9 @@ class Surroundings {
       jump[j] = across[j] - gradient[j];
     }
     // The trapezoidal rule is exact for a cost that is quadratic.
-    const double slopes = product(there.gradient, downhill) + product(further.gradient, downhill);
+    const double slopes = dot(there.gradient, downhill) + dot(further.gradient, downhill);
     const double unexplained = std::fabs(further.cost - there.cost - 0.25 * share * slopes);
-    const bool straight = unexplained <= kSame * 0.5 * share * std::fabs(product(jump, downhill)) + noise_ &&
+    const bool straight = unexplained <= kSame * 0.5 * share * std::fabs(dot(jump, downhill)) + noise_ &&
                           solver_.norm_in_metric(bend) <= kSame * solver_.norm_in_metric(jump);
     return straight ? std::optional(std::move(across)) : std::nullopt;
   }
@@ -138,9 +128,9 @@ class Surroundings {
     Vector difference(gradient.size()), inverse;
     for (std::size_t j = 0; j < gradient.size(); ++j) difference[j] = gradient[j] - other[j];
     solver_.apply_inverse(difference, inverse);
-    const double squared = -product(difference, inverse);
+    const double squared = -dot(difference, inverse);
     if (!(squared > 0)) return;
-    const double share = std::clamp(-product(gradient, inverse) / squared, 0.0, 1.0);
+    const double share = std::clamp(-dot(gradient, inverse) / squared, 0.0, 1.0);
     for (std::size_t j = 0; j < gradient.size(); ++j) gradient[j] -= share * difference[j];
   }
 

@@ -16,7 +16,7 @@ inline constexpr const char* kKink = "both sides of a kink";
 // to the optimum that the certificate then states includes the distance to the points beside x at which the
 // gradient was evaluated; `gradient_norm` and `step` stay those of the gradient at x. Returns a point of
 // lower cost if a way down along the kink was found instead: steps of the loop, which knows one gradient,
-// lead across the kink and fail. Takes some passes over the rows, and only after such ends.
+// lead across the kink and fail. This takes some passes over the rows.
 std::optional<Vector> judge_at_kink(DenseEvaluator& evaluator, const SolveRequest& request,
                                     MinimizerResult& end);
 

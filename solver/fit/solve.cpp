@@ -151,11 +151,8 @@ class Attempts {
       if (!lower || w_.best.spent) return;
       w_.other.reset();
       run(rest(), *lower, w_.other, request_.options.geodesic == Geodesic::always, false, false, w_.next);
-      const std::optional<Termination> spent = w_.next.spent;
-      const bool fell = w_.next.summary.termination != Termination::failure &&
-                        w_.next.summary.final_cost < w_.best.summary.final_cost;
-      if (fell) std::swap(w_.best, w_.next);
-      w_.best.spent = spent;
+      keep_next_if(w_.next.summary.termination != Termination::failure &&
+                   w_.next.summary.final_cost < w_.best.summary.final_cost);
     }
   }
   // Goes on where short steps raise the cost again and again, and the end is no kink. Differences for
@@ -178,9 +175,7 @@ class Attempts {
       w_.next.spent.reset();
       w_.next.summary.termination = Termination::no_progress;
     }
-    const std::optional<Termination> spent = w_.next.spent;
-    if (better(w_.next, w_.best, evaluator_.residuals(), request_.unit_sigma)) std::swap(w_.best, w_.next);
-    w_.best.spent = spent;
+    keep_better();
     if (by_differences) judge_by_distance(request_, w_.best);
   }
   // Precision issues of all attempts.
@@ -198,8 +193,13 @@ class Attempts {
   }
   void another(std::span<const double> x0, Kept<Linearization>& at, bool geodesic, Of of) {
     run(rest(), x0, at, geodesic, asked_to_stop(), false, w_.next, {}, of);
+    keep_better();
+  }
+  // What spent the budget of the last run holds for the solve, whichever result is kept.
+  void keep_better() { keep_next_if(better(w_.next, w_.best, evaluator_.residuals(), request_.unit_sigma)); }
+  void keep_next_if(bool better) {
     const std::optional<Termination> spent = w_.next.spent;
-    if (better(w_.next, w_.best, evaluator_.residuals(), request_.unit_sigma)) std::swap(w_.best, w_.next);
+    if (better) std::swap(w_.best, w_.next);
     w_.best.spent = spent;
   }
   bool asked_to_stop() const { return w_.best.spent == Termination::user_stop; }
