@@ -149,7 +149,7 @@ bool SchurSolver::eliminate(RecordReader<R>& J, double lambda, std::span<const d
   const std::size_t most = 2 * s.most_entries * s.pad + s.pad;
   Sums<T>& sum = sums<T>();
   const std::size_t width = chunks_at_once<T>();
-  const bool added_up = adds_up<T>();
+  const bool added_up = width < chunks();
   // The memory of the factor is free until S is factored. Arrays that are added up before can lie there.
   const std::span<T> spare = added_up ? spare_numbers<T>() : std::span<T>();
   const std::size_t in_spare = std::min(width, spare.size() / std::max<std::size_t>(blocks, 1));
@@ -183,18 +183,11 @@ bool SchurSolver::eliminate(RecordReader<R>& J, double lambda, std::span<const d
   return definite;
 }
 
-// With f32 sums no chunk's array is given to another chunk: they are added in f64 at the end.
 template <class T>
 std::size_t SchurSolver::chunks_at_once() const {
   const std::size_t all = chunks(), threads = parallelism_->executor ? 4 : most_threads(*parallelism_);
-  if (std::is_same_v<T, float> || all * structure_.reduced_target<T>().back() <= kSmallSums) return all;
+  if (all * structure_.reduced_target<T>().back() <= kSmallSums) return all;
   return std::min(all, std::max<std::size_t>(threads, 1));
-}
-
-template <class T>
-bool SchurSolver::adds_up() const {
-  if (std::is_same_v<T, double>) return chunks_at_once<T>() < chunks();
-  return dense() && chunks() > 1 && chunks() * structure_.reduced_target<T>().back() > kSmallSums;
 }
 
 template <class R>

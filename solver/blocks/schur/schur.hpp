@@ -87,8 +87,8 @@ class SchurSolver {
                   const std::function<void(std::span<const double> row, double residual)>& visit) const;
 
   std::string describe(Preconditioner preconditioner) const;  // in words
-  // Frees the f32 sums, which are no longer needed.
-  void release_f32() { sums_f32_ = {}; }
+  // Frees the f32 sums, which are no longer needed. So is their total: f64 sums have smaller blocks.
+  void release_f32() { sums_f32_ = {}, total_ = {}; }
   bool dense() const { return reduced_ && reduced_->dense(); }
   int threads() const { return threads_; }
   std::size_t bytes() const;
@@ -114,7 +114,9 @@ class SchurSolver {
   std::size_t chunks_at_once() const;
   // Whether the chunks' blocks of S are added up in total_ before S is factored.
   template <class T>
-  bool adds_up() const;
+  bool adds_up() const {
+    return chunks_at_once<T>() < chunks();
+  }
   // Memory for sums that are no longer needed when S is factored; empty if there is none.
   template <class T>
   std::span<T> spare_numbers();
