@@ -3,6 +3,7 @@
 
 #include "errors.hpp"
 #include "table/formula_words.hpp"
+#include "table/numbers/number.hpp"
 #include "table/source/utf8.hpp"
 
 #include <fmt/format.h>
@@ -224,6 +225,13 @@ std::string take_model_among(std::vector<std::string>& files, bool optional) {
   if (all_files && optional) return {};
   if (all_files)
     throw UsageError("which model? give --model NAME or a formula (--list-models shows the names)");
+  const std::size_t equals = last.find('=');
+  double value = 0;
+  if (equals != std::string::npos && is_identifier(last.substr(0, equals)) &&
+      parse_number(last.substr(equals + 1), NumberFormat{}, value) == NumberStatus::ok) {
+    throw UsageError(fmt::format(
+        "which model? {} is a value: write starting values with commas, --p0 a=1,b=2", printable(last, 200)));
+  }
   const std::string extension = std::filesystem::path(last).extension().string();  // ".csv"; ".5" of c+1.5
   const bool file_name =
       extension.size() > 2 &&

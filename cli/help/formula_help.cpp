@@ -84,9 +84,9 @@ std::string formula_page() {
          "            * /      product, quotient\n"
          "            + -      sum, difference\n"
          "            < <= > >= == !=   1 if true, else 0; not in chains\n"
-         "            !        not\n"
-         "            &&       and\n"
-         "            ||       or\n"
+         "            ! not    1 if 0, else 0\n"
+         "            && and   both\n"
+         "            || or    one or both\n"
          "Functions\n" +
          in_two_columns() +
          "\nColumns are expressions of the same kind (--x, --y, --sigma, --where) over the names of columns "

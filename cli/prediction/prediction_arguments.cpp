@@ -106,8 +106,8 @@ std::optional<Grid> grid_of(const std::string& text, const char* option) {
 void add_prediction_options(CLI::App& app, RawPrediction& raw) {
   const std::string group = "Output";
   app.add_option("--predict", raw.predict,
-                 "the curve with its bands at the x of a table, or at N points from A to B")
-      ->type_name("FILE|A:B:N")
+                 "the curve and its bands at some x, at those of a table, or at N from A to B")
+      ->type_name("X,...|FILE|A:B:N")
       ->group(group);
   app.add_option("--band", raw.band,
                  "confidence band by standard errors or profile likelihood (default standard)")
@@ -134,6 +134,8 @@ PredictionArguments prediction_arguments(const RawPrediction& raw, const Argumen
   PredictionArguments out;
   out.predict = raw.predict;
   out.grid = grid_of(raw.predict, "--predict");
+  if (!out.grid && !std::filesystem::exists(raw.predict))
+    out.list = limits_in(raw.predict).value_or(std::vector<XLimit>());
   out.profile_band = raw.band == "profile";
   out.csv = raw.csv;
   out.derive = raw.derive;

@@ -35,8 +35,9 @@ struct Grid {
 std::optional<Grid> grid_of(const std::string& text, const char* option);
 
 struct PredictionArguments {
-  std::string predict;       // a file, "-", or A:B:N; empty: no prediction
+  std::string predict;       // a file, "-", values of x, or A:B:N; empty: no prediction
   std::optional<Grid> grid;  // if it is A:B:N
+  std::vector<XLimit> list;  // if it is values of x
   bool profile_band = false;
   // From --csv: a file, or "-", for predictions, or with --group-by for the table of groups. Empty: the
   // report has the table.

@@ -1,4 +1,4 @@
-// Implements --predict FILE and --predict A:B:N.
+// Implements --predict X,..., --predict FILE and --predict A:B:N.
 #include "prediction/prediction_points.hpp"
 
 #include "errors.hpp"
@@ -54,7 +54,7 @@ ColumnExpression expression_in(const Table& table, const ColumnExpression& of_da
     if (column >= table.shape().columns()) {
       throw UsageError(
           fmt::format("--predict {}: {} {} takes row numbers or texts of the data, which points do not "
-                      "have; give points as A:B:N",
+                      "have; give values of x, or A:B:N",
                       table.name(), option, of_data.text));
     }
     check_unit(table, table.shape().names[column], of_data, data.shape.names[of_data.columns[i]]);
@@ -167,13 +167,18 @@ std::vector<double> even_points(double from, double to, std::size_t count) {
 PredictionPoints read_points(const Arguments& arguments, const FitData& data) {
   const PredictionArguments& wanted = arguments.prediction;
   if (wanted.predict.empty()) return {};
-  if (!wanted.grid) return points_of_file(arguments, data);
-  if (data.x.size() != 1) {
-    throw UsageError(fmt::format(
-        "--predict {}: --x chose {} predictors, and A:B:N gives points of one; give a table with all of them",
-        wanted.predict, data.x.size()));
-  }
+  if (!wanted.grid && wanted.list.empty()) return points_of_file(arguments, data);
   const std::string option = "--predict " + wanted.predict;
+  if (data.x.size() == 1 && !wanted.grid) {
+    PredictionPoints points{.x = {{}}};
+    for (const XLimit& x : wanted.list) points.x[0].push_back(value_of(x, data, option));
+    return points;
+  }
+  if (data.x.size() != 1) {
+    throw UsageError(
+        fmt::format("{}: --x chose {} predictors, and {} gives points of one; give a table with all of them",
+                    option, data.x.size(), wanted.grid ? "A:B:N" : "a list"));
+  }
   const Grid& grid = *wanted.grid;
   const double from = value_of(grid.from, data, option), to = value_of(grid.to, data, option);
   return {.x = {even_points(from, to, grid.count)}};

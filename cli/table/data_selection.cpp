@@ -196,10 +196,12 @@ void refuse_bad_sigma(const FitData& data) {
     }
   });
   if (bad == data.sigma.size()) return;
+  const bool of_no_counts = data.sigma[bad] == 0 && data.y[bad] == 0;  // √y is 0 there
   throw BadData(
       fmt::format("{}: sigma is {}; standard deviations must be positive: correct it, or leave the row "
-                  "out with --where",
-                  data.place(bad), data.sigma[bad]));
+                  "out with --where{}",
+                  data.place(bad), data.sigma[bad],
+                  of_no_counts ? "; if y are counts, --loss poisson needs no sigma" : ""));
 }
 
 // Computes the columns of the fit for the remaining rows.

@@ -17,6 +17,9 @@ bool may_begin_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c & 0x80) != 0;
 }
 
+// Whether it is an operator of formulas, as && is. A column of that name needs backquotes.
+bool is_operator(std::string_view word) { return word == "and" || word == "or" || word == "not"; }
+
 // Whether the character at `at` is an operator or a space beyond ASCII: a sign of Latin-1 (not the
 // letters µ, ª and º), or one of the blocks of punctuation and mathematics (U+2000 to U+22FF).
 bool is_sign(std::string_view text, std::size_t at) {
@@ -41,6 +44,10 @@ std::optional<Word> next_word(std::string_view text, std::size_t at) {
     if (may_begin_name(c)) {
       while (end < text.size() && (may_begin_name(text[end]) || is_digit(text[end])) && !is_sign(text, end))
         ++end;
+      if (is_operator(text.substr(at, end - at))) {
+        at = end;
+        continue;
+      }
       std::size_t after = end;
       while (after < text.size() && (text[after] == ' ' || text[after] == '\t')) ++after;
       const bool call = after < text.size() && text[after] == '(';
@@ -68,7 +75,7 @@ std::optional<Word> next_word(std::string_view text, std::size_t at) {
 bool is_identifier(std::string_view text) noexcept {
   const bool ascii = std::all_of(text.begin(), text.end(), [](char c) { return (c & 0x80) == 0; });
   const bool named =
-      !text.empty() && may_begin_name(text[0]) &&
+      !text.empty() && may_begin_name(text[0]) && !is_operator(text) &&
       std::all_of(text.begin(), text.end(), [](char c) { return may_begin_name(c) || is_digit(c); });
   if (!named || ascii) return named;
   // Only the formula parser knows which characters beyond ASCII may stand in a name: α may, × and ² may not.

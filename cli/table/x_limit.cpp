@@ -42,6 +42,19 @@ std::optional<XLimits> split_limits(std::string_view text) {
   return std::nullopt;
 }
 
+std::optional<std::vector<XLimit>> limits_in(std::string_view text) {
+  std::vector<XLimit> list;
+  for (;;) {
+    const std::size_t comma = text.find(',');
+    std::optional<XLimit> value;
+    if (!read_limit(text.substr(0, comma), value) || !value) return std::nullopt;
+    if (!list.empty() && list.front().moment.has_value() != value->moment.has_value()) return std::nullopt;
+    list.push_back(*value);
+    if (comma == std::string_view::npos) return list;
+    text.remove_prefix(comma + 1);
+  }
+}
+
 bool is_below(const XLimit& a, const XLimit& b) {
   return a.moment ? a.moment->nanoseconds < b.moment->nanoseconds : a.number < b.number;
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace nlsq::cli {
 
@@ -22,6 +23,10 @@ struct XLimit {
 // colon of the text is tried. An empty side gives no limit. Returns nothing if the text has no such form.
 using XLimits = std::pair<std::optional<XLimit>, std::optional<XLimit>>;
 std::optional<XLimits> split_limits(std::string_view text);
+
+// Values of x between commas, as in 350 or 10,20,50: all numbers or all dates. Returns nothing for any other
+// text.
+std::optional<std::vector<XLimit>> limits_in(std::string_view text);
 
 // Whether a is below b. Both must be numbers, or both dates, as split_limits() gives them.
 bool is_below(const XLimit& a, const XLimit& b);

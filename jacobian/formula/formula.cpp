@@ -1,6 +1,7 @@
 // parse_formula: splits the two sides, builds their graphs, and evaluates the formula as typed.
 #include <nlsq/formula.hpp>
 
+#include "formula/formula_functions.hpp"
 #include "formula/formula_parser.hpp"
 #include "formula/formula_steps.hpp"
 
@@ -116,6 +117,24 @@ std::size_t find_equals(std::span<const Token> tokens, const std::string& text) 
   return tokens.size();
 }
 
+// Whether the left side is written as gnuplot's functions are, f(x) = ...: a name of its own, with predictors
+// for arguments. It means the response.
+bool is_definition(std::span<const Token> left, const FormulaOptions& options) {
+  const auto is_predictor = [&](const Token& token) {
+    return token.symbol == Symbol::name &&
+           std::ranges::find(options.predictors, token.text) != options.predictors.end();
+  };
+  const std::size_t count = left.size();
+  if (count < 4 || count % 2 != 0 || left[0].symbol != Symbol::name || is_predictor(left[0])) return false;
+  if (find_function(left[0].text) || left[1].symbol != Symbol::open ||
+      left[count - 1].symbol != Symbol::close)
+    return false;
+  for (std::size_t i = 2; i + 1 < count; ++i) {
+    if (i % 2 == 0 ? !is_predictor(left[i]) : left[i].symbol != Symbol::comma) return false;
+  }
+  return true;
+}
+
 void parse_left_side(Formula& formula, std::vector<Token> tokens, const Token& equals,
                      const FormulaOptions& options) {
   const auto fail = [&](const std::string& message, std::size_t column) {
@@ -123,6 +142,7 @@ void parse_left_side(Formula& formula, std::vector<Token> tokens, const Token& e
   };
   if (options.response.empty()) fail("an '=' has no place here: to compare write ==", equals.column);
   if (tokens.empty()) fail("nothing stands before '='", equals.column);
+  if (is_definition(tokens, options)) return;
   const std::size_t first = tokens.front().column;
   tokens.push_back({Symbol::end, {}, equals.column, 0});
   const FormulaNames names{&options, true, &formula.parameters};

@@ -235,6 +235,7 @@ class Parser {
     }
     if (here.symbol == Symbol::logical_not)
       fail("'!' needs an operator before it; for 'not equal' write !=", here);
+    if (here.text == "if") fail("for a choice write if(condition, a, b)", here);
     const bool short_enough = before.text.size() + here.text.size() < 40 && before.symbol != Symbol::close;
     fail(fmt::format("an operator is missing before '{}'{}", here.text,
                      short_enough ? fmt::format(": write {}*{}", before.text, here.text) : ""),

@@ -10,7 +10,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <string>
 
 namespace nlsq::inline v0 {
@@ -39,6 +41,10 @@ constexpr Spelling kSymbols[] = {
     {"^", Symbol::power},       {"(", Symbol::open},           {")", Symbol::close},
     {",", Symbol::comma},
 };
+
+// Operators that are words, as in Python.
+constexpr Spelling kWords[] = {
+    {"and", Symbol::logical_and}, {"or", Symbol::logical_or}, {"not", Symbol::logical_not}};
 
 struct Hint {
   std::string_view text, advice;
@@ -133,7 +139,8 @@ class Tokenizer {
   Token name() {
     std::size_t end = at_ + 1;
     while (end < text_.size() && (is_letter(text_[end]) || is_digit(text_[end])) && !starts_hint(end)) ++end;
-    return take(Symbol::name, end - at_);
+    const Spelling* const word = std::ranges::find(kWords, text_.substr(at_, end - at_), &Spelling::text);
+    return take(word == std::end(kWords) ? Symbol::name : word->symbol, end - at_);
   }
 
   // Detects a lookalike operator inside what would be a name: a\u00d7b.

@@ -49,6 +49,7 @@ TEST_CASE("exit status 2: usage and model errors say what would mend them") {
   usage(kDecay + " --model exp --p0 a=x", "not a number");
   usage(kDecay + " --model exp --p0 @/nowhere/fit.json", "cannot open");
   usage(kDecay + " --model exp --p0 @" + bad_json, "JSON object");
+  usage(kDecay + " exp --p0 a=1 b=2", "b=2 is a value: write starting values with commas, --p0 a=1,b=2");
   usage(kDecay + " --model exp --precision f8", "--precision");
   usage(kDecay + " --model exp --xtol abc", "not a number");
   usage(kDecay + " --model exp --ftol -1", "at least 0");
@@ -92,6 +93,8 @@ TEST_CASE("exit status 3: bad data, with the place") {
   bad(kDecay + " --model exp --where 'day>1000'", "--where leaves no rows");
   bad(kDecay + " --model exp --range 1000:", "--range leaves no rows");
   bad(kDecay + " --model exp --sigma 'weight-179.91'", "decay.csv:5: sigma is 0");
+  bad(kDecay + " --model exp --y '$0-5' --sigma 'abs($0-5)'",
+      "if y are counts, --loss poisson needs no sigma");
   bad(scratch.write("few.csv", "x,y\n1,2\n3,4\n") + " --model exp", "few.csv");
   bad(scratch.write("one.csv", "1\n2\n3\n") + " --model linear", "there is no column 2");
 }

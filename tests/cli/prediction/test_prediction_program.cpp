@@ -60,6 +60,18 @@ TEST_CASE("--predict A:B:N --csv - writes the curve and its bands") {
   }
 }
 
+TEST_CASE("--predict takes values of x between commas") {
+  const auto grid = fit_json(kDecay + " --model exp --predict 0:400:3")["prediction"];
+  CHECK(fit_json(kDecay + " --model exp --predict 0,200,400")["prediction"] == grid);
+  CHECK(numbers(run(kDecay + " --model exp --predict 350 --csv - --quiet").out).size() == 1);
+  CHECK(contains(said("--predict 350,x", 3), "350,x: cannot open"));
+  CHECK(contains(said("--predict 2024-03-01"), "is not a column of dates: give numbers"));
+  const Scratch scratch;
+  const std::string table = scratch.write("line.csv", kLine);
+  CHECK(contains(run(table + " --x t,s --y v --model 'a*t+b*s' --predict 3,0.1").out,
+                 "--x chose 2 predictors, and a list gives points of one"));
+}
+
 TEST_CASE("--predict FILE finds the columns by name and reads expressions and sigma") {
   const Scratch scratch;
   const std::string table = scratch.write("line.csv", kLine);

@@ -72,6 +72,7 @@ TEST_CASE("expressions mix names, numbers of columns and functions") {
   CHECK(value("hypot($3, `pi`)") == 5);
   CHECK(value("`température` - $6") == 0);
   CHECK(value("time < $2 && !(time >= 2)") == 1);
+  CHECK(value("time < $2 and not (time >= 2)") == 1);
   CHECK(value("mod(5, $2)") == 1);
   CHECK(value("_0 + $1") == 6);  // a stand-in for $1 never hides a column's own name
   CHECK(value("-time") == -1);

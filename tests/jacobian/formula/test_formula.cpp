@@ -39,6 +39,8 @@ TEST_CASE("formulas have the values written beside them") {
                       {"2-3-4", -5},
                       {"16/4/2", 2},
                       {"2^3^2", 512},
+                      {"x>2 and not x>4 or 0", 1},
+                      {"not x and 1", 0},
                       {"2**3**2", 512},
                       {"(2^3)^2", 64},
                       {"-2^2", -4},
@@ -190,6 +192,13 @@ TEST_CASE("a left side over the response is kept apart") {
 
   Formula named = parse_formula("y = a*x+b");
   CHECK(named.response == named.graph.column(1));
+  for (const char* text : {"f(x) = a*x+b", "y(x) = a*x+b"}) {  // as gnuplot's functions are written
+    const Formula defined = parse_formula(text);
+    CHECK(!defined.has_left_side);
+    CHECK(defined.parameters == std::vector<std::string>{"a", "b"});
+  }
+  const Formula surface = parse_formula("f(x1, x2) = a*x1+b*x2", options);
+  CHECK(!surface.has_left_side);
   const Formula scaled = parse_formula("y/x = a");  // predictors may stand on the left
   const double x[] = {4.0};
   CHECK(scaled.evaluate_response(x, 2.0) == 0.5);

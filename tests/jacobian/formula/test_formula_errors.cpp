@@ -41,6 +41,7 @@ TEST_CASE("each mistake is named, at its column") {
   check_fails("", 0, "the formula is empty");
   check_fails("   ", 3, "the formula is empty");
   check_fails("2x", 1, "an operator is missing before 'x': write 2*x");
+  check_fails("a if x>2 else b", 2, "for a choice write if(condition, a, b)");
   check_fails("a*2 b", 4, "an operator is missing before 'b': write 2*b");
   check_fails("(a+b)(x)", 5, "an operator is missing before '('");
   check_fails("(a)x", 3, "an operator is missing before 'x'");
@@ -119,6 +120,9 @@ TEST_CASE("left sides hold the response and predictors only") {
   check_fails("a*x = b", 0, "'a' on the left of '='");
   check_fails("log(y)*a = b*x", 7, "only the response 'y' and predictors");
   check_fails("log(x) = b", 0, "does not contain the response 'y'");
+  check_fails("exp(x) = b", 0, "does not contain the response 'y'");
+  check_fails("f(z) = b", 0, "there is no function 'f'");
+  check_fails("f(x,) = b", 0, "there is no function 'f'");
   check_fails("= a*x", 0, "nothing stands before '='");
   check_fails("y =", 3, "nothing stands after '='");
   check_fails("y = a = b", 6, "to compare write ==");
