@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <span>
 #include <unordered_map>
 
 namespace nlsq::inline v0 {
@@ -19,6 +20,29 @@ constexpr double kEvaluations = 20;  // of J in a typical solve
 constexpr std::uint32_t kNoSlot = 0xffffffffU;
 
 std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+
+struct SlotKey {
+  std::uint32_t point, camera, block;
+};
+
+// Sorts by point, camera and block, in the order of blocks before. Points are counted, so that only the few
+// blocks of each one are compared.
+std::vector<SlotKey> in_slot_order(std::span<const SlotKey> keys, std::size_t points) {
+  std::vector<std::size_t> first(points + 2, 0);  // of each point, and of the blocks without one
+  const auto place = [&](const SlotKey& key) { return std::min<std::size_t>(key.point, points); };
+  for (const SlotKey& key : keys) ++first[place(key) + 1];
+  std::partial_sum(first.begin(), first.end(), first.begin());
+  std::vector<SlotKey> sorted(keys.size());
+  std::vector<std::size_t> next = first;
+  for (const SlotKey& key : keys) sorted[next[place(key)]++] = key;
+  for (std::size_t p = 0; p <= points; ++p) {
+    const auto at = [&](std::size_t i) { return sorted.begin() + static_cast<std::ptrdiff_t>(first[i]); };
+    std::sort(at(p), at(p + 1), [](const SlotKey& a, const SlotKey& b) {
+      return a.camera != b.camera ? a.camera < b.camera : a.block < b.block;
+    });
+  }
+  return sorted;
+}
 
 }  // namespace
 
@@ -59,24 +83,19 @@ void BlockStructure::number_parameters(const Problem::Impl& problem) {
 
 // By point, then by the first camera; residual blocks without a point come last, each a point of size 0.
 void BlockStructure::order_slots(const Problem::Impl& problem) {
-  struct Key {
-    std::uint32_t point, camera, block;
-  };
-  std::vector<Key> keys;
+  std::vector<SlotKey> found;
   for (std::uint32_t b = 0; b < problem.functions.size(); ++b) {
     if (!takes_part(problem, b)) continue;
-    Key key{kNoSlot, kNoSlot, b};
+    SlotKey key{kNoSlot, kNoSlot, b};
     for (const std::uint32_t p : problem.parameters_of(b)) {
       if (point_of[p] >= 0) key.point = static_cast<std::uint32_t>(point_of[p]);
       if (camera_of[p] >= 0) key.camera = std::min(key.camera, static_cast<std::uint32_t>(camera_of[p]));
     }
-    keys.push_back(key);
+    found.push_back(key);
   }
-  std::ranges::stable_sort(keys, [](const Key& a, const Key& b) {
-    return a.point != b.point ? a.point < b.point : a.camera < b.camera;
-  });
+  const std::vector<SlotKey> keys = in_slot_order(found, real_points);
   bool robust = false;
-  for (const Key& key : keys) {
+  for (const SlotKey& key : keys) {
     robust = robust || !problem.losses[key.block].is_linear();
     const auto slot = static_cast<std::uint32_t>(list.residual_block.size());
     if (key.point == kNoSlot || slot_first.empty() || list.residual_block.empty() ||

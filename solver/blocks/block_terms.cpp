@@ -8,6 +8,7 @@
 #include "support/constants.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -79,6 +80,29 @@ void add_terms(const double* row, std::span<const RecordColumns> parts, double t
   }
 }
 
+// What is known of each class of rows, by the number of the class. Most rows are of few classes, so the
+// latest ones are found without a search of the map.
+template <class T>
+class ByClass {
+ public:
+  T& operator[](std::uint64_t number) {
+    Recent& recent = recent_[number % kRecent];
+    if (recent.of == nullptr || recent.number != number) recent = {number, &all_[number]};
+    return *recent.of;
+  }
+  auto begin() const { return all_.begin(); }
+  auto end() const { return all_.end(); }
+
+ private:
+  static constexpr std::size_t kRecent = 32;
+  struct Recent {
+    std::uint64_t number = 0;
+    T* of = nullptr;  // in all_, whose elements stay where they are
+  };
+  std::map<std::uint64_t, T> all_;
+  std::array<Recent, kRecent> recent_;
+};
+
 // Collects statistics of all rows. A problem may have millions of rows, so they are not kept: they are
 // counted by size, in two classes for each factor of two.
 class RowTally {
@@ -147,8 +171,8 @@ class RowTally {
     return 0;
   }
 
-  std::map<std::uint64_t, Class> by_terms_;       // by terms / norm
-  std::map<std::uint64_t, std::size_t> by_norm_;  // how many rows are of this size
+  ByClass<Class> by_terms_;       // by terms / norm
+  ByClass<std::size_t> by_norm_;  // how many rows are of this size
   double largest_norm_ = 0;
   double squares_ = 0, vanishing_ = 0;  // of all residuals, and of those that are rounding errors
   double constant_ = 0;                 // the largest residual beside its terms where the row of J is 0
