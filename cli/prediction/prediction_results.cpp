@@ -127,6 +127,7 @@ PredictionResults after_fit(const Arguments& arguments, const ModelChoice& model
   for (const std::string& warning : out.prediction->warnings) warnings.push_back(warning);
   out.predictors = model.formula.predictors;
   out.x = std::move(points.x);
+  for (std::size_t k = 0; k < out.x.size(); ++k) out.times.push_back(data.time_of_x(k));
   return out;
 }
 
@@ -138,7 +139,8 @@ void write_prediction_csv(const Arguments& arguments, const PredictionResults& r
   file.write("fit,conf_low,conf_high,pred_low,pred_high\n");
   for (std::size_t i = 0; i < p.size(); ++i) {
     std::string line;
-    for (const std::vector<double>& x : results.x) line += shortest(x[i]) + ",";
+    for (std::size_t k = 0; k < results.x.size(); ++k)
+      line += date_text(results.times[k], results.x[k][i]).value_or(shortest(results.x[k][i])) + ",";
     line += fmt::format("{},{},{},{},{}\n", p.fit[i], p.confidence_low[i], p.confidence_high[i],
                         p.prediction_low[i], p.prediction_high[i]);
     file.write(line);

@@ -20,10 +20,11 @@ struct PredictionResults {
   std::vector<DerivedQuantity> derived;
   std::optional<Bootstrap> bootstrap;
   std::optional<Prediction> prediction;
-  std::vector<std::string> predictors;  // names of the columns of x
-  std::vector<std::vector<double>> x;   // where the prediction is
-  bool by_profile = false;              // the band
-  bool interrupted = false;             // by Ctrl-C; what is left is undefined
+  std::vector<std::string> predictors;   // names of the columns of x
+  std::vector<std::vector<double>> x;    // where the prediction is
+  std::vector<const TimeOrigin*> times;  // the first dates of the predictors; null for other columns
+  bool by_profile = false;               // the band
+  bool interrupted = false;              // by Ctrl-C; what is left is undefined
 };
 
 // Throws UsageError for a --derive that does not fit the model. Called before the fit, which may take long.

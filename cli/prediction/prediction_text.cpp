@@ -62,7 +62,8 @@ std::string prediction_table(const FitReport& report) {
   rows[0].push_back(confidence + " prediction");
   for (std::size_t i = 0; i < std::min(p.size(), kMostLines); ++i) {
     std::vector<std::string> row;
-    for (const auto& x : after.x) row.push_back(format_estimate(x[i], 0));
+    for (std::size_t k = 0; k < after.x.size(); ++k)
+      row.push_back(date_text(after.times[k], after.x[k][i]).value_or(format_estimate(after.x[k][i], 0)));
     const double error = p.standard_error[i];
     row.push_back(format_estimate(p.fit[i], error));
     row.push_back(significant(error, 3));

@@ -41,8 +41,9 @@ void format_rows(const Written& written, std::size_t first, std::size_t last, fm
     for (std::size_t k = 0; k < columns.size(); ++k) data.predictors[k].read(begin, count, columns[k].data());
     if (!data.sigma.empty()) data.sigma.read(begin, count, sigma.data());
     for (std::size_t i = 0; i < count; ++i) {
-      for (const Values& column : columns) {
-        append(out, column[i]);
+      for (std::size_t k = 0; k < columns.size(); ++k) {
+        if (const auto date = date_text(data.time_of_x(k), columns[k][i])) out.append(*date);
+        else append(out, columns[k][i]);
         out.push_back(',');
       }
       const double y = written.response[begin + i], fit = written.fitted[begin + i];

@@ -255,7 +255,7 @@ bool may_have_groups(const Selection& selection) {
 static void refuse_midnight(const FitData& data) {
   constexpr double kHalfADay = 12 * 3600;
   for (std::size_t k = 0; k < data.x.size(); ++k) {
-    const TimeOrigin* const time = data.x[k].plain ? data.shape.time(data.x[k].columns[0]) : nullptr;
+    const TimeOrigin* const time = data.time_of_x(k);
     if (time == nullptr || time->moment.has_date) continue;
     const std::string& name = data.shape.names[data.x[k].columns[0]];
     for (std::size_t i = 1; i < data.rows(); ++i) {

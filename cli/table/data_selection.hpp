@@ -74,6 +74,10 @@ struct FitData {
   std::shared_ptr<Journal> journal;  // of --checkpoint
   std::function<std::string(std::size_t)> place_in_all;
 
+  // The first date of predictor k; null unless it is a column of dates.
+  const TimeOrigin* time_of_x(std::size_t k) const {
+    return x[k].plain ? shape.time(x[k].columns[0]) : nullptr;
+  }
   // The origin of row `row` of the fit: "file.csv:12", or "file.npy, row 12" for files without lines.
   std::string place(std::size_t row) const;
 };

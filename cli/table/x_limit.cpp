@@ -62,7 +62,7 @@ bool is_below(const XLimit& a, const XLimit& b) {
 double value_of(const XLimit& limit, const FitData& data, const std::string& option) {
   if (!limit.moment) return limit.number;
   const ColumnExpression& x = data.x.front();
-  const TimeOrigin* const time = x.plain ? data.shape.time(x.columns[0]) : nullptr;
+  const TimeOrigin* const time = data.time_of_x(0);
   if (time == nullptr) {
     throw UsageError(fmt::format(
         "{}: x = {} is not a column of dates: give numbers, in its units", printable(option),

@@ -43,6 +43,11 @@ struct TimeOrigin {
   Moment moment;
 };
 
+// A number of a column of dates, as a date. Nothing without an origin, and for numbers that are no dates.
+inline std::optional<std::string> date_text(const TimeOrigin* origin, double seconds) {
+  return origin ? moment_text(origin->moment, seconds) : std::nullopt;
+}
+
 struct CsvShape {
   char delimiter = ',';
   bool has_header = false;                            // also if a comment names the columns

@@ -4,8 +4,11 @@
 #include "table/characters.hpp"
 #include "table/numbers/number_forms.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <vector>
 
 namespace nlsq::cli {
@@ -127,6 +130,25 @@ std::vector<std::size_t> digit_groups(std::string_view text, char separator) {
 }
 
 }  // namespace
+
+std::optional<std::string> moment_text(const Moment& origin, double seconds) {
+  using namespace std::chrono;
+  constexpr double kMost = 9e9;  // some 285 years
+  if (!(std::fabs(seconds) <= kMost)) return std::nullopt;
+  const auto since = microseconds(std::llround(seconds * 1e6) + origin.nanoseconds / 1000);
+  const auto day = floor<days>(since);
+  const hh_mm_ss time(since - day);
+  const auto fraction = time.subseconds().count();
+  std::string text =
+      fmt::format("{:02}:{:02}:{:02}", time.hours().count(), time.minutes().count(), time.seconds().count());
+  if (fraction != 0) text += fmt::format("{:g}", static_cast<double>(fraction) / 1e6).substr(1);
+  if (!origin.has_date) return day.count() == 0 ? std::optional(text) : std::nullopt;
+  const year_month_day date{sys_days(day)};
+  std::string all = fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()),
+                                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
+  if (since != day || origin.has_offset) all += 'T' + text + (origin.has_offset ? "Z" : "");
+  return parse_moment(all) ? std::optional(all) : std::nullopt;
+}
 
 bool looks_like_date(std::string_view text) noexcept {
   text = trim_spaces(text);

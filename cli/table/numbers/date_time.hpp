@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace nlsq::cli {
@@ -27,6 +28,10 @@ struct Moment {
 // 1700 to 2250. Seconds may have a fraction after "." or ","; digits after the ninth are ignored. Returns
 // nothing for any other text and for days and times that do not exist.
 std::optional<Moment> parse_moment(std::string_view text) noexcept;
+
+// The moment so many seconds after `origin`, to the microsecond, in a form that parse_moment() reads: at
+// midnight the date alone. Nothing for moments that it does not read.
+std::optional<std::string> moment_text(const Moment& origin, double seconds);
 
 // Whether `text` is a date or a time of day for a reader, such as 01/03/2024, 3-Mar-24 or 9:05 PM, in a form
 // that parse_moment() may not read.

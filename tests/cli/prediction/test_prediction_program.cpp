@@ -261,8 +261,18 @@ TEST_CASE("--range and --predict take dates where x is a column of dates") {
   CHECK(predicted.status == 0);
   const auto rows = numbers(predicted.out);
   REQUIRE(rows.size() == 3);
-  CHECK(rows[0][0] == 4 * 86400.0);
-  CHECK(rows[2][0] == 6 * 86400.0);
+  CHECK(contains(predicted.out, "\n2025-01-05,"));
+  CHECK(contains(predicted.out, "\n2025-01-07,"));
+  CHECK(contains(run(times + " --model line --predict 2025-01-05T12:30:00").out, "\n  2025-01-05T12:30:00"));
+  CHECK(contains(run(times + " --model line --quiet --residuals -").out, "\n2025-01-03T10:00:00,7.1,"));
+  const std::string offsets = scratch.write(
+      "offsets.csv",
+      "when,v\n2024-02-28T23:00:00.25-02:00,1\n2024-02-29T23:00-02:00,2\n2024-03-01T23:00-02:00,3\n");
+  const std::string of_day = scratch.write("of_day.csv", "when,v\n09:30,1\n10:30,2\n11:30,3.1\n");
+  CHECK(contains(run(offsets + " --model line --quiet --residuals -").out, "\n2024-02-29T01:00:00.25Z,1,"));
+  const std::string late = run(of_day + " --model line --predict 09:30:23:30:2 --csv - --quiet").out;
+  CHECK(contains(late, "\n09:30:00,"));
+  CHECK(contains(run(of_day + " --model line --predict 0,90000 --csv - --quiet").out, "\n90000,"));
   CHECK(rows[2][1] == doctest::Approx(6.525 + 4.5 * 1.01));
   const Outcome by_time = run(times + " --model line --range 2025-01-02T09:30:2025-01-04T10:00");
   CHECK(by_time.status == 0);
