@@ -331,6 +331,7 @@ std::vector<std::pair<std::string, double>> read_start_file(const std::string& p
   const Json json = Json::parse(text, nullptr, false);
   if (!json.is_object())
     throw UsageError(fmt::format("--p0 @{}: not a JSON object as --json writes it", path));
+  if (json.empty()) throw UsageError(fmt::format("--p0 @{}: the object has no values", path));
   std::vector<std::pair<std::string, double>> values;
   const auto parameters = json.find("parameters");
   if (parameters == json.end()) {

@@ -76,6 +76,10 @@ std::string model_lines(const ModelChoice& model) {
   return out + (model.notes.empty() ? "\n" : ")\n");
 }
 
+const char* missing_error(const FitResult& fit) {
+  return fit.summary.certificate.confounded.empty() ? "undefined" : "undetermined";
+}
+
 namespace {
 
 std::string parameter_table(const FitReport& report) {
@@ -97,7 +101,7 @@ std::string parameter_table(const FitReport& report) {
     } else if (fit.at_bound[j]) {
       rows.push_back({fit.parameter_names[j], format_estimate(value, 0), "", "at bound", ""});
     } else if (std::isnan(error)) {
-      rows.push_back({fit.parameter_names[j], format_estimate(value, error), "±", "undetermined", ""});
+      rows.push_back({fit.parameter_names[j], format_estimate(value, error), "±", missing_error(fit), ""});
     } else {
       const auto [low, high] = report.interval(j);
       rows.push_back({fit.parameter_names[j], format_estimate(value, error), "±", significant(error, 3),

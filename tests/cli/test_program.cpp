@@ -169,6 +169,10 @@ TEST_CASE("a rank-deficient model is a success that names the parameters") {
   const Outcome outcome = run(kDecay + " --model '(a+b)*x+c' --p0 a=1,b=1,c=1");
   CHECK(outcome.status == 0);
   CHECK(contains(outcome.out, "undetermined"));
+  const Scratch scratch;
+  const Outcome exact = run(scratch.write("exact.csv", "x,y\n0,1\n1,3\n2,5\n") + " linear");
+  CHECK(contains(exact.out, "undefined"));
+  CHECK_FALSE(contains(exact.out, "undetermined"));
 }
 
 TEST_CASE("residuals add up to the sum of squares") {

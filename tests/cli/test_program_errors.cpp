@@ -49,6 +49,7 @@ TEST_CASE("exit status 2: usage and model errors say what would mend them") {
   usage(kDecay + " --model exp --p0 a=x", "not a number");
   usage(kDecay + " --model exp --p0 @/nowhere/fit.json", "cannot open");
   usage(kDecay + " --model exp --p0 @" + bad_json, "JSON object");
+  usage(kDecay + " exp --p0 @" + scratch.write("none.json", "{}"), "none.json: the object has no values");
   usage(kDecay + " exp --p0 a=1 b=2", "b=2 is a value: write starting values with commas, --p0 a=1,b=2");
   usage(kDecay + " --model exp --precision f8", "--precision");
   usage(kDecay + " --model exp --xtol abc", "not a number");

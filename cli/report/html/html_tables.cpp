@@ -28,7 +28,7 @@ std::string error_cells(const FitReport& report, std::size_t j) {
   const double error = fit.standard_errors[j];
   if (fit.fixed[j]) return html_cell("fixed") + html_cell("");
   if (fit.at_bound[j]) return html_cell("at bound") + html_cell("");
-  if (std::isnan(error)) return html_cell("undetermined") + html_cell("");
+  if (std::isnan(error)) return html_cell(missing_error(fit)) + html_cell("");
   const auto [low, high] = report.interval(j);
   return html_cell("± " + significant(error, 3)) + html_cell(interval_text(low, high, error));
 }
