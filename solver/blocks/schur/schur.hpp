@@ -88,7 +88,7 @@ class SchurSolver {
 
   std::string describe(Preconditioner preconditioner) const;  // in words
   // Frees the f32 sums, which are no longer needed. So is their total: f64 sums have smaller blocks.
-  void release_f32() { sums_f32_ = {}, total_ = {}; }
+  void release_f32() { sums_f32_ = {}, total_ = AlignedVector<double>(); }
   bool dense() const { return reduced_ && reduced_->dense(); }
   int threads() const { return threads_; }
   std::size_t bytes() const;
