@@ -4,6 +4,7 @@
 #include "errors.hpp"
 #include "table/formula_words.hpp"
 #include "table/numbers/number.hpp"
+#include "table/source/byte_source.hpp"
 #include "table/source/utf8.hpp"
 
 #include <fmt/format.h>
@@ -221,7 +222,7 @@ ModelChoice choose_model(const std::string& text, const FitData& data,
 std::string take_model_among(std::vector<std::string>& files, bool optional) {
   if (files.empty()) return {};
   const std::string last = files.back();
-  const bool all_files = files.size() == 1 || last == "-" || std::filesystem::exists(last);
+  const bool all_files = files.size() == 1 || last == "-" || file_exists(last);
   if (all_files && optional) return {};
   if (all_files)
     throw UsageError("which model? give --model NAME or a formula (--list-models shows the names)");

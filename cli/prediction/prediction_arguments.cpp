@@ -5,13 +5,13 @@
 #include "arguments/one_of.hpp"
 #include "errors.hpp"
 #include "table/numbers/number.hpp"
+#include "table/source/byte_source.hpp"
 #include "table/source/utf8.hpp"
 
 #include <fmt/format.h>
 #include <CLI/App.hpp>
 
 #include <cmath>
-#include <filesystem>
 
 namespace nlsq::cli {
 
@@ -71,7 +71,7 @@ void check_outputs(const PredictionArguments& out, const Arguments& arguments) {
 // Refuses 0:10 and the like, which is no grid and hardly a file, unless a file has that name.
 void refuse_half_grid(const std::string& text, const char* option) {
   const std::size_t colon = text.find(':');
-  if (colon == std::string::npos || std::filesystem::exists(text)) return;
+  if (colon == std::string::npos || file_exists(text)) return;
   const std::string_view first = std::string_view(text).substr(0, colon);
   std::string_view second = std::string_view(text).substr(colon + 1);
   second = second.substr(0, second.find(':'));
@@ -134,7 +134,7 @@ PredictionArguments prediction_arguments(const RawPrediction& raw, const Argumen
   PredictionArguments out;
   out.predict = raw.predict;
   out.grid = grid_of(raw.predict, "--predict");
-  if (!out.grid && !std::filesystem::exists(raw.predict))
+  if (!out.grid && !file_exists(raw.predict))
     out.list = limits_in(raw.predict).value_or(std::vector<XLimit>());
   out.profile_band = raw.band == "profile";
   out.csv = raw.csv;

@@ -123,6 +123,12 @@ TEST_CASE("parameters can be fixed at a value or at their start") {
                   "c")["value"] == 81.0);
 }
 
+TEST_CASE("a formula without --model may be longer than the name of a file") {
+  std::string formula = "a*exp(-b*day)+c";
+  for (int i = 0; i < 60; ++i) formula += "+0*day";
+  CHECK(run(kDecay + " '" + formula + "' --p0 b=0.01 --quiet").status == 0);
+}
+
 TEST_CASE("rows left out are counted and reported") {
   Scratch scratch;
   const std::string file = scratch.write("t.csv", kExact + "5,NA,1\n6,99,1\n");

@@ -15,7 +15,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace nlsq::cli {
@@ -163,6 +165,11 @@ void unwrap_naming_errors(OpenedSource& source) {
 }
 
 }  // namespace
+
+bool file_exists(const std::string& path) {
+  std::error_code too_long;
+  return std::filesystem::exists(path, too_long);
+}
 
 OpenedSource open_source(const std::string& path, bool with_checksum) {
   OpenedSource source;

@@ -36,4 +36,7 @@ OpenedSource open_source(const std::string& path, bool with_checksum = false);
 // The same for bytes in memory, for tests and fuzzing.
 OpenedSource open_memory(std::string bytes, std::string name = "<memory>");
 
+// Whether there is a file of this name. Texts that cannot be names, such as long formulas, are none.
+bool file_exists(const std::string& path);
+
 }  // namespace nlsq::cli

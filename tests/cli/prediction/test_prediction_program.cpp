@@ -64,6 +64,9 @@ TEST_CASE("--predict takes values of x between commas") {
   const auto grid = fit_json(kDecay + " --model exp --predict 0:400:3")["prediction"];
   CHECK(fit_json(kDecay + " --model exp --predict 0,200,400")["prediction"] == grid);
   CHECK(numbers(run(kDecay + " --model exp --predict 350 --csv - --quiet").out).size() == 1);
+  std::string many = "1";  // longer than the name of a file may be
+  for (int i = 2; i <= 300; ++i) many += "," + std::to_string(i);
+  CHECK(numbers(run(kDecay + " --model exp --predict " + many + " --csv - --quiet").out).size() == 300);
   CHECK(contains(said("--predict 350,x", 3), "350,x: cannot open"));
   CHECK(contains(said("--predict 2024-03-01"), "is not a column of dates: give numbers"));
   const Scratch scratch;
