@@ -79,12 +79,24 @@ def ends_all(error):
     return error is not None and not isinstance(error, Exception)
 
 
+def is_of_arithmetic(error):
+    """Whether Python's arithmetic raised this exception where NumPy's gives a number that is not finite.
+
+    ``math.exp(1000)`` raises OverflowError, ``1 / 0.0`` ZeroDivisionError, and ``math.sqrt(-1)`` a ValueError,
+    whose text begins with "expected a" in Python 3.14 and later.
+    """
+    if isinstance(error, ArithmeticError):
+        return True
+    return type(error) is ValueError and str(error).startswith(("math domain error", "expected a "))
+
+
 class UserFunction:
     """A Python function of all parameters, as a callback of the library.
 
     ``values(p)`` gives a vector of `rows` numbers for a list of parameters, ``jacobian(p)`` (or None)
     rows x parameters for an array. An exception is kept in `error`, stops the fit, and is raised again by
-    the caller.
+    the caller. Where arithmetic fails after the first call, which is at the start, the values are NaN instead:
+    the library then makes a shorter step.
     """
 
     def __init__(self, values, jacobian, rows, parameters):
@@ -101,6 +113,11 @@ class UserFunction:
     def _called(self, p, y, jacobian, _user):
         if not ends_all(self.error):  # which the library may have left out, at a point that it only tried
             self.error = self.interrupts.call(self._fill, p, y, jacobian)
+            if self.error is not None and y is not None and self.calls > 1 and is_of_arithmetic(self.error):
+                self._place(y)[:] = np.nan
+                if jacobian is not None:
+                    vector_at(jacobian, self.rows * self.parameters)[:] = np.nan
+                self.error = None
         return 0 if self.error is None else -1
 
     def _fill(self, p, y, jacobian):

@@ -162,6 +162,31 @@ def test_a_function_that_raises_where_parameters_are_only_tried_is_fitted(start)
     np.testing.assert_allclose(found, [2.5, 1.3, 0.5], rtol=0.02)
 
 
+def test_arithmetic_that_fails_at_a_long_step_is_a_value_that_is_not_finite():
+    """Functions of math raise where NumPy's give inf or NaN; a step that leads there is made shorter."""
+    t = np.linspace(0, 5, 60)
+    data = 2 * np.exp(-0.3 * t) + np.exp(-3 * t) + 0.01 * np.sin(40 * t)
+
+    def two_decays(t, a, b, c, d):
+        return [a * math.exp(-b * s) + c * math.exp(-d * s) for s in t]
+
+    def root(t, a, b, c):
+        return [a * math.sqrt(s + b) + c for s in t]
+
+    for model, start, wanted in (
+        (two_decays, [1, 0.5, 1, 2], [2.0, 0.3, 1.0, 3.0]),
+        (root, [1, 20, 0], [2.0, 0.5, 1.0]),
+    ):
+        exact = data if model is two_decays else np.array(model(t, *wanted)) + 0.01 * np.sin(40 * t)
+        found, _ = nf.curve_fit(model, t, exact, p0=start)
+        np.testing.assert_allclose(found, wanted, rtol=0.05)
+
+
+def test_arithmetic_that_fails_at_the_start_is_raised():
+    with pytest.raises(OverflowError):
+        nf.curve_fit(lambda x, a, b: [a * math.exp(b * s) for s in x], x, y, p0=[1, 1e3])
+
+
 def test_ctrl_c_where_parameters_are_only_tried_ends_the_fit():
     calls = []
 
