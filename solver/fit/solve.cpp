@@ -123,8 +123,11 @@ class Attempts {
   void first() {
     w_.trace.swap(w_.start.iterations);
     issues_.swap(w_.start.issues);
+    waits_ = w_.start.x != request_.x0;
+    extrapolates_ = !waits_;
     run(request_.options, w_.start.x, w_.start.at, request_.options.geodesic == Geodesic::always,
         w_.start.stop_asked, w_.start.from_samples, w_.best, w_.start.counted);
+    extrapolates_ = true;
   }
   // Replaces the best result so far.
   void instead(std::span<const double> x0) {
@@ -142,6 +145,17 @@ class Attempts {
   void another_from(std::span<const double> x0, bool geodesic) {
     w_.other.reset();
     another(x0, w_.other, geodesic, Of::whole_problem);
+  }
+  // Goes on from the best result with extrapolated differences, if it was reached without them: from a start
+  // that was improved, a fit does not take them before the given start was tried as well. They take hundreds
+  // of calls of the model, and the given start may take a few.
+  void go_on_extrapolated() {
+    const Summary& s = w_.best.summary;
+    if (!waits_ || is_success(s.verdict) || s.termination != Termination::no_progress || w_.best.spent) return;
+    if (!evaluator_.extrapolate(true)) return;
+    w_.other.reset();
+    const Vector from = w_.best.x;
+    another(from, w_.other, request_.options.geodesic == Geodesic::always, Of::any);
   }
   // Asks whether the best result lies at a kink, and goes on along the kink where the cost falls there.
   void settle_at_kink() {
@@ -199,7 +213,7 @@ class Attempts {
   void keep_better() { keep_next_if(better(w_.next, w_.best, evaluator_.residuals(), request_.unit_sigma)); }
   void keep_next_if(bool better) {
     const std::optional<Termination> spent = w_.next.spent;
-    if (better) std::swap(w_.best, w_.next);
+    if (better) std::swap(w_.best, w_.next), waits_ = false;
     w_.best.spent = spent;
   }
   bool asked_to_stop() const { return w_.best.spent == Termination::user_stop; }
@@ -209,7 +223,8 @@ class Attempts {
     const bool eliminate = of == Of::any || options.variable_projection == VariableProjection::on;
     const std::span<const int> linear =
         eliminate ? std::span<const int>(request_.linear) : std::span<const int>();
-    w_.system.begin(evaluator_, {options, request_.unit_sigma, request_.limits.box(), linear});
+    w_.system.begin(evaluator_,
+                    {options, request_.unit_sigma, request_.limits.box(), linear, extrapolates_});
     w_.system.adopt(at);
     w_.minimizer.run(w_.system,
                      {.options = options,
@@ -237,6 +252,8 @@ class Attempts {
   Clock::time_point begin_;
   std::optional<SolverOptions> rest_;
   bool stops_at_kinks_ = true;
+  bool extrapolates_ = true;
+  bool waits_ = false;  // whether the best result was reached without extrapolated differences
   std::vector<PrecisionIssue> issues_;
 };
 
@@ -265,6 +282,7 @@ static void try_again(const SolveRequest& request, DenseEvaluator& evaluator, So
   if (went_below_f64(evaluator.counters()) && (in_doubt || worth_in_f64())) attempts.another_in_f64();
   if (options.geodesic == Geodesic::automatic && worth_another_attempt(w.best, evaluator, request))
     attempts.another_from(request.x0, true);
+  attempts.go_on_extrapolated();
   if (const std::optional<Vector> zero = end_at_zero(request, w.best))
     attempts.another_from(*zero, options.geodesic == Geodesic::always);
   attempts.settle_at_kink();

@@ -24,6 +24,7 @@ void DenseSystem::begin(Evaluator& evaluator, const DenseRequest& request) {
   evaluator.extrapolate(false);  // an earlier attempt may have switched it on
   options_ = &request.options;
   unit_sigma_ = request.unit_sigma;
+  extrapolates_ = request.extrapolates;
   box_ = request.box;
   at_.reset();
   trial_at_.reset();

@@ -20,6 +20,7 @@ struct DenseRequest {
   Box box = {};  // Bounds on the parameters; must outlive the solve.
   // Parameters that enter the model linearly together; damped steps may eliminate them.
   std::span<const int> linear = {};
+  bool extrapolates = true;  // whether it may go on with extrapolated differences
 };
 
 // One object serves many solves and reuses its memory. It never reads values of an earlier solve.
@@ -47,7 +48,7 @@ class DenseSystem final : public System {
   bool known() const override { return static_cast<bool>(at_); }
   void forget() override { at_.reset(); }
   bool rough(std::span<const double> x) const override { return evaluator_->rough(x); }
-  bool extrapolate_derivatives() override { return evaluator_->extrapolate(true); }
+  bool extrapolate_derivatives() override { return extrapolates_ && evaluator_->extrapolate(true); }
   const PointModel& at() const override { return *at_; }
   bool by_qr() const override { return !at_->triangle.empty(); }
   void linearize(std::span<const double> x, const PrecisionPlan& plan) override {
@@ -130,6 +131,7 @@ class DenseSystem final : public System {
   Evaluator* evaluator_ = nullptr;
   const SolverOptions* options_ = nullptr;
   bool unit_sigma_ = false;
+  bool extrapolates_ = true;
   Box box_;
   Kept<Linearization> at_, trial_at_, other_trial_at_;
   Linearization gradient_at_;  // cost and gradient only, from gradient_trial
