@@ -149,3 +149,41 @@ def test_an_operation_that_the_library_makes_of_several():
     for f in (lambda x, a, b: a * (x % b), lambda x, a, b: a * np.fmod(x, b), lambda x, a, b: a * (x // b) + x):
         popt, _, info, *_ = nf.curve_fit(f, x, f(x, 2.0, 5.0), p0=[1.5, 5.0], full_output=True, bounds=(1, 9))
         assert np.allclose(f(x, *popt), f(x, 2.0, 5.0)) and info["evaluator"]
+
+
+def test_parts_of_complex_numbers_side_by_side_are_recorded():
+    """np.r_ takes short arrays apart, and its result is made of the arrays again."""
+    frequencies = np.logspace(-1, 5, 50)
+
+    def impedance(w, r0, r1, q, n):
+        return r0 + 1 / (1 / r1 + q * (1j * w) ** n)
+
+    def side_by_side(w, *p):
+        return np.r_[impedance(w, *p).real, -impedance(w, *p).imag]
+
+    def with_size_and_angle(w, *p):
+        return np.r_[np.abs(impedance(w, *p)), 2.0, np.angle(impedance(w, *p))]
+
+    p = [10, 100, 1e-4, 0.85]
+    for function, rows in ((side_by_side, 100), (with_size_and_angle, 101)):
+        recording = recorded(function, 4, frequencies, rows)
+        assert not isinstance(recording, str), recording
+        assert len(recording.entries) < 100
+        assert agree(values(recording, p, rows), function(frequencies, *p))
+
+
+def test_a_loop_over_rows_that_chooses_parameters_is_recorded():
+    which = np.arange(50) % 3
+
+    def by_row(x, k, c, *a):
+        return [a[i] * np.exp(-k * s) + c if s < 2 else c * s**k for s, i in zip(x, which)]
+
+    recording = recorded(by_row, 5)
+    assert not isinstance(recording, str), recording
+    p = [0.8, 0.2, 1, 2, 3]
+    assert agree(values(recording, p), np.array(by_row(X, *p)))
+
+
+def test_a_loop_of_too_many_kinds_of_rows_is_refused():
+    recording = recorded(lambda x, *p: [p[i % 40] * s for i, s in enumerate(x)], 40)
+    assert isinstance(recording, str) and "different expressions" in recording

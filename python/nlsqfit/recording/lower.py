@@ -145,7 +145,7 @@ class _Lowering:
         which = _first_of_equal(node.args)[np.searchsorted(offsets, numbers, side="right") - 1]
         pieces = np.unique(which)
         if len(pieces) > 4 and all(node.args[p].size == 1 for p in pieces):
-            result = self.unified([node.args[p] for p in which])
+            result = self.from_numbers([node.args[p] for p in which])
             if result is not None:
                 return result
         if len(pieces) > MAX_PIECES:
@@ -164,6 +164,26 @@ class _Lowering:
             else:
                 chosen = self.real_column(mine.astype(float))
                 result = self.choose(chosen, value, result)
+        return result
+
+    def from_numbers(self, nodes):
+        """One entry for single numbers, one for each row; None if they are too many kinds of operations.
+
+        ``[a[i] * np.exp(-k * t) for i, t in zip(which, times)]`` makes one kind for each a.
+        """
+        kinds, known = {}, {}
+        for row, node in enumerate(nodes):
+            kinds.setdefault(_kind_of(node, known), []).append(row)
+        if len(kinds) > MAX_PIECES:
+            return None
+        result = None
+        for rows in reversed(list(kinds.values())):
+            mine = np.zeros(len(nodes), dtype=bool)
+            mine[rows] = True
+            value = self.unified([n if m else nodes[rows[0]] for n, m in zip(nodes, mine)])
+            if value is None:
+                return None
+            result = value if result is None else self.choose(self.real_column(mine.astype(float)), value, result)
         return result
 
     def unified(self, nodes):
@@ -214,6 +234,18 @@ class _Lowering:
         if isinstance(a, tuple):
             return cx.lower(self.tape, name, [a, b])
         return self.tape.append(name, a, b)
+
+
+def _kind_of(node, known):
+    """A number that is the same for nodes that are the same operations on other constants."""
+    key = "constant" if node.op == "constant" else id(node)
+    if node.args and node.op not in ("gather", "stack") and not node.op.startswith("reduce:"):
+        if id(node) in known:
+            return known[id(node)]
+        key = (node.op, *(_kind_of(operand, known) for operand in node.args))
+        known[id(node)] = known.setdefault(key, len(known))
+        return known[id(node)]
+    return known.setdefault(key, len(known))
 
 
 def _first_of_equal(nodes):

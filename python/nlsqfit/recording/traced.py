@@ -42,7 +42,21 @@ def _object_node(rec, value):
     nodes = [as_node(rec, v) for v in value.reshape(-1)]
     if any(n.shape for n in nodes):
         return rec.combine(nodes, lambda parts: np.stack(parts).reshape(value.shape + parts[0].shape))
-    return rec.gather(rec.stack(nodes), None, value.shape)
+    return _put_together(rec, nodes, value.shape)
+
+
+def _put_together(rec, nodes, shape):
+    """Single numbers as one array. Elements of an array, as ``np.r_`` makes them of it, become that array again."""
+    arrays, indices = {}, []
+    for node in nodes:
+        whole, index = node, 0
+        if node.op == "gather" and node.args[0].shape:
+            whole, index = node.args[0], 0 if node.data is None else int(node.data[0])
+        arrays.setdefault(id(whole), whole)
+        indices.append((id(whole), index))
+    stacked = rec.stack(list(arrays.values()))
+    first = dict(zip(arrays, stacked.data))
+    return rec.gather(stacked, np.array([first[which] + index for which, index in indices]), shape)
 
 
 def has_traced(value):
