@@ -113,6 +113,8 @@ def data(xdata, ydata, sigma, check_finite, nan_policy):
         raise ValueError("`ydata` must not be empty!")
     if sigma is not None:
         sigma = np.asarray(sigma, dtype=float)
+        if sigma.size == 1:
+            sigma = sigma.reshape(())  # one error for all rows, as in SciPy
         if sigma.shape not in ((), (y.size,), (y.size, y.size)):
             raise ValueError("`sigma` has incorrect shape.")
     if not check_finite and nan_policy is not None:

@@ -134,3 +134,14 @@ def test_a_curve_fitted_to_constant_data_has_an_infinite_covariance():
     with pytest.warns(nf.OptimizeWarning):
         _, pcov = nf.curve_fit(decay, X, np.full(X.size, 3.7), p0=[1, 0.5, 0])
     assert np.isinf(pcov).all()
+
+
+def test_one_sigma_in_an_array_is_that_of_all_rows():
+    one, theirs = nf.curve_fit(decay, X, Y, p0=[2, 1, 0.7], sigma=0.05, absolute_sigma=True)
+    for sigma in ([0.05], np.array([[0.05]])):
+        popt, pcov = nf.curve_fit(decay, X, Y, p0=[2, 1, 0.7], sigma=sigma, absolute_sigma=True)
+        np.testing.assert_array_equal(popt, one)
+        np.testing.assert_array_equal(pcov, theirs)
+    holes = np.where(X == X[3], np.nan, Y)
+    popt, _ = nf.curve_fit(decay, X, holes, p0=[2, 1, 0.7], sigma=[0.05], nan_policy="omit")
+    assert np.isfinite(popt).all()
