@@ -151,7 +151,8 @@ class Attempts {
   // of calls of the model, and the given start may take a few.
   void go_on_extrapolated() {
     const Summary& s = w_.best.summary;
-    if (!waits_ || is_success(s.verdict) || s.termination != Termination::no_progress || w_.best.spent) return;
+    if (!waits_ || is_success(s.verdict) || s.termination != Termination::no_progress || w_.best.spent)
+      return;
     if (!evaluator_.extrapolate(true)) return;
     w_.other.reset();
     const Vector from = w_.best.x;
@@ -223,8 +224,7 @@ class Attempts {
     const bool eliminate = of == Of::any || options.variable_projection == VariableProjection::on;
     const std::span<const int> linear =
         eliminate ? std::span<const int>(request_.linear) : std::span<const int>();
-    w_.system.begin(evaluator_,
-                    {options, request_.unit_sigma, request_.limits.box(), linear, extrapolates_});
+    w_.system.begin(evaluator_, {options, request_.unit_sigma, request_.limits.box(), linear, extrapolates_});
     w_.system.adopt(at);
     w_.minimizer.run(w_.system,
                      {.options = options,
