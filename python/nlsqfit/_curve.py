@@ -128,7 +128,7 @@ class Curve:
             if not self._compare(p0, first):
                 return ""
             first = np.array(first)
-        recording = record(self.stand_in(), self.parameters, self.rows, self.as_vector)
+        recording = record(self.stand_in(), self.parameters, self.rows, self.as_vector, start=np.array(p0))
         if isinstance(recording, str):
             recent.store(self.source, self.rows, self.parameters, recording)
             return recording

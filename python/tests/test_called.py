@@ -1,6 +1,7 @@
 """Functions that are called: their parameters may be Python's numbers, and the fit is that by NumPy's."""
 
 import math
+import pickle
 
 import numpy as np
 import nlsqfit as nf
@@ -208,6 +209,7 @@ def test_ctrl_c_where_parameters_are_only_tried_ends_the_fit():
     calls = []
 
     def interrupted(x, a, b, c):
+        a = float(a)  # not recorded, where `if` goes both ways
         calls.append(a)
         if a == 12 and calls.count(a) == 1:  # twice the start
             raise KeyboardInterrupt
@@ -225,3 +227,32 @@ def test_a_rounded_parameter_is_not_taken_for_a_linear_one_that_the_data_do_not_
 
     fit = nf.fit(rounded, x, 2 * x + 3 + 0.01 * np.sin(40 * x), p0=[-1.8, b])
     assert fit.evaluator.startswith("called") and not fit.success
+
+
+def test_what_a_function_keeps_of_its_recording_are_the_numbers_of_the_start():
+    """A function may keep its parameters in a list, or a part of its result for the next call with the same ones."""
+    history = []
+
+    def that_logs(x, a, b, c):
+        history.append((a, b, c))
+        return a * np.exp(-b * x) + c
+
+    found, _, info, *_ = nf.curve_fit(that_logs, x, y, p0=[1, 2, 0], full_output=True)
+    assert info["evaluator"] == "recorded"
+    np.testing.assert_array_equal(np.array(history, float)[0], [1, 2, 0])
+    assert f"{history[0][1]:.1f}" == "2.0" and float(history[0][0]) == 1 and 2 * history[0][1] == 4
+    assert pickle.loads(pickle.dumps(history)) == history
+
+    kept = {}
+
+    def that_keeps(x, a, b, c):
+        before = kept.get("c", c)
+        if kept.get("b") is None or kept["b"] != b:
+            kept["b"], kept["part"] = b, np.exp(-b * x)
+        kept["c"] = c
+        return a * kept["part"] + c + 0 * before
+
+    again, _ = nf.curve_fit(that_keeps, x, y, p0=[1, 2, 0])
+    np.testing.assert_allclose(again, found, rtol=1e-7)
+    part, wanted = that_keeps(x, 1.0, 2.0, 0.0), np.exp(-2.0 * x)
+    np.testing.assert_allclose(np.asarray(part, float), wanted, rtol=1e-14)

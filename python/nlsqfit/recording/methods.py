@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import functions, ufuncs
-from .traced import Data, Traced, as_node
+from .traced import Data, Traced, as_node, at_start
 
 _BINARY = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.divide, "floordiv": np.floor_divide,
@@ -34,6 +34,8 @@ def _call(ufunc, *operands):
                 break
             rec = operand._rec
     else:
+        if rec.finished:
+            return ufunc(*map(at_start, operands))
         for operand in operands:
             nodes.append(
                 operand._node if type(operand) is Traced and operand._rec is rec else as_node(rec, operand)

@@ -51,8 +51,12 @@ class Recorder:
         self.decisions = {}  # condition node -> True or False on this path
         self.order = []  # condition nodes in the order they were asked for
         self.count = 0
+        self.finished = False  # whether the recording is over; stand-ins that the model kept are then numbers
+        self.start = None  # the parameters at which the model was called, for them
 
     def refuse(self, reason):
+        if self.finished:
+            raise TypeError(f"a value that was kept from the recording of a function: {reason}")
         if self.refused is None:
             self.refused = reason
         raise NotRecordable(reason)

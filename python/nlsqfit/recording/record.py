@@ -43,14 +43,16 @@ def guarded(x):
     return x
 
 
-def record(call, parameters, rows, as_vector=False, usable=lambda column: False):
+def record(call, parameters, rows, as_vector=False, usable=lambda column: False, start=None):
     """Records ``call(p0, p1, ...)``, or ``call(p)`` if `as_vector`.
 
     Returns a Recording, or the reason (a text) why there is none. `rows` is the number of values that
     the model gives, or None if that is to be found out. `usable` says of a column of numbers that are not
-    all finite whether it serves all the same.
+    all finite whether it serves all the same. A stand-in that the model keeps, in a list or for its next call,
+    is the number that it stands for at the parameters `start`, as soon as the recording is over.
     """
     recorder = Recorder()
+    recorder.start = start
     try:
         node = _all_paths(recorder, call, parameters, as_vector)
         if rows is None:
@@ -74,6 +76,8 @@ def record(call, parameters, rows, as_vector=False, usable=lambda column: False)
             recorder.refused
             or f"it does not take stand-ins for its parameters ({type(error).__name__}: {error})"
         )
+    finally:
+        recorder.finished = True
 
 
 def _finite(tape, usable):

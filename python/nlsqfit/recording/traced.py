@@ -14,6 +14,8 @@ import numpy as np
 def as_node(rec, value):
     """The node of anything that can be an operand."""
     if isinstance(value, Traced):
+        if value._rec.finished:
+            return as_node(rec, at_start(value))
         if value._rec is not rec:
             rec.refuse("it uses values of another recording")
         if value._mask is not None:
@@ -57,6 +59,15 @@ def _put_together(rec, nodes, shape):
     stacked = rec.stack(list(arrays.values()))
     first = dict(zip(arrays, stacked.data))
     return rec.gather(stacked, np.array([first[which] + index for which, index in indices]), shape)
+
+
+def at_start(value):
+    """The same value with stand-ins of recordings that are over replaced by what they stood for at the start."""
+    if isinstance(value, Traced) and value._rec.finished:
+        return kept.value_at_start(value)
+    if type(value) in (list, tuple):
+        return type(value)(at_start(v) for v in value)
+    return value
 
 
 def has_traced(value):
@@ -163,6 +174,8 @@ class Traced:
 
     def __array__(self, dtype=None, copy=None):
         """What np.asarray sees: a number is one object; an array is an array of such objects."""
+        if self._rec.finished:
+            return np.asarray(at_start(self), dtype)
         if dtype is not None and np.dtype(dtype) not in (np.dtype(object), np.dtype(float)):
             self._rec.refuse(f"it converts values to {np.dtype(dtype)}")
         if dtype is not None and np.dtype(dtype) == float:
@@ -186,18 +199,26 @@ class Traced:
             self._rec.refuse(f"it uses the method {name} of arrays, which the tape does not have")
         raise AttributeError(f"a value that depends on parameters has no attribute {name!r}")
 
-    def _plain_number(self, *_):
-        self._rec.refuse(
-            "it needs its parameters as plain numbers (math.*, float(), int(), or compiled code)"
-        )
+    def _plain_number(name):
+        def call(self, *args):
+            if self._rec.finished:
+                return getattr(at_start(self), name)(*args)
+            return self._rec.refuse(
+                "it needs its parameters as plain numbers (math.*, float(), int(), or compiled code)"
+            )
 
-    __float__ = __int__ = __complex__ = __round__ = __trunc__ = __floor__ = __ceil__ = _plain_number
-    __str__ = __repr__ = __format__ = __reduce__ = __reduce_ex__ = _plain_number
+        return call
+
+    for _name in "float int complex round trunc floor ceil str repr format reduce reduce_ex".split():
+        locals()[f"__{_name}__"] = _plain_number(f"__{_name}__")
+    del _name, _plain_number
 
     def __bool__(self):
         node = self._node
         if node.size != 1:
             raise ValueError("The truth value of an array with more than one element is ambiguous.")
+        if self._rec.finished:
+            return bool(at_start(self))
         if node.kind != "b":
             node = self._rec.elementwise("!=", node, self._rec.number(0.0), kind="b")
         return self._rec.decide(self._rec.gather(node, None, ()))
@@ -211,11 +232,15 @@ class Traced:
 
     def __iter__(self):
         length = len(self)
+        if self._rec.finished:
+            return iter(at_start(self))
         if length > 64:
             self._rec.refuse("it goes through an array element by element")
         return (self[i] for i in range(length))
 
     def __getitem__(self, key):
+        if self._rec.finished:
+            return at_start(self)[key]
         if has_traced(key):
             mask = key._node if isinstance(key, Traced) else None
             if mask is None or mask.kind != "b" or mask.shape != self._node.shape:
@@ -300,4 +325,4 @@ class Data(np.ndarray):
 
 
 # These modules use the classes above; `methods` adds the operators and methods to both of them.
-from . import functions, methods, ufuncs  # noqa: E402,F401
+from . import functions, kept, methods, ufuncs  # noqa: E402,F401

@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from .traced import Data, Traced, as_node
+from .traced import Data, Traced, as_node, at_start
 
 _DIRECT = {
     "divide": "/", "true_divide": "/", "float_power": "^", "fmod": "fmod",
@@ -213,6 +213,8 @@ def _handler(ufunc):
 
 def call_ufunc(rec, ufunc, method, inputs, kwargs):
     """What a ufunc gives for traced operands."""
+    if rec.finished:
+        return getattr(ufunc, method)(*map(at_start, inputs), **kwargs)
     out = kwargs.pop("out", None)
     if method == "__call__" and not kwargs and out is None and len(inputs) == 1:
         operand = inputs[0]
