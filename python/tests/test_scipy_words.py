@@ -203,3 +203,19 @@ def test_exact_systems_of_equations_succeed_recorded_or_called():
             result = nf.least_squares(function, start)
             assert result.success, (result.message, result.evaluator)
             assert result.cost < 1e-28
+
+
+@pytest.mark.parametrize("number", [float, np.float64], ids=["called", "recorded"])
+def test_residuals_that_do_not_determine_all_parameters_are_minimized(number):
+    """There is no y that such a model could explain or not. SciPy, too, calls these ends a success."""
+    t = np.linspace(0, 4, 50)
+    data = 6 * t + 0.1 * np.sin(9 * t)
+    for residuals, least in (
+        (lambda p: number(p[0]) * p[1] * t - data if number is float else p[0] * p[1] * t - data, None),
+        (lambda p: np.array([number(q) ** 2 for q in p]) if number is float else p**2, 0.0),
+    ):
+        ours = nf.least_squares(residuals, [1.0, 1.0])
+        theirs = scipy.optimize.least_squares(residuals, [1.0, 1.0])
+        assert ours.success and ours.status == 1 and ours.cost <= theirs.cost * (1 + 1e-9)
+        assert least is None or ours.cost == least
+        assert ours.evaluator.startswith("called" if number is float else "recorded")

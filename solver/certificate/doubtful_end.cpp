@@ -1,6 +1,8 @@
 // Implements doubt_about_end().
 #include "certificate/doubtful_end.hpp"
 
+#include "support/column_blocks.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -82,7 +84,7 @@ std::string message_of_doubt(const Doubt& doubt) {
 }
 
 void withdraw_doubtful(FitResult& fit, std::span<const int> linear, std::span<const int> jumps,
-                       std::span<const std::string> unstarted) {
+                       std::span<const std::string> unstarted, const Column& y) {
   Summary& s = fit.summary;
   CertifiedEnd end;
   end.verdict = s.verdict;
@@ -97,6 +99,11 @@ void withdraw_doubtful(FitResult& fit, std::span<const int> linear, std::span<co
     const bool free = !fit.fixed[j] && fit.ties[j].empty() && !fit.at_bound[j];
     if (free && std::ranges::count(linear, static_cast<int>(j)) == 0) end.nonlinear.push_back(j);
   }
+  const auto gives_residuals = [&] {
+    const ColumnRange range = range_of(y);
+    return range.least == 0 && range.most == 0;
+  };
+  if (is_success(s.verdict) && std::isnan(end.r_squared) && gives_residuals()) end.r_squared = 1;
   const Doubt doubt = doubt_about_end(end);
   if (!doubt.empty()) withdraw(s, message_of_doubt(doubt), doubt.governed_by);
 }

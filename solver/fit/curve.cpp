@@ -308,7 +308,7 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
                                                  spread, minimum.unexplained);
       });
   withdraw_doubtful(fit, curve.free_at(curve.linear_by_trial ? std::vector<int>() : linear), curve.jumps,
-                    curve.unstarted);
+                    curve.unstarted, Column(*curve.data, curve.predictors));
   if (!fit.success())
     std::ranges::move(advice_on_origin(*curve.data, curve.predictors), std::back_inserter(fit.warnings));
   warn_of_none_eliminated(curve, linear, fit);
