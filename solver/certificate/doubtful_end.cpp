@@ -103,7 +103,10 @@ void withdraw_doubtful(FitResult& fit, std::span<const int> linear, std::span<co
     const ColumnRange range = range_of(y);
     return range.least == 0 && range.most == 0;
   };
-  if (is_success(s.verdict) && std::isnan(end.r_squared) && gives_residuals()) end.r_squared = 1;
+  // Where no parameter has an effect, nothing is minimized, and the doubt stays.
+  const bool has_effect = s.certificate.rank > 0 || fit.parameters != fit.guess;
+  if (is_success(s.verdict) && has_effect && std::isnan(end.r_squared) && gives_residuals())
+    end.r_squared = 1;
   const Doubt doubt = doubt_about_end(end);
   if (!doubt.empty()) withdraw(s, message_of_doubt(doubt), doubt.governed_by);
 }
