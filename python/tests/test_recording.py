@@ -187,3 +187,12 @@ def test_a_loop_over_rows_that_chooses_parameters_is_recorded():
 def test_a_loop_of_too_many_kinds_of_rows_is_refused():
     recording = recorded(lambda x, *p: [p[i % 40] * s for i, s in enumerate(x)], 40)
     assert isinstance(recording, str) and "different expressions" in recording
+
+
+def test_a_choice_by_row_is_recorded():
+    def by_choice(x, a, b, c, k):
+        return np.choose(np.arange(50) % 3, [a, b, c]) * np.exp(-k * x)
+
+    recording = recorded(by_choice, 4)
+    assert not isinstance(recording, str), recording
+    assert agree(values(recording, [1, 2, 3, 0.5]), by_choice(X, 1, 2, 3, 0.5))

@@ -150,6 +150,16 @@ def _where(rec, condition, *choices):
     return Traced(rec, rec.elementwise("if", *nodes, kind=kind))
 
 
+@handles("choose")
+def _choose(rec, a, choices, out=None, mode="raise"):
+    if has_traced(a) or out is not None or mode != "raise":
+        rec.refuse("it uses numpy.choose by values that depend on parameters, or with out= or mode=")
+    which = np.asarray(plain(a))
+    if which.size and not (which.min() >= 0 and which.max() < len(choices)):
+        raise ValueError("invalid entry in choice array")
+    return _select(rec, [which == i for i in range(len(choices))], list(choices), np.nan)
+
+
 @handles("select")
 def _select(rec, condlist, choicelist, default=0):
     result = default
