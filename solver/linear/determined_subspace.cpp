@@ -1,4 +1,5 @@
-// Rank, covariance and step from R⁻¹ where R is clearly regular, else from singular values.
+// Rank, covariance and step from R⁻¹ where R is clearly regular, from a pivoted factor where its rank is
+// clear, else from singular values.
 #include "linear/determined_subspace.hpp"
 
 #include "dense/dense_algebra.hpp"
@@ -19,6 +20,9 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr std::size_t kFew = 16;  // up to this many parameters nothing is allocated
+// Lengths of the part that a parameter's unit vector has in the null directions: below the first the data
+// determine it, above the second it is reported as confounded.
+constexpr double kNegligiblePart = 1e-6, kConfounded = 0.05;
 
 // Singular values below this share of the largest are rounding. A column computed to a few units in the last
 // place cannot show a smaller angle to the others.
@@ -55,6 +59,13 @@ double largest_by_power(std::size_t n, Apply apply, Adjoint adjoint) {
   return largest;
 }
 
+// σ_max of an upper triangle.
+double largest_value(const double* R, std::size_t n) {
+  return largest_by_power(
+      n, [&](const double* v, double* out) { dense::multiply_upper(R, n, v, out); },
+      [&](const double* v, double* out) { dense::multiply_upper_transposed(R, n, v, out); });
+}
+
 // σ_max / σ_min of an upper triangle, never too large.
 double triangle_condition(const double* R, std::size_t n) {
   const auto solved = [n](auto solve) {
@@ -63,13 +74,10 @@ double triangle_condition(const double* R, std::size_t n) {
       solve(out);
     };
   };
-  const double largest = largest_by_power(
-      n, [&](const double* v, double* out) { dense::multiply_upper(R, n, v, out); },
-      [&](const double* v, double* out) { dense::multiply_upper_transposed(R, n, v, out); });
   const double inverse =
       largest_by_power(n, solved([&](double* v) { dense::solve_upper(R, n, v); }),
                        solved([&](double* v) { dense::solve_upper_transposed(R, n, n, v); }));
-  return largest * inverse;
+  return largest_value(R, n) * inverse;
 }
 
 // For many parameters that are clearly determined: computes everything from R⁻¹, at a tenth of the cost of
@@ -102,6 +110,130 @@ bool by_inverse(const ScaledTriangle& triangle, Certified& out) {
   return true;
 }
 
+// A triangle R whose columns were exchanged so that its diagonal falls, cut off after its rank r: the rows
+// below are rounding. Its null space is spanned by the columns of N = [-R₁₁⁻¹R₁₂; 1].
+struct CutTriangle {
+  std::size_t n = 0, rank = 0;
+  std::vector<std::size_t> order;  // row k of everything here belongs to column order[k] of the triangle
+  std::vector<double> z;           // Qᵀz
+  double largest = 0;              // singular value
+  std::vector<double> inverse;     // rows of [R₁₁⁻¹; 0], each n long
+  std::vector<double> N, factor;   // rows of N; L of NᵀN = LLᵀ, by columns
+
+  std::size_t nullity() const { return n - rank; }
+  double* null_row(std::size_t k) { return &N[k * nullity()]; }
+};
+
+// Cuts R where its rank is beyond doubt: what is cut off is well below the tolerance of the singular values,
+// and the rest is well above it. Returns false otherwise. Destroys nothing.
+bool cut(const ScaledTriangle& triangle, const Parallelism& threads, CutTriangle& out) {
+  constexpr double kMargin = 2;
+  const std::size_t n = triangle.scale.size();
+  std::vector<double> R(triangle.R, triangle.R + n * n);
+  out.n = n;
+  out.rank = 0;
+  out.order.resize(n);
+  out.z.assign(triangle.z, triangle.z + n);
+  out.largest = largest_value(triangle.R, n);
+  const double least = std::max(rank_tolerance(n) * out.largest, triangle.error);
+  dense::pivoted_qr(R.data(), n, n, out.order.data(), out.z.data());
+  while (out.rank < n && std::fabs(R[out.rank * n + out.rank]) > least) ++out.rank;
+  const std::size_t r = out.rank, nullity = out.nullity();
+  double left_out = 0;
+  for (std::size_t k = r; k < n; ++k) {
+    const double size = dense::norm(&R[k * n + r], k - r + 1);
+    left_out += size * size;
+  }
+  if (r == 0 || !(kMargin * std::sqrt(left_out) < least)) return false;
+
+  std::vector<double> R11(r * r, 0.0), rows(r * r);
+  for (std::size_t k = 0; k < r; ++k) std::copy_n(&R[k * n], k + 1, &R11[k * r]);
+  invert_wide(R11.data(), r, rows.data(), threads);
+  if (!(kMargin * least * dense::norm(rows.data(), r * r) < 1)) return false;
+  out.inverse.assign(n * n, 0.0);
+  for (std::size_t k = 0; k < r; ++k) std::copy_n(&rows[k * r], r, &out.inverse[k * n]);
+  out.N.assign(n * nullity, 0.0);
+  for (std::size_t c = 0; c < nullity; ++c) {
+    out.null_row(r + c)[c] = 1;
+    for (std::size_t k = 0; k < r; ++k) out.null_row(k)[c] = -dense::dot(&rows[k * r], &R[(r + c) * n], r);
+  }
+  out.factor.assign(nullity * nullity, 0.0);
+  for (std::size_t k = 0; k < n; ++k) {
+    for (std::size_t c = 0; c < nullity; ++c) {
+      for (std::size_t d = c; d < nullity; ++d)
+        out.factor[c * nullity + d] += out.null_row(k)[c] * out.null_row(k)[d];
+    }
+  }
+  return nullity == 0 || dense::cholesky(out.factor.data(), nullity);
+}
+
+// Subtracts from each of the rows, n of them, the part that lies in the null space: X -= N (NᵀN)⁻¹ Nᵀ X.
+// X has `columns` columns.
+void remove_null_part(CutTriangle& from, double* X, std::size_t columns) {
+  const std::size_t nullity = from.nullity();
+  std::vector<double> along(nullity * columns, 0.0);  // by columns of X
+  for (std::size_t k = 0; k < from.n; ++k) {
+    for (std::size_t c = 0; c < columns; ++c) {
+      for (std::size_t d = 0; d < nullity; ++d)
+        along[c * nullity + d] += X[k * columns + c] * from.null_row(k)[d];
+    }
+  }
+  dense::solve_lower(from.factor.data(), nullity, along.data(), columns);
+  dense::solve_lower_transposed(from.factor.data(), nullity, along.data(), columns);
+  for (std::size_t k = 0; k < from.n; ++k) {
+    for (std::size_t c = 0; c < columns; ++c)
+      X[k * columns + c] -= dense::dot(from.null_row(k), &along[c * nullity], nullity);
+  }
+}
+
+// For many parameters that the data clearly do not determine all: the pseudo-inverse by two factorisations,
+// in a small part of the time that singular values take. Returns false and destroys nothing if the rank is a
+// close case.
+bool by_cut_triangle(const ScaledTriangle& triangle, Certified& out) {
+  const Parallelism one{1, {}};
+  CutTriangle part;
+  if (!cut(triangle, triangle.threads != nullptr ? *triangle.threads : one, part)) return false;
+  const std::size_t n = part.n, nullity = part.nullity();
+  std::vector<double> step(n);
+  for (std::size_t k = 0; k < n; ++k) step[k] = -dense::dot(&part.inverse[k * n], part.z.data(), part.rank);
+  std::vector<double> null_parts(n, 0.0), along(nullity);
+  if (nullity > 0) {
+    for (std::size_t k = 0; k < n; ++k) {
+      std::copy_n(part.null_row(k), nullity, along.data());
+      dense::solve_lower(part.factor.data(), nullity, along.data());
+      null_parts[k] = dense::norm(along.data(), nullity);
+    }
+    remove_null_part(part, step.data(), 1);
+    remove_null_part(part, part.inverse.data(), n);
+  }
+  std::vector<double> by_columns(n * n);
+  for (std::size_t k = 0; k < n; ++k) {
+    for (std::size_t c = 0; c < n; ++c) by_columns[c * n + k] = part.inverse[k * n + c];
+  }
+  const double of_inverse = largest_by_power(
+      n, [&](const double* v, double* u) { dense::multiply_transposed(part.inverse.data(), n, v, u); },
+      [&](const double* v, double* u) { dense::multiply_transposed(by_columns.data(), n, v, u); });
+  Certificate& c = out.certificate;
+  c.rank = static_cast<int>(part.rank);
+  set_condition(c, n, part.largest * of_inverse, triangle.qr);
+  c.decrement_sigma = dense::norm(part.z.data(), part.rank);
+  out.covariance.assign(n, n, kNaN);
+  for (std::size_t k = 0; k < n; ++k) {
+    const std::size_t j = part.order[k];
+    if (null_parts[k] > kConfounded) c.confounded.push_back(static_cast<int>(j));
+    out.step[j] = step[k] / triangle.scale[j];
+    for (std::size_t m = 0; m <= k && null_parts[k] < kNegligiblePart; ++m) {
+      if (!(null_parts[m] < kNegligiblePart)) continue;
+      const std::size_t i = part.order[m];
+      out.covariance(i, j) = out.covariance(j, i) =
+          dense::dot(&part.inverse[k * n], &part.inverse[m * n], part.rank) /
+          (triangle.scale[i] * triangle.scale[j]);
+    }
+  }
+  std::ranges::sort(c.confounded);
+  return true;
+}
+
 // A parameter counts as determined if its part in the null directions is negligible.
 void by_singular_values(const ScaledTriangle& triangle, Certified& out) {
   const std::size_t n = triangle.scale.size();
@@ -120,8 +252,8 @@ void by_singular_values(const ScaledTriangle& triangle, Certified& out) {
     double null_squares = 0, step = 0;
     for (std::size_t k = rank; k < n; ++k) null_squares += V[k * n + j] * V[k * n + j];
     const double null_part = std::sqrt(null_squares);
-    determined[j] = null_part < 1e-6;
-    if (null_part > 0.05) c.confounded.push_back(static_cast<int>(j));
+    determined[j] = null_part < kNegligiblePart;
+    if (null_part > kConfounded) c.confounded.push_back(static_cast<int>(j));
     for (std::size_t k = 0; k < rank; ++k) {
       V[k * n + j] /= sv[k];
       step -= V[k * n + j] * projected[k];
@@ -142,7 +274,9 @@ void by_singular_values(const ScaledTriangle& triangle, Certified& out) {
 }  // namespace
 
 void analyse(const ScaledTriangle& triangle, Certified& out) {
-  if (triangle.scale.size() > small_dense::kMost && by_inverse(triangle, out)) return;
+  if (triangle.scale.size() > small_dense::kMost &&
+      (by_inverse(triangle, out) || by_cut_triangle(triangle, out)))
+    return;
   by_singular_values(triangle, out);
 }
 
