@@ -129,6 +129,11 @@ void CeresProblem::add_residual_blocks() {
       free = free || block.free;
       refs.push_back(pointers[place]);
     }
+    // Ceres allows residual blocks without residuals. They add nothing to the cost.
+    if (free && function->num_residuals() == 0) {
+      ++counts_.residual_blocks_reduced;
+      continue;
+    }
     if (!free) {
       double cost = 0;
       if (theirs_.EvaluateResidualBlock(id, true, &cost, nullptr, nullptr)) fixed_cost_ += cost;

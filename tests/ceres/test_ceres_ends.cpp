@@ -214,3 +214,32 @@ TEST_CASE("Callbacks see the blocks move where that is asked for, on every end")
     check_times_and_counts(summary);
   }
 }
+
+namespace {
+
+struct Nothing final : ceres::CostFunction {
+  Nothing() {
+    set_num_residuals(0);
+    mutable_parameter_block_sizes()->push_back(1);
+  }
+  bool Evaluate(double const* const*, double*, double**) const override { return true; }
+};
+
+}  // namespace
+
+TEST_CASE("residual blocks without residuals add nothing") {
+  double x = 5, alone = 1;
+  ceres::Problem problem;
+  problem.AddResidualBlock(new Nothing, nullptr, &x);
+  problem.AddResidualBlock(new ceres::AutoDiffCostFunction<Minus, 1, 1>(new Minus{2}), nullptr, &x);
+  problem.AddResidualBlock(new Nothing, nullptr, &alone);
+  ceres::Solver::Summary summary;
+  nlsq::Solve(ceres::Solver::Options(), &problem, &summary);
+  INFO(summary.message);
+  CHECK(summary.termination_type == ceres::CONVERGENCE);
+  CHECK(summary.num_residual_blocks == 3);
+  CHECK(summary.num_residual_blocks_reduced == 3);
+  CHECK(summary.num_residuals == 1);
+  CHECK(x == doctest::Approx(2));
+  CHECK(alone == 1);
+}
