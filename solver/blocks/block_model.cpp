@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <type_traits>
 
@@ -95,8 +96,14 @@ void BlockModel::record_again(std::span<const double> x) {
 }
 
 double BlockModel::cost(std::span<const double> x, std::vector<double>& r) {
-  announce(x, false);
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   r.resize(structure_.residuals);
+  // A manifold has no such point. No function is called there.
+  if (std::ranges::any_of(x, [](double v) { return std::isnan(v); })) {
+    std::ranges::fill(r, kNone);
+    return kNone;
+  }
+  announce(x, false);
   std::vector<std::size_t> left(kMostTasks, 0);
   for_each_tile([&](BlockPass& pass, std::size_t tile, std::size_t task) {
     left[task] += pass.residuals(tile, x, r.data());

@@ -3,18 +3,22 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace nlsq::inline v0 {
 
-// Gradient norms from the projected gradient P(x ⊞ -g) - x, where P projects onto the bounds.
+// Gradient norms from the projected gradient P(x ⊞ -g) - x, where P projects onto the bounds. They are
+// infinite if a manifold has no such point.
 std::string BlockObserver::test_point(const Vector& x) {
   std::vector<double> back(system_.gradient()), moved;
   for (double& g : back) g = -g;
   model_.plus(x, back, moved);
   report_.gradient_max = report_.gradient_norm = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
-    const double d = std::fabs(moved[i] - x[i]);
+    const double moved_by = std::fabs(moved[i] - x[i]);
+    const double d = std::isnan(moved_by) ? std::numeric_limits<double>::infinity() : moved_by;
     report_.gradient_max = std::max(report_.gradient_max, d);
     report_.gradient_norm += d * d;
   }

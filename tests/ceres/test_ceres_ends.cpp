@@ -225,6 +225,35 @@ struct Nothing final : ceres::CostFunction {
   bool Evaluate(double const* const*, double*, double**) const override { return true; }
 };
 
+// A plane in which no step is longer than ½.
+struct ShortSteps final : ceres::Manifold {
+  int AmbientSize() const override { return 2; }
+  int TangentSize() const override { return 2; }
+  bool Plus(const double* x, const double* d, double* out) const override {
+    out[0] = x[0] + d[0], out[1] = x[1] + d[1];
+    return std::hypot(d[0], d[1]) <= 0.5;
+  }
+  bool PlusJacobian(const double*, double* J) const override {
+    J[0] = J[3] = 1, J[1] = J[2] = 0;
+    return true;
+  }
+  bool Minus(const double* y, const double* x, double* d) const override {
+    d[0] = y[0] - x[0], d[1] = y[1] - x[1];
+    return true;
+  }
+  bool MinusJacobian(const double* x, double* J) const override { return PlusJacobian(x, J); }
+};
+
+struct Rosenbrock {
+  bool* not_a_number;
+  template <class T>
+  bool operator()(const T* x, T* r) const {
+    if (!(x[0] == x[0])) *not_a_number = true;
+    r[0] = 10.0 * (x[1] - x[0] * x[0]), r[1] = 1.0 - x[0];
+    return true;
+  }
+};
+
 }  // namespace
 
 TEST_CASE("residual blocks without residuals add nothing") {
@@ -242,4 +271,21 @@ TEST_CASE("residual blocks without residuals add nothing") {
   CHECK(summary.num_residuals == 1);
   CHECK(x == doctest::Approx(2));
   CHECK(alone == 1);
+}
+
+TEST_CASE("where a manifold has no point, no gradient is small and no function is called") {
+  bool called_there = false;
+  double x[2] = {-1.2, 1};
+  ceres::Problem problem;
+  problem.AddResidualBlock(new ceres::AutoDiffCostFunction<Rosenbrock, 2, 2>(new Rosenbrock{&called_there}),
+                           nullptr, x);
+  problem.SetManifold(x, new ShortSteps);
+  ceres::Solver::Options options;
+  options.max_num_iterations = 500;
+  ceres::Solver::Summary summary;
+  nlsq::Solve(options, &problem, &summary);
+  INFO(summary.message);
+  CHECK((summary.termination_type != ceres::CONVERGENCE || summary.final_cost < 1e-12));
+  CHECK(!called_there);
+  CHECK(summary.iterations.at(0).gradient_max_norm == std::numeric_limits<double>::infinity());
 }
