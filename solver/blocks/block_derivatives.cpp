@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace nlsq::inline v0 {
 
@@ -12,8 +13,12 @@ namespace {
 constexpr double kConsistent = 0.1;  // of the error found, that two differences may differ by
 constexpr double kWrong = 1e-3;  // relative to the derivative's size; smaller errors do not move the minimum
 constexpr double kShares[] = {1e-5, 1e-6};  // relative steps, each both ways; an error must show at both
-constexpr std::size_t kMostSingly = 32;     // tangent coordinates that are tested one by one
-constexpr std::size_t kDirections = 4;      // with more coordinates: number of directions along all of them
+// A step may be too long for the residuals: they cannot move as far as the derivatives promise (a sine of
+// seconds since 1970). Then two shorter shares follow. By the first the promised change is this part of the
+// residuals, and the second is compared with it.
+constexpr double kFallsShort = 0.5, kPartOfResiduals = 0.1, kLeastShare = 1e-11;
+constexpr std::size_t kMostSingly = 32;  // tangent coordinates that are tested one by one
+constexpr std::size_t kDirections = 4;   // with more coordinates: number of directions along all of them
 
 double norm(std::span<const double> v) {
   double squares = 0;
@@ -63,7 +68,9 @@ void BlockSystem::check_own_derivatives(Recheck& out) {
     const std::vector<double> given = model_.times(direction);
     double least = 1e300;
     std::vector<double> coarser;
-    for (const double share : kShares) {
+    std::vector<double> shares(std::begin(kShares), std::end(kShares));
+    for (std::size_t k = 0; k < shares.size(); ++k) {
+      const double share = shares[k];
       const bool known = model_.moved_residuals(at_.x, at_.r, direction, share, ahead) &&
                          model_.moved_residuals(at_.x, at_.r, direction, -share, behind);
       if (!known) {
@@ -80,7 +87,12 @@ void BlockSystem::check_own_derivatives(Recheck& out) {
       const double size = std::max(norm(ahead), norm(given)), error = norm(off) - rounding / share;
       // Differences that disagree with each other say nothing of the derivatives given.
       const bool consistent = norm(apart) <= kConsistent * norm(off);
-      least = std::min(least, size > 0 && consistent ? error / size : 0.0);
+      if (k != std::size(kShares)) least = std::min(least, size > 0 && consistent ? error / size : 0.0);
+      if (k + 1 == std::size(kShares) && norm(ahead) < kFallsShort * norm(given)) {
+        const double shorter = kPartOfResiduals * norm(at_.r) / norm(given);
+        shares.push_back(std::clamp(shorter, 4 * kLeastShare, 0.1 * share));
+        shares.push_back(0.25 * shares.back());
+      }
     }
     if (!(least > kWrong) || least <= out.jacobian_difference) continue;
     out.jacobian_difference = least;
