@@ -1,6 +1,7 @@
 // Implements second_order(): second derivatives of the cost of a small block problem, by finite differences.
 #include "blocks/block_second_order.hpp"
 
+#include "dense/dense_algebra.hpp"
 #include "linear/scaled_spectrum.hpp"
 
 #include <algorithm>
@@ -13,17 +14,66 @@ namespace {
 constexpr double kShift = 0x1p-17;        // relative to a parameter; balances third derivatives and rounding
 constexpr double kLeastCurvature = 1e-9;  // relative to the largest
 
+// The parameter block with a manifold to which a tangent coordinate belongs; null if it has none.
+struct CurvedBlock {
+  const ParameterBlock* block = nullptr;
+  std::size_t number = 0, first = 0;  // of its numbers and of its tangent coordinates
+};
+CurvedBlock manifold_of(const BlockPoint& at, std::size_t k) {
+  for (std::uint32_t p = 0; p < at.problem.parameters.size(); ++p) {
+    const ParameterBlock& block = at.problem.parameters[p];
+    const std::int64_t first = at.structure.tangent_offset(p);
+    if (!block.manifold || first < 0) continue;
+    const auto begin = static_cast<std::size_t>(first);
+    if (k < begin || k >= begin + static_cast<std::size_t>(block.manifold->tangent())) continue;
+    return {&block, at.structure.list.offsets[p], begin};
+  }
+  return {};
+}
+
+// A manifold may turn its tangent coordinates from one point to the next, and even reverse one (the sphere of
+// Ceres at its pole). This rewrites a gradient in the coordinates at `there` in those at x: as a vector of
+// the surrounding space, and back. Returns false if the coordinates at `there` depend on each other.
+bool turn_back(const BlockPoint& at, const CurvedBlock& curved, std::span<const double> there,
+               std::vector<double>& gradient) {
+  const Manifold& manifold = *curved.block->manifold;
+  const auto m = static_cast<std::size_t>(manifold.ambient()),
+             n = static_cast<std::size_t>(manifold.tangent());
+  std::vector<double> here(m * n), P(m * n), squares(n * n, 0.0);
+  manifold.plus_jacobian(at.x.data() + curved.number, here.data());
+  manifold.plus_jacobian(there.data() + curved.number, P.data());
+  for (std::size_t i = 0; i < m; ++i) {
+    for (std::size_t a = 0; a < n; ++a) {
+      for (std::size_t b = 0; b < n; ++b) squares[b * n + a] += P[i * n + a] * P[i * n + b];
+    }
+  }
+  double* g = &gradient[curved.first];
+  std::vector<double> c(g, g + n);
+  if (!dense::cholesky(squares.data(), n)) return false;
+  dense::solve_lower(squares.data(), n, c.data());
+  dense::solve_lower_transposed(squares.data(), n, c.data());
+  std::fill_n(g, n, 0.0);
+  for (std::size_t i = 0; i < m; ++i) {
+    double along = 0;
+    for (std::size_t a = 0; a < n; ++a) along += P[i * n + a] * c[a];
+    for (std::size_t a = 0; a < n; ++a) g[a] += here[i * n + a] * along;
+  }
+  return true;
+}
+
 // Differences of the gradient along one tangent coordinate, within the bounds.
 bool gradient_change(const BlockPoint& at, const GradientAt& gradient_at, std::size_t k, double shift,
                      std::span<const double> here, std::vector<double>& out) {
   std::vector<double> step(at.structure.tangent_size(), 0.0), there;
   out.assign(step.size(), 0.0);
   double span = 0;
+  const CurvedBlock curved = manifold_of(at, k);
   for (const double way : {shift, -shift}) {
     step[k] = way;
     if (at.model.plus(at.x, step, there)) continue;  // at a bound: one-sided difference
     if (!gradient_at(there)) return false;
-    const std::vector<double>& g = at.solver.gradient();
+    std::vector<double> g = at.solver.gradient();
+    if (curved.block && !turn_back(at, curved, there, g)) return false;
     for (std::size_t j = 0; j < out.size(); ++j) out[j] += way > 0 ? g[j] - here[j] : here[j] - g[j];
     span += shift;
   }

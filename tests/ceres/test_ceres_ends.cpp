@@ -264,6 +264,15 @@ struct SineOfSeconds {
   }
 };
 
+struct Towards {
+  double x, y, z;
+  template <class T>
+  bool operator()(const T* p, T* r) const {
+    r[0] = p[0] - x, r[1] = p[1] - y, r[2] = p[2] - z;
+    return true;
+  }
+};
+
 }  // namespace
 
 TEST_CASE("residual blocks without residuals add nothing") {
@@ -325,5 +334,27 @@ TEST_CASE("derivatives by seconds since 1970 are not called wrong") {
     nlsq::Solve(ceres::Solver::Options(), &problem, &summary);
     INFO(summary.message);
     CHECK((summary.message.find("disagree with differences") != std::string::npos) == (wrong != 1));
+  }
+}
+
+// At its pole, the tangent coordinates of Ceres's sphere reverse from one point to the next, and a maximum
+// looked like a minimum.
+TEST_CASE("the point of a sphere that is farthest from the data is left") {
+  for (const double side : {-1.0, 1.0}) {
+    CAPTURE(side);
+    double x[3] = {0, 0, 1};
+    ceres::Problem problem;
+    for (const double z : {0.9, 1.0, 1.1}) {
+      problem.AddResidualBlock(new ceres::AutoDiffCostFunction<Towards, 3, 3>(new Towards{0, 0, side * z}),
+                               nullptr, x);
+    }
+    problem.SetManifold(x, new ceres::SphereManifold<3>);
+    ceres::Solver::Options options;
+    options.gradient_tolerance = 0;  // by this test alone, a maximum is as good as a minimum
+    ceres::Solver::Summary summary;
+    nlsq::Solve(options, &problem, &summary);
+    INFO(summary.message);
+    CHECK(summary.termination_type == ceres::CONVERGENCE);
+    CHECK(x[2] == doctest::Approx(side));
   }
 }
