@@ -207,8 +207,7 @@ void Session::say_how_it_ended(const std::string& message) {
 void Session::conclude() {
   fill(theirs_, ours_, facts_, options_);
   const bool aborted = ours_.termination == Termination::user_stop && answer_ == ceres::SOLVER_ABORT;
-  if (ours_.termination == Termination::failure || (aborted && !options_.update_state_every_iteration))
-    problem_.restore();
+  if (ours_.termination == Termination::failure || aborted) problem_.restore();
   ours_.initial_cost += problem_.fixed_cost();
   ours_.final_cost += problem_.fixed_cost();
   theirs_.initial_cost = ours_.initial_cost;

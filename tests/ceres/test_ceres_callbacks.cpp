@@ -135,12 +135,14 @@ TEST_CASE("Parameter blocks change under a callback only when it was asked for")
 }
 
 TEST_CASE("SOLVER_ABORT leaves the start, SOLVER_TERMINATE_SUCCESSFULLY the best point") {
-  const Run abort(3, ceres::SOLVER_ABORT);
-  CHECK(abort.summary.termination_type == ceres::USER_FAILURE);
-  CHECK_FALSE(abort.summary.IsSolutionUsable());
-  CHECK(abort.x[0] == -1.2);
-  CHECK(abort.x[1] == 1);
-  CHECK(abort.watch.seen.size() == 4);
+  for (const bool update : {false, true}) {
+    const Run abort(3, ceres::SOLVER_ABORT, update);
+    CHECK(abort.summary.termination_type == ceres::USER_FAILURE);
+    CHECK_FALSE(abort.summary.IsSolutionUsable());
+    CHECK(abort.x[0] == -1.2);
+    CHECK(abort.x[1] == 1);
+    CHECK(abort.watch.seen.size() == 4);
+  }
   const Run stop(12, ceres::SOLVER_TERMINATE_SUCCESSFULLY);
   CHECK(stop.summary.termination_type == ceres::USER_SUCCESS);
   CHECK(stop.summary.IsSolutionUsable());
