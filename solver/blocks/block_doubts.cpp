@@ -25,7 +25,7 @@ BlockSystem::Curved BlockSystem::curvature_at_end(const BlockJudgement& judgemen
   const bool offsets = sizes_are_offsets(point());
   for (const ShiftBy by :
        {offsets ? ShiftBy::residual : ShiftBy::size, offsets ? ShiftBy::size : ShiftBy::residual}) {
-    const SecondOrder found = find_second_order(by);
+    const SecondOrder found = find_second_order(by, CurvatureWanted::sign);
     if (found.known && found.definite) return Curved::up;
     if (found.known && found.least < kNegative && falls_along(found, enough, out)) return Curved::down;
   }

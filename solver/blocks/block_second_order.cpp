@@ -11,7 +11,10 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kShift = 0x1p-17;        // relative to a parameter; balances third derivatives and rounding
+constexpr double kShift = 0x1p-17;  // relative to a parameter; balances third derivatives and rounding
+// A one-sided difference is off by third derivatives. Curvatures above this share of the largest stay
+// positive.
+constexpr double kClearly = 1e-2;
 constexpr double kLeastCurvature = 1e-9;  // relative to the largest
 
 // The parameter block with a manifold to which a tangent coordinate belongs; null if it has none.
@@ -61,24 +64,22 @@ bool turn_back(const BlockPoint& at, const CurvedBlock& curved, std::span<const 
   return true;
 }
 
-// Differences of the gradient along one tangent coordinate, within the bounds.
-bool gradient_change(const BlockPoint& at, const GradientAt& gradient_at, std::size_t k, double shift,
-                     std::span<const double> here, std::vector<double>& out) {
+enum class Difference : std::uint8_t { known, crosses_bound, not_finite };
+
+// Change of the gradient along one tangent coordinate, from the lower point to the upper. The sign of the
+// shift says on which side the other point is.
+Difference one_sided(const BlockPoint& at, const GradientAt& gradient_at, std::size_t k, double shift,
+                     std::span<const double> here, std::vector<double>& change) {
   std::vector<double> step(at.structure.tangent_size(), 0.0), there;
-  out.assign(step.size(), 0.0);
-  double span = 0;
+  step[k] = shift;
+  if (at.model.plus(at.x, step, there)) return Difference::crosses_bound;
+  if (!gradient_at(there)) return Difference::not_finite;
+  change = at.solver.gradient();
   const CurvedBlock curved = manifold_of(at, k);
-  for (const double way : {shift, -shift}) {
-    step[k] = way;
-    if (at.model.plus(at.x, step, there)) continue;  // at a bound: one-sided difference
-    if (!gradient_at(there)) return false;
-    std::vector<double> g = at.solver.gradient();
-    if (curved.block && !turn_back(at, curved, there, g)) return false;
-    for (std::size_t j = 0; j < out.size(); ++j) out[j] += way > 0 ? g[j] - here[j] : here[j] - g[j];
-    span += shift;
-  }
-  for (double& v : out) v /= span;
-  return span > 0;
+  if (curved.block && !turn_back(at, curved, there, change)) return Difference::not_finite;
+  for (std::size_t j = 0; j < change.size(); ++j)
+    change[j] = shift > 0 ? change[j] - here[j] : here[j] - change[j];
+  return Difference::known;
 }
 
 // For each tangent coordinate, the length that kShift is relative to.
@@ -107,23 +108,37 @@ bool sizes_are_offsets(const BlockPoint& at) {
   return false;
 }
 
-SecondOrder second_order(const BlockPoint& at, const GradientAt& gradient_at, ShiftBy by) {
+SecondOrder second_order(const BlockPoint& at, const GradientAt& gradient_at, ShiftBy by,
+                         CurvatureWanted wanted) {
   SecondOrder out;
   const std::vector<std::size_t> free = at.free_columns();
   if (free.empty() || free.size() > kMostExamined) return out;
   const std::vector<double> here = at.solver.gradient(), norms = column_norms(at.solver);
   const std::vector<double> shifts = lengths_of(at, by);
   const std::size_t n = free.size();
-  std::vector<double> G(n * n), change;  // by columns
-  for (std::size_t j = 0; j < n; ++j) {
-    const std::size_t k = free[j];
-    if (!gradient_change(at, gradient_at, k, kShift * shifts[k], here, change)) return out;
-    for (std::size_t i = 0; i < n; ++i) G[j * n + i] = change[free[i]];
-  }
-  std::vector<double> lengths(n), along(n, 0.0);
-  for (std::size_t j = 0; j < n; ++j) lengths[j] = norms[free[j]];
+  std::vector<double> sums(n * n, 0.0), spans(n, 0.0);  // changes of the gradient, by columns, and of x
+  std::vector<double> G(n * n), lengths(n), along(n, 0.0), change;
   ScaledSpectrum spectrum;
-  if (!scaled_spectrum(G, lengths, spectrum)) return out;
+  for (std::size_t j = 0; j < n; ++j) lengths[j] = norms[free[j]];
+  for (const double way : {1.0, -1.0}) {
+    for (std::size_t j = 0; j < n; ++j) {
+      const double shift = kShift * shifts[free[j]];
+      const Difference found = one_sided(at, gradient_at, free[j], way * shift, here, change);
+      if (found == Difference::not_finite) return out;
+      if (found == Difference::crosses_bound) continue;
+      spans[j] += shift;
+      for (std::size_t i = 0; i < n; ++i) {
+        sums[j * n + i] += change[free[i]];
+        G[j * n + i] = sums[j * n + i] / spans[j];
+      }
+    }
+    const bool sign_only = way > 0 && wanted == CurvatureWanted::sign && std::ranges::count(spans, 0.0) == 0;
+    if (!sign_only || !scaled_spectrum(G, lengths, spectrum)) continue;
+    const auto [least, most] = std::ranges::minmax(spectrum.values);
+    out.known = out.definite = least > kClearly * most && most > 0;
+    if (out.known) return out;
+  }
+  if (std::ranges::count(spans, 0.0) > 0 || !scaled_spectrum(G, lengths, spectrum)) return out;
   const auto& [scale, values, V] = spectrum;
   double largest = 0, smallest = values[0];
   for (std::size_t k = 0; k < n; ++k) {

@@ -34,7 +34,12 @@ enum class ShiftBy : std::uint8_t { size, residual };
 // Returns whether shifts by size are longer than the changes that would undo the residuals.
 bool sizes_are_offsets(const BlockPoint& at);
 
+// Whether all members are wanted, or only the sign of the curvature. Where every curvature is clearly
+// positive, its sign takes half the evaluations, and only `known` and `definite` are set.
+enum class CurvatureWanted : std::uint8_t { all, sign };
+
 // Requires J at `at`. On return, the solver holds the data of another point.
-SecondOrder second_order(const BlockPoint& at, const GradientAt& gradient_at, ShiftBy by);
+SecondOrder second_order(const BlockPoint& at, const GradientAt& gradient_at, ShiftBy by,
+                         CurvatureWanted wanted);
 
 }  // namespace nlsq::inline v0

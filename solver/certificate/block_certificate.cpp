@@ -238,7 +238,7 @@ bool BlockSystem::has_second_order() const {
 }
 
 // Evaluates second derivatives at x. J and its products are known in f64 before and after.
-SecondOrder BlockSystem::find_second_order(ShiftBy by) {
+SecondOrder BlockSystem::find_second_order(ShiftBy by, CurvatureWanted wanted) {
   std::vector<double> r;
   const auto gradient_at = [&](std::span<const double> x) {
     const std::vector<double> there(x.begin(), x.end());
@@ -249,14 +249,14 @@ SecondOrder BlockSystem::find_second_order(ShiftBy by) {
     model_.settle(there);
     return all_finite(solver_.gradient());
   };
-  SecondOrder found = second_order(point(), gradient_at, by);
+  SecondOrder found = second_order(point(), gradient_at, by, wanted);
   differentiate(at_, at_.model.plan);
   found.known = found.known && at_.model.finite;
   return found;
 }
 
 bool BlockSystem::second_order_step(Step& out) {
-  const SecondOrder found = find_second_order(ShiftBy::size);
+  const SecondOrder found = find_second_order(ShiftBy::size, CurvatureWanted::all);
   if (!found.known) return false;
   out.step = found.step;
   out.predicted = 0.5 * found.decrement * found.decrement;
@@ -282,10 +282,10 @@ bool BlockSystem::leaves_parameters_open(const SecondOrder& found, const BlockJu
 
 // Repeats the tests on the step and the decrement by second derivatives of the cost.
 void BlockSystem::judge_by_second_order(const BlockTests& tests, BlockJudgement& judgement, Certified& out) {
-  SecondOrder found = find_second_order(ShiftBy::size);
+  SecondOrder found = find_second_order(ShiftBy::size, CurvatureWanted::all);
   if (!found.known) return;
   if (sizes_are_offsets(point())) {
-    SecondOrder nearer = find_second_order(ShiftBy::residual);
+    SecondOrder nearer = find_second_order(ShiftBy::residual, CurvatureWanted::all);
     if (!nearer.known) return;
     if (!nearer.definite || nearer.decrement > found.decrement) found = std::move(nearer);
   }
@@ -319,6 +319,10 @@ void BlockSystem::certify(std::span<const double>, const CertificateTests& asked
   const bool beside = judgement.certificate.passed && falls_beside(judgement, out);
   if (beside) judgement.certificate.passed = false;
   const bool deficient = judgement.certificate.verdict == Verdict::rank_deficient;
+  // A tolerance of the user's ends the solve here, and by JᵀJ it is right to. Second derivatives would be
+  // evaluated for nothing: for a few unknowns that takes longer than the solve.
+  const bool near_enough =
+      tests.stopped && judgement.distance.known && judgement.certificate.decrement_sigma <= kNearInNoise;
   const Curved curved = judgement.certificate.passed ? curvature_at_end(judgement, out) : Curved::unknown;
   if (curved == Curved::down || beside) {
     judgement.certificate.passed = false;
@@ -334,7 +338,7 @@ void BlockSystem::certify(std::span<const double>, const CertificateTests& asked
         "the derivatives by some parameter are 0, though other values of it change the cost: a comparison "
         "makes "
         "it move in jumps. Hold it constant at several values, or write a smooth step";
-  } else if (!judgement.certificate.passed && judgement.doubt.empty() && has_second_order()) {
+  } else if (!judgement.certificate.passed && judgement.doubt.empty() && has_second_order() && !near_enough) {
     const Vector by_linear_model = out.step;
     judge_by_second_order(tests, judgement, out);
     if (!judgement.certificate.passed && judgement.distance.known && out.step.empty())
