@@ -61,10 +61,11 @@ struct ProfileTolerance {
 };
 
 // Finds where τ = t between `inside`, where τ < t, and `outside`, where it is not, by the Illinois rule
-// (Dowell and Jarratt, BIT 11, 1971). Calls point_at(at) up to `most` times.
+// (Dowell and Jarratt, BIT 11, 1971). Calls point_at(at) up to `most` times. The points become those between
+// which the search ended, and the end is the outer one.
 template <class PointAt>
-ProfileEnd end_between(ProfilePoint inside, ProfilePoint outside, double t, const ProfileTolerance& allowed,
-                       int most, PointAt point_at) {
+ProfileEnd end_between(ProfilePoint& inside, ProfilePoint& outside, double t, const ProfileTolerance& allowed,
+                       int& most, PointAt point_at) {
   double f_inside = inside.tau - t, f_outside = outside.tau - t;
   int side = 0;
   while (outside.tau - t > allowed.close * t && f_outside > allowed.least * t &&
@@ -75,7 +76,10 @@ ProfileEnd end_between(ProfilePoint inside, ProfilePoint outside, double t, cons
     if (!(between >= low && between <= high)) between = 0.5 * (inside.at + outside.at);
     const ProfilePoint middle = point_at(between);
     if (std::isnan(middle.tau)) return {};
-    if (std::fabs(middle.tau - t) <= allowed.close * t) return {middle.value, IntervalEnd::found};
+    if (std::fabs(middle.tau - t) <= allowed.close * t) {
+      outside = middle;
+      break;
+    }
     const bool below = middle.tau < t;
     (below ? inside : outside) = middle;
     (below ? f_inside : f_outside) = middle.tau - t;

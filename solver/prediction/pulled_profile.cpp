@@ -18,15 +18,17 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr double kFarthestTarget = 1e5;  // largest distance of the target, in standard errors
+constexpr double kFarPull = 2;           // how far h may stay behind its target, in t standard errors
+constexpr double kStill = 0.002;      // h stands still if it moves by this part of its distance from the fit
+constexpr double kLeastWidth = 1e-4;  // of the row that pulls, as part of the first width
 
 class PulledProfile {
  public:
   PulledProfile(const PreparedModel& model, PulledData& data, const FitResult& fit, const FitOptions& refit,
                 double width, double scatter, double t)
-      : model_(model), data_(data), fit_(fit), options_(refit), width_(width), scatter_(scatter), t_(t),
-        starts_(fit.parameters), columns_(data.x.begin(), data.x.end()) {
-    data_.sigma.back() = width;
-    options_.sigma = data_.sigma;
+      : model_(model), data_(data), fit_(fit), options_(refit), first_width_(width), width_(width),
+        scatter_(scatter), t_(t), starts_(fit.parameters), columns_(data.x.begin(), data.x.end()) {
+    set_width(width);
     options_.sampling = Sampling::never;  // samples would miss the row that pulls
   }
 
@@ -36,7 +38,21 @@ class PulledProfile {
         starts_.lowest(t_, [&](const std::vector<double>& start) { return pulled_to(target, start); });
     return lowest ? ProfilePoint{target, lowest->h, lowest->tau} : ProfilePoint{target, kNaN, kNaN};
   }
-  void start_again() { starts_ = HeldStarts(fit_.parameters); }
+  void start_again() {
+    starts_ = HeldStarts(fit_.parameters);
+    set_width(first_width_);
+  }
+
+  // Makes the pull stronger: the width becomes `factor` times what it was, as far as that is allowed. Returns
+  // by which factor the distances between h and the targets become shorter: where h had come to rest, it
+  // stays at rest if its target is that much nearer.
+  double narrow(double factor) {
+    const double before = width_;
+    set_width(std::max(factor * width_, kLeastWidth * first_width_));
+    return width_ * width_ / (before * before);
+  }
+
+  double narrowness() const { return width_ / first_width_; }  // 1 at first, then less
 
   int fits = 0;
   bool better_found = false;
@@ -47,6 +63,11 @@ class PulledProfile {
     double h, tau;
   };
 
+  void set_width(double width) {
+    width_ = width;
+    data_.sigma.back() = width;
+    options_.sigma = data_.sigma;
+  }
   std::optional<Pulled> pulled_to(double target, const std::vector<double>& start) {
     ++fits;
     data_.y.back() = target;
@@ -56,7 +77,8 @@ class PulledProfile {
     const double h = value(pulled.parameters), pull = (h - target) / width_;
     const double least = 2 * fit_.summary.final_cost;
     const double rise = 2 * pulled.summary.final_cost - pull * pull - least;
-    if (rise < -kLowerCost * least) better_found = true;
+    const double rounding = 1e-15 * pull * pull;
+    if (rise < -kLowerCost * least - rounding) better_found = true;
     return Pulled{pulled.parameters, h, std::sqrt(std::max(0.0, rise) / scatter_)};
   }
   double value(const std::vector<double>& p) const;
@@ -65,7 +87,7 @@ class PulledProfile {
   PulledData& data_;
   const FitResult& fit_;
   FitOptions options_;
-  double width_, scatter_, t_;
+  double first_width_, width_, scatter_, t_;
   HeldStarts starts_;
   std::vector<Column> columns_;
 };
@@ -75,6 +97,11 @@ double PulledProfile::value(const std::vector<double>& p) const {
   for (const std::vector<double>& column : data_.x) row.push_back(column.back());
   const PreparedModel::Impl& impl = model_.impl();
   return impl.formula ? impl.formula->evaluate(row, p) : impl.function->value(row.data(), p);
+}
+
+// Moves the target of a point to where it has to be after the pull became stronger.
+void retarget(ProfilePoint& point, double shorter) {
+  point.at = point.value + shorter * (point.at - point.value);
 }
 
 // Moves the target outward until τ reaches t. Where h is linear and the errors are small, τ = u/2 for a
@@ -94,13 +121,23 @@ bool bracket(PulledProfile& profile, ProfilePoint& inside, ProfilePoint& outside
       outside = next;
       return true;
     }
-    if (u >= kFarthestTarget) {  // h follows the target without end, or cannot follow it
+    const double behind = std::fabs(next.at - next.value) / std::fabs(step);
+    // h follows the target without end, or cannot follow it.
+    if (u >= kFarthestTarget || behind >= kFarthestTarget * profile.narrowness()) {
       const bool follows = std::fabs(next.value - from) > 0.5 * std::fabs(next.at - from);
       end = follows ? ProfileEnd{step < 0 ? -kInfinity : kInfinity, IntervalEnd::unbounded}
                     : ProfileEnd{next.value, IntervalEnd::at_bound};
       return false;
     }
+    const double moved = std::fabs(next.value - inside.value), all = std::fabs(next.value - from);
     inside = next;
+    // If the cost rises so steeply with h that h stays far behind its target, a stronger pull brings the
+    // target back to h. Otherwise the row that pulls would dominate the cost, and the fits would be inexact.
+    // Where h has come to the end of what the model can give, it hardly moves, and the target goes on alone.
+    if (behind > kFarPull * t && moved > kStill * all) {
+      retarget(inside, profile.narrow(std::sqrt(t / behind)));
+      u = std::max((inside.at - from) / step, 0.1 * t);
+    }
     u = std::min(kFarthestTarget, u * std::clamp(next.tau > 0 ? 1.1 * t / next.tau : 3.0, 1.1, 10.0));
   }
   return false;
@@ -109,11 +146,22 @@ bool bracket(PulledProfile& profile, ProfilePoint& inside, ProfilePoint& outside
 // Finds the h of the target at which τ = t.
 ProfileEnd find_end(PulledProfile& profile, double estimate, double step, double t, int most) {
   constexpr double kClose = 1e-6;  // the end is as close, in standard errors
+  constexpr double kLeap = 1e-3;
   ProfilePoint inside{estimate, estimate, 0}, outside;
   ProfileEnd end;
   if (!bracket(profile, inside, outside, step, t, most, end)) return end;
-  return end_between(inside, outside, t, {kClose, 0, 1e-9, estimate}, most,
-                     [&](double target) { return profile.at(target); });
+  for (;;) {
+    end = end_between(inside, outside, t, {kClose, 0, 1e-9, estimate}, most,
+                      [&](double target) { return profile.at(target); });
+    // Where the cost is not convex in h, no target of this pull brings h to some of the values, and h leaps
+    // over them. The end may be one of them, and a stronger pull reaches it.
+    const bool leaps = std::fabs(outside.value - inside.value) > kLeap * std::fabs(outside.value - estimate);
+    if (end.how != IntervalEnd::found || outside.tau <= (1 + kLeap) * t || !leaps) return end;
+    const double shorter = profile.narrow(0.1);
+    if (shorter == 1) return {};
+    retarget(inside, shorter);
+    retarget(outside, shorter);
+  }
 }
 
 }  // namespace

@@ -182,3 +182,28 @@ TEST_CASE("profiles that do not exist are refused") {
   const FitResult exact = curve_fit(kDecay, x, y, kStart);
   CHECK(contains(message_of([&] { derive_by_profile(kDecay, x, y, exact, {"q=b"}); }), "degrees of freedom"));
 }
+
+TEST_CASE("by profile, a monotonic function of the only parameter has the ends of that parameter") {
+  // The cost is not convex as a function of b^3 near 0, and as a function of exp(4*b) it rises ever more
+  // steeply towards 0.
+  const std::vector<double> x = {1, 2, 3, 4, 5, 6}, y = {1.0, -0.5, 2.2, 1.9, 0.1, 0.6};
+  const FitResult fit = curve_fit("b+0*x", x, y);
+  const ProfileInterval b = profile_intervals("b+0*x", x, y, fit).intervals[0];
+  CHECK(b.lower < 0);
+  const auto q =
+      derive_by_profile("b+0*x", x, y, fit, {"cube = b^3", "growth = exp(4*b)", "rise = tanh(3*b)"});
+  CHECK(q[0].ci_low == doctest::Approx(b.lower * b.lower * b.lower).epsilon(1e-5));
+  CHECK(q[0].ci_high == doctest::Approx(b.upper * b.upper * b.upper).epsilon(1e-5));
+  CHECK(q[1].ci_low == doctest::Approx(std::exp(4 * b.lower)).epsilon(1e-5));
+  CHECK(q[1].ci_high == doctest::Approx(std::exp(4 * b.upper)).epsilon(1e-5));
+  CHECK(q[2].ci_low == doctest::Approx(std::tanh(3 * b.lower)).epsilon(1e-5));
+  for (const DerivedQuantity& each : q) CHECK(each.note.empty());
+}
+
+TEST_CASE("by profile, an end that no fit reaches is undefined, not far outside") {
+  const std::vector<double> x = {1, 2, 3, 4, 5, 6}, y = {1.0, -0.5, 2.2, 1.9, 0.1, 0.6};
+  const FitResult fit = curve_fit("b+0*x", x, y);
+  const DerivedQuantity q = derive_by_profile("b+0*x", x, y, fit, {"q = b^5"})[0];
+  CHECK(!(q.ci_low < -0.01));  // -0.00037 by the profile of b
+  CHECK((std::isfinite(q.ci_low) || contains(q.note, "could not be followed")));
+}
