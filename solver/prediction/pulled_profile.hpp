@@ -5,8 +5,10 @@
 // response is a target c and whose standard deviation is w. A fit to all rows minimizes S(p) + ((h(p) -
 // c)/w)², where S is that of the data. At its minimum p*, no other parameters with the same h have a smaller
 // S: they would make the sum smaller, too. So p* is a point of the profile of h, whatever the target is. The
-// target is moved until S has risen by t² s², and the interval ends at h(p*). No large weight is needed, so
-// the fits are as well conditioned as that of the data.
+// target is moved until S has risen by t² s², and the interval ends at h(p*). At first w is the standard
+// error of h, so the fits are as well conditioned as that of the data. It becomes smaller where S rises so
+// steeply with h that the row that pulls would dominate the sum, and where S is not convex in h: there h
+// leaps over values, and a stronger pull brings it to them.
 #pragma once
 
 #include "prediction/right_side.hpp"
