@@ -1,6 +1,8 @@
 // Implements BlockObserver: calls the iteration callbacks of a ProblemControl and runs its stop tests.
 #include "blocks/block_observer.hpp"
 
+#include "certificate/certificate.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -67,7 +69,12 @@ std::string BlockObserver::test_step(const Vector& x, const Vector& trial, doubl
   report_.outcome = outcome;
   if (outcome == StepOutcome::invalid) return {};
   const double of_parameters = control_.parameter_tolerance, of_cost = control_.function_tolerance;
-  if (of_parameters > 0 && accepted_before > 0 &&
+  // Beside a map coordinate or a clock of 1.7e9 s in x any step is short, however far it moves the other
+  // parameters. So a step does not count as short while the linear model promises more of it than the cost
+  // that lies within noise of the optimum.
+  const double near = kNearInNoise * system_.scatter_at(trial_cost);
+  const bool gains_little = 2 * step.predicted <= near * near;
+  if (of_parameters > 0 && accepted_before > 0 && gains_little &&
       report_.step_norm <= of_parameters * (size + of_parameters)) {
     return fmt::format("parameter_tolerance: relative step {:e} <= {:e}",
                        report_.step_norm / (size + of_parameters), of_parameters);

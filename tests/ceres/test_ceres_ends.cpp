@@ -337,6 +337,27 @@ TEST_CASE("derivatives by seconds since 1970 are not called wrong") {
   }
 }
 
+// Beside 1.7e9 s every step is short. Of a step that still moves the sine by several standard errors the
+// solve must not end.
+TEST_CASE("a short step beside seconds since 1970 ends no solve while it promises more than noise") {
+  double p[3] = {1, 1.1, 1.7e9};
+  ceres::Problem problem;
+  for (int i = 0; i < 80; ++i) {
+    const double t = 0.1 * i, y = 2 * std::sin(1.3 * (t - 0.4)) + 0.05 * (i % 3);
+    problem.AddResidualBlock(
+        new ceres::AutoDiffCostFunction<SineOfSeconds, 1, 3>(new SineOfSeconds{1.7e9 + t, y}), nullptr, p);
+  }
+  ceres::Solver::Options options;
+  options.function_tolerance = options.gradient_tolerance = 0;
+  ceres::Solver::Summary summary, further;
+  nlsq::Solve(options, &problem, &summary);
+  INFO(summary.message);
+  REQUIRE(summary.termination_type == ceres::CONVERGENCE);
+  options.parameter_tolerance = 0;
+  ceres::Solve(options, &problem, &further);
+  CHECK(summary.final_cost - further.final_cost <= 0.005 * 2 * summary.final_cost / 77);
+}
+
 // At its pole, the tangent coordinates of Ceres's sphere reverse from one point to the next, and a maximum
 // looked like a minimum.
 TEST_CASE("the point of a sphere that is farthest from the data is left") {
