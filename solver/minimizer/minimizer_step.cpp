@@ -378,12 +378,12 @@ void accept_or_reject(Loop& loop) {
     if (trial.judgement == Judgement::accept) return StepOutcome::accepted;
     return trial.judgement == Judgement::invalid ? StepOutcome::invalid : StepOutcome::rejected;
   };
-  const bool evaluated = std::isfinite(trial.cost);
-  std::string met = tell_observer(loop, evaluated ? outcome() : StepOutcome::invalid);
   // Residuals may be finite where derivatives are not. The iteration cannot go on from such a point.
   if (trial.judgement == Judgement::accept && !system.trial_known()) {
     if (!system.linearize_trial(trial.x, loop.digits.plan).finite) trial.judgement = Judgement::invalid;
   }
+  const bool evaluated = std::isfinite(trial.cost);
+  std::string met = tell_observer(loop, evaluated ? outcome() : StepOutcome::invalid);
   const bool accepted = trial.judgement == Judgement::accept;
   record(loop, outcome(), Event::none,
          system.curvature_in_use() ? "with the curvature of the residuals" : "");

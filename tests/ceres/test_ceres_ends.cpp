@@ -41,6 +41,17 @@ struct Fails final : ceres::SizedCostFunction<1, 1> {
   bool Evaluate(double const* const*, double*, double**) const override { return false; }
 };
 
+// x² - 2, without derivatives below 1.6, where its minimum is.
+struct NoSlope final : ceres::SizedCostFunction<1, 1> {
+  bool Evaluate(double const* const* x, double* r, double** J) const override {
+    const double v = x[0][0];
+    r[0] = v * v - 2;
+    if (J == nullptr || J[0] == nullptr) return true;
+    J[0][0] = 2 * v;
+    return v >= 1.6;
+  }
+};
+
 // Another answer at each call, by a little.
 struct Wavers final : ceres::SizedCostFunction<2, 1> {
   mutable int calls = 0;
@@ -356,6 +367,19 @@ TEST_CASE("a short step beside seconds since 1970 ends no solve while it promise
   options.parameter_tolerance = 0;
   ceres::Solve(options, &problem, &further);
   CHECK(summary.final_cost - further.final_cost <= 0.005 * 2 * summary.final_cost / 77);
+}
+
+TEST_CASE("steps to points without derivatives fail, and end no solve by a tolerance") {
+  double x[1] = {4};
+  ceres::Problem problem;
+  problem.AddResidualBlock(new NoSlope, nullptr, x);
+  ceres::Solver::Summary summary;
+  nlsq::Solve(ceres::Solver::Options(), &problem, &summary);
+  INFO(summary.message);
+  CHECK(summary.termination_type != ceres::CONVERGENCE);
+  int successful = 0;
+  for (const ceres::IterationSummary& it : summary.iterations) successful += it.step_is_successful ? 1 : 0;
+  CHECK(successful == summary.num_successful_steps);
 }
 
 // At its pole, the tangent coordinates of Ceres's sphere reverse from one point to the next, and a maximum
