@@ -22,6 +22,8 @@ _OBJECT_LOOPS = (
     "exp exp2 expm1 log log2 log10 log1p sqrt cbrt sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh "
     "arccosh arctanh floor ceil trunc sign fabs square deg2rad rad2deg radians degrees reciprocal"
 ).split()
+# Methods that need a value as a plain number. After the recording they are those of the number at the start.
+_PLAIN = "float int complex round trunc floor ceil str repr format reduce reduce_ex".split()
 _METHODS = "sum prod mean ravel reshape transpose squeeze dot clip min max repeat swapaxes take".split()
 
 
@@ -79,6 +81,17 @@ def _method(name):
     return call
 
 
+def _plain(name):
+    def call(self, *args):
+        if self._rec.finished:
+            return getattr(at_start(self), name)(*args)
+        return self._rec.refuse(
+            "it needs its parameters as plain numbers (math.*, float(), int(), or compiled code)"
+        )
+
+    return call
+
+
 def _astype(self, dtype, *args, **kwargs):
     # A tape has float64 alone. A function that gives float32 is compared to the digits of float32.
     if np.dtype(dtype) not in (np.dtype(np.float64), np.dtype(np.float32)):
@@ -109,6 +122,8 @@ for _name in _OBJECT_LOOPS:
     setattr(Traced, _name, lambda self, u=getattr(np, _name): _call(u, self))
 for _name in _METHODS:
     setattr(Traced, _name, _method(_name))
+for _name in _PLAIN:
+    setattr(Traced, f"__{_name}__", _plain(f"__{_name}__"))
 Traced.conjugate = Traced.conj = lambda self: _call(np.conjugate, self)
 Traced.astype = _astype
 Traced.flatten = _flatten

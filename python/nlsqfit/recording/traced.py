@@ -199,20 +199,6 @@ class Traced:
             self._rec.refuse(f"it uses the method {name} of arrays, which the tape does not have")
         raise AttributeError(f"a value that depends on parameters has no attribute {name!r}")
 
-    def _plain_number(name):
-        def call(self, *args):
-            if self._rec.finished:
-                return getattr(at_start(self), name)(*args)
-            return self._rec.refuse(
-                "it needs its parameters as plain numbers (math.*, float(), int(), or compiled code)"
-            )
-
-        return call
-
-    for _name in "float int complex round trunc floor ceil str repr format reduce reduce_ex".split():
-        locals()[f"__{_name}__"] = _plain_number(f"__{_name}__")
-    del _name, _plain_number
-
     def __bool__(self):
         node = self._node
         if node.size != 1:
