@@ -72,7 +72,7 @@ std::string in_two_columns() {
 std::span<const FunctionText> function_texts() { return kFunctions; }
 
 std::string formula_page() {
-  return "A formula is RIGHT or LEFT = RIGHT, as in 'a*exp(-b*x)+c' or 'log(y) = a - b*x'.\n\n"
+  return "A formula is RIGHT, f(x) = RIGHT or LEFT = RIGHT, as in 'a*exp(-b*x)+c' or 'log(y) = a - b*x'.\n\n"
          "Names       x (x1, x2 ... for several) or the names of the columns that --x chose are predictors, "
          "y or the\n"
          "            name of the column of --y is the response, pi is 3.14159...; all others are "

@@ -219,7 +219,7 @@ std::string parameter_value(const FitReport& report, std::size_t j) {
   const double value = fit.parameters[j], error = fit.standard_errors[j];
   if (fit.fixed[j]) return fmt::format("{:.6g} (fixed)", value);
   if (fit.at_bound[j]) return fmt::format("{:.6g} (at bound)", value);
-  if (std::isnan(error)) return fmt::format("{:.6g} (undetermined)", value);
+  if (std::isnan(error)) return fmt::format("{:.6g} ({})", value, missing_error(fit));
   return fmt::format("{} ± {:.3g}", format_estimate(value, error), error);
 }
 

@@ -16,10 +16,10 @@ std::string model_lines(const ModelChoice& model);
 
 // `value` with enough digits to show three digits of `error`; at least 6 and at most 17.
 std::string format_estimate(double value, double error);
-// An interval of an estimate with this error, or "undefined".
 // What stands in place of a standard error that is not a number: "undetermined" if the data determine only
 // some of the parameters, "undefined" if nothing scatters.
 const char* missing_error(const FitResult& fit);
+// An interval of an estimate with this error, or "undefined".
 std::string interval_text(double low, double high, double error);
 // So many digits, or "undefined" for NaN.
 std::string significant(double value, int digits = 6);

@@ -234,7 +234,7 @@ class Parser {
       fail(fmt::format("'{0}' is a function: write {0}( )", before.text), before);
     }
     if (here.symbol == Symbol::logical_not)
-      fail("'!' needs an operator before it; for 'not equal' write !=", here);
+      fail(fmt::format("'{}' needs an operator before it; for 'not equal' write !=", here.text), here);
     if (here.text == "if") fail("for a choice write if(condition, a, b)", here);
     const bool short_enough = before.text.size() + here.text.size() < 40 && before.symbol != Symbol::close;
     fail(fmt::format("an operator is missing before '{}'{}", here.text,

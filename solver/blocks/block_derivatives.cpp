@@ -102,8 +102,9 @@ void BlockSystem::check_own_derivatives(Recheck& out) {
       // Differences that disagree with each other say nothing of the derivatives given.
       const bool consistent = norm(differ) <= kConsistent * norm(off);
       if (k != std::size(kShares)) least = std::min(least, size > 0 && consistent ? error / size : 0.0);
+      if (!(least > kWrong)) break;
       if (k + 1 == std::size(kShares) && norm(ahead) < kFallsShort * norm(given)) {
-        const double shorter = kPartOfResiduals * norm(at_.r) / norm(given);
+        const double shorter = std::max(kPartOfResiduals * norm(at_.r), 1e3 * rounding) / norm(given);
         shares.push_back(std::clamp(shorter, 4 * kLeastShare, 0.1 * share));
         shares.push_back(0.25 * shares.back());
       }

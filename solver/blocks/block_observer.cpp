@@ -72,7 +72,7 @@ std::string BlockObserver::test_step(const Vector& x, const Vector& trial, doubl
   // Beside a map coordinate or a clock of 1.7e9 s in x any step is short, however far it moves the other
   // parameters. So a step does not count as short while the linear model promises more of it than the cost
   // that lies within noise of the optimum.
-  const double near = kNearInNoise * system_.scatter_at(trial_cost);
+  const double near = kNearInNoise * system_.scatter_at(std::min(cost, trial_cost));
   const bool gains_little = 2 * step.predicted <= near * near;
   if (of_parameters > 0 && accepted_before > 0 && gains_little &&
       report_.step_norm <= of_parameters * (size + of_parameters)) {

@@ -25,8 +25,8 @@ struct SlotKey {
   std::uint32_t point, camera, block;
 };
 
-// Sorts by point, camera and block, in the order of blocks before. Points are counted, so that only the few
-// blocks of each one are compared.
+// Sorts by point, then camera, then block. Points are counted, so that only the few blocks of each one are
+// compared.
 std::vector<SlotKey> in_slot_order(std::span<const SlotKey> keys, std::size_t points) {
   std::vector<std::size_t> first(points + 2, 0);  // of each point, and of the blocks without one
   const auto place = [&](const SlotKey& key) { return std::min<std::size_t>(key.point, points); };

@@ -45,8 +45,8 @@ Doubt doubt_about_end(const CertifiedEnd& end);
 std::string message_of_doubt(const Doubt& doubt);
 
 // Withdraws the certificate of a fit whose end raises a doubt. `linear` are the parameters that enter
-// linearly, and `jumps` those that only move jumps. If `y` is zero in all rows, the model gives residuals,
-// and there is nothing that it could explain or not.
+// linearly, and `jumps` those that only move jumps. If `y` is zero in all rows, the model gives
+// residuals, or the data are exactly zero: there is nothing that it could explain or not.
 void withdraw_doubtful(FitResult& fit, std::span<const int> linear, std::span<const int> jumps,
                        std::span<const std::string> unstarted, const Column& y);
 

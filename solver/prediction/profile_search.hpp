@@ -61,8 +61,9 @@ struct ProfileTolerance {
 };
 
 // Finds where τ = t between `inside`, where τ < t, and `outside`, where it is not, by the Illinois rule
-// (Dowell and Jarratt, BIT 11, 1971). Calls point_at(at) up to `most` times. The points become those between
-// which the search ended, and the end is the outer one.
+// (Dowell and Jarratt, BIT 11, 1971). Calls point_at(at) up to `most` times, and leaves in `most`
+// how many calls remain. The points become those between which the search ended, and the end is the outer
+// one.
 template <class PointAt>
 ProfileEnd end_between(ProfilePoint& inside, ProfilePoint& outside, double t, const ProfileTolerance& allowed,
                        int& most, PointAt point_at) {

@@ -316,6 +316,7 @@ TEST_CASE("where a manifold has no point, no gradient is small and no function i
   nlsq::Solve(options, &problem, &summary);
   INFO(summary.message);
   CHECK((summary.termination_type != ceres::CONVERGENCE || summary.final_cost < 1e-12));
+  CHECK(summary.final_cost < summary.initial_cost);
   CHECK(!called_there);
   CHECK(summary.iterations.at(0).gradient_max_norm == std::numeric_limits<double>::infinity());
 }

@@ -133,15 +133,21 @@ std::vector<std::size_t> digit_groups(std::string_view text, char separator) {
 
 std::optional<std::string> moment_text(const Moment& origin, double seconds) {
   using namespace std::chrono;
-  constexpr double kMost = 9e9;  // some 285 years
+  constexpr double kMost = 9e9;   // some 285 years
+  constexpr double kExact = 4e6;  // so many seconds have all their nanoseconds in a double
   if (!(std::fabs(seconds) <= kMost)) return std::nullopt;
-  const auto since = microseconds(std::llround(seconds * 1e6) + origin.nanoseconds / 1000);
+  const bool exact = std::fabs(seconds) <= kExact;
+  const auto later = exact ? std::llround(seconds * 1e9) : 1000 * std::llround(seconds * 1e6);
+  const auto since = nanoseconds(origin.nanoseconds + later);
   const auto day = floor<days>(since);
   const hh_mm_ss time(since - day);
   const auto fraction = time.subseconds().count();
   std::string text =
       fmt::format("{:02}:{:02}:{:02}", time.hours().count(), time.minutes().count(), time.seconds().count());
-  if (fraction != 0) text += fmt::format("{:g}", static_cast<double>(fraction) / 1e6).substr(1);
+  if (fraction != 0) {
+    text += fmt::format(".{:09}", fraction);
+    text.erase(text.find_last_not_of('0') + 1);
+  }
   if (!origin.has_date) return day.count() == 0 ? std::optional(text) : std::nullopt;
   const year_month_day date{sys_days(day)};
   std::string all = fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()),

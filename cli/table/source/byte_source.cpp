@@ -167,8 +167,8 @@ void unwrap_naming_errors(OpenedSource& source) {
 }  // namespace
 
 bool file_exists(const std::string& path) {
-  std::error_code too_long;
-  return std::filesystem::exists(path, too_long);
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
 }
 
 OpenedSource open_source(const std::string& path, bool with_checksum) {

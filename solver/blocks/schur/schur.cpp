@@ -149,7 +149,7 @@ bool SchurSolver::eliminate(RecordReader<R>& J, double lambda, std::span<const d
   const std::size_t most = 2 * s.most_entries * s.pad + s.pad;
   Sums<T>& sum = sums<T>();
   const std::size_t width = chunks_at_once<T>();
-  const bool added_up = width < chunks();
+  const bool added_up = adds_up<T>();
   // The memory of the factor is free until S is factored. Arrays that are added up before can lie there.
   const std::span<T> spare = added_up ? spare_numbers<T>() : std::span<T>();
   const std::size_t in_spare = std::min(width, spare.size() / std::max<std::size_t>(blocks, 1));

@@ -87,7 +87,7 @@ class SchurSolver {
                   const std::function<void(std::span<const double> row, double residual)>& visit) const;
 
   std::string describe(Preconditioner preconditioner) const;  // in words
-  // Frees the f32 sums, which are no longer needed. So is their total: f64 sums have smaller blocks.
+  // Frees the f32 sums, which are no longer needed, and their total: that of f64 sums takes less memory.
   void release_f32() { sums_f32_ = {}, total_ = AlignedVector<double>(); }
   bool dense() const { return reduced_ && reduced_->dense(); }
   int threads() const { return threads_; }

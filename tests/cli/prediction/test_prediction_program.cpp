@@ -271,6 +271,12 @@ TEST_CASE("--range and --predict take dates where x is a column of dates") {
   const std::string offsets = scratch.write(
       "offsets.csv",
       "when,v\n2024-02-28T23:00:00.25-02:00,1\n2024-02-29T23:00-02:00,2\n2024-03-01T23:00-02:00,3\n");
+  const std::string fine = scratch.write(
+      "fine.csv",
+      "when,v\n2024-01-01T00:00:00,1\n2024-01-01T00:00:00.00002,2\n2024-01-01T00:00:00.0000201,3\n");
+  const std::string of_fine = run(fine + " --model line --quiet --residuals -").out;
+  CHECK(contains(of_fine, "\n2024-01-01T00:00:00.00002,2,"));
+  CHECK(contains(of_fine, "\n2024-01-01T00:00:00.0000201,3,"));
   const std::string of_day = scratch.write("of_day.csv", "when,v\n09:30,1\n10:30,2\n11:30,3.1\n");
   CHECK(contains(run(offsets + " --model line --quiet --residuals -").out, "\n2024-02-29T01:00:00.25Z,1,"));
   const std::string late = run(of_day + " --model line --predict 09:30:23:30:2 --csv - --quiet").out;
