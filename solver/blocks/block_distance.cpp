@@ -70,7 +70,9 @@ BlockDistance by_triangle(const BlockPoint& at, std::span<const double> norms) {
   if (!A.finite) return {};
   RowAnalysis found = analyse_rows(A, scale);
   Certificate& c = found.least.certificate;
-  if (c.rank < static_cast<int>(n) || found.spread > kHeavyRows) {
+  const bool full = c.rank == static_cast<int>(n);
+  if ((full && found.spread > kHeavyRows) ||
+      (!full && !lightening_keeps_rank(A, kLightRows, found.least.rank_margin))) {
     const Certificate like = analyse_lightened(A, 0.5).least.certificate;
     // A loss may leave rows next to no weight. What only these determine puts the rank in doubt.
     if (like.rank == static_cast<int>(n) && at.problem.losses.values().empty()) {

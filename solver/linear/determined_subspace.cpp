@@ -13,13 +13,16 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <span>
 #include <vector>
 
 namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr std::size_t kFew = 16;  // up to this many parameters nothing is allocated
+constexpr std::size_t kFew = 16;         // up to this many parameters nothing is allocated
+constexpr std::size_t kFewSingular = 8;  // up to this many, singular values take the least time
 // Lengths of the part that a parameter's unit vector has in the null directions: below the first the data
 // determine it, above the second it is reported as confounded.
 constexpr double kNegligiblePart = 1e-6, kConfounded = 0.05;
@@ -117,6 +120,7 @@ struct CutTriangle {
   std::vector<std::size_t> order;  // row k of everything here belongs to column order[k] of the triangle
   std::vector<double> z;           // Qᵀz
   double largest = 0;              // singular value
+  double left_out = 0;             // norm of what is cut off: no singular value beyond the rank is larger
   std::vector<double> inverse;     // rows of [R₁₁⁻¹; 0], each n long
   std::vector<double> N, factor;   // rows of N; L of NᵀN = LLᵀ, by columns
 
@@ -124,27 +128,22 @@ struct CutTriangle {
   double* null_row(std::size_t k) { return &N[k * nullity()]; }
 };
 
-// Cuts R where its rank is beyond doubt: what is cut off is well below the tolerance of the singular values,
-// and the rest is well above it. Returns false otherwise. Destroys nothing.
-bool cut(const ScaledTriangle& triangle, const Parallelism& threads, CutTriangle& out) {
+// Cuts `R` with its columns in the order of out.order behind the first entry of the diagonal that is not
+// above `least`. Returns whether the rank is beyond doubt then: what is cut off is well below `least`, and
+// the rest is well above it.
+bool cut_here(std::span<const double> R, double least, const Parallelism& threads, CutTriangle& out) {
   constexpr double kMargin = 2;
-  const std::size_t n = triangle.scale.size();
-  std::vector<double> R(triangle.R, triangle.R + n * n);
-  out.n = n;
+  const std::size_t n = out.n;
   out.rank = 0;
-  out.order.resize(n);
-  out.z.assign(triangle.z, triangle.z + n);
-  out.largest = largest_value(triangle.R, n);
-  const double least = std::max(rank_tolerance(n) * out.largest, triangle.error);
-  dense::pivoted_qr(R.data(), n, n, out.order.data(), out.z.data());
   while (out.rank < n && std::fabs(R[out.rank * n + out.rank]) > least) ++out.rank;
   const std::size_t r = out.rank, nullity = out.nullity();
-  double left_out = 0;
+  double squares = 0;
   for (std::size_t k = r; k < n; ++k) {
     const double size = dense::norm(&R[k * n + r], k - r + 1);
-    left_out += size * size;
+    squares += size * size;
   }
-  if (r == 0 || !(kMargin * std::sqrt(left_out) < least)) return false;
+  out.left_out = std::sqrt(squares);
+  if (r == 0 || !(kMargin * out.left_out < least)) return false;
 
   std::vector<double> R11(r * r, 0.0), rows(r * r);
   for (std::size_t k = 0; k < r; ++k) std::copy_n(&R[k * n], k + 1, &R11[k * r]);
@@ -157,6 +156,25 @@ bool cut(const ScaledTriangle& triangle, const Parallelism& threads, CutTriangle
     out.null_row(r + c)[c] = 1;
     for (std::size_t k = 0; k < r; ++k) out.null_row(k)[c] = -dense::dot(&rows[k * r], &R[(r + c) * n], r);
   }
+  return true;
+}
+
+// Cuts R, with its columns in their order or else pivoted. Returns false if the rank is in doubt. Destroys
+// nothing.
+bool cut(const ScaledTriangle& triangle, const Parallelism& threads, CutTriangle& out) {
+  const std::size_t n = triangle.scale.size();
+  std::vector<double> R(triangle.R, triangle.R + n * n);
+  out.n = n;
+  out.order.resize(n);
+  std::iota(out.order.begin(), out.order.end(), std::size_t{0});
+  out.z.assign(triangle.z, triangle.z + n);
+  out.largest = largest_value(triangle.R, n);
+  const double least = std::max(rank_tolerance(n) * out.largest, triangle.error);
+  if (!cut_here(R, least, threads, out)) {
+    dense::pivoted_qr(R.data(), n, n, out.order.data(), out.z.data());
+    if (!cut_here(R, least, threads, out)) return false;
+  }
+  const std::size_t nullity = out.nullity();
   out.factor.assign(nullity * nullity, 0.0);
   for (std::size_t k = 0; k < n; ++k) {
     for (std::size_t c = 0; c < nullity; ++c) {
@@ -215,6 +233,7 @@ bool by_cut_triangle(const ScaledTriangle& triangle, Certified& out) {
       [&](const double* v, double* u) { dense::multiply_transposed(by_columns.data(), n, v, u); });
   Certificate& c = out.certificate;
   c.rank = static_cast<int>(part.rank);
+  out.rank_margin = rank_tolerance(n) / part.left_out;  // the largest singular value is at least 1
   set_condition(c, n, part.largest * of_inverse, triangle.qr);
   c.decrement_sigma = dense::norm(part.z.data(), part.rank);
   out.covariance.assign(n, n, kNaN);
@@ -234,6 +253,12 @@ bool by_cut_triangle(const ScaledTriangle& triangle, Certified& out) {
   return true;
 }
 
+// True if the last entry of the diagonal is rounding, as it is without full rank where columns were pivoted.
+bool ends_in_rounding(const ScaledTriangle& triangle) {
+  const std::size_t n = triangle.scale.size();
+  return std::fabs(triangle.R[n * n - 1]) <= rank_tolerance(n);
+}
+
 // A parameter counts as determined if its part in the null directions is negligible.
 void by_singular_values(const ScaledTriangle& triangle, Certified& out) {
   const std::size_t n = triangle.scale.size();
@@ -244,6 +269,7 @@ void by_singular_values(const ScaledTriangle& triangle, Certified& out) {
 
   Certificate& c = out.certificate;
   c.rank = static_cast<int>(rank);
+  if (rank < n) out.rank_margin = rank_tolerance(n) / sv[rank];
   set_condition(c, n, rank > 0 ? sv[0] / sv[rank - 1] : 1, triangle.qr);
   c.decrement_sigma = small_dense::norm(projected.data(), rank);
 
@@ -274,9 +300,10 @@ void by_singular_values(const ScaledTriangle& triangle, Certified& out) {
 }  // namespace
 
 void analyse(const ScaledTriangle& triangle, Certified& out) {
-  if (triangle.scale.size() > small_dense::kMost &&
-      (by_inverse(triangle, out) || by_cut_triangle(triangle, out)))
-    return;
+  const std::size_t n = triangle.scale.size();
+  const bool many = n > small_dense::kMost;
+  if (many && by_inverse(triangle, out)) return;
+  if ((many || (n > kFewSingular && ends_in_rounding(triangle))) && by_cut_triangle(triangle, out)) return;
   by_singular_values(triangle, out);
 }
 

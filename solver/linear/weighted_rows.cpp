@@ -15,9 +15,17 @@ namespace nlsq::inline v0 {
 namespace {
 
 std::vector<double> row_norms(const DenseRows& A) {
+  constexpr double kLeast = 1e-280, kMost = 1e280;  // squares between them lose nothing
   std::vector<double> norms(A.rows, 0.0);
   for (std::size_t j = 0; j < A.columns; ++j) {
-    for (std::size_t i = 0; i < A.rows; ++i) norms[i] = std::hypot(norms[i], A.J[j * A.rows + i]);
+    const double* column = &A.J[j * A.rows];
+    for (std::size_t i = 0; i < A.rows; ++i) norms[i] += column[i] * column[i];
+  }
+  for (std::size_t i = 0; i < A.rows; ++i) {
+    const bool exact = norms[i] > kLeast && norms[i] < kMost;
+    norms[i] = exact ? std::sqrt(norms[i]) : 0;
+    for (std::size_t j = 0; j < A.columns && !exact; ++j)
+      norms[i] = std::hypot(norms[i], A.J[j * A.rows + i]);
   }
   return norms;
 }
@@ -108,11 +116,19 @@ RowAnalysis analyse_rows(DenseRows A, std::span<const double> scale) {
   found.step.assign(n, 0.0);
   analyse({triangle.R.data(), triangle.z.data(), in_order, true}, found);
   out.least.certificate = found.certificate;
+  out.least.rank_margin = found.rank_margin;
   out.least.step.resize(n);
   for (std::size_t k = 0; k < n; ++k) out.least.step[triangle.order[k]] = found.step[k];
   for (int& j : out.least.certificate.confounded)
     j = static_cast<int>(triangle.order[static_cast<std::size_t>(j)]);
   return out;
+}
+
+bool lightening_keeps_rank(const DenseRows& A, double place, double rank_margin) {
+  constexpr double kSafety = 4;
+  const std::vector<double> norms = row_norms(A);
+  if (norms.empty()) return true;
+  return kSafety * std::ranges::max(norms) < rank_margin * quantile_of_nonzero(norms, place);
 }
 
 RowAnalysis analyse_lightened(DenseRows A, double place) {

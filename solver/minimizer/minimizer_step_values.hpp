@@ -69,6 +69,9 @@ struct Certified {
   Matrix covariance;
   Vector step;               // undamped f64 step, within the determined subspace and the bounds
   bool first_order = false;  // a first-order test holds
+  // Without full rank: the singular values that count as rounding errors could be this many times larger and
+  // would still count as such.
+  double rank_margin = 0;
 };
 
 }  // namespace nlsq::inline v0
