@@ -23,6 +23,19 @@ BlockSystem::Curved BlockSystem::curvature_at_end(const BlockJudgement& judgemen
   const double enough = at_.model.cost - std::max(kOfContradiction * judgement.contradiction(),
                                                   kOfNoise * judgement.terms->cost_noise);
   const bool offsets = sizes_are_offsets(point());
+  // Where residuals are linear, or nearly so, JᵀJ is all of the curvature, and it is never negative. Where it
+  // is singular, the little that is left could still tell a minimum.
+  constexpr double kFlat = 1e-6;
+  const bool deficient = judgement.certificate.verdict == Verdict::rank_deficient;
+  bool moved = false;
+  const auto gradient_at = [&, inner = gradient_beside()](std::span<const double> x) {
+    moved = true;
+    return inner(x);
+  };
+  const bool straight = curves_like_normal(point(), gradient_at, offsets ? ShiftBy::residual : ShiftBy::size,
+                                           deficient ? kFlat : -kNegative);
+  if (moved) differentiate(at_, at_.model.plan);
+  if (straight) return Curved::unknown;
   for (const ShiftBy by :
        {offsets ? ShiftBy::residual : ShiftBy::size, offsets ? ShiftBy::size : ShiftBy::residual}) {
     const SecondOrder found = find_second_order(by, CurvatureWanted::sign);

@@ -3,9 +3,11 @@
 
 #include "dense/dense_algebra.hpp"
 #include "linear/scaled_spectrum.hpp"
+#include "support/random.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace nlsq::inline v0 {
 
@@ -168,6 +170,47 @@ SecondOrder second_order(const BlockPoint& at, const GradientAt& gradient_at, Sh
   }
   out.decrement = std::sqrt(std::max(promised, 0.0));
   return out;
+}
+
+// For S = H - JᵀJ and a random direction v of n numbers, √n ‖Sv‖ / ‖v‖ estimates the Frobenius norm of S,
+// which is at least its largest eigenvalue. If S has one direction only, v may happen to be almost at right
+// angles to it. So several directions are tried, and a safety factor is left.
+bool curves_like_normal(const BlockPoint& at, const GradientAt& gradient_at, ShiftBy by, double limit) {
+  constexpr std::size_t kDirections = 3, kLeastUnknowns = 6;
+  constexpr double kSafety = 30;
+  const std::vector<std::size_t> free = at.free_columns();
+  const auto curved = [](const ParameterBlock& block) { return static_cast<bool>(block.manifold); };
+  if (free.size() < kLeastUnknowns || std::ranges::any_of(at.problem.parameters, curved)) return false;
+  const std::vector<double> here = at.solver.gradient(), norms = column_norms(at.solver);
+  const std::vector<double> lengths = lengths_of(at, by);
+  double shift = std::numeric_limits<double>::infinity();  // of a scaled unknown
+  // A number that happens to be small would make all steps short, and rounding errors large.
+  for (const std::size_t j : free)
+    shift =
+        std::min(shift, kShift * std::max(lengths[j] * norms[j], std::min(norms[j], std::sqrt(2 * at.cost))));
+  Random random(1);
+  std::vector<std::vector<double>> steps(kDirections), products(kDirections);
+  for (std::size_t k = 0; k < kDirections; ++k) {
+    steps[k].assign(here.size(), 0.0);
+    products[k].resize(here.size());
+    // Numbers from 0.5 to 1.5 of either sign: no single unknown is left out.
+    for (const std::size_t j : free)
+      steps[k][j] = (0.5 + random.uniform()) * (random.below(2) == 0 ? -shift : shift) / norms[j];
+    at.solver.multiply(at.model.records<double>(), steps[k], products[k]);
+  }
+  std::vector<double> there, change(free.size()), scaled(free.size());
+  for (std::size_t k = 0; k < kDirections; ++k) {
+    if (at.model.plus(at.x, steps[k], there) || !gradient_at(there)) return false;
+    for (std::size_t i = 0; i < free.size(); ++i) {
+      const std::size_t j = free[i];
+      scaled[i] = steps[k][j] * norms[j];
+      change[i] = (at.solver.gradient()[j] - here[j] - products[k][j]) / norms[j];
+    }
+    const double beyond =
+        dense::norm(change.data(), change.size()) / dense::norm(scaled.data(), scaled.size());
+    if (!(kSafety * std::sqrt(static_cast<double>(free.size())) * beyond < limit)) return false;
+  }
+  return true;
 }
 
 }  // namespace nlsq::inline v0

@@ -42,4 +42,9 @@ enum class CurvatureWanted : std::uint8_t { all, sign };
 SecondOrder second_order(const BlockPoint& at, const GradientAt& gradient_at, ShiftBy by,
                          CurvatureWanted wanted);
 
+// Returns true if no direction is likely to have a curvature that differs from that of JᵀJ by `limit`, with
+// columns of J scaled to unit length. It takes a few evaluations, where second_order() takes one or two for
+// each unknown, and says false where that would be no gain. Requires J at `at`, and leaves other data.
+bool curves_like_normal(const BlockPoint& at, const GradientAt& gradient_at, ShiftBy by, double limit);
+
 }  // namespace nlsq::inline v0

@@ -165,6 +165,7 @@ class BlockSystem final : public System {
   int rank_at(std::span<const double> x);
   bool lost_parameters(int rank);
   bool moves_in_jumps(int rank);
+  GradientAt gradient_beside();
   SecondOrder find_second_order(ShiftBy by, CurvatureWanted wanted);
   bool falls_along(const SecondOrder& found, double enough, Certified& out);
   bool leaves_parameters_open(const SecondOrder& found, const BlockJudgement& judgement);

@@ -237,10 +237,9 @@ bool BlockSystem::has_second_order() const {
          structure_.tangent_size() - at_.fixed_count <= kMostSecondOrder;
 }
 
-// Evaluates second derivatives at x. J and its products are known in f64 before and after.
-SecondOrder BlockSystem::find_second_order(ShiftBy by, CurvatureWanted wanted) {
-  std::vector<double> r;
-  const auto gradient_at = [&](std::span<const double> x) {
+// A function for second_order(). It changes J and its products.
+GradientAt BlockSystem::gradient_beside() {
+  return [this, r = std::vector<double>()](std::span<const double> x) mutable {
     const std::vector<double> there(x.begin(), x.end());
     if (!std::isfinite(model_.cost(there, r))) return false;
     ++facts_.cost_evaluations;
@@ -249,7 +248,11 @@ SecondOrder BlockSystem::find_second_order(ShiftBy by, CurvatureWanted wanted) {
     model_.settle(there);
     return all_finite(solver_.gradient());
   };
-  SecondOrder found = second_order(point(), gradient_at, by, wanted);
+}
+
+// Evaluates second derivatives at x. J and its products are known in f64 before and after.
+SecondOrder BlockSystem::find_second_order(ShiftBy by, CurvatureWanted wanted) {
+  SecondOrder found = second_order(point(), gradient_beside(), by, wanted);
   differentiate(at_, at_.model.plan);
   found.known = found.known && at_.model.finite;
   return found;

@@ -361,3 +361,40 @@ TEST_CASE("a small solve that a tolerance ends calls its functions seldom") {
   CHECK(calls.derivatives <= (kPoints - 1) * (steps + 4));
   CHECK(calls.residuals <= (kPoints - 1) * (steps + 2 * kPoints + 6));
 }
+
+namespace {
+
+struct Link final : ceres::SizedCostFunction<1, 1, 1> {  // of a chain
+  double length;
+  Calls& calls;
+  Link(double l, Calls& counted) : length(l), calls(counted) {}
+  bool Evaluate(double const* const* x, double* r, double** J) const override {
+    ++(J != nullptr ? calls.derivatives : calls.residuals);
+    r[0] = x[1][0] - x[0][0] - length;
+    for (int k = 0; J != nullptr && k < 2; ++k) J[k][0] = k == 0 ? -1 : 1;
+    return true;
+  }
+};
+
+}  // namespace
+
+// The curvature of a linear problem is that of JᵀJ. Its check took one or two evaluations for each unknown.
+TEST_CASE("a linear solve of many unknowns calls its functions seldom, with and without a fixed point") {
+  for (const bool held : {true, false}) {
+    CAPTURE(held);
+    constexpr int kPoints = 40;
+    double x[kPoints] = {};
+    Calls calls;
+    ceres::Problem problem;
+    for (int i = 0; i < kPoints; ++i) {
+      problem.AddResidualBlock(new Link(1 + 0.1 * (i % 3), calls), nullptr, &x[i], &x[(i + 1) % kPoints]);
+      const Eigen::Matrix<double, 1, 1> one(1), at(i + std::sin(3.0 * i));
+      if (held) problem.AddResidualBlock(new ceres::NormalPrior(one, at), nullptr, &x[i]);
+    }
+    ceres::Solver::Summary summary;
+    nlsq::Solve(ceres::Solver::Options(), &problem, &summary);
+    INFO(summary.message);
+    CHECK(summary.termination_type == ceres::CONVERGENCE);
+    CHECK(calls.derivatives <= kPoints * (static_cast<int>(summary.iterations.size()) + 10));
+  }
+}

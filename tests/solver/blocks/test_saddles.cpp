@@ -69,6 +69,14 @@ struct SquareMinus {  // w (x² - 1)
   }
 };
 
+struct Measured {  // a number
+  double value;
+  template <class T>
+  T operator()(const T* x) const {
+    return x[0] - T(value);
+  }
+};
+
 SolverOptions in_f64() {
   SolverOptions options;
   options.precision = PrecisionPolicy::parse("f64");
@@ -99,6 +107,26 @@ TEST_CASE("a circle through a shape of fourfold symmetry: its centre is a saddle
     problem.add_residual_block(OnCircle{size * std::cos(t), size * std::sin(t)}, nullptr, {centre, radius});
   }
   CHECK(solve(problem, in_f64()).final_cost < 4.36);  // 4.48 at the centre
+}
+
+TEST_CASE("the saddle of one circle is seen among many unknowns whose residuals are linear") {
+  for (const std::size_t linear : {3, 8, 20, 60}) {
+    CAPTURE(linear);
+    std::array<double, 2> centre{0, 0};
+    std::array<double, 1> radius{1.3};
+    std::vector<double> numbers(linear, 0.0);
+    Problem problem;
+    for (int i = 0; i < 28; ++i) {
+      const double t = 2 * std::numbers::pi * i / 28, size = 1 + 0.8 * std::cos(2 * t);
+      problem.add_residual_block(OnCircle{size * std::cos(t), size * std::sin(t)}, nullptr, {centre, radius});
+    }
+    for (std::size_t k = 0; k < linear; ++k) {
+      for (const double value : {1.0, 1.1})
+        problem.add_residual_block(Measured{value}, nullptr, {std::span<double>(&numbers[k], 1)});
+    }
+    const double of_numbers = 0.0025 * static_cast<double>(linear);
+    CHECK(solve(problem, in_f64()).final_cost < 4.36 + of_numbers);  // 4.48 at the centre
+  }
 }
 
 TEST_CASE("a cloud of points turned by half a turn turns back") {
