@@ -2,7 +2,9 @@
 // system.
 #include "blocks/schur/reduced_system.hpp"
 
+#include "dense/dense_algebra.hpp"
 #include "linear/sparse_cholesky.hpp"
+#include "support/random.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -215,6 +217,22 @@ int ReducedSystem::rank(const double* chunks, std::size_t count, std::size_t str
   const int found = pivoted_rank(full, n, least);
   std::ranges::fill(full, 0.0);  // the factorisation expects zeros above the diagonal
   return found;
+}
+
+bool ReducedSystem::clearly_regular(std::span<const double> scale, double least) {
+  constexpr int kRounds = 8;  // from a random start, enough for the right size
+  constexpr double kSafety = 64;
+  Random random(1);
+  std::vector<double> v(impl_->n);
+  for (double& entry : v) entry = random.uniform() - 0.5;
+  for (int round = 0; round < kRounds; ++round) {
+    const double before = dense::norm(v.data(), v.size());
+    for (std::size_t j = 0; j < v.size(); ++j) v[j] *= scale[j] / before;
+    solve(v);
+    for (std::size_t j = 0; j < v.size(); ++j) v[j] *= scale[j];
+    if (!(kSafety * least * dense::norm(v.data(), v.size()) < 1)) return false;
+  }
+  return true;
 }
 
 std::span<double> ReducedSystem::spare() {

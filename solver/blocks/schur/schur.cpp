@@ -336,6 +336,8 @@ RankEstimate SchurSolver::rank(RecordReader<double>& J, std::span<const double> 
     if (!eliminated && !factor_reduced<double>()) return {};
     return {points + reduced_->count_pivots(of_cameras, kLeastPivot), true};
   }
+  if (eliminated && reduced_->clearly_regular(of_cameras, kLeastPivot))
+    return {points + static_cast<int>(of_cameras.size()), false};
   const bool added_up = adds_up<double>();
   const double* first = added_up ? total_.data() : sums_f64_.blocks.data();
   const std::size_t count = added_up ? 1 : chunks(), stride = s.reduced_target_f64.back();
