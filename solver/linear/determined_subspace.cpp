@@ -87,16 +87,18 @@ double triangle_condition(const double* R, std::size_t n) {
 // singular values. Returns false and destroys nothing if its bound of κ(R) is too large to be sure.
 bool by_inverse(const ScaledTriangle& triangle, Certified& out) {
   const std::size_t n = triangle.scale.size();
+  constexpr double kSure = 0.1;
+  // ‖R‖ ‖R⁻¹‖ in the Frobenius norm is at least κ(R), and ‖R⁻¹‖ is at least 1 over each entry of the
+  // diagonal.
+  const double size = dense::norm(triangle.R, n * n), tolerance = std::max(rank_tolerance(n), triangle.error);
   for (std::size_t j = 0; j < n; ++j) {
-    if (!(std::fabs(triangle.R[j * n + j]) > 0)) return false;
+    if (!(kSure * std::fabs(triangle.R[j * n + j]) > size * tolerance)) return false;
   }
   const Parallelism one{1, {}};
   const Parallelism& threads = triangle.threads != nullptr ? *triangle.threads : one;
   std::vector<double> rows(n * n);  // the rows of R⁻¹, one after the other
   invert_wide(triangle.R, n, rows.data(), threads);
-  // ‖R‖ ‖R⁻¹‖ in the Frobenius norm is at least κ(R).
-  const double most = dense::norm(triangle.R, n * n) * dense::norm(rows.data(), n * n);
-  if (!(most * std::max(rank_tolerance(n), triangle.error) < 0.1)) return false;
+  if (!(size * dense::norm(rows.data(), n * n) * tolerance < kSure)) return false;
 
   const double ratio = triangle_condition(triangle.R, n);
   Certificate& c = out.certificate;
@@ -104,8 +106,9 @@ bool by_inverse(const ScaledTriangle& triangle, Certified& out) {
   set_condition(c, n, ratio, triangle.qr);
   c.decrement_sigma = dense::norm(triangle.z, n);
   dense::multiply_transposed(rows.data(), n, triangle.z, out.step.data());
+  for (std::size_t i = 0; i < n; ++i) out.step[i] = -out.step[i] / triangle.scale[i];
+  if (!triangle.covariance) return true;
   for (std::size_t i = 0; i < n; ++i) {
-    out.step[i] = -out.step[i] / triangle.scale[i];
     for (std::size_t k = 0; k < n; ++k) rows[i * n + k] /= triangle.scale[i];
   }
   out.covariance.assign(n, n, 0.0);
@@ -236,11 +239,16 @@ bool by_cut_triangle(const ScaledTriangle& triangle, Certified& out) {
   out.rank_margin = rank_tolerance(n) / part.left_out;  // the largest singular value is at least 1
   set_condition(c, n, part.largest * of_inverse, triangle.qr);
   c.decrement_sigma = dense::norm(part.z.data(), part.rank);
-  out.covariance.assign(n, n, kNaN);
   for (std::size_t k = 0; k < n; ++k) {
     const std::size_t j = part.order[k];
     if (null_parts[k] > kConfounded) c.confounded.push_back(static_cast<int>(j));
     out.step[j] = step[k] / triangle.scale[j];
+  }
+  std::ranges::sort(c.confounded);
+  if (!triangle.covariance) return true;
+  out.covariance.assign(n, n, kNaN);
+  for (std::size_t k = 0; k < n; ++k) {
+    const std::size_t j = part.order[k];
     for (std::size_t m = 0; m <= k && null_parts[k] < kNegligiblePart; ++m) {
       if (!(null_parts[m] < kNegligiblePart)) continue;
       const std::size_t i = part.order[m];
@@ -249,7 +257,6 @@ bool by_cut_triangle(const ScaledTriangle& triangle, Certified& out) {
           (triangle.scale[i] * triangle.scale[j]);
     }
   }
-  std::ranges::sort(c.confounded);
   return true;
 }
 
@@ -286,6 +293,7 @@ void by_singular_values(const ScaledTriangle& triangle, Certified& out) {
     }
     out.step[j] = step / triangle.scale[j];
   }
+  if (!triangle.covariance) return;
   out.covariance.assign(n, n, kNaN);
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = 0; j <= i; ++j) {

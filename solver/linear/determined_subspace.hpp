@@ -18,6 +18,7 @@ struct ScaledTriangle {
   bool qr = false;
   const Parallelism* threads = nullptr;  // used if there are many parameters; null: one thread
   double error = 0;                      // norm of the error of R beyond rounding, where it is known
+  bool covariance = true;                // whether it is wanted
 };
 
 // Fills rank, condition, confounded parameters, covariance error and ν₀ of out.certificate, and

@@ -114,7 +114,7 @@ RowAnalysis analyse_rows(DenseRows A, std::span<const double> scale) {
   for (std::size_t k = 0; k < n; ++k) in_order[k] = scale[triangle.order[k]];
   Certified found;
   found.step.assign(n, 0.0);
-  analyse({triangle.R.data(), triangle.z.data(), in_order, true}, found);
+  analyse({triangle.R.data(), triangle.z.data(), in_order, true, nullptr, 0, false}, found);
   out.least.certificate = found.certificate;
   out.least.rank_margin = found.rank_margin;
   out.least.step.resize(n);
