@@ -105,6 +105,7 @@ class UserFunction:
         self.vector = doubles_type(parameters)
         self.places = {}  # arrays by their place in the library's memory, which it uses again and again
         self.last = None  # the latest parameters, as a list, and what `values` gave for them
+        self.known = []  # the first parameters and the latest, with copies of the values there (with `jacobian`)
         self.error = None
         self.interrupts = Interrupts()
         self.calls = self.jacobian_calls = 0
@@ -123,11 +124,17 @@ class UserFunction:
     def _fill(self, p, y, jacobian):
         parameters = self.vector.from_address(p)[:]
         self.last = None
-        if y is not None:
+        # The library asks for derivatives where it knows the values, and takes both.
+        known = [values for at, values in self.known if at == parameters] if jacobian is not None else []
+        if y is not None and known:
+            self._place(y)[:] = known[0]
+        elif y is not None:
             self.calls += 1
             made = self.values(parameters)
             self._place(y)[:] = made
             self.last = parameters, made
+            if self.jacobian is not None:
+                self.known[1:] = [(parameters, np.array(made))]
         if jacobian is not None:
             self.jacobian_calls += 1
             self.last = None  # `jacobian` may fill the same array again
