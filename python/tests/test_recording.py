@@ -196,3 +196,15 @@ def test_a_choice_by_row_is_recorded():
     recording = recorded(by_choice, 4)
     assert not isinstance(recording, str), recording
     assert agree(values(recording, [1, 2, 3, 0.5]), by_choice(X, 1, 2, 3, 0.5))
+
+
+def test_bessel_functions_of_orders_0_and_1_are_recorded_by_either_name():
+    special = pytest.importorskip("scipy.special")
+    x = np.linspace(0.1, 9, 60)
+    for order in (0, 1):
+        def model(x, a, b):
+            return a * special.jv(order, b * x)
+
+        popt, _, info, *_ = nf.curve_fit(model, x, model(x, 2.0, 1.3), p0=[1.8, 1.2], full_output=True)
+        assert info["evaluator"] == "recorded"
+        np.testing.assert_allclose(popt, [2, 1.3], rtol=1e-12)

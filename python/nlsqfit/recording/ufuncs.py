@@ -235,6 +235,9 @@ def call_ufunc(rec, ufunc, method, inputs, kwargs):
     if ufunc is np.matmul:
         node = WHOLE_ARRAYS["matmul"](rec, *[as_node(rec, i) for i in inputs])
         return deliver(rec, node, out)
+    if ufunc.__name__ == "jv" and np.isscalar(inputs[0]) and inputs[0] in (0, 1):
+        special = sys.modules["scipy.special"]
+        ufunc, inputs = (special.j1 if inputs[0] else special.j0), inputs[1:]
     handler = _handler(ufunc)
     if handler is None:
         rec.refuse(f"it uses {name}, which the tape does not have")
