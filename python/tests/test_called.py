@@ -256,3 +256,43 @@ def test_what_a_function_keeps_of_its_recording_are_the_numbers_of_the_start():
     np.testing.assert_allclose(again, found, rtol=1e-7)
     part, wanted = that_keeps(x, 1.0, 2.0, 0.0), np.exp(-2.0 * x)
     np.testing.assert_allclose(np.asarray(part, float), wanted, rtol=1e-14)
+
+
+@pytest.mark.parametrize("number", [float, lambda value: value])
+def test_residuals_whose_derivatives_vanish_at_the_minimum_are_certified(number):
+    """Powell's singular function: half of its rows have no terms at the minimum, where all residuals are 0."""
+
+    def powell(p):
+        a, b, c, d = (number(value) for value in p)
+        return np.array([a + 10 * b, 5**0.5 * (c - d), (b - 2 * c) ** 2, 10**0.5 * (a - d) ** 2])
+
+    result = nf.least_squares(powell, [3, -1, 0, 1])
+    assert result.success and result.cost < 1e-20 and np.abs(result.x).max() < 1e-4
+
+
+def test_values_are_not_called_for_where_derivatives_are_wanted():
+    """The library asks for both, and knows the values already."""
+    points = []
+
+    def counted(x, a, b, c):
+        points.append((float(a), float(b), float(c)))
+        return by_loop(x, *points[-1])
+
+    def jacobian(x, a, b, c):
+        return np.stack([np.exp(-b * x), -a * x * np.exp(-b * x), np.ones(x.size)], axis=1)
+
+    nf.curve_fit(counted, x, y, jac=jacobian)
+    start, answer = points[0], points[-1]
+    others = [p for p in points if p not in (start, answer)]
+    assert len(others) == len(set(others))
+
+
+@pytest.mark.parametrize("calls", [11, 15, 19])
+def test_a_function_that_changes_its_x_is_named(calls):
+    def growing(t, a, b, c):
+        t *= 2.0
+        return (1e200 if t[0] > 2.0**calls * x[0] else 1.0) * float(a) * np.exp(-float(b) * x) + c
+
+    with pytest.raises(RuntimeError, match="seems to change its x") as raised:
+        nf.curve_fit(growing, np.array(x), y, p0=[1, 1, 1])
+    assert "squares overflow; parameters are unchanged. Let it work on a copy" in str(raised.value)

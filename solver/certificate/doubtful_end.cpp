@@ -55,8 +55,10 @@ std::string reason_of_doubt(const CertifiedEnd& end) {
       end, [&](std::size_t j) { return std::ranges::count(end.unstarted, end.names[j]) > 0; });
   if (!unstarted.empty()) return fmt::format("the undetermined {} had no starting value", unstarted);
   if (!explains && !undetermined_that(end, [](std::size_t) { return true; }).empty()) return kNothing;
-  const std::string far =
-      undetermined_that(end, [&](std::size_t j) { return went_far(end.start[j], end.parameters[j]); });
+  const std::string far = undetermined_that(end, [&](std::size_t j) {
+    const bool to_zero = std::fabs(end.parameters[j]) <= std::fabs(end.start[j]);
+    return went_far(end.start[j], end.parameters[j]) && !(end.vanishes && to_zero);
+  });
   return far.empty() ? "" : fmt::format("the undetermined {} moved by more than a factor of 1000", far);
 }
 
@@ -105,8 +107,10 @@ void withdraw_doubtful(FitResult& fit, std::span<const int> linear, std::span<co
   };
   // Where no parameter has an effect, nothing is minimized, and the doubt stays.
   const bool has_effect = s.certificate.rank > 0 || fit.parameters != fit.guess;
-  if (is_success(s.verdict) && has_effect && std::isnan(end.r_squared) && gives_residuals())
+  if (is_success(s.verdict) && has_effect && std::isnan(end.r_squared) && gives_residuals()) {
     end.r_squared = 1;
+    end.vanishes = s.final_cost <= kVanished * kVanished * s.initial_cost;
+  }
   const Doubt doubt = doubt_about_end(end);
   if (!doubt.empty()) withdraw(s, message_of_doubt(doubt), doubt.governed_by);
 }

@@ -16,6 +16,9 @@ namespace nlsq::inline v0 {
 // that held stays named.
 void withdraw(Summary& summary, std::string message, const char* governed_by = nullptr);
 
+// Residuals that are this share of what they were at the start are 0, whatever their rounding errors.
+inline constexpr double kVanished = 1e-30;
+
 struct CertifiedEnd {
   Verdict verdict = Verdict::failed;
   std::span<const std::string> names;
@@ -25,6 +28,7 @@ struct CertifiedEnd {
   std::vector<std::size_t> nonlinear;
   std::span<const std::string> unstarted;  // parameters that had neither a starting value nor a guess
   double r_squared = 0;                    // NaN: not known
+  bool vanishes = false;                   // residuals are below kVanished of those at the start
   std::span<const int> jumps = {};         // parameters that only move jumps (jump_parameters)
 };
 

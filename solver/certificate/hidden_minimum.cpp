@@ -99,10 +99,11 @@ bool follows_its_slopes(const RowModel& rows, std::span<const double> x) {
          kDigits * size.without(std::min(x.size(), std::max<std::size_t>(1, rows.rows() / 10)));
 }
 
-bool follows(const RowModel& rows, std::span<const double> x, const Column& y) {
+bool follows(const RowModel& rows, std::span<const double> x, std::span<const double> x0, const Column& y) {
   if (follows_to_last_digits(rows, x)) return true;
   const ColumnRange range = range_of(y);
-  return range.least == 0 && range.most == 0 && follows_its_slopes(rows, x);
+  if (range.least != 0 || range.most != 0) return false;
+  return follows_its_slopes(rows, x) || vanish_beside_start(rows, x, x0);
 }
 
 namespace {
@@ -286,8 +287,22 @@ bool determine_all(const RowModel& rows, std::span<const double> x, double least
 
 }  // namespace
 
-bool outweighed(const RowModel& rows, std::span<const double> x, const Certificate& certificate,
-                bool limited_by_rounding) {
+bool vanish_beside_start(const RowModel& rows, std::span<const double> x, std::span<const double> x0) {
+  std::vector<double> residuals;
+  for_tiles_at(rows, x, [&](std::size_t count, const double* const* columns, std::span<const double>) {
+    residuals.insert(residuals.end(), columns[x.size()], columns[x.size()] + count);
+  });
+  std::size_t row = 0;
+  bool vanish = true;
+  for_tiles_at(rows, x0, [&](std::size_t count, const double* const*, std::span<const double> terms) {
+    for (std::size_t i = 0; i < count; ++i)
+      vanish = vanish && std::fabs(residuals[row++]) <= kVanished * terms[i];
+  });
+  return vanish;
+}
+
+bool outweighed(const RowModel& rows, std::span<const double> x, std::span<const double> x0,
+                const Certificate& certificate, bool limited_by_rounding) {
   constexpr double kFinest = 16 * std::numeric_limits<double>::denorm_min();
   const bool success = is_success(certificate.verdict);
   const bool rounding = limited_by_rounding || (success && certificate.gradient_bound >= 1);
@@ -301,7 +316,7 @@ bool outweighed(const RowModel& rows, std::span<const double> x, const Certifica
     }
   });
   const double light = heaviest / (rounding ? kHeavyRows : kHidesRank);
-  return lightest < light && !determine_all(rows, x, light);
+  return lightest < light && !determine_all(rows, x, light) && !vanish_beside_start(rows, x, x0);
 }
 
 void withdraw_hidden(FitResult& fit, EndByTwofold judged, const std::function<bool()>& follows,

@@ -62,9 +62,11 @@ bool follows_to_last_digits(const RowModel& rows, std::span<const double> x);
 // left out than there are parameters: these may follow so many rows whatever they do with the others, but not
 // a whole peak.
 bool follows_its_slopes(const RowModel& rows, std::span<const double> x);
-// The one of these that a curve asks for: a function of residuals may come as a curve whose y is 0
-// everywhere.
-bool follows(const RowModel& rows, std::span<const double> x, const Column& y);
+// Whether each residual at x is less than 1e-30 of the first-order terms that its row has at the start x0. Where
+// derivatives vanish at the minimum, the terms at x are no larger than the residuals, and do not show that.
+bool vanish_beside_start(const RowModel& rows, std::span<const double> x, std::span<const double> x0);
+// What a curve asks for: a function of residuals may come as a curve whose y is 0 everywhere.
+bool follows(const RowModel& rows, std::span<const double> x, std::span<const double> x0, const Column& y);
 
 // Whether rounding errors of numbers inside the function hide the minimum at x, as in (p + 1e8) - 1e8. Terms
 // of first order do not show these numbers. So x is moved until the residuals should change by their own
@@ -99,9 +101,9 @@ bool outweighed(const RowModel& rows, std::span<const double> x, const Column& s
 // It is false if the heavy rows are many and determine all parameters alone. Such is a peak without noise:
 // the rows in its tails are as tiny as rows of little weight, but nothing depends on them.
 // `limited_by_rounding` says that the fit ended without success because its residuals seem to be rounding
-// errors.
-bool outweighed(const RowModel& rows, std::span<const double> x, const Certificate& certificate,
-                bool limited_by_rounding);
+// errors. It is also false where all residuals vanish_beside_start().
+bool outweighed(const RowModel& rows, std::span<const double> x, std::span<const double> x0,
+                const Certificate& certificate, bool limited_by_rounding);
 
 // Withdraws the certificate of such fits. `is_outweighed` returns outweighed() for a spread. Both functions
 // cost a pass over the rows, so they are called only if the verdict depends on them. batch/uncertain_fits.hpp

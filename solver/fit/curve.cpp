@@ -302,7 +302,7 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
   fit.summary = std::move(minimum.summary);
   const EndByTwofold judged = minimum.by_twofold;
   withdraw_hidden(
-      fit, judged, [&] { return follows(rows, minimum.x, Column(*curve.data, curve.predictors)); },
+      fit, judged, [&] { return follows(rows, minimum.x, request.x0, Column(*curve.data, curve.predictors)); },
       [&](double spread) {
         return curve.form.weighted && outweighed(rows, minimum.x, Column(*curve.data, curve.predictors + 1),
                                                  spread, minimum.unexplained);

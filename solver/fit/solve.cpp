@@ -361,7 +361,7 @@ MinimizerResult solve(const SolveRequest& request, DenseEvaluator& evaluator, So
   MinimizerResult best = std::move(workspace.best);
   workspace.best = {};
   Summary& s = best.summary;
-  best.outweighed = outweighed(request.rows, best.x, s.certificate, best.limited_by_rounding);
+  best.outweighed = outweighed(request.rows, best.x, request.x0, s.certificate, best.limited_by_rounding);
   if (best.outweighed) withdraw(s, {}, "light rows");
   s.message = message_of_end(best, evaluator, request.rows);
   s.kernel = kernels().name;

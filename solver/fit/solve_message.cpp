@@ -36,6 +36,14 @@ std::string failure_message(std::span<const double> x, const RowSizes& sizes) {
         "unchanged. Start where the model is defined, or leave the row out.",
         sizes.row);
   }
+  constexpr double kOrdinary = 1e140;  // the squares of even a trillion of these are finite
+  if (sizes.largest < kOrdinary) {
+    return fmt::format(
+        "the function seems to change its x, or what else it reads: at the starting values it gave no more "
+        "than {:.1e}, and where the fit began it gave numbers that are not finite or whose squares overflow; "
+        "parameters are unchanged. Let it work on a copy.",
+        sizes.largest);
+  }
   const auto [what, advice] = extreme(x, sizes.largest_column);
   return fmt::format(
       "{} are as large as {:.1e} at the starting values (row {}), and their squares overflow; parameters are "
@@ -56,7 +64,7 @@ std::string recheck_message(const MinimizerResult& result) {
   }
   return fmt::format(
       "the {} evaluator disagrees with the callable re-evaluated in double (largest relative difference "
-      "{:.1e}): does the callable change between calls? Nothing is certified.",
+      "{:.1e}): does the callable change between calls, or does it change its data (x)? Nothing is certified.",
       s.evaluator, s.certificate.recheck_discrepancy);
 }
 
