@@ -148,7 +148,9 @@ FitResult fit_callback(const CallerModel& model, const Column& y, const NamedVal
     return std::make_unique<LossRows>(std::move(rows), form, CountColumn{curve.data, 0});
   };
   const std::unique_ptr<RowModel> rows = curve.rows_of(curve.form);
-  FitResult fit = fit_rows(curve, *rows, linear_by_trial(curve, *rows));
+  LinearByTrial linear = linear_by_trial(curve, *rows);
+  curve.solved_start = std::move(linear.solved);
+  FitResult fit = fit_rows(curve, *rows, linear.positions);
   fit.summary.evaluator_note = model.has_jacobian ? "derivatives by the callback" : "the model is a callback";
   return fit;
 }

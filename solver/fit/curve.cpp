@@ -253,7 +253,7 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
   const bool keeps_linear = curve.form.keeps_linear();
   SolveRequest request{rows,          curve.free_start(),   keeps_linear ? linear : std::vector<int>{},
                        curve.options, curve.unit_sigma(),   curve.limits,
-                       curve.survey,  curve.linear_by_trial};
+                       curve.survey,  curve.linear_by_trial, curve.solved_start};
   const SolveFunction solve_one = [&](const SolveRequest& given) {
     SolveRequest from = given;
     const std::optional<double> given_cost = improve_start(curve, linear, from);
@@ -300,9 +300,9 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
     fit.eliminated[static_cast<std::size_t>(j)] = true;
   finish_statistics(curve, minimum, fit);
   fit.summary = std::move(minimum.summary);
-  const EndByTwofold judged = minimum.by_twofold;
   withdraw_hidden(
-      fit, judged, [&] { return follows(rows, minimum.x, request.x0, Column(*curve.data, curve.predictors)); },
+      fit, minimum.by_twofold,
+      [&] { return follows(rows, minimum.x, request.x0, Column(*curve.data, curve.predictors)); },
       [&](double spread) {
         return curve.form.weighted && outweighed(rows, minimum.x, Column(*curve.data, curve.predictors + 1),
                                                  spread, minimum.unexplained);
@@ -368,7 +368,7 @@ FitResult fit_fallback(const ModelFunction& function, Curve curve, const std::st
     return fallback_rows(function, curve.data, form, curve.start, curve.free, curve.limits);
   };
   const std::unique_ptr<RowModel> rows = curve.rows_of(curve.form);
-  FitResult fit = fit_rows(curve, *rows, linear_by_trial(curve, *rows));
+  FitResult fit = fit_rows(curve, *rows, linear_by_trial(curve, *rows).positions);
   fit.summary.evaluator_note = note;
   return fit;
 }

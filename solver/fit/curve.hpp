@@ -47,6 +47,7 @@ struct Curve {
   std::vector<int> jumps = {};              // parameters that only move jumps (jump_parameters)
   Evenness is_even = {};  // of the model with its ties; empty for one that is known by its values alone
   bool linear_by_trial = false;  // linear parameters are those that seem so where the model was tried
+  Vector solved_start = {};      // of the free parameters; see SolveRequest::solved
 
   // Whether residuals have variance 1, because the user says so or because they are counts.
   bool unit_sigma() const { return options.absolute_sigma || form.loss.is_counts(); }

@@ -26,10 +26,11 @@ struct SolveRequest {
       nullptr;  // of the rows' data; runs in the first pass unless it ran before
   // `linear` was found by trial: it holds where the model was tried, and may not hold at the end.
   bool linear_by_trial = false;
+  Vector solved = {};  // x0 with the best values of `linear`, where these are known already
 
   // The same request with other options.
   SolveRequest with(const SolverOptions& other) const {
-    return {rows, x0, linear, other, unit_sigma, limits, survey, linear_by_trial};
+    return {rows, x0, linear, other, unit_sigma, limits, survey, linear_by_trial, solved};
   }
   // Parameters that are linear everywhere. What judges the end uses these.
   std::span<const int> known_linear() const {

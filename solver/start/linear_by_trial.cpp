@@ -9,12 +9,14 @@
 #include <cmath>
 #include <memory>
 #include <span>
+#include <string_view>
 
 namespace nlsq::inline v0 {
 
 namespace {
 
 constexpr std::size_t kTrialRows = 64;
+constexpr std::size_t kTogether = 4096;  // so many rows that are evaluated together are all looked at
 constexpr double kStraight = 1e-9;  // largest deviation from a straight line, relative to the distance moved
 constexpr double kSeen = 1e-3;      // a shorter move, relative to the terms, is made longer
 constexpr double kUnseen = 1e-6;    // and is lost in rounding if it stays below this
@@ -26,7 +28,28 @@ class TrialRows {
   // `rows` are those of curve.form. Under a loss their values are not residuals, so other rows are made.
   TrialRows(const Curve& curve, RowModel& rows)
       : own_(curve.form.loss.is_linear() ? nullptr : curve.rows_of(ResidualForm(curve.form.weighted))),
-        rows_(own_ ? *own_ : rows), all_(rows_.rows()), count_(std::min(all_, kTrialRows)) {}
+        rows_(own_ ? *own_ : rows), all_(rows_.rows()),
+        count_(std::min(all_, rows_.one_point() ? kTogether : kTrialRows)) {
+    if (count_ < all_ && count_ > kTrialRows) count_ = kTrialRows;
+  }
+
+  bool all() const { return count_ == all_; }
+  // Whether the user gives derivatives, which are cheaper than to evaluate the model once more by parameter.
+  bool has_columns() const { return all() && std::string_view(rows_.kind()) == "derivatives"; }
+  // The derivatives at x0 by each parameter. None where they cannot be had.
+  std::vector<std::vector<double>> columns(std::span<const double> x0) try {
+    std::vector<std::vector<double>> out(x0.size());
+    const auto pass = rows_.begin(x0, Fill::jacobian_and_residual, false);
+    KernelCounters counters;
+    for (std::size_t t = 0; t < rows_.tile_count(); ++t) {
+      const TileRange tile = rows_.tile(t);
+      const double* const* from = pass->fill_f64(tile.first, tile.count, counters);
+      for (std::size_t j = 0; j < out.size(); ++j) out[j].insert(out[j].end(), from[j], from[j] + tile.count);
+    }
+    return out;
+  } catch (...) {
+    return {};
+  }
 
   // Returns the residuals at the start; none if one of them is not finite. Adds up the squares of the sizes
   // of their terms.
@@ -95,20 +118,23 @@ struct Move {
   bool straight(double rounding) const { return deviation <= kStraight * size + rounding * terms; }
 };
 
-// Returns the move by this step. Its `change` is empty if a residual is not finite.
+// Returns the move by this step. Its `change` is empty if a residual is not finite. With the derivatives by the
+// parameter, these stand for half of the step.
 Move move_of(TrialRows& rows, std::span<const double> start, std::vector<double> x, std::size_t j,
-             double step) {
+             double step, std::span<const double> column) {
   Move out;
   const double from = x[j];
+  std::vector<double> near;
   x[j] = from + 0.5 * step;
-  const std::vector<double> near = rows.at(x);
+  if (column.empty()) near = rows.at(x);
   x[j] = from + step;
   const std::vector<double> far = rows.at(x);
-  if (far.empty() || near.empty()) return out;
+  if (far.empty() || (near.empty() && column.empty())) return out;
   out.terms = rows.terms();
   out.change = difference(far, start);
   out.size = length(out.change);
-  out.deviation = distance(out.change, difference(near, start), 2);
+  out.deviation = column.empty() ? distance(out.change, difference(near, start), 2)
+                                 : distance(out.change, column, x[j] - from);
   return out;
 }
 
@@ -122,14 +148,14 @@ struct LinearMove {
 // there. If the start is far below the scale of y, that step hardly changes the residuals, and rounding could
 // hide a curve. Then a longer step is tried, too.
 LinearMove linear_move(TrialRows& rows, std::span<const double> start, std::span<const double> x0,
-                       std::size_t j, const Limits& limits) {
+                       std::size_t j, const Limits& limits, std::span<const double> column) {
   const std::vector<double> x(x0.begin(), x0.end());
   double step = trial_step(x[j], x[j] != 0 ? x[j] : 1, j, limits);
-  Move move = move_of(rows, start, x, j, step);
+  Move move = move_of(rows, start, x, j, step, column);
   if (!(move.size > 0) || !move.straight(kRounding)) return {};
   if (move.size < kSeen * move.terms) {
     step = trial_step(x[j], step * (move.terms / move.size), j, limits);
-    move = move_of(rows, start, x, j, step);
+    move = move_of(rows, start, x, j, step, column);
   }
   if (!(move.size > kUnseen * move.terms) || !move.straight(0)) return {};
   return {step, std::move(move.change)};
@@ -165,11 +191,12 @@ bool find_shares(std::span<const double> start, std::span<const double> x0, cons
   return true;
 }
 
-// Whether the residuals are where the moves lead, if these parameters take their best values.
+// Whether the residuals are where the moves lead, if these parameters take their best values, which is at x.
 bool straight_to_best(TrialRows& rows, std::span<const double> start, std::span<const double> x0,
-                      std::span<const Seeming> linear) {
+                      std::span<const Seeming> linear, std::vector<double>& x) {
   constexpr double kOff = 1e-6;  // of the distance moved: room for the rounding of long moves
-  std::vector<double> x(x0.begin(), x0.end()), expected(start.begin(), start.end());
+  x.assign(x0.begin(), x0.end());
+  std::vector<double> expected(start.begin(), start.end());
   double moved = 0;
   for (const Seeming& one : linear) {
     x[static_cast<std::size_t>(one.position)] += one.share * one.move.step;
@@ -180,18 +207,57 @@ bool straight_to_best(TrialRows& rows, std::span<const double> start, std::span<
   return !there.empty() && distance(there, expected, 1) <= kOff * moved + kRounding * rows.terms();
 }
 
-// Leaves out parameters that stop being linear before they reach their best values. The a of max(a, 0) is
-// such a parameter if its best value is below 0.
-void keep_straight(TrialRows& rows, std::span<const double> start, std::span<const double> x0,
-                   const Limits& limits, std::vector<Seeming>& linear) {
-  while (!linear.empty()) {
-    if (!find_shares(start, x0, limits, linear)) return linear.clear();
-    if (straight_to_best(rows, start, x0, linear)) return;
-    const std::size_t bent = std::erase_if(linear, [&](const Seeming& one) {
-      return !straight_to_best(rows, start, x0, {&one, 1});
-    });
-    if (bent == 0) return linear.clear();
+// Leaves out parameters that are linear each by itself, and not together with those before them, as b is in
+// a (c + b). Returns whether there are any.
+bool leave_out_products(TrialRows& rows, std::span<const double> start, std::span<const double> x0,
+                        std::vector<Seeming>& linear) {
+  std::vector<double> together(x0.begin(), x0.end()), before(start.begin(), start.end());
+  std::vector<Seeming> kept;
+  for (Seeming& one : linear) {
+    const auto j = static_cast<std::size_t>(one.position);
+    std::vector<double> x = together, here = before;
+    x[j] += one.move.step;
+    if (kept.empty()) {  // no other parameter has moved: this point was called before
+      for (std::size_t i = 0; i < here.size(); ++i) here[i] += one.move.change[i];
+    } else {
+      here = rows.at(x);
+      const std::vector<double> change = here.empty() ? here : difference(here, before);
+      if (here.empty() || distance(change, one.move.change, 1) > kStraight * length(change)) continue;
+    }
+    before = std::move(here);
+    together = std::move(x);
+    kept.push_back(std::move(one));
   }
+  const bool any = kept.size() < linear.size();
+  linear = std::move(kept);
+  return any;
+}
+
+// Leaves out parameters that stop being linear before they reach their best values. The a of max(a, 0) is
+// such a parameter if its best value is below 0. Returns the best values, among those of all parameters.
+// Where each of them moves, being straight on the way shows that they are linear together, too.
+std::vector<double> keep_straight(TrialRows& rows, std::span<const double> start, std::span<const double> x0,
+                                  const Limits& limits, std::vector<Seeming>& linear) {
+  constexpr double kMoves = 1e-3;  // of the step that was tried
+  bool known_together = linear.size() < 2;
+  std::vector<double> best, alone;
+  while (!linear.empty()) {
+    if (!find_shares(start, x0, limits, linear)) break;
+    const bool straight = straight_to_best(rows, start, x0, linear, best);
+    known_together = known_together || (straight && std::ranges::all_of(linear, [](const Seeming& one) {
+                                          return std::fabs(one.share) > kMoves;
+                                        }));
+    if (straight && known_together) return best;
+    if (!straight && std::erase_if(linear, [&](const Seeming& one) {
+          return !straight_to_best(rows, start, x0, {&one, 1}, alone);
+        }) > 0)
+      continue;
+    if (known_together) break;
+    known_together = true;
+    if (!leave_out_products(rows, start, x0, linear) && straight) return best;
+  }
+  linear.clear();
+  return {};
 }
 
 // Whether the start fits no worse than a constant does.
@@ -201,7 +267,7 @@ bool good_start(const Curve& curve, RowModel& rows, std::span<const double> x0) 
 
 }  // namespace
 
-std::vector<int> linear_by_trial(const Curve& curve, RowModel& model_rows) {
+LinearByTrial linear_by_trial(const Curve& curve, RowModel& model_rows) {
   if (curve.free.empty() || curve.form.loss.is_counts()) return {};
   const std::vector<double> x0 = curve.free_start();
   const bool asked = curve.options.variable_projection == VariableProjection::on;
@@ -211,28 +277,21 @@ std::vector<int> linear_by_trial(const Curve& curve, RowModel& model_rows) {
   TrialRows rows(curve, model_rows);
   const std::vector<double> start = rows.at_start(x0);
   if (start.empty() || (!asked && rows.squares(start) <= curve.survey->total_squares())) return {};
+  std::vector<std::vector<double>> columns;
+  if (rows.has_columns()) columns = rows.columns(x0);
+  columns.resize(x0.size());
   std::vector<Seeming> linear;
-  std::vector<double> together = x0, before = start;  // the linear ones have made their steps
   for (std::size_t j = 0; j < x0.size(); ++j) {
-    LinearMove move = linear_move(rows, start, x0, j, curve.limits);
-    if (move.change.empty()) continue;
-    std::vector<double> x = together, here = start;
-    x[j] += move.step;
-    if (linear.empty()) {  // no other parameter has moved: this point was called just now
-      for (std::size_t i = 0; i < here.size(); ++i) here[i] += move.change[i];
-    } else {
-      here = rows.at(x);
-      const std::vector<double> change = here.empty() ? here : difference(here, before);
-      if (here.empty() || distance(change, move.change, 1) > kStraight * length(change)) continue;
-    }
-    before = std::move(here);
-    together = std::move(x);
-    linear.push_back({static_cast<int>(j), std::move(move)});
+    LinearMove move = linear_move(rows, start, x0, j, curve.limits, columns[j]);
+    if (!move.change.empty()) linear.push_back({static_cast<int>(j), std::move(move)});
   }
-  keep_straight(rows, start, x0, curve.limits, linear);
-  std::vector<int> positions;
-  for (const Seeming& one : linear) positions.push_back(one.position);
-  return positions;
+  LinearByTrial out;
+  out.solved = keep_straight(rows, start, x0, curve.limits, linear);
+  for (const Seeming& one : linear) out.positions.push_back(one.position);
+  const bool best = rows.all() && curve.form.loss.is_linear() && curve.options.sigma_matrix.empty() &&
+                    curve.limits.allow(out.solved);
+  if (!best) out.solved.clear();
+  return out;
 }
 
 }  // namespace nlsq::inline v0

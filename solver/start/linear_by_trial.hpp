@@ -3,18 +3,26 @@
 
 #include "fit/curve.hpp"
 
+#include "minimizer/box.hpp"
+
 #include <vector>
 
 namespace nlsq::inline v0 {
 
-// Returns the positions of the linear parameters among the free ones. It moves each parameter by a step and
-// by half of it, and then all that seem to be linear to their best values. A parameter counts as linear if
-// the residuals follow a straight line, also together with the others. `rows` are those of curve.form.
+struct LinearByTrial {
+  std::vector<int> positions;  // of the linear parameters among the free ones
+  Vector solved;               // the start with their best values; empty where these are not known
+};
+
+// Finds the linear parameters. It moves each parameter by a step and by half of it, and then all that seem to
+// be linear to their best values. A parameter counts as linear if the residuals follow a straight line, also
+// together with the others. `rows` are those of curve.form.
 //
-// The search takes two calls of the model for each parameter, two more if its first step hardly changes the
-// residuals, one more for each linear parameter but the first, and one or two at the end. So it is made only
-// where a linear start is worth that: if the start fits worse than a constant does, or if variable projection
-// is on. It returns nothing for a loss of counts, whose rows are the model's values.
+// The search takes two calls of the model for each parameter, or one where the user gives derivatives; two
+// more if its first step hardly changes the residuals; and one or two at the end, or one more for each linear
+// parameter but the first where the way to their best values does not show that they are linear together. So it
+// is made only where a linear start is worth that: if the start fits worse than a constant does, or if variable
+// projection is on. It returns nothing for a loss of counts, whose rows are the model's values.
 //
 // The user did not ask for these points. If the model throws there, or gives values that are not finite, the
 // parameter is not linear, and the fit goes on.
@@ -22,6 +30,6 @@ namespace nlsq::inline v0 {
 // A model may look linear at these points although it is not: max(a, 0), or a number that is rounded. So a
 // linear start is taken only if it lowers the cost, and the tests of the end treat no parameter as linear
 // (Curve::linear_by_trial).
-std::vector<int> linear_by_trial(const Curve& curve, RowModel& rows);
+LinearByTrial linear_by_trial(const Curve& curve, RowModel& rows);
 
 }  // namespace nlsq::inline v0

@@ -81,9 +81,30 @@ void note_plan(Start& start, const SolveRequest& request, const PlanHere& here, 
   note(start, request, std::move(it));
 }
 
+// Starts where the linear parameters have their best values, if these are known and lower the cost.
+bool take_solved_start(DenseEvaluator& evaluator, const SolveRequest& request, Start& start) {
+  if (request.solved.empty() || request.linear.empty() || !request.options.solve_linear_start) return false;
+  for (std::size_t j = 0; j < start.x.size(); ++j) {
+    const bool moved = std::ranges::find(request.linear, static_cast<int>(j)) != request.linear.end();
+    if (!moved && request.solved[j] != start.x[j]) return false;
+  }
+  start.initial_cost = evaluator.cost(start.x, Format::f64).cost;
+  start.initial_in_f64 = true;
+  request.rows.start_at(request.solved);
+  Linearization& solved = start.at.renew();
+  evaluator.linearize_into(request.solved, {Format::f64, Gram::f64}, solved);
+  if (solved.finite && solved.cost <= start.initial_cost) {
+    start.x = request.solved;
+    return true;
+  }
+  start.at.reset();
+  return false;
+}
+
 // Solves for the linear parameters of x0 and linearizes there. The iteration needs this linearization anyway.
 void solve_linear_start(DenseEvaluator& evaluator, const SolveRequest& request, Start& start,
                         Kept<Linearization>& other) {
+  if (take_solved_start(evaluator, request, start)) return;
   const std::vector<int> none;
   const std::vector<int>& linear = request.options.solve_linear_start ? request.linear : none;
   const PlanHere here = plan_at(evaluator, request, start.x, linear);

@@ -155,6 +155,7 @@ class NLSQ_API VectorRows final : public RowModel {
   double row_cost(Fill fill) const override;
   void prepare(std::span<const double> x, Fill fill) const override;
   bool one_point() const override { return true; }
+  void start_at(std::span<const double> x) override { start_at_.assign(x.begin(), x.end()); }
   bool rough(std::span<const double> x) const override;
   bool extrapolate(bool on) override;
   double derivative_error(std::span<const double> x) const override;
@@ -207,6 +208,7 @@ class NLSQ_API VectorRows final : public RowModel {
   mutable std::vector<bool> shortened_in_vain_;
   mutable std::vector<std::shared_ptr<const Evaluation>> recent_;  // the latest first
   mutable std::shared_ptr<const Evaluation> start_;                // null: not kept
+  std::vector<double> start_at_;  // where a fit starts instead
   mutable std::vector<double> reference_at_, reference_;
 };
 

@@ -178,7 +178,7 @@ bool VectorRows::far(std::span<const double> x) const {
     known = true;
     if (!(distance(x, one->x) > kFar)) return false;
   }
-  return known || std::ranges::equal(expand(x), parameters_);
+  return known || std::ranges::equal(x, start_at_) || std::ranges::equal(expand(x), parameters_);
 }
 
 }  // namespace nlsq::inline v0

@@ -172,7 +172,8 @@ std::shared_ptr<const VectorRows::Evaluation> VectorRows::evaluate(std::span<con
   auto result = std::make_shared<Evaluation>();
   result->x.assign(x.begin(), x.end());
   const std::vector<double> p = expand(x);
-  result->residuals = known ? known->residuals : residuals_at(p);
+  const bool referred = !known && !reference_.empty() && std::ranges::equal(reference_at_, x);
+  result->residuals = known ? known->residuals : referred ? reference_ : residuals_at(p);
   result->squares = squares_of(result->residuals);
   if (derivatives) {
     const bool again = known && !known->derivatives.empty();
