@@ -179,18 +179,20 @@ bool lost_parameters(DenseEvaluator& evaluator, const SolveRequest& request, con
   constexpr double kZero = 1e-20;  // of the cost at the start
   const bool zero = c.cost <= kZero * part.cost(request.x0, Format::f64).cost;
   if (zero && determined_further_out(part, request, end, terms.magnitude)) return false;
-  const std::vector<Vector> points =
+  std::vector<Vector> points =
       other_points(request, end, point_beside(request, end, here, size), here, size, unknown);
-  const auto more_elsewhere = [&] {
-    return std::ranges::any_of(points,
-                               [&](const Vector& x) { return more_than(determined_at(part, x), here); });
+  const auto first_with_more = [&] {
+    return std::ranges::find_if(points, [&](const Vector& x) { return more_than(determined_at(part, x), here); });
   };
-  bool lost = more_elsewhere();
+  const auto found = first_with_more();
+  bool lost = found != points.end();
   // The errors of ordinary differences can make J seem to have a higher rank than it has. Extrapolated
-  // differences come with an estimate of their error, so the ranks are compared again with them.
+  // differences come with an estimate of their error, so the ranks are compared again with them. They take
+  // ten calls a parameter, so the point that seemed to have a higher rank comes first.
   if (lost && evaluator.extrapolate(true)) {
     here.rank = std::max(determined_at(part, end.x).rank, c.rank);
-    lost = more_elsewhere();
+    std::rotate(points.begin(), found, points.end());
+    lost = first_with_more() != points.end();
   }
   evaluator.add_work(part);
   // All rows are used here: x is a minimum of all, not of the sample.
