@@ -263,11 +263,29 @@ class _Job:
         """Raises where there is no minimum, and warns where it is neither certified nor known to be near."""
         if self.curve.certified:
             return
+        if self.curve.reason and self._changes_x():
+            raise RuntimeError(
+                "Optimal parameters not found: the function changes its x; let it work on a copy (x = x.copy())"
+            )
         contradicted = self.curve.jacobian is not None and result.number("wrong_column") >= 0
         if not contradicted and result.text("status") in ("converged", "tolerance", "no_progress"):
             warn_if_doubtful(result, False, stacklevel=4)
             return
         raise RuntimeError("Optimal parameters not found: " + result.text("message"))
+
+    def _changes_x(self):
+        """Whether the function changes x, which is put right again. A change that is made once does not count."""
+        x = self.curve.source[1]
+        if not isinstance(x, np.ndarray) or x.dtype.kind != "f" or not x.flags.writeable:
+            return False
+        before = x.copy()
+        try:
+            self.curve.values(self.curve.answer)
+        except Exception:
+            return False
+        changed = not np.array_equal(x, before, equal_nan=True)
+        x[...] = before
+        return changed
 
     def weighted(self, values):
         """Residuals or derivatives in units of their standard deviations."""
