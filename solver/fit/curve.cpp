@@ -251,8 +251,8 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
 
   const double setup = std::chrono::duration<double>(Clock::now() - curve.begin).count();
   const bool keeps_linear = curve.form.keeps_linear();
-  SolveRequest request{rows,          curve.free_start(),   keeps_linear ? linear : std::vector<int>{},
-                       curve.options, curve.unit_sigma(),   curve.limits,
+  SolveRequest request{rows,          curve.free_start(),    keeps_linear ? linear : std::vector<int>{},
+                       curve.options, curve.unit_sigma(),    curve.limits,
                        curve.survey,  curve.linear_by_trial, curve.solved_start};
   const SolveFunction solve_one = [&](const SolveRequest& given) {
     SolveRequest from = given;

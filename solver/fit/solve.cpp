@@ -153,6 +153,7 @@ class Attempts {
     const Summary& s = w_.best.summary;
     if (!waits_ || is_success(s.verdict) || s.termination != Termination::no_progress || w_.best.spent)
       return;
+    if (w_.best.ran_off) return;
     if (!evaluator_.extrapolate(true)) return;
     w_.other.reset();
     const Vector from = w_.best.x;
@@ -236,7 +237,8 @@ class Attempts {
                       .counted = counted,
                       .stop_asked = stop,
                       .trusted_start = trusted,
-                      .stops_at_kinks = stops_at_kinks_},
+                      .stops_at_kinks = stops_at_kinks_,
+                      .by_calls = request_.rows.one_point()},
                      out);
     if (w_.system.known()) w_.system.release(out.at);
     std::vector<IterationSummary>& made = out.summary.iterations;

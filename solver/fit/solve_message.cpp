@@ -64,7 +64,8 @@ std::string recheck_message(const MinimizerResult& result) {
   }
   return fmt::format(
       "the {} evaluator disagrees with the callable re-evaluated in double (largest relative difference "
-      "{:.1e}): does the callable change between calls, or does it change its data (x)? Nothing is certified.",
+      "{:.1e}): does the callable change between calls, or does it change its data (x)? Nothing is "
+      "certified.",
       s.evaluator, s.certificate.recheck_discrepancy);
 }
 
@@ -129,6 +130,10 @@ std::string message_of(const MinimizerResult& result, const DenseEvaluator& eval
         "0, so is the best curve.",
         name(s.termination), what, sizes.least, advice);
   }
+  if (result.ran_off)
+    return "no usable minimum: the cost hardly falls while parameters grow a thousandfold, so they probably "
+           "go to "
+           "infinity. Give other starting values (p0), or bounds.";
   if (result.limited_by_rounding) {
     return fmt::format(
         "as far as float64 can see: residuals are so close to the rounding of y that the optimum may be "

@@ -34,6 +34,7 @@ struct MinimizerRequest {
   bool trusted_start = false;
   StepObserver* observer = nullptr;
   bool stops_at_kinks = true;  // ends where short steps raise the cost again and again (Stagnation)
+  bool by_calls = false;  // each evaluation calls the user's code, so a search without success is cut short
 };
 
 // What residuals in numbers of twice the digits of f64 say of an end that f64 cannot judge (twofold_end.hpp).
@@ -56,6 +57,7 @@ struct MinimizerResult {
   bool on_saddle = false;            // the cost is lower beside x, and no step was allowed
   bool outweighed = false;           // the weights of some rows hide all others (hidden_minimum.hpp)
   bool maybe_at_kink = false;        // it ended where short steps raise the cost (Stagnation)
+  bool ran_off = false;              // parameters seemed to go to infinity (gets_nowhere)
   bool limited_by_rounding = false;  // what is left to gain is hidden by the rounding of f64 residuals
   EndByTwofold by_twofold = EndByTwofold::unknown;
   std::vector<double> unexplained;  // with exact_data: the residuals at the optimum
@@ -167,6 +169,9 @@ struct Stagnation {
   // falls along such steps, so these say that x lies at a kink, or that derivatives are wrong.
   int short_rises = 0;
   bool at_kink() const { return short_rises >= 6; }
+  // What gets_nowhere() knows: costs at the last fall that was seen, and the iterations since then.
+  double slow_cost = std::numeric_limits<double>::infinity(), stuck_cost = slow_cost;
+  int slow_iterations = 0, stuck_iterations = 0;
 };
 
 // The state that decides when and how the solve ends.
@@ -202,7 +207,7 @@ struct Loop {
   const SolverOptions* options = nullptr;
   StepObserver* observer = nullptr;
   Clock::time_point begin;
-  bool geodesic = false, stops_at_kinks = true;
+  bool geodesic = false, stops_at_kinks = true, by_calls = false, ran_off = false;
   PrecisionPolicy policy;
   Point point;
   Vector scale;  // the scale D of the parameters: column norms with memory
@@ -295,10 +300,16 @@ bool reached(Loop& loop);  // true: a first-order test seems to hold, or no step
 // True if, near the optimum, neither ν₀ has halved nor the cost has fallen visibly for many iterations.
 // Rounding may then decide about steps, and only a certificate can tell whether x is the optimum.
 bool stagnates(Loop& loop);
+// True if the user's code is called, and many iterations have hardly lowered the cost: by less than a
+// billionth far from an optimum, as around a point where two decays are one; or by less than half a percent
+// while some parameter has grown a thousandfold. The model then fits best where parameters are infinite
+// (Loop::ran_off).
+bool gets_nowhere(Loop& loop);
 
 // ---- minimizer_conclude.cpp forms the certificate of x.
 bool limited_by_rounding(const Loop& loop);  // of the certificate formed last
 bool take_last_step(Loop& loop);
+bool continue_extrapolated(Loop& loop);  // goes on with the most accurate differences, once
 // How many rows of the user's own functions are called at the start, where their sizes are measured, and for
 // the certificate, where they are compared with the program.
 constexpr std::size_t kRowsAtStart = 1024, kRowsOfCertificate = 4096;

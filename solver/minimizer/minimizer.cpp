@@ -40,6 +40,8 @@ void reset(Loop& loop, System& system, const MinimizerRequest& request) {
   loop.begin = request.begin;
   loop.geodesic = request.geodesic;
   loop.stops_at_kinks = request.stops_at_kinks;
+  loop.by_calls = request.by_calls;
+  loop.ran_off = false;
   loop.policy = options.policy();
   loop.point.prepared = loop.point.first.usable = false;
   loop.point.first.held.clear();
@@ -135,6 +137,10 @@ void Minimizer::iterate() {
     assess(loop);
     if (change_precision(loop)) continue;
     const bool done = reached(loop), no_progress = !done && stagnates(loop);
+    if (!done && gets_nowhere(loop)) {
+      if (!loop.ran_off && continue_extrapolated(loop)) continue;
+      return (void)conclude(loop, Termination::no_progress);
+    }
     if (done || no_progress || take_last_step(loop)) {
       if (conclude(loop, Termination::converged)) return;
       if (no_progress && (limited_by_rounding(loop) || loop.ending.stagnation.at_kink()))

@@ -148,20 +148,6 @@ void start_again_here(Loop& loop) {
   damping.trust.forgive();
 }
 
-// Continues from x with the most accurate differences. An attempt does this once. Ordinary differences have a
-// relative error of 1e-10 or more, and far more where the function curves strongly. Such an error can keep
-// the first-order tests from ever holding at a minimum. If the rounding of the residuals limits the fit, more
-// accurate derivatives do not help.
-bool continue_extrapolated(Loop& loop) {
-  if (limited_by_rounding(loop) || !loop.system->extrapolate_derivatives()) return false;
-  loop.system->forget();
-  start_again_here(loop);
-  loop.ending.failed_certificates = 0;
-  loop.ending.met_by_rejection.clear();
-  loop.ending.stagnation = {};
-  return true;
-}
-
 // Enlarges the errors in the certificate by the bounds of the last step, because no pass was made at its end.
 // Returns false if the point is not certified; then it needs a pass after all.
 bool widen_by_last_step(Loop& loop) {
@@ -267,6 +253,20 @@ void recheck_here(Loop& loop, std::size_t rows, Recheck& out) {
   rounding.magnitude = out.magnitude;
   rounding.cost_magnitude = out.cost_magnitude > 0 ? out.cost_magnitude : out.magnitude;
   rounding.column_magnitude = out.column_magnitude;
+}
+
+// Continues from x with the most accurate differences. An attempt does this once. Ordinary differences have a
+// relative error of 1e-10 or more, and far more where the function curves strongly. Such an error can keep
+// the first-order tests from ever holding at a minimum. If the rounding of the residuals limits the fit, more
+// accurate derivatives do not help.
+bool continue_extrapolated(Loop& loop) {
+  if (limited_by_rounding(loop) || !loop.system->extrapolate_derivatives()) return false;
+  loop.system->forget();
+  start_again_here(loop);
+  loop.ending.failed_certificates = 0;
+  loop.ending.met_by_rejection.clear();
+  loop.ending.stagnation = {};
+  return true;
 }
 
 bool take_last_step(Loop& loop) {

@@ -11,6 +11,14 @@ namespace nlsq::inline v0 {
 
 namespace {
 
+// Whether x is so near to the optimum that rounding may decide about steps.
+bool near_in_noise(const Loop& loop) {
+  const FirstOrder& first = loop.point.first;
+  return first_order_known(loop) &&
+         (first.decrement_sigma <= kNearInNoise ||
+          first.decrement <= decrement_noise(loop.cost(), loop.rounding.magnitude));
+}
+
 // A damped step by conjugate gradients may be short only because the iteration was cut short. So it is solved
 // for again, tightly.
 bool reached_by_damped_step(Loop& loop) {
@@ -92,12 +100,29 @@ bool stagnates(Loop& loop) {
     past.cost = loop.cost();
     past.iterations = past.short_rises = 0;
   }
-  const bool near = first.decrement_sigma <= kNearInNoise ||
-                    first.decrement <= decrement_noise(loop.cost(), loop.rounding.magnitude);
-  if (!near || (++past.iterations < past.patience && !past.at_kink())) return false;
+  if (!near_in_noise(loop) || (++past.iterations < past.patience && !past.at_kink())) return false;
   past.iterations = 0;
   past.patience *= 2;
   return true;
+}
+
+bool gets_nowhere(Loop& loop) {
+  constexpr int kSlowly = 20, kStuck = 15;  // iterations
+  constexpr double kSlow = 5e-3, kVisible = 1e-9, kGrown = 1e3;
+  Stagnation& past = loop.ending.stagnation;
+  if (!loop.by_calls) return false;
+  const auto falls = [&](double by, double& cost, int& iterations) {
+    const bool fell = loop.cost() < (1 - by) * cost;
+    if (fell) cost = loop.cost();
+    iterations = fell ? 0 : iterations + 1;
+  };
+  falls(kVisible, past.stuck_cost, past.stuck_iterations);
+  if (near_in_noise(loop)) past.stuck_iterations = 0;  // stagnates() decides
+  falls(kSlow, past.slow_cost, past.slow_iterations);
+  const Vector &x = loop.point.x, &start = loop.checkpoint.x;
+  for (std::size_t j = 0; j < x.size() && past.slow_iterations > kSlowly; ++j)
+    loop.ran_off = loop.ran_off || (start[j] != 0 && std::fabs(x[j]) > kGrown * std::fabs(start[j]));
+  return loop.ran_off || past.stuck_iterations > kStuck;
 }
 
 }  // namespace nlsq::inline v0
