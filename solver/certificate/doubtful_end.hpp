@@ -28,8 +28,8 @@ struct CertifiedEnd {
   std::vector<std::size_t> nonlinear;
   std::span<const std::string> unstarted;  // parameters that had neither a starting value nor a guess
   double r_squared = 0;                    // NaN: not known
-  bool vanishes = false;                   // residuals are below kVanished of those at the start
   std::span<const int> jumps = {};         // parameters that only move jumps (jump_parameters)
+  bool vanishes = false;                   // residuals are below kVanished of those at the start
 };
 
 // What governs the end of a fit whose certificate was withdrawn.

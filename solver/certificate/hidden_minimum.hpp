@@ -62,8 +62,9 @@ bool follows_to_last_digits(const RowModel& rows, std::span<const double> x);
 // left out than there are parameters: these may follow so many rows whatever they do with the others, but not
 // a whole peak.
 bool follows_its_slopes(const RowModel& rows, std::span<const double> x);
-// Whether each residual at x is less than 1e-30 of the first-order terms that its row has at the start x0. Where
-// derivatives vanish at the minimum, the terms at x are no larger than the residuals, and do not show that.
+// Whether each residual at x is less than 1e-30 of the first-order terms that its row has at the start x0.
+// Where derivatives vanish at the minimum, the terms at x are no larger than the residuals, and do not show
+// that.
 bool vanish_beside_start(const RowModel& rows, std::span<const double> x, std::span<const double> x0);
 // What a curve asks for: a function of residuals may come as a curve whose y is 0 everywhere.
 bool follows(const RowModel& rows, std::span<const double> x, std::span<const double> x0, const Column& y);

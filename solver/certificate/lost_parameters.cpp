@@ -182,7 +182,8 @@ bool lost_parameters(DenseEvaluator& evaluator, const SolveRequest& request, con
   std::vector<Vector> points =
       other_points(request, end, point_beside(request, end, here, size), here, size, unknown);
   const auto first_with_more = [&] {
-    return std::ranges::find_if(points, [&](const Vector& x) { return more_than(determined_at(part, x), here); });
+    return std::ranges::find_if(points,
+                                [&](const Vector& x) { return more_than(determined_at(part, x), here); });
   };
   const auto found = first_with_more();
   bool lost = found != points.end();

@@ -118,8 +118,8 @@ struct Move {
   bool straight(double rounding) const { return deviation <= kStraight * size + rounding * terms; }
 };
 
-// Returns the move by this step. Its `change` is empty if a residual is not finite. With the derivatives by the
-// parameter, these stand for half of the step.
+// Returns the move by this step. Its `change` is empty if a residual is not finite. With the derivatives by
+// the parameter, these stand for half of the step.
 Move move_of(TrialRows& rows, std::span<const double> start, std::vector<double> x, std::size_t j,
              double step, std::span<const double> column) {
   Move out;
@@ -249,8 +249,8 @@ std::vector<double> keep_straight(TrialRows& rows, std::span<const double> start
                                         }));
     if (straight && known_together) return best;
     if (!straight && std::erase_if(linear, [&](const Seeming& one) {
-          return !straight_to_best(rows, start, x0, {&one, 1}, alone);
-        }) > 0)
+                       return !straight_to_best(rows, start, x0, {&one, 1}, alone);
+                     }) > 0)
       continue;
     if (known_together) break;
     known_together = true;

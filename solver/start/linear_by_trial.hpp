@@ -20,9 +20,9 @@ struct LinearByTrial {
 //
 // The search takes two calls of the model for each parameter, or one where the user gives derivatives; two
 // more if its first step hardly changes the residuals; and one or two at the end, or one more for each linear
-// parameter but the first where the way to their best values does not show that they are linear together. So it
-// is made only where a linear start is worth that: if the start fits worse than a constant does, or if variable
-// projection is on. It returns nothing for a loss of counts, whose rows are the model's values.
+// parameter but the first where the way to their best values does not show that they are linear together. So
+// it is made only where a linear start is worth that: if the start fits worse than a constant does, or if
+// variable projection is on. It returns nothing for a loss of counts, whose rows are the model's values.
 //
 // The user did not ask for these points. If the model throws there, or gives values that are not finite, the
 // parameter is not linear, and the fit goes on.

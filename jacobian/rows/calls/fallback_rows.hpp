@@ -208,7 +208,7 @@ class NLSQ_API VectorRows final : public RowModel {
   mutable std::vector<bool> shortened_in_vain_;
   mutable std::vector<std::shared_ptr<const Evaluation>> recent_;  // the latest first
   mutable std::shared_ptr<const Evaluation> start_;                // null: not kept
-  std::vector<double> start_at_;  // where a fit starts instead
+  std::vector<double> start_at_;                                   // where a fit starts instead
   mutable std::vector<double> reference_at_, reference_;
 };
 
