@@ -79,15 +79,21 @@ def ends_all(error):
     return error is not None and not isinstance(error, Exception)
 
 
+# How the texts of ValueErrors of Python's math begin; all but the first are those of Python 3.14 and later.
+_OUTSIDE_DOMAIN = (
+    "math domain error", "expected a nonnegative input", "expected a positive input", "expected a finite input",
+    "expected a number between", "expected a noninteger",
+)  # fmt: skip
+
+
 def is_of_arithmetic(error):
     """Whether Python's arithmetic raised this exception where NumPy's gives a number that is not finite.
 
-    ``math.exp(1000)`` raises OverflowError, ``1 / 0.0`` ZeroDivisionError, and ``math.sqrt(-1)`` a ValueError,
-    whose text begins with "expected a" in Python 3.14 and later.
+    ``math.exp(1000)`` raises OverflowError, ``1 / 0.0`` ZeroDivisionError, and ``math.sqrt(-1)`` a ValueError.
     """
     if isinstance(error, ArithmeticError):
         return True
-    return type(error) is ValueError and str(error).startswith(("math domain error", "expected a "))
+    return type(error) is ValueError and str(error).startswith(_OUTSIDE_DOMAIN)
 
 
 class UserFunction:

@@ -41,7 +41,10 @@ class Recorded:
             unusable.update(np.flatnonzero(bad.any(axis=1)).tolist())
             return 2 * len(unusable) < data.fits
 
-        recording = record(lambda *p: function(stand_in, *p), len(parameters), rows, usable=usable)
+        first = starts if starts.ndim == 1 else starts[0]
+        recording = record(
+            lambda *p: function(stand_in, *p), len(parameters), rows, usable=usable, start=np.array(first)
+        )
         if isinstance(recording, str):
             return recording
         columns = [c.reshape(data.fits, data.rows) if several else c for c in recording.columns]
@@ -51,7 +54,6 @@ class Recorded:
             return f"the library does not take its tape ({error})"
         recorded = cls(function, x, data, model, columns, limits(bounds, parameters))
         recorded.doubts.update((fit, NOT_FINITE) for fit in sorted(unusable))
-        first = starts if starts.ndim == 1 else starts[0]
         return recorded._compare_at_start(first, several) or recorded
 
     def _compare_at_start(self, first, several):

@@ -1,6 +1,7 @@
 """Functions that are called: their parameters may be Python's numbers, and the fit is that by NumPy's."""
 
 import math
+import operator
 import pickle
 import warnings
 
@@ -228,6 +229,35 @@ def test_a_rounded_parameter_is_not_taken_for_a_linear_one_that_the_data_do_not_
 
     fit = nf.fit(rounded, x, 2 * x + 3 + 0.01 * np.sin(40 * x), p0=[-1.8, b])
     assert fit.evaluator.startswith("called") and not fit.success
+
+
+@pytest.mark.parametrize("use", [
+    lambda kept, a, values: kept["values"] + 1,
+    lambda kept, a, values: kept["out"] + 1,
+    lambda kept, a, values: np.sum(kept["out"]),
+    lambda kept, a, values: kept["values"].flatten(),
+    lambda kept, a, values: kept["values"].std(),
+    lambda kept, a, values: abs(kept["complex"]),
+    lambda kept, a, values: complex(kept["a"]),
+    lambda kept, a, values: kept.__setitem__("values", operator.imul(kept["values"], 0.5)),
+])  # fmt: skip
+def test_what_a_function_keeps_serves_as_numbers_do(use):
+    x = np.linspace(0, 4, 30)
+    y = 3 * np.exp(-0.7 * x)
+    kept = {}
+
+    def model(x, a, b):
+        values = a * np.exp(-b * x)
+        out = np.empty_like(x)
+        out[:] = values
+        if kept:
+            use(kept, a, values)
+        kept.update(a=a, values=values, out=out, complex=values * 1j)
+        return out
+
+    popt, _ = nf.curve_fit(model, x, y, p0=[1, 1])
+    assert popt == pytest.approx([3, 0.7])
+    assert nf.fit_many(model, x, np.array([y, 2 * y]), p0=[1, 1]).parameters[1] == pytest.approx([6, 0.7])
 
 
 def test_what_a_function_keeps_of_its_recording_are_the_numbers_of_the_start():

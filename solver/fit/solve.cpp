@@ -154,7 +154,8 @@ class Attempts {
     if (!waits_ || is_success(s.verdict) || s.termination != Termination::no_progress || w_.best.spent)
       return;
     if (w_.best.ran_off) return;
-    if (!evaluator_.extrapolate(true)) return;
+    evaluator_.extrapolate(false);              // an attempt from the given start may have left it on
+    if (!evaluator_.extrapolate(true)) return;  // there is nothing to extrapolate
     w_.other.reset();
     const Vector from = w_.best.x;
     another(from, w_.other, request_.options.geodesic == Geodesic::always, Of::any);
@@ -272,7 +273,8 @@ SolverOptions settled(SolverOptions options) {
 
 // Solves again where that may help. If passes below f64 did not succeed, solves again entirely in f64. If
 // there is still no certificate, solves with geodesic acceleration from the given start. Each time, keeps the
-// better result. Goes on along a kink, and leaves a saddle for a point of lower cost beside it.
+// better result. Goes on with extrapolated differences and along a kink, and leaves a saddle for a point of
+// lower cost beside it.
 static void try_again(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorkspace& w,
                       Attempts& attempts) {
   const SolverOptions& options = request.options;

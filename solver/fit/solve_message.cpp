@@ -132,8 +132,7 @@ std::string message_of(const MinimizerResult& result, const DenseEvaluator& eval
   }
   if (result.ran_off)
     return "no usable minimum: the cost hardly falls while parameters grow a thousandfold, so they probably "
-           "go to "
-           "infinity. Give other starting values (p0), or bounds.";
+           "go to infinity. Give other starting values (p0), or bounds.";
   if (result.limited_by_rounding) {
     return fmt::format(
         "as far as float64 can see: residuals are so close to the rounding of y that the optimum may be "

@@ -9,13 +9,17 @@ import numpy as np
 
 from .lower import lower
 from .nodes import NotRecordable
+from .traced import Traced
 
 
 def value_at_start(traced):
     """The number or array that a stand-in of a finished recording stands for."""
     rec, node = traced._rec, traced._node
-    if rec.start is None or traced._mask is not None or node.kind == "c":
+    if rec.start is None or traced._mask is not None:
         raise TypeError("a value that was kept from the recording of a function has no numbers")
+    if node.kind == "c":
+        real, imaginary = (Traced(rec, rec.elementwise(part, node, kind="f")) for part in ("real", "imag"))
+        return value_at_start(real) + 1j * value_at_start(imaginary)
     if node.op == "parameter":
         return np.float64(rec.start[node.data])
     value = rec.table.get(("at start", id(node)))

@@ -23,7 +23,7 @@ _OBJECT_LOOPS = (
     "arccosh arctanh floor ceil trunc sign fabs square deg2rad rad2deg radians degrees reciprocal"
 ).split()
 # Methods that need a value as a plain number. After the recording they are those of the number at the start.
-_PLAIN = "float int complex round trunc floor ceil str repr format reduce reduce_ex".split()
+_PLAIN = "float int round trunc floor ceil str repr format reduce reduce_ex".split()
 _METHODS = "sum prod mean ravel reshape transpose squeeze dot clip min max repeat swapaxes take".split()
 
 
@@ -62,6 +62,8 @@ def _in_place(ufunc):
         if not self._node.shape:
             return _call(ufunc, self, other)  # numbers are not changed in place
         result = _call(ufunc, self, other)
+        if self._rec.finished:
+            return result
         if result._node.shape != self._node.shape:
             raise ValueError("non-broadcastable output operand")
         self._change(result._node)
@@ -100,7 +102,8 @@ def _astype(self, dtype, *args, **kwargs):
 
 
 def _flatten(self, order="C"):
-    return Traced(self._rec, np.ravel(self, order)._node)
+    flat = np.ravel(self, order)
+    return flat if self._rec.finished else Traced(self._rec, flat._node)
 
 
 def _item(self, *_):
@@ -124,6 +127,7 @@ for _name in _METHODS:
     setattr(Traced, _name, _method(_name))
 for _name in _PLAIN:
     setattr(Traced, f"__{_name}__", _plain(f"__{_name}__"))
+Traced.__complex__ = lambda self: complex(float(self))
 Traced.conjugate = Traced.conj = lambda self: _call(np.conjugate, self)
 Traced.astype = _astype
 Traced.flatten = _flatten

@@ -65,6 +65,8 @@ def at_start(value):
     """The same value with stand-ins of recordings that are over replaced by what they stood for at the start."""
     if isinstance(value, Traced) and value._rec.finished:
         return kept.value_at_start(value)
+    if isinstance(value, Data):
+        return plain(value) if value.overlay is None else at_start(value.overlay)
     if type(value) in (list, tuple):
         return type(value)(at_start(v) for v in value)
     return value
@@ -194,6 +196,8 @@ class Traced:
         return result
 
     def __getattr__(self, name):
+        if self._rec.finished:
+            return getattr(at_start(self), name)
         # Without this, a way of an `if` that uses such a method would seem to raise, and have no value.
         if not name.startswith("__") and hasattr(np.ndarray, name):
             self._rec.refuse(f"it uses the method {name} of arrays, which the tape does not have")
