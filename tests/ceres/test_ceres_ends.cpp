@@ -265,16 +265,6 @@ struct Rosenbrock {
   }
 };
 
-struct SineOfSeconds {
-  double t, y;
-  template <class T>
-  bool operator()(const T* p, T* r) const {
-    using std::sin;
-    r[0] = p[0] * sin(p[1] * (t - p[2])) - y;
-    return true;
-  }
-};
-
 struct Towards {
   double x, y, z;
   template <class T>
@@ -319,55 +309,6 @@ TEST_CASE("where a manifold has no point, no gradient is small and no function i
   CHECK(summary.final_cost < summary.initial_cost);
   CHECK(!called_there);
   CHECK(summary.iterations.at(0).gradient_max_norm == std::numeric_limits<double>::infinity());
-}
-
-// One step of the usual differences is a few hours long, in which a sine cannot move as far as its slope
-// says.
-TEST_CASE("derivatives by seconds since 1970 are not called wrong") {
-  for (const double wrong : {1.0, 3.0}) {
-    CAPTURE(wrong);
-    struct Sine final : ceres::SizedCostFunction<1, 3> {
-      ceres::AutoDiffCostFunction<SineOfSeconds, 1, 3> right;
-      double wrong;
-      Sine(double t, double y, double by) : right(new SineOfSeconds{t, y}), wrong(by) {}
-      bool Evaluate(double const* const* x, double* r, double** J) const override {
-        if (!right.Evaluate(x, r, J)) return false;
-        if (J != nullptr && J[0] != nullptr) J[0][2] *= wrong;
-        return true;
-      }
-    };
-    double p[3] = {1, 1.1, 1.7e9};
-    ceres::Problem problem;
-    for (int i = 0; i < 80; ++i) {
-      const double t = 0.1 * i, y = 2 * std::sin(1.3 * (t - 0.4)) + 0.05 * (i % 3);
-      problem.AddResidualBlock(new Sine(1.7e9 + t, y, wrong), nullptr, p);
-    }
-    ceres::Solver::Summary summary;
-    nlsq::Solve(ceres::Solver::Options(), &problem, &summary);
-    INFO(summary.message);
-    CHECK((summary.message.find("disagree with differences") != std::string::npos) == (wrong != 1));
-  }
-}
-
-// Beside 1.7e9 s every step is short. Of a step that still moves the sine by several standard errors the
-// solve must not end.
-TEST_CASE("a short step beside seconds since 1970 ends no solve while it promises more than noise") {
-  double p[3] = {1, 1.1, 1.7e9};
-  ceres::Problem problem;
-  for (int i = 0; i < 80; ++i) {
-    const double t = 0.1 * i, y = 2 * std::sin(1.3 * (t - 0.4)) + 0.05 * (i % 3);
-    problem.AddResidualBlock(
-        new ceres::AutoDiffCostFunction<SineOfSeconds, 1, 3>(new SineOfSeconds{1.7e9 + t, y}), nullptr, p);
-  }
-  ceres::Solver::Options options;
-  options.function_tolerance = options.gradient_tolerance = 0;
-  ceres::Solver::Summary summary, further;
-  nlsq::Solve(options, &problem, &summary);
-  INFO(summary.message);
-  REQUIRE(summary.termination_type == ceres::CONVERGENCE);
-  options.parameter_tolerance = 0;
-  ceres::Solve(options, &problem, &further);
-  CHECK(summary.final_cost - further.final_cost <= 0.005 * 2 * summary.final_cost / 77);
 }
 
 TEST_CASE("steps to points without derivatives fail, and end no solve by a tolerance") {
