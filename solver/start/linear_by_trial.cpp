@@ -16,7 +16,7 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr std::size_t kTrialRows = 64;
-constexpr std::size_t kTogether = 4096;  // so many rows that are evaluated together are all looked at
+constexpr std::size_t kTogether = 4096;  // up to so many rows that one call gives are all looked at
 constexpr double kStraight = 1e-9;  // largest deviation from a straight line, relative to the distance moved
 constexpr double kSeen = 1e-3;      // a shorter move, relative to the terms, is made longer
 constexpr double kUnseen = 1e-6;    // and is lost in rounding if it stays below this
@@ -29,9 +29,7 @@ class TrialRows {
   TrialRows(const Curve& curve, RowModel& rows)
       : own_(curve.form.loss.is_linear() ? nullptr : curve.rows_of(ResidualForm(curve.form.weighted))),
         rows_(own_ ? *own_ : rows), all_(rows_.rows()),
-        count_(std::min(all_, rows_.one_point() ? kTogether : kTrialRows)) {
-    if (count_ < all_ && count_ > kTrialRows) count_ = kTrialRows;
-  }
+        count_(rows_.one_point() && all_ <= kTogether ? all_ : std::min(all_, kTrialRows)) {}
 
   bool all() const { return count_ == all_; }
   // Whether the user gives derivatives, which are cheaper than to evaluate the model once more by parameter.
