@@ -39,8 +39,9 @@ ModelChoice choose_model(const std::string& text, const FitData& data,
 // Finds the model of a command without --model, such as nlsq-fit data.csv 'a*exp(-b*x)'. It removes the last
 // of `files` and returns it, if no file has this name and the text is a model. The text is a model if it is
 // the name of a built-in one. It is taken for a formula if it has one of the characters "(*+^" and does not
-// end like the name of a file (".csv"). Otherwise the function throws UsageError. It returns an empty text if
-// `files` is empty. If the model is `optional`, it does so as well where all of them are files.
+// end like the name of a file (".csv"). Otherwise the function throws UsageError. The function returns
+// an empty text if `files` is empty. If the model is `optional`, it also returns one if all of `files` are
+// files.
 std::string take_model_among(std::vector<std::string>& files, bool optional = false);
 
 // Reads starting values from the JSON of an earlier fit, or from a plain {"a": 1, "b": 2}. Throws UsageError.

@@ -74,7 +74,7 @@ struct FitData {
   std::shared_ptr<Journal> journal;  // of --checkpoint
   std::function<std::string(std::size_t)> place_in_all;
 
-  // The first date of predictor k; null unless it is a column of dates.
+  // Returns the first date of predictor k, or null if this predictor is not a column of dates.
   const TimeOrigin* time_of_x(std::size_t k) const {
     return x[k].plain ? shape.time(x[k].columns[0]) : nullptr;
   }

@@ -17,7 +17,7 @@ bool may_begin_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c & 0x80) != 0;
 }
 
-// Whether it is an operator of formulas, as && is. A column of that name needs backquotes.
+// Returns whether the word is an operator of formulas, as && is. A column of that name needs backquotes.
 bool is_operator(std::string_view word) { return word == "and" || word == "or" || word == "not"; }
 
 // Whether the character at `at` is an operator or a space beyond ASCII: a sign of Latin-1 (not the

@@ -33,7 +33,7 @@ std::vector<std::uint8_t> active_nodes(const Graph& graph, std::size_t count, st
 // For each leaf, the nodes among the first `count` that depend on it, ascending, including the leaf.
 using Dependents = std::vector<std::vector<NodeId>>;
 
-// Returns nothing if the lists would have more than `limit` entries in total, so that the work is bounded.
+// Returns nothing if the lists would have more than `limit` entries in total. This bounds the work.
 std::optional<Dependents> find_dependents(const Graph& graph, std::size_t count,
                                           std::span<const NodeId> leaves, std::size_t limit);
 

@@ -72,7 +72,7 @@ class NLSQ_API RowModel {
   // that a user's callable that uses threads itself is never called from a task, or by several threads at
   // once.
   virtual void prepare(std::span<const double> x, Fill fill) const { (void)x, (void)fill; }
-  // Says that a fit starts at x, where rough derivatives serve.
+  // Tells the rows that a fit starts at x. There, derivatives need not be exact.
   virtual void start_at(std::span<const double> x) { (void)x; }
   // True if preparing for one x discards what was prepared for another, so that passes at two points cannot
   // run at the same time.

@@ -24,8 +24,9 @@ class GroupStarts {
 
   // All parameters. `warning` is that of the guess.
   std::vector<double> of(const Columns& x, const Column& y, const Column& sigma, std::string& warning) const;
-  // Fits a group by itself if some parameters have no start. If its fit began elsewhere than at the usual
-  // values (scan_for_better_starts) and is a success, these parameters begin where it ended, in all groups.
+  // If some parameters have no start, fits this group by itself. Suppose that this fit is a success, and that
+  // it began at values that were looked for in the data (scan_for_better_starts). Then these parameters begin
+  // where it ended, in all groups.
   void look_in(const Columns& x, const Column& y, const FitOptions& options);
   // Parameters that have neither a value in p0 nor a guess.
   const std::vector<std::string>& unstarted() const { return unstarted_; }

@@ -26,7 +26,7 @@ double norm(std::span<const double> v) {
   return std::sqrt(squares);
 }
 
-double apart(std::span<const double> a, std::span<const double> b) {
+double distance(std::span<const double> a, std::span<const double> b) {
   double squares = 0;
   for (std::size_t i = 0; i < a.size(); ++i) squares += (a[i] - b[i]) * (a[i] - b[i]);
   return std::sqrt(squares);
@@ -82,25 +82,19 @@ void BlockSystem::check_own_derivatives(Recheck& out) {
         break;
       }
       // Most derivatives are right, and agree with the first difference already.
-      const double least_error = apart(ahead, given) - rounding / share;
-      if (k == 0 && least_error <= kWrong * std::max(norm(ahead), norm(given))) {
+      const double least_error = distance(ahead, given) - rounding / share;
+      const bool agrees = k == 0 && least_error <= kWrong * std::max(norm(ahead), norm(given));
+      if (agrees || !model_.moved_residuals(at_.x, at_.r, direction, -share, behind)) {
         least = 0;
         break;
       }
-      if (!model_.moved_residuals(at_.x, at_.r, direction, -share, behind)) {
-        least = 0;
-        break;
-      }
-      std::vector<double> off(given.size()), differ(given.size(), 0.0);
-      for (std::size_t i = 0; i < off.size(); ++i) {
-        ahead[i] = 0.5 * (ahead[i] + behind[i]);
-        off[i] = ahead[i] - given[i];
-        if (!coarser.empty()) differ[i] = ahead[i] - coarser[i];
-      }
-      coarser = ahead;
-      const double size = std::max(norm(ahead), norm(given)), error = norm(off) - rounding / share;
+      for (std::size_t i = 0; i < ahead.size(); ++i) ahead[i] = 0.5 * (ahead[i] + behind[i]);
+      const double size = std::max(norm(ahead), norm(given)), off = distance(ahead, given),
+                   error = off - rounding / share;
       // Differences that disagree with each other say nothing of the derivatives given.
-      const bool consistent = norm(differ) <= kConsistent * norm(off);
+      const double differ = coarser.empty() ? 0 : distance(ahead, coarser);
+      const bool consistent = differ <= kConsistent * off;
+      coarser = ahead;
       if (k != std::size(kShares)) least = std::min(least, size > 0 && consistent ? error / size : 0.0);
       if (!(least > kWrong)) break;
       if (k + 1 == std::size(kShares) && norm(ahead) < kFallsShort * norm(given)) {

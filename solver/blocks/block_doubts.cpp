@@ -23,8 +23,8 @@ BlockSystem::Curved BlockSystem::curvature_at_end(const BlockJudgement& judgemen
   const double enough = at_.model.cost - std::max(kOfContradiction * judgement.contradiction(),
                                                   kOfNoise * judgement.terms->cost_noise);
   const bool offsets = sizes_are_offsets(point());
-  // Where residuals are linear, or nearly so, JᵀJ is all of the curvature, and it is never negative. Where it
-  // is singular, the little that is left could still tell a minimum.
+  // If the residuals are nearly linear, JᵀJ is all of the curvature, which is never negative then. If JᵀJ is
+  // singular, even a small curvature beside it may show that x is a minimum, so the limit is lower.
   constexpr double kFlat = 1e-6;
   const bool deficient = judgement.certificate.verdict == Verdict::rank_deficient;
   bool moved = false;

@@ -1,9 +1,10 @@
 // Implements BlockModel: evaluates residuals, cost and J of a block problem, with losses and manifolds.
 #include "blocks/block_model.hpp"
 
+#include "support/constants.hpp"
+
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <type_traits>
 
@@ -96,12 +97,11 @@ void BlockModel::record_again(std::span<const double> x) {
 }
 
 double BlockModel::cost(std::span<const double> x, std::vector<double>& r) {
-  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   r.resize(structure_.residuals);
-  // A manifold has no such point. No function is called there.
+  // x is not a number where a manifold has no point for a step. No function is called there.
   if (std::ranges::any_of(x, [](double v) { return std::isnan(v); })) {
-    std::ranges::fill(r, kNone);
-    return kNone;
+    std::ranges::fill(r, kNaN);
+    return kNaN;
   }
   announce(x, false);
   std::vector<std::size_t> left(kMostTasks, 0);

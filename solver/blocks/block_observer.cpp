@@ -2,17 +2,17 @@
 #include "blocks/block_observer.hpp"
 
 #include "certificate/certificate.hpp"
+#include "support/constants.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace nlsq::inline v0 {
 
 // Gradient norms from the projected gradient P(x ⊞ -g) - x, where P projects onto the bounds. They are
-// infinite if a manifold has no such point.
+// infinite if a manifold has no point x ⊞ -g.
 std::string BlockObserver::test_point(const Vector& x) {
   std::vector<double> back(system_.gradient()), moved;
   for (double& g : back) g = -g;
@@ -20,7 +20,7 @@ std::string BlockObserver::test_point(const Vector& x) {
   report_.gradient_max = report_.gradient_norm = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double moved_by = std::fabs(moved[i] - x[i]);
-    const double d = std::isnan(moved_by) ? std::numeric_limits<double>::infinity() : moved_by;
+    const double d = std::isnan(moved_by) ? kInfinity : moved_by;
     report_.gradient_max = std::max(report_.gradient_max, d);
     report_.gradient_norm += d * d;
   }
@@ -70,8 +70,8 @@ std::string BlockObserver::test_step(const Vector& x, const Vector& trial, doubl
   if (outcome == StepOutcome::invalid) return {};
   const double of_parameters = control_.parameter_tolerance, of_cost = control_.function_tolerance;
   // Beside a map coordinate or a clock of 1.7e9 s in x any step is short, however far it moves the other
-  // parameters. So a step does not count as short while the linear model promises more of it than the cost
-  // that lies within noise of the optimum.
+  // parameters. So a step does not count as short while the linear model promises that it lowers the cost by
+  // more than what counts as noise near an optimum.
   const double near = kNearInNoise * system_.scatter_at(std::min(cost, trial_cost));
   const bool gains_little = 2 * step.predicted <= near * near;
   if (of_parameters > 0 && accepted_before > 0 && gains_little &&

@@ -3,19 +3,19 @@
 
 #include "dense/dense_algebra.hpp"
 #include "linear/scaled_spectrum.hpp"
+#include "support/constants.hpp"
 #include "support/random.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace nlsq::inline v0 {
 
 namespace {
 
 constexpr double kShift = 0x1p-17;  // relative to a parameter; balances third derivatives and rounding
-// A one-sided difference is off by third derivatives. Curvatures above this share of the largest stay
-// positive.
+// Third derivatives make one-sided differences inexact. A curvature that they show to be above this share of
+// the largest one is positive all the same.
 constexpr double kClearly = 1e-2;
 constexpr double kLeastCurvature = 1e-9;  // relative to the largest
 
@@ -68,8 +68,8 @@ bool turn_back(const BlockPoint& at, const CurvedBlock& curved, std::span<const 
 
 enum class Difference : std::uint8_t { known, crosses_bound, not_finite };
 
-// Change of the gradient along one tangent coordinate, from the lower point to the upper. The sign of the
-// shift says on which side the other point is.
+// Computes the change of the gradient along one tangent coordinate, from the lower point to the upper. One of
+// the two is x, and the sign of `shift` says on which side of it the other one lies.
 Difference one_sided(const BlockPoint& at, const GradientAt& gradient_at, std::size_t k, double shift,
                      std::span<const double> here, std::vector<double>& change) {
   std::vector<double> step(at.structure.tangent_size(), 0.0), there;
@@ -183,7 +183,7 @@ bool curves_like_normal(const BlockPoint& at, const GradientAt& gradient_at, Shi
   if (free.size() < kLeastUnknowns || std::ranges::any_of(at.problem.parameters, curved)) return false;
   const std::vector<double> here = at.solver.gradient(), norms = column_norms(at.solver);
   const std::vector<double> lengths = lengths_of(at, by);
-  double shift = std::numeric_limits<double>::infinity();  // of a scaled unknown
+  double shift = kInfinity;  // of a scaled unknown
   // A number that happens to be small would make all steps short, and rounding errors large.
   for (const std::size_t j : free)
     shift =

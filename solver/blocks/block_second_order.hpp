@@ -42,9 +42,10 @@ enum class CurvatureWanted : std::uint8_t { all, sign };
 SecondOrder second_order(const BlockPoint& at, const GradientAt& gradient_at, ShiftBy by,
                          CurvatureWanted wanted);
 
-// Returns true if no direction is likely to have a curvature that differs from that of JᵀJ by `limit`, with
-// columns of J scaled to unit length. It takes a few evaluations, where second_order() takes one or two for
-// each unknown, and says false where that would be no gain. Requires J at `at`, and leaves other data.
+// Returns whether the curvature of the cost is that of JᵀJ in all directions: with columns of J scaled to
+// unit length, the two are unlikely to differ by `limit` in any. This takes a few evaluations of the
+// gradient, where second_order() takes one or two for each unknown. With few unknowns, or with manifolds, it
+// returns false without any. Requires J at `at`. On return, the solver may hold the data of another point.
 bool curves_like_normal(const BlockPoint& at, const GradientAt& gradient_at, ShiftBy by, double limit);
 
 }  // namespace nlsq::inline v0

@@ -80,8 +80,8 @@ void add_terms(const double* row, std::span<const RecordColumns> parts, double t
   }
 }
 
-// What is known of each class of rows, by the number of the class. Most rows are of few classes, so the
-// latest ones are found without a search of the map.
+// Holds a value for each class of rows, by the number of the class. Most rows belong to a few classes, so the
+// latest classes are remembered and found without a search of the map.
 template <class T>
 class ByClass {
  public:

@@ -237,7 +237,8 @@ bool BlockSystem::has_second_order() const {
          structure_.tangent_size() - at_.fixed_count <= kMostSecondOrder;
 }
 
-// A function for second_order(). It changes J and its products.
+// Returns a function for second_order() that computes the gradient at other points. It replaces J and its
+// products.
 GradientAt BlockSystem::gradient_beside() {
   return [this, r = std::vector<double>()](std::span<const double> x) mutable {
     const std::vector<double> there(x.begin(), x.end());
@@ -250,7 +251,8 @@ GradientAt BlockSystem::gradient_beside() {
   };
 }
 
-// Evaluates second derivatives at x. J and its products are known in f64 before and after.
+// Evaluates second derivatives at x. J and its products must be known in f64 at x, and on return they are
+// again.
 SecondOrder BlockSystem::find_second_order(ShiftBy by, CurvatureWanted wanted) {
   SecondOrder found = second_order(point(), gradient_beside(), by, wanted);
   differentiate(at_, at_.model.plan);
@@ -322,8 +324,9 @@ void BlockSystem::certify(std::span<const double>, const CertificateTests& asked
   const bool beside = judgement.certificate.passed && falls_beside(judgement, out);
   if (beside) judgement.certificate.passed = false;
   const bool deficient = judgement.certificate.verdict == Verdict::rank_deficient;
-  // A tolerance of the user's ends the solve here, and by JᵀJ it is right to. Second derivatives would be
-  // evaluated for nothing: for a few unknowns that takes longer than the solve.
+  // Here a tolerance of the user's ends the solve, and the linear model says that x is near the optimum.
+  // Second derivatives would not change how the solve ends, and for a few unknowns they take longer than the
+  // solve.
   const bool near_enough =
       tests.stopped && judgement.distance.known && judgement.certificate.decrement_sigma <= kNearInNoise;
   const Curved curved = judgement.certificate.passed ? curvature_at_end(judgement, out) : Curved::unknown;

@@ -101,13 +101,9 @@ void withdraw_doubtful(FitResult& fit, std::span<const int> linear, std::span<co
     const bool free = !fit.fixed[j] && fit.ties[j].empty() && !fit.at_bound[j];
     if (free && std::ranges::count(linear, static_cast<int>(j)) == 0) end.nonlinear.push_back(j);
   }
-  const auto gives_residuals = [&] {
-    const ColumnRange range = range_of(y);
-    return range.least == 0 && range.most == 0;
-  };
   // Where no parameter has an effect, nothing is minimized, and the doubt stays.
   const bool has_effect = s.certificate.rank > 0 || fit.parameters != fit.guess;
-  if (is_success(s.verdict) && has_effect && std::isnan(end.r_squared) && gives_residuals()) {
+  if (is_success(s.verdict) && has_effect && std::isnan(end.r_squared) && is_zero(y)) {
     end.r_squared = 1;
     end.vanishes = s.final_cost <= kVanished * kVanished * s.initial_cost;
   }

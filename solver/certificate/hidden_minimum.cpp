@@ -101,9 +101,7 @@ bool follows_its_slopes(const RowModel& rows, std::span<const double> x) {
 
 bool follows(const RowModel& rows, std::span<const double> x, std::span<const double> x0, const Column& y) {
   if (follows_to_last_digits(rows, x)) return true;
-  const ColumnRange range = range_of(y);
-  if (range.least != 0 || range.most != 0) return false;
-  return follows_its_slopes(rows, x) || vanish_beside_start(rows, x, x0);
+  return is_zero(y) && (follows_its_slopes(rows, x) || vanish_beside_start(rows, x, x0));
 }
 
 namespace {

@@ -83,6 +83,10 @@ double triangle_condition(const double* R, std::size_t n) {
   return largest_value(R, n) * inverse;
 }
 
+Parallelism threads_of(const ScaledTriangle& triangle) {
+  return triangle.threads != nullptr ? *triangle.threads : Parallelism{1, {}};
+}
+
 // For many parameters that are clearly determined: computes everything from R⁻¹, at a tenth of the cost of
 // singular values. Returns false and destroys nothing if its bound of κ(R) is too large to be sure.
 bool by_inverse(const ScaledTriangle& triangle, Certified& out) {
@@ -94,8 +98,7 @@ bool by_inverse(const ScaledTriangle& triangle, Certified& out) {
   for (std::size_t j = 0; j < n; ++j) {
     if (!(kSure * std::fabs(triangle.R[j * n + j]) > size * tolerance)) return false;
   }
-  const Parallelism one{1, {}};
-  const Parallelism& threads = triangle.threads != nullptr ? *triangle.threads : one;
+  const Parallelism threads = threads_of(triangle);
   std::vector<double> rows(n * n);  // the rows of R⁻¹, one after the other
   invert_wide(triangle.R, n, rows.data(), threads);
   if (!(size * dense::norm(rows.data(), n * n) * tolerance < kSure)) return false;
@@ -131,9 +134,9 @@ struct CutTriangle {
   double* null_row(std::size_t k) { return &N[k * nullity()]; }
 };
 
-// Cuts `R` with its columns in the order of out.order behind the first entry of the diagonal that is not
-// above `least`. Returns whether the rank is beyond doubt then: what is cut off is well below `least`, and
-// the rest is well above it.
+// Cuts R where an entry of its diagonal first is not above `least`. The columns of R are in the order of
+// out.order. Returns whether the rank is beyond doubt then: what is cut off is well below `least`, and the
+// rest is well above it.
 bool cut_here(std::span<const double> R, double least, const Parallelism& threads, CutTriangle& out) {
   constexpr double kMargin = 2;
   const std::size_t n = out.n;
@@ -162,9 +165,10 @@ bool cut_here(std::span<const double> R, double least, const Parallelism& thread
   return true;
 }
 
-// Cuts R, with its columns in their order or else pivoted. Returns false if the rank is in doubt. Destroys
-// nothing.
-bool cut(const ScaledTriangle& triangle, const Parallelism& threads, CutTriangle& out) {
+// Cuts R with its columns as they are, and with pivoted columns if the rank is in doubt so. Returns false if
+// it is in doubt with these, too. The triangle stays as it is.
+bool cut(const ScaledTriangle& triangle, CutTriangle& out) {
+  const Parallelism threads = threads_of(triangle);
   const std::size_t n = triangle.scale.size();
   std::vector<double> R(triangle.R, triangle.R + n * n);
   out.n = n;
@@ -188,8 +192,8 @@ bool cut(const ScaledTriangle& triangle, const Parallelism& threads, CutTriangle
   return nullity == 0 || dense::cholesky(out.factor.data(), nullity);
 }
 
-// Subtracts from each of the rows, n of them, the part that lies in the null space: X -= N (NᵀN)⁻¹ Nᵀ X.
-// X has `columns` columns.
+// Subtracts from each column of X the part that lies in the null space: X -= N (NᵀN)⁻¹ Nᵀ X. X has n rows of
+// `columns` numbers.
 void remove_null_part(CutTriangle& from, double* X, std::size_t columns) {
   const std::size_t nullity = from.nullity();
   std::vector<double> along(nullity * columns, 0.0);  // by columns of X
@@ -207,13 +211,12 @@ void remove_null_part(CutTriangle& from, double* X, std::size_t columns) {
   }
 }
 
-// For many parameters that the data clearly do not determine all: the pseudo-inverse by two factorisations,
-// in a small part of the time that singular values take. Returns false and destroys nothing if the rank is a
-// close case.
+// For many parameters of which the data clearly do not determine all. Computes everything from the
+// pseudo-inverse by two factorisations, which takes a small part of the time that singular values take.
+// Returns false if the rank is in doubt. The triangle stays as it is.
 bool by_cut_triangle(const ScaledTriangle& triangle, Certified& out) {
-  const Parallelism one{1, {}};
   CutTriangle part;
-  if (!cut(triangle, triangle.threads != nullptr ? *triangle.threads : one, part)) return false;
+  if (!cut(triangle, part)) return false;
   const std::size_t n = part.n, nullity = part.nullity();
   std::vector<double> step(n);
   for (std::size_t k = 0; k < n; ++k) step[k] = -dense::dot(&part.inverse[k * n], part.z.data(), part.rank);
@@ -260,7 +263,8 @@ bool by_cut_triangle(const ScaledTriangle& triangle, Certified& out) {
   return true;
 }
 
-// True if the last entry of the diagonal is rounding, as it is without full rank where columns were pivoted.
+// Returns whether the last entry of the diagonal is rounding, as it is without full rank if columns were
+// pivoted.
 bool ends_in_rounding(const ScaledTriangle& triangle) {
   const std::size_t n = triangle.scale.size();
   return std::fabs(triangle.R[n * n - 1]) <= rank_tolerance(n);

@@ -43,8 +43,9 @@ RowAnalysis analyse_rows(DenseRows A, std::span<const double> scale);
 // The same for rows of like weight: rows whose norm is larger than the quantile `place` of all norms are
 // scaled down to it. Without rounding errors this does not change the rank.
 RowAnalysis analyse_lightened(DenseRows A, double place);
-// Returns true if that cannot show a higher rank: rows that are scaled down by a factor of at most s, and
-// columns that are scaled anew, change no singular value by more than s. `rank_margin`: that of A.
+// Returns true if analyse_lightened() cannot show a higher rank than A has. Scaling rows down by a factor of
+// at most s, and scaling the columns anew, changes no singular value by a factor of more than s.
+// `rank_margin`: see Certified; it is that of A.
 bool lightening_keeps_rank(const DenseRows& A, double place, double rank_margin);
 
 }  // namespace nlsq::inline v0

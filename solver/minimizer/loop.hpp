@@ -169,7 +169,7 @@ struct Stagnation {
   // falls along such steps, so these say that x lies at a kink, or that derivatives are wrong.
   int short_rises = 0;
   bool at_kink() const { return short_rises >= 6; }
-  // What gets_nowhere() knows: costs at the last fall that was seen, and the iterations since then.
+  // For gets_nowhere(): the costs when they last fell by enough to count, and the iterations since then.
   double slow_cost = std::numeric_limits<double>::infinity(), stuck_cost = slow_cost;
   int slow_iterations = 0, stuck_iterations = 0;
 };

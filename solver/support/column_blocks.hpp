@@ -36,6 +36,11 @@ inline ColumnRange range_of(const Column& column) {
   return out;
 }
 
+inline bool is_zero(const Column& column) {
+  const ColumnRange range = range_of(column);
+  return range.least == 0 && range.most == 0;
+}
+
 // The mean of the finite numbers of a column; 0 if it has none.
 inline double mean_of_finite(const Column& column) {
   double sum = 0;

@@ -43,7 +43,8 @@ struct TimeOrigin {
   Moment moment;
 };
 
-// A number of a column of dates, as a date. Nothing without an origin, and for numbers that are no dates.
+// Writes a number of a column of dates as a date. Returns nothing if there is no origin, or if the number is
+// not that of a date.
 inline std::optional<std::string> date_text(const TimeOrigin* origin, double seconds) {
   return origin ? moment_text(origin->moment, seconds) : std::nullopt;
 }

@@ -29,8 +29,9 @@ struct Moment {
 // nothing for any other text and for days and times that do not exist.
 std::optional<Moment> parse_moment(std::string_view text) noexcept;
 
-// The moment so many seconds after `origin`, to the nanosecond (after 46 days to the microsecond), in a form
-// that parse_moment() reads: at midnight the date alone. Nothing for moments that it does not read.
+// Writes the moment so many seconds after `origin`, to the nanosecond (after 46 days to the microsecond), in
+// a form that parse_moment() reads: at midnight the date alone. Returns nothing for moments that it does not
+// read.
 std::optional<std::string> moment_text(const Moment& origin, double seconds);
 
 // Whether `text` is a date or a time of day for a reader, such as 01/03/2024, 3-Mar-24 or 9:05 PM, in a form

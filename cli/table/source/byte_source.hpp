@@ -36,7 +36,8 @@ OpenedSource open_source(const std::string& path, bool with_checksum = false);
 // The same for bytes in memory, for tests and fuzzing.
 OpenedSource open_memory(std::string bytes, std::string name = "<memory>");
 
-// Whether there is a file of this name. Texts that cannot be names, such as long formulas, are none.
+// Returns whether a file of this name exists. A text that is too long to be the name of a file, such as a
+// long formula, is no error: the function returns false.
 bool file_exists(const std::string& path);
 
 }  // namespace nlsq::cli

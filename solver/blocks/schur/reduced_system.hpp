@@ -42,8 +42,9 @@ class ReducedSystem {
   // factor is lost: the matrix takes its memory.
   int rank(const double* chunks, std::size_t count, std::size_t stride, std::span<const double> scale,
            double least);
-  // After factor(): whether D⁻¹SD⁻¹ clearly has full rank in this sense. No pivot is less than the least
-  // eigenvalue, which inverse iteration finds in a small part of the time that pivoting takes.
+  // Returns whether D⁻¹SD⁻¹ clearly has full rank: all pivots are well above `least`. Call after factor(). No
+  // pivot is less than the least eigenvalue, which is estimated by inverse iteration. That takes a small part
+  // of the time that pivoting takes.
   bool clearly_regular(std::span<const double> scale, double least);
   // Estimates the rank of D⁻¹SD⁻¹ after factor(): the number of pivots above `least` in the order of the
   // factor.

@@ -96,8 +96,8 @@ TEST_CASE("copies among many parameters are confounded, and the rest stays deter
   }
 }
 
-// The certificate of a pose graph without a fixed pose takes this way. By singular values it took a thousand
-// times longer than the rest of the solve.
+// The certificate of a pose graph without a fixed pose is computed in this way. When it was computed from
+// singular values, it took a thousand times longer than the rest of the solve.
 TEST_CASE("the step and the covariance where many parameters lose rank are those of the pseudo-inverse") {
   for (const Eigen::Index n : {12, 20, 32, 40, 150}) {
     CAPTURE(n);
