@@ -1,10 +1,12 @@
 // Compares derivatives that residual functions supply themselves with finite differences. A wrong derivative
 // can make a point look like a minimum when it is not.
 #include "blocks/block_system.hpp"
+#include "support/random.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 
 namespace nlsq::inline v0 {
 
@@ -32,14 +34,15 @@ double distance(std::span<const double> a, std::span<const double> b) {
   return std::sqrt(squares);
 }
 
+double length_of(double size) { return size > 0 ? size : 1; }
+
 // Directions to test: one tangent coordinate at a time, or all together with pseudo-random signs.
 std::vector<std::vector<double>> directions(std::span<const double> sizes) {
   std::vector<std::vector<double>> out;
-  const auto length = [&](std::size_t j) { return sizes[j] > 0 ? sizes[j] : 1.0; };
   if (sizes.size() <= kMostSingly) {
     for (std::size_t j = 0; j < sizes.size(); ++j) {
       out.emplace_back(sizes.size(), 0.0);
-      out.back()[j] = length(j);
+      out.back()[j] = length_of(sizes[j]);
     }
     return out;
   }
@@ -48,7 +51,7 @@ std::vector<std::vector<double>> directions(std::span<const double> sizes) {
     std::vector<double>& direction = out.emplace_back(sizes.size());
     for (std::size_t j = 0; j < sizes.size(); ++j) {
       state = state * 1664525U + 1013904223U;
-      direction[j] = (state >> 31) != 0 ? length(j) : -length(j);
+      direction[j] = (state >> 31) != 0 ? length_of(sizes[j]) : -length_of(sizes[j]);
     }
   }
   return out;
@@ -56,20 +59,55 @@ std::vector<std::vector<double>> directions(std::span<const double> sizes) {
 
 }  // namespace
 
+// Tests all columns by one difference, along a direction in which their parts of the change are about equally
+// large. If it agrees far more closely than a single wrong column would let it, then no column is wrong.
+// Returns false if this does not decide: many columns, one of zeros, or a step that is too short or too long.
+bool BlockSystem::derivatives_agree(std::span<const double> sizes, std::span<const std::uint8_t> fixed) {
+  constexpr double kClosely = 0.25;         // of the error of the column whose part is smallest
+  constexpr std::size_t kMostAtOnce = 200;  // with more columns, one of them hardly shows
+  if (sizes.size() > kMostAtOnce) return false;
+  double part = std::numeric_limits<double>::infinity();
+  for (std::size_t j = 0; j < sizes.size(); ++j) {
+    if (fixed.empty() || fixed[j] == 0) part = std::min(part, length_of(sizes[j]) * column_norm(j));
+  }
+  if (!(part > 0)) return false;
+  Random random(1);
+  std::vector<double> direction(sizes.size(), 0.0), ahead;
+  for (std::size_t j = 0; j < sizes.size(); ++j) {
+    // Of random size and sign, so that errors of several columns do not cancel.
+    const double share = (0.5 + 0.5 * random.uniform()) * (random.below(2) == 0 ? -1 : 1);
+    if (fixed.empty() || fixed[j] == 0) direction[j] = share * part / column_norm(j);
+  }
+  const std::vector<double> given = model_.times(direction);
+  return model_.moved_residuals(at_.x, at_.r, direction, kShares[0], ahead) &&
+         distance(ahead, given) <= kClosely * kWrong * 0.5 * part;
+}
+
 // Requires J in f64 at x, and restores it before returning.
 void BlockSystem::check_own_derivatives(Recheck& out) {
-  model_.apply_losses(false);
-  const std::vector<std::uint8_t> fixed = at_.fixed;
-  const std::size_t fixed_count = at_.fixed_count;
-  gather(at_);
+  const bool losses = !model_.problem().losses.values().empty();
+  const std::vector<std::uint8_t> fixed = at_.fixed_count > 0 ? at_.fixed : std::vector<std::uint8_t>();
   const std::vector<double> sizes = tangent_sizes(model_.problem(), structure_, at_.x);
+  if (losses) {
+    model_.apply_losses(false);
+    gather(at_);
+  }
+  if (!derivatives_agree(sizes, fixed)) check_columns(sizes, fixed, out);
+  if (!losses) return;
+  model_.apply_losses(true);
+  differentiate(at_, at_.model.plan);
+}
+
+// Tests the columns one by one, or all together where they are many.
+void BlockSystem::check_columns(std::span<const double> sizes, std::span<const std::uint8_t> fixed,
+                                Recheck& out) {
   const double rounding = 0x1p-43 * std::max(norm(at_.r), terms()->magnitude);
   std::vector<double> ahead, behind;
   std::size_t number = 0;
   for (std::vector<double>& direction : directions(sizes)) {
     const std::size_t here = number++;
     for (std::size_t j = 0; j < direction.size(); ++j) {
-      if (fixed_count > 0 && fixed[j] != 0) direction[j] = 0;
+      if (!fixed.empty() && fixed[j] != 0) direction[j] = 0;
     }
     const std::vector<double> given = model_.times(direction);
     double least = 1e300;
@@ -107,8 +145,6 @@ void BlockSystem::check_own_derivatives(Recheck& out) {
     out.jacobian_difference = least;
     out.wrong_column = static_cast<int>(sizes.size() <= kMostSingly ? here : 0);
   }
-  model_.apply_losses(true);
-  differentiate(at_, at_.model.plan);
 }
 
 }  // namespace nlsq::inline v0

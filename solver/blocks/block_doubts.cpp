@@ -3,12 +3,31 @@
 // only when there are few unknowns.
 #include "blocks/block_system.hpp"
 #include "certificate/second_order_minimum.hpp"
+#include "linear/dot.hpp"
+#include "support/random.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 namespace nlsq::inline v0 {
+
+// See curves_like_normal(). J and its products must be known in f64 at x, and on return they are again.
+bool BlockSystem::is_straight(double limit) {
+  bool moved = false;
+  const auto gradient_at = [&, inner = gradient_beside()](std::span<const double> x) {
+    moved = true;
+    return inner(x);
+  };
+  bool straight = false;
+  for (const ShiftBy by : {ShiftBy::residual, ShiftBy::size}) {
+    if (straight || (by == ShiftBy::residual && !sizes_are_offsets(point()))) continue;
+    straight = curves_like_normal(point(), gradient_at, by, limit);
+    if (moved) differentiate(at_, at_.model.plan);
+    moved = false;
+  }
+  return straight;
+}
 
 // x is a saddle if the cost has negative curvature along some direction. Large residuals and redescending
 // losses can cause this although JᵀJ is positive. In that case out.step leads to a lower cost.
@@ -27,15 +46,7 @@ BlockSystem::Curved BlockSystem::curvature_at_end(const BlockJudgement& judgemen
   // singular, even a small curvature beside it may show that x is a minimum, so the limit is lower.
   constexpr double kFlat = 1e-6;
   const bool deficient = judgement.certificate.verdict == Verdict::rank_deficient;
-  bool moved = false;
-  const auto gradient_at = [&, inner = gradient_beside()](std::span<const double> x) {
-    moved = true;
-    return inner(x);
-  };
-  const bool straight = curves_like_normal(point(), gradient_at, offsets ? ShiftBy::residual : ShiftBy::size,
-                                           deficient ? kFlat : -kNegative);
-  if (moved) differentiate(at_, at_.model.plan);
-  if (straight) return Curved::unknown;
+  if (is_straight(deficient ? kFlat : -kNegative)) return Curved::unknown;
   for (const ShiftBy by :
        {offsets ? ShiftBy::residual : ShiftBy::size, offsets ? ShiftBy::size : ShiftBy::residual}) {
     const SecondOrder found = find_second_order(by, CurvatureWanted::sign);
@@ -67,6 +78,7 @@ bool BlockSystem::falls_beside(const BlockJudgement& judgement, Certified& out) 
   constexpr std::size_t kMost = 16;  // numbers
   const std::size_t size = structure_.tangent_size();
   if (size > kMost || judgement.certificate.governed_by == kZeroResidual) return false;
+  if (rises_evenly(judgement)) return false;
   const double enough = at_.model.cost - judgement.contradiction();
   std::vector<double> trial;
   for (std::size_t j = 0; j < size; ++j) {
@@ -81,6 +93,29 @@ bool BlockSystem::falls_beside(const BlockJudgement& judgement, Certified& out) 
     }
   }
   return false;
+}
+
+// Returns true if the costs on both sides of x rise together as JᵀJ says, when all unknowns move by one to
+// two tenths of a standard error. A kink by which the cost could fall for a single unknown would show here,
+// since it changes the cost on one side of it only. This takes two evaluations.
+bool BlockSystem::rises_evenly(const BlockJudgement& judgement) {
+  constexpr std::size_t kFew = 2;  // unknowns that are moved one by one in as many evaluations
+  if (structure_.tangent_size() <= kFew) return false;
+  Random random(1);
+  std::vector<double> step(structure_.tangent_size(), 0.0), image(step.size()), trial;
+  for (std::size_t j = 0; j < step.size(); ++j) {
+    const double way = (1 + random.uniform()) * (random.below(2) == 0 ? -1 : 1);
+    if (!point().is_fixed(j) && column_norm(j) > 0)
+      step[j] = way * kNearInNoise * judgement.sigma / column_norm(j);
+  }
+  solver_.multiply(model_.records<double>(), step, image);
+  double rise = -dot(step, image);  // beyond that of JᵀJ
+  for (int side = 0; side < 2; ++side) {
+    if (model_.plus(at_.x, step, trial)) return false;
+    rise += cost_or_none(trial) - at_.model.cost;
+    for (double& s : step) s = -s;
+  }
+  return std::fabs(rise) <= judgement.contradiction();
 }
 
 // The cost at a point that the iteration does not visit. Returns NaN if the user's function throws there,

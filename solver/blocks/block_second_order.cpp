@@ -17,21 +17,25 @@ constexpr double kShift = 0x1p-17;  // relative to a parameter; balances third d
 // Third derivatives make one-sided differences inexact. A curvature that they show to be above this share of
 // the largest one is positive all the same.
 constexpr double kClearly = 1e-2;
-constexpr double kLeastCurvature = 1e-9;  // relative to the largest
 
-// The parameter block with a manifold to which a tangent coordinate belongs; null if it has none.
+// A free parameter block that has a manifold; null if parameter block p is none.
 struct CurvedBlock {
   const ParameterBlock* block = nullptr;
   std::size_t number = 0, first = 0;  // of its numbers and of its tangent coordinates
 };
+CurvedBlock curved_block(const BlockPoint& at, std::uint32_t p) {
+  const ParameterBlock& block = at.problem.parameters[p];
+  const std::int64_t first = at.structure.tangent_offset(p);
+  if (!block.manifold || first < 0) return {};
+  return {&block, at.structure.list.offsets[p], static_cast<std::size_t>(first)};
+}
+// The block to which tangent coordinate k belongs.
 CurvedBlock manifold_of(const BlockPoint& at, std::size_t k) {
   for (std::uint32_t p = 0; p < at.problem.parameters.size(); ++p) {
-    const ParameterBlock& block = at.problem.parameters[p];
-    const std::int64_t first = at.structure.tangent_offset(p);
-    if (!block.manifold || first < 0) continue;
-    const auto begin = static_cast<std::size_t>(first);
-    if (k < begin || k >= begin + static_cast<std::size_t>(block.manifold->tangent())) continue;
-    return {&block, at.structure.list.offsets[p], begin};
+    const CurvedBlock curved = curved_block(at, p);
+    if (curved.block && k >= curved.first &&
+        k < curved.first + static_cast<std::size_t>(curved.block->manifold->tangent()))
+      return curved;
   }
   return {};
 }
@@ -62,6 +66,15 @@ bool turn_back(const BlockPoint& at, const CurvedBlock& curved, std::span<const 
     double along = 0;
     for (std::size_t a = 0; a < n; ++a) along += P[i * n + a] * c[a];
     for (std::size_t a = 0; a < n; ++a) g[a] += here[i * n + a] * along;
+  }
+  return true;
+}
+
+// The same for the coordinates of all blocks.
+bool turn_back(const BlockPoint& at, std::span<const double> there, std::vector<double>& gradient) {
+  for (std::uint32_t p = 0; p < at.problem.parameters.size(); ++p) {
+    const CurvedBlock curved = curved_block(at, p);
+    if (curved.block && !turn_back(at, curved, there, gradient)) return false;
   }
   return true;
 }
@@ -172,45 +185,78 @@ SecondOrder second_order(const BlockPoint& at, const GradientAt& gradient_at, Sh
   return out;
 }
 
-// For S = H - JᵀJ and a random direction v of n numbers, √n ‖Sv‖ / ‖v‖ estimates the Frobenius norm of S,
-// which is at least its largest eigenvalue. If S has one direction only, v may happen to be almost at right
-// angles to it. So several directions are tried, and a safety factor is left.
+namespace {
+
+// JᵀJ over the free columns, n x n, with columns of J scaled to unit length.
+std::vector<double> scaled_normal(const BlockPoint& at, std::span<const std::size_t> free,
+                                  std::span<const double> norms) {
+  const std::size_t n = free.size();
+  std::vector<double> A(n * n, 0.0), values;
+  std::vector<std::size_t> places;  // of the values in a row that are not zero
+  at.solver.row_by_row(at.model.records<double>(), [&](std::span<const double> row, double) {
+    values.clear();
+    places.clear();
+    for (std::size_t j = 0; j < n; ++j) {
+      if (row[free[j]] == 0) continue;
+      values.push_back(row[free[j]] / norms[free[j]]);
+      places.push_back(j);
+    }
+    for (std::size_t b = 0; b < places.size(); ++b) {
+      for (std::size_t a = 0; a < places.size(); ++a) A[places[b] * n + places[a]] += values[a] * values[b];
+    }
+  });
+  return A;
+}
+
+}  // namespace
+
+// With columns of J scaled to unit length, let S = H - JᵀJ and LLᵀ = JᵀJ + εI, ε being `limit`. H has no
+// eigenvalue below -ε if ‖B‖ < 1 for B = L⁻¹SL⁻ᵀ. For a random direction u of n numbers, √n ‖Bu‖ / ‖u‖
+// estimates the Frobenius norm of B, which is at least ‖B‖. If B has one direction only, u may happen to be
+// almost at right angles to it. So the estimate of a first direction must be tiny. More directions hardly all
+// do so: the chance that k of them miss a factor f is about f⁻ᵏ, and it is the same for every k here.
 bool curves_like_normal(const BlockPoint& at, const GradientAt& gradient_at, ShiftBy by, double limit) {
-  constexpr std::size_t kDirections = 3, kLeastUnknowns = 6;
-  constexpr double kSafety = 30;
+  constexpr std::size_t kLeastUnknowns = 3;  // with fewer, second_order() takes no more evaluations
+  constexpr double kFactors[] = {4e4, 200, 34, 14};
+  // Shorter than the shifts of second_order(): differences on one side only leave third derivatives in, and
+  // weak directions magnify them.
+  constexpr double kShorter = 0x1p-4 * kShift;
   const std::vector<std::size_t> free = at.free_columns();
-  const auto curved = [](const ParameterBlock& block) { return static_cast<bool>(block.manifold); };
-  if (free.size() < kLeastUnknowns || std::ranges::any_of(at.problem.parameters, curved)) return false;
+  const std::size_t n = free.size();
+  if (n < kLeastUnknowns) return false;
   const std::vector<double> here = at.solver.gradient(), norms = column_norms(at.solver);
   const std::vector<double> lengths = lengths_of(at, by);
-  double shift = kInfinity;  // of a scaled unknown
-  // A number that happens to be small would make all steps short, and rounding errors large.
-  for (const std::size_t j : free)
-    shift =
-        std::min(shift, kShift * std::max(lengths[j] * norms[j], std::min(norms[j], std::sqrt(2 * at.cost))));
+  const double r = std::sqrt(2 * at.cost);
+  const std::vector<double> A = scaled_normal(at, free, norms);
+  std::vector<double> L = A, u(n), v(n), normal(n), change(n), step(here.size(), 0.0), there, gradient;
+  for (std::size_t j = 0; j < n; ++j) L[j * n + j] += limit;
+  if (!dense::cholesky(L.data(), n)) return false;
   Random random(1);
-  std::vector<std::vector<double>> steps(kDirections), products(kDirections);
-  for (std::size_t k = 0; k < kDirections; ++k) {
-    steps[k].assign(here.size(), 0.0);
-    products[k].resize(here.size());
+  double largest = 0;
+  for (const double factor : kFactors) {
     // Numbers from 0.5 to 1.5 of either sign: no single unknown is left out.
-    for (const std::size_t j : free)
-      steps[k][j] = (0.5 + random.uniform()) * (random.below(2) == 0 ? -shift : shift) / norms[j];
-    at.solver.multiply(at.model.records<double>(), steps[k], products[k]);
-  }
-  std::vector<double> there, change(free.size()), scaled(free.size());
-  for (std::size_t k = 0; k < kDirections; ++k) {
-    if (at.model.plus(at.x, steps[k], there) || !gradient_at(there)) return false;
-    for (std::size_t i = 0; i < free.size(); ++i) {
-      const std::size_t j = free[i];
-      scaled[i] = steps[k][j] * norms[j];
-      change[i] = (at.solver.gradient()[j] - here[j] - products[k][j]) / norms[j];
+    for (double& number : u) number = (random.below(2) == 0 ? -1 : 1) * (0.5 + random.uniform());
+    v = u;
+    dense::solve_lower_transposed(L.data(), n, v.data());
+    double shift = kInfinity;
+    // A number that happens to be small would make all steps short, and rounding errors large.
+    for (std::size_t j = 0; j < n; ++j) {
+      const double norm = norms[free[j]], longest = std::max(lengths[free[j]] * norm, std::min(norm, r));
+      shift = std::min(shift, kShorter * longest / std::fabs(v[j]));
     }
-    const double beyond =
-        dense::norm(change.data(), change.size()) / dense::norm(scaled.data(), scaled.size());
-    if (!(kSafety * std::sqrt(static_cast<double>(free.size())) * beyond < limit)) return false;
+    for (std::size_t j = 0; j < n; ++j) step[free[j]] = shift * v[j] / norms[free[j]];
+    if (at.model.plus(at.x, step, there) || !gradient_at(there)) return false;
+    gradient = at.solver.gradient();
+    if (!turn_back(at, there, gradient)) return false;
+    dense::multiply_transposed(A.data(), n, v.data(), normal.data());
+    for (std::size_t j = 0; j < n; ++j)
+      change[j] = (gradient[free[j]] - here[free[j]]) / norms[free[j]] / shift - normal[j];
+    dense::solve_lower(L.data(), n, change.data());
+    largest = std::max(largest, dense::norm(change.data(), n) / dense::norm(u.data(), n));
+    if (factor * std::sqrt(static_cast<double>(n)) * largest < 1) return true;
+    if (!(std::sqrt(static_cast<double>(n)) * largest * kFactors[3] < 1)) return false;
   }
-  return true;
+  return false;
 }
 
 }  // namespace nlsq::inline v0

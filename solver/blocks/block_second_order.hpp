@@ -12,6 +12,8 @@ namespace nlsq::inline v0 {
 
 constexpr std::size_t kMostSecondOrder = 32;  // unknowns, for steps
 constexpr std::size_t kMostExamined = 64;     // and for the check at the end
+// An eigenvalue below this share of the largest one counts as 0.
+constexpr double kLeastCurvature = 1e-9;
 
 // Evaluates J and the gradient at a nearby point in f64 and leaves them in the solver. Returns false if they
 // are not finite.
@@ -42,10 +44,10 @@ enum class CurvatureWanted : std::uint8_t { all, sign };
 SecondOrder second_order(const BlockPoint& at, const GradientAt& gradient_at, ShiftBy by,
                          CurvatureWanted wanted);
 
-// Returns whether the curvature of the cost is that of JᵀJ in all directions: with columns of J scaled to
-// unit length, the two are unlikely to differ by `limit` in any. This takes a few evaluations of the
-// gradient, where second_order() takes one or two for each unknown. With few unknowns, or with manifolds, it
-// returns false without any. Requires J at `at`. On return, the solver may hold the data of another point.
+// Returns whether the curvature of the cost is that of JᵀJ in all directions, so that no eigenvalue of H,
+// with columns of J scaled to unit length, is likely to lie below -limit. This takes two to four evaluations
+// of the gradient, where second_order() takes one or two for each unknown. If it returns false, nothing is
+// known. Requires J at `at`. On return, the solver may hold the data of another point.
 bool curves_like_normal(const BlockPoint& at, const GradientAt& gradient_at, ShiftBy by, double limit);
 
 }  // namespace nlsq::inline v0

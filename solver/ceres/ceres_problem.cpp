@@ -17,15 +17,19 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// With an evaluation callback, cost functions depend on data that a recording does not see, so nothing may be
-// recorded. Only Ceres 2.2 reports whether there is a callback. With 2.1, the comparison with the functions
-// themselves at the start and at the end detects stale recordings.
+// Whether the problem has an evaluation callback. Only Ceres 2.2 reports that.
+enum class HasCallback : std::uint8_t { no, yes, unknown };
 template <class Problem>
-bool may_record(const Problem& problem) {
+HasCallback has_callback(const Problem& problem) {
   if constexpr (requires { problem.options().evaluation_callback; })
-    return problem.options().evaluation_callback == nullptr;
-  else return true;
+    return problem.options().evaluation_callback == nullptr ? HasCallback::no : HasCallback::yes;
+  else return HasCallback::unknown;
 }
+
+// With an evaluation callback, cost functions depend on data that a recording does not see, so nothing may be
+// recorded. Where it is not known, the comparison with the functions themselves at the start and at the end
+// detects stale recordings.
+bool may_record(const ceres::Problem& problem) { return has_callback(problem) != HasCallback::yes; }
 
 }  // namespace
 
@@ -182,6 +186,7 @@ void CeresProblem::write(std::span<const double> x) const {
 }
 
 void CeresProblem::run_evaluation_callback(bool derivatives) const {
+  if (has_callback(theirs_) == HasCallback::no) return;
   std::vector<double*> blocks, J;
   std::vector<std::vector<double>> storage;
   if (derivatives) theirs_.GetParameterBlocksForResidualBlock(probe_, &blocks);

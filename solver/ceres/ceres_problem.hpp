@@ -37,8 +37,8 @@ class CeresProblem {
   // Writes the values of all parameter blocks, concatenated in the order of nlsq::Problem.
   void write(std::span<const double> x) const;
   void restore() const { write(start_); }
-  // Runs the evaluation callback, if there is one, by evaluating one residual block at the current parameter
-  // values.
+  // Runs the evaluation callback, if there is one or may be one, by evaluating one residual block at the
+  // current parameter values.
   void run_evaluation_callback(bool derivatives) const;
   // The cost according to Ceres; NaN if it has none. It calls all cost functions and uses one thread, because
   // with several Ceres adds in the order in which threads finish.

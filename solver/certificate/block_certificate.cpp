@@ -285,8 +285,10 @@ bool BlockSystem::leaves_parameters_open(const SecondOrder& found, const BlockJu
   return false;
 }
 
-// Repeats the tests on the step and the decrement by second derivatives of the cost.
+// Repeats the tests on the step and the decrement by second derivatives of the cost, unless JᵀJ is all of
+// them.
 void BlockSystem::judge_by_second_order(const BlockTests& tests, BlockJudgement& judgement, Certified& out) {
+  if (is_straight(kLeastCurvature)) return;
   SecondOrder found = find_second_order(ShiftBy::size, CurvatureWanted::all);
   if (!found.known) return;
   if (sizes_are_offsets(point())) {

@@ -313,7 +313,8 @@ void by_singular_values(const ScaledTriangle& triangle, Certified& out) {
 
 void analyse(const ScaledTriangle& triangle, Certified& out) {
   const std::size_t n = triangle.scale.size();
-  const bool many = n > small_dense::kMost;
+  // Users see the condition beside a covariance, and for a few parameters singular values give it exactly.
+  const bool many = n > (triangle.covariance ? small_dense::kMost : kFewSingular);
   if (many && by_inverse(triangle, out)) return;
   if ((many || (n > kFewSingular && ends_in_rounding(triangle))) && by_cut_triangle(triangle, out)) return;
   by_singular_values(triangle, out);

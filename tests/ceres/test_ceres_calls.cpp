@@ -4,7 +4,6 @@
 
 #include <nlsq/error.hpp>
 
-#include <ceres/normal_prior.h>
 #include <doctest/doctest.h>
 
 #include <array>
@@ -315,86 +314,4 @@ TEST_CASE("The final cost takes no calls beside those that compare the programs 
   double true_cost = 0;
   problem.Evaluate({}, &true_cost, nullptr, nullptr, nullptr);
   CHECK(summary.final_cost == doctest::Approx(true_cost).epsilon(1e-14));
-}
-
-namespace {
-
-struct Calls {
-  int residuals = 0, derivatives = 0;
-};
-
-// Odometry along a line that bends a little.
-struct Bend final : ceres::SizedCostFunction<2, 2, 2> {
-  double length;
-  Calls& calls;
-  Bend(double l, Calls& counted) : length(l), calls(counted) {}
-  bool Evaluate(double const* const* x, double* r, double** J) const override {
-    ++(J != nullptr ? calls.derivatives : calls.residuals);
-    const double *a = x[0], *b = x[1];
-    r[0] = 10 * (b[0] - a[0] - length), r[1] = 10 * (b[1] - a[1] - 0.1 * std::sin(a[0]));
-    if (J == nullptr) return true;
-    if (J[0] != nullptr) J[0][0] = J[0][3] = -10, J[0][1] = 0, J[0][2] = -std::cos(a[0]);
-    if (J[1] != nullptr) J[1][0] = J[1][3] = 10, J[1][1] = J[1][2] = 0;
-    return true;
-  }
-};
-
-}  // namespace
-
-// Checks of the derivatives and of the curvature took ten times as many calls as the solve.
-TEST_CASE("a small solve that a tolerance ends calls its functions seldom") {
-  constexpr int kPoints = 12;
-  double x[kPoints][2];
-  Calls calls;
-  ceres::Problem problem;
-  for (int i = 0; i < kPoints; ++i) {
-    x[i][0] = i + 0.2 * std::sin(5.0 * i), x[i][1] = 0.3 * std::cos(7.0 * i);
-    if (i > 0) problem.AddResidualBlock(new Bend(1 + 0.02 * (i % 3), calls), nullptr, x[i - 1], x[i]);
-    const Eigen::Vector2d at(i + std::sin(3.0 * i), std::cos(4.0 * i));
-    problem.AddResidualBlock(new ceres::NormalPrior(Eigen::Matrix2d::Identity(), at), nullptr, x[i]);
-  }
-  ceres::Solver::Summary summary;
-  nlsq::Solve(ceres::Solver::Options(), &problem, &summary);
-  INFO(summary.message);
-  CHECK(summary.termination_type == ceres::CONVERGENCE);
-  const int steps = static_cast<int>(summary.iterations.size());
-  CHECK(calls.derivatives <= (kPoints - 1) * (steps + 4));
-  CHECK(calls.residuals <= (kPoints - 1) * (steps + 2 * kPoints + 6));
-}
-
-namespace {
-
-struct Link final : ceres::SizedCostFunction<1, 1, 1> {  // of a chain
-  double length;
-  Calls& calls;
-  Link(double l, Calls& counted) : length(l), calls(counted) {}
-  bool Evaluate(double const* const* x, double* r, double** J) const override {
-    ++(J != nullptr ? calls.derivatives : calls.residuals);
-    r[0] = x[1][0] - x[0][0] - length;
-    for (int k = 0; J != nullptr && k < 2; ++k) J[k][0] = k == 0 ? -1 : 1;
-    return true;
-  }
-};
-
-}  // namespace
-
-// The curvature of a linear problem is that of JᵀJ. Its check took one or two evaluations for each unknown.
-TEST_CASE("a linear solve of many unknowns calls its functions seldom, with and without a fixed point") {
-  for (const bool held : {true, false}) {
-    CAPTURE(held);
-    constexpr int kPoints = 40;
-    double x[kPoints] = {};
-    Calls calls;
-    ceres::Problem problem;
-    for (int i = 0; i < kPoints; ++i) {
-      problem.AddResidualBlock(new Link(1 + 0.1 * (i % 3), calls), nullptr, &x[i], &x[(i + 1) % kPoints]);
-      const Eigen::Matrix<double, 1, 1> one(1), at(i + std::sin(3.0 * i));
-      if (held) problem.AddResidualBlock(new ceres::NormalPrior(one, at), nullptr, &x[i]);
-    }
-    ceres::Solver::Summary summary;
-    nlsq::Solve(ceres::Solver::Options(), &problem, &summary);
-    INFO(summary.message);
-    CHECK(summary.termination_type == ceres::CONVERGENCE);
-    CHECK(calls.derivatives <= kPoints * (static_cast<int>(summary.iterations.size()) + 10));
-  }
 }

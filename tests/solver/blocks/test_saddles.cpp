@@ -77,6 +77,22 @@ struct Measured {  // a number
   }
 };
 
+// A sum of shares of all unknowns, which is 0, or whose distance from 0 is 1, measured from 0.5 to the side.
+struct Mixture {
+  std::vector<double> shares;
+  double beside;
+  bool is_distance;
+  static constexpr int residuals = 2;
+  template <class T>
+  bool operator()(const T* x, T* r) const {
+    T u(0);
+    for (std::size_t j = 0; j < shares.size(); ++j) u += T(shares[j]) * x[j];
+    r[0] = is_distance ? u * u - T(1) : u;
+    r[1] = T(beside) * u;
+    return true;
+  }
+};
+
 SolverOptions in_f64() {
   SolverOptions options;
   options.precision = PrecisionPolicy::parse("f64");
@@ -126,6 +142,25 @@ TEST_CASE("the saddle of one circle is seen among many unknowns whose residuals 
     }
     const double of_numbers = 0.0025 * static_cast<double>(linear);
     CHECK(solve(problem, in_f64()).final_cost < 4.36 + of_numbers);  // 4.48 at the centre
+  }
+}
+
+TEST_CASE("a saddle along a mixture of all unknowns is seen") {
+  for (const std::size_t n : {3, 5, 9, 20, 50}) {
+    CAPTURE(n);
+    std::vector<double> x(n, 0.0);
+    Problem problem;
+    std::mt19937 random(static_cast<unsigned>(n));
+    std::uniform_real_distribution<double> unit(-1, 1);
+    for (std::size_t i = 0; i < n; ++i) {
+      Mixture mixture{std::vector<double>(n), 0.5 + 0.1 * unit(random), i == 0};
+      for (double& share : mixture.shares) share = unit(random);
+      problem.add_residual_block(mixture, nullptr, {x});
+    }
+    // At 0 the gradient is 0, J has full rank, and the first mixture's cost falls to both sides.
+    const Summary summary = solve(problem, in_f64());
+    if (summary.certificate.passed) CHECK(summary.final_cost < 0.2);  // 0.5 at 0
+    CHECK(summary.certificate.passed);
   }
 }
 

@@ -1,0 +1,215 @@
+// How often nlsq::Solve calls the cost functions. Checks of derivatives, of the curvature and of points
+// beside the end may take several times as many calls as the solve, where they ask about each unknown by
+// itself.
+#include "ceres_problems.hpp"
+
+#include <ceres/normal_prior.h>
+#include <ceres/rotation.h>
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+#include <random>
+#include <string>
+#include <type_traits>
+
+namespace {
+
+struct Calls {
+  int residuals = 0, derivatives = 0;
+};
+
+// Odometry along a line that bends a little.
+struct Bend final : ceres::SizedCostFunction<2, 2, 2> {
+  double length;
+  Calls& calls;
+  Bend(double l, Calls& counted) : length(l), calls(counted) {}
+  bool Evaluate(double const* const* x, double* r, double** J) const override {
+    ++(J != nullptr ? calls.derivatives : calls.residuals);
+    const double *a = x[0], *b = x[1];
+    r[0] = 10 * (b[0] - a[0] - length), r[1] = 10 * (b[1] - a[1] - 0.1 * std::sin(a[0]));
+    if (J == nullptr) return true;
+    if (J[0] != nullptr) J[0][0] = J[0][3] = -10, J[0][1] = 0, J[0][2] = -std::cos(a[0]);
+    if (J[1] != nullptr) J[1][0] = J[1][3] = 10, J[1][1] = J[1][2] = 0;
+    return true;
+  }
+};
+
+}  // namespace
+
+// Checks of the derivatives and of the curvature took ten times as many calls as the solve.
+TEST_CASE("a small solve that a tolerance ends calls its functions seldom") {
+  constexpr int kPoints = 12;
+  double x[kPoints][2];
+  Calls calls;
+  ceres::Problem problem;
+  for (int i = 0; i < kPoints; ++i) {
+    x[i][0] = i + 0.2 * std::sin(5.0 * i), x[i][1] = 0.3 * std::cos(7.0 * i);
+    if (i > 0) problem.AddResidualBlock(new Bend(1 + 0.02 * (i % 3), calls), nullptr, x[i - 1], x[i]);
+    const Eigen::Vector2d at(i + std::sin(3.0 * i), std::cos(4.0 * i));
+    problem.AddResidualBlock(new ceres::NormalPrior(Eigen::Matrix2d::Identity(), at), nullptr, x[i]);
+  }
+  ceres::Solver::Summary summary;
+  nlsq::Solve(ceres::Solver::Options(), &problem, &summary);
+  INFO(summary.message);
+  CHECK(summary.termination_type == ceres::CONVERGENCE);
+  const int steps = static_cast<int>(summary.iterations.size());
+  CHECK(calls.derivatives <= (kPoints - 1) * (steps + 1));
+  CHECK(calls.residuals <= (kPoints - 1) * (steps + 7));
+}
+
+namespace {
+
+struct Link final : ceres::SizedCostFunction<1, 1, 1> {  // of a chain
+  double length;
+  Calls& calls;
+  Link(double l, Calls& counted) : length(l), calls(counted) {}
+  bool Evaluate(double const* const* x, double* r, double** J) const override {
+    ++(J != nullptr ? calls.derivatives : calls.residuals);
+    r[0] = x[1][0] - x[0][0] - length;
+    for (int k = 0; J != nullptr && k < 2; ++k) J[k][0] = k == 0 ? -1 : 1;
+    return true;
+  }
+};
+
+}  // namespace
+
+// The curvature of a linear problem is that of JᵀJ. Its check took one or two evaluations for each unknown.
+TEST_CASE("a linear solve of many unknowns calls its functions seldom, with and without a fixed point") {
+  for (const bool held : {true, false}) {
+    CAPTURE(held);
+    constexpr int kPoints = 40;
+    double x[kPoints] = {};
+    Calls calls;
+    ceres::Problem problem;
+    for (int i = 0; i < kPoints; ++i) {
+      problem.AddResidualBlock(new Link(1 + 0.1 * (i % 3), calls), nullptr, &x[i], &x[(i + 1) % kPoints]);
+      const Eigen::Matrix<double, 1, 1> one(1), at(i + std::sin(3.0 * i));
+      if (held) problem.AddResidualBlock(new ceres::NormalPrior(one, at), nullptr, &x[i]);
+    }
+    ceres::Solver::Summary summary;
+    nlsq::Solve(ceres::Solver::Options(), &problem, &summary);
+    INFO(summary.message);
+    CHECK(summary.termination_type == ceres::CONVERGENCE);
+    CHECK(calls.derivatives <= kPoints * (static_cast<int>(summary.iterations.size()) + 5));
+  }
+}
+
+namespace {
+
+// A point in the image of a camera: rotation and translation, then focal length and two numbers of
+// distortion.
+struct Seen {
+  std::array<double, 3> point;
+  double u, v;
+  Calls* calls;
+  template <class T>
+  bool operator()(const T* pose, const T* lens, T* r) const {
+    ++(std::is_same_v<T, double> ? calls->residuals : calls->derivatives);
+    const T P[3] = {T(point[0]), T(point[1]), T(point[2])};
+    T q[3];
+    ceres::AngleAxisRotatePoint(pose, P, q);
+    const T a = (q[0] + pose[3]) / (q[2] + pose[5]), b = (q[1] + pose[4]) / (q[2] + pose[5]);
+    const T d = a * a + b * b, scale = lens[0] * (1.0 + d * (lens[1] + lens[2] * d));
+    r[0] = scale * a - u, r[1] = scale * b - v;
+    return true;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a camera of nine unknowns is certified by few calls, with noise and without") {
+  for (const double noise : {0.0, 0.5}) {
+    CAPTURE(noise);
+    constexpr int kPoints = 40;
+    const double pose[6] = {0.1, -0.2, 0.05, 0.1, 0.2, 5}, lens[3] = {500, -0.1, 0.02};
+    double x[6] = {0.12, -0.17, 0.03, 0.15, 0.1, 5.2}, k[3] = {480, 0, 0};
+    std::mt19937 random(1);
+    std::uniform_real_distribution<double> unit(-1, 1);
+    Calls calls, ignored;
+    ceres::Problem problem;
+    for (int i = 0; i < kPoints; ++i) {
+      Seen seen{{unit(random), unit(random), unit(random)}, 0, 0, &ignored};
+      double r[2];
+      seen(pose, lens, r);
+      seen.u = r[0] + noise * unit(random), seen.v = r[1] + noise * unit(random), seen.calls = &calls;
+      problem.AddResidualBlock(new ceres::AutoDiffCostFunction<Seen, 2, 6, 3>(new Seen(seen)), nullptr, x, k);
+    }
+    ceres::Solver::Summary summary;
+    nlsq::Solve(ceres::Solver::Options(), &problem, &summary);
+    INFO(summary.message);
+    CHECK(summary.termination_type == ceres::CONVERGENCE);
+    const int steps = static_cast<int>(summary.iterations.size());
+    CHECK(calls.derivatives <= kPoints * (steps + 5));
+    CHECK(calls.residuals <= kPoints * (steps + 14));
+  }
+}
+
+namespace {
+
+// A cost function of eight unknowns that is linear in combinations of them, but for one: the cost falls from
+// x = 0 to both sides of a ridge on which the derivatives are those of one side.
+struct Ridge final : ceres::SizedCostFunction<9, 8> {
+  double slope;
+  explicit Ridge(double of_sides) : slope(of_sides) {}
+  bool Evaluate(double const* const* x, double* r, double** J) const override {
+    for (int i = 0; i < 8; ++i) {
+      r[i] = 0.01 * (i % 3 - 1);
+      for (int j = 0; j < 8; ++j) {
+        const double entry = i == j ? 2 : std::sin(i + 3 * j);
+        r[i] += entry * x[0][j];
+        if (J != nullptr && J[0] != nullptr) J[0][8 * i + j] = entry;
+      }
+    }
+    r[8] = 3 - slope * std::fabs(x[0][5]);
+    if (J == nullptr || J[0] == nullptr) return true;
+    for (int j = 0; j < 8; ++j) J[0][64 + j] = 0;
+    return true;
+  }
+};
+
+// Eight unknowns, of which two columns of equal length are given in each other's place.
+struct Exchanged final : ceres::SizedCostFunction<16, 8> {
+  bool exchanged;
+  explicit Exchanged(bool wrong) : exchanged(wrong) {}
+  bool Evaluate(double const* const* x, double* r, double** J) const override {
+    for (int i = 0; i < 16; ++i) {
+      r[i] = 0.1 * std::cos(5.0 * i);
+      for (int j = 0; j < 8; ++j) {
+        const double entry = (i / 2 == j ? 1 : 0) + 0.1 * std::cos(i * (j + 1.0));
+        r[i] += entry * (x[0][j] - j);
+        const int place = exchanged && (j == 2 || j == 5) ? 7 - j : j;
+        if (J != nullptr && J[0] != nullptr) J[0][8 * i + place] = entry;
+      }
+    }
+    return true;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a ridge of one unknown among eight is no minimum") {
+  for (const double slope : {0.1, 1.0, 10.0}) {
+    CAPTURE(slope);
+    double x[8] = {};
+    ceres::Problem problem;
+    problem.AddResidualBlock(new Ridge(slope), nullptr, x);
+    nlsq::Summary summary;
+    nlsq::Solve(ceres_problems::tight(), &problem, &summary);
+    INFO(summary.message);
+    CHECK_FALSE(summary.certificate.passed);
+  }
+}
+
+TEST_CASE("columns of derivatives that are exchanged are found although one difference tests all columns") {
+  for (const bool wrong : {false, true}) {
+    double x[8] = {};
+    ceres::Problem problem;
+    problem.AddResidualBlock(new Exchanged(wrong), nullptr, x);
+    nlsq::Summary summary;
+    nlsq::Solve(ceres_problems::tight(), &problem, &summary);
+    INFO(summary.message);
+    CHECK(summary.certificate.passed == !wrong);
+    CHECK((summary.message.find("derivative") != std::string::npos) == wrong);
+  }
+}
