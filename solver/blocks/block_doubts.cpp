@@ -12,21 +12,11 @@
 
 namespace nlsq::inline v0 {
 
-// See curves_like_normal(). J and its products must be known in f64 at x, and on return they are again.
+// See curves_like_normal().
 bool BlockSystem::is_straight(double limit) {
-  bool moved = false;
-  const auto gradient_at = [&, inner = gradient_beside()](std::span<const double> x) {
-    moved = true;
-    return inner(x);
-  };
-  bool straight = false;
-  for (const ShiftBy by : {ShiftBy::residual, ShiftBy::size}) {
-    if (straight || (by == ShiftBy::residual && !sizes_are_offsets(point()))) continue;
-    straight = curves_like_normal(point(), gradient_at, by, limit);
-    if (moved) differentiate(at_, at_.model.plan);
-    moved = false;
-  }
-  return straight;
+  const GradientAt gradient_at = gradient_beside();
+  return (sizes_are_offsets(point()) && curves_like_normal(point(), gradient_at, ShiftBy::residual, limit)) ||
+         curves_like_normal(point(), gradient_at, ShiftBy::size, limit);
 }
 
 // x is a saddle if the cost has negative curvature along some direction. Large residuals and redescending
@@ -34,13 +24,15 @@ bool BlockSystem::is_straight(double limit) {
 BlockSystem::Curved BlockSystem::curvature_at_end(const BlockJudgement& judgement, Certified& out) {
   constexpr double kNegative = -1e-4;  // relative to the largest curvature
   const std::size_t free = point().free();
-  if (low_jacobian() || free > kMostExamined || judgement.certificate.governed_by == kZeroResidual) {
-    return Curved::unknown;
-  }
+  if (low_jacobian() || judgement.certificate.governed_by == kZeroResidual) return Curved::unknown;
   // The cost need not fall far along a straight line for a valley to begin there.
   constexpr double kOfContradiction = 1e-5, kOfNoise = 8;
   const double enough = at_.model.cost - std::max(kOfContradiction * judgement.contradiction(),
                                                   kOfNoise * judgement.terms->cost_noise);
+  if (free > kMostExamined) {
+    const SecondOrder found = curvature_where_level(point(), gradient_beside());
+    return found.known && falls_along(found, enough, out) ? Curved::down : Curved::unknown;
+  }
   const bool offsets = sizes_are_offsets(point());
   // If the residuals are nearly linear, JᵀJ is all of the curvature, which is never negative then. If JᵀJ is
   // singular, even a small curvature beside it may show that x is a minimum, so the limit is lower.
@@ -49,7 +41,7 @@ BlockSystem::Curved BlockSystem::curvature_at_end(const BlockJudgement& judgemen
   if (is_straight(deficient ? kFlat : -kNegative)) return Curved::unknown;
   for (const ShiftBy by :
        {offsets ? ShiftBy::residual : ShiftBy::size, offsets ? ShiftBy::size : ShiftBy::residual}) {
-    const SecondOrder found = find_second_order(by, CurvatureWanted::sign);
+    const SecondOrder found = second_order(point(), gradient_beside(), by, CurvatureWanted::sign);
     if (found.known && found.definite) return Curved::up;
     if (found.known && found.least < kNegative && falls_along(found, enough, out)) return Curved::down;
   }

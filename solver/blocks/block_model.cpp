@@ -155,6 +155,11 @@ void BlockModel::linearize(std::span<const double> x, std::span<const double> r)
   });
 }
 
+void BlockModel::return_to(std::span<const double> x, std::span<const double> r) {
+  if (windowed_.in_use()) linearize<double>(x, r);
+  else finish_.begin(x, r, losses_applied_);
+}
+
 void BlockModel::settle(std::span<const double> x) {
   const std::size_t left = in_windows_ ? windowed_.left() : left_by_derivatives_;
   if (left <= 16 + structure_.list.blocks() / 64) return;

@@ -50,6 +50,12 @@ class BlockModel {
   void keep_all() {
     if (windowed_.in_use()) windowed_.keep_all();
   }
+  // Exchanges the whole records in f64 with these, so that another point can be evaluated beside them.
+  // Windows are not exchanged.
+  void exchange_records(std::vector<double>& others) { std::swap(J_f64_.numbers, others); }
+  // Call when the whole records are again those of this earlier linearize<double>(x, r). Windows are
+  // evaluated again.
+  void return_to(std::span<const double> x, std::span<const double> r);
   // Frees the f32 records until the next linearize.
   void release_f32() { J_f32_.numbers = std::vector<float>(); }
 

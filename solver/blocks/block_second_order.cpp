@@ -88,8 +88,7 @@ Difference one_sided(const BlockPoint& at, const GradientAt& gradient_at, std::s
   std::vector<double> step(at.structure.tangent_size(), 0.0), there;
   step[k] = shift;
   if (at.model.plus(at.x, step, there)) return Difference::crosses_bound;
-  if (!gradient_at(there)) return Difference::not_finite;
-  change = at.solver.gradient();
+  if (!gradient_at(there, change)) return Difference::not_finite;
   const CurvedBlock curved = manifold_of(at, k);
   if (curved.block && !turn_back(at, curved, there, change)) return Difference::not_finite;
   for (std::size_t j = 0; j < change.size(); ++j)
@@ -187,10 +186,52 @@ SecondOrder second_order(const BlockPoint& at, const GradientAt& gradient_at, Sh
 
 namespace {
 
+// Products of H with vectors over some of the columns, by one difference of the gradient each. Columns of J
+// are scaled to unit length.
+class ScaledCurvature {
+ public:
+  ScaledCurvature(const BlockPoint& at, const GradientAt& gradient_at, std::span<const std::size_t> columns,
+                  ShiftBy by, double relative)
+      : at_(at), gradient_at_(gradient_at), columns_(columns), here_(at.solver.gradient()),
+        norms_(column_norms(at.solver)), lengths_(lengths_of(at, by)), relative_(relative),
+        step_(here_.size(), 0.0) {}
+
+  double norm(std::size_t j) const { return norms_[columns_[j]]; }
+  // Returns false if a bound is in the way or the gradient is not finite.
+  bool times(std::span<const double> v, std::span<double> product) {
+    const double r = std::sqrt(2 * at_.cost);
+    double shift = kInfinity;
+    // A number that happens to be small would make all steps short, and rounding errors large.
+    for (std::size_t j = 0; j < v.size(); ++j) {
+      const double longest = std::max(lengths_[columns_[j]] * norm(j), std::min(norm(j), r));
+      shift = std::min(shift, relative_ * longest / std::fabs(v[j]));
+    }
+    for (std::size_t j = 0; j < v.size(); ++j) step_[columns_[j]] = shift * v[j] / norm(j);
+    if (at_.model.plus(at_.x, step_, there_) || !gradient_at_(there_, gradient_)) return false;
+    if (!turn_back(at_, there_, gradient_)) return false;
+    for (std::size_t j = 0; j < v.size(); ++j)
+      product[j] = (gradient_[columns_[j]] - here_[columns_[j]]) / norm(j) / shift;
+    return true;
+  }
+
+ private:
+  const BlockPoint& at_;
+  const GradientAt& gradient_at_;
+  std::span<const std::size_t> columns_;
+  const std::vector<double> here_, norms_, lengths_;
+  double relative_;
+  std::vector<double> step_, there_, gradient_;
+};
+
+// Numbers from 0.5 to 1.5 of either sign, so that no unknown is left out.
+void fill(Random& random, std::span<double> v) {
+  for (double& number : v) number = (random.below(2) == 0 ? -1 : 1) * (0.5 + random.uniform());
+}
+
 // JᵀJ over the free columns, n x n, with columns of J scaled to unit length.
-std::vector<double> scaled_normal(const BlockPoint& at, std::span<const std::size_t> free,
-                                  std::span<const double> norms) {
+std::vector<double> scaled_normal(const BlockPoint& at, std::span<const std::size_t> free) {
   const std::size_t n = free.size();
+  const std::vector<double> norms = column_norms(at.solver);
   std::vector<double> A(n * n, 0.0), values;
   std::vector<std::size_t> places;  // of the values in a row that are not zero
   at.solver.row_by_row(at.model.records<double>(), [&](std::span<const double> row, double) {
@@ -224,39 +265,88 @@ bool curves_like_normal(const BlockPoint& at, const GradientAt& gradient_at, Shi
   const std::vector<std::size_t> free = at.free_columns();
   const std::size_t n = free.size();
   if (n < kLeastUnknowns) return false;
-  const std::vector<double> here = at.solver.gradient(), norms = column_norms(at.solver);
-  const std::vector<double> lengths = lengths_of(at, by);
-  const double r = std::sqrt(2 * at.cost);
-  const std::vector<double> A = scaled_normal(at, free, norms);
-  std::vector<double> L = A, u(n), v(n), normal(n), change(n), step(here.size(), 0.0), there, gradient;
+  const std::vector<double> A = scaled_normal(at, free);
+  std::vector<double> L = A, u(n), v(n), normal(n), change(n);
   for (std::size_t j = 0; j < n; ++j) L[j * n + j] += limit;
   if (!dense::cholesky(L.data(), n)) return false;
+  ScaledCurvature H(at, gradient_at, free, by, kShorter);
   Random random(1);
   double largest = 0;
   for (const double factor : kFactors) {
-    // Numbers from 0.5 to 1.5 of either sign: no single unknown is left out.
-    for (double& number : u) number = (random.below(2) == 0 ? -1 : 1) * (0.5 + random.uniform());
+    fill(random, u);
     v = u;
     dense::solve_lower_transposed(L.data(), n, v.data());
-    double shift = kInfinity;
-    // A number that happens to be small would make all steps short, and rounding errors large.
-    for (std::size_t j = 0; j < n; ++j) {
-      const double norm = norms[free[j]], longest = std::max(lengths[free[j]] * norm, std::min(norm, r));
-      shift = std::min(shift, kShorter * longest / std::fabs(v[j]));
-    }
-    for (std::size_t j = 0; j < n; ++j) step[free[j]] = shift * v[j] / norms[free[j]];
-    if (at.model.plus(at.x, step, there) || !gradient_at(there)) return false;
-    gradient = at.solver.gradient();
-    if (!turn_back(at, there, gradient)) return false;
+    if (!H.times(v, change)) return false;
     dense::multiply_transposed(A.data(), n, v.data(), normal.data());
-    for (std::size_t j = 0; j < n; ++j)
-      change[j] = (gradient[free[j]] - here[free[j]]) / norms[free[j]] / shift - normal[j];
+    for (std::size_t j = 0; j < n; ++j) change[j] -= normal[j];
     dense::solve_lower(L.data(), n, change.data());
-    largest = std::max(largest, dense::norm(change.data(), n) / dense::norm(u.data(), n));
-    if (factor * std::sqrt(static_cast<double>(n)) * largest < 1) return true;
-    if (!(std::sqrt(static_cast<double>(n)) * largest * kFactors[3] < 1)) return false;
+    const double estimate =
+        std::sqrt(static_cast<double>(n)) * dense::norm(change.data(), n) / dense::norm(u.data(), n);
+    largest = std::max(largest, estimate);
+    if (factor * largest < 1) return true;
+    if (!(kFactors[3] * largest < 1)) return false;
   }
   return false;
+}
+
+namespace {
+
+// The lowest eigenvalue of a symmetric tridiagonal matrix and its vector, and the largest magnitude of any.
+struct Lowest {
+  double value = 0, largest = 0;
+  std::vector<double> vector;
+};
+Lowest lowest_of(std::span<const double> diagonal, std::span<const double> beside) {
+  const std::size_t k = diagonal.size();
+  std::vector<double> T(k * k, 0.0), values(k);
+  for (std::size_t i = 0; i < k; ++i) T[i * k + i] = diagonal[i];
+  for (std::size_t i = 0; i + 1 < k; ++i) T[i * k + i + 1] = T[(i + 1) * k + i] = beside[i];
+  if (!dense::symmetric_eigen(T.data(), k, values.data())) return {};
+  const auto least = static_cast<std::size_t>(std::ranges::min_element(values) - values.begin());
+  const double largest = std::ranges::max(values, {}, [](double v) { return std::fabs(v); });
+  return {values[least], std::fabs(largest), {&T[least * k], &T[least * k] + k}};
+}
+
+}  // namespace
+
+// By Lanczos's method, whose vectors are kept orthogonal: the extreme eigenvalues of H appear first.
+SecondOrder curvature_where_level(const BlockPoint& at, const GradientAt& gradient_at) {
+  constexpr std::size_t kMostSteps = 20;
+  constexpr double kDown = 1e-4, kNothingLeft = 1e-6;  // relative to the largest eigenvalue
+  SecondOrder out;
+  std::vector<std::size_t> level = at.free_columns();
+  std::erase_if(level, [&](std::size_t j) { return at.solver.gradient()[j] != 0; });
+  const std::size_t n = level.size();
+  if (n == 0) return out;
+  ScaledCurvature H(at, gradient_at, level, ShiftBy::size, kShift);
+  Random random(1);
+  std::vector<double> next(n), diagonal, beside;
+  fill(random, next);
+  std::vector<std::vector<double>> basis;
+  Lowest lowest;
+  for (double length = dense::norm(next.data(), n); basis.size() < std::min(n, kMostSteps);) {
+    basis.push_back(next);
+    for (double& number : basis.back()) number /= length;
+    if (!H.times(basis.back(), next)) return out;
+    diagonal.push_back(dense::dot(basis.back().data(), next.data(), n));
+    lowest = lowest_of(diagonal, beside);
+    for (const std::vector<double>& v : basis) {
+      const double part = dense::dot(v.data(), next.data(), n);
+      for (std::size_t i = 0; i < n; ++i) next[i] -= part * v[i];
+    }
+    length = dense::norm(next.data(), n);
+    out.known = lowest.value < -kDown * std::max(lowest.largest, length);
+    if (out.known || !(length > kNothingLeft * lowest.largest)) break;
+    beside.push_back(length);
+  }
+  if (!out.known) return out;
+  out.least = lowest.value;
+  out.along_least.assign(at.structure.tangent_size(), 0.0);
+  for (std::size_t k = 0; k < basis.size(); ++k) {
+    for (std::size_t i = 0; i < n; ++i)
+      out.along_least[level[i]] += lowest.vector[k] * basis[k][i] / H.norm(i);
+  }
+  return out;
 }
 
 }  // namespace nlsq::inline v0

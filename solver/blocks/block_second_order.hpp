@@ -15,9 +15,9 @@ constexpr std::size_t kMostExamined = 64;     // and for the check at the end
 // An eigenvalue below this share of the largest one counts as 0.
 constexpr double kLeastCurvature = 1e-9;
 
-// Evaluates J and the gradient at a nearby point in f64 and leaves them in the solver. Returns false if they
-// are not finite.
-using GradientAt = std::function<bool(std::span<const double> x)>;
+// Computes the gradient at a nearby point in f64, over tangent coordinates there. Returns false if it is not
+// finite.
+using GradientAt = std::function<bool(std::span<const double> x, std::vector<double>& gradient)>;
 
 struct SecondOrder {
   bool known = false;
@@ -40,14 +40,20 @@ bool sizes_are_offsets(const BlockPoint& at);
 // positive, its sign takes half the evaluations, and only `known` and `definite` are set.
 enum class CurvatureWanted : std::uint8_t { all, sign };
 
-// Requires J at `at`. On return, the solver holds the data of another point.
+// Requires J at `at`.
 SecondOrder second_order(const BlockPoint& at, const GradientAt& gradient_at, ShiftBy by,
                          CurvatureWanted wanted);
 
 // Returns whether the curvature of the cost is that of JᵀJ in all directions, so that no eigenvalue of H,
 // with columns of J scaled to unit length, is likely to lie below -limit. This takes two to four evaluations
 // of the gradient, where second_order() takes one or two for each unknown. If it returns false, nothing is
-// known. Requires J at `at`. On return, the solver may hold the data of another point.
+// known. Requires J at `at`.
 bool curves_like_normal(const BlockPoint& at, const GradientAt& gradient_at, ShiftBy by, double limit);
+
+// Looks for a direction in which the cost curves down among the unknowns whose slope is exactly 0. Symmetry
+// leaves it so: all points of a network that start in a plane stay in it. If there is such a direction, only
+// `known`, `least` and `along_least` are set. It takes at most 20 evaluations of the gradient, and none where
+// every unknown has a slope. Requires J at `at`.
+SecondOrder curvature_where_level(const BlockPoint& at, const GradientAt& gradient_at);
 
 }  // namespace nlsq::inline v0

@@ -237,31 +237,29 @@ bool BlockSystem::has_second_order() const {
          structure_.tangent_size() - at_.fixed_count <= kMostSecondOrder;
 }
 
-// Returns a function for second_order() that computes the gradient at other points. It replaces J and its
-// products.
+// Returns a function that computes the gradient at other points. J must be known in f64 at x, and after each
+// call it is again.
 GradientAt BlockSystem::gradient_beside() {
-  return [this, r = std::vector<double>()](std::span<const double> x) mutable {
+  return [this, r = std::vector<double>(), records = std::vector<double>()](
+             std::span<const double> x, std::vector<double>& gradient) mutable {
     const std::vector<double> there(x.begin(), x.end());
     if (!std::isfinite(model_.cost(there, r))) return false;
     ++facts_.cost_evaluations;
+    model_.exchange_records(records);
     model_.linearize<double>(there, r);
     solver_.gather<double, double>(model_.records<double>());
-    model_.settle(there);
-    return all_finite(solver_.gradient());
+    gradient = solver_.gradient();
+    model_.exchange_records(records);
+    model_.return_to(at_.x, at_.r);
+    if (at_.fixed_count > 0) model_.hold<double>(at_.fixed);
+    solver_.gather<double, double>(model_.records<double>());
+    if (at_.fixed_count > 0) solver_.hold(at_.fixed);
+    return all_finite(gradient);
   };
 }
 
-// Evaluates second derivatives at x. J and its products must be known in f64 at x, and on return they are
-// again.
-SecondOrder BlockSystem::find_second_order(ShiftBy by, CurvatureWanted wanted) {
-  SecondOrder found = second_order(point(), gradient_beside(), by, wanted);
-  differentiate(at_, at_.model.plan);
-  found.known = found.known && at_.model.finite;
-  return found;
-}
-
 bool BlockSystem::second_order_step(Step& out) {
-  const SecondOrder found = find_second_order(ShiftBy::size, CurvatureWanted::all);
+  const SecondOrder found = second_order(point(), gradient_beside(), ShiftBy::size, CurvatureWanted::all);
   if (!found.known) return false;
   out.step = found.step;
   out.predicted = 0.5 * found.decrement * found.decrement;
@@ -289,10 +287,10 @@ bool BlockSystem::leaves_parameters_open(const SecondOrder& found, const BlockJu
 // them.
 void BlockSystem::judge_by_second_order(const BlockTests& tests, BlockJudgement& judgement, Certified& out) {
   if (is_straight(kLeastCurvature)) return;
-  SecondOrder found = find_second_order(ShiftBy::size, CurvatureWanted::all);
+  SecondOrder found = second_order(point(), gradient_beside(), ShiftBy::size, CurvatureWanted::all);
   if (!found.known) return;
   if (sizes_are_offsets(point())) {
-    SecondOrder nearer = find_second_order(ShiftBy::residual, CurvatureWanted::all);
+    SecondOrder nearer = second_order(point(), gradient_beside(), ShiftBy::residual, CurvatureWanted::all);
     if (!nearer.known) return;
     if (!nearer.definite || nearer.decrement > found.decrement) found = std::move(nearer);
   }

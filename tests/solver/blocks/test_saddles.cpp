@@ -146,7 +146,7 @@ TEST_CASE("the saddle of one circle is seen among many unknowns whose residuals 
 }
 
 TEST_CASE("a saddle along a mixture of all unknowns is seen") {
-  for (const std::size_t n : {3, 5, 9, 20, 50}) {
+  for (const std::size_t n : {3, 5, 9, 20, 50, 80, 150}) {
     CAPTURE(n);
     std::vector<double> x(n, 0.0);
     Problem problem;
@@ -203,6 +203,37 @@ TEST_CASE("a network that starts on a line does not stay on it") {
     CHECK(from_beside > summary.final_cost * (1 - 1e-3) - 1e-12);
   }
   CHECK(certified >= 10);
+}
+
+// All points start in a plane, and nothing pulls them out of it. With more than 64 unknowns such ends were
+// certified.
+TEST_CASE("a large network that starts in a plane does not stay in it") {
+  for (const unsigned points : {30, 150}) {
+    CAPTURE(points);
+    constexpr unsigned kHeld = 4;
+    std::mt19937 random(points);
+    std::uniform_real_distribution<double> u(-1, 1);
+    std::vector<std::array<double, 3>> truth, x;
+    for (unsigned i = 0; i < kHeld + points; ++i) {
+      truth.push_back({5 * u(random), 5 * u(random), i < kHeld ? 0 : 2 * u(random)});
+      x.push_back({truth[i][0], truth[i][1], 0});
+    }
+    Problem problem;
+    for (auto& p : x) problem.add_parameter_block(p);
+    for (unsigned j = kHeld; j < x.size(); ++j) {
+      for (unsigned k = 0; k < 8; ++k) {
+        const unsigned i = k < kHeld ? k : static_cast<unsigned>(random()) % j;
+        double squared = 0.01 * u(random);
+        for (std::size_t c = 0; c < 3; ++c) squared += std::pow(truth[i][c] - truth[j][c], 2);
+        problem.add_residual_block(Distance{squared}, nullptr, {x[i], x[j]});
+      }
+    }
+    for (unsigned i = 0; i < kHeld; ++i) problem.set_constant(x[i].data());
+    const Summary summary = solve(problem, in_f64());
+    CHECK(summary.certificate.passed);
+    for (unsigned j = kHeld; j < x.size(); ++j) x[j][2] += 1e-3 * u(random);
+    CHECK(solve(problem, in_f64()).final_cost > summary.final_cost * (1 - 1e-3));
+  }
 }
 
 TEST_CASE("a bound where the cost has no slope, but falls into the feasible side, holds nothing") {
