@@ -28,6 +28,7 @@ void run_dense(const Settings& settings);
 void run_bal(const Settings& settings);
 void run_pose(const Settings& settings);
 void run_window(const Settings& settings);
+void run_programs(const Settings& settings);
 void run_blocks(const Settings& settings);
 void run_forms(const Settings& settings);
 void run_probe(const Settings& settings);
@@ -59,6 +60,9 @@ inline constexpr Suite kSuites[] = {
     {"window",
      "ten poses and 200 points, solved again and again as blocks come and go: nlsq beside Ceres, one thread",
      run_window},
+    {"programs",
+     "small programs for Ceres, of 3 to 180 unknowns: nlsq::Solve beside ceres::Solve, one thread",
+     run_programs},
     {"blocks", "random block problems by nlsq::solve and by Ceres: claims, minima, steps, time", run_blocks,
      true},
     {"forms", "one pass in each form of the Gram matrix, by the number of parameters", run_forms},
