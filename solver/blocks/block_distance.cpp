@@ -2,8 +2,10 @@
 #include "blocks/block_distance.hpp"
 
 #include "dense/dense_algebra.hpp"
+#include "linear/determined_subspace.hpp"
 #include "linear/dot.hpp"
 #include "linear/weighted_rows.hpp"
+#include "support/constants.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -51,6 +53,39 @@ bool is_small(const BlockPoint& at, std::size_t columns, double products) {
   return !at.solver.iterative() && at.free() <= columns && qr_products(at) <= products;
 }
 
+// Measures the distance by Cholesky's factor of JᵀJ, which takes a small part of the time of QR. Not known
+// where JᵀJ may have lost digits that QR would keep: rows of very different sizes, or an ill-conditioned J.
+BlockDistance by_normal(const BlockPoint& at, std::span<const double> norms) {
+  constexpr double kMostError = 1e-8;  // n u κ, κ of JᵀJ
+  constexpr double kMostSpread = 1e3;  // of the rows
+  const std::vector<std::size_t> free = at.free_columns();
+  const std::size_t n = free.size();
+  ScaledNormal normal = scaled_normal(at, free);
+  if (n == 0 || !(normal.heaviest <= kMostSpread * normal.median) || !dense::cholesky(normal.A.data(), n))
+    return {};
+  std::vector<double> R(n * n, 0.0), z(n), scale(n);
+  for (std::size_t j = 0; j < n; ++j) {
+    scale[j] = norms[free[j]];
+    z[j] = at.solver.gradient()[free[j]] / scale[j];
+    for (std::size_t i = 0; i <= j; ++i) R[j * n + i] = normal.A[i * n + j];
+  }
+  dense::solve_lower(normal.A.data(), n, z.data());
+  Certified found;
+  found.step.assign(n, 0.0);
+  analyse({R.data(), z.data(), scale, false, nullptr, 0, false}, found);
+  if (!(found.certificate.covariance_error < kMostError) || found.certificate.rank < static_cast<int>(n))
+    return {};
+  BlockDistance out;
+  out.known = out.complete = true;
+  out.step.assign(at.structure.tangent_size(), 0.0);
+  for (std::size_t j = 0; j < n; ++j) out.step[free[j]] = found.step[j];
+  out.rank = found.certificate.rank;
+  out.condition = found.certificate.condition;
+  out.error = found.certificate.covariance_error;
+  out.decrement = found.certificate.decrement_sigma;
+  return out;
+}
+
 // Measures the distance by QR of J. Where J is small, this costs next to nothing. Rows of huge weight hide
 // the directions that only other rows determine, so the rank is that of rows of like weight.
 BlockDistance by_triangle(const BlockPoint& at, std::span<const double> norms) {
@@ -58,7 +93,7 @@ BlockDistance by_triangle(const BlockPoint& at, std::span<const double> norms) {
   const std::vector<std::size_t> free = at.free_columns();
   const std::size_t n = free.size();
   out.step.assign(at.structure.tangent_size(), 0.0);
-  out.known = out.qr = true;
+  out.known = out.qr = out.complete = true;
   if (n == 0) {
     out.rank = 0;
     out.condition = 1;
@@ -148,6 +183,37 @@ BlockDistance by_elimination(const BlockPoint& at, const BlockStep* solved) {
 
 }  // namespace
 
+ScaledNormal scaled_normal(const BlockPoint& at, std::span<const std::size_t> columns) {
+  const std::size_t n = columns.size();
+  const std::vector<double> norms = column_norms(at.solver);
+  ScaledNormal out;
+  out.A.assign(n * n, 0.0);
+  std::vector<double> values, rows;
+  std::vector<std::size_t> places;  // of the values in a row that are not zero
+  at.solver.row_by_row(at.model.records<double>(), [&](std::span<const double> row, double) {
+    values.clear();
+    places.clear();
+    for (std::size_t j = 0; j < n; ++j) {
+      if (row[columns[j]] == 0) continue;
+      values.push_back(row[columns[j]] / norms[columns[j]]);
+      places.push_back(j);
+    }
+    double squares = 0;
+    for (std::size_t b = 0; b < places.size(); ++b) {
+      squares += values[b] * values[b];
+      for (std::size_t a = 0; a < places.size(); ++a)
+        out.A[places[b] * n + places[a]] += values[a] * values[b];
+    }
+    if (squares > 0) rows.push_back(std::sqrt(squares));
+  });
+  if (rows.empty()) return out;
+  const auto middle = rows.begin() + static_cast<std::ptrdiff_t>(rows.size() / 2);
+  std::ranges::nth_element(rows, middle);
+  out.median = *middle;
+  out.heaviest = std::ranges::max(rows);
+  return out;
+}
+
 std::vector<std::size_t> BlockPoint::free_columns() const {
   std::vector<std::size_t> free;
   for (std::size_t j = 0; j < structure.tangent_size(); ++j) {
@@ -164,7 +230,11 @@ std::vector<double> column_norms(const SchurSolver& solver) {
 }
 
 BlockDistance block_distance(const BlockPoint& at, const BlockStep* solved) {
-  if (is_small(at, kFewColumns, kFewProducts)) return by_triangle(at, column_norms(at.solver));
+  if (is_small(at, kFewColumns, kFewProducts)) {
+    const std::vector<double> norms = column_norms(at.solver);
+    BlockDistance found = by_normal(at, norms);
+    return found.known ? found : by_triangle(at, norms);
+  }
   BlockDistance out = by_elimination(at, solved);
   if (!out.known && is_small(at, kDoubtColumns, kDoubtProducts))
     return by_triangle(at, column_norms(at.solver));
@@ -172,7 +242,7 @@ BlockDistance block_distance(const BlockPoint& at, const BlockStep* solved) {
 }
 
 bool examine_weak_directions(const BlockPoint& at, const BlockTerms& terms, BlockDistance& out) {
-  if (!out.known || out.qr || at.solver.iterative()) return false;
+  if (!out.known || out.complete || at.solver.iterative()) return false;
   refine(at, terms, out);
   const RankEstimate rank =
       at.solver.rank(at.model.records<double>(), column_norms(at.solver), out.damping <= kNegligibleDamping);

@@ -40,7 +40,8 @@ struct BlockDistance {
   double condition = 0;      // NaN: not examined
   double error = 0;          // relative rounding error of the step; from QR only
   bool qr = false;
-  double damping = 0;  // of the elimination, relative to the squared column norms
+  bool complete = false;  // elimination had no part in it, so that nothing is to be added
+  double damping = 0;     // of the elimination, relative to the squared column norms
   int linear_iterations = 0;
 };
 
@@ -50,9 +51,17 @@ constexpr double kNegligibleDamping = 1e-13;
 // Column norms at x; 1 for a column that is zero.
 std::vector<double> column_norms(const SchurSolver& solver);
 
-// Uses QR of J where J is small. Otherwise uses the factors of the elimination with the least damping that
-// lets them exist; the rank is not known then. `solved`: a solve with negligible damping that the solver made
-// last, at this point; null: none.
+// JᵀJ over the columns named, n x n, with columns of J scaled to unit length.
+struct ScaledNormal {
+  std::vector<double> A;
+  double heaviest = 0;  // norm of the largest row
+  double median = 0;    // and the median of the norms other than 0
+};
+ScaledNormal scaled_normal(const BlockPoint& at, std::span<const std::size_t> columns);
+
+// Uses JᵀJ where J is small and well conditioned, and QR of J where it is small and is not. Otherwise uses
+// the factors of the elimination with the least damping that lets them exist; the rank is not known then.
+// `solved`: a solve with negligible damping that the solver made last, at this point; null: none.
 BlockDistance block_distance(const BlockPoint& at, const BlockStep* solved = nullptr);
 
 // Call after block_distance. Adds what the elimination does not show: the directions that its damping

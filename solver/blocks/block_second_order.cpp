@@ -228,27 +228,6 @@ void fill(Random& random, std::span<double> v) {
   for (double& number : v) number = (random.below(2) == 0 ? -1 : 1) * (0.5 + random.uniform());
 }
 
-// JᵀJ over the free columns, n x n, with columns of J scaled to unit length.
-std::vector<double> scaled_normal(const BlockPoint& at, std::span<const std::size_t> free) {
-  const std::size_t n = free.size();
-  const std::vector<double> norms = column_norms(at.solver);
-  std::vector<double> A(n * n, 0.0), values;
-  std::vector<std::size_t> places;  // of the values in a row that are not zero
-  at.solver.row_by_row(at.model.records<double>(), [&](std::span<const double> row, double) {
-    values.clear();
-    places.clear();
-    for (std::size_t j = 0; j < n; ++j) {
-      if (row[free[j]] == 0) continue;
-      values.push_back(row[free[j]] / norms[free[j]]);
-      places.push_back(j);
-    }
-    for (std::size_t b = 0; b < places.size(); ++b) {
-      for (std::size_t a = 0; a < places.size(); ++a) A[places[b] * n + places[a]] += values[a] * values[b];
-    }
-  });
-  return A;
-}
-
 }  // namespace
 
 // With columns of J scaled to unit length, let S = H - JᵀJ and LLᵀ = JᵀJ + εI, ε being `limit`. H has no
@@ -265,7 +244,7 @@ bool curves_like_normal(const BlockPoint& at, const GradientAt& gradient_at, Shi
   const std::vector<std::size_t> free = at.free_columns();
   const std::size_t n = free.size();
   if (n < kLeastUnknowns) return false;
-  const std::vector<double> A = scaled_normal(at, free);
+  const std::vector<double> A = scaled_normal(at, free).A;
   std::vector<double> L = A, u(n), v(n), normal(n), change(n);
   for (std::size_t j = 0; j < n; ++j) L[j * n + j] += limit;
   if (!dense::cholesky(L.data(), n)) return false;
