@@ -183,20 +183,16 @@ FitResult curve_fit(const ModelFunction& model, const Columns& x, const Column& 
                     const std::vector<double>& p0, const FitOptions& options) {
   const FpEnvironment environment;
   check_options(options);
-  return fit_callable(
-      model,
-      fit_data(x, y, options, predictor_options(static_cast<std::size_t>(model.predictors)).predictors), p0,
-      options);
+  const auto predictors = predictor_options(static_cast<std::size_t>(model.predictors)).predictors;
+  return fit_callable(model, fit_data(x, y, options, predictors), p0, options);
 }
 
 FitResult curve_fit(const ModelFunction& model, std::shared_ptr<const RowSource> rows,
                     const std::vector<double>& p0, const FitOptions& options) {
   const FpEnvironment environment;
   check_options(options);
-  return fit_callable(
-      model,
-      fit_data(std::move(rows), predictor_options(static_cast<std::size_t>(model.predictors)).predictors), p0,
-      options);
+  const auto predictors = predictor_options(static_cast<std::size_t>(model.predictors)).predictors;
+  return fit_callable(model, fit_data(std::move(rows), options, predictors), p0, options);
 }
 
 FitResult curve_fit(const Formula& formula, std::shared_ptr<const RowSource> rows, const NamedValues& p0,

@@ -204,7 +204,9 @@ std::shared_ptr<const RowSource> rows_of(const PreparedModel::Impl& model, const
     throw ValidationError("sigma divides residuals, and without y there are none: give y, too");
   const std::size_t rows = x.size() == 0 ? 0 : x.list().front().size();
   const Column zero = rows <= zeros.size() ? Column(zeros.data(), rows) : Column(&kZero, rows, 0);
-  FitData data = fit_data(x, options.y.empty() ? zero : options.y, options.sigma, model.predictors);
+  FitOptions weights;
+  weights.sigma = options.sigma;
+  FitData data = fit_data(x, options.y.empty() ? zero : options.y, weights, model.predictors);
   data.survey->run();
   weighted = data.form.weighted;
   return std::move(data.rows);

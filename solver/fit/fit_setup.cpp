@@ -226,29 +226,7 @@ NamedColumns data_columns(const Columns& x, const Column& y, const Column& sigma
   return out;
 }
 
-FitData checked_data(NamedColumns data, const Column& y, ResidualForm form) {
-  for (std::size_t c = 0; c < data.columns.size(); ++c) {
-    if (data.columns[c].size() != y.size()) {
-      throw DataError(fmt::format("{} has {} rows, y has {}: give columns of one length", data.names[c],
-                                  data.columns[c].size(), y.size()),
-                      DataError::npos, c);
-    }
-  }
-  auto rows = std::make_shared<MemoryRows>(std::move(data.columns));
-  auto survey = std::make_shared<DataSurvey>(rows, std::move(data.names), form);
-  return {std::move(rows), std::move(form), std::move(survey)};
-}
-
 }  // namespace
-
-FitData fit_data(const Columns& x, const Column& y, const Column& sigma,
-                 const std::vector<std::string>& predictor_names) {
-  return checked_data(data_columns(x, y, sigma, predictor_names), y, !sigma.empty());
-}
-
-FitData fit_data(std::shared_ptr<const RowSource> rows, std::vector<std::string> predictor_names) {
-  return fit_data(std::move(rows), FitOptions{}, std::move(predictor_names));
-}
 
 FitData fit_data(const Columns& x, const Column& y, const FitOptions& options,
                  const std::vector<std::string>& predictor_names) {
@@ -285,7 +263,16 @@ FitData fit_data(const Columns& x, const Column& y, const FitOptions& options,
         "sigma_x needs sigma beside it: errors in x are weighed against those in y; give sigma, in units of "
         "y");
   }
-  return checked_data(std::move(data), y, std::move(form));
+  for (std::size_t c = 0; c < data.columns.size(); ++c) {
+    if (data.columns[c].size() != y.size()) {
+      throw DataError(fmt::format("{} has {} rows, y has {}: give columns of one length", data.names[c],
+                                  data.columns[c].size(), y.size()),
+                      DataError::npos, c);
+    }
+  }
+  auto rows = std::make_shared<MemoryRows>(std::move(data.columns));
+  auto survey = std::make_shared<DataSurvey>(rows, std::move(data.names), form);
+  return {std::move(rows), std::move(form), std::move(survey)};
 }
 
 FitData fit_data(std::shared_ptr<const RowSource> rows, const FitOptions& options,

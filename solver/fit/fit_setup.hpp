@@ -76,12 +76,8 @@ struct FitData {
   ResidualForm form;
   std::shared_ptr<DataSurvey> survey;
 };
-// Throws DataError if there are no rows or lengths disagree, and in the cases of DataSurvey.
-FitData fit_data(const Columns& x, const Column& y, const Column& sigma,
-                 const std::vector<std::string>& predictor_names);
-FitData fit_data(std::shared_ptr<const RowSource> rows, std::vector<std::string> predictor_names);
-// The same with the loss and the errors in x of the options. Throws ValidationError if these contradict each
-// other.
+// The options give sigma, the errors in x and the loss. Throws DataError if there are no rows or lengths
+// disagree, and in the cases of DataSurvey. Throws ValidationError if the options contradict each other.
 FitData fit_data(const Columns& x, const Column& y, const FitOptions& options,
                  const std::vector<std::string>& predictor_names);
 FitData fit_data(std::shared_ptr<const RowSource> rows, const FitOptions& options,

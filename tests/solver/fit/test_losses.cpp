@@ -127,11 +127,14 @@ TEST_CASE("A loss is the same however the model is given") {
     const FitResult differences =
         curve_fit([](double x, const std::vector<double>& p) { return decay(x, p); }, d.x, d.y, p0, o);
     const FitResult prepared = curve_fit(PreparedModel("a*exp(-b*x)+c"), d.x, d.y, p0, o);
+    const auto source = std::make_shared<MemoryRows>(std::vector<Column>{d.x, d.y});
+    const FitResult of_source = curve_fit(make_model_function(decay), source, p0, o);
     CHECK(formula.summary.evaluator == "graph");
     CHECK(callable.summary.evaluator == "graph");
     CHECK(dual.summary.evaluator == "dual");
     CHECK(differences.summary.evaluator == "finite differences");
     CHECK(formula.parameters == callable.parameters);  // the same program
+    CHECK(of_source.parameters == callable.parameters);
     check_close(prepared, formula, 1e-12);
     check_close(dual, formula, 1e-8);
     check_close(differences, formula, 1e-7);
