@@ -364,12 +364,6 @@ BlockCounts BlockEvaluator::counts() const {
 const std::string& BlockEvaluator::note() const { return impl_->groups.note; }
 std::size_t BlockEvaluator::programs() const { return impl_->groups.groups.size(); }
 
-double BlockEvaluator::value_cost() const {
-  double cost = 0;
-  for (const BlockGroup& group : impl_->groups.groups)
-    cost += static_cast<double>(group.blocks.size()) * group.program->value_cost;
-  return cost;
-}
 double BlockEvaluator::jacobian_cost() const {
   double cost = impl_->groups.cost_of_dual_numbers;
   for (const BlockGroup& group : impl_->groups.groups)

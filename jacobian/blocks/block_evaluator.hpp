@@ -184,9 +184,8 @@ class NLSQ_API BlockEvaluator {
   // Why some blocks were not recorded; empty if all were.
   const std::string& note() const;
   std::size_t programs() const;
-  // Cost of one pass in f64 additions, over all blocks whose operations are known: those with programs, and
-  // those that were recorded but did not get a program.
-  double value_cost() const;
+  // Cost of one pass with derivatives, in f64 additions, over all blocks whose operations are known: those
+  // with programs, and those that were recorded but did not get a program.
   double jacobian_cost() const;
   std::size_t bytes() const;
 

@@ -121,7 +121,6 @@ void compile_all(Built& built) {
   };
   program.value = compiled(e.residuals);
   program.jacobian = compiled(e.derivatives);
-  program.value_cost = program.value.row_cost();
   program.jacobian_cost = program.jacobian.row_cost();
 }
 

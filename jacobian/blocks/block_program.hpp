@@ -33,7 +33,7 @@ struct BlockProgram {
   TileProgram value, jacobian;
   std::shared_ptr<StepsCache> steps;
   bool guarded = false;
-  double value_cost = 0, jacobian_cost = 0;
+  double jacobian_cost = 0;
 };
 
 // Blocks at which a program is compared with dual numbers before it is used: their functions, their

@@ -8,6 +8,7 @@
 #include "fit/fit_setup.hpp"
 #include "support/constants.hpp"
 #include "support/fp_environment.hpp"
+#include "support/idle_pool.hpp"
 #include "support/parallel.hpp"
 
 #include "expression/symmetry.hpp"
@@ -15,7 +16,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -141,8 +141,7 @@ class BatchTask {
     const Summary& s = minimum.summary;
     const Matrix& covariance = minimum.covariance;
     const auto variance = [&](std::size_t j) {
-      return covariance.rows() == batch_.free.size() ? covariance(j, j)
-                                                     : std::numeric_limits<double>::quiet_NaN();
+      return covariance.rows() == batch_.free.size() ? covariance(j, j) : kNaN;
     };
     const BatchEnd end{s.final_cost,
                        s.certificate.decrement_sigma,
@@ -187,7 +186,7 @@ class Fits {
     BatchTask task(batch_, out_);
     std::unique_ptr<LaneBatch> lanes;
     if (in_lanes_) {
-      lanes = take();
+      lanes = lanes_.take();
       lanes->run(first, last);
       for (const std::size_t f : lanes->left())
         if (!leaves_) task.fit(f);
@@ -199,36 +198,24 @@ class Fits {
     // Copies lie side by side. The messages themselves lie between the fits' memory, which would be left in
     // pieces too small for the next fit: 7 KB for each message.
     for (const auto& [f, text] : task.messages()) out_.message.emplace(f, text);
-    if (lanes) idle_.push_back(std::move(lanes));
+    if (lanes) lanes_.give(std::move(lanes));
   }
   std::size_t in_lanes() const {
     std::size_t count = 0;
-    for (const auto& lanes : idle_) count += lanes->done();
+    for (const auto& lanes : lanes_.all()) count += lanes->done();
     return count;
   }
   void sum_up() {
-    for (const auto& lanes : idle_) out_.counters.add(lanes->counters());
+    for (const auto& lanes : lanes_.all()) out_.counters.add(lanes->counters());
     for (const Verdict v : out_.verdict) out_.certified += is_success(v) ? 1 : 0;
   }
 
  private:
-  std::unique_ptr<LaneBatch> take() {
-    {
-      const std::lock_guard lock(mutex_);
-      if (!idle_.empty()) {
-        auto lanes = std::move(idle_.back());
-        idle_.pop_back();
-        return lanes;
-      }
-    }
-    return std::make_unique<LaneBatch>(batch_, out_);
-  }
-
   const Batch& batch_;
   bool in_lanes_, leaves_;
   BatchResult& out_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<LaneBatch>> idle_;  // one per thread
+  IdlePool<LaneBatch> lanes_{[this] { return std::make_unique<LaneBatch>(batch_, out_); }};
 };
 
 // Number of fits per task. A task in lanes ends with some lanes empty. So a task has enough fits, and there

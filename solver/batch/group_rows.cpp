@@ -1,6 +1,7 @@
 // Implements GroupRows: finds the groups in one pass over the rows and sorts the rows by counting.
 #include "batch/group_rows.hpp"
 
+#include "support/constants.hpp"
 #include "support/parallel.hpp"
 
 #include <nlsq/error.hpp>
@@ -50,7 +51,7 @@ std::vector<GroupRows::Run> GroupRows::find_runs(const Column& group) {
   ValueIndex numbers(group.size());
   std::vector<Run> runs;
   std::array<double, kBlock> values;
-  double before = std::numeric_limits<double>::quiet_NaN();
+  double before = kNaN;
   for (std::size_t first = 0; first < group.size(); first += kBlock) {
     const std::size_t count = std::min(kBlock, group.size() - first);
     group.read(first, count, values.data());

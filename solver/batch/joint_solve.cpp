@@ -6,11 +6,11 @@
 #include "certificate/hidden_minimum.hpp"
 #include "minimizer/loop.hpp"
 #include "support/bytes.hpp"
+#include "support/clock.hpp"
 #include "support/column_blocks.hpp"
 #include "support/summary_bytes.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -90,11 +90,10 @@ Summary solve_part(Problem& problem, Values values, const SolverOptions& part, S
 }
 
 Summary solve_in_parts(Problem& problem, Values values, const SolverOptions& options, SharedWork& work) {
-  using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();  // parts that a journal kept cost none of the time
   Summary all;
   for (;;) {
-    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    const double seconds = seconds_since(begin);
     const SolverOptions part = options_of_part(all, options, seconds);
     Summary next = solve_part(problem, values, part, work);
     if (!all.iterations.empty()) add_part_before(all, next);

@@ -245,7 +245,7 @@ bool LaneBatch::improved(std::size_t lane, std::size_t fit) {
   set_worker(fit);
   const double* const start = batch_.start_of(fit);
   for (std::size_t j = 0; j < x_.size(); ++j) x_[j] = start[batch_.free[j]];
-  const double at_start = worker_->evaluator.cost(x_, Format::f64).cost;
+  const double at_start = worker_->evaluator.cost(x_, Format::f64);
   counters_.add(worker_->evaluator.counters());
   return m.cost(lane) <= at_start * (1 + kSummation);
 }
@@ -288,7 +288,7 @@ bool LaneBatch::confirmed(std::size_t lane, std::size_t fit) {
 bool LaneBatch::confirmed_in_full(std::size_t fit) {
   set_worker(fit);
   worker_->evaluator.recheck_into(x_, problem_.rows, recheck_);
-  const double cost = worker_->evaluator.cost(x_, Format::f64).cost;
+  const double cost = worker_->evaluator.cost(x_, Format::f64);
   counters_.add(worker_->evaluator.counters());
   const double noise = 1e-14 * (recheck_.magnitude * std::sqrt(2 * at_.cost) + 2 * at_.cost);
   return agree(recheck_.largest, recheck_.discrepancy) && std::fabs(cost - at_.cost) <= noise;

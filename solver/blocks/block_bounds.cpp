@@ -1,5 +1,6 @@
 // Implements BlockBounds: box constraints of a block problem. BlockModel and the loop use it.
 #include "blocks/block_bounds.hpp"
+#include "support/constants.hpp"
 
 #include <nlsq/error.hpp>
 
@@ -60,9 +61,7 @@ BlockBounds::BlockBounds(const Problem::Impl& problem, const BlockStructure& str
             fmt::format("number {} of a parameter block has the lower bound {} and the upper bound {}", i,
                         lower[i], upper[i]));
       }
-      if (lower[i] == -std::numeric_limits<double>::infinity() &&
-          upper[i] == std::numeric_limits<double>::infinity())
-        continue;
+      if (lower[i] == -kInfinity && upper[i] == kInfinity) continue;
       const int k = block.manifold ? tangents[i] : static_cast<int>(i);
       const Place place{structure.list.offsets[p] + i, static_cast<std::uint32_t>(first + std::max(k, 0)),
                         lower[i], upper[i]};

@@ -18,7 +18,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace nlsq::inline v0 {
 
@@ -42,10 +41,11 @@ struct SingularValues {
 struct CovarianceWork {
   Problem::Impl& impl;
   const CovarianceOptions& options;
-  BlockCovariance out;
-  std::shared_ptr<PreparedProblem> prepared;
-  std::vector<double> x, r, scale;
-  std::vector<std::size_t> columns;  // tangent index of each chosen one
+  std::vector<double> x;
+  BlockCovariance out = {};
+  std::shared_ptr<PreparedProblem> prepared = nullptr;
+  std::vector<double> r = {}, scale = {};
+  std::vector<std::size_t> columns = {};  // tangent index of each chosen one
   double cost = 0;
   std::vector<double> own = {};  // residuals from the user's functions
   bool by_differences = false;   // some derivatives are finite differences
@@ -123,7 +123,7 @@ struct CovarianceWork {
         whole += std::pow(scale[j] * column[j], 2);
       }
       const double share = std::sqrt(changed / whole);
-      worst = std::isnan(share) ? std::numeric_limits<double>::infinity() : std::max(worst, share);
+      worst = std::isnan(share) ? kInfinity : std::max(worst, share);
       for (std::size_t i = 0; i < columns.size(); ++i) out.tangent_(i, k) = column[columns[i]];
     }
     for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -196,14 +196,18 @@ struct CovarianceWork {
     from_singular_values(plain, ones, rank);
   }
 
+  void forget_covariance() {
+    std::fill_n(out.tangent_.data(), columns.size() * columns.size(), kNaN);
+    out.error = 0;
+  }
+
   void invert() {
     out.parameters = static_cast<int>(size());
     out.determined = by_elimination();
     if (out.determined) out.rank = out.parameters;
     if (out.determined && out.error <= kErrorAllowed && !by_differences) return;
     if (is_small()) {
-      std::fill_n(out.tangent_.data(), columns.size() * columns.size(), kNaN);
-      out.error = 0;
+      forget_covariance();
       return by_singular_values();
     }
     if (out.determined && by_differences) {  // The error by elimination is about u κ².
@@ -212,8 +216,7 @@ struct CovarianceWork {
       out.determined = out.error <= kWorthless;
     }
     if (out.determined) return;
-    std::fill_n(out.tangent_.data(), columns.size() * columns.size(), kNaN);
-    out.error = 0;
+    forget_covariance();
     out.rank = prepared->solver.rank(J(), scale).rank;
     if (out.rank == out.parameters) out.rank = -1;  // pivots alone cannot decide so close a case
     if (options.pseudo_inverse) {
@@ -250,14 +253,7 @@ BlockCovariance covariance(Problem& problem, const std::vector<const double*>& b
   const FpEnvironment environment;
   Problem::Impl& impl = problem.impl();
   impl.close_gaps();
-  CovarianceWork work{.impl = impl,
-                      .options = options,
-                      .out = {},
-                      .prepared = nullptr,
-                      .x = numbers_of(impl),
-                      .r = {},
-                      .scale = {},
-                      .columns = {}};
+  CovarianceWork work{.impl = impl, .options = options, .x = numbers_of(impl)};
   work.prepared = take_prepared(impl, work.x, options, StepSolver::factored, nullptr);
   work.choose(blocks);
   if (work.linearize()) {

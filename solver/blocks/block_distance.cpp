@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace nlsq::inline v0 {
 
@@ -176,7 +175,7 @@ BlockDistance by_elimination(const BlockPoint& at, const BlockStep* solved) {
   out.reached = step.reached;
   out.decrement = std::sqrt(std::max(2 * step.predicted, 0.0));
   out.step = std::move(step.step);
-  out.condition = std::numeric_limits<double>::quiet_NaN();
+  out.condition = kNaN;
   if (at.solver.iterative()) out.decrement = step.decrement;
   return out;
 }
@@ -212,14 +211,6 @@ ScaledNormal scaled_normal(const BlockPoint& at, std::span<const std::size_t> co
   out.median = *middle;
   out.heaviest = std::ranges::max(rows);
   return out;
-}
-
-std::vector<std::size_t> BlockPoint::free_columns() const {
-  std::vector<std::size_t> free;
-  for (std::size_t j = 0; j < structure.tangent_size(); ++j) {
-    if (!is_fixed(j)) free.push_back(j);
-  }
-  return free;
 }
 
 std::vector<double> column_norms(const SchurSolver& solver) {

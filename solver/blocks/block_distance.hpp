@@ -3,29 +3,11 @@
 #pragma once
 
 #include "blocks/block_terms.hpp"
-#include "blocks/schur/schur.hpp"
 
-#include <cstdint>
 #include <span>
 #include <vector>
 
 namespace nlsq::inline v0 {
-
-// A point where J is available in f64: its records are complete, and the solver has gathered them.
-struct BlockPoint {
-  BlockModel& model;
-  const BlockStructure& structure;
-  const Problem::Impl& problem;
-  SchurSolver& solver;
-  std::span<const double> x, r;
-  double cost;
-  std::span<const std::uint8_t> fixed;  // by tangent index; empty: none
-  std::size_t fixed_count;
-
-  std::size_t free() const { return structure.tangent_size() - fixed_count; }
-  bool is_fixed(std::size_t j) const { return fixed_count > 0 && fixed[j] != 0; }
-  std::vector<std::size_t> free_columns() const;  // tangent coordinates that are not fixed
-};
 
 struct BlockDistance {
   bool known = false;    // false: the other members are not valid

@@ -4,11 +4,11 @@
 #include "blocks/block_system.hpp"
 #include "certificate/second_order_minimum.hpp"
 #include "linear/dot.hpp"
+#include "support/constants.hpp"
 #include "support/random.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace nlsq::inline v0 {
 
@@ -114,17 +114,15 @@ bool BlockSystem::rises_evenly(const BlockJudgement& judgement) {
 // because that says nothing about x.
 double BlockSystem::cost_or_none(std::span<const double> x) try { return evaluate(x, trial_); } catch (...) {
   trial_.x.clear();
-  return std::numeric_limits<double>::quiet_NaN();
+  return kNaN;
 }
 
 // Returns the rank of J at a point that the iteration does not visit, or -1 if it is not known.
 int BlockSystem::rank_at(std::span<const double> x) try {
   Known there;
   if (!std::isfinite(evaluate(x, there)) || !gather(there)) return -1;
-  const BlockPoint point{model_, structure_, model_.problem(), solver_, there.x, there.r, there.model.cost,
-                         {},     0};
-  const BlockTerms terms = measure_terms(structure_, model_.problem(), model_.records<double>(),
-                                         solver_.squares(), there.x, there.model.cost);
+  const BlockPoint point{model_, structure_, model_.problem(), solver_, there.x, there.model.cost, {}, 0};
+  const BlockTerms terms = measure_terms(point);
   BlockDistance distance = block_distance(point);
   examine_weak_directions(point, terms, distance);
   return distance.known ? distance.rank : -1;

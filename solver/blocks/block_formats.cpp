@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace nlsq::inline v0 {
 
@@ -96,7 +95,7 @@ bool BlockModel::widen_unbounded() {
     if (program == BlockPlace::kNowhere || evaluator_.program(program).wide) continue;
     if (!unbounded(J_f32_.numbers.data() + s.record()[slot], std::size_t{s.stride()[slot]} * s.rows[slot]))
       continue;
-    widen(program, std::numeric_limits<double>::infinity());
+    widen(program, kInfinity);
     any = true;
   }
   return any;

@@ -19,11 +19,8 @@ namespace nlsq::inline v0 {
 // A step below this share of tau standard errors is short enough, however large it is beside its parameter.
 constexpr double kShortOfTau = 1e-4;
 
-struct BlockTests {
-  double tau, xtol, gtol;  // from SolverOptions
-  double initial_cost;
+struct BlockTests : CertificateTests {
   std::span<const double> start;  // x at the start; used to detect parameters that diverged from it
-  bool stopped = false, unfinished = false, no_progress = false;  // as in CertificateTests
   double short_of_tau = kShortOfTau;
 };
 

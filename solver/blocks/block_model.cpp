@@ -75,9 +75,9 @@ void BlockModel::for_each_tile(const std::function<void(BlockPass&, std::size_t,
   const std::size_t tiles = evaluator_.tiles(), tasks = std::min(tiles, kMostTasks);
   threads_ = std::max(
       threads_, run_tasks(tasks, alone() ? Parallelism{1, {}} : *parallelism_, [&](std::size_t task) {
-        const PassPool::Loan loan(passes_, evaluator_);
+        const IdlePool<BlockPass>::Loan pass(passes_);
         for (std::size_t tile = task * tiles / tasks; tile < (task + 1) * tiles / tasks; ++tile)
-          work(loan.pass(), tile, task);
+          work(*pass, tile, task);
       }));
 }
 

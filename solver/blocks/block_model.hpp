@@ -10,6 +10,7 @@
 #include <nlsq/problem_control.hpp>
 #include "blocks/block_evaluator.hpp"
 #include "blocks/windows/windowed_records.hpp"
+#include "support/idle_pool.hpp"
 
 #include <functional>
 #include <memory>
@@ -162,7 +163,7 @@ class BlockModel {
   BlockBounds bounds_;
   std::vector<double> announced_;  // last point passed to the callbacks
   BlockEvaluator evaluator_;
-  PassPool passes_;
+  IdlePool<BlockPass> passes_{[this] { return evaluator_.begin(); }};
   std::vector<KernelCounters> earlier_;  // of passes that have ended, by component
   std::vector<int> escalations_of_;      // programs widened in this solve, by component
   std::vector<std::uint8_t> component_wide_;

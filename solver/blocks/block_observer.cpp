@@ -37,10 +37,10 @@ CallbackResult BlockObserver::report(const Vector& x, double cost, double lambda
   if (steps_ == 0) report_.cost = cost;
   report_.iteration = steps_;
   report_.lambda = lambda;
-  report_.seconds = BlockSystem::seconds_since(step_begin_);
+  report_.seconds = seconds_since(step_begin_);
   report_.solver_seconds = system_.last_solve_seconds();
   report_.x = x;
-  step_begin_ = BlockSystem::Clock::now();
+  step_begin_ = Clock::now();
   return control_.observer ? control_.observer(report_) : CallbackResult::proceed;
 }
 

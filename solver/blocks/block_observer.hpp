@@ -10,7 +10,7 @@ namespace nlsq::inline v0 {
 class BlockObserver final : public StepObserver {
  public:
   BlockObserver(const ProblemControl& control, const BlockSystem& system, const BlockModel& model,
-                const BlockStructure& structure, BlockSystem::Clock::time_point begin)
+                const BlockStructure& structure, Clock::time_point begin)
       : control_(control), system_(system), model_(model), structure_(structure), step_begin_(begin) {}
 
   std::string test_point(const Vector& x) override;
@@ -26,7 +26,7 @@ class BlockObserver final : public StepObserver {
   const BlockModel& model_;
   const BlockStructure& structure_;
   BlockStepReport report_;
-  BlockSystem::Clock::time_point step_begin_;
+  Clock::time_point step_begin_;
   bool told_ = false;  // whether the step numbered `steps_` was reported
   int steps_ = 0;
 };

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace nlsq::inline v0 {
 
@@ -249,7 +248,6 @@ void BlockSystem::solve(double lambda, Step& out) {
   out.nu = step_.decrement;
   out.condition = 0;
   out.linear_iterations = step_.iterations;
-  out.solved = step_.reached;
   out.held.clear();
 }
 
@@ -277,7 +275,6 @@ double BlockSystem::undamped_size(const Known& at, std::span<const double> step,
 // the next attempt.
 void BlockSystem::first_order(std::span<const double>, double lambda, double near, FirstOrder& out) {
   out.usable = false;
-  out.cosine = at_.cosine;
   out.condition = out.decrement = out.decrement_sigma = out.step_size = 0;
   out.held.clear();
   if (solver_.iterative() || low_jacobian() || !at_.model.finite) return;
@@ -296,14 +293,12 @@ void BlockSystem::first_order(std::span<const double>, double lambda, double nea
   solve_damped(0);
   was_near_ = step_.factored && step_.decrement <= near * sigma;
   if (!was_near_ && expected) damped = step_.decrement;
-  last_unused_nu_ = was_near_ || damped == 0 ? std::numeric_limits<double>::infinity() : damped;
+  last_unused_nu_ = was_near_ || damped == 0 ? kInfinity : damped;
   if (!step_.factored) return;
   out.usable = true;
   out.condition = 1;  // not known: a singular matrix gets the least damping that lets it be factored
   out.decrement = step_.decrement;
-  out.decrement_sigma = sigma > 0           ? out.decrement / sigma
-                        : out.decrement > 0 ? std::numeric_limits<double>::infinity()
-                                            : 0;
+  out.decrement_sigma = sigma > 0 ? out.decrement / sigma : out.decrement > 0 ? kInfinity : 0;
   out.step_size = undamped_size(at_, step_.step, sigma);
   out.step = step_.step;
 }

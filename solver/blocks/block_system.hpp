@@ -8,23 +8,18 @@
 #include "blocks/schur/schur.hpp"
 #include "certificate/certificate.hpp"
 #include "minimizer/system.hpp"
+#include "support/clock.hpp"
 
 #include <nlsq/options.hpp>
 #include <nlsq/problem_control.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 
 namespace nlsq::inline v0 {
 
 class BlockSystem final : public System {
  public:
-  using Clock = std::chrono::steady_clock;
-  static double seconds_since(Clock::time_point begin) {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-  }
-
   // `first`: the format of JᵀJ at the start of the solve.
   BlockSystem(BlockModel& model, const BlockStructure& structure, SchurSolver& solver,
               const SolverOptions& options, Gram first);
@@ -150,7 +145,7 @@ class BlockSystem final : public System {
   double measured_rounding();
   double blur(const Certificate& c, double rounding) const;
   double rounding_beside(double last_digits);
-  BlockTests tests_of(const CertificateTests& tests) const;
+  bool withstands_doubts(BlockJudgement& judgement, Certified& out);
   BlockJudgement judge_within_bounds(const BlockTests& tests, const BlockStep* solved);
   bool release_from_bounds(std::span<const double> step);
   bool contradicted(const BlockTests& tests, BlockJudgement& judgement);

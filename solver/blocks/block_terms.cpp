@@ -41,10 +41,12 @@ struct RowTerms {
 
 // Computes the terms of each row where the tangent coordinates have these sizes. Visits each row of J with
 // its columns and its terms.
-void sweep_terms(const BlockStructure& s, RecordReader<double>& J, std::span<const double> sizes,
-                 std::span<const double> bounds, const auto& visit) {
+void sweep_terms(const BlockPoint& at, std::span<const double> sizes, std::span<const double> bounds,
+                 const auto& visit) {
+  const BlockStructure& s = at.structure;
   std::vector<RecordColumns> parts;
-  J.sweep([&](std::size_t first, std::size_t last, const RecordView<double>& records) {
+  at.model.records<double>().sweep([&](std::size_t first, std::size_t last,
+                                       const RecordView<double>& records) {
     for (std::size_t point = first; point < last; ++point) {
       for (std::size_t slot = s.slot_first[point]; slot < s.slot_first[point + 1]; ++slot) {
         columns_of(s, point, slot, parts);
@@ -183,9 +185,9 @@ class RowTally {
 // digits of 1e6. So its size is the mean of those rows' terms by |J_ij|, in which the weight of a row
 // cancels. The rows that it shares with other zeros have terms of this size then, and their parameters, too.
 // `sums`: Σ |J_ij| terms of row i.
-double furthest_of_neighbours(const BlockStructure& s, RecordReader<double>& J,
-                              std::span<const double> squares, std::vector<double> sizes,
-                              std::vector<double> sums, std::span<const double> bounds, double furthest) {
+double furthest_of_neighbours(const BlockPoint& at, std::vector<double> sizes, std::vector<double> sums,
+                              std::span<const double> bounds, double furthest) {
+  const std::vector<double>& squares = at.solver.squares();
   constexpr int kNeighbours = 8;
   for (int k = 0; k < kNeighbours && furthest > kVanishing; ++k) {
     for (std::size_t j = 0; j < sizes.size(); ++j) {
@@ -193,7 +195,7 @@ double furthest_of_neighbours(const BlockStructure& s, RecordReader<double>& J,
     }
     std::ranges::fill(sums, 0.0);
     RowTally rows;
-    sweep_terms(s, J, sizes, bounds,
+    sweep_terms(at, sizes, bounds,
                 [&](const double* row, std::span<const RecordColumns> parts, const RowTerms& found) {
                   rows.add(found);
                   add_terms(row, parts, found.terms, sums);
@@ -204,6 +206,14 @@ double furthest_of_neighbours(const BlockStructure& s, RecordReader<double>& J,
 }
 
 }  // namespace
+
+std::vector<std::size_t> BlockPoint::free_columns() const {
+  std::vector<std::size_t> free;
+  for (std::size_t j = 0; j < structure.tangent_size(); ++j) {
+    if (!is_fixed(j)) free.push_back(j);
+  }
+  return free;
+}
 
 std::vector<double> tangent_sizes(const Problem::Impl& problem, const BlockStructure& structure,
                                   std::span<const double> x) {
@@ -229,15 +239,14 @@ namespace {
 
 // x as a step. On a manifold it is x along each direction of a step. Where x is across all of them, as a
 // rotation is, the terms of that product stand for it.
-std::vector<double> x_as_step(const Problem::Impl& problem, const BlockStructure& structure,
-                              std::span<const double> x) {
+std::vector<double> x_as_step(const BlockPoint& at) {
   constexpr double kAcross = 16 * kUnitRoundoff;
-  std::vector<double> step(structure.tangent_size(), 0.0), plus;
-  for (std::uint32_t p = 0; p < problem.parameters.size(); ++p) {
-    const ParameterBlock& block = problem.parameters[p];
-    const std::int64_t first = structure.tangent_offset(p);
+  std::vector<double> step(at.structure.tangent_size(), 0.0), plus;
+  for (std::uint32_t p = 0; p < at.problem.parameters.size(); ++p) {
+    const ParameterBlock& block = at.problem.parameters[p];
+    const std::int64_t first = at.structure.tangent_offset(p);
     if (first < 0) continue;
-    const double* numbers = x.data() + structure.list.offsets[p];
+    const double* numbers = at.x.data() + at.structure.list.offsets[p];
     const auto size = static_cast<std::size_t>(block.size),
                tangent = static_cast<std::size_t>(block.tangent());
     if (block.manifold) {
@@ -258,14 +267,13 @@ std::vector<double> x_as_step(const Problem::Impl& problem, const BlockStructure
 
 }  // namespace
 
-bool terms_cancel(const BlockStructure& s, const Problem::Impl& problem, RecordReader<double>& J,
-                  std::span<const double> x) {
+bool terms_cancel(const BlockPoint& at) {
   constexpr double kCancel = 8;
-  const std::vector<double> step = x_as_step(problem, s, x);
+  const std::vector<double> step = x_as_step(at);
   std::vector<double> sizes = step;
   for (double& size : sizes) size = std::fabs(size);
   NormOfMost data, terms;
-  sweep_terms(s, J, sizes, {},
+  sweep_terms(at, sizes, {},
               [&](const double* row, std::span<const RecordColumns> parts, const RowTerms& found) {
                 double sum = 0;
                 for (const RecordColumns& part : parts)
@@ -277,16 +285,15 @@ bool terms_cancel(const BlockStructure& s, const Problem::Impl& problem, RecordR
   return terms.without_a_tenth() > kCancel * data.without_a_tenth();
 }
 
-BlockTerms measure_terms(const BlockStructure& s, const Problem::Impl& problem, RecordReader<double>& J,
-                         std::span<const double> squares, std::span<const double> x, double cost,
-                         std::span<const double> bounds) {
-  const std::vector<double> sizes = tangent_sizes(problem, s, x);
+BlockTerms measure_terms(const BlockPoint& at, std::span<const double> bounds) {
+  const std::vector<double> sizes = tangent_sizes(at.problem, at.structure, at.x);
+  const std::vector<double>& squares = at.solver.squares();
   BlockTerms out;
   out.bounded = !bounds.empty();
   double products = 0, squares_of_terms = 0;
   RowTally rows;
   std::vector<double> sums(sizes.size(), 0.0);
-  sweep_terms(s, J, sizes, bounds,
+  sweep_terms(at, sizes, bounds,
               [&](const double* row, std::span<const RecordColumns> parts, const RowTerms& found) {
                 rows.add(found);
                 products += found.terms * found.residual;
@@ -299,9 +306,9 @@ BlockTerms measure_terms(const BlockStructure& s, const Problem::Impl& problem, 
   out.furthest = rows.furthest();
   out.spread = rows.spread(0.5);
   out.widest_spread = rows.spread(kLightRows);
-  const double r = std::sqrt(2 * cost);
+  const double r = std::sqrt(2 * at.cost);
   if (out.furthest > kVanishing && r <= kVanishing * out.magnitude)
-    out.furthest = furthest_of_neighbours(s, J, squares, sizes, sums, bounds, out.furthest);
+    out.furthest = furthest_of_neighbours(at, sizes, sums, bounds, out.furthest);
   // Bounds a few roundings in each residual, and sums of products with some tens of additions (as in
   // certificate.cpp).
   for (std::size_t j = 0; j < sums.size(); ++j)
@@ -309,7 +316,8 @@ BlockTerms measure_terms(const BlockStructure& s, const Problem::Impl& problem, 
   out.gradient_noise = std::move(sums);
   out.cost_noise =
       kUnitRoundoff *
-      (8 * cost + 4 * products / std::sqrt(std::max<double>(1, static_cast<double>(s.residuals))));
+      (8 * at.cost +
+       4 * products / std::sqrt(std::max<double>(1, static_cast<double>(at.structure.residuals))));
   return out;
 }
 

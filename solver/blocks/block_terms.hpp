@@ -4,11 +4,29 @@
 #pragma once
 
 #include "blocks/block_model.hpp"
+#include "blocks/schur/schur.hpp"
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
 namespace nlsq::inline v0 {
+
+// A point where J is available in f64: its records are complete, and the solver has gathered them.
+struct BlockPoint {
+  BlockModel& model;
+  const BlockStructure& structure;
+  const Problem::Impl& problem;
+  SchurSolver& solver;
+  std::span<const double> x;
+  double cost;
+  std::span<const std::uint8_t> fixed;  // by tangent index; empty: none
+  std::size_t fixed_count;
+
+  std::size_t free() const { return structure.tangent_size() - fixed_count; }
+  bool is_fixed(std::size_t j) const { return fixed_count > 0 && fixed[j] != 0; }
+  std::vector<std::size_t> free_columns() const;  // tangent coordinates that are not fixed
+};
 
 // A residual counts as a rounding error if it is at most this many roundings of its terms. A bound of the
 // rounding error is turned into terms that allow just that much.
@@ -36,15 +54,11 @@ std::vector<double> tangent_sizes(const Problem::Impl& problem, const BlockStruc
 // Whether the terms of most rows cancel at x, so that rounding errors of terms are larger than the last
 // digits of the data. |Jx| of a row stands for its data, as in certificate/hidden_minimum.hpp: a row's terms
 // are smaller than 8 times this sum if residuals of rounding size (kRoundings) are to be the last digits of
-// its data. Requires records of J in f64 at x.
-bool terms_cancel(const BlockStructure& structure, const Problem::Impl& problem, RecordReader<double>& J,
-                  std::span<const double> x);
+// its data.
+bool terms_cancel(const BlockPoint& at);
 
-// Requires records of J in f64 at x. `squares`: the squared norms of its columns. `bounds`: of the rounding
-// errors of r; empty if they are not known. Terms to first order do not see numbers inside the functions,
-// such as p and q in p + w × p - q, whose roundings are far larger where w is small.
-BlockTerms measure_terms(const BlockStructure& structure, const Problem::Impl& problem,
-                         RecordReader<double>& J, std::span<const double> squares, std::span<const double> x,
-                         double cost, std::span<const double> bounds = {});
+// `bounds`: of the rounding errors of r; empty if they are not known. Terms to first order do not see numbers
+// inside the functions, such as p and q in p + w × p - q, whose roundings are far larger where w is small.
+BlockTerms measure_terms(const BlockPoint& at, std::span<const double> bounds = {});
 
 }  // namespace nlsq::inline v0

@@ -1,5 +1,6 @@
 // Implements Problem: adding, changing and removing parameter and residual blocks.
 #include "blocks/problem_impl.hpp"
+#include "support/constants.hpp"
 
 #include <nlsq/error.hpp>
 #include <nlsq/precision_policy.hpp>
@@ -303,8 +304,7 @@ ProblemEvaluation Problem::evaluate() const {
     const std::size_t first = out.residuals.size();
     out.residuals.resize(first + static_cast<std::size_t>(function.residuals()));
     const std::span r = std::span(out.residuals).subspan(first);
-    if (!function.value(pointers.data(), r.data()))
-      std::ranges::fill(r, std::numeric_limits<double>::quiet_NaN());
+    if (!function.value(pointers.data(), r.data())) std::ranges::fill(r, kNaN);
     double squares = 0;
     for (const double v : r) squares += v * v;
     out.cost += 0.5 * impl_->losses[b](squares).rho;

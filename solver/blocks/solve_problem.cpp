@@ -145,18 +145,10 @@ void report_facts(const ProblemControl* control, const BlockSystem& system, cons
   *control->facts = facts;
 }
 
-// The end of one run of the loop.
-struct Run {
-  Summary summary;
-  std::vector<double> x;
-  double cost_noise = 0;
-  bool limited_by_rounding = false;
-};
-
 // Runs the loop once, from x0. `before` is the trace of a run before this one.
-Run minimize(PreparedProblem& prepared, const SolverOptions& options, const ProblemControl* control,
-             std::span<const double> x0, BlockSystem::Clock::time_point begin,
-             std::span<const IterationSummary> before = {}) {
+MinimizerResult minimize(PreparedProblem& prepared, const SolverOptions& options,
+                         const ProblemControl* control, std::span<const double> x0, Clock::time_point begin,
+                         std::span<const IterationSummary> before = {}) {
   auto& [structure, model, solver, shape] = prepared;
   BlockSystem system(model, structure, solver, options, first_gram(structure, model, options));
   if (certifies(control)) system.judge_by_distance();
@@ -173,7 +165,7 @@ Run minimize(PreparedProblem& prepared, const SolverOptions& options, const Prob
                  .steps_before = steps_of(before),
                  .observer = observer ? &*observer : nullptr},
                 out);
-  Summary summary = std::move(out.summary);
+  Summary& summary = out.summary;
   if (summary.termination == Termination::failure) out.x.assign(system.start().begin(), system.start().end());
   // An inexact conjugate gradient solution only leaves an error within the tolerance.
   if (summary.certificate.passed && summary.certificate.verdict == Verdict::tolerance)
@@ -185,19 +177,19 @@ Run minimize(PreparedProblem& prepared, const SolverOptions& options, const Prob
   const double certify = summary.time.certify;
   summary.time = system.time();
   summary.time.certify = certify;
-  summary.time.total = std::chrono::duration<double>(BlockSystem::Clock::now() - begin).count();
+  summary.time.total = seconds_since(begin);
   summary.linear_iterations = system.linear_iterations();
   summary.precision.counters = model.counters();
   summary.precision.components = model.components();
   summary.threads = std::max(model.threads(), solver.threads());
   summary.peak_bytes = structure.bytes() + model.bytes() + solver.bytes();
   report_facts(control, system, prepared, out);
-  return {std::move(summary), std::move(out.x), out.cost_noise, out.limited_by_rounding};
+  return out;
 }
 
 // True if derivatives below float64 took part, and the loop found no way on from where they led. A solve with
 // an observer, such as Ceres's callbacks, is not begun again: it has been told of all the steps already.
-bool worth_in_f64(const Run& run, const ProblemControl* control) {
+bool worth_in_f64(const MinimizerResult& run, const ProblemControl* control) {
   const Summary& s = run.summary;
   const bool low =
       std::ranges::any_of(s.iterations, [](const IterationSummary& it) { return it.plan.gram < Gram::f64; });
@@ -208,10 +200,10 @@ bool worth_in_f64(const Run& run, const ProblemControl* control) {
 // Solves again from the start, in float64 alone, and keeps the better end. Curves do the same
 // (fit/solve.cpp).
 void again_in_f64(PreparedProblem& prepared, const SolverOptions& options, std::span<const double> x0,
-                  Run& first, BlockSystem::Clock::time_point begin) {
+                  MinimizerResult& first, Clock::time_point begin) {
   SolverOptions in_f64 = options;
   in_f64.precision = PrecisionPolicy::parse("f64");
-  Run second = minimize(prepared, in_f64, nullptr, x0, begin, first.summary.iterations);
+  MinimizerResult second = minimize(prepared, in_f64, nullptr, x0, begin, first.summary.iterations);
   Summary &a = first.summary, &b = second.summary;
   const bool lower = is_success(b.verdict)
                          ? b.final_cost <= a.final_cost + first.cost_noise + second.cost_noise
@@ -228,7 +220,7 @@ void again_in_f64(PreparedProblem& prepared, const SolverOptions& options, std::
 
 // Solves from x, which becomes the end.
 Summary attempt(PreparedProblem& prepared, const SolverOptions& options, const ProblemControl* control,
-                std::vector<double>& x, BlockSystem::Clock::time_point begin) {
+                std::vector<double>& x, Clock::time_point begin) {
   BlockModel& model = prepared.model;
   const auto run = [&] { return minimize(prepared, options, control, x, begin); };
   const auto went_wrong = [&](const Summary& summary) {
@@ -236,7 +228,7 @@ Summary attempt(PreparedProblem& prepared, const SolverOptions& options, const P
            summary.certificate.wrong_column < 0 && !summary.certificate.wrong_loss &&
            model.evaluator().counts().traced > 0;
   };
-  Run last = run();
+  MinimizerResult last = run();
   Summary& summary = last.summary;
   // A constant recorded in an earlier solve may have become wrong without showing at the start.
   if (went_wrong(summary) && model.carried()) {
@@ -255,7 +247,7 @@ Summary attempt(PreparedProblem& prepared, const SolverOptions& options, const P
 
 Summary solve_blocks(Problem& problem, const SolverOptions& options, const ProblemControl* control) {
   const FpEnvironment environment;
-  const auto begin = BlockSystem::Clock::now();
+  const auto begin = Clock::now();
   if (auto violations = options.violations(); !violations.empty())
     throw ValidationError(std::move(violations));
   if (options.algorithm == Algorithm::dogleg)
@@ -270,7 +262,7 @@ Summary solve_blocks(Problem& problem, const SolverOptions& options, const Probl
   std::vector<double> x = numbers_of(impl);
   if (control && control->before_evaluation) control->before_evaluation(x, true, true);
   std::shared_ptr<PreparedProblem> prepared = take_prepared(impl, x, options, options.step_solver, control);
-  const double setup = std::chrono::duration<double>(BlockSystem::Clock::now() - begin).count();
+  const double setup = seconds_since(begin);
   Summary summary = attempt(*prepared, options, control, x, begin);
   summary.time.setup = setup;
   summary.precision.policy = options.policy().to_string();

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace nlsq::inline v0 {
 
@@ -22,7 +21,7 @@ void BlockSystem::compare_with_functions(std::span<const double> x, Recheck& out
   const BlockModel::Recheck found = model_.recheck(x, at_.r, trial_.r);
   out.rows = at_.r.size();
   out.largest = found.largest;
-  out.discrepancy = found.agrees ? 0 : std::numeric_limits<double>::infinity();
+  out.discrepancy = found.agrees ? 0 : kInfinity;
   compared_at_.assign(x.begin(), x.end());
   compared_cost_ = model_.cost_of(trial_.r);
 }
@@ -86,15 +85,11 @@ bool BlockSystem::gradient_is_noise(std::span<const double>, const Recheck&) {
 std::shared_ptr<const BlockTerms> BlockSystem::terms(double small) {
   constexpr double kHardly = 64 * kUnitRoundoff;  // of the terms
   const double r = std::sqrt(2 * at_.model.cost);
-  const auto measure = [&](std::span<const double> bounds) {
-    return measure_terms(structure_, model_.problem(), model_.records<double>(), solver_.squares(), at_.x,
-                         at_.model.cost, bounds);
-  };
   const auto is_small = [&] { return r <= small * std::max(terms_->magnitude, start_residual_); };
   if (terms_ && (terms_->bounded || !is_small())) return terms_;
-  if (!terms_) terms_ = std::make_shared<const BlockTerms>(measure({}));
+  if (!terms_) terms_ = std::make_shared<const BlockTerms>(measure_terms(point()));
   if (!is_small()) return terms_;
-  BlockTerms found = measure(model_.rounding_bounds(at_.x));
+  BlockTerms found = measure_terms(point(), model_.rounding_bounds(at_.x));
   const BlockCounts counts = model_.evaluator().counts();
   if (counts.own + counts.differences > 0 && r > found.rounding && r <= kHardly * found.magnitude)
     found.rounding = std::max(found.rounding, measured_rounding());
@@ -133,12 +128,7 @@ double BlockSystem::rounding_beside(double last_digits) {
 }
 
 BlockPoint BlockSystem::point(Known& at) {
-  return {model_, structure_, model_.problem(), solver_, at.x, at.r, at.model.cost, at.fixed, at.fixed_count};
-}
-
-BlockTests BlockSystem::tests_of(const CertificateTests& tests) const {
-  return {tests.tau,     tests.xtol,       tests.gtol,        tests.initial_cost, start_,
-          tests.stopped, tests.unfinished, tests.no_progress, short_of_tau_};
+  return {model_, structure_, model_.problem(), solver_, at.x, at.model.cost, at.fixed, at.fixed_count};
 }
 
 // Returns true if the costs along the certificate's own step say that x is not the optimum: the cost at its
@@ -189,7 +179,7 @@ BlockJudgement BlockSystem::judge_within_bounds(const BlockTests& tests, const B
     // Bounds of rounding errors take far longer than the tests. So they wait until steps do not help.
     if (!judgement.certificate.passed && tests.no_progress && !judgement.terms->bounded) {
       const bool near = judgement.certificate.decrement_sigma <= kNearInNoise;
-      judgement.terms = terms(near ? std::numeric_limits<double>::infinity() : kSmallResiduals);
+      judgement.terms = terms(near ? kInfinity : kSmallResiduals);
       if (judgement.terms->bounded) apply_tests(point(), tests, judgement);
     }
     const Certificate& c = judgement.certificate;
@@ -308,8 +298,30 @@ void BlockSystem::judge_by_second_order(const BlockTests& tests, BlockJudgement&
   judgement.certificate.passed = !contradicted(tests, judgement);
 }
 
+// Looks at a point that passes the tests for what they do not see (block_doubts.cpp). Returns true if it
+// finds nothing. Else out.step may lead to a lower cost, or the judgement says in words what the matter is.
+bool BlockSystem::withstands_doubts(BlockJudgement& judgement, Certified& out) {
+  const Certificate& c = judgement.certificate;
+  if (falls_beside(judgement, out)) return false;
+  const Curved curved = curvature_at_end(judgement, out);
+  if (curved == Curved::down) return false;
+  if (c.verdict != Verdict::rank_deficient || curved == Curved::up) return true;
+  if (lost_parameters(c.rank)) {
+    judgement.doubt =
+        "at other points the data determine more parameters: one ran off, or the start was too far away";
+    return false;
+  }
+  if (moves_in_jumps(c.rank)) {
+    judgement.doubt =
+        "the derivatives by some parameter are 0, though other values of it change the cost: a comparison "
+        "makes it move in jumps. Hold it constant at several values, or write a smooth step";
+    return false;
+  }
+  return true;
+}
+
 void BlockSystem::certify(std::span<const double>, const CertificateTests& asked, Certified& out) {
-  const BlockTests tests = tests_of(asked);
+  const BlockTests tests{asked, start_, short_of_tau_};
   out.covariance.assign(0, 0);
   out.first_order = false;
   out.step = Vector();
@@ -317,46 +329,29 @@ void BlockSystem::certify(std::span<const double>, const CertificateTests& asked
   if (!solved) step_.step = Vector();
   set_solve_accuracy(0);
   BlockJudgement judgement = judge_within_bounds(tests, solved);
+  Certificate& c = judgement.certificate;
   step_lambda_ = -1;
-  if (judgement.certificate.passed && contradicted(tests, judgement)) judgement.certificate.passed = false;
+  if (c.passed && contradicted(tests, judgement)) c.passed = false;
   if (judgement.distance.known) out.step = std::move(judgement.distance.step);
   else out.step.assign(structure_.tangent_size(), 0.0);
-  const bool beside = judgement.certificate.passed && falls_beside(judgement, out);
-  if (beside) judgement.certificate.passed = false;
-  const bool deficient = judgement.certificate.verdict == Verdict::rank_deficient;
   // Here a tolerance of the user's ends the solve, and the linear model says that x is near the optimum.
   // Second derivatives would not change how the solve ends, and for a few unknowns they take longer than the
   // solve.
-  const bool near_enough =
-      tests.stopped && judgement.distance.known && judgement.certificate.decrement_sigma <= kNearInNoise;
-  const Curved curved = judgement.certificate.passed ? curvature_at_end(judgement, out) : Curved::unknown;
-  if (curved == Curved::down || beside) {
-    judgement.certificate.passed = false;
-  } else if (judgement.certificate.passed && deficient && curved != Curved::up &&
-             lost_parameters(judgement.certificate.rank)) {
-    judgement.certificate.passed = false;
-    judgement.doubt =
-        "at other points the data determine more parameters: one ran off, or the start was too far away";
-  } else if (judgement.certificate.passed && deficient && curved != Curved::up &&
-             moves_in_jumps(judgement.certificate.rank)) {
-    judgement.certificate.passed = false;
-    judgement.doubt =
-        "the derivatives by some parameter are 0, though other values of it change the cost: a comparison "
-        "makes "
-        "it move in jumps. Hold it constant at several values, or write a smooth step";
-  } else if (!judgement.certificate.passed && judgement.doubt.empty() && has_second_order() && !near_enough) {
+  const bool near_enough = tests.stopped && judgement.distance.known && c.decrement_sigma <= kNearInNoise;
+  if (c.passed) {
+    c.passed = withstands_doubts(judgement, out);
+  } else if (judgement.doubt.empty() && has_second_order() && !near_enough) {
     const Vector by_linear_model = out.step;
     judge_by_second_order(tests, judgement, out);
-    if (!judgement.certificate.passed && judgement.distance.known && out.step.empty())
-      out.step = by_linear_model;
+    if (!c.passed && judgement.distance.known && out.step.empty()) out.step = by_linear_model;
   }
   doubt_ = judgement.doubt;
   cut_short_ = judgement.distance.known && !judgement.distance.reached;
   if (doubt_.empty() && cut_short_) {
     doubt_ = "conjugate gradients for the undamped step ended without their goal";
   }
-  out.certificate = judgement.certificate;
-  out.first_order = judgement.certificate.passed;
+  out.certificate = c;
+  out.first_order = c.passed;
 }
 
 // How far rounding errors of r move the minimum, in standard errors.
@@ -391,7 +386,7 @@ bool BlockSystem::hides_minimum(const Certificate& c) {
   };
   const bool lost = c.condition > kLostByDifferences && model_.evaluator().counts().differences > 0;
   if (!lost && !rests_on_rounding(c) && !blurred()) return false;
-  return terms_cancel(structure_, model_.problem(), model_.records<double>(), at_.x);
+  return terms_cancel(point());
 }
 
 }  // namespace nlsq::inline v0

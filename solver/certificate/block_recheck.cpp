@@ -1,10 +1,10 @@
 // Compares compiled programs of residual blocks with the user's own code. Each block is compared by itself,
 // so that a large residual does not hide errors in others.
 #include "blocks/block_model.hpp"
+#include "support/constants.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace nlsq::inline v0 {
 
@@ -133,8 +133,7 @@ BlockModel::Recheck BlockModel::recheck(std::span<const double> x, std::span<con
   Recheck out;
   for (std::size_t i = 0; i < own.size(); ++i) {
     const double difference = std::fabs(own[i] - r[i]);
-    out.largest =
-        std::isnan(difference) ? std::numeric_limits<double>::infinity() : std::max(out.largest, difference);
+    out.largest = std::isnan(difference) ? kInfinity : std::max(out.largest, difference);
   }
   out.agrees = std::isfinite(out.largest) && !differ(x, r, own, kSameResidual, kSameTerms);
   return out;

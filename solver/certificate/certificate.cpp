@@ -12,7 +12,6 @@
 #include "support/constants.hpp"
 
 #include <cmath>
-#include <limits>
 
 namespace nlsq::inline v0 {
 
@@ -167,7 +166,6 @@ int numerical_rank(const Linearization& at) {
 
 void first_order(const Linearization& at, std::span<const double> x, std::size_t rows, bool unit_sigma,
                  UndampedSolver& scratch, FirstOrder& out, const Box& room) {
-  out.cosine = gradient_cosine(at, room);
   Step& step = solve_undamped(at, scratch, room);
   out.usable = step.factored;
   out.condition = out.decrement = out.decrement_sigma = out.step_size = 0;
@@ -178,7 +176,7 @@ void first_order(const Linearization& at, std::span<const double> x, std::size_t
   std::size_t free = x.size();
   for (const Held side : step.held) free -= side != Held::none ? 1 : 0;
   const double sigma = scatter(at.cost, rows, free, unit_sigma);
-  out.decrement_sigma = sigma > 0 ? step.nu / sigma : std::numeric_limits<double>::infinity();
+  out.decrement_sigma = sigma > 0 ? step.nu / sigma : kInfinity;
   if (sigma == 0 && free == 0 && step.nu == 0) out.decrement_sigma = 0;  // nothing is left to move
   out.step_size = relative_size(step.step, x, at, step.held);
   out.step.swap(step.step);

@@ -1,10 +1,8 @@
 // Selects the fixed parameters, and restricts a linearization to the free ones.
 #include "certificate/certificate_face.hpp"
 
-#include "certificate/certificate.hpp"
 #include "dense/dense_algebra.hpp"
-
-#include <limits>
+#include "support/constants.hpp"
 
 namespace nlsq::inline v0 {
 
@@ -84,7 +82,7 @@ std::vector<double> restricted(std::span<const double> x, const Face& face) {
 void expand(const Face& face, Certified& out) {
   const std::size_t n = face.held.size();
   Vector step(n, 0.0);
-  Matrix covariance(n, n, std::numeric_limits<double>::quiet_NaN());
+  Matrix covariance(n, n, kNaN);
   for (std::size_t i = 0; i < face.kept.size(); ++i) {
     step[face.kept[i]] = out.step[i];
     for (std::size_t j = 0; j < face.kept.size(); ++j)

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "dense/evaluator.hpp"
-#include "linear/linear_solver.hpp"
 #include "minimizer/box.hpp"
 
 #include <cstddef>

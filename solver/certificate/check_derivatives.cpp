@@ -3,6 +3,7 @@
 #include <nlsq/check_derivatives.hpp>
 
 #include "blocks/problem_impl.hpp"
+#include "support/constants.hpp"
 #include "support/fp_environment.hpp"
 
 #include <nlsq/error.hpp>
@@ -12,18 +13,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace nlsq::inline v0 {
 
 double DerivativeError::relative() const {
-  if (!std::isfinite(given)) return std::numeric_limits<double>::infinity();
+  if (!std::isfinite(given)) return kInfinity;
   return std::fabs(given - difference) / std::max(std::fabs(given), std::fabs(difference));
 }
 
 namespace {
 
-constexpr double kNone = std::numeric_limits<double>::infinity();
 constexpr double kSure = 8;  // multiple of the difference's own error
 // Distances from p at which one-sided slopes are compared. If they stay apart as the distance shrinks, there
 // is a kink.
@@ -32,7 +31,7 @@ constexpr double kNear = 1e-5, kNearer = kNear / 16;
 // The values along one line on which a parameter moves.
 struct Line {
   ValuesAt values;
-  double p = 0, typical = 1, lower = -kNone, upper = kNone;
+  double p = 0, typical = 1, lower = -kInfinity, upper = kInfinity;
 };
 
 class Checker {
@@ -88,7 +87,7 @@ class Checker {
   };
 
   static std::vector<Sides> both_sides(const Line& line, std::span<const double> here) {
-    std::vector<Sides> out(here.size(), {kNone, kNone, kNone});
+    std::vector<Sides> out(here.size(), {kInfinity, kInfinity, kInfinity});
     const double size = std::max(std::fabs(line.p), line.typical);
     for (const double relative : {kNear, kNearer}) {
       const double h = relative * size;
@@ -138,8 +137,7 @@ class BlockCheck {
   void run(Checker& checker, std::size_t number) {
     std::vector<double> here(rows_);
     std::vector<std::vector<double>> J;
-    for (const ParameterBlock* p : blocks_)
-      J.emplace_back(rows_ * static_cast<std::size_t>(p->size), std::numeric_limits<double>::quiet_NaN());
+    for (const ParameterBlock* p : blocks_) J.emplace_back(rows_ * static_cast<std::size_t>(p->size), kNaN);
     if (!derivatives(here, J)) {
       throw ValidationError(fmt::format("residual block {} has no residuals at the present values", number));
     }
@@ -227,8 +225,7 @@ class BlockCheck {
       }
       std::vector<const double*> at = at_;
       at[k] = moved.data();
-      if (!function_.value(at.data(), residuals.data()))
-        residuals.assign(rows_, std::numeric_limits<double>::quiet_NaN());
+      if (!function_.value(at.data(), residuals.data())) residuals.assign(rows_, kNaN);
       return residuals;
     };
     return out;
@@ -254,7 +251,7 @@ DerivativeCheck check_derivatives(
   check_finite(x);
   const std::vector<double> here = residuals.value(x);
   const std::size_t n = x.size();
-  std::vector<double> J(here.size() * n, std::numeric_limits<double>::quiet_NaN()), moved(x.begin(), x.end());
+  std::vector<double> J(here.size() * n, kNaN), moved(x.begin(), x.end());
   jacobian(x, J);
   for (std::size_t j = 0; j < n; ++j) {
     Line line;
@@ -300,7 +297,7 @@ DerivativeCheck check_derivatives(const Manifold& manifold, std::span<const doub
   if (x.size() != a)
     throw ValidationError(fmt::format("the manifold has {} ambient numbers, x has {}", a, x.size()));
   check_finite(x);
-  std::vector<double> J(a * t, std::numeric_limits<double>::quiet_NaN());
+  std::vector<double> J(a * t, kNaN);
   manifold.plus_jacobian(x.data(), J.data());
   for (std::size_t j = 0; j < t; ++j) {
     Line line;

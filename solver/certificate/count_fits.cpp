@@ -2,11 +2,11 @@
 #include "certificate/count_fits.hpp"
 
 #include "support/column_blocks.hpp"
+#include "support/constants.hpp"
 
 #include <fmt/format.h>
 
 #include <cmath>
-#include <limits>
 #include <vector>
 
 namespace nlsq::inline v0 {
@@ -27,7 +27,7 @@ std::string message_of_zero(const RowModel& rows, const RowSource& data, int y, 
   constexpr double kAllButZero = 1e-3;  // relative to the mean of the counts
   const Column column(data, y);
   std::vector<double> residuals, sizes;
-  double lowest = std::numeric_limits<double>::infinity();
+  double lowest = kInfinity;
   std::size_t row = 0;
   for_blocks(column, [&](std::size_t first, std::span<const double> counts) {
     residuals.resize(counts.size()), sizes.resize(counts.size());

@@ -8,6 +8,7 @@
 #include "linear/weighted_rows.hpp"
 
 #include "support/column_blocks.hpp"
+#include "support/constants.hpp"
 
 #include <fmt/format.h>
 
@@ -118,9 +119,9 @@ struct RowsAt {
 };
 
 RowsAt some_rows_at(const RowModel& model, std::span<const double> x) {
-  constexpr std::size_t kMost = 4096, kGroup = 64;
+  constexpr std::size_t kMost = 4096;
   RowsAt out;
-  out.groups = row_groups(model, kMost, kGroup);
+  out.groups = row_groups(model, kMost);
   std::size_t rows = 0;
   for (const TileRange& group : out.groups) rows += group.count;
   out.J.resize(rows * x.size());
@@ -209,15 +210,14 @@ bool is_below_spacing(double distance, double parameter) {
 
 double doubtful_spread(const Certificate& certificate, EndByTwofold judged,
                        std::span<const double> parameters, std::span<const double> standard_errors) {
-  if (!is_success(certificate.verdict)) return std::numeric_limits<double>::infinity();
+  if (!is_success(certificate.verdict)) return kInfinity;
   if (judged == EndByTwofold::exact_data) return 1;
   if (rests_on_rounding(certificate)) return kHeavyRows;
   for (std::size_t j = 0; judged != EndByTwofold::near && j < parameters.size(); ++j) {
     const double error = standard_errors[j];
     if (error > 0 && is_below_spacing(kNearInNoise * error, parameters[j])) return kHeavyRows;
   }
-  return certificate.verdict == Verdict::rank_deficient ? kHidesRank
-                                                        : std::numeric_limits<double>::infinity();
+  return certificate.verdict == Verdict::rank_deficient ? kHidesRank : kInfinity;
 }
 
 bool outweighed(const RowModel& rows, std::span<const double> x, const Column& sigma, double spread,
@@ -305,7 +305,7 @@ bool outweighed(const RowModel& rows, std::span<const double> x, std::span<const
   const bool success = is_success(certificate.verdict);
   const bool rounding = limited_by_rounding || (success && certificate.gradient_bound >= 1);
   if (!rounding && certificate.verdict != Verdict::rank_deficient) return false;
-  double heaviest = 0, lightest = std::numeric_limits<double>::infinity();  // of rows with more than rounding
+  double heaviest = 0, lightest = kInfinity;  // of rows with more than rounding
   for_tiles_at(rows, x, [&](std::size_t count, const double* const* columns, std::span<const double> terms) {
     for (std::size_t i = 0; i < count; ++i) {
       heaviest = std::max(heaviest, terms[i]);

@@ -1,11 +1,11 @@
 // Checks the user's derivatives against differences of the residuals; DenseEvaluator's recheck uses it. A
 // wrong Jacobian makes false minima: with a column of zeros, every point looks optimal in that parameter.
 #include "dense/dense_evaluator.hpp"
+#include "support/constants.hpp"
 
 #include "rows/calls/difference_step.hpp"
 
 #include <cmath>
-#include <limits>
 
 namespace nlsq::inline v0 {
 
@@ -90,7 +90,7 @@ class DenseEvaluator::JacobianCheck {
   // ‖J v - difference‖ beyond rounding, relative to their norms. Tries longer steps until the error is small
   // and returns the least. NaN if no residual beside x is finite.
   double error(const Vector& v) const {
-    double least = std::numeric_limits<double>::infinity();
+    double least = kInfinity;
     for (const double longer : kLonger) {
       least = std::min(least, error(v, longer));
       if (least <= kTolerance) break;
@@ -110,7 +110,7 @@ class DenseEvaluator::JacobianCheck {
   // How far a step of parameter j moves the residuals, and the least and the largest of these that are not 0.
   double moved_by(std::size_t j) const { return norm(columns_[j]) * std::fabs(step_[j]); }
   std::pair<double, double> range_of_moves() const {
-    double least = std::numeric_limits<double>::infinity(), most = 0;
+    double least = kInfinity, most = 0;
     for (std::size_t j = 0; j < x_.size(); ++j) {
       if (const double moved = moved_by(j); moved > 0)
         least = std::min(least, moved), most = std::max(most, moved);
@@ -122,8 +122,7 @@ class DenseEvaluator::JacobianCheck {
     Vector moved = x_, r(columns_.back().size()), magnitudes(r.size());
     for (std::size_t j = 0; j < moved.size(); ++j) {
       moved[j] += by * v[j];
-      if (!evaluator_.box_.allow(j, moved[j]))
-        return Vector(r.size(), std::numeric_limits<double>::quiet_NaN());
+      if (!evaluator_.box_.allow(j, moved[j])) return Vector(r.size(), kNaN);
     }
     std::size_t at = 0;
     for (const TileRange& group : groups_) {
@@ -154,8 +153,7 @@ class DenseEvaluator::JacobianCheck {
       wrong.push_back(std::max(0.0, std::fabs(linear - middle) - slack));
       differences.push_back(middle);
     }
-    if (differences.empty() && longer > 1)
-      return std::numeric_limits<double>::infinity();  // a step that is too long proves nothing
+    if (differences.empty() && longer > 1) return kInfinity;  // a step that is too long proves nothing
     double squares = 0;
     for (std::size_t j = 0; j < v.size(); ++j) squares += std::pow(norm(columns_[j]) * longer * v[j], 2);
     const double excess = norm(wrong) - rounding_;

@@ -86,11 +86,11 @@ class Surroundings {
   // down to `least`.
   Vector lowest_downhill(const Vector& downhill, double least) {
     Vector lowest = point_along(downhill, least);
-    double cost = evaluator_.cost(lowest, Format::f64).cost;
+    double cost = evaluator_.cost(lowest, Format::f64);
     for (double share = 1; share > least; share *= 0.5) {
       Vector there = point_along(downhill, share);
       if (!limits_.allow(there)) continue;
-      const double found = evaluator_.cost(there, Format::f64).cost;
+      const double found = evaluator_.cost(there, Format::f64);
       if (!(found < cost)) continue;
       cost = found;
       lowest = std::move(there);

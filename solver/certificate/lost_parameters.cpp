@@ -141,7 +141,7 @@ bool determined_further_out(DenseEvaluator& evaluator, const SolveRequest& reque
     const auto j = static_cast<std::size_t>(k);
     x[j] += kPart * (request.x0[j] - x[j]);
   }
-  const double cost = evaluator.cost(x, Format::f64).cost;
+  const double cost = evaluator.cost(x, Format::f64);
   return std::sqrt(2 * cost) > kSeen * magnitude && cost > kGrown * end.summary.certificate.cost;
 }
 
@@ -177,7 +177,7 @@ bool lost_parameters(DenseEvaluator& evaluator, const SolveRequest& request, con
   const Recheck terms = part.recheck(end.x, kRows);
   const double size = terms.magnitude / std::sqrt(static_cast<double>(part.residuals()));
   constexpr double kZero = 1e-20;  // of the cost at the start
-  const bool zero = c.cost <= kZero * part.cost(request.x0, Format::f64).cost;
+  const bool zero = c.cost <= kZero * part.cost(request.x0, Format::f64);
   if (zero && determined_further_out(part, request, end, terms.magnitude)) return false;
   std::vector<Vector> points =
       other_points(request, end, point_beside(request, end, here, size), here, size, unknown);

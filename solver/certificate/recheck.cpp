@@ -2,6 +2,7 @@
 // that rounding errors scale with. The certificate does not trust the program that it certifies.
 #include "dense/dense_scratch.hpp"
 #include "dense/row_groups.hpp"
+#include "support/constants.hpp"
 
 #include "program/local_buffer.hpp"
 
@@ -15,7 +16,6 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr std::size_t kGroup = 64;
 constexpr double kSquareable = 0x1p-511;  // the square of a smaller number loses some or all digits
 
 // Residuals this small are rounding errors of a few operations, because floating point has no finer numbers.
@@ -104,8 +104,7 @@ class RowComparison {
  private:
   void note(double difference, double size) {
     const double d = std::fabs(difference);
-    if (!(d <= largest_ * size))
-      largest_ = std::isfinite(d) ? d / size : std::numeric_limits<double>::infinity();
+    if (!(d <= largest_ * size)) largest_ = std::isfinite(d) ? d / size : kInfinity;
   }
 
   LocalBuffer<ColumnSums, 16> sums_;
@@ -123,7 +122,7 @@ double DenseEvaluator::jacobian_error() const {
 void DenseEvaluator::recheck_into(std::span<const double> x, std::size_t max_rows, Recheck& out) {
   const auto n = static_cast<std::size_t>(parameters());
   TilePass& pass = scratch_->pass(model_, x, Fill::jacobian_and_residual, false);
-  scratch_->residuals.resize(std::max(kGroup, model_.tile_rows()));
+  scratch_->residuals.resize(std::max(kRowGroup, model_.tile_rows()));
   scratch_->magnitudes.resize(scratch_->residuals.size());
   double *residuals = scratch_->residuals.data(), *sizes = scratch_->magnitudes.data();
   out.repeats = true;
@@ -146,7 +145,7 @@ void DenseEvaluator::recheck_into(std::span<const double> x, std::size_t max_row
   if (model_.rows() <= max_rows) {  // every row, in whole tiles
     for (std::size_t t = 0; t < model_.tile_count(); ++t) check(model_.tile(t).first, model_.tile(t).count);
   } else {
-    const std::vector<TileRange> groups = row_groups(model_, max_rows, kGroup);
+    const std::vector<TileRange> groups = row_groups(model_, max_rows);
     const ReadGaps gaps(model_, groups.size());
     for (const TileRange& group : groups) check(group.first, group.count);
   }
@@ -155,8 +154,7 @@ void DenseEvaluator::recheck_into(std::span<const double> x, std::size_t max_row
   out.wrong_column = -1;
   out.wrong_loss = false;
   out.jacobian_difference = 0;
-  if (std::string_view(model_.kind()) == "derivatives")
-    check_jacobian(x, row_groups(model_, max_rows, kGroup), out);
+  if (std::string_view(model_.kind()) == "derivatives") check_jacobian(x, row_groups(model_, max_rows), out);
 }
 
 }  // namespace nlsq::inline v0

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 namespace nlsq::inline v0 {
@@ -110,8 +109,7 @@ MeasuredRounding measure_rounding(Evaluator& evaluator, std::span<const double> 
         step_of_rounding(x, norms, tests, (k % 2 == 0 ? 4.0 : -4.0) + 0.7 * static_cast<double>(k));
     sums.residuals += evaluator.second_order_into(x, step, 1, projection);
     if (!sums.known()) return {kNaN, kNaN};
-    const double shift = scratch.step.factored ? scratch.solver.norm_in_metric(projection)
-                                               : std::numeric_limits<double>::infinity();
+    const double shift = scratch.step.factored ? scratch.solver.norm_in_metric(projection) : kInfinity;
     sums.decrement += shift * shift;
   }
   // r_vv of length 1 is twice the difference, and the errors of two points are √2 times those of one.

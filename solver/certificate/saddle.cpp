@@ -69,7 +69,7 @@ std::optional<Vector> lower_beside_saddle(DenseEvaluator& evaluator, const Solve
   const auto go = [&](const Vector& step) { move_within(request.limits.box(), end.x, step, {}, beside); };
   const Vector step = lowest_along(*along, c.cost - fall, [&](const Vector& tried) {
     go(tried);
-    return evaluator.cost(beside, Format::f64).cost;
+    return evaluator.cost(beside, Format::f64);
   });
   if (step.empty()) return {};
   go(step);

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 namespace nlsq::inline v0 {
@@ -116,7 +115,7 @@ bool is_minimum(const Curvature& of, const Vector& norms, const Vector& gradient
   if (!std::ranges::all_of(values, [&](double v) { return v > least; })) return false;
   Vector step(n, 0.0);
   for (std::size_t k = 0; k < n; ++k) {
-    double along = 0, length = std::numeric_limits<double>::infinity();
+    double along = 0, length = kInfinity;
     for (std::size_t i = 0; i < n; ++i) {
       along += V[k * n + i] * gradient[i] / scale[i];
       if (V[k * n + i] != 0) length = std::min(length, sizes[i] * scale[i] / std::fabs(V[k * n + i]));

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 
 namespace nlsq::inline v0 {
@@ -93,7 +92,7 @@ Vector moved(const Rows& rows, const Model& model, const Vector& x) {
   std::vector<double> digit(n), B = model.R;
   for (std::size_t j = 0; j < n; ++j) {
     const double size = std::max(std::fabs(x[rows.free[j]]), std::fabs(model.step[j]) / rows.norms[j]);
-    digit[j] = std::nextafter(size, std::numeric_limits<double>::infinity()) - size;
+    digit[j] = std::nextafter(size, kInfinity) - size;
     for (std::size_t i = 0; i < n; ++i) B[j * n + i] *= digit[j] * rows.norms[j];
   }
   const std::vector<double> times = nearest_on_grid(std::move(B), n, model.z);

@@ -4,6 +4,7 @@
 #include "kernels/kernel_table.hpp"
 #include "support/all_finite.hpp"
 #include "support/bytes.hpp"
+#include "support/constants.hpp"
 
 #include <fmt/format.h>
 
@@ -11,7 +12,6 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <utility>
 
 namespace nlsq::inline v0 {
@@ -127,7 +127,7 @@ void DataSurvey::look(std::size_t chunk, std::size_t first, std::size_t count) {
       if (place(c) < 2) last[place(c)] = values;
       if (c == y && wanted(y) == Wanted::any) continue;
       // If the sum of squares is finite, so is every number in it. The vector kernel computes it fast.
-      double squares = std::numeric_limits<double>::infinity();
+      double squares = kInfinity;
       if (c < y && some == kMost) kernels().gram_f64(&values, 1, some, &(squares = 0), &not_of_the_fit);
       if (!std::isfinite(squares) && !all_usable(values, some, wanted(c)))
         note_faults(chunks_[chunk], c, values, first, some);

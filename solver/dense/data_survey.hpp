@@ -6,7 +6,6 @@
 #include "rows/residual_form.hpp"
 
 #include <array>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>

@@ -4,12 +4,12 @@
 #include "dense/dense_pass.hpp"
 #include "dense/loss_curvature.hpp"
 #include "dense/tile_issues.hpp"
+#include "support/constants.hpp"
 
 #include "rows/sample_rows.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace nlsq::inline v0 {
 
@@ -47,7 +47,7 @@ bool DenseEvaluator::gradient_into(std::span<const double> x, Linearization& out
   const Sums& sums = accumulate(
       {.x = x, .fill = Fill::jacobian_and_residual, .plan = {Format::f64, Gram::f64}, .gradient = true});
   out.finite = sums.finite;
-  out.cost = sums.finite ? 0.5 * sums.packed.back() : std::numeric_limits<double>::quiet_NaN();
+  out.cost = sums.finite ? 0.5 * sums.packed.back() : kNaN;
   out.gradient.assign(sums.packed.begin(), sums.packed.end() - 1);
   return true;
 }
@@ -68,21 +68,20 @@ bool DenseEvaluator::linearize_part(std::span<const double> x, std::size_t rows,
   return true;
 }
 
-CostValue DenseEvaluator::linearize_beside(std::span<const double> x, const PrecisionPlan& plan,
-                                           std::span<const double> beside, Format format,
-                                           Linearization& out) {
+double DenseEvaluator::linearize_beside(std::span<const double> x, const PrecisionPlan& plan,
+                                        std::span<const double> beside, Format format, Linearization& out) {
   if (model_.one_point()) {
     linearize_into(x, plan, out);
     return cost(beside, format);
   }
   const Sums& sums = accumulate({x, Fill::jacobian_and_residual, plan, beside, format});
-  const CostValue there{0.5 * sums.squares_beside};
+  const double there = 0.5 * sums.squares_beside;
   linearization_of(sums, plan, out);
   out.derivative_error = model_.derivative_error(x);
   correct_curvature(model_, x, out);
   // The cost beside needs a pass of its own in two cases: a tile was not finite below f64, where it may be
   // finite in f64; or a row was not finite at x, and the pass ended before it had summed all rows.
-  return out.finite && there.finite() ? there : cost(beside, format);
+  return out.finite && std::isfinite(there) ? there : cost(beside, format);
 }
 
 void DenseEvaluator::forget_work() {
@@ -105,9 +104,9 @@ void DenseEvaluator::add_work(const DenseEvaluator& part) {
   for (const PrecisionIssue& issue : part.issues_) add_issue(issues_, issue);
 }
 
-CostValue DenseEvaluator::cost(std::span<const double> x, Format format) {
+double DenseEvaluator::cost(std::span<const double> x, Format format) {
   const Sums& sums = accumulate({x, Fill::residual, cost_plan(format)});
-  return {sums.finite ? 0.5 * sums.packed[0] : std::numeric_limits<double>::quiet_NaN()};
+  return sums.finite ? 0.5 * sums.packed[0] : kNaN;
 }
 
 RowSizes DenseEvaluator::sizes(std::span<const double> x) {

@@ -9,7 +9,6 @@
 #include <nlsq/options.hpp>
 #include "rows/row_model.hpp"
 
-#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string_view>
@@ -48,11 +47,11 @@ class DenseEvaluator final : public Evaluator {
   bool linearize_part(std::span<const double> x, std::size_t rows, Linearization& out) override;
   bool second_order_part(std::span<const double> x, std::span<const double> direction, std::size_t rows,
                          Vector& out) override;
-  CostValue cost(std::span<const double> x, Format format) override;
+  double cost(std::span<const double> x, Format format) override;
   // Linearizes x and evaluates the cost at `beside`, in one pass over the data. Parts of the rows whose plan
   // is wider than `format` have their cost in that plan.
-  CostValue linearize_beside(std::span<const double> x, const PrecisionPlan& plan,
-                             std::span<const double> beside, Format format, Linearization& out) override;
+  double linearize_beside(std::span<const double> x, const PrecisionPlan& plan,
+                          std::span<const double> beside, Format format, Linearization& out) override;
   Probe probe(std::span<const double> x, const PrecisionPlan& plan) override;
   // ‖r32 - r64‖ / ‖r64‖ on about a thousand rows, where r32 are f32 residuals. The `linear` parameters are
   // first set to their least-squares values on those rows. It is the share of the residuals that f32 gets
@@ -87,9 +86,8 @@ class DenseEvaluator final : public Evaluator {
   // Adds the work of another evaluator over a part of the rows.
   void add_work(const DenseEvaluator& part);
 
-  std::size_t peak_bytes() const { return peak_bytes_; }  // most memory that one pass can hold
-  int threads() const { return threads_; }                // most threads that one pass ran on
-  double seconds() const { return seconds_; }             // time spent in passes, in s; for reports only
+  int threads() const { return threads_; }     // most threads that one pass ran on
+  double seconds() const { return seconds_; }  // time spent in passes, in s; for reports only
 
   // Sizes of residuals and derivatives at x, in f64.
   RowSizes sizes(std::span<const double> x);

@@ -5,10 +5,9 @@
 #include "ablation.hpp"
 #include "dense/tile_folder.hpp"
 #include "support/all_finite.hpp"
+#include "support/clock.hpp"
+#include "support/constants.hpp"
 
-#include <chrono>
-#include <cmath>
-#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -94,9 +93,9 @@ DenseEvaluator::Sums& DenseEvaluator::accumulate_now(const Pass& pass) {
   const double row = row_work(pass);
   for (int round = 0; round < kMaxRecordings; ++round) {
     bool retry = false;
-    const auto begin = timed_ ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+    const auto begin = timed_ ? Clock::now() : Clock::time_point();
     Sums& sums = accumulate_once(pass, retry);
-    if (timed_) seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (timed_) seconds_ += seconds_since(begin);
     work_ += work_of(pass, row);
     if (retry) continue;  // values of an unknown branch say nothing about formats
     for (const PrecisionIssue& issue : found_) add_issue(issues_, issue);
@@ -176,7 +175,7 @@ void DenseEvaluator::merge(const Share& part, std::size_t first_step, std::size_
 void DenseEvaluator::sum_chunk(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch,
                                Sums& sums) {
   const bool qr = pass.by_qr();
-  const auto n1 = static_cast<std::size_t>(pass.fill == Fill::residual ? 1 : parameters() + 1);
+  const auto n1 = static_cast<std::size_t>(sum_columns(pass));
   sums.restart(pass, n1, std::max<std::size_t>(1, model_.components().size()));
   if (pass.gradient) return sum_gradients(begin, end, pass, scratch, sums);
   if (pass.second_order()) return sum_second_order(begin, end, pass, scratch, sums);
@@ -234,7 +233,7 @@ void DenseEvaluator::note_near_limit(std::size_t begin, std::size_t end, const P
 void DenseEvaluator::sum_one_by_one(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch,
                                     Sums& sums) {
   Vector& tile = scratch.tile;
-  const auto n1 = static_cast<std::size_t>(pass.fill == Fill::residual ? 1 : parameters() + 1);
+  const auto n1 = static_cast<std::size_t>(sum_columns(pass));
   sums.packed.assign(sums.packed.size(), 0.0);
   by_component(begin, end, [&](std::size_t first, std::size_t last, std::size_t c) {
     TileFolder folder(model_, pass.x, pass.fill, plan_of_component(c, pass.plan), sums.parts[c], scratch);
@@ -364,7 +363,7 @@ void DenseEvaluator::linearization_of(const Sums& sums, const PrecisionPlan& pla
   out.nonfinite_tiles = 0;
   out.finite = sums.finite;
   if (!out.finite) {
-    out.cost = std::numeric_limits<double>::quiet_NaN();
+    out.cost = kNaN;
     return;
   }
   const std::size_t redone = std::accumulate(sums.redone.begin(), sums.redone.end(), std::size_t{0});

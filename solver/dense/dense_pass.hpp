@@ -4,13 +4,12 @@
 
 #include "dense/dense_scratch.hpp"
 #include "linear/wide_qr.hpp"
+#include "support/idle_pool.hpp"
 #include "support/parallel.hpp"
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <utility>
 #include <vector>
@@ -152,36 +151,24 @@ class DenseEvaluator::Workers {
   // the system's cache, or the processor's, holds what the pass before read last. Sums are the same.
   bool begin(std::size_t tasks, const Parallelism& parallelism) {
     count_ = std::max(count_, std::min(tasks, most_threads(parallelism)));
-    for (const auto& scratch : idle_) scratch->hold_x();
+    for (const auto& scratch : pool_.all()) scratch->hold_x();
     return std::exchange(backwards_, !backwards_);
   }
-  std::unique_ptr<Scratch> take() {
-    {
-      const std::lock_guard lock(mutex_);
-      if (!idle_.empty()) {
-        auto scratch = std::move(idle_.back());
-        idle_.pop_back();
-        return scratch;
-      }
-    }
-    auto scratch = std::make_unique<Scratch>();
-    scratch->hold_x();
-    return scratch;
-  }
-  void give_back(std::unique_ptr<Scratch> scratch) {
-    const std::lock_guard lock(mutex_);
-    idle_.push_back(std::move(scratch));
-  }
+  std::unique_ptr<Scratch> take() { return pool_.take(); }
+  void give_back(std::unique_ptr<Scratch> scratch) { pool_.give(std::move(scratch)); }
   // The most that the workers can hold: all threads take part, and each has the largest buffers that any had.
   // How many took part is left to chance, and the same fit has to give the same number.
   std::size_t bytes() {
-    for (const auto& scratch : idle_) scratch->add_sizes(largest_);
-    return std::max(count_, idle_.size()) * largest_.total();
+    for (const auto& scratch : pool_.all()) scratch->add_sizes(largest_);
+    return std::max(count_, pool_.all().size()) * largest_.total();
   }
 
  private:
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Scratch>> idle_;
+  IdlePool<Scratch> pool_{[] {
+    auto scratch = std::make_unique<Scratch>();
+    scratch->hold_x();
+    return scratch;
+  }};
   std::size_t count_ = 0;
   bool backwards_ = false;
   Scratch::Sizes largest_;

@@ -45,18 +45,17 @@ double DenseEvaluator::second_order_into(std::span<const double> x, std::span<co
                   .direction = direction,
                   .moved = moved,
                   .step = h};
-  if (!model_.one_point()) {
-    const Sums& sums = accumulate(pass);
-    out.assign(sums.packed.begin(), sums.packed.end() - 1);
-    return sums.packed.back();
-  }
-  // The user's function computes all rows at one point, and no task may call it.
-  sums_.resize(std::max<std::size_t>(1, sums_.size()));
-  Sums& sums = sums_.front();
-  sums.restart(pass, n + 1, std::max<std::size_t>(1, model_.components().size()));
-  sum_second_order(0, model_.tile_count(), pass, *scratch_, sums);
-  counters_.add(sums.parts.front());
-  work_ += work_of(pass, row_work(pass));
+  // Where the user's function computes all rows at one point, no task may call it.
+  const auto summed_here = [&]() -> const Sums& {
+    sums_.resize(std::max<std::size_t>(1, sums_.size()));
+    Sums& sums = sums_.front();
+    sums.restart(pass, n + 1, std::max<std::size_t>(1, model_.components().size()));
+    sum_second_order(0, model_.tile_count(), pass, *scratch_, sums);
+    counters_.add(sums.parts.front());
+    work_ += work_of(pass, row_work(pass));
+    return sums;
+  };
+  const Sums& sums = model_.one_point() ? summed_here() : accumulate(pass);
   out.assign(sums.packed.begin(), sums.packed.end() - 1);
   return sums.packed.back();
 }

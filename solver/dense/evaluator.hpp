@@ -10,9 +10,7 @@
 #include "rows/row_model.hpp"
 
 #include <cstddef>
-#include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 namespace nlsq::inline v0 {
@@ -35,11 +33,6 @@ struct Linearization : PointModel {
   // singular values below it may be errors.
   double derivative_error = 0;
   bool unbiased = false;  // the bias that a probe measured has been subtracted from the gradient
-};
-
-struct CostValue {
-  double cost = 0;  // ½‖r‖²; NaN if a residual is not finite
-  bool finite() const { return cost - cost == 0; }
 };
 
 // One component's part of a probe.
@@ -143,10 +136,11 @@ class Evaluator {
     (void)x, (void)direction, (void)rows, (void)out;
     return false;
   }
-  virtual CostValue cost(std::span<const double> x, Format format) = 0;
+  // ½‖r‖², with losses applied; NaN if a residual is not finite.
+  virtual double cost(std::span<const double> x, Format format) = 0;
   // Linearizes at x, and returns the cost at the point `beside`, if it can by one pass over the rows.
-  virtual CostValue linearize_beside(std::span<const double> x, const PrecisionPlan& plan,
-                                     std::span<const double> beside, Format format, Linearization& out) {
+  virtual double linearize_beside(std::span<const double> x, const PrecisionPlan& plan,
+                                  std::span<const double> beside, Format format, Linearization& out) {
     linearize_into(x, plan, out);
     return cost(beside, format);
   }
@@ -169,7 +163,7 @@ class Evaluator {
   // In f64 adds. Rows and Gram products count at the prices of their formats.
   virtual double counted_work() const = 0;
   virtual double pass_work(const PrecisionPlan& plan) const = 0;  // work of one linearization
-  virtual std::size_t bytes() const = 0;                          // most memory that one pass held
+  virtual std::size_t bytes() const = 0;                          // most memory that one pass can hold
 
   // Issues of formats below f64 in the passes since the last call, also at points that were dropped.
   virtual std::vector<PrecisionIssue> take_issues() { return {}; }

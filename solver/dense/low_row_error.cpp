@@ -13,7 +13,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr std::size_t kGroupRows = 64, kSampledRows = 1024;
+constexpr std::size_t kSampledRows = 1024;
 
 // Moves the linear parameters of x to their least-squares values on these rows, and updates r. `columns`:
 // those of J by the linear parameters, one after the other.
@@ -39,7 +39,7 @@ void solve_linear_part(const std::vector<double>& columns, std::span<const int> 
 }  // namespace
 
 double DenseEvaluator::low_row_error(std::span<const double> x, std::span<const int> linear) {
-  const std::vector<TileRange> groups = row_groups(model_, kSampledRows, kGroupRows);
+  const std::vector<TileRange> groups = row_groups(model_, kSampledRows);
   const ReadGaps gaps(model_, groups.size());
   std::size_t rows = 0, first = 0;
   for (const TileRange& group : groups) rows += group.count;

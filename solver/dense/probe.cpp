@@ -13,7 +13,6 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr std::size_t kGroup = 64;       // neighbouring rows evaluated together
 constexpr std::size_t kGroups = 64;      // spread evenly over the rows: 4,096 rows at most
 constexpr std::size_t kKept = 16;        // rows of a group whose J is kept
 constexpr std::size_t kLeastGroups = 8;  // per component
@@ -208,7 +207,7 @@ Probe DenseEvaluator::probe(std::span<const double> x, const PrecisionPlan& plan
   std::vector<Stratum> strata;
   if (model_.components().size() < 2) {
     strata.push_back({plan_of_component(0, plan), static_cast<double>(model_.rows()),
-                      row_groups(model_, kGroup * kGroups, kGroup)});
+                      row_groups(model_, kRowGroup * kGroups)});
   } else {
     std::vector<std::vector<TileRange>> tiles(model_.components().size());
     for (std::size_t t = 0; t < model_.tile_count(); ++t)
@@ -218,7 +217,7 @@ Probe DenseEvaluator::probe(std::span<const double> x, const PrecisionPlan& plan
       for (const TileRange& tile : tiles[c]) m += tile.count;
       const std::size_t share = std::max(kLeastGroups, kGroups * m / model_.rows());
       strata.push_back(
-          {plan_of_component(c, plan), static_cast<double>(m), row_groups(tiles[c], kGroup * share, kGroup)});
+          {plan_of_component(c, plan), static_cast<double>(m), row_groups(tiles[c], kRowGroup * share)});
     }
   }
   const std::vector<Group> groups = all_groups(strata);

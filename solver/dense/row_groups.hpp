@@ -31,50 +31,49 @@ inline TileRange tile_of(const RowModel& model, std::size_t row) {
   return model.tile(low);
 }
 
-// All rows once if there are at most `most`. Else evenly spread groups of up to `size`, about `most` rows in
-// all.
-inline std::vector<TileRange> row_groups(const RowModel& model, std::size_t most, std::size_t size) {
+inline constexpr std::size_t kRowGroup = 64;  // rows of a group, or fewer
+
+inline void cut_into_groups(const TileRange& tile, std::vector<TileRange>& groups) {
+  for (std::size_t i = 0; i < tile.count; i += kRowGroup)
+    groups.push_back({tile.first + i, std::min(kRowGroup, tile.count - i)});
+}
+
+// All rows once if there are at most `most`. Else evenly spread groups, about `most` rows in all.
+inline std::vector<TileRange> row_groups(const RowModel& model, std::size_t most) {
   std::vector<TileRange> groups;
   const std::size_t m = model.rows();
   if (m <= most) {
-    for (std::size_t t = 0; t < model.tile_count(); ++t) {
-      const TileRange tile = model.tile(t);
-      for (std::size_t i = 0; i < tile.count; i += size)
-        groups.push_back({tile.first + i, std::min(size, tile.count - i)});
-    }
+    for (std::size_t t = 0; t < model.tile_count(); ++t) cut_into_groups(model.tile(t), groups);
     return groups;
   }
-  const std::size_t count = std::max<std::size_t>(1, most / size);
+  const std::size_t count = std::max<std::size_t>(1, most / kRowGroup);
   const TileRange last = model.tile(model.tile_count() - 1);
   const bool gaps = last.first + last.count > m;
   for (std::size_t g = 0; g < count; ++g) {
-    std::size_t wanted = m / count * g + (m / count - size) / 2;
+    std::size_t wanted = m / count * g + (m / count - kRowGroup) / 2;
     const TileRange tile = gaps ? tile_of_sample(model, wanted, wanted) : tile_of(model, wanted);
-    const std::size_t rows = std::min(size, tile.count);
+    const std::size_t rows = std::min(kRowGroup, tile.count);
     groups.push_back({std::clamp(wanted, tile.first, tile.first + tile.count - rows), rows});
   }
   return groups;
 }
 
 // The same for the given tiles only.
-inline std::vector<TileRange> row_groups(const std::vector<TileRange>& tiles, std::size_t most,
-                                         std::size_t size) {
+inline std::vector<TileRange> row_groups(const std::vector<TileRange>& tiles, std::size_t most) {
   std::vector<TileRange> groups;
   std::size_t m = 0;
   for (const TileRange& tile : tiles) m += tile.count;
-  const std::size_t count = std::max<std::size_t>(1, most / size);
+  const std::size_t count = std::max<std::size_t>(1, most / kRowGroup);
   std::size_t t = 0, before = 0;  // rows of the tiles before tile t
   for (std::size_t g = 0; g < count && m > most; ++g) {
-    const std::size_t wanted = m / count * g + (m / count - size) / 2;
+    const std::size_t wanted = m / count * g + (m / count - kRowGroup) / 2;
     while (before + tiles[t].count <= wanted) before += tiles[t++].count;
-    const std::size_t rows = std::min(size, tiles[t].count), last = tiles[t].first + tiles[t].count - rows;
+    const std::size_t rows = std::min(kRowGroup, tiles[t].count),
+                      last = tiles[t].first + tiles[t].count - rows;
     groups.push_back({std::min(tiles[t].first + (wanted - before), last), rows});
   }
   if (!groups.empty()) return groups;
-  for (const TileRange& tile : tiles) {
-    for (std::size_t i = 0; i < tile.count; i += size)
-      groups.push_back({tile.first + i, std::min(size, tile.count - i)});
-  }
+  for (const TileRange& tile : tiles) cut_into_groups(tile, groups);
   return groups;
 }
 

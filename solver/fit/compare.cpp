@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 namespace nlsq::inline v0 {
@@ -35,12 +34,12 @@ auto place(const ModelFit& m) {
                        : kind == 2 ? m.fit->aic
                        : kind == 4 ? m.fit->rss
                                    : 0;
-  return std::pair(kind, std::isnan(value) ? std::numeric_limits<double>::infinity() : value);
+  return std::pair(kind, std::isnan(value) ? kInfinity : value);
 }
 
 void weigh(std::vector<ModelFit>& models) {
   const auto counts = [](const ModelFit& m) { return m.success() && std::isfinite(m.aicc); };
-  double least = std::numeric_limits<double>::infinity(), sum = 0;
+  double least = kInfinity, sum = 0;
   for (const ModelFit& m : models) {
     if (counts(m)) least = std::min(least, m.aicc);
   }

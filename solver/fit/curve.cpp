@@ -30,8 +30,6 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // Sum of squares about the mean of the fitted quantity: column y, or the left side of a formula.
 double total_squares(const Curve& curve) {
   if (curve.whitening) {
@@ -48,7 +46,7 @@ double total_squares(const Curve& curve) {
 MinimizerResult evaluate_only(RowModel& rows, bool fixed) {
   DenseEvaluator evaluator(rows);
   MinimizerResult out;
-  const double cost = evaluator.cost({}, Format::f64).cost;
+  const double cost = evaluator.cost({}, Format::f64);
   Summary& s = out.summary;
   s.kernel = kernels().name;
   s.evaluator = rows.kind();
@@ -170,9 +168,9 @@ Vector start_of_loss(const Curve& curve, const std::vector<int>& linear, const S
   SampleRows sample(request.rows, kStartRows);
   DenseEvaluator evaluator(sample);
   Vector best = request.x0;
-  double least = evaluator.cost(best, Format::f64).cost;
+  double least = evaluator.cost(best, Format::f64);
   const auto consider = [&](Vector x) {
-    const double cost = evaluator.cost(x, Format::f64).cost;
+    const double cost = evaluator.cost(x, Format::f64);
     if (!(cost < least) && !(std::isfinite(cost) && !std::isfinite(least))) return;
     best = std::move(x);
     least = cost;
@@ -203,7 +201,7 @@ std::optional<double> improve_start(const Curve& curve, const std::vector<int>& 
   curve.survey->run();
   Vector better = start_of_loss(curve, linear, request);
   if (better == request.x0) return std::nullopt;
-  const double given = DenseEvaluator(request.rows, curve.options).cost(request.x0, Format::f64).cost;
+  const double given = DenseEvaluator(request.rows, curve.options).cost(request.x0, Format::f64);
   request.x0 = std::move(better);
   return given;
 }
@@ -249,7 +247,7 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
   for (const int j : curve.free) fit.fixed[static_cast<std::size_t>(j)] = false;
   fit.rows = curve.data->rows();
 
-  const double setup = std::chrono::duration<double>(Clock::now() - curve.begin).count();
+  const double setup = seconds_since(curve.begin);
   const bool keeps_linear = curve.form.keeps_linear();
   SolveRequest request{rows,          curve.free_start(),    keeps_linear ? linear : std::vector<int>{},
                        curve.options, curve.unit_sigma(),    curve.limits,
@@ -314,7 +312,7 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
   warn_of_none_eliminated(curve, linear, fit);
   explain_counts(curve, minimum.x, fit);
   fit.summary.time.setup = setup;
-  fit.summary.time.total = std::chrono::duration<double>(Clock::now() - curve.begin).count();
+  fit.summary.time.total = seconds_since(curve.begin);
   return fit;
 }
 
@@ -352,6 +350,12 @@ Curve checked_curve(std::vector<std::string> names, std::vector<double> start, c
   curve.ties = std::move(ties);
   curve.limits = limits_of_free(limits, curve.free);
   return curve;
+}
+
+void fit_left_side(const Formula& formula, Curve& curve) {
+  if (formula.has_left_side && curve.form.loss.is_counts())
+    throw ValidationError("loss poisson: counts are fitted as they are; the formula has a left side");
+  curve.response = response_of(formula);
 }
 
 FitResult fit_fallback(const ModelFunction& function, Curve curve, const std::string& note) {

@@ -6,6 +6,7 @@
 #include "fit/fit_setup.hpp"
 #include "fit/fit_statistics.hpp"
 #include "fit/solve.hpp"
+#include "support/clock.hpp"
 
 #include <nlsq/callable.hpp>
 #include <nlsq/column.hpp>
@@ -15,7 +16,6 @@
 #include "expression/symmetry.hpp"
 #include "rows/residual_sources.hpp"
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <span>
@@ -34,9 +34,8 @@ struct Curve {
   ResidualForm form;
   std::shared_ptr<DataSurvey> survey;  // of data
   const FitOptions& options;
-  Response response;  // empty: column y itself
-  std::chrono::steady_clock::time_point begin =
-      std::chrono::steady_clock::now();  // after the data were checked
+  Response response;                       // empty: column y itself
+  Clock::time_point begin = Clock::now();  // after the data were checked
   // Creates rows of the same model in another form: without its loss, or for the covariance.
   std::function<std::unique_ptr<RowModel>(const ResidualForm& form)> rows_of = {};
   Ties ties = {};                                        // already substituted in the model
@@ -72,6 +71,9 @@ struct Curve {
 // A curve whose bounds and number of rows are checked. `start`, `limits` and `ties` are of all parameters.
 Curve checked_curve(std::vector<std::string> names, std::vector<double> start, const Limits& limits,
                     Ties ties, FitData data, std::size_t predictors, const FitOptions& options);
+
+// If the formula has a left side, this is fitted in place of y. The formula must outlive the curve.
+void fit_left_side(const Formula& formula, Curve& curve);
 
 // Positions, among the free parameters, of those that enter the model jointly linearly.
 std::vector<int> linear_among_free(const Graph& graph, NodeId root, const std::vector<int>& free);

@@ -11,7 +11,6 @@
 #include "models/recognise.hpp"
 #include "support/fp_environment.hpp"
 
-#include "rows/calls/fallback_rows.hpp"
 #include "rows/residual_sources.hpp"
 
 #include <fmt/format.h>
@@ -37,11 +36,7 @@ FitResult fit_formula(const Formula& given, FitData data, std::vector<double> st
                               formula.predictors.size(), options);
   if (!guessed) curve.unstarted = without_start(formula.parameters, p0);
   curve.formula = &formula;
-  if (formula.has_left_side) {
-    if (curve.form.loss.is_counts())
-      throw ValidationError("loss poisson: counts are fitted as they are; the formula has a left side");
-    curve.response = response_of(formula);
-  }
+  fit_left_side(formula, curve);
   const std::vector<int> linear = linear_among_free(formula.graph, formula.model, curve.free);
   curve.jumps = jump_parameters(formula.graph, formula.model, curve.free);
   curve.is_even = [&formula](std::span<const int> flipped) {

@@ -4,12 +4,12 @@
 #include "certificate/certificate.hpp"
 #include "certificate/doubtful_end.hpp"
 #include "certificate/hidden_minimum.hpp"
-#include "dense/dense_evaluator.hpp"
 #include "dense/row_statistics.hpp"
 #include "fit/fit_setup.hpp"
 #include "fit/reads_beyond.hpp"
 #include "fit/solve.hpp"
 #include "start/multi_start.hpp"
+#include "support/constants.hpp"
 #include "support/fp_environment.hpp"
 
 #include "rows/calls/fallback_rows.hpp"
@@ -19,7 +19,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 namespace nlsq::inline v0 {
@@ -39,11 +38,8 @@ LeastSquaresResult to_result(const VectorFunction& function, MinimizerResult min
   out.cost = minimum.summary.final_cost;
   const double sigma =
       scatter(out.cost, rows, static_cast<std::size_t>(minimum.summary.certificate.rank), false);
-  const double sigma2 = rows > n - minimum.summary.certificate.at_bound.size()
-                            ? sigma * sigma
-                            : std::numeric_limits<double>::quiet_NaN();
-  out.covariance = Matrix(n, n, std::numeric_limits<double>::quiet_NaN());
-  out.standard_errors.assign(n, std::numeric_limits<double>::quiet_NaN());
+  const double sigma2 = rows > n - minimum.summary.certificate.at_bound.size() ? sigma * sigma : kNaN;
+  out.covariance = Matrix(n, n, kNaN);
   if (!options.loss.is_linear()) {
     ResidualForm form;
     form.loss = options.loss;
@@ -53,13 +49,12 @@ LeastSquaresResult to_result(const VectorFunction& function, MinimizerResult min
           row_statistics(*rows_of(form), form, out.x, false, options, minimum.summary.certificate.at_bound)
               .covariance;
     }
-    for (std::size_t i = 0; i < n; ++i) out.standard_errors[i] = std::sqrt(out.covariance(i, i));
   } else if (minimum.covariance.rows() == n) {
     for (std::size_t i = 0; i < n; ++i) {
       for (std::size_t j = 0; j < n; ++j) out.covariance(i, j) = minimum.covariance(i, j) * sigma2;
-      out.standard_errors[i] = std::sqrt(out.covariance(i, i));
     }
   }
+  for (std::size_t i = 0; i < n; ++i) out.standard_errors.push_back(std::sqrt(out.covariance(i, i)));
   out.summary = std::move(minimum.summary);
   out.active_mask.assign(n, 0);
   for (std::size_t j = 0; j < limits.lower.size(); ++j) {
@@ -177,8 +172,7 @@ LeastSquaresResult least_squares(const VectorFunction& function, const std::vect
     check_counts(rows.rows(), x0.size());
     LeastSquaresResult out = solve_rows(function, rows, x0, limits, options, rows_of);
     const Summary& s = out.summary;
-    if (s.termination != Termination::failure && s.certificate.recheck_passed) return out;
-    if (s.termination == Termination::failure) return out;
+    if (s.termination == Termination::failure || s.certificate.recheck_passed) return out;
     note = kRecordingDiscarded;
   } else {
     note = "the callable could not be recorded: " + note;

@@ -2,20 +2,18 @@
 // and digits.
 #include <nlsq/policy_profile.hpp>
 
+#include "support/clock.hpp"
+#include "support/constants.hpp"
 #include "support/fp_environment.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <limits>
 
 namespace nlsq::inline v0 {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kBlock = 512;  // consecutive rows per block of the sample
 constexpr std::size_t kSample =
@@ -124,7 +122,7 @@ class Profiler {
     const auto begin = Clock::now();
     const FitResult reference = fit(PrecisionPolicy::all_f64());  // not timed, because it also fills caches
     for (int round = 0; round < std::max(1, profile_.repeats) && !out.stopped; ++round) {
-      if (round > 0 && std::chrono::duration<double>(Clock::now() - begin).count() > profile_.seconds) break;
+      if (round > 0 && seconds_since(begin) > profile_.seconds) break;
       for (std::size_t i = 0; i < policies.size() && !out.stopped; ++i) {
         const FitResult result = fit(policies[i]);
         out.stopped = result.summary.termination == Termination::user_stop;
@@ -194,7 +192,7 @@ std::string padded(const std::string& text, std::size_t width) {
 
 std::string PolicyProfile::table() const {
   std::size_t widest = 6;
-  double f64 = std::numeric_limits<double>::quiet_NaN();
+  double f64 = kNaN;
   for (const PolicyMeasurement& m : policies) {
     widest = std::max(widest, m.policy.size());
     if (m.policy == "f64") f64 = m.seconds;

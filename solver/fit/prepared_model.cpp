@@ -150,10 +150,6 @@ FitResult fit_with_programs(const PreparedModel::Impl& model, Curve curve, std::
   });
 }
 
-}  // namespace
-
-namespace {
-
 // Ties change the model, so its prepared programs cannot be used.
 FitResult fit_tied(const PreparedModel::Impl& model, const Columns& x, const Column& y, const NamedValues& p0,
                    FitOptions options) {
@@ -189,11 +185,7 @@ FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const
   curve.unstarted = unstarted;
   if (!model.built_in && unstarted.empty()) curve.unstarted = without_start(model.names, p0);
   if (model.formula && unstarted.empty()) curve.formula = &*model.formula;
-  if (model.formula && model.formula->has_left_side) {
-    if (curve.form.loss.is_counts())
-      throw ValidationError("loss poisson: counts are fitted as they are; the formula has a left side");
-    curve.response = response_of(*model.formula);
-  }
+  if (model.formula) fit_left_side(*model.formula, curve);
   if (!model.has_programs()) return fit_fallback(*model.function, curve, model.note);
   std::vector<Column> columns = x.list();
   columns.push_back(y);

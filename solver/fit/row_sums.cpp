@@ -17,7 +17,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 
 namespace nlsq::inline v0 {
@@ -67,7 +66,7 @@ class SumsEvaluator final : public Evaluator {
     out.triangle.assign(0, 0);
     out.nonfinite_of.clear();
   }
-  CostValue cost(std::span<const double> x, Format) override { return {sums_at(x)[at(SumAt::cost)]}; }
+  double cost(std::span<const double> x, Format) override { return sums_at(x)[at(SumAt::cost)]; }
   void recheck_into(std::span<const double> x, std::size_t, Recheck& out) override {
     const std::span<const double> sums = sums_at(x);
     const std::size_t n = x.size();
@@ -76,7 +75,7 @@ class SumsEvaluator final : public Evaluator {
     };
     out = {};
     out.rows = residuals();
-    out.largest = sums[at(SumAt::disagreeing)] > 0 ? std::numeric_limits<double>::infinity() : 0;
+    out.largest = sums[at(SumAt::disagreeing)] > 0 ? kInfinity : 0;
     out.discrepancy = std::sqrt(sums[at(SumAt::discrepancy)]);
     out.magnitude = std::sqrt(sums[at(SumAt::magnitude)]);
     out.cost_magnitude = share(sums[at(SumAt::cost_magnitude)], 2 * sums[at(SumAt::cost)]);
@@ -213,7 +212,7 @@ LeastSquaresResult result_of(MinimizerResult minimum, std::span<const double> su
 MinimizerResult without_certificate(std::span<const SumsPass> passes) {
   const auto cost = [](const SumsPass& pass) {
     const double c = pass.sums[at(SumAt::cost)];
-    return std::isfinite(c) ? c : std::numeric_limits<double>::infinity();
+    return std::isfinite(c) ? c : kInfinity;
   };
   const SumsPass& best = *std::ranges::min_element(passes, {}, cost);
   MinimizerResult out;
@@ -278,7 +277,7 @@ void add_up(DenseEvaluator& evaluator, DenseEvaluator& plain, const Column& y, c
   out[at(SumAt::disagreeing)] = recheck.largest <= 1e-9 ? 0 : 1;
   out[at(SumAt::underflowing)] = recheck.underflow ? 1 : 0;
   out[at(SumAt::derivative_error)] = evaluator.jacobian_error() * rows;
-  add_data(y, sigma, sigma.empty() ? here.cost : plain.cost(p, Format::f64).cost, out);
+  add_data(y, sigma, sigma.empty() ? here.cost : plain.cost(p, Format::f64), out);
   double* entry = &out[kHead];
   entry = std::ranges::copy(here.gradient, entry).out;
   for (std::size_t j = 0; j < n; ++j) *entry++ = recheck.column_magnitude[j] * std::sqrt(here.normal(j, j));

@@ -76,8 +76,6 @@ std::vector<ComponentSummary> component_summaries(const DenseEvaluator& evaluato
   return out;
 }
 
-using Clock = std::chrono::steady_clock;
-
 // Whether a pass ran below f64. Checking a few rows in low precision before the first pass does not count.
 bool went_below_f64(const KernelCounters& k) {
   return k.gram_flops_f16 + k.gram_flops_bf16 + k.gram_flops_f32 + k.gram_flops_f32_wide > 0;
@@ -125,27 +123,28 @@ class Attempts {
     issues_.swap(w_.start.issues);
     waits_ = w_.start.x != request_.x0;
     extrapolates_ = !waits_;
-    run(request_.options, w_.start.x, w_.start.at, request_.options.geodesic == Geodesic::always,
-        w_.start.stop_asked, w_.start.from_samples, w_.best, w_.start.counted);
+    run({.x0 = w_.start.x,
+         .options = &request_.options,
+         .at = &w_.start.at,
+         .trusted_start = w_.start.from_samples,
+         .stop_asked = w_.start.stop_asked,
+         .counted = w_.start.counted},
+        w_.best);
     extrapolates_ = true;
   }
   // Replaces the best result so far.
   void instead(std::span<const double> x0) {
-    w_.other.reset();
-    run(rest(), x0, w_.other, request_.options.geodesic == Geodesic::always, asked_to_stop(), false, w_.next,
-        {}, Of::whole_problem);
+    run({.x0 = x0, .of = Of::whole_problem}, w_.next);
     std::swap(w_.best, w_.next);
   }
   // Chooses a start again, in f64. Keeps the better result.
   void another_in_f64() {
     choose_start(evaluator_, request_.with(rest()), begin_, w_.start, w_.other);
-    another(w_.start.x, w_.start.at, request_.options.geodesic == Geodesic::always, Of::any);
+    another({.x0 = w_.start.x, .at = &w_.start.at});
   }
-  // The same of the whole problem, from x0.
-  void another_from(std::span<const double> x0, bool geodesic) {
-    w_.other.reset();
-    another(x0, w_.other, geodesic, Of::whole_problem);
-  }
+  // The same of the whole problem: from x0, and from the given start with geodesic acceleration.
+  void another_from(std::span<const double> x0) { another({.x0 = x0, .of = Of::whole_problem}); }
+  void another_by_geodesics() { another({.x0 = request_.x0, .of = Of::whole_problem, .geodesic = true}); }
   // Goes on from the best result with extrapolated differences, if it was reached without them: from a start
   // that was improved, a fit does not take them before the given start was tried as well. They take hundreds
   // of calls of the model, and the given start may take a few.
@@ -156,9 +155,7 @@ class Attempts {
     if (w_.best.ran_off) return;
     evaluator_.extrapolate(false);              // an attempt from the given start may have left it on
     if (!evaluator_.extrapolate(true)) return;  // there is nothing to extrapolate
-    w_.other.reset();
-    const Vector from = w_.best.x;
-    another(from, w_.other, request_.options.geodesic == Geodesic::always, Of::any);
+    another({.x0 = w_.best.x});
   }
   // Asks whether the best result lies at a kink, and goes on along the kink where the cost falls there.
   void settle_at_kink() {
@@ -166,8 +163,7 @@ class Attempts {
     for (int k = 0; k < kTimes; ++k) {
       const std::optional<Vector> lower = judge_at_kink(evaluator_, request_, w_.best);
       if (!lower || w_.best.spent) return;
-      w_.other.reset();
-      run(rest(), *lower, w_.other, request_.options.geodesic == Geodesic::always, false, false, w_.next);
+      run({.x0 = *lower}, w_.next);
       keep_next_if(w_.next.summary.termination != Termination::failure &&
                    w_.next.summary.final_cost < w_.best.summary.final_cost);
     }
@@ -183,9 +179,7 @@ class Attempts {
     if (by_differences)
       options.max_iterations = std::min(options.max_iterations, steps_of(w_.trace) + kSteps);
     stops_at_kinks_ = false;
-    w_.other.reset();
-    const Vector from = w_.best.x;
-    run(options, from, w_.other, options.geodesic == Geodesic::always, false, false, w_.next);
+    run({.x0 = w_.best.x, .options = &options}, w_.next);
     stops_at_kinks_ = true;
     w_.next.maybe_at_kink = true;
     if (steps_of(w_.trace) < rest().max_iterations && w_.next.spent == Termination::max_iterations) {
@@ -199,6 +193,16 @@ class Attempts {
   std::vector<PrecisionIssue>& issues() { return issues_; }
 
  private:
+  struct Attempt {
+    std::span<const double> x0;
+    Of of = Of::any;
+    bool geodesic = false;                           // even if the options do not always ask for it
+    const SolverOptions* options = nullptr;          // null: rest()
+    Kept<Linearization>* at = nullptr;               // a pass that was made at x0; null: none
+    bool trusted_start = false, stop_asked = false;  // as in MinimizerRequest
+    std::optional<KernelCounters> counted = std::nullopt;
+  };
+
   // Options of attempts after the first: in f64.
   const SolverOptions& rest() {
     if (!rest_) {
@@ -208,8 +212,8 @@ class Attempts {
     }
     return *rest_;
   }
-  void another(std::span<const double> x0, Kept<Linearization>& at, bool geodesic, Of of) {
-    run(rest(), x0, at, geodesic, asked_to_stop(), false, w_.next, {}, of);
+  void another(const Attempt& attempt) {
+    run(attempt, w_.next);
     keep_better();
   }
   // What spent the budget of the last run holds for the solve, whichever result is kept.
@@ -219,25 +223,23 @@ class Attempts {
     if (better) std::swap(w_.best, w_.next), waits_ = false;
     w_.best.spent = spent;
   }
-  bool asked_to_stop() const { return w_.best.spent == Termination::user_stop; }
-  void run(const SolverOptions& options, std::span<const double> x0, Kept<Linearization>& at, bool geodesic,
-           bool stop, bool trusted, MinimizerResult& out, const std::optional<KernelCounters>& counted = {},
-           Of of = Of::any) {
-    const bool eliminate = of == Of::any || options.variable_projection == VariableProjection::on;
+  void run(const Attempt& attempt, MinimizerResult& out) {
+    const SolverOptions& options = attempt.options != nullptr ? *attempt.options : rest();
+    const bool eliminate = attempt.of == Of::any || options.variable_projection == VariableProjection::on;
     const std::span<const int> linear =
         eliminate ? std::span<const int>(request_.linear) : std::span<const int>();
     w_.system.begin(evaluator_, {options, request_.unit_sigma, request_.limits.box(), linear, extrapolates_});
-    w_.system.adopt(at);
+    if (attempt.at != nullptr) w_.system.adopt(*attempt.at);
     w_.minimizer.run(w_.system,
                      {.options = options,
-                      .x0 = x0,
+                      .x0 = attempt.x0,
                       .begin = begin_,
-                      .geodesic = geodesic,
+                      .geodesic = attempt.geodesic || options.geodesic == Geodesic::always,
                       .first_iteration = static_cast<int>(w_.trace.size()),
                       .steps_before = steps_of(w_.trace),
-                      .counted = counted,
-                      .stop_asked = stop,
-                      .trusted_start = trusted,
+                      .counted = attempt.counted,
+                      .stop_asked = attempt.stop_asked || w_.best.spent == Termination::user_stop,
+                      .trusted_start = attempt.trusted_start,
                       .stops_at_kinks = stops_at_kinks_,
                       .by_calls = request_.rows.one_point()},
                      out);
@@ -285,10 +287,9 @@ static void try_again(const SolveRequest& request, DenseEvaluator& evaluator, So
   };
   if (went_below_f64(evaluator.counters()) && (in_doubt || worth_in_f64())) attempts.another_in_f64();
   if (options.geodesic == Geodesic::automatic && worth_another_attempt(w.best, evaluator, request))
-    attempts.another_from(request.x0, true);
+    attempts.another_by_geodesics();
   attempts.go_on_extrapolated();
-  if (const std::optional<Vector> zero = end_at_zero(request, w.best))
-    attempts.another_from(*zero, options.geodesic == Geodesic::always);
+  if (const std::optional<Vector> zero = end_at_zero(request, w.best)) attempts.another_from(*zero);
   attempts.settle_at_kink();
   attempts.go_on_where_steps_fail();
   if (const std::optional<Vector> lower = lower_beside_saddle(evaluator, request, w.best)) {
@@ -324,13 +325,13 @@ void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorks
     // in fact, if f32 or samples led the iteration astray.
     const bool doubtful =
         options.precision->adaptive && !initial_in_f64 && !(initial_cost > 1.01 * w.best.summary.final_cost);
-    if (doubtful) given_cost = evaluator.cost(request.x0, Format::f64).cost;
+    if (doubtful) given_cost = evaluator.cost(request.x0, Format::f64);
     const bool above = w.best.summary.final_cost > given_cost + w.best.cost_noise;
     if (above && rule_active(Rule::never_above_start)) attempts.instead(request.x0);
   }
   judge_lost(request, evaluator, w.best);
   if (w.best.lost_parameters && options.geodesic == Geodesic::automatic && worth_whole_problem(w.best)) {
-    attempts.another_from(request.x0, true);
+    attempts.another_by_geodesics();
     judge_lost(request, evaluator, w.best);
   }
   judge_by_twofold(request, w.best);
@@ -373,10 +374,10 @@ MinimizerResult solve(const SolveRequest& request, DenseEvaluator& evaluator, So
   s.precision.counters = evaluator.counters();
   s.precision.components = component_summaries(evaluator, s.iterations);
   s.counted_work = evaluator.counted_work();
-  s.peak_bytes = evaluator.peak_bytes();
+  s.peak_bytes = evaluator.bytes();
   s.threads = evaluator.threads();
   s.time.evaluate = evaluator.seconds();
-  s.time.total = std::chrono::duration<double>(Clock::now() - begin).count();
+  s.time.total = seconds_since(begin);
   return best;
 }
 

@@ -1,5 +1,4 @@
 // Implements message_of_end(): says how a solve ended and, if it has no success, what would help.
-#include "certificate/certificate.hpp"
 #include "certificate/hidden_minimum.hpp"
 #include "certificate/kink.hpp"
 #include "dense/dense_evaluator.hpp"

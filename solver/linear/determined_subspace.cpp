@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <span>
 #include <vector>
@@ -40,7 +39,7 @@ std::size_t rank_of(const double* values, std::size_t n, double error) {
 
 void set_condition(Certificate& c, std::size_t n, double ratio, bool qr) {
   c.qr = qr;
-  c.condition = c.rank == static_cast<int>(n) ? ratio * ratio : std::numeric_limits<double>::infinity();
+  c.condition = c.rank == static_cast<int>(n) ? ratio * ratio : kInfinity;
   c.covariance_error = static_cast<double>(n) * kUnitRoundoff * (qr ? ratio : ratio * ratio);
 }
 

@@ -4,7 +4,6 @@
 
 #include "ablation.hpp"
 
-#include "kernels/kernel_table.hpp"
 #include "linear/scaled_norm.hpp"
 #include "minimizer/step_rules.hpp"
 

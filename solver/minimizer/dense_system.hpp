@@ -54,7 +54,7 @@ class DenseSystem final : public System {
   void linearize(std::span<const double> x, const PrecisionPlan& plan) override {
     evaluator_->linearize_into(x, plan, at_.renew());
   }
-  double cost(std::span<const double> x, Format format) override { return evaluator_->cost(x, format).cost; }
+  double cost(std::span<const double> x, Format format) override { return evaluator_->cost(x, format); }
   void column_norms(Vector& out) const override { nlsq::column_norms(*at_, out); }
   double scaled_size(std::span<const double> x, std::span<const double> scale) const override;
   double gradient_cosine(std::span<const double> x) override { return nlsq::gradient_cosine(*at_, room(x)); }
@@ -78,7 +78,7 @@ class DenseSystem final : public System {
   const PointModel& linearize_trial(Vector& trial, const PrecisionPlan& plan, bool damped) override;
   double linearize_trial_beside(Vector& trial, const PrecisionPlan& plan,
                                 std::span<const double> beside) override {
-    return evaluator_->linearize_beside(trial, plan, beside, Format::f64, trial_at_.renew()).cost;
+    return evaluator_->linearize_beside(trial, plan, beside, Format::f64, trial_at_.renew());
   }
   bool trial_known() const override { return static_cast<bool>(trial_at_); }
   const PointModel& trial() const override { return *trial_at_; }

@@ -6,10 +6,10 @@
 #include "minimizer/step_rules.hpp"
 #include "minimizer/system.hpp"
 #include "minimizer/trust_region.hpp"
+#include "support/clock.hpp"
 
 #include <nlsq/options.hpp>
 
-#include <chrono>
 #include <limits>
 #include <optional>
 #include <span>
@@ -22,7 +22,7 @@ class StepObserver;
 struct MinimizerRequest {
   const SolverOptions& options;
   std::span<const double> x0;
-  std::chrono::steady_clock::time_point begin;
+  Clock::time_point begin;
   bool geodesic = false;    // use geodesic acceleration from the first step on
   int first_iteration = 0;  // number of trace lines made before, on samples or in other attempts
   int steps_before = 0;     // iterations among them; max_iterations counts these as well
@@ -201,8 +201,6 @@ struct IterationLog {
 };
 
 struct Loop {
-  using Clock = std::chrono::steady_clock;
-
   System* system = nullptr;
   const SolverOptions* options = nullptr;
   StepObserver* observer = nullptr;
@@ -235,9 +233,6 @@ struct Loop {
   Approach approach() const {
     return {point.first, point.last_decrement, point.last_step_size, noise(), scale};
   }
-  static double seconds_since(Clock::time_point begin) {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-  }
 };
 
 // ---- minimizer_log.cpp writes the trace.
@@ -251,8 +246,12 @@ std::optional<Termination> budget_spent(const Loop& loop);
 
 // ---- minimizer_point.cpp keeps the point x and moves it.
 // Moves x to the trial point. `by_undamped_step`: whether an undamped step led there. The caller must then
-// have the system accept the trial, or forget or linearize x.
+// have the system forget or linearize x.
 void move_to_trial(Loop& loop, bool by_undamped_step);
+// The same for a trial point that the system has linearized.
+void take_trial(Loop& loop, bool by_undamped_step);
+// A step was accepted: after later rejections, the damping in force is the one to come back to.
+void end_rejections(Damping& damping);
 void roll_back(Loop& loop);  // moves to the checkpoint, in f64
 void prepare_point(Loop& loop);
 // Up to this κ₀ the undamped normal equations are trusted.

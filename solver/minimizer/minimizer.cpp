@@ -1,10 +1,8 @@
 // The Levenberg-Marquardt loop itself: start, iterate, warm-up.
 #include "minimizer/minimizer.hpp"
+#include "support/constants.hpp"
 
 #include "ablation.hpp"
-
-#include <cmath>
-#include <limits>
 
 namespace nlsq::inline v0 {
 
@@ -20,13 +18,12 @@ bool lost_below_f64(const Loop& loop) {
   return (loop.low_rows() || loop.system->elimination_needs_f64()) && loop.log.next - loop.log.first >= limit;
 }
 
+// Resets all but the memory.
 void clear(Recheck& recheck) {
-  recheck.rows = 0;
-  recheck.largest = recheck.discrepancy = recheck.magnitude = recheck.jacobian_difference = 0;
-  recheck.wrong_column = -1;
-  recheck.wrong_loss = false;
-  recheck.repeats = true;
-  recheck.underflow = false;
+  Vector memory = std::move(recheck.column_magnitude);
+  memory.clear();
+  recheck = {};
+  recheck.column_magnitude = std::move(memory);
 }
 
 // Resets every value that could be read before it is written. Memory is kept.
@@ -104,7 +101,7 @@ bool Minimizer::start(System& system, const MinimizerRequest& request) {
   loop_.summary.initial_cost = system.at().cost;
   loop_.checkpoint.x = x;
   loop_.checkpoint.cost = system.at().cost;
-  loop_.checkpoint.noise = loop_.low_rows() ? std::numeric_limits<double>::infinity() : 0;
+  loop_.checkpoint.noise = loop_.low_rows() ? kInfinity : 0;
   return true;
 }
 

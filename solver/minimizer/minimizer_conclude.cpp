@@ -3,12 +3,11 @@
 
 #include "ablation.hpp"
 #include "certificate/certificate.hpp"
+#include "support/constants.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 namespace nlsq::inline v0 {
 
@@ -21,8 +20,18 @@ constexpr int kCertificateTries = 5;
 constexpr int kTriesBelowSquares = 20;
 constexpr int kPolishSteps = 100;
 
-void first_order_here(Loop& loop) {
-  loop.system->first_order(loop.point.x, 0, std::numeric_limits<double>::infinity(), loop.point.first);
+void first_order_here(Loop& loop) { loop.system->first_order(loop.point.x, 0, kInfinity, loop.point.first); }
+
+// Linearizes the trial point. Returns false, and drops the trial, if it is not finite or raises the cost
+// beyond rounding. If residuals alone are cheap, the cost is computed first.
+bool trial_does_not_raise_cost(Loop& loop, const PrecisionPlan& plan) {
+  System& system = *loop.system;
+  const double most = loop.cost() + loop.noise();
+  if (system.residuals_stay_f64() && !(system.cost(loop.trial.x, Format::f64) <= most)) return false;
+  const PointModel& there = system.linearize_trial(loop.trial.x, plan);
+  if (there.finite && there.cost <= most) return true;
+  system.drop_trial();
+  return false;
 }
 
 // Continues with undamped steps until ν₀ stops falling. Only for problems whose passes cost almost nothing.
@@ -32,11 +41,10 @@ void polish(Loop& loop) {
   for (int k = 0; k < kPolishSteps && point.first.usable && point.first.decrement > 0; ++k) {
     system.plus(point.x, point.first, loop.trial.x);
     if (loop.trial.x == point.x) return;
-    const PointModel& there = system.linearize_trial(loop.trial.x, loop.digits.plan);
-    if (!there.finite || there.cost > loop.cost() + loop.noise()) return;
+    if (!trial_does_not_raise_cost(loop, loop.digits.plan)) return;
     point.x.swap(loop.trial.x);
     system.accept_trial();
-    system.first_order(point.x, 0, std::numeric_limits<double>::infinity(), loop.next_first);
+    system.first_order(point.x, 0, kInfinity, loop.next_first);
     if (!loop.next_first.usable || !(loop.next_first.decrement < point.first.decrement)) {
       point.x.swap(loop.trial.x);
       system.restore_point();
@@ -58,23 +66,10 @@ void settle_on_bounds(Loop& loop) {
   }
   if (!short_of_one) return;
   system.plus(loop.point.x, first, loop.trial.x);
-  const PointModel& there = system.linearize_trial(loop.trial.x, loop.digits.plan);
-  if (!there.finite || there.cost > loop.cost() + loop.noise()) return system.drop_trial();
+  if (!trial_does_not_raise_cost(loop, loop.digits.plan)) return;
   loop.point.x.swap(loop.trial.x);
   system.accept_trial();
   first_order_here(loop);
-}
-
-// Linearizes the trial point. Returns false, and drops the trial, if it is not finite or raises the cost
-// beyond rounding. If residuals alone are cheap, the cost is computed first.
-bool trial_does_not_raise_cost(Loop& loop, const PrecisionPlan& plan) {
-  System& system = *loop.system;
-  const double most = loop.cost() + loop.noise();
-  if (system.residuals_stay_f64() && !(system.cost(loop.trial.x, Format::f64) <= most)) return false;
-  const PointModel& there = system.linearize_trial(loop.trial.x, plan);
-  if (there.finite && there.cost <= most) return true;
-  system.drop_trial();
-  return false;
 }
 
 // Takes the step that the certificate computed, if it does not raise the cost. A block problem's step may
@@ -105,14 +100,13 @@ bool take_certified_step(Loop& loop) {
       system.drop_trial();
       return false;
     }
-    loop.trial.gain = std::numeric_limits<double>::quiet_NaN();
+    loop.trial.gain = kNaN;
     loop.trial.cost = system.trial().cost;
     if (residuals_f64) {
       tell_observer(loop, StepOutcome::accepted);
       record(loop, StepOutcome::accepted, Event::none, "the certificate's own step");
     }
-    move_to_trial(loop, false);
-    system.accept_trial();
+    take_trial(loop, false);
     loop.digits.plan = finest;
     ending.stalled = ending.held_off = false;
     return true;
@@ -281,8 +275,7 @@ bool take_last_step(Loop& loop) {
   record(loop, StepOutcome::accepted, Event::last_step,
          fmt::format("{:.1e} standard errors will be left", step->left_sigma));
   loop.ending.last_step = step;
-  move_to_trial(loop, true);
-  loop.system->accept_trial();
+  take_trial(loop, true);
   first_order_here(loop);
   return true;
 }
@@ -301,9 +294,9 @@ bool observe(Loop& loop) {
 }
 
 bool conclude(Loop& loop, Termination reason) {
-  const auto begin = Loop::Clock::now();
+  const auto begin = Clock::now();
   const bool concluded = certify_here(loop, reason);
-  loop.log.time.certify += Loop::seconds_since(begin);
+  loop.log.time.certify += seconds_since(begin);
   return concluded;
 }
 

@@ -9,8 +9,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 namespace nlsq::inline v0 {
 
 namespace {
@@ -79,16 +77,15 @@ bool finish_with_gram_kept(Loop& loop, const PrecisionPlan& plan) {
   if (!moved) return false;
   ++loop.log.escalations;
   loop.digits.plan = plan;
-  if (!linearized) loop.trial.x = loop.point.x;
-  move_to_trial(loop, false);
   if (linearized) {
-    system.accept_trial();
+    take_trial(loop, false);
   } else {
+    loop.trial.x = loop.point.x;
+    move_to_trial(loop, false);
     system.drop_trial();
     system.forget();
   }
-  loop.damping.lambda_before_rejections = loop.lambda();
-  loop.damping.last_accepted = true;
+  end_rejections(loop.damping);
   return true;
 }
 

@@ -52,10 +52,8 @@ bool step_by_second_order(Loop& loop) {
       if (!met.empty()) loop.ending.stopped_by = std::move(met);
       record(loop, StepOutcome::accepted, Event::none, "second derivatives of the cost");
       loop.digits.last_decrease = decrease / cost;
-      move_to_trial(loop, false);
-      system.accept_trial();
-      damping.lambda_before_rejections = loop.lambda();
-      damping.last_accepted = true;
+      take_trial(loop, false);
+      end_rejections(damping);
       loop.ending.held_off = false;
       damping.second_order_at = loop.log.accepted;
       damping.second_order_period = kPeriod;

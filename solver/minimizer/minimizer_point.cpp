@@ -20,6 +20,16 @@ void move_to_trial(Loop& loop, bool by_undamped_step) {
   point.cost_f64.reset();
 }
 
+void take_trial(Loop& loop, bool by_undamped_step) {
+  move_to_trial(loop, by_undamped_step);
+  loop.system->accept_trial();
+}
+
+void end_rejections(Damping& damping) {
+  damping.lambda_before_rejections = damping.trust.lambda();
+  damping.last_accepted = true;
+}
+
 void roll_back(Loop& loop) {
   System& system = *loop.system;
   Damping& damping = loop.damping;

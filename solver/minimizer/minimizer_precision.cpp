@@ -4,13 +4,11 @@
 
 #include "ablation.hpp"
 
-#include "kernels/kernel_table.hpp"
 #include "support/constants.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 namespace nlsq::inline v0 {
 
@@ -90,10 +88,8 @@ bool finish_in(Loop& loop, const PrecisionPlan& plan) {
          fmt::format("{:.1e} standard errors from the optimum", loop.point.first.decrement_sigma));
   ++loop.log.escalations;
   loop.digits.plan = plan;
-  move_to_trial(loop, true);
-  system.accept_trial();
-  loop.damping.lambda_before_rejections = loop.lambda();
-  loop.damping.last_accepted = true;
+  take_trial(loop, true);
+  end_rejections(loop.damping);
   return true;
 }
 

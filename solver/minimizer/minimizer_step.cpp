@@ -278,8 +278,7 @@ void accept(Loop& loop, bool was_undamped) {
     loop.ending.stopped_by = "the cost's decrease fell below ftol in f64";
   }
   digits.last_decrease = decrease / scale;
-  move_to_trial(loop, was_undamped);
-  loop.system->accept_trial();
+  take_trial(loop, was_undamped);
   lower_damping(loop);
   if (loop.nonmonotonic.started() && loop.nonmonotonic.accepted(loop.cost(), loop.step.predicted)) {
     loop.checkpoint.x = loop.point.x;
@@ -288,9 +287,8 @@ void accept(Loop& loop, bool was_undamped) {
   }
   if (was_undamped) note_undamped(damping, loop.trial.gain > kPoorGain);
   else if (damping.undamped_waits > 0) --damping.undamped_waits;
-  damping.lambda_before_rejections = loop.lambda();
   if (damping.reached_along_valley && damping.last_accepted) damping.failed_valley_steps = 0;
-  damping.last_accepted = true;
+  end_rejections(damping);
   damping.reached_along_valley = false;
   loop.ending.held_off = false;
   loop.ending.met_by_rejection.clear();
@@ -307,13 +305,13 @@ void accept(Loop& loop, bool was_undamped) {
 }  // namespace
 
 void solve_step(Loop& loop) {
-  const auto begin = Loop::Clock::now();
+  const auto begin = Clock::now();
   loop.system->set_solve_accuracy(std::max(loop.digits.last_decrease, std::numeric_limits<double>::min()));
   solve_at(loop, undamped(loop) ? 0 : loop.lambda());
   damp_negative_curvature(loop);
   damp_singular_matrix(loop);
   if (worth_less_damping(loop)) reach_along_valley(loop);
-  loop.log.time.solve += Loop::seconds_since(begin);
+  loop.log.time.solve += seconds_since(begin);
 }
 
 void propose(Loop& loop, bool exact) {

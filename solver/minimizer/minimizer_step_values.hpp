@@ -26,7 +26,6 @@ struct Step {
   // and `condition` belongs to the matrix of the free parameters.
   std::vector<Held> held;
   int linear_iterations = 0;  // of conjugate gradients; 0: solved directly
-  bool solved = true;         // false: conjugate gradients missed their tolerance, but the model decreases
 };
 
 // Undamped first-order quantities at x, from the normal equations alone. They are cheap; the loop uses them.
@@ -36,7 +35,6 @@ struct FirstOrder {
   double condition = 0;        // κ₀; 0: not known
   double decrement = 0;        // ν₀
   double decrement_sigma = 0;  // ν₀/σ
-  double cosine = 0;           // largest |g_j| / (‖J_j‖‖r‖)
   double step_size = 0;        // ‖D s₀‖ / ‖D x‖
   Vector step;                 // s₀, within the bounds
   std::vector<Held> held;      // as in Step

@@ -4,7 +4,6 @@
 #include "linear/dot.hpp"
 #include "support/all_finite.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 

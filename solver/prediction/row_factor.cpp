@@ -1,11 +1,11 @@
 // Factors the rows of J by Givens rotations and solves with the factor.
 #include "prediction/row_factor.hpp"
+#include "support/constants.hpp"
 
 #include <nlsq/evaluate.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace nlsq::inline v0 {
 
@@ -72,7 +72,7 @@ double RowFactor::variance(std::span<const double> gradient) const {
   }
   // An error of a term is one of z, relative to the largest term; it enters the sum twice.
   const double error = 2 * static_cast<double>(n_ + 2) * 0x1p-53 * largest / std::sqrt(sum);
-  return error <= kMostError ? scatter_ * sum : std::numeric_limits<double>::quiet_NaN();
+  return error <= kMostError ? scatter_ * sum : kNaN;
 }
 
 }  // namespace nlsq::inline v0

@@ -260,7 +260,7 @@ std::vector<double> keep_straight(TrialRows& rows, std::span<const double> start
 
 // Whether the start fits no worse than a constant does.
 bool good_start(const Curve& curve, RowModel& rows, std::span<const double> x0) {
-  return 2 * DenseEvaluator(rows).cost(x0, Format::f64).cost <= curve.survey->total_squares();
+  return 2 * DenseEvaluator(rows).cost(x0, Format::f64) <= curve.survey->total_squares();
 }
 
 }  // namespace

@@ -3,13 +3,13 @@
 
 #include "rows/sample_rows.hpp"
 #include "start/start.hpp"
+#include "support/constants.hpp"
 #include "support/random.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 #include <numeric>
 #include <optional>
@@ -18,8 +18,6 @@
 namespace nlsq::inline v0 {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr double kFarthestStart = 50;  // largest distance of a start from x0, in sizes of x0
 constexpr double kManyTimes = 100;     // ratio of positive bounds above which sampling is logarithmic
@@ -128,16 +126,14 @@ class Starts {
   // The cost of all rows in place of the sample's. What was certified on the sample is not certified on all.
   void complete(MinimizerResult& explored) const {
     Summary& summary = explored.summary;
-    summary.final_cost = DenseEvaluator(request_.rows, options_).cost(explored.x, Format::f64).cost;
+    summary.final_cost = DenseEvaluator(request_.rows, options_).cost(explored.x, Format::f64);
     if (stopped_by_user(explored)) summary.termination = Termination::user_stop;
     summary.verdict = summary.certificate.verdict = Verdict::budget;
     summary.certificate.passed = false;
   }
 
  private:
-  double seconds_left() const {
-    return request_.options.max_seconds - std::chrono::duration<double>(Clock::now() - begin_).count();
-  }
+  double seconds_left() const { return request_.options.max_seconds - seconds_since(begin_); }
   void allow_time_left() {
     if (request_.options.max_seconds > 0) options_.max_seconds = std::max(seconds_left(), 1e-9);
   }
@@ -153,7 +149,6 @@ class Starts {
 
 std::vector<double> scattered_start(std::span<const double> x0, const Limits& limits, int k, int starts,
                                     std::uint64_t seed) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   std::vector<double> x(x0.begin(), x0.end());
   Random seeds(seed);
   for (std::size_t j = 0; j < x.size(); ++j) {
@@ -190,9 +185,8 @@ StartsResult solve_from_starts(const StartsAsked& asked, const SolveRequest& req
     MinimizerResult end = solve_from_start(k);
     const bool stopped = stopped_by_user(end);
     const bool began = end.summary.termination != Termination::failure;
-    FitMinimum minimum{asked.parameters(end.x),
-                       began ? end.summary.final_cost : std::numeric_limits<double>::quiet_NaN(),
-                       end.summary.verdict, 1, k};
+    FitMinimum minimum{asked.parameters(end.x), began ? end.summary.final_cost : kNaN, end.summary.verdict, 1,
+                       k};
     if (!best || better_minimum(minimum, ends[best_at])) {
       best = std::move(end);
       best_at = ends.size();
@@ -201,9 +195,7 @@ StartsResult solve_from_starts(const StartsAsked& asked, const SolveRequest& req
     if (stopped) break;
   }
   const double lowest = std::ranges::min(ends, {}, [](const FitMinimum& m) {
-                          return std::isnan(m.cost) || m.verdict == Verdict::failed
-                                     ? std::numeric_limits<double>::infinity()
-                                     : m.cost;
+                          return std::isnan(m.cost) || m.verdict == Verdict::failed ? kInfinity : m.cost;
                         }).cost;
   StartsResult out;
   if (is_success(ends[best_at].verdict) && lowest < ends[best_at].cost * (1 - 1e-6)) {

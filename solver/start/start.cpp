@@ -4,6 +4,7 @@
 #include "ablation.hpp"
 #include "minimizer/dense_system.hpp"
 #include "minimizer/minimizer.hpp"
+#include "support/constants.hpp"
 
 #include "rows/sample_rows.hpp"
 
@@ -11,7 +12,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -40,7 +40,7 @@ void note(Start& start, const SolveRequest& request, IterationSummary it) {
   if (static_cast<int>(start.iterations.size()) >= request.options.max_iterations) return;
   it.iteration = static_cast<int>(start.iterations.size());
   it.outcome = StepOutcome::escalated;
-  it.rho = std::numeric_limits<double>::quiet_NaN();
+  it.rho = kNaN;
   const auto& callback = request.options.callback;
   if (callback && callback(it) == CallbackResult::stop) start.stop_asked = true;
   start.iterations.push_back(std::move(it));
@@ -88,7 +88,7 @@ bool take_solved_start(DenseEvaluator& evaluator, const SolveRequest& request, S
     const bool moved = std::ranges::find(request.linear, static_cast<int>(j)) != request.linear.end();
     if (!moved && request.solved[j] != start.x[j]) return false;
   }
-  start.initial_cost = evaluator.cost(start.x, Format::f64).cost;
+  start.initial_cost = evaluator.cost(start.x, Format::f64);
   start.initial_in_f64 = true;
   request.rows.start_at(request.solved);
   Linearization& solved = start.at.renew();
@@ -191,7 +191,7 @@ void pass_beside_given(DenseEvaluator& evaluator, const SolveRequest& request, S
   const PlanHere here = plan_at(evaluator, request, start.x, {});
   const Format format = evaluator.residuals() >= kManyRows ? Format::f64 : here.plan.residual;
   Linearization& at = start.at.renew();
-  start.initial_cost = evaluator.linearize_beside(start.x, here.plan, request.x0, format, at).cost;
+  start.initial_cost = evaluator.linearize_beside(start.x, here.plan, request.x0, format, at);
   start.initial_in_f64 = format == Format::f64;
   note_plan(start, request, here, at, evaluator.residuals());
 }
@@ -215,8 +215,8 @@ enum class Sampled : std::uint8_t {
 };
 
 // Fits growing samples. Each level iterates until its step is within the sample's own statistical error.
-Sampled sample(DenseEvaluator& evaluator, const SolveRequest& request,
-               std::chrono::steady_clock::time_point begin, Start& start) {
+Sampled sample(DenseEvaluator& evaluator, const SolveRequest& request, Clock::time_point begin,
+               Start& start) {
   const std::size_t m = evaluator.residuals();
   std::optional<Linearization> last;
   std::size_t last_rows = 1;
@@ -297,8 +297,8 @@ void abandon(Start& start, const DenseEvaluator& evaluator, const SolveRequest& 
 
 }  // namespace
 
-void choose_start(DenseEvaluator& evaluator, const SolveRequest& request,
-                  std::chrono::steady_clock::time_point begin, Start& start, Kept<Linearization>& other) {
+void choose_start(DenseEvaluator& evaluator, const SolveRequest& request, Clock::time_point begin,
+                  Start& start, Kept<Linearization>& other) {
   start.x = request.x0;
   start.at.reset();
   start.iterations.clear();

@@ -36,8 +36,8 @@ bool solve_linear_within(const Linearization& at, const std::vector<int>& linear
                          Vector& x);
 
 // Fills `start`. Its memory is reused, and so is that of `other`, a pass that was not chosen.
-void choose_start(DenseEvaluator& evaluator, const SolveRequest& request,
-                  std::chrono::steady_clock::time_point begin, Start& start, Kept<Linearization>& other);
+void choose_start(DenseEvaluator& evaluator, const SolveRequest& request, Clock::time_point begin,
+                  Start& start, Kept<Linearization>& other);
 
 // The number of rows of the first sample that choose_start() fits, if it gives the same information on each
 // parameter at x as all rows. 0 if it does not, or if samples are not worth while.

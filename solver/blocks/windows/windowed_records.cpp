@@ -15,29 +15,15 @@ constexpr std::size_t kMostAhead = 16;    // windows that a sweep evaluates at o
 }  // namespace
 
 WindowedRecords::WindowedRecords(const BlockStructure& structure, const BlockEvaluator& evaluator,
-                                 PassPool& passes, const RecordFinish& finish)
+                                 IdlePool<BlockPass>& passes, const RecordFinish& finish)
     : structure_(structure), evaluator_(evaluator), passes_(passes), finish_(finish),
       windows_(structure, window_rule()) {}
 
-std::unique_ptr<WindowedRecords::Scratch> WindowedRecords::take() {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!idle_.empty()) {
-      std::unique_ptr<Scratch> scratch = std::move(idle_.back());
-      idle_.pop_back();
-      return scratch;
-    }
-  }
+std::unique_ptr<WindowedRecords::Scratch> WindowedRecords::make_scratch() const {
   auto scratch = std::make_unique<Scratch>();
   scratch->records.resize(windows_.most_numbers + structure_.pad);
   scratch->ambient.resize(windows_.most_ambient);
   return scratch;
-}
-
-void WindowedRecords::give(std::unique_ptr<Scratch> scratch) noexcept try {
-  const std::lock_guard lock(mutex_);
-  idle_.push_back(std::move(scratch));
-} catch (...) {  // no memory for the list: the scratch is freed
 }
 
 // Decides which windows are kept. Programs may have changed since the last time.
@@ -69,8 +55,8 @@ RecordTarget<double> WindowedRecords::target_of(const Window& window, double* re
 }
 
 std::size_t WindowedRecords::evaluate(const Window& window, const RecordTarget<double>& to) {
-  const PassPool::Loan loan(passes_, evaluator_);
-  const std::size_t left = loan.pass().jacobian_of(window.first_slot, window.last_slot, x_, to);
+  const IdlePool<BlockPass>::Loan pass(passes_);
+  const std::size_t left = pass->jacobian_of(window.first_slot, window.last_slot, x_, to);
   finish_.finish(window.first_slot, window.last_slot, to);
   return left;
 }
@@ -82,7 +68,7 @@ void WindowedRecords::linearize(std::span<const double> x, const Parallelism& pa
   left_ = 0;
   choose();
   run_tasks(kWindowTasks, parallelism_, [&](std::size_t task) {
-    Borrowed scratch(*this);
+    const Borrowed scratch(scratches_);
     const std::size_t count = windows_.windows.size();
     for (std::size_t w = task * count / kWindowTasks; w < (task + 1) * count / kWindowTasks; ++w) {
       if (again_[w]) continue;
@@ -125,7 +111,7 @@ void WindowedRecords::keep_all() {
   if (!valid_) return;
   run_tasks(again_.size(), parallelism_, [&](std::size_t w) {
     if (is_kept(w)) return;
-    Borrowed scratch(*this);
+    const Borrowed scratch(scratches_);
     keep(w, evaluate_again(w, *scratch).numbers);
   });
 }
@@ -147,7 +133,7 @@ void WindowedRecords::visit(std::size_t chunk, const Work& work) {
       work(window.first_point, window.last_point, kept(w));
       continue;
     }
-    Borrowed scratch(*this);
+    const Borrowed scratch(scratches_);
     work(window.first_point, window.last_point, evaluate_again(w, *scratch));
   }
 }
@@ -160,7 +146,7 @@ void WindowedRecords::sweep(const Work& work) {
   std::vector<std::size_t> ahead;
   std::vector<RecordView<double>> views;
   for (std::size_t k = 0; k < std::min(threads, kMostAhead); ++k)
-    scratches.push_back(std::make_unique<Borrowed>(*this));
+    scratches.push_back(std::make_unique<Borrowed>(scratches_));
   std::size_t next = 0;
   for (std::size_t w = 0; w < again_.size(); ++w) {
     const Window& window = windows_.windows[w];
@@ -186,7 +172,8 @@ void WindowedRecords::sweep(const Work& work) {
 std::size_t WindowedRecords::bytes() const {
   std::size_t numbers = kept_.capacity();
   for (const std::vector<double>& late : late_) numbers += late.capacity();
-  for (const auto& scratch : idle_) numbers += scratch->records.capacity() + scratch->ambient.capacity();
+  for (const auto& scratch : scratches_.all())
+    numbers += scratch->records.capacity() + scratch->ambient.capacity();
   return numbers * sizeof(double);
 }
 

@@ -6,16 +6,15 @@
 //  not called more often than without windows.
 #pragma once
 
-#include "blocks/windows/pass_pool.hpp"
 #include "blocks/windows/record_finish.hpp"
 #include "blocks/windows/record_reader.hpp"
 #include "blocks/windows/record_windows.hpp"
 #include "support/aligned_vector.hpp"
+#include "support/idle_pool.hpp"
 #include "support/parallel.hpp"
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
@@ -24,8 +23,8 @@ namespace nlsq::inline v0 {
 class WindowedRecords final : public RecordReader<double> {
  public:
   // All arguments must outlive the object.
-  WindowedRecords(const BlockStructure& structure, const BlockEvaluator& evaluator, PassPool& passes,
-                  const RecordFinish& finish);
+  WindowedRecords(const BlockStructure& structure, const BlockEvaluator& evaluator,
+                  IdlePool<BlockPass>& passes, const RecordFinish& finish);
 
   // False: the records of this problem are not cut, and nothing else may be called.
   bool in_use() const { return windows_.any(); }
@@ -51,22 +50,9 @@ class WindowedRecords final : public RecordReader<double> {
   struct Scratch {
     AlignedVector<double> records, ambient;
   };
-  // A scratch that belongs to one task until this object ends.
-  class Borrowed {
-   public:
-    explicit Borrowed(WindowedRecords& from) : from_(from), scratch_(from.take()) {}
-    ~Borrowed() { from_.give(std::move(scratch_)); }
-    Borrowed(const Borrowed&) = delete;
-    Borrowed& operator=(const Borrowed&) = delete;
-    Scratch& operator*() const { return *scratch_; }
+  using Borrowed = IdlePool<Scratch>::Loan;
 
-   private:
-    WindowedRecords& from_;
-    std::unique_ptr<Scratch> scratch_;
-  };
-
-  std::unique_ptr<Scratch> take();
-  void give(std::unique_ptr<Scratch> scratch) noexcept;
+  std::unique_ptr<Scratch> make_scratch() const;
   void choose();
   bool is_kept(std::size_t window) const { return !again_[window] || !late_[window].empty(); }
   RecordTarget<double> target_of(const Window& window, double* records, Scratch& scratch) const;
@@ -78,7 +64,7 @@ class WindowedRecords final : public RecordReader<double> {
 
   const BlockStructure& structure_;
   const BlockEvaluator& evaluator_;
-  PassPool& passes_;
+  IdlePool<BlockPass>& passes_;
   const RecordFinish& finish_;
   const RecordWindows windows_;
   Parallelism parallelism_;
@@ -89,8 +75,7 @@ class WindowedRecords final : public RecordReader<double> {
   std::vector<double> kept_;               // the windows that are kept at every x
   std::vector<std::vector<double>> late_;  // those that are kept at this x alone
   std::atomic<std::size_t> left_ = 0;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Scratch>> idle_;
+  IdlePool<Scratch> scratches_{[this] { return make_scratch(); }};
 };
 
 }  // namespace nlsq::inline v0

@@ -77,7 +77,7 @@ class RowsEvaluator final : public Evaluator {
     }
     out.finite = std::isfinite(out.cost);
   }
-  CostValue cost(std::span<const double> x, Format) override { return {linearize(x, {}).cost}; }
+  double cost(std::span<const double> x, Format) override { return linearize(x, {}).cost; }
   Probe probe(std::span<const double>, const PrecisionPlan&) override { return {}; }
   void recheck_into(std::span<const double>, std::size_t, Recheck& out) override { out = {}; }
   double second_order_into(std::span<const double>, std::span<const double>, double, Vector&) override {

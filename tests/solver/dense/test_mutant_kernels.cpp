@@ -170,7 +170,7 @@ std::vector<std::string> complaints() {
     require(gradient <= plan.gradient, wrong("J'r has fewer digits than it should"));
   }
   DenseEvaluator evaluator(*rows.model);
-  const double cost = evaluator.cost(at, Format::f64).cost, low = evaluator.cost(at, Format::f32).cost;
+  const double cost = evaluator.cost(at, Format::f64), low = evaluator.cost(at, Format::f32);
   require(Product(f64[n], f64[n]).error(2 * cost) <= kF64, "the cost in f64 has fewer digits");
   require(cost != low, "the cost in f32 is that in f64");
   require(evaluator.counters().rows_f64 == kRows && evaluator.counters().rows_f32 == kRows,

@@ -271,7 +271,7 @@ TEST_CASE(
     SharedRows rows(t, t, tile);
     DenseEvaluator evaluator(rows, {threads, {}});
     Linearization at = evaluator.linearize(Vector(n, 1.0), {Format::f64, Gram::qr});
-    bytes = evaluator.peak_bytes();
+    bytes = evaluator.bytes();
     took_part = evaluator.threads();
     return at;
   };

@@ -53,9 +53,9 @@ class Scripted final : public Evaluator {
     if (!finite) out.cost = NAN;
     out.plan = plan;
   }
-  CostValue cost(std::span<const double> x, Format format) override {
+  double cost(std::span<const double> x, Format format) override {
     calls.push_back({"cost", Vector(x.begin(), x.end()), {format, Gram::f64}});
-    return {static_cast<double>(table(x, format).product(n_, n_) / 2)};
+    return static_cast<double>(table(x, format).product(n_, n_) / 2);
   }
   Probe probe(std::span<const double> x, const PrecisionPlan&) override {
     Probe p = probe_at(Vector(x.begin(), x.end()));

@@ -198,7 +198,7 @@ TEST_CASE("groups of rows spread over a sample as they do over all rows") {
   SampleRows sample(all, all.rows() / 16);
   const auto tiles_met = [](const RowModel& rows) {
     std::set<std::size_t> met;
-    for (const TileRange& group : row_groups(rows, 1024, 64)) {
+    for (const TileRange& group : row_groups(rows, 1024)) {
       bool inside = false;
       for (std::size_t t = 0; t < rows.tile_count(); ++t) {
         const TileRange tile = rows.tile(t);
