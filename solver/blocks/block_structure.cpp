@@ -81,7 +81,8 @@ void BlockStructure::number_parameters(const Problem::Impl& problem) {
   if (ambient > 0xffffffffU) throw ValidationError("a problem of more than 2^32 parameters");
 }
 
-// By point, then by the first camera; residual blocks without a point come last, each a point of size 0.
+// Sorts by point, then by the first camera. Residual blocks without a point come last, and each is a point of
+// size 0.
 void BlockStructure::order_slots(const Problem::Impl& problem) {
   std::vector<SlotKey> found;
   for (std::uint32_t b = 0; b < problem.functions.size(); ++b) {

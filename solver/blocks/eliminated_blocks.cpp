@@ -1,4 +1,5 @@
-// Which parameter blocks are eliminated first, and which of the others are taken together as one camera.
+// Decides which parameter blocks are eliminated first, and which of the others are taken together as one
+// camera.
 #include "blocks/block_structure.hpp"
 
 #include <algorithm>
@@ -35,7 +36,8 @@ bool takes_part(const Problem::Impl& problem, std::size_t block) {
                              [&](std::uint32_t p) { return problem.parameters[p].tangent() > 0; });
 }
 
-// Whether the blocks of the lowest group given can be the points, and are now.
+// Where the user gave elimination groups, makes the blocks of the lowest one the points. Returns false, and
+// changes nothing, if they cannot be that: a residual block depends on two of them, or one is too large.
 bool BlockStructure::follow_groups(const Problem::Impl& problem, const std::vector<std::uint32_t>& uses,
                                    std::vector<std::uint8_t>& taken) const {
   int lowest = -1, highest = -1;
@@ -59,8 +61,9 @@ bool BlockStructure::follow_groups(const Problem::Impl& problem, const std::vect
   return true;
 }
 
-// A largest set of small blocks of which no two share a residual block, found greedily: those with few
-// neighbours first. It is worth eliminating where it holds most of the parameters; else none is.
+// Looks greedily for a large set of small blocks of which no two share a residual block: those with few
+// neighbours come first. If the set holds most of the parameters, its blocks are the points. Otherwise there
+// are none.
 void BlockStructure::choose_points(const Problem::Impl& problem) {
   const std::size_t count = problem.parameters.size();
   std::vector<std::uint32_t> uses(count, 0);
@@ -108,10 +111,10 @@ void BlockStructure::choose_points(const Problem::Impl& problem) {
   form_cameras(problem, first, blocks);
 }
 
-// `blocks` of parameter block p from first[p] on: the residual blocks that depend on it, ascending. Parameter
+// The residual blocks that depend on parameter block p are in `blocks` from first[p] on, ascending. Parameter
 // blocks with the same residual blocks are one camera. Where a residual block depends on many small ones (a
-// spline's control points), pairs of them are what elimination spends its time on: there most of the residual
-// blocks in common are enough, and a residual block that lacks one of a camera's parameter blocks has zeros
+// spline's control points), elimination spends its time on pairs of them. There it is enough that they share
+// most of their residual blocks, and a residual block that lacks one of a camera's parameter blocks has zeros
 // in its place.
 void BlockStructure::form_cameras(const Problem::Impl& problem, const std::vector<std::size_t>& first,
                                   const std::vector<std::uint32_t>& blocks) {

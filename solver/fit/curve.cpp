@@ -65,19 +65,6 @@ MinimizerResult evaluate_only(RowModel& rows, bool fixed) {
   return out;
 }
 
-}  // namespace
-
-std::vector<int> linear_among_free(const Graph& graph, NodeId root, const std::vector<int>& free) {
-  std::vector<int> positions;
-  for (const int j : linear_parameters(graph, root, free)) {
-    positions.push_back(static_cast<int>(std::find(free.begin(), free.end(), j) - free.begin()));
-  }
-  std::sort(positions.begin(), positions.end());
-  return positions;
-}
-
-namespace {
-
 // Says so where a fit of counts starts where its curve is not positive, or ends where it falls to 0: columns
 // of the Jacobian grow without limit there, and with them the condition.
 void explain_counts(const Curve& curve, std::span<const double> x, FitResult& fit) {
@@ -225,6 +212,15 @@ void restore_signs(const Curve& curve, const std::vector<int>& linear, Minimizer
 }
 
 }  // namespace
+
+std::vector<int> linear_among_free(const Graph& graph, NodeId root, const std::vector<int>& free) {
+  std::vector<int> positions;
+  for (const int j : linear_parameters(graph, root, free)) {
+    positions.push_back(static_cast<int>(std::find(free.begin(), free.end(), j) - free.begin()));
+  }
+  std::sort(positions.begin(), positions.end());
+  return positions;
+}
 
 FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<int>& linear,
                    const SolveFunction& solve_model_rows) {
