@@ -2,6 +2,7 @@
 #include "blocks/block_second_order.hpp"
 
 #include "dense/dense_algebra.hpp"
+#include "linear/negative_curvature.hpp"
 #include "linear/scaled_spectrum.hpp"
 #include "support/constants.hpp"
 #include "support/random.hpp"
@@ -223,11 +224,6 @@ class ScaledCurvature {
   std::vector<double> step_, there_, gradient_;
 };
 
-// Numbers from 0.5 to 1.5 of either sign, so that no unknown is left out.
-void fill(Random& random, std::span<double> v) {
-  for (double& number : v) number = (random.below(2) == 0 ? -1 : 1) * (0.5 + random.uniform());
-}
-
 }  // namespace
 
 // With columns of J scaled to unit length, let S = H - JᵀJ and LLᵀ = JᵀJ + εI, ε being `limit`. H has no
@@ -252,7 +248,7 @@ bool curves_like_normal(const BlockPoint& at, const GradientAt& gradient_at, Shi
   Random random(1);
   double largest = 0;
   for (const double factor : kFactors) {
-    fill(random, u);
+    fill_with_signs(random, u);
     v = u;
     dense::solve_lower_transposed(L.data(), n, v.data());
     if (!H.times(v, change)) return false;
@@ -268,63 +264,21 @@ bool curves_like_normal(const BlockPoint& at, const GradientAt& gradient_at, Shi
   return false;
 }
 
-namespace {
-
-// The lowest eigenvalue of a symmetric tridiagonal matrix and its vector, and the largest magnitude of any.
-struct Lowest {
-  double value = 0, largest = 0;
-  std::vector<double> vector;
-};
-Lowest lowest_of(std::span<const double> diagonal, std::span<const double> beside) {
-  const std::size_t k = diagonal.size();
-  std::vector<double> T(k * k, 0.0), values(k);
-  for (std::size_t i = 0; i < k; ++i) T[i * k + i] = diagonal[i];
-  for (std::size_t i = 0; i + 1 < k; ++i) T[i * k + i + 1] = T[(i + 1) * k + i] = beside[i];
-  if (!dense::symmetric_eigen(T.data(), k, values.data())) return {};
-  const auto least = static_cast<std::size_t>(std::ranges::min_element(values) - values.begin());
-  const double largest = std::ranges::max(values, {}, [](double v) { return std::fabs(v); });
-  return {values[least], std::fabs(largest), {&T[least * k], &T[least * k] + k}};
-}
-
-}  // namespace
-
-// By Lanczos's method, whose vectors are kept orthogonal: the extreme eigenvalues of H appear first.
 SecondOrder curvature_where_level(const BlockPoint& at, const GradientAt& gradient_at) {
-  constexpr std::size_t kMostSteps = 20;
-  constexpr double kDown = 1e-4, kNothingLeft = 1e-6;  // relative to the largest eigenvalue
   SecondOrder out;
   std::vector<std::size_t> level = at.free_columns();
   std::erase_if(level, [&](std::size_t j) { return at.solver.gradient()[j] != 0; });
-  const std::size_t n = level.size();
-  if (n == 0) return out;
+  if (level.empty()) return out;
+  constexpr std::size_t kMostProducts = 20;
   ScaledCurvature H(at, gradient_at, level, ShiftBy::size, kShift);
-  Random random(1);
-  std::vector<double> next(n), diagonal, beside;
-  fill(random, next);
-  std::vector<std::vector<double>> basis;
-  Lowest lowest;
-  for (double length = dense::norm(next.data(), n); basis.size() < std::min(n, kMostSteps);) {
-    basis.push_back(next);
-    for (double& number : basis.back()) number /= length;
-    if (!H.times(basis.back(), next)) return out;
-    diagonal.push_back(dense::dot(basis.back().data(), next.data(), n));
-    lowest = lowest_of(diagonal, beside);
-    for (const std::vector<double>& v : basis) {
-      const double part = dense::dot(v.data(), next.data(), n);
-      for (std::size_t i = 0; i < n; ++i) next[i] -= part * v[i];
-    }
-    length = dense::norm(next.data(), n);
-    out.known = lowest.value < -kDown * std::max(lowest.largest, length);
-    if (out.known || !(length > kNothingLeft * lowest.largest)) break;
-    beside.push_back(length);
-  }
-  if (!out.known) return out;
-  out.least = lowest.value;
+  const NegativeCurvature found = negative_curvature(
+      level.size(), kMostProducts,
+      [&](std::span<const double> v, std::span<double> product) { return H.times(v, product); });
+  if (found.along.empty()) return out;
+  out.known = true;
+  out.least = found.value;
   out.along_least.assign(at.structure.tangent_size(), 0.0);
-  for (std::size_t k = 0; k < basis.size(); ++k) {
-    for (std::size_t i = 0; i < n; ++i)
-      out.along_least[level[i]] += lowest.vector[k] * basis[k][i] / H.norm(i);
-  }
+  for (std::size_t i = 0; i < level.size(); ++i) out.along_least[level[i]] = found.along[i] / H.norm(i);
   return out;
 }
 

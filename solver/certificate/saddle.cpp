@@ -15,8 +15,8 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr std::size_t kMostUnmovedOf =
-    16;  // most parameters of a fit that is examined: each takes two passes
+// Most parameters of a fit of which all are examined: each takes two passes.
+constexpr std::size_t kMostUnmovedOf = 16;
 constexpr std::size_t kRowsOfSaddle = 1 << 14;  // rows that these passes use
 // A parameter is unmoved if its whole change alters the residuals by at most this share.
 constexpr double kUnmoved = 1e-9;
@@ -30,14 +30,16 @@ std::vector<int> pushed(const MinimizerResult& end) {
   return out;
 }
 
-// Returns whether some free nonlinear parameter has stayed at its start.
-bool some_unmoved(const SolveRequest& request, const MinimizerResult& end, const std::vector<int>& fixed) {
+// The free nonlinear parameters that have stayed at their start.
+std::vector<std::size_t> unmoved(const SolveRequest& request, const MinimizerResult& end,
+                                 const std::vector<int>& fixed) {
+  std::vector<std::size_t> out;
   for (std::size_t j = 0; j < end.x.size(); ++j) {
     const bool linear = std::ranges::count(request.known_linear(), static_cast<int>(j)) > 0;
     const bool held = std::ranges::count(fixed, static_cast<int>(j)) > 0;
-    if (!linear && !held && is_unmoved(std::fabs(end.x[j] - request.x0[j]), end.at, j)) return true;
+    if (!linear && !held && is_unmoved(std::fabs(end.x[j] - request.x0[j]), end.at, j)) out.push_back(j);
   }
-  return false;
+  return out;
 }
 
 }  // namespace
@@ -49,17 +51,21 @@ bool is_unmoved(double distance, const Linearization& end, std::size_t parameter
 std::optional<Vector> lower_beside_saddle(DenseEvaluator& evaluator, const SolveRequest& request,
                                           const MinimizerResult& end) try {
   const Certificate& c = end.summary.certificate;
-  if (!is_success(end.summary.verdict) || end.x.size() > kMostUnmovedOf || c.governed_by == kZeroResidual)
-    return {};
+  if (!is_success(end.summary.verdict) || c.governed_by == kZeroResidual) return {};
   if (request.known_linear().size() == end.x.size() || end.at.gradient.size() != end.x.size()) return {};
   const std::vector<int> fixed = pushed(end);
-  if (!some_unmoved(request, end, fixed)) return {};
+  const std::vector<std::size_t> level = unmoved(request, end, fixed);
+  if (level.empty()) return {};
   std::optional<SampleRows> some;
   if (!request.rows.one_point()) some.emplace(request.rows, kRowsOfSaddle);
   DenseEvaluator part(some ? static_cast<RowModel&>(*some) : request.rows);
-  const double magnitude = part.recheck(end.x, kRowsOfSaddle).magnitude;
+  const Box room = request.limits.box();
+  // A function that is only called takes a call for each parameter in each pass.
+  const std::size_t passes = request.rows.one_point() ? 8 : 20;
   const std::optional<Vector> along =
-      descent_from_saddle(part, end.x, request.limits.box(), fixed, magnitude);
+      end.x.size() > kMostUnmovedOf
+          ? descent_of_some(part, end.x, room, level, passes)
+          : descent_from_saddle(part, end.x, room, fixed, part.recheck(end.x, kRowsOfSaddle).magnitude);
   evaluator.add_work(part);
   if (!along) return {};
   const double sigma = scatter(c.cost, request.rows.rows(), end.x.size(), request.unit_sigma);

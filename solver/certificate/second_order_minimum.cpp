@@ -2,6 +2,7 @@
 #include "certificate/second_order_minimum.hpp"
 
 #include "certificate/certificate_face.hpp"
+#include "linear/negative_curvature.hpp"
 #include "linear/scaled_spectrum.hpp"
 #include "support/constants.hpp"
 
@@ -64,6 +65,15 @@ struct Examined {
   Curvature curvature;
 };
 
+// The length of which a parameter k at x is shifted by a part. `length`: of its column of J.
+double size_of(double x, double length, double cost) {
+  // A parameter at 0 has no size of its own, nor has one that is 0 but for rounding or for the errors of
+  // differences.
+  constexpr double kZero = 1e-6;
+  const double size = std::fabs(x), other = std::min(1.0, std::sqrt(2 * cost) / length);
+  return size > kZero * other ? size : other;
+}
+
 // Computes the second derivatives at x. Returns nothing if there are no free parameters or too many, or if
 // some number is not finite.
 std::optional<Examined> examine(Evaluator& evaluator, std::span<const double> x, const Box& room,
@@ -79,10 +89,7 @@ std::optional<Examined> examine(Evaluator& evaluator, std::span<const double> x,
     const double length = std::sqrt(here.normal(k, k));
     out.norms.push_back(length > 0 ? length : 1);
     out.gradient.push_back(here.gradient[k]);
-    // A parameter at 0 has no size of its own, nor has one that is 0 but for rounding.
-    constexpr double kZero = 1e-12;
-    const double size = std::fabs(x[k]), other = std::min(1.0, std::sqrt(2 * here.cost) / out.norms.back());
-    out.sizes.push_back(size > kZero * other ? size : other);
+    out.sizes.push_back(size_of(x[k], out.norms.back(), here.cost));
   }
   out.curvature = {Vector(n * n, 0.0), Vector(n * n, 0.0)};
   for (std::size_t j = 0; j < n; ++j) {
@@ -155,6 +162,38 @@ std::optional<Vector> descent_from_saddle(Evaluator& evaluator, std::span<const 
   Vector along(x.size(), 0.0);
   const double length = std::sqrt(2 * at->cost / -values[lowest]);
   for (std::size_t i = 0; i < n; ++i) along[at->free[i]] = length * V[lowest * n + i] / scale[i];
+  return along;
+}
+
+std::optional<Vector> descent_of_some(Evaluator& evaluator, std::span<const double> x, const Box& room,
+                                      std::span<const std::size_t> some, std::size_t passes) {
+  const Linearization here = evaluator.linearize(x, {Format::f64, Gram::f64});
+  if (!here.finite) return std::nullopt;
+  Vector norms, sizes;
+  for (const std::size_t k : some) {
+    const double length = std::sqrt(here.normal(k, k));
+    norms.push_back(length > 0 ? length : 1);
+    sizes.push_back(size_of(x[k], norms.back(), here.cost));
+  }
+  const auto times = [&](std::span<const double> v, std::span<double> product) {
+    double shift = std::numeric_limits<double>::infinity();
+    for (std::size_t j = 0; j < v.size(); ++j)
+      shift = std::min(shift, kShift * sizes[j] * norms[j] / std::fabs(v[j]));
+    Vector there(x.begin(), x.end());
+    for (std::size_t j = 0; j < v.size(); ++j) {
+      there[some[j]] += shift * v[j] / norms[j];
+      if (!room.allow(some[j], there[some[j]])) return false;
+    }
+    const Linearization at = evaluator.linearize(there, {Format::f64, Gram::f64});
+    for (std::size_t j = 0; j < v.size(); ++j)
+      product[j] = (at.gradient[some[j]] - here.gradient[some[j]]) / norms[j] / shift;
+    return at.finite;
+  };
+  const NegativeCurvature found = negative_curvature(some.size(), passes, times);
+  if (found.along.empty()) return std::nullopt;
+  Vector along(x.size(), 0.0);
+  const double length = std::sqrt(2 * here.cost / -found.value);
+  for (std::size_t j = 0; j < some.size(); ++j) along[some[j]] = length * found.along[j] / norms[j];
   return along;
 }
 

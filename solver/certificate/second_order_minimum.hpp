@@ -24,6 +24,10 @@ bool is_second_order_minimum(Evaluator& evaluator, std::span<const double> x, co
 std::optional<Vector> descent_from_saddle(Evaluator& evaluator, std::span<const double> x, const Box& room,
                                           std::span<const int> fixed, double magnitude);
 
+// The same for a direction of the parameters `some` alone, in at most `passes` passes and one more.
+std::optional<Vector> descent_of_some(Evaluator& evaluator, std::span<const double> x, const Box& room,
+                                      std::span<const std::size_t> some, std::size_t passes);
+
 // Tries steps along a direction of negative curvature, to both sides: its own length and nineteen more, of
 // which each is half of the one before. Returns the step to the lowest cost if that is below `enough`, else
 // an empty one. `cost_at(step)` returns the cost at its end.

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace nlsq::inline v0 {
 
@@ -24,5 +25,10 @@ class Random {
  private:
   std::uint64_t state_;
 };
+
+// Fills v with numbers from 0.5 to 1.5 of either sign: none of them is near 0.
+inline void fill_with_signs(Random& random, std::span<double> v) {
+  for (double& number : v) number = (random.below(2) == 0 ? -1 : 1) * (0.5 + random.uniform());
+}
 
 }  // namespace nlsq::inline v0

@@ -1,0 +1,65 @@
+// Lanczos's method, whose vectors are kept orthogonal: the extreme eigenvalues appear first.
+#include "linear/negative_curvature.hpp"
+
+#include "dense/dense_algebra.hpp"
+#include "support/random.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+constexpr double kNegative = 1e-4, kNothingLeft = 1e-6;  // relative to the largest eigenvalue
+
+// The lowest eigenvalue of a symmetric tridiagonal matrix and its vector, and the largest magnitude of any.
+struct Lowest {
+  double value = 0, largest = 0;
+  std::vector<double> vector;
+};
+Lowest lowest_of(std::span<const double> diagonal, std::span<const double> beside) {
+  const std::size_t k = diagonal.size();
+  std::vector<double> T(k * k, 0.0), values(k);
+  for (std::size_t i = 0; i < k; ++i) T[i * k + i] = diagonal[i];
+  for (std::size_t i = 0; i + 1 < k; ++i) T[i * k + i + 1] = T[(i + 1) * k + i] = beside[i];
+  if (!dense::symmetric_eigen(T.data(), k, values.data())) return {};
+  const auto least = static_cast<std::size_t>(std::ranges::min_element(values) - values.begin());
+  const double largest = std::ranges::max(values, {}, [](double v) { return std::fabs(v); });
+  return {values[least], std::fabs(largest), {&T[least * k], &T[least * k] + k}};
+}
+
+}  // namespace
+
+NegativeCurvature negative_curvature(std::size_t n, std::size_t most, const CurvatureProduct& times) {
+  Random random(1);
+  std::vector<double> next(n), diagonal, beside;
+  fill_with_signs(random, next);
+  std::vector<std::vector<double>> basis;
+  Lowest lowest;
+  bool found = false;
+  double length = dense::norm(next.data(), n);
+  while (!found && basis.size() < std::min(n, most)) {
+    basis.push_back(next);
+    for (double& number : basis.back()) number /= length;
+    if (!times(basis.back(), next)) return {};
+    diagonal.push_back(dense::dot(basis.back().data(), next.data(), n));
+    lowest = lowest_of(diagonal, beside);
+    for (const std::vector<double>& v : basis) {
+      const double part = dense::dot(v.data(), next.data(), n);
+      for (std::size_t i = 0; i < n; ++i) next[i] -= part * v[i];
+    }
+    length = dense::norm(next.data(), n);
+    found = lowest.value < -kNegative * std::max(lowest.largest, length);
+    if (!(length > kNothingLeft * lowest.largest)) break;
+    beside.push_back(length);
+  }
+  if (!found) return {};
+  NegativeCurvature out{lowest.value, std::vector<double>(n, 0.0)};
+  for (std::size_t k = 0; k < basis.size(); ++k) {
+    for (std::size_t i = 0; i < n; ++i) out.along[i] += lowest.vector[k] * basis[k][i];
+  }
+  return out;
+}
+
+}  // namespace nlsq::inline v0
