@@ -79,12 +79,7 @@ FitResult fit_from_guess(const Formula& formula, const Model& model, const guess
 
 FitResult fit_callable(const ModelFunction& given, FitData data, const std::vector<double>& p0,
                        const FitOptions& options) {
-  if (p0.empty()) {
-    throw ValidationError(
-        "p0 is empty: a callable has no other way to tell how many parameters it has. Give a starting value "
-        "for each, "
-        "as in curve_fit(f, x, y, {1.0, 0.5})");
-  }
+  refuse_no_parameters(p0);
   std::vector<std::string> names = options.parameter_names;
   for (std::size_t j = names.size(); j < p0.size(); ++j) names.push_back(fmt::format("p{}", j));
   if (names.size() != p0.size()) {

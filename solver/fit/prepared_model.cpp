@@ -4,6 +4,7 @@
 #include "fit/curve.hpp"
 #include "fit/fit_setup.hpp"
 #include "fit/prepared_impl.hpp"
+#include "fit/reads_beyond.hpp"
 #include "models/recognise.hpp"
 
 #include <fmt/format.h>
@@ -24,11 +25,13 @@ std::shared_ptr<PreparedModel::Impl> prepare(Formula formula) {
 
 void record_callable(PreparedModel::Impl& impl, const Columns& x, const std::vector<double>& p0) {
   const ModelFunction& function = *impl.function;
+  refuse_no_parameters(p0);
+  const MemoryRows rows(x.list());
+  if (rows.rows() > 0) refuse_reads_beyond(function, rows, p0);
   if (!function.trace) {
     impl.note = why_not_recorded(function.dual != nullptr);
     return;
   }
-  const MemoryRows rows(x.list());
   if (rows.rows() == 0) throw DataError("no data rows were given: a callable is recorded at rows of x");
   auto residual = std::make_shared<RecordedResidual>(function, static_cast<int>(p0.size()), false);
   if (record(*residual, rows, p0)) impl.recorded = std::move(residual);

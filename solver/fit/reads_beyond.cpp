@@ -29,6 +29,13 @@ void refuse_if(const std::vector<double>& p, Spoilt spoilt) {
 
 }  // namespace
 
+void refuse_no_parameters(const std::vector<double>& p0) {
+  if (!p0.empty()) return;
+  throw ValidationError(
+      "p0 is empty: a callable has no other way to tell how many parameters it has. Give a starting value "
+      "for each, as in curve_fit(f, x, y, {1.0, 0.5})");
+}
+
 void refuse_reads_beyond(const ModelFunction& function, const RowSource& data, const std::vector<double>& p) {
   std::vector<double> row(static_cast<std::size_t>(data.columns()));
   for (int c = 0; c < data.columns(); ++c) data.read(0, 1, c, &row[static_cast<std::size_t>(c)]);

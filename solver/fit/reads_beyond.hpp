@@ -8,6 +8,8 @@
 
 namespace nlsq::inline v0 {
 
+// Throws ValidationError if a callable has no starting value.
+void refuse_no_parameters(const std::vector<double>& p0);
 // Throws ValidationError if the function, called for the first row, uses one of the 16 numbers from p[n] on,
 // with n starting values. Reads further on, or for other rows alone, are not found. Nothing else would stop
 // it: it would fit n parameters to numbers that lie behind them in memory.

@@ -26,7 +26,8 @@ class NLSQ_API PreparedModel {
   explicit PreparedModel(const Model& model);
   // A callable, recorded at up to 16 rows of x with the parameters p0. A fit that takes a branch that these
   // rows do not take records it again. `names` are those of the parameters; missing ones are p0, p1 ...
-  // Throws DataError if x has no rows.
+  // Throws DataError if x has no rows, and ValidationError for an empty p0 and a callable that reads more
+  // parameters than p0 has.
   PreparedModel(ModelFunction function, const Columns& x, const std::vector<double>& p0,
                 std::vector<std::string> names = {});
 

@@ -1,6 +1,7 @@
 // curve_fit refuses what cannot be fitted, by name and place, and survives trial points outside the domain.
 
 #include <nlsq/certify.hpp>
+#include <nlsq/groups.hpp>
 #include <nlsq/nlsq.hpp>
 
 #include "messages.hpp"
@@ -221,6 +222,19 @@ TEST_CASE("a callable that reads more parameters than have starting values is re
         },
         {1.0});
   });
+  // Whatever prepares a callable: a batch, groups, an evaluation, a prediction, a bootstrap.
+  Matrix start(1, 1, 1.0);
+  refused([&] { PreparedModel(make_model_function(of_span), Columns(x), {1.0}); });
+  refused([&] { curve_fit_batch(generic, x, y, start); });
+  refused([&] { curve_fit_batch(of_pointer, x, y, start); });
+  refused([&] { curve_fit_groups(generic, x, y, std::vector<double>(x.size(), 1.0), {1.0}); });
+  refused([&] { evaluate(generic, x, {1.0}); });
+  refused([&] { evaluate(of_span, x, {1.0}); });
+  const FitResult line = curve_fit([](const auto& t, const auto& p) { return p[0] * t; }, x, y, {1.0});
+  refused([&] { predict(generic, x, line); });
+  refused([&] { bootstrap(generic, x, y, line); });
+  CHECK_THROWS_AS(predict(generic, x, FitResult()), ValidationError);
+  CHECK_THROWS_AS(predict(of_span, x, FitResult()), ValidationError);
   // A vector is copied for it, and called residuals are not called for this alone: they end as NaN.
   const auto of_vector = [](double t, const std::vector<double>& p) { return p[0] * std::exp(-p[1] * t); };
   CHECK_FALSE(curve_fit(of_vector, x, y, {1.0}).success());
