@@ -5,6 +5,8 @@
 #include "rows/calls/difference_step.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace nlsq::inline v0 {
 
@@ -31,14 +33,37 @@ std::vector<std::uint32_t> blocks_to_try(const BlockList& list, const BlockGroup
   return blocks;
 }
 
+// How large the terms of the residuals are beside the term of one number. The rounding errors of a residual
+// are those of its largest terms, and a difference by another number divides them by its own step.
+class TermSizes {
+ public:
+  void add(double own, double all) {
+    if (own == 0 || !std::isfinite(own) || !std::isfinite(all)) return;
+    own_ += own * own;
+    all_ += all * all;
+  }
+  // The share of the usual step at which rounding errors and what the step leaves out are alike: steps of
+  // central differences are in proportion to the cube root of the relative noise. The usual steps serve up to
+  // noise of 10³ times the rounding of one term; the longest are some 0.02 of the number.
+  double share() const {
+    constexpr double kUsual = 1e3, kMost = 3e10;
+    const double noise = own_ > 0 ? std::sqrt(all_ / own_) : 1;
+    return noise > kUsual ? std::cbrt(std::min(noise, kMost)) : 1;
+  }
+
+ private:
+  double own_ = 0, all_ = 0;  // sums of squares
+};
+
 // Moves the numbers of a block one by one and adds what the residuals do to the checks of those numbers.
 class BlockTrial {
  public:
   BlockTrial(const BlockList& list, const BlockGroups& groups, std::span<const double> x)
       : list_(list), groups_(groups), x_(x) {}
 
-  // Moves only numbers whose search is open.
-  void run(std::uint32_t block, const std::vector<ShareSearch>& searches, std::vector<StepCheck>& checks) {
+  // Moves only numbers whose search is open. Adds the sizes of terms if they are asked for.
+  void run(std::uint32_t block, const std::vector<ShareSearch>& searches, std::vector<StepCheck>& checks,
+           std::vector<TermSizes>* terms = nullptr) {
     if (std::ranges::none_of(list_.of(block), [&](std::uint32_t p) { return any_open(p, searches); })) return;
     const BlockFunction& function = list_.function(block);
     BlockCaller caller(groups_.kinds[groups_.kind(block)].sizes);
@@ -47,6 +72,9 @@ class BlockTrial {
     const auto rows = static_cast<std::size_t>(function.residuals());
     here_.resize(rows), above_.resize(rows), below_.resize(rows);
     if (!caller.value(function, inputs_.data(), here_.data())) return;
+    all_.resize(rows);
+    for (std::size_t r = 0; r < rows; ++r) all_[r] = std::fabs(here_[r]);
+    own_.assign(rows * caller.inputs(), 0.0);
     std::size_t input = 0, column = list_.first[block];
     for (const std::uint32_t parameter : list_.of(block)) {
       const bool wanted = list_.column[column++] >= 0;
@@ -60,9 +88,16 @@ class BlockTrial {
         const bool down = caller.value(function, inputs_.data(), below_.data());
         inputs_[input] = x_[j];
         if (!up || !down) above_.assign(rows, kNoBound);  // outside of the domain: too long
-        for (std::size_t r = 0; r < rows; ++r) checks[j].add(above_[r], here_[r], below_[r]);
+        const double size = x_[j] != 0 ? x_[j] : 1;
+        for (std::size_t r = 0; r < rows; ++r) {
+          checks[j].add(above_[r], here_[r], below_[r]);
+          double& own = own_[input * rows + r];
+          own = size * step.slope(x_[j], above_[r], here_[r], below_[r]);
+          all_[r] += std::fabs(own);
+        }
       }
     }
+    if (terms != nullptr) add_terms(block, *terms);
   }
 
  private:
@@ -72,11 +107,28 @@ class BlockTrial {
     return std::ranges::any_of(of, &ShareSearch::open);
   }
 
+  void add_terms(std::uint32_t block, std::vector<TermSizes>& terms) const {
+    std::size_t input = 0;
+    for (const std::uint32_t parameter : list_.of(block)) {
+      for (int i = 0; i < list_.sizes[parameter]; ++i, ++input) {
+        TermSizes& of_number = terms[list_.offsets[parameter] + static_cast<std::size_t>(i)];
+        for (std::size_t r = 0; r < all_.size(); ++r) of_number.add(own_[input * all_.size() + r], all_[r]);
+      }
+    }
+  }
+
   const BlockList& list_;
   const BlockGroups& groups_;
   std::span<const double> x_;
   std::vector<double> inputs_, here_, above_, below_;
+  std::vector<double> own_, all_;  // terms of the residuals: by number of the block, and of all together
 };
+
+// Searches for a step between the usual one and this multiple of it. Residuals must be so straight over it
+// that it leaves out no more than the usual step does of a residual that bends within the size of the number.
+ShareSearch among_longer(double share) {
+  return ShareSearch(share, std::min(kCurved, share * std::cbrt(std::numeric_limits<double>::epsilon())), 1);
+}
 
 }  // namespace
 
@@ -86,15 +138,22 @@ std::vector<double> block_step_shares(const BlockList& list, const BlockGroups& 
   if (blocks.empty()) return {};
   BlockTrial trial(list, groups, x);
   std::vector<ShareSearch> searches(x.size());
-  while (std::ranges::any_of(searches, &ShareSearch::open)) {
+  std::vector<TermSizes> terms(x.size());
+  std::vector<bool> longer(x.size(), false);
+  for (bool first = true; std::ranges::any_of(searches, &ShareSearch::open); first = false) {
     std::vector<StepCheck> checks(x.size());
-    for (const std::uint32_t block : blocks) trial.run(block, searches, checks);
+    for (const std::uint32_t block : blocks) trial.run(block, searches, checks, first ? &terms : nullptr);
     for (std::size_t j = 0; j < x.size(); ++j) {
-      if (searches[j].open()) searches[j].take(checks[j].ratio());
+      if (!searches[j].open()) continue;
+      searches[j].take(checks[j].ratio());
+      if (!first || searches[j].open() || !(terms[j].share() > 1)) continue;
+      longer[j] = true;
+      searches[j] = among_longer(terms[j].share());
     }
   }
   std::vector<double> shares;
-  for (const ShareSearch& search : searches) shares.push_back(search.best());
+  for (std::size_t j = 0; j < x.size(); ++j)
+    shares.push_back(longer[j] && !searches[j].found() ? 1 : searches[j].best());
   return shares;
 }
 

@@ -86,6 +86,7 @@ class ShareSearch {
   bool open() const { return open_; }      // whether share() is to be tried
   double share() const { return share_; }  // to be tried next
   double best() const { return best_; }
+  bool found() const { return lowest_ <= curved_; }  // residuals are straight over the best share
   // Takes the ratio at share().
   void take(double ratio) {
     if (ratio < lowest_) best_ = share_, lowest_ = ratio;
