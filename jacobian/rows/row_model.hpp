@@ -84,6 +84,12 @@ class NLSQ_API RowModel {
   // derivatives by differences. They cost several times as much as the usual ones. Returns false if nothing
   // changes: no better ones are available, or they are in use anyway.
   virtual bool extrapolate(bool on) { return (void)on, false; }
+  // Returns the distance of the two points whose values give the difference by parameter j at x. The rounding
+  // errors of the values, divided by it, are errors of the derivatives. Returns 0 if derivatives are not
+  // taken by the usual differences.
+  virtual double difference_width(std::span<const double> x, std::size_t j) const {
+    return (void)x, (void)j, 0;
+  }
   // Returns an estimate of the error of the derivatives at x, beyond rounding: the root of the sum of
   // (‖error of column j‖ / ‖column j‖)² over the columns of J. Returns 0 if there is no estimate. Call this
   // after a pass at x, because the pass computes it.

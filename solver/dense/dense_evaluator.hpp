@@ -34,6 +34,9 @@ class DenseEvaluator final : public Evaluator {
   bool one_point() const override { return model_.one_point(); }
   bool rough(std::span<const double> x) const override { return model_.rough(x); }
   bool extrapolate(bool on) override { return model_.extrapolate(on); }
+  double difference_width(std::span<const double> x, std::size_t j) const override {
+    return model_.difference_width(x, j);
+  }
   double row_cost() const override { return model_.row_cost(Fill::jacobian_and_residual); }
   bool linear() const override { return linear_; }
 

@@ -102,6 +102,10 @@ class Evaluator {
   virtual bool one_point() const { return false; }
   virtual bool rough(std::span<const double> x) const { return (void)x, false; }
   virtual bool extrapolate(bool on) { return (void)on, false; }
+  // The distance of the points of the difference by parameter j (RowModel::difference_width).
+  virtual double difference_width(std::span<const double> x, std::size_t j) const {
+    return (void)x, (void)j, 0;
+  }
   // Whether the residuals are linear in all parameters. They are then solved for before the iteration.
   virtual bool linear() const { return false; }
 

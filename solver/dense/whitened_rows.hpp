@@ -47,6 +47,9 @@ class WhitenedRows final : public RowModel {
   bool one_point() const override { return true; }
   bool rough(std::span<const double> x) const override { return rows_.rough(x); }
   bool extrapolate(bool on) override;
+  double difference_width(std::span<const double> x, std::size_t j) const override {
+    return rows_.difference_width(x, j);
+  }
   double derivative_error(std::span<const double> x) const override { return rows_.derivative_error(x); }
   // Throws ValidationError for `single`.
   std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const override;

@@ -45,8 +45,10 @@ LeastSquaresResult to_result(const VectorFunction& function, MinimizerResult min
     form.loss = options.loss;
     form.for_covariance = true;
     if (minimum.summary.termination != Termination::failure) {
+      const std::unique_ptr<RowModel> rows_with_loss = rows_of(form);
+      if (minimum.extrapolated) rows_with_loss->extrapolate(true);
       out.covariance =
-          row_statistics(*rows_of(form), form, out.x, false, options, minimum.summary.certificate.at_bound)
+          row_statistics(*rows_with_loss, form, out.x, false, options, minimum.summary.certificate.at_bound)
               .covariance;
     }
   } else if (minimum.covariance.rows() == n) {

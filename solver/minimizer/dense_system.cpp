@@ -24,6 +24,7 @@ void DenseSystem::begin(Evaluator& evaluator, const DenseRequest& request) {
   options_ = &request.options;
   unit_sigma_ = request.unit_sigma;
   extrapolates_ = request.extrapolates;
+  extrapolated_ = false;
   box_ = request.box;
   at_.reset();
   trial_at_.reset();
@@ -51,6 +52,35 @@ bool DenseSystem::gradient_is_noise(std::span<const double> x, const Recheck& ro
   return gradient_noise(*at_, rounding.magnitude, rounding.column_magnitude, evaluator_->jacobian_error(),
                         room(x))
       .noise;
+}
+
+// The values f have rounding errors, which differences divide by their width. Beside a large offset of y they
+// may exceed the usual error of differences by far: f of size 10⁹ that varies by 1 leaves two digits of J.
+// The undamped step and the covariance have the relative error of J times the root of the condition number.
+// With sigmas that are far below the residuals, errors of J count in units of these sigmas. Where the bound
+// of the rounding errors asks for better derivatives, they are measured: beside an offset of x they are far
+// smaller.
+bool DenseSystem::extrapolate_rough_derivatives(std::span<const double> x, const Certificate& c,
+                                                const CertificateTests& tests) {
+  constexpr double kUsual = 1e-10;  // relative error of differences without such rounding errors
+  constexpr double kMost = 5e-3;    // of a standard error
+  double squares = 0;
+  for (std::size_t j = 0; j < x.size(); ++j) {
+    const double width = evaluator_->difference_width(x, j), column = std::sqrt(at_->normal(j, j));
+    if (width > 0 && column > 0) squares += 1 / (width * width * column * column);
+  }
+  if (squares == 0) return false;  // not by differences
+  const std::size_t free = x.size() - c.at_bound.size();
+  const double condition = c.rank == static_cast<int>(free) ? c.condition : 1;
+  const double of_residuals = scatter(c.cost, residuals(), free, false);
+  const double sigma = scatter(c.cost, residuals(), free, unit_sigma_);
+  const double units = sigma > 0 ? std::max(1.0, of_residuals / sigma) : 1;
+  const auto matters = [&](double rounding) {
+    return std::hypot(kUsual, rounding * std::sqrt(squares)) * std::sqrt(condition) * units > kMost;
+  };
+  if (!matters(kUnitRoundoff * tests.magnitude)) return false;
+  const MeasuredRounding measured = measure_rounding(*evaluator_, x, *at_, tests, undamped_);
+  return (!measured.known() || matters(measured.residuals)) && extrapolate();
 }
 
 // Distances from x to its bounds. Below f64 they end at the last float within the bounds, and f64 later moves

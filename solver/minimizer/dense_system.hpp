@@ -48,7 +48,10 @@ class DenseSystem final : public System {
   bool known() const override { return static_cast<bool>(at_); }
   void forget() override { at_.reset(); }
   bool rough(std::span<const double> x) const override { return evaluator_->rough(x); }
-  bool extrapolate_derivatives() override { return extrapolates_ && evaluator_->extrapolate(true); }
+  bool extrapolate_derivatives() override { return extrapolates_ && extrapolate(); }
+  bool extrapolate_rough_derivatives(std::span<const double> x, const Certificate& c,
+                                     const CertificateTests& tests) override;
+  bool extrapolated() const override { return extrapolated_; }
   const PointModel& at() const override { return *at_; }
   bool by_qr() const override { return !at_->triangle.empty(); }
   void linearize(std::span<const double> x, const PrecisionPlan& plan) override {
@@ -121,6 +124,11 @@ class DenseSystem final : public System {
   bool large() const;
   bool curvature_counts(int accepted) const;
   double add_acceleration(const Vector& scale, Step& step, double most);
+  bool extrapolate() {
+    const bool changed = evaluator_->extrapolate(true);
+    extrapolated_ = extrapolated_ || changed;
+    return changed;
+  }
   void round_to_grid(Vector& trial) const;
   void project_trial(Vector& trial, const PrecisionPlan& plan);
   bool column_underflows() const;
@@ -131,7 +139,7 @@ class DenseSystem final : public System {
   Evaluator* evaluator_ = nullptr;
   const SolverOptions* options_ = nullptr;
   bool unit_sigma_ = false;
-  bool extrapolates_ = true;
+  bool extrapolates_ = true, extrapolated_ = false;
   Box box_;
   Kept<Linearization> at_, trial_at_, other_trial_at_;
   Linearization gradient_at_;  // cost and gradient only, from gradient_trial

@@ -59,6 +59,7 @@ struct MinimizerResult {
   bool maybe_at_kink = false;        // it ended where short steps raise the cost (Stagnation)
   bool ran_off = false;              // parameters seemed to go to infinity (gets_nowhere)
   bool limited_by_rounding = false;  // what is left to gain is hidden by the rounding of f64 residuals
+  bool extrapolated = false;         // it ended with derivatives by extrapolated differences
   EndByTwofold by_twofold = EndByTwofold::unknown;
   std::vector<double> unexplained;  // with exact_data: the residuals at the optimum
   bool tolerance_met = false;       // of the user's

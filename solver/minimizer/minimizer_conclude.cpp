@@ -142,6 +142,15 @@ void start_again_here(Loop& loop) {
   damping.trust.forgive();
 }
 
+// Continues from x after a change to more accurate differences.
+void go_on_with_better_derivatives(Loop& loop) {
+  loop.system->forget();
+  start_again_here(loop);
+  loop.ending.failed_certificates = 0;
+  loop.ending.met_by_rejection.clear();
+  loop.ending.stagnation = {};
+}
+
 // Enlarges the errors in the certificate by the bounds of the last step, because no pass was made at its end.
 // Returns false if the point is not certified; then it needs a pass after all.
 bool widen_by_last_step(Loop& loop) {
@@ -231,6 +240,16 @@ bool certify_here(Loop& loop, Termination reason) {
   system.certify(loop.point.x, tests, loop.certified);
   if (loop.ending.last_step && !widen_by_last_step(loop)) return false;
   loop.summary.termination = reason;
+  if (loop.certified.first_order &&
+      system.extrapolate_rough_derivatives(loop.point.x, loop.certified.certificate, tests)) {
+    loop.certified.first_order = false;
+    if (reason == Termination::converged) {
+      go_on_with_better_derivatives(loop);
+      return false;
+    }
+    system.forget();
+    return certify_here(loop, reason);
+  }
   if (loop.certified.first_order || reason != Termination::converged) {
     if (loop.certified.first_order) loop.summary.termination = Termination::converged;
     return true;
@@ -255,11 +274,7 @@ void recheck_here(Loop& loop, std::size_t rows, Recheck& out) {
 // accurate derivatives do not help.
 bool continue_extrapolated(Loop& loop) {
   if (limited_by_rounding(loop) || !loop.system->extrapolate_derivatives()) return false;
-  loop.system->forget();
-  start_again_here(loop);
-  loop.ending.failed_certificates = 0;
-  loop.ending.met_by_rejection.clear();
-  loop.ending.stagnation = {};
+  go_on_with_better_derivatives(loop);
   return true;
 }
 

@@ -78,6 +78,14 @@ class System {
   // Takes all derivatives from here on by the most accurate differences, which cost several times as much.
   // Returns false if there are no better ones than before.
   virtual bool extrapolate_derivatives() { return false; }
+  // Does the same at a certified point if errors of the differences used so far may matter there: if they may
+  // change the distance to the optimum or the standard errors noticeably. `tests` are those of the
+  // certificate.
+  virtual bool extrapolate_rough_derivatives(std::span<const double> x, const Certificate& c,
+                                             const CertificateTests& tests) {
+    return (void)x, (void)c, (void)tests, false;
+  }
+  virtual bool extrapolated() const { return false; }  // one of the two has done so
   virtual const PointModel& at() const = 0;
   virtual bool by_qr() const { return false; }  // at() has the triangle of a QR pass
   virtual void linearize(std::span<const double> x, const PrecisionPlan& plan) = 0;

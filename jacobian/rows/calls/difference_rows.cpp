@@ -154,6 +154,14 @@ bool DifferenceRows::extrapolate(bool on) {
   return true;
 }
 
+double DifferenceRows::difference_width(std::span<const double> x, std::size_t j) const {
+  if (extrapolated_) return 0;
+  const std::lock_guard lock(mutex_);
+  const auto k = static_cast<std::size_t>(curve().free[j]);
+  const DifferenceStep between = step(k, x[j], shares_[k]);
+  return std::fabs(between.above - between.below);
+}
+
 double DifferenceRows::derivative_error(std::span<const double> x) const {
   return extrapolated_ ? extrapolated_->derivative_error(x) : 0;
 }

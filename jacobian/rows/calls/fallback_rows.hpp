@@ -105,6 +105,7 @@ class NLSQ_API DifferenceRows final : public CallableRows {
   std::vector<DifferenceStep> steps(std::span<const double> p) const;
   // Extrapolated differences are taken by a VectorRows, which evaluates all rows at once.
   bool extrapolate(bool on) override;
+  double difference_width(std::span<const double> x, std::size_t j) const override;
   double derivative_error(std::span<const double> x) const override;
   double row_cost(Fill fill) const override;
   std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const override;
@@ -158,6 +159,7 @@ class NLSQ_API VectorRows final : public RowModel {
   void start_at(std::span<const double> x) override { start_at_.assign(x.begin(), x.end()); }
   bool rough(std::span<const double> x) const override;
   bool extrapolate(bool on) override;
+  double difference_width(std::span<const double> x, std::size_t j) const override;
   double derivative_error(std::span<const double> x) const override;
   std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const override;
   // Says that each residual is a difference (f - y) w, and gives the sizes |y| w.

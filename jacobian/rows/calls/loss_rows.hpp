@@ -38,6 +38,9 @@ class NLSQ_API LossRows final : public RowModel {
   bool one_point() const override { return base_->one_point(); }
   bool rough(std::span<const double> x) const override { return base_->rough(own(x)); }
   bool extrapolate(bool on) override { return base_->extrapolate(on); }
+  double difference_width(std::span<const double> x, std::size_t j) const override {
+    return base_->difference_width(own(x), j);
+  }
   double derivative_error(std::span<const double> x) const override {
     return base_->derivative_error(own(x));
   }

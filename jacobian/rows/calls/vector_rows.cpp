@@ -141,6 +141,15 @@ bool VectorRows::extrapolate(bool on) {
   return true;
 }
 
+double VectorRows::difference_width(std::span<const double> x, std::size_t j) const {
+  if (jacobian_ || function_.dual || by_ridders()) return 0;
+  const std::lock_guard lock(mutex_);
+  const auto k = static_cast<std::size_t>(free_[j]);
+  const DifferenceStep between(x[j], typical_[j], lower_.empty() ? -kNoBound : lower_[k],
+                               upper_.empty() ? kNoBound : upper_[k], step_shares_[j]);
+  return std::fabs(between.above - between.below);
+}
+
 double VectorRows::derivative_error(std::span<const double> x) const {
   if (!by_ridders()) return 0;
   const std::lock_guard lock(mutex_);
