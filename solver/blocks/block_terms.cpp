@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <utility>
 
 namespace nlsq::inline v0 {
@@ -215,6 +216,32 @@ std::vector<std::size_t> BlockPoint::free_columns() const {
   return free;
 }
 
+namespace {
+
+// For each direction of a step the length of those numbers that move along it. The direction of a line far
+// from zero has the length 1 and not that of its point, and the rotation of a pose not that of its position.
+void sizes_on_manifold(const Manifold& manifold, std::span<const double> x, std::span<double> sizes) {
+  constexpr double kStep = 1e-3;  // visible in a rotation, which moves some numbers by half of its square
+  const double whole = std::sqrt(std::inner_product(x.begin(), x.end(), x.begin(), 0.0));
+  std::vector<double> step(sizes.size(), 0.0), moved(x.size());
+  for (std::size_t j = 0; j < sizes.size(); ++j) {
+    step[j] = kStep;
+    manifold.plus(x.data(), step.data(), moved.data());
+    step[j] = 0;
+    double squares = 0;
+    bool moves = false, there = true;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      there = there && std::isfinite(moved[i]);
+      if (moved[i] == x[i]) continue;
+      moves = true;
+      squares += x[i] * x[i];
+    }
+    sizes[j] = there && moves ? std::sqrt(squares) : whole;
+  }
+}
+
+}  // namespace
+
 std::vector<double> tangent_sizes(const Problem::Impl& problem, const BlockStructure& structure,
                                   std::span<const double> x) {
   std::vector<double> sizes(structure.tangent_size(), 0.0);
@@ -228,9 +255,8 @@ std::vector<double> tangent_sizes(const Problem::Impl& problem, const BlockStruc
       for (int j = 0; j < block.size; ++j) to[j] = std::fabs(numbers[j]);
       continue;
     }
-    double squares = 0;
-    for (int i = 0; i < block.size; ++i) squares += numbers[i] * numbers[i];
-    std::fill_n(to, block.tangent(), std::sqrt(squares));
+    sizes_on_manifold(*block.manifold, {numbers, static_cast<std::size_t>(block.size)},
+                      {to, static_cast<std::size_t>(block.tangent())});
   }
   return sizes;
 }

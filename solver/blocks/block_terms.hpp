@@ -47,7 +47,8 @@ struct BlockTerms {
   bool bounded = false;                // bounds of rounding errors were given
 };
 
-// The size of the number that each tangent coordinate moves: |x_j|, or on a manifold the length of the block.
+// The size of what each tangent coordinate moves: |x_j|, or on a manifold the length of the numbers that move
+// along it.
 std::vector<double> tangent_sizes(const Problem::Impl& problem, const BlockStructure& structure,
                                   std::span<const double> x);
 
