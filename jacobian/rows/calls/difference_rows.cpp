@@ -26,7 +26,7 @@ class SomeRows {
       const std::size_t i = k * rows / count;
       for (std::size_t c = 0; c < row_.size(); ++c) curve_.data->read(i, 1, static_cast<int>(c), &row_[c]);
       const double here = residual(start_), above = residual(step.above);
-      check.add(above, here, residual(step.below));
+      check.add(step, start_, above, here, residual(step.below));
     }
     return check;
   }
@@ -106,7 +106,7 @@ void DifferenceRows::shorten_steps(std::span<const double> p) const {
     SomeRows rows(curve(), p, j);
     shares[j] = straight_share(ShareSearch(), [&](double share) {
       const DifferenceStep beside = step(j, p[j], share);
-      return beside.central ? rows.check(beside).ratio() : kNoBound;
+      return beside.central || beside.one_sided() ? rows.check(beside).ratio() : kNoBound;
     });
   }
   shares_ = std::move(shares);

@@ -33,6 +33,9 @@ struct DifferenceStep {
     else above = std::min(above, upper), below = std::max(below, lower);
   }
 
+  // Whether the points lie at p ± h and p ± 2h on one side, as at a bound.
+  bool one_sided() const { return !central && below > above; }
+
   // Returns the derivative from the values above, at and below p; from one side if the other value is not
   // finite. Returns 0 if the bounds are equal.
   double slope(double p, double f_above, double f, double f_below) const {
@@ -56,6 +59,12 @@ class StepCheck {
     first_ += (above - below) * (above - below);
     second_ += (above - 2 * here + below) * (above - 2 * here + below);
     residual_ += here * here;
+  }
+  // The same of points that may all lie on one side of p, where `step` has them.
+  void add(const DifferenceStep& step, double p, double above, double here, double below) {
+    if (!step.one_sided()) add(above, here, below);
+    else if (step.above > p) add(below, above, here);
+    else add(above, below, here);
   }
   // Returns the second differences over the first ones. The result is 0 if the second differences are too
   // small to matter, infinite if a difference is not finite, and NaN if nothing moved, because residuals are

@@ -57,8 +57,20 @@ class Table {
 
 ExtrapolatedSlopes one_sided(const ValuesAt& f, std::span<const double> here, double p, double typical,
                              double lower, double upper) {
-  const DifferenceStep step(p, typical, lower, upper);
-  const std::vector<double> above = f(step.above), below = f(step.below);
+  std::vector<double> above, below;
+  const auto ratio_at = [&](double share) {
+    const DifferenceStep step(p, typical, lower, upper, share);
+    above = f(step.above), below = f(step.below);
+    if (!step.central && !step.one_sided()) return kNoBound;
+    StepCheck check;
+    for (std::size_t i = 0; i < here.size(); ++i) check.add(step, p, above[i], here[i], below[i]);
+    return check.ratio();
+  };
+  ShareSearch search;
+  double tried = 0;
+  while (search.open()) search.take(ratio_at(tried = search.share()));
+  const DifferenceStep step(p, typical, lower, upper, search.best());
+  if (search.best() != tried) above = f(step.above), below = f(step.below);
   ExtrapolatedSlopes out;
   out.one_sided = true;
   for (std::size_t i = 0; i < here.size(); ++i) {

@@ -67,9 +67,9 @@ void VectorRows::by_differences(std::span<const double> p, Evaluation& result) c
       const DifferenceStep step = step_of(share);
       if (!known) above = at(step.above);
       below = at(step.below);
-      if (!step.central) return kNoBound;
+      if (!step.central && !step.one_sided()) return kNoBound;
       StepCheck check;
-      for (std::size_t i = 0; i < rows(); ++i) check.add(above[i], here[i], below[i]);
+      for (std::size_t i = 0; i < rows(); ++i) check.add(step, p[j], above[i], here[i], below[i]);
       return check.ratio();
     };
     DifferenceStep step = step_of(step_shares_[k]);

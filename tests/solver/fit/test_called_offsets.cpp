@@ -193,6 +193,39 @@ TEST_CASE("a large offset of y moves neither the minimum of a called function no
   CHECK(successes > 300);
 }
 
+// At a bound all points of a difference lie on one side, and the length of the step was not examined: beside
+// a date of 2.45 million days it crossed the peak, and a parameter stayed on a bound that it should have
+// left.
+TEST_CASE("an offset leaves a bound that it starts on") {
+  for (const double offset : kOffsets) {
+    for (const bool upper : {false, true}) {
+      CAPTURE(offset);
+      CAPTURE(upper);
+      const Peak data(offset);
+      const double edge = data.place + (upper ? 0.4 : -0.4);
+      std::vector<double> start = data.start;
+      start[0] = edge;
+      Bounds bounds({-kNoBound, -kNoBound, -kNoBound}, {kNoBound, kNoBound, kNoBound});
+      (upper ? bounds.upper : bounds.lower)[0] = edge;
+      FitOptions options;
+      options.bounds = bounds;
+      const FitResult fit =
+          curve_fit([](double t, const double* p) { return peak(t, p); }, data.t, data.y, start, options);
+      CHECK(fit.success());
+      CHECK(std::fabs(fit.parameters[0] - data.place) < 0.02);
+      for (const Differences by : {Differences::central, Differences::ridders}) {
+        LeastSquaresOptions of_residuals;
+        of_residuals.bounds = bounds;
+        of_residuals.differences = by;
+        int calls = 0;
+        const LeastSquaresResult residuals = least_squares(data.residuals(&calls), start, of_residuals);
+        CHECK(residuals.success());
+        CHECK(std::fabs(residuals.x[0] - data.place) < 0.02);
+      }
+    }
+  }
+}
+
 TEST_CASE("right derivatives are believed at any offset, wrong ones are not") {
   for (const double offset : kOffsets) {
     for (const bool right : {true, false}) {
