@@ -123,7 +123,8 @@ RowStatistics row_statistics(DenseEvaluator& evaluator, const ResidualForm& form
 
 RowStatistics row_statistics(RowModel& rows, const ResidualForm& form, std::span<const double> x,
                              bool absolute_sigma, const Parallelism& parallelism,
-                             std::span<const int> at_bound) {
+                             std::span<const int> at_bound, bool extrapolated) {
+  if (extrapolated) rows.extrapolate(true);
   DenseEvaluator evaluator(rows, parallelism);
   return row_statistics(evaluator, form, x, absolute_sigma, at_bound);
 }

@@ -29,9 +29,10 @@ struct RowStatistics {
 // + (n/m) var(ψ')/(mean ψ')². It becomes σ² (JᵀJ)⁻¹ as the scale grows. `absolute_sigma`: the same for normal
 // errors of the given sigmas, with E ψ²/(E ψ')² in place of the sums, hence without outliers. Counts: the
 // inverse of the Fisher information Σ ∇f ∇fᵀ/f.
+// `extrapolated`: the fit took extrapolated differences at its end, so these rows take them, too.
 RowStatistics row_statistics(RowModel& rows, const ResidualForm& form, std::span<const double> x,
                              bool absolute_sigma, const Parallelism& parallelism,
-                             std::span<const int> at_bound = {});
+                             std::span<const int> at_bound = {}, bool extrapolated = false);
 class DenseEvaluator;
 RowStatistics row_statistics(DenseEvaluator& evaluator, const ResidualForm& form, std::span<const double> x,
                              bool absolute_sigma, std::span<const int> at_bound = {});

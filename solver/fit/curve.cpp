@@ -128,9 +128,8 @@ void finish_statistics(const Curve& curve, MinimizerResult& minimum, FitResult& 
     ResidualForm form = curve.form;
     form.for_covariance = true;
     const std::unique_ptr<RowModel> rows = curve.rows_of(form);
-    if (minimum.extrapolated) rows->extrapolate(true);
     of_rows = row_statistics(*rows, form, minimum.x, curve.options.absolute_sigma, curve.options,
-                             minimum.summary.certificate.at_bound);
+                             minimum.summary.certificate.at_bound, minimum.extrapolated);
   }
   fill_statistics(
       fit, minimum, curve.free, curve.form.loss, wanted ? &of_rows : nullptr, curve.options.absolute_sigma,

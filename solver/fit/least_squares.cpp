@@ -45,11 +45,9 @@ LeastSquaresResult to_result(const VectorFunction& function, MinimizerResult min
     form.loss = options.loss;
     form.for_covariance = true;
     if (minimum.summary.termination != Termination::failure) {
-      const std::unique_ptr<RowModel> rows_with_loss = rows_of(form);
-      if (minimum.extrapolated) rows_with_loss->extrapolate(true);
-      out.covariance =
-          row_statistics(*rows_with_loss, form, out.x, false, options, minimum.summary.certificate.at_bound)
-              .covariance;
+      out.covariance = row_statistics(*rows_of(form), form, out.x, false, options,
+                                      minimum.summary.certificate.at_bound, minimum.extrapolated)
+                           .covariance;
     }
   } else if (minimum.covariance.rows() == n) {
     for (std::size_t i = 0; i < n; ++i) {
