@@ -16,6 +16,13 @@
 
 namespace nlsq::inline v0 {
 
+// Of a symmetric matrix, the lower triangle is stored by rows, without gaps: row i starts at triangle(i).
+NLSQ_INLINE constexpr std::size_t triangle(std::size_t rows) { return rows * (rows + 1) / 2; }
+// Its entry (i, j), on either side of the diagonal.
+NLSQ_INLINE double symmetric(const double* matrix, std::size_t i, std::size_t j) {
+  return j <= i ? matrix[triangle(i) + j] : matrix[triangle(j) + i];
+}
+
 // The blocks to eliminate, as plain arrays. Residual blocks ("slots") are sorted by point. A point of size e
 // = 0 holds one residual block that depends on no point. The record of a slot is `rows` rows, `stride` apart,
 // with the columns [E | r | F ...]: E are the derivatives by the point (e of them), r is the residual, and F
@@ -27,7 +34,7 @@ struct EliminationData {
   // For each point:
   EvenView<std::uint32_t> point_size;
   EvenView<std::uint32_t> point_offset;       // offset in vectors over the points
-  EvenView<std::uint64_t> point_matrix;       // offset of the point's e x e matrix among all matrices
+  EvenView<std::uint64_t> point_matrix;       // offset of the point's symmetric matrix among all matrices
   const std::uint32_t* slot_first = nullptr;  // [points + 1]
   const std::uint32_t* entry_first =
       nullptr;                                // [points + 1]: the F blocks of its slots, ascending, each once
@@ -81,7 +88,7 @@ struct ReducedLayout {
 // The kernels for records of R that compute and sum in T: R or double.
 template <class R, class T>
 struct EliminationKernels {
-  // For points [first, last): computes V (a full e x e matrix each) and the gradient g = Eᵀr. Also adds the
+  // For points [first, last): computes V (a symmetric matrix each) and the gradient g = Eᵀr. Also adds the
   // squared column norms to `squares` and Fᵀr to `gradient`, for each F block, `pad` numbers each.
   void (*gather)(const EliminationData<R>&, std::size_t first, std::size_t last, double* V, double* g,
                  T* squares, T* gradient);

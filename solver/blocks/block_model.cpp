@@ -252,7 +252,9 @@ bool BlockModel::plus(std::span<const double> x, std::span<const double> step,
 
 bool BlockModel::moved_residuals(std::span<const double> x, std::span<const double> r,
                                  std::span<const double> step, double h, std::vector<double>& moved) {
-  std::vector<double> part(step.begin(), step.end()), there;
+  std::vector<double> there;
+  std::vector<double>& part = moved;  // until the residuals take its place
+  part.assign(step.begin(), step.end());
   for (double& s : part) s *= h;
   if (plus(x, part, there) || !std::isfinite(cost(there, moved))) return false;
   for (std::size_t slot = 0; slot < structure_.list.blocks(); ++slot) {

@@ -106,8 +106,9 @@ class BlockModel {
   // ‖D x‖ over the numbers that tangent coordinates move. D is given by tangent index.
   double scaled_size(std::span<const double> x, std::span<const double> scale) const;
 
-  // Compares r with the residuals from the user's own functions, which are left in `own`.
+  // Compares r with the residuals from the user's own functions. `own` is memory for these.
   struct Recheck {
+    double cost = 0;     // by the user's own functions
     double largest = 0;  // of the differences
     // In every block the difference is rounding error, relative to its residuals or to their terms.
     bool agrees = true;
@@ -142,8 +143,8 @@ class BlockModel {
   void for_each_tile(const std::function<void(BlockPass&, std::size_t, std::size_t)>& work);
   template <class T>
   void add_times(std::size_t slot, const T* record, std::span<const double> step, double* out) const;
-  bool differ(std::span<const double> x, std::span<const double> r, std::span<const double> own,
-              double relative, double of_terms, std::span<const double> before = {});
+  bool differ(std::span<const double> x, std::span<const double> r, std::vector<double>& own, double relative,
+              double of_terms, std::span<const double> before = {});
   void announce(std::span<const double> x, bool derivatives);
   void recheck_residuals(std::span<const double> x, std::vector<double>& own);
   std::vector<double> near(std::span<const double> x, std::uint32_t share) const;

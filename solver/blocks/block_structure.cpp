@@ -113,7 +113,7 @@ void BlockStructure::order_slots(const Problem::Impl& problem) {
     point_offset.push_back(static_cast<std::uint32_t>(point_numbers));
     point_matrix.push_back(matrix_numbers);
     point_numbers += size;
-    matrix_numbers += static_cast<std::size_t>(size) * size;
+    matrix_numbers += triangle(size);
   }
   if (!robust) return;
   for (std::size_t slot = 0; slot < list.blocks(); ++slot)

@@ -51,8 +51,7 @@ void BlockSystem::begin(std::span<const double> x) {
   start_residual_ = std::sqrt(2 * at_.model.cost);
   if (!std::isfinite(at_.model.cost) || model_.carried()) return;
   if (model_.evaluator().counts().traced == 0) {  // the residuals are those of the functions
-    compared_at_.assign(x.begin(), x.end());
-    compared_cost_ = at_.model.cost;
+    at_.cost_by_functions = at_.model.cost;
     return;
   }
   compare_with_functions(x, start_recheck_);
@@ -76,6 +75,7 @@ double BlockSystem::evaluate(std::span<const double> x, Known& at) {
 double BlockSystem::evaluate(Known& at) {
   const auto begin = Clock::now();
   at.released.clear();
+  at.cost_by_functions = kNaN;
   at.model.cost = model_.cost(at.x, at.r);
   const double seconds = seconds_since(begin);
   time_.evaluate += seconds;
@@ -320,7 +320,7 @@ const BlockStep* BlockSystem::undamped_step() {
 double BlockSystem::accelerate(std::span<const double> x, const Vector&, Step& step, double most) {
   if (heavy_rows()) return kNaN;  // there is no factor
   const auto begin = Clock::now();
-  trial_.x.clear();
+  trial_.x = Vector();
   if (!model_.moved_residuals(x, at_.r, step.step, kShortWay, trial_.r)) return kNaN;
   const double evaluated = seconds_since(begin);
   double norm = 0;

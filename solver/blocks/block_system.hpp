@@ -89,9 +89,9 @@ class BlockSystem final : public System {
   std::vector<PrecisionNote> take_notes() override { return std::exchange(notes_, {}); }
 
   // For reports and for a ProblemControl:
-  // The cost at x by the user's own functions; NaN if the last comparison with them was not made there.
+  // The cost at x by the user's own functions; NaN if the residuals were not compared with them there.
   double cost_by_functions(std::span<const double> x) const {
-    return std::ranges::equal(x, compared_at_) ? compared_cost_ : std::numeric_limits<double>::quiet_NaN();
+    return std::ranges::equal(x, at_.x) ? at_.cost_by_functions : std::numeric_limits<double>::quiet_NaN();
   }
   const std::vector<double>& gradient() const { return solver_.gradient(); }
   std::size_t fixed() const { return at_.fixed_count; }  // numbers fixed at their bounds
@@ -108,6 +108,7 @@ class BlockSystem final : public System {
   struct Known {
     PointModel model;
     std::vector<double> x, r;
+    double cost_by_functions = std::numeric_limits<double>::quiet_NaN();  // of the user's own; NaN: not known
     double cosine = 0;
     std::vector<std::uint8_t> fixed;  // fixed at bounds, by tangent index
     std::size_t fixed_count = 0;
@@ -194,8 +195,6 @@ class BlockSystem final : public System {
   // ν of the damped step at the last point where the undamped one was computed and not used.
   double last_unused_nu_ = std::numeric_limits<double>::infinity();
   Recheck start_recheck_;
-  Vector compared_at_;        // where the residuals were compared last with those of the functions,
-  double compared_cost_ = 0;  // and the cost there by the functions
   bool start_reported_ = false, cut_short_ = false;
   std::string doubt_;
   std::optional<double> wrong_loss_at_;

@@ -14,16 +14,16 @@
 
 namespace nlsq::inline v0 {
 
-// Compares the residuals at x with those that the user's own functions return. They take the place of the
-// trial point's.
+// Compares the residuals at x with those that the user's own functions return. This takes the memory of the
+// trial point's residuals, and its x is freed, because memory use is highest here and in the certificate that
+// follows.
 void BlockSystem::compare_with_functions(std::span<const double> x, Recheck& out) {
-  trial_.x.clear();
+  trial_.x = Vector();
   const BlockModel::Recheck found = model_.recheck(x, at_.r, trial_.r);
   out.rows = at_.r.size();
   out.largest = found.largest;
   out.discrepancy = found.agrees ? 0 : kInfinity;
-  compared_at_.assign(x.begin(), x.end());
-  compared_cost_ = model_.cost_of(trial_.r);
+  at_.cost_by_functions = found.cost;
 }
 
 // The first call returns the comparison that begin() made at the start. Its terms do not count for rounding,

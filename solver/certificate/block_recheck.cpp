@@ -61,8 +61,8 @@ std::vector<double> BlockModel::near(std::span<const double> x, std::uint32_t sh
 // and by more than `of_terms` times their terms. The terms are measured by how far a residual moves with x,
 // and only if the first test fails. x moves in several directions, because in one of them the changes of two
 // terms may cancel. `before`: the residuals at the point from which near() moved to x in its first direction,
-// which need not be evaluated again; empty if x is not such a point.
-bool BlockModel::differ(std::span<const double> x, std::span<const double> r, std::span<const double> own,
+// which need not be evaluated again; empty if x is not such a point. `own` is overwritten.
+bool BlockModel::differ(std::span<const double> x, std::span<const double> r, std::vector<double>& own,
                         double relative, double of_terms, std::span<const double> before) {
   struct Doubtful {
     std::size_t first, rows;
@@ -77,11 +77,12 @@ bool BlockModel::differ(std::span<const double> x, std::span<const double> r, st
       if (!std::isfinite(d)) return true;
       difference = std::max(difference, d);
     }
-    const double size =
-        std::max(largest_magnitude(r.subspan(first, rows)), largest_magnitude(own.subspan(first, rows)));
+    const double size = std::max(largest_magnitude(r.subspan(first, rows)),
+                                 largest_magnitude(std::span(own).subspan(first, rows)));
     if (!(difference <= relative * size)) doubtful.push_back({first, rows, difference, 0});
   }
-  std::vector<double> moved(before.begin(), before.end());
+  std::vector<double>& moved = own;  // which is no longer needed
+  if (!before.empty()) moved.assign(before.begin(), before.end());
   for (const std::uint32_t direction : kDirections) {
     if (doubtful.empty()) return false;
     try {
@@ -131,6 +132,7 @@ BlockModel::Recheck BlockModel::recheck(std::span<const double> x, std::span<con
                                         std::vector<double>& own) {
   recheck_residuals(x, own);
   Recheck out;
+  out.cost = cost_of(own);
   for (std::size_t i = 0; i < own.size(); ++i) {
     const double difference = std::fabs(own[i] - r[i]);
     out.largest = std::isnan(difference) ? kInfinity : std::max(out.largest, difference);

@@ -12,7 +12,6 @@ namespace nlsq::inline v0 {
 namespace {
 
 std::size_t whole_vectors(std::size_t n) { return (n + 7) / 8 * 8; }
-std::size_t triangle(std::size_t n) { return n * (n + 1) / 2; }
 
 }  // namespace
 

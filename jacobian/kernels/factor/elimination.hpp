@@ -211,8 +211,10 @@ bool eliminate_point(const EliminationData<R>& d, std::size_t p, const double* V
   const int e = E == kAnySize ? static_cast<int>(d.point_size[p]) : E;
   const PointView view(d, p);
   const std::size_t pad = d.pad, entry_size = static_cast<std::size_t>(e) * pad;
-  double* Vi = inverse + d.point_matrix[p];
-  if (e > 0 && !invert<E>(V + d.point_matrix[p], damping + d.point_offset[p], Vi, e)) return false;
+  double Vi[most_rows<E> * most_rows<E>];
+  if (e > 0 &&
+      !invert<E>(V + d.point_matrix[p], damping + d.point_offset[p], inverse + d.point_matrix[p], Vi, e))
+    return false;
   T* W = scratch;
   T* Y = scratch + view.entries * entry_size;
   form_W<R, T, E>(d, view, p, W, S_out);
@@ -271,7 +273,7 @@ void substitute_point(const EliminationData<R>& d, std::size_t p, const double* 
   double* out = step + d.point_offset[p];
   for (int k = 0; k < e; ++k) {
     double sum = 0;
-    for (int l = 0; l < e; ++l) sum -= Vi[k * e + l] * t[l];
+    for (int l = 0; l < e; ++l) sum -= symmetric(Vi, k, l) * t[l];
     out[k] = sum;
   }
 }
@@ -302,7 +304,7 @@ void bend_point(const EliminationData<R>& d, std::size_t p, const double* invers
   const double* Vi = inverse + d.point_matrix[p];
   for (int k = 0; k < e; ++k) {
     t[k] = 0;
-    for (int l = 0; l < e; ++l) t[k] += Vi[k * e + l] * g[l];
+    for (int l = 0; l < e; ++l) t[k] += symmetric(Vi, k, l) * g[l];
   }
   for (std::size_t slot = d.slot_first[p]; slot < d.slot_first[p + 1]; ++slot) {
     const R* row = record_of(d, slot);

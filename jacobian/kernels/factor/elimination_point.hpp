@@ -25,14 +25,21 @@ NLSQ_INLINE auto for_size(std::uint32_t size, auto use) {
   }
 }
 
-// Computes (V + diag(damping))⁻¹ by Cholesky: A = L Lᵀ, L⁻¹ in place, then L⁻ᵀL⁻¹. `L` is e x e scratch.
+// The largest number of rows of a point's matrix.
 template <int E>
-bool invert(const double* V, const double* damping, double* inverse, int size) {
+constexpr int most_rows = E == kAnySize ? 8
+                          : E > 0       ? E
+                                        : 1;
+
+// Computes (V + diag(damping))⁻¹ by Cholesky: A = L Lᵀ, L⁻¹ in place, then L⁻ᵀL⁻¹. It is left in `inverse`,
+// whose lower triangle is stored, and in `whole`, which has all e x e entries.
+template <int E>
+bool invert(const double* V, const double* damping, double* inverse, double* whole, int size) {
   const int e = E == kAnySize ? size : E;
-  double* L = inverse;
+  double* L = whole;
   for (int j = 0; j < e; ++j) {
     for (int i = j; i < e; ++i) {
-      double sum = V[i * e + j] + (i == j ? damping[i] : 0);
+      double sum = V[triangle(i) + j] + (i == j ? damping[i] : 0);
       for (int k = 0; k < j; ++k) sum -= L[i * e + k] * L[j * e + k];
       if (i == j) {
         if (!(sum > 0)) return false;
@@ -54,11 +61,11 @@ bool invert(const double* V, const double* damping, double* inverse, int size) {
     for (int j = 0; j <= i; ++j) {
       double sum = 0;
       for (int k = i; k < e; ++k) sum += L[k * e + i] * L[k * e + j];
-      inverse[j * e + i] = sum;  // the upper half is unused
+      whole[j * e + i] = sum;  // the upper half is unused
     }
   }
   for (int i = 0; i < e; ++i) {
-    for (int j = 0; j < i; ++j) inverse[i * e + j] = inverse[j * e + i];
+    for (int j = 0; j <= i; ++j) *inverse++ = whole[i * e + j] = whole[j * e + i];
   }
   return true;
 }
@@ -156,10 +163,10 @@ void gather_point(const EliminationData<R>& d, std::size_t p, double* V, double*
   const int e = E == kAnySize ? static_cast<int>(d.point_size[p]) : E;
   // Sums of a known size are kept in registers.
   constexpr bool known = E != kAnySize && E > 0;
-  double kept_V[known ? E * E : 1], kept_g[known ? E : 1];
+  double kept_V[known ? triangle(E) : 1], kept_g[known ? E : 1];
   double* const Vp = known ? kept_V : V + d.point_matrix[p];
   double* const gp = known ? kept_g : g + d.point_offset[p];
-  for (int k = 0; k < e * e; ++k) Vp[k] = 0;
+  for (std::size_t k = 0; k < triangle(e); ++k) Vp[k] = 0;
   for (int k = 0; k < e; ++k) gp[k] = 0;
   const PointView view(d, p);
   for (std::size_t s = d.slot_first[p]; s < d.slot_first[p + 1]; ++s) {
@@ -171,7 +178,7 @@ void gather_point(const EliminationData<R>& d, std::size_t p, double* V, double*
       for (int k = 0; k < e; ++k) {
         const double ek = static_cast<double>(row[k]);
         gp[k] += ek * r;
-        for (int l = 0; l <= k; ++l) Vp[k * e + l] += ek * static_cast<double>(row[l]);
+        for (int l = 0; l <= k; ++l) Vp[triangle(k) + l] += ek * static_cast<double>(row[l]);
       }
     }
     for (std::size_t c = slot.first; c < slot.last; ++c) {
@@ -194,10 +201,7 @@ void gather_point(const EliminationData<R>& d, std::size_t p, double* V, double*
       });
     }
   }
-  for (int k = 0; k < e; ++k) {
-    for (int l = 0; l < k; ++l) Vp[l * e + k] = Vp[k * e + l];
-  }
-  for (int k = 0; known && k < e * e; ++k) V[d.point_matrix[p] + static_cast<std::size_t>(k)] = Vp[k];
+  for (std::size_t k = 0; known && k < triangle(e); ++k) V[d.point_matrix[p] + k] = Vp[k];
   for (int k = 0; known && k < e; ++k) g[d.point_offset[p] + static_cast<std::size_t>(k)] = gp[k];
 }
 

@@ -16,8 +16,10 @@ bool prepare_point(const EliminationData<R>& d, std::size_t p, const double* V, 
   const int e = E == kAnySize ? static_cast<int>(d.point_size[p]) : E;
   const PointView view(d, p);
   const std::size_t pad = d.pad, entry_size = static_cast<std::size_t>(e) * pad;
-  double* Vi = inverse + d.point_matrix[p];
-  if (e > 0 && !invert<E>(V + d.point_matrix[p], damping + d.point_offset[p], Vi, e)) return false;
+  double Vi[most_rows<E> * most_rows<E>];
+  if (e > 0 &&
+      !invert<E>(V + d.point_matrix[p], damping + d.point_offset[p], inverse + d.point_matrix[p], Vi, e))
+    return false;
   T* W = scratch;
   T* Y = scratch + view.entries * entry_size;
   for (std::size_t k = 0; k < view.entries * entry_size; k += S::lanes) S::store(S::zero(), W + k);
@@ -83,7 +85,7 @@ void multiply_point(const EliminationData<R>& d, std::size_t p, const double* in
   const double* Vi = inverse + d.point_matrix[p];
   for (int k = 0; k < e; ++k) {
     u[k] = 0;
-    for (int l = 0; l < e; ++l) u[k] += static_cast<T>(Vi[k * e + l]) * t[l];
+    for (int l = 0; l < e; ++l) u[k] += static_cast<T>(symmetric(Vi, k, l)) * t[l];
   }
   const auto left = [&](const R* row, T of) NLSQ_INLINE_LAMBDA {
     for (int k = 0; k < e; ++k) of -= static_cast<T>(row[k]) * u[k];

@@ -107,7 +107,8 @@ void SchurSolver::gather(RecordReader<R>& J) {
   threads_ = std::max(threads_, threads);
   for (std::size_t p = 0; p < s.real_points; ++p) {
     const std::size_t e = s.point_size[p];
-    for (std::size_t k = 0; k < e; ++k) squares_[s.point_offset[p] + k] = V_[s.point_matrix[p] + k * e + k];
+    for (std::size_t k = 0; k < e; ++k)
+      squares_[s.point_offset[p] + k] = symmetric(V_.data() + s.point_matrix[p], k, k);
   }
   for (std::size_t f = 0; f < s.cameras(); ++f) {
     for (std::size_t i = 0; i < s.block_size[f]; ++i) {
@@ -133,8 +134,9 @@ void SchurSolver::hold(std::span<const std::uint8_t> held) {
     const std::size_t e = s.point_size[p];
     double* V = V_.data() + s.point_matrix[p];
     for (std::size_t k = 0; k < e; ++k) {
-      if (!held[s.point_offset[p] + k]) continue;
-      for (std::size_t i = 0; i < e; ++i) V[k * e + i] = V[i * e + k] = 0;
+      for (std::size_t i = 0; i <= k; ++i) {
+        if (held[s.point_offset[p] + k] || held[s.point_offset[p] + i]) V[triangle(k) + i] = 0;
+      }
     }
   }
 }
@@ -272,7 +274,8 @@ double SchurSolver::accelerate(RecordReader<R>& J, std::span<const double> step,
       step_cameras_[f * s.pad + i] = step[s.point_numbers + s.camera_offset[f] + i];
   }
   const T* along = cameras_as<T>();
-  std::vector<double> bent(s.tangent_size(), 0.0);
+  std::vector<double>& bent = damping_;  // which the factors contain
+  std::ranges::fill(bent, 0.0);
   run_tasks(chunks(), *parallelism_, [&](std::size_t c) {
     T* b = camera_sums<T>() + cameras * c;
     std::fill_n(b, cameras, T(0));
@@ -321,12 +324,11 @@ RankEstimate SchurSolver::rank(RecordReader<double>& J, std::span<const double> 
   std::vector<double> scaled;
   for (std::size_t p = 0; p < s.real_points; ++p) {
     const std::size_t e = s.point_size[p];
+    const double* V = V_.data() + s.point_matrix[p];
+    const double* norms = scale.data() + s.point_offset[p];
     scaled.resize(e * e);
     for (std::size_t i = 0; i < e; ++i) {
-      for (std::size_t j = 0; j < e; ++j) {
-        scaled[i * e + j] =
-            V_[s.point_matrix[p] + i * e + j] / (scale[s.point_offset[p] + i] * scale[s.point_offset[p] + j]);
-      }
+      for (std::size_t j = 0; j < e; ++j) scaled[i * e + j] = symmetric(V, i, j) / (norms[i] * norms[j]);
     }
     deficient += static_cast<int>(e) - pivoted_rank(scaled, e, kLeastPivot);
   }

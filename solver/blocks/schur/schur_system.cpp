@@ -84,8 +84,11 @@ void SchurSolver::multiply(RecordReader<double>& J, std::span<const double> x, s
 // V⁻¹ b of one point.
 void SchurSolver::solve_point(std::size_t point, const double* b, double* x) const {
   const std::size_t e = structure_.point_size[point];
-  for (std::size_t i = 0; i < e; ++i)
-    x[i] = dot(inverse_.data() + structure_.point_matrix[point] + i * e, b, e);
+  const double* inverse = inverse_.data() + structure_.point_matrix[point];
+  for (std::size_t i = 0; i < e; ++i) {
+    x[i] = 0;
+    for (std::size_t j = 0; j < e; ++j) x[i] += symmetric(inverse, i, j) * b[j];
+  }
 }
 
 void SchurSolver::solve_factored(RecordReader<double>& J, std::span<double> b) {

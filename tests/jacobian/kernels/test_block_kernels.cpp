@@ -43,7 +43,7 @@ struct Scene {
       point_offset.push_back(static_cast<std::uint32_t>(point_numbers));
       point_matrix.push_back(matrix_numbers);
       point_numbers += e;
-      matrix_numbers += e * e;
+      matrix_numbers += triangle(e);
     }
     struct Row {
       std::vector<std::pair<std::size_t, double>> terms;
@@ -365,7 +365,7 @@ TEST_CASE("A point that is not determined is reported") {
   Scene scene(4, {9, 9}, {3, 3});
   for (double& v : scene.J) v = 0;
   for (const BlockKernels* set : available_block_kernels()) {
-    std::vector<double> V(18), g(6), inverse(18), none(6, 0), S(scene.targets(set->lanes_f64).back()),
+    std::vector<double> V(12), g(6), inverse(12), none(6, 0), S(scene.targets(set->lanes_f64).back()),
         b(2 * scene.pad), scratch(2 * scene.most * scene.pad + scene.pad);
     const auto targets = scene.targets(set->lanes_f64);
     const auto data = scene.data(scene.J, targets);
