@@ -76,6 +76,7 @@ double BlockSystem::evaluate(Known& at) {
   const auto begin = Clock::now();
   at.released.clear();
   at.cost_by_functions = kNaN;
+  at.has_records = false;
   at.model.cost = model_.cost(at.x, at.r);
   const double seconds = seconds_since(begin);
   time_.evaluate += seconds;
@@ -108,13 +109,13 @@ void BlockSystem::note_widened() {
 // Evaluates J, gradient and column norms in the current format. Returns false if some are not finite.
 bool BlockSystem::gather(Known& at) {
   const auto begin = Clock::now();
-  const bool kept = low_jacobian() && same(records_at_, at.x);
+  const bool kept = low_jacobian() && at.has_records;
   in_format([&]<class R, class T>(R, T) {
     if (!kept) model_.linearize<R>(at.x, at.r);
     solver_.gather<R, T>(model_.records<R>());
   });
   if (!kept) model_.settle(at.x);
-  records_at_ = Vector();
+  at_.has_records = trial_.has_records = false;
   step_lambda_ = -1;
   terms_.reset();
   note_widened();
@@ -134,7 +135,7 @@ void BlockSystem::fix_at_bounds(Known& at) {
     --at.fixed_count;
   }
   if (at.fixed_count == 0) {
-    if (low_jacobian() && gram_ == Gram::f32_tile) records_at_ = at.x;
+    at.has_records = low_jacobian() && gram_ == Gram::f32_tile;
     return;
   }
   Vector norms;
@@ -352,7 +353,7 @@ bool BlockSystem::plus(std::span<const double> x, Step& step, Vector& trial, boo
 bool BlockSystem::evaluate_widely() {
   if (!low_jacobian() || model_.all_wide()) return false;
   model_.widen_all();
-  records_at_.clear();
+  at_.has_records = trial_.has_records = false;
   return true;
 }
 

@@ -108,6 +108,7 @@ class BlockSystem final : public System {
   struct Known {
     PointModel model;
     std::vector<double> x, r;
+    bool has_records = false;  // the f32 records are those of x, so that sums in a wider format reuse them
     double cost_by_functions = std::numeric_limits<double>::quiet_NaN();  // of the user's own; NaN: not known
     double cosine = 0;
     std::vector<std::uint8_t> fixed;  // fixed at bounds, by tangent index
@@ -177,7 +178,6 @@ class BlockSystem final : public System {
   Gram gram_;
   Known at_, trial_;
   bool known_ = false, derivatives_at_trial_ = false;
-  std::vector<double> records_at_;  // x of the f32 records, where sums in a wider format reuse them
   std::span<const double> start_;
   Vector projected_start_;         // where there are bounds
   Vector held_norms_;              // of the last J, where bounds hold some of its columns; else empty
