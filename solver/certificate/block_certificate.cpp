@@ -15,11 +15,11 @@
 namespace nlsq::inline v0 {
 
 // Compares the residuals at x with those that the user's own functions return. This takes the memory of the
-// trial point and frees it, because memory use is highest here and in the certificate that follows.
+// trial point's residuals, and its x is freed, because memory use is highest here and in the certificate that
+// follows.
 void BlockSystem::compare_with_functions(std::span<const double> x, Recheck& out) {
   trial_.x = Vector();
-  std::vector<double> own = std::move(trial_.r);
-  const BlockModel::Recheck found = model_.recheck(x, at_.r, own);
+  const BlockModel::Recheck found = model_.recheck(x, at_.r, trial_.r);
   out.rows = at_.r.size();
   out.largest = found.largest;
   out.discrepancy = found.agrees ? 0 : kInfinity;
