@@ -186,17 +186,18 @@ void BlockSystem::column_norms(Vector& out) const {
 // Bounds column norms from below. A column close to zero would not be damped, and the step along it would be
 // unbounded (compare Ceres's min_lm_diagonal).
 void BlockSystem::prepare(std::span<const double> x, const Vector& scale) {
-  const std::vector<double> sizes = tangent_sizes(model_.problem(), structure_, x);
   const double r = kLeastColumn * std::sqrt(2 * at_.model.cost);
-  const auto least = [&](std::size_t j) { return r / std::max(1.0, sizes[j]); };
   scale_ = &scale;
+  step_lambda_ = -1;
+  if (std::ranges::none_of(scale, [&](double norm) { return norm < r; })) return;
+  const std::vector<double> sizes = tangent_sizes(model_.problem(), structure_, x);
+  const auto least = [&](std::size_t j) { return r / std::max(1.0, sizes[j]); };
   for (std::size_t j = 0; j < scale.size(); ++j) {
     if (!(scale[j] < least(j))) continue;
     if (scale_ == &scale) clamped_scale_ = scale;
     scale_ = &clamped_scale_;
     clamped_scale_[j] = least(j);
   }
-  step_lambda_ = -1;
 }
 
 void BlockSystem::set_solve_accuracy(double decrease) {
