@@ -89,25 +89,34 @@ bool BlockSystem::falls_beside(const BlockJudgement& judgement, Certified& out) 
 
 // Returns true if the costs on both sides of x rise together as JᵀJ says, when all unknowns move by one to
 // two tenths of a standard error. A kink by which the cost could fall for a single unknown would show here,
-// since it changes the cost on one side of it only. This takes two evaluations.
+// since it changes the cost on one side of it only. But the kink of another unknown, or a kink in a
+// difference of two, could cancel it: |a| - |b| and |a - b| do not change where a and b move alike. So two
+// directions are tried, and the costs must agree far more closely than the fall that is looked for. This
+// takes four evaluations.
 bool BlockSystem::rises_evenly(const BlockJudgement& judgement) {
   constexpr std::size_t kFew = 2;  // unknowns that are moved one by one in as many evaluations
+  constexpr int kDirections = 2;
+  constexpr double kClosely = 1.0 / 16;  // of the fall that is looked for
   if (structure_.tangent_size() <= kFew) return false;
+  const double limit = std::max(kClosely * judgement.contradiction(), judgement.terms->cost_noise);
   Random random(1);
   std::vector<double> step(structure_.tangent_size(), 0.0), image(step.size()), trial;
-  for (std::size_t j = 0; j < step.size(); ++j) {
-    const double way = (1 + random.uniform()) * (random.below(2) == 0 ? -1 : 1);
-    if (!point().is_fixed(j) && column_norm(j) > 0)
-      step[j] = way * kNearInNoise * judgement.sigma / column_norm(j);
+  for (int direction = 0; direction < kDirections; ++direction) {
+    for (std::size_t j = 0; j < step.size(); ++j) {
+      const double way = (1 + random.uniform()) * (random.below(2) == 0 ? -1 : 1);
+      if (!point().is_fixed(j) && column_norm(j) > 0)
+        step[j] = way * kNearInNoise * judgement.sigma / column_norm(j);
+    }
+    solver_.multiply(model_.records<double>(), step, image);
+    double rise = -dot(step, image);  // beyond that of JᵀJ
+    for (int side = 0; side < 2; ++side) {
+      if (model_.plus(at_.x, step, trial)) return false;
+      rise += cost_or_none(trial) - at_.model.cost;
+      for (double& s : step) s = -s;
+    }
+    if (!(std::fabs(rise) <= limit)) return false;
   }
-  solver_.multiply(model_.records<double>(), step, image);
-  double rise = -dot(step, image);  // beyond that of JᵀJ
-  for (int side = 0; side < 2; ++side) {
-    if (model_.plus(at_.x, step, trial)) return false;
-    rise += cost_or_none(trial) - at_.model.cost;
-    for (double& s : step) s = -s;
-  }
-  return std::fabs(rise) <= judgement.contradiction();
+  return true;
 }
 
 // The cost at a point that the iteration does not visit. Returns NaN if the user's function throws there,
