@@ -12,13 +12,6 @@
 
 namespace nlsq::inline v0 {
 
-// See curves_like_normal().
-bool BlockSystem::is_straight(double limit) {
-  const GradientAt gradient_at = gradient_beside();
-  return (sizes_are_offsets(point()) && curves_like_normal(point(), gradient_at, ShiftBy::residual, limit)) ||
-         curves_like_normal(point(), gradient_at, ShiftBy::size, limit);
-}
-
 // x is a saddle if the cost has negative curvature along some direction. Large residuals and redescending
 // losses can cause this although JᵀJ is positive. In that case out.step leads to a lower cost.
 BlockSystem::Curved BlockSystem::curvature_at_end(const BlockJudgement& judgement, Certified& out) {
@@ -38,7 +31,7 @@ BlockSystem::Curved BlockSystem::curvature_at_end(const BlockJudgement& judgemen
   // singular, even a small curvature beside it may show that x is a minimum, so the limit is lower.
   constexpr double kFlat = 1e-6;
   const bool deficient = judgement.certificate.verdict == Verdict::rank_deficient;
-  if (is_straight(deficient ? kFlat : -kNegative)) return Curved::unknown;
+  if (curves_like_normal(point(), gradient_beside(), deficient ? kFlat : -kNegative)) return Curved::unknown;
   for (const ShiftBy by :
        {offsets ? ShiftBy::residual : ShiftBy::size, offsets ? ShiftBy::size : ShiftBy::residual}) {
     const SecondOrder found = second_order(point(), gradient_beside(), by, CurvatureWanted::sign);

@@ -224,44 +224,77 @@ class ScaledCurvature {
   std::vector<double> step_, there_, gradient_;
 };
 
-}  // namespace
+// JᵀJ over the free columns with columns of J scaled to unit length, and LLᵀ = JᵀJ + εI.
+struct NormalMetric {
+  std::vector<std::size_t> free;
+  std::vector<double> A, L;
 
-// With columns of J scaled to unit length, let S = H - JᵀJ and LLᵀ = JᵀJ + εI, ε being `limit`. H has no
-// eigenvalue below -ε if ‖B‖ < 1 for B = L⁻¹SL⁻ᵀ. For a random direction u of n numbers, √n ‖Bu‖ / ‖u‖
-// estimates the Frobenius norm of B, which is at least ‖B‖. If B has one direction only, u may happen to be
-// almost at right angles to it. So the estimate of a first direction must be tiny. More directions hardly all
-// do so: the chance that k of them miss a factor f is about f⁻ᵏ, and it is the same for every k here.
-bool curves_like_normal(const BlockPoint& at, const GradientAt& gradient_at, ShiftBy by, double limit) {
-  constexpr std::size_t kLeastUnknowns = 3;  // with fewer, second_order() takes no more evaluations
+  // Returns false if there is no factor.
+  bool take(const BlockPoint& at, double epsilon) {
+    free = at.free_columns();
+    A = scaled_normal(at, free).A;
+    L = A;
+    for (std::size_t j = 0; j < free.size(); ++j) L[j * free.size() + j] += epsilon;
+    return dense::cholesky(L.data(), free.size());
+  }
+};
+
+// Estimates ‖B‖ for B = L⁻¹SL⁻ᵀ, where S = H - JᵀJ, by differences over the given share of the shifts.
+// Returns 0 if ‖B‖ < 1 is as good as certain, and NaN if a bound is in the way or the gradient is not finite.
+//
+// For a random direction u of n numbers, √n ‖Bu‖ / ‖u‖ estimates the Frobenius norm of B, which is at least
+// ‖B‖. If B has one direction only, u may happen to be almost at right angles to it. So the estimate of a
+// first direction must be tiny. More directions hardly all do so: the chance that k of them miss a factor f
+// is about f⁻ᵏ, and it is the same for every k here.
+double beyond_normal(const BlockPoint& at, const GradientAt& gradient_at, NormalMetric& metric, ShiftBy by,
+                     double relative) {
   constexpr double kFactors[] = {4e4, 200, 34, 14};
-  // Shorter than the shifts of second_order(): differences on one side only leave third derivatives in, and
-  // weak directions magnify them.
-  constexpr double kShorter = 0x1p-4 * kShift;
-  const std::vector<std::size_t> free = at.free_columns();
-  const std::size_t n = free.size();
-  if (n < kLeastUnknowns) return false;
-  const std::vector<double> A = scaled_normal(at, free).A;
-  std::vector<double> L = A, u(n), v(n), normal(n), change(n);
-  for (std::size_t j = 0; j < n; ++j) L[j * n + j] += limit;
-  if (!dense::cholesky(L.data(), n)) return false;
-  ScaledCurvature H(at, gradient_at, free, by, kShorter);
+  const std::size_t n = metric.free.size();
+  std::vector<double> u(n), v(n), normal(n), change(n);
+  ScaledCurvature H(at, gradient_at, metric.free, by, relative);
   Random random(1);
   double largest = 0;
   for (const double factor : kFactors) {
     fill_with_signs(random, u);
     v = u;
-    dense::solve_lower_transposed(L.data(), n, v.data());
-    if (!H.times(v, change)) return false;
-    dense::multiply_transposed(A.data(), n, v.data(), normal.data());
+    dense::solve_lower_transposed(metric.L.data(), n, v.data());
+    if (!H.times(v, change)) return kNaN;
+    dense::multiply_transposed(metric.A.data(), n, v.data(), normal.data());
     for (std::size_t j = 0; j < n; ++j) change[j] -= normal[j];
-    dense::solve_lower(L.data(), n, change.data());
+    dense::solve_lower(metric.L.data(), n, change.data());
     const double estimate =
         std::sqrt(static_cast<double>(n)) * dense::norm(change.data(), n) / dense::norm(u.data(), n);
     largest = std::max(largest, estimate);
-    if (factor * largest < 1) return true;
-    if (!(kFactors[3] * largest < 1)) return false;
+    if (factor * largest < 1) return 0;
+    if (!(kFactors[3] * largest < 1)) return largest;
   }
-  return false;
+  return largest;
+}
+
+}  // namespace
+
+// H has no eigenvalue below -ε, ε being `limit`, if ‖B‖ < 1 in the metric of JᵀJ + εI.
+bool curves_like_normal(const BlockPoint& at, const GradientAt& gradient_at, double limit) {
+  constexpr std::size_t kLeastUnknowns = 3;  // with fewer, second_order() takes no more evaluations
+  // Shorter than the shifts of second_order(): differences on one side only leave third derivatives in, and
+  // weak directions magnify them.
+  constexpr double kShorter = 0x1p-4;
+  constexpr double kFalls = 0.5 / kShorter;  // nearly as much as rounding errors do
+  NormalMetric metric;
+  if (at.free() < kLeastUnknowns || !metric.take(at, limit)) return false;
+  const auto beyond = [&](ShiftBy by, double share) {
+    return beyond_normal(at, gradient_at, metric, by, share * kShift);
+  };
+  if (sizes_are_offsets(at)) {
+    // Shares of the offsets may be far longer than a part in which the cost curves down. They serve only if
+    // what the short shifts show is rounding error: then it falls as the shifts grow, unlike a curvature.
+    const double shorter = beyond(ShiftBy::residual, kShorter);
+    if (shorter == 0) return true;
+    const double longer = beyond(ShiftBy::residual, 1);
+    if (longer == 0) return true;
+    if (!(kFalls * longer <= shorter)) return false;
+  }
+  return beyond(ShiftBy::size, kShorter) == 0;
 }
 
 SecondOrder curvature_where_level(const BlockPoint& at, const GradientAt& gradient_at) {

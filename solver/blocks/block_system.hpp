@@ -166,7 +166,6 @@ class BlockSystem final : public System {
   bool lost_parameters(int rank);
   bool moves_in_jumps(int rank);
   GradientAt gradient_beside();
-  bool is_straight(double limit);
   bool falls_along(const SecondOrder& found, double enough, Certified& out);
   bool leaves_parameters_open(const SecondOrder& found, const BlockJudgement& judgement);
   void judge_by_second_order(const BlockTests& tests, BlockJudgement& judgement, Certified& out);

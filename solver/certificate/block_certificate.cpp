@@ -276,7 +276,7 @@ bool BlockSystem::leaves_parameters_open(const SecondOrder& found, const BlockJu
 // Repeats the tests on the step and the decrement by second derivatives of the cost, unless JᵀJ is all of
 // them.
 void BlockSystem::judge_by_second_order(const BlockTests& tests, BlockJudgement& judgement, Certified& out) {
-  if (is_straight(kLeastCurvature)) return;
+  if (curves_like_normal(point(), gradient_beside(), kLeastCurvature)) return;
   SecondOrder found = second_order(point(), gradient_beside(), ShiftBy::size, CurvatureWanted::all);
   if (!found.known) return;
   if (sizes_are_offsets(point())) {

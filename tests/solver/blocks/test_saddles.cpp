@@ -93,6 +93,22 @@ struct Mixture {
   }
 };
 
+// A sum of shares of all unknowns beside an offset, which is 0, and the height of a peak there, which is 0.
+struct Peak {
+  std::vector<double> shares;
+  double offset, height;
+  static constexpr int residuals = 2;
+  template <class T>
+  bool operator()(const T* x, T* r) const {
+    using std::exp;
+    T u(0);
+    for (std::size_t j = 0; j < shares.size(); ++j) u += T(shares[j]) * (x[j] - T(offset));
+    r[0] = T(0.5) * u;
+    r[1] = T(height) * exp(-u * u);
+    return true;
+  }
+};
+
 SolverOptions in_f64() {
   SolverOptions options;
   options.precision = PrecisionPolicy::parse("f64");
@@ -161,6 +177,26 @@ TEST_CASE("a saddle along a mixture of all unknowns is seen") {
     const Summary summary = solve(problem, in_f64());
     if (summary.certificate.passed) CHECK(summary.final_cost < 0.2);  // 0.5 at 0
     CHECK(summary.certificate.passed);
+  }
+}
+
+// Differences over shares of 1e9 reach far beyond the peak, where the residuals are straight.
+TEST_CASE("the top of a narrow peak far from 0 is seen to be a saddle") {
+  for (const std::size_t n : {3, 8, 20, 64}) {
+    CAPTURE(n);
+    constexpr double kOffset = 1e9;
+    std::vector<double> x(n, kOffset);
+    Problem problem;
+    std::mt19937 random(static_cast<unsigned>(n));
+    std::uniform_real_distribution<double> unit(-1, 1);
+    for (std::size_t i = 0; i < n; ++i) {
+      Peak peak{std::vector<double>(n), kOffset, i == 0 ? 1.5 : 0};
+      for (double& share : peak.shares) share = unit(random);
+      problem.add_residual_block(peak, nullptr, {x});
+    }
+    // At the start the gradient is 0, J has full rank, and the cost of the first peak falls to both sides.
+    const Summary summary = solve(problem, in_f64());
+    if (summary.certificate.passed) CHECK(summary.final_cost < 0.5);  // 1.125 at the start
   }
 }
 
