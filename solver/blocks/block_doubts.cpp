@@ -22,18 +22,19 @@ BlockSystem::Curved BlockSystem::curvature_at_end(const BlockJudgement& judgemen
   constexpr double kOfContradiction = 1e-5, kOfNoise = 8;
   const double enough = at_.model.cost - std::max(kOfContradiction * judgement.contradiction(),
                                                   kOfNoise * judgement.terms->cost_noise);
+  const bool offsets = sizes_are_offsets(point());
+  const ShiftBy first = offsets ? ShiftBy::residual : ShiftBy::size,
+                second = offsets ? ShiftBy::size : ShiftBy::residual;
   if (free > kMostExamined) {
-    const SecondOrder found = curvature_where_level(point(), gradient_beside());
+    const SecondOrder found = curvature_where_level(point(), gradient_beside(), first);
     return found.known && falls_along(found, enough, out) ? Curved::down : Curved::unknown;
   }
-  const bool offsets = sizes_are_offsets(point());
   // If the residuals are nearly linear, JᵀJ is all of the curvature, which is never negative then. If JᵀJ is
   // singular, even a small curvature beside it may show that x is a minimum, so the limit is lower.
   constexpr double kFlat = 1e-6;
   const bool deficient = judgement.certificate.verdict == Verdict::rank_deficient;
   if (curves_like_normal(point(), gradient_beside(), deficient ? kFlat : -kNegative)) return Curved::unknown;
-  for (const ShiftBy by :
-       {offsets ? ShiftBy::residual : ShiftBy::size, offsets ? ShiftBy::size : ShiftBy::residual}) {
+  for (const ShiftBy by : {first, second}) {
     const SecondOrder found = second_order(point(), gradient_beside(), by, CurvatureWanted::sign);
     if (found.known && found.definite) return Curved::up;
     if (found.known && found.least < kNegative && falls_along(found, enough, out)) return Curved::down;

@@ -297,13 +297,13 @@ bool curves_like_normal(const BlockPoint& at, const GradientAt& gradient_at, dou
   return beyond(ShiftBy::size, kShorter) == 0;
 }
 
-SecondOrder curvature_where_level(const BlockPoint& at, const GradientAt& gradient_at) {
+SecondOrder curvature_where_level(const BlockPoint& at, const GradientAt& gradient_at, ShiftBy by) {
   SecondOrder out;
   std::vector<std::size_t> level = at.free_columns();
   std::erase_if(level, [&](std::size_t j) { return at.solver.gradient()[j] != 0; });
   if (level.empty()) return out;
   constexpr std::size_t kMostProducts = 20;
-  ScaledCurvature H(at, gradient_at, level, ShiftBy::size, kShift);
+  ScaledCurvature H(at, gradient_at, level, by, kShift);
   const NegativeCurvature found = negative_curvature(
       level.size(), kMostProducts,
       [&](std::span<const double> v, std::span<double> product) { return H.times(v, product); });

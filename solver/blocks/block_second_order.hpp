@@ -54,6 +54,6 @@ bool curves_like_normal(const BlockPoint& at, const GradientAt& gradient_at, dou
 // leaves it so: all points of a network that start in a plane stay in it. If there is such a direction, only
 // `known`, `least` and `along_least` are set. It takes at most 20 evaluations of the gradient, and none where
 // every unknown has a slope. Requires J at `at`.
-SecondOrder curvature_where_level(const BlockPoint& at, const GradientAt& gradient_at);
+SecondOrder curvature_where_level(const BlockPoint& at, const GradientAt& gradient_at, ShiftBy by);
 
 }  // namespace nlsq::inline v0
