@@ -63,7 +63,8 @@ std::vector<std::vector<double>> directions(std::span<const double> sizes) {
 // large. If it agrees far more closely than a single wrong column would let it, then no column is wrong.
 // Returns false if this does not decide: many columns, one of zeros, or a step that is too short or too long.
 bool BlockSystem::derivatives_agree(std::span<const double> sizes, std::span<const std::uint8_t> fixed) {
-  constexpr double kClosely = 0.25;         // of the error of the column whose part is smallest
+  constexpr double kLeastShare = 0.5;       // of `part`, that a column contributes to the change
+  constexpr double kClosely = 0.25;         // of the least error that a wrong column would cause
   constexpr std::size_t kMostAtOnce = 200;  // with more columns, one of them hardly shows
   if (sizes.size() > kMostAtOnce) return false;
   double part = std::numeric_limits<double>::infinity();
@@ -75,12 +76,13 @@ bool BlockSystem::derivatives_agree(std::span<const double> sizes, std::span<con
   std::vector<double> direction(sizes.size(), 0.0), ahead;
   for (std::size_t j = 0; j < sizes.size(); ++j) {
     // Of random size and sign, so that errors of several columns do not cancel.
-    const double share = (0.5 + 0.5 * random.uniform()) * (random.below(2) == 0 ? -1 : 1);
+    const double share =
+        (kLeastShare + (1 - kLeastShare) * random.uniform()) * (random.below(2) == 0 ? -1 : 1);
     if (fixed.empty() || fixed[j] == 0) direction[j] = share * part / column_norm(j);
   }
   const std::vector<double> given = model_.times(direction);
   return model_.moved_residuals(at_.x, at_.r, direction, kShares[0], ahead) &&
-         distance(ahead, given) <= kClosely * kWrong * 0.5 * part;
+         distance(ahead, given) <= kClosely * kWrong * kLeastShare * part;
 }
 
 // Requires J in f64 at x, and restores it before returning.

@@ -51,9 +51,9 @@ SecondOrder second_order(const BlockPoint& at, const GradientAt& gradient_at, Sh
 bool curves_like_normal(const BlockPoint& at, const GradientAt& gradient_at, double limit);
 
 // Looks for a direction in which the cost curves down among the unknowns whose slope is exactly 0. Symmetry
-// leaves it so: all points of a network that start in a plane stay in it. If there is such a direction, only
-// `known`, `least` and `along_least` are set. It takes at most 20 evaluations of the gradient, and none where
-// every unknown has a slope. Requires J at `at`.
+// leaves it so: all points of a network that start in a plane stay in it. If it finds such a direction, it
+// sets `known`, `least` and `along_least`. If it does not, or cannot look, `known` is false. It takes at most
+// 20 evaluations of the gradient, and none where every unknown has a slope. Requires J at `at`.
 SecondOrder curvature_where_level(const BlockPoint& at, const GradientAt& gradient_at, ShiftBy by);
 
 }  // namespace nlsq::inline v0

@@ -241,6 +241,8 @@ GradientAt BlockSystem::gradient_beside() {
     gradient = solver_.gradient();
     model_.exchange_records(records);
     model_.return_to(at_.x, at_.r);
+    // The parameters that bounds hold are known already, so their columns are zero before the gradient is
+    // computed.
     if (at_.fixed_count > 0) model_.hold<double>(at_.fixed);
     solver_.gather<double, double>(model_.records<double>());
     if (at_.fixed_count > 0) solver_.hold(at_.fixed);
