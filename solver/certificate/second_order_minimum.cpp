@@ -65,19 +65,33 @@ struct Examined {
   Curvature curvature;
 };
 
-// The length of which a parameter k at x is shifted by a part. `length`: of its column of J.
-double size_of(double x, double length, double cost) {
+// What shifts are a part of: the sizes of the parameters, or the changes that would undo the residuals. Where
+// parameters are offsets, such as dates, their sizes say nothing of how far the curvature holds.
+enum class Lengths : std::uint8_t { sizes, changes };
+
+// The length for a parameter at x. `norm`: of its column of J.
+double length_of(double x, double norm, double cost, Lengths lengths) {
   // A parameter at 0 has no size of its own, nor has one that is 0 but for rounding or for the errors of
   // differences.
   constexpr double kZero = 1e-6;
-  const double size = std::fabs(x), other = std::min(1.0, std::sqrt(2 * cost) / length);
-  return size > kZero * other ? size : other;
+  constexpr double kLeast = 0x1p-19;  // of the size: shorter shifts drown in the rounding of x
+  const double size = std::fabs(x), undo = std::sqrt(2 * cost) / norm, other = std::min(1.0, undo);
+  if (!(size > kZero * other)) return other;
+  return lengths == Lengths::sizes ? size : std::clamp(undo, kLeast * size, std::max(size, 1.0));
+}
+
+// Returns whether shifts by sizes change the residuals by more than these are.
+bool sizes_are_offsets(const Vector& norms, const Vector& sizes, double cost) {
+  for (std::size_t j = 0; j < norms.size(); ++j) {
+    if (kShift * sizes[j] * norms[j] > std::sqrt(2 * cost)) return true;
+  }
+  return false;
 }
 
 // Computes the second derivatives at x. Returns nothing if there are no free parameters or too many, or if
 // some number is not finite.
 std::optional<Examined> examine(Evaluator& evaluator, std::span<const double> x, const Box& room,
-                                std::span<const int> fixed, double magnitude) {
+                                std::span<const int> fixed, double magnitude, Lengths lengths) {
   Examined out;
   out.free = face_without(x.size(), fixed).kept;
   const std::size_t n = out.free.size();
@@ -89,7 +103,7 @@ std::optional<Examined> examine(Evaluator& evaluator, std::span<const double> x,
     const double length = std::sqrt(here.normal(k, k));
     out.norms.push_back(length > 0 ? length : 1);
     out.gradient.push_back(here.gradient[k]);
-    out.sizes.push_back(size_of(x[k], out.norms.back(), here.cost));
+    out.sizes.push_back(length_of(x[k], out.norms.back(), here.cost, lengths));
   }
   out.curvature = {Vector(n * n, 0.0), Vector(n * n, 0.0)};
   for (std::size_t j = 0; j < n; ++j) {
@@ -140,45 +154,57 @@ bool is_minimum(const Curvature& of, const Vector& norms, const Vector& gradient
 
 bool is_second_order_minimum(Evaluator& evaluator, std::span<const double> x, const Box& room,
                              std::span<const int> fixed, double magnitude) {
-  const std::optional<Examined> at = examine(evaluator, x, room, fixed, magnitude);
+  const std::optional<Examined> at = examine(evaluator, x, room, fixed, magnitude, Lengths::sizes);
   if (!at) return false;
   const double r = std::sqrt(2 * at->cost), cost_noise = 8 * kUnitRoundoff * (magnitude + r) * r;
   return is_minimum(at->curvature, at->norms, at->gradient, at->sizes, cost_noise);
 }
 
-std::optional<Vector> descent_from_saddle(Evaluator& evaluator, std::span<const double> x, const Box& room,
-                                          std::span<const int> fixed, double magnitude) {
+// The direction of the lowest curvature, if it is negative beyond its errors.
+static std::optional<Vector> direction_down(const Examined& at, std::size_t parameters) {
   constexpr double kNegative = 1e-4;  // of the largest curvature
-  const std::optional<Examined> at = examine(evaluator, x, room, fixed, magnitude);
   ScaledSpectrum spectrum;
-  if (!at || !scaled_spectrum(at->curvature.values, at->norms, spectrum)) return std::nullopt;
+  if (!scaled_spectrum(at.curvature.values, at.norms, spectrum)) return std::nullopt;
   const auto& [scale, values, V] = spectrum;
   const std::size_t n = values.size();
   const auto lowest = static_cast<std::size_t>(std::ranges::min_element(values) - values.begin());
   double largest = 0;
   for (const double v : values) largest = std::max(largest, std::fabs(v));
-  if (!(values[lowest] < -std::max(kNegative * largest, 2 * std::sqrt(squared_error(at->curvature, scale)))))
+  if (!(values[lowest] < -std::max(kNegative * largest, 2 * std::sqrt(squared_error(at.curvature, scale)))))
     return std::nullopt;
-  Vector along(x.size(), 0.0);
-  const double length = std::sqrt(2 * at->cost / -values[lowest]);
-  for (std::size_t i = 0; i < n; ++i) along[at->free[i]] = length * V[lowest * n + i] / scale[i];
+  Vector along(parameters, 0.0);
+  const double length = std::sqrt(2 * at.cost / -values[lowest]);
+  for (std::size_t i = 0; i < n; ++i) along[at.free[i]] = length * V[lowest * n + i] / scale[i];
   return along;
+}
+
+std::optional<Vector> descent_from_saddle(Evaluator& evaluator, std::span<const double> x, const Box& room,
+                                          std::span<const int> fixed, double magnitude) {
+  std::optional<Examined> at = examine(evaluator, x, room, fixed, magnitude, Lengths::sizes);
+  std::optional<Vector> along = at ? direction_down(*at, x.size()) : std::nullopt;
+  if (!at || along || !sizes_are_offsets(at->norms, at->sizes, at->cost)) return along;
+  at = examine(evaluator, x, room, fixed, magnitude, Lengths::changes);
+  return at ? direction_down(*at, x.size()) : std::nullopt;
 }
 
 std::optional<Vector> descent_of_some(Evaluator& evaluator, std::span<const double> x, const Box& room,
                                       std::span<const std::size_t> some, std::size_t passes) {
   const Linearization here = evaluator.linearize(x, {Format::f64, Gram::f64});
   if (!here.finite) return std::nullopt;
-  Vector norms, sizes;
+  Vector norms, lengths;
   for (const std::size_t k : some) {
-    const double length = std::sqrt(here.normal(k, k));
-    norms.push_back(length > 0 ? length : 1);
-    sizes.push_back(size_of(x[k], norms.back(), here.cost));
+    const double norm = std::sqrt(here.normal(k, k));
+    norms.push_back(norm > 0 ? norm : 1);
+    lengths.push_back(length_of(x[k], norms.back(), here.cost, Lengths::sizes));
+  }
+  if (sizes_are_offsets(norms, lengths, here.cost)) {
+    for (std::size_t j = 0; j < some.size(); ++j)
+      lengths[j] = length_of(x[some[j]], norms[j], here.cost, Lengths::changes);
   }
   const auto times = [&](std::span<const double> v, std::span<double> product) {
     double shift = std::numeric_limits<double>::infinity();
     for (std::size_t j = 0; j < v.size(); ++j)
-      shift = std::min(shift, kShift * sizes[j] * norms[j] / std::fabs(v[j]));
+      shift = std::min(shift, kShift * lengths[j] * norms[j] / std::fabs(v[j]));
     Vector there(x.begin(), x.end());
     for (std::size_t j = 0; j < v.size(); ++j) {
       there[some[j]] += shift * v[j] / norms[j];

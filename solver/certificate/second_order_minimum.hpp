@@ -20,7 +20,8 @@ bool is_second_order_minimum(Evaluator& evaluator, std::span<const double> x, co
 
 // Finds a direction along which the second derivatives are negative beyond their errors, so that x is no
 // minimum. The direction is scaled so that the quadratic model predicts a cost of 0 at x + direction. Returns
-// nothing if there is no such direction. Takes two passes for each parameter.
+// nothing if there is no such direction. Takes two passes for each parameter, or four where parameters are
+// offsets.
 std::optional<Vector> descent_from_saddle(Evaluator& evaluator, std::span<const double> x, const Box& room,
                                           std::span<const int> fixed, double magnitude);
 

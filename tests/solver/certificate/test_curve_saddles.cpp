@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <random>
 #include <string>
 #include <vector>
@@ -39,6 +40,35 @@ TEST_CASE(
     const LeastSquaresResult r = least_squares(mixtures, std::vector<double>(n, 0.0), {});
     INFO(r.summary.message);
     CHECK(r.summary.final_cost < 0.4 * kAtSaddle);
+  }
+}
+
+// A maximum at a large offset: a step in proportion to the offset crosses the whole peak.
+TEST_CASE("a formula leaves the top of a peak, however far from 0 it lies") {
+  for (const double offset : {0.0, 1e3, 1e6, 1e9}) {
+    CAPTURE(offset);
+    const std::vector<double> kind{0, 0, 0, 1, 1, 1}, y(6, 0.0);
+    const FitResult fit = curve_fit(fmt::format("if(x>0.5,0.3*(m-{0:.0f}),exp(-(m-{0:.0f})^2))", offset),
+                                    kind, y, {{"m", offset}});
+    CHECK(fit.summary.final_cost < 0.3);  // 1.5 at the top
+  }
+}
+
+// The differences of a called function cross a peak whose width is 10⁻⁶ of the parameter or less.
+TEST_CASE("a called function leaves the top of a peak that is a thousand times its width from 0") {
+  for (const std::size_t n : {2, 20}) {
+    CAPTURE(n);
+    const auto tops = [](const std::vector<double>& p) {
+      std::vector<double> r;
+      for (const double m : p) {
+        r.push_back(std::exp(-(m - 1000) * (m - 1000)));
+        r.push_back(0.3 * (m - 1000));
+      }
+      return r;
+    };
+    const LeastSquaresResult found = least_squares(tops, std::vector<double>(n, 1000.0), {});
+    INFO(found.summary.message);
+    CHECK(found.summary.final_cost < 0.2 * 0.5 * static_cast<double>(n));  // a share of that at the top
   }
 }
 
