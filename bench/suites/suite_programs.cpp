@@ -1,6 +1,7 @@
 // Suite programs: small programs for Ceres, of 3 to 180 unknowns. The same ceres::Problem is solved by
-// nlsq::Solve with Ceres's cost functions and with nlsq's, and by ceres::Solve. Such solves take less than a
-// millisecond, so what counts is how often the functions are called, and the bookkeeping around them.
+// nlsq::Solve with Ceres's cost functions and with nlsq's, and by ceres::Solve. Most of these solves take
+// less than a millisecond. Their time depends on how often the functions are called, and on the set-up of the
+// solve.
 #include "suites/suites.hpp"
 
 #if NLSQ_BENCH_CERES_ENTRY
@@ -14,7 +15,6 @@
 #include <array>
 #include <cmath>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <random>
 #include <string>
@@ -26,8 +26,9 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-struct Seen {  // a point by a camera with rotation, translation, and focal length and two numbers of
-               // distortion
+// A point that a camera sees. `pose` is the rotation and the translation of the camera, and `lens` its focal
+// length and two numbers of distortion.
+struct Seen {
   std::array<double, 3> point;
   double u, v;
   template <class T>
@@ -43,7 +44,7 @@ struct Seen {  // a point by a camera with rotation, translation, and focal leng
   }
 };
 
-struct Posed {  // the same by a camera that is known
+struct Posed {  // a point that is seen by a camera whose lens is known
   Seen seen;
   template <class T>
   bool operator()(const T* pose, T* r) const {
@@ -52,7 +53,7 @@ struct Posed {  // the same by a camera that is known
   }
 };
 
-struct Mapped {  // a homography
+struct Mapped {  // a point that a homography maps from (x, y) to (u, v)
   double x, y, u, v;
   template <class T>
   bool operator()(const T* h, T* r) const {
@@ -73,7 +74,7 @@ struct Decay {
   }
 };
 
-struct WholeDecay {  // all rows in one residual block
+struct WholeDecay {  // a residual block of all rows
   static constexpr int kRows = 20000;
   std::vector<Decay> rows;
   template <class T>
@@ -183,7 +184,8 @@ struct Cases {
     for (int i = 0; i < WholeDecay::kRows; ++i) all.rows.push_back(row(to, 5e-4 * i));
     add<WholeDecay::kRows, 3>(to, std::move(all), nullptr, p);
   }
-  static void poses(Program& to, int number) {
+  template <int number>
+  static void poses(Program& to) {
     std::vector<double*> at;
     std::vector<Numbers> truth;
     for (int i = 0; i < number; ++i) {
@@ -220,39 +222,28 @@ struct Cases {
   }
 };
 
+using WithTheirs = Cases<PlainAutoDiff>;
+using WithOurs = Cases<OurAutoDiff>;
+
 struct Case {
   const char* name;
-  std::function<void(Program&)> plain, ours;
+  void (*with_theirs)(Program&);
+  void (*with_ours)(Program&);
 };
-#define NLSQ_CASE(name, call)               \
-  Case {                                    \
-    name,                                   \
-        [](Program& to) {                   \
-          using All = Cases<PlainAutoDiff>; \
-          All::call;                        \
-        },                                  \
-        [](Program& to) {                   \
-          using All = Cases<OurAutoDiff>;   \
-          All::call;                        \
-        }                                   \
-  }
-const std::vector<Case>& cases() {
-  static const std::vector<Case> all = {NLSQ_CASE("camera of 9 unknowns, 40 points", camera(to)),
-                                        NLSQ_CASE("pose of 6, 200 points", pose(to)),
-                                        NLSQ_CASE("homography of 8, 50 points", homography(to)),
-                                        NLSQ_CASE("decay of 3, 100 rows", decay(to)),
-                                        NLSQ_CASE("the same with Cauchy's loss and outliers", outliers(to)),
-                                        NLSQ_CASE("the same, 20,000 rows in one block", one_block(to)),
-                                        NLSQ_CASE("20 poses in the plane", poses(to, 20)),
-                                        NLSQ_CASE("60 poses in the plane", poses(to, 60)),
-                                        NLSQ_CASE("broken line of 53 knots, 500 rows", line(to))};
-  return all;
-}
-#undef NLSQ_CASE
+constexpr Case kCases[] = {
+    {"camera of 9 unknowns, 40 points", WithTheirs::camera, WithOurs::camera},
+    {"pose of 6, 200 points", WithTheirs::pose, WithOurs::pose},
+    {"homography of 8, 50 points", WithTheirs::homography, WithOurs::homography},
+    {"decay of 3, 100 rows", WithTheirs::decay, WithOurs::decay},
+    {"the same with Cauchy's loss and outliers", WithTheirs::outliers, WithOurs::outliers},
+    {"the same, 20,000 rows in one block", WithTheirs::one_block, WithOurs::one_block},
+    {"20 poses in the plane", WithTheirs::poses<20>, WithOurs::poses<20>},
+    {"60 poses in the plane", WithTheirs::poses<60>, WithOurs::poses<60>},
+    {"broken line of 53 knots, 500 rows", WithTheirs::line, WithOurs::line}};
 
 // Solves the program from its start. Returns the cost.
 template <class Solve>
-Contender contender(const char* name, const std::function<void(Program&)>& build, Solve solve) {
+Contender contender(const char* name, void (*build)(Program&), Solve solve) {
   const auto program = std::make_shared<Program>();
   build(*program);
   program->options.logging_type = ceres::SILENT;
@@ -275,10 +266,10 @@ void run_programs(const Settings& settings) {
   const auto ours = [](const auto& options, auto* problem, auto* summary) {
     nlsq::Solve(options, problem, summary);
   };
-  for (const Case& one : cases()) {
-    const std::vector<Contender> contenders = {contender("Ceres's cost functions", one.plain, ours),
-                                               contender("nlsq's cost functions", one.ours, ours),
-                                               contender("Ceres", one.plain, theirs)};
+  for (const Case& one : kCases) {
+    const std::vector<Contender> contenders = {contender("Ceres's cost functions", one.with_theirs, ours),
+                                               contender("nlsq's cost functions", one.with_ours, ours),
+                                               contender("Ceres", one.with_theirs, theirs)};
     const std::vector<Measured> measured = measure(contenders, settings);
     for (std::size_t mine = 0; mine < 2; ++mine) {
       Row row;

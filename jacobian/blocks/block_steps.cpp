@@ -33,8 +33,9 @@ std::vector<std::uint32_t> blocks_to_try(const BlockList& list, const BlockGroup
   return blocks;
 }
 
-// How large the terms of the residuals are beside the term of one number. The rounding errors of a residual
-// are those of its largest terms, and a difference by another number divides them by its own step.
+// Compares the size of all terms of the residuals with the size of the terms of one number. The largest terms
+// determine the rounding errors of a residual. A difference quotient by the number divides these errors by
+// the step of the number. So if the other terms are much larger than its own, the step has to be longer.
 class TermSizes {
  public:
   void add(double own, double all) {
@@ -42,9 +43,9 @@ class TermSizes {
     own_ += own * own;
     all_ += all * all;
   }
-  // The share of the usual step at which rounding errors and what the step leaves out are alike: steps of
-  // central differences are in proportion to the cube root of the relative noise. The usual steps serve up to
-  // noise of 10³ times the rounding of one term; the longest are some 0.02 of the number.
+  // Returns the factor by which the usual step should be longer. The best step of a central difference is
+  // proportional to the cube root of the relative rounding error. The usual step is long enough up to 10³
+  // times the rounding error of the number's own terms. The longest step is some 0.02 of the number.
   double share() const {
     constexpr double kUsual = 1e3, kMost = 3e10;
     const double noise = own_ > 0 ? std::sqrt(all_ / own_) : 1;
@@ -124,8 +125,8 @@ class BlockTrial {
   std::vector<double> own_, all_;  // terms of the residuals: by number of the block, and of all together
 };
 
-// Searches for a step between the usual one and this multiple of it. Residuals must be so straight over it
-// that it leaves out no more than the usual step does of a residual that bends within the size of the number.
+// Returns a search for a step between the usual one and `share` times that. The error of the longer step must
+// not exceed that of the usual step for a residual which curves over a length like the size of the number.
 ShareSearch among_longer(double share) {
   return ShareSearch(share, std::min(kCurved, share * std::cbrt(std::numeric_limits<double>::epsilon())), 1);
 }

@@ -255,9 +255,9 @@ std::vector<RelativeChange> changes_of_power(Graph& graph, NodeId power, Variati
   return out;
 }
 
-// Returns the parts of b = c + B^p, c - B^p or B^p - c with a product B, as in 1 + (x/k)^h. Each part
-// has a weight, which is its share of b. The shares are finite numbers even where the power is 0 or
-// overflows.
+// Returns the relative changes of b = c + B^p, c - B^p or B^p - c, where B is a product, as in 1 + (x/k)^h.
+// Each of the two terms of b contributes its own relative change, multiplied by the term's share of b. These
+// shares are computed so that they are finite even where the power is 0 or overflows.
 std::vector<RelativeChange> changes_of_raised_sum(Graph& graph, NodeId b, Variation& varies,
                                                   const IsActive& active) {
   const Node whole = graph[b];

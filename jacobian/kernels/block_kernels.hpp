@@ -16,12 +16,15 @@
 
 namespace nlsq::inline v0 {
 
-// Of a symmetric matrix, the lower triangle is stored by rows, without gaps: row i starts at triangle(i).
+// Returns how many numbers the lower triangle of a symmetric matrix has. Such matrices are stored as their
+// lower triangles, by rows and without gaps, so row i starts at triangle(i).
 NLSQ_INLINE constexpr std::size_t triangle(std::size_t rows) { return rows * (rows + 1) / 2; }
-// Its entry (i, j), on either side of the diagonal.
+// Returns entry (i, j) of a matrix that is stored so. j may be larger than i.
 NLSQ_INLINE double symmetric(const double* matrix, std::size_t i, std::size_t j) {
   return j <= i ? matrix[triangle(i) + j] : matrix[triangle(j) + i];
 }
+
+inline constexpr int kLargestPoint = 8;  // tangent numbers of a block that may be eliminated
 
 // The blocks to eliminate, as plain arrays. Residual blocks ("slots") are sorted by point. A point of size e
 // = 0 holds one residual block that depends on no point. The record of a slot is `rows` rows, `stride` apart,

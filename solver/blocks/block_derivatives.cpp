@@ -1,12 +1,12 @@
 // Compares derivatives that residual functions supply themselves with finite differences. A wrong derivative
 // can make a point look like a minimum when it is not.
 #include "blocks/block_system.hpp"
+#include "support/constants.hpp"
 #include "support/random.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <limits>
 
 namespace nlsq::inline v0 {
 
@@ -67,7 +67,7 @@ bool BlockSystem::derivatives_agree(std::span<const double> sizes, std::span<con
   constexpr double kClosely = 0.25;         // of the least error that a wrong column would cause
   constexpr std::size_t kMostAtOnce = 200;  // with more columns, one of them hardly shows
   if (sizes.size() > kMostAtOnce) return false;
-  double part = std::numeric_limits<double>::infinity();
+  double part = kInfinity;
   for (std::size_t j = 0; j < sizes.size(); ++j) {
     if (fixed.empty() || fixed[j] == 0) part = std::min(part, length_of(sizes[j]) * column_norm(j));
   }
@@ -75,9 +75,8 @@ bool BlockSystem::derivatives_agree(std::span<const double> sizes, std::span<con
   Random random(1);
   std::vector<double> direction(sizes.size(), 0.0), ahead;
   for (std::size_t j = 0; j < sizes.size(); ++j) {
-    // Of random size and sign, so that errors of several columns do not cancel.
-    const double share =
-        (kLeastShare + (1 - kLeastShare) * random.uniform()) * (random.below(2) == 0 ? -1 : 1);
+    // The shares have random sizes and signs, so that errors of several columns do not cancel.
+    const double share = random.of_either_sign(kLeastShare, 1);
     if (fixed.empty() || fixed[j] == 0) direction[j] = share * part / column_norm(j);
   }
   const std::vector<double> given = model_.times(direction);

@@ -52,8 +52,9 @@ bool is_small(const BlockPoint& at, std::size_t columns, double products) {
   return !at.solver.iterative() && at.free() <= columns && qr_products(at) <= products;
 }
 
-// Measures the distance by Cholesky's factor of JᵀJ, which takes a small part of the time of QR. Not known
-// where JᵀJ may have lost digits that QR would keep: rows of very different sizes, or an ill-conditioned J.
+// Measures the distance by Cholesky's factor of JᵀJ, which takes a small part of the time of QR. The result
+// is not known where JᵀJ may have lost digits that QR would keep: rows have very different sizes, or J is
+// ill-conditioned.
 BlockDistance by_normal(const BlockPoint& at, std::span<const double> norms) {
   constexpr double kMostError = 1e-8;  // n u κ, κ of JᵀJ
   constexpr double kMostSpread = 1e3;  // of the rows
@@ -75,7 +76,7 @@ BlockDistance by_normal(const BlockPoint& at, std::span<const double> norms) {
   if (!(found.certificate.covariance_error < kMostError) || found.certificate.rank < static_cast<int>(n))
     return {};
   BlockDistance out;
-  out.known = out.complete = true;
+  out.known = true;
   out.step.assign(at.structure.tangent_size(), 0.0);
   for (std::size_t j = 0; j < n; ++j) out.step[free[j]] = found.step[j];
   out.rank = found.certificate.rank;
@@ -92,7 +93,7 @@ BlockDistance by_triangle(const BlockPoint& at, std::span<const double> norms) {
   const std::vector<std::size_t> free = at.free_columns();
   const std::size_t n = free.size();
   out.step.assign(at.structure.tangent_size(), 0.0);
-  out.known = out.qr = out.complete = true;
+  out.known = out.qr = true;
   if (n == 0) {
     out.rank = 0;
     out.condition = 1;
@@ -233,7 +234,8 @@ BlockDistance block_distance(const BlockPoint& at, const BlockStep* solved) {
 }
 
 bool examine_weak_directions(const BlockPoint& at, const BlockTerms& terms, BlockDistance& out) {
-  if (!out.known || out.complete || at.solver.iterative()) return false;
+  // by_elimination() does not find the rank. The other functions do, and there is nothing to add to them.
+  if (!out.known || out.rank >= 0 || at.solver.iterative()) return false;
   refine(at, terms, out);
   const RankEstimate rank =
       at.solver.rank(at.model.records<double>(), column_norms(at.solver), out.damping <= kNegligibleDamping);

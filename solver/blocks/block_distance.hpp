@@ -22,8 +22,7 @@ struct BlockDistance {
   double condition = 0;      // NaN: not examined
   double error = 0;          // relative rounding error of the step; from QR only
   bool qr = false;
-  bool complete = false;  // elimination had no part in it, so that nothing is to be added
-  double damping = 0;     // of the elimination, relative to the squared column norms
+  double damping = 0;  // of the elimination, relative to the squared column norms
   int linear_iterations = 0;
 };
 

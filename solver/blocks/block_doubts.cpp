@@ -97,7 +97,7 @@ bool BlockSystem::rises_evenly(const BlockJudgement& judgement) {
   std::vector<double> step(structure_.tangent_size(), 0.0), image(step.size()), trial;
   for (int direction = 0; direction < kDirections; ++direction) {
     for (std::size_t j = 0; j < step.size(); ++j) {
-      const double way = (1 + random.uniform()) * (random.below(2) == 0 ? -1 : 1);
+      const double way = random.of_either_sign(1, 2);
       if (!point().is_fixed(j) && column_norm(j) > 0)
         step[j] = way * kNearInNoise * judgement.sigma / column_norm(j);
     }

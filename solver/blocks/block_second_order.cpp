@@ -14,7 +14,6 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kShift = 0x1p-17;  // relative to a parameter; balances third derivatives and rounding
 // Third derivatives make one-sided differences inexact. A curvature that they show to be above this share of
 // the largest one is positive all the same.
 constexpr double kClearly = 1e-2;
@@ -30,7 +29,7 @@ CurvedBlock curved_block(const BlockPoint& at, std::uint32_t p) {
   if (!block.manifold || first < 0) return {};
   return {&block, at.structure.list.offsets[p], static_cast<std::size_t>(first)};
 }
-// The block to which tangent coordinate k belongs.
+// Returns the block with a manifold to which tangent coordinate k belongs; `block` is null if there is none.
 CurvedBlock manifold_of(const BlockPoint& at, std::size_t k) {
   for (std::uint32_t p = 0; p < at.problem.parameters.size(); ++p) {
     const CurvedBlock curved = curved_block(at, p);
@@ -71,7 +70,7 @@ bool turn_back(const BlockPoint& at, const CurvedBlock& curved, std::span<const 
   return true;
 }
 
-// The same for the coordinates of all blocks.
+// Does the same for the coordinates of all blocks.
 bool turn_back(const BlockPoint& at, std::span<const double> there, std::vector<double>& gradient) {
   for (std::uint32_t p = 0; p < at.problem.parameters.size(); ++p) {
     const CurvedBlock curved = curved_block(at, p);
@@ -97,28 +96,21 @@ Difference one_sided(const BlockPoint& at, const GradientAt& gradient_at, std::s
   return Difference::known;
 }
 
-// For each tangent coordinate, the length that kShift is relative to.
+// Returns the shift_length() of each tangent coordinate.
 std::vector<double> lengths_of(const BlockPoint& at, ShiftBy by) {
-  constexpr double kTiny = 1e-6;      // a parameter smaller than this share of the other length is 0
-  constexpr double kLeast = 0x1p-19;  // of the size: shorter shifts drown in the rounding of x
   std::vector<double> lengths = tangent_sizes(at.problem, at.structure, at.x);
   const std::vector<double> norms = column_norms(at.solver);
-  const double r = std::sqrt(2 * at.cost);
-  for (std::size_t k = 0; k < lengths.size(); ++k) {
-    const double undo = r / norms[k], size = lengths[k];
-    if (!(size > kTiny * std::min(1.0, undo))) lengths[k] = std::min(1.0, undo);
-    else if (by == ShiftBy::residual) lengths[k] = std::clamp(undo, kLeast * size, std::max(size, 1.0));
-  }
+  for (std::size_t k = 0; k < lengths.size(); ++k)
+    lengths[k] = shift_length(lengths[k], norms[k], at.cost, by);
   return lengths;
 }
 
 }  // namespace
 
 bool sizes_are_offsets(const BlockPoint& at) {
-  const std::vector<double> sizes = lengths_of(at, ShiftBy::size), norms = column_norms(at.solver);
-  const double r = std::sqrt(2 * at.cost);
-  for (std::size_t k = 0; k < sizes.size(); ++k) {
-    if (!at.is_fixed(k) && kShift * sizes[k] * norms[k] > r) return true;
+  const std::vector<double> lengths = lengths_of(at, ShiftBy::size), norms = column_norms(at.solver);
+  for (std::size_t k = 0; k < lengths.size(); ++k) {
+    if (!at.is_fixed(k) && is_offset(lengths[k], norms[k], at.cost)) return true;
   }
   return false;
 }
@@ -137,7 +129,7 @@ SecondOrder second_order(const BlockPoint& at, const GradientAt& gradient_at, Sh
   for (std::size_t j = 0; j < n; ++j) lengths[j] = norms[free[j]];
   for (const double way : {1.0, -1.0}) {
     for (std::size_t j = 0; j < n; ++j) {
-      const double shift = kShift * shifts[free[j]];
+      const double shift = kCurvatureShift * shifts[free[j]];
       const Difference found = one_sided(at, gradient_at, free[j], way * shift, here, change);
       if (found == Difference::not_finite) return out;
       if (found == Difference::crosses_bound) continue;
@@ -187,8 +179,8 @@ SecondOrder second_order(const BlockPoint& at, const GradientAt& gradient_at, Sh
 
 namespace {
 
-// Products of H with vectors over some of the columns, by one difference of the gradient each. Columns of J
-// are scaled to unit length.
+// Computes products of H with vectors over some of the columns, each by one difference of the gradient.
+// Columns of J are scaled to unit length.
 class ScaledCurvature {
  public:
   ScaledCurvature(const BlockPoint& at, const GradientAt& gradient_at, std::span<const std::size_t> columns,
@@ -244,9 +236,10 @@ struct NormalMetric {
 // Returns 0 if ‖B‖ < 1 is as good as certain, and NaN if a bound is in the way or the gradient is not finite.
 //
 // For a random direction u of n numbers, √n ‖Bu‖ / ‖u‖ estimates the Frobenius norm of B, which is at least
-// ‖B‖. If B has one direction only, u may happen to be almost at right angles to it. So the estimate of a
-// first direction must be tiny. More directions hardly all do so: the chance that k of them miss a factor f
-// is about f⁻ᵏ. The factors are those for which it is 2.5e-5, for k = 1 to 4.
+// ‖B‖. The estimate is too low by a factor f or more with a probability of about 1/f, if B changes one
+// direction only and u is almost at right angles to it. The probability that the estimates of k directions
+// are all too low by f is about f⁻ᵏ. So a single estimate must be tiny, and the largest of several may be
+// larger: for k = 1 to 4, the largest times kFactors[k - 1] must be below 1. Each factor has f⁻ᵏ = 2.5e-5.
 double beyond_normal(const BlockPoint& at, const GradientAt& gradient_at, NormalMetric& metric, ShiftBy by,
                      double relative) {
   constexpr double kFactors[] = {4e4, 200, 34, 14};
@@ -277,14 +270,14 @@ double beyond_normal(const BlockPoint& at, const GradientAt& gradient_at, Normal
 // H has no eigenvalue below -ε, ε being `limit`, if ‖B‖ < 1 in the metric of JᵀJ + εI.
 bool curves_like_normal(const BlockPoint& at, const GradientAt& gradient_at, double limit) {
   constexpr std::size_t kLeastUnknowns = 3;  // with fewer, second_order() takes no more evaluations
-  // Shorter than the shifts of second_order(): differences on one side only leave third derivatives in, and
-  // weak directions magnify them.
+  // The shifts are shorter than those of second_order(), because differences on one side leave third
+  // derivatives in, and weak directions magnify these.
   constexpr double kShorter = 0x1p-4;
   constexpr double kFalls = 0.5 / kShorter;  // nearly as much as rounding errors do
   NormalMetric metric;
   if (at.free() < kLeastUnknowns || !metric.take(at, limit)) return false;
   const auto beyond = [&](ShiftBy by, double share) {
-    return beyond_normal(at, gradient_at, metric, by, share * kShift);
+    return beyond_normal(at, gradient_at, metric, by, share * kCurvatureShift);
   };
   if (sizes_are_offsets(at)) {
     // Shares of the offsets may be far longer than a part in which the cost curves down. They serve only if
@@ -304,7 +297,7 @@ SecondOrder curvature_where_level(const BlockPoint& at, const GradientAt& gradie
   std::erase_if(level, [&](std::size_t j) { return at.solver.gradient()[j] != 0; });
   if (level.empty()) return out;
   constexpr std::size_t kMostProducts = 20;
-  ScaledCurvature H(at, gradient_at, level, by, kShift);
+  ScaledCurvature H(at, gradient_at, level, by, kCurvatureShift);
   const NegativeCurvature found = negative_curvature(
       level.size(), kMostProducts,
       [&](std::span<const double> v, std::span<double> product) { return H.times(v, product); });

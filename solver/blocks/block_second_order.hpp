@@ -4,6 +4,7 @@
 #pragma once
 
 #include "blocks/block_distance.hpp"
+#include "linear/shift_length.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -29,11 +30,7 @@ struct SecondOrder {
   std::vector<double> step;  // -G⁻¹ g; if G is not definite, a step that descends along all its eigenvectors
 };
 
-// What the differences are proportional to: the sizes of the parameters, or the changes that would undo the
-// residuals. With an offset in the parameters (1e6 metres) the sizes say nothing of how far the curvature
-// holds. Where residuals nearly vanish, their changes say nothing.
-enum class ShiftBy : std::uint8_t { size, residual };
-// Returns whether shifts by size are longer than the changes that would undo the residuals.
+// Returns whether shifts by size are longer than the changes that would undo the residuals, for some unknown.
 bool sizes_are_offsets(const BlockPoint& at);
 
 // Whether all members are wanted, or only the sign of the curvature. Where every curvature is clearly

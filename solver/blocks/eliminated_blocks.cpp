@@ -9,7 +9,6 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr int kLargestPoint = 8;              // tangent numbers of a block that may be eliminated first
 constexpr std::uint32_t kLargestCamera = 16;  // tangent numbers of blocks that are taken together
 // A residual block with more cells than this makes cameras larger, at the cost of zeros: two parameter blocks
 // are then taken together if they share this part of their residual blocks.
@@ -61,9 +60,9 @@ bool BlockStructure::follow_groups(const Problem::Impl& problem, const std::vect
   return true;
 }
 
-// Looks greedily for a large set of small blocks of which no two share a residual block: those with few
-// neighbours come first. If the set holds most of the parameters, its blocks are the points. Otherwise there
-// are none.
+// Chooses the points. It goes through the small blocks, those in the fewest residual blocks first, and takes
+// each that shares no residual block with one taken before. The blocks taken become the points if they hold
+// more than half of the parameters. Otherwise no block becomes a point.
 void BlockStructure::choose_points(const Problem::Impl& problem) {
   const std::size_t count = problem.parameters.size();
   std::vector<std::uint32_t> uses(count, 0);

@@ -3,12 +3,12 @@
 
 #include "ceres_options.hpp"
 #include "ceres_report.hpp"
+#include "support/clock.hpp"
 
 #include <nlsq/certify.hpp>
 #include <nlsq/error.hpp>
 #include <nlsq/problem_control.hpp>
 
-#include <chrono>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -83,7 +83,6 @@ void require(const ceres::Problem* problem) {
 
 void CertifyFunction::operator()(const ceres::Solver::Options& options, ceres::Problem* problem,
                                  ceres::Solver::Summary* summary) const {
-  using Clock = std::chrono::steady_clock;
   require(problem);
   if (!summary) return;
   *summary = ceres::Solver::Summary();
@@ -100,7 +99,7 @@ void CertifyFunction::operator()(const ceres::Solver::Options& options, ceres::P
   summary->final_cost = ours.final_cost;
   summary->termination_type = type_of(ours);
   summary->message = ours.message;
-  summary->total_time_in_seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  summary->total_time_in_seconds = seconds_since(begin);
 }
 
 void CertifyFunction::operator()(const ceres::Solver::Options& options, ceres::Problem* problem,

@@ -3,13 +3,13 @@
 
 #include "ceres_options.hpp"
 #include "ceres_report.hpp"
+#include "support/clock.hpp"
 
 #include <nlsq/check_derivatives.hpp>
 #include <nlsq/error.hpp>
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <string>
@@ -20,11 +20,6 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr double kBeside = 0.1;  // standard errors from the optimum, by the undamped linear model
-
-using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 // One call of Solve.
 class Session {

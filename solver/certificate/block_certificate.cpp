@@ -300,8 +300,9 @@ void BlockSystem::judge_by_second_order(const BlockTests& tests, BlockJudgement&
   judgement.certificate.passed = !contradicted(tests, judgement);
 }
 
-// Looks at a point that passes the tests for what they do not see (block_doubts.cpp). Returns true if it
-// finds nothing. Else out.step may lead to a lower cost, or the judgement says in words what the matter is.
+// Runs the checks of block_doubts.cpp on a point that passes the tests, and returns true if it withstands
+// them. If a check finds a lower cost, out.step leads there. If one finds a lost parameter, judgement.doubt
+// says so in words.
 bool BlockSystem::withstands_doubts(BlockJudgement& judgement, Certified& out) {
   const Certificate& c = judgement.certificate;
   if (falls_beside(judgement, out)) return false;

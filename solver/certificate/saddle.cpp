@@ -15,7 +15,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// Most parameters of a fit of which all are examined: each takes two passes.
+// With at most so many parameters, the curvature is examined by all of them, which takes two passes for each.
 constexpr std::size_t kMostUnmovedOf = 16;
 constexpr std::size_t kRowsOfSaddle = 1 << 14;  // rows that these passes use
 // A parameter is unmoved if its whole change alters the residuals by at most this share.
@@ -30,7 +30,7 @@ std::vector<int> pushed(const MinimizerResult& end) {
   return out;
 }
 
-// The free nonlinear parameters that have stayed at their start.
+// Returns the free nonlinear parameters that have stayed at their start.
 std::vector<std::size_t> unmoved(const SolveRequest& request, const MinimizerResult& end,
                                  const std::vector<int>& fixed) {
   std::vector<std::size_t> out;

@@ -15,9 +15,8 @@ inline constexpr const char* kSaddle = "saddle";
 // that symmetry may have kept it where it is.
 bool is_unmoved(double distance, const Linearization& end, std::size_t parameter);
 
-// Looks for a point of lower cost beside a certified end that is a saddle. It does so only where a
-// parameter has never moved. Returns nothing if it finds no such point: the end may then
-// be a minimum.
+// Looks for a point of lower cost beside a certified end that is a saddle. It does so only where a parameter
+// has never moved. Returns nothing if it finds no such point: the end may then be a minimum.
 std::optional<Vector> lower_beside_saddle(DenseEvaluator& evaluator, const SolveRequest& request,
                                           const MinimizerResult& end);
 

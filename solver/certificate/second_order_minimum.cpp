@@ -4,6 +4,7 @@
 #include "certificate/certificate_face.hpp"
 #include "linear/negative_curvature.hpp"
 #include "linear/scaled_spectrum.hpp"
+#include "linear/shift_length.hpp"
 #include "support/constants.hpp"
 
 #include <algorithm>
@@ -15,7 +16,6 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr std::size_t kMost = 64;         // parameters
-constexpr double kShift = 0x1p-17;        // relative to a parameter; balances third derivatives and rounding
 constexpr double kFlat = 1e-6;            // the least curvature, relative to the largest
 constexpr double kFarFromMinimum = 1e-3;  // of a parameter's size
 
@@ -65,25 +65,10 @@ struct Examined {
   Curvature curvature;
 };
 
-// What shifts are a part of: the sizes of the parameters, or the changes that would undo the residuals. Where
-// parameters are offsets, such as dates, their sizes say nothing of how far the curvature holds.
-enum class Lengths : std::uint8_t { sizes, changes };
-
-// The length for a parameter at x. `norm`: of its column of J.
-double length_of(double x, double norm, double cost, Lengths lengths) {
-  // A parameter at 0 has no size of its own, nor has one that is 0 but for rounding or for the errors of
-  // differences.
-  constexpr double kZero = 1e-6;
-  constexpr double kLeast = 0x1p-19;  // of the size: shorter shifts drown in the rounding of x
-  const double size = std::fabs(x), undo = std::sqrt(2 * cost) / norm, other = std::min(1.0, undo);
-  if (!(size > kZero * other)) return other;
-  return lengths == Lengths::sizes ? size : std::clamp(undo, kLeast * size, std::max(size, 1.0));
-}
-
-// Returns whether shifts by sizes change the residuals by more than these are.
-bool sizes_are_offsets(const Vector& norms, const Vector& sizes, double cost) {
+// Returns whether some parameter is an offset. `lengths`: by their sizes.
+bool any_offset(const Vector& lengths, const Vector& norms, double cost) {
   for (std::size_t j = 0; j < norms.size(); ++j) {
-    if (kShift * sizes[j] * norms[j] > std::sqrt(2 * cost)) return true;
+    if (is_offset(lengths[j], norms[j], cost)) return true;
   }
   return false;
 }
@@ -91,7 +76,7 @@ bool sizes_are_offsets(const Vector& norms, const Vector& sizes, double cost) {
 // Computes the second derivatives at x. Returns nothing if there are no free parameters or too many, or if
 // some number is not finite.
 std::optional<Examined> examine(Evaluator& evaluator, std::span<const double> x, const Box& room,
-                                std::span<const int> fixed, double magnitude, Lengths lengths) {
+                                std::span<const int> fixed, double magnitude, ShiftBy by) {
   Examined out;
   out.free = face_without(x.size(), fixed).kept;
   const std::size_t n = out.free.size();
@@ -103,11 +88,12 @@ std::optional<Examined> examine(Evaluator& evaluator, std::span<const double> x,
     const double length = std::sqrt(here.normal(k, k));
     out.norms.push_back(length > 0 ? length : 1);
     out.gradient.push_back(here.gradient[k]);
-    out.sizes.push_back(length_of(x[k], out.norms.back(), here.cost, lengths));
+    out.sizes.push_back(shift_length(std::fabs(x[k]), out.norms.back(), here.cost, by));
   }
   out.curvature = {Vector(n * n, 0.0), Vector(n * n, 0.0)};
   for (std::size_t j = 0; j < n; ++j) {
-    if (!add_column(evaluator, x, room, out.free, j, here, kShift * out.sizes[j], magnitude, out.curvature))
+    if (!add_column(evaluator, x, room, out.free, j, here, kCurvatureShift * out.sizes[j], magnitude,
+                    out.curvature))
       return std::nullopt;
   }
   return out;
@@ -150,18 +136,8 @@ bool is_minimum(const Curvature& of, const Vector& norms, const Vector& gradient
   return true;
 }
 
-}  // namespace
-
-bool is_second_order_minimum(Evaluator& evaluator, std::span<const double> x, const Box& room,
-                             std::span<const int> fixed, double magnitude) {
-  const std::optional<Examined> at = examine(evaluator, x, room, fixed, magnitude, Lengths::sizes);
-  if (!at) return false;
-  const double r = std::sqrt(2 * at->cost), cost_noise = 8 * kUnitRoundoff * (magnitude + r) * r;
-  return is_minimum(at->curvature, at->norms, at->gradient, at->sizes, cost_noise);
-}
-
-// The direction of the lowest curvature, if it is negative beyond its errors.
-static std::optional<Vector> direction_down(const Examined& at, std::size_t parameters) {
+// Returns the direction of the lowest curvature, or nothing if this is not negative beyond its errors.
+std::optional<Vector> direction_down(const Examined& at, std::size_t parameters) {
   constexpr double kNegative = 1e-4;  // of the largest curvature
   ScaledSpectrum spectrum;
   if (!scaled_spectrum(at.curvature.values, at.norms, spectrum)) return std::nullopt;
@@ -178,12 +154,22 @@ static std::optional<Vector> direction_down(const Examined& at, std::size_t para
   return along;
 }
 
+}  // namespace
+
+bool is_second_order_minimum(Evaluator& evaluator, std::span<const double> x, const Box& room,
+                             std::span<const int> fixed, double magnitude) {
+  const std::optional<Examined> at = examine(evaluator, x, room, fixed, magnitude, ShiftBy::size);
+  if (!at) return false;
+  const double r = std::sqrt(2 * at->cost), cost_noise = 8 * kUnitRoundoff * (magnitude + r) * r;
+  return is_minimum(at->curvature, at->norms, at->gradient, at->sizes, cost_noise);
+}
+
 std::optional<Vector> descent_from_saddle(Evaluator& evaluator, std::span<const double> x, const Box& room,
                                           std::span<const int> fixed, double magnitude) {
-  std::optional<Examined> at = examine(evaluator, x, room, fixed, magnitude, Lengths::sizes);
+  std::optional<Examined> at = examine(evaluator, x, room, fixed, magnitude, ShiftBy::size);
   std::optional<Vector> along = at ? direction_down(*at, x.size()) : std::nullopt;
-  if (!at || along || !sizes_are_offsets(at->norms, at->sizes, at->cost)) return along;
-  at = examine(evaluator, x, room, fixed, magnitude, Lengths::changes);
+  if (!at || along || !any_offset(at->sizes, at->norms, at->cost)) return along;
+  at = examine(evaluator, x, room, fixed, magnitude, ShiftBy::residual);
   return at ? direction_down(*at, x.size()) : std::nullopt;
 }
 
@@ -195,16 +181,16 @@ std::optional<Vector> descent_of_some(Evaluator& evaluator, std::span<const doub
   for (const std::size_t k : some) {
     const double norm = std::sqrt(here.normal(k, k));
     norms.push_back(norm > 0 ? norm : 1);
-    lengths.push_back(length_of(x[k], norms.back(), here.cost, Lengths::sizes));
+    lengths.push_back(shift_length(std::fabs(x[k]), norms.back(), here.cost, ShiftBy::size));
   }
-  if (sizes_are_offsets(norms, lengths, here.cost)) {
+  if (any_offset(lengths, norms, here.cost)) {
     for (std::size_t j = 0; j < some.size(); ++j)
-      lengths[j] = length_of(x[some[j]], norms[j], here.cost, Lengths::changes);
+      lengths[j] = shift_length(std::fabs(x[some[j]]), norms[j], here.cost, ShiftBy::residual);
   }
   const auto times = [&](std::span<const double> v, std::span<double> product) {
     double shift = std::numeric_limits<double>::infinity();
     for (std::size_t j = 0; j < v.size(); ++j)
-      shift = std::min(shift, kShift * lengths[j] * norms[j] / std::fabs(v[j]));
+      shift = std::min(shift, kCurvatureShift * lengths[j] * norms[j] / std::fabs(v[j]));
     Vector there(x.begin(), x.end());
     for (std::size_t j = 0; j < v.size(); ++j) {
       there[some[j]] += shift * v[j] / norms[j];

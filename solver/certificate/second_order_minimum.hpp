@@ -25,7 +25,8 @@ bool is_second_order_minimum(Evaluator& evaluator, std::span<const double> x, co
 std::optional<Vector> descent_from_saddle(Evaluator& evaluator, std::span<const double> x, const Box& room,
                                           std::span<const int> fixed, double magnitude);
 
-// The same for a direction of the parameters `some` alone, in at most `passes` passes and one more.
+// Does the same for directions in which only the parameters `some` change. Takes at most `passes` passes and
+// one more.
 std::optional<Vector> descent_of_some(Evaluator& evaluator, std::span<const double> x, const Box& room,
                                       std::span<const std::size_t> some, std::size_t passes);
 

@@ -38,7 +38,8 @@ inline void cut_into_groups(const TileRange& tile, std::vector<TileRange>& group
     groups.push_back({tile.first + i, std::min(kRowGroup, tile.count - i)});
 }
 
-// All rows once if there are at most `most`. Else evenly spread groups, about `most` rows in all.
+// Returns all rows once if there are at most `most`, and else evenly spread groups of about `most` rows in
+// all.
 inline std::vector<TileRange> row_groups(const RowModel& model, std::size_t most) {
   std::vector<TileRange> groups;
   const std::size_t m = model.rows();

@@ -1,4 +1,5 @@
-// Lanczos's method, whose vectors are kept orthogonal: the extreme eigenvalues appear first.
+// Implements negative_curvature() by Lanczos's method, which finds the extreme eigenvalues first. All of its
+// vectors are kept orthogonal to each other.
 #include "linear/negative_curvature.hpp"
 
 #include "dense/dense_algebra.hpp"

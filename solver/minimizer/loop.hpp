@@ -249,9 +249,9 @@ std::optional<Termination> budget_spent(const Loop& loop);
 // Moves x to the trial point. `by_undamped_step`: whether an undamped step led there. The caller must then
 // have the system forget or linearize x.
 void move_to_trial(Loop& loop, bool by_undamped_step);
-// The same for a trial point that the system has linearized.
+// Does the same for a trial point that the system has linearized, and has the system accept it.
 void take_trial(Loop& loop, bool by_undamped_step);
-// A step was accepted: after later rejections, the damping in force is the one to come back to.
+// Call after a step was accepted. After later rejections, the loop comes back to the damping in force now.
 void end_rejections(Damping& damping);
 void roll_back(Loop& loop);  // moves to the checkpoint, in f64
 void prepare_point(Loop& loop);

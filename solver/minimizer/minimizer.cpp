@@ -18,7 +18,7 @@ bool lost_below_f64(const Loop& loop) {
   return (loop.low_rows() || loop.system->elimination_needs_f64()) && loop.log.next - loop.log.first >= limit;
 }
 
-// Resets all but the memory.
+// Resets all members, and keeps the memory of the list.
 void clear(Recheck& recheck) {
   Vector memory = std::move(recheck.column_magnitude);
   memory.clear();

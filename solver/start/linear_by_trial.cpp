@@ -16,7 +16,7 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr std::size_t kTrialRows = 64;
-constexpr std::size_t kTogether = 4096;  // up to so many rows that one call gives are all looked at
+constexpr std::size_t kTogether = 4096;  // if one call gives no more rows than this, all are looked at
 constexpr double kStraight = 1e-9;  // largest deviation from a straight line, relative to the distance moved
 constexpr double kSeen = 1e-3;      // a shorter move, relative to the terms, is made longer
 constexpr double kUnseen = 1e-6;    // and is lost in rounding if it stays below this
@@ -32,9 +32,9 @@ class TrialRows {
         count_(rows_.one_point() && all_ <= kTogether ? all_ : std::min(all_, kTrialRows)) {}
 
   bool all() const { return count_ == all_; }
-  // Whether the user gives derivatives, which are cheaper than to evaluate the model once more by parameter.
+  // Returns whether the user gives derivatives. They are cheaper than one more evaluation for each parameter.
   bool has_columns() const { return all() && std::string_view(rows_.kind()) == "derivatives"; }
-  // The derivatives at x0 by each parameter. None where they cannot be had.
+  // Computes the derivatives at x0 by each parameter. Returns none if the model throws there.
   std::vector<std::vector<double>> columns(std::span<const double> x0) try {
     std::vector<std::vector<double>> out(x0.size());
     const auto pass = rows_.begin(x0, Fill::jacobian_and_residual, false);
@@ -189,7 +189,8 @@ bool find_shares(std::span<const double> start, std::span<const double> x0, cons
   return true;
 }
 
-// Whether the residuals are where the moves lead, if these parameters take their best values, which is at x.
+// Returns in x the point where these parameters take their best values, and whether the residuals there are
+// those that the moves predict.
 bool straight_to_best(TrialRows& rows, std::span<const double> start, std::span<const double> x0,
                       std::span<const Seeming> linear, std::vector<double>& x) {
   constexpr double kOff = 1e-6;  // of the distance moved: room for the rounding of long moves
@@ -233,7 +234,8 @@ bool leave_out_products(TrialRows& rows, std::span<const double> start, std::spa
 
 // Leaves out parameters that stop being linear before they reach their best values. The a of max(a, 0) is
 // such a parameter if its best value is below 0. Returns the best values, among those of all parameters.
-// Where each of them moves, being straight on the way shows that they are linear together, too.
+// If each of them moves on the way, and the residuals are straight there, the parameters are linear together,
+// too.
 std::vector<double> keep_straight(TrialRows& rows, std::span<const double> start, std::span<const double> x0,
                                   const Limits& limits, std::vector<Seeming>& linear) {
   constexpr double kMoves = 1e-3;  // of the step that was tried

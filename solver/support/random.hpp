@@ -13,6 +13,11 @@ class Random {
   explicit Random(std::uint64_t seed) : state_(seed) {}
   std::uint64_t bits() { return mixed(state_ += 0x9e3779b97f4a7c15); }
   double uniform() { return static_cast<double>(bits() >> 11) * 0x1p-53; }  // [0, 1)
+  // Of either sign, and of a magnitude between `least` and `most`.
+  double of_either_sign(double least, double most) {
+    const double magnitude = least + (most - least) * uniform();
+    return below(2) == 0 ? -magnitude : magnitude;
+  }
   std::size_t below(std::size_t n) { return static_cast<std::size_t>(uniform() * static_cast<double>(n)); }
 
   // The function that scrambles the state.
@@ -28,7 +33,7 @@ class Random {
 
 // Fills v with numbers from 0.5 to 1.5 of either sign: none of them is near 0.
 inline void fill_with_signs(Random& random, std::span<double> v) {
-  for (double& number : v) number = (random.below(2) == 0 ? -1 : 1) * (0.5 + random.uniform());
+  for (double& number : v) number = random.of_either_sign(0.5, 1.5);
 }
 
 }  // namespace nlsq::inline v0

@@ -36,8 +36,8 @@ OpenedSource open_source(const std::string& path, bool with_checksum = false);
 // The same for bytes in memory, for tests and fuzzing.
 OpenedSource open_memory(std::string bytes, std::string name = "<memory>");
 
-// Returns whether a file of this name exists. A text that is too long to be the name of a file, such as a
-// long formula, is no error: the function returns false.
+// Returns whether a file of this name exists. Also returns false, and does not throw, if the text is too long
+// for the name of a file, as a long formula is.
 bool file_exists(const std::string& path);
 
 }  // namespace nlsq::cli

@@ -255,10 +255,9 @@ NLSQ_INLINE double times_cells(const EliminationData<R>& d, const PointView& vie
 template <class R, class T, int E>
 void substitute_point(const EliminationData<R>& d, std::size_t p, const double* inverse, const double* g,
                       const T* s, double* step) {
-  constexpr int kMost = E == kAnySize ? 64 : E;
   const int e = E == kAnySize ? static_cast<int>(d.point_size[p]) : E;
   const PointView view(d, p);
-  double t[kMost > 0 ? kMost : 1];
+  double t[most_rows<E>];
   const double* gp = g + d.point_offset[p];
   for (int k = 0; k < e; ++k) t[k] = gp[k];
   for (std::size_t slot = d.slot_first[p]; slot < d.slot_first[p + 1]; ++slot) {
@@ -283,12 +282,11 @@ void bend_point(const EliminationData<R>& d, std::size_t p, const double* invers
                 const T* s, double factor, EvenView<std::uint32_t> row_of, double* moved, double* bent,
                 T* b) {
   using S = Simd<T>;
-  constexpr int kMost = E == kAnySize ? 64 : E;
   const int e = E == kAnySize ? static_cast<int>(d.point_size[p]) : E;
   const PointView view(d, p);
   const double* step_p = step + d.point_offset[p];
   double* g = bent + d.point_offset[p];
-  double t[kMost > 0 ? kMost : 1];
+  double t[most_rows<E>];
   for (int k = 0; k < e; ++k) g[k] = 0;
   for (std::size_t slot = d.slot_first[p]; slot < d.slot_first[p + 1]; ++slot) {
     const R* row = record_of(d, slot);

@@ -25,14 +25,14 @@ NLSQ_INLINE auto for_size(std::uint32_t size, auto use) {
   }
 }
 
-// The largest number of rows of a point's matrix.
+// The length of arrays for a point: the largest number of rows of its matrix, and at least 1.
 template <int E>
-constexpr int most_rows = E == kAnySize ? 8
+constexpr int most_rows = E == kAnySize ? kLargestPoint
                           : E > 0       ? E
                                         : 1;
 
-// Computes (V + diag(damping))⁻¹ by Cholesky: A = L Lᵀ, L⁻¹ in place, then L⁻ᵀL⁻¹. It is left in `inverse`,
-// whose lower triangle is stored, and in `whole`, which has all e x e entries.
+// Computes (V + diag(damping))⁻¹ by Cholesky: A = L Lᵀ, L⁻¹ in place, then L⁻ᵀL⁻¹. The lower triangle of
+// the result is left in `inverse`, and all e x e entries in `whole`.
 template <int E>
 bool invert(const double* V, const double* damping, double* inverse, double* whole, int size) {
   const int e = E == kAnySize ? size : E;

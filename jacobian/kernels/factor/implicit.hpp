@@ -68,10 +68,9 @@ NLSQ_INLINE void add_to_cells(const EliminationData<R>& d, const PointView& view
 template <class R, class T, int E>
 void multiply_point(const EliminationData<R>& d, std::size_t p, const double* inverse, const T* s, T* y,
                     T* along) {
-  constexpr int kMost = E == kAnySize ? 64 : E;
   const int e = E == kAnySize ? static_cast<int>(d.point_size[p]) : E;
   const PointView view(d, p);
-  T t[kMost > 0 ? kMost : 1], u[kMost > 0 ? kMost : 1];
+  T t[most_rows<E>], u[most_rows<E>];
   for (int k = 0; k < e; ++k) t[k] = 0;
   T* a = along;
   for (std::size_t slot = d.slot_first[p]; slot < d.slot_first[p + 1]; ++slot) {

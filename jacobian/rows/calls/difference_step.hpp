@@ -60,7 +60,8 @@ class StepCheck {
     second_ += (above - 2 * here + below) * (above - 2 * here + below);
     residual_ += here * here;
   }
-  // The same of points that may all lie on one side of p, where `step` has them.
+  // Adds the values at p and at the two points of `step`. Where both points lie on one side of p, as they do
+  // at a bound, the middle one of the three takes the place of p.
   void add(const DifferenceStep& step, double p, double above, double here, double below) {
     if (!step.one_sided()) add(above, here, below);
     else if (step.above > p) add(below, above, here);
