@@ -1,6 +1,7 @@
 // Computes rank, undamped step and decrement at a point of a block problem. The certificate uses it.
 #include "blocks/block_distance.hpp"
 
+#include "blocks/schur/null_space.hpp"
 #include "dense/dense_algebra.hpp"
 #include "linear/determined_subspace.hpp"
 #include "linear/dot.hpp"
@@ -161,16 +162,22 @@ void refine(const BlockPoint& at, const BlockTerms& terms, BlockDistance& out) {
   }
 }
 
+// Solves with the least damping for which a factor exists, and returns it.
+double solve_with_least_damping(const BlockPoint& at, BlockStep& step, int& iterations) {
+  double damping = 0;
+  for (double lambda = kLeastDamping; lambda <= kMostDamping && !step.factored; lambda *= 10) {
+    at.solver.solve<double, double>(at.model.records<double>(), lambda, {}, step);
+    iterations += step.iterations;
+    damping = lambda;
+  }
+  return damping;
+}
+
 BlockDistance by_elimination(const BlockPoint& at, const BlockStep* solved) {
   BlockDistance out;
   BlockStep step;
-  RecordReader<double>& J = at.model.records<double>();
   if (solved) step = *solved;
-  for (double lambda = kLeastDamping; lambda <= kMostDamping && !step.factored; lambda *= 10) {
-    at.solver.solve<double, double>(J, lambda, {}, step);
-    out.linear_iterations += step.iterations;
-    out.damping = lambda;
-  }
+  out.damping = solve_with_least_damping(at, step, out.linear_iterations);
   if (!step.factored) return out;
   out.known = true;
   out.reached = step.reached;
@@ -179,6 +186,26 @@ BlockDistance by_elimination(const BlockPoint& at, const BlockStep* solved) {
   out.condition = kNaN;
   if (at.solver.iterative()) out.decrement = step.decrement;
   return out;
+}
+
+// Completes `out`, if `lost` directions or more are clearly undetermined, all others are clearly determined,
+// and the lightest rows cannot hide what they determine behind the rounding errors of heavy ones. Otherwise
+// returns false. Takes a small part of the time of QR.
+bool complete_by_null_space(const BlockPoint& at, const BlockTerms& terms, std::size_t lost,
+                            BlockDistance& out) {
+  constexpr double kSafety = 4;
+  BlockStep step;  // the estimate of the rank destroyed the factor
+  solve_with_least_damping(at, step, out.linear_iterations);
+  NullSpace null(at.solver, at.model.records<double>(), column_norms(at.solver), at.fixed);
+  const double rounding = rank_tolerance(at.free()) / (kSafety * terms.widest_spread);
+  if (!step.factored || !null.find(at.free(), rounding) || null.size() < lost) return false;
+  null.remove_from(out.step);
+  for (std::size_t j = 0; j < out.step.size(); ++j) {
+    if (null.share_of(j) > kConfounded) out.undetermined.push_back(static_cast<int>(j));
+  }
+  out.rank = static_cast<int>(at.free() - null.size());
+  out.condition = kInfinity;
+  return true;
 }
 
 }  // namespace
@@ -241,6 +268,8 @@ bool examine_weak_directions(const BlockPoint& at, const BlockTerms& terms, Bloc
       at.solver.rank(at.model.records<double>(), column_norms(at.solver), out.damping <= kNegligibleDamping);
   if (rank.rank < static_cast<int>(at.free())) {
     if (is_small(at, kDoubtColumns, kDoubtProducts)) {
+      const std::size_t lost = at.free() - static_cast<std::size_t>(std::max(rank.rank, 0));
+      if (complete_by_null_space(at, terms, lost, out)) return true;
       BlockDistance by_rows = by_triangle(at, column_norms(at.solver));
       by_rows.linear_iterations = out.linear_iterations;
       if (by_rows.known) out = std::move(by_rows);

@@ -22,13 +22,9 @@ namespace {
 
 constexpr std::size_t kFew = 16;         // up to this many parameters nothing is allocated
 constexpr std::size_t kFewSingular = 8;  // up to this many, singular values take the least time
-// Lengths of the part that a parameter's unit vector has in the null directions: below the first the data
-// determine it, above the second it is reported as confounded.
-constexpr double kNegligiblePart = 1e-6, kConfounded = 0.05;
-
-// Singular values below this share of the largest are rounding. A column computed to a few units in the last
-// place cannot show a smaller angle to the others.
-double rank_tolerance(std::size_t n) { return 64 * kUnitRoundoff * std::sqrt(static_cast<double>(n)); }
+// Length of the part that a parameter's unit vector has in the null directions: below it the data determine
+// the parameter.
+constexpr double kNegligiblePart = 1e-6;
 
 // An error of R moves its singular values by at most its norm.
 std::size_t rank_of(const double* values, std::size_t n, double error) {
@@ -309,6 +305,8 @@ void by_singular_values(const ScaledTriangle& triangle, Certified& out) {
 }
 
 }  // namespace
+
+double rank_tolerance(std::size_t n) { return 64 * kUnitRoundoff * std::sqrt(static_cast<double>(n)); }
 
 void analyse(const ScaledTriangle& triangle, Certified& out) {
   const std::size_t n = triangle.scale.size();

@@ -9,6 +9,14 @@
 
 namespace nlsq::inline v0 {
 
+// Singular values below this share of the largest are rounding. A column computed to a few units in the last
+// place cannot show a smaller angle to the others.
+double rank_tolerance(std::size_t n);
+
+// A parameter is reported as confounded if its unit vector has a part of more than this length in the null
+// directions.
+inline constexpr double kConfounded = 0.05;
+
 // R, n x n upper triangular by columns, and z = Qᵀr. Both are destroyed. `scale` holds the divisors of the
 // columns. `qr`: R comes from QR of the rows, not from Cholesky of JᵀJ.
 struct ScaledTriangle {
