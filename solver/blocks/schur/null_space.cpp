@@ -34,19 +34,51 @@ void NullSpace::normalise(std::vector<double>& v) const {
   for (double& number : v) number /= length;
 }
 
+// A random unit vector outside of the space.
+std::vector<double> NullSpace::random_outside() {
+  std::vector<double> v(norms_.size());
+  fill_with_signs(random_, v);
+  for (std::size_t j = 0; j < v.size(); ++j) v[j] = !fixed_.empty() && fixed_[j] != 0 ? 0 : v[j] / norms_[j];
+  normalise(v);
+  return v;
+}
+
+// Replaces v by (JᵀJ + λD²)⁻¹ D² v.
+void NullSpace::apply_inverse(std::vector<double>& v) {
+  for (std::size_t j = 0; j < v.size(); ++j) v[j] *= norms_[j] * norms_[j];
+  solver_.solve_factored(J_, v);
+}
+
 // Returns the direction outside of the space along which J is the shortest. Inverse iteration makes the part
 // along other directions smaller, each time by λ over the square of their singular value.
 std::vector<double> NullSpace::shortest_outside() {
   constexpr int kIterations = 3;
-  std::vector<double> v(norms_.size());
-  fill_with_signs(random_, v);
-  for (std::size_t j = 0; j < v.size(); ++j) v[j] = !fixed_.empty() && fixed_[j] != 0 ? 0 : v[j] / norms_[j];
+  std::vector<double> v = random_outside();
   for (int iteration = 0; iteration < kIterations; ++iteration) {
-    for (std::size_t j = 0; j < v.size(); ++j) v[j] *= norms_[j] * norms_[j];
-    solver_.solve_factored(J_, v);
+    apply_inverse(v);
     normalise(v);
   }
   return v;
+}
+
+// Returns true if JᵀJ times the inverse is the identity for vectors outside of the space. Then the data
+// determine all directions there, and neither λ nor rounding errors of the factor hide one that they do not.
+// A random vector has a part in each direction.
+bool NullSpace::others_are_determined() {
+  constexpr int kVectors = 3;
+  constexpr double kMostError = 1e-3;
+  std::vector<double> image(norms_.size());
+  for (int k = 0; k < kVectors; ++k) {
+    const std::vector<double> v = random_outside();
+    std::vector<double> inverse = v;
+    apply_inverse(inverse);
+    solver_.multiply(J_, inverse, image);
+    double squares = 0;
+    for (std::size_t j = 0; j < v.size(); ++j)
+      squares += std::pow(norms_[j] * v[j] - image[j] / norms_[j], 2);
+    if (!(squares <= kMostError * kMostError)) return false;
+  }
+  return true;
 }
 
 bool NullSpace::find(std::size_t free, double rounding) {
@@ -60,7 +92,7 @@ bool NullSpace::find(std::size_t free, double rounding) {
   while (found_.size() < free) {
     std::vector<double> v = shortest_outside();
     double length = length_of_image(v);
-    if (length > kClear) return true;
+    if (length > kClear) return others_are_determined();
     // The factor has rounding errors, and so has v. JᵀJv, computed from the rows, shows its wrong part.
     for (int round = 0; round < kRefinements && !(length <= rounding); ++round) {
       solver_.solve_factored(J_, image);

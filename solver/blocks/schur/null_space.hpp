@@ -33,7 +33,10 @@ class NullSpace {
  private:
   double product(const std::vector<double>& v, const std::vector<double>& w) const;  // vᵀD²w
   void normalise(std::vector<double>& v) const;
+  std::vector<double> random_outside();
   std::vector<double> shortest_outside();
+  void apply_inverse(std::vector<double>& v);
+  bool others_are_determined();
 
   SchurSolver& solver_;
   RecordReader<double>& J_;
