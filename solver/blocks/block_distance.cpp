@@ -188,23 +188,30 @@ BlockDistance by_elimination(const BlockPoint& at, const BlockStep* solved) {
   return out;
 }
 
-// Completes `out`, if `lost` directions or more are clearly undetermined, all others are clearly determined,
-// and the lightest rows cannot hide what they determine behind the rounding errors of heavy ones. Otherwise
-// returns false. Takes a small part of the time of QR.
-bool complete_by_null_space(const BlockPoint& at, const BlockTerms& terms, std::size_t lost,
-                            BlockDistance& out) {
+// Whether finding the null space takes fewer multiply-adds than the pivots that tell the rank.
+bool null_space_costs_less(const BlockPoint& at) {
+  constexpr double kSolves = 40;       // for a gauge of seven directions
+  constexpr double kSlowerPivots = 4;  // pivoting goes column by column
+  const BlockStructure& s = at.structure;
+  const auto reduced = static_cast<double>(s.tangent_size() - s.point_numbers);
+  if (at.solver.too_large_for_rank()) return false;  // counting the pivots of its factor costs nothing
+  const double solve = 4 * static_cast<double>(s.record_size) + 2 * reduced * reduced;
+  return kSolves * solve < kSlowerPivots * reduced * reduced * reduced / 3;
+}
+
+// Completes `out`, if some directions are clearly undetermined, all others are clearly determined, and
+// rounding errors of heavy rows cannot hide what the lightest ones determine. Otherwise returns false. Call
+// while the factor is known. Takes a small part of the time of QR.
+bool complete_by_null_space(const BlockPoint& at, const BlockTerms& terms, BlockDistance& out) {
   constexpr double kSafety = 4;
-  BlockStep step;  // the estimate of the rank destroyed the factor
-  solve_with_least_damping(at, step, out.linear_iterations);
   NullSpace null(at.solver, at.model.records<double>(), column_norms(at.solver), at.fixed);
-  const double rounding = rank_tolerance(at.free()) / (kSafety * terms.widest_spread);
-  if (!step.factored || !null.find(at.free(), rounding) || null.size() < lost) return false;
+  if (!null.find(at.free(), rank_tolerance(at.free()) / (kSafety * terms.widest_spread))) return false;
   null.remove_from(out.step);
   for (std::size_t j = 0; j < out.step.size(); ++j) {
     if (null.share_of(j) > kConfounded) out.undetermined.push_back(static_cast<int>(j));
   }
   out.rank = static_cast<int>(at.free() - null.size());
-  out.condition = kInfinity;
+  if (null.size() > 0) out.condition = kInfinity;
   return true;
 }
 
@@ -264,13 +271,18 @@ bool examine_weak_directions(const BlockPoint& at, const BlockTerms& terms, Bloc
   // by_elimination() does not find the rank. The other functions do, and there is nothing to add to them.
   if (!out.known || out.rank >= 0 || at.solver.iterative()) return false;
   refine(at, terms, out);
-  const RankEstimate rank =
-      at.solver.rank(at.model.records<double>(), column_norms(at.solver), out.damping <= kNegligibleDamping);
+  const std::vector<double> norms = column_norms(at.solver);
+  const bool eliminated = out.damping <= kNegligibleDamping;
+  if (eliminated && at.solver.clearly_regular(norms)) {
+    out.rank = static_cast<int>(at.structure.tangent_size());
+    return true;
+  }
+  const bool by_rows_next = is_small(at, kDoubtColumns, kDoubtProducts);
+  if ((by_rows_next || null_space_costs_less(at)) && complete_by_null_space(at, terms, out)) return true;
+  const RankEstimate rank = at.solver.rank(at.model.records<double>(), norms, eliminated);
   if (rank.rank < static_cast<int>(at.free())) {
-    if (is_small(at, kDoubtColumns, kDoubtProducts)) {
-      const std::size_t lost = at.free() - static_cast<std::size_t>(std::max(rank.rank, 0));
-      if (complete_by_null_space(at, terms, lost, out)) return true;
-      BlockDistance by_rows = by_triangle(at, column_norms(at.solver));
+    if (by_rows_next) {
+      BlockDistance by_rows = by_triangle(at, norms);
       by_rows.linear_iterations = out.linear_iterations;
       if (by_rows.known) out = std::move(by_rows);
       return true;

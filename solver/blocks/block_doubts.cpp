@@ -4,6 +4,7 @@
 #include "blocks/block_system.hpp"
 #include "certificate/second_order_minimum.hpp"
 #include "linear/dot.hpp"
+#include "linear/negative_curvature.hpp"
 #include "support/constants.hpp"
 #include "support/random.hpp"
 
@@ -13,9 +14,10 @@
 namespace nlsq::inline v0 {
 
 // x is a saddle if the cost has negative curvature along some direction. Large residuals and redescending
-// losses can cause this although JᵀJ is positive. In that case out.step leads to a lower cost.
-BlockSystem::Curved BlockSystem::curvature_at_end(const BlockJudgement& judgement, Certified& out) {
-  constexpr double kNegative = -1e-4;  // relative to the largest curvature
+// losses can cause this although JᵀJ is positive. In that case out.step leads to a lower cost. The curvature
+// is unknown if it differs from that of JᵀJ by less than `limit`, relative to the largest curvature.
+BlockSystem::Curved BlockSystem::curvature_at_end(const BlockJudgement& judgement, double limit,
+                                                  Certified& out) {
   const std::size_t free = point().free();
   if (low_jacobian() || judgement.certificate.governed_by == kZeroResidual) return Curved::unknown;
   // The cost need not fall far along a straight line for a valley to begin there.
@@ -29,15 +31,13 @@ BlockSystem::Curved BlockSystem::curvature_at_end(const BlockJudgement& judgemen
     const SecondOrder found = curvature_where_level(point(), gradient_beside(), first);
     return found.known && falls_along(found, enough, out) ? Curved::down : Curved::unknown;
   }
-  // If the residuals are nearly linear, JᵀJ is all of the curvature, which is never negative then. If JᵀJ is
-  // singular, even a small curvature beside it may show that x is a minimum, so the limit is lower.
-  constexpr double kFlat = 1e-6;
-  const bool deficient = judgement.certificate.verdict == Verdict::rank_deficient;
-  if (curves_like_normal(point(), gradient_beside(), deficient ? kFlat : -kNegative)) return Curved::unknown;
+  // If the residuals are nearly linear, JᵀJ is all of the curvature, which is never negative then.
+  if (curves_like_normal(point(), gradient_beside(), limit)) return Curved::unknown;
   for (const ShiftBy by : {first, second}) {
     const SecondOrder found = second_order(point(), gradient_beside(), by, CurvatureWanted::sign);
     if (found.known && found.definite) return Curved::up;
-    if (found.known && found.least < kNegative && falls_along(found, enough, out)) return Curved::down;
+    if (found.known && found.least < -kNegativeCurvature && falls_along(found, enough, out))
+      return Curved::down;
   }
   return Curved::unknown;
 }

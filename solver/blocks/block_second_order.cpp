@@ -239,16 +239,20 @@ struct NormalMetric {
 // ‖B‖. The estimate is too low by a factor f or more with a probability of about 1/f, if B changes one
 // direction only and u is almost at right angles to it. The probability that the estimates of k directions
 // are all too low by f is about f⁻ᵏ. So a single estimate must be tiny, and the largest of several may be
-// larger: for k = 1 to 4, the largest times kFactors[k - 1] must be below 1. Each factor has f⁻ᵏ = 2.5e-5.
+// larger: after k directions, the largest times f must be below 1, with f⁻ᵏ = 2.5e-5. Many directions are
+// worth their evaluations only where second_order() would take far more.
 double beyond_normal(const BlockPoint& at, const GradientAt& gradient_at, NormalMetric& metric, ShiftBy by,
                      double relative) {
-  constexpr double kFactors[] = {4e4, 200, 34, 14};
+  constexpr double kChance = 2.5e-5;
+  constexpr std::size_t kLeastDirections = 4, kMostDirections = 12;
   const std::size_t n = metric.free.size();
+  const std::size_t most = std::clamp(n / 4, kLeastDirections, kMostDirections);
+  const auto too_low = [](std::size_t k) { return std::pow(kChance, -1 / static_cast<double>(k)); };
   std::vector<double> u(n), v(n), normal(n), change(n);
   ScaledCurvature H(at, gradient_at, metric.free, by, relative);
   Random random(1);
   double largest = 0;
-  for (const double factor : kFactors) {
+  for (std::size_t k = 1; k <= most; ++k) {
     fill_with_signs(random, u);
     v = u;
     dense::solve_lower_transposed(metric.L.data(), n, v.data());
@@ -259,8 +263,8 @@ double beyond_normal(const BlockPoint& at, const GradientAt& gradient_at, Normal
     const double estimate =
         std::sqrt(static_cast<double>(n)) * dense::norm(change.data(), n) / dense::norm(u.data(), n);
     largest = std::max(largest, estimate);
-    if (factor * largest < 1) return 0;
-    if (!(kFactors[3] * largest < 1)) return largest;
+    if (too_low(k) * largest < 1) return 0;
+    if (!(too_low(most) * largest < 1)) return largest;
   }
   return largest;
 }

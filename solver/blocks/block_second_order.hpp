@@ -42,9 +42,9 @@ SecondOrder second_order(const BlockPoint& at, const GradientAt& gradient_at, Sh
                          CurvatureWanted wanted);
 
 // Returns whether the curvature of the cost is that of JᵀJ in all directions, so that no eigenvalue of H,
-// with columns of J scaled to unit length, is likely to lie below -limit. This takes one to four evaluations
-// of the gradient, and a few more where sizes are offsets. second_order() takes one or two for each unknown.
-// If it returns false, nothing is known. Requires J at `at`.
+// with columns of J scaled to unit length, is likely to lie below -limit. This takes one to twelve
+// evaluations of the gradient, and a few more where sizes are offsets. second_order() takes one or two for
+// each unknown. If it returns false, nothing is known. Requires J at `at`.
 bool curves_like_normal(const BlockPoint& at, const GradientAt& gradient_at, double limit);
 
 // Looks for a direction in which the cost curves down among the unknowns whose slope is exactly 0. Symmetry

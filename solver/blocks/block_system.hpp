@@ -158,7 +158,7 @@ class BlockSystem final : public System {
   void check_columns(std::span<const double> sizes, std::span<const std::uint8_t> fixed, Recheck& out);
   void check_own_losses(Recheck& out);
   enum class Curved { unknown, up, down };
-  Curved curvature_at_end(const BlockJudgement& judgement, Certified& out);
+  Curved curvature_at_end(const BlockJudgement& judgement, double limit, Certified& out);
   bool falls_beside(const BlockJudgement& judgement, Certified& out);
   bool rises_evenly(const BlockJudgement& judgement);
   double cost_or_none(std::span<const double> x);

@@ -5,6 +5,7 @@
 #include "blocks/block_system.hpp"
 
 #include "certificate/certificate.hpp"
+#include "linear/negative_curvature.hpp"
 #include "linear/weighted_rows.hpp"
 #include "support/all_finite.hpp"
 #include "support/constants.hpp"
@@ -304,23 +305,25 @@ void BlockSystem::judge_by_second_order(const BlockTests& tests, BlockJudgement&
 // them. If a check finds a lower cost, out.step leads there. If one finds a lost parameter, judgement.doubt
 // says so in words.
 bool BlockSystem::withstands_doubts(BlockJudgement& judgement, Certified& out) {
+  constexpr double kFlat = 1e-6;
   const Certificate& c = judgement.certificate;
   if (falls_beside(judgement, out)) return false;
-  const Curved curved = curvature_at_end(judgement, out);
+  const Curved curved = curvature_at_end(judgement, kNegativeCurvature, out);
   if (curved == Curved::down) return false;
   if (c.verdict != Verdict::rank_deficient || curved == Curved::up) return true;
+  std::string doubt;
   if (lost_parameters(c.rank)) {
-    judgement.doubt =
-        "at other points the data determine more parameters: one ran off, or the start was too far away";
-    return false;
-  }
-  if (moves_in_jumps(c.rank)) {
-    judgement.doubt =
+    doubt = "at other points the data determine more parameters: one ran off, or the start was too far away";
+  } else if (moves_in_jumps(c.rank)) {
+    doubt =
         "the derivatives by some parameter are 0, though other values of it change the cost: a comparison "
         "makes it move in jumps. Hold it constant at several values, or write a smooth step";
-    return false;
   }
-  return true;
+  // Where JᵀJ is singular, even a small curvature beside it may show that x is a minimum. This takes far more
+  // evaluations than the doubts do.
+  if (doubt.empty() || curvature_at_end(judgement, kFlat, out) == Curved::up) return true;
+  judgement.doubt = std::move(doubt);
+  return false;
 }
 
 void BlockSystem::certify(std::span<const double>, const CertificateTests& asked, Certified& out) {

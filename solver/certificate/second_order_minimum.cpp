@@ -138,7 +138,6 @@ bool is_minimum(const Curvature& of, const Vector& norms, const Vector& gradient
 
 // Returns the direction of the lowest curvature, or nothing if this is not negative beyond its errors.
 std::optional<Vector> direction_down(const Examined& at, std::size_t parameters) {
-  constexpr double kNegative = 1e-4;  // of the largest curvature
   ScaledSpectrum spectrum;
   if (!scaled_spectrum(at.curvature.values, at.norms, spectrum)) return std::nullopt;
   const auto& [scale, values, V] = spectrum;
@@ -146,7 +145,7 @@ std::optional<Vector> direction_down(const Examined& at, std::size_t parameters)
   const auto lowest = static_cast<std::size_t>(std::ranges::min_element(values) - values.begin());
   double largest = 0;
   for (const double v : values) largest = std::max(largest, std::fabs(v));
-  if (!(values[lowest] < -std::max(kNegative * largest, 2 * std::sqrt(squared_error(at.curvature, scale)))))
+  if (!(values[lowest] < -std::max(kNegativeCurvature * largest, 2 * std::sqrt(squared_error(at.curvature, scale)))))
     return std::nullopt;
   Vector along(parameters, 0.0);
   const double length = std::sqrt(2 * at.cost / -values[lowest]);

@@ -12,7 +12,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kNegative = 1e-4, kNothingLeft = 1e-6;  // relative to the largest eigenvalue
+constexpr double kNothingLeft = 1e-6;  // relative to the largest eigenvalue
 
 // The lowest eigenvalue of a symmetric tridiagonal matrix and its vector, and the largest magnitude of any.
 struct Lowest {
@@ -51,7 +51,7 @@ NegativeCurvature negative_curvature(std::size_t n, std::size_t most, const Curv
       for (std::size_t i = 0; i < n; ++i) next[i] -= part * v[i];
     }
     length = dense::norm(next.data(), n);
-    found = lowest.value < -kNegative * std::max(lowest.largest, length);
+    found = lowest.value < -kNegativeCurvature * std::max(lowest.largest, length);
     if (!(length > kNothingLeft * lowest.largest)) break;
     beside.push_back(length);
   }

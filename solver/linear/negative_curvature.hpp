@@ -9,6 +9,9 @@
 
 namespace nlsq::inline v0 {
 
+// A curvature below minus this share of the largest one counts as negative.
+inline constexpr double kNegativeCurvature = 1e-4;
+
 struct NegativeCurvature {
   double value = 0;           // the form along the direction: below 0, or 0 if none was found
   std::vector<double> along;  // of length 1; empty if none was found
@@ -17,7 +20,7 @@ struct NegativeCurvature {
 using CurvatureProduct = std::function<bool(std::span<const double> v, std::span<double> product)>;
 
 // `n`: order of the matrix, which is symmetric up to errors of its products. Takes at most `most` products. A
-// value above -1e-4 times the largest eigenvalue counts as 0.
+// value above -kNegativeCurvature times the largest eigenvalue counts as 0.
 NegativeCurvature negative_curvature(std::size_t n, std::size_t most, const CurvatureProduct& times);
 
 }  // namespace nlsq::inline v0

@@ -10,6 +10,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
+constexpr double kLeastPivot = 1e-10;        // of JᵀJ, with columns of J scaled to unit length
 constexpr std::size_t kSmallSums = 1 << 16;  // numbers in the sums of all chunks that are not worth saving
 
 // Adds the blocks of S of `count` chunks to `all`, in the order of the chunks. of_chunk(k) points to the
@@ -315,12 +316,10 @@ template void SchurSolver::solve<float, float>(RecordReader<float>&, double, std
 template bool SchurSolver::factor_reduced<double>();
 template bool SchurSolver::eliminate<double, double>(RecordReader<double>&, double, std::span<const double>);
 
-RankEstimate SchurSolver::rank(RecordReader<double>& J, std::span<const double> scale, bool eliminated) {
-  if (operator_) return {};
-  constexpr double kDamping = 1e-14, kLeastPivot = 1e-10;
+// The number of points' coordinates whose pivots are too small.
+int SchurSolver::lost_in_points(std::span<const double> scale) const {
   const BlockStructure& s = structure_;
-  if (!eliminated && !eliminate<double, double>(J, kDamping, scale)) return {};
-  int deficient = 0;
+  int lost = 0;
   std::vector<double> scaled;
   for (std::size_t p = 0; p < s.real_points; ++p) {
     const std::size_t e = s.point_size[p];
@@ -330,16 +329,27 @@ RankEstimate SchurSolver::rank(RecordReader<double>& J, std::span<const double> 
     for (std::size_t i = 0; i < e; ++i) {
       for (std::size_t j = 0; j < e; ++j) scaled[i * e + j] = symmetric(V, i, j) / (norms[i] * norms[j]);
     }
-    deficient += static_cast<int>(e) - pivoted_rank(scaled, e, kLeastPivot);
+    lost += static_cast<int>(e) - pivoted_rank(scaled, e, kLeastPivot);
   }
+  return lost;
+}
+
+bool SchurSolver::clearly_regular(std::span<const double> scale) {
+  if (operator_ || reduced_->too_large_for_rank() || lost_in_points(scale) > 0) return false;
+  return reduced_->clearly_regular(scale.subspan(structure_.point_numbers), kLeastPivot);
+}
+
+RankEstimate SchurSolver::rank(RecordReader<double>& J, std::span<const double> scale, bool eliminated) {
+  if (operator_) return {};
+  constexpr double kDamping = 1e-14;
+  const BlockStructure& s = structure_;
+  if (!eliminated && !eliminate<double, double>(J, kDamping, scale)) return {};
   const std::span<const double> of_cameras = scale.subspan(s.point_numbers);
-  const int points = static_cast<int>(s.point_numbers) - deficient;
+  const int points = static_cast<int>(s.point_numbers) - lost_in_points(scale);
   if (reduced_->too_large_for_rank()) {
     if (!eliminated && !factor_reduced<double>()) return {};
     return {points + reduced_->count_pivots(of_cameras, kLeastPivot), true};
   }
-  if (eliminated && reduced_->clearly_regular(of_cameras, kLeastPivot))
-    return {points + static_cast<int>(of_cameras.size()), false};
   const bool added_up = adds_up<double>();
   const double* first = added_up ? total_.data() : sums_f64_.blocks.data();
   const std::size_t count = added_up ? 1 : chunks(), stride = s.reduced_target_f64.back();

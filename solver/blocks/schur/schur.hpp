@@ -71,6 +71,11 @@ class SchurSolver {
   double accelerate(RecordReader<R>& J, std::span<const double> step, std::span<const double> scale,
                     double factor, std::span<double> moved, std::vector<double>& acceleration);
 
+  // Returns true if J, with columns scaled to unit length, clearly has full rank. Call after solve() of
+  // records in f64, with a damping that is negligible beside the least pivot.
+  bool clearly_regular(std::span<const double> scale);
+  // Whether rank() only counts the pivots of the factor.
+  bool too_large_for_rank() const { return reduced_ && reduced_->too_large_for_rank(); }
   // Estimates the rank of J, with columns scaled to unit length, from the pivots of the points' matrices and
   // of S. -1: no matrix was formed, or it cannot be factored. `eliminated`: the last solve() was of these
   // records in f64, with a damping that is negligible beside the least pivot, so its sums are used again.
@@ -134,6 +139,7 @@ class SchurSolver {
   // The cameras' part of a step, with `pad` numbers each.
   template <class T>
   const T* cameras_as();
+  int lost_in_points(std::span<const double> scale) const;
   void solve_point(std::size_t point, const double* b, double* x) const;
   std::size_t chunks() const { return structure_.chunk.size() - 1; }
 
