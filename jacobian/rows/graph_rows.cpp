@@ -248,6 +248,40 @@ RowModel::NonFinite GraphRows::explain_non_finite(std::span<const double> x, std
   return NonFinite::genuine;
 }
 
+namespace {
+
+// The sizes of y where it is a part of the user's function, |∂r/∂y y|. Of several data that may be y the
+// smallest counts, as in TwofoldGraphRows::last_digits().
+class ResponseInside {
+ public:
+  explicit ResponseInside(const ResidualSource& source) {
+    const NodeId base = source.build(graph_);
+    for (const TwofoldExpression::Datum& datum :
+         TwofoldExpression(graph_, base).responses(source.response_column())) {
+      if (datum.column < 0) continue;
+      const NodeId slope = differentiate_column(graph_, base, datum.column);
+      changes_.push_back(graph_.mul(slope, graph_.column(datum.column)));
+    }
+  }
+
+  double size(std::span<const double> row, std::span<const double> p) const {
+    double least = 0;
+    for (const NodeId change : changes_) {
+      const double size = std::fabs(evaluate(graph_, change, row, p));
+      if (size > 0 && std::isfinite(size)) least = least > 0 ? std::min(least, size) : size;
+    }
+    return least;
+  }
+
+  bool empty() const { return changes_.empty(); }
+
+ private:
+  Graph graph_;
+  std::vector<NodeId> changes_;
+};
+
+}  // namespace
+
 void GraphRows::reference_residuals(std::span<const double> x, std::size_t first, std::size_t count,
                                     double* residuals, double* magnitudes) const {
   LocalBuffer<double, kFewParameters> p(parameters_.size());
@@ -255,6 +289,7 @@ void GraphRows::reference_residuals(std::span<const double> x, std::size_t first
   const auto columns = static_cast<std::size_t>(data_->columns());
   LocalBuffer<double, 8 * kPad> block(columns * kPad);
   LocalBuffer<const double*, 8> pointers(columns);
+  bool inside = source_->response_column() >= 0;  // a function of residuals may come as a curve whose y is 0
   for (std::size_t done = 0; done < count; done += kPad) {
     const std::size_t some = std::min(kPad, count - done);
     for (std::size_t c = 0; c < columns; ++c) {
@@ -265,6 +300,23 @@ void GraphRows::reference_residuals(std::span<const double> x, std::size_t first
     }
     source_->reference_rows({pointers.data(), columns}, {p.data(), p.size()}, some, residuals + done,
                             magnitudes + done);
+    if (!inside) continue;
+    const double* y = pointers[static_cast<std::size_t>(source_->response_column())];
+    inside = std::all_of(y, y + some, [](double value) { return value == 0; });
+  }
+  if (inside) add_sizes_of_response(x, first, count, magnitudes);
+}
+
+void GraphRows::add_sizes_of_response(std::span<const double> x, std::size_t first, std::size_t count,
+                                      double* magnitudes) const {
+  const ResponseInside inside(*source_);
+  if (inside.empty()) return;
+  LocalBuffer<double, kFewParameters> p(parameters_.size());
+  expand(x, {p.data(), p.size()});
+  LocalBuffer<double, 16> row(static_cast<std::size_t>(data_->columns()));
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t c = 0; c < row.size(); ++c) data_->read(first + i, 1, static_cast<int>(c), &row[c]);
+    magnitudes[i] += inside.size({row.data(), row.size()}, {p.data(), p.size()});
   }
 }
 

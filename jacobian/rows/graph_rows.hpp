@@ -89,6 +89,9 @@ class NLSQ_API GraphRows final : public RowModel {
   NonFinite explain_non_finite(std::span<const double> x, std::size_t first, std::size_t count) override;
   void reference_residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
                            double* magnitudes) const override;
+  // Adds the sizes of y where it is a part of the user's function, so that no column of data tells them.
+  void add_sizes_of_response(std::span<const double> x, std::size_t first, std::size_t count,
+                             double* magnitudes) const;
   std::unique_ptr<TwofoldRows> twofold() const override;
   bool may_have_state() const override { return source_->may_have_state(); }
   void expect_gaps(bool gaps) const override { data_->expect_gaps(gaps); }

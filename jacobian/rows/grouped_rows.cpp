@@ -207,6 +207,12 @@ void GroupedRows::reference_residuals(std::span<const double> x, std::size_t fir
     residuals[i] = finish_residual(reference_.at(k), 0, form_).residual;
     magnitudes[i] = std::fabs(residuals[i]);
   }
+  for (const auto& group : groups_) {
+    const std::size_t from = std::max(first, group->first);
+    const std::size_t to = std::min(first + count, group->first + group->rows->rows());
+    if (from < to)
+      group->rows->add_sizes_of_response(x, from - group->first, to - from, magnitudes + (from - first));
+  }
 }
 
 }  // namespace nlsq::inline v0

@@ -222,6 +222,33 @@ TEST_CASE("residuals that end far below the smallest square are zero beside thei
   }
 }
 
+TEST_CASE("residuals that subtract data with a large offset are certified, as the curve is") {
+  for (const double offset : {1e5, 1e6, 1e7}) {
+    for (unsigned seed = 0; seed < 20; ++seed) {
+      CAPTURE(offset);
+      CAPTURE(seed);
+      std::mt19937 random(seed);
+      std::normal_distribution<double> normal;
+      std::vector<double> x, y;
+      for (int i = 0; i < 40; ++i) {
+        x.push_back(4.0 * i / 39);
+        y.push_back(2.5 * std::exp(-1.3 * x.back()) + 0.5 + offset + 0.1 * normal(random));
+      }
+      const auto residuals = [&](const auto& p) {
+        using std::exp;
+        std::vector<std::decay_t<decltype(p[0])>> r;
+        for (std::size_t i = 0; i < x.size(); ++i)
+          r.push_back(p[0] * exp(-p[1] * x[i]) + p[2] + offset - y[i]);
+        return r;
+      };
+      const LeastSquaresResult fit = least_squares(residuals, {1, 1, 0});
+      CAPTURE(fit.summary.message);
+      CHECK(fit.success());
+      CHECK(fit.summary.accepted + fit.summary.rejected < 15);  // steps that rounding decides lead nowhere
+    }
+  }
+}
+
 TEST_CASE(
     "two columns that are the same: steps along what the data do not determine are not taken for progress") {
   constexpr std::size_t n = 40, m = 700;
