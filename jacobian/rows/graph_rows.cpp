@@ -1,5 +1,6 @@
 // Evaluates the rows of a curve by tile programs, and records branches that rows reach during a fit.
 #include "rows/graph_rows.hpp"
+#include "rows/residual_sources.hpp"
 #include "rows/twofold_rows.hpp"
 
 #include "program/aligned_buffer.hpp"
@@ -10,6 +11,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <mutex>
 #include <type_traits>
 #include <utility>
 
@@ -212,6 +215,8 @@ GraphRows::GraphRows(std::shared_ptr<ResidualSource> source, std::shared_ptr<con
 // The size of tiles stays the same when a branch is added, because SampleRows holds ranges of them.
 void GraphRows::rebuild() {
   programs_ = std::make_shared<const ResidualPrograms>(ResidualPrograms::build(*source_, free_));
+  const std::lock_guard lock(inside_mutex_);
+  inside_.reset();
 }
 
 double GraphRows::row_cost(Fill fill) const {
@@ -248,76 +253,106 @@ RowModel::NonFinite GraphRows::explain_non_finite(std::span<const double> x, std
   return NonFinite::genuine;
 }
 
-namespace {
-
 // The sizes of y where it is a part of the user's function, |∂r/∂y y|. Of several data that may be y the
 // smallest counts, as in TwofoldGraphRows::last_digits().
-class ResponseInside {
+class GraphRows::ResponseInside {
  public:
   explicit ResponseInside(const ResidualSource& source) {
-    const NodeId base = source.build(graph_);
+    Graph whole;
+    const NodeId base = source.build(whole);
     for (const TwofoldExpression::Datum& datum :
-         TwofoldExpression(graph_, base).responses(source.response_column())) {
+         TwofoldExpression(whole, base).responses(source.response_column())) {
       if (datum.column < 0) continue;
-      const NodeId slope = differentiate_column(graph_, base, datum.column);
-      changes_.push_back(graph_.mul(slope, graph_.column(datum.column)));
+      const NodeId slope = differentiate_column(whole, base, datum.column);
+      changes_.push_back(import(graph_, whole, whole.mul(slope, whole.column(datum.column))));
     }
   }
 
-  double size(std::span<const double> row, std::span<const double> p) const {
-    double least = 0;
-    for (const NodeId change : changes_) {
-      const double size = std::fabs(evaluate(graph_, change, row, p));
-      if (size > 0 && std::isfinite(size)) least = least > 0 ? std::min(least, size) : size;
+  // Adds the sizes of up to kPad rows; columns[c] points at their values of data column c.
+  void add_to(double* sizes, std::span<const double* const> columns, std::span<const double> p,
+              std::size_t count) const {
+    if (changes_.empty()) return;
+    LocalBuffer<double, 8 * kPad> values(graph_.size() * kPad);
+    for (NodeId id = 0; id < graph_.size(); ++id) evaluate(id, columns, p, count, values.data());
+    for (std::size_t i = 0; i < count; ++i) {
+      double least = 0;
+      for (const NodeId change : changes_) {
+        const double size = std::fabs(values[change * kPad + i]);
+        if (size > 0 && std::isfinite(size)) least = least > 0 ? std::min(least, size) : size;
+      }
+      sizes[i] += least;
     }
-    return least;
   }
-
-  bool empty() const { return changes_.empty(); }
 
  private:
+  void evaluate(NodeId id, std::span<const double* const> columns, std::span<const double> p,
+                std::size_t count, double* values) const {
+    const Node& node = graph_[id];
+    double* out = values + id * kPad;
+    switch (node.op) {
+      case Op::constant: std::fill_n(out, count, node.value); break;
+      case Op::column: std::copy_n(columns[node.index], count, out); break;
+      case Op::parameter: std::fill_n(out, count, p[node.index]); break;
+      default: {
+        const double *a = values + node.a * kPad, *b = values + node.b * kPad, *c = values + node.c * kPad;
+        for (std::size_t i = 0; i < count; ++i) out[i] = evaluate_op(node.op, a[i], b[i], c[i]);
+      }
+    }
+  }
+
   Graph graph_;
   std::vector<NodeId> changes_;
 };
 
+namespace {
+
+// Calls visit(columns, done, count) for blocks of up to kPad of these rows, after `done` others.
+void for_blocks(const RowSource& data, std::size_t first, std::size_t count, auto&& visit) {
+  const auto columns = static_cast<std::size_t>(data.columns());
+  LocalBuffer<double, 8 * kPad> block(columns * kPad);
+  LocalBuffer<const double*, 8> pointers(columns);
+  for (std::size_t done = 0; done < count; done += kPad) {
+    const std::size_t some = std::min(kPad, count - done);
+    for (std::size_t c = 0; c < columns; ++c) {
+      pointers[c] = data.direct_f64(first + done, static_cast<int>(c));
+      if (pointers[c] != nullptr) continue;
+      data.read(first + done, some, static_cast<int>(c), block.data() + c * kPad);
+      pointers[c] = block.data() + c * kPad;
+    }
+    visit(std::span<const double* const>(pointers.data(), columns), done, some);
+  }
+}
+
 }  // namespace
+
+std::shared_ptr<const GraphRows::ResponseInside> GraphRows::response_inside() const {
+  const std::lock_guard lock(inside_mutex_);
+  if (inside_ == nullptr) inside_ = std::make_shared<const ResponseInside>(*source_);
+  return inside_;
+}
 
 void GraphRows::reference_residuals(std::span<const double> x, std::size_t first, std::size_t count,
                                     double* residuals, double* magnitudes) const {
   LocalBuffer<double, kFewParameters> p(parameters_.size());
   expand(x, {p.data(), p.size()});
-  const auto columns = static_cast<std::size_t>(data_->columns());
-  LocalBuffer<double, 8 * kPad> block(columns * kPad);
-  LocalBuffer<const double*, 8> pointers(columns);
-  bool inside = source_->response_column() >= 0;  // a function of residuals may come as a curve whose y is 0
-  for (std::size_t done = 0; done < count; done += kPad) {
-    const std::size_t some = std::min(kPad, count - done);
-    for (std::size_t c = 0; c < columns; ++c) {
-      pointers[c] = data_->direct_f64(first + done, static_cast<int>(c));
-      if (pointers[c] != nullptr) continue;
-      data_->read(first + done, some, static_cast<int>(c), block.data() + c * kPad);
-      pointers[c] = block.data() + c * kPad;
-    }
-    source_->reference_rows({pointers.data(), columns}, {p.data(), p.size()}, some, residuals + done,
-                            magnitudes + done);
-    if (!inside) continue;
-    const double* y = pointers[static_cast<std::size_t>(source_->response_column())];
-    inside = std::all_of(y, y + some, [](double value) { return value == 0; });
-  }
-  if (inside) add_sizes_of_response(x, first, count, magnitudes);
+  for_blocks(*data_, first, count, [&](auto columns, std::size_t done, std::size_t some) {
+    source_->reference_rows(columns, {p.data(), p.size()}, some, residuals + done, magnitudes + done);
+    // A function of residuals may come as a curve whose y is 0 everywhere.
+    if (source_->response_column() < 0) return;
+    const double* y = columns[static_cast<std::size_t>(source_->response_column())];
+    if (!std::all_of(y, y + some, [](double value) { return value == 0; })) return;
+    response_inside()->add_to(magnitudes + done, columns, {p.data(), p.size()}, some);
+  });
 }
 
 void GraphRows::add_sizes_of_response(std::span<const double> x, std::size_t first, std::size_t count,
                                       double* magnitudes) const {
-  const ResponseInside inside(*source_);
-  if (inside.empty()) return;
   LocalBuffer<double, kFewParameters> p(parameters_.size());
   expand(x, {p.data(), p.size()});
-  LocalBuffer<double, 16> row(static_cast<std::size_t>(data_->columns()));
-  for (std::size_t i = 0; i < count; ++i) {
-    for (std::size_t c = 0; c < row.size(); ++c) data_->read(first + i, 1, static_cast<int>(c), &row[c]);
-    magnitudes[i] += inside.size({row.data(), row.size()}, {p.data(), p.size()});
-  }
+  const std::shared_ptr<const ResponseInside> inside = response_inside();
+  for_blocks(*data_, first, count, [&](auto columns, std::size_t done, std::size_t some) {
+    inside->add_to(magnitudes + done, columns, {p.data(), p.size()}, some);
+  });
 }
 
 std::unique_ptr<TwofoldRows> GraphRows::twofold() const {

@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 namespace nlsq::inline v0 {
@@ -114,7 +115,10 @@ class NLSQ_API GraphRows final : public RowModel {
   std::size_t all_parameters() const { return parameters_.size(); }
 
  private:
+  class ResponseInside;
+
   void rebuild();
+  std::shared_ptr<const ResponseInside> response_inside() const;
 
   std::shared_ptr<ResidualSource> source_;
   std::shared_ptr<const RowSource> data_;
@@ -124,6 +128,8 @@ class NLSQ_API GraphRows final : public RowModel {
   std::shared_ptr<const ResidualPrograms> programs_;
   std::size_t tile_rows_ = 256;
   std::size_t data_version_ = 0;
+  mutable std::mutex inside_mutex_;
+  mutable std::shared_ptr<const ResponseInside> inside_;  // null: not asked for since the last rebuild()
 };
 
 }  // namespace nlsq::inline v0
