@@ -36,16 +36,19 @@ class Curve:
     check : callable
         ``check(but)`` raises if the data are wrong. A fit of many rows makes it while it runs, for the arrays
         that the library does not look at itself.
+    predictors : list of (rows,) arrays
+        Data by which the recording is to be differentiated, too. `stand_in` then gives a function of stand-ins
+        for them, in a list, and of all parameters.
     """
 
     def __init__(
         self, call, stand_in, y, parameters, as_vector=False, jacobian=None, names=None, source=None,
-        check=lambda but=(): None,
+        check=lambda but=(): None, predictors=(),
     ):  # fmt: skip
         self.call, self.stand_in, self.y = call, stand_in, y
         self.rows, self.parameters, self.as_vector = y.size, parameters, as_vector
         self.jacobian, self.names, self.source, self.check = jacobian, names, source, check
-        self.single = False
+        self.single, self.predictors = False, predictors
         self.answer = self.covariance = self.certified = self.fitted = None  # at the end of a fit
         self.slopes = None  # derivatives at the answer by differences, if they were taken
         self.calls = 0
@@ -128,7 +131,9 @@ class Curve:
             if not self._compare(p0, first):
                 return ""
             first = np.array(first)
-        recording = record(self.stand_in(), self.parameters, self.rows, self.as_vector, start=np.array(p0))
+        recording = record(
+            self.stand_in(), self.parameters, self.rows, self.as_vector, start=np.array(p0), predictors=self.predictors
+        )  # fmt: skip
         if isinstance(recording, str):
             recent.store(self.source, self.rows, self.parameters, recording)
             return recording

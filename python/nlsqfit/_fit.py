@@ -68,7 +68,8 @@ def fit(
         'linear', 'soft_l1', 'huber', 'cauchy', 'arctan', 'tukey' or 'poisson', and its scale in
         units of the weighted residuals.
     sigma_x : array_like or list of array_like, optional
-        Standard deviations of the predictors, in their units. Not for functions that are not recorded.
+        Standard deviations of the predictors, in their units. Not for functions that are not recorded, nor for
+        those that combine numbers of x of several rows, as ``x - x.mean()`` does.
     jac : callable, optional
         ``jac(x, a, b, ...)`` gives derivatives, shape (M, n), of a function that is not recorded.
     **solver
@@ -113,6 +114,14 @@ def _real_data(y):
     return np.asarray(y)
 
 
+def _listed(sigma_x):
+    """One error, or one array of errors, for each of the first predictors."""
+    if sigma_x is None:
+        return []
+    several = isinstance(sigma_x, (list, tuple)) and len(sigma_x) and np.ndim(sigma_x[0]) > 0
+    return list(sigma_x) if several else [sigma_x]
+
+
 def _errors(options, sigma, sigma_x, rows):
     if sigma is not None:
         sigma = np.asarray(sigma, dtype=float)
@@ -123,12 +132,8 @@ def _errors(options, sigma, sigma_x, rows):
             options.set_matrix("sigma_matrix", sigma)
         else:
             options.set_column("sigma", np.broadcast_to(sigma, (rows,)))
-    if sigma_x is not None:
-        several = isinstance(sigma_x, (list, tuple)) and len(sigma_x) and np.ndim(sigma_x[0]) > 0
-        for number, values in enumerate(sigma_x if several else [sigma_x]):
-            options.set_column(
-                f"sigma_x{number}", np.broadcast_to(np.asarray(values, dtype=float), (rows,))
-            )
+    for number, values in enumerate(_listed(sigma_x)):
+        options.set_column(f"sigma_x{number}", np.broadcast_to(np.asarray(values, dtype=float), (rows,)))
     return sigma
 
 
@@ -173,7 +178,7 @@ def _fit_function(function, x, y, sigma, p0, sigma_x, jac, solver, given):
     start = completed(start, lower, upper)
     options.set("residuals", False)  # they are computed by the function itself
     made = FunctionModel(function, x, np.asarray(y, dtype=float), parameters, jac, lower, upper)
-    curve = made.prepare(start)
+    curve = made.prepare(start, len(_listed(sigma_x)))
     curve.unstarted = unstarted
     for name in tied_names(given["ties"]):  # what follows from other parameters has no start of its own
         if name in parameters and (p0 is None or name not in p0):

@@ -53,6 +53,32 @@ class TextModel:
         return self.model.evaluate(columns, columns[0].size, p, jacobian)
 
 
+def first_predictors(x, count, rows):
+    """The first `count` predictors as vectors, and a function that gives x with others in their place.
+
+    Predictors are x itself, its rows, or the parts of a tuple or dict.
+    """
+    if count == 0:
+        return [], None
+    if isinstance(x, np.ndarray):
+        parts = [x] if x.ndim == 1 else list(x)
+    else:
+        parts = list(x.values()) if isinstance(x, dict) else list(x) if isinstance(x, tuple) else []
+    first = [np.array(part, dtype=float) for part in parts[:count] if np.shape(part) == (rows,)]
+    if len(first) < count:
+        raise ValueError(f"sigma_x has errors of {count} predictors; x has {len(first)} of {rows} rows, as arrays")
+
+    def with_symbols(symbols):
+        whole = [*symbols, *map(guarded, parts[count:])]
+        if isinstance(x, np.ndarray):
+            return whole[0] if x.ndim == 1 else np.stack(whole)
+        if isinstance(x, dict):
+            return dict(zip(x, whole))
+        return x._make(whole) if hasattr(x, "_make") else tuple(whole)
+
+    return first, with_symbols
+
+
 class FunctionModel:
     """A function, with its data. `names`: its parameters; `jac`: its derivatives, or None."""
 
@@ -67,22 +93,26 @@ class FunctionModel:
         return FunctionModel, (self.function, self.x, self.y, self.names, self.jac, self.lower, self.upper,
                                reason)  # fmt: skip
 
-    def prepare(self, p):
-        """The curve of the fit."""
-        self.curve = self._curve_at(self.x, self.y, p)
+    def prepare(self, p, with_errors=0):
+        """The curve of the fit. So many of the first predictors have errors: it is differentiated by them, too."""
+        self.curve = self._curve_at(self.x, self.y, p, with_errors)
         return self.curve
 
-    def _curve_at(self, x, y, p):
+    def _curve_at(self, x, y, p, with_errors=0):
         function, jac = self.function, self.jac
+        predictors, with_symbols = first_predictors(x, with_errors, y.size)
 
         def stand_in():
+            if predictors:
+                return lambda symbols, *p: function(with_symbols(symbols), *p)
             data = guarded(x)
             return lambda *p: function(data, *p)
 
         jacobian = None if jac is None else lambda p: jac(x, *p)
         curve = Curve(
-            lambda *p: function(x, *p), stand_in, y, len(self.names), jacobian=jacobian, names=self.names
-        )
+            lambda *p: function(x, *p), stand_in, y, len(self.names), jacobian=jacobian, names=self.names,
+            predictors=predictors,
+        )  # fmt: skip
         curve.prepare(p, self.lower, self.upper, recordable=self.reason or True)
         return curve
 

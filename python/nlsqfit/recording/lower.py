@@ -19,12 +19,13 @@ MAX_ENTRIES = 20000
 _PLAIN = frozenset(("+", "-", "*", "/", "^", "exp"))  # the most frequent operations
 
 
-def lower(node, rows):
+def lower(node, rows, predictors=()):
     """The tape of a node with `rows` elements, or with one element that serves all rows.
 
-    Returns the tape and the entry that is its result.
+    Returns the tape and the entry that is its result. `predictors` are its first columns.
     """
     work = _Lowering(rows)
+    work.tape.columns.extend(predictors)
     try:
         result = work.entry(node, None if node.size == rows else 0)
     except RecursionError:
@@ -69,6 +70,8 @@ class _Lowering:
         if op == "parameter":
             return self.tape.parameter(node.data)
         if op == "column":
+            if node.shape and where is not None and not np.array_equal(where, np.arange(self.rows)):
+                raise NotRecordable("it combines numbers of x that belong to different rows")
             return self.tape.append("column", node.data)
         if op == "constant":
             return self.constant(node, where)

@@ -76,6 +76,10 @@ class Recorder:
         """A measurement of a residual block: one number in each."""
         return self.interned(("column", index), lambda: self.node("column", (), (), index))
 
+    def predictor(self, index, rows):
+        """A predictor that stays a symbol: column `index`, of which row i has element i."""
+        return self.interned(("column", index), lambda: self.node("column", (), (rows,), index))
+
     def interned(self, key, make):
         found = self.table.get(key)
         if found is None:

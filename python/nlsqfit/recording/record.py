@@ -43,23 +43,32 @@ def guarded(x):
     return x
 
 
-def record(call, parameters, rows, as_vector=False, usable=lambda column: False, start=None):
-    """Records ``call(p0, p1, ...)``, or ``call(p)`` if `as_vector`.
+def record(
+    call, parameters, rows, as_vector=False, usable=lambda column: False, start=None, predictors=()
+):  # fmt: skip
+    """Records ``call(p0, p1, ...)``, or ``call(p)`` if `as_vector`, or ``call(x, p0, p1, ...)`` with `predictors`.
 
     Returns a Recording, or the reason (a text) why there is none. `rows` is the number of values that
     the model gives, or None if that is to be found out. `usable` says of a column of numbers that are not
     all finite whether it serves all the same. A stand-in that the model keeps, in a list or for its next call,
     is the number that it stands for at the parameters `start`, as soon as the recording is over.
+    `predictors` are arrays with one number for each row, by which the tape can be differentiated: they become its
+    first columns, and x is a list of stand-ins for them.
     """
     recorder = Recorder()
     recorder.start = start
+    if predictors:
+        nodes = [recorder.predictor(k, rows) for k in range(len(predictors))]
+        without, call = call, lambda *p: without([Traced(recorder, n) for n in nodes], *p)
     try:
         node = _all_paths(recorder, call, parameters, as_vector)
         if rows is None:
             rows = node.size
         if node.size not in (rows, 1):
             return f"it gives {node.size} values where {rows} are wanted"
-        tape, result = lower(node, rows)
+        tape, result = lower(node, rows, predictors)
+        if predictors and not any(("column", k) in tape.entries for k in range(len(predictors))):
+            return "it does not use its x"
         if not _finite(tape, usable):
             return NOT_FINITE
         if not tape.columns:
