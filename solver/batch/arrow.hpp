@@ -1,14 +1,17 @@
-// Arrow: the covariance of a fit of groups with shared parameters. Its normal matrix has a block for each
-// group, which is coupled with the others only by the shared parameters. shared_fit.cpp uses it.
+// What the normal matrices of groups with shared parameters say of the joint fit: its covariance, and which
+// parameters they leave undetermined. shared_fit.cpp uses it.
 #pragma once
 
 #include <nlsq/matrix.hpp>
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 namespace nlsq::inline v0 {
 
+// The covariance of the joint fit. Its normal matrix has a block for each group, which is coupled with the
+// others only by the shared parameters.
 class Arrow {
  public:
   Arrow(std::size_t shared, std::size_t groups)
@@ -37,5 +40,11 @@ class Arrow {
   double least_own_ = 1;      // the least pivot of all groups' scaled blocks D
   Matrix sum_, covariance_;   // sum_: the Schur complement
 };
+
+// Tells for each parameter whether the rows of all groups leave it undetermined: it can change, together with
+// others, without an effect on any row. The shared parameters come first, then those of each group in turn.
+// `normals` holds the normal matrix JᵀJ of each group, in which the `shared` parameters come first, too.
+// `rank` is the rank of J of all rows. The result is empty if there are too many parameters.
+std::vector<bool> undetermined_in_all(std::span<const Matrix> normals, std::size_t shared, std::size_t rank);
 
 }  // namespace nlsq::inline v0

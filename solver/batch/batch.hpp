@@ -5,11 +5,13 @@
 #include "fit/prepared_impl.hpp"
 
 #include "expression/ties.hpp"
+#include "minimizer/loop.hpp"
 
 #include <nlsq/curve_fit_batch.hpp>
 
 #include <cmath>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace nlsq::inline v0 {
@@ -97,5 +99,11 @@ void check_input(const Batch& batch, const BatchOptions& given, const Limits& li
 
 // Returns why the data of a fit are refused. The words are those of a single fit.
 std::string what_is_wrong(const Batch& batch, std::size_t fit);
+
+// Withdraws the certificate of a stored fit where it must be: float64 cannot see the minimum
+// (certificate/hidden_minimum.hpp), or the end is no success (certificate/doubtful_end.hpp). `rows` are those
+// of the fit, and `minimum` is its end. Returns the message of this fit, or nothing.
+std::string withdraw_uncertain(const Batch& batch, std::size_t fit, const MinimizerResult& minimum,
+                               const RowModel& rows, BatchResult& out);
 
 }  // namespace nlsq::inline v0

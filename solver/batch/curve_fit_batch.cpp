@@ -2,7 +2,6 @@
 #include "batch/batch.hpp"
 #include "batch/lane_batch.hpp"
 #include "batch/shared_batch.hpp"
-#include "batch/uncertain_fits.hpp"
 #include "certificate/hidden_minimum.hpp"
 #include "fit/curve.hpp"
 #include "fit/fit_setup.hpp"

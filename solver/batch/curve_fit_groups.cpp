@@ -4,7 +4,7 @@
 #include "batch/batch.hpp"
 #include "batch/group_rows.hpp"
 #include "batch/group_starts.hpp"
-#include "batch/shared_fit.hpp"
+#include "batch/joint_solve.hpp"
 #include "dense/data_survey.hpp"
 #include "fit/curve.hpp"
 #include "fit/fit_setup.hpp"

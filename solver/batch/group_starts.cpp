@@ -66,4 +66,24 @@ void check_group_columns(const PreparedModel::Impl& model, const Columns& x, con
   }
 }
 
+void check_shared(const PreparedModel::Impl& model, const GroupOptions& options) {
+  const auto& names = model.names;
+  for (const std::string& name : options.share) {
+    parameter_index(names, name, "share");
+    if (std::ranges::count(options.share, name) > 1)
+      throw ValidationError(fmt::format("share: '{}' is named twice", name));
+  }
+  const std::pair<const char*, bool> refused[] = {
+      {"callable; give a formula or a built-in model", !model.formula},
+      {"ties; write the formula with fewer parameters", !options.ties.empty()},
+      {"loss other than linear", !options.loss.is_linear()},
+      {"variable projection; each group's own parameters are eliminated anyway",
+       options.variable_projection == VariableProjection::on},
+      {"errors in x (sigma_x)", !options.sigma_x.empty()},
+      {"second start; leave starts out and give starting values", options.starts != 1}};
+  for (const auto& [what, given] : refused) {
+    if (given) throw ValidationError(fmt::format("share: the joint fit takes no {}", what));
+  }
+}
+
 }  // namespace nlsq::inline v0

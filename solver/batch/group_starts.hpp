@@ -10,6 +10,7 @@
 
 #include <nlsq/columns.hpp>
 #include <nlsq/curve_fit.hpp>
+#include <nlsq/groups.hpp>
 
 #include <string>
 #include <vector>
@@ -45,5 +46,9 @@ class GroupStarts {
 // Throws ValidationError or DataError if options or columns are not those of fits of groups.
 void check_group_columns(const PreparedModel::Impl& model, const Columns& x, const Column& y,
                          const Column& group, const FitOptions& options);
+
+// Throws ValidationError for options that a joint fit does not take, and for shared parameters that the model
+// has not, or that are named twice.
+void check_shared(const PreparedModel::Impl& model, const GroupOptions& options);
 
 }  // namespace nlsq::inline v0

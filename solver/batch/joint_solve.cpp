@@ -158,4 +158,15 @@ Doubt doubt_of_weights() {
       "Give these rows a larger sigma; where rows are to hold exactly, fix a parameter."};
 }
 
+void note_parameters_on_bounds(const Limits& limits, const std::vector<std::string>& fixed,
+                               GroupsResult& fits) {
+  const std::size_t n = fits.parameter_names.size();
+  fits.at_bound.assign(fits.size() * n, 0);
+  for (std::size_t j = 0; j < n; ++j) {
+    if (std::ranges::count(fixed, fits.parameter_names[j]) > 0) continue;
+    for (std::size_t k = 0; k < fits.size(); ++k)
+      fits.at_bound[k * n + j] = is_on_bound(limits, static_cast<int>(j), fits.parameters(k, j));
+  }
+}
+
 }  // namespace nlsq::inline v0

@@ -1,4 +1,5 @@
-// The solve of a joint fit of groups. With absolute sigma it states distances in the given sigma.
+// The joint fit of groups that share some of their parameters, and its solve, which with absolute sigma
+// states distances in the given sigma.
 #pragma once
 
 #include "certificate/doubtful_end.hpp"
@@ -9,8 +10,15 @@
 #include <nlsq/problem.hpp>
 
 #include <span>
+#include <string>
+#include <vector>
 
 namespace nlsq::inline v0 {
+
+// curve_fit_groups with options.share (shared_fit.cpp). The columns have been checked.
+GroupsResult fit_with_shared_parameters(const PreparedModel& model, const Columns& x, const Column& y,
+                                        const Column& group, const NamedValues& p0,
+                                        const GroupOptions& options);
 
 // Solves a problem of `rows` residuals. solve() measures the distance to the optimum in standard errors that
 // follow from the scatter of the residuals. With absolute sigma, this function states it in standard errors
@@ -27,6 +35,9 @@ Summary solve_joint(Problem& problem, std::span<const std::span<double>> values,
 // Whether the limits of all parameters, which may be empty, bound this one; and whether it lies on a bound.
 bool is_bounded(const Limits& limits, int parameter);
 bool is_on_bound(const Limits& limits, int parameter, double value);
+// Notes which free parameters end on a bound.
+void note_parameters_on_bounds(const Limits& limits, const std::vector<std::string>& fixed,
+                               GroupsResult& fits);
 
 // The largest sigma over the smallest one.
 double spread_of(const Column& sigma);

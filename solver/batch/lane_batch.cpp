@@ -2,9 +2,13 @@
 #include "batch/lane_batch.hpp"
 
 #include "certificate/saddle.hpp"
+#include "linear/small_dense.hpp"
+#include "program/local_buffer.hpp"
+#include "support/constants.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 namespace nlsq::inline v0 {
 
@@ -13,10 +17,11 @@ namespace {
 constexpr std::size_t kFewestFits = 32;  // fewer do not fill the lanes
 // longer fits fill vectors by themselves, and would not stay in the caches
 constexpr std::size_t kMostRows = 2048;
-constexpr std::size_t kAhead = 6;     // fits whose data are fetched ahead
-constexpr std::size_t kInFull = 64;   // one fit in this many is re-evaluated on every row
-constexpr double kSummation = 1e-12;  // relative difference of two sums of squares in different orders
-constexpr int kIterations = 100;      // a lower limit is counted exactly only in single fits
+constexpr std::size_t kAhead = 6;         // fits whose data are fetched ahead
+constexpr std::size_t kInFull = 64;       // one fit in this many is re-evaluated on every row
+constexpr double kSummation = 1e-12;      // relative difference of two sums of squares in different orders
+constexpr double kSquareable = 0x1p-960;  // sums of squares below it may have lost digits
+constexpr int kIterations = 100;          // a lower limit is counted exactly only in single fits
 
 LaneProblem problem_of(const Batch& batch) {
   const FitOptions& o = batch.options;
@@ -59,6 +64,54 @@ bool seen_in_f32(const Column& column, const std::vector<std::size_t>& rows) {
   const double least = std::min(std::min(ends[0][0], ends[1][0]), std::min(ends[2][0], ends[3][0]));
   const double most = std::max(std::max(ends[0][1], ends[1][1]), std::max(ends[2][1], ends[3][1]));
   return 0x1p-24 * std::max(std::fabs(least), std::fabs(most)) <= kMostRounding * (most - least);
+}
+
+// Returns true if `at`, linearized in f64 at x, is a minimum by the tests of certify(), all parameters are
+// determined, and the covariance keeps ten digits. False decides nothing: certify() has other means. Uses the
+// Cholesky factor of the scaled normal equations.
+bool certify_plain(const Linearization& at, std::span<const double> x, std::size_t rows,
+                   const CertificateTests& tests, LaneCertificate& out) {
+  const std::size_t n = x.size();
+  const double sigma = scatter(at.cost, rows, n, tests.unit_sigma);
+  // A cost of rounding size needs the other tests of certify().
+  if (n > small_dense::kMost || !(2 * at.cost > kSquareable) ||
+      !(at.cost > kUnitRoundoff * tests.initial_cost) || !(sigma > 0))
+    return false;
+  out.variances.resize(n);
+  double step = 0, size = 0;
+  const bool factored = small_dense::with_constant(n, [&](auto count) {
+    constexpr std::size_t kMost = small_dense::most_of<decltype(count)>;
+    double scale[kMost], L[kMost * kMost], W[kMost * kMost], pivots[kMost], v[kMost];
+    for (std::size_t j = 0; j < count; ++j) {
+      if (!(at.normal(j, j) > kSquareable)) return false;
+      scale[j] = 1 / std::sqrt(at.normal(j, j));
+    }
+    for (std::size_t j = 0; j < count; ++j) {
+      v[j] = at.gradient[j] * scale[j];
+      for (std::size_t i = 0; i < count; ++i) L[j * count + i] = at.normal(i, j) * scale[i] * scale[j];
+    }
+    const double norm = small_dense::one_norm(L, count);
+    if (!small_dense::cholesky(L, count, pivots)) return false;
+    out.condition = norm * small_dense::inverse_one_norm(L, count, pivots, W);
+    small_dense::solve_lower(L, count, pivots, v);
+    out.decrement_sigma = small_dense::norm(v, n) / sigma;
+    small_dense::solve_lower_transposed(L, count, pivots, v);
+    for (std::size_t j = 0; j < count; ++j) {
+      step += v[j] * v[j];
+      size += x[j] * x[j] / (scale[j] * scale[j]);
+      double squares = 0;
+      for (std::size_t k = j; k < count; ++k) squares += W[j * count + k] * W[j * count + k];
+      out.variances[j] = squares * scale[j] * scale[j];
+    }
+    return true;
+  });
+  // The limit up to which certify() uses normal equations.
+  if (!factored || !(static_cast<double>(n) * kUnitRoundoff * out.condition < 1e-10)) return false;
+  // Beside a large offset rounding may hide the distance (grid_decrement). Then certify() measures it.
+  if (kUnitRoundoff * std::sqrt(size) > kNearInNoise * sigma) return false;
+  out.step = step == 0 ? 0 : std::sqrt(step / size);
+  const bool near = out.decrement_sigma <= tests.tau;
+  return (near || is_flat(gradient_cosine(at), tests.gtol, out.decrement_sigma)) && out.step <= tests.xtol;
 }
 
 }  // namespace

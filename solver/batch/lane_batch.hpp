@@ -3,14 +3,22 @@
 #pragma once
 
 #include "batch/batch.hpp"
-#include "batch/lane_certificate.hpp"
 #include "batch/lane_minimizer.hpp"
+#include "certificate/certificate.hpp"
 
 #include <array>
 #include <memory>
 #include <vector>
 
 namespace nlsq::inline v0 {
+
+// The certificate of a fit done in a lane: certificate.hpp's tests where the normal equations suffice.
+struct LaneCertificate {
+  double condition = 0;        // κ₀, 1-norm
+  double decrement_sigma = 0;  // ν₀/σ
+  double step = 0;             // ‖D s₀‖ / ‖D x‖
+  Vector variances;            // diagonal of (JᵀJ)⁻¹
+};
 
 // True if the fits of this batch can run in lanes: many small fits of one length, without options that only
 // single fits support.

@@ -1,14 +1,11 @@
 // Implements fit_with_shared_parameters: the groups' own fits give a start, `solve` of a Problem with a
 // parameter block for each group fits all rows, and the normal matrices of the groups give the statistics.
-#include "batch/shared_fit.hpp"
 
 #include "batch/arrow.hpp"
 #include "batch/formula_block.hpp"
 #include "batch/group_rows.hpp"
 #include "batch/group_starts.hpp"
-#include "batch/joint_directions.hpp"
 #include "batch/joint_solve.hpp"
-#include "batch/shared_options.hpp"
 #include "certificate/doubtful_end.hpp"
 #include "certificate/hidden_minimum.hpp"
 #include "expression/symmetry.hpp"

@@ -1,5 +1,5 @@
 // Implements withdraw_uncertain(), and Batch::unstarted(), by which it judges.
-#include "batch/uncertain_fits.hpp"
+#include "batch/batch.hpp"
 
 #include "certificate/certificate.hpp"
 #include "certificate/doubtful_end.hpp"

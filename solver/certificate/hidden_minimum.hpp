@@ -107,7 +107,7 @@ bool outweighed(const RowModel& rows, std::span<const double> x, std::span<const
                 const Certificate& certificate, bool limited_by_rounding);
 
 // Withdraws the certificate of such fits. `is_outweighed` returns outweighed() for a spread. Both functions
-// cost a pass over the rows, so they are called only if the verdict depends on them. batch/uncertain_fits.hpp
+// cost a pass over the rows, so they are called only if the verdict depends on them. batch/uncertain_fits.cpp
 // does the same for batches.
 void withdraw_hidden(FitResult& fit, EndByTwofold judged, const std::function<bool()>& follows,
                      const std::function<bool(double)>& is_outweighed);
