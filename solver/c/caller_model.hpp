@@ -59,7 +59,7 @@ struct CallerModel : Object {
 // Throws FormulaError or ModelError. `names`: of the predictors; empty: x, or x1 ... xk.
 std::shared_ptr<CallerModel> model_of_text(const std::string& text, std::vector<std::string> names,
                                            std::size_t predictors);
-// The same with predictors x, or x1 ... xk; the last few models are kept (model_cache.cpp).
+// The same with predictors x, or x1 ... xk; the last few models are kept.
 std::shared_ptr<const CallerModel> cached_model(const std::string& text, std::size_t predictors);
 
 }  // namespace nlsq::inline v0::c

@@ -59,10 +59,10 @@ int keep_located() {
     throw;
   } catch (const CallbackStopped& e) {
     keep(NLSQ_ERROR_CALLBACK, e.what());
-    last().callback = e.code();
+    last().callback = e.code;
   } catch (const RecheckFailed& e) {
     keep(NLSQ_ERROR_RECHECK, e.what());
-    last().row = e.row();
+    last().row = e.row;
   } catch (const FormulaError& e) {
     keep(NLSQ_ERROR_MODEL, e.what());
     last().position = place(e.column());

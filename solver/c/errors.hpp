@@ -11,35 +11,25 @@
 namespace nlsq::inline v0::c {
 
 // A wrong argument of a C function.
-class ArgumentError : public std::invalid_argument {
- public:
+struct ArgumentError : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
 // A formula, a name or a tape is no model.
-class ModelError : public std::invalid_argument {
- public:
+struct ModelError : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
 // A callback returned a number that is not 0.
-class CallbackStopped : public std::runtime_error {
- public:
-  CallbackStopped(const std::string& message, int code) : std::runtime_error(message), code_(code) {}
-  int code() const noexcept { return code_; }
-
- private:
-  int code_;
+struct CallbackStopped : std::runtime_error {
+  CallbackStopped(const std::string& message, int number) : std::runtime_error(message), code(number) {}
+  int code;
 };
 
 // A tape and the callback beside it disagree in a row.
-class RecheckFailed : public std::runtime_error {
- public:
-  RecheckFailed(const std::string& message, std::size_t row) : std::runtime_error(message), row_(row) {}
-  std::size_t row() const noexcept { return row_; }
-
- private:
-  std::size_t row_;
+struct RecheckFailed : std::runtime_error {
+  RecheckFailed(const std::string& message, std::size_t number) : std::runtime_error(message), row(number) {}
+  std::size_t row;
 };
 
 // Keeps the exception that is being handled as this thread's last error, and returns its status. Passes on

@@ -1,9 +1,9 @@
 // The functions of fit.h that evaluate a model: values and derivatives, guesses, predictions.
 #include "c/caller_fit.hpp"
-#include "c/closeness.hpp"
 #include "c/errors.hpp"
 #include "c/results/caller_result.hpp"
 #include "fit/prepared_impl.hpp"
+#include "kernels/kernel_table.hpp"
 #include "program/local_buffer.hpp"
 #include "support/all_finite.hpp"
 #include "support/fp_environment.hpp"
@@ -18,7 +18,10 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
+#include <cstddef>
 #include <functional>
+#include <limits>
 #include <numeric>
 
 namespace nlsq::inline v0::c {
@@ -151,6 +154,71 @@ void evaluate_model(const CallerModel& model, const Columns& x, std::size_t rows
 }
 
 namespace {
+
+// Sums of squares of ours - theirs and of theirs, over rows that are added one part after the other.
+struct SquareSums {
+  double differences = 0, theirs = 0;
+  std::size_t count = 0;
+  void add(const double* differing, const double* values, std::size_t rows) {
+    constexpr std::size_t kWhole = 16;
+    double unused = 0;
+    const std::size_t whole = rows - rows % kWhole;  // the kernel reads whole vectors, and the rows may end
+    kernels().term_sums(values, values, whole, &theirs, &unused);
+    kernels().term_sums(differing, differing, whole, &differences, &unused);
+    for (std::size_t i = whole; i < rows; ++i) {
+      theirs += values[i] * values[i];
+      differences += differing[i] * differing[i];
+    }
+    count += rows;
+  }
+};
+
+// Two values may differ by relative * |theirs| + of_largest * (the largest finite |theirs| of all rows), or
+// by the rounding of the terms they are made of, where large terms cancel.
+struct Closeness {
+  double relative, of_largest;
+
+  // A fast test. True means that the values of these rows are close: no difference is larger than the root of
+  // the sum of their squares, and the largest value is no smaller than the root mean square. False means that
+  // `holds` must decide.
+  bool is_plain(const SquareSums& sums) const {
+    constexpr double kLeast = 1e-200;  // below it, squares lose digits
+    const bool all_finite = sums.theirs < std::numeric_limits<double>::infinity();
+    return sums.theirs > kLeast && all_finite &&
+           sums.differences <= of_largest * of_largest * sums.theirs / static_cast<double>(sums.count);
+  }
+  // The exact test. NaN agrees with NaN, and an infinity with the same infinity. `largest` is largest_size()
+  // of all rows. `rounding(i)` tells how far the rounding of its operations moves value i, if each is rounded
+  // by operation_rounding(). It is asked only where values differ by more than the rest allows. Where it
+  // exceeds 1000 * relative * largest, the values say nothing about the model, and do not count as close.
+  bool holds(const double* ours, const double* theirs, std::size_t count, double largest,
+             const std::function<double(std::size_t)>& rounding) const {
+    constexpr double kMostRounding = 1000;
+    const auto explained = [&](std::size_t i, double difference) {
+      const double rounded = rounding(i);
+      return difference <= rounded && rounded <= kMostRounding * relative * largest;
+    };
+    for (std::size_t i = 0; i < count; ++i) {
+      const double allowed = relative * std::fabs(theirs[i]) + of_largest * largest;
+      const double difference = std::fabs(ours[i] - theirs[i]);
+      const bool finite = std::isfinite(ours[i]) && std::isfinite(theirs[i]);
+      const bool same = ours[i] == theirs[i] || (std::isnan(ours[i]) && std::isnan(theirs[i]));
+      if (!same && !(finite && (difference <= allowed || explained(i, difference)))) return false;
+    }
+    return true;
+  }
+  // 2^-44 for 1e-12: functions may be wrong by some last digits, and terms may be many.
+  double operation_rounding() const { return of_largest / 16; }
+};
+
+// Returns the largest |value| among the finite values, or 0 if there is none.
+double largest_size(const double* values, std::size_t count) {
+  double largest = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (std::isfinite(values[i])) largest = std::max(largest, std::fabs(values[i]));
+  }
+  return largest;
+}
 
 bool model_agrees(const CallerModel& model, const Columns& x, std::size_t rows, const std::vector<double>& p,
                   const double* values, Closeness closeness) {

@@ -27,8 +27,7 @@ class Object {
 };
 
 // A handle that is NULL, freed or of another type.
-class HandleError : public std::invalid_argument {
- public:
+struct HandleError : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 

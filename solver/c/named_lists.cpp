@@ -1,4 +1,4 @@
-// Parses lists of names with values.
+// Parses lists of names with values, and manifolds.
 #include "c/named_lists.hpp"
 
 #include "support/constants.hpp"
@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cmath>
 
 namespace nlsq::inline v0::c {
 
@@ -18,15 +19,8 @@ std::string quoted(std::string_view text) {
   return fmt::format("'{}{}'", text.substr(0, 80), text.size() > 80 ? "..." : "");
 }
 
-std::vector<std::string_view> split(std::string_view text) {
-  std::vector<std::string_view> parts;
-  if (trimmed(text).empty()) return parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    parts.push_back(trimmed(text.substr(begin, end - begin)));
-    begin = end + 1;
-  }
-  return parts;
+std::vector<std::string_view> items_of(std::string_view text) {
+  return trimmed(text).empty() ? std::vector<std::string_view>() : split(text, ',');
 }
 
 double number_of(std::string_view what, std::string_view name, std::string_view text) {
@@ -48,7 +42,7 @@ std::optional<double> parsed_number(std::string_view text) {
 
 std::vector<std::pair<std::string, double>> parsed_values(std::string_view what, std::string_view text) {
   std::vector<std::pair<std::string, double>> values;
-  for (const std::string_view part : split(text)) {
+  for (const std::string_view part : items_of(text)) {
     const std::size_t equals = part.find('=');
     const std::string_view name = trimmed(part.substr(0, equals));
     if (equals == std::string_view::npos || name.empty()) {
@@ -62,7 +56,7 @@ std::vector<std::pair<std::string, double>> parsed_values(std::string_view what,
 
 std::vector<std::pair<std::string, std::optional<double>>> parsed_fixed(std::string_view text) {
   std::vector<std::pair<std::string, std::optional<double>>> values;
-  for (const std::string_view part : split(text)) {
+  for (const std::string_view part : items_of(text)) {
     const std::size_t equals = part.find('=');
     const std::string_view name = trimmed(part.substr(0, equals));
     if (name.empty()) throw ValidationError(fmt::format("fix: {} has no name; write c=0 or c", quoted(part)));
@@ -74,7 +68,7 @@ std::vector<std::pair<std::string, std::optional<double>>> parsed_fixed(std::str
 
 std::vector<NamedBounds> parsed_bounds(std::string_view text) {
   std::vector<NamedBounds> bounds;
-  for (const std::string_view part : split(text)) {
+  for (const std::string_view part : items_of(text)) {
     const std::size_t equals = part.find('='), colon = part.find(':');
     const std::string_view name = trimmed(part.substr(0, equals));
     if (equals == std::string_view::npos || colon == std::string_view::npos || colon < equals ||
@@ -89,6 +83,52 @@ std::vector<NamedBounds> parsed_bounds(std::string_view text) {
                       side(part.substr(colon + 1), kInfinity)});
   }
   return bounds;
+}
+
+namespace {
+
+[[noreturn]] void refuse_part(std::string_view part) {
+  throw ValidationError(fmt::format(
+      "manifold '{}': use quaternion, eigen_quaternion, sphere N, line N, euclidean N, subset N: 0,2, or "
+      "several with + between them",
+      part.substr(0, 80)));
+}
+
+int dimension_of(std::string_view text, std::string_view part) {
+  const std::optional<double> value = parsed_number(text);
+  if (!value || !(*value >= 0 && *value <= 1e6) || *value != std::floor(*value)) refuse_part(part);
+  return static_cast<int>(*value);
+}
+
+ManifoldPtr one_manifold(std::string_view part) {
+  if (part == "quaternion") return quaternion_manifold();
+  if (part == "eigen_quaternion") return eigen_quaternion_manifold();
+  const std::size_t blank = part.find_first_of(" \t");
+  if (blank == std::string_view::npos) refuse_part(part);
+  const std::string_view name = part.substr(0, blank), rest = part.substr(blank);
+  if (name == "sphere") return sphere_manifold(dimension_of(rest, part));
+  if (name == "line") return line_manifold(dimension_of(rest, part));
+  if (name == "euclidean") return euclidean_manifold(dimension_of(rest, part));
+  const std::size_t colon = rest.find(':');
+  if (name != "subset" || colon == std::string_view::npos) refuse_part(part);
+  std::vector<int> held;
+  for (const std::string_view place : split(rest.substr(colon + 1), ','))
+    held.push_back(dimension_of(place, part));
+  return subset_manifold(dimension_of(rest.substr(0, colon), part), held);
+}
+
+}  // namespace
+
+ManifoldPtr manifold_of(std::string_view text, int size) {
+  if (trimmed(text).empty()) return nullptr;
+  std::vector<ManifoldPtr> parts;
+  for (const std::string_view part : split(text, '+')) parts.push_back(one_manifold(part));
+  const ManifoldPtr all = parts.size() == 1 ? parts[0] : product_manifold(parts);
+  if (all->ambient() != size) {
+    throw ValidationError(fmt::format("manifold '{}' has {} numbers, the block has {}", text.substr(0, 80),
+                                      all->ambient(), size));
+  }
+  return all;
 }
 
 }  // namespace nlsq::inline v0::c

@@ -1,7 +1,9 @@
-// Lists in texts of options and starting values: "a=1,b=2", "a=0:10,b=:5", "c=0,d".
+// Texts of options and starting values, "a=1,b=2", "a=0:10,b=:5", "c=0,d", and the names of manifolds.
 #pragma once
 
 #include "policy_text.hpp"  // trimmed()
+
+#include <nlsq/manifold.hpp>
 
 #include <optional>
 #include <string>
@@ -24,5 +26,10 @@ struct NamedBounds {
   double lower, upper;  // infinite where a side is not given
 };
 std::vector<NamedBounds> parsed_bounds(std::string_view text);
+
+// A manifold by name: "quaternion + euclidean 3".
+// The manifold of a block of `size` numbers; null for "". Throws ValidationError for an unknown name and for
+// sizes that do not add up.
+ManifoldPtr manifold_of(std::string_view text, int size);
 
 }  // namespace nlsq::inline v0::c

@@ -2,7 +2,7 @@
 #include "c/caller_columns.hpp"
 #include "c/caller_options.hpp"
 #include "c/errors.hpp"
-#include "c/manifold_text.hpp"
+#include "c/named_lists.hpp"
 #include "c/results/caller_result.hpp"
 #include "c/tapes/tape.hpp"
 #include "support/constants.hpp"
