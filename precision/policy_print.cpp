@@ -1,7 +1,7 @@
 // Prints a policy as its alias and the shortest list of differences from that alias.
 #include <nlsq/precision_policy.hpp>
 
-#include "policy_draft.hpp"
+#include "policy_text.hpp"
 
 #include <fmt/format.h>
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlsq/part_formats.hpp>
+#include <nlsq/precision_policy.hpp>
 
 #include <optional>
 #include <string>
@@ -9,6 +10,17 @@
 #include <vector>
 
 namespace nlsq::inline v0 {
+
+// A policy while it is parsed: a base policy and the changes that the text names. policy_parse.cpp fills it.
+struct PolicyDraft {
+  PrecisionPolicy base;
+  FormatChange formats;
+  FormatChange floor;  // only jacobian and gram
+  FormatChange ceiling;
+
+  // Returns the base with the named parts set and the other parts adjusted to them.
+  PrecisionPolicy policy() const;
+};
 
 std::string_view trimmed(std::string_view text);
 

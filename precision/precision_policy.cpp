@@ -1,6 +1,9 @@
 // Validation of precision policies, and the formats that operations and components start in.
 #include <nlsq/precision_policy.hpp>
 
+#include <nlsq/error.hpp>
+#include <nlsq/precision_scope.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -174,5 +177,20 @@ Format PrecisionPolicy::precision_for(OperationKind kind) const noexcept {
   }
   return narrowest;
 }
+
+namespace {
+
+thread_local const PrecisionPolicy* innermost = nullptr;
+
+}  // namespace
+
+PrecisionPolicy current_policy() { return innermost != nullptr ? *innermost : PrecisionPolicy{}; }
+
+PrecisionScope::PrecisionScope(PrecisionPolicy policy) : policy_(std::move(policy)), outer_(innermost) {
+  if (auto found = policy_.validate(); !found.empty()) throw ValidationError(std::move(found));
+  innermost = &policy_;
+}
+
+PrecisionScope::~PrecisionScope() { innermost = outer_; }
 
 }  // namespace nlsq::inline v0

@@ -3,7 +3,6 @@
 
 #include "blocks/block_groups.hpp"
 #include "blocks/block_lanes.hpp"
-#include "blocks/block_steps.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -287,7 +287,7 @@ class Grouping {
   void fill(BlockGroup& group, const BlockKind& kind, const std::vector<double>& columns) {
     const std::size_t lanes = group.blocks.size(), kept = group.program->plan.columns.size();
     group.offsets.resize(kind.sizes.size() * group.padded);
-    group.constants = AlignedBuffer<double>(kept * group.padded);
+    group.constants = AlignedVector<double>(kept * group.padded);
     for (std::size_t l = 0; l < group.padded; ++l) {
       const std::size_t lane = std::min(l, lanes - 1);
       const auto parameters = list_.of(group.blocks[lane]);

@@ -2,11 +2,12 @@
 #pragma once
 
 #include "blocks/block_program.hpp"
-#include "program/aligned_buffer.hpp"
+#include "program/aligned_vector.hpp"
 
 #include "blocks/block_evaluator.hpp"
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,7 @@ struct BlockGroup {
   std::vector<std::uint32_t> blocks;   // ascending
   std::size_t padded = 0;              // number of lanes, rounded up to whole tiles
   std::vector<std::uint32_t> offsets;  // offset in x of parameter block k of lane l: [k * padded + l]
-  AlignedBuffer<double> constants;     // column c for lane l: [c * padded + l]
+  AlignedVector<double> constants;     // column c for lane l: [c * padded + l]
   std::size_t tile_rows = 64;
   std::vector<double> value_uniforms, jacobian_uniforms;
   std::vector<float> jacobian_uniforms_f32;
@@ -68,7 +69,7 @@ struct BlockGroups {
   std::vector<std::uint32_t> kind_of;  // by block; empty: all are of kind 0
   std::vector<BlockGroup> groups;
   std::vector<std::uint32_t> slow;  // blocks evaluated by the user's code, ascending
-  std::vector<double> step_shares;  // by number of x, see block_steps.hpp
+  std::vector<double> step_shares;  // by number of x, see block_step_shares()
   std::vector<BlockTile> tiles;
   std::string note;
   std::size_t reused = 0;  // blocks whose functions were not called
@@ -102,5 +103,14 @@ inline void gather_block(const BlockList& list, std::size_t block, std::span<con
     for (int i = 0; i < list.sizes[parameter]; ++i) *out++ = from[i];
   }
 }
+
+// block_steps.cpp: steps of differences for blocks whose functions give no derivatives. Returns for each
+// number of x the share of the usual step over which the residuals are straight at x. The result is empty if
+// no block needs differences. Where many residual blocks depend on a number, only some are called. The usual
+// step is relative to the number, which is too long for an offset such as a date (ShareSearch,
+// rows/calls/difference_step.hpp), and too short where other terms of the residuals are so large that their
+// rounding errors hide what the number does.
+std::vector<double> block_step_shares(const BlockList& list, const BlockGroups& groups,
+                                      std::span<const double> x);
 
 }  // namespace nlsq::inline v0

@@ -58,7 +58,7 @@ class Lanes {
     const std::size_t pitch = stride_ + vectors_apart<T>;
     if (size_ < (vectors + inputs) * pitch) {
       size_ = (vectors + inputs) * pitch;
-      storage_ = AlignedBuffer<T>(size_);
+      storage_ = AlignedVector<T>(size_);
     }
     vectors_.resize(std::max(vectors, inputs + group.program->plan.columns.size()));
     for (std::size_t v = 0; v < vectors_.size(); ++v)
@@ -116,7 +116,7 @@ class Lanes {
 
   const TileProgram* program_ = nullptr;
   std::size_t stride_ = 0, size_ = 0;
-  AlignedBuffer<T> storage_;
+  AlignedVector<T> storage_;
   std::vector<T*> vectors_;
 };
 

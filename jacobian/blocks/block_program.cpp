@@ -2,7 +2,7 @@
 #include "blocks/block_program.hpp"
 
 #include "blocks/block_program_cache.hpp"
-#include "expression/derivative_forms.hpp"
+#include "expression/partials.hpp"
 #include "expression/rounding.hpp"
 #include "machine_code/program_steps.hpp"
 

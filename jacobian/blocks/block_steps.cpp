@@ -1,5 +1,5 @@
 // Implements block_step_shares().
-#include "blocks/block_steps.hpp"
+#include "blocks/block_groups.hpp"
 
 #include "blocks/block_reference.hpp"
 #include "rows/calls/difference_step.hpp"

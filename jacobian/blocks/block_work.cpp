@@ -2,7 +2,7 @@
 #include "blocks/block_work.hpp"
 
 #include "expression/graph_walk.hpp"
-#include "expression/op_cost.hpp"
+#include "expression/op_kinds.hpp"
 
 #include <nlsq/dual.hpp>
 

@@ -2,11 +2,10 @@
 // leaves up. The adjoint form computes one derivative of the root for every node, from the root down
 // (Griewank and Walther, Evaluating Derivatives, chapter 3). Both only visit nodes that depend on a wanted
 // leaf.
-#include "expression/derivative_forms.hpp"
 #include "expression/graph_walk.hpp"
-#include "expression/op_cost.hpp"
+#include "expression/op_kinds.hpp"
 #include "expression/partials.hpp"
-#include "expression/powers.hpp"
+#include "expression/rewrite.hpp"
 
 #include <algorithm>
 #include <optional>

@@ -2,9 +2,9 @@
 // on a parameter already in the set. Dependence is read from the structure of the simplified derivative. A
 // parameter can therefore be missed (p^2/p), but is never wrongly included. Also finds the parameters that
 // only move jumps.
-#include "expression/derivative_forms.hpp"
 #include "expression/graph_walk.hpp"
 #include "expression/op_kinds.hpp"
+#include "expression/partials.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-// Groups of operations that share a property. Each property holds exactly, rounding included.
+// What is known of single operations: properties that hold exactly, rounding included, and costs.
 #pragma once
 
 #include <nlsq/op.hpp>
@@ -36,5 +36,9 @@ inline bool is_odd_function(Op op) {
     default: return false;
   }
 }
+
+// The cost of one operation on one row, in units of one addition. It is a constant table, so that no decision
+// uses a clock.
+double op_cost(Op op) noexcept;
 
 }  // namespace nlsq::inline v0

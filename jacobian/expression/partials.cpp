@@ -3,7 +3,7 @@
 
 #include "expression/graph_walk.hpp"
 #include "expression/op_kinds.hpp"
-#include "expression/powers.hpp"
+#include "expression/rewrite.hpp"
 
 #include <nlsq/error.hpp>
 

@@ -1,4 +1,5 @@
-// Derivative rules of single operations, as graph nodes. Both forms of differentiation use them.
+// Derivative rules of single operations, as graph nodes, which both forms of differentiation use; and the
+// forms themselves (differentiate.cpp).
 #pragma once
 
 #include <nlsq/graph.hpp>
@@ -86,5 +87,15 @@ class DerivativeProducts {
   Variation& varies_;
   bool gather_;
 };
+
+// Returns ∂root/∂leaf in forward form for every leaf (a parameter or column node of `graph`). For `gather`
+// see DerivativeProducts.
+std::vector<NodeId> derive_forward(Graph& graph, NodeId root, std::span<const NodeId> leaves,
+                                   bool gather = false);
+
+// Returns ∂root/∂(data column), root by root, for every column of the list. Independent roots are derived one
+// by one, each in the cheapest form; roots that mostly share one expression share a pass over it.
+std::vector<NodeId> differentiate_columns(Graph& graph, std::span<const NodeId> roots,
+                                          std::span<const int> columns);
 
 }  // namespace nlsq::inline v0

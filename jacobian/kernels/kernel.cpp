@@ -7,7 +7,6 @@
 #include "kernels/factor/qr_blocked.hpp"
 #include "kernels/gram/gram.hpp"
 #include "kernels/gram/gram_bf16_rounded.hpp"
-#include "kernels/gram/lane_gram.hpp"
 #include "kernels/gram/term_sums.hpp"
 #include "kernels/kernel_sets.hpp"
 #include "kernels/run.hpp"

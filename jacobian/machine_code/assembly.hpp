@@ -1,8 +1,8 @@
 // Machine code for AVX2 or AVX-512 from straight-line code over vectors.
 #pragma once
 
+#include "machine_code/encoder.hpp"
 #include "machine_code/vector_code.hpp"
-#include "machine_code/vector_set.hpp"
 
 #include <cstdint>
 #include <vector>

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <nlsq/export.hpp>
-#include "machine_code/vector_set.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +13,17 @@
 #include <vector>
 
 namespace nlsq::inline v0 {
+
+// What generated code has to know about an instruction set.
+struct VectorSet {
+  std::int32_t bytes;  // of a vector
+  int registers;       // for vectors
+  // Instructions have an EVEX prefix. Comparisons then give masks in registers of their own, and an operand
+  // in memory may be one number for all lanes. Otherwise masks are vectors.
+  bool avx512;
+};
+
+inline constexpr VectorSet vectors_avx2{32, 16, false}, vectors_avx512{64, 32, true};
 
 // General registers by their number in an encoding.
 enum class Register : std::uint8_t {

@@ -1,7 +1,6 @@
 // Lowers a graph to the values of a tile program, and merges signs and products into other instructions.
 #include "program/lowering.hpp"
 
-#include "expression/powers.hpp"
 #include "expression/rewrite.hpp"
 
 #include <unordered_map>

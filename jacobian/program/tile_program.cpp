@@ -2,7 +2,7 @@
 #include "program/tile_program.hpp"
 #include <nlsq/error.hpp>
 
-#include "expression/op_cost.hpp"
+#include "expression/op_kinds.hpp"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 #include "rows/residual_sources.hpp"
 #include "rows/twofold_rows.hpp"
 
-#include "program/aligned_buffer.hpp"
+#include "program/aligned_vector.hpp"
 
 #include "kernels/kernel_table.hpp"
 #include "machine_code/program_steps.hpp"
@@ -37,7 +37,7 @@ class ProgramPass final : public TilePass {
         columns_(static_cast<std::size_t>(rows.parameters()) + 1, nullptr) {
     for (std::size_t v = 0; v < vectors_.size(); ++v) vectors_[v] = storage_.data() + v * stride_;
     for (int c = 0; c < program_.columns; ++c) wide_columns_ = wide_columns_ || steps_->reads_f64(c);
-    if (wide_columns_) doubles_ = AlignedBuffer<double>(static_cast<std::size_t>(program_.columns) * stride_);
+    if (wide_columns_) doubles_ = AlignedVector<double>(static_cast<std::size_t>(program_.columns) * stride_);
     set(x);
   }
 
@@ -167,9 +167,9 @@ class ProgramPass final : public TilePass {
   const RowSource& data_;
   std::shared_ptr<const ProgramSteps> steps_;
   std::size_t stride_;
-  AlignedBuffer<T> storage_;
+  AlignedVector<T> storage_;
   bool wide_columns_ = false;
-  AlignedBuffer<double> doubles_;  // f32 code: columns that it reads as doubles
+  AlignedVector<double> doubles_;  // f32 code: columns that it reads as doubles
   std::vector<double> p_, wide_;
   TileRange loaded_;  // the rows that the column vectors hold; a small fit has only this one tile
   std::size_t loaded_version_ = 0;

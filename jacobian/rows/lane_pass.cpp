@@ -2,7 +2,7 @@
 #include "rows/lane_pass.hpp"
 
 #include "machine_code/program_steps.hpp"
-#include "program/aligned_buffer.hpp"
+#include "program/aligned_vector.hpp"
 
 #include <algorithm>
 #include <type_traits>
@@ -185,9 +185,9 @@ class ProgramLanes final : public LanePass {
   std::size_t rows_, lanes_, n1_;
   std::shared_ptr<const ProgramSteps> steps_;
   std::vector<KernelStep> once_, prologue_;
-  AlignedBuffer<T> columns_, registers_;
-  AlignedBuffer<double> uniforms_;
-  AlignedBuffer<T> narrow_, narrow_sums_;  // only for f32
+  AlignedVector<T> columns_, registers_;
+  AlignedVector<double> uniforms_;
+  AlignedVector<T> narrow_, narrow_sums_;  // only for f32
   std::vector<T*> vectors_;
   std::vector<double*> wide_;  // the uniforms, as vectors of the prologue
   std::vector<const T*> outputs_;

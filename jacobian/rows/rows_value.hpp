@@ -6,27 +6,17 @@
 
 #include <functional>
 #include <span>
-#include <utility>
 
 namespace nlsq::inline v0 {
 
-class RowsValue {
- public:
-  using One = std::function<double(const double* x, std::span<const double> p)>;
+struct RowsValue {
+  std::function<double(const double* x, std::span<const double> p)> one;
   // columns[k] points at the values of predictor k.
-  using Many = std::function<void(std::span<const double* const> columns, std::span<const double> p,
-                                  std::size_t count, double* out)>;
+  std::function<void(std::span<const double* const> columns, std::span<const double> p, std::size_t count,
+                     double* out)>
+      rows;
 
-  RowsValue(One one, Many many) : one_(std::move(one)), many_(std::move(many)) {}
-  double operator()(const double* x, std::span<const double> p) const { return one_(x, p); }
-  void rows(std::span<const double* const> columns, std::span<const double> p, std::size_t count,
-            double* out) const {
-    many_(columns, p, count, out);
-  }
-
- private:
-  One one_;
-  Many many_;
+  double operator()(const double* x, std::span<const double> p) const { return one(x, p); }
 };
 
 // Null if the model is evaluated row by row.

@@ -3,7 +3,6 @@
 // data.
 #pragma once
 
-#include "rows/read_gaps.hpp"
 #include "rows/row_model.hpp"
 
 #include <optional>

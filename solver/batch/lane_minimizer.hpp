@@ -9,7 +9,7 @@
 #include "dense/evaluator.hpp"
 
 #include "kernels/lane_state.hpp"
-#include "program/aligned_buffer.hpp"
+#include "program/aligned_vector.hpp"
 #include "rows/lane_pass.hpp"
 
 #include <cstddef>
@@ -97,7 +97,7 @@ class LaneMinimizer {
   std::size_t n_;  // free parameters
   std::vector<Lane> lanes_;
   LaneState at_;
-  std::vector<AlignedBuffer<double>> numbers_;  // the arrays of at_
+  std::vector<AlignedVector<double>> numbers_;  // the arrays of at_
   double *part_ = nullptr, *zero_ = nullptr;    // normal equations of the linear parameters; λ = 0
   std::vector<std::size_t> ended_;
 };

@@ -7,7 +7,7 @@
 #include "support/fp_environment.hpp"
 
 #include <nlsq/error.hpp>
-#include "rows/calls/extrapolated_slopes.hpp"
+#include "rows/calls/difference_step.hpp"
 
 #include <fmt/format.h>
 

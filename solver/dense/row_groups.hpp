@@ -1,7 +1,6 @@
 // Groups of neighbouring rows within one tile: the samples of the probe and of the recheck.
 #pragma once
 
-#include "rows/read_gaps.hpp"
 #include "rows/row_model.hpp"
 
 #include <algorithm>

@@ -2,6 +2,7 @@
 #include "dense/whitened_rows.hpp"
 
 #include "dense/dense_algebra.hpp"
+#include "rows/calls/tile_buffer.hpp"
 
 #include <nlsq/error.hpp>
 
@@ -9,14 +10,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <new>
-#include <stdexcept>
+#include <utility>
 
 namespace nlsq::inline v0 {
 
 namespace {
-
-constexpr std::size_t kTile = 256;
 
 void check_covariance(const Matrix& C, std::size_t rows) {
   if (C.rows() != rows || C.columns() != rows) {
@@ -101,43 +99,6 @@ struct WhitenedRows::Evaluation {
   bool derivatives() const { return columns.size() > 1; }
 };
 
-// Returns copies, which callers may overwrite.
-class WhitenedRows::Pass final : public TilePass {
- public:
-  Pass(std::shared_ptr<const Evaluation> evaluation, std::size_t parameters, bool derivatives)
-      : evaluation_(std::move(evaluation)), derivatives_(derivatives), pointers_(parameters + 1, nullptr) {
-    const std::size_t first = derivatives ? 0 : parameters, count = parameters + 1 - first;
-    storage_.reset(static_cast<double*>(::operator new[](count* kTile * sizeof(double), kAlign)));
-    for (std::size_t c = 0; c < count; ++c) pointers_[first + c] = storage_.get() + c * kTile;
-  }
-
-  double* const* fill_f64(std::size_t first, std::size_t count, KernelCounters& counters) override {
-    const std::size_t asked = derivatives_ ? pointers_.size() : 1;
-    for (std::size_t c = 0; c < asked; ++c) {
-      const std::vector<double>& column = evaluation_->columns[evaluation_->columns.size() - asked + c];
-      std::copy_n(column.data() + first, count, pointers_[pointers_.size() - asked + c]);
-    }
-    counters.rows_f64 += count;
-    return pointers_.data();
-  }
-  float* const* fill_f32(std::size_t, std::size_t, KernelCounters&) override {
-    throw std::logic_error("rows with a covariance are evaluated in f64 only");
-  }
-  std::size_t bytes() const override {
-    return pointers_.size() * (kTile + evaluation_->columns.back().size()) * sizeof(double);
-  }
-
- private:
-  static constexpr std::align_val_t kAlign{64};
-  struct Free {
-    void operator()(double* p) const { ::operator delete[](p, kAlign); }
-  };
-  std::shared_ptr<const Evaluation> evaluation_;
-  bool derivatives_;
-  std::unique_ptr<double[], Free> storage_;
-  std::vector<double*> pointers_;
-};
-
 double WhitenedRows::row_cost(Fill fill) const {
   const double columns = fill == Fill::residual ? 1 : 1 + parameters();
   return rows_.row_cost(fill) + columns * static_cast<double>(rows());
@@ -183,8 +144,13 @@ void WhitenedRows::prepare(std::span<const double> x, Fill fill) const {
 std::unique_ptr<TilePass> WhitenedRows::begin(std::span<const double> x, Fill fill, bool single) const {
   if (single) throw ValidationError("rows with a covariance are evaluated in f64 only");
   const bool derivatives = fill == Fill::jacobian_and_residual;
-  return std::make_unique<Pass>(evaluate(x, derivatives), static_cast<std::size_t>(parameters()),
-                                derivatives);
+  std::shared_ptr<const Evaluation> at = evaluate(x, derivatives);
+  const auto all = static_cast<std::size_t>(parameters()) + 1, asked = derivatives ? all : 1;
+  std::vector<const double*> columns;
+  for (std::size_t c = at->columns.size() - asked; c < at->columns.size(); ++c)
+    columns.push_back(at->columns[c].data());
+  return std::make_unique<CopyPass>(std::move(at), std::move(columns), tile_rows(), parameters(),
+                                    all * (tile_rows() + rows()) * sizeof(double));
 }
 
 // A value that is not finite spreads to all later rows, so this checks all rows.

@@ -60,7 +60,6 @@ class WhitenedRows final : public RowModel {
 
  private:
   struct Evaluation;  // whitened columns at one x
-  class Pass;
   std::shared_ptr<const Evaluation> evaluate(std::span<const double> x, bool derivatives) const;
 
   RowModel& rows_;

@@ -4,7 +4,7 @@
 // problems use it for iterative steps.
 #pragma once
 
-#include "support/aligned_vector.hpp"
+#include "program/aligned_vector.hpp"
 
 #include <functional>
 #include <span>

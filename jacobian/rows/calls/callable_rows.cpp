@@ -50,7 +50,7 @@ class CallablePass final : public DoublePass {
   bool weighted_, values_;
   std::size_t tile_rows_, n_;
   bool jacobian_;
-  AlignedBuffer<double> input_;
+  AlignedVector<double> input_;
   TileBuffer tile_;
   std::vector<double> x_, df_;
 };

@@ -1,5 +1,4 @@
 // Derivatives by extrapolated differences (Ridders).
-#include "rows/calls/extrapolated_slopes.hpp"
 
 #include "rows/calls/difference_step.hpp"
 

@@ -1,11 +1,14 @@
 // A tile of columns [J | r] in f64, for rows that are computed one by one by the user's code.
 #pragma once
 
-#include "program/aligned_buffer.hpp"
+#include "program/aligned_vector.hpp"
 
 #include "rows/row_model.hpp"
 
+#include <algorithm>
+#include <memory>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 namespace nlsq::inline v0 {
@@ -25,7 +28,7 @@ class TileBuffer {
   double* residual() { return columns_.back(); }
 
  private:
-  AlignedBuffer<double> storage_;
+  AlignedVector<double> storage_;
   std::vector<double*> columns_;
 };
 
@@ -35,6 +38,31 @@ class DoublePass : public TilePass {
   float* const* fill_f32(std::size_t, std::size_t, KernelCounters&) final {
     throw std::logic_error("these rows are evaluated in f64 only");
   }
+};
+
+// Gives columns of all rows tile by tile. They are copied, because callers may overwrite tiles.
+class CopyPass final : public DoublePass {
+ public:
+  // `columns`: J, if it is wanted, then r, of all rows. `owner` keeps them. `bytes`: for reports.
+  CopyPass(std::shared_ptr<const void> owner, std::vector<const double*> columns, std::size_t tile_rows,
+           int parameters, std::size_t bytes = 0)
+      : owner_(std::move(owner)), from_(std::move(columns)), bytes_(bytes),
+        tile_(tile_rows, parameters, from_.size() > 1) {}
+
+  double* const* fill_f64(std::size_t first, std::size_t count, KernelCounters& counters) override {
+    for (std::size_t k = 0; k + 1 < from_.size(); ++k)
+      std::copy_n(from_[k] + first, count, tile_.columns()[k]);
+    std::copy_n(from_.back() + first, count, tile_.residual());
+    counters.rows_f64 += count;
+    return tile_.columns();
+  }
+  std::size_t bytes() const override { return bytes_; }
+
+ private:
+  std::shared_ptr<const void> owner_;
+  std::vector<const double*> from_;
+  std::size_t bytes_;
+  TileBuffer tile_;
 };
 
 }  // namespace nlsq::inline v0

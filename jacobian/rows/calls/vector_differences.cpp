@@ -1,7 +1,6 @@
 // Derivatives of a vector function by differences: to one side, to both, from those beside, extrapolated.
 #include "rows/calls/difference_step.hpp"
-#include "rows/calls/extrapolated_slopes.hpp"
-#include "rows/calls/vector_evaluation.hpp"
+#include "rows/calls/fallback_rows.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -5,7 +5,6 @@
 #include "rows/calls/difference_step.hpp"
 #include "rows/calls/padded_parameters.hpp"
 #include "rows/calls/tile_buffer.hpp"
-#include "rows/calls/vector_evaluation.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -215,33 +214,6 @@ void VectorRows::keep(std::shared_ptr<const Evaluation> latest) const {
   recent_.erase(best + 1 == recent_.end() ? best - 1 : recent_.end() - 1);
 }
 
-namespace {
-
-// Returns an evaluation tile by tile. Callers may overwrite the tiles.
-template <class Evaluation>
-class VectorPass final : public DoublePass {
- public:
-  VectorPass(std::shared_ptr<const Evaluation> evaluation, std::size_t tile_rows, int parameters,
-             bool jacobian)
-      : evaluation_(std::move(evaluation)), tile_(tile_rows, parameters, jacobian), jacobian_(jacobian) {}
-
-  double* const* fill_f64(std::size_t first, std::size_t count, KernelCounters& counters) override {
-    std::copy_n(evaluation_->residuals.data() + first, count, tile_.residual());
-    for (std::size_t k = 0; jacobian_ && k < evaluation_->derivatives.size(); ++k) {
-      std::copy_n(evaluation_->derivatives[k].data() + first, count, tile_.columns()[k]);
-    }
-    counters.rows_f64 += count;
-    return tile_.columns();
-  }
-
- private:
-  std::shared_ptr<const Evaluation> evaluation_;
-  TileBuffer tile_;
-  bool jacobian_;
-};
-
-}  // namespace
-
 void VectorRows::prepare(std::span<const double> x, Fill fill) const {
   evaluate(x, fill == Fill::jacobian_and_residual, true);
 }
@@ -249,8 +221,12 @@ void VectorRows::prepare(std::span<const double> x, Fill fill) const {
 std::unique_ptr<TilePass> VectorRows::begin(std::span<const double> x, Fill fill, bool single) const {
   if (single) throw ValidationError("rows by calls of the user's code are evaluated in f64 only");
   const bool derivatives = fill == Fill::jacobian_and_residual;
-  return std::make_unique<VectorPass<Evaluation>>(evaluate(x, derivatives), tile_rows(), parameters(),
-                                                  derivatives);
+  std::shared_ptr<const Evaluation> at = evaluate(x, derivatives);
+  std::vector<const double*> columns;
+  for (std::size_t k = 0; derivatives && k < at->derivatives.size(); ++k)
+    columns.push_back(at->derivatives[k].data());
+  columns.push_back(at->residuals.data());
+  return std::make_unique<CopyPass>(std::move(at), std::move(columns), tile_rows(), parameters());
 }
 
 void VectorRows::set_constants(std::vector<double> sizes) {

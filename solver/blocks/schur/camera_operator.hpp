@@ -6,7 +6,7 @@
 
 #include "blocks/block_structure.hpp"
 #include "linear/conjugate_gradients.hpp"
-#include "support/aligned_vector.hpp"
+#include "program/aligned_vector.hpp"
 #include "support/parallel.hpp"
 
 #include <span>

@@ -12,7 +12,7 @@
 #include "blocks/schur/camera_operator.hpp"
 #include "blocks/schur/reduced_system.hpp"
 #include "blocks/windows/record_reader.hpp"
-#include "support/aligned_vector.hpp"
+#include "program/aligned_vector.hpp"
 #include "support/parallel.hpp"
 
 #include <nlsq/scheduler.hpp>

@@ -9,7 +9,7 @@
 #include "blocks/windows/record_finish.hpp"
 #include "blocks/windows/record_reader.hpp"
 #include "blocks/windows/record_windows.hpp"
-#include "support/aligned_vector.hpp"
+#include "program/aligned_vector.hpp"
 #include "support/idle_pool.hpp"
 #include "support/parallel.hpp"
 

@@ -12,14 +12,14 @@ namespace nlsq::inline v0::c {
 ModelFunction model_of(std::shared_ptr<const Tape> tape, std::size_t predictors) {
   ModelFunction model;
   model.predictors = static_cast<int>(predictors);
-  model.value = RowsValue(
-      [tape](const double* x, std::span<const double> p) {
-        double value = 0;
-        tape->run(x, p.data(), &value);
-        return value;
-      },
-      [tape](std::span<const double* const> columns, std::span<const double> p, std::size_t count,
-             double* out) { tape->run_rows(columns, p.data(), count, {}, out); });
+  model.value =
+      RowsValue{[tape](const double* x, std::span<const double> p) {
+                  double value = 0;
+                  tape->run(x, p.data(), &value);
+                  return value;
+                },
+                [tape](std::span<const double* const> columns, std::span<const double> p, std::size_t count,
+                       double* out) { tape->run_rows(columns, p.data(), count, {}, out); }};
   model.trace = [tape](const Traced* x, std::span<const Traced> p) {
     Traced value;
     tape->run(x, p.data(), &value);

@@ -1,5 +1,5 @@
 // check_derivatives: tests derivatives that users write. Each is compared with an extrapolated difference
-// (extrapolated_slopes.hpp) whose own error is known. A derivative counts as wrong only if it differs by more
+// (extrapolated_slopes.cpp) whose own error is known. A derivative counts as wrong only if it differs by more
 // than that error.
 //
 //   const auto check = nlsq::check_derivatives(residuals, jacobian, p);

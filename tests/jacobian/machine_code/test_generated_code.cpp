@@ -8,7 +8,7 @@
 
 #include "kernels/kernel_sets.hpp"
 #include "machine_code/program_steps.hpp"
-#include "program/aligned_buffer.hpp"
+#include "program/aligned_vector.hpp"
 #include "program/tile_program.hpp"
 
 #include <nlsq/formula.hpp>

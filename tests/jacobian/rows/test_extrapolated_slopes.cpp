@@ -1,5 +1,5 @@
 // Extrapolated differences against derivatives known in closed form.
-#include "rows/calls/extrapolated_slopes.hpp"
+#include "rows/calls/difference_step.hpp"
 
 #include <doctest/doctest.h>
 
