@@ -8,7 +8,6 @@
 #include "support/bytes.hpp"
 #include "support/clock.hpp"
 #include "support/column_blocks.hpp"
-#include "support/summary_bytes.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // Which batches run in lanes, how lanes are filled, and how each end is certified and confirmed.
 #include "batch/lane_batch.hpp"
 
-#include "certificate/saddle.hpp"
+#include "certificate/ends_of_fits.hpp"
 #include "linear/small_dense.hpp"
 #include "program/local_buffer.hpp"
 #include "support/constants.hpp"
@@ -276,7 +276,7 @@ void LaneBatch::converge(std::size_t lane) {
   ++done_;
 }
 
-// Whether a nonlinear parameter has stayed at its start. The end may then be a saddle (saddle.hpp), which
+// Whether a nonlinear parameter has stayed at its start. The end may then be a saddle (saddle.cpp), which
 // only fits one by one look for.
 bool LaneBatch::some_unmoved(std::size_t fit) const {
   const double* const start = batch_.start_of(fit);

@@ -3,7 +3,6 @@
 
 #include "dense/dense_algebra.hpp"
 #include "linear/negative_curvature.hpp"
-#include "linear/scaled_spectrum.hpp"
 #include "support/constants.hpp"
 #include "support/random.hpp"
 

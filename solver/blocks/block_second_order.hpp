@@ -4,7 +4,7 @@
 #pragma once
 
 #include "blocks/block_distance.hpp"
-#include "linear/shift_length.hpp"
+#include "linear/negative_curvature.hpp"
 
 #include <cstdint>
 #include <functional>

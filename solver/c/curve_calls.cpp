@@ -3,10 +3,9 @@
 #include "c/errors.hpp"
 #include "c/results/caller_result.hpp"
 #include "expression/names.hpp"
-#include "fit/certified_fit.hpp"
-#include "fit/constant_names.hpp"
 #include "fit/fit_setup.hpp"
 #include "fit/prepared_impl.hpp"
+#include "fit/reads_beyond.hpp"
 #include "support/fp_environment.hpp"
 
 #include <nlsq/c/fit.h>

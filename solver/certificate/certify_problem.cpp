@@ -1,6 +1,6 @@
 // Implements certify() of a Problem: a solve that makes no step, in f64 throughout.
 #include "blocks/problem_impl.hpp"
-#include "fit/certified_fit.hpp"
+#include "fit/fit_setup.hpp"
 
 #include <nlsq/certify.hpp>
 #include <nlsq/error.hpp>

@@ -1,7 +1,7 @@
 // Implements judge_at_kink() by a bundle of gradients (Lemaréchal 1978; Bonnans et al., Numerical
 // Optimization, chapter 10): if a convex combination of gradients close to x vanishes, no direction leads
 // down from x.
-#include "certificate/kink.hpp"
+#include "certificate/ends_of_fits.hpp"
 
 #include "certificate/certificate.hpp"
 #include "linear/dot.hpp"

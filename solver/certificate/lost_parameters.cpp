@@ -1,5 +1,5 @@
 // Compares the rank of J at the end of a fit with its rank at other points.
-#include "certificate/lost_parameters.hpp"
+#include "certificate/ends_of_fits.hpp"
 
 #include "certificate/certificate.hpp"
 #include "certificate/certificate_face.hpp"

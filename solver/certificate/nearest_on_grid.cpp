@@ -1,6 +1,6 @@
 // Rounds parameters to f64 numbers together, so that their rounding errors cancel in the residuals. Each by
 // itself, parameters of terms that cancel are rounded by far more than the data determine them.
-#include "certificate/twofold_end.hpp"
+#include "certificate/ends_of_fits.hpp"
 
 #include <algorithm>
 #include <cmath>

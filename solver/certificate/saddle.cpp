@@ -1,5 +1,5 @@
 // Implements lower_beside_saddle().
-#include "certificate/saddle.hpp"
+#include "certificate/ends_of_fits.hpp"
 
 #include "certificate/certificate.hpp"
 #include "certificate/second_order_minimum.hpp"

@@ -3,8 +3,6 @@
 
 #include "certificate/certificate_face.hpp"
 #include "linear/negative_curvature.hpp"
-#include "linear/scaled_spectrum.hpp"
-#include "linear/shift_length.hpp"
 #include "support/constants.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Implements judge_by_twofold().
-#include "certificate/twofold_end.hpp"
+#include "certificate/ends_of_fits.hpp"
 
 #include "certificate/certificate.hpp"
 #include "certificate/certificate_face.hpp"

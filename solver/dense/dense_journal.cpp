@@ -4,7 +4,10 @@
 
 #include "dense/tile_issues.hpp"
 #include "support/bytes.hpp"
-#include "support/recall.hpp"
+#include "support/shared_work.hpp"
+
+#include <nlsq/journal.hpp>
+#include <nlsq/team.hpp>
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 // step leaves. Here θ is measured twice: from the last two passes over all rows, and from the gradient of a
 // part of the rows at both ends of this step.
 #include "ablation.hpp"
-#include "linear/scaled_norm.hpp"
+#include "linear/dot.hpp"
 #include "minimizer/dense_system.hpp"
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "dense/dense_scratch.hpp"
-#include "linear/wide_qr.hpp"
+#include "linear/wide_factor.hpp"
 #include "support/idle_pool.hpp"
 #include "support/parallel.hpp"
 

@@ -1,7 +1,7 @@
 // Measures the error of f32 residuals on a few rows, before a fit trusts a pass in f32.
 #include "dense/dense_scratch.hpp"
 #include "dense/row_groups.hpp"
-#include "linear/shortest_solution.hpp"
+#include "linear/small_svd.hpp"
 #include "support/all_finite.hpp"
 
 #include <algorithm>

@@ -2,9 +2,8 @@
 #include <nlsq/certify.hpp>
 
 #include "certificate/doubtful_end.hpp"
-#include "certificate/saddle.hpp"
+#include "certificate/ends_of_fits.hpp"
 #include "expression/names.hpp"
-#include "fit/certified_fit.hpp"
 #include "fit/fit_setup.hpp"
 
 #include <fmt/format.h>

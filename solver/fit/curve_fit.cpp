@@ -2,7 +2,6 @@
 #include <nlsq/curve_fit.hpp>
 
 #include "dense/dense_evaluator.hpp"
-#include "fit/constant_names.hpp"
 #include "fit/curve.hpp"
 #include "fit/fit_setup.hpp"
 #include "fit/prepared_impl.hpp"

@@ -93,4 +93,11 @@ inline constexpr const char* kRecordingDiscarded =
 // Throws DataError if there are fewer rows than free parameters.
 void check_counts(std::size_t rows, std::size_t free);
 
+// certify.cpp: the parts of certify(), for models of other kinds: judged(fit(..., without_steps(options))).
+// The options of a fit that makes no step and is evaluated in f64; certify_problem.cpp: of a solve.
+FitOptions without_steps(FitOptions options);
+SolverOptions without_steps(SolverOptions options);
+// Words the message of such a fit.
+FitResult judged(FitResult fit);
+
 }  // namespace nlsq::inline v0

@@ -2,7 +2,10 @@
 #include "fit/kept_data.hpp"
 
 #include "support/parallel.hpp"
-#include "support/recall.hpp"
+#include "support/shared_work.hpp"
+
+#include <nlsq/journal.hpp>
+#include <nlsq/team.hpp>
 
 #include <fmt/format.h>
 

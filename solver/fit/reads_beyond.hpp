@@ -1,9 +1,11 @@
-// Callables that read more parameters than they have starting values.
+// Likely mistakes in models: callables that read more parameters than they have starting values, and
+// parameters whose names other programs use for constants.
 #pragma once
 
 #include <nlsq/curve_fit.hpp>
 #include <nlsq/least_squares.hpp>
 
+#include <string>
 #include <vector>
 
 namespace nlsq::inline v0 {
@@ -16,5 +18,9 @@ void refuse_no_parameters(const std::vector<double>& p0);
 void refuse_reads_beyond(const ModelFunction& function, const RowSource& data, const std::vector<double>& p);
 // The same for residuals. What they threw is thrown.
 void refuse_reads_beyond(const VectorFunction& function, const std::vector<double>& p);
+
+// Returns a warning for a parameter called e that is the base of a power, and for one called Pi, PI or π: the
+// author most likely means the constant. Returns "" if there is none, or if it has a value in p0 or is fixed.
+std::string note_on_constants(const Formula& formula, const NamedValues& p0, const FitOptions& options);
 
 }  // namespace nlsq::inline v0

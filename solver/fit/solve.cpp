@@ -4,11 +4,8 @@
 
 #include "ablation.hpp"
 #include "certificate/doubtful_end.hpp"
+#include "certificate/ends_of_fits.hpp"
 #include "certificate/hidden_minimum.hpp"
-#include "certificate/kink.hpp"
-#include "certificate/lost_parameters.hpp"
-#include "certificate/saddle.hpp"
-#include "certificate/twofold_end.hpp"
 #include "fit/solve_workspace.hpp"
 #include "support/fp_environment.hpp"
 

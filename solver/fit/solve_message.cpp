@@ -1,6 +1,6 @@
 // Implements message_of_end(): says how a solve ended and, if it has no success, what would help.
+#include "certificate/ends_of_fits.hpp"
 #include "certificate/hidden_minimum.hpp"
-#include "certificate/kink.hpp"
 #include "dense/dense_evaluator.hpp"
 
 #include <fmt/format.h>

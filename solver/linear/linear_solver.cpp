@@ -4,7 +4,6 @@
 #include "dense/dense_algebra.hpp"
 #include "linear/small_dense.hpp"
 #include "linear/wide_factor.hpp"
-#include "linear/wide_qr.hpp"
 #include "support/parallel.hpp"
 
 #include <algorithm>

@@ -2,7 +2,12 @@
 // The checks for saddles use it, for blocks and for curves.
 #pragma once
 
+#include "minimizer/minimizer_step_values.hpp"
+
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <vector>
@@ -22,5 +27,44 @@ using CurvatureProduct = std::function<bool(std::span<const double> v, std::span
 // `n`: order of the matrix, which is symmetric up to errors of its products. Takes at most `most` products. A
 // value above -kNegativeCurvature times the largest eigenvalue counts as 0.
 NegativeCurvature negative_curvature(std::size_t n, std::size_t most, const CurvatureProduct& times);
+
+// Eigenvalues of a matrix of second derivatives whose unknowns may have very different sizes.
+struct ScaledSpectrum {
+  Vector scale;    // by which row i and column i were divided
+  Vector values;   // eigenvalues of the scaled matrix
+  Vector vectors;  // its eigenvectors, by columns
+};
+
+// Scales G (n x n, by columns, symmetric up to rounding) to a diagonal of 1 or -1. `norms`: the lengths of
+// the columns of J, for the size of an unknown whose second derivative is zero. Returns false if an entry is
+// not finite.
+bool scaled_spectrum(std::span<const double> G, std::span<const double> norms, ScaledSpectrum& out);
+
+// How far parameters are shifted where second derivatives of the cost come from differences of its gradient.
+// The part of a parameter's shift_length() by which it is shifted. It balances third derivatives and
+// rounding.
+inline constexpr double kCurvatureShift = 0x1p-17;
+
+// What shifts are proportional to: the sizes of the parameters, or the changes that would undo the residuals.
+// With an offset in the parameters, such as a date or 10⁶ metres, the sizes say nothing of how far the
+// curvature holds. Where residuals nearly vanish, their changes say nothing.
+enum class ShiftBy : std::uint8_t { size, residual };
+
+// `size` and `norm`: of a parameter and of its column of J.
+inline double shift_length(double size, double norm, double cost, ShiftBy by) {
+  // A parameter that is smaller than this share of the other length has no size of its own. It is 0, or 0 but
+  // for rounding and for the errors of differences.
+  constexpr double kZero = 1e-6;
+  constexpr double kLeast = 0x1p-19;  // of the size: shorter shifts drown in the rounding of x
+  const double undo = std::sqrt(2 * cost) / norm, other = std::min(1.0, undo);
+  if (!(size > kZero * other)) return other;
+  return by == ShiftBy::size ? size : std::clamp(undo, kLeast * size, std::max(size, 1.0));
+}
+
+// Returns whether a shift by the size of the parameter changes the residuals by more than these are.
+// `length`: its shift_length() by size.
+inline bool is_offset(double length, double norm, double cost) {
+  return kCurvatureShift * length * norm > std::sqrt(2 * cost);
+}
 
 }  // namespace nlsq::inline v0

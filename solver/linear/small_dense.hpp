@@ -3,7 +3,7 @@
 // triangles.
 #pragma once
 
-#include "linear/scaled_norm.hpp"
+#include "linear/dot.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,23 +1,20 @@
-// One-sided Jacobi SVD.
+// One-sided Jacobi SVD, and least squares by a QR factorisation and the singular values of R.
 #include "linear/small_svd.hpp"
 
+#include "dense/dense_algebra.hpp"
+#include "linear/dot.hpp"
 #include "linear/small_dense.hpp"
+#include "support/all_finite.hpp"
 #include "support/constants.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 namespace nlsq::inline v0 {
 
 namespace {
-
-template <class N>
-double dot(const double* a, const double* b, N n) {
-  double sum = 0;
-  for (std::size_t i = 0; i < n; ++i) sum += a[i] * b[i];
-  return sum;
-}
 
 template <class N>
 void rotate(double* a, double* b, N n, double c, double s) {
@@ -71,6 +68,20 @@ void small_svd(double* W, std::size_t n, const double* z, double* values, double
     std::swap(projected[k], projected[top]);
     std::swap_ranges(V + k * n, V + (k + 1) * n, V + top * n);
   }
+}
+
+bool shortest_solution(double* A, std::size_t rows, std::size_t columns, double* b, double threshold,
+                       double* x) {
+  const std::size_t n = columns;
+  dense::householder_qr(A, rows, n, b);
+  std::vector<double> R(n * n), V(n * n), values(n), projected(n);
+  for (std::size_t j = 0; j < n; ++j) std::copy_n(A + j * rows, j + 1, &R[j * n]);
+  small_svd(R.data(), n, b, values.data(), V.data(), projected.data());
+  std::fill_n(x, n, 0.0);
+  for (std::size_t i = 0; i < n && !(values[i] <= threshold * values[0]); ++i) {
+    for (std::size_t j = 0; j < n; ++j) x[j] += V[i * n + j] * (projected[i] / values[i]);
+  }
+  return all_finite({x, n});
 }
 
 }  // namespace nlsq::inline v0

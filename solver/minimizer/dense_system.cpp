@@ -4,7 +4,7 @@
 
 #include "ablation.hpp"
 
-#include "linear/scaled_norm.hpp"
+#include "linear/dot.hpp"
 #include "minimizer/step_rules.hpp"
 
 #include <cmath>

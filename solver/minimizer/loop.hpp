@@ -37,7 +37,7 @@ struct MinimizerRequest {
   bool by_calls = false;  // each evaluation calls the user's code, so a search without success is cut short
 };
 
-// What residuals in numbers of twice the digits of f64 say of an end that f64 cannot judge (twofold_end.hpp).
+// What residuals in numbers of twice the digits of f64 say of an end that f64 cannot judge (twofold_end.cpp).
 enum class EndByTwofold : std::uint8_t {
   unknown,     // not evaluated
   near,        // x is the optimum, as near as any success must be
@@ -52,7 +52,7 @@ struct MinimizerResult {
   Summary summary;                         // termination, verdict, iterations, certificate
   double cost_noise = 0;                   // rounding error of the final cost
   bool repeats = true, underflow = false;  // as in Recheck, at the start or at x
-  // The data determine fewer parameters at x than at other points (lost_parameters.hpp).
+  // The data determine fewer parameters at x than at other points (lost_parameters.cpp).
   bool lost_parameters = false;
   bool on_saddle = false;            // the cost is lower beside x, and no step was allowed
   bool outweighed = false;           // the weights of some rows hide all others (hidden_minimum.hpp)

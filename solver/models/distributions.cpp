@@ -1,5 +1,4 @@
 // Built-in models: log-normal and Weibull densities, scaled by an area. They are peaks in log x.
-#include "models/guesses/exp_in_place.hpp"
 #include "models/guesses/separable.hpp"
 #include "models/model_families.hpp"
 

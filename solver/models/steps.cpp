@@ -1,5 +1,4 @@
 // Built-in sigmoid steps in x, and in log x (dose-response curves).
-#include "models/guesses/exp_in_place.hpp"
 #include "models/guesses/separable.hpp"
 #include "models/model_families.hpp"
 

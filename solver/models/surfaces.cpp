@@ -1,5 +1,4 @@
 // Built-in Gaussian peaks over two predictors.
-#include "models/guesses/exp_in_place.hpp"
 #include "models/guesses/peak_fit.hpp"
 #include "models/guesses/separable.hpp"
 #include "models/model_families.hpp"

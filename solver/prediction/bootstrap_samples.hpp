@@ -1,14 +1,34 @@
 // The data sets of a bootstrap: residuals, rows or errors drawn at random. bootstrap() fits them.
 #pragma once
 
-#include "prediction/random.hpp"
 #include "prediction/right_side.hpp"
+#include "support/random.hpp"
 
 #include <nlsq/bootstrap.hpp>
 
+#include <cmath>
+#include <cstdint>
 #include <vector>
 
 namespace nlsq::inline v0 {
+
+// Random numbers for the bootstrap: a stream for each sample, so that samples do not depend on the order in
+// which threads draw them.
+class SampleRandom : public Random {
+ public:
+  SampleRandom(std::uint64_t seed, std::uint64_t sample) : Random(mixed(mixed(seed) + sample)) {}
+
+  // A standard normal number by the polar method (Marsaglia and Bray, SIAM Review 6, 1964).
+  double normal() {
+    for (;;) {
+      const double u = 2 * uniform() - 1, v = 2 * uniform() - 1, s = u * u + v * v;
+      if (s < 1 && s > 0) return u * std::sqrt(-2 * std::log(s) / s);
+    }
+  }
+
+  // A Poisson number of this mean.
+  double poisson(double mean);
+};
 
 // The columns of one sample. Empty ones are those of the data.
 struct BootstrapSample {

@@ -53,4 +53,27 @@ double interval_quantile(const FitResult& fit, const FitOptions& options, double
 // Throws ValidationError unless 0 < confidence < 1.
 void check_confidence(double confidence);
 
+// The triangular factor of the rows of J: a variance from it loses half as many digits to correlations as one
+// from the covariance. predict() uses it where the covariance is not good enough. The rows are factored by
+// Givens rotations.
+class RowFactor {
+ public:
+  // Reads the data of the fit: x, and the sigma of the options. For fits without a loss, errors in x and
+  // sigma_matrix.
+  RowFactor(const PreparedModel& model, const Columns& x, const FitResult& fit, const FitOptions& options,
+            const DeltaMethod& delta);
+
+  // The variance of a function with the derivatives `gradient` by all parameters; NaN if it has lost its
+  // digits here, too.
+  double variance(std::span<const double> gradient) const;
+
+ private:
+  void add_row(std::vector<double>& row);
+
+  const DeltaMethod& delta_;
+  double scatter_;         // variance of a residual
+  std::vector<double> R_;  // upper triangle, row-major
+  std::size_t n_ = 0;
+};
+
 }  // namespace nlsq::inline v0

@@ -4,7 +4,6 @@
 
 #include "prediction/delta_method.hpp"
 #include "prediction/right_side.hpp"
-#include "prediction/row_factor.hpp"
 #include "support/constants.hpp"
 #include "support/fp_environment.hpp"
 

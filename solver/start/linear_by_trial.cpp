@@ -1,8 +1,8 @@
 #include "start/linear_by_trial.hpp"
 
 #include "dense/dense_evaluator.hpp"
-#include "linear/shortest_solution.hpp"
 #include "linear/small_dense.hpp"
+#include "linear/small_svd.hpp"
 #include "support/constants.hpp"
 
 #include <algorithm>

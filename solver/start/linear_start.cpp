@@ -1,5 +1,4 @@
 // Solves for the linear parameters of a start, from one linearization.
-#include "linear/shortest_solution.hpp"
 #include "linear/small_svd.hpp"
 #include "minimizer/dense_system.hpp"
 #include "rows/sample_rows.hpp"

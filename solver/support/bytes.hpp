@@ -95,4 +95,9 @@ class ByteHash {
   std::uint64_t hash_ = 0xcbf29ce484222325U;
 };
 
+// Write the summary of a solve and read it back (summary_bytes.cpp).
+struct Summary;
+void put_summary(const Summary& summary, ByteWriter& out);
+Summary take_summary(ByteReader& in);
+
 }  // namespace nlsq::inline v0

@@ -2,7 +2,6 @@
 #include "support/shared_work.hpp"
 
 #include "support/bytes.hpp"
-#include "support/recall.hpp"
 
 #include <nlsq/journal.hpp>
 #include <nlsq/team.hpp>
@@ -35,6 +34,15 @@ SharedWork::Results results_of(std::string_view text) {
 }
 
 }  // namespace
+
+std::optional<std::string> recall_in_team(Journal& journal, Team* team, std::size_t number,
+                                          std::uint64_t request) {
+  std::optional<std::string> kept = journal.recall(number, request);
+  if (team == nullptr || team->size() < 2) return kept;
+  const std::string of_first = team->gather(kept ? "1" + *kept : "0").front();
+  if (!of_first.starts_with('1')) return std::nullopt;
+  return of_first.substr(1);
+}
 
 std::size_t SharedWork::size() const { return team_ ? static_cast<std::size_t>(team_->size()) : 1; }
 

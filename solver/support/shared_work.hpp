@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -56,5 +57,10 @@ class SharedWork {
   std::shared_ptr<Team> team_;
   std::shared_ptr<Journal> journal_;
 };
+
+// Takes a record from a journal in all processes of a team: the first one has the file. `team`: null for a
+// single process.
+std::optional<std::string> recall_in_team(Journal& journal, Team* team, std::size_t number,
+                                          std::uint64_t request);
 
 }  // namespace nlsq::inline v0

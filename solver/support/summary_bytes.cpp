@@ -1,5 +1,7 @@
 // Implements put_summary() and take_summary(). One list of fields serves both.
-#include "support/summary_bytes.hpp"
+#include "support/bytes.hpp"
+
+#include <nlsq/summary.hpp>
 
 #include <type_traits>
 #include <utility>

@@ -1,5 +1,5 @@
 // Implements exp_in_place(): exp(x) = 2^k exp(r) with |r| <= log(2)/2, and a Taylor polynomial for exp(r).
-#include "models/guesses/exp_in_place.hpp"
+#include "models/guesses/separable.hpp"
 
 #include "models/guesses/wide_vectors.hpp"
 

@@ -1,7 +1,6 @@
 // Implements fit_exponential().
 #include "models/guesses/exponential_fit.hpp"
 
-#include "models/guesses/exp_in_place.hpp"
 #include "models/guesses/separable.hpp"
 #include "models/guesses/wide_vectors.hpp"
 

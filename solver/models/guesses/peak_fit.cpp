@@ -1,7 +1,7 @@
 // Finds the start of a peak fit by a matched filter with boxes, and refines it by separable least squares.
 #include "models/guesses/peak_fit.hpp"
 
-#include "models/guesses/exp_in_place.hpp"
+#include "models/guesses/separable.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // Fits whose terms cancel, judged with twice the digits of float64: polynomials in years. A success is at
 // most a tenth of a standard error from the minimum, which is computed here in long double about a centred x.
-#include "certificate/twofold_end.hpp"
+#include "certificate/ends_of_fits.hpp"
 #include "expression/twofold.hpp"
 
 #include <nlsq/curve_fit_batch.hpp>

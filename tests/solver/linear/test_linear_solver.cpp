@@ -1,6 +1,6 @@
 // Damped steps against Eigen's rank-revealing QR of the stacked rows [J D⁻¹; √λ I].
+#include "linear/dot.hpp"
 #include "linear/linear_solver.hpp"
-#include "linear/scaled_norm.hpp"
 
 #include <doctest/doctest.h>
 

@@ -2,7 +2,7 @@
 // steps.
 #include "dense/dense_evaluator.hpp"
 #include "linear/linear_solver.hpp"
-#include "linear/wide_qr.hpp"
+#include "linear/wide_factor.hpp"
 
 #include "kernels/kernel_table.hpp"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "models/guesses/exp_in_place.hpp"
+#include "models/guesses/separable.hpp"
 #include "trials.hpp"
 
 namespace {

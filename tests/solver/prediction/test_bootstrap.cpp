@@ -2,7 +2,7 @@
 #include <nlsq/nlsq.hpp>
 
 #include "messages.hpp"
-#include "prediction/random.hpp"
+#include "prediction/bootstrap_samples.hpp"
 #include "solver/prediction/decay_rows.hpp"
 
 #include <doctest/doctest.h>

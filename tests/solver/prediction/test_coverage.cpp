@@ -2,7 +2,7 @@
 // a true coverage of 95 % is found between 93 % and 97 % but for one in 20,000 such counts.
 #include <nlsq/nlsq.hpp>
 
-#include "prediction/random.hpp"
+#include "prediction/bootstrap_samples.hpp"
 
 #include <doctest/doctest.h>
 
