@@ -8,7 +8,6 @@
 
 #include <nlsq/error.hpp>
 
-#include <algorithm>
 #include <cmath>
 
 namespace nlsq::inline v0 {

@@ -3,7 +3,10 @@
 
 #include "rows/calls/difference_step.hpp"
 
+#include <nlsq/block_function.hpp>
+
 #include <algorithm>
+#include <stdexcept>
 
 namespace nlsq::inline v0 {
 
@@ -99,6 +102,18 @@ bool BlockCaller::by_differences(const BlockFunction& function, const double* x,
       J[i * n + j] = step.slope(x[j], above_[i], residuals[i], below_[i]);
   }
   return true;
+}
+
+BlockFunction::~BlockFunction() = default;
+
+bool BlockFunction::trace(const Traced* const*, Traced*) const {
+  throw std::logic_error("this residual function is not recorded");
+}
+bool BlockFunction::dual(const Dual8* const*, Dual8*) const {
+  throw std::logic_error("this residual function takes no dual numbers");
+}
+bool BlockFunction::derivatives(const double* const*, double*, double* const*) const {
+  throw std::logic_error("this residual function has no derivatives of its own");
 }
 
 }  // namespace nlsq::inline v0

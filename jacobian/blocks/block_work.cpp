@@ -4,8 +4,6 @@
 #include "expression/graph_walk.hpp"
 #include "expression/op_kinds.hpp"
 
-#include <nlsq/dual.hpp>
-
 #include <algorithm>
 #include <bit>
 #include <cstdint>

@@ -7,7 +7,6 @@
 #include "expression/partials.hpp"
 #include "expression/rewrite.hpp"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 

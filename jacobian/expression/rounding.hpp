@@ -8,7 +8,6 @@
 
 #include <nlsq/graph.hpp>
 
-#include <cstddef>
 #include <span>
 #include <vector>
 

@@ -1,12 +1,36 @@
-// Values of a block of rows, and the operations on them. A formula and a tape run each of their steps over a
-// block, so that a step is decoded once per block and not once per row.
+// The operands and values of a formula's steps, one by one and over a block of rows. A formula and a tape run
+// each of their steps over a block, so that a step is decoded once per block and not once per row.
 #pragma once
 
-#include "formula/formula_steps.hpp"
+#include <nlsq/formula.hpp>
 
+#include <cmath>
 #include <cstddef>
+#include <numbers>
 
 namespace nlsq::inline v0 {
+
+inline int operands_of(const FormulaStep& step) {
+  switch (step.compound) {
+    case CompoundFunction::greater:
+    case CompoundFunction::greater_equal:
+    case CompoundFunction::mod: return 2;
+    case CompoundFunction::voigt: return 3;
+    default: return arity(step.op);
+  }
+}
+
+inline double evaluate_compound(CompoundFunction compound, double a, double b, double c) {
+  switch (compound) {
+    case CompoundFunction::greater: return evaluate_op(Op::less, b, a);
+    case CompoundFunction::greater_equal: return evaluate_op(Op::less_equal, b, a);
+    case CompoundFunction::mod: return a - b * std::floor(a / b);
+    default: {
+      const double scale = b * std::numbers::sqrt2;
+      return evaluate_op(Op::wofz_re, a / scale, c / scale) / (b * std::sqrt(2 * std::numbers::pi));
+    }
+  }
+}
 
 constexpr std::size_t kBlockRows = 64;
 

@@ -1,9 +1,9 @@
 // parse_formula: splits the two sides, builds their graphs, and evaluates the formula as typed.
 #include <nlsq/formula.hpp>
 
+#include "formula/block_values.hpp"
 #include "formula/formula_functions.hpp"
 #include "formula/formula_parser.hpp"
-#include "formula/formula_steps.hpp"
 
 #include <fmt/format.h>
 

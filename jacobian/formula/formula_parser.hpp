@@ -9,7 +9,6 @@
 
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 namespace nlsq::inline v0 {

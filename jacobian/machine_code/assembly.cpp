@@ -1,5 +1,5 @@
 // Writes the function: its frame, its loops, and the instructions of each node.
-#include "machine_code/assembly.hpp"
+#include "machine_code/vector_code.hpp"
 
 #include "machine_code/encoder.hpp"
 #include "machine_code/vector_registers.hpp"

@@ -7,7 +7,6 @@
 #pragma once
 
 #include "kernels/kernel_table.hpp"
-#include "machine_code/executable_memory.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +16,24 @@
 #include <vector>
 
 namespace nlsq::inline v0 {
+
+// Holds machine code. The memory is writable while the code is copied and executable afterwards, never both.
+class ExecutableMemory {
+ public:
+  ExecutableMemory() = default;
+  // Holds nothing if the system does not allow it.
+  explicit ExecutableMemory(std::span<const std::uint8_t> code) noexcept;
+  ~ExecutableMemory();
+  ExecutableMemory(ExecutableMemory&& other) noexcept;
+  ExecutableMemory& operator=(ExecutableMemory&& other) noexcept;
+
+  // The first byte of the code, at the start of a page; null if this holds nothing.
+  const void* code() const { return memory_; }
+
+ private:
+  void* memory_ = nullptr;
+  std::size_t size_ = 0;
+};
 
 // How a program is run.
 struct StepsRequest {

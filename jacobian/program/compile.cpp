@@ -1,7 +1,13 @@
 // The last step of compiling a tile program: numbers the uniforms and assigns registers to scheduled values.
+// And what a program does by itself: the values of its uniforms, and the cost of a row.
 #include "program/lowering.hpp"
 
+#include "expression/op_kinds.hpp"
 #include "program/tile_program.hpp"
+
+#include <nlsq/error.hpp>
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
@@ -159,6 +165,30 @@ TileProgram compile(const Graph& graph, std::span<const NodeId> outputs) {
   Lowered lowered = lower(graph, outputs);
   std::vector<std::uint32_t> order = schedule(lowered);
   return Compiler(std::move(lowered)).run(std::move(order));
+}
+
+void TileProgram::evaluate_uniforms(std::span<const double> p, std::span<double> out) const {
+  if (p.size() < parameter_slot.size() || out.size() < initial_uniforms.size()) {
+    throw ValidationError(
+        fmt::format("the program needs {} parameters and room for {} uniforms, not {} and {}",
+                    parameter_slot.size(), initial_uniforms.size(), p.size(), out.size()));
+  }
+  std::ranges::copy(initial_uniforms, out.begin());
+  for (std::size_t j = 0; j < parameter_slot.size(); ++j) {
+    if (parameter_slot[j] >= 0) out[static_cast<std::size_t>(parameter_slot[j])] = p[j];
+  }
+  for (const Instruction& step : prologue) {
+    const std::int32_t operands[] = {step.a, step.b, step.c};
+    double values[3] = {0, 0, 0};
+    for (int i = 0; i < arity(step.op); ++i) values[i] = out[static_cast<std::size_t>(~operands[i])];
+    out[static_cast<std::size_t>(step.dst)] = evaluate_op(step.op, values[0], values[1], values[2]);
+  }
+}
+
+double TileProgram::row_cost() const {
+  double cost = 0;
+  for (const Instruction& instruction : code) cost += op_cost(instruction.op);
+  return cost;
 }
 
 }  // namespace nlsq::inline v0

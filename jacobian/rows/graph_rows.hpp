@@ -7,7 +7,6 @@
 #include "rows/residual_form.hpp"
 #include "rows/row_model.hpp"
 
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>

@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <span>
 #include <vector>
 
 namespace nlsq::inline v0 {

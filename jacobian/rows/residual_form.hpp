@@ -12,7 +12,6 @@
 #include <nlsq/graph.hpp>
 #include <nlsq/loss.hpp>
 
-#include <span>
 #include <vector>
 
 namespace nlsq::inline v0 {

@@ -16,8 +16,6 @@
 #include <cstddef>
 #include <memory>
 #include <span>
-#include <string>
-#include <vector>
 
 namespace nlsq::inline v0 {
 

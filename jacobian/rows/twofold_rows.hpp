@@ -8,7 +8,6 @@
 #include <nlsq/column.hpp>
 
 #include <functional>
-#include <memory>
 #include <span>
 
 namespace nlsq::inline v0 {

@@ -1,9 +1,7 @@
 // curve_fit_batch: distributes the fits over threads and lanes, and does single fits.
 #include "batch/batch.hpp"
 #include "batch/lane_batch.hpp"
-#include "batch/shared_batch.hpp"
 #include "certificate/hidden_minimum.hpp"
-#include "fit/curve.hpp"
 #include "fit/fit_setup.hpp"
 #include "support/constants.hpp"
 #include "support/fp_environment.hpp"
@@ -11,7 +9,6 @@
 #include "support/parallel.hpp"
 
 #include "expression/symmetry.hpp"
-#include "program/local_buffer.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -6,7 +6,6 @@
 #include "batch/group_starts.hpp"
 #include "batch/joint_solve.hpp"
 #include "dense/data_survey.hpp"
-#include "fit/curve.hpp"
 #include "fit/fit_setup.hpp"
 #include "fit/kept_data.hpp"
 #include "fit/prepared_impl.hpp"

@@ -5,7 +5,6 @@
 
 #include <nlsq/traced.hpp>
 
-#include <algorithm>
 #include <utility>
 
 namespace nlsq::inline v0 {

@@ -1,7 +1,6 @@
 // The lock-step iteration of LaneMinimizer.
 #include "batch/lane_minimizer.hpp"
 
-#include "certificate/certificate.hpp"
 #include "minimizer/step_rules.hpp"
 #include "minimizer/trust_region.hpp"
 #include "support/constants.hpp"

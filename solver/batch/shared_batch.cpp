@@ -1,11 +1,10 @@
 // Implements shared batches.
-#include "batch/shared_batch.hpp"
+#include "batch/batch.hpp"
 
 #include "fit/kept_data.hpp"
 #include "support/bytes.hpp"
 #include "support/constants.hpp"
 
-#include <algorithm>
 #include <type_traits>
 #include <utility>
 

@@ -97,12 +97,8 @@ class SharedFit {
     if (weighted()) columns.push_back(options_.sigma);
     sorted_ = groups_.sorted(columns, options_, memory_);
     const std::size_t rows = y_.size(), predictors = x_.size();
-    std::vector<double> at(predictors);
-    response_.resize(rows);
-    for (std::size_t i = 0; i < rows; ++i) {
-      for (std::size_t c = 0; c < predictors; ++c) at[c] = sorted_[c].direct_f64(0)[i];
-      response_[i] = impl_.formula->evaluate_response(at, sorted_[predictors].direct_f64(0)[i]);
-    }
+    const std::vector<Column> x(sorted_.begin(), sorted_.begin() + static_cast<std::ptrdiff_t>(predictors));
+    response_ = responses_of(*impl_.formula, Columns(x), sorted_[predictors]);
     if (!weighted()) return;
     weight_.resize(rows);
     for (std::size_t i = 0; i < rows; ++i) weight_[i] = 1 / sorted_[predictors + 1].direct_f64(0)[i];

@@ -1,7 +1,6 @@
 // Implements withdraw_uncertain(), and Batch::unstarted(), by which it judges.
 #include "batch/batch.hpp"
 
-#include "certificate/certificate.hpp"
 #include "certificate/doubtful_end.hpp"
 #include "certificate/hidden_minimum.hpp"
 #include "dense/data_survey.hpp"

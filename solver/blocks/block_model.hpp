@@ -13,7 +13,6 @@
 #include "support/idle_pool.hpp"
 
 #include <functional>
-#include <memory>
 #include <span>
 #include <string>
 #include <utility>

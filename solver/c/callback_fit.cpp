@@ -1,7 +1,6 @@
 // Fits a model that is a callback over all rows. Its residuals are those of a vector function, and the
 // statistics are those of a curve.
 #include "c/caller_fit.hpp"
-#include "c/errors.hpp"
 #include "fit/curve.hpp"
 #include "fit/fit_setup.hpp"
 #include "start/linear_by_trial.hpp"

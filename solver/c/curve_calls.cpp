@@ -4,6 +4,7 @@
 #include "c/results/caller_result.hpp"
 #include "expression/names.hpp"
 #include "fit/fit_setup.hpp"
+#include "fit/fit_statistics.hpp"
 #include "fit/prepared_impl.hpp"
 #include "fit/reads_beyond.hpp"
 #include "support/fp_environment.hpp"
@@ -93,17 +94,13 @@ void keep_residuals(const Call& call, CurveResult& result) {
   const std::size_t rows = call.y.size();
   result.has_residuals = true;
   result.fitted.resize(rows);
-  result.residuals.resize(rows);
   evaluate_model(call.model, call.x, rows, result.fit.parameters, Options(), result.fitted.data(), nullptr);
-  const std::optional<Formula>* const formula =
-      call.model.prepared ? &call.model.prepared->impl().formula : nullptr;
-  call.y.read(0, rows, result.residuals.data());
-  if (formula != nullptr && *formula && (*formula)->has_left_side) {  // the response is a function of y
-    std::vector<double> row(call.x.size());
-    for (std::size_t i = 0; i < rows; ++i) {
-      for (std::size_t k = 0; k < row.size(); ++k) row[k] = call.x.list()[k][i];
-      result.residuals[i] = (*formula)->evaluate_response(row, result.residuals[i]);
-    }
+  const bool is_formula = call.model.prepared && call.model.prepared->impl().formula;
+  if (is_formula) {  // its response may be a function of y
+    result.residuals = responses_of(*call.model.prepared->impl().formula, call.x, call.y);
+  } else {
+    result.residuals.resize(rows);
+    call.y.read(0, rows, result.residuals.data());
   }
   for (std::size_t i = 0; i < rows; ++i) result.residuals[i] = result.fitted[i] - result.residuals[i];
 }

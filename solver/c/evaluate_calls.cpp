@@ -4,7 +4,6 @@
 #include "c/results/caller_result.hpp"
 #include "fit/prepared_impl.hpp"
 #include "kernels/kernel_table.hpp"
-#include "program/local_buffer.hpp"
 #include "support/all_finite.hpp"
 #include "support/fp_environment.hpp"
 #include "support/parallel.hpp"

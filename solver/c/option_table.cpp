@@ -1,6 +1,5 @@
 // The names of the options of the C interface, and what each of them sets.
 #include "c/caller_options.hpp"
-#include "c/errors.hpp"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // The functions of sums.h: the sums of a block of rows, and the fit from sums.
-#include "c/caller_fit.hpp"
+#include "c/caller_model.hpp"
 #include "c/errors.hpp"
 #include "c/results/caller_result.hpp"
 #include "fit/fit_setup.hpp"

@@ -7,7 +7,7 @@
 #include "dense/dense_evaluator.hpp"
 #include "dense/row_statistics.hpp"
 #include "fit/kept_data.hpp"
-#include "models/guesses/positive_guess.hpp"
+#include "models/guesses/sample.hpp"
 #include "start/linear_by_trial.hpp"
 #include "start/multi_start.hpp"
 #include "start/scanned_starts.hpp"

@@ -104,6 +104,16 @@ Response response_of(const Formula& formula) {
   };
 }
 
+std::vector<double> responses_of(const Formula& formula, const Columns& x, const Column& y) {
+  std::vector<double> out(y.size()), row(x.size());
+  y.read(0, out.size(), out.data());
+  for (std::size_t i = 0; i < out.size() && formula.has_left_side; ++i) {
+    for (std::size_t k = 0; k < row.size(); ++k) row[k] = x.list()[k][i];
+    out[i] = formula.evaluate_response(row, out[i]);
+  }
+  return out;
+}
+
 double total_squares(const RowSource& data, std::size_t predictors, bool weighted, const Response& response) {
   const auto columns = static_cast<std::size_t>(data.columns());
   std::vector<double> block(columns * ScatterSums::most), row(columns), y(ScatterSums::most);

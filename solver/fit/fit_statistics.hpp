@@ -24,6 +24,8 @@ std::size_t determined_parameters(const Certificate& certificate, std::size_t fr
 using Response = std::function<double(std::span<const double> row)>;
 // The left side of a formula, which must outlive the result; empty if there is none.
 Response response_of(const Formula& formula);
+// What is fitted in each row.
+std::vector<double> responses_of(const Formula& formula, const Columns& x, const Column& y);
 // Sum of squares about the mean of the response. The columns of `data` are the predictors, y, and sigma if
 // `weighted`.
 double total_squares(const RowSource& data, std::size_t predictors, bool weighted, const Response& response);

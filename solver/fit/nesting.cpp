@@ -5,9 +5,8 @@
 // parameters fixed. Bodies that are left over are removed by fixing their amplitudes at 0.
 #include <nlsq/compare.hpp>
 
-#include "models/recognise.hpp"
-
 #include "expression/names.hpp"
+#include "models/recognise.hpp"
 
 #include <algorithm>
 #include <string_view>

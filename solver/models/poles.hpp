@@ -1,4 +1,4 @@
-// Poles of fitted ratios of polynomials: places where the denominator is 0.
+// Poles of fitted ratios of polynomials: places where the denominator is 0 (rationals.cpp).
 #pragma once
 
 #include <nlsq/column.hpp>

@@ -6,8 +6,8 @@
 #include <nlsq/graph.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <iterator>
 #include <numbers>
 #include <numeric>
 #include <optional>
@@ -16,26 +16,18 @@ namespace nlsq::inline v0::guessing {
 namespace {
 
 constexpr std::size_t kMostParameters = 7;
-constexpr std::array kRelations = {
-    Relation::same,      Relation::negative,    Relation::reciprocal, Relation::negative_reciprocal,
-    Relation::half_life, Relation::root2_times, Relation::twice,      Relation::twice_square,
-    Relation::fwhm};
-constexpr std::size_t kLinearRelations = 2;  // same and negative; a linear parameter has no other
-
-double apply(Relation relation, double q) {
-  switch (relation) {
-    case Relation::same: return q;
-    case Relation::negative: return -q;
-    case Relation::reciprocal: return 1 / q;
-    case Relation::negative_reciprocal: return -1 / q;
-    case Relation::half_life: return std::numbers::ln2 / q;
-    case Relation::root2_times: return std::numbers::sqrt2 * q;
-    case Relation::twice: return 2 * q;
-    case Relation::twice_square: return 2 * q * q;
-    case Relation::fwhm: return 2 * std::sqrt(2 * std::numbers::ln2) * q;
-  }
-  return q;
-}
+constexpr Relation kRelations[] = {
+    [](double q) { return q; },
+    [](double q) { return -q; },
+    [](double q) { return 1 / q; },
+    [](double q) { return -1 / q; },
+    [](double q) { return std::numbers::ln2 / q; },  // a half-life
+    [](double q) { return std::numbers::sqrt2 * q; },
+    [](double q) { return 2 * q; },
+    [](double q) { return 2 * q * q; },
+    [](double q) { return 2 * std::sqrt(2 * std::numbers::ln2) * q; },  // the full width of a Gaussian
+};
+constexpr std::size_t kLinearRelations = 2;  // q and -q; a linear parameter has no other
 
 // One point at which both formulas are evaluated. The numbers have no simple ratios, so that different
 // formulas do not agree by chance.
@@ -83,7 +75,7 @@ class Pairing {
         model_linear_(linear_ones(model_formula)) {
     out_.model = &model;
     out_.partner.resize(formula.parameters.size());
-    out_.relation.assign(formula.parameters.size(), Relation::same);
+    out_.relation.assign(formula.parameters.size(), kRelations[0]);
     taken_.assign(formula.parameters.size(), false);
     values_.resize(formula.parameters.size());
   }
@@ -92,7 +84,8 @@ class Pairing {
     if (std::ranges::count(linear_, true) != std::ranges::count(model_linear_, true)) return std::nullopt;
     for (const Point& p : points_)
       if (!std::isfinite(p.value)) return std::nullopt;
-    // With many parameters only a few may be related in another way than `same`; else there are too many.
+    // With many parameters only a few may be related in another way than by equality; else there are too
+    // many.
     changes_left_ = formula_.parameters.size() <= 4 ? 4 : 2;
     return pair_from(0) ? std::optional(out_) : std::nullopt;
   }
@@ -105,7 +98,7 @@ class Pairing {
       if (taken_[k] || linear_[j] != model_linear_[k]) continue;
       taken_[k] = true;
       out_.partner[j] = k;
-      const std::size_t relations = linear_[j] ? kLinearRelations : kRelations.size();
+      const std::size_t relations = linear_[j] ? kLinearRelations : std::size(kRelations);
       for (std::size_t t = 0; t < relations; ++t) {
         if (t > 0 && changes_left_ == 0) break;
         changes_left_ -= t > 0 ? 1 : 0;
@@ -120,8 +113,7 @@ class Pairing {
 
   bool matches() {
     return std::ranges::all_of(points_, [&](const Point& p) {
-      for (std::size_t j = 0; j < values_.size(); ++j)
-        values_[j] = apply(out_.relation[j], p.q[out_.partner[j]]);
+      for (std::size_t j = 0; j < values_.size(); ++j) values_[j] = out_.relation[j](p.q[out_.partner[j]]);
       return agree(formula_.evaluate(p.x, values_), p.value);
     });
   }
@@ -139,7 +131,7 @@ class Pairing {
 std::vector<double> Recognised::convert(std::span<const double> of_model) const {
   std::vector<double> out;
   for (std::size_t j = 0; j < partner.size(); ++j) {
-    const double value = apply(relation[j], of_model[partner[j]]);
+    const double value = relation[j](of_model[partner[j]]);
     out.push_back(std::isfinite(value) ? value : 1.0);
   }
   return out;

@@ -10,18 +10,8 @@
 
 namespace nlsq::inline v0::guessing {
 
-// A formula's parameter as a function of one parameter of the model, q.
-enum class Relation {
-  same,
-  negative,
-  reciprocal,
-  negative_reciprocal,
-  half_life,
-  root2_times,
-  twice,
-  twice_square,
-  fwhm
-};
+// A formula's parameter as a function of one parameter of the model.
+using Relation = double (*)(double q);
 
 struct Recognised {
   const Model* model = nullptr;  // nullptr: the formula is no built-in model

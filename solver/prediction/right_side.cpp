@@ -1,6 +1,7 @@
 // Implements right_side() and what else refits share.
 #include "prediction/right_side.hpp"
 
+#include "fit/fit_statistics.hpp"
 #include "fit/prepared_impl.hpp"
 
 #include <fmt/format.h>
@@ -17,14 +18,13 @@ RightSide right_side(const PreparedModel& model, const Columns& x, const Column&
         fmt::format("x has {} rows, y has {}: give columns of one length", column.size(), y.size()));
   }
   RightSide out{model, std::vector<double>(y.size()), impl.formula.has_value()};
-  y.read(0, out.y.size(), out.y.data());
-  if (!impl.formula || !impl.formula->has_left_side) return out;
-  Formula right = *impl.formula;
-  std::vector<double> row(x.size());
-  for (std::size_t i = 0; i < out.y.size(); ++i) {
-    for (std::size_t k = 0; k < row.size(); ++k) row[k] = x.list()[k][i];
-    out.y[i] = right.evaluate_response(row, out.y[i]);
+  if (!impl.formula) {
+    y.read(0, out.y.size(), out.y.data());
+    return out;
   }
+  Formula right = *impl.formula;
+  out.y = responses_of(right, x, y);
+  if (!right.has_left_side) return out;
   right.has_left_side = false;
   right.response_steps.clear();
   right.response = right.graph.column(static_cast<int>(right.predictors.size()));

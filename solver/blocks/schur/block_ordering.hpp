@@ -5,7 +5,6 @@
 // ones (Ashcraft, Grimes, 1989). ReducedSystem and BlockStructure use it.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <utility>

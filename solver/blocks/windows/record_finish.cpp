@@ -1,7 +1,6 @@
 // Implements RecordFinish: manifolds, residuals, losses and bounds in the records of J.
 #include "blocks/windows/record_finish.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 namespace nlsq::inline v0 {

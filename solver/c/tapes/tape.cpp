@@ -10,7 +10,6 @@
 
 #include <nlsq/op.hpp>
 #include <nlsq/traced.hpp>
-#include <nlsq/where.hpp>
 
 #include <fmt/format.h>
 

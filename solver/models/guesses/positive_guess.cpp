@@ -1,5 +1,5 @@
 // Implements make_positive().
-#include "models/guesses/positive_guess.hpp"
+#include "models/guesses/sample.hpp"
 
 #include "models/recognise.hpp"
 #include "support/column_blocks.hpp"

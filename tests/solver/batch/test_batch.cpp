@@ -1,5 +1,5 @@
 // Many fits of one model: each is curve_fit's, whatever thread did it, and nothing is allocated for it.
-#include "batch/shared_batch.hpp"
+#include "batch/batch.hpp"
 
 #include <nlsq/nlsq.hpp>
 
