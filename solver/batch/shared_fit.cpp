@@ -1,6 +1,5 @@
 // Implements fit_with_shared_parameters: the groups' own fits give a start, `solve` of a Problem with a
 // parameter block for each group fits all rows, and the normal matrices of the groups give the statistics.
-
 #include "batch/arrow.hpp"
 #include "batch/formula_block.hpp"
 #include "batch/group_rows.hpp"
@@ -9,8 +8,8 @@
 #include "certificate/doubtful_end.hpp"
 #include "certificate/hidden_minimum.hpp"
 #include "expression/symmetry.hpp"
-#include "fit/curve.hpp"
 #include "fit/fit_setup.hpp"
+#include "fit/fit_statistics.hpp"
 #include "fit/prepared_impl.hpp"
 #include "linear/weighted_rows.hpp"
 #include "support/constants.hpp"

@@ -1,5 +1,4 @@
 // Derivatives by extrapolated differences (Ridders).
-
 #include "rows/calls/difference_step.hpp"
 
 #include <algorithm>
