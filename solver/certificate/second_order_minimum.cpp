@@ -143,7 +143,8 @@ std::optional<Vector> direction_down(const Examined& at, std::size_t parameters)
   const auto lowest = static_cast<std::size_t>(std::ranges::min_element(values) - values.begin());
   double largest = 0;
   for (const double v : values) largest = std::max(largest, std::fabs(v));
-  if (!(values[lowest] < -std::max(kNegativeCurvature * largest, 2 * std::sqrt(squared_error(at.curvature, scale)))))
+  if (!(values[lowest] <
+        -std::max(kNegativeCurvature * largest, 2 * std::sqrt(squared_error(at.curvature, scale)))))
     return std::nullopt;
   Vector along(parameters, 0.0);
   const double length = std::sqrt(2 * at.cost / -values[lowest]);
