@@ -63,7 +63,7 @@ function(nlsq_folder name)
 endfunction()
 
 # GCC looks for memory to reuse each time that its heap has doubled, which takes a tenth of its time. It never finds much in a
-# file of ours, so it may use a gigabyte before it looks. Files then take up to a quarter more memory, 0.9 gigabytes at most.
+# file of ours, so it may use a gigabyte before it looks. Files then take a third more memory, a gigabyte at most.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(NLSQ_COLLECT_LATE --param=ggc-min-heapsize=1000000)
 endif()
