@@ -11,7 +11,8 @@
 
 namespace nlsq::inline v0 {
 
-// A policy while it is parsed: a base policy and the changes that the text names. policy_parse.cpp fills it.
+// Holds a policy while its text is parsed: a base policy, and the changes that the text names.
+// policy_parse.cpp fills it.
 struct PolicyDraft {
   PrecisionPolicy base;
   FormatChange formats;

@@ -69,7 +69,7 @@ struct BlockGroups {
   std::vector<std::uint32_t> kind_of;  // by block; empty: all are of kind 0
   std::vector<BlockGroup> groups;
   std::vector<std::uint32_t> slow;  // blocks evaluated by the user's code, ascending
-  std::vector<double> step_shares;  // by number of x, see block_step_shares()
+  std::vector<double> step_shares;  // one for each number of x, see block_step_shares()
   std::vector<BlockTile> tiles;
   std::string note;
   std::size_t reused = 0;  // blocks whose functions were not called
@@ -104,12 +104,12 @@ inline void gather_block(const BlockList& list, std::size_t block, std::span<con
   }
 }
 
-// block_steps.cpp: steps of differences for blocks whose functions give no derivatives. Returns for each
-// number of x the share of the usual step over which the residuals are straight at x. The result is empty if
-// no block needs differences. Where many residual blocks depend on a number, only some are called. The usual
-// step is relative to the number, which is too long for an offset such as a date (ShareSearch,
-// rows/calls/difference_step.hpp), and too short where other terms of the residuals are so large that their
-// rounding errors hide what the number does.
+// Chooses the steps of differences for blocks whose functions give no derivatives (block_steps.cpp). The
+// usual step is proportional to the number that is moved. This is too long if the number is an offset such as
+// a date (ShareSearch, rows/calls/difference_step.hpp). It is too short if other terms of the residuals are
+// so large that their rounding errors hide the effect of the step. So the function returns, for each number
+// of x, the share of the usual step over which the residuals are nearly straight at x. The result is empty if
+// no block needs differences. If many residual blocks depend on a number, only some of them are called.
 std::vector<double> block_step_shares(const BlockList& list, const BlockGroups& groups,
                                       std::span<const double> x);
 

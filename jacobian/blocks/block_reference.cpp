@@ -1,4 +1,5 @@
-// Derivatives of one residual block by dual numbers, the user's derivatives or differences.
+// Computes derivatives of one residual block by dual numbers, the user's derivatives or differences. Also
+// defines what a BlockFunction does if it is asked for an evaluation that it does not offer.
 #include "blocks/block_reference.hpp"
 
 #include "rows/calls/difference_step.hpp"
@@ -106,6 +107,7 @@ bool BlockCaller::by_differences(const BlockFunction& function, const double* x,
 
 BlockFunction::~BlockFunction() = default;
 
+// The defaults of these evaluations throw, because the function does not offer them.
 bool BlockFunction::trace(const Traced* const*, Traced*) const {
   throw std::logic_error("this residual function is not recorded");
 }

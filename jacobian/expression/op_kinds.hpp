@@ -1,4 +1,4 @@
-// What is known of single operations: properties that hold exactly, rounding included, and costs.
+// Properties of single operations, which hold exactly, rounding included, and their costs.
 #pragma once
 
 #include <nlsq/op.hpp>

@@ -1,5 +1,5 @@
-// Derivative rules of single operations, as graph nodes, which both forms of differentiation use; and the
-// forms themselves (differentiate.cpp).
+// Derivatives of expressions, as graph nodes. The first part has the rules for single operations. The
+// functions at the end differentiate whole expressions by these rules (differentiate.cpp).
 #pragma once
 
 #include <nlsq/graph.hpp>
@@ -93,8 +93,10 @@ class DerivativeProducts {
 std::vector<NodeId> derive_forward(Graph& graph, NodeId root, std::span<const NodeId> leaves,
                                    bool gather = false);
 
-// Returns ∂root/∂(data column), root by root, for every column of the list. Independent roots are derived one
-// by one, each in the cheapest form; roots that mostly share one expression share a pass over it.
+// Returns the derivative of each root by each of the data columns. The result holds all derivatives of the
+// first root, in the order of `columns`, then those of the second root, and so on. If the roots have little
+// in common, each is differentiated by itself in its cheapest form. If they mostly share one expression, one
+// pass over that expression serves them all.
 std::vector<NodeId> differentiate_columns(Graph& graph, std::span<const NodeId> roots,
                                           std::span<const int> columns);
 

@@ -1,5 +1,5 @@
-// Rewrites a graph before compilation: writes out half powers, and then needs fewer instructions. Values
-// change by at most a few roundings.
+// Rewrites a graph before it is compiled: replaces half powers by products and square roots, and simplifies
+// what then needs fewer instructions. Values change by at most a few roundings.
 #pragma once
 
 #include <nlsq/graph.hpp>
@@ -16,16 +16,15 @@ namespace nlsq::inline v0 {
 //  Each costs at most half an ulp; the last one is exact.
 Graph rewrite(const Graph& graph, std::vector<NodeId>& outputs);
 
-// Powers with small constant exponents, computed with products, square roots and a division.
-//
-//  Integer powers and the square root take that form when they are built. Other half powers, such as
-//  x^1.5 = x sqrt(x), stay powers until a program is compiled: the derivative of the product would be 0*inf
-//  at x = 0, and that of the power is not.
+// A half power is a power whose exponent is an odd multiple of 1/2, such as x^1.5. It is cheaper as a
+// product, here x sqrt(x). The graph keeps it as a power until a program is compiled, because the derivative
+// of the product is 0*inf at x = 0, while the derivative of the power is finite there. Integer powers and
+// square roots have no such problem. They become products and roots as soon as they are built.
 
-// True for an odd multiple of 1/2 not larger than 8.5.
+// Returns true if the exponent is an odd multiple of 1/2 and at most 8.5 in size.
 bool is_half_power(double exponent) noexcept;
 
-// Cost of the product form of a half power (see op_cost).
+// Returns the cost of a half power that is computed as a product (see op_cost).
 double half_power_cost(double exponent) noexcept;
 
 // Returns a new graph with the same outputs and half powers written out. Replaces `outputs` by their new ids.

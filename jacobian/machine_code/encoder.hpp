@@ -14,12 +14,13 @@
 
 namespace nlsq::inline v0 {
 
-// What generated code has to know about an instruction set.
+// The properties of an instruction set on which generated code depends.
 struct VectorSet {
   std::int32_t bytes;  // of a vector
   int registers;       // for vectors
-  // Instructions have an EVEX prefix. Comparisons then give masks in registers of their own, and an operand
-  // in memory may be one number for all lanes. Otherwise masks are vectors.
+  // True for AVX-512. Its instructions begin with the EVEX prefix, its comparisons write their results to
+  // mask registers, and an instruction can use one number from memory for all lanes. With AVX2, comparisons
+  // write their results to vectors.
   bool avx512;
 };
 

@@ -127,19 +127,23 @@ class VectorCode {
 
 struct VectorSet;  // encoder.hpp
 
-// assembly.cpp: machine code for AVX2 or AVX-512 from such code.
-// Returns the code of a function that may stand at any multiple of 64 bytes, its constants included:
+// Translates `code` into machine code for AVX2 or AVX-512 (assembly.cpp). Returns the bytes of one function
+// and of the constants that it uses. The bytes may be copied to any address that is a multiple of 64. The
+// result is empty if the function would be so long that the interpreter is faster. In C++ the function is
+// declared so:
 //
-//   size_t function(T* const* vectors, const T* uniforms, size_t begin, size_t end)
+//   size_t function(T* const* vectors, const T* uniforms, size_t begin, size_t end);
 //
-// It runs `code` for each vector of the set from byte `begin` to byte `end` of the vectors of the tile, two
-// multiples of a vector's bytes, and returns `end` or a little more. It returns less, the place it has
-// reached, where a lane does not meet a requirement. Vectors of rows have room up to the next multiple of two
-// vectors, and their last ones may be computed; with `lanes`, nothing beyond `end` is touched.
-// With `lanes`, a uniform is a vector: uniform u of lane l is uniforms[u * lanes + l]. `f64` is the format T
-// of the program. The calling convention is that of System V.
+// T is double if `f64` is true, and float otherwise. The function follows the calling convention of System V.
+// `vectors` points at the arrays of a tile. The function runs the code on these arrays from byte `begin` to
+// byte `end`, one vector register after the other. Both are multiples of a register's size. It returns `end`,
+// or a little more if it has computed beyond it. If a lane does not meet a requirement, the function stops
+// and returns the byte that it has reached, which is less than `end`.
 //
-// Returns nothing where the code would be so long that the interpreter is faster.
+// Without `lanes`, each entry of the arrays is a row, and `uniforms` has one number for each uniform. The
+// function may compute up to the next multiple of two registers, for which the arrays have room.
+// With `lanes`, each entry is a fit of its own. Uniform u of lane l is uniforms[u * number of lanes + l], and
+// nothing beyond `end` is touched.
 std::vector<std::uint8_t> assembled(const VectorCode& code, const VectorSet& set, bool f64, bool lanes);
 
 }  // namespace nlsq::inline v0

@@ -253,8 +253,8 @@ RowModel::NonFinite GraphRows::explain_non_finite(std::span<const double> x, std
   return NonFinite::genuine;
 }
 
-// The sizes of y where it is a part of the user's function, |∂r/∂y y|. Of several data that may be y the
-// smallest counts, as in TwofoldGraphRows::last_digits().
+// Computes how much of a residual comes from y if the user's function subtracts y itself: |∂r/∂y y|. If
+// several data may be y, the smallest result counts, as in TwofoldGraphRows::last_digits().
 class GraphRows::ResponseInside {
  public:
   explicit ResponseInside(const ResidualSource& source) {
@@ -268,7 +268,7 @@ class GraphRows::ResponseInside {
     }
   }
 
-  // Adds the sizes of up to kPad rows; columns[c] points at their values of data column c.
+  // Adds these sizes for up to kPad rows. columns[c] points at the values of data column c in these rows.
   void add_to(double* sizes, std::span<const double* const> columns, std::span<const double> p,
               std::size_t count) const {
     if (changes_.empty()) return;
@@ -306,7 +306,8 @@ class GraphRows::ResponseInside {
 
 namespace {
 
-// Calls visit(columns, done, count) for blocks of up to kPad of these rows, after `done` others.
+// Visits the rows in blocks of up to kPad rows. Calls visit(columns, done, count) for a block of `count` rows
+// that follow the first `done` ones. columns[c] points at their values of data column c.
 void for_blocks(const RowSource& data, std::size_t first, std::size_t count, auto&& visit) {
   const auto columns = static_cast<std::size_t>(data.columns());
   LocalBuffer<double, 8 * kPad> block(columns * kPad);
@@ -337,7 +338,7 @@ void GraphRows::reference_residuals(std::span<const double> x, std::size_t first
   expand(x, {p.data(), p.size()});
   for_blocks(*data_, first, count, [&](auto columns, std::size_t done, std::size_t some) {
     source_->reference_rows(columns, {p.data(), p.size()}, some, residuals + done, magnitudes + done);
-    // A function of residuals may come as a curve whose y is 0 everywhere.
+    // If y is 0 everywhere, the model may be a function of residuals, which subtracts the true y itself.
     if (source_->response_column() < 0) return;
     const double* y = columns[static_cast<std::size_t>(source_->response_column())];
     if (!std::all_of(y, y + some, [](double value) { return value == 0; })) return;

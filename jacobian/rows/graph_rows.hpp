@@ -89,7 +89,8 @@ class NLSQ_API GraphRows final : public RowModel {
   NonFinite explain_non_finite(std::span<const double> x, std::size_t first, std::size_t count) override;
   void reference_residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
                            double* magnitudes) const override;
-  // Adds the sizes of y where it is a part of the user's function, so that no column of data tells them.
+  // Adds to each magnitude the part that comes from y, for a function that subtracts y itself. No column of
+  // the data is known to be y then.
   void add_sizes_of_response(std::span<const double> x, std::size_t first, std::size_t count,
                              double* magnitudes) const;
   std::unique_ptr<TwofoldRows> twofold() const override;
@@ -128,7 +129,7 @@ class NLSQ_API GraphRows final : public RowModel {
   std::size_t tile_rows_ = 256;
   std::size_t data_version_ = 0;
   mutable std::mutex inside_mutex_;
-  mutable std::shared_ptr<const ResponseInside> inside_;  // null: not asked for since the last rebuild()
+  mutable std::shared_ptr<const ResponseInside> inside_;  // null until it is needed after a rebuild()
 };
 
 }  // namespace nlsq::inline v0

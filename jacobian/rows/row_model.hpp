@@ -130,8 +130,9 @@ class NLSQ_API RowModel {
   virtual void was_read(std::size_t first, std::size_t count) const { (void)first, (void)count; }
 };
 
-// While it lives, reads of `model` are of `groups` groups of rows that are spread evenly. Where the gaps are
-// short, reading ahead costs no more than leaving rows out, and nothing is said.
+// Tells the model, as long as this object lives, that only `groups` groups of rows are read, which are spread
+// evenly over the data. It tells nothing if the gaps are short, because reading ahead over a short gap costs
+// no more than leaving it out.
 class ReadGaps {
  public:
   ReadGaps(const RowModel& model, std::size_t groups)

@@ -1,5 +1,5 @@
-// What the normal matrices of groups with shared parameters say of the joint fit: its covariance, and which
-// parameters they leave undetermined. shared_fit.cpp uses it.
+// Computes the covariance of a joint fit from the normal matrices of its groups, and which parameters these
+// leave undetermined. shared_fit.cpp uses it.
 #pragma once
 
 #include <nlsq/matrix.hpp>

@@ -104,25 +104,26 @@ void check_input(const Batch& batch, const BatchOptions& given, const Limits& li
 // Returns why the data of a fit are refused. The words are those of a single fit.
 std::string what_is_wrong(const Batch& batch, std::size_t fit);
 
-// Withdraws the certificate of a stored fit where it must be: float64 cannot see the minimum
-// (certificate/hidden_minimum.hpp), or the end is no success (certificate/doubtful_end.hpp). `rows` are those
-// of the fit, and `minimum` is its end. Returns the message of this fit, or nothing.
+// Withdraws the certificate of a stored fit if float64 cannot see its minimum
+// (certificate/hidden_minimum.hpp) or if its end is no success (certificate/doubtful_end.hpp). `minimum` is
+// the end of this fit, and `rows` are its rows. Returns the fit's new message, or an empty text if the
+// certificate stands.
 std::string withdraw_uncertain(const Batch& batch, std::size_t fit, const MinimizerResult& minimum,
                                const RowModel& rows, BatchResult& out);
 
-// shared_batch.cpp: the results of a batch's fits as bytes, for the processes of a team and for a journal;
-// and a batch whose fits they share and keep.
+// The functions below are in shared_batch.cpp. They write results as bytes, so that the processes of a team
+// can share the fits of a batch and a journal can keep them.
 
-// A result of so many fits of a model with these parameters, all FAILED. Parameters and their errors are
-// `value`.
+// Returns a result that holds `fits` fits of a model with these parameters. All of them are FAILED, and all
+// parameters and standard errors are `value`.
 BatchResult unfitted(std::size_t fits, const std::vector<std::string>& parameter_names, double value = 0);
 
 // Writes the fits [first, last).
 std::string to_bytes(const BatchResult& fits, std::size_t first, std::size_t last);
-// Stores them from fit `first` on.
+// Reads fits that to_bytes() wrote, and stores them from fit `first` on.
 void take_bytes(std::string_view bytes, std::size_t first, BatchResult& fits);
 
-// Fits [first, last) of the batch and returns how many of them in lanes.
+// Does the fits [first, last) of a batch. Returns how many of them were done in lanes.
 using FitRange = std::function<std::size_t(std::size_t first, std::size_t last)>;
 
 // Does all fits of a batch, whose results are in `out`, with the other processes and the journal. Throws

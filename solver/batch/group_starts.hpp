@@ -47,8 +47,8 @@ class GroupStarts {
 void check_group_columns(const PreparedModel::Impl& model, const Columns& x, const Column& y,
                          const Column& group, const FitOptions& options);
 
-// Throws ValidationError for options that a joint fit does not take, and for shared parameters that the model
-// has not, or that are named twice.
+// Throws ValidationError if an option is not for joint fits, if the model has no parameter of a name to be
+// shared, or if such a name is given twice.
 void check_shared(const PreparedModel::Impl& model, const GroupOptions& options);
 
 }  // namespace nlsq::inline v0

@@ -1,5 +1,5 @@
-// The joint fit of groups that share some of their parameters, and its solve, which with absolute sigma
-// states distances in the given sigma.
+// Fits groups that share some of their parameters. With absolute sigma, the distance to the optimum is stated
+// in the given sigma.
 #pragma once
 
 #include "certificate/doubtful_end.hpp"
@@ -15,7 +15,8 @@
 
 namespace nlsq::inline v0 {
 
-// curve_fit_groups with options.share (shared_fit.cpp). The columns have been checked.
+// Does what curve_fit_groups promises if options.share names parameters (shared_fit.cpp). The columns must
+// have been checked.
 GroupsResult fit_with_shared_parameters(const PreparedModel& model, const Columns& x, const Column& y,
                                         const Column& group, const NamedValues& p0,
                                         const GroupOptions& options);

@@ -73,7 +73,7 @@ bool certify_plain(const Linearization& at, std::span<const double> x, std::size
                    const CertificateTests& tests, LaneCertificate& out) {
   const std::size_t n = x.size();
   const double sigma = scatter(at.cost, rows, n, tests.unit_sigma);
-  // A cost of rounding size needs the other tests of certify().
+  // If the cost is as small as its rounding errors, only the other tests of certify() can judge it.
   if (n > small_dense::kMost || !(2 * at.cost > kSquareable) ||
       !(at.cost > kUnitRoundoff * tests.initial_cost) || !(sigma > 0))
     return false;
@@ -276,8 +276,8 @@ void LaneBatch::converge(std::size_t lane) {
   ++done_;
 }
 
-// Whether a nonlinear parameter has stayed at its start. The end may then be a saddle (saddle.cpp), which
-// only fits one by one look for.
+// Returns true if some nonlinear parameter has stayed at its start. The end of the fit may then be a saddle
+// (saddle.cpp). Lanes do not look for saddles, so such a fit is done once more by itself.
 bool LaneBatch::some_unmoved(std::size_t fit) const {
   const double* const start = batch_.start_of(fit);
   for (std::size_t j = 0; j < x_.size(); ++j) {

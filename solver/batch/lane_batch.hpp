@@ -12,7 +12,8 @@
 
 namespace nlsq::inline v0 {
 
-// The certificate of a fit done in a lane: certificate.hpp's tests where the normal equations suffice.
+// The certificate of a fit that was done in a lane. It has those tests of certificate.hpp for which the
+// normal equations suffice.
 struct LaneCertificate {
   double condition = 0;        // κ₀, 1-norm
   double decrement_sigma = 0;  // ν₀/σ

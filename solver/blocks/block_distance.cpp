@@ -162,22 +162,16 @@ void refine(const BlockPoint& at, const BlockTerms& terms, BlockDistance& out) {
   }
 }
 
-// Solves with the least damping for which a factor exists, and returns it.
-double solve_with_least_damping(const BlockPoint& at, BlockStep& step, int& iterations) {
-  double damping = 0;
-  for (double lambda = kLeastDamping; lambda <= kMostDamping && !step.factored; lambda *= 10) {
-    at.solver.solve<double, double>(at.model.records<double>(), lambda, {}, step);
-    iterations += step.iterations;
-    damping = lambda;
-  }
-  return damping;
-}
-
 BlockDistance by_elimination(const BlockPoint& at, const BlockStep* solved) {
   BlockDistance out;
   BlockStep step;
+  RecordReader<double>& J = at.model.records<double>();
   if (solved) step = *solved;
-  out.damping = solve_with_least_damping(at, step, out.linear_iterations);
+  for (double lambda = kLeastDamping; lambda <= kMostDamping && !step.factored; lambda *= 10) {
+    at.solver.solve<double, double>(J, lambda, {}, step);
+    out.linear_iterations += step.iterations;
+    out.damping = lambda;
+  }
   if (!step.factored) return out;
   out.known = true;
   out.reached = step.reached;
@@ -188,7 +182,7 @@ BlockDistance by_elimination(const BlockPoint& at, const BlockStep* solved) {
   return out;
 }
 
-// Whether finding the null space takes fewer multiply-adds than the pivots that tell the rank.
+// Returns true if finding the null space takes fewer multiply-adds than computing the rank by pivots.
 bool null_space_costs_less(const BlockPoint& at) {
   constexpr double kSolves = 40;       // for a gauge of seven directions
   constexpr double kSlowerPivots = 4;  // pivoting goes column by column
@@ -199,9 +193,10 @@ bool null_space_costs_less(const BlockPoint& at) {
   return kSolves * solve < kSlowerPivots * reduced * reduced * reduced / 3;
 }
 
-// Completes `out`, if some directions are clearly undetermined, all others are clearly determined, and
-// rounding errors of heavy rows cannot hide what the lightest ones determine. Otherwise returns false. Call
-// while the factor is known. Takes a small part of the time of QR.
+// Tries to complete `out` by the directions that the data leave undetermined. Returns true if this succeeded:
+// these directions are clearly undetermined, all others are clearly determined, and rounding errors of heavy
+// rows cannot hide what the lightest rows determine. Call it while the factor is known. It takes a small part
+// of the time of QR.
 bool complete_by_null_space(const BlockPoint& at, const BlockTerms& terms, BlockDistance& out) {
   constexpr double kSafety = 4;
   NullSpace null(at.solver, at.model.records<double>(), column_norms(at.solver), at.fixed);

@@ -238,8 +238,8 @@ struct NormalMetric {
 // ‖B‖. The estimate is too low by a factor f or more with a probability of about 1/f, if B changes one
 // direction only and u is almost at right angles to it. The probability that the estimates of k directions
 // are all too low by f is about f⁻ᵏ. So a single estimate must be tiny, and the largest of several may be
-// larger: after k directions, the largest times f must be below 1, with f⁻ᵏ = 2.5e-5. Many directions are
-// worth their evaluations only where second_order() would take far more.
+// larger: after k directions, the largest times f must be below 1, with f⁻ᵏ = 2.5e-5. With many unknowns,
+// up to twelve directions are tried, because second_order() would take far more evaluations.
 double beyond_normal(const BlockPoint& at, const GradientAt& gradient_at, NormalMetric& metric, ShiftBy by,
                      double relative) {
   constexpr double kChance = 2.5e-5;

@@ -41,10 +41,11 @@ enum class CurvatureWanted : std::uint8_t { all, sign };
 SecondOrder second_order(const BlockPoint& at, const GradientAt& gradient_at, ShiftBy by,
                          CurvatureWanted wanted);
 
-// Returns whether the curvature of the cost is that of JᵀJ in all directions, so that no eigenvalue of H,
-// with columns of J scaled to unit length, is likely to lie below -limit. This takes one to twelve
-// evaluations of the gradient, and a few more where sizes are offsets. second_order() takes one or two for
-// each unknown. If it returns false, nothing is known. Requires J at `at`.
+// Tests whether JᵀJ is all of the cost's curvature H. If it returns true, it is very unlikely that H, with
+// columns of J scaled to unit length, has an eigenvalue below -limit. If it returns false, nothing is known.
+// The test evaluates the gradient one to twelve times, and a few times more where sizes are offsets. It is
+// cheaper than second_order(), which evaluates the gradient once or twice for each unknown. Requires J at
+// `at`.
 bool curves_like_normal(const BlockPoint& at, const GradientAt& gradient_at, double limit);
 
 // Looks for a direction in which the cost curves down among the unknowns whose slope is exactly 0. Symmetry

@@ -56,10 +56,12 @@ struct CallerModel : Object {
   mutable guessing::Recognised recognised_;
 };
 
-// Throws FormulaError or ModelError. `names`: of the predictors; empty: x, or x1 ... xk.
+// Makes the model that the text names or spells out. `names` are those of the predictors. If there are none,
+// the predictors are called x, or x1 ... xk. Throws FormulaError or ModelError.
 std::shared_ptr<CallerModel> model_of_text(const std::string& text, std::vector<std::string> names,
                                            std::size_t predictors);
-// The same with predictors x, or x1 ... xk; the last few models are kept.
+// Does the same for predictors that are called x, or x1 ... xk. It keeps the last few models, so that the
+// same text is not parsed again.
 std::shared_ptr<const CallerModel> cached_model(const std::string& text, std::size_t predictors);
 
 }  // namespace nlsq::inline v0::c

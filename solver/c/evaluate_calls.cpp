@@ -154,14 +154,15 @@ void evaluate_model(const CallerModel& model, const Columns& x, std::size_t rows
 
 namespace {
 
-// Sums of squares of ours - theirs and of theirs, over rows that are added one part after the other.
+// Sums the squares of the caller's values ("theirs"), and of the differences between our values and theirs.
+// The rows are added in parts.
 struct SquareSums {
   double differences = 0, theirs = 0;
   std::size_t count = 0;
   void add(const double* differing, const double* values, std::size_t rows) {
     constexpr std::size_t kWhole = 16;
     double unused = 0;
-    const std::size_t whole = rows - rows % kWhole;  // the kernel reads whole vectors, and the rows may end
+    const std::size_t whole = rows - rows % kWhole;  // the kernel reads whole vectors
     kernels().term_sums(values, values, whole, &theirs, &unused);
     kernels().term_sums(differing, differing, whole, &differences, &unused);
     for (std::size_t i = whole; i < rows; ++i) {
@@ -172,24 +173,26 @@ struct SquareSums {
   }
 };
 
-// Two values may differ by relative * |theirs| + of_largest * (the largest finite |theirs| of all rows), or
-// by the rounding of the terms they are made of, where large terms cancel.
+// Decides whether our values are close to the caller's. A difference is allowed up to relative * |theirs| +
+// of_largest * (the largest finite |theirs| of all rows). It is also allowed if rounding explains it: where
+// large terms cancel, their rounding errors may exceed that limit.
 struct Closeness {
   double relative, of_largest;
 
-  // A fast test. True means that the values of these rows are close: no difference is larger than the root of
-  // the sum of their squares, and the largest value is no smaller than the root mean square. False means that
-  // `holds` must decide.
+  // This test is fast, because it needs two sums only. If it returns true, the values are close: it compares
+  // the root of all squared differences, which no single difference exceeds, with the root mean square of the
+  // values, which the largest value reaches at least. If it returns false, `holds` must decide.
   bool is_plain(const SquareSums& sums) const {
     constexpr double kLeast = 1e-200;  // below it, squares lose digits
     const bool all_finite = sums.theirs < std::numeric_limits<double>::infinity();
     return sums.theirs > kLeast && all_finite &&
            sums.differences <= of_largest * of_largest * sums.theirs / static_cast<double>(sums.count);
   }
-  // The exact test. NaN agrees with NaN, and an infinity with the same infinity. `largest` is largest_size()
-  // of all rows. `rounding(i)` tells how far the rounding of its operations moves value i, if each is rounded
-  // by operation_rounding(). It is asked only where values differ by more than the rest allows. Where it
-  // exceeds 1000 * relative * largest, the values say nothing about the model, and do not count as close.
+  // This test is exact. NaN agrees with NaN, and an infinity agrees with the same infinity. `largest` is
+  // largest_size() of all rows. `rounding(i)` returns how far rounding errors can move value i if each
+  // operation is rounded by operation_rounding(). It is called only for a value whose difference exceeds the
+  // other limit. If it returns more than 1000 * relative * largest, rounding has left nothing of the value,
+  // and the test fails.
   bool holds(const double* ours, const double* theirs, std::size_t count, double largest,
              const std::function<double(std::size_t)>& rounding) const {
     constexpr double kMostRounding = 1000;

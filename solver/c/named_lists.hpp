@@ -1,4 +1,5 @@
-// Texts of options and starting values, "a=1,b=2", "a=0:10,b=:5", "c=0,d", and the names of manifolds.
+// Parses the texts of options and starting values, such as "a=1,b=2", "a=0:10,b=:5" and "c=0,d", and the
+// names of manifolds.
 #pragma once
 
 #include "policy_text.hpp"  // trimmed()
@@ -27,9 +28,9 @@ struct NamedBounds {
 };
 std::vector<NamedBounds> parsed_bounds(std::string_view text);
 
-// A manifold by name: "quaternion + euclidean 3".
-// The manifold of a block of `size` numbers; null for "". Throws ValidationError for an unknown name and for
-// sizes that do not add up.
+// Makes the manifold of a block of `size` numbers from its name, such as "quaternion + euclidean 3". Returns
+// null for an empty text. Throws ValidationError for an unknown name, and if the sizes of the parts do not
+// add up to `size`.
 ManifoldPtr manifold_of(std::string_view text, int size);
 
 }  // namespace nlsq::inline v0::c

@@ -1,5 +1,6 @@
-// What a fit asks about its end after a solve: whether it lost parameters, and whether it is at a kink,
-// hidden by rounding errors, or a saddle. Each part has a file of its name.
+// Checks that a fit makes of its end after a solve. They decide whether the fit lost parameters, whether it
+// ended at a kink or at a saddle, and whether rounding errors hide the optimum. They are implemented in
+// lost_parameters.cpp, kink.cpp, saddle.cpp, twofold_end.cpp and nearest_on_grid.cpp.
 #pragma once
 
 #include "dense/dense_evaluator.hpp"
@@ -21,7 +22,7 @@ bool lost_parameters(DenseEvaluator& evaluator, const SolveRequest& request, con
 // row, and that of an interpolated table where a row passes a point of the table. The minimum often lies
 // exactly on such a kink. The gradient is not zero on either side of it, so no test of first order holds.
 
-// What governs a certificate at a kink.
+// Certificate::governed_by of an end that is certified at a kink.
 inline constexpr const char* kKink = "both sides of a kink";
 
 // Asks whether a fit that made no further progress has ended at a kink, and certifies it if so. The distance
@@ -54,11 +55,11 @@ std::vector<double> nearest_on_grid(std::vector<double> B, std::size_t n, std::v
 // Finds ends of fits that are saddles. Symmetry may keep a fit on one: from b = 0 the gradient of a model of
 // b² never leads away from b = 0, nor does that of a circle from the centre of a symmetric shape.
 
-// What governs the end of a fit that may make no step from a saddle.
+// Certificate::governed_by of a fit that ends at a saddle because it may make no step.
 inline constexpr const char* kSaddle = "saddle";
 
-// Whether a parameter that moved by `distance` since the start changed no residual by more than rounding, so
-// that symmetry may have kept it where it is.
+// Returns true if a parameter that moved by `distance` since the start changed no residual by more than its
+// rounding error. Symmetry may then have kept the parameter where it is.
 bool is_unmoved(double distance, const Linearization& end, std::size_t parameter);
 
 // Looks for a point of lower cost beside a certified end that is a saddle. It does so only where a parameter

@@ -93,11 +93,13 @@ inline constexpr const char* kRecordingDiscarded =
 // Throws DataError if there are fewer rows than free parameters.
 void check_counts(std::size_t rows, std::size_t free);
 
-// certify.cpp: the parts of certify(), for models of other kinds: judged(fit(..., without_steps(options))).
-// The options of a fit that makes no step and is evaluated in f64; certify_problem.cpp: of a solve.
+// certify() of any kind of model is judged(fit(..., without_steps(options))).
+//
+// Returns the options for a fit, or for a solve, that makes no step and is evaluated in f64 (certify.cpp,
+// certify_problem.cpp).
 FitOptions without_steps(FitOptions options);
 SolverOptions without_steps(SolverOptions options);
-// Words the message of such a fit.
+// Gives the result of such a fit a message that says whether the parameters are certified (certify.cpp).
 FitResult judged(FitResult fit);
 
 }  // namespace nlsq::inline v0

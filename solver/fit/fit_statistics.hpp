@@ -24,7 +24,8 @@ std::size_t determined_parameters(const Certificate& certificate, std::size_t fr
 using Response = std::function<double(std::span<const double> row)>;
 // The left side of a formula, which must outlive the result; empty if there is none.
 Response response_of(const Formula& formula);
-// What is fitted in each row.
+// Returns the number that the model is fitted to in each row: y, or the left side of the formula if it has
+// one.
 std::vector<double> responses_of(const Formula& formula, const Columns& x, const Column& y);
 // Sum of squares about the mean of the response. The columns of `data` are the predictors, y, and sigma if
 // `weighted`.

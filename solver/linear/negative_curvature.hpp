@@ -1,5 +1,6 @@
-// Finds a direction in which a quadratic form is negative, where the matrix is known by its products alone.
-// The checks for saddles use it, for blocks and for curves.
+// Tools for second derivatives of the cost: a search for a direction in which the cost curves down, the
+// eigenvalues of a scaled matrix, and the lengths of shifts for differences. The checks for saddles use them,
+// for blocks and for curves.
 #pragma once
 
 #include "minimizer/minimizer_step_values.hpp"
@@ -24,6 +25,7 @@ struct NegativeCurvature {
 // Computes a product of the matrix and v. Returns false if it cannot.
 using CurvatureProduct = std::function<bool(std::span<const double> v, std::span<double> product)>;
 
+// Finds a direction in which a quadratic form is negative, if its matrix is known by its products alone.
 // `n`: order of the matrix, which is symmetric up to errors of its products. Takes at most `most` products. A
 // value above -kNegativeCurvature times the largest eigenvalue counts as 0.
 NegativeCurvature negative_curvature(std::size_t n, std::size_t most, const CurvatureProduct& times);
@@ -40,9 +42,8 @@ struct ScaledSpectrum {
 // not finite.
 bool scaled_spectrum(std::span<const double> G, std::span<const double> norms, ScaledSpectrum& out);
 
-// How far parameters are shifted where second derivatives of the cost come from differences of its gradient.
-// The part of a parameter's shift_length() by which it is shifted. It balances third derivatives and
-// rounding.
+// Second derivatives of the cost come from differences of its gradient. Each parameter is shifted by this
+// part of its shift_length(), so that the errors by third derivatives and by rounding are about equal.
 inline constexpr double kCurvatureShift = 0x1p-17;
 
 // What shifts are proportional to: the sizes of the parameters, or the changes that would undo the residuals.

@@ -57,7 +57,8 @@ struct CertificateTests {
 
 // Certificate::governed_by where the residuals are rounding errors of their terms.
 inline constexpr const char* kZeroResidual = "zero residual";
-// The same where residuals in numbers of twice the digits show that x is the optimum (twofold_end.cpp).
+// Certificate::governed_by where residuals in numbers of twice the digits show that x is the optimum
+// (twofold_end.cpp).
 inline constexpr const char* kByTwofold = "twofold residuals";
 
 struct Certified {

@@ -42,7 +42,8 @@ void transform(std::vector<Complex>& a) {
 constexpr std::size_t kOversampling = 4;
 constexpr std::size_t kFewRows = 200;  // up to here plain sums are faster than the transform
 
-// The spectrum at the frequencies k/4, by turning a phasor for each row.
+// Computes the spectrum at the frequencies k/4. For each row, a phasor is turned from one frequency to the
+// next.
 std::vector<double> spectrum_by_sums(std::span<const double> u, std::span<const double> y,
                                      std::size_t places) {
   const std::size_t n = u.size();
@@ -72,7 +73,7 @@ std::size_t power_of_two(std::size_t at_least) {
   return n;
 }
 
-// The same by a fast Fourier transform of the rows on a fine grid.
+// Computes the same spectrum by a fast Fourier transform, after the rows were put on a fine grid.
 std::vector<double> spectrum_by_transform(std::span<const double> u, std::span<const double> y,
                                           std::size_t places) {
   const std::size_t n = u.size();
@@ -87,9 +88,9 @@ std::vector<double> spectrum_by_transform(std::span<const double> u, std::span<c
   return power;
 }
 
-// Up to which frequency (cycles per unit x) rows tell waves apart: one cycle every two rows. Uneven rows show
-// faster waves, too: up to half a cycle in the gap that a tenth of the gaps are below, at most eight times as
-// many. u is sorted in [0, 1].
+// Returns the highest frequency, in cycles per unit of x, that the rows can show. For even rows it is one
+// cycle in two rows. Uneven rows show faster waves, too: up to half a cycle in a short gap, namely the gap
+// below which a tenth of all gaps are, but at most eight times as many cycles. u is sorted in [0, 1].
 double highest_cycles(std::span<const double> u) {
   constexpr std::size_t kLeastRows = 8;
   constexpr double kUneven = 2, kMost = 8;  // of the mean gap over the small one
@@ -106,8 +107,7 @@ double highest_cycles(std::span<const double> u) {
 // Returns the frequencies of the highest peaks in the spectrum of y minus its mean, highest first, up to
 // highest_cycles. Few rows are summed directly. Many are put
 // on a fine grid before a fast Fourier transform with four-fold oversampling (compare Press and Rybicki,
-// Astrophys. J. 338 (1989) 277).
-// `weight`: of each row's residual; empty: 1.
+// Astrophys. J. 338 (1989) 277). `weight` has the weight of each residual. If it is empty, all weights are 1.
 std::vector<double> spectrum_peaks(std::span<const double> u, std::span<const double> y,
                                    std::span<const double> weight, std::size_t most) {
   const std::size_t n = u.size();

@@ -18,7 +18,7 @@ class SampleRandom : public Random {
  public:
   SampleRandom(std::uint64_t seed, std::uint64_t sample) : Random(mixed(mixed(seed) + sample)) {}
 
-  // A standard normal number by the polar method (Marsaglia and Bray, SIAM Review 6, 1964).
+  // Returns a standard normal number, by the polar method (Marsaglia and Bray, SIAM Review 6, 1964).
   double normal() {
     for (;;) {
       const double u = 2 * uniform() - 1, v = 2 * uniform() - 1, s = u * u + v * v;
@@ -26,7 +26,7 @@ class SampleRandom : public Random {
     }
   }
 
-  // A Poisson number of this mean.
+  // Returns a number of the Poisson distribution with this mean.
   double poisson(double mean);
 };
 

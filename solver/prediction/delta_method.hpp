@@ -53,9 +53,9 @@ double interval_quantile(const FitResult& fit, const FitOptions& options, double
 // Throws ValidationError unless 0 < confidence < 1.
 void check_confidence(double confidence);
 
-// The triangular factor of the rows of J: a variance from it loses half as many digits to correlations as one
-// from the covariance. predict() uses it where the covariance is not good enough. The rows are factored by
-// Givens rotations.
+// The triangular factor of the rows of J, computed by Givens rotations. Correlations cost a variance that is
+// computed from this factor half as many digits as one that is computed from the covariance. predict() uses
+// the factor where the covariance is not accurate enough.
 class RowFactor {
  public:
   // Reads the data of the fit: x, and the sigma of the options. For fits without a loss, errors in x and

@@ -40,10 +40,12 @@ class DoublePass : public TilePass {
   }
 };
 
-// Gives columns of all rows tile by tile. They are copied, because callers may overwrite tiles.
+// Gives columns that are already computed for all rows, tile by tile. It copies them, because callers may
+// overwrite tiles.
 class CopyPass final : public DoublePass {
  public:
-  // `columns`: J, if it is wanted, then r, of all rows. `owner` keeps them. `bytes`: for reports.
+  // `columns` are those of J, if J is wanted, and then r. `owner` keeps them alive. `bytes` is the memory
+  // that reports state for them.
   CopyPass(std::shared_ptr<const void> owner, std::vector<const double*> columns, std::size_t tile_rows,
            int parameters, std::size_t bytes = 0)
       : owner_(std::move(owner)), from_(std::move(columns)), bytes_(bytes),

@@ -34,7 +34,7 @@ void NullSpace::normalise(std::vector<double>& v) const {
   for (double& number : v) number /= length;
 }
 
-// A random unit vector outside of the space.
+// Returns a random unit vector that is orthogonal to the space.
 std::vector<double> NullSpace::random_outside() {
   std::vector<double> v(norms_.size());
   fill_with_signs(random_, v);
@@ -61,9 +61,11 @@ std::vector<double> NullSpace::shortest_outside() {
   return v;
 }
 
-// Returns true if JᵀJ times the inverse is the identity for vectors outside of the space. Then the data
-// determine all directions there, and neither λ nor rounding errors of the factor hide one that they do not.
-// A random vector has a part in each direction.
+// Tests whether the data determine all directions outside of the space. Multiplies random vectors by the
+// inverse of JᵀJ + λD² and then by JᵀJ. If this gives the vectors back, JᵀJ is regular outside of the space.
+// If some direction there were undetermined, its part of the vectors would be lost, since a random vector has
+// a part in each direction. This also finds directions that the factor does not show because of its rounding
+// errors.
 bool NullSpace::others_are_determined() {
   constexpr int kVectors = 3;
   constexpr double kMostError = 1e-3;

@@ -315,7 +315,7 @@ template void SchurSolver::solve<float, float>(RecordReader<float>&, double, std
 template bool SchurSolver::factor_reduced<double>();
 template bool SchurSolver::eliminate<double, double>(RecordReader<double>&, double, std::span<const double>);
 
-// The number of points' coordinates whose pivots are too small.
+// Returns how many coordinates of points have pivots that are too small.
 int SchurSolver::lost_in_points(std::span<const double> scale) const {
   const BlockStructure& s = structure_;
   int lost = 0;
@@ -334,8 +334,9 @@ int SchurSolver::lost_in_points(std::span<const double> scale) const {
 }
 
 bool SchurSolver::clearly_regular(std::span<const double> scale) {
-  if (operator_ || reduced_->too_large_for_rank() || lost_in_points(scale) > 0) return false;
-  return reduced_->clearly_regular(scale.subspan(structure_.point_numbers), kLeastPivot);
+  if (operator_ || reduced_->too_large_for_rank()) return false;
+  return reduced_->clearly_regular(scale.subspan(structure_.point_numbers), kLeastPivot) &&
+         lost_in_points(scale) == 0;
 }
 
 RankEstimate SchurSolver::rank(RecordReader<double>& J, std::span<const double> scale, bool eliminated) {

@@ -74,7 +74,7 @@ class SchurSolver {
   // Returns true if J, with columns scaled to unit length, clearly has full rank. Call after solve() of
   // records in f64, with a damping that is negligible beside the least pivot.
   bool clearly_regular(std::span<const double> scale);
-  // Whether rank() only counts the pivots of the factor.
+  // Returns true if the reduced system is so large that rank() only counts the pivots of its factor.
   bool too_large_for_rank() const { return reduced_ && reduced_->too_large_for_rank(); }
   // Estimates the rank of J, with columns scaled to unit length, from the pivots of the points' matrices and
   // of S. -1: no matrix was formed, or it cannot be factored. `eliminated`: the last solve() was of these

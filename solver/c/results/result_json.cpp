@@ -1,4 +1,4 @@
-// The JSON and the report of each kind of result. The keys are those of nlsq-fit --json
+// Writes the JSON and the report of each kind of result. The keys are those of nlsq-fit --json
 // (cli/report/json_report.cpp); tests/cli/test_c_interface_json.cpp compares the two.
 #include "c/errors.hpp"
 #include "c/results/caller_result.hpp"
@@ -19,7 +19,7 @@ namespace nlsq::inline v0::c {
 
 namespace {
 
-// rows x rows numbers by entry(i, j).
+// Writes a matrix of rows x rows numbers, which entry(i, j) returns.
 template <class Entry>
 void matrix_json(JsonWriter& json, std::string_view key, std::size_t rows, Entry entry) {
   json.key(key);
@@ -94,7 +94,7 @@ void precision_json(JsonWriter& json, const Summary& summary) {
   json.end_object();
 }
 
-// "status", "verdict", "success", "message"
+// Writes the members "status", "verdict", "success" and "message".
 void outcome_json(JsonWriter& json, const Summary& summary) {
   json.members("status", nlsq_termination_name(static_cast<int>(summary.termination)), "verdict",
                name(summary.verdict), "success", is_success(summary.verdict), "message", summary.message);
@@ -108,7 +108,7 @@ void minima_json(JsonWriter& json, const std::vector<FitMinimum>& minima) {
   });
 }
 
-// "certificate" to "time". `free`: the names of the free parameters.
+// Writes the members from "certificate" to "time". `free` are the names of the free parameters.
 void summary_json(JsonWriter& json, const Summary& summary, const std::vector<std::string>& free) {
   certificate_json(json, summary.certificate, free);
   precision_json(json, summary);

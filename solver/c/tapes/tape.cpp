@@ -56,7 +56,7 @@ bool is_operator(std::string_view name) {
   return std::ranges::any_of(kOperators, [&](const Operator& o) { return o.name == name; });
 }
 
-// One operation of a graph on doubles, recorded numbers and dual numbers.
+// apply() does one operation of a graph, for doubles, for recorded numbers and for dual numbers.
 double apply(Op op, double a, double b, double c) { return evaluate_op(op, a, b, c); }
 Traced apply(Op op, const Traced& a, const Traced& b, const Traced& c) { return record_op(op, a, b, c); }
 

@@ -98,9 +98,9 @@ inline constexpr std::size_t kSharp = 2000;   // for peaks and oscillations
 std::function<Guess(const Columns&, const Column&, const GuessHints&)> sampled(
     int predictors, std::size_t parameters, Domain domain, std::size_t most, GuessRule rule);
 
-// A first guess for counts: their expectation must be positive in every row (positive_guess.cpp).
-// Raises the model's constant until the curve is positive in every row, if it has a constant and the curve is
-// not. A straight line through small counts is below 0 at one end, for example. Reads all rows.
+// Corrects a first guess for counts, whose expectation must be positive in every row (positive_guess.cpp). A
+// straight line through small counts, for example, may be below 0 at one end. If the model has a constant, it
+// is raised until the curve is positive in every row. Reads all rows.
 void make_positive(const Model& model, const Columns& x, const Column& y, std::vector<double>& values);
 
 }  // namespace nlsq::inline v0::guessing

@@ -87,10 +87,10 @@ Solution best_of_line(const Separable& problem, std::span<const Tried> tried);
 // `count` values from low to high, evenly spaced.
 std::vector<double> grid(double low, double high, int count);
 
-// exp of a whole column, in which searches spend most of their time (exp_in_place.cpp). Replaces each value
-// by its exponential, up to a relative error of 1e-14. The compiler turns the loop into vector instructions,
-// which it cannot do with std::exp. Values are limited to [-340, 709]; NaN counts as 709. So no result
-// overflows, and the square of none underflows, which would be slow.
+// Replaces each value by its exponential, up to a relative error of 1e-14 (exp_in_place.cpp). Searches for
+// starts spend most of their time here. The compiler turns this loop into vector instructions, which it
+// cannot do with std::exp. Values are limited to [-340, 709]; NaN counts as 709. So no result overflows, and
+// the square of none underflows, which would be slow.
 void exp_in_place(std::span<double> values);
 
 }  // namespace nlsq::inline v0::guessing
