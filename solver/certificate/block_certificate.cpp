@@ -1,7 +1,8 @@
-// The end of a block problem, as the loop asks for it. `certify` runs the tests of block_judge.hpp and checks
-// what they say: by the cost at the end of the certificate's own step, by points beside x and by the
-// curvature there (block_doubts.cpp). Where the tests fail and unknowns are few, it repeats them with second
-// derivatives. `recheck` compares the programs with the user's own code.
+// Implements the end of a block problem's solve: the functions of BlockSystem that the loop calls there.
+// `certify` runs the tests of block_judge.hpp and checks their result in three ways: by the cost at the end
+// of the certificate's own step, by points beside x and by the curvature there (block_doubts.cpp). Where the
+// tests fail and unknowns are few, it repeats them with second derivatives. `recheck` compares the programs
+// with the user's own code.
 #include "blocks/block_system.hpp"
 
 #include "certificate/certificate.hpp"
@@ -42,12 +43,12 @@ void BlockSystem::recheck(std::span<const double> x, std::size_t, Recheck& out) 
   if (model_.evaluator().counts().own > 0 && out.discrepancy == 0 && !wrong_loss_at_)
     check_own_derivatives(out);
   out.magnitude = terms()->magnitude;
-  // The magnitude for which rules::cost_noise gives the noise that was measured.
+  // The magnitude for which rules::cost_noise returns the noise that was measured.
   const double r = std::sqrt(2 * at_.model.cost);
   if (r > 0) out.cost_magnitude = std::max(r, (terms()->cost_noise / (4 * 0x1p-53) - r * r) / r);
 }
 
-// A bound of ‖terms of r‖ that costs no pass over J.
+// Returns an upper bound of ‖terms of r‖. It needs no pass over J.
 double BlockSystem::most_terms() const {
   const std::vector<double> sizes = tangent_sizes(model_.problem(), structure_, at_.x);
   double terms = std::sqrt(2 * at_.model.cost);
@@ -55,20 +56,22 @@ double BlockSystem::most_terms() const {
   return terms;
 }
 
-// A test that costs no pass over J: some component of the gradient exceeds a bound of every rounding error
-// that measure_terms() could find, because each column's products are at most its norm times ‖terms of r‖.
+// Returns true if some component of the gradient exceeds a bound of every rounding error that measure_terms()
+// could find: the products of each column are at most its norm times ‖terms of r‖. This test needs no pass
+// over J.
 bool BlockSystem::gradient_exceeds_noise() const {
   const double r = std::sqrt(2 * at_.model.cost);
   return at_.cosine * r > kUnitRoundoff * (4 * most_terms() + 32 * r);
 }
 
-// The certificate's own test. Its pass over J is made only where the residuals are small beside the terms or
-// the start.
+// Returns true if the residuals at x are only rounding errors. The pass over J that this takes is made only
+// where the residuals are small beside their terms or beside the residuals at the start.
 bool BlockSystem::residuals_vanish(double initial_cost, double left, bool no_progress) {
   if (low_jacobian() || !at_.model.finite) return false;
   const double small = no_progress ? kSmallResiduals : kVanishing;
   if (!(std::sqrt(2 * at_.model.cost) <= small * std::max(most_terms(), start_residual_))) return false;
-  // While steps help, light rows beside heavy ones may still lose digits of their residuals.
+  // While steps help, rows of small weight beside rows of large weight may still lose digits of their
+  // residuals.
   constexpr double kFewRoundings = 64 * kUnitRoundoff;
   return nlsq::residuals_vanish(point(), *terms(small), initial_cost, left,
                                 no_progress ? kVanishing : kFewRoundings);
@@ -79,10 +82,10 @@ bool BlockSystem::gradient_is_noise(std::span<const double>, const Recheck&) {
   return block_gradient(solver_, at_.model.cost, terms()->gradient_noise).noise;
 }
 
-// Measured once for each linearization in f64: the loop's tests, the re-check and the certificate share it.
-// Where ‖r‖ is at most `small` beside its terms or the start, bounds of the rounding errors are computed,
-// which take several times as long as the residuals. Functions that were not recorded have no such bounds, so
-// their rounding errors are measured.
+// Returns the sizes of the terms of r, which are measured once for each linearization in f64. The loop's
+// tests, the recheck and the certificate share them. Where ‖r‖ is at most `small` beside its terms or the
+// start, bounds of the rounding errors are computed, which take several times as long as the residuals.
+// Functions that were not recorded have no such bounds, so their rounding errors are measured.
 std::shared_ptr<const BlockTerms> BlockSystem::terms(double small) {
   constexpr double kHardly = 64 * kUnitRoundoff;  // of the terms
   const double r = std::sqrt(2 * at_.model.cost);
@@ -97,14 +100,14 @@ std::shared_ptr<const BlockTerms> BlockSystem::terms(double small) {
   return terms_ = std::make_shared<const BlockTerms>(std::move(found));
 }
 
-// ‖rounding error of r‖, measured: r(x + h) - 2 r(x) + r(x - h), where h is so small beside x that r
-// is straight up to rounding. Terms of first order do not see constants inside the functions, such as
-// 95 in exp(p - 95), whose roundings are far larger. The idea is of Moré and Wild, "Estimating computational
-// noise", SIAM J. Sci. Comput. 33 (2011).
+// Measures ‖rounding error of r‖ by r(x + h) - 2 r(x) + r(x - h), where h is so small beside x that r is
+// linear up to rounding. The first-order terms J_ij x_j do not contain constants inside the functions, such
+// as the 95 in exp(p - 95), whose rounding errors may be far larger. The idea is of Moré and Wild,
+// "Estimating computational noise", SIAM J. Sci. Comput. 33 (2011).
 double BlockSystem::measured_rounding() {
   // The distances are odd numbers of last digits of x, so that numbers with coarser digits than x round
-  // differently. Functions that are curved over the longer distance, such as a wave of 100 Hz at a clock of
-  // 1.7e9 s, are straight over the shorter one.
+  // differently. Some functions are curved over the longer distance, such as a wave of 100 Hz at times near
+  // 1.7e9 s; over the shorter distance they are linear.
   return std::min(rounding_beside(1365), rounding_beside(85));
 }
 
@@ -132,7 +135,7 @@ BlockPoint BlockSystem::point(Known& at) {
   return {model_, structure_, model_.problem(), solver_, at.x, at.model.cost, at.fixed, at.fixed_count};
 }
 
-// Returns true if the costs along the certificate's own step say that x is not the optimum: the cost at its
+// Returns true if the costs along the certificate's own step show that x is not the optimum: the cost at its
 // end is lower than the judgement allows, or falls_on_the_way() finds a lower one before it.
 bool BlockSystem::contradicted(const BlockTests& tests, BlockJudgement& judgement) {
   if (judgement.certificate.governed_by == kZeroResidual) return false;
@@ -146,8 +149,8 @@ bool BlockSystem::contradicted(const BlockTests& tests, BlockJudgement& judgemen
   return !(rise <= judgement.contradiction()) && falls_on_the_way(tests, judgement);
 }
 
-// Looks for a lower cost at shorter parts of the step, for a step whose end has a much higher cost: the
-// linear model does not reach that far. If the cost falls at a part, the step becomes this part, and the
+// Looks for a lower cost at shorter parts of the step, if the cost at its end is much higher, because the
+// linear model does not hold that far away. If the cost falls at a part, the step becomes this part, and the
 // function returns true. How far the cost must fall depends on how the iteration ended. After a limit, x may
 // not be a minimum, so it is enough that the cost falls as much as the gradient predicts.
 bool BlockSystem::falls_on_the_way(const BlockTests& tests, BlockJudgement& judgement) {
@@ -171,13 +174,14 @@ bool BlockSystem::falls_on_the_way(const BlockTests& tests, BlockJudgement& judg
   return false;
 }
 
-// Judges the point x. Where it passes, bounds that do not really hold their parameters are found, these
-// parameters are made free, and x is judged again.
+// Judges the point x. If x passes, it looks for bounds that do not really hold their parameters, makes these
+// parameters free, and judges x again.
 BlockJudgement BlockSystem::judge_within_bounds(const BlockTests& tests, const BlockStep* solved) {
   for (;; solved = nullptr) {
     BlockJudgement judgement = judge_point(point(), tests, terms(), solved);
     linear_iterations_ += judgement.distance.linear_iterations;
-    // Bounds of rounding errors take far longer than the tests. So they wait until steps do not help.
+    // Bounds of rounding errors take far longer to compute than the tests. So they are computed only once
+    // steps do not help.
     if (!judgement.certificate.passed && tests.no_progress && !judgement.terms->bounded) {
       const bool near = judgement.certificate.decrement_sigma <= kNearInNoise;
       judgement.terms = terms(near ? kInfinity : kSmallResiduals);
@@ -228,8 +232,8 @@ bool BlockSystem::has_second_order() const {
          structure_.tangent_size() - at_.fixed_count <= kMostSecondOrder;
 }
 
-// Returns a function that computes the gradient at other points. J must be known in f64 at x, and after each
-// call it is again.
+// Returns a function that computes the gradient at other points. J must be known in f64 at x. Each call
+// restores it.
 GradientAt BlockSystem::gradient_beside() {
   return [this, r = std::vector<double>(), records = std::vector<double>()](
              std::span<const double> x, std::vector<double>& gradient) mutable {
@@ -259,10 +263,10 @@ bool BlockSystem::second_order_step(Step& out) {
   return true;
 }
 
-// True if the curvature leaves some parameter open: its standard error is a thousand times its size, or a
-// change by its own size changes the cost by less than its rounding error. Where a parameter left the range
-// in which data depend on it, the gradient and the second derivatives are tiny together, and a Newton step of
-// any length looks like the last one to a minimum.
+// Returns true if the curvature leaves some parameter undetermined: its standard error is a thousand times
+// its size, or a change by its own size changes the cost by less than the rounding error of the cost. Where a
+// parameter left the range in which the data depend on it, the gradient and the second derivatives are tiny
+// together. There a Newton step of any length looks like the last one before a minimum.
 bool BlockSystem::leaves_parameters_open(const SecondOrder& found, const BlockJudgement& judgement) {
   constexpr double kMostErrors = 1e3;  // standard errors, in sizes of the parameter
   const std::vector<double> here = tangent_sizes(model_.problem(), structure_, at_.x),
@@ -276,8 +280,8 @@ bool BlockSystem::leaves_parameters_open(const SecondOrder& found, const BlockJu
   return false;
 }
 
-// Repeats the tests on the step and the decrement by second derivatives of the cost, unless JᵀJ is all of
-// them.
+// Repeats the tests on the step and the decrement with second derivatives of the cost, unless these are JᵀJ
+// alone.
 void BlockSystem::judge_by_second_order(const BlockTests& tests, BlockJudgement& judgement, Certified& out) {
   if (curves_like_normal(point(), gradient_beside(), kLeastCurvature)) return;
   SecondOrder found = second_order(point(), gradient_beside(), ShiftBy::size, CurvatureWanted::all);
@@ -301,9 +305,9 @@ void BlockSystem::judge_by_second_order(const BlockTests& tests, BlockJudgement&
   judgement.certificate.passed = !contradicted(tests, judgement);
 }
 
-// Runs the checks of block_doubts.cpp on a point that passes the tests, and returns true if it withstands
-// them. If a check finds a lower cost, out.step leads there. If one finds a lost parameter, judgement.doubt
-// says so in words.
+// Runs the checks of block_doubts.cpp on a point that passes the tests, and returns true if none of them
+// raises a doubt. If a check finds a lower cost, out.step leads there. If one finds a lost parameter,
+// judgement.doubt describes it in words.
 bool BlockSystem::withstands_doubts(BlockJudgement& judgement, Certified& out) {
   constexpr double kFlat = 1e-6;
   const Certificate& c = judgement.certificate;
@@ -340,9 +344,8 @@ void BlockSystem::certify(std::span<const double>, const CertificateTests& asked
   if (c.passed && contradicted(tests, judgement)) c.passed = false;
   if (judgement.distance.known) out.step = std::move(judgement.distance.step);
   else out.step.assign(structure_.tangent_size(), 0.0);
-  // Here a tolerance of the user's ends the solve, and the linear model says that x is near the optimum.
-  // Second derivatives would not change how the solve ends, and for a few unknowns they take longer than the
-  // solve.
+  // Here one of the user's tolerances ends the solve, and by the linear model x is near the optimum. Second
+  // derivatives would not change how the solve ends, and for a few unknowns they take longer than the solve.
   const bool near_enough = tests.stopped && judgement.distance.known && c.decrement_sigma <= kNearInNoise;
   if (c.passed) {
     c.passed = withstands_doubts(judgement, out);
@@ -360,7 +363,7 @@ void BlockSystem::certify(std::span<const double>, const CertificateTests& asked
   out.first_order = c.passed;
 }
 
-// How far rounding errors of r move the minimum, in standard errors.
+// Returns how far rounding errors of r move the minimum, in standard errors.
 double BlockSystem::blur(const Certificate& c, double rounding) const {
   const double rank = c.rank >= 0 ? c.rank : static_cast<double>(structure_.tangent_size());
   const double residuals = static_cast<double>(structure_.residuals);
@@ -368,10 +371,9 @@ double BlockSystem::blur(const Certificate& c, double rounding) const {
          block_sigma(at_.model.cost, structure_.residuals, static_cast<std::size_t>(rank));
 }
 
-// Returns true if the certificate rests on rounding errors of terms that cancel. Noise that is smaller than
-// these errors would then pass for exact data. Without degrees of freedom there is no noise. In a
-// well-conditioned problem rounding changes only the last digits of the parameters, so that they are right
-// as far as f64 can tell.
+// Returns true if the certificate rests on rounding errors of terms that cancel. Data with smaller noise
+// would then seem exact. Without degrees of freedom there is no noise. In a well-conditioned problem rounding
+// changes only the last digits of the parameters, so that they are right as far as f64 can tell.
 //
 // The terms give a bound of the rounding errors, which may be far too large. If the distance is in doubt
 // because of this bound, the errors are measured, and the distance is tested again. Only the norm of all

@@ -10,17 +10,18 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// relative change of x that measures the size of a residual's terms
+// relative change of x by which the size of a residual's terms is measured
 constexpr double kLittle = 0x1p-20;
 // Largest allowed difference, relative to a block's largest residual and to its terms.
 constexpr double kSameResidual = 1e-9;
 constexpr double kSameTerms = 1e-13;
-// The same for constants of functions that were not called in this solve. They are narrower, so that a block
-// which passes here passes at the end, too. They leave room for the rounding of a residual whose constants
-// are larger than the terms that move with x: a pixel's coordinate beside a small angle.
+// The same limits where constants of a function were recorded in an earlier solve and the function was not
+// called in this one. These limits are tighter, so that a block which passes here passes at the end, too.
+// They still allow the rounding of a residual whose constants are larger than the terms that change with x,
+// such as a pixel's coordinate beside a small angle.
 constexpr double kCarriedResidual = 1e-10, kCarriedTerms = 5e-14;
 
-// Seeds of near(). Each gives the parameters other shares and signs.
+// The seeds for near(). With each seed the parameters move by other shares and with other signs.
 constexpr std::uint32_t kDirections[] = {1, 0x9E3779B9, 0x85EBCA6B};
 
 double largest_magnitude(std::span<const double> values) {
@@ -50,18 +51,19 @@ std::vector<double> BlockModel::near(std::span<const double> x, std::uint32_t sh
     }
   }
   if (!plus(x, step, there)) return there;
-  // At a bound, move the other way.
+  // If a number lies on a bound and could not move, it moves the other way.
   for (double& s : step) s = -s;
   plus(x, step, back);
   for (std::size_t i = 0; i < there.size(); ++i) there[i] = there[i] == x[i] ? back[i] : there[i];
   return there;
 }
 
-// True if some block's residuals differ from its own code's by more than `relative` times the largest of them
-// and by more than `of_terms` times their terms. The terms are measured by how far a residual moves with x,
-// and only if the first test fails. x moves in several directions, because in one of them the changes of two
-// terms may cancel. `before`: the residuals at the point from which near() moved to x in its first direction,
-// which need not be evaluated again; empty if x is not such a point. `own` is overwritten.
+// Returns true if some block's residuals differ from its own code's by more than `relative` times the largest
+// of them and by more than `of_terms` times their terms. The terms are measured by how far a residual moves
+// with x, and only if the first test fails. x moves in several directions, because in one of them the changes
+// of two terms may cancel. If near() moved to x in its first direction, `before` may hold the residuals at
+// the point where it started from; they are then not evaluated again. Otherwise `before` is empty. `own` is
+// overwritten.
 bool BlockModel::differ(std::span<const double> x, std::span<const double> r, std::vector<double>& own,
                         double relative, double of_terms, std::span<const double> before) {
   struct Doubtful {

@@ -28,8 +28,8 @@ void safe_norms(const Linearization& at, Numbers& out) {
   }
 }
 
-// ‖D s‖ / ‖D x‖. Leaves out parameters that stay on a bound, and parameters with a zero column, whose size is
-// arbitrary.
+// Returns ‖D s‖ / ‖D x‖. Leaves out parameters that stay on a bound, and parameters with a zero column, whose
+// size is arbitrary.
 double relative_size(std::span<const double> step, std::span<const double> x, const Linearization& at,
                      std::span<const Held> held = {}) {
   double s2 = 0, x2 = 0;
@@ -50,7 +50,7 @@ struct Factor {
   Numbers z;
   bool qr = false;
   const Parallelism* threads = nullptr;
-  double error = 0;  // of J
+  double error = 0;  // error of J, as in ScaledTriangle
 
   ScaledTriangle triangle(std::span<const double> scale) {
     return {R.data(), z.data(), scale, qr, threads, error};
@@ -70,7 +70,7 @@ bool factor_and_solve(double* A, std::size_t n, double* z) {
   return true;
 }
 
-// The same for many parameters, with the factor stored as a triangle.
+// Does the same for many parameters, with the factor stored as a triangle.
 bool factor_wide_normal(const Linearization& at, std::span<const double> scale, const Parallelism& threads,
                         Factor& out) {
   const std::size_t n = scale.size();
@@ -112,8 +112,8 @@ void factor_triangle(const Linearization& at, std::span<const double> scale, Fac
 
 // Factors the rows' triangle if there is one, else the normal equations by Cholesky. The normal equations
 // suffice while the covariance keeps ten digits. With many parameters the bound n u κ₀ is far too large, as
-// rounding errors grow as √n (Higham and Mary, SIAM J. Sci. Comput. 41, 2019). Returns false if it takes a QR
-// pass.
+// rounding errors grow as √n (Higham and Mary, SIAM J. Sci. Comput. 41, 2019). Returns false if a QR pass
+// over the rows is needed.
 bool factor_with_digits(const Linearization& at, std::span<const double> scale, UndampedSolver& scratch,
                         Factor& out) {
   out.threads = &scratch.solver.threads();
@@ -185,8 +185,8 @@ void first_order(const Linearization& at, std::span<const double> x, std::size_t
 
 namespace {
 
-// Factors J, or the columns of `face`, and analyses the factor. If the digits require it, makes a QR pass
-// over the rows first. Returns false if that pass is not finite.
+// Factors J, or the columns of `face`, and analyses the factor. If the normal equations have too few digits,
+// makes a QR pass over the rows first. Returns false if that pass is not finite.
 bool examine(Evaluator& evaluator, std::span<const double> x, Linearization& at, const Face* face,
              UndampedSolver& scratch, Certified& out) {
   Linearization part;
@@ -217,7 +217,7 @@ bool examine(Evaluator& evaluator, std::span<const double> x, Linearization& at,
   return true;
 }
 
-// The same where x lies on bounds, for the free parameters.
+// Does the same for an x on bounds, for the free parameters.
 bool examine_face(Evaluator& evaluator, std::span<const double> x, Linearization& at, const Face& face,
                   UndampedSolver& scratch, Certified& out) {
   if (face.kept.empty()) {
@@ -232,15 +232,16 @@ bool examine_face(Evaluator& evaluator, std::span<const double> x, Linearization
   return true;
 }
 
-// What rounding leaves of the first-order tests.
+// What can be said of a point where the first-order tests are within rounding errors.
 struct WithinRounding {
   bool alone = false;  // the residuals are their own rounding errors
   bool near = false;   // x is a minimum as far as f64 can tell: ν₀ and the error of ν₀ are far below σ
   bool blurred = true;  // the error of ν₀ is not far below σ
 };
 
-// Bounds decide where they are clear. In between the rounding errors are measured, by a pass over the rows:
-// near a large offset the bounds are several times larger than the errors are.
+// Uses the bounds of the rounding errors where they lead to a clear result. Otherwise it measures the
+// rounding errors by a pass over the rows, because near a large offset the bounds are several times larger
+// than the errors.
 WithinRounding within_rounding(Evaluator& evaluator, std::span<const double> x, const Linearization& at,
                                const CertificateTests& tests, double nu, double sigma, std::size_t free,
                                UndampedSolver& scratch) {
@@ -253,9 +254,9 @@ WithinRounding within_rounding(Evaluator& evaluator, std::span<const double> x, 
   if (out.near || (!out.alone && !near) || at.cost == 0) return out;
   const MeasuredRounding error = measure_rounding(evaluator, x, at, tests, scratch);
   if (!error.known()) return out;
-  // Few rows may happen to have no rounding error, so residuals below a part of the bound count as rounding,
-  // too. Of many such residuals the model explains about one standard error a parameter, and what rounding of
-  // x has left.
+  // Few rows may have no rounding error by chance, so residuals below a part of the bound count as rounding,
+  // too. Where many residuals are only rounding, ν₀ should be at most about one standard error for each
+  // parameter, plus the effect of the rounding of x.
   const bool few = evaluator.residuals() <= 3 * free;
   const double r = std::sqrt(2 * at.cost), least = (few ? kOfFew : kOfMany) * kUnitRoundoff * tests.magnitude;
   const double most = std::max(kRoundings * error.residuals, least);
@@ -281,19 +282,20 @@ bool apply_tests(Evaluator& evaluator, std::span<const double> x, const Lineariz
   const bool near = sigma > 0 && c.decrement_sigma <= tests.tau;
   const bool flat = is_flat(c.gradient_norm, tests.gtol, c.decrement_sigma);
   const bool settled = c.step <= std::max(tests.xtol, c.qr ? c.covariance_error : 0.0);
-  // With nearly dependent columns, a gradient of rounding size may still be far from the optimum. With terms
-  // far larger than σ, so may a gradient within its bound.
+  // With nearly dependent columns, a gradient of rounding size may still be far from the optimum. The same
+  // holds for a gradient within its bound if the terms are far larger than σ.
   const WithinRounding within = within_rounding(evaluator, x, at, tests, nu, sigma, free, scratch);
   const bool below_noise = nu <= decrement_noise(c.cost, tests.magnitude);
   const bool noise =
       rounding.noise && ((within.near && (near || below_noise)) || (within.alone && below_noise));
   const bool zero = zero_residual(c.cost, tests.initial_cost, tests.magnitude);
   // Where terms of the residuals cancel and their rounding is not far below σ, the rank may look too low. The
-  // missing directions may be determined all the same, so there is no certificate.
+  // data may still determine the missing directions, so there is no certificate.
   const bool hidden = c.rank < static_cast<int>(free) && !within.alone &&
                       kUnitRoundoff * tests.magnitude > kNearInNoise * sigma;
   if (hidden && !zero) return false;
-  // Squares that underflow hide the gradient. And if no parameter moves the residual, nothing was fitted.
+  // If squares underflow, the computed gradient is meaningless. And if no parameter changes the residuals,
+  // nothing was fitted.
   if (tests.underflow || (c.rank == 0 && free > 0 && !zero)) return false;
   if ((near || flat) && settled && (!within.blurred || within.alone)) {
     c.verdict = Verdict::converged;
@@ -329,7 +331,8 @@ void certify(Evaluator& evaluator, std::span<const double> x, Linearization& at,
   if (!examine_face(evaluator, x, at, face, scratch, out)) return;
   const bool passed = apply_tests(evaluator, x, at, tests, face.kept.size(), scratch, out);
   if (model.factored) out.step = model.step;  // may end on bounds that x has not reached
-  // The covariance takes all parameters on a bound as fixed, also those that the cost does not push there.
+  // For the covariance, all parameters on a bound count as fixed, also those that the cost does not push
+  // there.
   const Face touched = touched_face(tests.room);
   if (passed && touched.held != face.held) {
     Certified conditional;

@@ -17,8 +17,8 @@ Face face_of(std::vector<bool> held) {
   return face;
 }
 
-// R of the free columns and the residual, (k+1) x (k+1). Removing columns destroys the triangular shape, so
-// it is factored again.
+// Returns R of the free columns and the residual, (k+1) x (k+1). Removing columns destroys the triangular
+// shape, so the rest is factored again.
 Matrix triangle_of(const Matrix& triangle, const Face& face) {
   const std::size_t rows = triangle.rows(), k = face.kept.size();
   std::vector<double> columns(rows * (k + 1));

@@ -11,8 +11,8 @@
 namespace nlsq::inline v0 {
 
 SolverOptions without_steps(SolverOptions options) {
-  // How far the linear model may move a parameter, relative to its size. Beyond it the distance that it
-  // predicts means little.
+  // How far the linear model may move a parameter, relative to its size. The distance to the optimum that the
+  // model predicts is not reliable for a longer step.
   constexpr double kLargestStep = 1e-3;
   options.max_iterations = 0;
   options.max_seconds = 0;
@@ -28,7 +28,8 @@ SolverOptions without_steps(SolverOptions options) {
 
 namespace {
 
-// A solve would move such a value to its bound, and judge another point than the one that was asked about.
+// Throws if a value lies outside its bounds. A solve would move such a value to its bound, and so judge
+// another point than the one the user gave.
 void check_bounds(const Problem::Impl& problem) {
   std::vector<std::string> wrong;
   for (std::size_t b = 0; b < problem.parameters.size(); ++b) {

@@ -22,8 +22,9 @@ bool went_far(double from, double to) {
   return from != 0 && to != 0 && (ratio > kFarAway || ratio < 1 / kFarAway);
 }
 
-// Near a place where the model has no effect, rounding may leave the rank full by a hair. Then two parameters
-// or more balance each other, and their standard errors say nothing about them. One alone may be 0.
+// Returns true if two or more parameters have standard errors far larger than their values. Near a place
+// where the model has no effect, rounding may make the rank of J appear full. Then such parameters compensate
+// each other, and the data do not determine them. A single such parameter may simply be 0.
 bool balance_each_other(const CertifiedEnd& end) {
   const auto says_nothing = [&](std::size_t j) {
     const double value = end.parameters[j];
@@ -34,7 +35,7 @@ bool balance_each_other(const CertifiedEnd& end) {
   return count >= 2 && std::ranges::any_of(end.nonlinear, says_nothing);
 }
 
-// The names of those undetermined parameters for which `is` holds.
+// Returns the names of those undetermined parameters for which `is` is true.
 template <class Is>
 std::string undetermined_that(const CertifiedEnd& end, Is is) {
   std::vector<std::string> names;
@@ -101,7 +102,7 @@ void withdraw_doubtful(FitResult& fit, std::span<const int> linear, std::span<co
     const bool free = !fit.fixed[j] && fit.ties[j].empty() && !fit.at_bound[j];
     if (free && std::ranges::count(linear, static_cast<int>(j)) == 0) end.nonlinear.push_back(j);
   }
-  // Where no parameter has an effect, nothing is minimized, and the doubt stays.
+  // Where no parameter has an effect, nothing is minimized, and the doubt remains.
   const bool has_effect = s.certificate.rank > 0 || fit.parameters != fit.guess;
   if (is_success(s.verdict) && has_effect && std::isnan(end.r_squared) && is_zero(y)) {
     end.r_squared = 1;

@@ -1,4 +1,4 @@
-// Implements withdraw_hidden() and what it asks.
+// Implements the functions of hidden_minimum.hpp.
 #include "certificate/hidden_minimum.hpp"
 
 #include "certificate/certificate.hpp"
@@ -74,8 +74,8 @@ bool follows_to_last_digits(const RowModel& rows, std::span<const double> x) {
 }
 
 bool follows_its_slopes(const RowModel& rows, std::span<const double> x) {
-  // Where a parameter is a rounding error of its start, the minimum is at 0, which says nothing of the size
-  // of its term: the start does.
+  // If a parameter is a rounding error of its start, its value at the minimum is 0. The size of its term then
+  // follows from the start.
   const std::span<const double> start = rows.typical_parameters();
   std::vector<double> sizes(x.begin(), x.end());
   for (std::size_t j = 0; j < std::min(x.size(), start.size()); ++j)
@@ -83,7 +83,7 @@ bool follows_its_slopes(const RowModel& rows, std::span<const double> x) {
   constexpr double kDigits = 2 * kRoundingErrors;
   KernelCounters counters;
   NormOfMost size;
-  double squares = 0;  // of residuals that are more than the last digits of their own rows
+  double squares = 0;  // of residuals above the last digits of their own rows
   const std::unique_ptr<TilePass> pass = rows.begin(x, Fill::jacobian_and_residual, false);
   for (std::size_t t = 0; t < rows.tile_count(); ++t) {
     const TileRange tile = rows.tile(t);
@@ -140,8 +140,8 @@ RowsAt some_rows_at(const RowModel& model, std::span<const double> x) {
   return out;
 }
 
-// Returns a step that moves the residuals by about `length`. It moves the parameters to alternate sides, and
-// each by at most a millionth of its size.
+// Returns a step that moves the residuals by about `length`. It moves neighbouring parameters in opposite
+// directions, and each by at most a millionth of its size.
 Vector short_step(const RowModel& model, const RowsAt& at, std::span<const double> x, const Limits& limits,
                   double length) {
   constexpr double kShort = 0x1p-20;
@@ -160,7 +160,7 @@ Vector short_step(const RowModel& model, const RowsAt& at, std::span<const doubl
 }
 
 // Returns the norm of the sizes of some rows, without the largest tenth. The size of a row of a curve is
-// |f| + |y|. A function of residuals does not tell y, so there it is the residual alone.
+// |f| + |y|. For a function of residuals y is not known, so there it is the residual alone.
 double size_of_data(const RowModel& rows, std::span<const double> x, std::span<const TileRange> groups) {
   NormOfMost size;
   std::vector<double> residuals, sizes;
@@ -183,7 +183,7 @@ bool rounds_inside(const RowModel& rows, std::span<const double> x, const Limits
   for (std::size_t j = 0; j < x.size(); ++j) there[j] += step[j];
   const std::unique_ptr<TilePass> pass = rows.begin(there, Fill::residual, false);
   KernelCounters counters;
-  NormOfMost off;  // a kink in the function changes a few rows alone
+  NormOfMost off;  // leaves out the few rows that a kink in the function changes
   std::size_t row = 0;
   for (const TileRange& group : at.groups) {
     const double* const* columns = pass->fill_f64(group.first, group.count, counters);
@@ -254,8 +254,8 @@ void for_tiles_at(const RowModel& rows, std::span<const double> x, const auto& v
   }
 }
 
-// Whether the rows with terms of at least `least` determine all parameters, and are so many that their
-// residuals show a scatter of their own. Columns are scaled by their norms over all rows.
+// Returns true if the rows with terms of at least `least` determine all parameters, and are so many that
+// their residuals show a scatter of their own. Columns are scaled by their norms over all rows.
 bool determine_all(const RowModel& rows, std::span<const double> x, double least) {
   constexpr std::size_t kEnough = 2;     // rows a parameter
   constexpr double kDetermined = 1e-10;  // the least eigenvalue of the scaled JᵀJ
@@ -305,7 +305,7 @@ bool outweighed(const RowModel& rows, std::span<const double> x, std::span<const
   const bool success = is_success(certificate.verdict);
   const bool rounding = limited_by_rounding || (success && certificate.gradient_bound >= 1);
   if (!rounding && certificate.verdict != Verdict::rank_deficient) return false;
-  double heaviest = 0, lightest = kInfinity;  // of rows with more than rounding
+  double heaviest = 0, lightest = kInfinity;  // of rows whose residuals are larger than rounding
   for_tiles_at(rows, x, [&](std::size_t count, const double* const* columns, std::span<const double> terms) {
     for (std::size_t i = 0; i < count; ++i) {
       heaviest = std::max(heaviest, terms[i]);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kStep = 6.1e-6;      // cbrt(2^-52), which balances truncation and rounding
 constexpr double kTolerance = 1e-4;   // relative to the norms
-constexpr double kLeastShare = 1e-3;  // of its usual step, for a column that dominates
+constexpr double kLeastShare = 1e-3;  // of its usual step, for a dominating column
 constexpr double kValueRounding = 8 * 0x1p-53;
 // Residuals with only eight good digits (an integration, a search) need longer steps than exact ones.
 constexpr double kLonger[] = {1, 32, 1024};
@@ -79,16 +79,17 @@ class DenseEvaluator::JacobianCheck {
                  });
     }
   }
-  // The ratio of StepCheck for the last direction that was looked at.
+  // Returns the ratio of StepCheck for the direction that was checked last.
   double straightness() const { return straightness_; }
-  // Whether some column moves the residuals so much more than others that everywhere() hides those.
+  // Returns true if some column moves the residuals so much more than others that everywhere() would not show
+  // an error of the others.
   bool dominated() const {
     const auto [least, most] = range_of_moves();
     return least < kLeastShare * most;
   }
 
-  // ‖J v - difference‖ beyond rounding, relative to their norms. Tries longer steps until the error is small
-  // and returns the least. NaN if no residual beside x is finite.
+  // Returns ‖J v - difference‖ beyond rounding, relative to their norms. Tries longer steps until the error
+  // is small and returns the smallest error. Returns NaN if no residual beside x is finite.
   double error(const Vector& v) const {
     double least = kInfinity;
     for (const double longer : kLonger) {
@@ -107,7 +108,8 @@ class DenseEvaluator::JacobianCheck {
     return largest * std::sqrt(sum);
   }
 
-  // How far a step of parameter j moves the residuals, and the least and the largest of these that are not 0.
+  // Returns how far a step of parameter j moves the residuals. range_of_moves() returns the least and the
+  // largest of these values that are not 0.
   double moved_by(std::size_t j) const { return norm(columns_[j]) * std::fabs(step_[j]); }
   std::pair<double, double> range_of_moves() const {
     double least = kInfinity, most = 0;
@@ -175,7 +177,8 @@ void DenseEvaluator::check_jacobian(std::span<const double> x, const std::vector
       static_cast<double>(out.rows) / static_cast<double>(std::max<std::size_t>(1, model_.rows()));
   JacobianCheck check(*this, x, groups, kValueRounding * out.magnitude * std::sqrt(share));
   double all = check.error(check.everywhere());
-  // A step that crosses the shape of the data shows nothing, or hides a wrong column in its curvature.
+  // Over a step that crosses the shape of the data, the comparison shows nothing, or curvature may hide a
+  // wrong column.
   if (check.straightness() > kCurved || check.dominated()) {
     check.shorten_steps();
     all = check.error(check.everywhere());

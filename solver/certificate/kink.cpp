@@ -15,16 +15,17 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// Beyond this distance, in standard errors, the end is no longer near enough to a minimum to be asked.
+// An end that is farther from the optimum than this, in standard errors, is not examined.
 constexpr double kFarFromKink = 3;
-// The length of the steps to points beside x, in standard errors: first this share of tau, then longer ones.
-// Differences for derivatives blur a kink over their own length, and a step must lead beyond it.
+// The lengths of the steps to points beside x, in standard errors: the first is this share of tau, and each
+// further one is longer by this factor. Differences for derivatives smooth a kink over their own length, and
+// a step must lead beyond it.
 constexpr double kShortest = 0.5, kLonger = 4;
 constexpr double kMostLength = 0.5 * kNearInNoise;
 // The combined gradient has to fall to tau, and to this share of the gradient at x.
 constexpr double kMostLeft = 0.5;
-// On one side of a kink the gradient changes as JᵀJ says, and the cost as the gradient says, but for this
-// share of the jump.
+// On one side of a kink, the gradient changes as JᵀJ predicts, and the cost as the gradient predicts. The
+// errors of these predictions are at most this share of the jump.
 constexpr double kSame = 0.1;
 // A point beside x has to shorten the combined gradient by this factor, or there is no kink.
 constexpr double kLeastGained = 0.9;
@@ -98,11 +99,11 @@ class Surroundings {
     return lowest;
   }
 
-  // Returns the gradient that the side of a kink on which `there` lies, x + share * downhill, would have at
-  // x. Returns nothing if cost and gradient are not as behind a kink: the cost is no higher than the slope
-  // there explains, and a bit further on the gradient is the same, and the cost has changed by it. Otherwise
-  // the function jumps, or what looks like a kink is noise. Without a kink the returned gradient is that at
-  // x.
+  // Returns the gradient at x of the smooth piece on which x + share * downhill (`there`) lies. Without a
+  // kink this is the gradient at x itself. Returns nothing if cost and gradient are not those beyond a kink:
+  // the cost must be no higher than the slope there explains, and a bit further on the gradient must be the
+  // same and the cost must have changed by it. Otherwise the function jumps, or what looks like a kink is
+  // noise.
   std::optional<Vector> across_kink(const Linearization& there, const Vector& downhill, double share,
                                     const Vector& gradient) {
     if (!(there.cost - here_.cost <= share * dot(there.gradient, downhill) + noise_)) return std::nullopt;
@@ -115,7 +116,7 @@ class Surroundings {
       across[j] = there.gradient[j] + share * gradient[j];
       jump[j] = across[j] - gradient[j];
     }
-    // The trapezoidal rule is exact for a cost that is quadratic.
+    // The trapezoidal rule is exact for a quadratic cost.
     const double slopes = dot(there.gradient, downhill) + dot(further.gradient, downhill);
     const double unexplained = std::fabs(further.cost - there.cost - 0.25 * share * slopes);
     const bool straight = unexplained <= kSame * 0.5 * share * std::fabs(dot(jump, downhill)) + noise_ &&
@@ -143,8 +144,9 @@ class Surroundings {
   bool determined_ = false;
 };
 
-// Where J is ill-conditioned the metric is rounding, and parameters may be running off. `judged`: the fit
-// takes no steps, and x is only judged.
+// Returns true if the fit may have ended at a kink. Where J is ill-conditioned the metric consists of
+// rounding errors, and parameters may be going to infinity, so the result is false. `judged` says that the
+// fit takes no steps and only judges x.
 bool may_lie_at_kink(const MinimizerResult& end, bool judged) {
   const Summary& s = end.summary;
   const Certificate& c = s.certificate;

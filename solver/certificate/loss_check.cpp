@@ -17,10 +17,11 @@ constexpr double kLost = 1e-6;
 constexpr double kFar = 0x1p40;
 constexpr std::size_t kMostBlocks = 1000;
 
-// The slope of ρ at s by differences, which say nothing where they do not agree with each other: at a kink,
-// or where ρ is lost in rounding. Differences of 0 may be lost, too. They count where ρ has risen to s and is
-// flat from there on, and the slope given is so large that ρ would show it. Both points beyond s are asked: a
-// ρ that rounding makes a staircase is flat at the nearer one and has risen at the farther one.
+// Returns the slope of ρ at s by differences, or nothing if they show no slope. They do not where they
+// disagree with each other: at a kink, or where rounding errors of ρ are too large. Differences of 0 may also
+// be the effect of rounding. They count only if ρ has risen up to s and is flat from there on, and if the
+// slope given is so large that ρ would have to change visibly. Flatness is tested at two points beyond s: a ρ
+// that rounding turns into a staircase is flat at the nearer one and has risen at the farther one.
 std::optional<double> slope_by_differences(const Loss& loss, double s, const Loss::Value& given) {
   const double rho = given.rho;
   double least = HUGE_VAL, most = -HUGE_VAL;

@@ -20,8 +20,8 @@ namespace {
 constexpr std::size_t kRows = 1 << 14;
 // A column of J shorter than elsewhere by this factor does not determine its parameter.
 constexpr double kVanished = 1e-12;
-// How far from zero to move a linear parameter, as a share of the value at which it alone would match the
-// size of the rows' terms.
+// How far from zero a linear parameter is moved, as a share of the value at which its own terms would be as
+// large as the terms of the rows.
 constexpr double kShare = 0.1;
 constexpr std::size_t kMostOneByOne = 4;  // parameters
 // A parameter whose terms are smaller than this share of the rows' terms changes no residual.
@@ -40,7 +40,8 @@ Vector lengths_of(const Linearization& at, std::size_t rows) {
   return out;
 }
 
-// A function that throws far from its intended range gives no information about the point.
+// Computes rank and column lengths at x. A function that throws far from its intended range gives no
+// information about the point.
 Determined determined_at(DenseEvaluator& evaluator, std::span<const double> x) {
   try {
     const Linearization at = evaluator.linearize(x, {Format::f64, Gram::qr});
@@ -58,14 +59,14 @@ bool more_than(const Determined& there, const Determined& here) {
   return vanished || there.rank > here.rank;
 }
 
-// Returns a point beside the end: nonlinear parameters move by some percent, or from 0 to 1 if they have no
-// effect there, and linear ones go far from zero.
+// Returns a point beside the end. Nonlinear parameters move by some percent, or from 0 to 1 if they have no
+// effect there. Linear ones move far from zero.
 Vector point_beside(const SolveRequest& request, const MinimizerResult& end, const Determined& here,
                     double terms) {
   Vector beside = end.x;
   for (std::size_t j = 0; j < beside.size(); ++j) {
     const bool linear = std::ranges::count(request.known_linear(), static_cast<int>(j)) > 0;
-    const bool has_effect = here.lengths[j] > 0;  // the b of b²x has none at 0
+    const bool has_effect = here.lengths[j] > 0;  // for example the b of b²x, at 0
     beside[j] *= j % 2 == 0 ? 1.1 : 0.93;
     if (linear && has_effect) beside[j] += kShare * terms / here.lengths[j];
     if (beside[j] == 0 && (linear || !has_effect)) beside[j] = 1;
@@ -73,7 +74,7 @@ Vector point_beside(const SolveRequest& request, const MinimizerResult& end, con
   return beside;
 }
 
-// The nonlinear parameters whose standard errors are beyond all measure: at such a value a parameter may have
+// Returns the nonlinear parameters whose standard errors are enormous: at such a value a parameter may have
 // lost its effect though J has full rank (K -> infinity in q*K*x/(1+K*x)).
 std::vector<std::size_t> unknown_parameters(const SolveRequest& request, const MinimizerResult& end) {
   constexpr double kUnknown = 1e6;  // standard error, as a multiple of the parameter
@@ -87,10 +88,11 @@ std::vector<std::size_t> unknown_parameters(const SolveRequest& request, const M
   return unknown;
 }
 
-// The points to compare with: the start, a point beside the end, the end with each parameter that is as good
-// as zero made to matter, and the point beside with the undetermined parameters, those in `open` among them,
-// made far larger and smaller, all together and one by one. If only linear ones are undetermined, the others
-// move instead: far from its data a step like a/(1+exp((c-x)/w))+d is an exponential, and a and d cancel.
+// Returns the points to compare with: the start; the point `beside`; the end, with each parameter that has no
+// effect because it is almost zero moved away from zero; and the point `beside` with the undetermined
+// parameters, among them those in `open`, made far larger and smaller, all together and one by one. If only
+// linear ones are undetermined, the others move instead: far from its data a step like a/(1+exp((c-x)/w))+d
+// is an exponential, and a and d cancel.
 std::vector<Vector> other_points(const SolveRequest& request, const MinimizerResult& end,
                                  const Vector& beside, const Determined& here, double terms,
                                  std::vector<std::size_t> open) {
@@ -135,7 +137,7 @@ std::vector<Vector> other_points(const SolveRequest& request, const MinimizerRes
 bool determined_further_out(DenseEvaluator& evaluator, const SolveRequest& request,
                             const MinimizerResult& end, double magnitude) {
   constexpr double kPart = 0.1, kSeen = 1e-10;  // of the way; of the residuals' terms
-  constexpr double kGrown = 100;                // a cost that is small only beside that of a far start stays
+  constexpr double kGrown = 100;                // a smaller growth may only reflect a far start
   Vector x = end.x;
   for (const int k : end.summary.certificate.confounded) {
     const auto j = static_cast<std::size_t>(k);

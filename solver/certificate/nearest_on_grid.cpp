@@ -1,5 +1,5 @@
-// Rounds parameters to f64 numbers together, so that their rounding errors cancel in the residuals. Each by
-// itself, parameters of terms that cancel are rounded by far more than the data determine them.
+// Rounds parameters to f64 numbers together, so that their rounding errors cancel in the residuals. Where
+// terms cancel, rounding each parameter by itself changes it by far more than its uncertainty.
 #include "certificate/ends_of_fits.hpp"
 
 #include <algorithm>
@@ -9,7 +9,8 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// A basis of a lattice, its Gram-Schmidt vectors, and the whole numbers that made it from the given columns.
+// A basis of a lattice, its Gram-Schmidt vectors, and the whole numbers by which it follows from the given
+// columns.
 class Lattice {
  public:
   Lattice(std::vector<double> columns, std::size_t n)
@@ -17,8 +18,8 @@ class Lattice {
     for (std::size_t j = 0; j < n; ++j) made_[j * n + j] = 1;
   }
 
-  // Lenstra, Lenstra and Lovász. The number of exchanges is limited; a basis that is reduced less serves,
-  // too.
+  // Reduces the basis by the method of Lenstra, Lenstra and Lovász. The number of exchanges is limited,
+  // because a basis that is only partly reduced is useful, too.
   void reduce() {
     constexpr double kLovasz = 0.75;
     constexpr int kMostExchanges = 2000;

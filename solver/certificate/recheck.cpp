@@ -52,7 +52,7 @@ class RowComparison {
     for (std::size_t j = 0; j < x.size(); ++j) sizes_of_x_[j] = model.size_of(j, x[j]);
   }
 
-  // Two calls for the same row. `size`: of its terms.
+  // Compares the results of two calls for the same row. `size` is the size of its terms.
   void add_repeat(double one, double other, double size) {
     note(one - other, size);
     difference_squares_ += (one - other) * (one - other);
@@ -130,8 +130,8 @@ void DenseEvaluator::recheck_into(std::span<const double> x, std::size_t max_row
   const bool called = model_.one_point() && std::string_view(model_.kind()) != "graph";
   const auto check = [&](std::size_t first, std::size_t count) {
     const double* const* columns = pass.fill_f64(first, count, counters_);
-    // Makes the same call twice in a row. A function with state that changes on every call might agree with
-    // the program once. Without a program, the pass and the reference are two calls already.
+    // Makes the same call twice in a row. A function whose state changes on every call might agree with the
+    // program once. Without a program, the pass and the reference are already two calls.
     if (!called && model_.may_have_state()) {
       double again[2], terms[2];
       for (int k = 0; k < 2; ++k) model_.reference_residuals(x, first + count / 2, 1, &again[k], &terms[k]);

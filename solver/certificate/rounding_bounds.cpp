@@ -1,5 +1,5 @@
-// What rounding errors make of the gradient, the decrement and the residuals: bounds, and what is within
-// them.
+// Computes bounds of the effect of rounding errors on the gradient, the decrement and the residuals, and
+// decides whether a quantity is within its bound.
 #include "certificate/certificate.hpp"
 #include "support/constants.hpp"
 
@@ -34,8 +34,9 @@ double gradient_cosine(const Linearization& at, const Box& room) {
 }
 
 // |fl(g_j) - g_j| <= 4u Σ_i |J_ij| |terms of r_i| + 32u ‖J_j‖‖r‖: a few roundings in each residual, and sums
-// of at most some tens of additions in a chain (lanes, tiles, tree) over products. By column: one row of huge
-// weight must not excuse parameters that it says nothing of.
+// of at most some tens of additions in a chain (lanes, tiles, tree) over products. The bound is taken for
+// each column, so that one row of huge weight does not enlarge the bound of a parameter that the row does not
+// depend on.
 GradientNoise gradient_noise(const Linearization& at, double magnitude,
                              std::span<const double> column_magnitude, double jacobian_error,
                              const Box& room) {
@@ -63,7 +64,7 @@ void GradientNoise::add(double cosine, double its_bound) {
   }
 }
 
-// ν₀ = ‖Qᵀr‖ moves by no more than r does.
+// ν₀ = ‖Qᵀr‖ changes by no more than r does.
 double decrement_noise(double cost, double magnitude) {
   return 32 * kUnitRoundoff * (magnitude + std::sqrt(2 * cost));
 }
@@ -74,8 +75,9 @@ bool residuals_are_rounding(double cost, double magnitude) {
 
 namespace {
 
-// A step of each parameter that moves the residuals by `times` rounding errors of their terms, to alternate
-// sides, within the bounds. x plus the step is a sum without rounding.
+// Returns a step in which each parameter moves the residuals by `times` rounding errors of their terms.
+// Neighbouring parameters move in opposite directions, within the bounds. x plus the step is a sum without
+// rounding.
 std::vector<double> step_of_rounding(std::span<const double> x, const Vector& norms,
                                      const CertificateTests& tests, double times) {
   std::vector<double> out(x.size(), 0.0);
@@ -94,7 +96,7 @@ std::vector<double> step_of_rounding(std::span<const double> x, const Vector& no
 
 }  // namespace
 
-// Of few rows some may have no rounding error by chance, so these are moved several times.
+// Few rows may have no rounding error by chance, so x is then moved several times.
 MeasuredRounding measure_rounding(Evaluator& evaluator, std::span<const double> x, const Linearization& at,
                                   const CertificateTests& tests, UndampedSolver& scratch) {
   constexpr std::size_t kEnough = 64, kMost = 8;

@@ -15,7 +15,8 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// With at most so many parameters, the curvature is examined by all of them, which takes two passes for each.
+// With at most this many parameters, the curvature is examined along all of them, which takes two passes for
+// each.
 constexpr std::size_t kMostUnmovedOf = 16;
 constexpr std::size_t kRowsOfSaddle = 1 << 14;  // rows that these passes use
 // A parameter is unmoved if its whole change alters the residuals by at most this share.
@@ -60,7 +61,7 @@ std::optional<Vector> lower_beside_saddle(DenseEvaluator& evaluator, const Solve
   if (!request.rows.one_point()) some.emplace(request.rows, kRowsOfSaddle);
   DenseEvaluator part(some ? static_cast<RowModel&>(*some) : request.rows);
   const Box room = request.limits.box();
-  // A function that is only called takes a call for each parameter in each pass.
+  // For a function that is only called, each pass takes a call for each parameter.
   const std::size_t passes = request.rows.one_point() ? 8 : 20;
   const std::optional<Vector> along =
       end.x.size() > kMostUnmovedOf

@@ -1,4 +1,5 @@
-// Second derivatives of the cost by differences of its gradient, and what they say.
+// Computes second derivatives of the cost by differences of its gradient, and decides by them whether a point
+// is a minimum or a saddle.
 #include "certificate/second_order_minimum.hpp"
 
 #include "certificate/certificate_face.hpp"
@@ -17,7 +18,7 @@ constexpr std::size_t kMost = 64;         // parameters
 constexpr double kFlat = 1e-6;            // the least curvature, relative to the largest
 constexpr double kFarFromMinimum = 1e-3;  // of a parameter's size
 
-// Second derivatives by the free parameters, by columns, and bounds of their rounding errors.
+// Second derivatives by the free parameters, stored by columns, and bounds of their rounding errors.
 struct Curvature {
   Vector values, errors;
 };
@@ -55,7 +56,7 @@ bool add_column(Evaluator& evaluator, std::span<const double> x, const Box& room
   return span > 0;
 }
 
-// What examine() finds at a point x, for the parameters `free`, those that are not in `fixed`.
+// What examine() computes at a point x for the parameters `free`, those that are not in `fixed`.
 struct Examined {
   std::vector<std::size_t> free;
   Vector norms, gradient, sizes;
@@ -63,7 +64,7 @@ struct Examined {
   Curvature curvature;
 };
 
-// Returns whether some parameter is an offset. `lengths`: by their sizes.
+// Returns true if some parameter is an offset. `lengths` are the parameters' sizes.
 bool any_offset(const Vector& lengths, const Vector& norms, double cost) {
   for (std::size_t j = 0; j < norms.size(); ++j) {
     if (is_offset(lengths[j], norms[j], cost)) return true;
@@ -107,7 +108,7 @@ double squared_error(const Curvature& of, const Vector& scale) {
   return error;
 }
 
-// Returns whether all eigenvalues are positive beyond their errors, the cost rises by more than `cost_noise`
+// Returns true if all eigenvalues are positive beyond their errors, the cost rises by more than `cost_noise`
 // where parameters change by their own sizes, and the step to the predicted minimum is short.
 bool is_minimum(const Curvature& of, const Vector& norms, const Vector& gradient, const Vector& sizes,
                 double cost_noise) {
@@ -134,7 +135,8 @@ bool is_minimum(const Curvature& of, const Vector& norms, const Vector& gradient
   return true;
 }
 
-// Returns the direction of the lowest curvature, or nothing if this is not negative beyond its errors.
+// Returns the direction of the lowest curvature, or nothing if that curvature is not negative beyond its
+// errors.
 std::optional<Vector> direction_down(const Examined& at, std::size_t parameters) {
   ScaledSpectrum spectrum;
   if (!scaled_spectrum(at.curvature.values, at.norms, spectrum)) return std::nullopt;

@@ -1,5 +1,5 @@
-// Tells minima, saddles and flat points from each other by second derivatives of the cost, where J alone does
-// not. The checks for lost parameters and for saddles use it.
+// Distinguishes minima, saddles and flat points by second derivatives of the cost, where J alone cannot. The
+// checks for lost parameters and for saddles use it.
 #pragma once
 
 #include "dense/evaluator.hpp"
@@ -11,10 +11,11 @@
 
 namespace nlsq::inline v0 {
 
-// True if the second derivatives of the cost, JᵀJ + Σ rᵢ∇²rᵢ, are positive along every direction of the
-// parameters that are not in `fixed`, beyond the rounding errors of gradient and cost, and the minimum that
-// they predict is x itself. Then x is a local minimum, and the cost determines these parameters although J
-// does not. `magnitude`: ‖terms of r‖, which rounding errors scale with. Takes two passes for each parameter.
+// Returns true if the second derivatives of the cost, JᵀJ + Σ rᵢ∇²rᵢ, are positive along every direction of
+// the parameters that are not in `fixed`, beyond the rounding errors of gradient and cost, and the minimum
+// that they predict is x itself. Then x is a local minimum, and the cost determines these parameters although
+// J does not. `magnitude` is ‖terms of r‖, to which rounding errors are proportional. Takes two passes for
+// each parameter.
 bool is_second_order_minimum(Evaluator& evaluator, std::span<const double> x, const Box& room,
                              std::span<const int> fixed, double magnitude);
 
@@ -25,14 +26,13 @@ bool is_second_order_minimum(Evaluator& evaluator, std::span<const double> x, co
 std::optional<Vector> descent_from_saddle(Evaluator& evaluator, std::span<const double> x, const Box& room,
                                           std::span<const int> fixed, double magnitude);
 
-// Does the same for directions in which only the parameters `some` change. Takes at most `passes` passes and
-// one more.
+// Does the same for directions in which only the parameters `some` change. Takes at most `passes` + 1 passes.
 std::optional<Vector> descent_of_some(Evaluator& evaluator, std::span<const double> x, const Box& room,
                                       std::span<const std::size_t> some, std::size_t passes);
 
-// Tries steps along a direction of negative curvature, to both sides: its own length and nineteen more, of
-// which each is half of the one before. Returns the step to the lowest cost if that is below `enough`, else
-// an empty one. `cost_at(step)` returns the cost at its end.
+// Tries steps along a direction of negative curvature, to both sides: first of its own length, then nineteen
+// more, each half as long as the one before. Returns the step to the lowest cost if that cost is below
+// `enough`, else an empty step. `cost_at(step)` returns the cost at the end of a step.
 template <class CostAt>
 Vector lowest_along(const Vector& along, double enough, CostAt cost_at) {
   constexpr int kLengths = 20;

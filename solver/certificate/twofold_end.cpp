@@ -58,8 +58,8 @@ std::optional<Rows> rows_at(const RowModel& model, std::span<const double> x,
   return out;
 }
 
-// What the linear model says of residuals: the step to its minimum, in scaled parameters, the distance, and
-// the residuals that are left there.
+// What the linear model predicts: the step to its minimum, in scaled parameters, the distance to it, and the
+// residuals that remain there.
 struct Model {
   std::vector<double> R, z, step;  // R: n x n by columns
   double nu = 0, least = 0;        // ‖z‖, and the norm of the residuals at the minimum
@@ -81,7 +81,7 @@ Model model_of(const Rows& rows, const std::vector<double>& residuals) {
   return out;
 }
 
-// x moved by the step of the model, to f64 numbers that lie close to its minimum.
+// Returns x moved by the step of the model, to f64 numbers that lie close to the model's minimum.
 Vector moved(const Rows& rows, const Model& model, const Vector& x) {
   const std::size_t n = rows.free.size();
   Vector out = x;
@@ -100,13 +100,13 @@ Vector moved(const Rows& rows, const Model& model, const Vector& x) {
   return out;
 }
 
-// A point, and what is known of it.
+// A point, and the quantities that are known there.
 struct Judged {
   Vector x;
   Rows rows;
   std::vector<double> residuals;
   Model model;
-  double rounding = 0;  // of the residuals: a norm
+  double rounding = 0;  // norm of the rounding errors of the residuals
 };
 
 class Judge {
@@ -127,7 +127,8 @@ class Judge {
 
   // Moves to the optimum as long as this helps. Parameters that are only judged stay where they are.
   std::optional<Judged> best_from(const Vector& x, bool may_move) const {
-    constexpr double kShort = 1e-3, kHelps = 0.7;  // the step, beside the parameters; and what it leaves
+    constexpr double kShort = 1e-3, kHelps = 0.7;  // length of the step beside the parameters; share that it
+                                                   // leaves
     const int steps = may_move && request_.options.max_iterations > 0 ? 6 : 0;
     std::optional<Judged> best = at(x);
     for (int k = 0; k < steps && best; ++k) {
@@ -147,14 +148,14 @@ class Judge {
     if (request_.unit_sigma) return 1;
     return point.model.least / std::sqrt(static_cast<double>(point.rows.rows() - point.rows.free.size()));
   }
-  // How far the measured distance itself may be off: by the rounding of the residuals, and because J in f64
-  // spans a slightly different space.
+  // Returns how wrong the measured distance itself may be: by the rounding of the residuals, and because J in
+  // f64 spans a slightly different space.
   double error(const Judged& point, double condition) const {
     return point.rounding + 10 * kUnitRoundoff * std::sqrt(condition) * point.model.least;
   }
-  // Returns true if every bound that x lies on keeps x from moving beyond it, or if x would move by less than
-  // a tenth of a standard error without it. This is evaluated with twice the digits, because float64 may see
-  // the cost fall to the wrong side where terms cancel.
+  // Checks every bound that x lies on. Without the bound, x must move beyond it, or by less than a tenth of a
+  // standard error. Returns false if some bound fails. This is evaluated with twice the digits, because in
+  // float64 the cost may seem to fall to the wrong side where terms cancel.
   bool bounds_hold(const Judged& point) const {
     for (const int bounded : at_bound_) {
       const auto j = static_cast<std::size_t>(bounded);
@@ -175,8 +176,8 @@ class Judge {
     return true;
   }
   // Returns true if the residuals that are left at the optimum within the bounds are the last digits of y.
-  // `whole` says that J has full rank. If it has not, nobody knows where the optimum is, and the bounds are
-  // not considered.
+  // `whole` says that J has full rank. If it does not, the optimum is not unique, and the bounds are not
+  // considered.
   bool data_are_exact(const Judged& point, bool whole) const {
     constexpr double kDigits = 16;
     std::vector<double> digits(point.rows.rows());
@@ -215,8 +216,8 @@ class Judge {
   }
 
  private:
-  // Returns a number by which the norm of the residuals rises at least if the step to the optimum leads
-  // beyond a bound, and that parameter stays within it. All other parameters take their best values.
+  // Returns a lower bound of the rise of the norm of the residuals if the step to the optimum leads beyond a
+  // bound, and that parameter stays within it. All other parameters take their best values.
   double rise_within_limits(const Judged& point) const {
     double rise = 0;
     const std::size_t n = point.rows.free.size();
@@ -238,8 +239,8 @@ class Judge {
   const std::vector<int>& at_bound_;
 };
 
-// Above this bound of the gradient, as a cosine, a distance that f64 measures may be off by a tenth of a
-// standard error.
+// If the bound of the gradient, as a cosine, is larger than this, a distance measured in f64 may be wrong by
+// a tenth of a standard error.
 constexpr double kMayBlur = 0.02;
 
 bool rounding_decides(const MinimizerResult& end) {
@@ -251,8 +252,8 @@ bool rounding_decides(const MinimizerResult& end) {
   return end.limited_by_rounding || rounded;
 }
 
-// Whether a success has residuals of a millionth of their terms, or less. Rounding errors of numbers inside
-// the function may then be all of them.
+// Returns true for a success whose residuals are a millionth of their terms, or less. All of these residuals
+// may then be rounding errors of numbers inside the function.
 bool residuals_are_small(const MinimizerResult& end) {
   return is_success(end.summary.verdict) &&
          2 * end.summary.final_cost <= kSmallResiduals * end.cost_noise / (4 * kUnitRoundoff);
@@ -305,11 +306,11 @@ void judge_by_twofold(const SolveRequest& request, MinimizerResult& end) {
   const std::unique_ptr<TwofoldRows> twofold = judged ? request.rows.twofold() : nullptr;
   const double most = twofold != nullptr ? 2 * kRoundingErrors : kVanishing;
   const bool inside = small && rounds_inside(request.rows, end.x, request.limits, most);
-  // Where J loses rank there is no distance, but exact data are still told from others.
+  // Where J loses rank there is no distance, but exact data can still be recognised.
   const bool whole = c.rank + static_cast<int>(c.at_bound.size()) == static_cast<int>(end.x.size());
   if (!inside && !(decides && (whole || rests_on_rounding(c)))) return;
-  // A success whose residuals f64 sees to be the last digits of y needs no other evaluation, except where
-  // weights may let some rows hide the others.
+  // If a success has residuals that are the last digits of y already in f64, no other evaluation is needed,
+  // except where some rows weigh so much that they may hide the others.
   const auto stands = [&] {
     return !inside && is_success(end.summary.verdict) && !twofold->weighted() &&
            follows_to_last_digits(request.rows, end.x);
