@@ -377,8 +377,8 @@ double BlockSystem::blur(const Certificate& c, double rounding) const {
 //
 // The terms give a bound of the rounding errors, which may be far too large. If the distance is in doubt
 // because of this bound, the errors are measured, and the distance is tested again. Only the norm of all
-// measured errors is known. Where some rows have a huge weight, it says nothing of the others, and the
-// distance is not doubted.
+// measured errors is known. Where some rows have a huge weight, it does not show the errors of the others,
+// and the distance is not doubted.
 bool BlockSystem::hides_minimum(const Certificate& c) {
   const std::size_t free = point().free();
   constexpr double kIllConditioned = 1e10;     // of JᵀJ: five digits of the parameters are lost

@@ -11,8 +11,8 @@
 
 namespace nlsq::inline v0 {
 
-// lower <= x <= upper. Where it describes the distances from a point x to its bounds, lower <= step <= upper.
-// Empty spans mean no bounds.
+// The set lower <= x <= upper. A Box may also hold the distances from a point x to its bounds; then lower <=
+// step <= upper. Empty spans mean no bounds.
 struct Box {
   std::span<const double> lower, upper;
   bool empty() const { return lower.empty(); }
@@ -37,19 +37,19 @@ struct Limits {
   }
 };
 
-// Which bound a parameter is fixed at.
+// The bound at which a parameter is fixed.
 enum class Held : signed char { lower = -1, none = 0, upper = 1 };
 
 // Returns the bound that x lies on and that blocks the descent along its own gradient. `room` holds the
-// distances from x to its bounds. A gradient of 0 blocks nothing: the cost may fall into the feasible side,
-// as that of b²x does from b = 0.
+// distances from x to its bounds. With a gradient of 0 the parameter is not fixed: the cost may still fall
+// towards the inside, as that of b²x does from b = 0.
 inline Held held(const Box& room, std::size_t j, double gradient) {
   if (room.lower[j] == 0 && (gradient > 0 || room.upper[j] == 0)) return Held::lower;
   return room.upper[j] == 0 && gradient < 0 ? Held::upper : Held::none;
 }
 
-// out = x + step. A parameter that `by` marks as fixed lands exactly on its bound. No parameter leaves the
-// bounds, rounding included.
+// Sets out = x + step. A parameter that `by` marks as fixed lands exactly on its bound. No parameter leaves
+// the bounds, not even by rounding.
 inline void move_within(const Box& box, std::span<const double> x, std::span<const double> step,
                         std::span<const Held> by, std::vector<double>& out) {
   out.assign(x.begin(), x.end());
@@ -63,7 +63,7 @@ inline void move_within(const Box& box, std::span<const double> x, std::span<con
   }
 }
 
-// Rounds v to the nearest float. Where that leaves the bounds, takes the next float inside, or v itself if
+// Rounds v to the nearest float. If that leaves the bounds, returns the next float inside, or v itself if
 // there is none.
 inline double on_grid(double v, double lower, double upper) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();

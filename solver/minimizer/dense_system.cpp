@@ -1,5 +1,5 @@
-// DenseSystem's steps, trial points and certificate. The precision part is in dense_precision.cpp, the last
-// step in dense_last_step.cpp.
+// Implements DenseSystem's steps, trial points and certificate. The precision part is in dense_precision.cpp,
+// the last step in dense_last_step.cpp.
 #include "minimizer/dense_system.hpp"
 
 #include "ablation.hpp"
@@ -37,8 +37,8 @@ void DenseSystem::begin(Evaluator& evaluator, const DenseRequest& request) {
   curvature_.forget();
 }
 
-// A function that is called whole costs what its author made it cost, so who asks for fewer digits than by
-// default pays no calls for more.
+// A function that computes all residuals in one call may be slow. So a user who asks for fewer digits than by
+// default does not pay for more calls.
 bool DenseSystem::passes_are_cheap() const {
   if (evaluator_->one_point() && options_->xtol > SolverOptions().xtol) return false;
   return static_cast<double>(evaluator_->residuals()) * evaluator_->row_cost() < kFreeWork;
@@ -54,12 +54,12 @@ bool DenseSystem::gradient_is_noise(std::span<const double> x, const Recheck& ro
       .noise;
 }
 
-// The values f have rounding errors, which differences divide by their width. Beside a large offset of y they
-// may exceed the usual error of differences by far: f of size 10⁹ that varies by 1 leaves two digits of J.
-// The undamped step and the covariance have the relative error of J times the root of the condition number.
-// With sigmas that are far below the residuals, errors of J count in units of these sigmas. Where the bound
-// of the rounding errors asks for better derivatives, they are measured: beside an offset of x they are far
-// smaller.
+// Switches to extrapolated differences if the errors of J matter at x. The values f have rounding errors,
+// which differences divide by their width. If y has a large offset, these errors may be far larger than
+// usual: an f of size 10⁹ that varies by 1 leaves two correct digits of J. The undamped step and the
+// covariance have the relative error of J times the root of the condition number. If sigmas are far below the
+// residuals, errors of J are measured in units of these sigmas. Where the bound of the rounding errors is too
+// large, the errors are measured, because beside an offset of x they are far smaller than the bound.
 bool DenseSystem::extrapolate_rough_derivatives(std::span<const double> x, const Certificate& c,
                                                 const CertificateTests& tests) {
   constexpr double kUsual = 1e-10;  // relative error of differences without such rounding errors
@@ -83,8 +83,8 @@ bool DenseSystem::extrapolate_rough_derivatives(std::span<const double> x, const
   return (!measured.known() || matters(measured.residuals)) && extrapolate();
 }
 
-// Distances from x to its bounds. Below f64 they end at the last float within the bounds, and f64 later moves
-// on to the bound itself.
+// Returns the distances from x to its bounds. Below f64 they end at the last float within the bounds, and
+// later steps in f64 can reach the bound itself.
 Box DenseSystem::room(std::span<const double> x) {
   if (box_.empty()) return {};
   below_.resize(x.size());
@@ -128,8 +128,8 @@ double DenseSystem::accelerate(std::span<const double> x, const Vector& scale, S
   return add_acceleration(scale, step, most);
 }
 
-// Adds half the geodesic acceleration -(H+λD²)⁻¹ Jᵀ r_vv (Transtrum, Machta, Sethna), if it is small beside
-// the step. Jᵀ r_vv is in work_.
+// Adds half the geodesic acceleration -(H+λD²)⁻¹ Jᵀ r_vv (Transtrum, Machta, Sethna), to the step if it is
+// small beside it. Jᵀ r_vv is in work_.
 double DenseSystem::add_acceleration(const Vector& scale, Step& step, double most) {
   solver_->apply_inverse(work_, acceleration_);
   const double bend = 2 * scaled_norm(acceleration_, scale);
@@ -160,8 +160,8 @@ const PointModel& DenseSystem::linearize_trial(Vector& trial, const PrecisionPla
 }
 
 // Moves the eliminated parameters of the trial point to their optimum for the other parameters. The step has
-// already moved them to the optimum of the linear model, which is as good where that model is good. So this
-// makes another pass only if the gain is a noticeable part of the step's own decrease.
+// already moved them to the optimum of the linear model, which gives the same result where that model is
+// good. So this function makes another pass only if the gain is a noticeable part of the step's own decrease.
 void DenseSystem::project_trial(Vector& trial, const PrecisionPlan& plan) {
   constexpr double kWorth = 0.1;
   better_ = trial;
@@ -203,7 +203,7 @@ bool DenseSystem::curvature_counts(int accepted) const {
          parameters() <= kMostParameters && at_->triangle.empty();
 }
 
-// Called after each trial, before x moves.
+// Lets the model learn from a tried step. Called after each trial, before x moves.
 bool DenseSystem::learn(const TriedStep& tried) {
   if (!curvature_counts(tried.accepted_before)) {
     curvature_.forget();
@@ -222,7 +222,7 @@ bool DenseSystem::learn(const TriedStep& tried) {
   return another;
 }
 
-// Checks underflow by sums of squares over all rows. A sample of the rows may see nothing but the tails of
+// Checks for underflow by sums of squares over all rows. A sample of the rows might contain only the tails of
 // some columns.
 bool DenseSystem::squares_underflow() const {
   constexpr double kSafe = 0x1p-1000;

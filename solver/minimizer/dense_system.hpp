@@ -13,23 +13,23 @@
 
 namespace nlsq::inline v0 {
 
-// The request of a solve, besides the rows.
+// What a solve is asked to do, besides the rows.
 struct DenseRequest {
   const SolverOptions& options;
   bool unit_sigma = false;
   Box box = {};  // Bounds on the parameters; must outlive the solve.
-  // Parameters that enter the model linearly together; damped steps may eliminate them.
+  // Parameters that enter the model linearly together. Damped steps may eliminate them.
   std::span<const int> linear = {};
-  bool extrapolates = true;  // whether it may go on with extrapolated differences
+  bool extrapolates = true;  // false if it must not switch to extrapolated differences
 };
 
 // One object serves many solves and reuses its memory. It never reads values of an earlier solve.
 class DenseSystem final : public System {
  public:
-  // Call before each solve. `evaluator` must outlive the solve.
+  // Must be called before each solve. `evaluator` must outlive the solve.
   void begin(Evaluator& evaluator, const DenseRequest& request);
-  // Takes over a linearization already made at the start, with its memory. The iteration then begins in that
-  // plan.
+  // Takes over a linearization already made at the start, with its memory. The iteration then begins in the
+  // plan of that linearization.
   void adopt(Kept<Linearization>& at) {
     if (at) at_.swap(at);
   }

@@ -28,19 +28,19 @@ struct MinimizerRequest {
   int steps_before = 0;     // iterations among them; max_iterations counts these as well
   // counters before the first pass, where passes were already made
   std::optional<KernelCounters> counted = std::nullopt;
-  bool stop_asked = false;  // behave as if the callback had said Stop: certify the start
+  bool stop_asked = false;  // behave as if the callback had returned Stop: certify the start
   // The start comes from samples that represent all rows. It lies within some standard errors of the optimum,
   // so the linear model is trusted until a step fails.
   bool trusted_start = false;
   StepObserver* observer = nullptr;
-  bool stops_at_kinks = true;  // ends where short steps raise the cost again and again (Stagnation)
+  bool stops_at_kinks = true;  // end the fit where short steps raise the cost again and again (Stagnation)
   bool by_calls = false;  // each evaluation calls the user's code, so a search without success is cut short
 };
 
-// What residuals in numbers of twice the digits of f64 say of an end that f64 cannot judge (twofold_end.cpp).
+// What numbers of twice the digits of f64 show about an end that f64 cannot judge (twofold_end.cpp).
 enum class EndByTwofold : std::uint8_t {
   unknown,     // not evaluated
-  near,        // x is the optimum, as near as any success must be
+  near,        // x is the optimum, as close as any success must be
   exact_data,  // the residuals at the optimum are no more than the last digits of the data
   far,         // x is not the optimum, and no f64 numbers closer to it were found
 };
@@ -52,20 +52,21 @@ struct MinimizerResult {
   Summary summary;                         // termination, verdict, iterations, certificate
   double cost_noise = 0;                   // rounding error of the final cost
   bool repeats = true, underflow = false;  // as in Recheck, at the start or at x
-  // The data determine fewer parameters at x than at other points (lost_parameters.cpp).
+  // At other points than x, the data determine more parameters (lost_parameters.cpp).
   bool lost_parameters = false;
   bool on_saddle = false;            // the cost is lower beside x, and no step was allowed
-  bool outweighed = false;           // the weights of some rows hide all others (hidden_minimum.hpp)
-  bool maybe_at_kink = false;        // it ended where short steps raise the cost (Stagnation)
+  bool outweighed = false;           // rows of large weight hide all others (hidden_minimum.hpp)
+  bool maybe_at_kink = false;        // the fit ended where short steps raise the cost (Stagnation)
   bool ran_off = false;              // parameters seemed to go to infinity (gets_nowhere)
-  bool limited_by_rounding = false;  // what is left to gain is hidden by the rounding of f64 residuals
-  bool extrapolated = false;         // it ended with derivatives by extrapolated differences
+  bool limited_by_rounding = false;  // the rounding of f64 residuals hides the decrease of the cost that is
+                                     // left
+  bool extrapolated = false;         // the fit ended with derivatives by extrapolated differences
   EndByTwofold by_twofold = EndByTwofold::unknown;
   std::vector<double> unexplained;  // with exact_data: the residuals at the optimum
-  bool tolerance_met = false;       // of the user's
-  std::string stopped_by;           // which, in words
-  // Why the budget ended, if it did: no time or iteration is left for another attempt, or the callback said
-  // Stop.
+  bool tolerance_met = false;       // one of the user's tolerances was met
+  std::string stopped_by;           // name of that tolerance
+  // Why the budget ended, if it did: there is no time or iteration left for another attempt, or the callback
+  // returned Stop.
   std::optional<Termination> spent = std::nullopt;
 };
 
@@ -78,14 +79,14 @@ struct WarmStart {
   std::vector<int> eliminated;  // eliminated linear parameters, as in Summary
 };
 
-// An observer that sees more than a callback and has stop tests of its own (ProblemControl).
+// An observer that gets more than a callback and has stop tests of its own (ProblemControl).
 class StepObserver {
  public:
   virtual ~StepObserver() = default;
-  // Called when x has been linearized. Returns the name of a stop test that holds there, or nothing.
+  // Called when x has been linearized. Returns the name of a stop test that holds there, or an empty string.
   virtual std::string test_point(const Vector& x) = 0;
   virtual CallbackResult report(const Vector& x, double cost, double lambda) = 0;
-  // Called when a step has been judged. Returns the name of a stop test that holds, or nothing.
+  // Called when a step has been judged. Returns the name of a stop test that holds, or an empty string.
   virtual std::string test_step(const Vector& x, const Vector& trial, double cost, double trial_cost,
                                 double gain, StepOutcome outcome, const Step& step, int accepted_before) = 0;
   virtual double least_gain() const = 0;
@@ -115,7 +116,8 @@ struct Damping {
   double lambda_before_rejections = 0;  // λ before the current sequence of rejections
   double trusted_distance = 1;          // Undamped steps are taken within this many standard errors.
   bool last_accepted = true;
-  // Undamped steps that failed since the last that helped, and accepted steps to wait before the next try.
+  // The number of undamped steps that failed since the last one that helped, and the number of accepted steps
+  // to wait before the next try.
   int undamped_failures = 0, undamped_waits = 0;
   // λ was lowered at x to gain a decrease larger than the noise of the cost
   bool reached_along_valley = false;
@@ -133,7 +135,7 @@ struct Digits {
   int good_steps = 0;        // accepted in a row under the plan in force
   int poor_predictions = 0;  // accepted in a row whose decrease differed from the prediction by over half
   int descents = 0;          // times the Gram matrix went down to fewer digits
-  // a step was rejected at x, perhaps because of the Gram matrix's rounding
+  // true if a step was rejected at x, perhaps because of the Gram matrix's rounding
   bool gram_rejected = false;
   double wasted_work = 0;                      // work of passes that were thrown away
   double last_decrease = 1;                    // relative decrease of the cost by the last accepted step
@@ -149,25 +151,25 @@ struct Checkpoint {
   int unverified_steps = 0;  // steps accepted below f64 since then
 };
 
-// The sizes that rounding errors scale with.
+// The sizes to which rounding errors are proportional.
 struct RoundingSizes {
   Recheck start, end;
   double magnitude = 0;       // ‖terms of r‖, from the last recheck
   double cost_magnitude = 0;  // the same for the cost
-  Vector column_magnitude;    // the same for each g_j
+  Vector column_magnitude;    // the same for each component g_j of the gradient
 
   // The last comparison of the residuals with the user's own functions.
   const Recheck& last() const { return end.rows > 0 ? end : start; }
 };
 
-// What stagnates() knows of the last progress in float64.
+// What stagnates() records of the last progress in float64.
 struct Stagnation {
-  double decrement = std::numeric_limits<double>::infinity();  // ν₀ then
+  double decrement = std::numeric_limits<double>::infinity();  // ν₀ at that time
   double cost = std::numeric_limits<double>::infinity();
   int iterations = 0;  // since then
-  int patience = 8;    // so many without progress are too many
-  // Steps since then that were far shorter than a standard error, and raised the cost. A cost with a gradient
-  // falls along such steps, so these say that x lies at a kink, or that derivatives are wrong.
+  int patience = 8;    // without progress for more iterations than this, the loop stagnates
+  // Steps since then that were far shorter than a standard error, and raised the cost. A differentiable cost
+  // falls along such steps. So if it rises, x lies at a kink, or derivatives are wrong.
   int short_rises = 0;
   bool at_kink() const { return short_rises >= 6; }
   // For gets_nowhere(): the costs when they last fell by enough to count, and the iterations since then.
@@ -178,12 +180,12 @@ struct Stagnation {
 // The state that decides when and how the solve ends.
 struct Ending {
   std::string met_by_rejection;  // a tolerance that a rejected step met, in words
-  bool cut_short = false;        // stopped_by is about conjugate gradients, and no tolerance of the user's
+  bool cut_short = false;        // stopped_by is about conjugate gradients, not a tolerance of the user's
   bool stalled = false;          // no step is left to try
   bool stop_asked = false;
   std::string stopped_by;  // the user's tolerance that holds, in words
   int failed_certificates = 0, invalid_in_a_row = 0;
-  int reopened = 0;       // failed certificates after which the iteration went on unchanged
+  int reopened = 0;       // number of failed certificates after which the iteration continued unchanged
   bool held_off = false;  // skip first-order tests until a step is accepted
   Stagnation stagnation;
   std::optional<LastStep> last_step;
@@ -209,7 +211,7 @@ struct Loop {
   bool geodesic = false, stops_at_kinks = true, by_calls = false, ran_off = false;
   PrecisionPolicy policy;
   Point point;
-  Vector scale;  // the scale D of the parameters: column norms with memory
+  Vector scale;  // D, the scale of the parameters: column norms with memory (step_rules.hpp)
   Step step;
   Trial trial;
   Damping damping;
@@ -224,7 +226,7 @@ struct Loop {
   Certified certified;
   FirstOrder next_first;
 
-  bool low_rows() const { return digits.plan.residual != Format::f64; }  // rows are below f64
+  bool low_rows() const { return digits.plan.residual != Format::f64; }  // true if rows are below f64
   bool low_gram() const { return system->known() && system->at().plan.gram < Gram::f64; }
   double lambda() const { return damping.trust.lambda(); }
   double cost() const { return system->at().cost; }
@@ -239,33 +241,35 @@ struct Loop {
 // ---- minimizer_log.cpp writes the trace.
 void record(Loop& loop, StepOutcome outcome, Event event = Event::none, std::string reason = {},
             std::vector<std::string> components = {});
-int steps_of(std::span<const IterationSummary> trace);  // iterations: lines that are not escalations
-// Gives `kept`, which is one of them, the steps, issues and times of a solve and of a later one that went on.
+int steps_of(std::span<const IterationSummary> trace);  // number of iterations: lines that are not
+                                                        // escalations
+// Combines the steps, issues and times of a solve and of a later one that continued it. Stores them in
+// `kept`, which is one of the two.
 void take_both(const Summary& before, const Summary& later, Summary& kept);
 void collect_issues(Loop& loop);  // collects the issues of the passes since the last line
 std::optional<Termination> budget_spent(const Loop& loop);
 
-// ---- minimizer_point.cpp keeps the point x and moves it.
-// Moves x to the trial point. `by_undamped_step`: whether an undamped step led there. The caller must then
-// have the system forget or linearize x.
+// ---- minimizer_point.cpp keeps the point x and moves it. Moves x to the trial point. `by_undamped_step` is
+// true if an undamped step led there. Afterwards the caller must make the system forget or linearize x.
 void move_to_trial(Loop& loop, bool by_undamped_step);
-// Does the same for a trial point that the system has linearized, and has the system accept it.
+// Does the same for a trial point that the system has linearized, and makes the system accept it.
 void take_trial(Loop& loop, bool by_undamped_step);
-// Call after a step was accepted. After later rejections, the loop comes back to the damping in force now.
+// Called after a step was accepted. After later rejections, the loop comes back to the damping in force now.
 void end_rejections(Damping& damping);
 void roll_back(Loop& loop);  // moves to the checkpoint, in f64
 void prepare_point(Loop& loop);
 // Up to this κ₀ the undamped normal equations are trusted.
 inline constexpr double kNormalCondition = 1e12;
-bool first_order_known(const Loop& loop);  // whether ν₀ and the undamped step can be trusted
-bool near_optimum(const Loop& loop);       // whether x is so close that the undamped step is trusted
-bool next_is_near(const Loop& loop);       // whether the next point is expected to be close enough
-bool undamped(const Loop& loop);           // whether the next step is undamped
-// True if damping does not shorten any component of the step: λ is far below 1/κ², and so below the least
-// eigenvalue of the scaled H. The linear model then predicts that hardly any gradient is left.
+bool first_order_known(const Loop& loop);  // true if ν₀ and the undamped step can be trusted
+bool near_optimum(const Loop& loop);       // true if x is so close that the undamped step is trusted
+bool next_is_near(const Loop& loop);       // true if the next point is expected to be close enough
+bool undamped(const Loop& loop);           // true if the next step is undamped
+// Returns true if damping does not shorten any component of the step: λ is far below 1/κ², and so below the
+// least eigenvalue of the scaled H. The linear model then predicts that the gradient almost vanishes at the
+// end of the step.
 bool hardly_damped(const Loop& loop);
-// Counts undamped steps that fail. Where they fail time after time, the residuals curve too much for them.
-// They are tried again at once, then after 1, 3 and 7 accepted steps.
+// Counts undamped steps that fail. If they fail repeatedly, the residuals curve too much for them. They are
+// tried again at once, then after 1, 3 and 7 accepted steps.
 void note_undamped(Damping& damping, bool helped);
 
 // ---- minimizer_step.cpp proposes a step, judges it, and accepts or rejects it.
@@ -281,43 +285,44 @@ std::string tell_observer(Loop& loop, StepOutcome outcome);
 // must then be prepared again.
 bool step_by_second_order(Loop& loop);
 
-// ---- minimizer_precision.cpp asks the scheduler for a precision, and changes to it.
+// ---- minimizer_precision.cpp gets a precision from the scheduler, and changes to it.
 void assess(Loop& loop);            // fills in the health report for the scheduler
-bool change_precision(Loop& loop);  // true: x or the plan has changed
+bool change_precision(Loop& loop);  // returns true if x or the plan has changed
 void verify_checkpoint(Loop& loop);
 const PointModel& linearize_end(Loop& loop, const PrecisionPlan& plan, double expected_cost);
 bool worse_than_checkpoint(Loop& loop);
 void escalate(Loop& loop, Decision decision, std::string reason);
 
-// ---- minimizer_finish.cpp takes last steps with f64 gradients and the last Gram matrix below f64.
-// Whether an f64 gradient costs a small part of a pass that also forms the Gram matrix.
+// Returns true if an f64 gradient costs a small part of a pass that also forms the Gram matrix.
 bool gradients_are_cheap(const Loop& loop);
 bool gram_worth_keeping(const Loop& loop);
 bool finish_with_gram_kept(Loop& loop, const PrecisionPlan& plan);
 
 // ---- minimizer_tests.cpp decides whether the solve may end at x.
-bool reached(Loop& loop);  // true: a first-order test seems to hold, or no step is left
-// True if, near the optimum, neither ν₀ has halved nor the cost has fallen visibly for many iterations.
-// Rounding may then decide about steps, and only a certificate can tell whether x is the optimum.
+bool reached(Loop& loop);  // returns true if a first-order test seems to hold, or no step is left
+// Returns true if, near the optimum, neither ν₀ has halved nor the cost has fallen visibly for many
+// iterations. Rounding may then decide about steps, and only a certificate can decide whether x is the
+// optimum.
 bool stagnates(Loop& loop);
-// True if the user's code is called, and many iterations have hardly lowered the cost: by less than a
-// billionth far from an optimum, as around a point where two decays are one; or by less than half a percent
-// while some parameter has grown a thousandfold. The model then fits best where parameters are infinite
-// (Loop::ran_off).
+// Returns true if the user's code is called and many iterations have hardly lowered the cost. This means less
+// than a billionth far from an optimum, as near a point where the rates of two decays are equal. Or it means
+// less than half a percent while some parameter has grown a thousandfold; the model then fits best where
+// parameters are infinite (Loop::ran_off).
 bool gets_nowhere(Loop& loop);
 
 // ---- minimizer_conclude.cpp forms the certificate of x.
-bool limited_by_rounding(const Loop& loop);  // of the certificate formed last
+bool limited_by_rounding(const Loop& loop);  // judges the certificate formed last
 bool take_last_step(Loop& loop);
 bool continue_extrapolated(Loop& loop);  // goes on with the most accurate differences, once
-// How many rows of the user's own functions are called at the start, where their sizes are measured, and for
-// the certificate, where they are compared with the program.
+// For how many rows the user's own functions are called: at the start, where their sizes are measured, and
+// for the certificate, where they are compared with the program.
 constexpr std::size_t kRowsAtStart = 1024, kRowsOfCertificate = 4096;
 // Calls the user's own functions at x for about `rows` rows, or for all rows if options.strict. Their sizes
 // scale the bounds on rounding errors from here on.
 void recheck_here(Loop& loop, std::size_t rows, Recheck& out);
-bool observe(Loop& loop);  // Runs the observer's tests and report at x. True: the precision changed.
-bool conclude(Loop& loop, Termination reason);  // Certifies x. False: the iteration goes on.
+bool observe(Loop& loop);  // Runs the observer's tests and report at x. Returns true if the precision
+                           // changed.
+bool conclude(Loop& loop, Termination reason);  // Certifies x. Returns false if the iteration goes on.
 void fill_result(Loop& loop, MinimizerResult& out);
 
 }  // namespace nlsq::inline v0

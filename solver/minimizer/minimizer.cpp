@@ -1,4 +1,4 @@
-// The Levenberg-Marquardt loop itself: start, iterate, warm-up.
+// The Levenberg-Marquardt loop itself: the start, the iterations and the warm-up.
 #include "minimizer/minimizer.hpp"
 #include "support/constants.hpp"
 
@@ -8,9 +8,9 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// True after a quarter of all iterations, if rows are still in f32, or if 16-bit formats could not decide on
-// variable projection. In the second case f64 might have eliminated linear parameters and taken another path.
-// The remaining iterations then go to an attempt in f64 from the start.
+// Returns true after a quarter of all iterations in two cases: rows are still in f32, or 16-bit formats could
+// not decide on variable projection. In the second case f64 might have eliminated linear parameters and taken
+// another path. The remaining iterations then go to an attempt in f64 from the start.
 bool lost_below_f64(const Loop& loop) {
   if (!rule_active(Rule::iterations_below_f64_are_limited)) return false;
   constexpr int kFewest = 100;
@@ -89,8 +89,8 @@ bool Minimizer::start(System& system, const MinimizerRequest& request) {
   system.project(x);
   PrecisionPlan& plan = loop_.digits.plan;
   plan = system.first_plan(loop_.policy);
-  // A system may come with x linearized, in a plan of its own choice. Otherwise x is linearized in the first
-  // plan, and in f64 if that gives numbers that are not finite.
+  // A system may already have linearized x, in a plan of its own choice. Otherwise x is linearized in the
+  // first plan, and again in f64 if that gives numbers that are not finite.
   if (system.known()) plan = system.at().plan;
   else system.linearize(x, plan);
   if (!system.at().finite && (loop_.low_rows() || (system.residuals_stay_f64() && plan.gram < Gram::f64))) {

@@ -18,9 +18,9 @@ class Minimizer {
   // Throws nothing of its own. Exceptions of a user's function pass through.
   void run(System& system, const MinimizerRequest& request, MinimizerResult& out);
   // Iterates until the undamped step is shorter than `near` standard errors, and certifies nothing. Returns
-  // false if it did not get there, or if the rows do not determine the parameters.
+  // false if the iteration did not come that close, or if the rows do not determine the parameters.
   bool warm_up(System& system, const MinimizerRequest& request, double near);
-  // Call after warm_up. Moves the trace and the issues out.
+  // Must be called after warm_up. Moves the trace and the issues out.
   WarmStart warm_result();
 
  private:

@@ -1,4 +1,4 @@
-// The end of a solve: the certificate, and how the iteration goes on where it fails.
+// Implements the end of a solve: the certificate, and how the iteration continues if the certificate fails.
 #include "minimizer/loop.hpp"
 
 #include "ablation.hpp"
@@ -14,9 +14,9 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr int kCertificateTries = 5;
-// The same where the squares of the residuals underflow, so that no cost tells whether a step is good. In
-// fits of a linear model to y = 0 each step leaves 2⁻⁵³ of the residuals, and twenty steps lead from 2⁻⁵¹¹ to
-// 0.
+// The same limit where the squares of the residuals underflow, so that the cost cannot show whether a step is
+// good. In fits of a linear model to y = 0 each step leaves 2⁻⁵³ of the residuals, so twenty steps are enough
+// to get from 2⁻⁵¹¹ to 0.
 constexpr int kTriesBelowSquares = 20;
 constexpr int kPolishSteps = 100;
 
@@ -34,7 +34,8 @@ bool trial_does_not_raise_cost(Loop& loop, const PrecisionPlan& plan) {
   return false;
 }
 
-// Continues with undamped steps until ν₀ stops falling. Only for problems whose passes cost almost nothing.
+// Continues with undamped steps until ν₀ stops falling. It is used only for problems whose passes cost almost
+// nothing.
 void polish(Loop& loop) {
   System& system = *loop.system;
   Point& point = loop.point;
@@ -182,12 +183,12 @@ bool ends_without_certificate(Loop& loop) {
     return true;
   }
   // `reached` was true with the rounding measured at the start, where the terms of r may be larger. With the
-  // rounding at x it is not, so the iteration goes on.
+  // rounding at x it may be false. Then the iteration goes on.
   if (!reached(loop)) {
     loop.point.prepared = false;
     return false;
   }
-  // Only QR could show that this is not the optimum.
+  // Only a QR pass could show that x is not the optimum.
   if (loop.digits.plan.gram != Gram::qr && system.by_qr()) {
     loop.digits.plan.gram = Gram::qr;
     start_again_here(loop);

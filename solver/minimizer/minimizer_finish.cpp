@@ -1,9 +1,9 @@
 // The last steps of a fit with many parameters, where an f64 gradient costs a small part of a pass that also
-// forms the Gram matrix. The gradient alone defines the optimum. So, from the last point below f64 on, steps
-// use that point's Gram matrix and f64 gradients. An f64 Gram matrix, which the certificate needs, is formed
-// only at the final point. This is a modified Newton method: each step leaves a share of the distance that
-// grows with the error of the matrix and the curvature of the model (Kelley, Iterative Methods for Linear and
-// Nonlinear Equations, section 5.4).
+// forms the Gram matrix. The gradient alone defines the optimum. So from the last point below f64 on, steps
+// combine that point's Gram matrix with f64 gradients. An f64 Gram matrix, which the certificate needs, is
+// formed only at the final point. This is a modified Newton method: each step leaves a share of the distance
+// that grows with the error of the matrix and the curvature of the model (Kelley, Iterative Methods for
+// Linear and Nonlinear Equations, section 5.4).
 #include "minimizer/loop.hpp"
 #include "support/constants.hpp"
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kGradientShare = 0.25;  // share of a pass that one gradient may cost
 constexpr double kMostGradients = 0.5;   // share of a pass that all of them together may cost
-constexpr double kSlow = 0.5;            // a step that leaves a larger share of the distance ends this
+constexpr double kSlow = 0.5;            // these steps end if one leaves a larger share of the distance
 constexpr double kMargin = 4;            // a step may leave this many times the share that the last one left
 
 // Sets the step and the trial point from the kept matrix and the last gradient. Returns ‖D step‖ / ‖D x‖.
@@ -28,7 +28,7 @@ double propose_with_gram_kept(Loop& loop) {
 
 }  // namespace
 
-// With many parameters, the Gram product dominates the cost of a pass.
+// With many parameters, the Gram product takes most of the time of a pass.
 bool gradients_are_cheap(const Loop& loop) {
   return loop.system->gradient_work() <= kGradientShare * loop.system->pass_work({Format::f64, Gram::f64});
 }
@@ -37,8 +37,8 @@ bool gram_worth_keeping(const Loop& loop) {
   return undamped(loop) && !loop.system->bounded() && loop.step.factored && gradients_are_cheap(loop);
 }
 
-// Takes the finishing step and those after it, until x needs a pass in `plan` or has got one. Returns false
-// if the first step did not help; then nothing has changed.
+// Takes the finishing step and further ones, until x has been linearized in `plan` or needs to be. Returns
+// false if the first step did not help; then nothing has changed.
 bool finish_with_gram_kept(Loop& loop, const PrecisionPlan& plan) {
   System& system = *loop.system;
   const double most = kMostGradients * system.pass_work({Format::f64, Gram::f64}) / system.gradient_work();

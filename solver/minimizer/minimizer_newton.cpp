@@ -1,5 +1,5 @@
-// Steps by second derivatives of the cost, for few unknowns where Gauss-Newton is slow: the residuals stay
-// large, or J is singular at the minimum.
+// Steps by second derivatives of the cost, for few unknowns where Gauss-Newton is slow, because the residuals
+// stay large or J is singular at the minimum.
 #include "minimizer/loop.hpp"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ bool step_by_second_order(Loop& loop) {
   Damping& damping = loop.damping;
   damping.second_order_at = loop.log.accepted + damping.second_order_period;
   damping.second_order_period *= 2;
-  // What the damped step that was just solved for would gain, if its gain ratio is that of the last one.
+  // The expected gain of the damped step that was just computed, if its gain ratio is that of the last one.
   const double damped = std::max(loop.trial.gain, 0.0) * loop.step.predicted;
   const double cost = loop.cost();
   Step step;

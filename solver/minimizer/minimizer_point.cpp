@@ -1,4 +1,4 @@
-// The point x: how it moves, and what is derived from it.
+// Moves the point x, and computes what is derived from it.
 #include "minimizer/loop.hpp"
 
 #include <fmt/format.h>
@@ -78,8 +78,8 @@ bool near_optimum(const Loop& loop) {
                              loop.damping.trusted_distance);
 }
 
-// Steps that shorten the distance ever faster leave at most the share of the last one. The optimum is then
-// one step away from points that are too far for near_optimum().
+// If each step leaves a smaller share of the distance than the one before, the next step leaves at most the
+// share of the last one. So the optimum may be one step away although x is too far away for near_optimum().
 bool next_is_near(const Loop& loop) {
   constexpr double kFurthest = 10, kLeft = 0.1;  // standard errors: from x, and expected from the next point
   const FirstOrder& first = loop.point.first;
@@ -88,8 +88,8 @@ bool next_is_near(const Loop& loop) {
          rules::near_optimum(first.decrement * first.decrement, distance, loop.cost(), kFurthest);
 }
 
-// Near the optimum damping only slows convergence: it leaves λ/(λ + eigenvalue) of the distance. After a
-// failed undamped step the next one is damped, and more of them if such steps keep failing.
+// Near the optimum damping only slows convergence: it leaves the share λ/(λ + eigenvalue) of the distance.
+// After an undamped step has failed, the next one is damped, and more of them if such steps keep failing.
 bool undamped(const Loop& loop) {
   return near_optimum(loop) && loop.damping.last_accepted && loop.damping.undamped_waits == 0;
 }

@@ -14,13 +14,14 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// Work of wasted passes relative to useful ones. Samples and probes are small beside either.
+// Returns the work of wasted passes relative to useful ones. The work of samples and probes is small beside
+// both.
 double wasted_share(const Loop& loop) {
   const double served = loop.system->counted_work() - loop.digits.wasted_work;
   return served > 0 ? loop.digits.wasted_work / served : 0;
 }
 
-// The variables that a user's rules may read. NaN means not available.
+// Returns the variables that a user's rules may read. NaN means not available.
 RuleValues rule_values(const Loop& loop) {
   using V = RuleVariable;
   const HealthReport& health = loop.health;
@@ -70,8 +71,9 @@ std::string reason_of(const Loop& loop, const Decision& decision) {
   }
 }
 
-// Takes the step and linearizes its end in f64 at once. Costs of two precisions cannot be compared. Gradients
-// in the metric of H can, up to the noise of the one below f64. Returns false if the step did not help.
+// Takes the step and linearizes its end in f64 at once. Costs in two different precisions cannot be compared.
+// Gradients in the metric of H can be compared, up to the noise of the gradient below f64. Returns false if
+// the step did not help.
 bool finish_in(Loop& loop, const PrecisionPlan& plan) {
   if (gram_worth_keeping(loop)) return finish_with_gram_kept(loop, plan);
   System& system = *loop.system;
@@ -93,15 +95,15 @@ bool finish_in(Loop& loop, const PrecisionPlan& plan) {
   return true;
 }
 
-// Changes the plan of the next point. The linearization of this one is still used.
+// Changes the plan of the next point. The linearization of the current point is still used.
 void change_next(Loop& loop, const Decision& decision, std::string reason) {
   record(loop, StepOutcome::escalated, decision.event, std::move(reason));
   if (decision.event == Event::finishing) ++loop.log.escalations;
   loop.digits.plan = decision.plan;
 }
 
-// Where residuals are always f64, a rule that asks for f64 residuals means that derivatives are evaluated in
-// f64.
+// Carries out a rule that asks for f64 residuals where residuals are always f64. The rule then means that
+// derivatives are evaluated in f64.
 bool widen_by_rule(Loop& loop) {
   System& system = *loop.system;
   if (!system.residuals_stay_f64() || loop.policy.rules.empty()) return false;
@@ -147,7 +149,7 @@ bool change_precision(Loop& loop) {
   if (widen_by_rule(loop)) return true;
   const Decision decision = next_plan(loop.health, loop.policy, rule_values(loop));
   if (decision.plan == system.at().plan) return false;
-  // The next point gets this plan already. x is still here because the step was rejected.
+  // The plan in force is already the one for the next point. x has not moved because the step was rejected.
   if (decision.event == Event::finishing && decision.at_trial && decision.plan == loop.digits.plan)
     return false;
   // A curve takes the step and evaluates its end in the new plan at once. If that step does not help, x
@@ -195,10 +197,10 @@ void escalate(Loop& loop, Decision decision, std::string reason) {
   if (!system.at().finite) roll_back(loop);
 }
 
-// Linearizes the trial point, which is the first point in f64. Its cost must finally be below the
-// checkpoint's. If the noise of the checkpoint's cost may leave that open, this pass evaluates that cost as
-// well. worse_than_checkpoint() would read all rows again for it. `expected_cost`, of the trial point, has
-// the noise of the cost at x.
+// Linearizes the trial point, which is the first point in f64. Later its cost must be below that of the
+// checkpoint. If the noise of the checkpoint's cost may leave that undecided, this pass also evaluates that
+// cost; otherwise worse_than_checkpoint() would read all rows again for it. `expected_cost` is the expected
+// cost of the trial point, and has the noise of the cost at x.
 const PointModel& linearize_end(Loop& loop, const PrecisionPlan& plan, double expected_cost) {
   Checkpoint& checkpoint = loop.checkpoint;
   System& system = *loop.system;
@@ -209,9 +211,9 @@ const PointModel& linearize_end(Loop& loop, const PrecisionPlan& plan, double ex
   return system.trial();
 }
 
-// True if f64 shows x to be worse than the checkpoint, because low precision misled the iteration. The
-// checkpoint's cost is known in f64, or in f32 up to its noise. Only if the noise leaves the answer open does
-// this evaluate it.
+// Returns true if f64 shows x to be worse than the checkpoint, because low precision misled the iteration.
+// The checkpoint's cost is known in f64, or in f32 up to its noise. It is evaluated in f64 only if the noise
+// leaves the answer undecided.
 bool worse_than_checkpoint(Loop& loop) {
   Checkpoint& checkpoint = loop.checkpoint;
   if (checkpoint.x == loop.point.x || loop.cost() + checkpoint.noise < checkpoint.cost) return false;

@@ -1,4 +1,4 @@
-// What a solve returns: the point, the verdict and the summary.
+// Forms the result of a solve: the point, the verdict and the summary.
 #include "minimizer/loop.hpp"
 
 #include "certificate/certificate.hpp"
@@ -8,8 +8,8 @@
 
 namespace nlsq::inline v0 {
 
-// True if f64 residuals carry too few digits: the gradient and what is left are within rounding, but the
-// distance is too large for a certificate.
+// Returns true if f64 residuals have too few digits: the gradient and the remaining decrease are within
+// rounding errors, but the distance is too large for a certificate.
 bool limited_by_rounding(const Loop& loop) {
   System& system = *loop.system;
   const Certificate& c = loop.certified.certificate;

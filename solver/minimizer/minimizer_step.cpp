@@ -1,4 +1,4 @@
-// One step of the loop: solve for it, propose a trial point, judge it, accept or reject it.
+// One step of the loop: solves for it, proposes a trial point, judges it, and accepts or rejects it.
 #include "minimizer/loop.hpp"
 
 #include "ablation.hpp"
@@ -18,8 +18,8 @@ constexpr double kMostBend = 0.75;  // beyond this 2‖D a‖/‖D s‖ the acce
 
 using rules::Judgement;
 
-// Solves with damping alone or, for dogleg, cuts the step back to the trust region. The first radius is 100
-// ‖D x‖ (Moré 1978), or the length of the whole first step if x = 0.
+// Solves with damping alone. For dogleg, cuts the step back to the trust region. The first radius is 100 ‖D
+// x‖ (Moré 1978), or the length of the whole first step if x = 0.
 void solve_at(Loop& loop, double lambda) {
   loop.system->solve(lambda, loop.step);
   if (loop.options->algorithm != Algorithm::dogleg || !loop.step.factored) return;
@@ -32,7 +32,7 @@ void solve_at(Loop& loop, double lambda) {
 }
 
 // Raises λ by factors of 4 until the model with the residuals' curvature has a minimum. Eliminated parameters
-// are not damped. If no λ suffices, the model goes back to JᵀJ alone.
+// are not damped. If no λ suffices, the model returns to JᵀJ alone.
 void damp_negative_curvature(Loop& loop) {
   constexpr double kMost = 1e8;
   System& system = *loop.system;
@@ -49,7 +49,7 @@ void damp_negative_curvature(Loop& loop) {
   solve_at(loop, loop.lambda());
 }
 
-// Damps a matrix that is singular by nature. More digits would not help.
+// Damps a matrix that is singular in exact arithmetic, too. More digits would not help.
 void damp_singular_matrix(Loop& loop) {
   const bool residuals_f64 = loop.system->residuals_stay_f64();
   if (loop.low_rows() || (residuals_f64 && loop.low_gram())) return;
@@ -66,9 +66,9 @@ void damp_singular_matrix(Loop& loop) {
   else if (residuals_f64) loop.ending.stalled = true;
 }
 
-// True if the damped step predicts less than the noise of the cost while the undamped step predicts more.
-// Then x lies in a narrow valley and more damping does not help. It is tried once per point, and no more
-// after three failures.
+// Returns true if the decrease that the damped step predicts is below the noise of the cost, and that of the
+// undamped step is above it. Then x lies in a narrow valley and more damping does not help. Less damping is
+// tried once per point, and no longer after three failures.
 bool worth_less_damping(const Loop& loop) {
   const Damping& damping = loop.damping;
   const double gain = loop.point.first.decrement * loop.point.first.decrement;
@@ -96,8 +96,8 @@ double expected_bend(const Loop& loop) {
   return damping.bent_length > 0 ? damping.bend * loop.step.scaled_norm / damping.bent_length : kNaN;
 }
 
-// Geodesic acceleration (options.hpp). Where derivatives cost far more than residuals, it pays wherever the
-// path is curved.
+// Decides whether to compute geodesic acceleration (options.hpp). Where derivatives cost far more than
+// residuals, it pays wherever the path is curved.
 bool worth_accelerating(const Loop& loop) {
   const System& system = *loop.system;
   const Geodesic wish = loop.options->geodesic;
@@ -123,8 +123,8 @@ void accelerate(Loop& loop) {
   loop.damping.bent_length = loop.step.scaled_norm;
 }
 
-// Whether evaluating the cost alone first, before the pass with the Gram matrix, has paid so far. The cost
-// alone is at most as expensive as a gradient. With few parameters even that is too much.
+// Returns true if it has paid so far to evaluate the cost alone, before the pass with the Gram matrix. The
+// cost alone is at most as expensive as a gradient. With few parameters even that is too expensive.
 bool worth_asking_cost_first(const Loop& loop) {
   const Digits& digits = loop.digits;
   if (loop.system->residuals_stay_f64()) return true;
@@ -133,8 +133,8 @@ bool worth_asking_cost_first(const Loop& loop) {
   return digits.first_rejected * (pass - ask) > digits.first_accepted * ask;
 }
 
-// Nonmonotonic acceptance: the cost may have risen, but lies below the reference point's by enough of the
-// decrease predicted since then.
+// Nonmonotonic acceptance: returns true if the cost lies below that of the reference point by enough of the
+// decrease predicted since then, even if it has risen in the last step.
 bool falls_from_reference(Loop& loop, double after, double noise) {
   Nonmonotonic& path = loop.nonmonotonic;
   if (!path.on() || loop.low_rows() || !(loop.step.predicted > 0)) return false;
@@ -145,22 +145,22 @@ bool falls_from_reference(Loop& loop, double after, double noise) {
   return true;
 }
 
-// Whether a rise of the cost may be rounding that the noise does not cover. The noise of a block problem's
-// cost does not include rounding inside the user's functions: sin(1e6 + p) rounds like 1e6. If the rise and
-// the predicted decrease are both tiny beside the cost, the costs do not decide.
+// Returns true if a rise of the cost may be rounding that the noise does not include. The noise of a block
+// problem's cost does not include rounding inside the user's functions: sin(1e6 + p) rounds like 1e6. If the
+// rise and the predicted decrease are both tiny beside the cost, the costs cannot decide.
 bool rejected_by_rounding(const Loop& loop, double before) {
   constexpr double kSmall = 1e-11;  // of the cost
   return loop.system->residuals_stay_f64() && !loop.low_rows() && !loop.low_gram() && loop.step.factored &&
          loop.step.predicted <= kSmall * before && -loop.trial.decrease <= kSmall * before;
 }
 
-// False: undecided, because the noise covers the difference.
+// Accepts or rejects the step by the costs. Returns false if the noise covers their difference.
 bool judge_costs(Loop& loop, double before, double after, double noise) {
   Trial& trial = loop.trial;
   const double f64_gain = loop.observer ? loop.observer->least_gain() : rules::kLeastGain;
   const bool demanding = loop.low_rows() && rule_active(Rule::gain_ratio_below_f64);
-  // A step that bounds have bent may have a predicted decrease below zero. No rise is accepted on its
-  // account.
+  // A step that was changed to stay within bounds may have a negative predicted decrease. It must still not
+  // raise the cost.
   const double predicted = std::max(loop.step.predicted, 0.0);
   const double least = (demanding ? loop.policy.thresholds.gain_ratio : f64_gain) * predicted;
   trial.decrease = before - after;
@@ -174,14 +174,14 @@ bool judge_costs(Loop& loop, double before, double after, double noise) {
 }
 
 // Near the optimum, rounding hides cost differences but not the gradient. Accepts the step if the gradient
-// falls in the metric of H. A step that is hardly damped has to lower it by some percent. Otherwise the model
-// is wrong, and the loop could alternate between two points without end.
+// falls in the metric of H. A step that is hardly damped must lower the gradient by some percent. Otherwise
+// the model is wrong, and the loop could alternate between two points without end.
 void judge_by_gradient(Loop& loop) {
   System& system = *loop.system;
   Trial& trial = loop.trial;
   if (!system.trial_known()) system.linearize_trial(trial.x, loop.digits.plan);
-  // The step is longer than x and the residuals, for a decrease that f64 cannot see. The data do not
-  // determine such a direction.
+  // The step is longer than x and the residuals, but predicts a decrease too small for f64 to show. The data
+  // do not determine such a direction.
   const bool far = loop.step.scaled_norm > std::max(loop.scaled_size(), std::sqrt(2 * loop.cost()));
   constexpr double kLeastFall = 0.05;
   const double slack = hardly_damped(loop) ? -kLeastFall * system.gradient_left(loop.step) : 0;
@@ -192,7 +192,8 @@ void judge_by_gradient(Loop& loop) {
   if (!falls && loop.step.scaled_norm == 0) loop.ending.stalled = true;
 }
 
-// Judges by the cost. Where noise covers the difference, evaluates both costs in f64 or compares gradients.
+// Judges the trial by its cost. Where noise covers the difference, evaluates both costs in f64 or compares
+// gradients.
 void judge_trial_cost(Loop& loop) {
   System& system = *loop.system;
   Point& point = loop.point;
@@ -202,7 +203,7 @@ void judge_trial_cost(Loop& loop) {
     return;
   }
   if (!loop.low_rows() && !(system.residuals_stay_f64() && loop.low_gram())) return judge_by_gradient(loop);
-  if (!loop.low_rows()) {  // J needs more digits
+  if (!loop.low_rows()) {  // only J needs more digits
     loop.trial.judgement = Judgement::reject;
     loop.ending.stalled = true;
     return;
@@ -234,7 +235,7 @@ void reject(Loop& loop, bool was_undamped) {
       loop.point.first.condition <= kNormalCondition)
     ++loop.ending.stagnation.short_rises;
   if (was_undamped) note_undamped(damping, false);
-  // A failed undamped step says nothing about the damping. A damped step is tried next.
+  // A failed undamped step does not show that λ is too small. A damped step is tried next.
   if (was_undamped && !damping.trust.by_radius()) return;
   digits.good_steps = digits.poor_predictions = 0;
   ++digits.rejected_in_a_row;
@@ -259,8 +260,8 @@ void lower_damping(Loop& loop) {
   TrustRegion& trust = loop.damping.trust;
   const double gain = loop.trial.gain, bend = expected_bend(loop);
   if (!loop.system->residuals_stay_f64()) return trust.accepted(gain, loop.step.scaled_norm);
-  // A rejection costs no derivatives. So a step with a gain ratio above 0.5 at least halves λ. It does not
-  // soon after a rejection: where half the damping is too little, every second step would be rejected.
+  // A rejection costs no derivatives. So a step with a gain ratio above 0.5 at least halves λ. Soon after a
+  // rejection it does not: if half the damping were too little, every second step would be rejected.
   constexpr int kSteps = 3;
   const bool eager = gain > 0.5 && (loop.log.rejected == 0 || loop.digits.good_steps >= kSteps);
   trust.accepted(eager ? std::max(gain, 0.9) : gain, loop.step.scaled_norm);
@@ -355,8 +356,9 @@ std::string tell_observer(Loop& loop, StepOutcome outcome) {
                                   loop.step, loop.log.accepted);
 }
 
-// A step met a tolerance of the user's. Derivatives below f64 have to confirm that in f64. A rejected step
-// may be short only because it was damped, so the certificate is asked before such a step ends the solve.
+// Handles a step that met one of the user's tolerances. If derivatives are below f64, the tolerance must be
+// confirmed in f64. A rejected step may be short only because it was damped, so the certificate is formed
+// before such a step ends the solve.
 static void meet_tolerance(Loop& loop, std::string met, bool accepted) {
   const bool low = loop.system->residuals_stay_f64() && loop.digits.plan.gram < Gram::f64;
   if (!accepted) {

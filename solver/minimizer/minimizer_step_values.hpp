@@ -14,25 +14,27 @@ namespace nlsq::inline v0 {
 using Vector = std::vector<double>;
 
 struct Step {
-  bool factored = false;   // H + λI is numerically positive definite; else nothing below is valid
+  bool factored = false;   // H + λI is numerically positive definite; if false, nothing below is valid
   Vector step;             // unscaled, to be added to x
   double scaled_norm = 0;  // ‖D step‖
   // decrease of the cost in the linear model: ½(λ‖s‖² - gᵀs) >= 0, with the weights of the damping
   double predicted = 0;
   double nu = 0;  // ‖L⁻¹g‖ = √(gᵀ(H+λI)⁻¹g)
-  // 1-norm condition number of H + λI (n <= 64: exact inverse; beyond: Hager-Higham). 0: not known.
+  // 1-norm condition number of H + λI: from the exact inverse for n <= 64, by Hager and Higham's estimate for
+  // larger n. 0 means not known.
   double condition = 0;
-  // The bound that each parameter ends on; empty: none. With bounds, ½ν² is the decrease in the damped model,
-  // and `condition` belongs to the matrix of the free parameters.
+  // The bound that each parameter ends on; empty without bounds. With bounds, ½ν² is the decrease in the
+  // damped model, and `condition` belongs to the matrix of the free parameters.
   std::vector<Held> held;
-  int linear_iterations = 0;  // of conjugate gradients; 0: solved directly
+  int linear_iterations = 0;  // of conjugate gradients; 0 for a direct solve
 };
 
-// Undamped first-order quantities at x, from the normal equations alone. They are cheap; the loop uses them.
-// `usable` is false where H is numerically singular, or where they were not computed.
+// Undamped first-order quantities at x, from the normal equations alone. They are cheap to compute, so the
+// loop uses them at every point. `usable` is false where H is numerically singular, or where they were not
+// computed.
 struct FirstOrder {
   bool usable = false;
-  double condition = 0;        // κ₀; 0: not known
+  double condition = 0;        // κ₀; 0 if not known
   double decrement = 0;        // ν₀
   double decrement_sigma = 0;  // ν₀/σ
   double step_size = 0;        // ‖D s₀‖ / ‖D x‖
@@ -43,11 +45,12 @@ struct FirstOrder {
 // The tolerances and sizes that the verdict depends on.
 struct CertificateTests {
   double tau = 1e-3, xtol = 1e-10, gtol = 1e-10;
-  double magnitude = 0;  // ‖size of the terms of r‖, which rounding errors of r scale with
-  // A cost 32 digits below this one is zero, if it is also rounding beside the terms of r.
+  double magnitude = 0;  // ‖size of the terms of r‖, to which rounding errors of r are proportional
+  // A cost 32 digits below this one counts as zero if the residuals are also rounding errors of the terms of
+  // r.
   double initial_cost = 0;
   bool unit_sigma = false;                        // the user fixed σ at 1 (absolute sigma)
-  std::span<const double> column_magnitude = {};  // as in Recheck; empty: use `magnitude` for all
+  std::span<const double> column_magnitude = {};  // as in Recheck; if empty, `magnitude` for all
   bool underflow = false;                         // as in Recheck: sums of squares are meaningless
   Box room = {};                                  // distances from x to its bounds
   bool unfinished = false;   // a limit ended the loop, which may have been on its way to a lower cost
@@ -68,8 +71,8 @@ struct Certified {
   Matrix covariance;
   Vector step;               // undamped f64 step, within the determined subspace and the bounds
   bool first_order = false;  // a first-order test holds
-  // Without full rank: the singular values that count as rounding errors could be this many times larger and
-  // would still count as such.
+  // If J has less than full rank: the factor by which the singular values that count as rounding errors could
+  // grow and would still count as such.
   double rank_margin = 0;
 };
 

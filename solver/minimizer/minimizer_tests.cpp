@@ -1,5 +1,5 @@
 // Decides whether the solve may end at x, by first-order tests and by whether rounding decides about steps.
-// The certificate of minimizer_conclude.cpp then confirms the end or refuses it.
+// The certificate of minimizer_conclude.cpp then confirms or rejects this end.
 #include "minimizer/loop.hpp"
 
 #include "certificate/certificate.hpp"
@@ -11,7 +11,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// Whether x is so near to the optimum that rounding may decide about steps.
+// Returns true if x is so near to the optimum that rounding may decide about steps.
 bool near_in_noise(const Loop& loop) {
   const FirstOrder& first = loop.point.first;
   return first_order_known(loop) &&
@@ -19,8 +19,8 @@ bool near_in_noise(const Loop& loop) {
           first.decrement <= decrement_noise(loop.cost(), loop.rounding.magnitude));
 }
 
-// A damped step by conjugate gradients may be short only because the iteration was cut short. So it is solved
-// for again, tightly.
+// Tests whether the damped step is short enough to end the solve. If it comes from conjugate gradients, it
+// may be short only because their iteration was cut short. So it is computed again with a tight tolerance.
 bool reached_by_damped_step(Loop& loop) {
   System& system = *loop.system;
   const auto flat = [&] {
@@ -37,7 +37,7 @@ bool reached_by_damped_step(Loop& loop) {
 
 }  // namespace
 
-// True if a first-order test seems to hold or no step is left. The certificate then decides.
+// Returns true if a first-order test seems to hold or no step is left. The certificate then decides.
 bool reached(Loop& loop) {
   if (loop.low_rows()) return false;
   System& system = *loop.system;
@@ -50,9 +50,9 @@ bool reached(Loop& loop) {
   if (zero_residual(loop.cost(), loop.summary.initial_cost, loop.rounding.magnitude)) return true;
   if (system.solves_iteratively()) return reached_by_damped_step(loop);
   const bool known = first_order_known(loop);
-  // The cost is within rounding. With nearly dependent columns x may still be far from the optimum unless ν₀
-  // is rounding, too. The rounding bounds are worst cases, so steps go on while they help, until few standard
-  // errors are left, or until several in a row have not helped.
+  // The gradient is within rounding. If columns are nearly dependent, x may still be far from the optimum
+  // unless ν₀ is within rounding, too. The rounding bounds are worst cases, so steps continue while they
+  // help, until only few standard errors are left, or until several steps in a row have not helped.
   const double magnitude = loop.rounding.magnitude;
   constexpr int kRepeatedly = 4;  // steps
   const bool few_left = !loop.damping.last_accepted && first.decrement_sigma <= kNearInNoise;
@@ -71,23 +71,23 @@ bool reached(Loop& loop) {
     const bool flat = is_flat(cosine, options.gtol, first.decrement_sigma);
     if (first.step_size > std::max(options.xtol, step_noise(first.condition, system.parameters())))
       return false;
-    // A gtol that the user chose ends the fit further away, too, but without a certificate.
+    // A gtol that the user chose ends the fit farther from the optimum, too, but without a certificate.
     if (!near && !flat && cosine <= options.gtol && options.gtol > usual_gtol) {
       loop.ending.stopped_by = "the cosine of the gradient fell below gtol in f64";
       return true;
     }
     return near || flat;
   }
-  // κ₀ is too large for the normal equations, and only a QR pass can decide. Ask for it once the damped
+  // κ₀ is too large for the normal equations, and only a QR pass can decide. It is made once the damped
   // problem is solved.
   return cosine <= options.gtol || loop.step.nu <= 1e-3 * options.tau * loop.sigma();
 }
 
-// Where rounding keeps the steps longer than xtol, the test of their length fails for good. Without this rule
-// such steps would go on until the iteration limit. Each failed certificate doubles the number of steps
-// that may pass without progress. A fall of the cost is progress if it is more than a small share of it,
-// and more than its rounding error is likely to be. The bound of that error is for roundings that all go one
-// way; they hardly ever do.
+// Where rounding keeps the steps longer than xtol, the test of their length never holds. Without this rule
+// such steps would go on until the iteration limit. Each failed certificate doubles the number of steps that
+// may pass without progress. A decrease of the cost counts as progress if it is more than a small share of
+// the cost, and more than the likely rounding error of the cost. The bound of that error assumes that all
+// rounding errors have the same sign, which they hardly ever have.
 bool stagnates(Loop& loop) {
   constexpr double kVisible = 1e-10;
   const FirstOrder& first = loop.point.first;

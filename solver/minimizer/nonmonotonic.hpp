@@ -23,7 +23,8 @@ class Nonmonotonic {
     last_.assign(1, {cost, 0});
     least_ = cost;
   }
-  // The decrease from the highest point to `cost`, and the decrease predicted on the way there.
+  // Returns the decrease from the highest point to `cost`; promised() returns the decrease predicted on the
+  // way there.
   double decrease(double cost) const { return highest().cost - cost; }
   double promised(double predicted) const { return highest().promised + predicted; }
   // Records an accepted step. Returns true if the cost is the lowest so far.

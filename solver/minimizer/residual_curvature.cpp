@@ -50,8 +50,8 @@ void ResidualCurvature::learn(const Linearization& from, const Linearization& to
 
 bool ResidualCurvature::choose(const Linearization& at, std::span<const double> d, double decrease) {
   constexpr double kNearer = 1.5;  // the value of NL2SOL
-  // Trials in a row that must favour the other model. Where residuals vanish at the minimum, a step or two
-  // may favour S although S slows down the others.
+  // The number of trials in a row that must favour the other model. Where residuals vanish at the minimum,
+  // one or two steps may favour S although S makes the other steps slower.
   constexpr int kToUse = 3, kToLeave = 2;
   if (S_.empty()) return false;
   const double without = -dot(at.gradient, d) - 0.5 * form(at.normal, d), with = without - 0.5 * form(S_, d);

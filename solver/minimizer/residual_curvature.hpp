@@ -1,5 +1,6 @@
-// The part S = Σ rᵢ∇²rᵢ of the cost's Hessian that JᵀJ leaves out. DenseSystem uses it where JᵀJ alone
-// predicts badly. With large residuals, Gauss-Newton converges at the rate ‖S‖/‖JᵀJ‖, or not at all.
+// Approximates S = Σ rᵢ∇²rᵢ, the part of the cost's Hessian that JᵀJ does not contain. DenseSystem uses it
+// where JᵀJ alone predicts badly. With large residuals, Gauss-Newton converges at the rate ‖S‖/‖JᵀJ‖, or not
+// at all.
 //
 // The update is that of NL2SOL (Dennis, Gay and Welsch, ACM Trans. Math. Softw. 7, 1981). It sizes S down
 // where residuals shrink, and chooses the model that predicted the last step better. A pass over the rows
@@ -20,8 +21,9 @@ class ResidualCurvature {
   const Matrix& matrix() const { return S_; }
   // Updates S from a step d between two points linearized in the same formats.
   void learn(const Linearization& from, const Linearization& to, std::span<const double> d);
-  // A step d from `at` was tried, and the cost fell by `decrease`. Switches the model if the other one
-  // predicted that much better in several trials in a row. Returns true if it switched.
+  // Compares the predictions for a step d from `at`, along which the cost fell by `decrease`. Switches the
+  // model if the other one predicted that much better in several trials in a row. Returns true if it
+  // switched.
   bool choose(const Linearization& at, std::span<const double> d, double decrease);
   // Drops S and returns to JᵀJ alone.
   void forget();

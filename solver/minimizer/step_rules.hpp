@@ -8,10 +8,11 @@
 
 namespace nlsq::inline v0::rules {
 
-// The scale D of a parameter is its column norm, but at least half of its last scale. This lies between two
-// known rules. Moré's (1978) largest norm so far makes progress slow where columns shrink for good (MGH10).
-// Where columns shrink while a parameter grows, the present norm damps it too little, and it runs away
-// (MGH17). This rule solves 324 of 324 perturbed NIST runs; each of the other two solves 318.
+// The scale D of a parameter is its column norm, but at least half of its last scale. This rule lies between
+// two known ones. Moré's (1978) largest norm so far makes progress slow where columns shrink for good
+// (MGH10). With the present norm, a parameter is damped too little where its column shrinks while it grows,
+// and it may go to infinity (MGH17). This rule solves 324 of 324 perturbed NIST runs; each of the other two
+// solves 318.
 inline constexpr double kScaleMemory = 0.5;
 inline double remembered_scale(double norm, double last) { return std::max(norm, kScaleMemory * last); }
 
@@ -28,22 +29,22 @@ inline void remember_scale(const std::vector<double>& norms, std::vector<double>
   }
 }
 
-// A step is near the optimum where ν₀ is within so many standard errors. With few degrees of freedom σ
-// itself contains the distance: the step must be a small part of the residual, too. The kernel lane_take
-// (jacobian/kernels) has the same rule.
+// Returns true if a step is so near the optimum that ν₀ is within `trusted` standard errors. With few degrees
+// of freedom the distance contributes to σ itself, so the step must be a small part of the residual, too. The
+// kernel lane_take (jacobian/kernels) has the same rule.
 inline bool near_optimum(double decrement_squared, double decrement_sigma, double cost, double trusted) {
   return decrement_sigma <= trusted && decrement_squared <= 0.1 * 2 * cost;
 }
 
-// Above this relative decrease of the cost per step, Gauss-Newton does well (Fletcher and Xu, IMA J. Numer.
-// Anal. 7, 1987).
+// Where each step lowers the cost by more than this share, Gauss-Newton converges well (Fletcher and Xu, IMA
+// J. Numer. Anal. 7, 1987).
 inline constexpr double kFastDecrease = 0.2;
 inline constexpr double kLeastGain = 1e-4;  // least gain ratio of an accepted step, in float64
 
 enum class Judgement { accept, reject, invalid, undecided };
 
-// Tests the gain ratio: undecided where the noise of the costs covers the difference. `invalid` is for
-// callers, whose trial point may have no cost at all.
+// Judges a step by its gain ratio. The result is `undecided` where the noise of the costs covers the
+// difference. This function does not return `invalid`, which is for trial points without a finite cost.
 inline Judgement judge(double before, double after, double least_decrease, double noise) {
   const double decrease = before - after;
   if (decrease - noise >= least_decrease) return Judgement::accept;
@@ -51,33 +52,33 @@ inline Judgement judge(double before, double after, double least_decrease, doubl
   return Judgement::undecided;
 }
 
-// Noise of a cost in float64: Σ|r_i||δr_i|, where δr_i is a few roundings of the terms that r_i is made of.
-// `magnitude` is Σ|r_i| |terms of r_i| / ‖r‖. The weights |r_i| keep one row of huge weight that is fitted
-// exactly from hiding what a step does to all others.
+// Noise of a cost in float64: Σ|r_i||δr_i|, where δr_i is a few rounding errors of the terms of r_i.
+// `magnitude` is Σ|r_i| |terms of r_i| / ‖r‖. The weights |r_i| prevent that the terms of one row of huge
+// weight, which is fitted exactly, hide the effect of a step on all others.
 inline double cost_noise(double magnitude, double cost) {
   return 4 * 0x1p-53 * (magnitude * std::sqrt(2 * cost) + 2 * cost);
 }
 
-// True for an undamped step along a direction that the data do not determine. Costs and gradients that far
-// out are rounding.
+// Returns true for an undamped step along a direction that the data do not determine. Costs and gradients at
+// so far a point are dominated by rounding.
 inline bool leads_nowhere(double scaled_norm, double scaled_size, double cost) {
   constexpr double kFar = 1e8;
   return scaled_norm > kFar * std::max(scaled_size, std::sqrt(2 * cost));
 }
 
-// Whether to compute the geodesic acceleration, which costs one evaluation of the residuals here. The ratio
-// 2‖D a‖/‖D s‖ grows with the step's length; `expected` is its prediction from the last measurement, or NaN
-// if there was none. If that says the path is straight, or too curved for the series to be trusted, the
-// acceleration is skipped. The exception is a straight step after one with a low gain ratio. On Ladybug-49,
-// 19 accelerated steps do what 28 did; on pose graphs it gains nothing.
+// Decides whether to compute the geodesic acceleration, which takes one evaluation of the residuals here. The
+// ratio 2‖D a‖/‖D s‖ grows with the step's length; `expected` is its prediction from the last measurement, or
+// NaN if there was none. If `expected` shows that the path is straight, or too curved for the series to be
+// trusted, the acceleration is skipped. The exception is a straight step after one with a low gain ratio. On
+// Ladybug-49, 19 accelerated steps do what 28 did; on pose graphs it gains nothing.
 inline bool worth_accelerating(double expected, double last_gain) {
   constexpr double kMost = 0.75, kStraight = 0.005, kShort = 0.25;
   return std::isnan(expected) || (expected <= kMost && (expected > kStraight || last_gain < kShort));
 }
 
-// True if the model was linear over the length of the last step. Then little damping is needed, and damping
-// slows weak directions down. A gain ratio of 1 alone is no proof: the sum of many nonlinear residuals may
-// behave like a linear one.
+// Returns true if the model was linear over the length of the last step. Then little damping is needed, and
+// damping would slow convergence along weakly determined directions. A gain ratio of 1 alone is no proof: the
+// sum of many nonlinear residuals may behave like a linear one.
 inline bool model_was_exact(double bend, double gain) {
   constexpr double kStraight = 0.05, kExact = 0.05;
   return bend <= kStraight && std::fabs(gain - 1) <= kExact;

@@ -1,7 +1,7 @@
 // The interface between the loop and the problem it minimizes. DenseSystem implements it for curves and
-// residual functions, BlockSystem for problems of parameter blocks; tests have one that replays invented
-// numbers. The loop identifies points by x alone: matrices, residuals and factors stay inside the System. A
-// System holds the point x that it linearized last, and one trial point.
+// residual functions, BlockSystem for problems of parameter blocks; the tests contain one that replays
+// prescribed numbers. The loop identifies points by x alone: matrices, residuals and factors stay inside the
+// System. A System holds what it computed at the point x that it linearized last, and at one trial point.
 #pragma once
 
 #include "dense/evaluator.hpp"
@@ -27,12 +27,12 @@ struct PrecisionNote {
 // A step whose end needs no pass, because bounds on what it leaves are known beforehand (docs/precision.md).
 struct LastStep {
   double size = 0;  // ‖D s‖ / ‖D x‖
-  // bounds on the step it leaves, relative like `size`, and in standard errors
+  // bounds on the remaining step, relative like `size`, and in standard errors
   double left = 0, left_sigma = 0;
   double gram_change = 0;  // ‖H⁻¹ ΔH‖, the change of the Gram matrix along it
 };
 
-// How x was reached. Used for LastStep and for the curvature of the last step.
+// How x was reached. LastStep and the curvature of the last step need this.
 struct Approach {
   const FirstOrder& first;    // at x
   double last_decrement = 0;  // ν₀ of the undamped step that led to x; 0 if the step was damped
@@ -59,12 +59,12 @@ class System {
   virtual std::size_t parameters() const = 0;  // length of a step
   // σ = √(2F/(m-n)), or 1; 0 without degrees of freedom
   virtual double scatter_at(double cost) const = 0;
-  // True for block problems: residuals are in float64 under any plan and cost far less than derivatives, so
-  // plans concern J alone.
+  // True for block problems: their residuals are in float64 under any plan and cost far less than
+  // derivatives, so plans concern J alone.
   virtual bool residuals_stay_f64() const { return false; }
   virtual bool bounded() const { return false; }
   virtual PrecisionPlan first_plan(const PrecisionPolicy& policy) = 0;
-  // The plan for the step that a certificate computed: as many digits as there are.
+  // The plan for the step that a certificate computes: the one with the most digits.
   virtual PrecisionPlan finest_plan() const { return {Format::f64, Gram::qr}; }
   // True if a pass is too cheap to be worth saving.
   virtual bool passes_are_cheap() const { return false; }
@@ -73,19 +73,19 @@ class System {
   virtual void project(Vector& x) { (void)x; }  // onto the bounds
   virtual bool known() const = 0;               // the linearization of x is available
   virtual void forget() = 0;
-  // True if the derivatives at x are less accurate than they can be. Then linearize() computes better ones.
+  // Returns true if the derivatives at x are less accurate than they can be. Then linearize() computes better
+  // ones.
   virtual bool rough(std::span<const double> x) const { return (void)x, false; }
   // Takes all derivatives from here on by the most accurate differences, which cost several times as much.
-  // Returns false if there are no better ones than before.
+  // Returns false if there are no better differences than those in use.
   virtual bool extrapolate_derivatives() { return false; }
-  // Does the same at a certified point if errors of the differences used so far may matter there: if they may
-  // change the distance to the optimum or the standard errors noticeably. `tests` are those of the
-  // certificate.
+  // Does the same at a certified point, but only if errors of the differences used so far may noticeably
+  // change the distance to the optimum or the standard errors. `tests` are those of the certificate.
   virtual bool extrapolate_rough_derivatives(std::span<const double> x, const Certificate& c,
                                              const CertificateTests& tests) {
     return (void)x, (void)c, (void)tests, false;
   }
-  virtual bool extrapolated() const { return false; }  // one of the two has done so
+  virtual bool extrapolated() const { return false; }  // true if one of these two functions has switched
   virtual const PointModel& at() const = 0;
   virtual bool by_qr() const { return false; }  // at() has the triangle of a QR pass
   virtual void linearize(std::span<const double> x, const PrecisionPlan& plan) = 0;
@@ -93,31 +93,32 @@ class System {
   virtual void column_norms(Vector& out) const = 0;
   virtual double scaled_size(std::span<const double> x, std::span<const double> scale) const = 0;  // ‖D x‖
   virtual double gradient_cosine(std::span<const double> x) = 0;
-  // True if every |g_j| is within its rounding bound.
+  // Returns true if every |g_j| is within its rounding bound.
   virtual bool gradient_is_noise(std::span<const double> x, const Recheck& rounding) = 0;
-  // True if the residuals at x are nothing but their own rounding errors. For a System that measures these
-  // itself. `initial_cost`: at the start. `left`: ν of the step from x, in standard errors. `no_progress`:
-  // the last step did not help.
+  // Returns true if the residuals at x are nothing but their own rounding errors. Only a System that measures
+  // these itself implements it. `initial_cost` is the cost at the start, and `left` is ν of the step from x,
+  // in standard errors. `no_progress` says that the last step did not help.
   virtual bool residuals_vanish(double initial_cost, double left, bool no_progress) {
     return (void)initial_cost, (void)left, (void)no_progress, false;
   }
-  // Prepares for steps from x; call after linearize. `scale` is D. Below f64, it also probes samples of the
-  // rows.
+  // Prepares for steps from x. Must be called after linearize. `scale` is D. Below f64, it also probes
+  // samples of the rows.
   virtual void prepare(std::span<const double> x, const Vector& scale) = 0;
-  // `near` is the largest distance of interest, in standard errors. Where first-order quantities cost as much
-  // as a step and the damped step's ν is larger, they are left out (usable = false).
+  // Computes the first-order quantities at x. `near` is the largest distance of interest, in standard errors.
+  // The quantities are not computed (usable = false) if they cost as much as a step and the damped step's ν
+  // is larger than `near`.
   virtual void first_order(std::span<const double> x, double lambda, double near, FirstOrder& out) = 0;
-  // Noise of the cost from rows below f64, as the probe at x measured it.
+  // Returns the noise of the cost from rows below f64, as the probe at x measured it.
   virtual double probed_cost_noise() const { return 0; }
 
   // ---- steps from x
   virtual void solve(double lambda, Step& out) = 0;
-  // Sets how accurately iterative solves must solve for steps, until the next call. `decrease` is the
-  // relative decrease of the cost by the last step. 0: as accurately as the certificate needs.
+  // Sets how accurately iterative solvers must compute steps, until the next call. `decrease` is the relative
+  // decrease of the cost by the last step. With 0, they are as accurate as the certificate needs.
   virtual void set_solve_accuracy(double decrease) { (void)decrease; }
   virtual bool solves_iteratively() const { return false; }
   virtual void shorten_to_radius(double radius, Step& step) { (void)radius, (void)step; }
-  // ν of the gradient alone, which the step should reduce to zero.
+  // Returns ν of the gradient alone, which the step should reduce to zero.
   virtual double gradient_left(const Step& step) const { return step.nu; }
   // Adds half the geodesic acceleration to the step. Returns 2‖D a‖ / ‖D s‖, or NaN if it is not available.
   virtual double accelerate(std::span<const double> x, const Vector& scale, Step& step, double most) = 0;
@@ -126,8 +127,8 @@ class System {
   virtual void correct_undamped_step(std::span<const double> x, const Approach& approach, Step& step) {
     (void)x, (void)approach, (void)step;
   }
-  // trial = x + step, within the bounds and on the grid on which the plan's rows are evaluated. If a bound
-  // shortens the step, `step` and its prediction are updated. `exact`: do not round to the grid.
+  // Sets trial = x + step, within the bounds and rounded to the numbers for which the plan evaluates rows. If
+  // a bound shortens the step, `step` and its prediction are updated. With `exact`, trial is not rounded.
   virtual bool plus(std::span<const double> x, Step& step, Vector& trial, bool exact = false) = 0;
   void plus(std::span<const double> x, const FirstOrder& first, Vector& trial) {
     full_.step = first.step;
@@ -145,9 +146,8 @@ class System {
     return (void)decision, (void)health, (void)thresholds, std::vector<std::string>{};
   }
 
-  // ---- the trial point
-  // `damped`: the step was damped. A System that eliminates parameters may move the trial point to where they
-  // are optimal.
+  // Linearizes the trial point. `damped` says that the step was damped. A System that eliminates parameters
+  // may move the trial point to where these are optimal.
   virtual const PointModel& linearize_trial(Vector& trial, const PrecisionPlan& plan,
                                             bool damped = false) = 0;
   // Linearizes the trial point of an undamped step. Returns the cost in f64 at the point `beside`, by the
@@ -159,23 +159,25 @@ class System {
   }
   virtual bool trial_known() const = 0;
   virtual const PointModel& trial() const = 0;
-  // True if the trial's cost is known only with its linearization.
+  // Returns true if the trial's cost is known only with its linearization.
   virtual bool trial_needs_linearization() const { return false; }
-  // True if the trial's gradient, in the metric of H at x, is smaller than gradient_left(step) + slack.
+  // Returns true if the trial's gradient, in the metric of H at x, is smaller than gradient_left(step) +
+  // slack.
   virtual bool trial_gradient_falls(const Step& step, double lambda, double slack) = 0;
-  virtual void accept_trial() = 0;   // the trial point becomes x
-  virtual void restore_point() = 0;  // Undoes accept_trial. Nothing may have been called in between.
+  virtual void accept_trial() = 0;   // makes the trial point the new x
+  virtual void restore_point() = 0;  // Undoes accept_trial. No other function may have been called in
+                                     // between.
   virtual void drop_trial() = 0;
 
-  // ---- models that learn from steps
-  // Returns true if the model changed; steps must then be prepared again.
+  // Learns from a tried step. Returns true if the model changed; steps must then be prepared again.
   virtual bool learn(const TriedStep& tried) { return (void)tried, false; }
   virtual bool curvature_in_use() const { return false; }
   virtual void forget_curvature() {}
-  // Decides again which parameters are eliminated. Call when x is still the start and is now known in f64.
+  // Decides again which parameters are eliminated. Must be called when x is still the start and is now known
+  // in f64.
   virtual void decide_elimination_again() {}
-  // True if the start is known in too few digits to decide which parameters are eliminated. Until it is known
-  // in f64, no parameter is eliminated.
+  // Returns true if the start is known in too few digits to decide which parameters are eliminated. Until it
+  // is known in f64, no parameter is eliminated.
   virtual bool elimination_needs_f64() const { return false; }
   virtual std::span<const int> eliminated() const { return {}; }
 
@@ -186,19 +188,21 @@ class System {
 
   // ---- the end
   virtual void recheck(std::span<const double> x, std::size_t rows, Recheck& out) = 0;
-  // Whether the discrepancy of a recheck is rounding. `tau_sigma` is the distance that is tolerated.
+  // Returns true if the discrepancy found by a recheck is rounding. `tau_sigma` is the distance that is
+  // tolerated.
   virtual bool recheck_agrees(const Recheck& found, double tau_sigma) const {
     return found.largest <= 1e-9 || found.discrepancy <= tau_sigma;
   }
   virtual bool squares_underflow() const { return false; }
   virtual void certify(std::span<const double> x, const CertificateTests& tests, Certified& out) = 0;
-  // True if the last certificate stayed open because conjugate gradients ended above their tolerance. Longer
-  // runs would not pay.
+  // Returns true if the last certificate was left undecided because conjugate gradients ended above their
+  // tolerance. More iterations would not pay.
   virtual bool certificate_was_cut_short() const { return false; }
   // The distances from x to its bounds; empty without bounds.
   virtual Box room(std::span<const double> x) { return (void)x, Box(); }
   // Sets trial to the end of an undamped step that needs no pass there, and prepares what accept_trial takes
-  // over. Empty: not allowed. `not_again` is set to true if asking again in this solve is not worth its cost.
+  // over. Returns nothing if such a step is not allowed. `not_again` is set to true if another attempt in
+  // this solve would not be worth its cost.
   virtual std::optional<LastStep> last_step(std::span<const double> x, const Approach& approach, double tau,
                                             double xtol, Vector& trial, bool& not_again) {
     return (void)x, (void)approach, (void)tau, (void)xtol, (void)trial, (void)not_again, std::nullopt;

@@ -1,9 +1,9 @@
 // The limit on a step's length. The loop reports whether each step was accepted, rejected or invalid.
 //
-// By damping, it follows Nielsen's rule (Damping parameter in Marquardt's method, IMM-REP-1999-05): λ falls
-// smoothly with the gain ratio and grows faster with every rejection in a row. For dogleg steps it is a
-// radius, halved and trebled by Powell's rule (Nocedal, Wright, Numerical Optimization, 2006, algorithm 4.1);
-// λ then only keeps a singular matrix from failing.
+// Damped steps are limited by λ, which follows Nielsen's rule (Damping parameter in Marquardt's method,
+// IMM-REP-1999-05): λ falls smoothly with the gain ratio and grows faster with every rejection in a row.
+// Dogleg steps are limited by a radius, which is halved and trebled by Powell's rule (Nocedal, Wright,
+// Numerical Optimization, 2006, algorithm 4.1); λ then only keeps a singular matrix from failing.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ class TrustRegion {
 
   double lambda() const { return lambda_; }
   double growth() const { return growth_; }
-  // No smaller step is left to try.
+  // Returns true if no smaller step is left to try.
   bool exhausted() const { return lambda_ >= kMax || (by_radius() && radius_ <= kMin * first_radius_); }
 
   bool by_radius() const { return first_radius_ > 0; }
@@ -34,15 +34,15 @@ class TrustRegion {
     good_radius_ = radius_;
     lambda_ = std::max(kMin, lambda_ / 10);
   }
-  // Undoes what the rejections since the last accepted step did to the radius. By damping it does nothing:
-  // callers restore λ.
+  // Undoes the effect of the rejections since the last accepted step on the radius. It does nothing for
+  // damped steps, because callers restore λ themselves.
   void forgive() { reach(good_radius_); }
   void rejected(double length, bool finite) {
     if (by_radius()) radius_ = std::min(radius_, length) * (finite ? 0.5 : 0.1);
     else finite ? rejected() : invalid();
   }
 
-  // The kernel lane_take (jacobian/kernels) has this rule for fits in lanes.
+  // The kernel lane_take (jacobian/kernels) has the same rule for fits in lanes.
   void accepted(double rho) {
     const double t = 2 * std::min(rho, 1.0) - 1;
     lambda_ = std::max(kMin, lambda_ * std::max(1.0 / 3, 1 - t * t * t));
@@ -52,7 +52,7 @@ class TrustRegion {
     lambda_ = std::min(kMax, std::max(lambda_, 1e-12) * growth_);
     growth_ *= 2;
   }
-  // The trial point has no finite residuals, so the model is useless that far out.
+  // Handles a trial point without finite residuals. The model is useless so far from x.
   void invalid() {
     lambda_ = std::min(kMax, std::max(lambda_, 1e-4) * 10);
     growth_ = kGrowth;
@@ -67,7 +67,7 @@ class TrustRegion {
  private:
   double lambda_;
   double growth_;
-  double radius_ = 0, first_radius_ = 0;  // 0: by damping
+  double radius_ = 0, first_radius_ = 0;  // 0 for damped steps
   double good_radius_ = 0;                // after the last accepted step
 };
 

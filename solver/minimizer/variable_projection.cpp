@@ -16,15 +16,16 @@ constexpr double kDependent = 1e-10, kDependentInF32 = 1e-6;
 
 // Elimination is worth it if some column of A lies within 8° of the span of Φ at the first point (sin² <=
 // 0.02). There the optimal linear parameters move with the others, and steps that damp them follow a curved
-// valley. Where A is nearly orthogonal to Φ (the centre of a peak beside its height), elimination gains
-// nothing. It also adds attracting minima: a peak that is far off shrinks to a single row. Counted work
-// relative to the whole problem, as a geometric mean: 0.66 on NIST's 50 runs, 0.65 on 300 around them, 0.74
-// on 589 drawn problems. Of the latter, 523 end in the lower minimum; 522 by the whole problem, 506 with all
-// projected (tests/accuracy/test_variable_projection.cpp --no-skip).
+// valley. Where A is nearly orthogonal to Φ (such as the centre of a peak beside its height), elimination
+// gains nothing. It also adds minima that attract the iteration: a peak that starts far away may shrink to a
+// single row. The counted work relative to the whole problem, as a geometric mean, was 0.66 on NIST's 50
+// runs, 0.65 on 300 around them, 0.74 on 589 drawn problems. Of the latter, 523 end in the lower minimum; 522
+// by the whole problem, 506 with all projected (tests/accuracy/test_variable_projection.cpp --no-skip).
 constexpr double kNear = 0.02;
-// It is not worth it where the linear parameters are a smaller share of all. The weights of a network's last
-// layer are few. When its neurons become alike, these weights are hardly determined; their undamped steps
-// leave the range of the linear model, and trial after trial is rejected.
+// Elimination does not pay where the linear parameters are a smaller share of all parameters than this. The
+// output weights of a neural network are few. When its neurons become alike, these weights are hardly
+// determined; their undamped steps leave the range of the linear model, and one trial after another is
+// rejected.
 constexpr double kLeastShare = 0.125;
 
 }  // namespace
@@ -49,8 +50,8 @@ void Projection::decide_again() {
   linear_ = unbounded_;
 }
 
-// out = L⁻¹Φᵀa/‖a‖ by the first `count` rows of L, where a is the column. Returns sin² of the angle between a
-// and the span of those φ.
+// Computes out = L⁻¹Φᵀa/‖a‖ by the first `count` rows of L, where a is the column. Returns sin² of the angle
+// between a and the span of those φ.
 double Projection::project(const Linearization& at, std::size_t column, std::size_t count,
                            double* out) const {
   const double squares = at.normal(column, column);
@@ -67,8 +68,8 @@ double Projection::project(const Linearization& at, std::size_t column, std::siz
   return 1 - inside;
 }
 
-// Cholesky factor of the scaled ΦᵀΦ. Returns false if a column depends on those before it, or if a 16-bit J
-// cannot tell. In f64, `drop_dependent` drops such columns instead.
+// Computes the Cholesky factor of the scaled ΦᵀΦ. Returns false if a column depends on those before it, or if
+// a 16-bit J has too few digits to decide this. In f64, `drop_dependent` drops such columns instead.
 bool Projection::factor(const Linearization& at, bool drop_dependent) {
   const Format jacobian = formats_of(at.plan).jacobian;
   if (info(jacobian).bytes == 2) return false;
@@ -106,7 +107,7 @@ bool Projection::worth_it(const Linearization& at) const {
 
 std::span<const double> Projection::weigh_damping(const Linearization& at) {
   const std::size_t n = at.gradient.size();
-  if (offered_.size() >= n) linear_.clear();  // no parameter would be left to iterate
+  if (offered_.size() >= n) linear_.clear();  // otherwise no parameter would be left to iterate
   if (linear_.empty()) return {};
   if (!factor(at, !decided_)) {
     // Eliminating later would switch to another path half-way.
@@ -139,7 +140,7 @@ double Projection::solve(const Linearization& at, Vector& x) {
   }
   const double gain = 0.5 * dense::dot(column_.data(), column_.data(), k);
   if (!std::isfinite(gain)) return 0;
-  for (std::size_t i = k; i-- > 0;) {  // Lᵀ, column by column
+  for (std::size_t i = k; i-- > 0;) {  // multiplies by Lᵀ⁻¹, column by column
     const double* row = &factor_[i * stride_];
     column_[i] /= row[i];
     for (std::size_t j = 0; j < i; ++j) column_[j] -= column_[i] * row[j];
