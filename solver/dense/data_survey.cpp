@@ -1,4 +1,4 @@
-// DataSurvey's checks, vectorized so that they cost no more than reading the data.
+// Implements DataSurvey's checks. They are vectorized, so that they take no longer than reading the data.
 #include "dense/data_survey.hpp"
 
 #include "kernels/kernel_table.hpp"
@@ -20,7 +20,8 @@ namespace {
 
 constexpr std::size_t kLarge = 1 << 17;  // rows; from here on data are checked in the first pass
 
-// For finite numbers: rejects the sign bit, and zero, whose predecessor as an integer has the top bit set.
+// For finite numbers only. Rejects numbers with the sign bit, and zero, because zero minus 1 as an integer
+// has the top bit set.
 bool all_positive(const double* values, std::size_t count) {
   std::uint64_t negative = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -30,7 +31,7 @@ bool all_positive(const double* values, std::size_t count) {
   return negative >> 63 == 0;
 }
 
-// For finite numbers. False for -0, too; those are then checked one by one.
+// For finite numbers only. Returns false for -0, too; such columns are then checked number by number.
 bool none_negative(const double* values, std::size_t count) {
   std::uint64_t negative = 0;
   for (std::size_t i = 0; i < count; ++i) negative |= std::bit_cast<std::uint64_t>(values[i]);

@@ -13,15 +13,16 @@
 
 namespace nlsq::inline v0 {
 
-// What the numbers of a column must be, besides finite.
+// The condition that numbers of a column must satisfy, besides being finite.
 enum class Wanted : std::uint8_t { any, positive, not_negative };
 bool all_usable(const double* values, std::size_t count, Wanted wanted);
 
-// Σw², Σw²(y - o), Σw²(y - o)². o is the first value, so that a mean far from zero does not cancel digits.
+// Sums Σw², Σw²(y - o), Σw²(y - o)². The origin o is the first value, so that a mean far from zero does not
+// cancel digits.
 class ScatterSums {
  public:
   explicit ScatterSums(double origin = 0) : origin_(origin) {}
-  // `sigma` of each row, w = 1/sigma; null: w = 1. At most `most` rows.
+  // Adds at most `most` rows. `sigma` is that of each row, w = 1/sigma; with null, w = 1.
   static constexpr std::size_t most = 512;
   void add(const double* y, const double* sigma, std::size_t count);
   void add(const ScatterSums& other);  // with the same origin
@@ -34,32 +35,33 @@ class ScatterSums {
   std::array<double, 3> sums_{};
 };
 
-// The total sum of squares of `count` > 0 values, summed by ScatterSums. `sigma` as there.
+// Returns the total sum of squares of `count` > 0 values, computed by ScatterSums. `sigma` is as in
+// ScatterSums::add.
 double total_squares(const double* y, const double* sigma, std::size_t count);
 
 // Reading large data only to check them would cost as much as a pass of the fit. So large data are checked
 // tile by tile in the first pass over all rows, while they are in cache. Small data are checked at once.
 class DataSurvey {
  public:
-  // The columns are those of `form`, and `names` are their names. Throws DataError if there are no rows; for
-  // small data also as `finish` does.
+  // The columns are those of `form`, and `names` are their names. Throws DataError if there are no rows. For
+  // small data it also throws as `finish` does.
   DataSurvey(std::shared_ptr<const RowSource> rows, std::vector<std::string> names, ResidualForm form);
 
-  // Surveys all rows, unless that was done. Throws as `finish` does.
+  // Surveys all rows unless that has been done. Throws as `finish` does.
   void run();
   bool complete() const { return complete_; }
 
   // Surveys in parts: any number of chunks, each by one thread, with rows in any order.
   void start(std::size_t chunks);
   void look(std::size_t chunk, std::size_t first, std::size_t count);
-  // seen() gives what was found in the chunks [begin, end), as bytes. Another process of a team adds it to
+  // seen() returns what was found in the chunks [begin, end), as bytes. Another process of a team adds it to
   // its own survey by take_seen().
   std::string seen(std::size_t begin, std::size_t end) const;
   void take_seen(std::size_t begin, std::size_t end, std::string_view bytes);
   // Throws DataError naming the first NaN, Inf, sigma <= 0, negative count or negative sigma_x.
   void finish();
 
-  // Of column y; valid once complete.
+  // Returns that of column y. Valid once complete.
   double total_squares() const { return total_squares_; }
 
  private:
@@ -68,7 +70,7 @@ class DataSurvey {
   };
   struct Chunk {
     ScatterSums scatter;
-    std::vector<Faults> faults;  // by column; empty: none
+    std::vector<Faults> faults;  // by column; empty if there are none
   };
   int response() const { return rows_->columns() - form_.data_columns(0); }
   Wanted wanted(int column) const;

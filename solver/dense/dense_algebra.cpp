@@ -1,4 +1,4 @@
-// The Eigen calls behind dense_algebra.hpp.
+// Implements dense_algebra.hpp by calls of Eigen.
 #include "dense/dense_algebra.hpp"
 
 #include <Eigen/Cholesky>

@@ -1,7 +1,7 @@
 // Dense linear algebra on column-major arrays of doubles, for any number of columns; the solvers and
 // certificates use it. Only dense_algebra.cpp instantiates Eigen's decompositions and triangular solvers,
-// because they take seconds to compile in each file that does. small_dense.hpp has the same for a few
-// columns.
+// because they take seconds to compile in each file that does. small_dense.hpp contains the same operations
+// for a few columns.
 #pragma once
 
 #include <cstddef>
@@ -16,29 +16,31 @@ double norm(const double* v, std::size_t n);
 // false if A is not numerically positive definite.
 bool cholesky(double* A, std::size_t n);
 
-// Factors A = QR, rows x columns, by Householder reflections. R replaces the upper triangle of A, the
-// reflections the rest. b := Qᵀb unless b is null.
+// Factors A = QR, rows x columns, by Householder reflections. R replaces the upper triangle of A, and the
+// reflections replace the rest. Overwrites b with Qᵀb unless b is null.
 void householder_qr(double* A, std::size_t rows, std::size_t columns, double* b = nullptr);
 
-// The same with columns exchanged, so that the diagonal of R falls: column k of QR is column order[k] of A.
+// Does the same with columns exchanged, so that the diagonal of R decreases: column k of QR is column
+// order[k] of A.
 void pivoted_qr(double* A, std::size_t rows, std::size_t columns, std::size_t* order, double* b);
 
-// B := L⁻¹B and B := L⁻ᵀB, where L is the lower triangle of an n x n array and B is n x columns.
+// Computes B := L⁻¹B and B := L⁻ᵀB, where L is the lower triangle of an n x n array and B is n x columns.
 void solve_lower(const double* L, std::size_t n, double* B, std::size_t columns = 1);
 void solve_lower_transposed(const double* L, std::size_t n, double* B, std::size_t columns = 1);
 
-// v := R⁻¹v and v := R⁻ᵀv, where R is the upper triangle of an n x n array whose columns are `stride` apart.
+// Computes v := R⁻¹v and v := R⁻ᵀv, where R is the upper triangle of an n x n array whose columns are
+// `stride` apart.
 void solve_upper(const double* R, std::size_t n, double* v);
 void solve_upper_transposed(const double* R, std::size_t n, std::size_t stride, double* v);
 
-// out = Rv and out = Rᵀv, with R as above and stride n. `out` must not be v.
+// Computes out = Rv and out = Rᵀv, with R as above and stride n. `out` must not be v.
 void multiply_upper(const double* R, std::size_t n, const double* v, double* out);
 void multiply_upper_transposed(const double* R, std::size_t n, const double* v, double* out);
 
-// out = Aᵀv, A n x n. `out` must not be v.
+// Computes out = Aᵀv for an n x n matrix A. `out` must not be v.
 void multiply_transposed(const double* A, std::size_t n, const double* v, double* out);
 
-// out = AᵀA, A n x n.
+// Computes out = AᵀA for an n x n matrix A.
 void square(const double* A, std::size_t n, double* out);
 
 // Overwrites the symmetric n x n matrix A with its eigenvectors, by columns. Returns false if it fails.

@@ -1,4 +1,5 @@
-// DenseEvaluator's public functions: linearizations, costs, gradients, second-order differences, row sizes.
+// Implements DenseEvaluator's public functions: linearizations, costs, gradients, second-order differences
+// and sizes of rows.
 #include "dense/dense_evaluator.hpp"
 
 #include "dense/dense_pass.hpp"
@@ -36,7 +37,8 @@ double DenseEvaluator::gradient_work() const {
       row_cost());
 }
 
-// Not with a robust loss: its curvature correction needs more than the gradient.
+// Gradients alone are not available with a robust loss: its curvature correction needs more than the
+// gradient.
 double DenseEvaluator::row_work(const Pass& pass) const {
   const bool two_points = !pass.beside.empty() || pass.second_order();
   return model_.row_cost(pass.fill) + (two_points ? model_.row_cost(Fill::residual) : 0.0);
@@ -79,8 +81,8 @@ double DenseEvaluator::linearize_beside(std::span<const double> x, const Precisi
   linearization_of(sums, plan, out);
   out.derivative_error = model_.derivative_error(x);
   correct_curvature(model_, x, out);
-  // The cost beside needs a pass of its own in two cases: a tile was not finite below f64, where it may be
-  // finite in f64; or a row was not finite at x, and the pass ended before it had summed all rows.
+  // The cost at `beside` needs a pass of its own in two cases: a tile was not finite below f64, where it may
+  // be finite in f64; or a row was not finite at x, and the pass ended before it had summed all rows.
   return out.finite && std::isfinite(there) ? there : cost(beside, format);
 }
 

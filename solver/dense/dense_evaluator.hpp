@@ -17,8 +17,8 @@
 
 namespace nlsq::inline v0 {
 
-// A recorded function took a branch that cannot be added to its program. Dual numbers must replace the
-// recording.
+// Thrown if a recorded function took a branch that cannot be added to its program. Dual numbers must then
+// replace the recording.
 struct RecordingFailed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -51,15 +51,15 @@ class DenseEvaluator final : public Evaluator {
   bool second_order_part(std::span<const double> x, std::span<const double> direction, std::size_t rows,
                          Vector& out) override;
   double cost(std::span<const double> x, Format format) override;
-  // Linearizes x and evaluates the cost at `beside`, in one pass over the data. Parts of the rows whose plan
-  // is wider than `format` have their cost in that plan.
+  // Linearizes x and evaluates the cost at `beside`, in one pass over the data. Where the plan of some rows
+  // is wider than `format`, their cost is computed in that plan.
   double linearize_beside(std::span<const double> x, const PrecisionPlan& plan,
                           std::span<const double> beside, Format format, Linearization& out) override;
   Probe probe(std::span<const double> x, const PrecisionPlan& plan) override;
-  // ‖r32 - r64‖ / ‖r64‖ on about a thousand rows, where r32 are f32 residuals. The `linear` parameters are
-  // first set to their least-squares values on those rows. It is the share of the residuals that f32 gets
-  // wrong at the start of a fit, beyond what the linear parameters explain. 0 if either is not finite: the
-  // pass itself handles rows beyond a format's range.
+  // Returns ‖r32 - r64‖ / ‖r64‖ on about a thousand rows, where r32 are f32 residuals and r64 those in f64.
+  // The `linear` parameters are first set to their least-squares values on those rows. The result is the
+  // relative error of f32 residuals at the start of a fit, beyond what the linear parameters explain. It is 0
+  // if either norm is not finite, because the pass itself handles rows beyond a format's range.
   double low_row_error(std::span<const double> x, std::span<const int> linear);
   void recheck_into(std::span<const double> x, std::size_t max_rows, Recheck& out) override;
   double jacobian_error() const override;
@@ -74,15 +74,16 @@ class DenseEvaluator final : public Evaluator {
   std::size_t bytes() const override { return peak_bytes_; }
   std::vector<PrecisionIssue> take_issues() override { return std::exchange(issues_, {}); }
 
-  // Switches timing on. Without it seconds() stays 0; the clock costs small fits a few percent.
+  // Switches timing on. Otherwise seconds() stays 0, because reading the clock costs small fits a few percent
+  // of their time.
   void keep_time(bool on) { timed_ = on; }
   void set_linear(bool on) { linear_ = on; }
-  // Bounds that points evaluated beside x also respect. They must outlive their use.
+  // Sets bounds that points evaluated beside x also respect. They must outlive their use.
   void keep_within(const Box& box) { box_ = box; }
   void set_parallelism(const Parallelism& parallelism) { parallelism_ = parallelism; }
   // Sets counters, work and time to zero. Memory is kept.
   void forget_work();
-  // Surveys the data in the next pass over the rows. Null: no survey.
+  // Surveys the data in the next pass over the rows. With null there is no survey.
   void survey_next(std::shared_ptr<DataSurvey> survey) {
     survey_ = survey && !survey->complete() ? std::move(survey) : nullptr;
   }
@@ -92,21 +93,21 @@ class DenseEvaluator final : public Evaluator {
   int threads() const { return threads_; }     // most threads that one pass ran on
   double seconds() const { return seconds_; }  // time spent in passes, in s; for reports only
 
-  // Sizes of residuals and derivatives at x, in f64.
+  // Returns the sizes of residuals and derivatives at x, in f64.
   RowSizes sizes(std::span<const double> x);
 
  private:
   struct Sums;     // packed Gram sums of [J | r], or R, with flags and issues
   struct Scratch;  // passes and buffers that one worker reuses
   class TileFolder;
-  struct Pass;     // what a pass is to compute: x, plan, residuals alone or derivatives, too
+  struct Pass;     // what a pass is to compute: x, plan, whether derivatives or residuals alone
   struct Share;    // the chunks of a pass that this process sums
   struct Account;  // what a pass reports besides its sums
   // Runs a pass, or takes its sums from the journal. The result stays valid until the next pass.
   Sums& accumulate(const Pass& pass);
   Sums& accumulate_now(const Pass& pass);
-  // The same without repetition. Sets `retry` if a row took a branch that was not recorded before: then the
-  // pass must be run again.
+  // Does the same without repetition. Sets `retry` if a row took a branch that was not recorded before; then
+  // the pass must be run again.
   Sums& accumulate_once(const Pass& pass, bool& retry);
   void linearization_of(const Sums& sums, const PrecisionPlan& plan, Linearization& out) const;
 
@@ -118,10 +119,10 @@ class DenseEvaluator final : public Evaluator {
   void merge(const Share& part, std::size_t first_step, std::size_t last_step, int n1, bool alone);
   void sum_share(const Share& share, const Pass& pass, bool alone);
   Account account_of(const Share& share) const;
-  // Of the processes of a team (dense_exchange.cpp).
+  // For the processes of a team (dense_exchange.cpp).
   Share share_of_team(const Share& all, double work) const;
   void exchange(const Share& share, const Pass& pass, Account& account, const char* failure);
-  // Of the journal (dense_journal.cpp).
+  // For the journal (dense_journal.cpp).
   std::uint64_t request_of(const Pass& pass) const;
   Sums& accumulate_kept(const Pass& pass);
   Sums& take_kept(const Pass& pass, std::string_view bytes);
@@ -149,13 +150,13 @@ class DenseEvaluator final : public Evaluator {
   std::vector<PrecisionPlan> raised_;  // by component
   KernelCounters counters_;
   std::vector<KernelCounters> component_counters_;
-  std::vector<PrecisionIssue> issues_, found_;  // since take_issues; of one pass
+  std::vector<PrecisionIssue> issues_, found_;  // since take_issues; of the current pass
   double work_ = 0;
   std::size_t peak_bytes_ = 0;
   int threads_ = 1;
   double seconds_ = 0;
   bool timed_ = true;
-  std::shared_ptr<DataSurvey> survey_;  // the survey to make in the next pass; its rows are the data's
+  std::shared_ptr<DataSurvey> survey_;  // the survey to make in the next pass, of the same data
   bool linear_ = false;
   Box box_;
 };

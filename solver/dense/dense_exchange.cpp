@@ -1,5 +1,5 @@
-// How the processes of a team share a pass of DenseEvaluator: each sums some blocks of chunks, and they
-// exchange the sums, the counters and what was found in the data.
+// Implements how the processes of a team share a pass of DenseEvaluator: each sums some blocks of chunks, and
+// they exchange the sums, the counters and the results of the data survey.
 #include "dense/dense_pass.hpp"
 
 #include "dense/tile_issues.hpp"
@@ -15,11 +15,11 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kSharedWork = 4 * kThreadWork;  // in f64 adds; less takes no longer than an exchange
+constexpr double kSharedWork = 4 * kThreadWork;  // in f64 adds; an exchange takes longer than less work
 // More blocks divide the rows more evenly; fewer make shorter messages.
 constexpr std::size_t kBlocksPerProcess = 64;
 
-// Exchanged first, so that processes that do not do the same work notice.
+// This header is exchanged first, so that processes notice if they are not doing the same work.
 struct Head {
   std::uint64_t request = 0, blocks = 0;
   bool failed = false, finite = true;
@@ -86,7 +86,7 @@ void DenseEvaluator::Account::add(ByteReader& in) {
   take_issues_from(in, issues);
 }
 
-// A process sums the blocks whose first rows lie in its part of the rows.
+// Returns the blocks that this process sums: those whose first rows lie in its part of the rows.
 DenseEvaluator::Share DenseEvaluator::share_of_team(const Share& all, double work) const {
   const Team* const team = parallelism_.team.get();
   const std::size_t chunks = all.chunks;
@@ -112,8 +112,8 @@ DenseEvaluator::Share DenseEvaluator::share_of_team(const Share& all, double wor
   return share;
 }
 
-// Gives the sums of this process's blocks to the others and takes theirs. `account` becomes that of all.
-// `failure`: why this process has no sums; null: it has.
+// Sends the sums of this process's blocks to the others and receives theirs. `account` becomes that of all
+// processes. `failure` says why this process has no sums; it is null if it has them.
 void DenseEvaluator::exchange(const Share& share, const Pass& pass, Account& account, const char* failure) {
   const std::uint64_t request = request_of(pass);
   ByteWriter mine;
@@ -126,7 +126,7 @@ void DenseEvaluator::exchange(const Share& share, const Pass& pass, Account& acc
     for (std::size_t c = share.begin; c < share.end; c += share.block) sums_[c].put(mine);
   if (survey_) mine.put_text(survey_->seen(share.begin, failure == nullptr ? share.end : share.begin));
   const std::vector<std::string> all = parallelism_.team->gather(mine.text());
-  if (failure != nullptr) return;  // the others know
+  if (failure != nullptr) return;  // the other processes have been informed
 
   account = {};
   std::size_t chunk = 0;

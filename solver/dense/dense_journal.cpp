@@ -1,5 +1,5 @@
-// How DenseEvaluator keeps the sums of its passes in a journal, and takes them from there when a fit is
-// repeated.
+// Implements how DenseEvaluator stores the sums of its passes in a journal, and reads them from there when a
+// fit is repeated.
 #include "dense/dense_pass.hpp"
 
 #include "dense/tile_issues.hpp"
@@ -35,8 +35,8 @@ std::uint64_t DenseEvaluator::request_of(const Pass& pass) const {
   return hash.value();
 }
 
-// The first pass is computed again and compared, because the model, the loss or the user's function may have
-// changed.
+// Takes the sums of a pass from the journal if it has them. The first pass is computed again and compared,
+// because the model, the loss or the user's function may have changed.
 DenseEvaluator::Sums& DenseEvaluator::accumulate_kept(const Pass& pass) {
   Journal& journal = *parallelism_.journal;
   const std::size_t number = journal.next();
@@ -80,7 +80,7 @@ DenseEvaluator::Sums& DenseEvaluator::take_kept(const Pass& pass, std::string_vi
   return sums_.front();
 }
 
-// Surveys the data as the pass would have done: chunk by chunk, for the same bits.
+// Surveys the data as the pass would have done: chunk by chunk, so that the result has the same bits.
 void DenseEvaluator::survey_alone(const Pass& pass) {
   const Share all = all_chunks(pass);
   const auto survey = std::exchange(survey_, nullptr);

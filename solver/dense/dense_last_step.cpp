@@ -22,12 +22,12 @@ constexpr double kMostContraction = 0.01;  // largest accepted θ from the previ
 constexpr double kMostCondition = 1e9;     // largest accepted κ₀
 // Safety factors on θ: it was measured along the previous step, and on a part of the rows.
 constexpr double kOtherDirection = 4, kOtherRows = 10;
-// θ assumed for rows unlike the part's; there may be as many as the missing share
+// θ assumed for rows that differ from the part's. The missing share is the largest share of such rows.
 constexpr double kUnseen = 0.3;
 constexpr double kSameScatter = 0.1;  // tolerated relative error of the part's cost
 constexpr double kFurthest = 10;      // the step may begin at most this many times tau away
 
-// What the step leaves, as a share of ν₀ and of ‖D s‖.
+// What the step leaves of the distance, as a share of ν₀ and of ‖D s‖.
 struct Left {
   double decrement = 0, size = 0;
 };
@@ -40,7 +40,8 @@ Vector product(const Matrix& A, const Vector& v) {
   return out;
 }
 
-// ‖1 - H⁻¹B‖ in the metric of H, by power iteration: the largest relative error of B, the part's matrix.
+// Returns ‖1 - H⁻¹B‖ in the metric of H, by power iteration: the largest relative error of B, the matrix of
+// the part of the rows.
 double missing_share(const Matrix& H, const Matrix& B, const LinearSolver& metric, const Vector& scale) {
   constexpr int kRounds = 12;
   Vector v(scale.size());
@@ -66,7 +67,7 @@ std::size_t part_rows(const Evaluator& evaluator) {
 
 }  // namespace
 
-// True if a pass over all rows costs far more than one over a part of them.
+// Returns true if a pass over all rows costs far more than one over a part of them.
 bool DenseSystem::large() const {
   return evaluator_->residuals() >= kLeastRows && evaluator_->jacobian_error() == 0;
 }
@@ -90,7 +91,8 @@ std::optional<LastStep> DenseSystem::last_step(std::span<const double> x, const 
   // the residuals are large, so a Gauss-Newton step leaves too much
   if (!large() || curvature_.in_use()) return std::nullopt;
   if (!(approach.last_decrement > 0) || first.condition > kMostCondition) return std::nullopt;
-  // Even if θ were a tenth, τ would hold at the end. So only digits of xtol depend on the part of the rows.
+  // Even if θ were a tenth, the distance at the end would be below τ. So the part of the rows only decides
+  // whether the digits of xtol are reached.
   if (!(first.decrement_sigma <= kFurthest * tau)) return std::nullopt;
   const double contraction = first.decrement / approach.last_decrement;
   // With nearly dependent columns, a step may be short in the metric of H and long in that of D.
@@ -108,8 +110,8 @@ std::optional<LastStep> DenseSystem::last_step(std::span<const double> x, const 
   if (!evaluator_->linearize_part(x, part, here) || !evaluator_->linearize_part(trial, part, there))
     return std::nullopt;
   if (!here.finite || !there.finite) return std::nullopt;
-  // The part is used only if it resembles all rows in every direction. Rows that determine a parameter may
-  // lie elsewhere, and so may residuals that make the model curved.
+  // The part is used only if its matrix resembles that of all rows in every direction. Otherwise the rows
+  // that determine a parameter, or residuals that make the model curved, may be missing in it.
   const std::size_t n = trial.size();
   const LinearSolver& metric = undamped_.solver;
   const Vector& scale = approach.scale;
@@ -117,8 +119,8 @@ std::optional<LastStep> DenseSystem::last_step(std::span<const double> x, const 
   not_again = true;
   const bool same_cost = std::fabs(here.cost - at_->cost) <= kSameScatter * at_->cost;
   if (!same_cost && rule_active(Rule::last_step_part_has_cost_of_all)) return std::nullopt;
-  // In the linear model the gradient at the end is zero. `left` is the gradient that the part of the rows
-  // finds there.
+  // In the linear model the gradient at the end is zero. `left` is the gradient there by the part of the
+  // rows.
   Vector left = product(here.normal, first.step), back;
   for (std::size_t i = 0; i < n; ++i) left[i] = there.gradient[i] - here.gradient[i] - left[i];
   metric.apply_inverse(left, back);
@@ -127,7 +129,8 @@ std::optional<LastStep> DenseSystem::last_step(std::span<const double> x, const 
       std::max({before.decrement, unseen, kOtherRows * metric.norm_in_metric(left) / first.decrement}),
       std::max(
           {before.size, unseen, kOtherRows * scaled_norm(back, scale) / scaled_norm(first.step, scale)})};
-  // The cost falls by ½ν₀² up to that share of it, and the cost's own rounding must exceed this error.
+  // The step lowers the cost by ½ν₀², with a relative error of that share. The rounding error of the cost
+  // must exceed this error.
   const bool checked = rule_active(Rule::last_step_part_is_checked);
   const bool lost_in_noise = share.decrement * 0.5 * first.decrement * first.decrement <= approach.cost_noise;
   if ((checked && !suffices(share)) || !lost_in_noise) return std::nullopt;
@@ -139,7 +142,7 @@ std::optional<LastStep> DenseSystem::last_step(std::span<const double> x, const 
     step.gram_change =
         std::hypot(step.gram_change, metric.norm_in_metric(change) * std::sqrt(first.condition));
   }
-  // Adds rows unlike the part's, which change as much as the parameters do.
+  // Adds the effect of rows that differ from the part's. They change as much as the parameters do.
   step.gram_change = kOtherRows * (step.gram_change + missing * step.size * std::sqrt(first.condition));
   Linearization& end = trial_at_.renew();
   end = *at_;

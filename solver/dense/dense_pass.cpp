@@ -1,5 +1,5 @@
-// How DenseEvaluator makes a pass: threads sum chunks of tiles in any order, and a fixed tree adds up the
-// chunks.
+// Implements how DenseEvaluator makes a pass: threads sum chunks of tiles in any order, and a fixed tree adds
+// up the chunks.
 #include "dense/dense_pass.hpp"
 
 #include "ablation.hpp"
@@ -20,7 +20,7 @@ constexpr std::size_t kChunkDoubles = 1 << 23;  // limit on the numbers in all l
 // limit on leaves, so that memory does not grow with the rows
 constexpr std::size_t kMostChunks = 2048;
 constexpr std::size_t kLeastChunks = 8;            // if there are enough rows
-constexpr std::size_t kLeastTriangles = 4;         // they take as much memory as many Gram sums
+constexpr std::size_t kLeastTriangles = 4;         // each takes as much memory as many Gram sums
 constexpr std::size_t kSecondOrderRows = 1 << 16;  // summed in order; few fits with fewer rows need threads
 constexpr int kMaxRecordings = 64;                 // limit on passes repeated because a row took a new branch
 
@@ -56,8 +56,8 @@ void square(const Matrix& R, Linearization& out) {
   }
 }
 
-// True if a number may be near the limit of f32: its square would make its column's sum at least this large.
-// n1: the number of columns of [J | r].
+// Returns true if a number may be near the limit of f32, because the sum of its column is at least its
+// square. n1 is the number of columns of [J | r].
 bool may_be_near_limit(const Vector& sums, std::size_t n1) {
   constexpr double kSquare = kNearLimit * kNearLimit * (1 - 1e-6);
   for (std::size_t j = 0, k = 0; j < n1; k += n1 - j, ++j) {
@@ -68,7 +68,7 @@ bool may_be_near_limit(const Vector& sums, std::size_t n1) {
 
 }  // namespace
 
-// Work of a pass; `row` is the work per row in f64.
+// Returns the work of a pass; `row` is the work per row in f64.
 double DenseEvaluator::work_of(const Pass& pass, double row) const {
   const double m = static_cast<double>(model_.rows());
   const auto part = [&](double rows, const PrecisionPlan& plan) {
@@ -97,7 +97,7 @@ DenseEvaluator::Sums& DenseEvaluator::accumulate_now(const Pass& pass) {
     Sums& sums = accumulate_once(pass, retry);
     if (timed_) seconds_ += seconds_since(begin);
     work_ += work_of(pass, row);
-    if (retry) continue;  // values of an unknown branch say nothing about formats
+    if (retry) continue;  // values of an unknown branch must not be reported as issues of formats
     for (const PrecisionIssue& issue : found_) add_issue(issues_, issue);
     return sums;
   }
@@ -125,9 +125,9 @@ void DenseEvaluator::by_component(std::size_t begin, std::size_t end, Use use) {
   }
 }
 
-// Number of tiles in a leaf. It depends on the problem alone, and the memory of the sums bounds it. A
-// chunk with many columns gets at least twice as many rows as columns. Joining two triangles then takes a
-// sixth of the operations that made one.
+// Returns the number of tiles in a leaf. It depends on the problem alone, and the memory of the sums limits
+// it. A chunk with many columns gets at least twice as many rows as columns. Joining two triangles then takes
+// a sixth of the operations that made one.
 std::size_t DenseEvaluator::tiles_of_chunk(const Pass& pass, int n1) const {
   const std::size_t tiles = std::max<std::size_t>(1, model_.tile_count());
   const bool wide = pass.by_qr() && in_blocks(n1);
@@ -151,7 +151,7 @@ DenseEvaluator::Share DenseEvaluator::all_chunks(const Pass& pass) const {
   return {0, chunks, chunks, chunk_tiles};
 }
 
-// The first row of a chunk; of the one behind the last, the number of rows.
+// Returns the first row of a chunk. For the chunk after the last, returns the number of rows.
 std::size_t DenseEvaluator::first_row(const Share& share, std::size_t chunk) const {
   return chunk >= share.chunks ? model_.rows() : model_.tile(chunk * share.chunk_tiles).first;
 }
@@ -181,7 +181,7 @@ void DenseEvaluator::sum_chunk(std::size_t begin, std::size_t end, const Pass& p
   if (pass.second_order()) return sum_second_order(begin, end, pass, scratch, sums);
   by_component(begin, end, [&](std::size_t first, std::size_t last, std::size_t c) {
     const PrecisionPlan plan = plan_of_component(c, pass.plan);
-    // Interleaving both points tile by tile would be no faster: a chunk stays in cache.
+    // Interleaving both points tile by tile would be no faster, because a chunk stays in cache.
     if (!pass.beside.empty()) {
       const Format format = std::max(plan.residual, pass.beside_format);
       TileFolder folder(model_, pass.beside, Fill::residual, cost_plan(format), sums.parts[c], scratch);
@@ -202,7 +202,7 @@ void DenseEvaluator::sum_chunk(std::size_t begin, std::size_t end, const Pass& p
   else if (may_be_near_limit(sums.packed, n1)) note_near_limit(begin, end, pass, scratch, sums);
 }
 
-// The same for Jᵀr and rᵀr only.
+// Does the same for Jᵀr and rᵀr only.
 void DenseEvaluator::sum_gradients(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch,
                                    Sums& sums) {
   by_component(begin, end, [&](std::size_t first, std::size_t last, std::size_t c) {
@@ -216,7 +216,7 @@ void DenseEvaluator::sum_gradients(std::size_t begin, std::size_t end, const Pas
 }
 
 // Counts numbers near the limit of f32. Called only if the sums of squares show that there may be some, so
-// other passes pay nothing.
+// that other passes take no extra time.
 void DenseEvaluator::note_near_limit(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch,
                                      Sums& sums) {
   by_component(begin, end, [&](std::size_t first, std::size_t last, std::size_t c) {
@@ -261,7 +261,7 @@ void DenseEvaluator::sum_one_by_one(std::size_t begin, std::size_t end, const Pa
   });
 }
 
-// Sums the chunks of a share. If the data were not surveyed yet, the survey looks at the rows of each chunk
+// Sums the chunks of a share. If the data were not surveyed yet, the survey reads the rows of each chunk
 // after it was summed, while they are in the caches.
 void DenseEvaluator::sum_share(const Share& share, const Pass& pass, bool alone) {
   const auto one = [&](std::size_t c, Scratch& scratch) {

@@ -19,14 +19,14 @@ namespace nlsq::inline v0 {
 class ByteWriter;
 class ByteReader;
 
-// Whether QR of [J | r], which has `n1` columns, works by blocks.
+// Returns true if QR of [J | r], which has `n1` columns, works by blocks.
 inline bool in_blocks(int n1) { return kernels().qr_block_columns > 0 && n1 >= kernels().qr_block_columns; }
 
-// In f64 adds, about 50 µs. Less work is not worth waking a thread.
+// In f64 adds; about 50 µs. Waking a thread does not pay for less work.
 inline constexpr double kThreadWork = 1e6;
 
-// Prices in f64 adds. Rows count by SIMD lanes, products as measured (docs/precision.md, "Which form
-// serves").
+// Prices in f64 adds. Rows count by the number of SIMD lanes, products as measured (docs/precision.md, "Which
+// form serves").
 inline double row_price(const PrecisionPlan& plan) { return plan.residual == Format::f32 ? 0.5 : 1.0; }
 inline double gram_price(Gram gram, int n1) {  // per entry of the triangle
   const bool avx512 = kernels().lanes_f64 == 8;
@@ -46,12 +46,12 @@ inline double rounding_price(const PrecisionPlan& plan) {  // per entry of J
   return to_16_bits + (plan.residual == Format::f64 ? 5.5 : 0);
 }
 
-// The plan of a pass that evaluates only residuals.
+// Returns the plan of a pass that evaluates only residuals.
 inline PrecisionPlan cost_plan(Format format) {
   return {format, format == Format::f64 ? Gram::f64 : Gram::f32_wide};
 }
 
-// Number of entries in the upper triangle of n1 columns.
+// Returns the number of entries in the upper triangle of n1 columns.
 inline std::size_t packed_size(int n1) {
   return static_cast<std::size_t>(n1) * (static_cast<std::size_t>(n1) + 1) / 2;
 }
@@ -61,10 +61,10 @@ struct DenseEvaluator::Pass {
   Fill fill;
   PrecisionPlan plan;
   std::span<const double> beside = {};  // another point at which to evaluate the cost
-  Format beside_format = Format::f32;   // of that cost, or wider where the plan is
+  Format beside_format = Format::f32;   // of that cost; the plan's format is used where it is wider
   bool gradient = false;                // only Jᵀr and rᵀr, in f64
-  // Only Jᵀ r_vv, in f64: r_vv is the second derivative of r along `direction`, from a difference between x
-  // and `moved` = x + step direction.
+  // Only Jᵀ r_vv, in f64, where r_vv is the second derivative of r along `direction`. It is computed by a
+  // difference between x and `moved` = x + step direction.
   std::span<const double> direction = {}, moved = {};
   double step = 0;
   bool second_order() const { return !direction.empty(); }
@@ -77,7 +77,7 @@ struct DenseEvaluator::Pass {
   }
 };
 
-// Sums over one part of the rows, or over all.
+// Sums over one part of the rows, or over all rows.
 struct DenseEvaluator::Sums {
   void restart(const Pass& pass, std::size_t n1, std::size_t components) {
     const bool qr = pass.by_qr();
@@ -102,7 +102,7 @@ struct DenseEvaluator::Sums {
   // of the redone tiles, and of numbers near the limit of their format
   std::vector<PrecisionIssue> issues;
 
-  // All but counters and issues.
+  // Write and read everything but counters and issues.
   void put(ByteWriter& out) const;
   void take(ByteReader& in);
   void merge(const Sums& other, int n1, KernelCounters& counters) {
@@ -113,7 +113,7 @@ struct DenseEvaluator::Sums {
     if (triangle.empty()) return;
     const auto n = static_cast<std::size_t>(n1);
     if (in_blocks(n1)) return fold_triangle(triangle.data(), other.triangle.data(), n, counters);
-    // Computes R of both triangles: folds the other's rows in, column by column.
+    // Computes R of both triangles: adds the rows of the other triangle to this one.
     Vector columns(n * 64 * ((n + 63) / 64));
     std::vector<double*> pointers(n);
     for (std::size_t j = 0; j < n; ++j) {
@@ -124,11 +124,11 @@ struct DenseEvaluator::Sums {
   }
 };
 
-// Consecutive chunks [begin, end) of the `chunks` of a pass. In a team, each process has a share, and what
-// they exchange are sums over blocks of `block` chunks, which are whole branches of the reduction tree.
+// Consecutive chunks [begin, end) of the `chunks` of a pass. In a team, each process has a share. The
+// processes exchange sums over blocks of `block` chunks, which are whole branches of the reduction tree.
 struct DenseEvaluator::Share {
   std::size_t begin, end, chunks, chunk_tiles;
-  std::size_t block = 0;  // a power of two; 0: this process sums all chunks
+  std::size_t block = 0;  // a power of two; 0 if this process sums all chunks
   bool divided() const { return block > 0; }
 };
 
@@ -138,7 +138,7 @@ struct DenseEvaluator::Account {
   std::vector<PrecisionIssue> issues;
   bool finite = true;
   TileRange culprit;  // the first tile that is not finite in f64
-  // For another process, or for the journal: all but `finite` and `culprit`.
+  // Write and add everything but `finite` and `culprit`, for another process or for the journal.
   void put(ByteWriter& out) const;
   void add(ByteReader& in);
 };
@@ -146,9 +146,9 @@ struct DenseEvaluator::Account {
 // The scratch memory of each worker of a pass. It is kept between passes.
 class DenseEvaluator::Workers {
  public:
-  // A pass of `tasks` tasks at one x begins.
-  // Returns whether it goes through the chunks from the last to the first: every second pass does, because
-  // the system's cache, or the processor's, holds what the pass before read last. Sums are the same.
+  // Begins a pass of `tasks` tasks at one x. Returns true if it goes through the chunks from the last to the
+  // first. Every second pass does, because the cache of the system or of the processor still holds what the
+  // last pass read at its end. The sums are the same in both orders.
   bool begin(std::size_t tasks, const Parallelism& parallelism) {
     count_ = std::max(count_, std::min(tasks, most_threads(parallelism)));
     for (const auto& scratch : pool_.all()) scratch->hold_x();
@@ -156,8 +156,9 @@ class DenseEvaluator::Workers {
   }
   std::unique_ptr<Scratch> take() { return pool_.take(); }
   void give_back(std::unique_ptr<Scratch> scratch) { pool_.give(std::move(scratch)); }
-  // The most that the workers can hold: all threads take part, and each has the largest buffers that any had.
-  // How many took part is left to chance, and the same fit has to give the same number.
+  // Returns an upper limit of the memory of the workers: all threads take part, and each has the largest
+  // buffers that any of them had. How many took part depends on chance, and the same fit must report the same
+  // number.
   std::size_t bytes() {
     for (const auto& scratch : pool_.all()) scratch->add_sizes(largest_);
     return std::max(count_, pool_.all().size()) * largest_.total();

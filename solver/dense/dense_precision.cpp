@@ -1,4 +1,5 @@
-// What DenseSystem measures for the scheduler: noise, errors of J, and the components that caused a decision.
+// Implements what DenseSystem measures for the scheduler: noise, errors of J, and the components that caused
+// a decision.
 #include "minimizer/dense_system.hpp"
 
 #include "ablation.hpp"
@@ -25,7 +26,7 @@ PrecisionPlan first_plan(Evaluator& evaluator, const PrecisionPolicy& policy) {
   PrecisionPlan lowest = plans.front();
   for (const PrecisionPlan& plan : plans) lowest = narrower(lowest, plan);
   for (PrecisionPlan& plan : plans) {
-    if (plan == lowest) plan = kNarrowestPlan;  // follows the plan of the others
+    if (plan == lowest) plan = kNarrowestPlan;  // use the plan of the others
   }
   evaluator.raise(std::move(plans));
   return lowest;
@@ -35,8 +36,8 @@ PrecisionPlan DenseSystem::first_plan(const PrecisionPolicy& policy) {
   return nlsq::first_plan(*evaluator_, policy);
 }
 
-// True if a column's norm over all rows in f32 is less than over the sampled rows in f64. Then its squares
-// are below the range of f32.
+// Returns true if a column's norm over all rows in f32 is less than over the sampled rows in f64. Then its
+// squares are below the range of f32.
 bool DenseSystem::column_underflows() const {
   for (std::size_t j = 0; j < probe_->column_squares.size(); ++j) {
     if (!(at_->normal(j, j) >= 0.5 * probe_->column_squares[j])) return true;
@@ -45,8 +46,8 @@ bool DenseSystem::column_underflows() const {
 }
 
 // Subtracts the bias that the probe measured from the gradient, where it is more than the error of its own
-// measurement. The sampled rows serve as a control variate: what all rows have in common, such as the
-// rounding of the parameters, disappears, and only the scatter between rows is left.
+// measurement. The sampled rows serve as a control variate: errors that all rows have in common, such as
+// those by the rounding of the parameters, disappear, and only the scatter between rows is left.
 void DenseSystem::correct_gradient(const Vector& scale) {
   if (!low() || !probe_->finite || at_->unbiased) return;
   double bias = 0, scatter = 0;
@@ -62,9 +63,9 @@ void DenseSystem::correct_gradient(const Vector& scale) {
   for (NoiseOf& part : probe_->components) std::ranges::fill(part.gradient_bias, 0.0);
 }
 
-// How far rounding to the f32 grid moves the end of the step, in the metric of H. Rows cannot show this
-// noise, since they are evaluated on the grid. It dominates where a parameter is far from zero and determined
-// to more than its last f32 digits.
+// Returns how far rounding to f32 numbers moves the end of the step, in the metric of H. A comparison of rows
+// cannot show this noise, since rows in both precisions are evaluated at rounded parameters. It dominates
+// where a parameter is far from zero and determined to more than its last f32 digits.
 double DenseSystem::grid_noise(std::span<const double> at, const Step& step) {
   Vector& change = work_;
   const std::size_t n = at.size();
@@ -99,11 +100,11 @@ void DenseSystem::rule_values(RuleValues& values) const {
   values[RuleVariable::memory] = static_cast<double>(evaluator_->bytes());
 }
 
-// Which components caused a decision. None means all of them.
+// Returns which components caused a decision. If none did, all of them are meant.
 std::vector<bool> DenseSystem::causes_of(Event event, const HealthReport& health, const Thresholds& t) const {
   const std::size_t count = evaluator_->components().size();
   std::vector<bool> causes(count, false);
-  // Blames the worst, and all that exceed the limit by themselves.
+  // Finds the component with the most noise, and all that exceed the limit by themselves.
   const auto noisy = [&](double limit, auto noise) {
     std::size_t worst = 0;
     double most = 0;
@@ -122,7 +123,7 @@ std::vector<bool> DenseSystem::causes_of(Event event, const HealthReport& health
       break;
     case Event::gradient_noise:
       if (!by_noise || health.gradient_noise <= t.gradient_noise * health.nu)
-        break;  // grid noise, which concerns all rows
+        break;  // rounding of the parameters, which concerns all rows
       noisy(t.gradient_noise * health.nu, [this](const NoiseOf& noise) {
         return solver_->norm_in_metric(noise.gradient_bias) +
                2 * solver_->rms_in_metric(noise.gradient_scatter);
@@ -144,8 +145,8 @@ std::vector<bool> DenseSystem::causes_of(Event event, const HealthReport& health
   return causes;
 }
 
-// Raises the components that caused the decision. The decision then holds the narrowest plan left. If nothing
-// changes, it stays as it is and applies to all components.
+// Raises the components that caused the decision. The decision then holds the narrowest remaining plan. If
+// nothing changes, the decision remains and applies to all components.
 std::vector<std::string> DenseSystem::raise_causes(Decision& decision, const HealthReport& health,
                                                    const Thresholds& thresholds) {
   const std::span<const RowComponent> components = evaluator_->components();

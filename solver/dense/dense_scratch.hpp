@@ -21,7 +21,7 @@ struct DenseEvaluator::Scratch {
   Vector moved;                  // x plus a part of a step
   Vector residuals, magnitudes;  // of a group of rechecked rows
 
-  // Reuses the last pass at another x if the model can; else makes a new one.
+  // Returns a pass at x: the last pass of this kind, if the model can move it to x, else a new one.
   TilePass& pass(const RowModel& model, std::span<const double> x, Fill fill, bool single) {
     std::unique_ptr<TilePass>& kept = passes_[fill == Fill::residual ? 0 : 1][single ? 1 : 0];
     bool& there = there_[fill == Fill::residual ? 0 : 1][single ? 1 : 0];
@@ -31,13 +31,13 @@ struct DenseEvaluator::Scratch {
     return *kept;
   }
 
-  // Until the next call, all passes are at one x.
+  // Declares that all passes until the next call are at one x.
   void hold_x() {
     one_x_ = true;
     for (auto& row : there_) row[0] = row[1] = false;
   }
 
-  // Bytes of each buffer; of several workers, the largest.
+  // The size of each buffer in bytes. For several workers, the largest size.
   struct Sizes {
     std::size_t vectors = 0, low_gram = 0, passes[2][2] = {};
     std::size_t total() const {

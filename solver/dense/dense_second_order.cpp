@@ -1,4 +1,4 @@
-// Second-order differences of the residuals, which geodesic acceleration and Newton steps use.
+// Second-order differences of the residuals, for geodesic acceleration and Newton steps.
 #include "dense/dense_pass.hpp"
 
 #include "rows/sample_rows.hpp"
@@ -7,8 +7,8 @@
 
 namespace nlsq::inline v0 {
 
-// Jᵀ r_vv by Transtrum & Sethna: r_vv ≈ 2/h ((r(x + hv) - r(x))/h - J v). Sums that are not finite are the
-// caller's to judge, because rows may be undefined at the moved point.
+// Sums Jᵀ r_vv by the formula of Transtrum & Sethna: r_vv ≈ 2/h ((r(x + hv) - r(x))/h - J v). The caller must
+// check whether the sums are finite, because rows may be undefined at the moved point.
 void DenseEvaluator::sum_second_order(std::size_t begin, std::size_t end, const Pass& pass, Scratch& scratch,
                                       Sums& sums) {
   const auto n = static_cast<std::size_t>(parameters());
@@ -45,7 +45,8 @@ double DenseEvaluator::second_order_into(std::span<const double> x, std::span<co
                   .direction = direction,
                   .moved = moved,
                   .step = h};
-  // Where the user's function computes all rows at one point, no task may call it.
+  // Where the user's function computes all rows in one call, tasks must not call it. So the calling thread
+  // sums.
   const auto summed_here = [&]() -> const Sums& {
     sums_.resize(std::max<std::size_t>(1, sums_.size()));
     Sums& sums = sums_.front();

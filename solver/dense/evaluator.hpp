@@ -1,5 +1,5 @@
 // Evaluator: the interface between DenseSystem and the rows of a problem. It linearizes, evaluates costs and
-// probes samples, each in a given precision.
+// measures errors on samples of rows, each in a given precision.
 #pragma once
 
 #include "minimizer/minimizer_step_values.hpp"
@@ -47,35 +47,38 @@ struct NoiseOf {
 // estimate and the random part of the sum come from the spread between groups of neighbouring rows.
 struct Probe {
   std::size_t rows = 0;  // number of sampled rows
-  // Noise of ½‖r‖²: |bias| + 2 √(variance of the bias + variance of the random part); 0 where rows are f64.
+  // The noise of ½‖r‖²: |bias| + 2 √(variance of the bias + variance of the random part). It is 0 where rows
+  // are f64.
   double cost_noise = 0;
   Vector gradient_bias;  // n
-  // groups x n, with rows b_g: Σ b_g b_gᵀ is the covariance of the gradient's error
+  // groups x n, with rows b_g: the covariance of the gradient's error is Σ b_g b_gᵀ
   Matrix gradient_scatter;
   Vector column_squares;            // Σ J_ij² over some of the sampled rows, in f64
   std::vector<NoiseOf> components;  // each component separately; empty without components
   bool finite = true;               // every sampled row is finite in the plan's format
-  // The same few of the sampled rows of J, scaled to stand for all rows: `jacobian` in f64, `rounded`
-  // as the plan's Gram matrix uses them.
+  // Some of the sampled rows of J, scaled to stand for all rows. `jacobian` has them in f64, `rounded` as the
+  // plan's Gram matrix uses them.
   Matrix jacobian, rounded;
 };
 
-// The program's residuals compared with the user's own function in double, on a stratified sample.
+// Result of comparing the program's residuals with the user's own function in double, on a stratified sample.
 struct Recheck {
   std::size_t rows = 0;
   double largest = 0;      // largest |difference| / size of the row's terms
   double discrepancy = 0;  // ‖difference‖, extrapolated to all rows
-  double magnitude = 0;    // ‖size of the terms‖, extrapolated; rounding errors scale with it
-  // Σ_i |J_ij| size_i / ‖J_j‖ for each parameter; rounding errors of g_j scale with it. It is at most
-  // `magnitude`, and far less where the rows with large terms do not depend on parameter j. Empty: not known.
+  double magnitude = 0;    // ‖size of the terms‖, extrapolated; rounding errors are proportional to it
+  // Σ_i |J_ij| size_i / ‖J_j‖ for each parameter. Rounding errors of g_j are proportional to it. It is at
+  // most `magnitude`, and far less where the rows with large terms do not depend on parameter j. It is empty
+  // if not known.
   Vector column_magnitude = {};
-  // Σ_i |r_i| size_i / ‖r‖; rounding errors of the cost scale with it. 0: not known.
+  // Σ_i |r_i| size_i / ‖r‖. Rounding errors of the cost are proportional to it. 0 means not known.
   double cost_magnitude = 0;
   bool repeats = true;  // the function returned the same value twice in a row
-  // column of the user's Jacobian that contradicts differences of the residuals; -1: none
+  // the column of the user's Jacobian that contradicts differences of the residuals, or -1
   int wrong_column = -1;
   bool wrong_loss = false;         // a loss gives a slope that differences of its values contradict
-  double jacobian_difference = 0;  // by how much, relative to the column's norm or to the slope
+  double jacobian_difference = 0;  // size of this contradiction, relative to the column's norm or to the
+                                   // slope
   bool contradicted() const { return wrong_column >= 0 || wrong_loss; }
   // r or a column of J is not zero, but its squares are below the smallest number
   bool underflow = false;
@@ -87,7 +90,7 @@ struct RowSizes {
   std::size_t row = 0;  // the row of the first entry that is not finite, else of the largest
   double largest = 0;
   double least = 0;  // smallest column maximum of [J | r], without zero columns
-  std::size_t largest_column = 0, least_column = 0;  // where these are; r follows the columns of J
+  std::size_t largest_column = 0, least_column = 0;  // their columns; r follows the columns of J
 };
 
 class Evaluator {
@@ -96,17 +99,18 @@ class Evaluator {
   virtual int parameters() const = 0;
   virtual std::size_t residuals() const = 0;
   virtual bool has_f32() const = 0;
-  virtual double row_cost() const = 0;  // f64 adds per row, Jacobian included
-  // These three are RowModel's (rows/row_model.hpp): whether one call evaluates all rows, whether derivatives
-  // at x can be made better, and whether differences are extrapolated from here on.
+  virtual double row_cost() const = 0;  // in f64 adds per row, with the Jacobian
+  // The next three are those of RowModel (rows/row_model.hpp): whether one call evaluates all rows, whether
+  // derivatives at x can be made better, and whether differences are extrapolated from here on.
   virtual bool one_point() const { return false; }
   virtual bool rough(std::span<const double> x) const { return (void)x, false; }
   virtual bool extrapolate(bool on) { return (void)on, false; }
-  // The distance of the points of the difference by parameter j (RowModel::difference_width).
+  // Returns the distance between the points of the difference by parameter j (RowModel::difference_width).
   virtual double difference_width(std::span<const double> x, std::size_t j) const {
     return (void)x, (void)j, 0;
   }
-  // Whether the residuals are linear in all parameters. They are then solved for before the iteration.
+  // Returns true if the residuals are linear in all parameters. These are then solved for before the
+  // iteration.
   virtual bool linear() const { return false; }
 
   // Named components of the rows; empty if there are none. `raised` is the least plan of each: a pass uses it
@@ -121,55 +125,57 @@ class Evaluator {
     linearize_into(x, plan, out);
     return out;
   }
-  // Computes only cost, gradient and `finite` at x in f64, at gradient_work() of counted work. Returns false
-  // and leaves `out` unchanged if they are not available without the rest; gradient_work() is then the work
-  // of a full pass.
+  // Computes only cost, gradient and `finite` at x in f64; this counts as gradient_work(). Returns false and
+  // leaves `out` unchanged if they are not available without the rest; gradient_work() is then the work of a
+  // full pass.
   virtual bool gradient_into(std::span<const double> x, Linearization& out) {
     return (void)x, (void)out, false;
   }
   virtual double gradient_work() const { return pass_work({Format::f64, Gram::f64}); }
   // Linearizes about `rows` evenly spread rows in f64 and scales the result to stand for all rows. Returns
-  // false if a part of the rows costs as much as all.
+  // false if a part of the rows costs as much as all rows.
   virtual bool linearize_part(std::span<const double> x, std::size_t rows, Linearization& out) {
     (void)x, (void)rows, (void)out;
     return false;
   }
-  // The same for Jᵀ r_vv, where r_vv is a difference along `direction` over that whole length.
+  // Does the same for Jᵀ r_vv, where r_vv is a difference along `direction` over its whole length.
   virtual bool second_order_part(std::span<const double> x, std::span<const double> direction,
                                  std::size_t rows, Vector& out) {
     (void)x, (void)direction, (void)rows, (void)out;
     return false;
   }
-  // ½‖r‖², with losses applied; NaN if a residual is not finite.
+  // Returns ½‖r‖², with losses applied, or NaN if a residual is not finite.
   virtual double cost(std::span<const double> x, Format format) = 0;
-  // Linearizes at x, and returns the cost at the point `beside`, if it can by one pass over the rows.
+  // Linearizes at x, and returns the cost at the point `beside`. Uses one pass over the rows for both if
+  // possible.
   virtual double linearize_beside(std::span<const double> x, const PrecisionPlan& plan,
                                   std::span<const double> beside, Format format, Linearization& out) {
     linearize_into(x, plan, out);
     return cost(beside, format);
   }
   virtual Probe probe(std::span<const double> x, const PrecisionPlan& plan) = 0;
-  // At most `max_rows` rows, in f64.
+  // Rechecks at most `max_rows` rows, in f64.
   virtual void recheck_into(std::span<const double> x, std::size_t max_rows, Recheck& out) = 0;
   Recheck recheck(std::span<const double> x, std::size_t max_rows) {
     Recheck out;
     recheck_into(x, max_rows, out);
     return out;
   }
-  // Relative error of J itself beyond rounding (finite differences); else 0.
+  // Returns the relative error of J itself beyond rounding (finite differences), or 0.
   virtual double jacobian_error() const { return 0; }
-  // Jᵀ r_vv, r_vv the second derivative of r along `direction`, by a difference of step h (f64). Returns
-  // ‖r_vv‖², or NaN where only the sums of rows are known.
+  // Computes Jᵀ r_vv, where r_vv is the second derivative of r along `direction`, by a difference of step h
+  // in f64. Returns ‖r_vv‖², or NaN where only the sums of rows are known.
   virtual double second_order_into(std::span<const double> x, std::span<const double> direction, double h,
                                    Vector& out) = 0;
 
   virtual const KernelCounters& counters() const = 0;
-  // In f64 adds. Rows and Gram products count at the prices of their formats.
+  // Returns the work in f64 adds. Rows and Gram products count at the prices of their formats.
   virtual double counted_work() const = 0;
   virtual double pass_work(const PrecisionPlan& plan) const = 0;  // work of one linearization
-  virtual std::size_t bytes() const = 0;                          // most memory that one pass can hold
+  virtual std::size_t bytes() const = 0;                          // largest memory that one pass can hold
 
-  // Issues of formats below f64 in the passes since the last call, also at points that were dropped.
+  // Returns the issues of formats below f64 in the passes since the last call, also at points that were
+  // dropped.
   virtual std::vector<PrecisionIssue> take_issues() { return {}; }
 };
 

@@ -1,4 +1,4 @@
-// The ratio of the two curvatures, averaged over sampled rows.
+// Computes the ratio of the two curvatures of loss_curvature.hpp, averaged over sampled rows.
 #include "dense/loss_curvature.hpp"
 
 #include "certificate/certificate.hpp"
@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::size_t kCurvatureRows = 4096;
 constexpr double kNear = 3;     // about this many standard errors
-constexpr double kLeast = 0.2;  // no step becomes longer than five times
+constexpr double kLeast = 0.2;  // no step becomes more than five times longer
 
-// r² from a transformed residual r̃, r̃² = ρ(r²).
+// Computes r² from a transformed residual r̃, where r̃² = ρ(r²).
 double squared_residual(double finished, const Loss& loss) {
   const double C2 = loss.scale() * loss.scale(), rho = finished * finished / C2;
   switch (loss.kind()) {
@@ -63,7 +63,7 @@ void correct_curvature(const RowModel& rows, std::span<const double> x, Lineariz
     for (std::size_t j = 0; j < n; ++j) at.normal(i, j) *= c;
   }
   if (at.triangle.empty()) return;
-  for (std::size_t i = 0; i < n; ++i) {  // now R of √c J̃, and Qᵀr̃/√c
+  for (std::size_t i = 0; i < n; ++i) {  // from here on, it holds R of √c J̃, and Qᵀr̃/√c
     for (std::size_t j = i; j < n; ++j) at.triangle(i, j) *= root;
     at.triangle(i, n) /= root;
   }

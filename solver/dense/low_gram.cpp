@@ -1,4 +1,4 @@
-// LowGram's products of narrowed columns.
+// Implements LowGram's products of narrowed columns.
 #include "dense/low_gram.hpp"
 
 #include "convert.hpp"

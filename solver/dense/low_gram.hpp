@@ -1,4 +1,5 @@
-// LowGram: the Gram matrix of a tile in the forms below f64, from f32 or f64 rows. TileFolder uses it.
+// LowGram: computes the Gram matrix of a tile in the forms below f64, from f32 or f64 rows. TileFolder uses
+// it.
 #pragma once
 
 #include <nlsq/scheduler.hpp>
@@ -9,16 +10,16 @@
 
 namespace nlsq::inline v0 {
 
-// One per worker, kept between passes. It holds the narrowed columns of one tile.
+// Each worker has one and keeps it between passes. It holds the narrowed columns of one tile.
 class LowGram {
  public:
-  // Call before the first `add` of a pass, for tiles of n1 columns and at most `tile_rows` rows, a multiple
-  // of 64.
+  // Must be called before the first `add` of a pass, for tiles of n1 columns and at most `tile_rows` rows, a
+  // multiple of 64.
   void restart(Gram form, int n1, std::size_t tile_rows) { form_ = form, n1_ = n1, tile_rows_ = tile_rows; }
 
-  // sums += the packed triangle of [J | r], computed from f32 columns.
+  // Adds the packed triangle of [J | r], computed from f32 columns, to `sums`.
   void add(const float* const* columns, std::size_t rows, double* sums, KernelCounters& counters);
-  // The same from f64 columns: J is narrowed, the products with r stay in f64.
+  // Does the same from f64 columns: J is narrowed, and the products with r stay in f64.
   void add(const double* const* columns, std::size_t rows, double* sums, KernelCounters& counters);
 
   std::size_t bytes() const;

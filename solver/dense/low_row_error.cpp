@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::size_t kSampledRows = 1024;
 
-// Moves the linear parameters of x to their least-squares values on these rows, and updates r. `columns`:
-// those of J by the linear parameters, one after the other.
+// Moves the linear parameters of x to their least-squares values on these rows, and updates r. `columns`
+// holds the columns of J for the linear parameters, one after the other.
 void solve_linear_part(const std::vector<double>& columns, std::span<const int> linear, Vector& x,
                        std::vector<double>& r) {
   const std::size_t rows = r.size(), k = linear.size();
@@ -55,7 +55,7 @@ double DenseEvaluator::low_row_error(std::span<const double> x, std::span<const 
   }
   const auto sampled = static_cast<double>(rows);
   work_ += sampled * row_cost();
-  if (!all_finite(r) || !all_finite(columns)) return 0;  // the pass over all rows finds that out
+  if (!all_finite(r) || !all_finite(columns)) return 0;  // the pass over all rows handles this
   Vector moved(x.begin(), x.end());
   solve_linear_part(columns, linear, moved, r);
   double difference = 0, size = 0;

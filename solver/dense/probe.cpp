@@ -20,7 +20,7 @@ constexpr std::size_t kGroupsPerTask = 8;
 
 using Columns = const double* const*;
 
-// Gradient and cost of a group of rows in the plan's precision, minus those in f64. Each is summed in f64, so
+// Gradient and cost of a group of rows in the plan's precision, minus those in f64. All are summed in f64, so
 // the difference keeps about eight digits.
 class Differences {
  public:
@@ -60,7 +60,7 @@ struct Stratum {
   std::size_t kept = 0, kept_end = 0;  // range of its rows among the kept ones
 
   bool low() const { return plan.residual == Format::f32; }
-  // Number of rows of a group to evaluate. From f64 rows only J is needed.
+  // Returns the number of rows of a group to evaluate. For f64 rows only J is needed.
   std::size_t count(const TileRange& group) const {
     return low() ? group.count : std::min(group.count, kKept);
   }
@@ -154,8 +154,8 @@ Extrapolated extrapolate_stratum(const Matrix& sums, const Vector& counts, const
   for (std::size_t g = 0; g < groups; ++g) {
     for (std::size_t j = 0; j <= n; ++j) mean[j] += sums(stratum.first + g, j) / S;
   }
-  // Variance of m*mean, and of the sum over m rows itself, from the spread of the groups' sums. If every row
-  // was sampled, the bias is exact and the rest is 0.
+  // The variance of m*mean, and of the sum over m rows itself, follow from the spread of the groups' sums. If
+  // every row was sampled, the bias is exact and both variances are 0.
   const double ratio = m / S;
   const double unit = S >= m ? 0.0 : std::sqrt((ratio * ratio + ratio) * G / std::max(1.0, G - 1));
   Extrapolated out;

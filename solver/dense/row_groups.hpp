@@ -8,8 +8,8 @@
 
 namespace nlsq::inline v0 {
 
-// Where tiles leave rows out (a sample): finds the tile that holds the row with number `row` among those
-// present.
+// For models whose tiles leave rows out (a sample): finds the tile that holds the row with number `row` among
+// the rows present.
 inline TileRange tile_of_sample(const RowModel& model, std::size_t row, std::size_t& place) {
   std::size_t t = 0;
   for (std::size_t count = model.tile(0).count; row >= count && t + 1 < model.tile_count();
@@ -20,7 +20,7 @@ inline TileRange tile_of_sample(const RowModel& model, std::size_t row, std::siz
   return model.tile(t);
 }
 
-// Finds the tile that holds `row`, by bisection, since tiles may have any size.
+// Finds the tile that holds `row` by bisection, because tiles may have any size.
 inline TileRange tile_of(const RowModel& model, std::size_t row) {
   std::size_t low = 0, high = model.tile_count();
   while (high - low > 1) {
@@ -58,13 +58,13 @@ inline std::vector<TileRange> row_groups(const RowModel& model, std::size_t most
   return groups;
 }
 
-// The same for the given tiles only.
+// Does the same for the given tiles only.
 inline std::vector<TileRange> row_groups(const std::vector<TileRange>& tiles, std::size_t most) {
   std::vector<TileRange> groups;
   std::size_t m = 0;
   for (const TileRange& tile : tiles) m += tile.count;
   const std::size_t count = std::max<std::size_t>(1, most / kRowGroup);
-  std::size_t t = 0, before = 0;  // rows of the tiles before tile t
+  std::size_t t = 0, before = 0;  // before: number of rows in the tiles before tile t
   for (std::size_t g = 0; g < count && m > most; ++g) {
     const std::size_t wanted = m / count * g + (m / count - kRowGroup) / 2;
     while (before + tiles[t].count <= wanted) before += tiles[t++].count;

@@ -1,4 +1,4 @@
-// Covariances of M-estimators and of counts, from a pass with extra columns.
+// Computes the covariances of M-estimators and of counts from a pass with extra columns.
 #include "dense/row_statistics.hpp"
 
 #include "certificate/certificate.hpp"
@@ -34,17 +34,17 @@ Linearization without_extra(const Linearization& all, std::size_t n) {
   return out;
 }
 
-// The factor of (JᵀJ)⁻¹. The extra columns are 1, ψ', r, beyond; the residual is ψ.
+// Returns the factor of (JᵀJ)⁻¹. The extra columns are 1, ψ', r and `beyond`; the residual is ψ.
 double robust_factor(const Linearization& all, std::size_t n, std::size_t rows, int rank) {
   const double m = static_cast<double>(rows), dof = m - rank;
   const double mean = all.normal(n, n + 1) / m, variance = all.normal(n + 1, n + 1) / m - mean * mean;
-  // ψ' ≤ 0 on average: no minimum that the sums could describe
+  // ψ' <= 0 on average: these sums cannot belong to a minimum
   if (!(dof > 0) || !(mean > 0)) return kNaN;
   const double K = 1 + rank / m * std::max(0.0, variance) / (mean * mean);
   return K * K * (2 * all.cost / dof) / (mean * mean);
 }
 
-// Simpson's rule.
+// Integrates by Simpson's rule.
 template <class F>
 double integral(F f, double from, double to) {
   constexpr int kSteps = 64;
@@ -60,10 +60,10 @@ double normal_variance(const Loss& loss) {
   constexpr double kEnd = 9;
   const auto density = [](double r) {
     return std::exp(-0.5 * r * r) * std::numbers::inv_sqrtpi * std::numbers::sqrt2;
-  };  // both tails
+  };  // both tails together
   double squares = 0, slopes = 0;
-  // Integrates by pieces. They begin at the scale, where some losses have a kink, and double, but are never
-  // long.
+  // Integrates over pieces. They begin at the scale, where some losses have a kink. Their length doubles up
+  // to a limit.
   for (double from = 0, to = std::min(loss.scale(), kEnd); from < kEnd;
        from = to, to = std::min(2 * to, kEnd)) {
     const int parts = 1 + static_cast<int>(to - from);
@@ -71,7 +71,7 @@ double normal_variance(const Loss& loss) {
     for (int k = 0; k < parts; ++k) {
       const double a = from + k * width, b = from + (k + 1) * width, middle = 0.5 * (a + b);
       const bool beyond = middle > loss.scale();
-      // At the kink itself, takes the slope on the piece's own side.
+      // At the kink itself, the slope on the piece's own side is used.
       const auto inside = [&](double r) {
         return beyond ? std::max(r, loss.scale() * (1 + 1e-15)) : std::min(r, loss.scale());
       };

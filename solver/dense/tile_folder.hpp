@@ -1,4 +1,5 @@
-// TileFolder: what a worker of a DenseEvaluator does with one tile of rows. The passes use it.
+// TileFolder: evaluates one tile of rows and adds it to the sums of a worker. The passes of DenseEvaluator
+// use it.
 #pragma once
 
 #include "dense/dense_scratch.hpp"
@@ -45,7 +46,7 @@ class DenseEvaluator::TileFolder {
   void add_gradient(const TileRange& range, double* sums) {
     kernels().gradient_f64(fill_f64(range), n1_, range.count, sums, &counters_);
   }
-  // Issues of a tile in the plan's precision: of f32 rows, or of J narrowed to f32.
+  // Returns the issues of a tile in the plan's precision: of f32 rows, or of J narrowed to f32.
   PrecisionIssue issue(const TileRange& range) {
     const auto n1 = static_cast<std::size_t>(n1_);
     if (plan_.residual == Format::f32) {
@@ -61,7 +62,7 @@ class DenseEvaluator::TileFolder {
     }
     return issues_of(pointers.data(), pointers.size(), range.count, Operation::jacobian_storage, Format::f32);
   }
-  // Returns the issue of sums that are not finite although the numbers are.
+  // Returns the issue of sums that are not finite although the numbers of the tile are.
   PrecisionIssue sums_issue(const TileRange& range, const Vector& sums) const {
     PrecisionIssue found;
     found.operation = fill_ == Fill::residual ? Operation::cost_sum : Operation::gram_sum;
@@ -74,7 +75,7 @@ class DenseEvaluator::TileFolder {
     return plan_.residual == Format::f32 || (plan_.gram < Gram::f64 && fill_ != Fill::residual);
   }
 
-  // Folds one tile into R. The kernel destroys its input, which may be the user's data, so this copies it
+  // Adds one tile to R. The kernel destroys its input, which may be the user's data, so the tile is copied
   // first.
   bool qr(const TileRange& range, Matrix& triangle) {
     const double* const* columns = fill_f64(range);

@@ -12,7 +12,7 @@ namespace nlsq::inline v0 {
 // A value within a factor 16 of the largest f32 number counts as near the limit; bf16 has the same range.
 inline constexpr double kNearLimit = 0x1.fffffep127 / 16;
 
-// Issues in `n` columns, some of which may be null. `rows` counts the rows with any issue.
+// Returns the issues in `n` columns, some of which may be null. `rows` counts the rows with any issue.
 template <class T>
 PrecisionIssue issues_of(const T* const* columns, std::size_t n, std::size_t rows, Operation operation,
                          Format format);

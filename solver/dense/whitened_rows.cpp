@@ -1,4 +1,4 @@
-// The Cholesky factor of a covariance, and rows whitened by it.
+// Implements the Cholesky factor of a covariance, and rows whitened by it.
 #include "dense/whitened_rows.hpp"
 
 #include "dense/dense_algebra.hpp"
@@ -41,7 +41,7 @@ void check_covariance(const Matrix& C, std::size_t rows) {
 
 }  // namespace
 
-// Factors row by row, to know the first row that fails.
+// Factors row by row, so that the first row that fails is known.
 Whitening::Whitening(const Matrix& covariance, std::size_t rows) : L_(rows, rows), inverse_(rows, rows) {
   check_covariance(covariance, rows);
   for (std::size_t i = 0; i < rows; ++i) {
@@ -49,7 +49,8 @@ Whitening::Whitening(const Matrix& covariance, std::size_t rows) : L_(rows, rows
     for (std::size_t j = 0; j < i; ++j)
       L_(i, j) = (covariance(i, j) - dense::dot(row, &L_(j, 0), j)) / L_(j, j);
     const double left = covariance(i, i) - dense::dot(row, row, i);
-    // Variance of row i given the rows before it. Rounding does not count as variance.
+    // The variance of row i given the rows before it. A value within rounding errors does not count as
+    // variance.
     if (!(left > 0x1p-52 * static_cast<double>(i + 1) * covariance(i, i))) {
       throw ValidationError(
           fmt::format("sigma_matrix is not positive definite: at row {0}, column {0} nothing is left of the "
@@ -59,7 +60,7 @@ Whitening::Whitening(const Matrix& covariance, std::size_t rows) : L_(rows, rows
     }
     L_(i, i) = std::sqrt(left);
   }
-  // Column j of the inverse is zero above the diagonal, so only the triangle below takes part.
+  // Column j of the inverse is zero above the diagonal, so only the lower triangle is used.
   std::vector<double> column(rows);
   for (std::size_t j = 0; j < rows; ++j) {
     std::fill(column.begin(), column.end(), 0.0);
@@ -75,7 +76,7 @@ void Whitening::apply(double* v) const {
 }
 
 void Whitening::apply_to_sizes(double* m) const {
-  for (std::size_t i = rows(); i-- > 0;) {  // row i needs the sizes up to its own
+  for (std::size_t i = rows(); i-- > 0;) {  // row i uses the sizes up to its own
     double sum = 0;
     for (std::size_t j = 0; j <= i; ++j) sum += std::fabs(inverse_(i, j)) * m[j];
     m[i] = sum;
@@ -104,7 +105,7 @@ double WhitenedRows::row_cost(Fill fill) const {
   return rows_.row_cost(fill) + columns * static_cast<double>(rows());
 }
 
-// Evaluates once at a time: callers that ask for the same x wait for it and share it.
+// Evaluates the rows only once at a time: callers that need the same x wait for the result and share it.
 std::shared_ptr<const WhitenedRows::Evaluation> WhitenedRows::evaluate(std::span<const double> x,
                                                                        bool derivatives) const {
   const std::lock_guard lock(mutex_);

@@ -1,6 +1,6 @@
-// Rows with correlated errors (generalised least squares). With LLᵀ the covariance of r, the residuals L⁻¹r
-// and derivatives L⁻¹J have independent errors of variance one. A pass evaluates all rows at once. Curve fits
-// with sigma_matrix use it.
+// Rows with correlated errors (generalised least squares). If LLᵀ is the covariance of r, the residuals L⁻¹r
+// and their derivatives L⁻¹J have independent errors of variance one. A pass evaluates all rows at once.
+// Curve fits with sigma_matrix use it.
 #pragma once
 
 #include <nlsq/matrix.hpp>
@@ -15,16 +15,16 @@ namespace nlsq::inline v0 {
 
 class Whitening {
  public:
-  // `covariance` is rows x rows. Throws ValidationError naming row and column, counted from 0, if it has
-  // another shape, a value that is not finite, is not symmetric, or not positive definite.
+  // `covariance` is rows x rows. Throws ValidationError that names row and column, counted from 0, if it has
+  // another shape, contains a value that is not finite, is not symmetric, or is not positive definite.
   Whitening(const Matrix& covariance, std::size_t rows);
 
   std::size_t rows() const { return L_.rows(); }
-  // v <- L⁻¹v, v has rows() numbers.
+  // Overwrites the rows() numbers of v with L⁻¹v.
   void apply(double* v) const;
-  // m <- |L⁻¹| m: the bound of rounding errors that had size m.
+  // Overwrites m with |L⁻¹| m, the bound of rounding errors that had size m.
   void apply_to_sizes(double* m) const;
-  // min over c of ‖L⁻¹(y - c)‖², where c is a constant.
+  // Returns the minimum over constants c of ‖L⁻¹(y - c)‖².
   double total_squares(std::vector<double> y) const;
 
  private:
@@ -51,7 +51,7 @@ class WhitenedRows final : public RowModel {
     return rows_.difference_width(x, j);
   }
   double derivative_error(std::span<const double> x) const override { return rows_.derivative_error(x); }
-  // Throws ValidationError for `single`.
+  // Throws ValidationError if `single`: rows in f32 are not possible.
   std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const override;
   NonFinite explain_non_finite(std::span<const double> x, std::size_t first, std::size_t count) override;
   void reference_residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
