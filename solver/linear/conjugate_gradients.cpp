@@ -1,4 +1,4 @@
-// The conjugate gradient iteration.
+// Implements the conjugate gradient iteration.
 #include "linear/conjugate_gradients.hpp"
 
 #include "linear/dot.hpp"

@@ -19,18 +19,19 @@ struct CgGoal {
 
 struct CgResult {
   int iterations = 0;
-  // The tolerances are met. Otherwise x is the last iterate, and Q still decreases.
+  // true if the tolerances are met. Otherwise x is the last iterate, and Q still decreases.
   bool reached = false;
-  // False: a product showed that A or the preconditioner is not definite. x is the iterate before that.
+  // false if a product showed that A or the preconditioner is not definite. x is then the iterate before
+  // that.
   bool definite = true;
   double leftover = 0;  // xᵀ(b - A x), which is 0 up to rounding
 };
 
-// Keeps its buffers between solves.
+// Solves such systems, and keeps its buffers between solves.
 class ConjugateGradients {
  public:
   using Operator = std::function<void(std::span<const double> in, std::span<double> out)>;
-  // Overwrites x, which starts at 0.
+  // Solves A x = b. The iteration starts at 0 and overwrites x.
   CgResult solve(const Operator& A, const Operator& precondition, std::span<const double> b,
                  std::span<double> x, const CgGoal& goal);
 

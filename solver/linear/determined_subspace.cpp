@@ -1,5 +1,5 @@
-// Rank, covariance and step from R⁻¹ where R is clearly regular, from a pivoted factor where its rank is
-// clear, else from singular values.
+// Computes rank, covariance and step: from R⁻¹ where R is clearly regular, from a pivoted factor where its
+// rank is clear, and otherwise from singular values.
 #include "linear/determined_subspace.hpp"
 
 #include "dense/dense_algebra.hpp"
@@ -22,11 +22,12 @@ namespace {
 
 constexpr std::size_t kFew = 16;         // up to this many parameters nothing is allocated
 constexpr std::size_t kFewSingular = 8;  // up to this many, singular values take the least time
-// Length of the part that a parameter's unit vector has in the null directions: below it the data determine
-// the parameter.
+// A parameter counts as determined by the data if the part of its unit vector that lies in the null
+// directions is shorter than this.
 constexpr double kNegligiblePart = 1e-6;
 
-// An error of R moves its singular values by at most its norm.
+// Returns the number of singular values above rounding and above the error of R, which changes them by at
+// most its norm.
 std::size_t rank_of(const double* values, std::size_t n, double error) {
   std::size_t rank = 0;
   while (rank < n && values[rank] > std::max(rank_tolerance(n) * values[0], error)) ++rank;
@@ -39,8 +40,8 @@ void set_condition(Certificate& c, std::size_t n, double ratio, bool qr) {
   c.covariance_error = static_cast<double>(n) * kUnitRoundoff * (qr ? ratio : ratio * ratio);
 }
 
-// The largest singular value of T or of its inverse, by power iteration. apply(v, out) computes T v or T⁻¹v,
-// and adjoint(v, out) the same for Tᵀ.
+// Returns the largest singular value of T or of its inverse, by power iteration. apply(v, out) computes T v
+// or T⁻¹v, and adjoint(v, out) the same for Tᵀ.
 template <class Apply, class Adjoint>
 double largest_by_power(std::size_t n, Apply apply, Adjoint adjoint) {
   constexpr int kRounds = 30;
@@ -57,14 +58,14 @@ double largest_by_power(std::size_t n, Apply apply, Adjoint adjoint) {
   return largest;
 }
 
-// σ_max of an upper triangle.
+// Returns σ_max of an upper triangle.
 double largest_value(const double* R, std::size_t n) {
   return largest_by_power(
       n, [&](const double* v, double* out) { dense::multiply_upper(R, n, v, out); },
       [&](const double* v, double* out) { dense::multiply_upper_transposed(R, n, v, out); });
 }
 
-// σ_max / σ_min of an upper triangle, never too large.
+// Returns σ_max / σ_min of an upper triangle, never too large.
 double triangle_condition(const double* R, std::size_t n) {
   const auto solved = [n](auto solve) {
     return [n, solve](const double* v, double* out) {
@@ -82,8 +83,8 @@ Parallelism threads_of(const ScaledTriangle& triangle) {
   return triangle.threads != nullptr ? *triangle.threads : Parallelism{1, {}};
 }
 
-// For many parameters that are clearly determined: computes everything from R⁻¹, at a tenth of the cost of
-// singular values. Returns false and destroys nothing if its bound of κ(R) is too large to be sure.
+// For many parameters that are clearly determined: computes everything from R⁻¹, in a tenth of the time that
+// singular values take. If its bound of κ(R) is too large to be sure, returns false and changes nothing.
 bool by_inverse(const ScaledTriangle& triangle, Certified& out) {
   const std::size_t n = triangle.scale.size();
   constexpr double kSure = 0.1;
@@ -114,8 +115,8 @@ bool by_inverse(const ScaledTriangle& triangle, Certified& out) {
   return true;
 }
 
-// A triangle R whose columns were exchanged so that its diagonal falls, cut off after its rank r: the rows
-// below are rounding. Its null space is spanned by the columns of N = [-R₁₁⁻¹R₁₂; 1].
+// A triangle R whose columns were exchanged so that its diagonal decreases, cut off after its rank r, because
+// the rows below are rounding errors. Its null space is spanned by the columns of N = [-R₁₁⁻¹R₁₂; 1].
 struct CutTriangle {
   std::size_t n = 0, rank = 0;
   std::vector<std::size_t> order;  // row k of everything here belongs to column order[k] of the triangle
@@ -129,8 +130,8 @@ struct CutTriangle {
   double* null_row(std::size_t k) { return &N[k * nullity()]; }
 };
 
-// Cuts R where an entry of its diagonal first is not above `least`. The columns of R are in the order of
-// out.order. Returns whether the rank is beyond doubt then: what is cut off is well below `least`, and the
+// Cuts R at the first entry of its diagonal that is not above `least`. The columns of R are in the order of
+// out.order. Returns true if the rank is then beyond doubt: what is cut off is well below `least`, and the
 // rest is well above it.
 bool cut_here(std::span<const double> R, double least, const Parallelism& threads, CutTriangle& out) {
   constexpr double kMargin = 2;
@@ -160,8 +161,8 @@ bool cut_here(std::span<const double> R, double least, const Parallelism& thread
   return true;
 }
 
-// Cuts R with its columns as they are, and with pivoted columns if the rank is in doubt so. Returns false if
-// it is in doubt with these, too. The triangle stays as it is.
+// Cuts R with its columns as they are, or with pivoted columns if the rank would be in doubt. Returns false
+// if it is in doubt with these, too. The triangle does not change.
 bool cut(const ScaledTriangle& triangle, CutTriangle& out) {
   const Parallelism threads = threads_of(triangle);
   const std::size_t n = triangle.scale.size();
@@ -206,9 +207,9 @@ void remove_null_part(CutTriangle& from, double* X, std::size_t columns) {
   }
 }
 
-// For many parameters of which the data clearly do not determine all. Computes everything from the
+// For many parameters if the data clearly do not determine all of them. Computes everything from the
 // pseudo-inverse by two factorisations, which takes a small part of the time that singular values take.
-// Returns false if the rank is in doubt. The triangle stays as it is.
+// Returns false if the rank is in doubt. The triangle does not change.
 bool by_cut_triangle(const ScaledTriangle& triangle, Certified& out) {
   CutTriangle part;
   if (!cut(triangle, part)) return false;
@@ -258,14 +259,15 @@ bool by_cut_triangle(const ScaledTriangle& triangle, Certified& out) {
   return true;
 }
 
-// Returns whether the last entry of the diagonal is rounding, as it is without full rank if columns were
-// pivoted.
+// Returns true if the last entry of the diagonal is a rounding error. It is one if J lacks full rank and
+// columns were pivoted.
 bool ends_in_rounding(const ScaledTriangle& triangle) {
   const std::size_t n = triangle.scale.size();
   return std::fabs(triangle.R[n * n - 1]) <= rank_tolerance(n);
 }
 
-// A parameter counts as determined if its part in the null directions is negligible.
+// Computes everything from singular values. A parameter counts as determined if its part in the null
+// directions is negligible.
 void by_singular_values(const ScaledTriangle& triangle, Certified& out) {
   const std::size_t n = triangle.scale.size();
   LocalBuffer<double, kFew> sv(n), projected(n);
@@ -310,7 +312,8 @@ double rank_tolerance(std::size_t n) { return 64 * kUnitRoundoff * std::sqrt(sta
 
 void analyse(const ScaledTriangle& triangle, Certified& out) {
   const std::size_t n = triangle.scale.size();
-  // Users see the condition beside a covariance, and for a few parameters singular values give it exactly.
+  // The condition is shown to users beside a covariance. For a few parameters, singular values give it
+  // exactly.
   const bool many = n > (triangle.covariance ? small_dense::kMost : kFewSingular);
   if (many && by_inverse(triangle, out)) return;
   if ((many || (n > kFewSingular && ends_in_rounding(triangle))) && by_cut_triangle(triangle, out)) return;

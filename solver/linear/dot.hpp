@@ -9,7 +9,7 @@
 
 namespace nlsq::inline v0 {
 
-// Σ a_i b_i, summed from first to last, so that every caller gets the same bits.
+// Returns Σ a_i b_i, summed from first to last, so that every caller gets the same bits.
 template <class N>
 double dot(const double* a, const double* b, N n) {
   double sum = 0;
@@ -20,8 +20,9 @@ inline double dot(std::span<const double> a, std::span<const double> b) {
   return dot(a.data(), b.data(), a.size());
 }
 
-// The norm of term(0) … term(n-1). Parameters that ran off make the squares overflow, though the norm is far
-// from it. Then the largest term is divided out, because the ratio of two infinite norms is not a number.
+// Returns the norm of term(0) … term(n-1). If parameters have gone towards infinity, the squares may overflow
+// although the norm does not. Then the largest term is divided out, because the ratio of two infinite norms
+// is not a number.
 template <class Term>
 double norm_of(std::size_t n, Term term) {
   double squares = 0;
@@ -34,7 +35,7 @@ double norm_of(std::size_t n, Term term) {
   return largest * std::sqrt(ratios);
 }
 
-// ‖D v‖ for the diagonal matrix D of `scale`.
+// Returns ‖D v‖ for the diagonal matrix D of `scale`.
 inline double scaled_norm(std::span<const double> v, std::span<const double> scale) {
   return norm_of(v.size(), [&](std::size_t j) { return v[j] * scale[j]; });
 }

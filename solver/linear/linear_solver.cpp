@@ -1,4 +1,4 @@
-// LinearSolver's factorizations, and the norms that its factors define.
+// Implements LinearSolver's factorizations, and the norms that its factors define.
 #include "linear/linear_solver_impl.hpp"
 
 #include "dense/dense_algebra.hpp"
@@ -24,8 +24,8 @@ const Parallelism& use_of(const Parallelism* threads) { return threads != nullpt
 
 double one_norm(const DenseMatrix& A) { return A.cwiseAbs().colwise().sum().maxCoeff(); }
 
-// ‖A⁻¹‖₁ of A = LLᵀ, exact for n <= 64. Beyond, Hager's method (Higham, Accuracy and Stability, algorithm
-// 15.1) gives a lower bound, nearly always within a factor 3.
+// Returns ‖A⁻¹‖₁ of A = LLᵀ, exactly for n <= 64. For larger n, Hager's method (Higham, Accuracy and
+// Stability, algorithm 15.1) gives a lower bound, nearly always within a factor 3.
 double inverse_one_norm(const DenseMatrix& L) {
   const auto n = L.rows();
   const auto size = static_cast<std::size_t>(n);
@@ -74,7 +74,7 @@ void LinearSolver::Impl::solve_lower_transposed(double* v) const {
 
 bool LinearSolver::Impl::small() const { return size() <= small_dense::kMost; }
 
-// λ‖s‖² with the weights of the damping.
+// Returns λ‖s‖² with the weights of the damping.
 double LinearSolver::Impl::damping_energy(double lambda) const {
   if (weights.size() > 0) return lambda * s.dot(weights.cwiseProduct(s));
   const double norm = small_dense::norm(s.data(), size());
@@ -140,7 +140,7 @@ void LinearSolver::add_to_normal(const Matrix& S) {
   m.H += m.inverse_scale.asDiagonal() * added * m.inverse_scale.asDiagonal();
 }
 
-// Cholesky of H + λI. Leaves the factor in L and the step in s.
+// Solves by Cholesky of H + λI. Leaves the factor in L and the step in s.
 bool LinearSolver::Impl::solve_normal(double lambda, Step& out) {
   if (small()) {
     L.resize(g.size(), g.size());
@@ -185,13 +185,13 @@ bool LinearSolver::Impl::solve_normal(double lambda, Step& out) {
   return true;
 }
 
-// The entry below R in the QR of [R; √λ I].
+// Returns entry j of the diagonal block below R in the QR of [R; √λ I].
 double LinearSolver::Impl::damping_row(Eigen::Index j, double lambda) const {
   if (reduced && on[static_cast<std::size_t>(j)] != Held::none) return 1;  // its column in R is zero
   return std::sqrt(damping(j, lambda));
 }
 
-// QR of [R; √λ I] by the kernels, which exploit its zeros. Leaves Rᵀ in L and the step in s.
+// Solves by QR of [R; √λ I] with the kernels, which exploit its zeros. Leaves Rᵀ in L and the step in s.
 bool LinearSolver::Impl::solve_wide_triangle(double lambda, Step& out) {
   using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   const auto n = g.size();
@@ -200,7 +200,7 @@ bool LinearSolver::Impl::solve_wide_triangle(double lambda, Step& out) {
   top.topRightCorner(n, 1) = z;
   DenseVector diagonal(n);
   for (Eigen::Index j = 0; j < n; ++j) diagonal[j] = damping_row(j, lambda);
-  KernelCounters uncounted;  // no rows of the data
+  KernelCounters uncounted;  // the kernels read no rows of the data here
   fold_diagonal(top.data(), diagonal.data(), size(), size() + 1, uncounted);
   if (!(top.diagonal().head(n).cwiseAbs().minCoeff() > 0)) return false;
   L = top.topLeftCorner(n, n).transpose();
@@ -213,7 +213,7 @@ bool LinearSolver::Impl::solve_wide_triangle(double lambda, Step& out) {
   return true;
 }
 
-// QR of [R; √λ I]. Leaves Rᵀ in L and the step in s.
+// Solves by QR of [R; √λ I]. Leaves Rᵀ in L and the step in s.
 bool LinearSolver::Impl::solve_triangle(double lambda, Step& out) {
   if (size() >= kWide) return solve_wide_triangle(lambda, out);
   const auto n = g.size();

@@ -95,7 +95,7 @@ Held LinearSolver::Impl::beyond(Eigen::Index j) const {
   return s[j] > limit(j, Held::upper) ? Held::upper : Held::none;
 }
 
-// True if the model decreases, by more than rounding, when parameter j leaves its bound.
+// Returns true if the model decreases, by more than rounding, when parameter j leaves its bound.
 bool LinearSolver::Impl::pulls_away(Eigen::Index j) const {
   if (on[at(j)] == Held::none || lower[j] == upper[j]) return false;
   return (on[at(j)] == Held::lower ? -slope[j] : slope[j]) > rounding[j];
@@ -117,12 +117,12 @@ LinearSolver::Impl::Search LinearSolver::Impl::guess_set(double lambda, Step& ou
   return Search::cycles;
 }
 
-// Starts at s = 0. Each round goes to the minimum over the free parameters, or to the first bound on the way,
-// which becomes active. At such a minimum, it releases the bound with the steepest decrease.
+// Descends from s = 0. Each round goes to the minimum over the free parameters, or to the first bound on the
+// way, which becomes active. At such a minimum, it releases the bound with the steepest decrease.
 LinearSolver::Impl::Search LinearSolver::Impl::descend(double lambda, Step& out) {
   start_set();
   path = DenseVector::Zero(g.size());
-  const Eigen::Index most = 10 * g.size();  // only rounding takes this many
+  const Eigen::Index most = 10 * g.size();  // only rounding errors can cause so many rounds
   for (Eigen::Index released = 0;;) {
     if (!solve_free(lambda, out)) return Search::singular;
     double share = 1;
@@ -160,7 +160,8 @@ bool LinearSolver::Impl::search(double lambda, Step& out) {
   return false;
 }
 
-// -2 (gᵀs + ½ sᵀ(H + λI)s) = ν² of the free parameters - s_Aᵀ(2 g_A + (H + λI)_AA s_A) of those on a bound.
+// Computes ν² by -2 (gᵀs + ½ sᵀ(H + λI)s) = ν² of the free parameters - s_Aᵀ(2 g_A + (H + λI)_AA s_A) of
+// those on a bound.
 void LinearSolver::Impl::end_on_bounds(double lambda, Step& out) const {
   if (std::ranges::all_of(on, [](Held side) { return side == Held::none; })) return;
   out.held = on;

@@ -33,7 +33,7 @@ void LinearSolver::shorten_to_radius(double radius, Step& step) const {
     const DenseVector downhill = -g * (g.squaredNorm() / curvature), rest = whole - downhill;
     const double far = downhill.norm();
     DenseVector bent = downhill * (radius / far);
-    if (far < radius) {  // ‖downhill + t rest‖ = radius, without cancellation
+    if (far < radius) {  // solves ‖downhill + t rest‖ = radius for t without cancellation
       const double a = rest.squaredNorm(), b = downhill.dot(rest), c = (radius - far) * (radius + far);
       const double root = std::sqrt(b * b + a * c);
       bent = downhill + rest * (b > 0 ? c / (b + root) : (root - b) / a);

@@ -1,4 +1,4 @@
-// The inside of LinearSolver: the system in scaled variables, and its reduction by bounds
+// The implementation of LinearSolver: the system in scaled variables, and its reduction by bounds
 // (linear_solver_bounds.cpp).
 #pragma once
 
@@ -27,7 +27,7 @@ struct LinearSolver::Impl : ScaledSystem {
   DenseVector inverse_pivots;  // 1 / L_jj, for small systems
   DenseMatrix A;               // H + λI; scratch
   DenseVector s;               // the step, scaled; scratch
-  DenseVector weights;         // of λ; empty: all 1
+  DenseVector weights;         // of λ; empty if all are 1
 
   std::size_t size() const { return static_cast<std::size_t>(g.size()); }
   bool small() const;

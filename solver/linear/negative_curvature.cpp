@@ -14,7 +14,8 @@ namespace {
 
 constexpr double kNothingLeft = 1e-6;  // relative to the largest eigenvalue
 
-// The lowest eigenvalue of a symmetric tridiagonal matrix and its vector, and the largest magnitude of any.
+// The lowest eigenvalue of a symmetric tridiagonal matrix with its eigenvector, and the largest magnitude of
+// an eigenvalue.
 struct Lowest {
   double value = 0, largest = 0;
   std::vector<double> vector;
@@ -70,8 +71,8 @@ bool scaled_spectrum(std::span<const double> G, std::span<const double> norms, S
   out.vectors.assign(n * n, 0.0);
   for (std::size_t j = 0; j < n; ++j) {
     const double diagonal = std::max(std::fabs(G[j * n + j]), 1e-30 * norms[j] * norms[j]);
-    // Where the diagonal says nothing of an unknown's size, as at the origin of a*b, its largest product with
-    // another does.
+    // If an unknown's diagonal entry is 0, as at the origin of a*b, its size follows from its largest product
+    // with another unknown.
     double largest = 0;
     for (std::size_t i = 0; i < n; ++i) largest = std::max(largest, std::fabs(G[j * n + i]));
     constexpr double kNothing = 1e-12;

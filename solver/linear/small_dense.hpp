@@ -1,6 +1,6 @@
 // Dense algebra of a few columns in memory that the caller provides; LinearSolver and the certificate use it.
-// For such sizes, Eigen's run-time matrices cost more in calls than in operations. Column-major, n x n; lower
-// triangles.
+// For such sizes, the calls into Eigen's run-time matrices take longer than the operations. Matrices are n x
+// n and column-major; triangles are lower triangles.
 #pragma once
 
 #include "linear/dot.hpp"
@@ -12,7 +12,7 @@
 
 namespace nlsq::inline v0::small_dense {
 
-inline constexpr std::size_t kMost = 32;  // up to this many columns this is faster
+inline constexpr std::size_t kMost = 32;  // up to this many columns this code is faster
 
 // The largest column count that an N may stand for.
 template <class N>
@@ -77,7 +77,7 @@ inline bool cholesky(double* A, N n, double* inverse) {
   return positive;
 }
 
-// v := L⁻¹v. `inverse` comes from cholesky.
+// Computes v := L⁻¹v. `inverse` comes from cholesky.
 template <class N>
 inline void solve_lower(const double* L, N n, const double* inverse, double* v) {
   each(kFirst, n, [&](auto j) {
@@ -87,7 +87,7 @@ inline void solve_lower(const double* L, N n, const double* inverse, double* v) 
   });
 }
 
-// v := L⁻ᵀv.
+// Computes v := L⁻ᵀv.
 template <class N>
 inline void solve_lower_transposed(const double* L, N n, const double* inverse, double* v) {
   each(kFirst, n, [&](auto reversed) {
@@ -99,7 +99,7 @@ inline void solve_lower_transposed(const double* L, N n, const double* inverse, 
   });
 }
 
-// W := L⁻¹, lower triangle; the strictly upper part is not written.
+// Computes the lower triangle W := L⁻¹. The strictly upper part is not written.
 template <class N>
 inline void invert_lower(const double* L, N n, const double* inverse, double* W) {
   each(kFirst, n, [&](auto j) {
@@ -113,7 +113,7 @@ inline void invert_lower(const double* L, N n, const double* inverse, double* W)
   });
 }
 
-// ‖A‖₁ of a symmetric matrix stored in full.
+// Returns ‖A‖₁ of a symmetric matrix stored in full.
 template <class N>
 inline double one_norm(const double* A, N n) {
   double largest = 0;
@@ -125,7 +125,7 @@ inline double one_norm(const double* A, N n) {
   return largest;
 }
 
-// ‖A⁻¹‖₁ of A = LLᵀ, exactly. `W` is scratch, n x n.
+// Returns ‖A⁻¹‖₁ of A = LLᵀ, exactly. `W` is scratch memory, n x n.
 template <class N>
 inline double inverse_one_norm(const double* L, N n, const double* inverse, double* W) {
   invert_lower(L, n, inverse, W);

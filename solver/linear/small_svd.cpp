@@ -1,4 +1,4 @@
-// One-sided Jacobi SVD, and least squares by a QR factorisation and the singular values of R.
+// Implements the one-sided Jacobi SVD, and least squares by a QR factorisation and the singular values of R.
 #include "linear/small_svd.hpp"
 
 #include "dense/dense_algebra.hpp"

@@ -1,4 +1,4 @@
-// Layout of the fronts, factorization and solve.
+// Implements the layout of the fronts, the factorization and the solve.
 #include "linear/sparse_cholesky.hpp"
 
 #include "kernels/block_kernels.hpp"

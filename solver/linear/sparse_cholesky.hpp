@@ -1,6 +1,6 @@
-// A = L Lᵀ for a sparse symmetric block matrix, by the multifrontal method (Duff, Reid, ACM TOMS 9, 1983).
-// Each supernode is factored in a dense matrix that also holds its children's updates; kernels do the dense
-// work. The reduced system of block problems uses it.
+// Factors A = L Lᵀ for a sparse symmetric block matrix, by the multifrontal method (Duff, Reid, ACM TOMS 9,
+// 1983). Each supernode is factored in a dense matrix that also holds its children's updates; kernels do the
+// dense work. The reduced system of block problems uses it.
 #pragma once
 
 #include "blocks/schur/block_ordering.hpp"
@@ -13,7 +13,7 @@
 
 namespace nlsq::inline v0 {
 
-// Where a block of the matrix belongs in a front. `turned`: the block is transposed.
+// The place of a block of the matrix in a front. `turned` says that the block is transposed.
 struct FrontPlace {
   double* front = nullptr;  // lower triangle by columns
   std::size_t ld = 0, column = 0, row = 0;
@@ -27,17 +27,17 @@ class SparseCholesky {
   // Block k of the matrix couples pairs[k].first with pairs[k].second. Diagonal blocks are included.
   SparseCholesky(std::vector<std::uint32_t> sizes, const Pairs& pairs);
 
-  // `add(k, place)` adds block k at its place, which is zero before. Of a diagonal block only the lower
-  // triangle counts. Returns false if the matrix is not positive definite.
+  // Factors the matrix. `add(k, place)` must add block k at its place, which is zero before. Of a diagonal
+  // block only the lower triangle is used. Returns false if the matrix is not positive definite.
   bool factor(const std::function<void(std::size_t, const FrontPlace&)>& add);
-  // Solves in place; call after factor().
+  // Solves A x = b and overwrites b with x. Must be called after factor().
   void solve(std::span<double> b);
   // The diagonal of L, in the order of b.
   void diagonal(std::span<double> out) const;
   std::size_t bytes() const;
   // Number of entries of L, stored zeros included.
   std::size_t numbers() const { return numbers_; }
-  // Multiply-adds of a factorisation, times six; n³ for a dense matrix.
+  // Multiply-adds of a factorisation, times six. It would be n³ for a dense matrix.
   double operations() const;
 
  private:
@@ -45,7 +45,7 @@ class SparseCholesky {
     std::size_t columns = 0, rows = 0, ld = 0;  // counts of numbers; `rows` includes the columns' own
     std::uint64_t factor = 0;                   // position of its columns in factor_
     std::vector<std::size_t> into;              // for each block below: its first row in the parent's front
-    std::vector<std::size_t> own;               // indices k of the matrix blocks it takes
+    std::vector<std::size_t> own;               // indices k of the matrix blocks that belong to this front
     std::vector<FrontPlace> places;
     std::vector<std::uint32_t> children;
   };

@@ -15,7 +15,7 @@ namespace nlsq::inline v0 {
 namespace {
 
 std::vector<double> row_norms(const DenseRows& A) {
-  constexpr double kLeast = 1e-280, kMost = 1e280;  // squares between them lose nothing
+  constexpr double kLeast = 1e-280, kMost = 1e280;  // sums of squares between these are exact
   std::vector<double> norms(A.rows, 0.0);
   for (std::size_t j = 0; j < A.columns; ++j) {
     const double* column = &A.J[j * A.rows];
@@ -30,7 +30,8 @@ std::vector<double> row_norms(const DenseRows& A) {
   return norms;
 }
 
-// The quantile of the values other than 0: the share `place` of them is smaller. 0 if all values are 0.
+// Returns the quantile of the values other than 0: the share `place` of them is smaller. Returns 0 if all
+// values are 0.
 double quantile_of_nonzero(std::vector<double> values, double place) {
   std::erase(values, 0.0);
   if (values.empty()) return 0;
@@ -45,9 +46,9 @@ void divide_columns(DenseRows& A, std::span<const double> scale) {
   }
 }
 
-// A divisor of each column: the median of its entries other than 0. Divided so, columns that heavy rows
-// depend on are larger than the others, and pivoting takes them first. If a column without heavy rows came
-// first, its elimination would mix light rows into a heavy one.
+// Returns a divisor for each column: the median of its entries other than 0. After this division, columns
+// that depend on heavy rows are larger than the others, so pivoting takes them first. If a column without
+// heavy rows came first, its elimination would mix light rows into a heavy one.
 std::vector<double> typical_entries(const DenseRows& A) {
   std::vector<double> typical(A.columns), column(A.rows);
   for (std::size_t j = 0; j < A.columns; ++j) {

@@ -1,8 +1,8 @@
-// Solves small least-squares problems by QR, for rows of very different weights, such as
-// constraints of weight 1e12 beside data. In the normal equations, and in plain QR, the heavy rows leave no
-// digits of the light ones. With the rows sorted by size and the columns pivoted, each row keeps its own
-// digits (Powell, Reid 1969; Cox, Higham, Stability of Householder QR factorization for weighted least
-// squares problems, 1998). Block problems use it for their steps and certificates.
+// Solves small least-squares problems by QR, for rows of very different weights, such as constraints of
+// weight 1e12 beside data. In the normal equations, and in plain QR, rounding errors of the heavy rows are
+// larger than the light rows. With the rows sorted by size and the columns pivoted, the error of each row is
+// relative to that row (Powell, Reid 1969; Cox, Higham, Stability of Householder QR factorization for
+// weighted least squares problems, 1998). Block problems use it for their steps and certificates.
 #pragma once
 
 #include "minimizer/minimizer_step_values.hpp"
@@ -15,8 +15,8 @@ namespace nlsq::inline v0 {
 // Above this ratio of the largest row to the median one, normal equations may lose what light rows determine.
 constexpr double kHeavyRows = 1e5;
 
-// Most rows may be heavy, and then the median row is, too. So a light row is the one below which 5 % of all
-// rows lie.
+// Most rows may be heavy; then the median row is heavy, too. So a row counts as light if at most 5 % of all
+// rows are smaller.
 constexpr double kLightRows = 0.05;
 
 // The columns of J, one after the other, and r. There are at least as many rows as columns.
@@ -38,14 +38,14 @@ struct RowAnalysis {
   Certified least;          // by singular values, on the subspace that the data determine
   RegularSolution regular;  // by substitution, which keeps the digits of light rows
 };
-// `scale`: divisors of the columns.
+// Analyses rows. `scale` holds the divisors of the columns.
 RowAnalysis analyse_rows(DenseRows A, std::span<const double> scale);
-// The same for rows of like weight: rows whose norm is larger than the quantile `place` of all norms are
-// scaled down to it. Without rounding errors this does not change the rank.
+// Does the same for rows made similar in weight: rows whose norm is larger than the quantile `place` of all
+// norms are scaled down to it. Without rounding errors this does not change the rank.
 RowAnalysis analyse_lightened(DenseRows A, double place);
 // Returns true if analyse_lightened() cannot show a higher rank than A has. Scaling rows down by a factor of
 // at most s, and scaling the columns anew, changes no singular value by a factor of more than s.
-// `rank_margin`: see Certified; it is that of A.
+// `rank_margin` is Certified::rank_margin of A.
 bool lightening_keeps_rank(const DenseRows& A, double place, double rank_margin);
 
 }  // namespace nlsq::inline v0

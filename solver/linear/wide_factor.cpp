@@ -1,4 +1,4 @@
-// Blocked Cholesky, triangular inverse and square.
+// Implements the blocked Cholesky factorisation, the inverse of a triangle and its square.
 #include "linear/wide_factor.hpp"
 
 #include "support/parallel.hpp"
@@ -16,14 +16,14 @@ namespace {
 constexpr std::size_t kBlock = 96;  // columns per block: four strips of the kernels' panels
 constexpr std::size_t kSmall = 24;  // columns of a block that are solved one by one
 
-// Pointers to consecutive vectors, `stride` apart.
+// Returns pointers to consecutive vectors that are `stride` apart.
 std::vector<const double*> vectors(const double* first, std::size_t count, std::size_t stride) {
   std::vector<const double*> out(count);
   for (std::size_t k = 0; k < count; ++k) out[k] = first + k * stride;
   return out;
 }
 
-// C -= the products of vectors a with vectors b, each of `rows` numbers. C is stored by rows.
+// Subtracts the products of vectors a with vectors b, each of `rows` numbers, from C. C is stored by rows.
 void subtract(const double* a, std::size_t na, const double* b, std::size_t nb, std::size_t rows,
               std::size_t stride, double* C, std::size_t stride_of_C) {
   if (na == 0 || nb == 0 || rows == 0) return;
@@ -35,8 +35,8 @@ void subtract(const double* a, std::size_t na, const double* b, std::size_t nb, 
   subtract(a, na, b, nb, rows, stride, C, stride);
 }
 
-// v := T⁻ᵀv for `count` vectors v, `stride` apart. T is an upper triangle of order m <= kSmall by columns
-// with the same stride.
+// Computes v := T⁻ᵀv for `count` vectors v that are `stride` apart. T is an upper triangle of order m <=
+// kSmall by columns with the same stride.
 void solve_small(const double* T, std::size_t m, std::size_t stride, double* v, std::size_t count) {
   constexpr std::size_t kTogether = 8;
   using Vectors [[gnu::vector_size(kTogether * sizeof(double))]] = double;  // side by side
@@ -58,7 +58,7 @@ void solve_small(const double* T, std::size_t m, std::size_t stride, double* v, 
   }
 }
 
-// The same for a triangle of any order.
+// Does the same for a triangle of any order.
 void solve_block(const double* T, std::size_t m, std::size_t stride, double* v, std::size_t count) {
   for (std::size_t b = 0; b < m; b += kSmall) {
     const std::size_t some = std::min(kSmall, m - b);
@@ -67,7 +67,7 @@ void solve_block(const double* T, std::size_t m, std::size_t stride, double* v, 
   }
 }
 
-// Cholesky of a small block, column by column.
+// Factors a small block by Cholesky, column by column.
 bool factor_small(double* A, std::size_t m, std::size_t stride) {
   for (std::size_t j = 0; j < m; ++j) {
     double* column = A + j * stride;
@@ -94,7 +94,7 @@ void subtract_square(double* A, std::size_t m, std::size_t k, std::size_t stride
   }
 }
 
-// factor_wide for one block.
+// Does what factor_wide does, for one block.
 bool factor_block(double* A, std::size_t m, std::size_t stride) {
   double products[kSmall * kSmall];
   for (std::size_t k = 0; k < m; k += kSmall) {
@@ -116,14 +116,15 @@ void by_blocks(std::size_t n, const Parallelism& threads, Use use, std::size_t b
             [&](std::size_t t) { use(t * block, std::min(block, n - t * block)); });
 }
 
-// Columns that one task solves for. The block that multiplies them is packed once for all of them.
+// Returns the number of columns that one task solves for. The block that multiplies them is packed once for
+// all of them.
 std::size_t columns_of_task(std::size_t n) {
   return kBlock * std::clamp<std::size_t>(n / (4 * kBlock), 1, 4);
 }
 
 }  // namespace
 
-// Works by block rows: subtracts what the rows above contribute, factors the diagonal block, then solves for
+// Works by block rows: subtracts the products of the rows above, factors the diagonal block, then solves for
 // all columns to its right.
 bool factor_wide(double* A, std::size_t n, const Parallelism& threads) {
   std::vector<double> products(kBlock * kBlock);
@@ -145,7 +146,7 @@ bool factor_wide(double* A, std::size_t n, const Parallelism& threads) {
   return true;
 }
 
-// Row i of R⁻¹ solves Rᵀx = e_i.
+// Row i of R⁻¹ is the solution of Rᵀx = e_i.
 void invert_wide(const double* R, std::size_t n, double* X, const Parallelism& threads) {
   by_blocks(n, threads, [&](std::size_t first, std::size_t count) {
     for (std::size_t i = first; i < first + count; ++i) {
@@ -189,8 +190,9 @@ namespace {
 
 constexpr std::size_t kRows = 256;  // rows per call of a kernel
 
-// Row i of a triangle is zero before column i. So this takes groups of rows, with the columns from the first
-// row's diagonal on. In use(first, rows, columns), columns[j] holds those rows of column first + j.
+// Visits the rows of a triangle in groups. Row i is zero before column i, so each group has only the columns
+// from its first row's diagonal on. In use(first, rows, columns), columns[j] holds those rows of column first
+// + j.
 template <class Fill, class Use>
 void by_rows(std::size_t rows, std::size_t n, Fill fill, Use use) {
   std::vector<double> numbers(n * kRows);
@@ -249,7 +251,7 @@ void fold_diagonal(double* R, const double* diagonal, std::size_t count, std::si
 
 void square_triangle(const double* R, std::size_t n, double* packed) {
   std::fill_n(packed, n * (n + 1) / 2, 0.0);
-  KernelCounters uncounted;  // no rows of the data
+  KernelCounters uncounted;  // the kernels read no rows of the data here
   by_rows(
       n, n,
       [&](std::size_t first, std::size_t rows, double* const* columns) {
