@@ -87,7 +87,7 @@ std::size_t BlockBounds::find_held(std::span<const double> x, std::span<const do
   std::size_t count = 0;
   for (const Place& p : plain_) {
     const double slope = gradient[p.tangent];
-    // Where the slope is 0, the cost may fall into the feasible side: such a number is not held.
+    // Where the slope is 0, the cost may still fall towards the inside, so such a number is not held.
     const bool outward =
         p.lower == p.upper || (x[p.number] <= p.lower && slope > 0) || (x[p.number] >= p.upper && slope < 0);
     held[p.tangent] = outward ? 1 : 0;

@@ -14,11 +14,11 @@ namespace nlsq::inline v0 {
 
 class BlockBounds {
  public:
-  // Throws ValidationError where a lower bound is above the upper one.
+  // Throws ValidationError if a lower bound is above the upper one.
   BlockBounds(const Problem::Impl& problem, const BlockStructure& structure);
 
   bool any() const { return !all_.empty(); }
-  // Projects x onto the box. Returns whether any number changed.
+  // Projects x onto the box. Returns true if any number changed.
   bool project(std::vector<double>& x) const;
   // Sets held[j] = 1 for each tangent coordinate j fixed at x, and returns their count. On a manifold, only
   // coordinates that move one number like a plain vector can be fixed.

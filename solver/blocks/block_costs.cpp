@@ -14,13 +14,14 @@ namespace {
 // in a product with S (limited by memory bandwidth), and one multiply-add of the elimination.
 constexpr double kNumber = 20, kEliminate = 4;
 constexpr double kProducts = 25;  // products with S per step
-// With so many unknowns a factorisation takes less than a second, and it yields the rank.
+// Up to so many unknowns S is always factored, because this takes less than a second and the factor yields
+// the rank.
 constexpr std::size_t kAlwaysFactored = 2000;
 // S and its factor are not formed if they take more than this times the bytes of J.
 constexpr double kMostShare = 4;
 constexpr std::size_t kLargestMap = std::size_t{1} << 31;  // bits: camera pairs
 
-// Pairs of cameras that see a common point. Each pair appears once.
+// Returns the pairs of cameras that see a common point, each pair once.
 std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs_of(const BlockStructure& s) {
   const std::size_t cameras = s.cameras();
   std::vector<bool> met(cameras * cameras);
@@ -45,7 +46,8 @@ bool BlockStructure::implicit_if(StepSolver how, bool factor_if_cheaper) const {
   return how == StepSolver::automatic && iteration_pays_;
 }
 
-// Without points, S is the normal matrix itself. It is as sparse as the graph, and so is its factor.
+// Returns true if conjugate gradients pay. Without points, S is the normal matrix itself. It is as sparse as
+// the graph, and so is its factor.
 bool BlockStructure::iteration_pays() const {
   return real_points > 0 && reduced_size() > kAlwaysFactored && iteration_takes_less();
 }

@@ -1,8 +1,8 @@
-// Covariances of chosen parameter blocks: columns of H⁻¹, H = JᵀJ, from the factors of the solve. Each column
-// is refined once against J itself with the residual e - Jᵀ(J x); the size of the correction estimates the
-// error (Higham, Accuracy and Stability of Numerical Algorithms, 12.1). If the error is too large, or H is
-// not positive definite in f64, a small J is factored directly: QR, then the SVD of R, with columns scaled to
-// unit length.
+// Computes covariances of chosen parameter blocks: columns of H⁻¹, H = JᵀJ, from the factors of the solve.
+// Each column is refined once against J itself with the residual e - Jᵀ(J x); the size of the correction
+// estimates the error (Higham, Accuracy and Stability of Numerical Algorithms, 12.1). If the error is too
+// large, or H is not positive definite in f64, a small J is factored directly: QR, then the SVD of R, with
+// columns scaled to unit length.
 #include "blocks/block_distance.hpp"
 #include "blocks/prepared_problem.hpp"
 #include "dense/dense_algebra.hpp"
@@ -140,7 +140,7 @@ struct CovarianceWork {
     return size() <= kMostDense && 2 * m * n * n <= kMostWork;
   }
 
-  // SVD of J D⁻¹, D = diag(by), computed from its triangular factor.
+  // Returns the SVD of J D⁻¹, D = diag(by), computed from its triangular factor.
   SingularValues decompose(std::span<const double> by) const {
     const std::size_t n = size(), rows = std::max(prepared->structure.residuals, n);
     std::vector<double> A(rows * n);

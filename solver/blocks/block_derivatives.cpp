@@ -15,9 +15,9 @@ namespace {
 constexpr double kConsistent = 0.1;  // of the error found, that two differences may differ by
 constexpr double kWrong = 1e-3;  // relative to the derivative's size; smaller errors do not move the minimum
 constexpr double kShares[] = {1e-5, 1e-6};  // relative steps, each both ways; an error must show at both
-// A step may be too long for the residuals: they cannot move as far as the derivatives promise (a sine of
-// seconds since 1970). Then two shorter shares follow. By the first the promised change is this part of the
-// residuals, and the second is compared with it.
+// A step may be too long for the residuals: they change far less than the derivatives predict (a sine of
+// seconds since 1970). Then two shorter shares follow. With the first, the predicted change is this part of
+// the residuals. The second is compared with it.
 constexpr double kFallsShort = 0.5, kPartOfResiduals = 0.1, kLeastShare = 1e-11;
 constexpr std::size_t kMostSingly = 32;  // tangent coordinates that are tested one by one
 constexpr std::size_t kDirections = 4;   // with more coordinates: number of directions along all of them
@@ -36,7 +36,7 @@ double distance(std::span<const double> a, std::span<const double> b) {
 
 double length_of(double size) { return size > 0 ? size : 1; }
 
-// Directions to test: one tangent coordinate at a time, or all together with pseudo-random signs.
+// Returns the directions to test: one tangent coordinate at a time, or all together with pseudo-random signs.
 std::vector<std::vector<double>> directions(std::span<const double> sizes) {
   std::vector<std::vector<double>> out;
   if (sizes.size() <= kMostSingly) {
@@ -60,11 +60,12 @@ std::vector<std::vector<double>> directions(std::span<const double> sizes) {
 }  // namespace
 
 // Tests all columns by one difference, along a direction in which their parts of the change are about equally
-// large. If it agrees far more closely than a single wrong column would let it, then no column is wrong.
-// Returns false if this does not decide: many columns, one of zeros, or a step that is too short or too long.
+// large. If the difference agrees far more closely than it could with a single wrong column, no column is
+// wrong. Returns false if this test cannot decide: there are many columns, a column is zero, or the step is
+// too short or too long.
 bool BlockSystem::derivatives_agree(std::span<const double> sizes, std::span<const std::uint8_t> fixed) {
   constexpr double kLeastShare = 0.5;       // of `part`, that a column contributes to the change
-  constexpr double kClosely = 0.25;         // of the least error that a wrong column would cause
+  constexpr double kClosely = 0.25;         // with more columns, an error of one of them hardly shows
   constexpr std::size_t kMostAtOnce = 200;  // with more columns, one of them hardly shows
   if (sizes.size() > kMostAtOnce) return false;
   double part = kInfinity;
@@ -120,7 +121,7 @@ void BlockSystem::check_columns(std::span<const double> sizes, std::span<const s
         least = 0;
         break;
       }
-      // Most derivatives are right, and agree with the first difference already.
+      // Most derivatives are right, and already agree with the first difference.
       const double least_error = distance(ahead, given) - rounding / share;
       const bool agrees = k == 0 && least_error <= kWrong * std::max(norm(ahead), norm(given));
       if (agrees || !model_.moved_residuals(at_.x, at_.r, direction, -share, behind)) {
@@ -130,7 +131,7 @@ void BlockSystem::check_columns(std::span<const double> sizes, std::span<const s
       for (std::size_t i = 0; i < ahead.size(); ++i) ahead[i] = 0.5 * (ahead[i] + behind[i]);
       const double size = std::max(norm(ahead), norm(given)), off = distance(ahead, given),
                    error = off - rounding / share;
-      // Differences that disagree with each other say nothing of the derivatives given.
+      // Differences that disagree with each other cannot show whether the derivatives are wrong.
       const double differ = coarser.empty() ? 0 : distance(ahead, coarser);
       const bool consistent = differ <= kConsistent * off;
       coarser = ahead;

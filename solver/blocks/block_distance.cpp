@@ -18,20 +18,21 @@ namespace {
 constexpr double kLeastDamping = 1e-15, kMostDamping = 1e-6;
 constexpr int kRefinements = 3;
 constexpr double kEnough = 1e-8;  // gain of a refinement, relative to the predicted decrease so far
-// Limits on unknowns and multiply-adds for which QR costs next to nothing.
+// Limits on unknowns and multiply-adds up to which QR takes almost no time.
 constexpr std::size_t kFewColumns = 64;
 constexpr double kFewProducts = 4e6;
 constexpr std::size_t kDoubtColumns = 400;  // the same limits where the factorisation fails
 constexpr double kDoubtProducts = 2e9;
 constexpr double kStepProducts = 1e8;  // the same limit for every step
 
-// Number of multiply-adds of a QR factorisation of J.
+// Returns the number of multiply-adds of a QR factorisation of J.
 double qr_products(const BlockPoint& at) {
   const double n = static_cast<double>(at.free());
   return 2 * static_cast<double>(at.structure.residuals) * n * n;
 }
 
-// The columns of J that are free, one after the other, and r. Rows of zeros fill J up to a square matrix.
+// Returns the columns of J that are free, one after the other, and r. Rows of zeros fill J up to a square
+// matrix.
 DenseRows dense_rows(const BlockPoint& at, std::span<const std::size_t> free) {
   const std::size_t n = free.size();
   DenseRows out{std::max(at.structure.residuals, n), n, {}, {}};
@@ -54,8 +55,8 @@ bool is_small(const BlockPoint& at, std::size_t columns, double products) {
 }
 
 // Measures the distance by Cholesky's factor of JᵀJ, which takes a small part of the time of QR. The result
-// is not known where JᵀJ may have lost digits that QR would keep: rows have very different sizes, or J is
-// ill-conditioned.
+// is marked as not known if JᵀJ may have lost digits that QR would keep, because rows have very different
+// sizes or J is ill-conditioned.
 BlockDistance by_normal(const BlockPoint& at, std::span<const double> norms) {
   constexpr double kMostError = 1e-8;  // n u κ, κ of JᵀJ
   constexpr double kMostSpread = 1e3;  // of the rows
@@ -87,8 +88,8 @@ BlockDistance by_normal(const BlockPoint& at, std::span<const double> norms) {
   return out;
 }
 
-// Measures the distance by QR of J. Where J is small, this costs next to nothing. Rows of huge weight hide
-// the directions that only other rows determine, so the rank is that of rows of like weight.
+// Measures the distance by QR of J. Where J is small, this takes almost no time. Rows of huge weight hide the
+// directions that only other rows determine, so the rank is computed from rows scaled to similar weight.
 BlockDistance by_triangle(const BlockPoint& at, std::span<const double> norms) {
   BlockDistance out;
   const std::vector<std::size_t> free = at.free_columns();
@@ -110,7 +111,8 @@ BlockDistance by_triangle(const BlockPoint& at, std::span<const double> norms) {
   if ((full && found.spread > kHeavyRows) ||
       (!full && !lightening_keeps_rank(A, kLightRows, found.least.rank_margin))) {
     const Certificate like = analyse_lightened(A, 0.5).least.certificate;
-    // A loss may leave rows next to no weight. What only these determine puts the rank in doubt.
+    // A loss may give rows almost no weight. If directions are determined by such rows alone, the rank is in
+    // doubt.
     if (like.rank == static_cast<int>(n) && at.problem.losses.values().empty()) {
       found.least.step = std::move(found.regular.step);
       c.decrement_sigma = found.regular.decrement;
@@ -118,7 +120,8 @@ BlockDistance by_triangle(const BlockPoint& at, std::span<const double> norms) {
       c.confounded.clear();
       c.covariance_error = like.covariance_error;
     }
-    // So does what only the lightest rows determine, where most are heavy.
+    // The rank is also in doubt if directions are determined by the lightest rows alone, where most rows are
+    // heavy.
     out.rank_hidden = c.rank < static_cast<int>(n) &&
                       std::max(like.rank, analyse_lightened(A, kLightRows).least.certificate.rank) > c.rank;
   }
@@ -150,7 +153,7 @@ void refine(const BlockPoint& at, const BlockTerms& terms, BlockDistance& out) {
       noise += terms.gradient_noise[j] * std::fabs(delta[j]);
     }
     const double slope = -dot(left, delta);
-    std::vector<double>& image = left;  // what is left is no longer needed
+    std::vector<double>& image = left;  // `left` is no longer needed
     at.solver.multiply(J, delta, image);
     const double curvature = dot(delta, image);
     if (!(slope > noise) || !(curvature > 0)) return;
@@ -188,15 +191,15 @@ bool null_space_costs_less(const BlockPoint& at) {
   constexpr double kSlowerPivots = 4;  // pivoting goes column by column
   const BlockStructure& s = at.structure;
   const auto reduced = static_cast<double>(s.tangent_size() - s.point_numbers);
-  if (at.solver.too_large_for_rank()) return false;  // counting the pivots of its factor costs nothing
+  if (at.solver.too_large_for_rank()) return false;  // counting the pivots of its factor takes almost no time
   const double solve = 4 * static_cast<double>(s.record_size) + 2 * reduced * reduced;
   return kSolves * solve < kSlowerPivots * reduced * reduced * reduced / 3;
 }
 
 // Tries to complete `out` by the directions that the data leave undetermined. Returns true if this succeeded:
 // these directions are clearly undetermined, all others are clearly determined, and rounding errors of heavy
-// rows cannot hide what the lightest rows determine. Call it while the factor is known. It takes a small part
-// of the time of QR.
+// rows cannot hide what the lightest rows determine. Must be called while the factor is known. Takes a small
+// part of the time of QR.
 bool complete_by_null_space(const BlockPoint& at, const BlockTerms& terms, BlockDistance& out) {
   constexpr double kSafety = 4;
   NullSpace null(at.solver, at.model.records<double>(), column_norms(at.solver), at.fixed);
@@ -263,7 +266,7 @@ BlockDistance block_distance(const BlockPoint& at, const BlockStep* solved) {
 }
 
 bool examine_weak_directions(const BlockPoint& at, const BlockTerms& terms, BlockDistance& out) {
-  // by_elimination() does not find the rank. The other functions do, and there is nothing to add to them.
+  // by_elimination() does not find the rank. The results of the other functions are already complete.
   if (!out.known || out.rank >= 0 || at.solver.iterative()) return false;
   refine(at, terms, out);
   const std::vector<double> norms = column_norms(at.solver);

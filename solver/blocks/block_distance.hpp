@@ -1,5 +1,5 @@
-// Distance from a point to the optimum of its linear model, without damping: rank, step and decrement from J
-// in f64 at x. The certificate uses it. No information from other points enters.
+// Computes the distance from a point to the optimum of its linear model, without damping: rank, step and
+// decrement. It uses only J in f64 at x, no other points. The certificate uses it.
 #pragma once
 
 #include "blocks/block_terms.hpp"
@@ -15,7 +15,8 @@ struct BlockDistance {
   double decrement = 0;  // ν₀ = √(2 · decrease predicted by the linear model)
   std::vector<double> step;
   std::vector<int>
-      undetermined;  // tangent numbers that share in directions which the data do not determine; by QR alone
+      undetermined;  // tangent numbers that take part in directions which the data do not determine; by QR
+                     // alone
   int rank = -1;     // -1: not examined
   bool rank_estimated = false;
   bool rank_hidden = false;  // rows of huge weight make the rank look too low; by QR alone
@@ -29,28 +30,29 @@ struct BlockDistance {
 // Damping relative to the squared column norms that changes neither the step nor the rank.
 constexpr double kNegligibleDamping = 1e-13;
 
-// Column norms at x; 1 for a column that is zero.
+// Returns the column norms at x, and 1 for a column that is zero.
 std::vector<double> column_norms(const SchurSolver& solver);
 
-// JᵀJ over the columns named, n x n, with columns of J scaled to unit length.
+// JᵀJ over the given columns, n x n, with columns of J scaled to unit length.
 struct ScaledNormal {
   std::vector<double> A;
   double heaviest = 0;  // norm of the largest row
-  double median = 0;    // and the median of the norms other than 0
+  double median = 0;    // median of the norms other than 0
 };
 ScaledNormal scaled_normal(const BlockPoint& at, std::span<const std::size_t> columns);
 
-// Uses JᵀJ where J is small and well conditioned, and QR of J where it is small and is not. Otherwise uses
-// the factors of the elimination with the least damping that lets them exist; the rank is not known then.
-// `solved`: a solve with negligible damping that the solver made last, at this point; null: none.
+// Uses JᵀJ where J is small and well conditioned, and QR of J where it is small and ill-conditioned.
+// Otherwise uses the factors of the elimination with the least damping with which they exist; the rank is
+// then not known. `solved` may be the solver's last solve, if that was at this point and with negligible
+// damping; else it is null.
 BlockDistance block_distance(const BlockPoint& at, const BlockStep* solved = nullptr);
 
-// Call after block_distance. Adds what the elimination does not show: the directions that its damping
-// suppressed, and the rank. A direction along which the gradient exceeds rounding error counts with its full
-// predicted decrease. Returns false if nothing was to be added.
+// Adds what the elimination does not show: the directions that its damping suppressed, and the rank. Must be
+// called after block_distance. A direction along which the gradient exceeds rounding error counts with its
+// full predicted decrease. Returns false if there was nothing to add.
 bool examine_weak_directions(const BlockPoint& at, const BlockTerms& terms, BlockDistance& out);
 
-// Whether J is small enough for solve_by_rows() at every step.
+// Returns true if J is small enough for solve_by_rows() at every step.
 bool rows_are_few(const BlockPoint& at);
 // Solves (JᵀJ + λD²) s = -g from the rows. J must be available in f64.
 void solve_by_rows(const BlockPoint& at, double lambda, std::span<const double> scale, BlockStep& out);

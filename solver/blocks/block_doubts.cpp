@@ -1,4 +1,4 @@
-// Failures that first-order tests do not detect: a stationary point that is not a minimum, parameters that
+// Detects failures that first-order tests do not: a stationary point that is not a minimum, parameters that
 // the data determine elsewhere but not here, and parameters that move the residuals in jumps. The checks run
 // only when there are few unknowns.
 #include "blocks/block_system.hpp"
@@ -13,14 +13,15 @@
 
 namespace nlsq::inline v0 {
 
-// x is a saddle if the cost has negative curvature along some direction. Large residuals and redescending
-// losses can cause this although JᵀJ is positive. In that case out.step leads to a lower cost. The curvature
-// is unknown if it differs from that of JᵀJ by less than `limit`, relative to the largest curvature.
+// Decides whether x is a saddle. It is one if the cost has negative curvature along some direction. Large
+// residuals and redescending losses can cause this although JᵀJ is positive. In that case out.step leads to a
+// lower cost. The curvature is unknown if it differs from that of JᵀJ by less than `limit`, relative to the
+// largest curvature.
 BlockSystem::Curved BlockSystem::curvature_at_end(const BlockJudgement& judgement, double limit,
                                                   Certified& out) {
   const std::size_t free = point().free();
   if (low_jacobian() || judgement.certificate.governed_by == kZeroResidual) return Curved::unknown;
-  // The cost need not fall far along a straight line for a valley to begin there.
+  // Even a small fall of the cost along a straight line can be the beginning of a valley.
   constexpr double kOfContradiction = 1e-5, kOfNoise = 8;
   const double enough = at_.model.cost - std::max(kOfContradiction * judgement.contradiction(),
                                                   kOfNoise * judgement.terms->cost_noise);
@@ -59,7 +60,7 @@ bool BlockSystem::falls_along(const SecondOrder& found, double enough, Certified
 
 // Moves each unknown by a tenth of a standard error to either side. Returns true if the cost falls there by
 // more than a certificate allows; out.step then leads there. A function with a kink can do this, because its
-// gradient on one side says nothing about the other.
+// gradient on one side is not valid on the other.
 bool BlockSystem::falls_beside(const BlockJudgement& judgement, Certified& out) {
   constexpr std::size_t kMost = 16;  // numbers
   const std::size_t size = structure_.tangent_size();
@@ -81,11 +82,11 @@ bool BlockSystem::falls_beside(const BlockJudgement& judgement, Certified& out) 
   return false;
 }
 
-// Returns true if the costs on both sides of x rise together as JᵀJ says, when all unknowns move by one to
-// two tenths of a standard error. A kink by which the cost could fall for a single unknown would show here,
-// since it changes the cost on one side of it only. But the kink of another unknown, or a kink in a
+// Returns true if the costs on both sides of x rise together as JᵀJ predicts, when all unknowns move by one
+// to two tenths of a standard error. A kink by which the cost could fall for a single unknown would show
+// here, since it changes the cost on one side of it only. But the kink of another unknown, or a kink in a
 // difference of two, could cancel it: |a| - |b| and |a - b| do not change where a and b move alike. So two
-// directions are tried, and the costs must agree far more closely than the fall that is looked for. This
+// directions are tried, and the costs must agree up to a small part of the fall that is looked for. This
 // takes four evaluations.
 bool BlockSystem::rises_evenly(const BlockJudgement& judgement) {
   constexpr std::size_t kFew = 2;  // unknowns that are moved one by one in as many evaluations
@@ -102,7 +103,7 @@ bool BlockSystem::rises_evenly(const BlockJudgement& judgement) {
         step[j] = way * kNearInNoise * judgement.sigma / column_norm(j);
     }
     solver_.multiply(model_.records<double>(), step, image);
-    double rise = -dot(step, image);  // beyond that of JᵀJ
+    double rise = -dot(step, image);  // by which the rise exceeds that of JᵀJ
     for (int side = 0; side < 2; ++side) {
       if (model_.plus(at_.x, step, trial)) return false;
       rise += cost_or_none(trial) - at_.model.cost;
@@ -113,8 +114,8 @@ bool BlockSystem::rises_evenly(const BlockJudgement& judgement) {
   return true;
 }
 
-// The cost at a point that the iteration does not visit. Returns NaN if the user's function throws there,
-// because that says nothing about x.
+// Returns the cost at a point that the iteration does not visit, or NaN if the user's function throws there,
+// because that gives no information about x.
 double BlockSystem::cost_or_none(std::span<const double> x) try { return evaluate(x, trial_); } catch (...) {
   trial_.x.clear();
   return kNaN;
@@ -154,7 +155,7 @@ bool BlockSystem::lost_parameters(int rank) {
     for (int i = 0; i < block.size && !lost; ++i) {
       for (const double factor : {1e-3, 0.1, 10.0, 1e3}) {
         std::vector<double> x = at_.x;
-        for (double& v : x) v *= 1.07;  // at x itself, columns may be dependent by chance
+        for (double& v : x) v *= 1.07;  // since columns may be dependent by chance at x itself
         double& moved = x[structure_.list.offsets[p] + static_cast<std::size_t>(i)];
         moved = moved == 0 ? factor : factor * moved;
         if (model_.bounds().project(x)) continue;
@@ -166,8 +167,9 @@ bool BlockSystem::lost_parameters(int rank) {
   return lost;
 }
 
-// Moves each number whose column of J is 0 by a part of its size. If the cost changes, and J has no higher
-// rank there, J does not see how: the number is compared with another, as t in x > t.
+// Moves each number whose column of J is 0 by a part of its size. Returns true if the cost changes although J
+// has no higher rank there. Such a number is only compared with another, as t in x > t, so its derivative is
+// always 0.
 bool BlockSystem::moves_in_jumps(int rank) {
   constexpr std::size_t kMost = 16;                             // numbers
   constexpr double kChange = 1e-9;                              // of the cost

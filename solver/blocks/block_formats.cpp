@@ -68,7 +68,7 @@ void BlockModel::heed_samples(std::span<const double> x) {
     const std::vector<SampledError> taken = pass->take_samples();
     samples.insert(samples.end(), taken.begin(), taken.end());
   }
-  std::ranges::sort(samples, {}, &SampledError::program);  // whichever thread took them
+  std::ranges::sort(samples, {}, &SampledError::program);  // whichever thread took these samples
   for (const SampledError& sample : samples) {
     if (sample.error <= most_error_) {
       sampled_error_ = std::max(sampled_error_, sample.error);

@@ -1,5 +1,6 @@
-// Implements the tests: the distance to the optimum and the gradient beside their tolerances and rounding
-// errors, and cases in which they mean nothing (lost squares, parameters that ran away).
+// Implements the tests: they compare the distance to the optimum and the gradient with their tolerances and
+// rounding errors, and detect cases in which these are meaningless (squares that underflow, parameters that
+// go to infinity).
 #include "blocks/block_judge.hpp"
 
 #include "linear/weighted_rows.hpp"
@@ -85,17 +86,17 @@ double relative_step(const BlockPoint& at, std::span<const double> step) {
   return moved == 0 ? 0 : std::sqrt(moved / whole);
 }
 
-// Without degrees of freedom there is no scatter to compare with.
+// Returns true if there are degrees of freedom. Otherwise there is no scatter to compare with.
 bool has_scatter(const BlockPoint& at) { return at.structure.residuals > at.free(); }
 
-// The size of the terms of r that its rounding is compared with. Without scatter, terms may vanish with the
-// residuals (Powell's singular function). Then the residuals' own unit stands for them.
+// Returns the size of the terms of r with which its rounding is compared. Without scatter, terms may vanish
+// together with the residuals (Powell's singular function). Then they count as at least 1.
 double size_of_terms(const BlockPoint& at, double terms) {
   return has_scatter(at) ? terms : std::max(terms, 1.0);
 }
 
-// Whether every residual is small beside the terms of its own row. Without scatter, where all terms vanish
-// with the residuals, these are compared with their own unit, as in size_of_terms().
+// Returns true if every residual is small beside the terms of its own row. Without scatter, where all terms
+// vanish with the residuals, residuals are compared with 1, as in size_of_terms().
 bool every_row_vanishes(const BlockPoint& at, const BlockTerms& terms, double vanishing) {
   const double roundings = terms.magnitude > 0 ? terms.rounding / (kUnitRoundoff * terms.magnitude) : 1;
   const double most = vanishing * std::max(1.0, roundings);
@@ -105,8 +106,9 @@ bool every_row_vanishes(const BlockPoint& at, const BlockTerms& terms, double va
 
 }  // namespace
 
-// Of rounding errors the model explains about one standard error a parameter. If it explains more, and the
-// residuals exceed their own rounding error, they are something else.
+// Returns true if the residuals are rounding errors. If they are, the model explains about one standard error
+// for each parameter. If it explains more, and the residuals exceed their own rounding error, they are
+// something else.
 bool residuals_vanish(const BlockPoint& at, const BlockTerms& terms, double initial_cost, double explained,
                       double vanishing) {
   const double r = std::sqrt(2 * at.cost);
@@ -155,7 +157,7 @@ BlockJudgement judge_point(const BlockPoint& at, const BlockTests& tests,
 
 namespace {
 
-// Takes over what the distance says about the certificate.
+// Stores the distance in the certificate.
 void store_distance(const BlockPoint& at, BlockJudgement& out) {
   Certificate& c = out.certificate;
   const BlockDistance& d = out.distance;
@@ -172,14 +174,14 @@ void store_distance(const BlockPoint& at, BlockJudgement& out) {
   c.rank = d.rank;
 }
 
-// Whether ‖r‖ is mostly rounding errors of rows of huge weight. They hide what is left to gain in the other
-// rows, and the scatter is theirs.
+// Returns true if ‖r‖ consists mostly of rounding errors of rows of huge weight. They determine the scatter,
+// and hide what could still be gained in the other rows.
 bool heavy_rows_hide_others(const BlockTerms& terms, bool zero) {
   constexpr double kMost = 0.5;
   return !zero && terms.widest_spread > kHeavyRows && terms.vanishing > kMost;
 }
 
-// Why no test can decide here; empty if one can.
+// Returns why no test can decide here, or an empty string if one can.
 std::string doubt_here(const BlockPoint& at, const BlockTests& tests, const BlockJudgement& out, bool zero) {
   const BlockDistance& d = out.distance;
   if (squares_underflow(at)) return "columns of J are too small to be squared";
@@ -201,7 +203,7 @@ std::optional<TestHeld> test_held(const BlockPoint& at, const BlockTests& tests,
                                   bool gradient_rounds) {
   const Certificate& c = out.certificate;
   const bool near = c.decrement_sigma <= tests.tau, flat = c.gradient_norm <= tests.gtol;
-  // Where the rank is hidden, so is the distance along the directions that seem undetermined.
+  // If the rank is hidden, the distance along the seemingly undetermined directions is hidden, too.
   if (!(c.decrement_sigma <= kNearInNoise) || out.distance.rank_hidden) return std::nullopt;
   if ((near || flat) && every_step_is_short(at, tests, out))
     return TestHeld{Verdict::converged, near ? "decrement+xtol" : "gtol+xtol"};

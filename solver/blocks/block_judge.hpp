@@ -1,6 +1,7 @@
-// The tests of first order of a block problem, and the verdict that they give. They use the undamped f64 J at
-// the point and no data from other points. Every parameter is tested on its own; a large parameter does not
-// excuse a small one. BlockSystem::certify runs them and then checks what they say (block_certificate.cpp).
+// The first-order tests of a block problem, and their verdict. They use the undamped f64 J at the point and
+// no data from other points. Every parameter is tested on its own; the step of a small parameter must be
+// short even if another is large. BlockSystem::certify runs the tests and then checks their result
+// (block_certificate.cpp).
 #pragma once
 
 #include "blocks/block_distance.hpp"
@@ -27,16 +28,16 @@ struct BlockJudgement {
   Certificate certificate;  // without the re-evaluation check
   std::shared_ptr<const BlockTerms> terms;
   BlockDistance distance;
-  double sigma = 0;   // 0: no degrees of freedom and no residuals
+  double sigma = 0;   // 0 if there are neither degrees of freedom nor residuals
   std::string doubt;  // why the tests failed, in words; empty if only the distance is too large
 
-  // Half the squared decrement: the decrease that the linear model predicts.
+  // Returns half the squared decrement: the decrease that the linear model predicts.
   double promised() const { return 0.5 * distance.decrement * distance.decrement; }
-  // A decrease of the cost that would contradict a certificate.
+  // Returns a decrease of the cost that would contradict a certificate.
   double contradiction() const;
 };
 
-// σ = √(2F / (m - rank)). Without degrees of freedom, ‖r‖ replaces it.
+// Returns σ = √(2F / (m - rank)). Without degrees of freedom, ‖r‖ replaces it.
 double block_sigma(double cost, std::size_t residuals, std::size_t determined);
 
 // The largest cosine between r and a column of J, and the rounding errors of the gradient on the same scale.
@@ -45,13 +46,14 @@ struct BlockGradient : GradientNoise {
 };
 BlockGradient block_gradient(const SchurSolver& solver, double cost, std::span<const double> noise);
 
-// Whether the residuals at a point are rounding errors alone. `explained`: the decrement in standard errors,
-// or 0 if it is not known. `vanishing`: what each residual may be at most, beside the terms of its row.
+// Returns true if the residuals at a point are only rounding errors. `explained` is the decrement in standard
+// errors, or 0 if it is not known. `vanishing` is the largest ratio of a residual to the terms of its row.
 bool residuals_vanish(const BlockPoint& at, const BlockTerms& terms, double initial_cost, double explained,
                       double vanishing = kVanishing);
 
-// `terms`: of the residuals at the point. `solved`: as for block_distance. If the loop has stopped, a point
-// that fails already by the undamped step is not examined further, and its rank stays unknown.
+// Judges a point. `terms` are those of the residuals at the point, and `solved` is as for block_distance. If
+// the loop has stopped and the undamped step is already too long, the point is not examined further, and its
+// rank remains unknown.
 BlockJudgement judge_point(const BlockPoint& at, const BlockTests& tests,
                            std::shared_ptr<const BlockTerms> terms, const BlockStep* solved);
 // Applies the tests to a known step and decrement. Sets certificate.verdict, governed_by and passed.

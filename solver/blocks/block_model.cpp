@@ -13,7 +13,7 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr std::size_t kMostTasks = 32;
-constexpr double kThreadWork = 1e6;      // in f64 adds, about 50 µs: smaller tasks do not repay a thread
+constexpr double kThreadWork = 1e6;      // in f64 adds, about 50 µs: threads do not pay for smaller tasks
 constexpr std::size_t kSumSlots = 1024;  // residual blocks whose costs are summed together
 
 TaskRunner runner(const Parallelism& parallelism) {
@@ -63,7 +63,8 @@ template <>
 WholeRecords<double>& BlockModel::storage() {
   return J_f64_;
 }
-// The cost of functions that are not recorded is unknown.
+// Returns true if one thread should evaluate all blocks, because the derivatives are cheap. It is false if a
+// function is not recorded, because its cost is unknown.
 bool BlockModel::alone() const {
   const BlockCounts counts = evaluator_.counts();
   return evaluator_.jacobian_cost() < kThreadWork &&
@@ -195,7 +196,7 @@ double BlockModel::promised(std::span<const double> step) {
   return total;
 }
 
-// Adds J times the step, by row, of one residual block.
+// Adds J times the step, for the rows of one residual block.
 template <class T>
 void BlockModel::add_times(std::size_t slot, const T* record, std::span<const double> step,
                            double* out) const {
@@ -253,7 +254,7 @@ bool BlockModel::plus(std::span<const double> x, std::span<const double> step,
 bool BlockModel::moved_residuals(std::span<const double> x, std::span<const double> r,
                                  std::span<const double> step, double h, std::vector<double>& moved) {
   std::vector<double> there;
-  std::vector<double>& part = moved;  // until the residuals take its place
+  std::vector<double>& part = moved;  // until the residuals overwrite it
   part.assign(step.begin(), step.end());
   for (double& s : part) s *= h;
   if (plus(x, part, there) || !std::isfinite(cost(there, moved))) return false;

@@ -22,8 +22,8 @@ namespace nlsq::inline v0 {
 
 class BlockModel {
  public:
-  // `control` may be null: then no callback runs before an evaluation. `earlier` may be null: otherwise its
-  // constants and memory are reused.
+  // If `control` is null, no callback runs before an evaluation. If `earlier` is not null, its constants and
+  // memory are reused.
   BlockModel(const Problem::Impl& problem, const BlockStructure& structure, std::span<const double> x,
              const Parallelism& parallelism, const ProblemControl* control = nullptr,
              BlockModel* earlier = nullptr);
@@ -33,27 +33,27 @@ class BlockModel {
 
   // Writes the residuals into r. Returns ½ Σ ρ(‖r_b‖²), or NaN if they cannot be evaluated.
   double cost(std::span<const double> x, std::vector<double>& r);
-  // ½ Σ ρ(‖r_b‖²) of residuals that are known.
+  // Returns ½ Σ ρ(‖r_b‖²) of known residuals.
   double cost_of(std::span<const double> r) const;
   // Evaluates J at x into the records of that format, with residuals, losses and manifolds. `r` must be the
   // residuals at x. Large records in f64 are evaluated in part when they are read (WindowedRecords), so
   // neither x nor r may change as long as records are read.
   template <class T>
   void linearize(std::span<const double> x, std::span<const double> r);
-  // The records of the last linearize in that format.
+  // Returns the records of the last linearize in that format.
   template <class T>
   RecordReader<T>& records();
-  // Call after linearize(x), when all records were read once. Records the functions again if many blocks took
-  // another branch than their program: these are slow.
+  // Must be called after linearize(x), when all records were read once. Records the functions again if many
+  // blocks took another branch than their program, because such blocks are slow.
   void settle(std::span<const double> x);
   // Keeps all records of the last linearize in f64, for readers that read them many times.
   void keep_all() {
     if (windowed_.in_use()) windowed_.keep_all();
   }
-  // Exchanges the whole records in f64 with these, so that another point can be evaluated beside them.
-  // Windows are not exchanged.
+  // Exchanges the array of whole records in f64 with `others`, so that another point can be evaluated
+  // besides. Windows are not exchanged.
   void exchange_records(std::vector<double>& others) { std::swap(J_f64_.numbers, others); }
-  // Call when the whole records are again those of this earlier linearize<double>(x, r). Windows are
+  // Must be called when the whole records are again those of an earlier linearize<double>(x, r). Windows are
   // evaluated again.
   void return_to(std::span<const double> x, std::span<const double> r);
   // Frees the f32 records until the next linearize.
@@ -64,45 +64,44 @@ class BlockModel {
   void start_formats(const PrecisionPolicy& policy);
   // A program whose f32 derivatives were too inaccurate. It is evaluated in f64 from then on, including at x.
   struct WidenedProgram {
-    std::string component;  // "": none
+    std::string component;  // empty if it has none
     std::size_t blocks = 0;
     double error = 0;
   };
   std::vector<WidenedProgram> take_widened() { return std::exchange(widened_, {}); }
-  // Call if J in f32 is not finite. Widens the programs that caused it. Returns false if none
-  // is left.
+  // For a J in f32 that is not finite: widens the programs that caused it. Returns false if there are none.
   bool widen_unbounded();
   void widen_all();
   bool all_wide() const;
-  // Largest sampled error of the programs in f32.
+  // Returns the largest sampled error of the programs in f32.
   double sampled_error() const { return sampled_error_; }
-  // Rows and counters by component; empty if no component has a name.
+  // Returns rows and counters by component; empty if no component has a name.
   std::vector<ComponentSummary> components() const;
 
-  // Whether linearize() applies the losses. It does by default.
+  // Sets whether linearize() applies the losses. By default it does.
   void apply_losses(bool apply) { losses_applied_ = apply; }
 
   // Sets the columns with held[j] = 1 (tangent indices) of the last linearize to zero.
   template <class T>
   void hold(std::span<const std::uint8_t> held);
-  // Decrease that the linear model predicts for a step: ½ Σ ‖r‖² - ½ Σ ‖r + J s‖².
+  // Returns the decrease that the linear model predicts for a step: ½ Σ ‖r‖² - ½ Σ ‖r + J s‖².
   template <class T>
   double promised(std::span<const double> step);
 
-  // J times a step, by row, from complete records in f64.
+  // Returns J times a step, by row, from complete records in f64.
   std::vector<double> times(std::span<const double> step);
 
-  // Finite difference of the residuals along a step: (r(x ⊞ h s) - r(x)) / h, weighted as the records are.
-  // For linear residuals it equals J s. `r`: residuals at x. Returns false if a bound interferes or a
-  // residual is not finite.
+  // Computes a finite difference of the residuals along a step: (r(x ⊞ h s) - r(x)) / h, weighted as the
+  // records are. For linear residuals it equals J s. `r` holds the residuals at x. Returns false if a bound
+  // interferes or a residual is not finite.
   bool moved_residuals(std::span<const double> x, std::span<const double> r, std::span<const double> step,
                        double h, std::vector<double>& moved);
 
-  // Moves x by a step over tangent coordinates and projects it onto the bounds. Returns whether they changed
-  // it.
+  // Moves x by a step over tangent coordinates and projects it onto the bounds. Returns true if the bounds
+  // changed it.
   bool plus(std::span<const double> x, std::span<const double> step, std::vector<double>& out) const;
   const BlockBounds& bounds() const { return bounds_; }
-  // ‖D x‖ over the numbers that tangent coordinates move. D is given by tangent index.
+  // Returns ‖D x‖ over the numbers that tangent coordinates move. D is given by tangent index.
   double scaled_size(std::span<const double> x, std::span<const double> scale) const;
 
   // Compares r with the residuals from the user's own functions. `own` is memory for these.
@@ -113,14 +112,15 @@ class BlockModel {
     bool agrees = true;
   };
   Recheck recheck(std::span<const double> x, std::span<const double> r, std::vector<double>& own);
-  // Bounds of the rounding errors of the residuals at x, from the recorded operations. 0 where none is known.
+  // Returns bounds of the rounding errors of the residuals at x, from the recorded operations; 0 where no
+  // bound is known.
   std::vector<double> rounding_bounds(std::span<const double> x);
   void distrust(std::string why);
-  // Whether constants recorded in an earlier solve are in use.
+  // Returns true if constants recorded in an earlier solve are in use.
   bool carried() const { return evaluator_.carried() > 0; }
-  // Call after cost(x), which gave r. True if a block takes another branch than when it was recorded, or if
-  // residuals at a point near x differ from the functions' own by more than rounding. The test at x alone is
-  // not enough: a constant that multiplies a zero does not show there.
+  // Returns true if a block takes another branch than when it was recorded, or if residuals at a point near x
+  // differ from the functions' own by more than rounding. Must be called after cost(x), which gave r. The
+  // test at x alone is not enough, because a constant that multiplies a zero has no effect there.
   bool carries_wrongly(std::span<const double> x, std::span<const double> r);
   // Records all functions again at x.
   void record_again(std::span<const double> x);
@@ -176,7 +176,8 @@ class BlockModel {
   bool in_windows_ = false;  // the last linearize() wrote to windowed_
   bool losses_applied_ = true;
   int threads_ = 1;
-  // Blocks that left their program in the last cost(), and in the last linearize() of all records at once.
+  // Number of blocks that left their program in the last cost(), and in the last linearize() of all records
+  // at once.
   std::size_t left_ = 0, left_by_derivatives_ = 0;
 };
 

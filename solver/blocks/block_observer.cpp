@@ -11,8 +11,8 @@
 
 namespace nlsq::inline v0 {
 
-// Gradient norms from the projected gradient P(x ⊞ -g) - x, where P projects onto the bounds. They are
-// infinite if a manifold has no point x ⊞ -g.
+// Computes gradient norms from the projected gradient P(x ⊞ -g) - x, where P projects onto the bounds. They
+// are infinite if a manifold has no point x ⊞ -g.
 std::string BlockObserver::test_point(const Vector& x) {
   std::vector<double> back(system_.gradient()), moved;
   for (double& g : back) g = -g;
@@ -69,9 +69,9 @@ std::string BlockObserver::test_step(const Vector& x, const Vector& trial, doubl
   report_.outcome = outcome;
   if (outcome == StepOutcome::invalid) return {};
   const double of_parameters = control_.parameter_tolerance, of_cost = control_.function_tolerance;
-  // Beside a map coordinate or a clock of 1.7e9 s in x any step is short, however far it moves the other
-  // parameters. So a step does not count as short while the linear model promises that it lowers the cost by
-  // more than what counts as noise near an optimum.
+  // If x contains a map coordinate or a clock of 1.7e9 s, any step is short beside it, however far it moves
+  // the other parameters. So a step does not count as short while the linear model predicts a decrease of the
+  // cost above what counts as noise near an optimum.
   const double near = kNearInNoise * system_.scatter_at(std::min(cost, trial_cost));
   const bool gains_little = 2 * step.predicted <= near * near;
   if (of_parameters > 0 && accepted_before > 0 && gains_little &&

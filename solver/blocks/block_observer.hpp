@@ -27,7 +27,7 @@ class BlockObserver final : public StepObserver {
   const BlockStructure& structure_;
   BlockStepReport report_;
   Clock::time_point step_begin_;
-  bool told_ = false;  // whether the step numbered `steps_` was reported
+  bool told_ = false;  // true if the step numbered `steps_` was reported
   int steps_ = 0;
 };
 

@@ -13,8 +13,8 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// Third derivatives make one-sided differences inexact. A curvature that they show to be above this share of
-// the largest one is positive all the same.
+// Third derivatives make one-sided differences inexact. But a curvature above this share of the largest one
+// is certainly positive.
 constexpr double kClearly = 1e-2;
 
 // A free parameter block that has a manifold. `block` is null if parameter block p is constant or has none.
@@ -39,9 +39,10 @@ CurvedBlock manifold_of(const BlockPoint& at, std::size_t k) {
   return {};
 }
 
-// A manifold may turn its tangent coordinates from one point to the next, and even reverse one (the sphere of
-// Ceres at its pole). This rewrites a gradient in the coordinates at `there` in those at x: as a vector of
-// the surrounding space, and back. Returns false if the coordinates at `there` depend on each other.
+// Converts a gradient from the tangent coordinates at `there` to those at x, as a vector of the surrounding
+// space. The conversion is needed because a manifold may rotate its tangent coordinates from one point to the
+// next, and even reverse one (the sphere of Ceres at its pole). Returns false if the coordinates at `there`
+// depend on each other.
 bool turn_back(const BlockPoint& at, const CurvedBlock& curved, std::span<const double> there,
                std::vector<double>& gradient) {
   const Manifold& manifold = *curved.block->manifold;
@@ -81,7 +82,7 @@ bool turn_back(const BlockPoint& at, std::span<const double> there, std::vector<
 enum class Difference : std::uint8_t { known, crosses_bound, not_finite };
 
 // Computes the change of the gradient along one tangent coordinate, from the lower point to the upper. One of
-// the two is x, and the sign of `shift` says on which side of it the other one lies.
+// the two is x, and the sign of `shift` shows on which side of it the other one lies.
 Difference one_sided(const BlockPoint& at, const GradientAt& gradient_at, std::size_t k, double shift,
                      std::span<const double> here, std::vector<double>& change) {
   std::vector<double> step(at.structure.tangent_size(), 0.0), there;
@@ -194,7 +195,8 @@ class ScaledCurvature {
     const double r = std::sqrt(2 * at_.cost);
     double shift = kInfinity;
     // A number that happens to be near 0 must not make the step along all others short, because rounding
-    // errors would be large then. So its length counts as 1, or as what would undo the residuals.
+    // errors would be large then. So its length counts as 1, or as the length that would compensate the
+    // residuals.
     for (std::size_t j = 0; j < v.size(); ++j) {
       const double longest = std::max(lengths_[columns_[j]] * norm(j), std::min(norm(j), r));
       shift = std::min(shift, relative_ * longest / std::fabs(v[j]));
@@ -216,7 +218,7 @@ class ScaledCurvature {
   std::vector<double> step_, there_, gradient_;
 };
 
-// JᵀJ over the free columns with columns of J scaled to unit length, and LLᵀ = JᵀJ + εI.
+// Holds JᵀJ over the free columns with columns of J scaled to unit length, and LLᵀ = JᵀJ + εI.
 struct NormalMetric {
   std::vector<std::size_t> free;
   std::vector<double> A, L;
@@ -270,11 +272,12 @@ double beyond_normal(const BlockPoint& at, const GradientAt& gradient_at, Normal
 
 }  // namespace
 
-// H has no eigenvalue below -ε, ε being `limit`, if ‖B‖ < 1 in the metric of JᵀJ + εI.
+// Returns true if H certainly has no eigenvalue below -ε, where ε is `limit`. That follows from ‖B‖ < 1 in
+// the metric of JᵀJ + εI.
 bool curves_like_normal(const BlockPoint& at, const GradientAt& gradient_at, double limit) {
   constexpr std::size_t kLeastUnknowns = 3;  // with fewer, second_order() takes no more evaluations
-  // The shifts are shorter than those of second_order(), because differences on one side leave third
-  // derivatives in, and weak directions magnify these.
+  // The shifts are shorter than those of second_order(), because one-sided differences contain third
+  // derivatives, and weakly determined directions magnify these.
   constexpr double kShorter = 0x1p-4;
   constexpr double kFalls = 0.5 / kShorter;  // nearly as much as rounding errors do
   NormalMetric metric;
@@ -283,8 +286,8 @@ bool curves_like_normal(const BlockPoint& at, const GradientAt& gradient_at, dou
     return beyond_normal(at, gradient_at, metric, by, share * kCurvatureShift);
   };
   if (sizes_are_offsets(at)) {
-    // Shares of the offsets may be far longer than a part in which the cost curves down. They serve only if
-    // what the short shifts show is rounding error: then it falls as the shifts grow, unlike a curvature.
+    // Shifts by size may be far longer than a region in which the cost curves down. They are used only if the
+    // short shifts show nothing but rounding error, which decreases as the shifts grow, unlike a curvature.
     const double shorter = beyond(ShiftBy::residual, kShorter);
     if (shorter == 0) return true;
     const double longer = beyond(ShiftBy::residual, 1);

@@ -1,6 +1,6 @@
-// Second derivatives of the cost by differences of its gradient. They are used for few unknowns where JᵀJ
-// predicts decreases that the cost does not show: residuals are large, or J is singular at the minimum (as it
-// is wherever as many residuals as unknowns cannot all vanish).
+// Second derivatives of the cost by differences of its gradient. They are used for few unknowns where the
+// cost does not fall as JᵀJ predicts, because residuals are large or J is singular at the minimum. With as
+// many residuals as unknowns, J is singular at every minimum where not all residuals vanish.
 #pragma once
 
 #include "blocks/block_distance.hpp"
@@ -30,28 +30,29 @@ struct SecondOrder {
   std::vector<double> step;  // -G⁻¹ g; if G is not definite, a step that descends along all its eigenvectors
 };
 
-// Returns whether shifts by size are longer than the changes that would undo the residuals, for some unknown.
+// Returns true if shifts by size are longer than the changes that would compensate the residuals, for some
+// unknown.
 bool sizes_are_offsets(const BlockPoint& at);
 
-// Whether all members are wanted, or only the sign of the curvature. Where every curvature is clearly
-// positive, its sign takes half the evaluations, and only `known` and `definite` are set.
+// Selects whether all members are computed, or only the sign of the curvature. Where every curvature is
+// clearly positive, its sign takes half the evaluations, and only `known` and `definite` are set.
 enum class CurvatureWanted : std::uint8_t { all, sign };
 
-// Requires J at `at`.
+// Computes the second derivatives. Requires J at `at`.
 SecondOrder second_order(const BlockPoint& at, const GradientAt& gradient_at, ShiftBy by,
                          CurvatureWanted wanted);
 
-// Tests whether JᵀJ is all of the cost's curvature H. If it returns true, it is very unlikely that H, with
-// columns of J scaled to unit length, has an eigenvalue below -limit. If it returns false, nothing is known.
-// The test evaluates the gradient one to twelve times, and a few times more where sizes are offsets. It is
-// cheaper than second_order(), which evaluates the gradient once or twice for each unknown. Requires J at
-// `at`.
+// Tests whether JᵀJ alone is the cost's curvature H, up to a small difference. If it returns true, it is very
+// unlikely that H, with columns of J scaled to unit length, has an eigenvalue below -limit. If it returns
+// false, nothing is known. The test evaluates the gradient one to twelve times, and a few times more where
+// sizes are offsets. It is cheaper than second_order(), which evaluates the gradient once or twice for each
+// unknown. Requires J at `at`.
 bool curves_like_normal(const BlockPoint& at, const GradientAt& gradient_at, double limit);
 
 // Looks for a direction in which the cost curves down among the unknowns whose slope is exactly 0. Symmetry
-// leaves it so: all points of a network that start in a plane stay in it. If it finds such a direction, it
-// sets `known`, `least` and `along_least`. If it does not, or cannot look, `known` is false. It takes at most
-// 20 evaluations of the gradient, and none where every unknown has a slope. Requires J at `at`.
+// can keep it 0: all points of a network that start in a plane remain in it. If the search finds such a
+// direction, it sets `known`, `least` and `along_least`. If it does not, or cannot search, `known` is false.
+// The search takes at most 20 evaluations of the gradient, and none where no slope is 0. Requires J at `at`.
 SecondOrder curvature_where_level(const BlockPoint& at, const GradientAt& gradient_at, ShiftBy by);
 
 }  // namespace nlsq::inline v0

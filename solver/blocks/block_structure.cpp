@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::size_t kMostChunks = 16;
 constexpr double kLeastWork = 2e6;   // multiplications per chunk that repay a thread
-constexpr double kSumWork = 400;     // per number a chunk sums; clearing and adding cost a tenth
+constexpr double kSumWork = 400;     // work for each number that a chunk sums; clearing and adding take a
+                                     // tenth of that
 constexpr double kEvaluations = 20;  // of J in a typical solve
 constexpr std::uint32_t kNoSlot = 0xffffffffU;
 
@@ -150,8 +151,8 @@ void BlockStructure::lay_out_records(const Problem::Impl& problem) {
   lay_out_ambient_records(mapped);
 }
 
-// Drops the last `count` columns if the last block that may share its columns has the same. Returns where
-// they begin.
+// Drops the last `count` columns if the last block that may share its columns has the same ones. Returns
+// where they begin.
 std::uint32_t BlockStructure::share_columns(std::size_t count, bool allowed) {
   const std::size_t begin = list.column.size() - count;
   const auto of = [&](std::size_t first) { return std::span(list.column).subspan(first, count); };
@@ -303,8 +304,9 @@ void BlockStructure::lay_out_reduced() {
   }
 }
 
-// Uses as many chunks as keep the work of adding them up small beside their own work. A power of two lets
-// threads share them evenly. (On Ladybug-49, four chunks instead of eight take a tenth less time.)
+// Cuts the points into as many chunks as possible while the work of adding them up remains small beside their
+// own work. A power of two lets threads share them evenly. (On Ladybug-49, four chunks instead of eight take
+// a tenth less time.)
 void BlockStructure::cut_chunks() {
   std::vector<double> work(points);
   double all = 0;

@@ -2,7 +2,7 @@
 // ("cameras"), the order of the residual blocks, and the layout of their records of J. It depends on the
 // graph only, not on values. BlockModel and SchurSolver use it.
 //
-// Its words:
+// Terms used below:
 //   point   a parameter block that is eliminated. A residual block without one has a point of size 0.
 //   camera  one or several parameter blocks that remain.
 //   slot    the position of a residual block in the order of elimination: by point, then by camera.
@@ -32,16 +32,17 @@ struct ManifoldRecord {
   std::uint32_t ambient_stride = 0;
 };
 
-// Whether a residual block depends on a parameter block that is not constant.
+// Returns true if a residual block depends on a parameter block that is not constant.
 bool takes_part(const Problem::Impl& problem, std::size_t block);
 
 struct BlockStructure {
-  // `lanes_f32`, `lanes_f64`: numbers per SIMD vector. The problem must have no gaps. `known`: list.known
-  // gives the place of each residual block in the problem's last evaluator.
+  // `lanes_f32` and `lanes_f64` are the numbers per SIMD vector. The problem must have no gaps. `known` says
+  // that list.known gives the place of each residual block in the problem's last evaluator.
   BlockStructure(const Problem::Impl& problem, std::size_t lanes_f32, std::size_t lanes_f64,
                  bool known = false, StepSolver how = StepSolver::factored, bool factor_if_cheaper = false);
 
-  // Residual blocks in elimination order. Position in this order is a "slot". The evaluator uses this list.
+  // Residual blocks in elimination order. The position in this order is called "slot". The evaluator uses
+  // this list.
   BlockList list;
   std::vector<Loss> losses;                      // by slot; empty if all are linear
   std::vector<ManifoldRecord> manifold_records;  // ascending by slot
@@ -55,7 +56,7 @@ struct BlockStructure {
   // Parameter blocks. x holds all of them, including the constant ones.
   std::size_t ambient = 0;
   bool groups_followed = false;  // elimination groups from the user decide which blocks are points
-  std::vector<std::int32_t> point_of, camera_of;  // by parameter block; -1: not one
+  std::vector<std::int32_t> point_of, camera_of;  // by parameter block; -1 if it is not one
   // A point is one parameter block. A camera is one or several parameter blocks on which the same, or nearly
   // the same, residual blocks depend (position and rotation of a pose). Their tangent coordinates are
   // adjacent.
@@ -86,8 +87,8 @@ struct BlockStructure {
 
   std::size_t most_rows = 0;  // scratch: largest number of rows of a point
 
-  // S is applied as an operator (StepSolver::iterative is requested, or is faster). Only its diagonal blocks
-  // are stored.
+  // True if S is applied as an operator, because StepSolver::iterative is requested or is faster. Then only
+  // its diagonal blocks are stored.
   bool implicit = false;
   // `factor_if_cheaper`: see ProblemControl.
   bool implicit_if(StepSolver how, bool factor_if_cheaper) const;
@@ -112,7 +113,7 @@ struct BlockStructure {
   std::vector<std::uint32_t> camera_offset;  // in the reduced vector, and its length
   std::size_t reduced_size() const { return camera_offset.back(); }
   std::size_t tangent_size() const { return point_numbers + reduced_size(); }
-  // Offset of a parameter block in steps; -1: it is constant, or no residual depends on it.
+  // Returns the offset of a parameter block in steps, or -1 if it is constant or no residual depends on it.
   std::int64_t tangent_offset(std::uint32_t parameter) const {
     if (point_of[parameter] >= 0) return point_offset[static_cast<std::size_t>(point_of[parameter])];
     if (camera_of[parameter] < 0) return -1;
@@ -124,7 +125,7 @@ struct BlockStructure {
   // depends on operation counts only, so that results do not depend on threads.
   std::vector<std::uint32_t> chunk;
 
-  // Records in R, sums in T. J points to number `first` of all records.
+  // Returns the data for records in R and sums in T. J points to number `first` of all records.
   template <class R, class T>
   EliminationData<R> data(const R* J, std::uint64_t first = 0) const;
   std::size_t bytes() const;
@@ -140,7 +141,7 @@ struct BlockStructure {
   void lay_out_records(const Problem::Impl& problem);
   std::uint32_t lay_out_columns(const Problem::Impl& problem, std::uint32_t block);
   std::uint32_t share_columns(std::size_t count, bool allowed);
-  std::size_t shared_first_ = 0, shared_count_ = 0;  // in list.column; no count: none yet
+  std::size_t shared_first_ = 0, shared_count_ = 0;  // in list.column; the count is 0 if there are none yet
   void lay_out_ambient_records(std::span<const std::uint32_t> mapped);
   void find_entries();
   bool iteration_pays() const;

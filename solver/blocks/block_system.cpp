@@ -50,7 +50,7 @@ void BlockSystem::begin(std::span<const double> x) {
   }
   start_residual_ = std::sqrt(2 * at_.model.cost);
   if (!std::isfinite(at_.model.cost) || model_.carried()) return;
-  if (model_.evaluator().counts().traced == 0) {  // the residuals are those of the functions
+  if (model_.evaluator().counts().traced == 0) {  // the residuals are those of the user's functions
     at_.cost_by_functions = at_.model.cost;
     return;
   }
@@ -85,7 +85,7 @@ double BlockSystem::evaluate(Known& at) {
   return at.model.cost;
 }
 
-// Formats only get wider, so the memory of the previous one is released.
+// Switches to a wider format. Formats only get wider, so the memory of the previous one is released.
 void BlockSystem::enter(Gram gram) {
   if (gram <= gram_) return;
   if (gram_ == Gram::f32_tile) solver_.release_f32();
@@ -215,15 +215,16 @@ void BlockSystem::set_solve_accuracy(double decrease) {
   solver_.aim(options_.preconditioner, {.eta = eta, .residual = 1, .most = options_.max_linear_iterations});
 }
 
-// Weights hardly change during a solve. So the norms of rows, which take a pass over J, are compared at the
-// first point, and what they say holds for the solve.
+// Returns true if rows have very different weights. Weights hardly change during a solve. So the norms of
+// rows, which take a pass over J, are compared at the first point only, and the result holds for the whole
+// solve.
 bool BlockSystem::heavy_rows() {
   if (low_jacobian() || !at_.model.finite) return false;
   if (!heavy_ && !derivatives_at_trial_) heavy_ = rows_are_few(point()) && terms()->spread > kHeavyRows;
   return heavy_.value_or(false);
 }
 
-// Solves into step_, unless the result is already there.
+// Solves into step_, unless step_ already holds this solution.
 void BlockSystem::solve_damped(double lambda) {
   const double damping = lambda > 0 ? lambda : kUndamped;
   if (step_lambda_ == damping) return;
@@ -253,8 +254,8 @@ void BlockSystem::solve(double lambda, Step& out) {
   out.held.clear();
 }
 
-// Returns the largest step component relative to its parameter. Within xtol it may also be relative to the
-// standard error with all other parameters known: a step far below that need not be shorter.
+// Returns the largest step component relative to its parameter. It may also be relative to the standard error
+// with all other parameters known, because a step far below that standard error is short enough.
 double BlockSystem::undamped_size(const Known& at, std::span<const double> step, double sigma) const {
   const std::vector<double> sizes = tangent_sizes(model_.problem(), structure_, at.x);
   const double settled = kShortOfTau * options_.tau * sigma;
@@ -272,9 +273,9 @@ double BlockSystem::undamped_size(const Known& at, std::span<const double> step,
 // An undamped step costs as much as a damped one. It is only computed where the damped decrement ν, which is
 // never larger, is already near the threshold, or where ν can be expected to be: the model predicted the last
 // decrease of the cost about as well as the decrease ν² / 2 at the threshold. (In sliding windows the next ν
-// was 0.3 to 0.95 times what that error of the model stands for.) If the undamped decrement then turns out to
-// be far above it, as in bundle adjustment with its weak directions, ν must have fallen to a quarter before
-// the next attempt.
+// was 0.3 to 0.95 times the ν that corresponds to that error of the model.) If the undamped decrement then
+// turns out to be far above the threshold, as in bundle adjustment with its weakly determined directions, ν
+// must have fallen to a quarter before the next attempt.
 void BlockSystem::first_order(std::span<const double>, double lambda, double near, FirstOrder& out) {
   out.usable = false;
   out.condition = out.decrement = out.decrement_sigma = out.step_size = 0;
@@ -298,7 +299,8 @@ void BlockSystem::first_order(std::span<const double>, double lambda, double nea
   last_unused_nu_ = was_near_ || damped == 0 ? kInfinity : damped;
   if (!step_.factored) return;
   out.usable = true;
-  out.condition = 1;  // not known: a singular matrix gets the least damping that lets it be factored
+  out.condition = 1;  // κ₀ is not known: a singular matrix gets the least damping with which it can be
+                      // factored
   out.decrement = step_.decrement;
   out.decrement_sigma = sigma > 0 ? out.decrement / sigma : out.decrement > 0 ? kInfinity : 0;
   out.step_size = undamped_size(at_, step_.step, sigma);
@@ -306,7 +308,8 @@ void BlockSystem::first_order(std::span<const double>, double lambda, double nea
 }
 
 // Returns the undamped step at x if the solver's factors are still those of that step. Its damping is
-// relative to D, which remembers larger columns, so it must be negligible beside the columns at x.
+// relative to D, which depends on earlier, larger columns, too, so it must be negligible beside the columns
+// at x.
 const BlockStep* BlockSystem::undamped_step() {
   if (heavy_rows() || solver_.iterative() || step_lambda_ != kUndamped || !step_.factored || !scale_)
     return nullptr;
@@ -317,8 +320,8 @@ const BlockStep* BlockSystem::undamped_step() {
   return &step_;
 }
 
-// Geodesic acceleration: v becomes v + a / 2, where a comes from the second derivative along v (Transtrum,
-// Machta, Sethna, Phys. Rev. E 83, 036701, eqs. 5 to 8).
+// Adds geodesic acceleration: v becomes v + a / 2, where a comes from the second derivative along v
+// (Transtrum, Machta, Sethna, Phys. Rev. E 83, 036701, eqs. 5 to 8).
 double BlockSystem::accelerate(std::span<const double> x, const Vector&, Step& step, double most) {
   if (heavy_rows()) return kNaN;  // there is no factor
   const auto begin = Clock::now();

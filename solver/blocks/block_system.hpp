@@ -20,11 +20,11 @@ namespace nlsq::inline v0 {
 
 class BlockSystem final : public System {
  public:
-  // `first`: the format of JᵀJ at the start of the solve.
+  // `first` is the format of JᵀJ at the start of the solve.
   BlockSystem(BlockModel& model, const BlockStructure& structure, SchurSolver& solver,
               const SolverOptions& options, Gram first);
-  // A certificate then allows steps of tau standard errors of a parameter: values that another program found
-  // have fewer digits than those of a solve.
+  // Lets a certificate allow steps of tau standard errors of a parameter, because values that another program
+  // found have fewer digits than those of a solve.
   void judge_by_distance() { short_of_tau_ = 1; }
   // Compares the residuals at the start with those of the user's own functions. Programs that disagree are
   // not used. x must not change during the solve.
@@ -80,7 +80,7 @@ class BlockSystem final : public System {
   bool recheck_agrees(const Recheck& found, double) const override { return found.discrepancy == 0; }
   void certify(std::span<const double> x, const CertificateTests& tests, Certified& out) override;
   bool certificate_was_cut_short() const override { return cut_short_; }
-  // Whether the certificate of the last point rests on rounding errors of terms that cancel.
+  // Returns true if the certificate of the last point rests on rounding errors of terms that cancel.
   bool hides_minimum(const Certificate& certificate);
 
   const KernelCounters& counters() const override;
@@ -88,8 +88,8 @@ class BlockSystem final : public System {
   double pass_work(const PrecisionPlan&) const override { return 1; }
   std::vector<PrecisionNote> take_notes() override { return std::exchange(notes_, {}); }
 
-  // For reports and for a ProblemControl:
-  // The cost at x by the user's own functions; NaN if the residuals were not compared with them there.
+  // Returns the cost at x by the user's own functions, or NaN if the residuals were not compared with them
+  // there.
   double cost_by_functions(std::span<const double> x) const {
     return std::ranges::equal(x, at_.x) ? at_.cost_by_functions : std::numeric_limits<double>::quiet_NaN();
   }
@@ -109,11 +109,12 @@ class BlockSystem final : public System {
     PointModel model;
     std::vector<double> x, r;
     bool has_records = false;  // the f32 records are those of x, so that sums in a wider format reuse them
-    double cost_by_functions = std::numeric_limits<double>::quiet_NaN();  // of the user's own; NaN: not known
+    double cost_by_functions = std::numeric_limits<double>::quiet_NaN();  // by the user's functions; NaN if
+                                                                          // not known
     double cosine = 0;
     std::vector<std::uint8_t> fixed;  // fixed at bounds, by tangent index
     std::size_t fixed_count = 0;
-    std::vector<std::uint8_t> released;  // bounds do not hold these here (release_from_bounds); empty: none
+    std::vector<std::uint8_t> released;  // not held by bounds here (release_from_bounds); may be empty
   };
 
   bool low_jacobian() const { return gram_ < Gram::f64; }
@@ -125,7 +126,8 @@ class BlockSystem final : public System {
     else work(double(), double());
   }
   void enter(Gram gram);
-  // The norm of a column of the last J. Those of columns that bounds hold are not zero here.
+  // Returns the norm of a column of the last J. Columns that bounds hold have their norm without the bounds
+  // here.
   double column_norm(std::size_t j) const {
     return held_norms_.empty() ? std::sqrt(solver_.squares()[j]) : held_norms_[j];
   }
@@ -178,19 +180,19 @@ class BlockSystem final : public System {
   Known at_, trial_;
   bool known_ = false, derivatives_at_trial_ = false;
   std::span<const double> start_;
-  Vector projected_start_;         // where there are bounds
+  Vector projected_start_;         // if there are bounds
   Vector held_norms_;              // of the last J, where bounds hold some of its columns; else empty
   Vector clamped_scale_;           // see prepare()
   const Vector* scale_ = nullptr;  // D, of the loop
   BlockStep step_;                 // the last one solved for,
   double step_lambda_ = -1;        // with this damping; -1: none
-  std::shared_ptr<const BlockTerms> terms_;  // of at_; null: not measured since J was evaluated last
+  std::shared_ptr<const BlockTerms> terms_;  // of at_; null if not measured since J was evaluated last
   double start_residual_ = 0;                // ‖r‖ at the start
   double predicted_ = 0;                     // decrease of the cost by the last step that the loop asked for,
   double model_error_ = std::numeric_limits<double>::infinity();  // and its error, of the last one taken
   std::optional<bool> heavy_;  // whether solve_by_rows() computes the steps; none: not known yet
   double short_of_tau_ = kShortOfTau;
-  bool was_near_ = false;  // undamped facts were asked for at the last point
+  bool was_near_ = false;  // undamped quantities were requested at the last point
   // ν of the damped step at the last point where the undamped one was computed and not used.
   double last_unused_nu_ = std::numeric_limits<double>::infinity();
   Recheck start_recheck_;

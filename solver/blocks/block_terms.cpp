@@ -20,7 +20,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// Consecutive columns of a row of J: their first column, first tangent index, and number.
+// Consecutive columns of a row of J: the first column, its tangent index, and their number.
 struct RecordColumns {
   std::size_t column, tangent, count;
 };
@@ -40,8 +40,8 @@ struct RowTerms {
   double first_order;            // Σ |J_ij| size_j
 };
 
-// Computes the terms of each row where the tangent coordinates have these sizes. Visits each row of J with
-// its columns and its terms.
+// Computes the terms of each row for these sizes of the tangent coordinates. Visits each row of J with its
+// columns and its terms.
 void sweep_terms(const BlockPoint& at, std::span<const double> sizes, std::span<const double> bounds,
                  const auto& visit) {
   const BlockStructure& s = at.structure;
@@ -128,10 +128,11 @@ class RowTally {
     }
   }
 
-  // The largest residual beside the terms of its row: one row of huge terms must not make the residuals of
-  // all others look like rounding errors. Rows whose terms are 0 or nearly so, such as a prior that holds a
-  // parameter at 0, would never look small beside themselves. Terms that are typical of a row of this norm
-  // stand for smaller ones. They do not depend on the weights of other rows.
+  // Returns the largest ratio of a residual to the terms of its row. The ratio is taken row by row, so that
+  // one row of huge terms does not make the residuals of all others look like rounding errors. In rows whose
+  // terms are almost 0, such as a prior that holds a parameter at 0, residuals would never be small beside
+  // the terms. So terms are at least those that are typical of a row of this norm, which do not depend on the
+  // weights of other rows.
   double furthest() const {
     const std::uint64_t middle = place_in(by_terms_, 0.5, [](const Class& c) { return c.rows; });
     const double typical = least_of(middle);
@@ -141,10 +142,10 @@ class RowTally {
     return furthest;
   }
 
-  // The part of ‖r‖² of rows whose residuals are rounding errors of their own terms.
+  // Returns the part of ‖r‖² of rows whose residuals are rounding errors of their own terms.
   double vanishing() const { return squares_ > 0 ? vanishing_ / squares_ : 1; }
 
-  // The largest norm of a row over the quantile `place` of the norms that are not 0.
+  // Returns the ratio of the largest norm of a row to the quantile `place` of the norms that are not 0.
   double spread(double place) const {
     if (largest_norm_ == 0) return 1;
     return largest_norm_ / least_of(place_in(by_norm_, place, [](std::size_t rows) { return rows; }));
@@ -156,14 +157,15 @@ class RowTally {
     double beside_terms = 0, beside_norm = 0;  // the largest residual / terms, and residual / norm
   };
 
-  // The number of a class: the exponent of its sizes and the first binary digit after it.
+  // Returns the number of a class: the exponent of its sizes and the first binary digit after it.
   static constexpr int kOtherDigits = 51;
   static std::uint64_t class_of(double size) {
     return std::bit_cast<std::uint64_t>(std::fabs(size)) >> kOtherDigits;
   }
   static double least_of(std::uint64_t number) { return std::bit_cast<double>(number << kOtherDigits); }
 
-  // The class of the row in this place among all rows sorted by size, as a share. 0 without rows.
+  // Returns the class of the row in this place among all rows sorted by size; the place is a share. Returns 0
+  // without rows.
   static std::uint64_t place_in(const auto& classes, double place, const auto& rows_of) {
     std::size_t all = 0, before = 0;
     for (const auto& [number, c] : classes) all += rows_of(c);
@@ -181,11 +183,11 @@ class RowTally {
   double constant_ = 0;                 // the largest residual beside its terms where the row of J is 0
 };
 
-// The same as RowTally::furthest() where most parameters are 0, and so are the terms of their rows. Such a
+// Does what RowTally::furthest() does where most parameters are 0, and so are the terms of their rows. Such a
 // parameter is as inexact as the rows that it shares with others: in 2 a + b = 1e6, a = 0 is known to the
-// digits of 1e6. So its size is the mean of those rows' terms by |J_ij|, in which the weight of a row
-// cancels. The rows that it shares with other zeros have terms of this size then, and their parameters, too.
-// `sums`: Σ |J_ij| terms of row i.
+// digits of 1e6. So its size is the mean of the terms of those rows, divided by |J_ij|; the weight of a row
+// cancels in this. Other rows of the parameter then have terms of this size, and so do the zero parameters in
+// them. `sums` holds Σ |J_ij| terms of row i.
 double furthest_of_neighbours(const BlockPoint& at, std::vector<double> sizes, std::vector<double> sums,
                               std::span<const double> bounds, double furthest) {
   const std::vector<double>& squares = at.solver.squares();
@@ -218,8 +220,9 @@ std::vector<std::size_t> BlockPoint::free_columns() const {
 
 namespace {
 
-// For each direction of a step the length of those numbers that move along it. The direction of a line far
-// from zero has the length 1 and not that of its point, and the rotation of a pose not that of its position.
+// Computes for each direction of a step the length of the numbers that move along it. The direction of a line
+// far from zero has the length 1 and not that of its point, and the rotation of a pose not that of its
+// position.
 void sizes_on_manifold(const Manifold& manifold, std::span<const double> x, std::span<double> sizes) {
   constexpr double kStep = 1e-3;  // visible in a rotation, which moves some numbers by half of its square
   const double whole = std::sqrt(std::inner_product(x.begin(), x.end(), x.begin(), 0.0));
@@ -263,8 +266,8 @@ std::vector<double> tangent_sizes(const Problem::Impl& problem, const BlockStruc
 
 namespace {
 
-// x as a step. On a manifold it is x along each direction of a step. Where x is across all of them, as a
-// rotation is, the terms of that product stand for it.
+// Returns x as a step. On a manifold it is the product of x with each direction of a step. If x is orthogonal
+// to all of them, as for a rotation, the terms of that product replace it.
 std::vector<double> x_as_step(const BlockPoint& at) {
   constexpr double kAcross = 16 * kUnitRoundoff;
   std::vector<double> step(at.structure.tangent_size(), 0.0), plus;
@@ -335,8 +338,8 @@ BlockTerms measure_terms(const BlockPoint& at, std::span<const double> bounds) {
   const double r = std::sqrt(2 * at.cost);
   if (out.furthest > kVanishing && r <= kVanishing * out.magnitude)
     out.furthest = furthest_of_neighbours(at, sizes, sums, bounds, out.furthest);
-  // Bounds a few roundings in each residual, and sums of products with some tens of additions (as in
-  // certificate.cpp).
+  // Bounds for a few roundings in each residual, and for sums of products with some tens of additions (as in
+  // rounding_bounds.cpp).
   for (std::size_t j = 0; j < sums.size(); ++j)
     sums[j] = kUnitRoundoff * (4 * sums[j] + 32 * std::sqrt(squares[j]) * r);
   out.gradient_noise = std::move(sums);

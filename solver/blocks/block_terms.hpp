@@ -1,6 +1,6 @@
-// Magnitudes of the terms that make up residuals and gradients of a block problem. Rounding errors scale with
-// them: a residual of 1 that is the difference of two map coordinates of 1e6 has the rounding error of 1e6.
-// The certificate uses them.
+// Magnitudes of the terms that make up residuals and gradients of a block problem. Rounding errors are
+// proportional to them: a residual of 1 that is the difference of two map coordinates of 1e6 has the rounding
+// error of 1e6. The certificate uses them.
 #pragma once
 
 #include "blocks/block_model.hpp"
@@ -20,7 +20,7 @@ struct BlockPoint {
   SchurSolver& solver;
   std::span<const double> x;
   double cost;
-  std::span<const std::uint8_t> fixed;  // by tangent index; empty: none
+  std::span<const std::uint8_t> fixed;  // by tangent index; may be empty
   std::size_t fixed_count;
 
   std::size_t free() const { return structure.tangent_size() - fixed_count; }
@@ -29,7 +29,7 @@ struct BlockPoint {
 };
 
 // A residual counts as a rounding error if it is at most this many roundings of its terms. A bound of the
-// rounding error is turned into terms that allow just that much.
+// rounding error is converted to terms for which the limit equals the bound.
 inline constexpr double kRoundings = 4;
 
 struct BlockTerms {
@@ -47,19 +47,20 @@ struct BlockTerms {
   bool bounded = false;                // bounds of rounding errors were given
 };
 
-// The size of what each tangent coordinate moves: |x_j|, or on a manifold the length of the numbers that move
-// along it.
+// Returns the size of the numbers that each tangent coordinate moves: |x_j|, or on a manifold the length of
+// the numbers that move along it.
 std::vector<double> tangent_sizes(const Problem::Impl& problem, const BlockStructure& structure,
                                   std::span<const double> x);
 
-// Whether the terms of most rows cancel at x, so that rounding errors of terms are larger than the last
-// digits of the data. |Jx| of a row stands for its data, as in certificate/hidden_minimum.hpp: a row's terms
-// are smaller than 8 times this sum if residuals of rounding size (kRoundings) are to be the last digits of
-// its data.
+// Returns true if the terms of most rows cancel at x, so that rounding errors of terms are larger than the
+// last digits of the data. |Jx| of a row stands for its data, as in certificate/hidden_minimum.hpp: a row's
+// terms are smaller than 8 times this sum if residuals of rounding size (kRoundings) are to be the last
+// digits of its data.
 bool terms_cancel(const BlockPoint& at);
 
-// `bounds`: of the rounding errors of r; empty if they are not known. Terms to first order do not see numbers
-// inside the functions, such as p and q in p + w × p - q, whose roundings are far larger where w is small.
+// Measures the terms. `bounds` are those of the rounding errors of r; empty if they are not known.
+// First-order terms do not contain numbers inside the functions, such as p and q in p + w × p - q, whose
+// rounding errors are far larger if w is small.
 BlockTerms measure_terms(const BlockPoint& at, std::span<const double> bounds = {});
 
 }  // namespace nlsq::inline v0

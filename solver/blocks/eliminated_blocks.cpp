@@ -15,7 +15,7 @@ constexpr std::uint32_t kLargestCamera = 16;  // tangent numbers of blocks that 
 constexpr std::size_t kManyCells = 8;
 constexpr double kInCommon = 0.75;
 
-// Whether two ascending lists have most of their numbers in common.
+// Returns true if two ascending lists have most of their numbers in common.
 bool mostly_equal(std::span<const std::uint32_t> a, std::span<const std::uint32_t> b) {
   const auto least = static_cast<std::size_t>(kInCommon * static_cast<double>(std::max(a.size(), b.size())));
   if (std::min(a.size(), b.size()) <= least) return false;
@@ -35,8 +35,8 @@ bool takes_part(const Problem::Impl& problem, std::size_t block) {
                              [&](std::uint32_t p) { return problem.parameters[p].tangent() > 0; });
 }
 
-// Where the user gave elimination groups, makes the blocks of the lowest one the points. Returns false, and
-// changes nothing, if they cannot be that: a residual block depends on two of them, or one is too large.
+// If the user gave elimination groups, makes the blocks of the lowest group the points. Returns false, and
+// changes nothing, if they cannot be points: a residual block depends on two of them, or one is too large.
 bool BlockStructure::follow_groups(const Problem::Impl& problem, const std::vector<std::uint32_t>& uses,
                                    std::vector<std::uint8_t>& taken) const {
   int lowest = -1, highest = -1;
@@ -46,7 +46,7 @@ bool BlockStructure::follow_groups(const Problem::Impl& problem, const std::vect
     lowest = lowest < 0 ? block.group : std::min(lowest, block.group);
     highest = std::max(highest, block.group);
   }
-  if (lowest == highest) return false;  // no group, or one: nothing is said about an order
+  if (lowest == highest) return false;  // without two groups, no order is given
   const auto first = [&](std::uint32_t p) {
     return uses[p] > 0 && problem.parameters[p].tangent() > 0 && problem.parameters[p].group == lowest;
   };
@@ -61,8 +61,8 @@ bool BlockStructure::follow_groups(const Problem::Impl& problem, const std::vect
 }
 
 // Chooses the points. It goes through the small blocks, those in the fewest residual blocks first, and takes
-// each that shares no residual block with one taken before. The blocks taken become the points if they hold
-// more than half of the parameters. Otherwise no block becomes a point.
+// each block that shares no residual block with one taken before. The blocks taken become the points if they
+// hold more than half of the parameters. Otherwise no block becomes a point.
 void BlockStructure::choose_points(const Problem::Impl& problem) {
   const std::size_t count = problem.parameters.size();
   std::vector<std::uint32_t> uses(count, 0);
@@ -110,11 +110,11 @@ void BlockStructure::choose_points(const Problem::Impl& problem) {
   form_cameras(problem, first, blocks);
 }
 
-// The residual blocks that depend on parameter block p are in `blocks` from first[p] on, ascending. Parameter
-// blocks with the same residual blocks are one camera. Where a residual block depends on many small ones (a
-// spline's control points), elimination spends its time on pairs of them. There it is enough that they share
-// most of their residual blocks, and a residual block that lacks one of a camera's parameter blocks has zeros
-// in its place.
+// Forms the cameras. The residual blocks that depend on parameter block p are in `blocks` from first[p] on,
+// ascending. Parameter blocks with the same residual blocks become one camera. Where a residual block depends
+// on many small ones (a spline's control points), most of the work of elimination is for pairs of them. Then
+// parameter blocks that share most of their residual blocks become one camera; a residual block that lacks
+// one of its parameter blocks has zeros in its place.
 void BlockStructure::form_cameras(const Problem::Impl& problem, const std::vector<std::size_t>& first,
                                   const std::vector<std::uint32_t>& blocks) {
   camera_of.assign(problem.parameters.size(), -1);

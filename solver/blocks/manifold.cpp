@@ -1,4 +1,4 @@
-// Built-in manifolds: subset, quaternion, sphere, line and products. Each gives x ⊞ δ and its Jacobian.
+// Built-in manifolds: subset, quaternion, sphere, line and products. Each computes x ⊞ δ and its Jacobian.
 #include <nlsq/error.hpp>
 #include <nlsq/manifold.hpp>
 
@@ -46,7 +46,7 @@ class Subset final : public Manifold {
   std::vector<int> free_;
 };
 
-// `w`: index of the real part. The imaginary parts start at index `v`.
+// A quaternion. `w` is the index of the real part. The imaginary parts start at index `v`.
 template <int w, int v>
 class Quaternion final : public Manifold {
  public:
@@ -100,7 +100,7 @@ double length_of(const double* x, std::size_t n) {
   return std::sqrt(squared);
 }
 
-// out += B delta.
+// Computes out += B delta.
 void add_along(const std::vector<double>& B, std::size_t n, const double* delta, double scale, double* out) {
   for (std::size_t i = 0; i < n; ++i) {
     double along = 0;
@@ -109,7 +109,8 @@ void add_along(const std::vector<double>& B, std::size_t n, const double* delta,
   }
 }
 
-// x ⊞ δ = cos|δ| x + (sin|δ|/|δ|) |x| B δ, where B is an orthonormal basis of the complement of x.
+// The sphere: x ⊞ δ = cos|δ| x + (sin|δ|/|δ|) |x| B δ, where B is an orthonormal basis of the complement of
+// x.
 class Sphere final : public Manifold {
  public:
   explicit Sphere(int size) : size_(checked_size(size)) {
@@ -138,7 +139,8 @@ class Sphere final : public Manifold {
   int size_;
 };
 
-// (o, d) ⊞ (a, b) = (o + B a, d ⊞ b on the sphere), where B is an orthonormal basis of the complement of d.
+// The line: (o, d) ⊞ (a, b) = (o + B a, d ⊞ b on the sphere), where B is an orthonormal basis of the
+// complement of d.
 class Line final : public Manifold {
  public:
   explicit Line(int size) : size_(checked_size(size)), direction_(size) {

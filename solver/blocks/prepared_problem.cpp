@@ -43,8 +43,8 @@ std::vector<double> numbers_of(const Problem::Impl& problem) {
 std::shared_ptr<PreparedProblem> take_prepared(Problem::Impl& problem, std::span<const double> x,
                                                const Parallelism& parallelism, StepSolver how,
                                                const ProblemControl* control) {
-  // The problem does not own it during the solve. An exception then leaves nothing behind, and a nested solve
-  // inside a callback makes its own.
+  // The problem does not own the prepared data during the solve. So nothing remains after an exception, and a
+  // nested solve inside a callback makes its own data.
   const std::shared_ptr<PreparedProblem> earlier = std::move(problem.prepared);
   problem.prepared = nullptr;
   if (earlier && earlier->shape == problem.shape &&
@@ -61,7 +61,7 @@ void inherit(Problem& problem, Problem& earlier, std::span<const std::size_t> wa
   if (!from.prepared) return;
   to.prepared = std::move(from.prepared);
   from.prepared = nullptr;
-  to.shape = to.prepared->shape + 1;  // its parts are reused, not the whole
+  to.shape = to.prepared->shape + 1;  // its parts are reused, but not the whole
   const std::size_t count = to.functions.size();
   for (std::size_t b = 0; b < count; ++b)
     to.traced.set(b, b < was.size() && was[b] < from.functions.size() ? from.traced[was[b]] : BlockPlace(),

@@ -10,7 +10,7 @@
 namespace nlsq::inline v0 {
 
 struct PreparedProblem {
-  // `earlier` may be null; otherwise it comes from an earlier shape of the problem and is consumed.
+  // If `earlier` is not null, it belongs to an earlier shape of the problem, and its parts are moved out.
   // Exceptions from user functions propagate.
   PreparedProblem(const Problem::Impl& problem, std::span<const double> x, const Parallelism& parallelism,
                   StepSolver how, const ProblemControl* control, PreparedProblem* earlier);
@@ -23,14 +23,14 @@ struct PreparedProblem {
   std::size_t bytes() const { return structure.bytes() + model.bytes() + solver.bytes(); }
 };
 
-// The values of all parameter blocks, concatenated.
+// Returns the values of all parameter blocks, concatenated.
 std::vector<double> numbers_of(const Problem::Impl& problem);
 
-// Takes the one that the problem keeps, or makes one. `problem` must have no gaps.
+// Takes the PreparedProblem that the problem keeps, or makes one. `problem` must have no gaps.
 std::shared_ptr<PreparedProblem> take_prepared(Problem::Impl& problem, std::span<const double> x,
                                                const Parallelism& parallelism, StepSolver how,
                                                const ProblemControl* control);
-// Returns it to the problem, unless it is too large to be worth its memory.
+// Returns a PreparedProblem to the problem, unless it takes too much memory.
 void keep_prepared(Problem::Impl& problem, std::shared_ptr<PreparedProblem> prepared);
 
 }  // namespace nlsq::inline v0

@@ -252,8 +252,8 @@ void Problem::Impl::move_up() {
   gaps = false;
 }
 
-// Drops names that no block uses. Otherwise a sliding window that names its frames would collect them
-// forever.
+// Removes names that no block uses. Otherwise they would accumulate in a sliding window that names its
+// frames.
 void Problem::Impl::forget_names() {
   std::vector<std::uint32_t> number(component_names.size() + 1, 0);
   for (const std::uint32_t c : component.values()) number[c] = 1;

@@ -23,9 +23,9 @@ struct BlockLimits {
 struct ParameterBlock {
   double* data = nullptr;
   int size = 0;
-  int group = -1;                                 // elimination group; -1: none
-  ManifoldPtr manifold = nullptr;                 // null: a plain vector
-  std::unique_ptr<BlockLimits> limits = nullptr;  // null: no bounds
+  int group = -1;                                 // elimination group, or -1
+  ManifoldPtr manifold = nullptr;                 // null for a plain vector
+  std::unique_ptr<BlockLimits> limits = nullptr;  // null without bounds
   bool constant = false;
   bool removed = false;
 
@@ -50,7 +50,7 @@ class OfBlocks {
     static const T usual{};
     return values_.empty() ? usual : values_[block];
   }
-  const std::vector<T>& values() const { return values_; }  // empty: all are T{}
+  const std::vector<T>& values() const { return values_; }  // empty if all are T{}
   // Sets the value of a block, old or new, in a problem of `count` blocks.
   void set(std::size_t block, const T& value, std::size_t count) {
     if (values_.empty() && value == T{}) return;
@@ -82,7 +82,7 @@ struct Problem::Impl : BlockUses {
 
   OfBlocks<Loss> losses;
   // serial[b] is the number that residual block b got when it was added: ResidualBlockId::index. Until gaps
-  // are closed for the first time, this number is b itself, `renumbered` is false and `serial` is empty. The
+  // are closed for the first time, that number is b itself, `renumbered` is false and `serial` is empty. The
   // numbers ascend.
   bool renumbered = false;
   std::vector<std::uint64_t> serial;
@@ -91,14 +91,14 @@ struct Problem::Impl : BlockUses {
   std::vector<std::string> component_names;
   std::uint64_t added = 0;
 
-  // The number of the parameter block at this address; BlockAddresses::kNone if there is none.
+  // Returns the number of the parameter block at this address, or BlockAddresses::kNone.
   std::uint32_t parameter_at(const double* address) const {
     return addresses.find(std::span<const ParameterBlock>(parameters), address);
   }
 
   bool gaps = false;
   std::uint64_t shape = 0;  // changes with everything that BlockStructure depends on
-  // From the last solve. `traced`: the place of each residual block in its evaluator.
+  // From the last solve. `traced` holds the place of each residual block in its evaluator.
   std::shared_ptr<PreparedProblem> prepared;
   OfBlocks<BlockPlace> traced;
 

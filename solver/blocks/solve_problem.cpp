@@ -19,7 +19,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// The format of the Gram matrix at the start of a solve.
+// Returns the format of the Gram matrix at the start of a solve.
 Gram first_gram(const BlockStructure& structure, const BlockModel& model, const SolverOptions& options) {
   const PrecisionPolicy policy = options.policy();
   const double products = static_cast<double>(structure.pairs * structure.pad * structure.pad);
@@ -50,8 +50,8 @@ void describe(Summary& summary, const BlockEvaluator& evaluator) {
   summary.kernel = kernels().name;
 }
 
-// Rejects component names that no residual block has, and formats that a component cannot have: J is one
-// array, and its products are one sum.
+// Rejects component names that no residual block has, and formats that a component cannot have, because J is
+// one array and its products are one sum.
 void check_components(const Problem::Impl& problem, const PrecisionPolicy& policy) {
   std::vector<std::string> names;
   for (std::uint32_t c = 0; c < problem.component_names.size(); ++c) {
@@ -187,8 +187,9 @@ MinimizerResult minimize(PreparedProblem& prepared, const SolverOptions& options
   return out;
 }
 
-// True if derivatives below float64 took part, and the loop found no way on from where they led. A solve with
-// an observer, such as Ceres's callbacks, is not begun again: it has been told of all the steps already.
+// Returns true if derivatives below float64 took part, and the loop could not continue from its end. A solve
+// with an observer, such as Ceres's callbacks, is not repeated, because the observer has already received all
+// the steps.
 bool worth_in_f64(const MinimizerResult& run, const ProblemControl* control) {
   const Summary& s = run.summary;
   const bool low =
@@ -197,8 +198,8 @@ bool worth_in_f64(const MinimizerResult& run, const ProblemControl* control) {
          s.termination == Termination::no_progress;
 }
 
-// Solves again from the start, in float64 alone, and keeps the better end. Curves do the same
-// (fit/solve.cpp).
+// Solves again from the start, in float64 alone, and keeps the better of the two ends. Fits of curves do the
+// same (fit/solve.cpp).
 void again_in_f64(PreparedProblem& prepared, const SolverOptions& options, std::span<const double> x0,
                   MinimizerResult& first, Clock::time_point begin) {
   SolverOptions in_f64 = options;
@@ -218,7 +219,7 @@ void again_in_f64(PreparedProblem& prepared, const SolverOptions& options, std::
   if (better) first.summary = std::move(b);
 }
 
-// Solves from x, which becomes the end.
+// Solves from x, and overwrites x with the end.
 Summary attempt(PreparedProblem& prepared, const SolverOptions& options, const ProblemControl* control,
                 std::vector<double>& x, Clock::time_point begin) {
   BlockModel& model = prepared.model;
@@ -235,7 +236,7 @@ Summary attempt(PreparedProblem& prepared, const SolverOptions& options, const P
     model.record_again(x);
     last = run();
   }
-  // A program gave wrong residuals during the solve: solve again without programs.
+  // A program gave wrong residuals during the solve, so the solve is repeated without programs.
   if (went_wrong(summary)) {
     model.distrust("a program gave other residuals than the function itself");
     last = run();

@@ -34,7 +34,7 @@ std::vector<std::uint32_t> minimum_degree(std::size_t count, Pairs pairs) {
   return block;
 }
 
-// The earlier neighbours of each block in the order.
+// Returns the earlier neighbours of each block in the order.
 Lists earlier_neighbours(std::size_t count, Pairs pairs, const std::vector<std::uint32_t>& place) {
   Lists lists(count);
   for (const auto& [a, b] : pairs) {
@@ -80,7 +80,8 @@ std::vector<std::uint32_t> postorder(const std::vector<std::uint32_t>& parent) {
   return order;
 }
 
-// Rows of each column of the factor below the diagonal: those of the matrix and those of the children.
+// Returns the rows of each column of the factor below the diagonal: those of the matrix and those of the
+// children.
 Lists columns_of_factor(const Lists& earlier, const std::vector<std::uint32_t>& parent) {
   Lists rows(parent.size());
   for (std::uint32_t j = 0; j < parent.size(); ++j) {
@@ -104,7 +105,7 @@ struct Extent {
   double stored() const { return columns * (0.5 * (columns + 1) + below); }
 };
 
-// The supernode that has the child's columns before the parent's.
+// Returns the extent of the supernode that has the child's columns before the parent's.
 Extent together(const Extent& child, const Extent& parent) {
   Extent both{child.columns + parent.columns, parent.below, 0};
   both.zeros = both.stored() - (child.stored() - child.zeros) - (parent.stored() - parent.zeros);
@@ -138,8 +139,8 @@ BlockOrdering::BlockOrdering(std::span<const std::uint32_t> sizes, Pairs pairs)
     for (const std::uint32_t i : rows[j]) e.below += size_of(i);
     return e;
   };
-  // Merges from the left: a supernode takes in the parent that follows it, while the extra zeros are worth
-  // it.
+  // Merges from the left: a supernode is merged with the parent that follows it as long as the extra zeros
+  // pay.
   std::vector<Extent> extents;
   for (std::uint32_t j = 0; j < sizes.size(); ++j) {
     supernodes.push_back({j, 1, std::move(rows[j])});

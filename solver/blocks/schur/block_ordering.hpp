@@ -24,7 +24,7 @@ struct BlockOrdering {
   std::vector<std::uint32_t> block;   // block at each position
   std::vector<Supernode> supernodes;  // in postorder: children before parents, subtrees contiguous
 
-  // `pairs` (a, b): the nonzero blocks of the matrix. Diagonal blocks may be omitted.
+  // `pairs` are the nonzero blocks (a, b) of the matrix. Diagonal blocks may be omitted.
   BlockOrdering(std::span<const std::uint32_t> sizes,
                 std::span<const std::pair<std::uint32_t, std::uint32_t>> pairs);
 };

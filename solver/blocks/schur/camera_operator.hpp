@@ -24,7 +24,7 @@ class CameraOperator {
   bool prepare(const R* J, const std::vector<double>& V, const std::vector<double>& gradient,
                std::span<const double> damping, std::vector<double>& inverse, Preconditioner preconditioner,
                const Parallelism& parallelism);
-  // The vectors of all chunks, one after the other, with `cameras * pad` numbers each.
+  // Returns the vectors of all chunks, one after the other, with `cameras * pad` numbers each.
   AlignedVector<double>& chunk_vectors() { return vectors_; }
 
   // Solves S s = b in place for a reduced vector, with the data of the last prepare().

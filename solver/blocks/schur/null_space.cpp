@@ -1,4 +1,4 @@
-// Implements NullSpace: inverse iteration for one direction after the other.
+// Implements NullSpace by inverse iteration for one direction after the other.
 #include "blocks/schur/null_space.hpp"
 
 #include "linear/dot.hpp"
@@ -49,8 +49,8 @@ void NullSpace::apply_inverse(std::vector<double>& v) {
   solver_.solve_factored(J_, v);
 }
 
-// Returns the direction outside of the space along which J is the shortest. Inverse iteration makes the part
-// along other directions smaller, each time by λ over the square of their singular value.
+// Returns the direction outside of the space along which J is the shortest. Each inverse iteration reduces
+// the part along another direction by the factor λ over the square of its singular value.
 std::vector<double> NullSpace::shortest_outside() {
   constexpr int kIterations = 3;
   std::vector<double> v = random_outside();
@@ -63,8 +63,8 @@ std::vector<double> NullSpace::shortest_outside() {
 
 // Tests whether the data determine all directions outside of the space. Multiplies random vectors by the
 // inverse of JᵀJ + λD² and then by JᵀJ. If this gives the vectors back, JᵀJ is regular outside of the space.
-// If some direction there were undetermined, its part of the vectors would be lost, since a random vector has
-// a part in each direction. This also finds directions that the factor does not show because of its rounding
+// If some direction there were undetermined, its part of the vectors would be lost; a random vector has a
+// part in each direction. This also finds directions that the factor does not show because of its rounding
 // errors.
 bool NullSpace::others_are_determined() {
   constexpr int kVectors = 3;

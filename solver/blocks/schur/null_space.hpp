@@ -1,6 +1,6 @@
-// Finds the directions that J leaves undetermined, by the factor of JᵀJ + λD² that the elimination makes. D
-// holds the norms of J's columns, or 1 for a column that is zero. The certificate uses it: for hundreds of
-// unknowns with a free gauge it takes a small part of the time of QR.
+// Finds the directions that J does not determine, by the factor of JᵀJ + λD² from the elimination. D holds
+// the norms of J's columns, or 1 for a column that is zero. The certificate uses it: for hundreds of unknowns
+// with a free gauge it takes a small part of the time of QR.
 #pragma once
 
 #include "blocks/schur/schur.hpp"
@@ -14,20 +14,20 @@ namespace nlsq::inline v0 {
 
 class NullSpace {
  public:
-  // The solver must have factored JᵀJ + λD² with a small λ. `norms`: the diagonal of D, by tangent index.
-  // `fixed`: flags of tangent coordinates that are not free; empty if all are free.
+  // The solver must have factored JᵀJ + λD² with a small λ. `norms` is the diagonal of D, by tangent index.
+  // `fixed` flags tangent coordinates that are not free; it is empty if all are free.
   NullSpace(SchurSolver& solver, RecordReader<double>& J, std::vector<double> norms,
             std::span<const std::uint8_t> fixed)
       : solver_(solver), J_(J), norms_(std::move(norms)), fixed_(fixed) {}
 
-  // Finds all of them, of at most `free`. J v, with v of unit length in the metric of D², counts as zero up
-  // to the length `rounding`. Returns false if it is longer for some v, but too short for JᵀJ to show that
-  // the data determine v: JᵀJ has half the digits of J.
+  // Finds all such directions, of which there are at most `free`. J v, with v of unit length in the metric of
+  // D², counts as zero up to the length `rounding`. Returns false if J v is longer for some v, but too short
+  // for JᵀJ to show that the data determine v, because JᵀJ has only half the digits of J.
   bool find(std::size_t free, double rounding);
   std::size_t size() const { return found_.size(); }
   // Subtracts from v its part in the space.
   void remove_from(std::vector<double>& v) const;
-  // The length of the part that the unit vector of a tangent coordinate has in the space.
+  // Returns the length of the part that the unit vector of a tangent coordinate has in the space.
   double share_of(std::size_t j) const;
 
  private:

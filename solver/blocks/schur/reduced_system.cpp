@@ -16,11 +16,12 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr std::size_t kAlwaysDense = 100;  // for smaller matrices the dense factorisation is always faster
-constexpr std::size_t kFewUnknowns = 600;  // so few unknowns are ordered to see what a sparse factor costs
+constexpr std::size_t kFewUnknowns = 600;  // for at most so many unknowns, an ordering is made to count the
+                                           // operations of a sparse factor
 // A sparse factor with more than this share of a dense one's operations takes longer (AVX-512 and AVX2,
 // chains, grids and random graphs of 150 to 600 unknowns).
 constexpr double kDenseOperations = 0.15;
-constexpr double kDenseShareOfFew = 0.25;   // of nonzero blocks, above which it has
+constexpr double kDenseShareOfFew = 0.25;   // share of nonzero blocks above which it does
 constexpr std::size_t kLargestRank = 2000;  // largest reduced matrix whose rank is computed with pivoting
 constexpr std::size_t kSerial = 100;        // unknowns below which threads do not pay
 constexpr std::size_t kTasks = 16;
@@ -49,7 +50,7 @@ struct ReducedSystem::Impl {
     return {structure.camera_offset[a], structure.camera_offset[b], structure.block_size[b],
             structure.block_size[a]};
   }
-  // Number of entries of column `i` of block k above the diagonal. They are skipped.
+  // Returns the number of entries of column `i` of block k above the diagonal. They are skipped.
   static std::size_t skipped(const BlockShape& s, std::size_t i) { return s.row == s.column ? i : 0; }
 
   double share_of_entries() const {
@@ -61,7 +62,7 @@ struct ReducedSystem::Impl {
     return used / (static_cast<double>(n) * static_cast<double>(n));
   }
 
-  // Keeps a sparse factor where it is faster than a dense one.
+  // Keeps a sparse factor if it is faster than a dense one.
   void choose_factor() {
     dense = true;
     if (n <= kAlwaysDense || share_of_entries() > (n <= kFewUnknowns ? kDenseShareOfFew : kDenseShare))
@@ -112,7 +113,7 @@ struct ReducedSystem::Impl {
       if (s.row == s.column) to[i] += damping[s.column + i];
     }
   }
-  // Calls work(0) ... work(count - 1), by ranges on several threads.
+  // Calls work(0) ... work(count - 1), in ranges on several threads.
   void share(std::size_t count, const Parallelism& parallelism,
              const std::function<void(std::size_t)>& work) const {
     const std::size_t tasks = std::min<std::size_t>(count, n < kSerial ? 1 : kTasks);
@@ -164,8 +165,8 @@ template bool ReducedSystem::factor<double, float>(const double*, std::size_t, s
 template bool ReducedSystem::factor<float, float>(const float*, std::size_t, std::size_t,
                                                   std::span<const double>, const Parallelism&);
 
-// Exchanges rows and columns a < b of what is left of a symmetric matrix: its lower triangle from column a
-// on.
+// Exchanges rows and columns a < b of the remaining part of a symmetric matrix: its lower triangle from
+// column a on.
 static void exchange(std::span<double> A, std::size_t n, std::size_t a, std::size_t b) {
   std::swap(A[a * n + a], A[b * n + b]);
   for (std::size_t i = a + 1; i < b; ++i) std::swap(A[i * n + a], A[b * n + i]);

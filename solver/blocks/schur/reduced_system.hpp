@@ -10,9 +10,9 @@
 
 namespace nlsq::inline v0 {
 
-// Rank of a symmetric positive semidefinite matrix (n x n), which is overwritten: the number of pivots above
-// `least` in a Cholesky factorisation with diagonal pivoting (Higham, Accuracy and Stability of Numerical
-// Algorithms, 10.3).
+// Returns the rank of a symmetric positive semidefinite matrix (n x n), which is overwritten. The rank is the
+// number of pivots above `least` in a Cholesky factorisation with diagonal pivoting (Higham, Accuracy and
+// Stability of Numerical Algorithms, 10.3).
 int pivoted_rank(std::span<double> A, std::size_t n, double least);
 
 struct RankEstimate {
@@ -33,18 +33,18 @@ class ReducedSystem {
   template <class T, class L>
   bool factor(const T* chunks, std::size_t count, std::size_t stride, std::span<const double> damping,
               const Parallelism& parallelism);
-  // The memory of a dense factor; empty if there is none. Writing there destroys the factor. The arrays given
-  // to factor() must lie elsewhere.
+  // Returns the memory of a dense factor; empty if there is none. Writing there destroys the factor. The
+  // arrays given to factor() must lie elsewhere.
   std::span<double> spare();
-  // True if complete pivoting would take too long. Use count_pivots() then.
+  // Returns true if complete pivoting would take too long. count_pivots() should then be used.
   bool too_large_for_rank() const;
-  // Rank of D⁻¹SD⁻¹, where D is the scale: the number of pivots above `least` with diagonal pivoting. A dense
-  // factor is lost: the matrix takes its memory.
+  // Returns the rank of D⁻¹SD⁻¹, where D is the scale: the number of pivots above `least` with diagonal
+  // pivoting. A dense factor is lost, because the matrix uses its memory.
   int rank(const double* chunks, std::size_t count, std::size_t stride, std::span<const double> scale,
            double least);
-  // Returns whether D⁻¹SD⁻¹ clearly has full rank: all pivots are well above `least`. Call after factor(). No
-  // pivot is less than the least eigenvalue, which is estimated by inverse iteration. That takes a small part
-  // of the time that pivoting takes.
+  // Returns true if D⁻¹SD⁻¹ clearly has full rank: all pivots are well above `least`. Must be called after
+  // factor(). No pivot is less than the least eigenvalue, which is estimated by inverse iteration. That takes
+  // a small part of the time that pivoting takes.
   bool clearly_regular(std::span<const double> scale, double least);
   // Estimates the rank of D⁻¹SD⁻¹ after factor(): the number of pivots above `least` in the order of the
   // factor.

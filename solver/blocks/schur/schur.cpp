@@ -70,7 +70,7 @@ std::span<T> SchurSolver::spare_numbers() {
   return {reinterpret_cast<T*>(spare.data()), spare.size() * sizeof(double) / sizeof(T)};
 }
 
-// With S as an operator, only f64 sums are used.
+// With S as an operator, all sums are in f64.
 template <>
 float* SchurSolver::camera_sums() {
   return sums_f32_.cameras.data();
@@ -152,7 +152,7 @@ bool SchurSolver::eliminate(RecordReader<R>& J, double lambda, std::span<const d
   Sums<T>& sum = sums<T>();
   const std::size_t width = chunks_at_once<T>();
   const bool added_up = adds_up<T>();
-  // The memory of the factor is free until S is factored. Arrays that are added up before can lie there.
+  // The memory of the factor is free until S is factored. Arrays that are added up before that can use it.
   const std::span<T> spare = added_up ? spare_numbers<T>() : std::span<T>();
   const std::size_t in_spare = std::min(width, spare.size() / std::max<std::size_t>(blocks, 1));
   sum.blocks.resize(blocks * (width - in_spare));
@@ -274,7 +274,7 @@ double SchurSolver::accelerate(RecordReader<R>& J, std::span<const double> step,
       step_cameras_[f * s.pad + i] = step[s.point_numbers + s.camera_offset[f] + i];
   }
   const T* along = cameras_as<T>();
-  std::vector<double>& bent = damping_;  // which the factors contain
+  std::vector<double>& bent = damping_;  // damping_, which the factors already contain
   std::ranges::fill(bent, 0.0);
   run_tasks(chunks(), *parallelism_, [&](std::size_t c) {
     T* b = camera_sums<T>() + cameras * c;

@@ -38,7 +38,7 @@ struct BlockStep {
 
 class SchurSolver {
  public:
-  // `earlier` may be null; otherwise its memory is reused.
+  // If `earlier` is not null, its memory is reused.
   SchurSolver(const BlockStructure& structure, const Parallelism& parallelism,
               SchurSolver* earlier = nullptr);
   // Starts another solve of the same structure.
@@ -53,39 +53,40 @@ class SchurSolver {
   // Computes gradient and column norms from the records.
   template <class R, class T>
   void gather(RecordReader<R>& J);
-  // Call after gather. Fixes the tangent coordinates with held[j] = 1. Their columns must be zero in the
-  // records, too.
+  // Fixes the tangent coordinates with held[j] = 1. Must be called after gather. Their columns must be zero
+  // in the records, too.
   void hold(std::span<const std::uint8_t> held);
   const std::vector<double>& gradient() const { return gradient_; }  // tangent
   const std::vector<double>& squares() const { return squares_; }    // squared column norms
 
-  // Requires the records and the results of gather(). `scale`: the diagonal of D, by tangent index. If it is
-  // empty, D has the norms of the columns, and 1 for a column that is zero.
+  // Solves for a step. Requires the records and the results of gather(). `scale` is the diagonal of D, by
+  // tangent index. If it is empty, D has the norms of the columns, and 1 for a column that is zero.
   template <class R, class T>
   void solve(RecordReader<R>& J, double lambda, std::span<const double> scale, BlockStep& out);
 
-  // Call after solve, whose matrix is reused. Computes the acceleration a of a step v:
+  // Computes the acceleration a of a step v. Must be called after solve, whose matrix is reused:
   //   (JᵀJ + λ D²) a = -Jᵀρ,   ρ = factor (moved - J v),
   // where `moved`, by row, is overwritten with ρ. Returns ‖D a‖.
   template <class R, class T>
   double accelerate(RecordReader<R>& J, std::span<const double> step, std::span<const double> scale,
                     double factor, std::span<double> moved, std::vector<double>& acceleration);
 
-  // Returns true if J, with columns scaled to unit length, clearly has full rank. Call after solve() of
-  // records in f64, with a damping that is negligible beside the least pivot.
+  // Returns true if J, with columns scaled to unit length, clearly has full rank. Must be called after
+  // solve() of records in f64, with a damping that is negligible beside the least pivot.
   bool clearly_regular(std::span<const double> scale);
   // Returns true if the reduced system is so large that rank() only counts the pivots of its factor.
   bool too_large_for_rank() const { return reduced_ && reduced_->too_large_for_rank(); }
   // Estimates the rank of J, with columns scaled to unit length, from the pivots of the points' matrices and
-  // of S. -1: no matrix was formed, or it cannot be factored. `eliminated`: the last solve() was of these
-  // records in f64, with a damping that is negligible beside the least pivot, so its sums are used again.
+  // of S. The rank is -1 if no matrix was formed or it cannot be factored. `eliminated` says that the last
+  // solve() used these records in f64, with a damping that is negligible beside the least pivot; then its
+  // sums are used again.
   RankEstimate rank(RecordReader<double>& J, std::span<const double> scale, bool eliminated = false);
 
   // Factors H = JᵀJ without damping, after gather. Returns false if it is not positive definite.
   bool factor(RecordReader<double>& J);
   // Replaces b by H⁻¹ b, using the factors.
   void solve_factored(RecordReader<double>& J, std::span<double> b);
-  // out = Jᵀ (J x).
+  // Computes out = Jᵀ (J x).
   void multiply(RecordReader<double>& J, std::span<const double> x, std::span<double> out) const;
   // Visits each full row of J over tangent indices, and its residual, weighted by losses.
   void row_by_row(RecordReader<double>& J,
@@ -105,7 +106,7 @@ class SchurSolver {
   };
   template <class T>
   Sums<T>& sums();
-  // D_jj², with `scale` as in solve().
+  // Returns D_jj², with `scale` as in solve().
   double squared_scale(std::span<const double> scale, std::size_t j) const {
     if (!scale.empty()) return scale[j] * scale[j];
     return squares_[j] > 0 ? squares_[j] : 1;
@@ -114,21 +115,21 @@ class SchurSolver {
   // false if a point's matrix is not positive definite.
   template <class R, class T>
   bool eliminate(RecordReader<R>& J, double lambda, std::span<const double> scale);
-  // The chunks that sum blocks of S at the same time, each in an array of its own.
+  // Returns the number of chunks that sum blocks of S at the same time, each in an array of its own.
   template <class T>
   std::size_t chunks_at_once() const;
-  // Whether the chunks' blocks of S are added up in total_ before S is factored.
+  // Returns true if the chunks' blocks of S are added up in total_ before S is factored.
   template <class T>
   bool adds_up() const {
     return chunks_at_once<T>() < chunks();
   }
-  // Memory for sums that are no longer needed when S is factored; empty if there is none.
+  // Returns memory for sums that are no longer needed when S is factored; empty if there is none.
   template <class T>
   std::span<T> spare_numbers();
   // Factors the reduced system, whose right-hand side is in the chunks of `sums`.
   template <class T>
   bool factor_reduced();
-  // The sums by camera of all chunks.
+  // Returns the sums by camera of all chunks.
   template <class T>
   T* camera_sums();
   // Replaces rhs_ by S⁻¹ rhs_.
@@ -136,7 +137,7 @@ class SchurSolver {
   CgResult solve_reduced(RecordReader<R>& J);
   template <class R, class T>
   CgResult substitute(RecordReader<R>& J, const std::vector<double>& gradient, std::vector<double>& step);
-  // The cameras' part of a step, with `pad` numbers each.
+  // Returns the cameras' part of a step, with `pad` numbers for each camera.
   template <class T>
   const T* cameras_as();
   int lost_in_points(std::span<const double> scale) const;

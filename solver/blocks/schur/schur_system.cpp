@@ -81,7 +81,7 @@ void SchurSolver::multiply(RecordReader<double>& J, std::span<const double> x, s
   });
 }
 
-// V⁻¹ b of one point.
+// Computes V⁻¹ b of one point.
 void SchurSolver::solve_point(std::size_t point, const double* b, double* x) const {
   const std::size_t e = structure_.point_size[point];
   const double* inverse = inverse_.data() + structure_.point_matrix[point];
@@ -95,7 +95,7 @@ void SchurSolver::solve_factored(RecordReader<double>& J, std::span<double> b) {
   const BlockStructure& s = structure_;
   const std::span<double> cameras = b.subspan(s.point_numbers);
   double moved[8];
-  // b_c -= W V⁻¹ b_p
+  // Computes b_c -= W V⁻¹ b_p.
   for_each_point(J, s.real_points, [&](std::size_t p, const RecordView<double>& records) {
     const double* of = b.data() + s.point_offset[p];
     if (std::all_of(of, of + s.point_size[p], [](double v) { return v == 0; })) return;
@@ -108,7 +108,7 @@ void SchurSolver::solve_factored(RecordReader<double>& J, std::span<double> b) {
     });
   });
   reduced_->solve(cameras);
-  // x_p = V⁻¹ (b_p - Wᵀ x_c)
+  // Computes x_p = V⁻¹ (b_p - Wᵀ x_c).
   for_each_point(J, s.real_points, [&](std::size_t p, const RecordView<double>& records) {
     double* of = b.data() + s.point_offset[p];
     for_each_row(s, records, p, [&](const SlotRows& r) {

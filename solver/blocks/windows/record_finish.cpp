@@ -5,9 +5,9 @@
 
 namespace nlsq::inline v0 {
 
-// Triggs's correction (Bundle Adjustment: A Modern Synthesis, 2000, section 4.3): √ρ' on J and r. Where ρ'' >
-// 0, it adds the curvature along r, because JᵀJ alone would give too long steps. Where ρ'' < 0, it would only
-// reduce H and is left out.
+// Returns Triggs's correction (Bundle Adjustment: A Modern Synthesis, 2000, section 4.3): √ρ' on J and r.
+// Where ρ'' > 0, it adds the curvature along r, because steps by JᵀJ alone would be too long. Where ρ'' < 0,
+// that curvature would only reduce H and is left out.
 LossWeight weight_of(const BlockStructure& structure, std::size_t slot, const double* r) {
   if (structure.losses.empty() || structure.losses[slot].is_linear()) return {};
   const Loss& loss = structure.losses[slot];

@@ -19,14 +19,14 @@ class RecordFinish {
  public:
   RecordFinish(const Problem::Impl& problem, const BlockStructure& structure);
 
-  // Starts with the records at x. `r`, the residuals at x, must not change until the next begin().
+  // Starts with the records at x. `r` holds the residuals at x, and must not change until the next begin().
   void begin(std::span<const double> x, std::span<const double> r, bool apply_losses);
   // Completes the records of slots [first, last).
   template <class T>
   void finish(std::size_t first, std::size_t last, const RecordTarget<T>& J) const;
   // Sets the columns with held[j] = 1 (tangent indices) to zero in records that are finished from now on.
   void hold(std::span<const std::uint8_t> held) { held_.assign(held.begin(), held.end()); }
-  // Does so in records that were finished before.
+  // Does the same in records that were finished before.
   template <class T>
   void clear_held(std::size_t first, std::size_t last, const RecordTarget<T>& J) const;
 

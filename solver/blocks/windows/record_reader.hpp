@@ -1,5 +1,5 @@
-// How the records of J are read: range of points by range of points. What reads them does not know whether a
-// range is kept in memory or was evaluated again for this reading. SchurSolver and the certificate read them.
+// The interface by which SchurSolver and the certificate read the records of J, one range of points after the
+// other. A reader need not know whether a range is kept in memory or is evaluated again for this reading.
 #pragma once
 
 #include "blocks/block_structure.hpp"
@@ -30,7 +30,7 @@ class RecordReader {
   virtual void visit(std::size_t chunk, const Work& work) = 0;
   // Calls `work` for all points, in ascending order, on this thread.
   virtual void sweep(const Work& work) = 0;
-  // All records in one array. Null if some of them are not kept.
+  // Returns all records in one array, or null if some of them are not kept.
   virtual const R* whole() const = 0;
 };
 

@@ -9,7 +9,7 @@ namespace {
 
 using Window = RecordWindows::Window;
 
-// The first number after the records of slots before `slot`.
+// Returns the position of the first number after the records of slots before `slot`.
 std::uint64_t end_before(const BlockStructure& s, std::size_t slot) {
   if (slot == 0) return 0;
   return s.record()[slot - 1] + std::uint64_t{s.stride()[slot - 1]} * s.rows[slot - 1];
@@ -53,7 +53,7 @@ RecordWindows::RecordWindows(const BlockStructure& structure, const WindowRule& 
   for (std::size_t c = 0; c + 1 < s.chunk.size(); ++c) {
     const std::uint64_t begin = end_before(s, s.slot_first[s.chunk[c]]),
                         numbers = end_before(s, s.slot_first[s.chunk[c + 1]]) - begin;
-    // An even count, half of which is evaluated again.
+    // The count is even, because half of the windows are evaluated again.
     const std::uint64_t pair = 2 * rule.window_numbers,
                         pairs = std::max<std::uint64_t>(1, (numbers + pair - 1) / pair), count = 2 * pairs;
     std::uint32_t point = s.chunk[c];

@@ -11,14 +11,15 @@ namespace nlsq::inline v0 {
 
 // When records are cut, and how finely.
 struct WindowRule {
-  // Numbers in all records from which they are cut: 4 MiB in f64. Below that the derivatives are a small part
-  // of what a solve needs, and reading them whole is faster.
+  // Records are cut if they have at least this many numbers: 4 MiB in f64. Smaller records are a small part
+  // of the memory of a solve, and reading them whole is faster.
   std::size_t least_numbers = std::size_t{1} << 19;
-  // Numbers in a window, about. A window of 256 KiB stays in the L2 cache between its evaluation and its use,
-  // and is large beside the tiles of blocks at its ends, which belong to its neighbours in part.
+  // The approximate number of numbers in a window. A window of 256 KiB stays in the L2 cache between its
+  // evaluation and its use, and is large beside the tiles of blocks at its ends, which belong to its
+  // neighbours in part.
   std::size_t window_numbers = std::size_t{1} << 15;
 };
-// The rule in force. Tests change it, so that small problems have windows, or large ones none.
+// Returns the rule in force. Tests change it, so that small problems have windows, or large ones have none.
 NLSQ_API WindowRule& window_rule();
 
 struct RecordWindows {
@@ -32,8 +33,8 @@ struct RecordWindows {
     bool again = false;
   };
 
-  // Makes no windows if the rule says so. Nor does it if S is applied as an operator: conjugate gradients
-  // read the records dozens of times for each step.
+  // Makes no windows if the rule does not require them, or if S is applied as an operator, because conjugate
+  // gradients read the records dozens of times for each step.
   RecordWindows(const BlockStructure& structure, const WindowRule& rule);
 
   bool any() const { return !windows.empty(); }

@@ -9,7 +9,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr std::size_t kWindowTasks = 32;  // that evaluate windows
+constexpr std::size_t kWindowTasks = 32;  // number of tasks that evaluate windows
 constexpr std::size_t kMostAhead = 16;    // windows that a sweep evaluates at once
 
 }  // namespace

@@ -1,8 +1,9 @@
 // Records of J in f64, of which some windows are kept and the others evaluated again whenever they are read.
-// The evaluation is that of the first time, with the same programs at the same x, so what is read has the
-// same bits. BlockModel uses it where the derivatives are large (RecordWindows).
+// They are evaluated as the first time, with the same programs at the same x, so they have the same bits.
+// BlockModel uses it where the derivatives are large (RecordWindows).
 //
-//  A window is kept if one of its blocks uses the user's own code, or has left its program at x: user code is
+//  A window is kept if one of its blocks uses the user's own code, or has left its program at x: so user code
+//  is
 //  not called more often than without windows.
 #pragma once
 
@@ -26,7 +27,7 @@ class WindowedRecords final : public RecordReader<double> {
   WindowedRecords(const BlockStructure& structure, const BlockEvaluator& evaluator,
                   IdlePool<BlockPass>& passes, const RecordFinish& finish);
 
-  // False: the records of this problem are not cut, and nothing else may be called.
+  // Returns false if the records of this problem are not cut; then nothing else may be called.
   bool in_use() const { return windows_.any(); }
   // Evaluates and completes the windows that are kept. `x` must not change until the next call.
   void linearize(std::span<const double> x, const Parallelism& parallelism);
@@ -34,7 +35,8 @@ class WindowedRecords final : public RecordReader<double> {
   std::size_t left() const { return left_; }
   // Evaluates the other windows and keeps them until the next linearize(). Call before the programs change.
   void keep_all();
-  // The programs changed: reading any window before the next linearize() is an error from now on.
+  // Must be called when the programs have changed. From then on, reading any window before the next
+  // linearize() is an error.
   void forget() { valid_ = false; }
   // Sets the columns that bounds hold to zero in the windows that are kept.
   void clear_held();
