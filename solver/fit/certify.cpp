@@ -53,7 +53,7 @@ FitResult judged(FitResult fit) {
     s.message = "not certified: residuals or derivatives at these parameters are not finite or too large";
   } else if (!s.certificate.recheck_passed || s.certificate.governed_by == kDoubtfulEnd ||
              s.certificate.governed_by == kJumps || s.certificate.governed_by == kSaddle) {
-    return fit;  // the message says what is wrong
+    return fit;  // the message describes the error
   } else if (is_success(s.verdict)) {
     s.message = fmt::format("certified by {}: {}", s.certificate.governed_by, distance(fit));
     if (s.verdict == Verdict::rank_deficient) s.message += "; the data do not determine all parameters";

@@ -24,8 +24,8 @@ int free_parameters(const FitResult& fit) {
   return count;
 }
 
-// The order of the table, as numbers that are compared one after the other. A fit without any residual is
-// better than every other, and the fewest parameters are then best.
+// Returns the place of a model in the table, as numbers that are compared one after the other. A fit without
+// any residual is better than every other, and among such fits the one with the fewest parameters is best.
 auto place(const ModelFit& m) {
   const bool exact = m.success() && m.fit->rss == 0;
   const int kind = !m.success() ? (m.fit ? 4 : 5) : exact ? 0 : std::isfinite(m.aicc) ? 1 : 2;
@@ -147,7 +147,7 @@ void warn(ModelComparison& out) {
 
 }  // namespace
 
-// Hurvich and Tsai, Biometrika 76 (1989) 297.
+// From Hurvich and Tsai, Biometrika 76 (1989) 297.
 double aicc(const FitResult& fit) {
   const double k = free_parameters(fit) + (fit.loss.is_counts() ? 0 : 1), m = static_cast<double>(fit.rows);
   return m - k - 1 > 0 ? fit.aic + 2 * k * (k + 1) / (m - k - 1) : kNaN;
@@ -180,7 +180,7 @@ ModelComparison compare(const std::vector<std::string>& models, const Columns& x
     const Model* built_in = nullptr;
     Formula formula;
   };
-  std::vector<Choice> choices;  // every text is read before the first fit
+  std::vector<Choice> choices;  // every formula is parsed before the first fit
   const std::vector<std::string> predictors = predictor_options(x.size()).predictors;
   for (const std::string& text : models) {
     Choice choice;

@@ -30,7 +30,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// Sum of squares about the mean of the fitted quantity: column y, or the left side of a formula.
+// Returns the sum of squares about the mean of the fitted quantity: column y, or the left side of a formula.
 double total_squares(const Curve& curve) {
   if (curve.whitening) {
     std::vector<double> y(curve.data->rows());
@@ -42,7 +42,7 @@ double total_squares(const Curve& curve) {
                        curve.response);
 }
 
-// Evaluates the cost only. Every parameter is fixed, or there is none.
+// Evaluates the cost only, because every parameter is fixed or there is none.
 MinimizerResult evaluate_only(RowModel& rows, bool fixed) {
   DenseEvaluator evaluator(rows);
   MinimizerResult out;
@@ -65,8 +65,8 @@ MinimizerResult evaluate_only(RowModel& rows, bool fixed) {
   return out;
 }
 
-// Says so where a fit of counts starts where its curve is not positive, or ends where it falls to 0: columns
-// of the Jacobian grow without limit there, and with them the condition.
+// Adds an explanation if a fit of counts starts where its curve is not positive, or ends where it falls to 0.
+// Columns of the Jacobian grow without limit there, and with them the condition.
 void explain_counts(const Curve& curve, std::span<const double> x, FitResult& fit) {
   constexpr double kSuspicious = 1e8;
   Summary& s = fit.summary;
@@ -137,9 +137,9 @@ void finish_statistics(const Curve& curve, MinimizerResult& minimum, FitResult& 
   propagate_to_ties(curve, fit);
 }
 
-// For a loss that ignores far residuals: huber, which is convex. Its scale is 1.345 σ where arctan's is 3 σ
-// or tukey's 4.685 σ; huber and tukey then have the same efficiency on normal errors, 95 %. Linear for other
-// losses.
+// Returns huber, which is convex, for a loss that ignores far residuals, and otherwise the linear loss. Its
+// scale is 1.345 σ where arctan's is 3 σ or tukey's 4.685 σ; huber and tukey then have the same efficiency on
+// normal errors, 95 %.
 Loss convex_beside(const Loss& loss) {
   if (loss.kind() == Loss::Kind::arctan) return Loss::huber(0.448 * loss.scale());
   if (loss.kind() == Loss::Kind::tukey) return Loss::huber(0.287 * loss.scale());
@@ -147,9 +147,9 @@ Loss convex_beside(const Loss& loss) {
 }
 
 // Improves x0 for a robust loss, on about kStartRows of the rows. Linear parameters get their least-squares
-// values: a robust loss has none of its own here, and the first step from far away would be too long (r̃/r̃'
-// is 2r under huber). A redescending loss then starts from the minimum of a convex loss. From poor starts,
-// 265 of 300 peaks with 30 % outliers end in tukey's lowest minimum; without it, 151.
+// values, because under a robust loss the first step from far away would be too long (r̃/r̃' is 2r under
+// huber). A redescending loss then starts from the minimum of a convex loss. From poor starts, 265 of 300
+// peaks with 30 % outliers end in tukey's lowest minimum; without it, 151.
 Vector start_of_loss(const Curve& curve, const std::vector<int>& linear, const SolveRequest& request) {
   constexpr double kBesideZero = 1e-6;
   SampleRows sample(request.rows, kStartRows);
@@ -172,14 +172,14 @@ Vector start_of_loss(const Curve& curve, const std::vector<int>& linear, const S
   SolverOptions options = curve.options;
   options.callback = {};
   Vector end = solve({rows, best, {}, options, request.unit_sigma, request.limits}).x;
-  // The derivatives by the b of b² vanish at zero: a fit that starts there stays there.
+  // The derivative of b² by b vanishes at zero, so a fit that starts there would remain there.
   for (std::size_t j = 0; j < end.size(); ++j)
     if (end[j] == 0) end[j] = kBesideZero * best[j];
   consider(std::move(end));
   return best;
 }
 
-// Returns the cost at the start that the request had before.
+// Improves the start. Returns the cost at the start that the request had before.
 std::optional<double> improve_start(const Curve& curve, const std::vector<int>& linear,
                                     SolveRequest& request) {
   const bool worth = !linear.empty() || !convex_beside(curve.form.loss).is_linear();
@@ -193,8 +193,8 @@ std::optional<double> improve_start(const Curve& curve, const std::vector<int>& 
   return given;
 }
 
-// Gives the end the signs of the start where the model is the same with either sign. Parameters with bounds
-// are left alone.
+// Gives the parameters at the end the signs that they have at the start, where the model is the same with
+// either sign. Parameters with bounds do not change.
 void restore_signs(const Curve& curve, const std::vector<int>& linear, MinimizerResult& end) {
   if (!curve.is_even) return;
   const auto at = [&](int position) { return static_cast<std::size_t>(position); };
@@ -255,7 +255,7 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
       return solve_rows ? solve_rows(one) : solve(one);
     };
     MinimizerResult end = solve_from(from);
-    // The better start may lead to a worse end: one without a minimum.
+    // The better start may lead to a worse end, without a minimum.
     if (given_cost && !is_success(end.summary.verdict) && !end.spent) {
       MinimizerResult other = solve_from(given);
       if (is_success(other.summary.verdict)) end = std::move(other);

@@ -34,7 +34,7 @@ struct Curve {
   ResidualForm form;
   std::shared_ptr<DataSurvey> survey;  // of data
   const FitOptions& options;
-  Response response;                       // empty: column y itself
+  Response response;                       // empty for column y itself
   Clock::time_point begin = Clock::now();  // after the data were checked
   // Creates rows of the same model in another form: without its loss, or for the covariance.
   std::function<std::unique_ptr<RowModel>(const ResidualForm& form)> rows_of = {};
@@ -42,21 +42,22 @@ struct Curve {
   Limits limits = {};                                    // of the free parameters
   std::shared_ptr<const Whitening> whitening = nullptr;  // of options.sigma_matrix, once factored
   std::vector<std::string> unstarted = {};  // parameters that had neither a starting value nor a guess
-  const Formula* formula = nullptr;         // for which scan_for_better_starts() may look for values of these
+  const Formula* formula = nullptr;         // the formula for which scan_for_better_starts() may look for
+                                            // starting values
   std::vector<int> jumps = {};              // parameters that only move jumps (jump_parameters)
   Evenness is_even = {};  // of the model with its ties; empty for one that is known by its values alone
-  bool linear_by_trial = false;  // linear parameters are those that seem so where the model was tried
+  bool linear_by_trial = false;  // `linear` was found by trial: these parameters may not be linear everywhere
   Vector solved_start = {};      // of the free parameters; see SolveRequest::solved
 
-  // Whether residuals have variance 1, because the user says so or because they are counts.
+  // Returns true if residuals have variance 1, because the user declares it or because they are counts.
   bool unit_sigma() const { return options.absolute_sigma || form.loss.is_counts(); }
-  // The parameters at these positions among the free ones.
+  // Returns the parameters at these positions among the free ones.
   std::vector<int> free_at(const std::vector<int>& positions) const {
     std::vector<int> out;
     for (const int k : positions) out.push_back(free[static_cast<std::size_t>(k)]);
     return out;
   }
-  // Puts values of the free parameters among those of all, and computes the tied ones.
+  // Writes values of the free parameters into those of all parameters, and computes the tied ones.
   void put(std::span<const double> x, std::vector<double>& all) const {
     for (std::size_t k = 0; k < free.size(); ++k) all[static_cast<std::size_t>(free[k])] = x[k];
     ties.apply(all);
@@ -68,34 +69,39 @@ struct Curve {
   }
 };
 
-// A curve whose bounds and number of rows are checked. `start`, `limits` and `ties` are of all parameters.
+// Returns a curve after checking its bounds and number of rows. `start`, `limits` and `ties` are of all
+// parameters.
 Curve checked_curve(std::vector<std::string> names, std::vector<double> start, const Limits& limits,
                     Ties ties, FitData data, std::size_t predictors, const FitOptions& options);
 
-// If the formula has a left side, this is fitted in place of y. The formula must outlive the curve.
+// Makes the left side of the formula, if it has one, the fitted quantity in place of y. The formula must
+// outlive the curve.
 void fit_left_side(const Formula& formula, Curve& curve);
 
-// Positions, among the free parameters, of those that enter the model jointly linearly.
+// Returns the positions, among the free parameters, of those that enter the model jointly linearly.
 std::vector<int> linear_among_free(const Graph& graph, NodeId root, const std::vector<int>& free);
 
-// `linear`: parameters that enter the model linearly. `solve_rows` replaces solve(request).
+// Fits the curve to these rows. `linear` lists the parameters that enter the model linearly. `solve_rows`, if
+// given, replaces solve(request).
 FitResult fit_rows(const Curve& curve, RowModel& rows, const std::vector<int>& linear,
                    const SolveFunction& solve_rows = {});
 
-// Rows that call the function with dual numbers, or with finite differences if the callable only takes
-// double. `note` says why it was not recorded.
+// Returns rows that call the function with dual numbers, or with finite differences if the callable only
+// takes double. `note` says why it was not recorded.
 std::unique_ptr<RowModel> fallback_rows(const ModelFunction& function, std::shared_ptr<const RowSource> data,
                                         const ResidualForm& form, std::vector<double> start,
                                         std::vector<int> free, const Limits& limits = {});
-// Throws ValidationError if errors in x require derivatives by x, which a fallback cannot provide.
+// Fits a callable that is not recorded. Throws ValidationError if errors in x require derivatives by x, which
+// such a callable cannot provide.
 FitResult fit_fallback(const ModelFunction& function, Curve curve, const std::string& note);
 
 // Records the callable at rows spread over the data, so that most branches are known before the first pass.
-// `survey`: of all the data; it runs if one of those rows has a number that is not finite.
+// `survey` is that of all the data; it runs if one of those rows has a number that is not finite.
 bool record(RecordedResidual& residual, const RowSource& data, const std::vector<double>& p,
             DataSurvey* survey = nullptr);
 
-// The built-in model's first guess from the data. `sigma`: of y, or empty. The curve of counts is positive.
+// Returns the built-in model's first guess from the data. `sigma` is that of y, or empty. For counts the
+// guessed curve is positive.
 std::vector<double> guessed_start(const Model& model, const Columns& x, const Column& y, const Column& sigma,
                                   const Loss& loss, std::string& warning);
 

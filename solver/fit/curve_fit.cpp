@@ -20,7 +20,8 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// `guessed`: parameters without a value in p0 have one from the data in `start`.
+// Fits a formula. If `guessed`, parameters without a value in p0 have a value in `start` that was guessed
+// from the data.
 FitResult fit_formula(const Formula& given, FitData data, std::vector<double> start, bool guessed,
                       const NamedValues& p0, const FitOptions& options) {
   Ties ties(given.parameters, options.ties, options.fixed);
@@ -57,8 +58,8 @@ std::vector<double> formula_start(const Formula& formula, const NamedValues& p0,
 }
 
 // Starts from the model's first guess, except for parameters with a value in p0. `known` converts the guess
-// if the formula is the model in other words. The guess passes over numbers that are not finite, so it need
-// not wait for the survey, which refuses them in the first pass of the fit.
+// if the formula is the model in another notation. The guess ignores numbers that are not finite. So it need
+// not wait for the survey, which rejects them in the first pass of the fit.
 FitResult fit_from_guess(const Formula& formula, const Model& model, const guessing::Recognised* known,
                          const Columns& x, const Column& y, const NamedValues& p0,
                          const FitOptions& options) {
@@ -104,7 +105,7 @@ FitResult fit_callable(const ModelFunction& given, FitData data, const std::vect
                                            curve.start, curve.free);
       };
       curve.is_even = [&](std::span<const int> flipped) {
-        Graph now;  // with the branches that the fit entered since
+        Graph now;  // with the branches that the fit has entered since
         const NodeId root = residual->build_model(now);
         return is_even(now, root, flipped);
       };
@@ -129,7 +130,7 @@ FitResult curve_fit(const Formula& formula, const Columns& x, const Column& y, c
                     const FitOptions& options) {
   const FpEnvironment environment;
   check_options(options);
-  // A formula that is a built-in model in other words gets that model's guess.
+  // A formula that equals a built-in model gets that model's guess.
   if (p0.size() < formula.parameters.size()) {
     if (const guessing::Recognised known = guessing::recognise(formula); known.model)
       return fit_from_guess(formula, *known.model, &known, x, y, p0, options);

@@ -57,7 +57,7 @@ class CurveData final : public RowSource {
 
 class CurveWorker {
  public:
-  // `source`: its own copy if fits may record branches.
+  // `source` must be the worker's own copy if fits may record branches.
   CurveWorker(std::shared_ptr<const CurvePrograms> programs, std::shared_ptr<ResidualSource> source,
               std::size_t parameters)
       : programs_(std::move(programs)), source(std::move(source)), data(std::make_shared<CurveData>()),

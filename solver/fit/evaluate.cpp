@@ -25,7 +25,7 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr std::size_t kTilesPerTask = 16;
-constexpr double kThreadWork = 1e6;  // f64 adds: smaller tasks do not repay a thread
+constexpr double kThreadWork = 1e6;  // f64 adds: threads do not pay for smaller tasks
 constexpr int kMaxRecordings = 64;   // evaluations repeated because a row took a new branch
 
 // Evaluates the tiles of one task into rows of the result that no other task writes.
@@ -76,7 +76,7 @@ class TileWriter {
     return *high_;
   }
 
-  // Values alone, in f64: nothing is rounded or done again.
+  // Writes the values alone, in f64. Nothing is rounded or evaluated again.
   void write_values(const TileRange& range) {
     const double* values = high().fill_f64(range.first, range.count, counters)[first_column()];
     std::copy_n(values, range.count, &out_.values[range.first]);
@@ -195,11 +195,11 @@ Evaluation evaluate_rows(RowModel& model, std::span<const double> x, const Preci
   throw RecordingFailed("rows kept taking branches that were not recorded");
 }
 
-// Predictors, y (zeros if not given: f - 0 is f) and sigma.
+// Returns rows of the predictors, y (zeros if not given: f - 0 is f) and sigma.
 std::shared_ptr<const RowSource> rows_of(const PreparedModel::Impl& model, const Columns& x,
                                          const EvaluateOptions& options, bool& weighted) {
   static constexpr double kZero = 0;
-  static const std::vector<double> zeros(8192);  // programs read what lies side by side without a copy
+  static const std::vector<double> zeros(8192);  // contiguous numbers are read without a copy
   if (!options.sigma.empty() && options.y.empty())
     throw ValidationError("sigma divides residuals, and without y there are none: give y, too");
   const std::size_t rows = x.size() == 0 ? 0 : x.list().front().size();

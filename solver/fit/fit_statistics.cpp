@@ -82,7 +82,7 @@ void warn(FitResult& fit, const Certificate& c, const std::vector<int>& free, bo
 
 double FitResult::correlation(std::size_t i, std::size_t j) const {
   const double product = standard_errors[i] * standard_errors[j];
-  if (i == j && covariance(i, i) > 0 && std::isfinite(product)) return 1;  // without rounding
+  if (i == j && covariance(i, i) > 0 && std::isfinite(product)) return 1;  // exactly, without rounding
   return covariance(i, j) / product;
 }
 

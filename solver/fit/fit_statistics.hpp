@@ -13,27 +13,28 @@
 
 namespace nlsq::inline v0 {
 
-// The factor that turns (JᵀJ)⁻¹ into the covariance: the residual variance, or 1 if sigma is in units of y.
-// Directions that the data do not determine cost no degree of freedom. NaN without degrees of freedom.
+// Returns the factor that turns (JᵀJ)⁻¹ into the covariance: the residual variance, or 1 if sigma is in units
+// of y. Directions that the data do not determine cost no degree of freedom. The factor is NaN without
+// degrees of freedom.
 double covariance_factor(double rss, std::size_t rows, std::size_t free, int rank, bool absolute_sigma);
 
-// How many of the `free` parameters the data determine, without those on a bound.
+// Returns how many of the `free` parameters the data determine, without those on a bound.
 std::size_t determined_parameters(const Certificate& certificate, std::size_t free);
 
-// What is fitted in a row, from its predictors and y, where that is not y itself.
+// Computes what is fitted in a row, if it is not y itself, from the predictors and y.
 using Response = std::function<double(std::span<const double> row)>;
-// The left side of a formula, which must outlive the result; empty if there is none.
+// Returns the left side of a formula, which must outlive the result; empty if there is none.
 Response response_of(const Formula& formula);
 // Returns the number that the model is fitted to in each row: y, or the left side of the formula if it has
 // one.
 std::vector<double> responses_of(const Formula& formula, const Columns& x, const Column& y);
-// Sum of squares about the mean of the response. The columns of `data` are the predictors, y, and sigma if
-// `weighted`.
+// Returns the sum of squares about the mean of the response. The columns of `data` are the predictors, y, and
+// sigma if `weighted`.
 double total_squares(const RowSource& data, std::size_t predictors, bool weighted, const Response& response);
 
 // Fills covariance, standard errors, dof, rss, R², AIC, BIC and warnings. `free` lists the fitted parameters
-// of the model, in the minimizer's order. `of_rows`: null unless the loss is nonlinear. `total`: sum of
-// squares about the mean; for counts, the deviance of a constant.
+// of the model, in the minimizer's order. `of_rows` is null unless the loss is nonlinear. `total` is the sum
+// of squares about the mean or, for counts, the deviance of a constant.
 void fill_statistics(FitResult& fit, const MinimizerResult& minimum, const std::vector<int>& free,
                      const Loss& loss, const RowStatistics* of_rows, bool absolute_sigma, double total);
 

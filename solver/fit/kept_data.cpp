@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kPiece = std::size_t{1} << 16;  // rows that are hashed at a time, by one thread
 
-// Adds `count` numbers to a hash; read(done, some, out) writes `some` of them, from number `done` on.
+// Adds `count` numbers to a hash. read(done, some, out) writes `some` of them, from number `done` on.
 template <class Read>
 void add_blocks(std::size_t count, Read read, ByteHash& hash) {
   std::vector<double> block(std::min<std::size_t>(count, 1024));
@@ -82,7 +82,7 @@ void check_kept_data(const RowSource& data, const SolverOptions& options) {
 }
 
 void check_kept_hash(std::uint64_t hash, const SolverOptions& options) {
-  constexpr std::uint64_t kRequest = 0x64617461;  // this is no pass
+  constexpr std::uint64_t kRequest = 0x64617461;  // an identifier that no pass has
   Journal& journal = *options.journal;
   ByteWriter found;
   found.put(hash);

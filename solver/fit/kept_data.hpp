@@ -1,4 +1,4 @@
-// Makes sure that a journal goes on with the data that it was written for.
+// Checks that a journal is continued with the data for which it was written.
 #pragma once
 
 #include "support/bytes.hpp"
@@ -10,12 +10,12 @@
 
 namespace nlsq::inline v0 {
 
-// Hashes all numbers of the data and compares the hash with that in the options' journal, or keeps it there.
-// The processes of a team hash their own rows. Throws JournalError in all of them if the data are others.
+// Hashes all numbers of the data and compares the hash with that in the options' journal, or stores it there.
+// The processes of a team hash their own rows. Throws JournalError in all of them if the data have changed.
 // Without a journal, does nothing.
 void check_kept_data(const RowSource& data, const SolverOptions& options);
 
-// The same for data that the caller has hashed, in every process alike.
+// Does the same for data that the caller has hashed. All processes of a team must pass the same hash.
 void check_kept_hash(std::uint64_t hash, const SolverOptions& options);
 // Adds all numbers of a column to a hash.
 void add_numbers(const Column& column, ByteHash& hash);

@@ -156,7 +156,7 @@ LeastSquaresResult least_squares(const VectorFunction& function, const std::vect
     return solve_called(function, x0, limits, options, "derivatives by the user's Jacobian");
   if (!function.trace)
     return solve_called(function, x0, limits, options, why_not_recorded(function.dual != nullptr));
-  refuse_reads_beyond(function, x0);  // a recording would take whatever lies behind
+  refuse_reads_beyond(function, x0);  // a recording would use the numbers that lie behind the parameters
   RolledTrace rolled = roll(function, x0);
   std::string note = rolled.reason;
   if (!rolled.opaque() && !agrees_with_dual(rolled, function, x0))

@@ -1,8 +1,8 @@
-// Which built-in models contain which: an explicit table.
+// Implements the nesting of built-in models by an explicit table: which models contain which.
 //
 // A model is a sum of bodies: exp is the body exp and a constant, biexp two bodies exp and a constant. A
 // model is nested in another if each of its bodies is one of the other's, or one of the other's with
-// parameters fixed. Bodies that are left over are removed by fixing their amplitudes at 0.
+// parameters fixed. The remaining bodies are removed by fixing their amplitudes at 0.
 #include <nlsq/compare.hpp>
 
 #include "expression/names.hpp"
@@ -17,8 +17,8 @@ namespace {
 
 using Bodies = std::vector<std::string_view>;
 
-// A body that is another one with parameters fixed. `irregular`: at the edge of a parameter's range, or where
-// the derivatives of the general body are dependent.
+// A body that is another one with parameters fixed. The case is `irregular` at the edge of a parameter's
+// range, or where the derivatives of the general body are dependent.
 struct Special {
   std::string_view body, general;
   bool irregular = false;
@@ -57,8 +57,8 @@ constexpr Special kSpecialWhole[] = {
     {"rational11", "rational22"},        // a2 = b2 = 0
 };
 
-// Models whose bodies have another name than the model, or that are several bodies. Polynomials are in
-// bodies_of. Others are one body of their own name.
+// Models whose bodies have another name than the model, or that consist of several bodies. Polynomials are
+// handled in bodies_of. All other models are one body of their own name.
 constexpr std::string_view kBodies =
     "constant = 1; linear = x + 1; exp = exp + 1; exp_growth = exp + 1; exp_rise = exp + 1; exp0 = exp; "
     "biexp = exp + exp + 1; stretched_exp = stretched_exp + 1; weibull_growth = stretched_exp + 1; "
@@ -76,7 +76,8 @@ constexpr std::string_view kPowers[] = {"1", "x", "x2", "x3", "x4", "x5", "x6", 
 
 bool is_power(std::string_view body) { return std::ranges::find(kPowers, body) != std::end(kPowers); }
 
-// Without further parameters: removing the body leaves none without effect.
+// Returns true if a body has no further parameters. Then no parameter is left without effect when the body is
+// removed.
 bool is_amplitude_alone(std::string_view body) { return is_power(body) || body == "log"; }
 
 void add_bodies(std::string_view name, Bodies& bodies) {
@@ -94,7 +95,8 @@ void add_bodies(std::string_view name, Bodies& bodies) {
   bodies.push_back(name);
 }
 
-// The bodies of a model, each power of x once: the constants of a sum's terms are one.
+// Returns the bodies of a model. Each power of x occurs once, because the constants of a sum's terms add up
+// to one.
 Bodies bodies_of(const Model& model) {
   Bodies all, bodies;
   if (model.terms.empty()) add_bodies(model.name, all);
@@ -110,7 +112,7 @@ Bodies bodies_of(const Model& model) {
 
 Nesting weaker(Nesting a, Nesting b) { return std::max(a, b); }
 
-// Takes a body of `free` that is `body`, or that contains it.
+// Removes from `free` a body that is `body`, or that contains it. Returns how the two are nested.
 Nesting take(std::string_view body, Bodies& free, bool only_same) {
   if (const auto same = std::ranges::find(free, body); same != free.end()) {
     free.erase(same);

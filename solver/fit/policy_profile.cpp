@@ -20,7 +20,8 @@ constexpr std::size_t kSample =
     1 << 20;  // large enough that fits on it sample rows as they would on all rows (start.cpp)
 constexpr double kAllDigits = 16;
 
-// A copy of blocks of rows spread evenly over a column. Floats stay floats, because they are read faster.
+// A copy of blocks of rows spread evenly over a column. Columns of floats remain floats, because they are
+// read faster.
 class SampledColumn {
  public:
   SampledColumn(const Column& all, std::size_t rows) {
@@ -182,7 +183,7 @@ std::string duration(double s) {
                   : fmt::format("{:.2f} s", s);
 }
 
-// "µ" is two bytes but one column.
+// Pads a text to a width. "µ" is two bytes but one column.
 std::string padded(const std::string& text, std::size_t width) {
   const std::size_t columns = text.size() - (text.find("µ") != std::string::npos ? 1 : 0);
   return std::string(columns < width ? width - columns : 0, ' ') + text;

@@ -28,8 +28,9 @@ struct PreparedModel::Impl {
   bool has_programs() const { return formula.has_value() || recorded != nullptr; }
   std::shared_ptr<const CurvePrograms> programs(const std::vector<int>& free, const ResidualForm& form) const;
   std::shared_ptr<ResidualSource> source(const ResidualForm& form) const;
-  // Whether the model keeps its value when these parameters change sign; false without programs. `source`:
-  // the worker's, which knows the branches of a callable that its fit entered; null: those of the recording.
+  // Returns true if the model keeps its value when these parameters change sign; false without programs.
+  // `source` is that of a worker, which knows the branches of a callable that its fit entered. With null,
+  // those of the recording are used.
   bool is_even(std::span<const int> flipped, const ResidualSource* source = nullptr) const;
 
   // Takes a worker for these programs, for exclusive use until it is returned. A worker that recorded a
@@ -65,11 +66,12 @@ class WorkerLease {
   std::unique_ptr<CurveWorker> worker_;
 };
 
-// `unstarted`: parameters whose value in p0 was neither given by the caller nor guessed.
+// Fits a prepared model. `unstarted` lists the parameters whose value in p0 was neither given by the caller
+// nor guessed.
 FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const Column& y,
                        const NamedValues& p0, const FitOptions& options,
                        const std::vector<std::string>& unstarted = {});
-// Throws ValidationError if the number of values is not the model's.
+// Throws ValidationError if the number of values is not that of the model's parameters.
 NamedValues named_start(const std::vector<std::string>& names, const std::vector<double>& p0);
 
 }  // namespace nlsq::inline v0

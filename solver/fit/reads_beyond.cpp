@@ -17,13 +17,14 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// `spoilt(span)`: whether the function gives NaN at these parameters. NaN behind them must not matter.
+// Throws if NaN behind the parameters changes the result. `spoilt(span)` returns true if the function is NaN
+// at these parameters.
 template <class Spoilt>
 void refuse_if(const std::vector<double>& p, Spoilt spoilt) {
   if (!spoilt(PaddedParameters(p).parameters())) return;
   if (spoilt(PaddedParameters(p, 0.5).parameters()) && spoilt(PaddedParameters(p, 1).parameters()))
-    return;                                               // it is NaN there
-  if (!spoilt(PaddedParameters(p).parameters())) return;  // it does not repeat
+    return;                                               // it is NaN with these parameters anyway
+  if (!spoilt(PaddedParameters(p).parameters())) return;  // it does not happen again
   throw ValidationError(fmt::format(
       "the callable reads p[{0}] or beyond, but has {0} starting value{1}: give one for each parameter",
       p.size(), p.size() == 1 ? "" : "s"));
@@ -52,7 +53,7 @@ void refuse_reads_beyond(const VectorFunction& function, const std::vector<doubl
 
 namespace {
 
-// Whether `e` is the base of a power somewhere in the text: e^x, e ** x.
+// Returns true if `e` is the base of a power somewhere in the text: e^x, e ** x.
 bool has_power_of_e(std::string_view text) {
   const auto in_name = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || (c & 0x80) != 0;

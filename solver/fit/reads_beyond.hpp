@@ -1,4 +1,4 @@
-// Likely mistakes in models: callables that read more parameters than they have starting values, and
+// Detects likely mistakes in models: callables that read more parameters than they have starting values, and
 // parameters whose names other programs use for constants.
 #pragma once
 
@@ -13,10 +13,10 @@ namespace nlsq::inline v0 {
 // Throws ValidationError if a callable has no starting value.
 void refuse_no_parameters(const std::vector<double>& p0);
 // Throws ValidationError if the function, called for the first row, uses one of the 16 numbers from p[n] on,
-// with n starting values. Reads further on, or for other rows alone, are not found. Nothing else would stop
-// it: it would fit n parameters to numbers that lie behind them in memory.
+// with n starting values. Reads farther behind, or only in other rows, are not found. Without this check,
+// such a function would be fitted with arbitrary numbers that lie behind its parameters in memory.
 void refuse_reads_beyond(const ModelFunction& function, const RowSource& data, const std::vector<double>& p);
-// The same for residuals. What they threw is thrown.
+// Does the same for functions of residuals. Exceptions of the function pass through.
 void refuse_reads_beyond(const VectorFunction& function, const std::vector<double>& p);
 
 // Returns a warning for a parameter called e that is the base of a power, and for one called Pi, PI or π: the

@@ -1,7 +1,7 @@
 // Implements fits from sums. solve_sums keeps no state between calls: it runs the minimizer from the start
-// again, and answers from the sums that are known. Where the minimizer asks for a point without sums, the run
-// ends, and that point is wanted next. The minimizer decides by numbers alone, so each run makes the same
-// steps as the one before, and the same as over rows in memory. A run costs no pass over rows.
+// again, and answers from the sums that are known. If the minimizer needs a point without sums, the run ends,
+// and that point is requested next. The minimizer decides by numbers alone, so each run makes the same steps
+// as the one before, and the same as over rows in memory. A run costs no pass over rows.
 #include "fit/row_sums.hpp"
 
 #include "certificate/doubtful_end.hpp"
@@ -28,14 +28,14 @@ constexpr std::size_t kHead = at(SumAt::head);
 // Rows of a block that are evaluated again, to learn the size of their terms.
 constexpr std::size_t kRecheckRows = 1024;
 
-// Thrown where the minimizer asks for a point without sums.
+// Thrown if the minimizer needs a point without sums.
 struct PointWanted {
   Vector point;
 };
-// Thrown where JᵀJ has too few digits. A QR pass over the rows themselves would have them.
+// Thrown if JᵀJ has too few digits. A QR pass over the rows themselves would have enough digits.
 struct RowsWanted {};
 
-// The sums that are known, as an Evaluator.
+// An Evaluator that returns the known sums.
 class SumsEvaluator final : public Evaluator {
  public:
   explicit SumsEvaluator(std::span<const SumsPass> passes) : passes_(passes), used_(passes.size(), false) {}
@@ -45,7 +45,7 @@ class SumsEvaluator final : public Evaluator {
     return static_cast<std::size_t>(passes_[0].sums[at(SumAt::rows)]);
   }
   bool has_f32() const override { return false; }
-  // Every pass is dear: the minimizer must not make one that it could do without.
+  // Every pass is expensive, so the minimizer must not make one that it can avoid.
   double row_cost() const override { return 1e12; }
   double pass_work(const PrecisionPlan&) const override { return 1e12 * static_cast<double>(residuals()); }
 
@@ -87,7 +87,7 @@ class SumsEvaluator final : public Evaluator {
   double jacobian_error() const override {
     return passes_[0].sums[at(SumAt::derivative_error)] / static_cast<double>(residuals());
   }
-  // For formats below float64, which are switched off.
+  // Only formats below float64 need a probe, and these are switched off.
   Probe probe(std::span<const double>, const PrecisionPlan&) override {
     throw std::logic_error("sums are in float64");
   }
@@ -107,7 +107,7 @@ class SumsEvaluator final : public Evaluator {
     throw PointWanted{Vector(x.begin(), x.end())};
   }
 
-  // The first pass that nobody asked for; empty: none.
+  // Returns the first pass that the minimizer did not use, or nothing.
   std::optional<std::size_t> unused() const {
     const auto found = std::ranges::find(used_, false);
     if (found == used_.end()) return std::nullopt;
@@ -160,7 +160,7 @@ std::string message_of_sums(const MinimizerResult& minimum) {
   }
 }
 
-// Returns the reason why a success must be withdrawn although the tests hold, or null if the success stands.
+// Returns the reason why the certificate must be taken back although the tests hold, or null if it is valid.
 // The rules are those of a curve (certificate/hidden_minimum.hpp). A curve compares residuals with the terms
 // of the model. Sums do not have these, so the norm of y stands for them; terms are up to twice as large. A
 // curve also compares the largest sigma with the smallest. Sums do not have these either, so √(Σσ² Σ1/σ² /
@@ -208,7 +208,7 @@ LeastSquaresResult result_of(MinimizerResult minimum, std::span<const double> su
   return out;
 }
 
-// The best point, where JᵀJ has too few digits for a step or a certificate.
+// Returns the best point, for a JᵀJ with too few digits for a step or a certificate.
 MinimizerResult without_certificate(std::span<const SumsPass> passes) {
   const auto cost = [](const SumsPass& pass) {
     const double c = pass.sums[at(SumAt::cost)];
@@ -226,8 +226,9 @@ MinimizerResult without_certificate(std::span<const SumsPass> passes) {
   return out;
 }
 
-// Fills in the sums that show rows of heavy weight. Those without weights may overflow where the others do
-// not. They are cut, as sums that are not finite mean that the model is not.
+// Fills in the sums that show rows of heavy weight. The sums without weights may overflow where the others do
+// not. They are limited to finite numbers, because sums that are not finite mean that the model is not
+// finite.
 void add_data(const Column& y, const Column& sigma, double plain_cost, std::span<double> out) {
   constexpr double kTiniest = 1e-140, kHugest = 1e140, kMost = 1e280;
   double data = 0, plain_data = 0, variances = 0, weights = 0;

@@ -1,6 +1,6 @@
 // Fits from sums over rows that may lie anywhere: in blocks of an array, or on several machines. One half,
 // add_up, makes the sums of a block of rows at a point. The other, solve_sums, takes the sums of all blocks
-// at the points that were asked for so far, and asks for the next point or has the answer.
+// at the points that it has requested so far, and returns the next point or the result.
 //
 // The sums are float64 numbers that are added entry by entry. So the sums of two blocks together are the sum
 // of their vectors.
@@ -42,19 +42,19 @@ std::size_t sums_size(std::size_t parameters);
 void add_up(DenseEvaluator& evaluator, DenseEvaluator& plain, const Column& y, const Column& sigma,
             std::span<const double> p, std::span<double> out);
 
-// One pass over all rows.
+// The sums of one pass over all rows.
 struct SumsPass {
   std::span<const double> point, sums;
 };
 
 struct SumsStep {
-  std::vector<double> next;                // where the sums are wanted next; empty at the end
-  std::optional<LeastSquaresResult> done;  // the answer
+  std::vector<double> next;                // where the sums are needed next; empty at the end
+  std::optional<LeastSquaresResult> done;  // the result
   std::size_t rows = 0;
 };
 
-// `passes`: the start, and every point that was asked for since, with the sums there. Throws ValidationError
-// for points that were not asked for, and DataError for sums that contradict each other.
+// `passes` holds the start and every point requested since, with the sums there. Throws ValidationError for
+// points that were not requested, and DataError for sums that contradict each other.
 SumsStep solve_sums(std::span<const SumsPass> passes, const SolverOptions& options, const Bounds& bounds,
                     bool unit_sigma);
 

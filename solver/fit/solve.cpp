@@ -16,8 +16,8 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// A certified result wins if its cost exceeds the other's by at most one standard error (σ²/2) and rounding.
-// Otherwise the lower cost wins.
+// Returns true if result a is better. A certified result is better if its cost exceeds the other's by at most
+// one standard error (σ²/2) and rounding. Otherwise the lower cost is better.
 bool better(const MinimizerResult& a, const MinimizerResult& b, std::size_t rows, bool unit_sigma) {
   if (a.summary.termination == Termination::failure) return false;  // it has no cost
   const bool good_a = is_success(a.summary.verdict), good_b = is_success(b.summary.verdict);
@@ -28,8 +28,8 @@ bool better(const MinimizerResult& a, const MinimizerResult& b, std::size_t rows
   return (excess <= 0.5 * sigma * sigma + a.cost_noise + b.cost_noise) == good_a;
 }
 
-// True without a certificate, or if rank was lost on the way: a parameter diverged to where the data do not
-// depend on it.
+// Returns true without a certificate, or if rank was lost on the way, because a parameter diverged to where
+// the data do not depend on it.
 bool worth_another_attempt(const MinimizerResult& result, DenseEvaluator& evaluator,
                            const SolveRequest& request) {
   const Summary& s = result.summary;
@@ -38,12 +38,13 @@ bool worth_another_attempt(const MinimizerResult& result, DenseEvaluator& evalua
     Linearization at = evaluator.linearize(request.x0, {Format::f64, Gram::qr});
     return at.finite && numerical_rank(at) == static_cast<int>(request.x0.size());
   }
-  if (result.limited_by_rounding) return false;  // another way to the same place ends there, too
+  if (result.limited_by_rounding) return false;  // another way to the same point ends in the same way
   return !is_success(s.verdict) && s.termination == Termination::no_progress;
 }
 
-// After a fit that lost parameters. The best linear parameters of a far start may be huge and cancel, and
-// lead away from the minimum. Where nothing but rounding is left to explain there is no other minimum.
+// Decides whether a fit that lost parameters is repeated without elimination. At a far start, the best linear
+// parameters may be huge with terms that cancel, and lead away from the minimum. If the residuals are only
+// rounding errors, there is no other minimum.
 bool worth_whole_problem(const MinimizerResult& result) {
   return !result.spent && !result.underflow && result.summary.certificate.gradient_bound < kMostlyRounding;
 }
@@ -73,12 +74,13 @@ std::vector<ComponentSummary> component_summaries(const DenseEvaluator& evaluato
   return out;
 }
 
-// Whether a pass ran below f64. Checking a few rows in low precision before the first pass does not count.
+// Returns true if a pass ran below f64. Checking a few rows in low precision before the first pass does not
+// count.
 bool went_below_f64(const KernelCounters& k) {
   return k.gram_flops_f16 + k.gram_flops_bf16 + k.gram_flops_f32 + k.gram_flops_f32_wide > 0;
 }
 
-// Events after which `strict` repeats the solve in f64, in addition to a failed certificate.
+// Returns true after events for which `strict` repeats the solve in f64, in addition to a failed certificate.
 bool doubt_arose(const std::vector<IterationSummary>& trace) {
   return std::ranges::any_of(trace, [](const IterationSummary& it) {
     return it.event == Event::rollback || (it.event == Event::not_definite && it.plan.gram < Gram::f64);
@@ -129,7 +131,7 @@ class Attempts {
         w_.best);
     extrapolates_ = true;
   }
-  // Replaces the best result so far.
+  // Replaces the best result by a run of the whole problem from x0.
   void instead(std::span<const double> x0) {
     run({.x0 = x0, .of = Of::whole_problem}, w_.next);
     std::swap(w_.best, w_.next);
@@ -139,12 +141,12 @@ class Attempts {
     choose_start(evaluator_, request_.with(rest()), begin_, w_.start, w_.other);
     another({.x0 = w_.start.x, .at = &w_.start.at});
   }
-  // The same of the whole problem: from x0, and from the given start with geodesic acceleration.
+  // Does the same for the whole problem: from x0, or from the given start with geodesic acceleration.
   void another_from(std::span<const double> x0) { another({.x0 = x0, .of = Of::whole_problem}); }
   void another_by_geodesics() { another({.x0 = request_.x0, .of = Of::whole_problem, .geodesic = true}); }
-  // Goes on from the best result with extrapolated differences, if it was reached without them: from a start
-  // that was improved, a fit does not take them before the given start was tried as well. They take hundreds
-  // of calls of the model, and the given start may take a few.
+  // Continues from the best result with extrapolated differences, if it was reached without them. A fit from
+  // an improved start first tries the given start, too, because extrapolated differences take hundreds of
+  // calls of the model, and the given start may take only a few.
   void go_on_extrapolated() {
     const Summary& s = w_.best.summary;
     if (!waits_ || is_success(s.verdict) || s.termination != Termination::no_progress || w_.best.spent)
@@ -154,7 +156,7 @@ class Attempts {
     if (!evaluator_.extrapolate(true)) return;  // there is nothing to extrapolate
     another({.x0 = w_.best.x});
   }
-  // Asks whether the best result lies at a kink, and goes on along the kink where the cost falls there.
+  // Checks whether the best result lies at a kink, and continues along the kink if the cost falls there.
   void settle_at_kink() {
     constexpr int kTimes = 5;
     for (int k = 0; k < kTimes; ++k) {
@@ -165,8 +167,8 @@ class Attempts {
                    w_.next.summary.final_cost < w_.best.summary.final_cost);
     }
   }
-  // Goes on where short steps raise the cost again and again, and the end is no kink. Differences for
-  // derivatives may have too few digits there, so a few steps with better ones are tried.
+  // Continues from an end where short steps raise the cost again and again although it is no kink.
+  // Differences for derivatives may have too few digits there, so a few steps with better ones are tried.
   void go_on_where_steps_fail() {
     constexpr int kSteps = 12;
     if (!w_.best.maybe_at_kink || is_success(w_.best.summary.verdict) || w_.best.spent) return;
@@ -193,9 +195,9 @@ class Attempts {
   struct Attempt {
     std::span<const double> x0;
     Of of = Of::any;
-    bool geodesic = false;                           // even if the options do not always ask for it
-    const SolverOptions* options = nullptr;          // null: rest()
-    Kept<Linearization>* at = nullptr;               // a pass that was made at x0; null: none
+    bool geodesic = false;                           // also if the options do not request it
+    const SolverOptions* options = nullptr;          // null for rest()
+    Kept<Linearization>* at = nullptr;               // a pass that was made at x0, or null
     bool trusted_start = false, stop_asked = false;  // as in MinimizerRequest
     std::optional<KernelCounters> counted = std::nullopt;
   };
@@ -213,7 +215,7 @@ class Attempts {
     run(attempt, w_.next);
     keep_better();
   }
-  // What spent the budget of the last run holds for the solve, whichever result is kept.
+  // The reason why the budget of the last run ended is kept for the solve, whichever result is kept.
   void keep_better() { keep_next_if(better(w_.next, w_.best, evaluator_.residuals(), request_.unit_sigma)); }
   void keep_next_if(bool better) {
     const std::optional<Termination> spent = w_.next.spent;
@@ -272,8 +274,8 @@ SolverOptions settled(SolverOptions options) {
 
 // Solves again where that may help. If passes below f64 did not succeed, solves again entirely in f64. If
 // there is still no certificate, solves with geodesic acceleration from the given start. Each time, keeps the
-// better result. Goes on with extrapolated differences and along a kink, and leaves a saddle for a point of
-// lower cost beside it.
+// better result. Also continues with extrapolated differences or along a kink, and from a saddle at a point
+// of lower cost beside it.
 static void try_again(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorkspace& w,
                       Attempts& attempts) {
   const SolverOptions& options = request.options;
@@ -296,7 +298,7 @@ static void try_again(const SolveRequest& request, DenseEvaluator& evaluator, So
   }
 }
 
-// Withdraws the certificate of an end that lost parameters.
+// Takes the certificate back from an end that lost parameters.
 static void judge_lost(const SolveRequest& request, DenseEvaluator& evaluator, MinimizerResult& end) {
   end.lost_parameters = is_success(end.summary.verdict) && lost_parameters(evaluator, request, end);
   if (end.lost_parameters) withdraw(end.summary, {}, "lost parameters");
@@ -318,8 +320,8 @@ void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorks
 
   double given_cost = initial_cost;
   if (w.best.summary.termination != Termination::failure) {
-    // An initial cost in f32 may appear lower than the final cost because of rounding. It may also be lower
-    // in fact, if f32 or samples led the iteration astray.
+    // An initial cost in f32 may appear lower than the final cost because of rounding. It may really be lower
+    // if f32 or samples misled the iteration.
     const bool doubtful =
         options.precision->adaptive && !initial_in_f64 && !(initial_cost > 1.01 * w.best.summary.final_cost);
     if (doubtful) given_cost = evaluator.cost(request.x0, Format::f64);

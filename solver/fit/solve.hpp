@@ -24,15 +24,15 @@ struct SolveRequest {
   Limits limits = {};  // of the free parameters; x0 lies within them
   std::shared_ptr<DataSurvey> survey =
       nullptr;  // of the rows' data; runs in the first pass unless it ran before
-  // `linear` was found by trial: it holds where the model was tried, and may not hold at the end.
+  // `linear` was found by trial: these parameters are linear near the start, but may not be at the end.
   bool linear_by_trial = false;
   Vector solved = {};  // x0 with the best values of `linear`, where these are known already
 
-  // The same request with other options.
+  // Returns the same request with other options.
   SolveRequest with(const SolverOptions& other) const {
     return {rows, x0, linear, other, unit_sigma, limits, survey, linear_by_trial, solved};
   }
-  // Parameters that are linear everywhere. What judges the end uses these.
+  // Returns the parameters that are linear everywhere. The checks of the end use these.
   std::span<const int> known_linear() const {
     return linear_by_trial ? std::span<const int>() : std::span<const int>(linear);
   }
@@ -44,17 +44,17 @@ MinimizerResult solve(const SolveRequest& request);
 // The type of solve() and of its replacements.
 using SolveFunction = std::function<MinimizerResult(const SolveRequest& request)>;
 
-// The same with an evaluator of request.rows and reused memory. The options must name a precision policy.
-// Counters and times are the evaluator's since its last reset.
+// The functions below do the same with an evaluator of request.rows and reused memory. The options must name
+// a precision policy. Counters and times are the evaluator's since its last reset.
 struct SolveWorkspace;
-// Completes the options: the thread's policy if they name none.
+// Completes the options: sets the thread's policy if they name none.
 SolverOptions settled(SolverOptions options);
 MinimizerResult solve(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorkspace& workspace);
-// The same without data for reports (texts, times, counters). The result is workspace.best. Without failures,
-// nothing is allocated once the memory has grown.
+// Does the same without data for reports (texts, times, counters). The result is workspace.best. Without
+// failures, nothing is allocated once the memory has grown.
 void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorkspace& workspace);
-// solve_message.cpp: the message of such a result: what ended the fit and, where it has no success, what
-// would help. Sets `evaluator` of the summary.
+// Returns the message of such a result: what ended the fit and, if it is no success, what would help. Sets
+// `evaluator` of the summary. Implemented in solve_message.cpp.
 std::string message_of_end(MinimizerResult& end, DenseEvaluator& evaluator, const RowModel& rows);
 
 }  // namespace nlsq::inline v0

@@ -1,4 +1,4 @@
-// Implements message_of_end(): says how a solve ended and, if it has no success, what would help.
+// Implements message_of_end(): describes how a solve ended and, if it has no success, what would help.
 #include "certificate/ends_of_fits.hpp"
 #include "certificate/hidden_minimum.hpp"
 #include "dense/dense_evaluator.hpp"
@@ -14,8 +14,8 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// Names what is so large or so small that its square is no number, which is `column` of [J | r] at x, and
-// says what helps. If a parameter is far from 1, its derivatives may be so although y is of ordinary size.
+// Describes the number whose square over- or underflows, which is in `column` of [J | r] at x, and what
+// helps. If a parameter is far from 1, its derivatives may be extreme although y is of ordinary size.
 std::pair<std::string, const char*> extreme(std::span<const double> x, std::size_t column) {
   constexpr double kFar = 1e50;
   if (column >= x.size()) return {"residuals", "Give y and sigma in units in which they are near 1."};
@@ -88,7 +88,7 @@ std::string held_message(const Certificate& c) {
                                 : fmt::format(", {} parameters at bounds", c.at_bound.size());
 }
 
-// `sizes`: sizes of the rows at x, for a failed start or underflowing squares.
+// Returns the message. `sizes` are those of the rows at x, for a failed start or underflowing squares.
 std::string message_of(const MinimizerResult& result, const DenseEvaluator& evaluator,
                        const RowSizes& sizes) {
   const Summary& s = result.summary;
