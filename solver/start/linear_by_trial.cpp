@@ -19,20 +19,22 @@ constexpr std::size_t kTrialRows = 64;
 constexpr std::size_t kTogether = 4096;  // if one call gives no more rows than this, all are looked at
 constexpr double kStraight = 1e-9;  // largest deviation from a straight line, relative to the distance moved
 constexpr double kSeen = 1e-3;      // a shorter move, relative to the terms, is made longer
-constexpr double kUnseen = 1e-6;    // and is lost in rounding if it stays below this
+constexpr double kUnseen = 1e-6;    // with less than this, it is lost in rounding
 constexpr double kRounding = 16 * kUnitRoundoff;  // of residuals, relative to their terms
 
 // The residuals of some rows, spread over all of them, at any values of the free parameters.
 class TrialRows {
  public:
-  // `rows` are those of curve.form. Under a loss their values are not residuals, so other rows are made.
+  // `rows` are those of curve.form. If there is a loss, their values are not residuals, so other rows are
+  // made.
   TrialRows(const Curve& curve, RowModel& rows)
       : own_(curve.form.loss.is_linear() ? nullptr : curve.rows_of(ResidualForm(curve.form.weighted))),
         rows_(own_ ? *own_ : rows), all_(rows_.rows()),
         count_(rows_.one_point() && all_ <= kTogether ? all_ : std::min(all_, kTrialRows)) {}
 
   bool all() const { return count_ == all_; }
-  // Returns whether the user gives derivatives. They are cheaper than one more evaluation for each parameter.
+  // Returns true if the user provides derivatives. They are cheaper than one more evaluation for each
+  // parameter.
   bool has_columns() const { return all() && std::string_view(rows_.kind()) == "derivatives"; }
   // Computes the derivatives at x0 by each parameter. Returns none if the model throws there.
   std::vector<std::vector<double>> columns(std::span<const double> x0) try {
@@ -49,8 +51,8 @@ class TrialRows {
     return {};
   }
 
-  // Returns the residuals at the start; none if one of them is not finite. Adds up the squares of the sizes
-  // of their terms.
+  // Returns the residuals at the start, or none if one of them is not finite. Also sums the squares of the
+  // sizes of their terms.
   std::vector<double> at_start(std::span<const double> x0) {
     std::vector<double> residuals(count_);
     terms_ = 0;
@@ -61,12 +63,12 @@ class TrialRows {
     }
     return std::isfinite(terms_) ? residuals : std::vector<double>();
   }
-  // Returns the same at a point that the user did not ask for. A model that throws there gives none, too.
+  // Does the same at a point that the user did not give. Also returns none if the model throws there.
   std::vector<double> at(std::span<const double> x) try { return at_start(x); } catch (...) {
     return {};
   }
   double terms() const { return std::sqrt(terms_); }  // of the latest residuals
-  // The sum of squares of all rows, estimated from these.
+  // Returns the sum of squares of all rows, estimated from these rows.
   double squares(std::span<const double> residuals) const {
     double sum = 0;
     for (const double r : residuals) sum += r * r;
@@ -88,7 +90,7 @@ std::vector<double> difference(std::span<const double> a, std::span<const double
 
 double length(std::span<const double> a) { return small_dense::norm(a.data(), a.size()); }
 
-// ‖a - times · b‖
+// Returns ‖a - times · b‖.
 double distance(std::span<const double> a, std::span<const double> b, double times) {
   double sum = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -107,8 +109,8 @@ double trial_step(double x, double wanted, std::size_t j, const Limits& limits) 
                         : -std::min(0.5 * below, std::fabs(wanted));
 }
 
-// Describes how the residuals change if one parameter makes a step. On a straight line half of the step gives
-// half of the change; `deviation` is the distance from that.
+// Describes how the residuals change if one parameter makes a step. If they are linear in it, half of the
+// step gives half of the change; `deviation` is the distance from that.
 struct Move {
   std::vector<double> change;
   double size = 0, deviation = 0, terms = 0;
@@ -116,8 +118,8 @@ struct Move {
   bool straight(double rounding) const { return deviation <= kStraight * size + rounding * terms; }
 };
 
-// Returns the move by this step. Its `change` is empty if a residual is not finite. With the derivatives by
-// the parameter, these stand for half of the step.
+// Returns the move by this step. Its `change` is empty if a residual is not finite. If the derivatives by the
+// parameter are given, they replace the evaluation of half the step.
 Move move_of(TrialRows& rows, std::span<const double> start, std::vector<double> x, std::size_t j,
              double step, std::span<const double> column) {
   Move out;
@@ -139,12 +141,12 @@ Move move_of(TrialRows& rows, std::span<const double> start, std::vector<double>
 // The step of a parameter that is linear, and how it changes the residuals.
 struct LinearMove {
   double step = 0;
-  std::vector<double> change;  // empty: the parameter is not linear
+  std::vector<double> change;  // empty if the parameter is not linear
 };
 
 // Tries a step as long as the parameter, which keeps its sign, because functions are most likely defined
 // there. If the start is far below the scale of y, that step hardly changes the residuals, and rounding could
-// hide a curve. Then a longer step is tried, too.
+// hide a curvature. Then a longer step is tried, too.
 LinearMove linear_move(TrialRows& rows, std::span<const double> start, std::span<const double> x0,
                        std::size_t j, const Limits& limits, std::span<const double> column) {
   const std::vector<double> x(x0.begin(), x0.end());
@@ -189,7 +191,7 @@ bool find_shares(std::span<const double> start, std::span<const double> x0, cons
   return true;
 }
 
-// Returns in x the point where these parameters take their best values, and whether the residuals there are
+// Sets x to the point where these parameters take their best values. Returns true if the residuals there are
 // those that the moves predict.
 bool straight_to_best(TrialRows& rows, std::span<const double> start, std::span<const double> x0,
                       std::span<const Seeming> linear, std::vector<double>& x) {
@@ -206,8 +208,8 @@ bool straight_to_best(TrialRows& rows, std::span<const double> start, std::span<
   return !there.empty() && distance(there, expected, 1) <= kOff * moved + kRounding * rows.terms();
 }
 
-// Leaves out parameters that are linear each by itself, and not together with those before them, as b is in
-// a (c + b). Returns whether there are any.
+// Leaves out parameters that are linear by themselves, but not together with those before them, such as b in
+// a (c + b). Returns true if there are any.
 bool leave_out_products(TrialRows& rows, std::span<const double> start, std::span<const double> x0,
                         std::vector<Seeming>& linear) {
   std::vector<double> together(x0.begin(), x0.end()), before(start.begin(), start.end());
@@ -232,10 +234,10 @@ bool leave_out_products(TrialRows& rows, std::span<const double> start, std::spa
   return any;
 }
 
-// Leaves out parameters that stop being linear before they reach their best values. The a of max(a, 0) is
-// such a parameter if its best value is below 0. Returns the best values, among those of all parameters.
-// If each of them moves on the way, and the residuals are straight there, the parameters are linear together,
-// too.
+// Leaves out parameters that are not linear all the way to their best values. The a of max(a, 0) is such a
+// parameter if its best value is below 0. Returns all parameters, with the best values of those that remain.
+// If each of these changes on the way, and the residuals change linearly there, the parameters are also
+// linear together.
 std::vector<double> keep_straight(TrialRows& rows, std::span<const double> start, std::span<const double> x0,
                                   const Limits& limits, std::vector<Seeming>& linear) {
   constexpr double kMoves = 1e-3;  // of the step that was tried
@@ -260,7 +262,7 @@ std::vector<double> keep_straight(TrialRows& rows, std::span<const double> start
   return {};
 }
 
-// Whether the start fits no worse than a constant does.
+// Returns true if the start fits no worse than a constant does.
 bool good_start(const Curve& curve, RowModel& rows, std::span<const double> x0) {
   return 2 * DenseEvaluator(rows).cost(x0, Format::f64) <= curve.survey->total_squares();
 }
@@ -271,7 +273,7 @@ LinearByTrial linear_by_trial(const Curve& curve, RowModel& model_rows) {
   if (curve.free.empty() || curve.form.loss.is_counts()) return {};
   const std::vector<double> x0 = curve.free_start();
   const bool asked = curve.options.variable_projection == VariableProjection::on;
-  // Rows that are evaluated together have been evaluated there, so that this takes no call.
+  // Rows that are evaluated together were already evaluated at the start, so this takes no call.
   const bool free_of_charge = model_rows.one_point() && curve.form.loss.is_linear();
   if (!asked && free_of_charge && good_start(curve, model_rows, x0)) return {};
   TrialRows rows(curve, model_rows);

@@ -1,4 +1,4 @@
-// Finds the linear parameters of a model that is known by its values alone: one that calls the user's code.
+// Finds the linear parameters of a model that calls the user's code, so that only its values are known.
 #pragma once
 
 #include "fit/curve.hpp"
@@ -15,17 +15,18 @@ struct LinearByTrial {
 };
 
 // Finds the linear parameters. It moves each parameter by a step and by half of it, and then all that seem to
-// be linear to their best values. A parameter counts as linear if the residuals follow a straight line, also
+// be linear to their best values. A parameter counts as linear if the residuals change linearly with it, also
 // together with the others. `rows` are those of curve.form.
 //
-// The search takes two calls of the model for each parameter, or one where the user gives derivatives; two
-// more if its first step hardly changes the residuals; and one or two at the end, or one more for each linear
-// parameter but the first where the way to their best values does not show that they are linear together. So
-// it is made only where a linear start is worth that: if the start fits worse than a constant does, or if
-// variable projection is on. It returns nothing for a loss of counts, whose rows are the model's values.
+// The search takes two calls of the model for each parameter, or one if the user provides derivatives. It
+// takes two more if the first step of a parameter hardly changes the residuals, and one or two at the end. If
+// the last step does not show that the linear parameters are linear together, it takes one more for each of
+// them but the first. So the search is made only where it is likely to pay: if the start fits worse than a
+// constant does, or if variable projection is on. It returns nothing for a loss of counts, whose rows are the
+// model's values.
 //
 // The user did not ask for these points. If the model throws there, or gives values that are not finite, the
-// parameter is not linear, and the fit goes on.
+// parameter counts as not linear, and the fit continues.
 //
 // A model may look linear at these points although it is not: max(a, 0), or a number that is rounded. So a
 // linear start is taken only if it lowers the cost, and the tests of the end treat no parameter as linear

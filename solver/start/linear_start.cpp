@@ -13,7 +13,7 @@
 namespace nlsq::inline v0 {
 
 // With the nonlinear parameters fixed, the best linear parameters are one linear least-squares solution. From
-// BoxBOD's first start, plain LM ends in the wrong basin; with this solution it does not. `at` is the
+// BoxBOD's first start, plain LM ends in the wrong minimum, but with this solution it does not. `at` is the
 // linearization at x, by normal equations. `doubtfully` means that some directions are not resolved in this
 // precision.
 Solved solve_linear(const Linearization& at, const std::vector<int>& linear, Vector& x) {
@@ -45,9 +45,9 @@ Solved solve_linear(const Linearization& at, const std::vector<int>& linear, Vec
   return values[k - 1] > std::max(least, 1e-12 * values[0]) ? Solved::well : Solved::doubtfully;
 }
 
-// The same from the triangular factor of a QR pass, whose condition number is the square root of that of the
-// normal equations. Of all solutions it takes the shortest, with columns at unit length: directions that the
-// rows do not determine are left unchanged.
+// Does the same from the triangular factor of a QR pass, whose condition number is the square root of that of
+// the normal equations. Of all solutions it takes the shortest, with columns at unit length. So directions
+// that the rows do not determine do not change.
 bool solve_linear_by_triangle(const Linearization& at, const std::vector<int>& linear, Vector& x) {
   const std::size_t k = linear.size(), rows = at.triangle.rows();
   const auto index = [&](std::size_t i) { return static_cast<std::size_t>(linear[i]); };
@@ -65,7 +65,8 @@ bool solve_linear_by_triangle(const Linearization& at, const std::vector<int>& l
   return true;
 }
 
-// If the best values violate bounds: the best values within them, by the bounded linear model.
+// Moves the linear parameters to the best values within the bounds, by the bounded linear model, if the best
+// values of all violate them.
 bool solve_linear_within(const Linearization& at, const std::vector<int>& linear, const Limits& limits,
                          Vector& x) {
   constexpr double kDamping = 1e-12;  // gives undetermined directions their shortest solution

@@ -23,8 +23,8 @@ constexpr double kFarthestStart = 50;  // largest distance of a start from x0, i
 constexpr double kManyTimes = 100;     // ratio of positive bounds above which sampling is logarithmic
 constexpr double kSameCost = 1e-6, kSamePlace = 1e-3;
 
-// Coordinate k of one dimension of a Latin hypercube: each of `count` strata has one point (McKay, Beckman,
-// Conover, Technometrics 21, 1979).
+// Returns coordinate k of one dimension of a Latin hypercube: each of `count` strata has one point (McKay,
+// Beckman, Conover, Technometrics 21, 1979).
 double stratified(std::size_t k, std::size_t count, Random random) {
   std::vector<std::size_t> strata(count);
   std::iota(strata.begin(), strata.end(), std::size_t{0});
@@ -47,7 +47,7 @@ double coordinate(double u, double x0, double lower, double upper) {
   return std::isfinite(x) ? x : x0;
 }
 
-// Prefers the lower cost. If costs agree to rounding, prefers full rank.
+// Returns true if a is better: it has the lower cost or, if costs agree to rounding, full rank.
 bool better_minimum(const FitMinimum& a, const FitMinimum& b) {
   const bool good_a = is_success(a.verdict), good_b = is_success(b.verdict);
   if (good_a != good_b) return good_a;
@@ -66,7 +66,8 @@ bool same(const FitMinimum& a, const FitMinimum& b) {
   return true;
 }
 
-// Orders certified minima first, then by cost. Entries without a cost come last.
+// Returns true if a comes first: certified minima are first, in the order of their cost. Entries without a
+// cost come last.
 bool before(const FitMinimum& a, const FitMinimum& b) {
   const auto key = [](const FitMinimum& m) {
     return std::tuple(!is_success(m.verdict), std::isnan(m.cost), std::isnan(m.cost) ? 0 : m.cost);
@@ -74,7 +75,7 @@ bool before(const FitMinimum& a, const FitMinimum& b) {
   return key(a) < key(b);
 }
 
-// Entries of `all`, with `best` first. Entries at the same point are merged.
+// Returns the entries of `all`, with `best` first. Entries at the same point are merged.
 std::vector<FitMinimum> distinct(std::vector<FitMinimum> all, std::size_t best) {
   std::swap(all[0], all[best]);
   std::stable_sort(all.begin() + 1, all.end(), before);
@@ -95,7 +96,7 @@ bool stopped_by_user(const MinimizerResult& end) {
   return end.summary.termination == Termination::user_stop || end.spent == Termination::user_stop;
 }
 
-// One solve after the other, all within the request's time.
+// Solves from one start after the other, all within the request's time.
 class Starts {
  public:
   Starts(const SolveRequest& request, const SolveFunction& solve_one)
@@ -123,7 +124,8 @@ class Starts {
                   request_.linear_by_trial});
   }
 
-  // The cost of all rows in place of the sample's. What was certified on the sample is not certified on all.
+  // Replaces the cost of the sample by that of all rows. What was certified on the sample is not certified on
+  // all rows.
   void complete(MinimizerResult& explored) const {
     Summary& summary = explored.summary;
     summary.final_cost = DenseEvaluator(request_.rows, options_).cost(explored.x, Format::f64);
@@ -166,7 +168,8 @@ StartsResult solve_from_starts(const StartsAsked& asked, const SolveRequest& req
   std::vector<FitMinimum> ends;
   std::optional<MinimizerResult> best;
   std::size_t best_at = 0;
-  // An end on a sample is worth going on with if it is a minimum there, or lower than the best.
+  // The solve continues over all rows from the end on a sample if this end is a minimum there, or lower than
+  // the best.
   const auto solve_from_start = [&](int k) {
     if (k == 0) return starts.solve_from(request.x0);
     const Vector x0 = scattered_start(request.x0, request.limits, k, asked.starts, asked.seed);

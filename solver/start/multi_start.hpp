@@ -12,8 +12,8 @@
 
 namespace nlsq::inline v0 {
 
-// Start k > 0 of `starts`; start 0 is x0. It is a point of a Latin hypercube and depends on the seed only.
-// Between finite bounds it is uniform, or uniform in the logarithm if they are positive and far apart.
+// Returns start k > 0 of `starts`; start 0 is x0. It is a point of a Latin hypercube and depends on the seed
+// only. Between finite bounds it is uniform, or uniform in the logarithm if they are positive and far apart.
 // Otherwise it follows a Cauchy distribution about x0: half of all starts lie within its own size.
 std::vector<double> scattered_start(std::span<const double> x0, const Limits& limits, int k, int starts,
                                     std::uint64_t seed);
@@ -28,7 +28,7 @@ struct StartsAsked {
 struct StartsResult {
   MinimizerResult best;
   std::vector<FitMinimum> minima;  // `best` first
-  std::string warning;             // a lower cost was found without a certificate; empty: none
+  std::string warning;             // set if a lower cost was found without a certificate
 };
 // Solves `request` from all starts. Time limits apply to all of them together. A callback that returns Stop
 // ends them all.

@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::size_t kMostParameters = 6, kDrawn = 300, kImproved = 6, kReturned = 3;
 constexpr std::size_t kMostSums = 20000;         // of squares, in one search
-constexpr std::size_t kRowsOfOneStart = 100000;  // a fit of more rows begins at one other start
+constexpr std::size_t kRowsOfOneStart = 100000;  // with more rows, a fit is made from one other start only
 constexpr int kRounds = 3, kIterations = 200;    // of an improvement; of a fit from another start
 
 constexpr std::size_t kMostRows = 128;
@@ -66,8 +66,8 @@ std::vector<std::size_t> rows_of_sample(const RowSource& data) {
   return out;
 }
 
-// Returns by how much linear parameters can lower the sum of squares of r. `columns` holds what each of them
-// adds to the residuals if it is 1. The result is infinite if the columns depend on each other.
+// Returns by how much linear parameters can lower the sum of squares of r. `columns` holds the change of the
+// residuals by each of them at the value 1. The result is infinite if the columns depend on each other.
 double explained(const std::vector<std::vector<double>>& columns, const std::vector<double>& r) {
   constexpr double kDependent = 1e-12;
   const std::size_t n = columns.size(), rows = r.size();
@@ -95,9 +95,9 @@ class StartSample {
   StartSample(const Formula& formula, const RowSource& data, bool weighted, std::vector<int> linear);
 
   std::size_t rows() const { return y_.size(); }
-  // The sum of squared residuals with these parameters, of which the linear ones take their best values. It
-  // is infinite where it is not finite, where the columns of linear parameters depend on each other, and
-  // where waves are too fast for the rows.
+  // Returns the sum of squared residuals with these parameters, where the linear ones take their best values.
+  // It is infinite if it is not finite, if the columns of linear parameters depend on each other, or if waves
+  // are too fast for the rows.
   double squares(std::vector<double> parameters) const;
 
  private:
@@ -139,8 +139,8 @@ std::vector<double> StartSample::values_of(const Formula& formula, std::span<con
   return out;
 }
 
-// Between most neighbouring rows a wave must go on by at most half of its period. A faster one passes through
-// the same points as a slow one.
+// Returns true if between most neighbouring rows a wave advances by at most half of its period. A faster wave
+// would pass through the same points as a slower one.
 bool StartSample::waves_are_slow(std::span<const double> parameters) const {
   std::vector<double> steps(rows() - 1);
   for (const Formula& one : phases_) {
@@ -154,8 +154,8 @@ bool StartSample::waves_are_slow(std::span<const double> parameters) const {
 }
 
 double StartSample::squares(std::vector<double> parameters) const {
-  // Linear parameters are 0 first. Residuals are then as large as y, so that little is lost when what these
-  // parameters explain is subtracted.
+  // The linear parameters are 0 at first. Residuals are then about as large as y, so that few digits are lost
+  // when the part that these parameters explain is subtracted.
   for (const int j : linear_) parameters[static_cast<std::size_t>(j)] = 0;
   if (rows() > 1 && !phases_.empty() && !waves_are_slow(parameters)) return kInfinity;
   const std::vector<double> base = values_of(formula_, parameters);
@@ -173,7 +173,8 @@ double StartSample::squares(std::vector<double> parameters) const {
   return left >= 0 && std::isfinite(left) ? left : kInfinity;
 }
 
-// Adds places in the range and a little outside, parts of its width as lengths, and rates.
+// Adds values for places in the range and a little outside, for lengths that are parts of its width, and for
+// rates.
 void add_values(const ColumnRange& range, std::vector<double>& values) {
   for (const double place : {-0.5, -0.2, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.2, 1.5})
     values.push_back(range.least + place * range.width());
@@ -189,8 +190,8 @@ void add_values(const ColumnRange& range, std::vector<double>& values) {
   }
 }
 
-// Adds waves that have so many halves in the range: by their frequency, per unit of x and per radian, and by
-// their period.
+// Adds values for waves with 1 to `halves` half periods in the range: their frequencies, per unit of x and
+// per radian, and their periods.
 void add_waves(const ColumnRange& range, std::size_t halves, std::vector<double>& values) {
   for (std::size_t k = 1; k <= halves; ++k) {
     const double frequency = 0.5 * static_cast<double>(k) / range.width();
@@ -201,7 +202,7 @@ void add_waves(const ColumnRange& range, std::size_t halves, std::vector<double>
   }
 }
 
-// What one parameter may be. Draws take common values; an improvement tries all.
+// The values that one parameter may take. Draws use common values; an improvement tries all.
 struct Choices {
   std::size_t parameter = 0;
   std::vector<double> common, waves;
@@ -276,8 +277,8 @@ class Search {
     return tried;
   }
 
-  // Improves one parameter at a time, as long as this helps. Values that fit as well to some per mille do not
-  // count as better, so that waves stay as slow as they can be.
+  // Improves one parameter at a time, as long as this helps. Values that fit better by less than one per
+  // mille do not count as better, so that waves stay as slow as they can be.
   void improve(Tried& best) {
     constexpr double kBetter = 0.999;
     bool better = true;
@@ -304,7 +305,7 @@ class Search {
   std::size_t sums_ = 0;  // of squares
 };
 
-// Returns true if an end is a minimum that is determined. One that loses rank is refused later, because the
+// Returns true if an end is a minimum that is determined. One that loses rank is rejected later, because the
 // parameters had no start.
 bool is_good(const MinimizerResult& end) {
   return is_success(end.summary.verdict) && end.summary.verdict != Verdict::rank_deficient;
@@ -326,8 +327,8 @@ bool worth_scanning(const Curve& curve, const MinimizerResult& end) {
   return !is_good(end) || 2 * end.summary.final_cost > kUnexplained * squares;
 }
 
-// Returns true if this end is better than the other one, and not merely another form of it. A good one is
-// never given up for one that is not; it is taken even if its cost is a little higher.
+// Returns true if this end is better than the other one, and not merely another form of it. A good end is
+// never replaced by one that is not good, and it replaces such an end even if its cost is a little higher.
 bool ends_better(const MinimizerResult& end, const MinimizerResult& other) {
   constexpr double kSame = 1e-6, kLittleHigher = 0.01;
   if (failed(end) || failed(other)) return !failed(end);

@@ -1,4 +1,4 @@
-// Starting values for parameters that have none: they are looked for in the ranges of the data.
+// Looks for starting values of parameters that have none, in the ranges of the data.
 #pragma once
 
 #include "fit/curve.hpp"
@@ -15,11 +15,11 @@ namespace nlsq::inline v0 {
 //
 // Each parameter that has no start and is not linear takes numbers that such parameters often have. These are
 // numbers near 1, places in the range of a predictor, parts of its width and their squares, rates, and the
-// frequencies and periods of waves. A StartSample judges each combination, and leaves out waves that are too
-// fast for the rows. First 300 combinations are drawn. Then the best six of them are improved by one
-// parameter at a time. At last fits begin at the best three, or at the best one if there are many rows. The
+// frequencies and periods of waves. A StartSample evaluates each combination, and leaves out waves that are
+// too fast for the rows. First 300 combinations are drawn. Then the best six of them are improved by one
+// parameter at a time. Finally fits begin at the best three, or at the best one if there are many rows. The
 // draws have a fixed seed, so the same data give the same starts. This takes 10 to 100 ms where the model has
-// a few elementary functions. In a team each process judges the same rows and finds the same starts.
+// a few elementary functions. In a team each process uses the same rows and finds the same starts.
 //
 // It does nothing for counts, for formulas with a left side, if there are more than six such parameters,
 // several starts (FitOptions::starts), or a limit of the user's on time or iterations.

@@ -1,4 +1,4 @@
-// Implements choose_start(): fits samples of the rows before the full iteration.
+// Implements choose_start(): fits samples of the rows before the iteration over all rows.
 #include "start/start.hpp"
 
 #include "ablation.hpp"
@@ -23,8 +23,8 @@ namespace {
 constexpr double kLeastWork = 1e6;              // rows * operations per row; with less, sampling does not pay
 constexpr std::size_t kRowsPerParameter = 512;  // smallest sample; it must determine the parameters
 constexpr std::size_t kLevels[] = {256, 16};    // shares of the rows: m/256, then m/16
-// The same of so many rows that they are likely to come from a disk, where m/16 takes as long as all rows. In
-// memory it saves more than it takes: a fit from m/64 more often needs another pass over all rows.
+// The same for so many rows that they are likely to come from a disk, where m/16 takes as long as all rows.
+// In memory it saves more than it takes: a fit from m/64 more often needs another pass over all rows.
 constexpr std::size_t kLevelsOfMany[] = {256, 64}, kManyRows = 1 << 26;
 constexpr double kNearEnough = 0.5;    // standard errors of the sample
 constexpr double kRepresentative = 4;  // largest ratio between the information of sample and of all rows
@@ -46,15 +46,15 @@ void note(Start& start, const SolveRequest& request, IterationSummary it) {
   start.iterations.push_back(std::move(it));
 }
 
-// The plan of a pass at x, or at the point where the `linear` parameters have been solved for.
+// The plan of a pass at x, or at the point where the `linear` parameters have their best values.
 struct PlanHere {
   PrecisionPlan plan;
   PrecisionPlan refused;  // the policy's plan, if its rows are too inaccurate here
-  double row_error = 0;   // their error; 0: they are accurate enough
+  double row_error = 0;   // its error; 0 if it is accurate enough
 };
 
-// Returns the policy's plan, unless f32 residuals at x are too inaccurate for what is left to fit. Such a
-// pass could decide neither the linear parameters nor whether samples represent all rows.
+// Returns the policy's plan, unless f32 residuals at x are too inaccurate beside the remaining residuals.
+// Such a pass could decide neither the linear parameters nor whether samples represent all rows.
 PlanHere plan_at(DenseEvaluator& evaluator, const SolveRequest& request, std::span<const double> x,
                  const std::vector<int>& linear) {
   const PrecisionPlan plan = first_plan(evaluator, request.options.policy());
@@ -66,7 +66,7 @@ PlanHere plan_at(DenseEvaluator& evaluator, const SolveRequest& request, std::sp
   return {{Format::f64, Gram::f64}, plan, error};
 }
 
-// Notes in the trace why a pass was made in f64. `at`: that pass.
+// Records in the trace why the pass `at` was made in f64.
 void note_plan(Start& start, const SolveRequest& request, const PlanHere& here, const Linearization& at,
                std::size_t rows) {
   if (here.row_error == 0) return;
@@ -135,8 +135,8 @@ void solve_linear_start(DenseEvaluator& evaluator, const SolveRequest& request, 
   start.at.swap(other);
 }
 
-// The samples that a fit begins with. None if even the larger one does not determine the parameters, or if
-// all rows take hardly longer.
+// Returns the samples with which a fit begins. There are none if even the larger one does not determine the
+// parameters, or if a pass over all rows takes hardly longer.
 std::span<const std::size_t> levels_of(const DenseEvaluator& evaluator) {
   const std::size_t rows = evaluator.residuals(),
                     least = kRowsPerParameter * static_cast<std::size_t>(evaluator.parameters());
@@ -168,8 +168,9 @@ bool represents(const Linearization& sample, const Linearization& all, double sh
   return true;
 }
 
-// Whether two halves of a sample tell the same about each parameter. If they do not, a few rows determine it,
-// and the sample holds too few of them (one narrow peak). `at`: the sample at x.
+// Returns true if two halves of a sample contain about the same information on each parameter. If they do
+// not, a few rows determine it, and the sample holds too few of them (one narrow peak). `at` is the sample at
+// x.
 bool halves_agree(SampleRows& rows, const Vector& x, const Linearization& at, DenseEvaluator& evaluator,
                   const SolverOptions& options) {
   SampleRows some(rows, rows.rows() / 2);
@@ -185,8 +186,8 @@ bool halves_agree(SampleRows& rows, const Vector& x, const Linearization& at, De
 }
 
 // Linearizes over all rows at x, and evaluates the cost at the given start in the same pass. That cost is
-// needed in f64 if the end is hardly lower. Where reading the rows takes long it is f64 at once, which saves
-// a pass.
+// needed in f64 if the final cost is hardly lower. Where reading the rows takes long it is computed in f64 at
+// once, which saves a pass.
 void pass_beside_given(DenseEvaluator& evaluator, const SolveRequest& request, Start& start) {
   const PlanHere here = plan_at(evaluator, request, start.x, {});
   const Format format = evaluator.residuals() >= kManyRows ? Format::f64 : here.plan.residual;
@@ -196,8 +197,9 @@ void pass_beside_given(DenseEvaluator& evaluator, const SolveRequest& request, S
   note_plan(start, request, here, at, evaluator.residuals());
 }
 
-// Whether the optimum of all rows is about as far from the sample's as chance explains. `at`: all rows at the
-// sample's optimum, which is n (share - 1) squared standard errors away on average (n parameters).
+// Returns true if the optimum of all rows is about as far from the sample's as chance explains. `at` is the
+// linearization of all rows at the sample's optimum, which is n (share - 1) squared standard errors away on
+// average (n parameters).
 bool as_far_as_chance(const Linearization& at, std::size_t rows, double share, bool bounded) {
   constexpr double kMost = 3;
   if (bounded) return true;
@@ -273,7 +275,7 @@ Sampled sample(DenseEvaluator& evaluator, const SolveRequest& request, Clock::ti
   return represented ? Sampled::close : Sampled::lost;
 }
 
-// Whether the point found on samples is no worse than x0 on all rows.
+// Returns true if the point found on samples is no worse than x0 on all rows.
 bool better_than_given(DenseEvaluator& evaluator, const SolveRequest& request, Start& start) {
   if (!start.at) pass_beside_given(evaluator, request, start);
   // Also false if the residuals at x0 are not finite.
@@ -314,7 +316,7 @@ void choose_start(DenseEvaluator& evaluator, const SolveRequest& request, Clock:
       start.from_samples = sampled == Sampled::close;
       return;
     }
-    if (sampled == Sampled::spent) {  // the samples themselves were not the problem
+    if (sampled == Sampled::spent) {  // the samples themselves were not the cause
       start.x = request.x0;
       start.at.reset();
     } else {

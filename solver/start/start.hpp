@@ -39,8 +39,8 @@ bool solve_linear_within(const Linearization& at, const std::vector<int>& linear
 void choose_start(DenseEvaluator& evaluator, const SolveRequest& request, Clock::time_point begin,
                   Start& start, Kept<Linearization>& other);
 
-// The number of rows of the first sample that choose_start() fits, if it gives the same information on each
-// parameter at x as all rows. 0 if it does not, or if samples are not worth while.
+// Returns the number of rows of the first sample that choose_start() fits, if it contains the same
+// information on each parameter at x as all rows. Returns 0 if it does not, or if samples do not pay.
 std::size_t representative_rows(const SolveRequest& request, const Vector& x);
 
 }  // namespace nlsq::inline v0
