@@ -12,8 +12,8 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// The inverse of a symmetric positive definite matrix, and its least pivot once each row and column is
-// divided by the square root of `size`. Returns false if it is not numerically positive.
+// Computes the inverse of a symmetric positive definite matrix, and its least pivot once each row and column
+// is divided by the square root of `size`. Returns false if it is not numerically positive definite.
 bool invert(const Matrix& A, const std::vector<double>& size, Matrix& inverse, double& least) {
   const std::size_t n = A.rows();
   std::vector<double> scale(n), L(n * n), pivots(n), v(n);
@@ -92,7 +92,7 @@ constexpr std::size_t kMost = 500;  // parameters
 // matrices know components to about 1e-8.
 constexpr double kPart = 1e-3;
 
-// JᵀJ of all groups, with columns of J scaled to unit length.
+// Returns JᵀJ of all groups, with columns of J scaled to unit length.
 Matrix joined(std::span<const Matrix> normals, std::size_t shared, std::size_t n) {
   Matrix out(n, n);
   std::size_t first = shared;

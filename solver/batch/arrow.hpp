@@ -20,13 +20,13 @@ class Arrow {
   // Adds JᵀJ of group k, in which the shared parameters come first. Returns false if its rows do not
   // determine its own parameters.
   bool add(std::size_t k, const Matrix& normal);
-  // Call after the last group. Returns false if the rows do not determine the shared parameters, or too
-  // weakly for the normal matrix in float64 to give their covariance.
+  // Must be called after the last group. Returns false if the rows do not determine the shared parameters, or
+  // too weakly for the normal matrix in float64 to give their covariance.
   bool finish();
 
-  // (JᵀJ)⁻¹ of the shared parameters; after finish().
+  // Returns (JᵀJ)⁻¹ of the shared parameters. Requires finish().
   const Matrix& shared_covariance() const { return covariance_; }
-  // The diagonal of (JᵀJ)⁻¹ at own parameter j of group k.
+  // Returns the diagonal of (JᵀJ)⁻¹ at own parameter j of group k.
   double own_variance(std::size_t k, std::size_t j) const;
 
  private:
@@ -41,7 +41,7 @@ class Arrow {
   Matrix sum_, covariance_;   // sum_: the Schur complement
 };
 
-// Tells for each parameter whether the rows of all groups leave it undetermined: it can change, together with
+// Returns for each parameter whether the rows of all groups do not determine it: it can change, together with
 // others, without an effect on any row. The shared parameters come first, then those of each group in turn.
 // `normals` holds the normal matrix JᵀJ of each group, in which the `shared` parameters come first, too.
 // `rank` is the rank of J of all rows. The result is empty if there are too many parameters.

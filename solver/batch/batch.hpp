@@ -29,12 +29,12 @@ struct Batch {
   const std::vector<bool>& no_start;  // BatchOptions::unstarted
   FitOptions options;
   std::vector<int> free;
-  // null: the model has no program, and fallback rows evaluate it
+  // null if the model has no program; then fallback rows evaluate it
   std::shared_ptr<const CurvePrograms> programs;
   bool shared_usable = true;  // the columns that all fits share are usable
   Ties ties = {};
   Limits limits = {};                            // of the free parameters
-  std::vector<int> unbounded = {}, linear = {};  // of the free parameters, those without bounds; linear ones
+  std::vector<int> unbounded = {}, linear = {};  // of the free parameters: those without bounds; linear ones
 
   bool weighted() const { return !sigma.empty(); }
   // True for plain least squares of the model as it was prepared, from one start.
@@ -50,15 +50,15 @@ struct Batch {
   const double* start_of(std::size_t fit) const {
     return start.data() + (start.rows() == 1 ? 0 : fit) * start.columns();
   }
-  // The parameters of a fit that have no start of the caller's, and no guess.
+  // Returns the parameters of a fit for which the caller gave no start and that have no guess.
   std::vector<std::string> unstarted(std::size_t fit) const;
-  // Column c of the data: the predictors, then y, then sigma.
+  // Columns of the data are the predictors, then y, then sigma.
   std::size_t columns() const { return x.size() + (weighted() ? 2 : 1); }
   const ColumnPerFit& column(std::size_t c) const { return c < x.size() ? x[c] : c == x.size() ? y : sigma; }
 };
 
 // Gives the stored parameters of a fit the signs of its start where the model is the same with either sign,
-// as fit_rows does. `source`: of the worker that fitted it, see PreparedModel::Impl::is_even.
+// as fit_rows does. `source` is that of the worker that fitted it; see PreparedModel::Impl::is_even.
 void restore_signs(const Batch& batch, std::size_t fit, const ResidualSource* source, BatchResult& out);
 
 // The result of one fit, besides its parameters.
@@ -89,25 +89,25 @@ void store(const Batch& batch, std::size_t fit, const BatchEnd& end, X x, Varian
   out.iterations[fit] = end.iterations;
 }
 
-// curve_fit_batch for a caller that fits by itself what the lanes cannot certify. Such fits end as FAILED.
-// Where lanes do not serve, all fits are done singly, as in curve_fit_batch.
+// Does what curve_fit_batch does, for a caller that repeats fits which the lanes cannot certify. Such fits
+// end as FAILED. If the fits cannot run in lanes, all are done singly, as in curve_fit_batch.
 BatchResult fit_in_lanes(const PreparedModel& model, const std::vector<ColumnPerFit>& x,
                          const ColumnPerFit& Y, const Matrix& P0, const BatchOptions& options);
 
-// True if all numbers of a column can be fitted.
+// Returns true if all numbers of a column can be fitted.
 bool usable(const Column& column, Wanted wanted);
 
-// Throws ValidationError or DataError if options, starts or columns contradict each other. `limits`: of all
-// parameters.
+// Throws ValidationError or DataError if options, starts or columns contradict each other. `limits` are those
+// of all parameters.
 void check_input(const Batch& batch, const BatchOptions& given, const Limits& limits);
 
-// Returns why the data of a fit are refused. The words are those of a single fit.
+// Returns why the data of a fit are rejected, in the words of a single fit.
 std::string what_is_wrong(const Batch& batch, std::size_t fit);
 
-// Withdraws the certificate of a stored fit if float64 cannot see its minimum
+// Takes back the certificate of a stored fit if rounding errors hide its minimum
 // (certificate/hidden_minimum.hpp) or if its end is no success (certificate/doubtful_end.hpp). `minimum` is
 // the end of this fit, and `rows` are its rows. Returns the fit's new message, or an empty text if the
-// certificate stands.
+// certificate remains.
 std::string withdraw_uncertain(const Batch& batch, std::size_t fit, const MinimizerResult& minimum,
                                const RowModel& rows, BatchResult& out);
 

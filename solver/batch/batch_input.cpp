@@ -1,4 +1,4 @@
-// The input of curve_fit_batch: columns for each fit, and the checks of what the caller gives.
+// Implements the input of curve_fit_batch: columns for each fit, and the checks of the caller's arguments.
 #include "batch/batch.hpp"
 #include "fit/fit_setup.hpp"
 
@@ -38,7 +38,8 @@ void check_column(const ColumnPerFit& column, const ColumnPerFit& y, const std::
   }
 }
 
-// Throws ValidationError for a start that is not finite or outside the bounds, and names the fit whose it is.
+// Throws ValidationError for a start that is not finite or outside the bounds, and names the fit that it
+// belongs to.
 void check_starts(const Batch& batch, const Limits& limits) {
   const Matrix& P0 = batch.start;
   const auto of_fit = [&](std::size_t f) { return P0.rows() == 1 ? "P0" : fmt::format("P0 of fit {}", f); };

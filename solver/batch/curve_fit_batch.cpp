@@ -32,9 +32,10 @@ void restore_signs(const Batch& batch, std::size_t fit, const ResidualSource* so
 namespace {
 
 constexpr double kThreadWork = 1e6;   // in f64 adds, about 50 µs: less work is not worth waking a thread
-constexpr double kPassesPerFit = 12;  // an estimate, used only for that
+constexpr double kPassesPerFit = 12;  // an estimate, used only to decide about threads
 
-// A fit with fewer rows than free parameters, or none, is FAILED, like one with wrong data.
+// Returns false if a fit has fewer rows than free parameters, or none. Such a fit is FAILED, like one with
+// unusable data.
 bool enough_rows(const Batch& batch, std::size_t f) {
   return batch.y[f].size() >= std::max<std::size_t>(1, batch.free.size());
 }
@@ -65,9 +66,9 @@ class BatchTask {
   const std::map<std::size_t, std::string>& messages() const { return messages_; }
 
  private:
-  // Keeps why a fit has no success.
+  // Stores why a fit has no success.
   void note(std::size_t f, std::string message) { messages_[f] = std::move(message); }
-  // The same for a fit whose data can be fitted, with what is said of their origin.
+  // Does the same for a fit whose data can be fitted, and adds the advice on their origin.
   void note_end(std::size_t f, std::string message) {
     const MemoryRows data(columns_);
     for (const std::string& advice : advice_on_origin(data, static_cast<int>(batch_.x.size())))
@@ -80,7 +81,7 @@ class BatchTask {
     return column.shared() || usable(column[f], wanted);
   }
 
-  // Fits by curve_fit what needs a whole fit: starts without the loss, a pass for the covariance.
+  // Does by curve_fit what needs a whole fit: starts without the loss, a pass for the covariance.
   void by_curve_fit(std::size_t f, std::span<const double> start) {
     FitOptions options = batch_.options;
     options.threads = 1;
@@ -174,7 +175,7 @@ BatchResult empty_result(const Batch& batch) {
 // Runs fits [first, last) and adds up their counters.
 class Fits {
  public:
-  // `leaves`: what the lanes cannot certify is left as it is.
+  // `leaves` says that fits which the lanes cannot certify are not repeated.
   Fits(const Batch& batch, bool in_lanes, bool leaves, BatchResult& out)
       : batch_(batch), in_lanes_(in_lanes), leaves_(leaves), out_(out) {}
 
@@ -191,8 +192,8 @@ class Fits {
     }
     const std::lock_guard lock(mutex_);
     out_.counters.add(task.counters());
-    // Copies lie side by side. The messages themselves lie between the fits' memory, which would be left in
-    // pieces too small for the next fit: 7 KB for each message.
+    // The messages are copied, so that they lie side by side. The original ones lie between the fits' memory
+    // and would fragment it, by 7 KB for each message.
     for (const auto& [f, text] : task.messages()) out_.message.emplace(f, text);
     if (lanes) lanes_.give(std::move(lanes));
   }
@@ -214,8 +215,8 @@ class Fits {
   IdlePool<LaneBatch> lanes_{[this] { return std::make_unique<LaneBatch>(batch_, out_); }};
 };
 
-// Number of fits per task. A task in lanes ends with some lanes empty. So a task has enough fits, and there
-// are enough tasks for all threads.
+// Returns the number of fits per task. A task in lanes ends with some lanes empty. So a task has enough fits,
+// and there are enough tasks for all threads.
 std::size_t fits_per_task(std::size_t fits, bool in_lanes) {
   constexpr std::size_t kOfOneTask = 32, kMostInLanes = 256, kTasks = 16;
   return in_lanes ? std::clamp(fits / kTasks, kOfOneTask, kMostInLanes) : kOfOneTask;
@@ -229,8 +230,8 @@ bool worth_threads(const Batch& batch) {
   return rows * batch.programs->programs->jacobian_cost * kPassesPerFit >= kThreadWork;
 }
 
-// Runs all fits, in parts if `progress` wants to be asked between them, and returns how many were done in
-// lanes. Threads wait for each other at the end of a part, so parts of short fits have more of them.
+// Runs all fits, in parts if `progress` must be called between them, and returns how many were done in lanes.
+// Threads wait for each other at the end of a part, so parts of short fits have more of them.
 std::size_t fit_in_parts(const Batch& batch, const BatchOptions& options, const FitRange& fit_range,
                          BatchResult& out) {
   constexpr std::size_t kFewest = 4096, kMost = 16384, kRows = std::size_t{1} << 18;
@@ -276,7 +277,7 @@ BatchResult fit_all(const PreparedModel& model, const std::vector<ColumnPerFit>&
   check_input(batch, given, limits);
   static_cast<SolverOptions&>(batch.options) = settled(given);
   static_cast<Parallelism&>(batch.options) = {.threads = given.threads,
-                                              .executor = {}};  // this call shares, not its fits
+                                              .executor = {}};  // a single fit shares no work
   for (const ColumnPerFit& column : x)
     batch.shared_usable = batch.shared_usable && (!column.shared() || usable(column[0], Wanted::any));
   if (batch.weighted() && batch.sigma.shared())

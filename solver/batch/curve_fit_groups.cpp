@@ -34,15 +34,16 @@ constexpr std::size_t kFewestInBatch = 32;      // curve_fit_batch needs so many
 constexpr std::size_t kMostRowsInBatch = 2048;  // of at most so many rows
 constexpr std::size_t kOwnThreads = std::size_t{1} << 17;  // rows from which a fit fills all threads itself
 constexpr std::size_t kChunk = 64;                         // groups of a task that only prepares or sums up
-constexpr std::size_t kUnit = 64;              // groups that stay together: lanes check each 64th in full
+constexpr std::size_t kUnit = 64;              // groups that remain together: lanes check each 64th in full
 constexpr std::size_t kGroupsOfRecord = 8192;  // groups in lanes between two records of a journal
 constexpr std::size_t kSinglesOfRecord = 64;   // the same for groups that are fitted singly
-// Without a journal so many times as many: processes wait for each other after every block.
+// Without a journal, records have this many times as many groups, because processes wait for each other after
+// every block.
 constexpr std::size_t kWithoutJournal = 16;
-// The number of the format that group_bytes() writes. Format 1 kept groups in lanes otherwise.
+// The number of the format that group_bytes() writes. Format 1 stored groups in lanes differently.
 constexpr std::uint64_t kGroupFormat = 2;
 
-// Where the columns of a fit lie among all columns of the table.
+// The positions of the columns of a fit among all columns of the table.
 struct Layout {
   std::size_t predictors = 0;
   bool sigma = false;
@@ -98,7 +99,7 @@ class GroupFits {
   }
 
  private:
-  // The predictors, y, sigma, the sigmas of x.
+  // Returns the predictors, y, sigma and the sigmas of x.
   static std::vector<Column> columns_of(const Columns& x, const Column& y, const GroupOptions& options) {
     std::vector<Column> columns = x.list();
     columns.push_back(y);
@@ -107,13 +108,14 @@ class GroupFits {
     return columns;
   }
 
-  // Where nothing says where a formula begins, the largest group does. In a team no process has all rows.
+  // Looks for starting values in the largest group if parameters of a formula have none. In a team this is
+  // not possible, because no process has all rows.
   void look_for_starts() {
     if (starts_.unstarted().empty() || !work_.alone()) return;
     std::size_t largest = 0;
     for (std::size_t k = 1; k < groups_.size(); ++k)
       if (groups_.rows(k) > groups_.rows(largest)) largest = k;
-    if (groups_.rows(largest) > kOwnThreads) return;  // it would be fitted twice
+    if (groups_.rows(largest) > kOwnThreads) return;  // so large a group would be fitted twice
     starts_.look_in(x_of(largest), y_of(largest), options_of(largest, options_));
   }
 
@@ -147,7 +149,7 @@ class GroupFits {
   Column y_of(std::size_t k) const { return part(layout_.y(), k); }
   Column sigma_of(std::size_t k) const { return layout_.sigma ? part(layout_.y() + 1, k) : Column(); }
 
-  // Whether curve_fit_batch fits these groups and gives every statistic of theirs.
+  // Returns true if curve_fit_batch can fit these groups and computes every statistic of theirs.
   bool in_batch(std::size_t rows, std::size_t count) const {
     const bool plain = options_.loss.is_linear() && ties_.empty() && options_.bounds.empty() &&
                        layout_.sigma_x == 0 && options_.starts == 1 && !free_.empty() &&
@@ -189,7 +191,7 @@ class GroupFits {
   }
 
   // Fits groups of one length, each from its own start. Those that the lanes do not certify are added to
-  // `single`: curve_fit certifies them, or says why not.
+  // `single`: curve_fit certifies them, or explains why it cannot.
   void fit_batch(const std::vector<std::size_t>& members, std::vector<std::size_t>& single) {
     work_.in_blocks(members.size(), records_ * kGroupsOfRecord, kUnit,
                     [&](std::size_t first, std::size_t last) {
@@ -203,7 +205,7 @@ class GroupFits {
                     });
   }
 
-  // Returns how many were fitted in lanes.
+  // Fits a block of groups. Returns how many were fitted in lanes.
   std::size_t fit_block(std::span<const std::size_t> block) {
     const BatchResult fits = fit_in_batch(block, own_starts(block));
     for_chunks(block.size(), [&](std::size_t i) { take(fits, i, block[i]); });
@@ -211,7 +213,7 @@ class GroupFits {
   }
 
   // Fits these groups, here and in the other processes, or takes their results from the journal. `fit` fits
-  // those that are given to it, and returns how many of them in lanes.
+  // the given groups, and returns how many of them were fitted in lanes.
   std::size_t share(std::span<const std::size_t> block, std::size_t unit,
                     const std::function<std::size_t(std::span<const std::size_t>)>& fit) {
     if (work_.alone()) return fit(block);
@@ -228,7 +230,8 @@ class GroupFits {
     return results.number;
   }
 
-  // A joint fit makes two fits of every group, which differ in what is free.
+  // Identifies the fits of these groups. A joint fit makes two fits of every group, which differ in the free
+  // parameters.
   std::uint64_t request_of(std::span<const std::size_t> groups) const {
     ByteHash hash;
     hash.add_value(kGroupFormat);
@@ -266,7 +269,8 @@ class GroupFits {
     });
   }
 
-  // Large groups follow each other, and each uses all threads. The small ones share the threads.
+  // Fits these groups singly. Large groups follow each other, and each uses all threads. Small ones share the
+  // threads.
   void fit_here(std::span<const std::size_t> single) {
     std::vector<std::size_t> small;
     for (const std::size_t k : single) {
@@ -282,7 +286,7 @@ class GroupFits {
     });
   }
 
-  // The results of these groups, for other processes and for a journal.
+  // Returns the results of these groups as bytes, for other processes and for a journal.
   std::string group_bytes(std::span<const std::size_t> groups) const {
     ByteWriter out;
     const std::size_t n = impl_.names.size();
@@ -321,7 +325,7 @@ class GroupFits {
     if (options_.progress && fitted > 0) options_.progress(fitted, groups_.size());
   }
 
-  // The options of a group alone.
+  // Returns the options for one group.
   FitOptions options_of(std::size_t k, FitOptions options) const {
     options.sigma = sigma_of(k);
     for (std::size_t c = 0; c < layout_.sigma_x; ++c) {

@@ -11,19 +11,19 @@
 
 namespace nlsq::inline v0 {
 
-// What all rows have in common.
+// The data and the formula that all rows have in common.
 struct FormulaRows {
   FormulaRows(const Formula& model, std::vector<double> fixed_values, const std::vector<int>& shared_ones,
               const std::vector<int>& own_ones);
 
   Formula formula;
-  std::vector<int> shared, own;     // indices of parameters; the others are held at `values`
+  std::vector<int> shared, own;     // indices of parameters; the others have fixed `values`
   std::vector<double> values;       // of all parameters
   std::vector<NodeId> derivatives;  // by the shared parameters, then by the own ones, in formula.graph
   // The data by row. The response is the left side of the formula; weights are 1 / sigma.
   std::vector<const double*> predictors;
   const double* response = nullptr;
-  const double* weight = nullptr;  // null: 1
+  const double* weight = nullptr;  // null if all are 1
 };
 
 class FormulaBlock final : public BlockFunction {

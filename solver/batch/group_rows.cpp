@@ -23,8 +23,8 @@ constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 constexpr std::size_t kBlock = 512;
 constexpr std::size_t kMostInPlace = 65536;  // rows for which RowSource::direct_f64() promises memory
 
-// The numbers of the values of a column, in the order of their first appearance. Small whole numbers are
-// looked up in a table, because hashing every row would take longer than reading the file.
+// Numbers the values of a column in the order of their first appearance. Small whole numbers are looked up in
+// a table, because hashing every row would take longer than reading the file.
 class ValueIndex {
  public:
   explicit ValueIndex(std::size_t rows) : small_values_(std::min<std::size_t>(rows + 1, kMostSmall)) {}
@@ -46,7 +46,7 @@ class ValueIndex {
 
 }  // namespace
 
-// Finds the groups and the runs of rows of one group that follow each other.
+// Finds the groups and the runs: consecutive rows of one group.
 std::vector<GroupRows::Run> GroupRows::find_runs(const Column& group) {
   ValueIndex numbers(group.size());
   std::vector<Run> runs;

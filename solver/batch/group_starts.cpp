@@ -40,7 +40,7 @@ void GroupStarts::look_in(const Columns& x, const Column& y, const FitOptions& o
     default_[j] = fit.parameters[j];
   }
 } catch (const DataError&) {
-  return;  // The fit of this group says it.
+  return;  // the fit of this group reports the error
 }
 
 void check_group_columns(const PreparedModel::Impl& model, const Columns& x, const Column& y,

@@ -23,13 +23,13 @@ class GroupStarts {
   GroupStarts(const PreparedModel::Impl& model, const NamedValues& p0, const FitOptions& options,
               const Ties& ties);
 
-  // All parameters. `warning` is that of the guess.
+  // Returns the start of all parameters. `warning` is set to that of the guess.
   std::vector<double> of(const Columns& x, const Column& y, const Column& sigma, std::string& warning) const;
-  // If some parameters have no start, fits this group by itself. Suppose that this fit is a success, and that
-  // it began at values that were looked for in the data (scan_for_better_starts). Then these parameters begin
-  // where it ended, in all groups.
+  // If some parameters have no start, fits this group by itself. If this fit is a success, and began at
+  // values that were found in the data (scan_for_better_starts), these parameters start at its end in all
+  // groups.
   void look_in(const Columns& x, const Column& y, const FitOptions& options);
-  // Parameters that have neither a value in p0 nor a guess.
+  // Returns the parameters that have neither a value in p0 nor a guess.
   const std::vector<std::string>& unstarted() const { return unstarted_; }
 
  private:

@@ -30,7 +30,7 @@ constexpr int kIterationsOfPart = 40;
 
 using Values = std::span<const std::span<double>>;
 
-// Adds what was done before `next` to it.
+// Adds the trace and the counts of `before` to those of `next`, the part that followed it.
 void add_part_before(const Summary& before, Summary& next) {
   const int first = before.iterations.empty() ? 0 : before.iterations.back().iteration + 1;
   for (IterationSummary& line : next.iterations) line.iteration += first;
@@ -43,8 +43,8 @@ void add_part_before(const Summary& before, Summary& next) {
   next.time.total += before.time.total;
 }
 
-// The options of the part that follows `before`, `seconds` after the beginning: the damping and the format of
-// J go on from there.
+// Returns the options of the part that follows `before`, `seconds` after the beginning. The damping and the
+// format of J continue from `before`.
 SolverOptions options_of_part(const Summary& before, const SolverOptions& options, double seconds) {
   SolverOptions part = options;
   part.team = nullptr;
@@ -89,7 +89,7 @@ Summary solve_part(Problem& problem, Values values, const SolverOptions& part, S
 }
 
 Summary solve_in_parts(Problem& problem, Values values, const SolverOptions& options, SharedWork& work) {
-  const auto begin = Clock::now();  // parts that a journal kept cost none of the time
+  const auto begin = Clock::now();  // parts taken from a journal use none of the time
   Summary all;
   for (;;) {
     const double seconds = seconds_since(begin);

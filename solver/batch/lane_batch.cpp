@@ -1,4 +1,4 @@
-// Which batches run in lanes, how lanes are filled, and how each end is certified and confirmed.
+// Decides which batches run in lanes, fills the lanes, and certifies and confirms the end of each fit.
 #include "batch/lane_batch.hpp"
 
 #include "certificate/ends_of_fits.hpp"
@@ -15,13 +15,14 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr std::size_t kFewestFits = 32;  // fewer do not fill the lanes
-// longer fits fill vectors by themselves, and would not stay in the caches
+// longer fits fill vectors by themselves, and their data would not remain in the caches
 constexpr std::size_t kMostRows = 2048;
 constexpr std::size_t kAhead = 6;         // fits whose data are fetched ahead
 constexpr std::size_t kInFull = 64;       // one fit in this many is re-evaluated on every row
 constexpr double kSummation = 1e-12;      // relative difference of two sums of squares in different orders
 constexpr double kSquareable = 0x1p-960;  // sums of squares below it may have lost digits
-constexpr int kIterations = 100;          // a lower limit is counted exactly only in single fits
+constexpr int kIterations = 100;          // with a lower limit, iterations are counted exactly, which only
+                                          // single fits do
 
 LaneProblem problem_of(const Batch& batch) {
   const FitOptions& o = batch.options;
@@ -36,7 +37,7 @@ LaneProblem problem_of(const Batch& batch) {
           o.absolute_sigma};
 }
 
-// True if fits begin in f32, which needs the default policy. Without f32 they run in f64 throughout.
+// Returns true if fits begin in f32, which needs the default policy. Without f32 they run in f64 throughout.
 bool leads(const Batch& batch) { return *batch.options.precision == PrecisionPolicy{}; }
 
 // Returns at most 16 rows that are spread over the data. The first row and the last are among them.
@@ -47,9 +48,9 @@ std::vector<std::size_t> some_rows(std::size_t rows) {
   return some;
 }
 
-// True if f32 distinguishes the values of a column: its rounding is small beside the range of the values in
-// these rows. It is not small with a large offset or with Unix times. Rounding would then decide where f32
-// ends.
+// Returns true if f32 distinguishes the values of a column: its rounding is small beside the range of the
+// values in these rows. With a large offset, such as in Unix times, it is not, and rounding would decide
+// where a fit in f32 ends.
 bool seen_in_f32(const Column& column, const std::vector<std::size_t>& rows) {
   constexpr double kMostRounding = 1e-4;  // relative to the range
   const double* const values = column.direct_f64(0);
@@ -67,8 +68,8 @@ bool seen_in_f32(const Column& column, const std::vector<std::size_t>& rows) {
 }
 
 // Returns true if `at`, linearized in f64 at x, is a minimum by the tests of certify(), all parameters are
-// determined, and the covariance keeps ten digits. False decides nothing: certify() has other means. Uses the
-// Cholesky factor of the scaled normal equations.
+// determined, and the covariance keeps ten digits. If it returns false, certify() may still certify the point
+// by other means. Uses the Cholesky factor of the scaled normal equations.
 bool certify_plain(const Linearization& at, std::span<const double> x, std::size_t rows,
                    const CertificateTests& tests, LaneCertificate& out) {
   const std::size_t n = x.size();
@@ -105,7 +106,7 @@ bool certify_plain(const Linearization& at, std::span<const double> x, std::size
     }
     return true;
   });
-  // The limit up to which certify() uses normal equations.
+  // The same limit up to which certify() uses normal equations.
   if (!factored || !(static_cast<double>(n) * kUnitRoundoff * out.condition < 1e-10)) return false;
   // Beside a large offset rounding may hide the distance (grid_decrement). Then certify() measures it.
   if (kUnitRoundoff * std::sqrt(size) > kNearInNoise * sigma) return false;
@@ -212,7 +213,7 @@ void LaneBatch::run(std::size_t first, std::size_t last) {
       good = column.shared() || usable(column[f], c > batch_.x.size() ? Wanted::positive : Wanted::any);
     }
     if (!good) {
-      left_.push_back(f);  // a fit by itself says what is wrong
+      left_.push_back(f);  // a single fit describes the error
       continue;
     }
     queue_.push_back(f);
@@ -226,7 +227,7 @@ void LaneBatch::run(std::size_t first, std::size_t last) {
   std::sort(left_.begin(), left_.end());
 }
 
-// Asks for the first data of a fit, which would otherwise be waited for.
+// Prefetches the first data of a fit, so that the lanes do not wait for them.
 void LaneBatch::fetch(std::size_t fit) const {
   for (std::size_t c = 0; c < batch_.columns() && fit < batch_.fits(); ++c) {
     const ColumnPerFit& column = batch_.column(c);
@@ -237,7 +238,8 @@ void LaneBatch::fetch(std::size_t fit) const {
   }
 }
 
-// Takes over the point that f32 reached. If that is no usable point, the f64 fit begins at the start.
+// Continues in f64 from the point that f32 reached. If that point is not usable, the f64 fit begins at the
+// start.
 void LaneBatch::lead(std::size_t lane) {
   const LaneMinimizer& m = lead_->minimizer;
   if (m.end(lane) != LaneMinimizer::End::f32_done) return;
@@ -277,7 +279,7 @@ void LaneBatch::converge(std::size_t lane) {
 }
 
 // Returns true if some nonlinear parameter has stayed at its start. The end of the fit may then be a saddle
-// (saddle.cpp). Lanes do not look for saddles, so such a fit is done once more by itself.
+// (saddle.cpp). Lanes do not look for saddles, so such a fit is repeated as a single fit.
 bool LaneBatch::some_unmoved(std::size_t fit) const {
   const double* const start = batch_.start_of(fit);
   for (std::size_t j = 0; j < x_.size(); ++j) {
@@ -288,9 +290,9 @@ bool LaneBatch::some_unmoved(std::size_t fit) const {
   return false;
 }
 
-// True if the cost is not above that of the start. The cost of a start in f32 has the rounding errors of the
-// data. A good first guess differs from the minimum by less, so its cost is evaluated again in f64. The lane
-// adds its squares in another order.
+// Returns true if the cost is not above that of the start. The cost of a start in f32 has the rounding errors
+// of the data. A good first guess differs from the minimum by less, so its cost is evaluated again in f64.
+// The lane adds its squares in another order.
 bool LaneBatch::improved(std::size_t lane, std::size_t fit) {
   const LaneMinimizer& m = finish_->minimizer;
   if (m.cost(lane) <= m.state(lane).initial_cost) return true;
@@ -303,7 +305,7 @@ bool LaneBatch::improved(std::size_t lane, std::size_t fit) {
   return m.cost(lane) <= at_start * (1 + kSummation);
 }
 
-// Gives the data of a fit to the worker.
+// Sets the data of a fit in the worker.
 void LaneBatch::set_worker(std::size_t fit) {
   columns_.clear();
   for (std::size_t c = 0; c < batch_.columns(); ++c) columns_.push_back(batch_.column(c)[fit]);
@@ -347,7 +349,8 @@ bool LaneBatch::confirmed_in_full(std::size_t fit) {
   return agree(recheck_.largest, recheck_.discrepancy) && std::fabs(cost - at_.cost) <= noise;
 }
 
-// A discrepancy counts if it is large beside the terms of r and could move a parameter by τ standard errors.
+// Returns true if the residuals agree. A discrepancy counts if it is large beside the terms of r and could
+// move a parameter by τ standard errors.
 bool LaneBatch::agree(double largest, double discrepancy) const {
   const double sigma = scatter(at_.cost, problem_.rows, x_.size(), problem_.unit_sigma);
   return largest <= 1e-9 || discrepancy <= problem_.tau * sigma;

@@ -12,8 +12,8 @@
 
 namespace nlsq::inline v0 {
 
-// The certificate of a fit that was done in a lane. It has those tests of certificate.hpp for which the
-// normal equations suffice.
+// The certificate of a fit that was done in a lane. It contains the results of those tests of certificate.hpp
+// for which the normal equations suffice.
 struct LaneCertificate {
   double condition = 0;        // κ₀, 1-norm
   double decrement_sigma = 0;  // ν₀/σ
@@ -21,11 +21,11 @@ struct LaneCertificate {
   Vector variances;            // diagonal of (JᵀJ)⁻¹
 };
 
-// True if the fits of this batch can run in lanes: many small fits of one length, without options that only
-// single fits support.
+// Returns true if the fits of this batch can run in lanes: many small fits of one length, without options
+// that only single fits support.
 bool lanes_serve(const Batch& batch);
 
-// One thread's fits in lanes.
+// Runs the fits of one thread in lanes.
 class LaneBatch {
  public:
   LaneBatch(const Batch& batch, BatchResult& out);
@@ -40,7 +40,7 @@ class LaneBatch {
  private:
   static constexpr std::size_t kSampledRows = 8;  // rows of every fit that the callable re-evaluates
 
-  struct Way {  // The lanes of one format.
+  struct Way {  // the lanes of one format
     Way(const Batch& batch, const LaneProblem& problem, bool single);
     std::unique_ptr<LanePass> pass;
     LaneMinimizer minimizer;
@@ -64,13 +64,13 @@ class LaneBatch {
   LaneProblem problem_;
   std::unique_ptr<Way> lead_, finish_;  // f32, if it is used; f64
   WorkerLease worker_;                  // for the callable
-  std::vector<std::size_t> some_rows_;  // by which columns are judged
-  bool seen_ = false;                   // f32 leads and distinguishes the values of all shared columns
+  std::vector<std::size_t> some_rows_;  // the rows by which columns are judged
+  bool seen_ = false;                   // f32 is used and distinguishes the values of all shared columns
   std::size_t first_ = 0, done_ = 0;
   std::vector<double> values_;     // starting parameters, by fit
   std::vector<LaneStart> starts_;  // by fit
-  Vector arrivals_;                // the step by which each f32 fit arrived, by fit
-  // Fits for the lanes; those of them that begin in f32; those to be fitted singly.
+  Vector arrivals_;                // the step by which each f32 fit reached its end, by fit
+  // Fits for the lanes; those of them that begin in f32; and those to be fitted singly.
   std::vector<std::size_t> queue_, led_, left_;
   Vector sampled_;  // data columns at the sampled rows
   std::vector<const double*> sampled_columns_;

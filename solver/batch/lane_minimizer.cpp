@@ -1,4 +1,4 @@
-// The lock-step iteration of LaneMinimizer.
+// Implements the lock-step iteration of LaneMinimizer.
 #include "batch/lane_minimizer.hpp"
 
 #include "minimizer/step_rules.hpp"
@@ -12,14 +12,14 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr int kMostIterations = 15;  // Minimizer has other means for fits that take longer
+constexpr int kMostIterations = 15;  // fits that take longer are left to Minimizer
 constexpr int kMostInF32 = 8;        // iterations
 constexpr int kMostRejected = 4;
 constexpr double kNear = 1;           // standard errors within which undamped steps are taken
 constexpr double kNearInF32 = 5e-2;   // standard errors: a further f32 step costs more than it saves in f64
 constexpr double kExtrapolate = 0.5;  // largest part of a step that extrapolation may change
 
-// What the digits of a format can resolve.
+// The limits of what the digits of a format can resolve.
 struct LaneDigits {
   double least_pivot;  // of the unit diagonal; columns closer to dependence are not distinguished
   double least_gain;   // as a share of the predicted decrease
@@ -112,7 +112,7 @@ void LaneMinimizer::finish(std::size_t lane, End end) {
   ended_.push_back(lane);
 }
 
-// Ends the fit: f32 cannot improve x further, or f64 finds no step.
+// Ends a fit because f32 cannot improve x further, or f64 finds no step.
 void LaneMinimizer::give_up(std::size_t lane) {
   at_.stepped[lane] = 0;
   finish(lane, single_ ? End::f32_done : End::needs_minimizer);
@@ -123,7 +123,7 @@ void LaneMinimizer::refuse(std::size_t lane) {
   if (at_.phase[lane] != lane_phase::iterate) return finish(lane, End::needs_minimizer);
   if (at_.predicted[lane] < at_.flat * at_.cost[lane]) return give_up(lane);
   if (++lanes_[lane].rejected > kMostRejected) return finish(lane, End::needs_minimizer);
-  // A failed undamped step says nothing about the damping. A damped step is tried next.
+  // A failed undamped step does not show that λ is too small. A damped step is tried next.
   if (at_.undamped[lane] == 0) {
     TrustRegion trust(at_.lambda[lane], at_.growth[lane]);
     std::isfinite(trial_cost(lane)) ? trust.rejected() : trust.invalid();
@@ -133,7 +133,7 @@ void LaneMinimizer::refuse(std::size_t lane) {
   at_.undamped[lane] = 0;
 }
 
-// Ends a fit that is near its end if that is as far as this format goes.
+// Ends a fit that is near its optimum if this format cannot improve it further.
 void LaneMinimizer::end_if_done(std::size_t lane) {
   if (single_) {
     at_.stepped[lane] = at_.decrement_sigma[lane] <= kNear;
@@ -157,7 +157,7 @@ double LaneMinimizer::largest_cosine(std::size_t lane) const {
   return largest / std::sqrt(2 * at_.cost[lane]);
 }
 
-// Computes the next trial points of the fits whose linear parameters are solved for.
+// Computes the next trial points of the fits that still solve for their linear parameters.
 void LaneMinimizer::propose_linear() {
   const std::size_t w = lanes(), k = problem_.linear.size();
   const auto index = [&](std::size_t i) { return i < k ? static_cast<std::size_t>(problem_.linear[i]) : n_; };

@@ -1,6 +1,6 @@
 // LaneMinimizer: Levenberg-Marquardt for many small fits of one program at once. Each fit has a lane of every
-// vector, and a lane whose fit has ended takes the next. Steps, damping and tests are Minimizer's; fits that
-// need more are left to Minimizer. LaneBatch uses it.
+// vector, and a lane whose fit has ended takes the next fit. Steps, damping and tests are those of Minimizer;
+// fits that need other means are left to Minimizer. LaneBatch uses it.
 //
 // Fits run in two formats: f32 brings them to within a few steps of the optimum, and f64 converges them. No
 // fit depends on the others.
@@ -18,7 +18,7 @@
 
 namespace nlsq::inline v0 {
 
-// What all fits share.
+// The settings that all fits share.
 struct LaneProblem {
   std::size_t rows = 0, parameters = 0;  // free and fixed parameters
   std::vector<int> free;
@@ -30,7 +30,7 @@ struct LaneProblem {
 
 // The state that a fit takes from one format to the next.
 struct LaneStart {
-  bool after_f32 = false;  // f32 steps were taken: linear parameters have been solved for
+  bool after_f32 = false;  // f32 steps were taken, so linear parameters have been solved for
   bool by_step = false;    // the last step to this point was undamped
   double initial_cost = 0;
   int iterations = 0;
@@ -41,35 +41,35 @@ class LaneMinimizer {
  public:
   enum class End : std::uint8_t {
     converged,  // f64: the first-order tests hold, including the undamped step
-    f32_done,   // f32: as far as it can be trusted
+    f32_done,   // f32: cannot be improved further
     needs_minimizer
   };
 
   LaneMinimizer(LanePass& pass, const LaneProblem& problem, bool single);
 
   std::size_t lanes() const { return at_.lanes; }
-  // `values` holds all parameters. Set the data in the pass first. `arrival` is the undamped step that led to
-  // them, or null.
+  // Begins a fit in a lane. `values` holds all parameters. The data must already be set in the pass.
+  // `arrival` is the undamped step that led to the values, or null.
   void begin(std::size_t lane, std::size_t fit, const double* values, const LaneStart& start,
              const double* arrival);
-  // Makes one pass over the rows and one step for each fit. Returns the lanes whose fits have ended; they
-  // stay idle until the next begin().
+  // Makes one pass over the rows and one step for each fit. Returns the lanes whose fits have ended. They
+  // remain idle until the next begin().
   std::span<const std::size_t> round(KernelCounters& counters);
 
   std::size_t fit(std::size_t lane) const { return lanes_[lane].fit; }
   End end(std::size_t lane) const { return lanes_[lane].end; }
   LaneStart state(std::size_t lane) const;
   double x(std::size_t lane, std::size_t j) const { return of(at_.x, j, lane); }  // free parameter j
-  // For End::f32_done: the last step was undamped, and arrival() is that step.
+  // For a fit that ended as f32_done: returns true if the last step was undamped; arrival() is that step.
   bool arrived_by_step(std::size_t lane) const { return at_.stepped[lane] != 0; }
   double arrival(std::size_t lane, std::size_t j) const { return of(at_.step, j, lane); }
-  // The linearization at x.
+  // The functions below return the linearization at x.
   double cost(std::size_t lane) const { return at_.cost[lane]; }
   double decrement_sigma(std::size_t lane) const { return at_.decrement_sigma[lane]; }
   void linearization(std::size_t lane, Linearization& out) const;
 
  private:
-  // What is decided for one fit. Its numbers are in at_.
+  // The state of one fit. Its numbers are in at_.
   struct Lane {
     std::size_t fit = 0;
     End end = End::needs_minimizer;

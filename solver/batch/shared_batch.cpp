@@ -1,4 +1,4 @@
-// Implements shared batches.
+// Implements batches that processes share and journals store.
 #include "batch/batch.hpp"
 
 #include "fit/kept_data.hpp"
@@ -26,7 +26,7 @@ std::uint64_t hash_of_data(const Batch& batch) {
   return hash.value();
 }
 
-// The starts of the fits [first, last).
+// Identifies the starts of the fits [first, last).
 std::uint64_t request_of(const Batch& batch, std::size_t first, std::size_t last) {
   ByteHash hash;
   hash.add_value(kFormat);
@@ -54,7 +54,7 @@ BatchResult unfitted(std::size_t fits, const std::vector<std::string>& parameter
   return out;
 }
 
-// Visits what a result holds of fit f.
+// Visits all members of the result of fit f.
 static void visit_fit(auto& fits, std::size_t f, auto&& visit) {
   for (std::size_t j = 0; j < fits.parameter_names.size(); ++j) {
     visit(fits.parameters(f, j));

@@ -1,5 +1,6 @@
-// Implements fit_with_shared_parameters: the groups' own fits give a start, `solve` of a Problem with a
-// parameter block for each group fits all rows, and the normal matrices of the groups give the statistics.
+// Implements fit_with_shared_parameters. The groups' own fits give a start. `solve` of a Problem with a
+// parameter block for each group then fits all rows, and the normal matrices of the groups give the
+// statistics.
 #include "batch/arrow.hpp"
 #include "batch/formula_block.hpp"
 #include "batch/group_rows.hpp"
@@ -29,7 +30,8 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr std::size_t kMostEliminated = 8;  // free numbers of a block that Problem eliminates first
+constexpr std::size_t kMostEliminated = 8;  // limit on the free numbers of a block that Problem eliminates
+                                            // first
 
 class SharedFit {
  public:
@@ -60,8 +62,8 @@ class SharedFit {
   }
 
  private:
-  // The shared parameters start at the medians of the groups' own fits, the others at the fits of the groups
-  // with the shared ones held there. Groups without a start are left out.
+  // Computes the start. The shared parameters start at the medians of the groups' own fits, the others at the
+  // results of fits of the groups with the shared ones fixed there. Groups without a start are left out.
   void find_start() {
     GroupOptions alone = options_;
     alone.share.clear();
@@ -89,7 +91,7 @@ class SharedFit {
       throw DataError(fmt::format("share: no group can be fitted; the first: {}", out_.message.front()));
   }
 
-  // The rows of each group together, with the left side of the formula in place of y.
+  // Sorts the rows by group, with the left side of the formula in place of y.
   void sort_rows() {
     std::vector<Column> columns = x_.list();
     columns.push_back(y_);
@@ -151,7 +153,7 @@ class SharedFit {
     for (std::size_t i = 0; i < taking_part_.size(); ++i) change_signs(linear, own, i, i + 1);
   }
 
-  // Changes the signs of what is wrong in group `first`, in all groups from there to `last`.
+  // Changes the signs of parameters that are wrong in group `first`, in all groups from `first` to `last`.
   void change_signs(const std::vector<int>& linear, const std::vector<int>& of, std::size_t first,
                     std::size_t last) {
     const double* const start = &out_.parameters(taking_part_[first], 0);
@@ -200,7 +202,7 @@ class SharedFit {
     for (const int j : shared_) joint_.parameter_names.push_back(impl_.names[static_cast<std::size_t>(j)]);
   }
 
-  // Standard errors, costs and R². Parameters on a bound count as fixed there.
+  // Computes standard errors, costs and R². Parameters on a bound count as fixed there.
   void find_statistics() {
     std::vector<int> shared;  // positions among shared_ of those that are not on a bound
     for (std::size_t j = 0; j < shared_.size(); ++j)
@@ -242,8 +244,8 @@ class SharedFit {
     out_.joint = std::move(joint_);
   }
 
-  // The standard errors of the groups, by which doubt_about_end() knows undetermined parameters. If it is
-  // known which parameters are undetermined (undetermined_in_all()), these get NaN and all others 0.
+  // Returns the standard errors of the groups, by which doubt_about_end() recognises undetermined parameters.
+  // If it is known which parameters are undetermined (undetermined_in_all()), these get NaN and all others 0.
   Matrix errors_of_groups(const std::vector<bool>& undetermined, const std::vector<int>& shared,
                           const std::vector<std::vector<int>>& own) const {
     Matrix errors = out_.standard_errors;
@@ -259,7 +261,7 @@ class SharedFit {
     return errors;
   }
 
-  // Withdraws the certificate, which is that of all groups, if one group's end is doubtful
+  // Takes the certificate, which is that of all groups, back if one group's end is doubtful
   // (doubtful_end.hpp).
   void withdraw_doubtful(Matrix errors) {
     const Ties none;
@@ -317,8 +319,8 @@ class SharedFit {
     }
   }
 
-  // JᵀJ of a group's rows, for these shared and own parameters in this order; none where the model is not
-  // finite. Also stores cost and R².
+  // Returns JᵀJ of a group's rows, for these shared and own parameters in this order, or nothing if the model
+  // is not finite. Also stores cost and R².
   std::optional<Matrix> normal_matrix(std::size_t i, const std::vector<int>& shared,
                                       const std::vector<int>& own) {
     const std::size_t k = taking_part_[i], n = impl_.names.size();
@@ -374,7 +376,8 @@ class SharedFit {
   std::vector<Column> sorted_;  // predictors, y, sigma
   std::vector<double> response_, weight_, shared_values_;
   Matrix own_values_;
-  // Sigma differs much between rows; and the residuals of some group are no rounding errors without it.
+  // Sigma differs much between rows; and without the weights, residuals of some group are larger than
+  // rounding errors.
   bool heavy_ = false, outweighed_ = false;
   JointFit joint_;
   GroupsResult out_;

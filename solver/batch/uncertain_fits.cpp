@@ -1,4 +1,4 @@
-// Implements withdraw_uncertain(), and Batch::unstarted(), by which it judges.
+// Implements withdraw_uncertain(), and Batch::unstarted(), which it uses.
 #include "batch/batch.hpp"
 
 #include "certificate/doubtful_end.hpp"
@@ -19,7 +19,7 @@ std::vector<double> numbers(const Column& column) {
   return out;
 }
 
-// The total sum of squares of a fit, of the left side of a formula if it has one.
+// Returns the total sum of squares of a fit; that of the left side of a formula if it has one.
 double total_of(const Batch& batch, std::size_t fit) {
   if (batch.y[fit].size() == 0) return 0;
   if (batch.model.formula && batch.model.formula->has_left_side) {
@@ -34,7 +34,7 @@ double total_of(const Batch& batch, std::size_t fit) {
   return total_squares(y.data(), sigma.empty() ? nullptr : sigma.data(), y.size());
 }
 
-// R² of a fit; NaN where what is fitted does not vary.
+// Returns R² of a fit, or NaN if the fitted quantity does not vary.
 double share_explained(const Batch& batch, std::size_t fit, double cost) {
   const double total = total_of(batch, fit);
   return total > 0 ? 1 - 2 * cost / total : kNaN;
