@@ -9,8 +9,9 @@
 namespace nlsq::inline v0::guessing {
 namespace {
 
-// Fits a curve over log x with the basis of one column. q: a place in log x, and the logarithm of a positive
-// number from `least` to `most`. The search begins at so many places, and there at each of `starts`.
+// Fits a curve over log x with the basis of one column. q holds a place in log x, and the logarithm of a
+// positive number from `least` to `most`. The search begins at `places` places, and there at each of
+// `starts`.
 Solution fit_in_log_x(const Sample& sample, decltype(Separable::basis) basis, double least, double most,
                       int places, std::initializer_list<double> starts) {
   const std::vector<double> t = logarithms(sample.x);

@@ -12,7 +12,7 @@ namespace {
 
 using Profile = void (*)(std::span<double> z, std::span<const double>);
 
-// Two peaks p1, p2 of the same profile; q = (centre, log width) of each.
+// Returns the problem of two peaks p1, p2 of the same profile, where q = (centre, log width) of each.
 Separable pair_problem(const Sample& sample, const std::vector<double>& u, Profile profile) {
   Separable problem(sample, u, 3,
                     {kCentreLow, narrowest_log_width(u.size()), kCentreLow, narrowest_log_width(u.size())},
@@ -30,7 +30,7 @@ Separable pair_problem(const Sample& sample, const std::vector<double>& u, Profi
   return problem;
 }
 
-// The sample without the peak, whose height and place were fitted to it.
+// Returns the sample minus the peak, whose height and place were fitted to it.
 Sample without(const Sample& sample, const PeakFit& peak, Profile profile) {
   Sample rest = sample;
   std::vector<double> values(rest.rows());
@@ -41,8 +41,9 @@ Sample without(const Sample& sample, const PeakFit& peak, Profile profile) {
   return rest;
 }
 
-// Starts: the largest peak and the largest in the remainder, each fitted anew beside the other; the largest
-// peak beside every bump of the remainder; two peaks in place of one broad peak; and pairs of bumps.
+// Returns the starts: the largest peak and the largest one in the remainder, each fitted again beside the
+// other; the largest peak beside every bump of the remainder; two peaks in place of one broad peak; and pairs
+// of bumps.
 std::vector<std::vector<double>> pair_starts(const Sample& sample, const std::vector<double>& u,
                                              Profile profile, double width_per_box) {
   const PeakProblem peak = {profile, width_per_box};
@@ -75,8 +76,8 @@ std::vector<std::vector<double>> pair_starts(const Sample& sample, const std::ve
   return starts;
 }
 
-// Two neighbouring peaks may be found as the difference of two high ones at one place. Then looks for two
-// peaks beside each other in place of one, and returns the better pair.
+// Returns the better pair of peaks. Two neighbouring peaks may be found as the difference of two high ones at
+// one place. In this case it also looks for two peaks beside each other.
 Solution separated(const Separable& problem, Solution best) {
   const double w1 = std::exp(best.q[1]), w2 = std::exp(best.q[3]);
   const bool difference = best.c[0] * best.c[1] < 0 && std::abs(best.q[0] - best.q[2]) < std::max(w1, w2);

@@ -10,7 +10,7 @@
 namespace nlsq::inline v0::guessing {
 namespace {
 
-// y ~ Σ a_i exp(-rate_i x) + c with rates > 0, fastest first.
+// Fits y ~ Σ a_i exp(-rate_i x) + c with rates > 0, fastest first.
 std::vector<double> biexponential(const Sample& sample) {
   const std::vector<double> u = sample.unit_x();
   const double fastest = std::log(fastest_rate(u));
@@ -41,7 +41,7 @@ struct Stretched {
   double a, tau, beta, c;
 };
 
-// y ~ a exp(-(x/tau)^beta) + c for x >= 0.
+// Fits y ~ a exp(-(x/tau)^beta) + c for x >= 0.
 Stretched stretched(const Sample& sample) {
   const double scale = sample.x.back() > 0 ? sample.x.back() : 1.0;
   // log(x / largest x); -inf at 0, where the power is 0

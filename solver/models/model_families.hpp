@@ -1,4 +1,4 @@
-// How the file of each family of models adds them to the registry.
+// Declares how the file of each family of models adds them to the registry.
 #pragma once
 
 #include "models/guesses/sample.hpp"
@@ -16,7 +16,7 @@ struct ParameterRow {
   TrialRange trial;
 };
 
-// What only some models have.
+// Properties that only some models have.
 struct Details {
   std::size_t most = kSmooth;  // largest number of rows in the sample that the rule gets
   Domain domain = Domain::all;

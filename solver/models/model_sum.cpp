@@ -44,7 +44,7 @@ std::optional<Multiple> read_multiple(std::string_view text) {
   return is_name(text) ? std::optional(out) : std::nullopt;
 }
 
-// The terms of a sum. Empty if the text does not have the form of one.
+// Returns the terms of a sum; empty if the text does not have the form of one.
 std::vector<Multiple> read_terms(std::string_view text) {
   std::vector<Multiple> terms;
   for (const std::string_view part : split(text, '+')) {
@@ -56,7 +56,8 @@ std::vector<Multiple> read_terms(std::string_view text) {
   return name_alone ? std::vector<Multiple>() : terms;
 }
 
-// The built-in model of a term. The error says why a name that may be a parameter's is looked for.
+// Returns the built-in model of a term. If the name is unknown, the error explains why a name that may be a
+// parameter's was looked up.
 const Model& model_of_term(std::string_view name, const std::vector<Multiple>& terms) {
   const auto known =
       std::ranges::find_if(terms, [](const Multiple& m) { return find_builtin(m.name) != nullptr; });
@@ -72,7 +73,7 @@ const Model& model_of_term(std::string_view name, const std::vector<Multiple>& t
   }
 }
 
-// The models of a sum, in order.
+// Returns the models of a sum, in order.
 std::vector<const Model*> read_sum(std::string_view text) {
   const std::vector<Multiple> terms = read_terms(text);
   std::vector<const Model*> models;
@@ -107,8 +108,8 @@ std::vector<std::string> added_terms(std::string_view formula) {
 }
 
 // Puts the label before each name in the text that is one of the model's parameters. `constant`, if not
-// empty, is the one that becomes the shared constant: the `bottom` of logistic4 occurs once more in its
-// formula, and two parameters for one level would not be determined.
+// empty, is the name that becomes the shared constant, because two parameters for one level would not be
+// determined. It may occur more than once, as `bottom` in the formula of logistic4.
 std::string with_prefix(std::string_view text, const Model& model, const std::string& label,
                         std::string_view constant) {
   std::string out;
@@ -147,7 +148,7 @@ Part make_part(const Model& model, const std::string& label) {
   return part;
 }
 
-// Fills in where each part's parameters are in the sum, and what they mean.
+// Stores where each part's parameters are in the sum, and their meaning.
 void place_parameters(Model& sum, std::vector<Part>& parts) {
   sum.meaning.assign(sum.parameters.size(), "constant background (units of y)");
   sum.trials.assign(sum.parameters.size(), TrialRange{});

@@ -11,15 +11,16 @@
 
 namespace nlsq::inline v0::guessing {
 
-// Whether the text has the form of a sum; its names may be unknown.
+// Returns true if the text has the form of a sum; its names may be unknown.
 bool is_sum(std::string_view text);
 
-// Whether the text chooses a built-in model, so that it is no formula: a name alone that is no predictor, or
-// a sum that names a built-in model. Names of a sum without any are parameters and predictors: a + 2*x.
+// Returns true if the text chooses a built-in model, so that it is no formula: a single name that is no
+// predictor, or a sum that names a built-in model. In a sum that names none, names are parameters and
+// predictors: a + 2*x.
 bool chooses_model(std::string_view text, std::span<const std::string> predictors);
 
-// Whether a formula has the form of a sum and names no predictor, as 2*gausian does, where a built-in model
-// may have been meant.
+// Returns true if a formula has the form of a sum and names no predictor, so that a built-in model may have
+// been meant, as in 2*gausian.
 bool may_mean_models(std::string_view text, std::span<const std::string> predictors);
 
 // Builds the model of a sum, or returns nothing if `text` does not have the form of one: names and multiples

@@ -12,7 +12,8 @@
 namespace nlsq::inline v0::guessing {
 namespace {
 
-// Pearson VII and Moffat profiles of half width 1: (1 + (2^(1/m) - 1) z^2)^(-m), with m = exp(extra).
+// Computes Pearson VII and Moffat profiles of half width 1: (1 + (2^(1/m) - 1) z^2)^(-m), with m =
+// exp(extra).
 void power_shape(std::span<double> z, std::span<const double> log_m) {
   const double m = std::exp(log_m[0]), factor = std::expm1(std::numbers::ln2 / m);
   for (double& value : z) value = -m * std::log1p(factor * value * value);
@@ -45,7 +46,7 @@ PeakFit fit_lorentzian(const Sample& sample) { return fit_peak(sample, {lorentzi
 
 using FitPeak = PeakFit (*)(const Sample&);
 
-// The guess of a model with the parameters height, centre, width and background.
+// Returns the guess of a model with the parameters height, centre, width and background.
 GuessRule by_height(FitPeak fit_peak_of) {
   return [=](const Sample& sample) {
     const PeakFit fit = fit_peak_of(sample);
@@ -53,8 +54,8 @@ GuessRule by_height(FitPeak fit_peak_of) {
   };
 }
 
-// The guess of a model with the parameters area, width, centre and background. `unit_area` is the area of the
-// peak of height and width 1.
+// Returns the guess of a model with the parameters area, width, centre and background. `unit_area` is the
+// area of the peak of height and width 1.
 GuessRule by_area(FitPeak fit_peak_of, double unit_area) {
   return [=](const Sample& sample) {
     const PeakFit fit = fit_peak_of(sample);
@@ -62,8 +63,8 @@ GuessRule by_area(FitPeak fit_peak_of, double unit_area) {
   };
 }
 
-// Voigt profile with Gaussian width 1 (the search scales it) and Lorentzian width exp(extra). Fits its
-// height.
+// Fits the height of a Voigt profile with Gaussian width 1 (the search scales it) and Lorentzian width
+// exp(extra).
 PeakFit fit_voigt(const Sample& sample) {
   PeakProblem problem;
   problem.shape = [](std::span<double> z, std::span<const double> extra) {
@@ -80,7 +81,8 @@ PeakFit fit_voigt(const Sample& sample) {
   return fit;
 }
 
-// h (eta L + (1-eta) G) + c, with profiles L and G of one width, is linear in h eta, h (1-eta) and c.
+// Fits h (eta L + (1-eta) G) + c, with profiles L and G of one width. This is linear in h eta, h (1-eta) and
+// c.
 std::vector<double> pseudo_voigt(const Sample& sample) {
   const std::vector<double> u = sample.unit_x();
   Separable problem(sample, u, 3, {kCentreLow, narrowest_log_width(u.size())},
@@ -99,7 +101,7 @@ std::vector<double> pseudo_voigt(const Sample& sample) {
   std::vector<std::vector<double>> starts;
   for (const Bump& bump : find_bumps(u, sample.y, sample.weight))
     for (const double width : {0.4, 0.9}) starts.push_back({bump.centre, std::log(width * bump.half_width)});
-  // Of few rows, a narrow peak with a fraction beyond 1 may look better than the right one at first.
+  // With few rows, a narrow peak with a fraction above 1 may look better than the right one at first.
   constexpr std::size_t kFew = 250;
   const Effort thorough{.keep = 8, .finalists = 4, .rival = 10}, usual{.keep = 4};
   const Solution best = search(problem, starts, u.size() <= kFew ? thorough : usual);

@@ -26,7 +26,7 @@ std::vector<double> expand(const std::vector<double>& d, double centre, double s
   return c;
 }
 
-// Least squares in powers of x scaled to [-1, 1], where the problem is well conditioned.
+// Solves the least-squares problem in powers of x scaled to [-1, 1], where it is well conditioned.
 std::vector<double> fit_polynomial(const Sample& sample, int degree) {
   const std::size_t n = sample.rows();
   const double centre = sample.x_min + sample.span / 2, scale = sample.span / 2;

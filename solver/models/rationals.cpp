@@ -16,8 +16,8 @@
 namespace nlsq::inline v0::guessing {
 namespace {
 
-// A pole between two rows can follow one of them that noise put far off. A curve without a pole is taken
-// instead if its sum of squares is at most so many times that with one.
+// A pole between two rows can be a fit to a single row that is far off by noise. A curve without a pole is
+// taken instead if its sum of squares is at most so many times that with one.
 constexpr double kAsGood = 1.25;
 
 // x divided by the largest |x|.
@@ -39,7 +39,7 @@ double denominator(std::span<const double> b, double v) {
   return 1 + Q;
 }
 
-// Denominators from each pass of the iteration, starting from Q = 1.
+// Returns the denominators from each pass of the iteration, starting from Q = 1.
 std::vector<std::vector<double>> linearised(const std::vector<double>& v, const Sample& sample, int degree) {
   const std::vector<double>& y = sample.y;
   const std::size_t n = v.size(), d = static_cast<std::size_t>(degree), k = 2 * d + 1;

@@ -1,4 +1,4 @@
-// Implements recognise(): a search over the pairings of two formulas' parameters.
+// Implements recognise(): searches over the pairings of two formulas' parameters.
 #include "models/recognise.hpp"
 
 #include "expression/names.hpp"
@@ -53,7 +53,8 @@ std::vector<Point> test_points(const Formula& model) {
   return points;
 }
 
-// False where a value has overflowed: it says nothing of the formula then.
+// Returns true if two values agree. Returns false if one has overflowed, because it then shows nothing about
+// the formula.
 bool agree(double a, double b) {
   return std::isfinite(a) && std::fabs(a - b) <= 1e-9 * (std::fabs(a) + std::fabs(b));
 }
@@ -67,7 +68,7 @@ std::vector<bool> linear_ones(const Formula& formula) {
   return linear;
 }
 
-// The search for one model.
+// Searches the pairings for one model.
 class Pairing {
  public:
   Pairing(const Formula& formula, const Model& model, const Formula& model_formula)
@@ -84,8 +85,8 @@ class Pairing {
     if (std::ranges::count(linear_, true) != std::ranges::count(model_linear_, true)) return std::nullopt;
     for (const Point& p : points_)
       if (!std::isfinite(p.value)) return std::nullopt;
-    // With many parameters only a few may be related in another way than by equality; else there are too
-    // many.
+    // With many parameters, only a few may be related in another way than by equality; otherwise there would
+    // be too many pairings.
     changes_left_ = formula_.parameters.size() <= 4 ? 4 : 2;
     return pair_from(0) ? std::optional(out_) : std::nullopt;
   }

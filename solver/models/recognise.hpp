@@ -1,5 +1,5 @@
-// Recognises a formula that is a built-in model written in another way, as a*exp(-x/tau)+c is the model exp.
-// Such a formula gets the model's first guess.
+// Recognises a formula that is a built-in model written in another way, such as a*exp(-x/tau)+c, which is the
+// model exp. Such a formula gets the model's first guess.
 #pragma once
 
 #include <nlsq/formula.hpp>
@@ -14,16 +14,16 @@ namespace nlsq::inline v0::guessing {
 using Relation = double (*)(double q);
 
 struct Recognised {
-  const Model* model = nullptr;  // nullptr: the formula is no built-in model
-  // For each parameter of the formula: the model's parameter, and how to compute it from that one.
+  const Model* model = nullptr;  // null if the formula is no built-in model
+  // For each parameter of the formula: the parameter of the model from which it follows, and how.
   std::vector<std::size_t> partner;
   std::vector<Relation> relation;
 
-  // The formula's parameters from the model's. A number that is not finite becomes 1.
+  // Returns the formula's parameters computed from the model's. A number that is not finite becomes 1.
   std::vector<double> convert(std::span<const double> of_model) const;
 };
 
-// The model's formula, parsed.
+// Returns the model's formula, parsed.
 Formula formula_of(const Model& model);
 
 // Compares the formula with each built-in model of as many parameters and predictors by their values at a few

@@ -60,8 +60,8 @@ const std::vector<Model>& registry() {
   return models;
 }
 
-// Words that other programs and textbooks use for a model. Errors suggest the model for them. They are no
-// names of it, because several models might be meant: `exponential` is exp, exp0 or exp_growth.
+// Words that other programs and textbooks use for a model. Errors suggest the model for them. They are not
+// accepted as names, because several models might be meant: `exponential` is exp, exp0 or exp_growth.
 constexpr std::pair<const char*, const char*> kOtherWords[] = {
     {"quadratic", "poly2"},
     {"parabola", "poly2"},

@@ -11,7 +11,7 @@ struct Saturation {
   double plateau, half;
 };
 
-// y ~ plateau x/(half + x), x >= 0.
+// Fits y ~ plateau x/(half + x) for x >= 0.
 Saturation saturation(const Sample& sample) {
   const double scale = sample.x.back() > 0 ? sample.x.back() : 1.0;
   const std::vector<double> v = mapped(sample.x, [=](double x) { return x / scale; });

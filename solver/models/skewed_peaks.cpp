@@ -27,8 +27,8 @@ std::vector<double> skew_gaussian(const Sample& sample) {
   return {fit.height, fit.centre, fit.width, fit.extra[0], fit.background};
 }
 
-// Gaussian of width 1 convolved with an exponential tail of length exp(extra), of unit area. It has the same
-// two branches as the formula.
+// Computes a Gaussian of width 1 convolved with an exponential tail of length exp(extra), of unit area. It
+// has the same two branches as the formula.
 double modified_at(double z, double tau) {
   const double s = (1 / tau - z) / std::numbers::sqrt2;
   if (z > 1 / tau) return std::exp(1 / (2 * tau * tau) - z / tau) * std::erfc(s) / (2 * tau);

@@ -16,12 +16,13 @@ struct StepFit {
   std::vector<double> extra, c;
 };
 
-// Shape of the step: z = k (x - centre) is replaced by shape(z, extra), and a constant is added with
-// `offset`. `signs`: signs of k to try.
+// Fits a step. Its shape is shape(z, extra), which replaces z = k (x - centre), and a constant is added if
+// `offset`. `signs` are the signs of k to try.
 using StepShape = void (*)(std::span<double> z, std::span<const double> extra);
 StepFit fit_step(const Sample& sample, StepShape shape, bool offset, std::span<const double> signs,
                  const std::vector<double>& extra_start = {}, double extra_low = 0, double extra_high = 0) {
-  // Where y is constant, every step far from the data fits. Its parameters overflow, so take one amid them.
+  // If y is constant, every step far from the data fits, and its parameters may overflow. So a step in the
+  // middle is taken.
   if (sample.flat()) {
     constexpr double kSteepness = 5;  // in units of 1 / span of x
     StepFit amid{
@@ -91,7 +92,8 @@ void richards_shape(std::span<double> z, std::span<const double> log_nu) {
   exp_in_place(z);
 }
 
-// One curve has two forms, L s(k) + c = -L s(-k) + (c + L). Returns the one with L > 0.
+// Fits a logistic curve. One curve has two forms, L s(k) + c = -L s(-k) + (c + L). Returns the form with L >
+// 0.
 std::vector<double> logistic(const Sample& sample) {
   const StepFit fit = fit_step(sample, logistic_shape, true, kUp);
   const double L = fit.c[0], c = fit.c[1];
@@ -155,8 +157,8 @@ void add_steps(std::vector<Model>& models) {
       {0.05, 20}, [](const Sample& sample) { return hill(sample, false); },
       {.domain = Domain::non_negative, .aliases = {"hill"}});
   add(models, "logistic5",
-      // Not x^(n*s)/(K^n+x^n)^s, whose powers overflow for x in the thousands. At x = 0 K/x is infinite,
-      // and the derivatives of the power would be undefined.
+      // The form x^(n*s)/(K^n+x^n)^s is not used, because its powers overflow for x in the thousands. At x =
+      // 0 K/x is infinite, and the derivatives of the power would be undefined.
       "bottom+(top-bottom)*if(x>0,(1+(K/x)^n)^(-s),0)",
       "five-parameter (asymmetric) logistic dose-response curve, x >= 0",
       {{"bottom", "response at x = 0 (units of y)", {0, 2}},

@@ -20,7 +20,8 @@ std::vector<double> planck(const Sample& sample) {
   return {best.c[0] / (scale * scale * scale), std::exp(best.q[0]) * scale};
 }
 
-// a/expm1((x-mu)/T), mu < every x: q = log of the gap and of T, in units of the range.
+// Fits a/expm1((x-mu)/T) with mu < every x. q holds the logarithms of the gap and of T, in units of the
+// range.
 std::vector<double> bose(const Sample& sample) {
   const std::vector<double> u = sample.unit_x();
   Separable problem(sample, u, 1, {std::log(1e-6), std::log(1e-4)}, {std::log(1e2), std::log(1e3)}, kThinned);

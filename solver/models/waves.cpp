@@ -16,7 +16,8 @@ namespace {
 
 using Complex = std::complex<double>;
 
-// Transforms in place. The length is a power of two (Cooley and Tukey, Math. Comp. 19 (1965) 297).
+// Computes the Fourier transform in place. The length is a power of two (Cooley and Tukey, Math. Comp. 19
+// (1965) 297).
 void transform(std::vector<Complex>& a) {
   const std::size_t n = a.size();
   for (std::size_t i = 1, j = 0; i < n; ++i) {  // bit-reversed order
@@ -89,8 +90,8 @@ std::vector<double> spectrum_by_transform(std::span<const double> u, std::span<c
 }
 
 // Returns the highest frequency, in cycles per unit of x, that the rows can show. For even rows it is one
-// cycle in two rows. Uneven rows show faster waves, too: up to half a cycle in a short gap, namely the gap
-// below which a tenth of all gaps are, but at most eight times as many cycles. u is sorted in [0, 1].
+// cycle in two rows. Uneven rows show faster waves, too: up to half a cycle in a short gap, which is the 10 %
+// quantile of all gaps, but at most eight times as many cycles. u is sorted in [0, 1].
 double highest_cycles(std::span<const double> u) {
   constexpr std::size_t kLeastRows = 8;
   constexpr double kUneven = 2, kMost = 8;  // of the mean gap over the small one
@@ -134,7 +135,8 @@ constexpr double kTurn = 2 * std::numbers::pi;
 
 double wrapped(double phase) { return std::remainder(phase, kTurn); }
 
-// y ~ c0 cos + c1 sin + c2; q = frequency in cycles per unit u, with phases from the middle.
+// Returns the problem y ~ c0 cos + c1 sin + c2, where q is the frequency in cycles per unit u, and phases are
+// measured from the middle.
 Separable sine_problem(std::span<const double> u, const Sample& sample) {
   Separable problem(sample, u, 3, {0.02}, {2.0 * static_cast<double>(u.size())});
   problem.basis = [](std::span<const double> at, std::span<const double> q, double* columns) {
@@ -149,8 +151,8 @@ Separable sine_problem(std::span<const double> u, const Sample& sample) {
   return problem;
 }
 
-// Frequencies (cycles per x) that are too high for the sample of long data. They are found in a window short
-// enough to resolve them and refined in windows that are eight times longer each.
+// Returns frequencies (cycles per x) that are too high for the sample of long data. They are found in a
+// window short enough to resolve them and refined in windows that are eight times longer each.
 std::vector<double> followed_frequencies(const Sample& sample) {
   std::vector<double> followed;
   if (sample.source == nullptr) return followed;
@@ -172,8 +174,8 @@ std::vector<double> followed_frequencies(const Sample& sample) {
   return followed;
 }
 
-// Frequencies in cycles per unit u. Slow waves with less than two cycles in the data have no peak in the
-// spectrum, so they are added.
+// Returns frequencies to try, in cycles per unit u. Slow waves with less than two cycles in the data have no
+// peak in the spectrum, so they are added.
 std::vector<double> candidate_frequencies(const Sample& sample, std::span<const double> u) {
   std::vector<double> frequencies = spectrum_peaks(u, sample.y, sample.weight, 6);
   for (const double slow : {0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 1.0, 1.25, 1.5, 1.8}) frequencies.push_back(slow);
@@ -190,7 +192,7 @@ struct Wave {
   double amplitude, phase;  // of sin(2 pi f x + phase), x in the user's units
 };
 
-// Converts c0 cos + c1 sin of 2 pi f (x - middle).
+// Converts c0 cos + c1 sin of 2 pi f (x - middle) to amplitude and phase.
 Wave wave(double c0, double c1, double f, double middle) {
   return {std::hypot(c0, c1), wrapped(std::atan2(c0, c1) - kTurn * std::remainder(f * middle, 1.0))};
 }

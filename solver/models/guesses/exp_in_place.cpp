@@ -15,7 +15,8 @@ namespace {
   constexpr double kLog2High = 0x1.62e42fefap-1, kLog2Low = 0x1.cf79abc9e3b3ap-40;  // their sum is log(2)
   constexpr double kLeast = -340, kMost = 709;
   constexpr double kShift = 0x1.8p52;  // adding it rounds to an integer, which is then in the low bits
-  // A loop of its own: its comparisons would keep the other one from becoming vector instructions.
+  // This loop is separate, because its comparisons would keep the other one from becoming vector
+  // instructions.
   for (double& value : values) value = std::max(kLeast, std::min(kMost, value));
   for (double& value : values) {
     const double shifted = value * kPerLog2 + kShift;

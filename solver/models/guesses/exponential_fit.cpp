@@ -121,7 +121,7 @@ class RateFits {
     for (std::size_t i = 0; i < padded_; ++i) e_[i] = -kFirstTried * u_[i];
     exp_in_place({e_, padded_});
     const double whole = std::exp(-kFirstTried);
-    for (std::size_t i = padded_; i > 0; i -= kFour) {  // from the end, because e_ spreads over itself
+    for (std::size_t i = padded_; i > 0; i -= kFour) {  // from the end, because e_ is expanded in place
       double* const to = e_ + 2 * (i - kFour);
       double decay[kFour];
       std::copy_n(e_ + i - kFour, kFour, decay);
@@ -154,7 +154,7 @@ class RateFits {
     return finite;
   }
 
-  // The best a and c at a rate, and the step of the rate by Gauss and Newton.
+  // The best a and c at a rate, and the Gauss-Newton step of the rate.
   struct Fit {
     double rate = 0, a = 0, c = 0, rss = 0, step = 0;
   };
@@ -175,11 +175,11 @@ class RateFits {
   }
 
  private:
-  // The sum of products of the deviations from the means, if c is fitted.
+  // Returns the sum of products of the deviations from the means, if c is fitted.
   double spread(double products, double one, double other) const {
     return offset_ ? products - one * other / total_ : products;
   }
-  // The sum of squares that an exponential leaves.
+  // Returns the sum of squares that remains after fitting an exponential.
   double left(double square, double product) const {
     return square > 0 ? std::max(0.0, squares_ - product * product / square) : squares_;
   }
@@ -198,8 +198,8 @@ class RateFits {
   double total_ = 0, level_ = 0, squares_ = 0;
 };
 
-// Takes one step from the only low among the rates that were tried. One is enough, because the fit has
-// cheaper steps.
+// Takes one step from the only local minimum among the rates that were tried. One step is enough, because the
+// fit itself takes cheaper ones.
 RateFits::Fit one_step(RateFits& fits, double q, double limit) {
   const RateFits::Fit low = fits.at(rate_of(std::clamp(q, -limit, limit)));
   const double step = low.step / (kUnit * std::cosh(q));
@@ -208,7 +208,7 @@ RateFits::Fit one_step(RateFits& fits, double q, double limit) {
   return next.rss < low.rss ? next : low;
 }
 
-// The search for data that several rates fit.
+// Searches the rates for data that several rates fit.
 RateFits::Fit search_rates(const Sample& sample, std::span<const double> u, bool offset, double limit,
                            std::span<const Tried> tried) {
   Separable problem(sample, u, offset ? 2 : 1, {-limit}, {limit});
@@ -235,7 +235,7 @@ ExponentialFit fit_exponential(const Sample& sample, std::span<const double> t, 
   const std::size_t n = t.size();
   const std::vector<double>& y = sample.y;
   const double first = least_of(t), last = most_of(t), span = last > first ? last - first : 1.0;
-  // If y is constant, all rates fit alike. The fastest would be chosen, and it leads to overflows.
+  // If y is constant, all rates fit alike. The fastest would be chosen, which leads to overflows.
   if (sample.flat() && (offset || y[0] == 0)) return {0, 1 / span, offset ? y[0] : 0};
   std::vector<double> u(n);
   for (std::size_t i = 0; i < n; ++i) u[i] = (t[i] - first) / span;

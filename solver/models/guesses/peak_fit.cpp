@@ -15,7 +15,7 @@ struct PrefixSums {
   std::vector<double> squares, deviations;
 };
 
-// For each row, the box of half width `half` centred there: by how much it reduces the residual sum of
+// Returns for each row by how much a box of half width `half` centred there reduces the residual sum of
 // squares, with the sign of the bump. Of rows of weight 1, a box of m of n rows with sum s (of y minus its
 // mean) reduces it by s² n / (m (n - m)). With weights, n and m are sums of their squares.
 std::vector<double> box_scores(std::span<const double> u, const PrefixSums& prefix, double half) {
@@ -35,7 +35,7 @@ std::vector<double> box_scores(std::span<const double> u, const PrefixSums& pref
   return scores;
 }
 
-// The best box of the given sign whose centre is more than `apart` from `taken`, if there is one.
+// Returns the best box of the given sign whose centre is more than `apart` from `taken`, if there is one.
 std::optional<Bump> best_box(std::span<const double> u, std::span<const double> scores, double half,
                              double sign, double taken = -10, double apart = 0) {
   std::optional<Bump> best;
@@ -58,7 +58,7 @@ PrefixSums prefix_sums(std::span<const double> y, std::span<const double> weight
   return prefix;
 }
 
-// Half widths of boxes from about three rows to almost all.
+// Returns half widths of boxes from about three rows to almost all.
 std::vector<double> box_half_widths(std::size_t n) {
   const double narrowest = std::min(0.05, 1.5 / static_cast<double>(n));
   std::vector<double> widths = grid(std::log(narrowest), std::log(0.45), 12);

@@ -19,15 +19,15 @@ struct Bump {
 
 // Fits "a box on a constant" by least squares, for boxes of a dozen widths, each at its best places. This
 // matched filter works with noise, with dips, and with peaks cut by the edge. `u` is sorted, in [0, 1]. The
-// best come first. `weight`: of each row's residual; empty: 1.
+// best come first. `weight` holds the weight of each row's residual; if it is empty, all are 1.
 std::vector<Bump> find_bumps(std::span<const double> u, std::span<const double> y,
                              std::span<const double> weight);
 
-// Two peaks, two dips, or a peak and a dip, for each of these widths.
+// Finds two peaks, two dips, or a peak and a dip, for each of these widths.
 std::vector<std::pair<Bump, Bump>> find_bump_pairs(std::span<const double> u, std::span<const double> y,
                                                    std::span<const double> weight);
 
-// Smallest log(width) that n rows in unit x can resolve.
+// Returns the smallest log(width) that n rows in unit x can resolve.
 double narrowest_log_width(std::size_t n);
 inline constexpr double kWidestLogWidth = 1.6;  // five times the range of x
 inline constexpr double kCentreLow = -0.5, kCentreHigh = 1.5;

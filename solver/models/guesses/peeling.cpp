@@ -15,7 +15,7 @@
 namespace nlsq::inline v0::guessing {
 namespace {
 
-// The values of the model's parameters in the sum's, with 0 for its constant; and back.
+// own_values() returns the values of the model's parameters from those of the sum, with 0 for its constant.
 std::vector<double> own_values(const Part& part, const std::vector<double>& all) {
   std::vector<double> own;
   for (const std::size_t at : part.of_sum) own.push_back(at == Part::npos ? 0 : all[at]);
@@ -27,8 +27,8 @@ void set_values(const Part& part, const std::vector<double>& own, std::vector<do
     if (part.of_sum[j] != Part::npos) all[part.of_sum[j]] = own[j];
 }
 
-// The values of one part's formula on the sample, with the sum's parameters. `constant`: the index of
-// the shared constant among them, which the formula of a step from one level to another has, too.
+// Returns the values of one part's formula on the sample, with the sum's parameters. `constant` is the index
+// of the shared constant among them, which the formula of a step from one level to another contains, too.
 std::vector<double> values_of(const Part& part, const Sample& sample, const std::vector<double>& all,
                               std::size_t constant) {
   std::vector<double> out(sample.rows(), 0.0), own;
@@ -51,7 +51,7 @@ std::vector<double> values_of(const Part& part, const Sample& sample, const std:
   return out;
 }
 
-// Where in the sum the first parameter of the part is that has one of these names.
+// Returns the index in the sum of the first parameter of the part that has one of these names.
 std::optional<std::size_t> find_name(const Part& part, std::initializer_list<std::string_view> names) {
   for (std::size_t j = 0; j < part.model->parameters.size(); ++j)
     if (std::ranges::find(names, part.model->parameters[j]) != names.end()) return part.of_sum[j];
@@ -63,7 +63,7 @@ std::optional<std::size_t> find_width(const Part& part) {
   return find_name(part, {"sigma", "gamma", "w", "alpha"});
 }
 
-// Whether the part is a peak: it vanishes far from its place on both sides, as a step does not.
+// Returns true if the part is a peak: it vanishes far from its place on both sides, unlike a step.
 bool is_peak(const Part& part) {
   if (!find_place(part) || !find_width(part)) return false;
   constexpr double kFar = 1e6;
@@ -73,7 +73,7 @@ bool is_peak(const Part& part) {
   return std::max(value(left), value(right)) <= 1e-3 * value(centre);
 }
 
-// Means of what the sum without part `k` leaves, over a fortieth of the rows each, times `side`.
+// Returns means of the data minus the sum without part `k`, over a fortieth of the rows each, times `side`.
 std::vector<double> smooth_rest(const Sample& sample, const Peeled& now, std::size_t k, double side) {
   const std::size_t n = sample.rows(), reach = n / 80 + 1;
   std::vector<double> sums(n + 1, 0.0), squares(n + 1, 0.0), means(n);
@@ -214,7 +214,7 @@ void Peeling::improve(const Sample& sample, Peeled& now, std::size_t without,
   try {
     const FitResult fit = curve_fit(model, Columns(x), sample.y, p0, options);
     for (std::size_t j = 0; j < places.size(); ++j) now.parameters[places[j]] = fit.parameters[j];
-  } catch (const Error&) {  // not defined there: the guess stays as it is
+  } catch (const Error&) {  // the formula is not defined there, so the guess does not change
   }
   if (has_constant()) now.constant = now.parameters[constant_];
   now.rss = 0;

@@ -1,5 +1,5 @@
-// The steps by which the guess of a sum of models peels the data: terms are guessed one by one from what the
-// others leave, and improved together by short fits. sum_guess.cpp chooses the steps.
+// The steps by which a sum of models is guessed. Terms are guessed one by one from the data minus the other
+// terms ("peeling"), and improved together by short fits. sum_guess.cpp chooses the steps.
 #pragma once
 
 #include "models/guesses/sum_guess.hpp"
@@ -15,13 +15,13 @@
 
 namespace nlsq::inline v0::guessing {
 
-// What is guessed so far: the sum's parameters, the values of each part on the sample, and the constant.
+// The present guess: the sum's parameters, the values of each part on the sample, and the constant.
 struct Peeled {
   std::vector<double> parameters;
   std::vector<std::vector<double>> values;
   double constant = 0, rss = std::numeric_limits<double>::infinity();
 
-  // The sum in row `i`.
+  // Returns the sum in row `i`.
   double fitted(std::size_t i) const {
     double sum = constant;
     for (const auto& of_part : values) sum += of_part[i];
@@ -31,41 +31,42 @@ struct Peeled {
 
 class Peeling {
  public:
-  // `constant`: the index of the shared constant among the sum's parameters, or npos.
+  // `constant` is the index of the shared constant among the sum's parameters, or npos.
   Peeling(std::vector<Part> parts, Formula formula, std::size_t constant);
 
   const std::vector<Part>& parts() const { return parts_; }
   std::size_t parameters() const { return sum_.parameter_names().size(); }
   bool has_constant() const { return constant_ != Part::npos; }
-  // The parts that are peaks: they vanish on both sides of their place. And the others, the background.
+  // peaks() returns the parts that are peaks, which vanish on both sides of their place; background() returns
+  // the others.
   const std::vector<std::size_t>& peaks() const { return peaks_; }
   const std::vector<std::size_t>& background() const { return background_; }
 
-  // Indices in the sum's parameters: where part `k` is, and how wide. None if the model has no such
-  // parameter. A peak has both.
+  // Return the indices of the parameters of part `k` for its place and its width among the sum's parameters,
+  // or nothing if the model has no such parameter. A peak has both.
   std::optional<std::size_t> place_of(std::size_t k) const;
   std::optional<std::size_t> width_of(std::size_t k) const;
-  // The height parameter, which no area is. The rate of a step.
+  // Return the index of the height parameter, which is no area, and that of the rate of a step.
   std::optional<std::size_t> height_of(std::size_t k) const;
   std::optional<std::size_t> steepness_of(std::size_t k) const;
 
-  // Nothing guessed: every part is 0.
+  // Returns a guess in which every part is 0.
   Peeled empty(const Sample& sample) const;
   // Computes the values of part `k` from the parameters.
   void update(const Sample& sample, std::size_t k, Peeled& now) const;
-  // Guesses part `k`, and the constant if it has one, from what the other parts leave.
+  // Guesses part `k`, and the constant if it has one, from the data minus the other parts.
   void guess_part(const Sample& sample, std::size_t k, Peeled& now) const;
-  // Guesses peak `k` at the highest place of what the others leave (side 1) or at the lowest (-1).
+  // Guesses peak `k` at the highest (side 1) or lowest (-1) place of the data minus the other parts.
   void guess_summit(const Sample& sample, std::size_t k, double side, Peeled& now) const;
-  // Gives peak `k` this place, width and height. The height is that above the rest of the sum.
+  // Sets peak `k` to this place, width and height. The height is that above the rest of the sum.
   void set_peak(std::size_t k, double place, double width, double height, Peeled& now) const;
-  // Fits the whole sum to the sample in a few steps. Where `without` is given, that part becomes 0 and the
-  // others are fitted. The `held` parameters stay as they are; such a fit may take more steps.
+  // Fits the whole sum to the sample in a few steps. If `without` is given, that part becomes 0 and the
+  // others are fitted. The `held` parameters do not change; such a fit may take more steps.
   void improve(const Sample& sample, Peeled& now, std::size_t without = Part::npos,
                const std::vector<std::string>& held = {}) const;
   // Fits the whole sum with sigma held next to 0 in Voigt peaks that are nearly Lorentzian. The derivative by
-  // sigma vanishes with sigma, so steps in sigma become long, and a fit that is free to move sigma stands
-  // still before the other parameters are at their best.
+  // sigma vanishes with sigma, so steps in sigma become long, and a fit with sigma free stops making progress
+  // before the other parameters reach their best values.
   Peeled with_lorentzians(const Sample& sample, Peeled now) const;
   // Puts peaks of one model that follow each other in the sum in the order of their places.
   void sort_peaks(std::vector<double>& all) const;

@@ -17,7 +17,7 @@ constexpr double kRaisedFloor = 0.1;        // the lowest value of the raised cu
 constexpr double kRoundingOfChange = 1e-9;  // of a difference of two values, relative to them
 constexpr std::size_t kRowsAtOnce = 4096;   // rows that are read at once
 
-// The curve of a model in all rows.
+// Computes the curve of a model in all rows.
 class ModelValues {
  public:
   ModelValues(const Model& model, const Columns& x) : formula_(formula_of(model)), x_(x) {}
@@ -47,12 +47,12 @@ class ModelValues {
 double lowest(const ModelValues& curve, const std::vector<double>& values) {
   double low = std::numeric_limits<double>::infinity();
   curve.for_blocks({values}, [&](const auto& f, std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) low = std::min(low, f[0][i]);  // NaN is passed over
+    for (std::size_t i = 0; i < count; ++i) low = std::min(low, f[0][i]);  // NaN is ignored
   });
   return low;
 }
 
-// The parameter that adds the same to every row, if there is one.
+// Returns the parameter that adds the same number to every row, if there is one.
 std::optional<std::size_t> constant_of(const ModelValues& curve, const std::vector<double>& values,
                                        double step) {
   std::vector<std::vector<double>> moved{values};

@@ -33,7 +33,7 @@ bool in_domain(double x, Domain domain) {
 constexpr double kLeastWeight = 1e-100;  // of a row beside the others; its square does not underflow
 
 // Leaves out rows far from the median of their five nearest rows, if the rows on both sides of them are much
-// nearer to theirs. A peak of three rows is not touched. `order`: rows in ascending order of x.
+// nearer to their medians. A peak of three rows remains. `order` holds the rows in ascending order of x.
 void leave_out_spikes(std::vector<std::size_t>& order, const std::vector<double>& y) {
   constexpr double kFar = 8;             // times the median distance
   constexpr double kMuchNearer = 0.125;  // of the row's distance
@@ -58,7 +58,7 @@ void leave_out_spikes(std::vector<std::size_t>& order, const std::vector<double>
 }
 
 constexpr std::size_t kBlock = 4096;       // rows that are read at once
-constexpr std::size_t kLongGap = 1 << 14;  // between single rows; shorter ones are read along
+constexpr std::size_t kLongGap = 1 << 14;  // between single rows; over shorter gaps, reading continues
 
 }  // namespace
 
@@ -69,7 +69,7 @@ struct Source::Block {
   const double* y = nullptr;
   const double* sigma = nullptr;  // null: all rows count alike
 
-  // Whether the numbers of entry i can be worked with; false for NaN.
+  // Returns true if the numbers of entry i are usable; false for NaN.
   bool usable(std::size_t i) const {
     bool finite = std::abs(y[i]) < kLargest;
     for (const double* const column : x) finite = finite && std::abs(column[i]) < kLargest;
@@ -105,7 +105,7 @@ struct Source::Rows {
     if (block.sigma != nullptr) sigma.push_back(block.sigma[i]);
   }
 
-  // Moves the rows into a sample. `outliers`: leaves out rows that seem to be some.
+  // Moves the rows into a sample. If `outliers`, leaves out rows that seem to be outliers.
   Sample sample(bool outliers) {
     if (outliers || !std::ranges::is_sorted(x)) arrange(outliers);
     Sample out;
@@ -168,7 +168,7 @@ void Sample::measure() {
   y_min = least_of(y);
   y_max = most_of(y);
   const auto square = [&](std::size_t i) { return squared_weight(weight, i); };
-  // Sums differences from the first y: the mean of equal y is exact.
+  // Sums differences from the first y, so that the mean of equal y is exact.
   y_mean = y.front() + sum_of(rows(), [&](std::size_t i) { return square(i) * (y[i] - y.front()); }) /
                            sum_of(rows(), square);
 }
@@ -243,7 +243,7 @@ bool Source::ascends() const {
   return *ascends_;
 }
 
-// Rows with x in [low, high]: an index range if x ascends, otherwise all rows.
+// Returns the rows with x in [low, high]: an index range if x ascends, otherwise all rows.
 std::pair<std::size_t, std::size_t> Source::index_range(double low, double high) const {
   if (!ascends()) return {0, rows()};
   const Column& x = x_.list()[0];

@@ -17,7 +17,7 @@ enum class Domain { all, non_negative, positive };
 struct Sample;
 
 // The full data behind a sample that holds a part of them, for rules that need more detail. Its functions
-// return rows with x (the first predictor) in [low, high], at most `most` of them, sorted by x; possibly
+// return rows with x (the first predictor) in [low, high], at most `most` of them, sorted by x. There may be
 // none. They read the rows in blocks.
 class Source {
  public:
@@ -28,8 +28,8 @@ class Source {
   std::size_t most() const { return most_; }
   Sample pick(double low, double high) const;     // single rows, for oscillations
   Sample average(double low, double high) const;  // means over equal cells of x, for everything else
-  // Rows spread over all data. `outside`: how many of them lie outside the domain, and are left out.
-  // `unusable`: how many are left out because a number is not finite or too large.
+  // Returns rows spread over all data. `outside` is set to the number of them that lie outside the domain,
+  // and `unusable` to the number with a value that is not finite or too large. Both are left out.
   Sample spread(std::size_t& outside, std::size_t& unusable) const;
 
  private:
@@ -49,7 +49,7 @@ class Source {
   const GuessHints& hints_;
   Domain domain_;
   std::size_t most_;
-  mutable std::optional<bool> ascends_;  // whether the first predictor ascends: then ranges need no pass
+  mutable std::optional<bool> ascends_;  // the first predictor ascends, so that ranges need no pass
 };
 
 // Rows sorted by x (with two predictors, by the first).
@@ -59,23 +59,24 @@ struct Sample {
   std::vector<double> weight;               // of a row's residual: 1/sigma, scaled; empty: 1 for all rows
   double x_min = 0, span = 1;               // of x; span is 1 if all x are equal
   double y_min = 0, y_max = 0, y_mean = 0;  // the mean is weighted
-  const Source* source = nullptr;           // null: the sample holds all rows
+  const Source* source = nullptr;           // null if the sample holds all rows
 
   void measure();  // computes the members below the rows
   // Sets `weight` from the standard deviations; the largest weight is 1. All rows in the tenth with the least
   // sigma get 1, so that no single row outweighs the others.
   void weigh(const std::vector<double>& sigma);
-  // Standard deviations with these weights, for a guess of another model from these rows.
+  // Returns standard deviations that correspond to these weights, for a guess of another model from these
+  // rows.
   std::vector<double> sigma() const;
   double weight_of(std::size_t i) const { return weight.empty() ? 1.0 : weight[i]; }
   std::size_t rows() const { return x.size(); }
-  bool flat() const;  // whether y varies by no more than rounding
+  bool flat() const;  // y varies by no more than rounding
   bool one_x() const { return x.empty() || x.front() == x.back(); }
-  // (x - x_min) / span, in [0, 1].
+  // Returns (x - x_min) / span, in [0, 1].
   std::vector<double> unit_x() const;
 };
 
-// f(x) for each x, as the abscissa of a fit.
+// Returns f(x) for each x, as the abscissa of a fit.
 template <class F>
 std::vector<double> mapped(const std::vector<double>& x, F f) {
   std::vector<double> t;

@@ -1,4 +1,4 @@
-// Implements sampled(): checks the columns, applies a rule of a model to a sample, and says what is wrong.
+// Implements sampled(): checks the columns, applies a rule of a model to a sample, and reports what is wrong.
 #include "models/guesses/sample.hpp"
 
 #include <fmt/format.h>

@@ -11,7 +11,7 @@ namespace nlsq::inline v0::guessing {
 namespace {
 
 [[gnu::always_inline]] inline double dot(const double* a, const double* b, std::size_t n) {
-  Four sum[2] = {}, left, right;  // they do not wait for each other
+  Four sum[2] = {}, left, right;  // independent sums, so that additions overlap
   std::size_t i = 0;
   for (; i + 2 * kFour <= n; i += 2 * kFour) {
     for (std::size_t k = 0; k < 2; ++k) {
@@ -77,8 +77,8 @@ void clamp(const Separable& problem, std::span<double> q) {
     q[j] = std::clamp(std::isfinite(q[j]) ? q[j] : 0.0, problem.lower[j], problem.upper[j]);
 }
 
-// Forward differences of the projected residual by column. Returns false if one is not finite. `moved` is
-// memory for a point.
+// Computes forward differences of the projected residual by column. Returns false if one is not finite.
+// `moved` is memory for a point.
 bool differences(const Separable& problem, std::span<const double> q, const Projection& at, Projection& work,
                  std::span<double> moved, std::span<double> J) {
   const std::size_t n = problem.y.size();
@@ -132,7 +132,7 @@ void damped_step(std::span<const double> J, std::span<const double> r, double la
         subtract(b, columns + i * n, r, n);
       }
       square = dot(b, b, n);
-      if (square > 0.01 * before) break;  // hardly a digit was lost, so once is enough
+      if (square > 0.01 * before) break;  // hardly a digit was lost, so one pass is enough
     }
     const bool dependent = !(square > 1e-22 * before);
     const double norm = std::sqrt(square), scale = dependent ? 0.0 : 1 / norm;
@@ -237,7 +237,7 @@ Thinned thinned(const Separable& problem, std::size_t most) {
 
 bool lower_rss(const Solution& a, const Solution& b) { return a.rss < b.rss; }
 
-// The starts within the limits with their sums of squares, those that are not finite left out.
+// Returns the starts within the limits with their sums of squares. Starts that are not finite are left out.
 std::vector<Solution> evaluated(const Separable& problem, const std::vector<std::vector<double>>& starts) {
   std::vector<Solution> tried;
   tried.reserve(starts.size());
@@ -253,7 +253,7 @@ std::vector<Solution> evaluated(const Separable& problem, const std::vector<std:
   return tried;
 }
 
-// The same on averaged rows, if the problem allows that.
+// Does the same on averaged rows, if the problem allows that.
 std::vector<Solution> evaluated_roughly(const Separable& problem,
                                         const std::vector<std::vector<double>>& starts) {
   if (problem.thin_to == 0 || problem.y.size() <= problem.thin_to) return evaluated(problem, starts);
@@ -291,7 +291,8 @@ Solution winner(const Separable& problem, std::vector<Solution> kept, const Effo
   return best;
 }
 
-// Where the parabola through three sums of squares is lowest. The middle one is the least of them.
+// Returns the lowest point of the parabola through three sums of squares. The middle one is the least of
+// them.
 double vertex(const Tried& left, const Tried& middle, const Tried& right) {
   const double before = middle.q - left.q, after = right.q - middle.q;
   const double down = (middle.rss - left.rss) / before, up = (right.rss - middle.rss) / after;
@@ -299,7 +300,8 @@ double vertex(const Tried& left, const Tried& middle, const Tried& right) {
   return change > 0 ? middle.q - (up * before + down * after) / (2 * change) : middle.q;
 }
 
-// The lows among the starts of a search for a single q, moved to where the sum of squares seems lowest.
+// Returns the local minima among the starts of a search for a single q, moved to where the sum of squares
+// seems lowest.
 std::vector<Solution> lows_of(std::span<const Tried> tried) {
   std::vector<Solution> lows;
   for (std::size_t i = 0; i < tried.size(); ++i) {
@@ -314,7 +316,7 @@ std::vector<Solution> lows_of(std::span<const Tried> tried) {
   return lows;
 }
 
-// What a search returns if no start has finite values.
+// Returns the result of a search in which no start has finite values.
 Solution nothing_found(const Separable& problem, std::vector<double> q) {
   return {std::move(q), std::vector<double>(static_cast<std::size_t>(problem.linear), 0.0)};
 }
@@ -345,7 +347,8 @@ std::optional<double> only_low(std::span<const Tried> tried) {
 Solution best_of_line(const Separable& problem, std::span<const Tried> tried) {
   if (tried.empty()) return nothing_found(problem, {std::clamp(0.0, problem.lower[0], problem.upper[0])});
   std::vector<Solution> lows = lows_of(tried);
-  // A step from the vertex is enough if there is no other low: the fit has cheaper steps.
+  // If there is only one local minimum, one step from the vertex is enough, because the fit itself takes
+  // cheaper steps.
   if (lows.size() == 1) return improve(problem, std::move(lows.front()), 1);
   return winner(problem, std::move(lows), Effort());
 }

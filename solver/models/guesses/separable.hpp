@@ -42,9 +42,9 @@ struct Solution {
   double rss = std::numeric_limits<double>::infinity();
 };
 
-// Least squares of `residual` (y on entry, y - B c on return) on `linear` columns, which are overwritten.
-// Columns that depend on earlier ones get coefficient 0. Returns the residual sum of squares; infinity if it
-// is not finite.
+// Fits `residual` (y on entry, y - B c on return) by least squares on `linear` columns, which are
+// overwritten. Columns that depend on earlier ones get coefficient 0. Returns the residual sum of squares;
+// infinity if it is not finite.
 double project(std::span<double> residual, int linear, double* columns, double* c);
 
 // Returns the squared weight of a row, or 1 if the rows have no weights.
@@ -60,13 +60,13 @@ Solution solve(const Separable& problem, std::vector<double> q);
 // Takes at most `iterations` damped steps. The result is never worse than `start`.
 Solution improve(const Separable& problem, Solution start, int iterations = 12);
 
-inline constexpr std::size_t kThinned = 128;  // rows enough to tell good starts from bad ones
+inline constexpr std::size_t kThinned = 128;  // this many rows distinguish good starts from bad ones
 
 // How many of the starts a search examines further.
 struct Effort {
-  int keep = 3;        // from so many it takes a few steps
-  int finalists = 2;   // and at most so many it then improves to the end,
-  double rival = 1.5;  // if their sum of squares is not more than so many times the least
+  int keep = 3;        // a few steps are taken from this many starts
+  int finalists = 2;   // and at most this many of them are improved to the end,
+  double rival = 1.5;  // if their sum of squares is at most this many times the least
 };
 
 // Evaluates all starts and improves the best as described above. Returns finite q and c, even if no start is
@@ -74,17 +74,17 @@ struct Effort {
 Solution search(const Separable& problem, const std::vector<std::vector<double>>& starts,
                 const Effort& effort = {});
 
-// The same for a single q, with starts in ascending order: improves the local minima among them.
+// Does the same for a single q, with starts in ascending order: improves the local minima among them.
 Solution search_line(const Separable& problem, const std::vector<double>& starts);
-// The same for starts whose sums of squares are known.
+// A start whose sum of squares is known.
 struct Tried {
   double q, rss;
 };
-// Where the sum of squares seems lowest, if there is only one low worth a look.
+// only_low() returns where the sum of squares seems lowest, if only one local minimum is worth examining.
 std::optional<double> only_low(std::span<const Tried> tried);
 Solution best_of_line(const Separable& problem, std::span<const Tried> tried);
 
-// `count` values from low to high, evenly spaced.
+// Returns `count` values from low to high, evenly spaced.
 std::vector<double> grid(double low, double high, int count);
 
 // Replaces each value by its exponential, up to a relative error of 1e-14 (exp_in_place.cpp). Searches for

@@ -1,5 +1,5 @@
-// Implements sum_guess(). It guesses one term after another from what the others leave of the data, in
-// several orders. Then it moves terms that were confused with other terms.
+// Implements sum_guess(). It guesses one term after another from the data minus the other terms, in several
+// orders. Then it moves terms that were confused with other terms.
 #include "models/guesses/sum_guess.hpp"
 
 #include "models/guesses/peak_fit.hpp"
@@ -13,7 +13,7 @@
 namespace nlsq::inline v0::guessing {
 namespace {
 
-// The rows of the sample for which `wanted` holds.
+// Returns the rows of the sample for which `wanted` is true.
 template <class Wanted>
 Sample rows_where(const Sample& sample, Wanted wanted) {
   Sample out;
@@ -28,7 +28,7 @@ Sample rows_where(const Sample& sample, Wanted wanted) {
   return out;
 }
 
-// The sample less the straight line from the mean of its first rows to that of its last rows.
+// Returns the sample minus the straight line from the mean of its first rows to that of its last rows.
 Sample above_chord(const Sample& sample) {
   Sample out = sample;
   out.source = nullptr;
@@ -44,7 +44,7 @@ Sample above_chord(const Sample& sample) {
   return out;
 }
 
-// Replaces `best` by `now` if that has a lower sum of squares. Returns whether it has.
+// Replaces `best` by `now` if that has a lower sum of squares. Returns true if it has.
 bool take_lower(Peeled now, Peeled& best) {
   constexpr double kLower = 1 - 1e-6;
   const bool lower = best.parameters.empty() || now.rss < kLower * best.rss;
@@ -52,7 +52,7 @@ bool take_lower(Peeled now, Peeled& best) {
   return lower;
 }
 
-// The row at this x, or the next row.
+// Returns the row at this x, or the next row.
 std::size_t row_at(const Sample& sample, double x) {
   const auto at = static_cast<std::size_t>(std::ranges::lower_bound(sample.x, x) - sample.x.begin());
   return std::min(at, sample.rows() - 1);
@@ -62,10 +62,10 @@ class SumGuess {
  public:
   explicit SumGuess(Peeling peeling) : peeling_(std::move(peeling)) {}
 
-  // Peels the data in several ways, and takes the best. The order matters: a slope first hides a broad peak,
-  // a peak first may take the slope. So several orders are tried, and backgrounds that do not depend on
-  // peaks. Then each term is guessed anew beside the others, and moved where it may have been taken for
-  // another, as long as that leads to a lower sum of squares.
+  // Guesses the terms in several ways, and takes the best. The order matters: if the slope is guessed first,
+  // it may absorb a broad peak, and if the peak is guessed first, it may absorb the slope. So several orders
+  // are tried, and backgrounds that do not depend on peaks. Then each term is guessed anew beside the others,
+  // and moved where it may have been taken for another, as long as that leads to a lower sum of squares.
   std::vector<double> operator()(const Sample& sample) const {
     constexpr int kSweeps = 3;
     Peeled best;
@@ -87,8 +87,8 @@ class SumGuess {
  private:
   const std::vector<Part>& parts() const { return peeling_.parts(); }
 
-  // Orders of the terms: some of them first, the others behind it forward and backward. An order that differs
-  // from another only by terms of one model is left out.
+  // Returns orders of the terms: one of several terms is first, and the others follow forward and backward.
+  // An order that differs from another only by terms of one model is left out.
   std::vector<std::vector<std::size_t>> orders() const {
     constexpr std::size_t kMostFirst = 4;
     std::vector<std::vector<std::size_t>> out;
@@ -110,7 +110,7 @@ class SumGuess {
     return out;
   }
 
-  // Guesses each term from what the others leave of the data, twice round, and improves all together.
+  // Guesses each term from the data minus the other terms, twice, and then improves all together.
   Peeled peel(const Sample& sample, const std::vector<std::size_t>& order) const {
     Peeled now = peeling_.empty(sample);
     guess_parts(sample, order, now);
@@ -123,9 +123,9 @@ class SumGuess {
       for (const std::size_t k : order) peeling_.guess_part(sample, k, now);
   }
 
-  // Finds the peaks above a background (side 1) or below it (-1) that was found without them: two peaks on a
-  // slope are not to be taken for a dip between them. The best single peak may be one over several, so the
-  // peaks are also put on the summits, the highest first.
+  // Finds the peaks above a background (side 1) or below it (-1) that was found without them, so that two
+  // peaks on a slope are not taken for a dip between them. The best single peak may cover several, so the
+  // peaks are also placed on the highest points, the highest first.
   void peel_above(const Sample& sample, Peeled& best) const {
     const bool slope = !peeling_.background().empty();
     if (!slope && !peeling_.has_constant()) return;
@@ -141,7 +141,7 @@ class SumGuess {
     }
   }
 
-  // Finds the background from the rows that lie below it (side 1) or above it (-1), a few times over.
+  // Finds the background from the rows that lie below it (side 1) or above it (-1), in a few rounds.
   Peeled background_along_edge(const Sample& sample, double side) const {
     constexpr int kRounds = 3;
     const std::size_t fewest = 4 * peeling_.parameters();
@@ -173,8 +173,8 @@ class SumGuess {
     return now;
   }
 
-  // Guesses each term anew beside the others: a peak that sits on another's shoulder finds the peak that was
-  // missed.
+  // Guesses each term anew beside the others: a peak that was guessed on the flank of another one may then
+  // find a peak that was missed.
   bool guess_anew(const Sample& sample, Peeled& best) const {
     bool lower = false;
     for (std::size_t k = 0; k < parts().size(); ++k) {
@@ -209,8 +209,8 @@ class SumGuess {
     return lower;
   }
 
-  // The derivative of a Gaussian by its width, to which the difference of two high ones comes close, is
-  // highest at sqrt(2) widths from its middle.
+  // Replaces the pair by two peaks. The difference of two high Gaussians is close to the derivative of a
+  // Gaussian by its width, which is highest at sqrt(2) widths from its middle.
   Peeled split(const Sample& sample, Peeled now, std::pair<std::size_t, std::size_t> pair, double middle,
                double width) const {
     constexpr double kApart = 1.4, kNarrower = 0.6;
@@ -226,9 +226,9 @@ class SumGuess {
     return now;
   }
 
-  // Peaks of different models are found one after the other, each by the model whose turn it is: a Gaussian
-  // may take what is a Lorentzian, which no short fit can undo. Exchanges the places, widths and heights of
-  // such pairs, and keeps the exchange if the sum of squares is lower.
+  // Peaks of different models are found one after the other, each by the next model in the order. So a
+  // Gaussian may be placed on a Lorentzian peak, which no short fit can correct. Exchanges the places, widths
+  // and heights of such pairs, and keeps the exchange if the sum of squares is lower.
   bool exchange_peaks(const Sample& sample, Peeled& best) const {
     const std::vector<std::size_t>& peaks = peeling_.peaks();
     bool lower = false;
@@ -252,7 +252,7 @@ class SumGuess {
     return now;
   }
 
-  // The guess often puts a step on the wrong side of a peak, and takes the peak for a dip or for a smaller
+  // The guess often puts a step on the wrong side of a peak, and mistakes the peak for a dip or for a smaller
   // peak. No short fit crosses from one side to the other. This moves the step to the peak or across it, as
   // steep as it is or steeper, and guesses the peak anew. The move is kept if the sum of squares is lower.
   bool move_steps(const Sample& sample, Peeled& best) const {
@@ -282,9 +282,9 @@ class SumGuess {
   }
 
   // Two overlapping peaks are often found as one, and the peak left over then fits noise or the background.
-  // Takes out the peak without which the sum of squares rises least. Puts it beside each of the others,
-  // inside each of them, and where the most is left of the data, and keeps what has the lowest sum of
-  // squares.
+  // Takes out the peak without which the sum of squares rises least. Places it beside each of the others,
+  // inside each of them, and where the remaining data are largest, and keeps the result with the lowest sum
+  // of squares.
   bool relocate_weakest(const Sample& sample, Peeled& best) const {
     const std::vector<std::size_t>& peaks = peeling_.peaks();
     if (peaks.size() < 2) return false;
@@ -317,7 +317,7 @@ class SumGuess {
     return now;
   }
 
-  // Puts peak `k`, which `without` lacks, on the highest and lowest places of what is left of the data.
+  // Places peak `k`, which `without` lacks, at the highest and lowest points of the remaining data.
   bool relocate_to_rest(const Sample& sample, const Peeled& without, std::size_t k, Peeled& best) const {
     constexpr std::size_t kMost = 4;
     constexpr double kWidthPerBox = 0.6;
@@ -342,12 +342,13 @@ class SumGuess {
   }
 
   // Where the data have peaks of another shape than the model, the difference of two high peaks at one place
-  // has a lower sum of squares than two peaks beside each other. A fit would raise both without end.
+  // has a lower sum of squares than two peaks beside each other. A fit would raise both heights without
+  // limit. Such a guess is not taken.
   bool take_relocated(const Sample& sample, Peeled now, Peeled& best) const {
     return !has_difference(sample, now) && take_lower(std::move(now), best);
   }
 
-  // Whether two peaks of opposite signs are closer to each other than the wider one is wide.
+  // Returns true if two peaks of opposite signs are closer to each other than the width of the wider one.
   bool has_difference(const Sample& sample, const Peeled& now) const {
     const auto place = [&](std::size_t k) { return now.parameters[*peeling_.place_of(k)]; };
     const auto width = [&](std::size_t k) { return std::fabs(now.parameters[*peeling_.width_of(k)]); };

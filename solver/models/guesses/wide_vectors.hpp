@@ -28,8 +28,8 @@ inline constexpr std::size_t kFour = 4;
   return (four[0] + four[1]) + (four[2] + four[3]);
 }
 
-// Joins term(0) to term(n - 1) with `start` in four chains, which do not wait for each other. `start` enters
-// each of them, so it must change nothing: 0 for a sum.
+// Joins term(0) to term(n - 1) with `start` in four chains, which run independently. `start` is used in each
+// of them, so it must be neutral: 0 for a sum.
 template <class Term, class Join>
 double fold(std::size_t n, double start, Term term, Join join) {
   double part[4] = {start, start, start, start};
@@ -57,7 +57,7 @@ inline double most_of(std::span<const double> values) {
       [](double a, double b) { return std::max(a, b); });
 }
 
-// The value of which `rank` others are smaller. Reorders the values.
+// Returns the value of which `rank` others are smaller. Reorders the values.
 inline double ranked(std::span<double> values, std::size_t rank) {
   std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(rank));
   return values[rank];
