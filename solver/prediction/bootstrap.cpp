@@ -22,10 +22,10 @@ namespace {
 
 constexpr double kManyFailures = 0.05;  // share of failed fits that deserves a warning
 
-// What became of one sample.
+// The result of one sample.
 struct Outcome {
   bool drawn = false;
-  std::vector<double> values;  // parameters and derived quantities; empty: the fit failed
+  std::vector<double> values;  // parameters and derived quantities; empty if the fit failed
 };
 
 void check(const FitResult& fit, const BootstrapOptions& wanted) {
@@ -117,7 +117,8 @@ void fit_all_samples(const BootstrapOptions& wanted, bool concurrent, std::uint6
   });
 }
 
-// The quantile of sorted values by linear interpolation (type 7 of Hyndman and Fan, 1996; NumPy's default).
+// Returns the quantile of sorted values by linear interpolation (type 7 of Hyndman and Fan, 1996; NumPy's
+// default).
 double quantile(const std::vector<double>& sorted, double share) {
   const double at = share * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(at);
@@ -177,7 +178,7 @@ Bootstrap bootstrap(const PreparedModel& model, const Columns& x, const Column& 
     BootstrapSample sample;
     sampler.draw(SampleRandom(wanted.seed, k), sample);
     outcomes[k] = fit_sample(right, x, fit, refit, sample, derived);
-    if (outcomes[k].values.empty() && wanted.stop && wanted.stop()) outcomes[k] = {};  // it was ended
+    if (outcomes[k].values.empty() && wanted.stop && wanted.stop()) outcomes[k] = {};  // it was stopped
     if (wanted.progress) wanted.progress(1, outcomes.size());
   };
   fit_all_samples(wanted, right.concurrent, request_of(fit, wanted), fit_one, outcomes);

@@ -11,8 +11,9 @@
 
 namespace nlsq::inline v0 {
 
-// Below a mean of 10, factors are drawn until their product falls below exp(-mean). Above, transformed
-// rejection (W. Hörmann, Insurance: Mathematics and Economics 12, 1993, algorithm PTRS).
+// Draws a Poisson number. For a mean below 10, factors are drawn until their product falls below exp(-mean).
+// For larger means it uses transformed rejection (W. Hörmann, Insurance: Mathematics and Economics 12, 1993,
+// algorithm PTRS).
 double SampleRandom::poisson(double mean) {
   if (mean < 10) {
     const double limit = std::exp(-mean);
@@ -80,9 +81,10 @@ BootstrapSampler::BootstrapSampler(const RightSide& model, const Columns& x, con
   if (method_ == BootstrapMethod::residual) prepare_residuals(fit.loss.is_robust());
 }
 
-// Fitted curves lie closer to the data than the true curve does, hence the factor. Residuals of least squares
-// are centred. A robust loss gives residuals whose influences cancel, not whose mean is zero: centring them
-// would shift every sample by the mean of the outliers.
+// Prepares the residuals for drawing. They are multiplied by a factor, because fitted curves lie closer to
+// the data than the true curve does. Residuals of least squares are centred. Residuals of a robust loss are
+// not, because their mean need not be zero: centring them would shift every sample by the mean of the
+// outliers.
 void BootstrapSampler::prepare_residuals(bool robust) {
   const std::size_t m = y_.size();
   residuals_.resize(m);

@@ -1,4 +1,4 @@
-// The data sets of a bootstrap: residuals, rows or errors drawn at random. bootstrap() fits them.
+// Draws the data sets of a bootstrap: residuals, rows or errors at random. bootstrap() fits them.
 #pragma once
 
 #include "prediction/right_side.hpp"
@@ -30,7 +30,7 @@ class SampleRandom : public Random {
   double poisson(double mean);
 };
 
-// The columns of one sample. Empty ones are those of the data.
+// The columns of one sample. Where one is empty, that of the data is used.
 struct BootstrapSample {
   std::vector<double> y, sigma;
   std::vector<std::vector<double>> x, sigma_x;

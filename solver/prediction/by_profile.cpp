@@ -21,7 +21,7 @@ namespace {
 constexpr const char* kBetter =
     "a fit with the value held found a lower cost than the fit: try other starting values";
 
-// Describes the ends that are not where the cost rises by the threshold; empty if both are.
+// Describes the ends at which the cost does not rise by the threshold; empty if it does at both.
 std::string note_of(const PulledInterval& interval) {
   if (interval.better_found) return kBetter;
   const auto end = [](const char* side, IntervalEnd how) -> std::string {
@@ -37,7 +37,7 @@ std::string note_of(const PulledInterval& interval) {
   return low + (low.empty() || high.empty() ? "" : "; ") + high;
 }
 
-// The points of `at`, as numbers.
+// Returns the points of `at` as numbers.
 std::vector<std::vector<double>> numbers(const Columns& at) {
   std::vector<std::vector<double>> out;
   for (const Column& column : at.list()) {
@@ -47,7 +47,7 @@ std::vector<std::vector<double>> numbers(const Columns& at) {
   return out;
 }
 
-// The model, and h where a further predictor is 1: if(flag, h, model).
+// Returns a model that equals h in rows where a further predictor, the flag, is 1: if(flag, h, model).
 PreparedModel with_quantity(const Formula& model, const std::vector<FormulaStep>& quantity) {
   Formula both = model;
   FormulaStep flag, choice;
@@ -83,7 +83,7 @@ void take_intervals(const std::vector<PulledInterval>& intervals, Prediction& ou
     const bool known = interval.low_end == IntervalEnd::found && interval.high_end == IntervalEnd::found;
     if (!known && !std::isnan(out.standard_error[i]) && other++ == 0) first = i;
   }
-  for (std::string& warning : out.warnings) {  // of predict(), about the bands that were replaced
+  for (std::string& warning : out.warnings) {  // of predict(), about the replaced bands
     if (warning.ends_with(kHeldBand)) {
       warning +=
           " in the standard errors and the width of the prediction band; the confidence band by profile "

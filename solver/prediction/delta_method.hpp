@@ -9,7 +9,7 @@
 
 namespace nlsq::inline v0 {
 
-// Why a variance is not a number.
+// The reason why a variance is not a number.
 enum class DeltaState : std::uint8_t {
   known,
   not_finite,    // a derivative is not finite
@@ -18,7 +18,7 @@ enum class DeltaState : std::uint8_t {
   lost_digits,   // rounding of the covariance is as large as the variance
 };
 
-// What results say where a variance has `held`.
+// The text that results contain if a variance is `held`.
 inline constexpr const char* kHeldNote = "a parameter on a bound is taken as fixed there";
 inline constexpr const char* kHeldBand =
     "the curve depends on a parameter on a bound, which is taken as fixed there";
@@ -26,20 +26,20 @@ inline constexpr const char* kHeldBand =
 struct DeltaVariance {
   double value;  // NaN unless known
   DeltaState state = DeltaState::known;
-  bool held = false;  // depends on a parameter that is on a bound, which is taken as fixed there
+  bool held = false;  // depends on a parameter on a bound, which is taken as fixed there
 };
 
 class DeltaMethod {
  public:
   explicit DeltaMethod(const FitResult& fit);
 
-  // The variance of a function with the derivatives `gradient` by all parameters of the model, as if none
-  // were tied.
+  // Returns the variance of a function with the derivatives `gradient` by all parameters of the model, as if
+  // none were tied.
   DeltaVariance variance(std::span<const double> gradient) const;
 
-  // The derivatives by the parameters that are not on a bound either.
+  // Returns the derivatives by the fitted parameters that are not on a bound.
   std::vector<double> by_moved(std::span<const double> gradient) const;
-  // The derivatives by the parameters that were fitted: ties are followed.
+  // Returns the derivatives by the parameters that were fitted, and includes the effect of ties.
   std::vector<double> by_fitted(std::span<const double> gradient) const;
 
  private:
@@ -48,23 +48,24 @@ class DeltaMethod {
   std::vector<double> slopes_;  // ∂p/∂p_free, row-major; empty without ties
 };
 
-// P(|T| <= quantile) = confidence for the estimates of this fit; NaN without degrees of freedom.
+// Returns the quantile with P(|T| <= quantile) = confidence for the estimates of this fit, or NaN without
+// degrees of freedom.
 double interval_quantile(const FitResult& fit, const FitOptions& options, double confidence);
 // Throws ValidationError unless 0 < confidence < 1.
 void check_confidence(double confidence);
 
-// The triangular factor of the rows of J, computed by Givens rotations. Correlations cost a variance that is
-// computed from this factor half as many digits as one that is computed from the covariance. predict() uses
-// the factor where the covariance is not accurate enough.
+// The triangular factor of the rows of J, computed by Givens rotations. A variance that is computed from this
+// factor loses half as many digits by correlations as one that is computed from the covariance. predict()
+// uses the factor where the covariance is not accurate enough.
 class RowFactor {
  public:
-  // Reads the data of the fit: x, and the sigma of the options. For fits without a loss, errors in x and
+  // Reads the data of the fit: x, and the sigma of the options. Not for fits with a loss, errors in x or
   // sigma_matrix.
   RowFactor(const PreparedModel& model, const Columns& x, const FitResult& fit, const FitOptions& options,
             const DeltaMethod& delta);
 
-  // The variance of a function with the derivatives `gradient` by all parameters; NaN if it has lost its
-  // digits here, too.
+  // Returns the variance of a function with the derivatives `gradient` by all parameters, or NaN if it has
+  // lost its digits here, too.
   double variance(std::span<const double> gradient) const;
 
  private:

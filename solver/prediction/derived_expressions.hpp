@@ -19,11 +19,11 @@ class DerivedExpressions {
   const std::string& name(std::size_t k) const { return expressions_[k].name; }
   const std::string& text(std::size_t k) const { return expressions_[k].formula.text; }
 
-  // The values of all quantities for the parameters p.
+  // Returns the values of all quantities for the parameters p.
   std::vector<double> values(std::span<const double> p) const;
-  // The derivatives of each quantity by all parameters, as if none were tied.
+  // Returns the derivatives of each quantity by all parameters, as if none were tied.
   std::vector<std::vector<double>> gradients(std::span<const double> p) const;
-  // Quantity k in postfix order as a formula of the model's parameters alone.
+  // Returns quantity k in postfix order, as a formula of the model's parameters alone.
   const std::vector<FormulaStep>& steps(std::size_t k) const { return expressions_[k].steps; }
 
  private:

@@ -38,7 +38,7 @@ void check_sigma(const Column& sigma, std::size_t rows, const FitResult& fit, co
   }
 }
 
-// The sigma of the data if it is the same in all rows.
+// Returns the sigma of the data if it is the same in all rows.
 std::optional<double> common_sigma(const FitOptions& options) {
   if (options.sigma.empty()) return std::nullopt;
   const double first = options.sigma[0];
@@ -48,7 +48,7 @@ std::optional<double> common_sigma(const FitOptions& options) {
   return first;
 }
 
-// The variance of one new observation at a row where the model has the value f.
+// Computes the variance of one new observation at a row where the model has the value f.
 class Scatter {
  public:
   Scatter(const FitResult& fit, const FitOptions& options, const Column& sigma)
@@ -83,9 +83,9 @@ class Scatter {
   std::string lack_;
 };
 
-constexpr std::size_t kRowsBetweenStops = 4096;  // PredictionOptions::stop is asked so often
+constexpr std::size_t kRowsBetweenStops = 4096;  // rows between calls of PredictionOptions::stop
 
-// Counts the rows of each state, and says for each what is wrong and where it begins.
+// Counts the rows of each state, and describes for each state what is wrong and where it begins.
 class Notes {
  public:
   void add(std::size_t row, const DeltaVariance& variance) {
@@ -128,7 +128,7 @@ class Notes {
   Count held_;
 };
 
-// Variances of the curve, from the covariance of the fit where it holds enough digits, otherwise from the
+// Computes variances of the curve, from the covariance of the fit if it has enough digits, otherwise from the
 // data.
 class Variances {
  public:

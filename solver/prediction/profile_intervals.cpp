@@ -39,7 +39,7 @@ class HeldProfile {
     }
   }
 
-  // Returns NaN if no fit converged.
+  // Returns τ at p, or NaN if no fit converged.
   double tau(double p) {
     const std::optional<Point> lowest =
         starts_.lowest(t_, [&](const std::vector<double>& start) { return held_at(p, start); });
@@ -80,8 +80,9 @@ class HeldProfile {
   double better_cost_ = 0;
 };
 
-// A model often changes its kind where a parameter passes 0, and a step may leap over all that is next to 0.
-// So a step that would pass it ends just before, and the next one just behind.
+// Limits a step near 0. A model often changes its character where a parameter passes 0, and a long step may
+// miss the part of the interval next to 0. So a step that would pass 0 ends just before it, and the next step
+// just behind it.
 double beside_zero(double distance, double inside, double estimate, double direction) {
   constexpr double kShort = 1e-3;
   if (!(estimate * direction < 0)) return distance;
@@ -107,7 +108,8 @@ ProfileEnd find_end(HeldProfile& profile, double estimate, double step, double t
     if (--most < 0) return {};
     const double distance = std::min(beside_zero(reach, inside.at, estimate, direction), room);
     outside = point_at(distance);
-    if (std::isnan(outside.tau)) {  // the model may be undefined this far out, so halve the distance
+    if (std::isnan(outside.tau)) {  // the model may be undefined this far from the estimate, so the distance
+                                    // is halved
       reach = 0.5 * (inside.at + distance);
       if (reach - inside.at <= 1e-9 * distance) return {};
       continue;
@@ -115,7 +117,7 @@ ProfileEnd find_end(HeldProfile& profile, double estimate, double step, double t
     if (outside.tau >= t) break;
     if (distance == room) return {bound, IntervalEnd::at_bound};
     if (distance >= kFarthestEnd * std::fabs(step)) return {direction * kInfinity, IntervalEnd::unbounded};
-    // Secant through the last two points, at most three times the distance.
+    // Takes a secant through the last two points, to at most three times the distance.
     const double slope = (outside.tau - inside.tau) / (distance - inside.at);
     const double next = slope > 0 ? distance + 1.1 * (t - outside.tau) / slope : 3 * distance;
     inside = outside;

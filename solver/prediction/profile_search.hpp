@@ -1,5 +1,5 @@
-// What profiles of parameters and of functions of parameters have in common: the starts of the fits that a
-// profile consists of, and the search for the end of an interval.
+// Implements what profiles of parameters and of functions of parameters have in common: the starts of the
+// fits of which a profile consists, and the search for the end of an interval.
 #pragma once
 
 #include "support/constants.hpp"
@@ -19,9 +19,9 @@ class HeldStarts {
   explicit HeldStarts(const std::vector<double>& estimate) : nearest_(estimate), inside_(estimate) {}
 
   // Returns the minimum with the lowest τ that was found. `fit(start)` must return an optional result with
-  // the members `tau` and `parameters`, which is empty if the fit found no minimum. A result is inside the
-  // interval if τ < t. A fit that starts outside may stay in a higher minimum. Therefore, if the first result
-  // is not inside, this function fits again from the last point inside.
+  // the members `tau` and `parameters`. The result must be empty if the fit found no minimum. A result is
+  // inside the interval if τ < t. A fit that starts outside may stay in a higher minimum. Therefore, if the
+  // first result is not inside, this function fits again from the last point inside.
   template <class Fit>
   auto lowest(double t, Fit fit) {
     auto best = fit(nearest_);
@@ -42,8 +42,8 @@ class HeldStarts {
 // Relative to the cost. Smaller decreases below the fit's own cost are rounding or the tolerance of the fits.
 inline constexpr double kLowerCost = 1e-7;
 
-// A point of a profile: what the search moves, the profiled quantity, and τ, the square root of the rise of
-// 2 * cost over the scale. NaN: no fit converged.
+// A point of a profile: the number that the search moves, the profiled quantity, and τ, the square root of
+// the rise of 2 * cost over the scale. τ is NaN if no fit converged.
 struct ProfilePoint {
   double at = 0, value = 0, tau = 0;
 };
@@ -53,17 +53,16 @@ struct ProfileEnd {
   IntervalEnd how = IntervalEnd::failed;
 };
 
-// Where a search ends: τ/t is within `close` of 1; or the rule has halved what the outer point is above t,
-// since that point does not move, to `least` times t; or the points are nearer to each other than the part
-// `nearest` of their distance from `origin`.
+// When a search ends: if τ/t is within `close` of 1; if the weight of the outer point, which the rule halves
+// while that point does not move, has fallen to `least` times t; or if the distance of the points is below
+// the part `nearest` of their distance from `origin`.
 struct ProfileTolerance {
   double close, least, nearest, origin;
 };
 
 // Finds where τ = t between `inside`, where τ < t, and `outside`, where it is not, by the Illinois rule
-// (Dowell and Jarratt, BIT 11, 1971). Calls point_at(at) up to `most` times, and leaves in `most`
-// how many calls remain. The points become those between which the search ended, and the end is the outer
-// one.
+// (Dowell and Jarratt, BIT 11, 1971). Calls point_at(at) up to `most` times, and leaves in `most` how many
+// calls remain. Sets the points to those between which the search ended. The returned end is the outer one.
 template <class PointAt>
 ProfileEnd end_between(ProfilePoint& inside, ProfilePoint& outside, double t, const ProfileTolerance& allowed,
                        int& most, PointAt point_at) {

@@ -18,9 +18,10 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr double kFarthestTarget = 1e5;  // largest distance of the target, in standard errors
-constexpr double kFarPull = 2;           // how far h may stay behind its target, in t standard errors
-constexpr double kStill = 0.002;      // h stands still if it moves by this part of its distance from the fit
-constexpr double kLeastWidth = 1e-4;  // of the row that pulls, as part of the first width
+constexpr double kFarPull = 2;           // how far h may be from its target, in t standard errors
+constexpr double kStill = 0.002;      // h counts as at rest if it moves by at most this part of its distance
+                                      // from the fit
+constexpr double kLeastWidth = 1e-4;  // of the row that pulls, as a part of the first width
 
 class PulledProfile {
  public:
@@ -32,7 +33,7 @@ class PulledProfile {
     options_.sampling = Sampling::never;  // samples would miss the row that pulls
   }
 
-  // The fit that is pulled to the target.
+  // Returns the fit that is pulled to the target.
   ProfilePoint at(double target) {
     const std::optional<Pulled> lowest =
         starts_.lowest(t_, [&](const std::vector<double>& start) { return pulled_to(target, start); });
@@ -43,9 +44,8 @@ class PulledProfile {
     set_width(first_width_);
   }
 
-  // Makes the pull stronger: the width becomes `factor` times what it was, as far as that is allowed. Returns
-  // by which factor the distances between h and the targets become shorter: where h had come to rest, it
-  // stays at rest if its target is that much nearer.
+  // Makes the pull stronger: multiplies the width by `factor`, as far as that is allowed. Returns the factor
+  // by which the distances between h and the targets must become shorter, so that h remains where it is.
   double narrow(double factor) {
     const double before = width_;
     set_width(std::max(factor * width_, kLeastWidth * first_width_));
@@ -99,7 +99,7 @@ double PulledProfile::value(const std::vector<double>& p) const {
   return impl.formula ? impl.formula->evaluate(row, p) : impl.function->value(row.data(), p);
 }
 
-// Moves the target of a point to where it has to be after the pull became stronger.
+// Moves the target of a point to where it must be after the pull became stronger.
 void retarget(ProfilePoint& point, double shorter) {
   point.at = point.value + shorter * (point.at - point.value);
 }
@@ -111,7 +111,8 @@ bool bracket(PulledProfile& profile, ProfilePoint& inside, ProfilePoint& outside
   const double from = inside.at;
   for (double u = 2 * t; --most >= 0;) {
     const ProfilePoint next = profile.at(from + u * step);
-    if (std::isnan(next.tau)) {  // the model may be undefined this far out, so halve the distance
+    if (std::isnan(next.tau)) {  // the model may be undefined this far from the fit, so the distance is
+                                 // halved
       const double reached = (inside.at - from) / step;
       u = 0.5 * (reached + u);
       if (u - reached <= 1e-9 * u) return false;
@@ -122,7 +123,7 @@ bool bracket(PulledProfile& profile, ProfilePoint& inside, ProfilePoint& outside
       return true;
     }
     const double behind = std::fabs(next.at - next.value) / std::fabs(step);
-    // h follows the target without end, or cannot follow it.
+    // h follows the target without limit, or cannot follow it.
     if (u >= kFarthestTarget || behind >= kFarthestTarget * profile.narrowness()) {
       const bool follows = std::fabs(next.value - from) > 0.5 * std::fabs(next.at - from);
       end = follows ? ProfileEnd{step < 0 ? -kInfinity : kInfinity, IntervalEnd::unbounded}
@@ -131,9 +132,9 @@ bool bracket(PulledProfile& profile, ProfilePoint& inside, ProfilePoint& outside
     }
     const double moved = std::fabs(next.value - inside.value), all = std::fabs(next.value - from);
     inside = next;
-    // If the cost rises so steeply with h that h stays far behind its target, a stronger pull brings the
-    // target back to h. Otherwise the row that pulls would dominate the cost, and the fits would be inexact.
-    // Where h has come to the end of what the model can give, it hardly moves, and the target goes on alone.
+    // If the cost rises so steeply with h that h remains far from its target, a stronger pull allows a target
+    // nearer to h. Otherwise the row that pulls would dominate the cost, and the fits would be inexact. If h
+    // has reached the limit of its range in the model, it hardly moves, and only the target moves on.
     if (behind > kFarPull * t && moved > kStill * all) {
       retarget(inside, profile.narrow(std::sqrt(t / behind)));
       u = std::max((inside.at - from) / step, 0.1 * t);
@@ -153,8 +154,8 @@ ProfileEnd find_end(PulledProfile& profile, double estimate, double step, double
   for (;;) {
     end = end_between(inside, outside, t, {kClose, 0, 1e-9, estimate}, most,
                       [&](double target) { return profile.at(target); });
-    // Where the cost is not convex in h, no target of this pull brings h to some of the values, and h leaps
-    // over them. The end may be one of them, and a stronger pull reaches it.
+    // Where the cost is not convex in h, some values of h are reached by no target of this pull: h jumps over
+    // them. The end may be one of these values, and a stronger pull reaches it.
     const bool leaps = std::fabs(outside.value - inside.value) > kLeap * std::fabs(outside.value - estimate);
     if (end.how != IntervalEnd::found || outside.tau <= (1 + kLeap) * t || !leaps) return end;
     const double shorter = profile.narrow(0.1);
@@ -209,7 +210,7 @@ PulledScale pulled_scale(std::string_view what, const FitResult& fit, const FitO
 PulledInterval pulled_interval(const PreparedModel& model, PulledData data, const FitResult& fit,
                                const FitOptions& refit, const PulledScale& scale, double estimate,
                                double standard_error) {
-  if (standard_error == 0)  // it depends on no fitted parameter
+  if (standard_error == 0)  // h depends on no fitted parameter
     return {estimate, estimate, IntervalEnd::found, IntervalEnd::found};
   if (!std::isfinite(estimate) || !(standard_error > 0)) return {kNaN, kNaN};
   const double width = standard_error / std::sqrt(scale.scatter);

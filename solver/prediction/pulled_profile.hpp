@@ -1,14 +1,14 @@
-// Profile likelihood intervals of a function h of the parameters: the values that h can have while 2 * cost
-// rises by no more than t² s². Bands and derived quantities use it.
+// Computes profile likelihood intervals of a function h of the parameters: the values that h can have while 2
+// * cost rises by no more than t² s². Bands and derived quantities use it.
 //
 // h is not a parameter, so it cannot be held. Instead the data get one more row, whose model is h, whose
 // response is a target c and whose standard deviation is w. A fit to all rows minimizes S(p) + ((h(p) -
 // c)/w)², where S is that of the data. At its minimum p*, no other parameters with the same h have a smaller
-// S: they would make the sum smaller, too. So p* is a point of the profile of h, whatever the target is. The
-// target is moved until S has risen by t² s², and the interval ends at h(p*). At first w is the standard
-// error of h, so the fits are as well conditioned as that of the data. It becomes smaller where S rises so
-// steeply with h that the row that pulls would dominate the sum, and where S is not convex in h: there h
-// leaps over values, and a stronger pull brings it to them.
+// S, because they would make the sum smaller, too. So p* is a point of the profile of h, whatever the target
+// is. The target is moved until S has risen by t² s², and the interval ends at h(p*). At first w is the
+// standard error of h, so the fits are as well conditioned as that of the data. It becomes smaller where S
+// rises so steeply with h that the row that pulls would dominate the sum. It also becomes smaller where S is
+// not convex in h: there h jumps over values, and a stronger pull reaches them.
 #pragma once
 
 #include "prediction/right_side.hpp"
@@ -35,7 +35,7 @@ struct PulledInterval {
   bool better_found = false;  // a fit found a lower cost than the original one
 };
 
-// What all intervals of one fit have in common.
+// Settings that all intervals of one fit have in common.
 struct PulledScale {
   double quantile = 0;  // t
   double scatter = 1;   // s²
@@ -46,8 +46,8 @@ struct PulledScale {
 PulledScale pulled_scale(std::string_view what, const FitResult& fit, const FitOptions& options,
                          double confidence, int most_fits);
 
-// The interval of h, whose estimate and standard error by the delta method are given. `model` computes h in
-// the last row of `data`; its target and sigma are set here.
+// Returns the interval of h, whose estimate and standard error by the delta method are given. `model`
+// computes h in the last row of `data`; its target and sigma are set here.
 PulledInterval pulled_interval(const PreparedModel& model, PulledData data, const FitResult& fit,
                                const FitOptions& refit, const PulledScale& scale, double estimate,
                                double standard_error);

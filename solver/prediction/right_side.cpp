@@ -1,4 +1,4 @@
-// Implements right_side() and what else refits share.
+// Implements right_side() and other functions for refits.
 #include "prediction/right_side.hpp"
 
 #include "fit/fit_statistics.hpp"
@@ -49,7 +49,7 @@ FitOptions refit_options(const FitResult& fit, const FitOptions& options, const 
   out.callback = nullptr;
   if (stop) out.callback = [stop](const IterationSummary&) { return stop() ? Stop : Continue; };
   out.starts = 1;
-  out.parameter_names.clear();  // a prepared model has its own
+  out.parameter_names.clear();  // a prepared model has its own names
   for (std::size_t j = 0; j < fit.fixed.size(); ++j) {
     const std::string& name = fit.parameter_names[j];
     if (fit.fixed[j] && std::ranges::find(out.fixed, name) == out.fixed.end()) out.fixed.push_back(name);

@@ -1,5 +1,5 @@
-// A fit as predictions and the bootstrap repeat it: the right side of the model, fitted to the left side's
-// values.
+// The right side of a model, fitted to the values of its left side. Predictions and the bootstrap repeat fits
+// in this form.
 #pragma once
 
 #include <nlsq/curve_fit.hpp>
@@ -13,7 +13,7 @@ namespace nlsq::inline v0 {
 struct RightSide {
   PreparedModel model;    // without a left side
   std::vector<double> y;  // log(y) for log(y) = a - b*x; otherwise y
-  // Whether several threads may fit at once. A callable may keep state, so it is fitted by one.
+  // True if several threads may fit at once. A callable may keep state, so it is fitted by one thread.
   bool concurrent = false;
 };
 // Throws DataError if a column is not as long as y.
@@ -26,7 +26,7 @@ void check_model(std::string_view what, const PreparedModel& model, const FitRes
 // without further starts. Where `stop` returns true, the fit
 // ends. Sigma and errors in x are for the caller to replace.
 FitOptions refit_options(const FitResult& fit, const FitOptions& options, const std::function<bool()>& stop);
-// The parameters as starting values, without those that are tied.
+// Returns the parameters as starting values, without those that are tied.
 NamedValues refit_start(const FitResult& fit, const std::vector<double>& parameters);
 
 }  // namespace nlsq::inline v0
