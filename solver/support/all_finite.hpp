@@ -1,4 +1,4 @@
-// Whether all numbers of an array are finite.
+// Tests whether all numbers of an array are finite.
 #pragma once
 
 #include <bit>
@@ -7,8 +7,8 @@
 
 namespace nlsq::inline v0 {
 
-// Works on the bits, so that it vectorizes: a survey of data should cost what reading them costs. An exponent
-// of all ones carries into the top bit.
+// Returns true if all values are finite. It works on the bits, so that it vectorizes: a survey of data should
+// take no longer than reading them. An exponent of all ones carries into the top bit.
 inline bool all_finite(std::span<const double> values) {
   constexpr std::uint64_t kExponent = 0x7ff0'0000'0000'0000, kOne = 0x0010'0000'0000'0000;
   std::uint64_t carried = 0;

@@ -9,13 +9,13 @@
 
 namespace nlsq::inline v0 {
 
-// An open hash table of numbers of blocks. Their addresses are in the blocks themselves, so that the table
-// takes 8 to 16 bytes for each: a problem may have millions.
+// An open hash table of numbers of blocks. The addresses are in the blocks themselves, so that the table
+// takes only 8 to 16 bytes for each block: a problem may have millions.
 class BlockAddresses {
  public:
   static constexpr std::uint32_t kNone = 0xffffffffU;
 
-  // The number of the block at this address that is not removed; kNone if there is none.
+  // Returns the number of the block at this address that is not removed, or kNone.
   template <class Block>
   std::uint32_t find(std::span<const Block> blocks, const double* address) const {
     if (places_.empty()) return kNone;
@@ -24,13 +24,13 @@ class BlockAddresses {
       if (number == kNone || (blocks[number].data == address && !blocks[number].removed)) return number;
     }
   }
-  // Call after block `number` was added at the end of `blocks`.
+  // Must be called after block `number` was added at the end of `blocks`.
   template <class Block>
   void add(std::span<const Block> blocks, std::uint32_t number) {
     if (2 * blocks.size() > places_.size()) renumber(blocks);
     else put(blocks, number);
   }
-  // Call after the numbers of blocks have changed.
+  // Must be called after the numbers of blocks have changed.
   template <class Block>
   void renumber(std::span<const Block> blocks) {
     places_.assign(std::bit_ceil(2 * blocks.size() + 2), kNone);
@@ -44,8 +44,8 @@ class BlockAddresses {
     return static_cast<std::size_t>(mixed >> 32) & last();
   }
   std::size_t last() const { return places_.size() - 1; }  // the size is a power of two
-  // Takes the place of an earlier block at this address, which was removed. Otherwise a block that is added
-  // and removed many times would leave a long row of places to search.
+  // Enters a block. It takes the place of an earlier block at this address, which was removed. Otherwise a
+  // block that is added and removed many times would leave a long chain of places to search.
   template <class Block>
   void put(std::span<const Block> blocks, std::uint32_t number) {
     const double* const address = blocks[number].data;

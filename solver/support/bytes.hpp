@@ -33,7 +33,7 @@ class ByteWriter {
   std::string text_;
 };
 
-// Reading more than there is throws Error.
+// Reads bytes. Throws Error if there are too few.
 class ByteReader {
  public:
   explicit ByteReader(std::string_view text) : text_(text) {}
@@ -69,7 +69,7 @@ class ByteReader {
   std::string_view text_;
 };
 
-// Hash of bytes (FNV-1a, by words of 8), to tell requests and damaged records apart.
+// Hash of bytes (FNV-1a, by words of 8), to distinguish requests and to detect damaged records.
 class ByteHash {
  public:
   void add(std::string_view bytes) {

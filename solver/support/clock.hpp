@@ -1,4 +1,4 @@
-// The clock that times and time limits are measured by.
+// The clock for times and time limits.
 #pragma once
 
 #include <chrono>

@@ -41,7 +41,7 @@ inline bool is_zero(const Column& column) {
   return range.least == 0 && range.most == 0;
 }
 
-// The mean of the finite numbers of a column; 0 if it has none.
+// Returns the mean of the finite numbers of a column; 0 if it has none.
 inline double mean_of_finite(const Column& column) {
   double sum = 0;
   std::size_t finite = 0;

@@ -1,4 +1,4 @@
-// Numbers that files all over the solver name.
+// Constants that many files of the solver use.
 #pragma once
 
 #include <limits>

@@ -1,5 +1,5 @@
-// IdlePool: objects that tasks use one at a time. A task leaves its object for the tasks after it, so there
-// are as many as tasks run at once: one for each thread, not one for each task.
+// IdlePool: objects that tasks use one at a time. A later task reuses the object of an earlier one, so there
+// is one object for each thread, not one for each task.
 #pragma once
 
 #include <functional>
@@ -48,7 +48,7 @@ class IdlePool {
     std::unique_ptr<T> object_;
   };
 
-  // All objects, where no task runs.
+  // Returns all objects. No task may be running.
   const std::vector<std::unique_ptr<T>>& all() const { return idle_; }
   void clear() { idle_.clear(); }
 

@@ -29,7 +29,7 @@ std::uint64_t checksum(std::string_view bytes) {
   return hash.value();
 }
 
-// A length, the bytes, and their checksum.
+// Returns a record: a length, the bytes, and their checksum.
 std::string framed(std::string_view bytes) {
   ByteWriter out;
   out.put_text(bytes);
@@ -37,7 +37,7 @@ std::string framed(std::string_view bytes) {
   return std::move(out.text());
 }
 
-// Reads what framed() wrote. Nothing if it is cut short or damaged.
+// Reads what framed() wrote. Returns nothing if it is cut short or damaged.
 std::optional<std::string> unframed(ByteReader& in) {
   try {
     std::string bytes = in.get_text();
@@ -58,7 +58,7 @@ std::string read_all(int descriptor) {
   return text;
 }
 
-// The first line in which two descriptions of work differ: of `before`, of `now`.
+// Returns the first line in which two descriptions of work differ: that of `before` and that of `now`.
 std::pair<std::string_view, std::string_view> first_difference(std::string_view before,
                                                                std::string_view now) {
   while (!before.empty() || !now.empty()) {
@@ -110,7 +110,7 @@ void Journal::read_records(std::string_view text) {
   ByteReader in(text.substr(kMagic.size()));
   const std::size_t all = text.size() - kMagic.size();
   const std::optional<std::string> header = unframed(in);
-  if (!header) return begin();  // it was cut short before the first record
+  if (!header) return begin();  // the header was cut short, so there is no record
   if (*header != header_) {
     const auto [before, now] = first_difference(*header, header_);
     fail(fmt::format("it was written for '{}', and this is '{}'; give the same arguments, or begin anew",
@@ -154,7 +154,8 @@ void Journal::keep(std::size_t number, std::uint64_t request, std::string_view b
   append(framed(record.text()));
 }
 
-// Writes all of it: a part that is left by a full disk ends the journal before the record.
+// Writes all bytes. If the disk is full, the journal ends before this record, because the record is
+// incomplete.
 void Journal::append(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t n = ::write(descriptor_, bytes.data(), bytes.size());

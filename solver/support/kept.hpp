@@ -1,5 +1,5 @@
-// Kept: an optional value that keeps its memory when it is reset. The vectors of a linearization are refilled
-// often.
+// Kept: an optional value that keeps its memory when it is reset. It is used for linearizations, whose
+// vectors are refilled often.
 #pragma once
 
 #include <utility>

@@ -15,13 +15,15 @@ namespace nlsq::inline v0 {
 int run_tasks(std::size_t count, const Parallelism& parallelism,
               const std::function<void(std::size_t)>& task);
 
-// The most threads that run_tasks uses. With an executor it is unknown, and 1 is returned.
+// Returns the largest number of threads that run_tasks uses. With an executor it is unknown, and 1 is
+// returned.
 std::size_t most_threads(const Parallelism& parallelism);
 
-// For run_tasks: the same on oneTBB's threads (0: as many as the machine has). `task` must not throw.
+// Does the same on oneTBB's threads, for run_tasks. With 0, there are as many threads as the machine has.
+// `task` must not throw.
 void run_on_tbb(std::size_t count, int threads, const std::function<void(std::size_t)>& task);
 
-// For run_tasks: the threads that run_on_tbb uses for this limit.
+// Returns the number of threads that run_on_tbb uses for this limit, for run_tasks.
 int threads_of_tbb(int limit);
 
 }  // namespace nlsq::inline v0

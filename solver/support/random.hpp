@@ -13,7 +13,7 @@ class Random {
   explicit Random(std::uint64_t seed) : state_(seed) {}
   std::uint64_t bits() { return mixed(state_ += 0x9e3779b97f4a7c15); }
   double uniform() { return static_cast<double>(bits() >> 11) * 0x1p-53; }  // [0, 1)
-  // Of either sign, and of a magnitude between `least` and `most`.
+  // Returns a number of either sign, with a magnitude between `least` and `most`.
   double of_either_sign(double least, double most) {
     const double magnitude = least + (most - least) * uniform();
     return below(2) == 0 ? -magnitude : magnitude;

@@ -47,7 +47,8 @@ std::optional<std::string> recall_in_team(Journal& journal, Team* team, std::siz
 std::size_t SharedWork::size() const { return team_ ? static_cast<std::size_t>(team_->size()) : 1; }
 
 std::pair<std::size_t, std::size_t> SharedWork::own_range(std::size_t count, std::size_t unit) const {
-  const std::size_t units = std::max<std::size_t>(1, count / unit);  // the last one has the rest as well
+  const std::size_t units = std::max<std::size_t>(1, count / unit);  // the last unit also has the remaining
+                                                                     // items
   const auto begin = [&](std::size_t rank) {
     const std::size_t first = units * rank / size();
     return first == units ? count : first * unit;

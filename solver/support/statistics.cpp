@@ -1,6 +1,6 @@
-// Distributions for p-values and confidence intervals. Continued fractions by Lentz's method (W. J. Lentz,
-// Appl. Opt. 15 (1976) 668): DLMF 8.17.22 for the incomplete beta function, 8.9.2 for the incomplete gamma
-// function. Below its mean, the latter uses the series 8.7.1.
+// Computes distributions for p-values and confidence intervals. Continued fractions are evaluated by Lentz's
+// method (W. J. Lentz, Appl. Opt. 15 (1976) 668): DLMF 8.17.22 for the incomplete beta function, 8.9.2 for
+// the incomplete gamma function. Below its mean, the latter uses the series 8.7.1.
 #include <nlsq/statistics.hpp>
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace {
 constexpr double kEps = std::numeric_limits<double>::epsilon();
 constexpr double kTiny = 1e-300;
 constexpr int kMaxTerms = 100000;  // needs about the square root of the largest argument
-// Beyond this, uses the expansion of Student's distribution about the normal one.
+// For more degrees of freedom than this, Student's distribution is expanded about the normal one.
 constexpr double kManyDof = 1e4;
 
 double kept_from_zero(double v) { return std::fabs(v) < kTiny ? kTiny : v; }
@@ -51,7 +51,7 @@ double beta_fraction(double a, double b, double x) {
   return h;
 }
 
-// Takes x and its complement, so that neither loses digits.
+// Computes the function from x and its complement, so that neither loses digits.
 double incomplete_beta(double a, double b, double x, double complement) {
   if (x <= 0) return 0;
   if (complement <= 0) return 1;
@@ -62,8 +62,8 @@ double incomplete_beta(double a, double b, double x, double complement) {
   return 1 - front * beta_fraction(b, a, complement) / b;
 }
 
-// x^a e^-x / Gamma(a). For large a, with d = (x - a)/a: sqrt(a/2pi) exp(-a (d - log(1+d))) over Stirling's
-// correction. The plain form subtracts numbers of the size of a log a.
+// Computes x^a e^-x / Gamma(a). For large a, with d = (x - a)/a: sqrt(a/2pi) exp(-a (d - log(1+d))) over
+// Stirling's correction. The plain form subtracts numbers of the size of a log a.
 double gamma_front(double a, double x) {
   if (a < 20) return std::exp(a * std::log(x) - x - std::lgamma(a));
   const double d = (x - a) / a;
@@ -77,7 +77,7 @@ double gamma_front(double a, double x) {
   return std::sqrt(a / (2 * M_PI)) * std::exp(-a * r - stirling_correction(a));
 }
 
-// P(|T| > t), the small side, without cancellation.
+// Returns P(|T| > t), the small side, without cancellation.
 double student_t_outside(double t, double dof) {
   const double whole = dof + t * t;
   return incomplete_beta(dof / 2, 0.5, dof / whole, t * t / whole);
@@ -96,7 +96,7 @@ double normal_quantile(double confidence) {
   }
 }
 
-// Abramowitz and Stegun 26.7.5: t from the normal quantile in powers of 1/dof.
+// Computes t from the normal quantile in powers of 1/dof (Abramowitz and Stegun 26.7.5).
 double expanded_quantile(double z, double dof) {
   const double z2 = z * z;
   return z + z * (z2 + 1) / (4 * dof) + z * ((5 * z2 + 16) * z2 + 3) / (96 * dof * dof) +

@@ -34,8 +34,8 @@ bool is_success(Verdict verdict) noexcept {
 
 namespace {
 
-// "bf16×5 → f32×2 → f64×2": the number of steps in each precision, named by the fewest digits of rows and
-// Gram matrix. "f64+bf16" means f64 rows with a bf16 Gram matrix.
+// Returns, as in "bf16×5 → f32×2 → f64×2", the number of steps in each precision, named by the fewest digits
+// of rows and Gram matrix. "f64+bf16" means f64 rows with a bf16 Gram matrix.
 std::string precision_path(const Summary& s) {
   std::string path;
   for (std::size_t i = 0; i < s.iterations.size();) {
@@ -49,7 +49,7 @@ std::string precision_path(const Summary& s) {
   return path.empty() ? "f64×0" : path;
 }
 
-// What the kernels counted.
+// Returns the counts of the kernels as text.
 std::string rows_counted(const KernelCounters& k) {
   return fmt::format("f64 {}, f32 {}", k.rows_f64, k.rows_f32);
 }

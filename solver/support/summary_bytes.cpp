@@ -1,4 +1,4 @@
-// Implements put_summary() and take_summary(). One list of fields serves both.
+// Implements put_summary() and take_summary(). One list of fields is used for both.
 #include "support/bytes.hpp"
 
 #include <nlsq/summary.hpp>

@@ -1,8 +1,8 @@
 // Runs tasks on oneTBB's threads. It is separate from parallel.cpp for the thread sanitizer, which cannot see
 // the synchronization inside oneTBB's library and would report a race between every task and its creator. So
-// this file is compiled without the sanitizer (CMakeLists.txt) and tells it what oneTBB guarantees: tasks see
-// everything before parallel_for, and everything after it sees the tasks' writes. Races between tasks are
-// still reported.
+// this file is compiled without the sanitizer (CMakeLists.txt) and declares to it what oneTBB guarantees:
+// tasks see all writes before parallel_for, and the code after it sees the tasks' writes. Races between tasks
+// are still reported.
 #include "support/parallel.hpp"
 
 #if NLSQ_WITH_TBB
@@ -26,7 +26,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// A one-way gate: whoever enters sees all writes of those who have left.
+// A one-way gate: a thread that enters sees all writes of those that have left.
 struct Gate {
   char place = 0;
 #if NLSQ_THREAD_SANITIZER
@@ -38,9 +38,9 @@ struct Gate {
 #endif
 };
 
-// The arenas that no call uses now. A solve runs tasks hundreds of times. An arena of its own for each of
-// them would take time, and oneTBB frees an arena only when its threads have left it: on a busy machine
-// megabytes of them collect.
+// The arenas that no call uses now. A solve runs tasks hundreds of times. A new arena for each of them would
+// take time, and oneTBB frees an arena only when its threads have left it: on a busy machine, megabytes of
+// arenas would accumulate.
 class IdleArenas {
  public:
   // An arena that belongs to one call until this object ends.
@@ -70,7 +70,7 @@ class IdleArenas {
   void give(std::unique_ptr<tbb::task_arena> arena) noexcept try {
     const std::lock_guard lock(mutex_);
     if (idle_.size() < kMost) idle_.push_back(std::move(arena));
-  } catch (...) {  // no memory for the list: the arena ends
+  } catch (...) {  // there is no memory for the list, so the arena ends
   }
 
   static constexpr std::size_t kMost = 16;
@@ -78,7 +78,7 @@ class IdleArenas {
   std::vector<std::unique_ptr<tbb::task_arena>> idle_;
 };
 
-// It is never destroyed: at the end of the process oneTBB may already be gone.
+// Returns the arenas, which are never destroyed: at the end of the process oneTBB may already be gone.
 IdleArenas& idle_arenas() {
   static IdleArenas* const arenas = new IdleArenas;
   return *arenas;
