@@ -14,7 +14,7 @@ namespace nlsq::inline v0::mpi {
 
 namespace {
 
-// What a process says before its bytes follow.
+// The message that a process sends before its bytes.
 enum class Says : std::uint64_t { bytes, has_left };
 struct Head {
   Says says = Says::bytes;
@@ -78,7 +78,7 @@ void ProcessTeam::leave() {
     return std::ranges::all_of(heads, [](const Head& head) { return head.says == Says::has_left; });
   };
   while (!all_left(exchange_heads(communicator_, size_, {Says::has_left, 0}))) {
-    // Those that still work throw now, and come here.
+    // Processes that still work throw now, and call leave(), too.
   }
 }
 

@@ -19,8 +19,8 @@ constexpr std::size_t kLongestRead = 65536;
 // Rows that are fetched at once where a reader goes through them in order.
 constexpr std::size_t kFetchedAhead = 65536;
 
-// How the numbers of a column lie in memory, as far as the others may fetch them from there. Equal on all
-// processes that have rows.
+// Describes how the numbers of a column lie in memory, so that other processes can fetch them. It is equal on
+// all processes that have rows.
 struct Layout {
   enum class Kind : std::uint64_t { none, floats, doubles, others } kind = Kind::none;
   std::size_t stride = 1;
@@ -45,13 +45,14 @@ std::vector<std::uint64_t> all_of(MPI_Comm communicator, std::uint64_t mine) {
 
 }  // namespace
 
-// A window of each column, through which the others read this process's rows. A single process has none.
+// Holds a window of each column, through which the others read this process's rows. A single process has
+// none.
 struct Rows::Windows {
   struct Window {
     MPI_Win window = MPI_WIN_NULL;
     bool floats = false;
     std::size_t stride = 1;    // distance between rows in numbers
-    std::vector<double> copy;  // of numbers that cannot be fetched from where they lie
+    std::vector<double> copy;  // of numbers that cannot be fetched from their own memory
     // The rows that were fetched last.
     int rank = -1;
     std::size_t first = 0, count = 0;
@@ -69,7 +70,8 @@ struct Rows::Windows {
     }
   }
 
-  // Opens the memory of a column, or of a copy as doubles where the processes keep their numbers differently.
+  // Opens a window to the memory of a column, or to its copy as doubles if the processes store their numbers
+  // differently.
   static void open(MPI_Comm communicator, const Column& column, Window& w) {
     const Layout mine = layout_of(column);
     Layout all;
@@ -96,8 +98,9 @@ struct Rows::Windows {
     MPI_Win_lock_all(MPI_MODE_NOCHECK, w.window);
   }
 
-  // Makes rows of process `rank` available, counted from its first, and returns where. `most`: how many it
-  // has from there on. Readers that continue where the last fetch ended get a long piece.
+  // Makes rows of process `rank` available, counted from its first row, and returns where they are. `most` is
+  // the number of rows that it has from there on. Readers that continue where the last fetch ended get a long
+  // piece.
   template <class Use>
   void fetch(std::size_t column, int rank, std::size_t first, std::size_t count, std::size_t most, Use use) {
     const std::lock_guard lock(mutex);
@@ -135,7 +138,7 @@ Rows::Rows(MPI_Comm communicator, std::vector<Column> columns) : columns_(std::m
   MPI_Comm_rank(communicator, &rank);
   const std::size_t own = columns_.empty() ? 0 : columns_.front().size();
   const bool even = std::ranges::all_of(columns_, [&](const Column& c) { return c.size() == own; });
-  const auto is_false = [&](bool mine) {  // on some process
+  const auto is_false = [&](bool mine) {  // false on some process
     const std::vector<std::uint64_t> all = all_of(communicator, mine ? 1 : 0);
     return std::ranges::find(all, 0u) != all.end();
   };
@@ -193,7 +196,8 @@ const float* Rows::direct_f32(std::size_t first, int column) const {
   return here ? columns_[static_cast<std::size_t>(column)].direct_f32(first - begin_) : nullptr;
 }
 
-// A process without rows may have left sigma empty, so the others say whether there is one.
+// A process without rows may have left sigma empty, so the other processes determine whether there is a
+// sigma.
 SharedData::SharedData(MPI_Comm communicator, const Columns& x, const Column& y, const FitOptions& options)
     : predictors_(x.size()), options_(options) {
   const auto most = [&](std::size_t mine) { return std::ranges::max(all_of(communicator, mine)); };

@@ -24,21 +24,23 @@
 
 namespace nlsq::inline v0::mpi {
 
-// The processes of a communicator as a Team. MPI must have been initialised.
+// A Team of the processes of a communicator. MPI must have been initialised.
 class NLSQ_API ProcessTeam : public Team {
  public:
-  // All processes call it together. `ends`: the first row of each process and, last, the number of all rows;
-  // empty: equal parts. The communicator must outlive the team. Throws Error if the processes run different
-  // versions or instruction sets, with which their sums would differ.
+  // All processes must call the constructor together. `ends` holds the first row of each process and, last,
+  // the number of all rows; if it is empty, the parts are equal. The communicator must outlive the team.
+  // Throws Error if the processes run different versions or instruction sets, with which their sums would
+  // differ.
   explicit ProcessTeam(MPI_Comm communicator, std::vector<std::size_t> ends = {});
   int size() const override { return size_; }
   int rank() const override { return rank_; }
   // Throws Error in all processes that still work if one has called leave().
   std::vector<std::string> gather(std::string_view mine) override;
   std::size_t first_row(int rank, std::size_t rows) const override;
-  // Says that this process takes no further part, because of an error. Returns when all have left.
+  // Declares that this process takes no further part, because of an error. Returns when all processes have
+  // called it.
   void leave();
-  // Whether gather() threw because another process had left.
+  // Returns true if gather() threw because another process had called leave().
   bool left_behind() const { return left_behind_; }
 
  private:
@@ -53,11 +55,11 @@ class NLSQ_API ProcessTeam : public Team {
 // fit reads other processes' rows only in small samples, at the edges of its part, and for first guesses.
 class NLSQ_API Rows final : public RowSource {
  public:
-  // All processes call it together. `columns` are this process's rows; their memory must outlive the object.
-  // Throws Error if the processes have different numbers of columns, or if threads may not call MPI
-  // (MPI_THREAD_SERIALIZED is needed).
+  // All processes must call the constructor together. `columns` are this process's rows; their memory must
+  // outlive the object. Throws Error if the processes have different numbers of columns, or if threads may
+  // not call MPI (MPI_THREAD_SERIALIZED is needed).
   Rows(MPI_Comm communicator, std::vector<Column> columns);
-  // All processes destroy it together.
+  // All processes must destroy it together.
   ~Rows() override;
   std::size_t rows() const override { return ends_.back(); }
   int columns() const override { return static_cast<int>(columns_.size()); }
@@ -65,7 +67,7 @@ class NLSQ_API Rows final : public RowSource {
   void read(std::size_t first, std::size_t count, int column, float* out) const override;
   const double* direct_f64(std::size_t first, int column) const override;
   const float* direct_f32(std::size_t first, int column) const override;
-  // The processes with their parts of the rows: for FitOptions::team.
+  // Returns the processes with their parts of the rows, for FitOptions::team.
   std::shared_ptr<ProcessTeam> team() const { return team_; }
 
  private:
@@ -74,13 +76,13 @@ class NLSQ_API Rows final : public RowSource {
   void read_as(std::size_t first, std::size_t count, int column, T* out) const;
 
   std::vector<Column> columns_;
-  std::vector<std::size_t> ends_;  // the first row of each process, and the number of all
+  std::vector<std::size_t> ends_;  // the first row of each process, and the number of all rows
   std::size_t begin_ = 0, end_ = 0;
   std::shared_ptr<ProcessTeam> team_;
   std::unique_ptr<Windows> windows_;
 };
 
-// The columns and options of a fit, with all processes' rows.
+// The columns and options of a fit, with the rows of all processes.
 class NLSQ_API SharedData {
  public:
   SharedData(MPI_Comm communicator, const Columns& x, const Column& y, const FitOptions& options);
@@ -94,9 +96,9 @@ class NLSQ_API SharedData {
   std::unique_ptr<Rows> rows_;
 };
 
-// nlsq::curve_fit for each of its kinds of models. `x`, `y`, and `sigma` and `sigma_x` of the options are the
-// rows of this process; it may have none. Throws as nlsq::curve_fit does, in all processes; rows in messages
-// count over all processes. options.sigma_matrix and options.max_seconds are refused.
+// Does what nlsq::curve_fit does, for each of its kinds of models. `x`, `y`, and `sigma` and `sigma_x` of the
+// options are the rows of this process; it may have none. Throws as nlsq::curve_fit does, in all processes;
+// rows in messages count over all processes. options.sigma_matrix and options.max_seconds are not allowed.
 template <class AnyModel>
 requires(!Callable<AnyModel>) FitResult
     curve_fit(MPI_Comm communicator, const AnyModel& model, const Columns& x, const Column& y,
@@ -111,7 +113,7 @@ requires(!Callable<AnyModel>) FitResult
   const SharedData data(communicator, x, y, options);
   return nlsq::curve_fit(model, data.x(), data.y(), p0, data.options());
 }
-// f(x, p) with a number x, and with x[0], x[1] ...
+// Fits a callable f(x, p) with a number x, or with x[0], x[1] ...
 template <Callable F>
 FitResult curve_fit(MPI_Comm communicator, F model, const Column& x, const Column& y,
                     const std::vector<double>& p0, const FitOptions& options = {}) {
