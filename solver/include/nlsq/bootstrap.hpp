@@ -41,14 +41,14 @@ struct BootstrapOptions : Parallelism {  // the threads share the samples
   std::uint64_t seed = 1;
   double confidence = 0.95;          // in (0, 1)
   std::vector<std::string> derived;  // further quantities, as for derive()
-  // Asked before each sample and in each iteration, by all threads. Once it returns true, fits in progress
-  // end and are not counted, and no further samples are drawn. Empty: never.
+  // Called by all threads before each sample and in each iteration. Once it returns true, fits in progress
+  // end and are not counted, and no further samples are drawn. If it is empty, all samples are drawn.
   std::function<bool()> stop;
   // Called by any thread when `more` further samples of `all` have been fitted. May be empty.
   std::function<void(std::size_t more, std::size_t all)> progress;
 };
 
-// What the samples say of one quantity.
+// The results of the samples for one quantity.
 struct BootstrapEstimate {
   std::string name;
   double estimate = 0;        // of the fit
@@ -92,7 +92,7 @@ Bootstrap bootstrap(F model, const Column& x, const Column& y, const FitResult& 
       PreparedModel(make_model_function(std::move(model)), Columns(x), fit.parameters, fit.parameter_names),
       Columns(x), y, fit, options, wanted);
 }
-// Several predictors: f(x, p) with x[0], x[1] ...
+// Fits a callable of several predictors: f(x, p) with x[0], x[1] ...
 template <Callable F>
 Bootstrap bootstrap(F model, const std::vector<Column>& x, const Column& y, const FitResult& fit,
                     const FitOptions& options = {}, const BootstrapOptions& wanted = {}) {

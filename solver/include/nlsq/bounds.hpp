@@ -9,8 +9,9 @@
 
 namespace nlsq::inline v0 {
 
-// lower <= p <= upper. Each side is one number for all parameters, or one for each in the model's order, in
-// the parameters' units. ±∞ means no bound. Where both sides are equal, the parameter is fixed there.
+// Bounds lower <= p <= upper. Each side is one number for all parameters, or one for each in the model's
+// order, in the parameters' units. ±∞ means no bound. If both sides of a parameter are equal, it is fixed
+// there.
 struct Bounds {
   struct Side {
     Side(double all) : values{all} {}                            // NOLINT: implicit by design
@@ -22,7 +23,8 @@ struct Bounds {
   Bounds(Side lower_side, Side upper_side)
       : lower(std::move(lower_side.values)), upper(std::move(upper_side.values)) {}
 
-  std::vector<double> lower, upper;  // one value: for all parameters; both empty: no bounds
+  std::vector<double> lower, upper;  // one value for all parameters, or one for each; both are empty without
+                                     // bounds
   bool empty() const { return lower.empty() && upper.empty(); }
 };
 

@@ -18,10 +18,11 @@
 
 namespace nlsq::inline v0 {
 
-// Every parameter that is not tied must have a value; otherwise ValidationError names those that have none.
-// Only options that define the problem have an effect: sigma, sigma_x, loss, bounds, fixed, ties, and tau.
-// The options of the iteration, xtol and gtol have none, because answers of other programs have fewer digits.
-// The distance in standard errors decides, and the parameters as a whole may not move by more than 0.1 %.
+// Judges `parameters`. Every parameter that is not tied must have a value; otherwise ValidationError names
+// those that have none. Only options that define the problem have an effect: sigma, sigma_x, loss, bounds,
+// fixed, ties, and tau. The options of the iteration, such as xtol and gtol, have no effect, because answers
+// of other programs have fewer digits. The distance in standard errors decides, and the parameters as a whole
+// may not move by more than 0.1 %.
 NLSQ_API FitResult certify(const Formula& formula, const Columns& x, const Column& y,
                            const NamedValues& parameters, const FitOptions& options = {});
 NLSQ_API FitResult certify(std::string_view formula, const Columns& x, const Column& y,
@@ -31,7 +32,7 @@ NLSQ_API FitResult certify(const Model& model, const Columns& x, const Column& y
 NLSQ_API FitResult certify(const ModelFunction& model, const Columns& x, const Column& y,
                            const std::vector<double>& parameters, const FitOptions& options = {});
 
-// A callable f(x, p) of one predictor, or of several as x[0], x[1] ...
+// Judges the parameters of a callable f(x, p) of one predictor, or of several as x[0], x[1] ...
 template <Callable F>
 FitResult certify(F model, const Column& x, const Column& y, const std::vector<double>& parameters,
                   const FitOptions& options = {}) {
@@ -44,11 +45,11 @@ FitResult certify(F model, const std::vector<Column>& x, const Column& y,
                  options);
 }
 
-// Judges the present values of a Problem's parameter blocks, and leaves them as they are. The Summary is that
-// of solve() at its end, with the certificate of these values in f64: rank, curvature and bounds are examined
-// as there. is_success(summary.verdict) is true if the certificate passes: the optimum is at most options.tau
+// Judges the present values of a Problem's parameter blocks, and does not change them. The Summary is that of
+// solve() at its end, with the certificate of these values in f64: rank, curvature and bounds are examined as
+// there. is_success(summary.verdict) is true if the certificate passes: the optimum is at most options.tau
 // standard errors away, and no parameter would move by more than 0.1 % of its size or by tau of its standard
-// errors. xtol, gtol and what belongs to the iteration have no effect. With conjugate gradients (StepSolver)
+// errors. xtol, gtol and the options of the iteration have no effect. With conjugate gradients (StepSolver)
 // the rank is not examined, and the verdict is TOLERANCE at best. Throws ValidationError as solve() does, and
 // for a value outside its bounds.
 NLSQ_API Summary certify(Problem& problem, const SolverOptions& options = {});

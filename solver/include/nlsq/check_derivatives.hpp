@@ -36,20 +36,21 @@ struct DerivativeError {
 struct DerivativeCheck {
   std::vector<DerivativeError> wrong;  // sorted by decreasing relative error
   std::size_t checked = 0;             // derivatives compared
-  // of those, derivatives without a verdict: kinks, edges of the domain, noisy residuals
+  // of these, derivatives without a verdict: kinks, edges of the domain, noisy residuals
   std::size_t unclear = 0;
   std::size_t without = 0;  // residual blocks without derivatives of their own
   bool of_problem = false;
   bool passed() const { return wrong.empty(); }
-  // A text for people: how many are wrong, and the worst `most` of them by name.
+  // Returns a text for people: how many are wrong, and the worst `most` of them by name.
   std::string report(std::size_t most = 10) const;
 };
 
-// A derivative is wrong if it differs from the difference by more than `tolerance` times the larger of both
-// plus eight times the difference's error. All overloads throw ValidationError if sizes do not fit, x is not
-// finite or `tolerance` is not positive, and pass on what the callables throw.
+// The functions below call a derivative wrong if it differs from the difference by more than `tolerance`
+// times the larger of both plus eight times the difference's error. All overloads throw ValidationError if
+// sizes do not match, x is not finite or `tolerance` is not positive. Exceptions of the callables pass
+// through.
 
-// As nlsq::least_squares takes them: `jacobian` fills J, row-major, residuals x parameters.
+// Takes the functions as nlsq::least_squares does: `jacobian` fills J, row-major, residuals x parameters.
 NLSQ_API DerivativeCheck
 check_derivatives(const VectorFunction& residuals,
                   const std::function<void(std::span<const double> p, std::span<double> J)>& jacobian,
@@ -64,7 +65,7 @@ requires(!std::convertible_to<F, const VectorFunction&>) DerivativeCheck
 }
 
 // Checks every residual block at the present values: derivatives written by hand, and those of functors
-// generic in their scalar (where a branch on a plain number, or a value taken out and put back, hides a
+// generic in their scalar (where a branch on a plain number, or a conversion to double and back, hides a
 // dependence). A block with a manifold moves by Manifold::plus, so its plus_jacobian is checked as well.
 // Constant blocks are left out, and bounds are respected.
 NLSQ_API DerivativeCheck check_derivatives(const Problem& problem, double tolerance = 1e-6);

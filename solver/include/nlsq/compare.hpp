@@ -19,30 +19,32 @@
 
 namespace nlsq::inline v0 {
 
-// What is known of two models.
+// The relation between two models, as far as it is known.
 enum class Nesting : std::uint8_t {
-  unknown,     // the table of built-in models says nothing
+  unknown,     // the table of built-in models does not contain the pair
   same_curve,  // they describe the same curves by other parameters
   nested,      // the first is the second with parameters fixed at values
   // The first is the second without a part, whose other parameters then have no effect, or with a parameter
-  // on the edge of its range. The distribution of the test is not exact then, not even for many rows.
+  // on the edge of its range. In this case the distribution of the test is not exact, not even for many rows.
   nested_irregular,
 };
 
-// Whether `smaller` is nested in `larger`, from a table of the built-in models. Sums of models are compared
-// term by term.
+// Returns whether and how `smaller` is nested in `larger`, by a table of the built-in models. Sums of models
+// are compared term by term.
 NLSQ_API Nesting nesting(const Model& smaller, const Model& larger);
 
-// The built-in model that the formula is, perhaps in other words. nullptr if it is none.
+// Returns the built-in model that the formula is equivalent to, or null if there is none.
 NLSQ_API const Model* known_model(const Formula& formula);
 
-// AIC corrected for few rows, as above. NaN without enough rows, without residuals, and under a robust loss.
+// Returns AIC corrected for few rows, as above. Returns NaN without enough rows, without residuals, and under
+// a robust loss.
 NLSQ_API double aicc(const FitResult& fit);
 
 // One model of a comparison.
 struct ModelFit {
   std::string name;
-  const Model* known = nullptr;  // the built-in model or the sum of models that it is; nullptr for others
+  const Model* known = nullptr;  // the built-in model or the sum of models that it is equivalent to; else
+                                 // null
   std::optional<FitResult> fit = std::nullopt;
   std::string error = {};  // why there is no fit
   // The following are set by rank_models.
@@ -53,15 +55,16 @@ struct ModelFit {
   bool success() const { return fit && fit->success(); }
 };
 
-// The test of a model against one that contains it. A small p-value speaks for the larger model.
+// The test of a model against one that contains it. A small p-value is evidence for the larger model.
 struct NestedTest {
   std::size_t smaller = 0, larger = 0;  // places in ModelComparison::models
-  // Unknown variance: F = ((rss1 - rss2)/(k2 - k1)) / (rss2/(m - k2)), with `dof` and `dof_larger` degrees of
-  // freedom. Known variance (absolute sigma, counts): rss1 - rss2, χ² with `dof` degrees of freedom.
+  // With unknown variance the statistic is F = ((rss1 - rss2)/(k2 - k1)) / (rss2/(m - k2)), with `dof` and
+  // `dof_larger` degrees of freedom. With known variance (absolute sigma, counts) it is rss1 - rss2, which
+  // follows χ² with `dof` degrees of freedom.
   bool chi_square = false;
   double statistic = 0;
   double dof = 0, dof_larger = 0;
-  double p_value = 0;        // NaN if it is undefined; `note` says why
+  double p_value = 0;        // NaN if it is undefined; then `note` has the reason
   bool approximate = false;  // Nesting::nested_irregular
   std::string note;
 };
@@ -82,8 +85,8 @@ NLSQ_API ModelComparison rank_models(std::vector<ModelFit> fits, bool absolute_s
 
 // Fits each model (a built-in name, a sum of models, or a formula) and ranks them. A model that cannot be
 // fitted is listed with its error. Throws ValidationError or FormulaError for a text that is no model.
-// Starting values, bounds, fixed and tied parameters of the options apply to every model, so that they must
-// exist in each.
+// Starting values, bounds, fixed and tied parameters of the options apply to every model, so these must exist
+// in each model.
 NLSQ_API ModelComparison compare(const std::vector<std::string>& models, const Columns& x, const Column& y,
                                  const FitOptions& options = {});
 

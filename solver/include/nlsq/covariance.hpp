@@ -1,4 +1,5 @@
-// covariance: how well a problem determines its parameters, as covariances of chosen parameter blocks.
+// covariance: computes how well a problem determines its parameters, as covariances of chosen parameter
+// blocks.
 //
 //   nlsq::solve(problem);
 //   const nlsq::BlockCovariance c = nlsq::covariance(problem, {camera, point});
@@ -21,32 +22,33 @@ namespace nlsq::inline v0 {
 // The options of covariance.
 struct CovarianceOptions : Parallelism {
   bool apply_losses = true;  // J is that of the weighted residuals, √ρ'(‖r‖²) r to first order
-  // Where the data do not determine every direction: return the Moore-Penrose inverse of JᵀJ, which treats
-  // undetermined directions as known. Only for small problems, up to 1000 free numbers. false: return no
-  // covariance.
+  // If the data do not determine every direction, return the Moore-Penrose inverse of JᵀJ, which treats
+  // undetermined directions as known. This is only for small problems, up to 1000 free numbers. If false, no
+  // covariance is returned in this case.
   bool pseudo_inverse = false;
 };
 
 // The covariances of the chosen blocks.
 class NLSQ_API BlockCovariance {
  public:
-  // All directions are determined, and the entries have six digits, or `error` says how few. Otherwise every
-  // entry below is NaN, unless the pseudo-inverse was requested.
+  // True if all directions are determined and the entries have six digits, or as many as `error` shows. If
+  // false, every entry below is NaN, unless the pseudo-inverse was requested.
   bool determined = false;
   int parameters = 0;  // free numbers, in tangent numbers
-  int rank = -1;       // rank of J with columns scaled to unit length; -1: the matrix is too large to tell
+  int rank = -1;       // rank of J with columns scaled to unit length; -1 if the matrix is too large to
+                       // compute it
   double error = 0;    // estimated relative error: the last change by iterative refinement, or u κ
   double residual_variance = 0;  // ‖r‖² / (residuals - rank); NaN without degrees of freedom
-  std::string message;           // what was found, in words
+  std::string message;           // the result in words
 
-  // The covariance of blocks a and b, size of a x size of b, in ambient numbers. Fixed numbers and constant
-  // blocks have zeros; blocks that no residual depends on have NaN. Throws ValidationError for blocks that
-  // were not chosen.
+  // Returns the covariance of blocks a and b, size of a x size of b, in ambient numbers. Fixed numbers and
+  // constant blocks have zeros; blocks that no residual depends on have NaN. Throws ValidationError for
+  // blocks that were not chosen.
   Matrix block(const double* a, const double* b) const;
   Matrix block(const double* a) const { return block(a, a); }
-  // The same in tangent numbers, that is, for steps of the manifolds.
+  // Returns the same in tangent numbers, that is, for steps of the manifolds.
   Matrix tangent_block(const double* a, const double* b) const;
-  // The covariance of all chosen blocks together, in the order they were chosen.
+  // Returns the covariance of all chosen blocks together, in the order they were chosen.
   Matrix joint() const;
 
  private:

@@ -30,9 +30,10 @@ struct FitResult {
   std::vector<double> standard_errors;
   Matrix covariance;        // n x n; NaN as above
   std::vector<bool> fixed;  // n flags; false for tied parameters
-  // n flags: free, and on a bound. All statistics of the other parameters take it as fixed there.
+  // n flags: true for a free parameter on a bound. All statistics of the other parameters take it as fixed
+  // there.
   std::vector<bool> at_bound;
-  // n flags: linear, and eliminated during the fit (options.variable_projection)
+  // n flags: true for a linear parameter that was eliminated during the fit (options.variable_projection)
   std::vector<bool> eliminated;
   std::vector<double> guess;  // the n values at which the iteration started
   std::size_t rows = 0;
@@ -41,20 +42,20 @@ struct FitResult {
   double chi2_reduced = 0;  // rss / dof; NaN without degrees of freedom
   // 1 - rss / weighted total sum of squares; for counts with the deviance of a constant; NaN for constant y
   double r_squared = 0;
-  // For Gaussian errors with unknown variance, NaN for rss = 0. For counts up to a constant of the data. NaN
-  // under a robust loss.
+  // For Gaussian errors with unknown variance; NaN for rss = 0. For counts they are known up to a constant
+  // that depends on the data alone. NaN under a robust loss.
   double aic = 0, bic = 0;
   Loss loss;               // the loss that was minimized; the summary's final_cost is ½ Σ ρ
   std::size_t beyond = 0;  // rows whose weighted residual exceeds the scale of a robust loss
   // for each parameter the expression it is tied to; empty for free ones
   std::vector<std::string> ties;
   std::vector<std::string> warnings;
-  // With options.starts > 1: the minima found. This one is first, the others follow by cost, uncertified ones
-  // last. Otherwise empty.
+  // With options.starts > 1, the minima that were found; otherwise empty. The result is first, the others
+  // follow by cost, uncertified ones last.
   std::vector<FitMinimum> minima;
   Summary summary;  // of the start that led here
 
-  // Correlation of parameters i and j; NaN where undefined.
+  // Returns the correlation of parameters i and j; NaN where undefined.
   NLSQ_API double correlation(std::size_t i, std::size_t j) const;
   bool success() const { return is_success(summary.verdict); }
 };
@@ -62,28 +63,30 @@ struct FitResult {
 using NamedValues = std::vector<std::pair<std::string, double>>;
 
 // Fits a formula with the predictor `x`, or x1 ... xk for several. `x` and `y` have one entry per row.
-// Parameters without a starting value start at 1; the fit solves for linear ones. If this is no success, or
-// explains less than 95 % of y, starts are looked for in the ranges of the data. Here and below, NaN or Inf
-// in the data, sizes that disagree and fewer rows than free parameters throw DataError. Options, names and
-// starting values that break a rule throw ValidationError, and a formula that does not parse FormulaError.
-// Exceptions of a callable pass through. A fit that does not converge is no error: see FitResult::success().
+// Parameters without a starting value start at 1; the fit solves for linear ones. If this fit is no success,
+// or explains less than 95 % of y, other starts are looked for in the ranges of the data. Here and below, NaN
+// or Inf in the data, sizes that disagree and fewer rows than free parameters throw DataError. Options, names
+// and starting values that break a rule throw ValidationError, and a formula that does not parse
+// FormulaError. Exceptions of a callable pass through. A fit that does not converge is no error: see
+// FitResult::success().
 NLSQ_API FitResult curve_fit(std::string_view formula, const Columns& x, const Column& y,
                              const NamedValues& p0 = {}, const FitOptions& options = {});
-// A parsed formula. Its predictors have the names it was parsed with, and it may have a left side over the
-// response.
+// Fits a parsed formula. Its predictors have the names with which it was parsed, and it may have a left side,
+// which is a function of the response.
 NLSQ_API FitResult curve_fit(const Formula& formula, const Columns& x, const Column& y,
                              const NamedValues& p0 = {}, const FitOptions& options = {});
-// A built-in model. It guesses the starting values that p0 does not name.
+// Fits a built-in model. It guesses the starting values that p0 does not name.
 NLSQ_API FitResult curve_fit(const Model& model, const Columns& x, const Column& y,
                              const NamedValues& p0 = {}, const FitOptions& options = {});
-// A prepared model. It gives the same results up to rounding, without the cost of reading and compiling the
-// model. With p0 by name, a built-in model guesses what p0 leaves out; other parameters start at 1, as
-// those of a formula. With p0 by position, it has one value for each parameter.
+// Fits a prepared model. The results are the same up to rounding, without the time for reading and compiling
+// the model. If p0 is given by name, a built-in model guesses the values that it does not name; other
+// parameters start at 1, as those of a formula. If p0 is given by position, it must have one value for each
+// parameter.
 NLSQ_API FitResult curve_fit(const PreparedModel& model, const Columns& x, const Column& y,
                              const NamedValues& p0 = {}, const FitOptions& options = {});
 NLSQ_API FitResult curve_fit(const PreparedModel& model, const Columns& x, const Column& y,
                              const std::vector<double>& p0, const FitOptions& options = {});
-// A type-erased callable (see make_model_function).
+// Fits a type-erased callable (see make_model_function).
 NLSQ_API FitResult curve_fit(const ModelFunction& model, const Columns& x, const Column& y,
                              const std::vector<double>& p0, const FitOptions& options = {});
 
@@ -93,15 +96,15 @@ concept Callable = !std::convertible_to<F, std::string_view> && !std::convertibl
                    !std::convertible_to<F, const Model&> && !std::convertible_to<F, const ModelFunction&> &&
                    !std::convertible_to<F, const PreparedModel&>;
 
-// One predictor: f(x, p), where x is a number and p is indexed p[0], p[1] ... It is generic in both scalars,
-// or takes double only.
+// Fits a callable of one predictor: f(x, p), where x is a number and p is indexed p[0], p[1] ... It is
+// generic in both scalars, or takes double only.
 template <Callable F>
 FitResult curve_fit(F model, const Column& x, const Column& y, const std::vector<double>& p0,
                     const FitOptions& options = {}) {
   return curve_fit(make_model_function(std::move(model)), Columns(x), y, p0, options);
 }
 
-// Several predictors: f(x, p) with x[0], x[1] ...
+// Fits a callable of several predictors: f(x, p) with x[0], x[1] ...
 template <Callable F>
 FitResult curve_fit(F model, const std::vector<Column>& x, const Column& y, const std::vector<double>& p0,
                     const FitOptions& options = {}) {
@@ -109,8 +112,8 @@ FitResult curve_fit(F model, const std::vector<Column>& x, const Column& y, cons
                    options);
 }
 
-// Rows from a source (generated or in a file). Its columns are the predictors, then y, and then sigma if it
-// has one column more.
+// Fits rows from a source (generated or in a file). Its columns are the predictors, then y, and then sigma if
+// it has one column more.
 NLSQ_API FitResult curve_fit(const ModelFunction& model, std::shared_ptr<const RowSource> rows,
                              const std::vector<double>& p0, const FitOptions& options = {});
 NLSQ_API FitResult curve_fit(const Formula& formula, std::shared_ptr<const RowSource> rows,

@@ -54,17 +54,18 @@ class NLSQ_API ColumnPerFit {
 struct NLSQ_API BatchOptions : FitOptions {
   BatchOptions() = default;
   BatchOptions(const FitOptions& options) : FitOptions(options) {}  // NOLINT: implicit by design
-  // Standard deviations of y for each fit. Replaces `sigma`, which is one column for all.
+  // Standard deviations of y for each fit. They replace `sigma`, which is one column for all.
   ColumnPerFit sigma_per_fit;
-  // Of each value of P0, row by row, whether it is neither the caller's nor a guess. If the data do not
-  // determine such a parameter, the fit is no success, as in curve_fit. Empty: all values are the caller's.
+  // One flag for each value of P0, row by row: true if it is neither the caller's nor a guess. If the data do
+  // not determine such a parameter, the fit is no success, as in curve_fit. If this is empty, all values are
+  // the caller's.
   std::vector<bool> unstarted;
-  // Whether many small fits share vectors, one fit in each lane. false: one fit after the other, each with
-  // the bits of curve_fit.
+  // True if many small fits share SIMD vectors, with one fit in each lane. If false, they are fitted one
+  // after the other, each with the bits of curve_fit.
   bool in_lanes = true;
-  // Asked at the start and after each few thousand fits, by the calling thread, with how many fits are done
-  // and how many there are. Once it returns false, the other fits end as USER_STOP, without parameters (NaN).
-  // Not asked where `team` or `journal` is set.
+  // Called by the calling thread at the start and after each few thousand fits, with the number of fits done
+  // and the number of all fits. Once it returns false, the other fits end as USER_STOP, without parameters
+  // (NaN). Not called if `team` or `journal` is set.
   std::function<bool(std::size_t done, std::size_t all)> progress;
 };
 
@@ -73,12 +74,12 @@ struct NLSQ_API BatchResult {
   std::vector<std::string> parameter_names;
   Matrix parameters;  // fits x parameters, fixed ones included
   Matrix
-      // fits x parameters; 0 for fixed parameters, NaN where the data do not determine one and where it ends
-      // on a bound
+      // fits x parameters; 0 for fixed parameters, NaN for those that the data do not determine and for those
+      // that end on a bound
       standard_errors;
   std::vector<double> cost;             // ½‖r‖² in f64
   std::vector<double> decrement_sigma;  // certified distance to the optimum in standard errors
-  std::vector<Verdict> verdict;         // as curve_fit's
+  std::vector<Verdict> verdict;         // as that of curve_fit
   std::vector<Termination> termination;
   std::vector<int> iterations;
   std::map<std::size_t, std::string> message;  // of each fit without success: why, and what would help
@@ -91,9 +92,10 @@ struct NLSQ_API BatchResult {
   bool success() const { return certified == verdict.size(); }
 };
 
-// Fits x -> Y[f], weighted by sigma, for every f. P0 has one row of starting values for each fit, or one row
-// for all, with the parameters in the model's order. Results have the same bits for any `options.threads`: a
-// fit runs on one thread. If the model runs as a program, a thread allocates nothing after its first fits.
+// Fits Y[f] as a function of x, weighted by sigma, for every f. P0 has one row of starting values for each
+// fit, or one row for all, with the parameters in the model's order. Results have the same bits for any
+// `options.threads`: a fit runs on one thread. If the model runs as a program, a thread allocates nothing
+// after its first fits.
 //
 // Lanes (`options.in_lanes`) need 32 fits or more, all of one length of at most 2048 rows. As many fits then
 // run at once as a vector has lanes. Their first steps use f32 if the precision policy is the default; the
@@ -110,10 +112,10 @@ struct NLSQ_API BatchResult {
 // policies other than the default and f64, bounds, losses, ties, several starts, and without a free
 // parameter. Errors in x throw ValidationError.
 //
-// The processes of `options.team` divide the fits among themselves; each must give all data, and each comes
-// to the same result, with the bits of a single process. Only `threads` and `counters` are of this process.
-// `options.journal` keeps the fits that are done; a later call with the same data, starts, model and options
-// goes on from there. JournalError if the data, the model or an option are others.
+// The processes of `options.team` divide the fits among themselves; each must pass all data, and each returns
+// the same result, with the bits of a single process. Only `threads` and `counters` are those of this
+// process. `options.journal` stores the fits that are done; a later call with the same data, starts, model
+// and options continues from there. Throws JournalError if the data, the model or an option have changed.
 //
 // Limits of time and iterations apply to each fit. A fit whose data are not finite, whose sigma is not
 // positive, or which has too few rows is FAILED, with its starting values as parameters, and `message` says
@@ -121,11 +123,11 @@ struct NLSQ_API BatchResult {
 NLSQ_API BatchResult curve_fit_batch(const PreparedModel& model, const std::vector<ColumnPerFit>& x,
                                      const ColumnPerFit& Y, const Matrix& P0,
                                      const BatchOptions& options = {});
-// One predictor.
+// Fits with one predictor.
 NLSQ_API BatchResult curve_fit_batch(const PreparedModel& model, const ColumnPerFit& x, const ColumnPerFit& Y,
                                      const Matrix& P0, const BatchOptions& options = {});
 
-// A formula or a built-in model.
+// Fits a formula or a built-in model.
 template <class M, class X>
 requires(std::convertible_to<const M&, std::string_view>) BatchResult
     curve_fit_batch(const M& formula, const X& x, const ColumnPerFit& Y, const Matrix& P0,
@@ -146,7 +148,7 @@ NLSQ_API std::vector<double> first_row(const Matrix& P0);
 NLSQ_API Columns of_first_fit(const std::vector<ColumnPerFit>& x);
 }  // namespace detail
 
-// A callable, recorded at the rows of the first fit.
+// Fits a callable, which is recorded at the rows of the first fit.
 template <Callable F>
 BatchResult curve_fit_batch(F f, const ColumnPerFit& x, const ColumnPerFit& Y, const Matrix& P0,
                             const BatchOptions& options = {}) {

@@ -1,7 +1,7 @@
 // derive: quantities computed from fitted parameters, such as "half_life = log(2)/b", with their errors.
 //
-// The standard error is by the delta method: √(gᵀ C g) with the derivatives g of the expression and the
-// covariance C of the fit. The interval is value ± t times that. Fixed parameters have no variance, and a
+// The standard error follows from the delta method: √(gᵀ C g) with the derivatives g of the expression and
+// the covariance C of the fit. The interval is value ± t times that. Fixed parameters have no variance, and a
 // parameter on a bound is taken as fixed there. derive_by_profile finds intervals by profile likelihood
 // instead, which accounts for curvature: they end where the cost, minimized with the quantity held, has risen
 // by t² (Bates and Watts 1988, section 6.1; Venzon and Moolgavkar, Applied Statistics 37, 1988).
@@ -19,7 +19,7 @@
 
 namespace nlsq::inline v0 {
 
-// A derived quantity. What is not defined is NaN, and `note` gives the reason.
+// A derived quantity. Undefined numbers are NaN, and `note` gives the reason.
 struct DerivedQuantity {
   std::string name, expression;
   double value = 0;
@@ -33,14 +33,14 @@ struct DerivedQuantity {
 struct DeriveOptions : Parallelism {
   double confidence = 0.95;  // in (0, 1)
   int most_fits = 60;        // derive_by_profile: limit on fits for each end
-  // derive_by_profile: asked in each iteration by all threads. Once it returns true, the intervals that are
-  // left are NaN. Empty: never.
+  // Called by all threads in each iteration of derive_by_profile. Once it returns true, the remaining
+  // intervals are NaN. If it is empty, derive_by_profile is not stopped.
   std::function<bool()> stop;
 };
 
-// Each text is "name = expression". An expression may use the parameters of the fit and earlier names.
-// `options` are those that the fit was made with. Throws ValidationError for a text without a name, a name
-// that is taken, an unknown parameter, and an expression that does not parse.
+// Computes derived quantities. Each text is "name = expression". An expression may use the parameters of the
+// fit and earlier names. `options` are those that the fit was made with. Throws ValidationError for a text
+// without a name, a name that is taken, an unknown parameter, and an expression that does not parse.
 NLSQ_API std::vector<DerivedQuantity> derive(const FitResult& fit, const std::vector<std::string>& texts,
                                              const FitOptions& options = {},
                                              const DeriveOptions& derive = {});
@@ -51,9 +51,9 @@ NLSQ_API DerivedQuantity derive(const FitResult& fit, std::string_view text, con
 NLSQ_API void check_derived(const std::vector<std::string>& parameters,
                             const std::vector<std::string>& texts);
 
-// derive() with intervals by profile likelihood. The data are those of the fit. Each end takes about six
-// fits. Throws ValidationError also where profile_intervals does, and for counts, errors in x, a covariance
-// matrix of y, and models that are no formula.
+// Does what derive() does, with intervals by profile likelihood. The data are those of the fit. Each end
+// takes about six fits. Throws ValidationError also where profile_intervals does, and for counts, errors in
+// x, a covariance matrix of y, and models that are not formulas.
 NLSQ_API std::vector<DerivedQuantity> derive_by_profile(const PreparedModel& model, const Columns& x,
                                                         const Column& y, const FitResult& fit,
                                                         const std::vector<std::string>& texts,

@@ -1,4 +1,4 @@
-// evaluate: the values and derivatives of a model under a precision policy, without a fit.
+// evaluate: computes the values and derivatives of a model under a precision policy, without a fit.
 #pragma once
 
 #include <nlsq/columns.hpp>
@@ -23,7 +23,7 @@ namespace nlsq::inline v0 {
 struct EvaluateOptions : Parallelism {
   bool jacobian = false;  // derivatives by every parameter as well
   Column y;               // if given, the values are residuals (f - y) / sigma, as in a fit
-  Column sigma;           // needs y; empty: 1
+  Column sigma;           // needs y; empty if all are 1
 };
 
 // The result of evaluate.
@@ -73,13 +73,13 @@ class ParameterValues {
 NLSQ_API Evaluation evaluate(const PreparedModel& model, const Columns& x, const ParameterValues& p,
                              const PrecisionPolicy& policy = current_policy(),
                              const EvaluateOptions& options = {});
-// A formula with the predictor `x`, or x1 ... xk. If it has a left side and y is not given, the values are
-// those of its right side.
+// Evaluates a formula with the predictor `x`, or x1 ... xk. If it has a left side and y is not given, the
+// values are those of its right side.
 NLSQ_API Evaluation evaluate(std::string_view formula, const Columns& x, const ParameterValues& p,
                              const PrecisionPolicy& policy = current_policy(),
                              const EvaluateOptions& options = {});
 
-// A parsed formula or a built-in model.
+// Evaluates a parsed formula or a built-in model.
 template <class M>
 requires(std::same_as<M, Formula> || std::same_as<M, Model>) Evaluation
     evaluate(const M& model, const Columns& x, const ParameterValues& p,
@@ -87,7 +87,8 @@ requires(std::same_as<M, Formula> || std::same_as<M, Model>) Evaluation
   return evaluate(PreparedModel(model), x, p, policy, options);
 }
 
-// A callable f(x, p), recorded if possible. x is a number, or x[0], x[1] ... for several predictors.
+// Evaluates a callable f(x, p), recorded if possible. x is a number, or x[0], x[1] ... for several
+// predictors.
 template <Callable F>
 Evaluation evaluate(F model, const Column& x, const std::vector<double>& p,
                     const PrecisionPolicy& policy = current_policy(), const EvaluateOptions& options = {}) {

@@ -1,5 +1,5 @@
 // curve_fit_groups: fits one model to each group of the rows of a table, such as the samples of an experiment
-// or the patients of a study. A column says which group a row belongs to.
+// or the patients of a study. A column contains the group of each row.
 #pragma once
 
 #include <nlsq/columns.hpp>
@@ -22,11 +22,12 @@ namespace nlsq::inline v0 {
 struct NLSQ_API GroupOptions : FitOptions {
   GroupOptions() = default;
   GroupOptions(const FitOptions& options) : FitOptions(options) {}  // NOLINT: implicit by design
-  // Names of parameters that all groups have in common. With them all groups are fitted as one problem: its
-  // parameters are these and, for each group, the others. Empty: each group is fitted by itself.
+  // Names of parameters that all groups have in common. If there are any, all groups are fitted as one
+  // problem, whose parameters are these and, for each group, the others. If this is empty, each group is
+  // fitted by itself.
   std::vector<std::string> share;
-  // Called by any thread when `more` further groups of `all` have been fitted. Not for a joint fit. May be
-  // empty.
+  // Called by any thread when `more` further groups of `all` have been fitted. Not called for a joint fit.
+  // May be empty.
   std::function<void(std::size_t more, std::size_t all)> progress;
 };
 
@@ -36,7 +37,7 @@ struct NLSQ_API JointFit {
   std::vector<double> parameters, standard_errors;
   Matrix covariance;       // of the shared parameters; NaN where the data do not determine one
   std::size_t rows = 0;    // of the groups that take part
-  std::size_t groups = 0;  // that take part
+  std::size_t groups = 0;  // number of groups that take part
   std::ptrdiff_t dof = 0;  // rows - free parameters of all these groups together
   double rss = 0, chi2_reduced = 0;
   Summary summary;
@@ -50,7 +51,7 @@ struct NLSQ_API GroupsResult {
   std::vector<unsigned char> at_bound;  // groups x parameters: 1 where a parameter ended on a bound, else 0
   std::vector<std::size_t> first_row;   // where the group first appears in the table
   std::vector<std::size_t> rows;
-  std::vector<std::ptrdiff_t> dof;           // at least 0; of a joint fit those of all groups together
+  std::vector<std::ptrdiff_t> dof;           // at least 0; in a joint fit, that of all groups together
   std::vector<double> cost, rss, r_squared;  // as Summary::final_cost and in FitResult
   std::vector<double> decrement_sigma;       // certified distance to the optimum in standard errors
   std::vector<Verdict> verdict;
@@ -68,38 +69,39 @@ struct NLSQ_API GroupsResult {
   }
 };
 
-// Fits x -> y in each group of rows by itself. Rows with equal numbers in `group` form a group, wherever they
-// are in the table. Each group's parameters, errors and verdict are those of curve_fit with its rows alone,
-// up to rounding. Starting values that p0 does not name are guessed for each group as curve_fit does.
+// Fits y as a function of x in each group of rows by itself. Rows with equal numbers in `group` form a group,
+// wherever they are in the table. Each group's parameters, errors and verdict are those of curve_fit with its
+// rows alone, up to rounding. Starting values that p0 does not name are guessed for each group as curve_fit
+// does.
 //
 // 32 groups or more of one length, up to 2048 rows, are fitted in lanes by curve_fit_batch where the options
 // allow it. Other groups are fitted one by one, on all threads. Results have the same bits for any
 // `options.threads`. Limits of time and iterations apply to each group.
 //
-// The processes of `options.team` divide the groups among themselves; each must give all rows. Each comes to
-// the same result, with the bits of a single process. `options.journal` keeps the groups that are fitted; a
-// later call with the same rows, model and options goes on from there. JournalError if they are others. With
-// `options.share` it also keeps the joint fit, after every 40 iterations and at its end.
+// The processes of `options.team` divide the groups among themselves; each must pass all rows. Each returns
+// the same result, with the bits of a single process. `options.journal` stores the groups that are fitted; a
+// later call with the same rows, model and options continues from there. Throws JournalError if they have
+// changed. With `options.share` it also stores the joint fit, after every 40 iterations and at its end.
 //
 // With `options.share`, verdict, termination, iterations, dof and distance of every group are those of the
 // joint fit, and standard errors are from its covariance. Each group's cost, rss and R² are of its own rows.
 // The joint fit is made by `solve` of a Problem, from the median of the groups' own fits. It needs a formula
-// or a built-in model, and takes neither ties, losses, errors in x, several starts nor variable projection
-// `on`, since each group's own parameters are eliminated anyway (ValidationError). A group that cannot be
-// fitted is left out of it.
+// or a built-in model, and throws ValidationError for ties, losses, errors in x, several starts and variable
+// projection `on` (each group's own parameters are eliminated anyway). A group that cannot be fitted is left
+// out of it.
 //
-// A formula without starting values begins at 1 in all groups. If that leads the largest group nowhere,
-// starts are looked for in its data, as by curve_fit, and all groups begin where its fit ended. This is not
-// done if it has more than 131,072 rows, with a journal or in a team.
+// A formula without starting values begins at 1 in all groups. If the fit of the largest group is then no
+// success, starts are looked for in its data, as by curve_fit, and all groups begin at the end of its fit.
+// This is not done if that group has more than 131,072 rows, with a journal or in a team.
 //
 // A group that cannot be fitted (fewer rows than parameters, a number that is not finite) is FAILED with a
-// message; the others are fitted all the same. Columns of different lengths, no rows, and groups that are not
+// message; the others are still fitted. Columns of different lengths, no rows, and groups that are not
 // numbers throw DataError. A callback and sigma_matrix throw ValidationError.
 NLSQ_API GroupsResult curve_fit_groups(const PreparedModel& model, const Columns& x, const Column& y,
                                        const Column& group, const NamedValues& p0 = {},
                                        const GroupOptions& options = {});
 
-// A formula or a built-in model.
+// Fits a formula or a built-in model.
 template <class M>
 requires(std::convertible_to<const M&, std::string_view>) GroupsResult
     curve_fit_groups(const M& formula, const Columns& x, const Column& y, const Column& group,
@@ -114,7 +116,7 @@ requires(std::same_as<M, Formula> || std::same_as<M, Model>) GroupsResult
   return curve_fit_groups(PreparedModel(model), x, y, group, p0, options);
 }
 
-// A callable of one predictor, with a starting value for each parameter.
+// Fits a callable of one predictor, with a starting value for each parameter.
 template <Callable F>
 GroupsResult curve_fit_groups(F f, const Column& x, const Column& y, const Column& group,
                               const std::vector<double>& p0, const GroupOptions& options = {}) {

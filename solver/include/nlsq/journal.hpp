@@ -1,5 +1,5 @@
-// Journal: a file that keeps what a long fit has computed, so that a later call can go on from there. Give it
-// as FitOptions::journal.
+// Journal: a file that stores the results of a long fit, so that a later call can continue from there. Pass
+// it as FitOptions::journal.
 #pragma once
 
 #include <nlsq/error.hpp>
@@ -14,18 +14,18 @@
 
 namespace nlsq::inline v0 {
 
-// A journal cannot be read or written, or is of other work or other data. The message names the file and says
-// what would mend it.
+// Thrown if a journal cannot be read or written, or belongs to other work or other data. The message names
+// the file and describes the remedy.
 class NLSQ_API JournalError : public Error {
  public:
   using Error::Error;
 };
 
-// The state of a fit follows from the sums of its passes over the rows, so the journal keeps those sums, in
+// The state of a fit follows from the sums of its passes over the rows, so the journal stores those sums, in
 // order. A later call with the same data, model and options repeats the fit and takes the sums from the
-// journal instead of from the rows; after the last of them it goes on, and ends with the same bits. The first
-// pass is computed again, and the data of curve_fit are hashed: if they are others than they were, the call
-// throws JournalError.
+// journal instead of from the rows. After the last of them it continues, and ends with the same bits. The
+// first pass is computed again, and the data of curve_fit are hashed: if they have changed, the call throws
+// JournalError.
 //
 // Records are appended with a length and a checksum. A record that was cut short, because the process was
 // killed, ends the journal before it. One fit at a time may use a journal.
@@ -35,8 +35,8 @@ class NLSQ_API Journal {
   // `resume`, it reads the records of a file that was written for the same work, by this version, on this
   // instruction set; if there is no such file, it begins one. Without `resume` it begins a new file and
   // replaces an older journal of this name. Throws JournalError if the file is not a journal, was written for
-  // other work, or cannot be written. An empty `file` keeps nothing: for the processes of a team other than
-  // the first.
+  // other work, or cannot be written. With an empty `file` nothing is stored; this is for the processes of a
+  // team other than the first.
   Journal(std::string file, std::string_view work, bool resume);
   ~Journal();
   Journal(const Journal&) = delete;
@@ -45,13 +45,13 @@ class NLSQ_API Journal {
   std::size_t found() const { return found_; }    // records that the file had
   std::size_t reused() const { return reused_; }  // records that were taken from it
 
-  // For the solver. The number of the next pass, from 0.
+  // Returns the number of the next pass, from 0. This and the functions below are for the solver.
   std::size_t next() { return next_++; }
-  // Whether a pass was computed again and compared with what was kept.
+  // Returns true if a pass was computed again and compared with the stored one.
   bool compared() const { return compared_; }
   void note_compared() { compared_ = true; }
-  // The bytes kept under this number, if they were kept for this request. If they were kept for another, the
-  // work has taken another way since: this and all later records are dropped.
+  // Returns the bytes stored under this number, if they were stored for this request. If they were stored for
+  // another one, the work has taken another course since, and this and all later records are dropped.
   std::optional<std::string> recall(std::size_t number, std::uint64_t request);
   // Appends a record. Throws JournalError if the disk is full.
   void keep(std::size_t number, std::uint64_t request, std::string_view bytes);

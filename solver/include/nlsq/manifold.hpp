@@ -19,29 +19,29 @@ class NLSQ_API Manifold {
   virtual ~Manifold();
   virtual int ambient() const = 0;
   virtual int tangent() const = 0;
-  // out = x ⊞ delta, where x and out have ambient() and delta has tangent() numbers. For delta = 0, out
-  // equals x bit by bit.
+  // Computes out = x ⊞ delta, where x and out have ambient() and delta has tangent() numbers. For delta = 0,
+  // out equals x bit by bit.
   virtual void plus(const double* x, const double* delta, double* out) const = 0;
-  // J = ∂(x ⊞ delta)/∂delta at delta = 0: ambient x tangent, row-major.
+  // Computes J = ∂(x ⊞ delta)/∂delta at delta = 0: ambient x tangent, row-major.
   virtual void plus_jacobian(const double* x, double* J) const = 0;
 };
 
 using ManifoldPtr = std::shared_ptr<const Manifold>;
 
-// A plain vector with some numbers fixed; `held` has their indices. Throws ValidationError for indices out of
-// range.
+// Returns the manifold of a plain vector with some numbers fixed; `held` has their indices. Throws
+// ValidationError for indices out of range.
 NLSQ_API ManifoldPtr subset_manifold(int size, const std::vector<int>& held);
-// Unit quaternions, stored as w, x, y, z, or, as in Eigen, as x, y, z, w. The step is half the rotation
-// vector in the fixed frame: x ⊞ δ = exp(δ) x, as in Ceres.
+// Return the manifold of unit quaternions, stored as w, x, y, z, or, as in Eigen, as x, y, z, w. The step is
+// half the rotation vector in the fixed frame: x ⊞ δ = exp(δ) x, as in Ceres.
 NLSQ_API ManifoldPtr quaternion_manifold();
 NLSQ_API ManifoldPtr eigen_quaternion_manifold();
-// Vectors of `size` numbers whose norm does not change.
+// Returns the manifold of vectors of `size` numbers whose norm does not change.
 NLSQ_API ManifoldPtr sphere_manifold(int size);
-// Lines in `size` dimensions: a point on the line, then its direction, whose norm does not change. The point
-// moves across the line only.
+// Returns the manifold of lines in `size` dimensions: a point on the line, then its direction, whose norm
+// does not change. The point moves only at right angles to the line.
 NLSQ_API ManifoldPtr line_manifold(int size);
-// Blocks of numbers one after the other. A pose is product_manifold({quaternion_manifold(),
-// euclidean_manifold(3)}).
+// Blocks of numbers one after the other, each with its own manifold. A pose is
+// product_manifold({quaternion_manifold(), euclidean_manifold(3)}).
 NLSQ_API ManifoldPtr euclidean_manifold(int size);
 NLSQ_API ManifoldPtr product_manifold(std::vector<ManifoldPtr> parts);
 

@@ -21,10 +21,10 @@ struct Guess {
   std::string warning;
 };
 
-// What is known of the data besides x and y.
+// Further information on the data, besides x and y.
 struct GuessHints {
-  Column sigma;           // standard deviations of y, as long as y; empty: all rows count alike
-  bool outliers = false;  // the loss is robust: a row far off its neighbours on both sides is left out
+  Column sigma;           // standard deviations of y, as long as y; if empty, all rows count alike
+  bool outliers = false;  // the loss is robust: a row far from its neighbours on both sides is left out
 };
 
 // The range from which a parameter is drawn when guesses are tested (tests/solver/models/test_guesses.cpp).
@@ -53,9 +53,9 @@ struct Model {
   std::vector<TrialRange> trials;    // ranges of the parameters in tests
   std::vector<ModelTerm> terms;      // of a sum; empty for a built-in model
 
-  // First guess from data in any order. `x` holds `predictors` columns as long as `y`. Rows with NaN or Inf
-  // are left out. With sigma, each row counts by 1/sigma², as in the fit. Of long data it uses a fixed,
-  // reproducible choice of rows, so that it takes milliseconds, and at most a few passes over the data
+  // Returns the first guess from data in any order. `x` holds `predictors` columns as long as `y`. Rows with
+  // NaN or Inf are left out. With sigma, each row counts by 1/sigma², as in the fit. Of long data it uses a
+  // fixed, reproducible choice of rows, so that it takes milliseconds, and at most a few passes over the data
   // (peaks, waves). Throws DataError if the number or the lengths of columns disagree.
   Guess guess(std::span<const std::span<const double>> x, std::span<const double> y,
               const GuessHints& hints = {}) const;
@@ -63,8 +63,8 @@ struct Model {
     return guess({&x, 1}, y, hints);
   }
 
-  // The same from columns of any kind. Those of a row source are read in blocks, so that memory does not grow
-  // with the rows.
+  // The rule that computes this guess, from columns of any kind. Those of a row source are read in blocks, so
+  // that memory does not grow with the rows.
   std::function<Guess(const Columns& x, const Column& y, const GuessHints& hints)> rule;
 };
 
@@ -73,15 +73,16 @@ NLSQ_API const Model* find_builtin(std::string_view name);
 
 // Returns the model with that name, or the sum of models that the text describes: "gaussian + 2*lorentzian +
 // linear". In a sum each model gets a label (g1, l1, l2, l3) that prefixes its parameters (g1_mu), and the
-// constants are merged into one, c. The guess of a sum peels the data: each model is guessed from what the
-// others leave, in turn. The reference is valid until the program ends. Throws ValidationError naming similar
+// constants are merged into one, c. In the guess of a sum, each model in turn is guessed from the data minus
+// the other models. The reference is valid until the program ends. Throws ValidationError naming similar
 // names if a name is unknown. May be called from several threads.
 NLSQ_API const Model& model(std::string_view name);
 
-// Whether the text has the form of a sum of models, or of a multiple of one. The names in it may be unknown.
+// Returns true if the text has the form of a sum of models, or of a multiple of one. The names in it may be
+// unknown.
 NLSQ_API bool is_model_sum(std::string_view text);
 
-// All built-in models, in the order they are listed to users.
+// Returns all built-in models, in the order in which they are listed to users.
 NLSQ_API std::span<const Model> models();
 
 }  // namespace nlsq::inline v0

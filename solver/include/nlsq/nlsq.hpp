@@ -1,6 +1,6 @@
 // nlsq: nonlinear least squares in the lowest precision that cannot change the answer. This header includes
 // the public interface, except what few programs need: groups.hpp, compare.hpp and certify.hpp are included
-// by themselves, and ceres.hpp takes the place of Ceres's own header.
+// by themselves, and ceres.hpp replaces Ceres's own header.
 #pragma once
 
 #include <nlsq/bootstrap.hpp>

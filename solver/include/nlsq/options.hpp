@@ -21,7 +21,7 @@
 
 namespace nlsq::inline v0 {
 
-// What a callback asks for.
+// What a callback returns: whether the solve continues.
 enum class CallbackResult : std::uint8_t { proceed, stop };
 inline constexpr CallbackResult Continue = CallbackResult::proceed;
 inline constexpr CallbackResult Stop = CallbackResult::stop;
@@ -37,7 +37,7 @@ enum class Algorithm : std::uint8_t {
 // When geodesic acceleration corrects a step (Transtrum, Machta, Sethna, Phys. Rev. E 83, 036701).
 enum class Geodesic : std::uint8_t {
   // From the tenth iteration on, and throughout a second attempt. 324 perturbed NIST runs then take 14,600
-  // iterations instead of 35,700, and easy fits pay nothing.
+  // iterations instead of 35,700, and easy fits take no more time.
   automatic,
   always,
   never,
@@ -53,23 +53,24 @@ struct Parallelism {
   // threads (a tbb::task_arena, a thread pool), and return when all are done.
   std::function<void(std::size_t count, const std::function<void(std::size_t)>& task)> executor;
   // Other processes that make the same calls with the same arguments. Each computes a part of every long pass
-  // of a curve fit, and they exchange the sums; or each does a part of many fits, and they exchange the
-  // results. Null: this process works alone.
+  // of a curve fit, and they exchange the sums. Or each does a part of many fits, and they exchange the
+  // results. With null, this process works alone.
   std::shared_ptr<Team> team = nullptr;
-  // Keeps what long work has finished, so that a later call can go on from there. Null: nothing is kept.
+  // Stores the finished parts of long work, so that a later call can continue from there. With null, nothing
+  // is stored.
   std::shared_ptr<Journal> journal = nullptr;
 };
 
-// Whether the first iterations use samples of the rows (from some 10⁴ rows on).
+// Selects whether the first iterations use samples of the rows (from about 10⁴ rows on).
 enum class Sampling : std::uint8_t {
   automatic,  // if the precision policy is adaptive
   always,     // with every policy
   never,
 };
 
-// Whether linear parameters of a curve's model are eliminated: solved for at each point, so that only the
-// others are damped (docs/variable-projection.md). Parameters with bounds are not eliminated, and none are
-// with a loss or with errors in x. The minimum is the same.
+// Selects whether linear parameters of a curve's model are eliminated: solved for at each point, so that only
+// the others are damped (docs/variable-projection.md). Parameters with bounds are not eliminated, and none
+// are with a loss or with errors in x. The minimum is the same.
 enum class VariableProjection : std::uint8_t {
   automatic,  // if the first point shows that it saves work
   on,
@@ -105,17 +106,17 @@ struct NLSQ_API SolverOptions : Parallelism {
   double max_seconds = 0;  // time limit in s; 0: no limit
 
   double initial_lambda = 1e-3;  // initial damping λ, relative to the squared column norms
-  // Nonmonotonic steps: this many steps in a row may raise the cost, while it stays below the highest of the
-  // last of them by enough of the predicted decrease (Toint, Math. Program. 77, 1997). This helps to cross
-  // curved valleys. Used in float64 only; the result is the best point seen. 0: every step lowers the cost.
-  // Not for Problem.
+  // Nonmonotonic steps: up to this many steps in a row may raise the cost, if it stays below the highest cost
+  // among them by enough of the predicted decrease (Toint, Math. Program. 77, 1997). This helps to cross
+  // curved valleys. Used in float64 only; the result is the best point seen. With 0, every step must lower
+  // the cost. Not for Problem.
   int nonmonotonic_steps = 0;
   // Solve for the starting values of linear parameters instead of using the given ones. A loss that ignores
   // distant residuals is replaced by a convex one for this (docs/losses.md).
   bool solve_linear_start = true;
-  // automatic: also off without solve_linear_start
+  // automatic is also off without solve_linear_start
   VariableProjection variable_projection = VariableProjection::automatic;
-  // empty: the thread's current_policy() at the time of the call
+  // if empty, the thread's current_policy() at the time of the call
   std::optional<PrecisionPolicy> precision;
   Sampling sampling = Sampling::automatic;
   bool strict = false;  // re-evaluate every row with the user's callable, not just a sample
@@ -130,7 +131,7 @@ struct NLSQ_API SolverOptions : Parallelism {
   double eta = 0.1;
   int max_linear_iterations = 500;  // limit on conjugate-gradient iterations per step
 
-  // `precision`, or the thread's policy if that is empty.
+  // Returns `precision`, or the thread's policy if that is empty.
   PrecisionPolicy policy() const { return precision ? *precision : current_policy(); }
   // Describes every violated rule; empty if there is none.
   std::vector<std::string> violations() const;
@@ -144,10 +145,10 @@ struct NLSQ_API SolverOptions : Parallelism {
 struct NLSQ_API FitOptions : SolverOptions {
   Column sigma;  // m standard deviations of y, in units of y and > 0; empty: all equal and unknown
   // Instead of `sigma`: the covariance of y, m x m, symmetric and positive definite. The fit then minimizes
-  // (f - y)ᵀ covariance⁻¹ (f - y), whitened by its Cholesky factor. The cost is of order m³, so use it for at
+  // (f - y)ᵀ covariance⁻¹ (f - y), whitened by its Cholesky factor. The work is of order m³, so use it for at
   // most a few thousand rows. Not with losses, sigma_x or rows from a source.
   Matrix sigma_matrix;
-  // sigma is in units of y, so standard errors are not scaled by the fit's residuals
+  // true if sigma is in units of y: then standard errors are not scaled by the fit's residuals
   bool absolute_sigma = false;
   // {lower, upper} bounds of the parameters. Every evaluated point respects them, and p0 must, too. A
   // parameter that ends on a bound (FitResult::at_bound) has standard error NaN; the others have those of a
@@ -169,9 +170,9 @@ struct NLSQ_API FitOptions : SolverOptions {
   // `sigma`. The variance of a residual is sigma² + Σ (∂f/∂x_k)² sigma_x[k]². For formulas and for models
   // that can be recorded.
   std::vector<Column> sigma_x;
-  // Tied parameters, {"d = 2*a"}: an expression of the model's parameters, other tied ones included. They are
-  // not fitted but have standard errors. A starting value for a tied parameter is an error by name, and is
-  // ignored by position.
+  // Tied parameters, {"d = 2*a"}. The right side is an expression of the model's parameters, which may
+  // themselves be tied. Tied parameters are not fitted but have standard errors. A starting value for a tied
+  // parameter is an error by name, and is ignored by position.
   std::vector<std::string> ties;
 };
 

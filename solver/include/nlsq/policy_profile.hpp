@@ -18,7 +18,7 @@
 
 namespace nlsq::inline v0 {
 
-// What to measure.
+// Selects what is measured.
 struct ProfileOptions {
   // empty: every policy with a name (policy_aliases()); f64 is always measured
   std::vector<PrecisionPolicy> policies;
@@ -31,12 +31,12 @@ struct ProfileOptions {
 struct NLSQ_API PolicyProfile {
   std::size_t rows = 0, sampled = 0;        // rows of the problem, and of the sample
   std::vector<PolicyMeasurement> policies;  // in the requested order; f64 first if it was not requested
-  bool stopped = false;                     // the callback said Stop, so some policies were not measured
-  // A table for people, one line per policy.
+  bool stopped = false;                     // the callback returned Stop, so some policies were not measured
+  // Returns a table for people, one line per policy.
   std::string table() const;
 };
 
-// Fits other rows by the model in question.
+// Fits the model in question to other rows.
 using FitFunction = std::function<FitResult(const Columns& x, const Column& y, const FitOptions& options)>;
 
 // Fits evenly spread blocks of rows under each policy in turn, `repeats` times, and compares with f64. The
@@ -50,11 +50,11 @@ struct OptimizedPolicy {
   PrecisionPolicy policy;
   std::string text;     // the policy as text: PrecisionPolicy::parse(text) == policy
   bool met = true;      // the objective's target is met, if it has one
-  std::string message;  // what was chosen and why, with figures
+  std::string message;  // the choice and its reason, with figures
   PolicyProfile profile;
 };
-// Chooses the policy that serves the objective best, by such a profile. To fit with it, set options.precision
-// = chosen.policy.
+// Chooses the best policy for the objective, by such a profile. To fit with it, set options.precision =
+// chosen.policy.
 NLSQ_API OptimizedPolicy optimize_policy(const PrecisionObjective& objective, const FitFunction& fit,
                                          const Columns& x, const Column& y, const FitOptions& options = {},
                                          const ProfileOptions& profile = {});
@@ -75,7 +75,8 @@ FitFunction fit_function(const M& model, const P& p0) {
 
 }  // namespace detail
 
-// The same for whatever curve_fit takes: a formula or a built-in model with starting values by name ...
+// The overloads below do the same for all models of curve_fit: a formula or a built-in model with starting
+// values by name ...
 template <class M>
 requires detail::Fits<M, NamedValues> PolicyProfile profile_policies(const M& model, const Columns& x,
                                                                      const Column& y,

@@ -20,14 +20,14 @@ namespace nlsq::inline v0 {
 // needs them: one pair for each set of fixed parameters, with and without sigma.
 class NLSQ_API PreparedModel {
  public:
-  // A formula with the predictor `x`, or x1 ... xk. Throws FormulaError if it does not parse.
+  // Prepares a formula with the predictor `x`, or x1 ... xk. Throws FormulaError if it does not parse.
   explicit PreparedModel(std::string_view formula, int predictors = 1);
   explicit PreparedModel(Formula formula);
   explicit PreparedModel(const Model& model);
-  // A callable, recorded at up to 16 rows of x with the parameters p0. A fit that takes a branch that these
-  // rows do not take records it again. `names` are those of the parameters; missing ones are p0, p1 ...
-  // Throws DataError if x has no rows, and ValidationError for an empty p0 and a callable that reads more
-  // parameters than p0 has.
+  // Prepares a callable, which is recorded at up to 16 rows of x with the parameters p0. A fit that takes a
+  // branch that these rows do not take records it again. `names` are those of the parameters; missing ones
+  // are p0, p1 ... Throws DataError if x has no rows, and ValidationError for an empty p0 and a callable that
+  // reads more parameters than p0 has.
   PreparedModel(ModelFunction function, const Columns& x, const std::vector<double>& p0,
                 std::vector<std::string> names = {});
 

@@ -26,7 +26,7 @@
 
 namespace nlsq::inline v0 {
 
-// A parameter block: where its numbers are, and how many. The caller owns them and keeps them alive.
+// A parameter block: its numbers in memory, and their count. The caller owns them and keeps them alive.
 struct BlockRef {
   double* data = nullptr;
   int size = 0;  // 0: the size it was added with
@@ -66,14 +66,14 @@ class NLSQ_API Problem {
   // where a plain pointer cannot, or its manifold. Throws ValidationError if it was added with another size.
   void add_parameter_block(double* block, int size, ManifoldPtr manifold = nullptr);
   void add_parameter_block(BlockRef block, ManifoldPtr manifold = nullptr);
-  // Sets the manifold of a declared block; null: a plain vector.
+  // Sets the manifold of a declared block. With null, the block is a plain vector.
   void set_manifold(double* block, ManifoldPtr manifold);
   // A constant block is not changed by solve. Blocks are variable by default.
   void set_constant(double* block);
   void set_variable(double* block);
   bool is_constant(const double* block) const;
-  // Bounds of number `index` of a declared block; -∞ and ∞ mean none. On a manifold, the moved point is
-  // projected onto its bounds. So is a start outside them. Throws ValidationError for NaN and for an index
+  // Set the bounds of number `index` of a declared block; -∞ and ∞ mean none. On a manifold, the moved point
+  // is projected onto its bounds. So is a start outside them. Throws ValidationError for NaN and for an index
   // out of range.
   void set_lower_bound(double* block, int index, double bound);
   void set_upper_bound(double* block, int index, double bound);
@@ -81,9 +81,9 @@ class NLSQ_API Problem {
   // none has more than 8 free numbers. Otherwise, and without groups, the choice is automatic.
   void set_elimination_group(double* block, int group);
 
-  // Adds a functor (see block_function.hpp) that depends on `blocks`. `residuals` is how many it has. It is
-  // not needed if the functor returns them or has a static member `residuals`. Throws ValidationError for
-  // blocks or sizes that do not fit.
+  // Adds a functor (see block_function.hpp) that depends on `blocks`. `residuals` is the number of its
+  // residuals. It is not needed if the functor returns them or has a static member `residuals`. Throws
+  // ValidationError for blocks or sizes that do not fit.
   template <int residuals = 0, class F, std::size_t k>
   ResidualBlockId add_residual_block(F functor, const Loss& loss, const BlockRef (&blocks)[k]) {
     if constexpr (residuals > 0) {
@@ -107,9 +107,9 @@ class NLSQ_API Problem {
   // ("imu.residual=f64": its derivatives are evaluated in f64), and the summary reports it separately. ""
   // removes the name. Throws ValidationError for an invalid name and if there is no such block.
   void set_component(ResidualBlockId id, const std::string& name);
-  // Its parameter blocks stay.
+  // Removes a residual block. Its parameter blocks remain.
   void remove_residual_block(ResidualBlockId id);
-  // Also removes all residual blocks that use it.
+  // Removes a parameter block and all residual blocks that use it.
   void remove_parameter_block(double* block);
 
   std::size_t parameter_blocks() const;
@@ -130,8 +130,8 @@ class NLSQ_API Problem {
   std::unique_ptr<Impl> impl_;
 };
 
-// Minimizes, and stores the result in the parameter blocks: the best point whose cost was verified in f64. If
-// a functor throws, the exception passes through and the blocks are unchanged.
+// Minimizes the cost, and stores the result in the parameter blocks: the best point whose cost was verified
+// in f64. If a functor throws, the exception passes through and the blocks are unchanged.
 //
 // Small parameter blocks that share no residual block (points) are eliminated first, by the Schur complement.
 // The stop tests are those of SolverOptions, all in f64. Residuals and costs are f64 under any precision

@@ -10,7 +10,8 @@
 
 namespace nlsq::inline v0 {
 
-// A step that was tried, reported once the derivatives at its end are known. Number 0 is the start.
+// A step that was tried, reported once the derivatives at its end are known. Report number 0 is that of the
+// start.
 struct BlockStepReport {
   int iteration = 0;
   StepOutcome outcome = StepOutcome::accepted;
@@ -38,13 +39,13 @@ struct BlockSolveFacts {
   int linear_iterations = 0;
   bool groups_followed = false;  // the given elimination groups were used
   bool tolerance_met = false;    // one of the control's stop tests ended the solve
-  // At the end, by the residuals of the functions themselves; NaN if they were not called there.
+  // The cost at the end, by the residuals of the functions themselves; NaN if they were not called there.
   double cost_by_functions = std::numeric_limits<double>::quiet_NaN();
 };
 
 // Stop tests and callbacks of an observed solve.
 struct ProblemControl {
-  // Stop tests; 0: off. The first two apply to every trial step, with f64 numbers on both sides.
+  // Stop tests; 0 switches one off. The first two apply to every trial step, with f64 numbers on both sides.
   double function_tolerance = 0;  // |decrease| <= tolerance * cost
   // step_norm <= tolerance * (‖x‖ + tolerance), after the first accepted step
   double parameter_tolerance = 0;
@@ -52,8 +53,8 @@ struct ProblemControl {
   double least_gain = 1e-3;       // least gain ratio of an accepted step
   int max_invalid_steps = 0;      // failed factorisations in a row; 0: no limit
 
-  // Use a factor where counts of operations say that it is cheaper, though StepSolver::iterative was
-  // requested. The caller of the other library named that solver perhaps without knowing the problem's size.
+  // Use a factor if it takes fewer operations, even though StepSolver::iterative was requested. The caller of
+  // another library may have chosen that solver without knowing the problem's size.
   bool factor_if_cheaper = false;
 
   // Makes no step and judges the present values, which must lie within their bounds. certify() sets it. The
@@ -62,21 +63,22 @@ struct ProblemControl {
 
   // Called after each step; Stop ends the solve.
   std::function<CallbackResult(const BlockStepReport&)> observer;
-  // Called before any function is called at x. `new_point`: functions were last called at another x.
+  // Called before any function is called at x. `new_point` is true if functions were last called at another
+  // x.
   std::function<void(std::span<const double> x, bool derivatives, bool new_point)> before_evaluation;
   BlockSolveFacts* facts = nullptr;
 };
 
-// Moves what `earlier` kept of its last solve to `problem`, which must not have been solved yet. Residual
-// block b of `problem`, in the order of addition, was block was[b] of `earlier`, with the same function on
-// blocks of the same sizes. Any number beyond those marks a new block. Results keep the same bits. Afterwards
-// `earlier` counts as not solved.
+// Moves the data that `earlier` kept of its last solve to `problem`, which must not have been solved yet.
+// Residual block b of `problem`, in the order of addition, was block was[b] of `earlier`, with the same
+// function on blocks of the same sizes. Any number beyond those marks a new block. Results keep the same
+// bits. Afterwards `earlier` counts as not solved.
 NLSQ_API void inherit(Problem& problem, Problem& earlier, std::span<const std::size_t> was);
 
-// As solve(problem, options).
+// Does what solve(problem, options) does, observed by `control`.
 NLSQ_API Summary solve(Problem& problem, const SolverOptions& options, const ProblemControl& control);
 
-// As certify(problem, options).
+// Does what certify(problem, options) does, observed by `control`.
 NLSQ_API Summary certify(Problem& problem, const SolverOptions& options, const ProblemControl& control);
 
 }  // namespace nlsq::inline v0

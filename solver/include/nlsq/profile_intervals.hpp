@@ -16,11 +16,11 @@
 
 namespace nlsq::inline v0 {
 
-// Which intervals to compute.
+// Selects which intervals are computed.
 struct IntervalOptions {
   // probability that an interval covers the parameter, in (0, 1)
   double confidence = 0.95;
-  std::vector<std::string> parameters;  // by name; empty: all fitted parameters that are not on a bound
+  std::vector<std::string> parameters;  // by name; if empty, all fitted parameters that are not on a bound
   int most_fits = 60;                   // limit on fits for each end
 };
 
@@ -41,12 +41,12 @@ struct ProfileInterval {
   int fits = 0;  // fits made with the parameter fixed
 };
 
-// The intervals of a fit.
+// The intervals of all selected parameters of a fit.
 struct ProfileIntervals {
   std::vector<ProfileInterval> intervals;
   double threshold = 0;  // allowed rise of 2 * cost: t² s²; z² with absolute sigma and for counts
-  // A fit with a parameter fixed found a lower cost than the original fit. Then no interval surrounds a
-  // minimum.
+  // True if a fit with a parameter fixed found a lower cost than the original fit. Then no interval surrounds
+  // a minimum.
   bool better_found = false;
   std::vector<double> better;  // the parameters of that fit, to start a new one from
 };
@@ -70,7 +70,7 @@ inline PreparedModel prepared(const Model& model, const Columns&) { return Prepa
 inline const PreparedModel& prepared(const PreparedModel& model, const Columns&) { return model; }
 }  // namespace detail
 
-// The same for whatever curve_fit takes: a formula, a built-in or prepared model ...
+// The overloads below do the same for all models of curve_fit: a formula, a built-in or prepared model ...
 template <class M>
 requires(std::convertible_to<const M&, std::string_view> || std::convertible_to<const M&, const Formula&> ||
          std::convertible_to<const M&, const Model&> ||

@@ -22,7 +22,7 @@ enum class Termination : std::uint8_t {
   no_progress,     // no step decreases the cost any more, and no test holds
   max_iterations,  // the iteration budget ran out
   time_limit,      // max_seconds passed
-  user_stop,       // the callback said Stop
+  user_stop,       // the callback returned Stop
   failure,         // the residuals are not finite at the start
 };
 
@@ -38,16 +38,16 @@ enum class Verdict : std::uint8_t {
 
 NLSQ_API const char* name(Termination termination) noexcept;
 NLSQ_API const char* name(Verdict verdict) noexcept;
-// True if the result may be used as a minimum: CONVERGED, NOISE_FLOOR or RANK_DEFICIENT.
+// Returns true if the result may be used as a minimum: CONVERGED, NOISE_FLOOR or RANK_DEFICIENT.
 NLSQ_API bool is_success(Verdict verdict) noexcept;
 
-// What became of a step.
+// The outcome of a step.
 enum class StepOutcome : std::uint8_t {
   accepted,  // the gain ratio is large enough
   rejected,  // the cost did not fall enough; the damping grows
   invalid,   // the trial point has no finite residuals; the damping grows
-  // Not a step: the precision changed, and `event` says why. Usually the same x is evaluated again in a
-  // higher one; after `rollback` the checkpoint, after `sample_abandoned` the start.
+  // Not a step: the precision changed, and `event` is the reason. Usually the same x is evaluated again in a
+  // higher precision. After `rollback` it is the checkpoint, and after `sample_abandoned` the start.
   escalated,
 };
 NLSQ_API const char* name(StepOutcome outcome) noexcept;
@@ -72,7 +72,7 @@ struct IterationSummary {
   StepOutcome outcome = StepOutcome::accepted;
   Event event = Event::none;
   std::string reason;                   // the numbers that the event compared
-  std::vector<std::string> components;  // components that the event raised; empty: the whole problem
+  std::vector<std::string> components;  // components that the event raised; empty if it was the whole problem
 };
 
 // The f64 verdict on the final point, documented in docs/precision.md.
@@ -86,8 +86,8 @@ struct Certificate {
   double gradient_bound = 0;   // rounding bound γ_g on the same scale
   double decrement_sigma = 0;  // ν₀/σ: distance to the optimum in standard errors
   double step = 0;             // undamped f64 step, ‖D s‖ / ‖D x‖
-  // ‖D s‖ / ‖D x‖ of a last step s that needed no pass over all rows at its end, since it was known to leave
-  // less than `step` (docs/precision.md). 0: everything was evaluated at x itself.
+  // ‖D s‖ / ‖D x‖ of a last step s without a pass over all rows at its end, because it was known to leave
+  // less than `step` (docs/precision.md). If it is 0, everything was evaluated at x itself.
   double last_step = 0;
   double condition = 0;  // κ₀ of the scaled normal matrix, undamped
   int rank = 0;
@@ -104,10 +104,11 @@ struct Certificate {
   // column of the user's Jacobian that contradicts differences of the residuals; -1: none
   int wrong_column = -1;
   bool wrong_loss = false;         // a loss gives a slope that differences of its values contradict
-  double jacobian_difference = 0;  // by how much, relative to that column's norm or to the slope
+  double jacobian_difference = 0;  // size of that contradiction, relative to the column's norm or to the
+                                   // slope
 };
 
-// What was done for one named component of a problem.
+// The work for one named component of a problem.
 struct ComponentSummary {
   std::string name;
   std::size_t rows = 0;
@@ -158,11 +159,11 @@ struct NLSQ_API Summary {
   std::string evaluator_note;  // why a callable was not recorded; else empty
   std::size_t peak_bytes = 0;  // counted buffers of the solver, without the user's data
 
-  // One line: verdict, cost, steps, precision.
+  // Returns one line: verdict, cost, steps, precision.
   std::string brief_report() const;
-  // Several lines, with the certificate.
+  // Returns several lines, with the certificate.
   std::string full_report() const;
-  // The trace, one line per iteration.
+  // Returns the trace, one line per iteration.
   std::string trace_report() const;
 };
 

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* What a function returns. */
+/* The status that a function returns. */
 typedef enum nlsq_status {
   NLSQ_OK = 0,
   NLSQ_ERROR_ARGUMENT = 1, /* a NULL pointer, a size or an unknown name among the arguments */
@@ -58,7 +58,8 @@ typedef struct nlsq_problem nlsq_problem;
 
 /* "0.1.0" */
 NLSQ_C_API const char* nlsq_version(void);
-/* Version, kernels available and in use, libraries: several lines. Valid until the thread ends. */
+/* The version, the kernels available and in use, and the libraries, as several lines. Valid until the thread
+ * ends. */
 NLSQ_C_API const char* nlsq_build_information(void);
 
 /* "NLSQ_ERROR_DATA" ...; "unknown" for another number. */
@@ -67,11 +68,11 @@ NLSQ_C_API const char* nlsq_status_name(int status);
 NLSQ_C_API const char* nlsq_verdict_name(int verdict);
 NLSQ_C_API const char* nlsq_termination_name(int termination);
 
-/* The text of the last error of the calling thread: what is wrong, the value, and what would mend it. A call
- * that succeeds leaves it alone. "" before the first error. Valid until the next error of this thread. */
+/* The text of the last error of the calling thread: what is wrong, the value, and the remedy. A call that
+ * succeeds does not change it. It is "" before the first error. Valid until the next error of this thread. */
 NLSQ_C_API const char* nlsq_last_error(void);
 /* A number that belongs to that error. Returns NLSQ_OK and sets *value, or NLSQ_ERROR_ARGUMENT if this error
- * has no such number (the error text stays as it is). Names:
+ * has no such number (the error text does not change). Names:
  *   "status"           the status that was returned
  *   "row", "column"    where the data are wrong, from 0. Columns: the predictors, y, then sigma
  *   "position"         byte of the formula at which it does not parse, from 0
@@ -104,14 +105,14 @@ typedef struct nlsq_column {
   size_t count; /* entries */
 } nlsq_column;
 
-/* A column of each of many fits. Entry i of fit f is at (char*)column.data + f * fit_stride + i *
+/* A column of data for each of many fits. Entry i of fit f is at (char*)column.data + f * fit_stride + i *
  * column.stride. */
 typedef struct nlsq_batch_column {
   nlsq_column column;   /* of the first fit */
   ptrdiff_t fit_stride; /* in bytes from one fit to the next; may be negative. 0: all fits share the column */
 } nlsq_batch_column;
 
-/* A contiguous column of doubles. */
+/* Returns a contiguous column of doubles. */
 static inline nlsq_column nlsq_column_of(const double* data, size_t count) {
   nlsq_column column;
   column.data = data;

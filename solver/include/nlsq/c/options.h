@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* Options with their defaults. Wherever a function takes options, NULL stands for the defaults. */
+/* Makes options with their defaults. Wherever a function takes options, NULL means the defaults. */
 NLSQ_C_API int nlsq_options_new(nlsq_options** options);
 NLSQ_C_API int nlsq_options_copy(const nlsq_options* options, nlsq_options** copy);
 NLSQ_C_API int nlsq_options_free(nlsq_options* options);
@@ -54,9 +54,9 @@ NLSQ_C_API int nlsq_options_free(nlsq_options* options);
  *     eta, max_linear_iterations     of conjugate gradients
  */
 NLSQ_C_API int nlsq_options_set(nlsq_options* options, const char* name, const char* value);
-/* The same for the options that are numbers, without a text. */
+/* Does the same for the options that are numbers, without a text. */
 NLSQ_C_API int nlsq_options_set_number(nlsq_options* options, const char* name, double value);
-/* Options that are arrays of `count` doubles. They are copied. count = 0 removes them.
+/* Sets options that are arrays of `count` doubles. They are copied. count = 0 removes them.
  *   lower, upper             bounds, one for each parameter in the model's order, or one for all; ±INFINITY:
  *                            none. One of them alone leaves the other side open.  Not together with the
  *                            option bounds
@@ -65,20 +65,20 @@ NLSQ_C_API int nlsq_options_set_number(nlsq_options* options, const char* name, 
  *                            smaller */
 NLSQ_C_API int nlsq_options_set_array(nlsq_options* options, const char* name, const double* values,
                                       size_t count);
-/* Standard deviations of y (name "sigma"), or of predictor k ("sigma_x0", "sigma_x1" ...). The memory is the
- * caller's and must live as long as fits use these options. NULL removes it. */
+/* Sets standard deviations of y (name "sigma"), or of predictor k ("sigma_x0", "sigma_x1" ...). The memory is
+ * the caller's and must live as long as fits use these options. NULL removes it. */
 NLSQ_C_API int nlsq_options_set_column(nlsq_options* options, const char* name, const nlsq_column* column);
-/* The covariance matrix of y ("sigma_matrix"), rows x rows; it is copied. NULL removes it. */
+/* Sets the covariance matrix of y ("sigma_matrix"), rows x rows; it is copied. NULL removes it. */
 NLSQ_C_API int nlsq_options_set_matrix(nlsq_options* options, const char* name, const double* values,
                                        size_t rows);
 
-/* Called after each line of the trace with `step` the number of the iteration, `total` 0, the cost, and the
- * distance to the optimum in standard errors (NaN if it is not known). A batch calls it after each group of
- * fits, with `step` of `total` fits done, and NaN twice. A number that is not 0 stops the fit: the result
- * has the best parameters so far, and its termination is NLSQ_ENDED_USER_STOP. It is called by the thread
- * that called the fit. */
+/* A function that is called after each line of the trace. `step` is the number of the iteration and `total`
+ * is 0; it also gets the cost, and the distance to the optimum in standard errors (NaN if it is not known). A
+ * batch calls it after each group of fits, with `step` of `total` fits done, and NaN twice. If it returns a
+ * number that is not 0, the fit stops: the result has the best parameters so far, and its termination is
+ * NLSQ_ENDED_USER_STOP. It is called by the thread that called the fit. */
 typedef int (*nlsq_progress)(size_t step, size_t total, double cost, double distance, void* user);
-/* NULL: none. */
+/* Sets the progress function. NULL removes it. */
 NLSQ_C_API int nlsq_options_set_progress(nlsq_options* options, nlsq_progress progress, void* user);
 
 /* Stops all fits that run with these options, at their next iteration, as a progress callback does. Fits

@@ -20,28 +20,28 @@
 extern "C" {
 #endif
 
-/* The number of sums of a model with so many parameters n. Their order: rows; cost ½ Σr²; eleven numbers
+/* Returns the number of sums of a model with n parameters. Their order is: rows; cost ½ Σr²; eleven numbers
  * about rounding; the gradient Jᵀr (n); n more about rounding; the upper triangle of JᵀJ by rows. */
 NLSQ_C_API size_t nlsq_sums_size(size_t parameters);
 
-/* Fills `sums` with nlsq_sums_size(n) sums over these rows at the n parameters p, in float64. They are NaN,
- * but for the number of rows, where a residual or derivative is not finite. Options: threads, and the column
- * sigma. Bounds and what would change the problem are an error (fix, tie, loss, precision, sigma_x,
- * sigma_matrix). Not for callbacks. */
+/* Fills `sums` with nlsq_sums_size(n) sums over these rows at the n parameters p, in float64. If a residual
+ * or derivative is not finite, they are NaN, except for the number of rows. The options threads and the
+ * column sigma have an effect. Bounds and options that would change the problem are an error (fix, tie, loss,
+ * precision, sigma_x, sigma_matrix). Not for callbacks. */
 NLSQ_C_API int nlsq_model_sums(const nlsq_model* model, const nlsq_column* x, size_t predictors,
                                const nlsq_column* y, const double* p, const nlsq_options* options,
                                double* sums);
 
-/* Makes the next step. `points`: the start, and every point that was asked for since, passes x n. `sums`: the
- * sums over all rows there, passes x nlsq_sums_size(n). If more are wanted, *result is NULL and `next` (n) is
- * the point where. Else *result is the answer, with the names of nlsq_least_squares. The steps and tests are
- * those of a fit in float64, and the verdict is as good, but for four things. Whether the blocks were the
- * same at every point is checked by their number of rows alone. A problem whose normal equations have too few
- * digits ends without a certificate, where a fit would go back to the rows. Where rounding errors may hide
- * the minimum, of rows with heavy weight or of terms that cancel, there is no certificate, even where a fit
- * has one by numbers of twice the digits. And the start is taken as it is: no linear parameters are solved
- * for first. Options: the arrays lower and upper, absolute_sigma, tau, xtol, gtol, ftol, max_iterations,
- * strategy, initial_lambda, nonmonotonic; the same in every call. */
+/* Makes the next step. `points` holds the start and every point requested since, passes x n. `sums` holds the
+ * sums over all rows there, passes x nlsq_sums_size(n). If more sums are needed, *result is NULL and `next`
+ * (n) is the next point. Else *result is the result, with the names of nlsq_least_squares. The steps and
+ * tests are those of a fit in float64, and the verdict is as reliable, with four exceptions. Whether the
+ * blocks were the same at every point is checked only by their number of rows. A problem whose normal
+ * equations have too few digits ends without a certificate, where a fit would use the rows again. If rounding
+ * errors of rows with heavy weight or of terms that cancel may hide the minimum, there is no certificate,
+ * even if a fit would have one by numbers of twice the digits. And no linear parameters are solved for at the
+ * start. These options have an effect: the arrays lower and upper, absolute_sigma, tau, xtol, gtol, ftol,
+ * max_iterations, strategy, initial_lambda, nonmonotonic; the same in every call. */
 NLSQ_C_API int nlsq_solve_sums(const double* points, const double* sums, size_t passes, size_t n,
                                const nlsq_options* options, double* next, nlsq_result** result);
 
