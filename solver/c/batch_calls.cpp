@@ -1,4 +1,4 @@
-// Batches: many fits of one model.
+// Implements fits of many data sets by one model.
 #include "c/caller_model.hpp"
 #include "c/caller_options.hpp"
 #include "c/errors.hpp"
@@ -26,7 +26,7 @@ struct BatchData {
   std::size_t fits = 0;
 };
 
-// Y is one column for each fit, also where all fits share it.
+// Makes Y one column for each fit, even if all fits share it.
 ColumnPerFit spread(const ColumnPerFit& y, std::size_t fits) {
   if (!y.shared()) return y;
   return ColumnPerFit(std::vector<Column>(fits, y[0]));
@@ -46,13 +46,14 @@ BatchData batch_data(const nlsq_batch_column* x, std::size_t predictors, const n
   return data;
 }
 
-// Starting values: a row for each fit, or one for all. `none`: BatchOptions::unstarted.
+// The starting values: a row for each fit, or one for all. `none` is BatchOptions::unstarted.
 struct Starts {
   Matrix P0;
   std::vector<bool> none;
 };
 
-// What is not given is guessed, or lies where curve_fit starts without a value.
+// Returns the starting values. Values that are not given are guessed, or are those where curve_fit starts
+// without a value.
 Starts starts(const CallerModel& model, const BatchData& data, const double* p0, std::size_t p0_fits,
               const FitOptions& options, const Limits& limits, const Ties& ties, const NamedValues& fixed,
               std::size_t free) {
@@ -64,7 +65,7 @@ Starts starts(const CallerModel& model, const BatchData& data, const double* p0,
   const auto given = [&](std::size_t f, std::size_t j) {
     return p0_fits == 0 ? kNaN : p0[(p0_fits == 1 ? 0 : f) * n + j];
   };
-  for (std::size_t j = 0; j < n; ++j) {  // nobody may take a value for one that is used
+  for (std::size_t j = 0; j < n; ++j) {  // a value must not be given for a tied parameter
     const std::string expression = ties.expression(static_cast<int>(j));
     for (std::size_t f = 0; f < p0_fits && !expression.empty(); ++f) {
       if (!std::isnan(given(f, j)))
@@ -81,7 +82,7 @@ Starts starts(const CallerModel& model, const BatchData& data, const double* p0,
   if (!guesses && !all_given) out.none.assign(out.P0.rows() * n, false);
   for (std::size_t f = 0; f < out.P0.rows(); ++f) {
     std::vector<double> start = fallback;
-    if (guesses && data.y[f].size() >= free) {  // a fit of fewer rows will be FAILED
+    if (guesses && data.y[f].size() >= free) {  // a fit with fewer rows will be FAILED
       std::string warning;
       std::vector<Column> x;
       for (const ColumnPerFit& column : data.x) x.push_back(column[f]);
@@ -103,7 +104,8 @@ Starts starts(const CallerModel& model, const BatchData& data, const double* p0,
   return out;
 }
 
-// What is wrong with fits of too few rows: a line for each of the first few, and how many more there are.
+// Returns the errors of fits with too few rows: a line for each of the first few, and the number of further
+// ones.
 std::vector<std::string> fits_without_rows(const ColumnPerFit& y, std::size_t free) {
   constexpr std::size_t kLines = 5;
   std::vector<std::string> lines;
@@ -120,7 +122,8 @@ std::vector<std::string> fits_without_rows(const ColumnPerFit& y, std::size_t fr
   return lines;
 }
 
-// A batch asks this between its parts. `done` is 0 at the start, which the caller is not told.
+// Returns a function that a batch calls between its parts. `done` is 0 at the start, which is not reported to
+// the caller.
 std::function<bool(std::size_t, std::size_t)> progress_of(const Options& options) {
   return [&](std::size_t done, std::size_t all) {
     if (options.stop_wanted()) return false;

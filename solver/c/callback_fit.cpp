@@ -18,16 +18,17 @@ namespace nlsq::inline v0::c {
 
 namespace {
 
-// What the callback is compared with. A loss of counts wants the model's values instead of residuals.
+// The data with which the callback is compared. A loss of counts needs the model's values instead of
+// residuals.
 struct Weighting {
-  std::vector<double> y, sigma;  // sigma: empty for 1
+  std::vector<double> y, sigma;  // sigma is empty if all are 1
   bool values = false;
 
   void residuals(std::vector<double>& f) const {
     for (std::size_t i = 0; i < f.size() && !values; ++i)
       f[i] = (f[i] - y[i]) / (sigma.empty() ? 1 : sigma[i]);
   }
-  // |y| / σ, by row. Empty if the function's values are the residuals.
+  // Returns |y| / σ by row; empty if the function's values are the residuals.
   std::vector<double> constants() const {
     std::vector<double> sizes;
     for (std::size_t i = 0; i < y.size() && !values; ++i)
@@ -61,7 +62,7 @@ VectorFunction vector_function(const Callback& callback, const Ties& ties, const
   function.value = [&](std::span<const double> given) {
     std::vector<double> p(given.begin(), given.end());
     ties.apply(p);
-    // A row that the callback does not fill is not a number.
+    // A row that the callback does not fill remains NaN.
     std::vector<double> f(weighting.y.size(), std::numeric_limits<double>::quiet_NaN());
     callback.call(p.data(), f.data(), nullptr);
     weighting.residuals(f);
@@ -70,7 +71,7 @@ VectorFunction vector_function(const Callback& callback, const Ties& ties, const
   return function;
 }
 
-// J' = J ∂p/∂p_free in the columns of free parameters.
+// Computes J' = J ∂p/∂p_free in the columns of free parameters.
 void follow_ties(const Ties& ties, std::span<const double> p, const std::vector<int>& free,
                  std::span<double> J) {
   if (ties.empty()) return;

@@ -1,4 +1,4 @@
-// Columns of the C interface as columns of the library. The strides of a C column are in bytes.
+// Converts columns of the C interface to columns of the library. The strides of a C column are in bytes.
 #pragma once
 
 #include <nlsq/c/base.h>
@@ -12,14 +12,14 @@
 
 namespace nlsq::inline v0::c {
 
-// Makes columns, and keeps the copies of those that had to be copied: data that are not aligned, and strides
-// that are no multiple of the size of an entry.
+// Makes columns, and keeps the copies of those that had to be copied: those with data that are not aligned,
+// or with a stride that is no multiple of the size of an entry.
 class CallerColumns {
  public:
   // `name` is for the message of ArgumentError.
   Column view(const nlsq_column& column, const std::string& name);
   std::vector<Column> views(const nlsq_column* columns, std::size_t count, const std::string& name);
-  // One column for each fit, without the rows that `mask` leaves out.
+  // Returns one column for each fit, without the rows that `mask` leaves out.
   ColumnPerFit batch(const nlsq_batch_column& column, const nlsq_batch_column* mask, std::size_t fits,
                      const std::string& name);
 

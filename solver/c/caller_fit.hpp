@@ -1,4 +1,4 @@
-// Curve fits of models behind handles.
+// Declares curve fits of models behind handles.
 #pragma once
 
 #include "c/caller_model.hpp"
@@ -9,15 +9,16 @@
 
 namespace nlsq::inline v0::c {
 
-// Fits any model. `p0` has the starting values that are known.
+// Fits any model. `p0` holds the known starting values.
 FitResult fit_model(const CallerModel& model, const Columns& x, const Column& y, const NamedValues& p0,
                     const FitOptions& options, Differences differences);
 
-// Fits a callback: all rows in one call (callback_fit.cpp).
+// Fits a callback, which computes all rows in one call (callback_fit.cpp).
 FitResult fit_callback(const CallerModel& model, const Column& y, const NamedValues& p0,
                        const FitOptions& options, Differences differences);
 
-// Values and derivatives at p (evaluate_calls.cpp). Throws ArgumentError if x has another number of rows.
+// Computes values and derivatives at p (evaluate_calls.cpp). Throws ArgumentError if x has another number of
+// rows.
 void evaluate_model(const CallerModel& model, const Columns& x, std::size_t rows,
                     const std::vector<double>& p, const Options& options, double* values, double* jacobian);
 
@@ -25,8 +26,9 @@ void evaluate_model(const CallerModel& model, const Columns& x, std::size_t rows
 void recheck_model(const CallerModel& model, const Columns& x, std::size_t rows, const std::vector<double>& p,
                    double tolerance, const char* when);
 
-// How far the rounding of its operations may move a tape's value in one row, if each result is wrong by
-// `share` of itself: the largest move by four perturbations. 0 for other models (recheck.cpp).
+// Returns how far the rounding of its operations may move a tape's value in one row, if each result has the
+// relative error `share`. It is the largest change by four perturbations, and 0 for other models
+// (recheck.cpp).
 double rounding_of(const CallerModel& model, const Columns& x, std::size_t row, const std::vector<double>& p,
                    double share);
 

@@ -76,7 +76,7 @@ void check_predictors(const std::vector<std::string>& names) {
   }
 }
 
-// The names of the caller, or p0, p1 ... Throws ModelError for a name that is given twice.
+// Returns the names that the caller gave, or p0, p1 ... Throws ModelError for a name that is given twice.
 std::vector<std::string> parameter_names(const char* const* names, std::size_t count) {
   if (count > kMostParameters)
     throw ModelError(fmt::format("{} parameters: use at most {}", count, kMostParameters));

@@ -33,21 +33,21 @@ struct CallerModel : Object {
   std::string name, formula;  // as in the JSON
   std::vector<std::string> parameters, predictors;
   std::string note;                       // a warning about the text; empty if there is none
-  std::optional<PreparedModel> prepared;  // of everything but a callback
-  const Model* builtin = nullptr;         // the built-in model that it is, whose first guess it has
+  std::optional<PreparedModel> prepared;  // null for a callback
+  const Model* builtin = nullptr;         // the equivalent built-in model, whose first guess it has
   std::shared_ptr<const Tape> tape;
   Callback callback;
   bool has_jacobian = false;
   Callback recheck;
 
   bool is_callback() const { return callback.function != nullptr; }
-  // The built-in model that a formula is in other words. It is looked for when it is first asked for.
+  // Returns the built-in model to which a formula is equivalent. The search is made in the first call.
   const guessing::Recognised& recognised() const;
   bool has_guess() const { return builtin != nullptr || recognised().model != nullptr; }
-  // The first guess, or 1 for every parameter. `sigma`: of y, or empty.
+  // Returns the first guess, or 1 for every parameter. `sigma` is that of y, or empty.
   std::vector<double> guess(const Columns& x, const Column& y, const Column& sigma, const Loss& loss,
                             std::string& warning) const;
-  // Output 0 or the formula at `count` rows, in double and as it was given.
+  // Evaluates output 0 of the tape, or the formula, at `count` rows, in double and in the given form.
   void evaluate_rows(std::span<const double* const> columns, std::span<const double> p, std::size_t count,
                      std::span<const double> noise, double* out) const;
 
@@ -56,8 +56,8 @@ struct CallerModel : Object {
   mutable guessing::Recognised recognised_;
 };
 
-// Makes the model that the text names or spells out. `names` are those of the predictors. If there are none,
-// the predictors are called x, or x1 ... xk. Throws FormulaError or ModelError.
+// Makes the model from its text: a name, a sum of names or a formula. `names` are those of the predictors. If
+// there are none, the predictors are called x, or x1 ... xk. Throws FormulaError or ModelError.
 std::shared_ptr<CallerModel> model_of_text(const std::string& text, std::vector<std::string> names,
                                            std::size_t predictors);
 // Does the same for predictors that are called x, or x1 ... xk. It keeps the last few models, so that the

@@ -1,4 +1,4 @@
-// Options of the C interface: the functions of options.h, and the options of the library that they amount to.
+// Implements the functions of options.h, and converts the options to those of the library.
 #include "c/caller_options.hpp"
 
 #include "c/errors.hpp"

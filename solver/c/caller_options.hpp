@@ -1,4 +1,4 @@
-// The options behind a handle nlsq_options, and what a fit makes of them.
+// The options behind a handle nlsq_options, and the library's options that follow from them.
 #pragma once
 
 #include "c/caller_columns.hpp"
@@ -49,22 +49,22 @@ struct Options : Object {
   void set(std::string_view name, std::string_view value);
   void set(std::string_view name, double value);
 
-  // Everything that applies to each solve: precision, callback.
+  // Returns all options that apply to each solve: precision, callback.
   SolverOptions solver_options() const;
-  // The loss alone. Throws ValidationError for a scale without a robust loss.
+  // Returns the loss alone. Throws ValidationError for a scale without a robust loss.
   Loss loss_function() const;
-  // Options of a curve with these parameters. `columns` keeps what had to be copied. Throws ValidationError
-  // for names that are no parameters.
+  // Returns the options of a curve with these parameters. `columns` keeps the columns that had to be copied.
+  // Throws ValidationError for names that are no parameters.
   FitOptions curve_options(const std::vector<std::string>& parameters, std::size_t predictors,
                            CallerColumns& columns) const;
   LeastSquaresOptions least_squares_options() const;
   SolverOptions problem_options() const;
-  // The values that `fix` gives.
+  // Returns the values that the option fix gives.
   NamedValues fixed_values() const;
   bool stop_wanted() const { return cancelled->load(std::memory_order_relaxed); }
 };
 
-// The options of a handle, which may be NULL.
+// Returns the options of a handle, which may be NULL.
 std::shared_ptr<const Options> options_of(const nlsq_options* handle);
 
 }  // namespace nlsq::inline v0::c

@@ -1,4 +1,4 @@
-// The functions of fit.h that fit or certify a single curve.
+// Implements the functions of fit.h that fit or certify a single curve.
 #include "c/caller_fit.hpp"
 #include "c/errors.hpp"
 #include "c/results/caller_result.hpp"
@@ -20,7 +20,7 @@ namespace nlsq::inline v0::c {
 
 namespace {
 
-// Adds the guess of a formula that is a built-in model in other words, where p0 leaves parameters out.
+// Adds the guess of a formula that is equivalent to a built-in model, for parameters that p0 leaves out.
 NamedValues with_guess(const CallerModel& model, const Columns& x, const Column& y, NamedValues p0,
                        const FitOptions& options, std::string& warning) {
   if (p0.size() >= model.parameters.size() || model.recognised().model == nullptr) return p0;
@@ -45,7 +45,7 @@ FitResult fit_model(const CallerModel& model, const Columns& x, const Column& y,
   FitResult fit = curve_fit(*model.prepared, x, y, start, options);
   if (!warning.empty()) fit.warnings.insert(fit.warnings.begin(), warning);
   if (!model.note.empty()) fit.warnings.insert(fit.warnings.begin(), model.note);
-  // With ties curve_fit() fits the formula itself, and gives this warning.
+  // With ties curve_fit() fits the formula itself, and adds this warning.
   if (const auto& formula = model.prepared->impl().formula; formula && options.ties.empty()) {
     if (std::string note = note_on_constants(*formula, p0, options); !note.empty())
       fit.warnings.insert(fit.warnings.begin(), std::move(note));
@@ -55,7 +55,7 @@ FitResult fit_model(const CallerModel& model, const Columns& x, const Column& y,
 
 namespace {
 
-// What a fit and a certification have in common.
+// The arguments that a fit and a certification have in common.
 struct Call {
   const CallerModel& model;
   const Options& options;
@@ -121,7 +121,7 @@ nlsq_result* result_of(Call& call, FitResult fit) {
   return to_handle<nlsq_result>(std::move(result));
 }
 
-// The starting values, and those that the option fix gives.
+// Returns the starting values, and those that the option fix gives.
 NamedValues all_starts(const Options& options, NamedValues p0) {
   for (auto& [name, value] : options.fixed_values()) {
     if (has_value(p0, name))
@@ -154,7 +154,7 @@ nlsq_result* fit_call(const CallerModel& model, const nlsq_column* x, std::size_
     const auto given = std::ranges::find(p0, model.parameters[j], &NamedValues::value_type::first);
     if (given != p0.end()) start[j] = given->second;
   }
-  if (recheck) limits_of(call.fit.bounds, model.parameters);  // mistakes before the callback is called
+  if (recheck) limits_of(call.fit.bounds, model.parameters);  // reports mistakes before the first call
   check(start, "start");
   FitResult fit = fit_model(model, call.x, call.y, p0, call.fit, options.differences);
   check(fit.parameters, "end");

@@ -1,4 +1,4 @@
-// Status codes and texts of errors, one set for each thread.
+// Stores status codes and texts of errors, one set for each thread.
 #include "c/errors.hpp"
 
 #include "c/handles.hpp"
@@ -22,7 +22,7 @@ namespace {
 
 struct LastError {
   std::string text;
-  const char* fixed_text = nullptr;  // instead of `text`, where memory ran out
+  const char* fixed_text = nullptr;  // replaces `text` if there was no memory for it
   int status = NLSQ_OK;
   std::optional<std::size_t> row, column, position;
   std::optional<int> callback;
@@ -33,7 +33,7 @@ LastError& last() {
   return error;
 }
 
-// DataError::npos and the like mean that no place is known.
+// Returns nothing for DataError::npos and similar values, which mean that no place is known.
 std::optional<std::size_t> place(std::size_t index) {
   if (index == static_cast<std::size_t>(-1)) return std::nullopt;
   return index;
@@ -53,7 +53,7 @@ int keep(int status, const char* text) {
   return status;
 }
 
-// The exceptions that carry a number beside their text.
+// Stores exceptions that carry a number beside their text.
 int keep_located() {
   try {
     throw;

@@ -10,30 +10,30 @@
 
 namespace nlsq::inline v0::c {
 
-// A wrong argument of a C function.
+// Thrown for a wrong argument of a C function.
 struct ArgumentError : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-// A formula, a name or a tape is no model.
+// Thrown if a formula, a name or a tape is no model.
 struct ModelError : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-// A callback returned a number that is not 0.
+// Thrown if a callback returned a number that is not 0.
 struct CallbackStopped : std::runtime_error {
   CallbackStopped(const std::string& message, int number) : std::runtime_error(message), code(number) {}
   int code;
 };
 
-// A tape and the callback beside it disagree in a row.
+// Thrown if a tape and its recheck callback disagree in a row.
 struct RecheckFailed : std::runtime_error {
   RecheckFailed(const std::string& message, std::size_t number) : std::runtime_error(message), row(number) {}
   std::size_t row;
 };
 
-// Keeps the exception that is being handled as this thread's last error, and returns its status. Passes on
-// what the C library throws to end a thread.
+// Keeps the exception that is being handled as this thread's last error, and returns its status. Rethrows the
+// exception by which the C library ends a thread.
 int keep_error();
 
 template <class Work>
@@ -62,7 +62,7 @@ int output(T** out, const char* name, Make make) {
   });
 }
 
-// The text that `make` returns, or NULL in case of an error.
+// Returns the text that `make` returns, or NULL in case of an error.
 template <class Make>
 const char* text_or_null(Make make) {
   const char* text = nullptr;

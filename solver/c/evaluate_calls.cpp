@@ -1,4 +1,4 @@
-// The functions of fit.h that evaluate a model: values and derivatives, guesses, predictions.
+// Implements the functions of fit.h that evaluate a model: values and derivatives, guesses, predictions.
 #include "c/caller_fit.hpp"
 #include "c/errors.hpp"
 #include "c/results/caller_result.hpp"
@@ -38,8 +38,8 @@ constexpr std::size_t kFewParts = 4;
 // values.
 using TakeRows = std::function<void(std::size_t first, std::size_t count, const double* values)>;
 
-// Values of a model in double where its columns are plain: by the tape or the formula itself, or by its
-// program. Threads may ask for parts at the same time.
+// Computes values of a model in double if its columns are plain: by the tape or the formula itself, or by its
+// program. Several threads may request parts at the same time.
 class PlainValues {
  public:
   PlainValues(const CallerModel& model, const Columns& x, std::size_t rows, const std::vector<double>& p)
@@ -51,14 +51,15 @@ class PlainValues {
       usable_ = usable_ && columns_[k] != nullptr;
     }
     const std::optional<Formula>& formula = model.prepared->impl().formula;
-    usable_ = usable_ && !(formula && formula->has_left_side);  // its program has residuals alone
+    usable_ = usable_ && !(formula && formula->has_left_side);  // its program computes residuals only
     if (!usable_ || rows <= kFewRows) return;
     std::vector<int> all(p.size());
     std::iota(all.begin(), all.end(), 0);
     programs_ = model.prepared->impl().programs(all, ResidualForm(false));
   }
 
-  // False if anything about the arguments is unusual. `evaluate` then takes them, or says what is wrong.
+  // Returns false if anything about the arguments is unusual. `evaluate` then handles them, or reports the
+  // error.
   bool usable() const { return usable_; }
   bool finite(std::size_t first, std::size_t count) const {
     return std::ranges::all_of(columns_, [=](const double* c) { return all_finite({c + first, count}); });
@@ -74,8 +75,8 @@ class PlainValues {
     });
   }
 
-  // Gives `take` the values of rows [first, first + count), of one part, minus `from` (of all rows) unless
-  // that is null.
+  // Passes the values of rows [first, first + count), which are in one part, to `take`. `from` (of all rows)
+  // is subtracted unless it is null.
   void give(std::size_t first, std::size_t count, const double* from, const TakeRows& take) const {
     if (programs_ == nullptr) return give_few(from, take);
     static const std::vector<double> zeros(kPartRows);
@@ -96,7 +97,7 @@ class PlainValues {
   }
 
  private:
-  // All rows, which are few.
+  // Does the same for all rows, if they are few.
   void give_few(const double* from, const TakeRows& take) const {
     std::array<double, kFewRows> values;
     model_.evaluate_rows(columns_, p_, rows_, {}, values.data());
@@ -108,11 +109,11 @@ class PlainValues {
   std::size_t rows_;
   const std::vector<double>& p_;
   std::vector<const double*> columns_;
-  std::shared_ptr<const CurvePrograms> programs_;  // null: few rows
+  std::shared_ptr<const CurvePrograms> programs_;  // null if there are few rows
   bool usable_ = true;
 };
 
-// Writes all values. Returns false, perhaps after some parts, if `evaluate` must do it.
+// Writes all values. Returns false, perhaps after some parts, if `evaluate` must be used instead.
 bool evaluate_plain(const CallerModel& model, const Columns& x, std::size_t rows,
                     const std::vector<double>& p, const Parallelism& parallelism, double* out) {
   const FpEnvironment environment;

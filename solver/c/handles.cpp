@@ -1,4 +1,4 @@
-// The table of all handles of the C interface.
+// Implements the table of all handles of the C interface.
 #include "c/handles.hpp"
 
 #include "enum_names.hpp"
@@ -27,7 +27,8 @@ struct Table {
   std::atomic<std::size_t> live{0};
 };
 
-// Never destroyed, so that functions which run at the end of the program may still use handles.
+// Returns the table. It is never destroyed, so that functions which run at the end of the program may still
+// use handles.
 Table& table() {
   static Table* const all = new Table;
   return *all;
@@ -42,7 +43,7 @@ const char* name(Kind kind) {
 // Handles are multiples of 16, like addresses, in case a caller keeps flags in the low bits.
 Part& part_of(std::uintptr_t handle) { return table().parts[handle / 16 % kParts]; }
 
-// Where a part has the object behind a handle, which must be of this kind.
+// Returns the place in a part of the object behind a handle, which must be of this kind.
 auto place_of(Part& part, std::uintptr_t handle, Kind kind) {
   const auto found = part.objects.find(handle);
   if (handle == 0) throw HandleError(fmt::format("the handle {} is NULL: make it first", name(kind)));

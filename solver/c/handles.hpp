@@ -26,7 +26,7 @@ class Object {
   Kind kind_;
 };
 
-// A handle that is NULL, freed or of another type.
+// Thrown for a handle that is NULL, freed or of another type.
 struct HandleError : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
@@ -36,7 +36,8 @@ std::shared_ptr<Object> find_object(std::uintptr_t handle, Kind kind);  // throw
 void remove_object(std::uintptr_t handle, Kind kind);                   // throws HandleError; 0: does nothing
 std::size_t count_objects() noexcept;
 
-// The same for the types of the header. `Class` is the class behind the handle, with a static member `kKind`.
+// The functions below do the same for the types of the header. `Class` is the class behind the handle, with a
+// static member `kKind`.
 template <class Handle, class Class>
 Handle* to_handle(std::shared_ptr<Class> object) {
   return reinterpret_cast<Handle*>(add_object(std::move(object)));

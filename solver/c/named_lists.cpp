@@ -14,7 +14,7 @@ namespace nlsq::inline v0::c {
 
 namespace {
 
-// At most 80 bytes, for a message.
+// Returns at most 80 bytes of a text in quotes, for a message.
 std::string quoted(std::string_view text) {
   return fmt::format("'{}{}'", text.substr(0, 80), text.size() > 80 ? "..." : "");
 }

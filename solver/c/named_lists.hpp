@@ -14,17 +14,18 @@
 
 namespace nlsq::inline v0::c {
 
-// A number with a decimal point, whatever the locale; "inf" and "nan" are numbers, too. Empty if it is none.
+// Returns a number with a decimal point, whatever the locale; "inf" and "nan" are numbers, too. Returns
+// nothing if the text is no number.
 std::optional<double> parsed_number(std::string_view text);
 
-// What follows throws ValidationError that begins with `what` and quotes the wrong part.
+// The functions below throw ValidationError that begins with `what` and quotes the wrong part.
 std::vector<std::pair<std::string, double>> parsed_values(std::string_view what, std::string_view text);
 // A name without a value is allowed.
 std::vector<std::pair<std::string, std::optional<double>>> parsed_fixed(std::string_view text);
 
 struct NamedBounds {
   std::string name;
-  double lower, upper;  // infinite where a side is not given
+  double lower, upper;  // infinite if a side is not given
 };
 std::vector<NamedBounds> parsed_bounds(std::string_view text);
 

@@ -1,4 +1,4 @@
-// The names of the options of the C interface, and what each of them sets.
+// Lists the names of the options of the C interface, and sets the option of each name.
 #include "c/caller_options.hpp"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace nlsq::inline v0::c {
 
 namespace {
 
-// An option takes a number or a text.
+// An option whose value is a number or a text.
 struct Entry {
   std::string_view name;
   std::function<void(Options&, double)> number;
@@ -27,7 +27,7 @@ struct Entry {
   throw ValidationError(fmt::format("{} = {}: use {}", name, value.substr(0, 80), allowed));
 }
 
-// A number for which `fits` holds, as `allowed` says.
+// Makes an option for numbers for which `fits` is true. `allowed` describes them.
 Entry number_that(std::string_view name, auto fits, const std::string& allowed,
                   std::function<void(Options&, double)> set) {
   return {name, [=](Options& o, double value) {
@@ -36,13 +36,13 @@ Entry number_that(std::string_view name, auto fits, const std::string& allowed,
           }};
 }
 
-// A number from `least` to `most` inclusive; NaN is outside.
+// Makes an option for a number from `least` to `most` inclusive; NaN is outside.
 Entry number(std::string_view name, double least, double most, std::function<void(Options&, double)> set) {
   const auto fits = [=](double value) { return value >= least && value <= most; };
   return number_that(name, fits, fmt::format("a number from {} to {}", least, most), set);
 }
 
-// A tolerance lies in [0, 1).
+// Makes an option for a tolerance, which lies in [0, 1).
 Entry tolerance(std::string_view name, std::function<void(Options&, double)> set) {
   const auto fits = [](double value) { return value >= 0 && value < 1; };
   return number_that(name, fits, "a number from 0 up to, not including, 1", set);
@@ -66,7 +66,7 @@ Entry word(std::string_view name, std::function<void(Options&, T)> set,
           }};
 }
 
-// What sets a member of the options.
+// Returns a function that sets a member of the options.
 template <class T, class Of>
 auto setter(T Of::*member) {
   return [member](Options& o, auto value) {
@@ -184,7 +184,7 @@ const std::vector<Entry>& entries() {
   return all;
 }
 
-// Names are found with - in the place of _, too.
+// Returns the entry of a name, in which - may be written in place of _.
 const Entry& entry_named(std::string_view name) {
   const auto same = [&](const Entry& entry) {
     return std::ranges::equal(name, entry.name,

@@ -1,4 +1,4 @@
-// The functions of problem.h.
+// Implements the functions of problem.h.
 #include "c/caller_columns.hpp"
 #include "c/caller_options.hpp"
 #include "c/errors.hpp"
@@ -113,7 +113,7 @@ void add_tape(CallerProblem& p, const std::shared_ptr<const Tape>& given, const 
   if (block_count == 0)
     throw ArgumentError("block_count is 0: a residual block depends on at least one block");
   if (count > 0) required(blocks, "blocks");
-  // All is checked before the first block is added.
+  // All arguments are checked before the first block is added.
   std::vector<int> sizes(block_count);
   for (std::size_t r = 0; r < count; ++r) {
     std::size_t numbers = 0;

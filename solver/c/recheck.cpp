@@ -28,7 +28,7 @@ std::vector<double> perturbation(std::size_t steps, double share, std::uint64_t 
   return noise;
 }
 
-// The columns as doubles, from row `first` on.
+// Holds the columns as doubles, from row `first` on.
 class Block {
  public:
   Block(const Columns& x, std::size_t first, std::size_t count) : copies_(x.size()) {

@@ -1,4 +1,4 @@
-// nlsq_least_squares: residuals by a callback.
+// Implements nlsq_least_squares: residuals by a callback.
 #include "c/caller_options.hpp"
 #include "c/errors.hpp"
 #include "c/results/caller_result.hpp"
@@ -17,16 +17,17 @@ namespace nlsq::inline v0::c {
 
 namespace {
 
-// The problem in scaled parameters z = x / scale. Differences are taken in z, where a step is never small
-// beside 1.
+// The problem in scaled parameters z = x / scale. Differences are taken in z, where steps are never far below
+// 1.
 struct ScaledResiduals {
   nlsq_function function;
   void* user;
   std::size_t residuals;
-  std::vector<double> scale;  // empty: 1
+  std::vector<double> scale;  // empty if all are 1
   Bounds bounds;              // of x: none, one number for all, or one for each
 
-  // The product is rounded, so it may pass a bound on which z lies by one unit in the last place.
+  // Returns x = z * scale within the bounds. The product is rounded, so it may exceed a bound on which z lies
+  // by one unit in the last place.
   double unscaled(double z, std::size_t j) const {
     if (scale.empty()) return z;
     const auto side = [j](const std::vector<double>& all) { return all[all.size() == 1 ? 0 : j]; };

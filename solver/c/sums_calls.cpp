@@ -1,4 +1,4 @@
-// The functions of sums.h: the sums of a block of rows, and the fit from sums.
+// Implements the functions of sums.h: the sums of a block of rows, and the fit from sums.
 #include "c/caller_model.hpp"
 #include "c/errors.hpp"
 #include "c/results/caller_result.hpp"
@@ -18,7 +18,8 @@ namespace nlsq::inline v0::c {
 
 namespace {
 
-// The options of a block. Those that would change the problem, or belong to solve_sums, are refused.
+// Returns the options of a block. Options that would change the problem, or belong to solve_sums, are
+// rejected.
 FitOptions block_options(const CallerModel& model, const Options& options, CallerColumns& columns) {
   FitOptions fit = options.curve_options(model.parameters, model.predictors.size(), columns);
   const bool others = !fit.fixed.empty() || !fit.ties.empty() || !fit.sigma_matrix.empty() ||
@@ -64,7 +65,7 @@ void sums_call(const CallerModel& model, const nlsq_column* given_x, std::size_t
   add_up(worker->evaluator, plain->evaluator, y, fit.sigma, point, {required(sums, "sums"), sums_size(n)});
 }
 
-// Writes the next point where sums are wanted and returns null, or returns the result.
+// Writes the next point at which sums are needed and returns null, or returns the result.
 nlsq_result* solve_call(const double* points, const double* sums, std::size_t passes, std::size_t n,
                         const Options& options, double* next) {
   if (n == 0) throw ArgumentError("n is 0: a fit has at least one parameter");
@@ -76,7 +77,7 @@ nlsq_result* solve_call(const double* points, const double* sums, std::size_t pa
         "sums: leave time_limit, progress, starts, precision, x_scale, strict, geodesic and "
         "variable_projection out: they do not apply to a fit from sums");
   Options plain = options;
-  plain.fit.absolute_sigma = false;  // solve_sums gets it as an argument of its own
+  plain.fit.absolute_sigma = false;  // solve_sums has a separate argument for it
   const LeastSquaresOptions checked = plain.least_squares_options();
   if (!checked.loss.is_linear()) throw ValidationError("loss: sums are those of squares; leave it out");
   const FpEnvironment environment;

@@ -1,4 +1,4 @@
-// Look-up of what a result holds by name, and the functions of result.h.
+// Implements the look-up of a result's members by name, and the functions of result.h.
 #include "c/results/caller_result.hpp"
 
 #include "c/errors.hpp"

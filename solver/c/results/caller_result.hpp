@@ -1,4 +1,4 @@
-// The result behind a handle nlsq_result: numbers, texts and arrays by name, and the JSON.
+// The result behind a handle nlsq_result, with its numbers, texts and arrays by name, and its JSON.
 #pragma once
 
 #include "c/handles.hpp"
@@ -29,7 +29,7 @@ struct Array {
 };
 Array column_array(std::vector<double> values);
 Array matrix_array(const Matrix& matrix);
-// These copy nothing. The numbers must stay where they are as long as the result.
+// These copy nothing. The numbers must not move during the lifetime of the result.
 Array held_column(const std::vector<double>& values);
 Array held_matrix(const Matrix& matrix);
 
@@ -42,14 +42,14 @@ struct Contents {
   std::map<std::string_view, std::function<Array(const Result&)>> arrays;
 };
 
-// What is asked for as a text or an array is kept, so that it stays where it is. Several threads may read one
-// result.
+// A result. Requested texts and arrays are kept, so that pointers to them stay valid. Several threads may
+// read one result.
 class Result : public Object {
  public:
   static constexpr Kind kKind = Kind::result;
   Result() : Object(kKind) {}
 
-  // These throw ArgumentError that lists the names for an unknown one.
+  // These throw ArgumentError for an unknown name, with a list of the known ones.
   double number(std::string_view name) const;
   const std::string& text(std::string_view name) const;
   const Array& array(std::string_view name) const;
@@ -59,7 +59,7 @@ class Result : public Object {
   const std::string& json() const;
   const std::string& report() const;
 
-  // Null for a batch and a prediction.
+  // Returns null for a batch and a prediction.
   virtual const Summary* summary() const { return nullptr; }
 
  private:
@@ -80,8 +80,8 @@ struct CurveResult final : Result {
   double confidence = 0.95;
   bool has_residuals = false;
   std::vector<double> fitted, residuals;
-  // For predictions: the scatter of the data of the fit. Empty: no sigma; one entry: all sigmas are this;
-  // two: they differ.
+  // For predictions: the sigmas of the data of the fit. It is empty without sigma, has one entry if all
+  // sigmas are equal, and two if they differ.
   std::vector<double> sigmas;
   FitOptions options;  // without columns and bounds
   std::pair<double, double> interval(std::size_t j) const;
@@ -119,7 +119,7 @@ struct ManyResult final : Result {
   BatchResult batch;
   std::vector<std::string> warnings;  // about single fits
   bool masked = false;                // rows in messages are counted without those that the mask leaves out
-  // Why fit `fit` has no success; empty if it has.
+  // Returns why fit `fit` has no success; empty if it has.
   std::string message(std::size_t fit) const;
 
  private:
@@ -137,12 +137,12 @@ struct PredictionResult final : Result {
   std::string make_report() const override;
 };
 
-// Makes a function of any result from one of results of the type R.
+// Makes a function of any result from a function of results of the type R.
 template <class R, class F>
 auto getter(F rule) {
   return [rule](const Result& result) { return rule(static_cast<const R&>(result)); };
 }
-// The names of every result with a summary (result_contents.cpp).
+// Returns the names of every result with a summary (result_contents.cpp).
 Contents summary_contents();
 Array minima_array(const std::vector<FitMinimum>& minima);
 std::string lines(const std::vector<std::string>& texts);

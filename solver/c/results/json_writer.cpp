@@ -9,7 +9,7 @@ namespace nlsq::inline v0::c {
 
 namespace {
 
-// The length of the UTF-8 sequence at the start of the text; 0 if there is none.
+// Returns the length of the UTF-8 sequence at the start of the text; 0 if there is none.
 std::size_t sequence_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   const auto continues = [&](std::size_t i) { return (byte(i) & 0xC0u) == 0x80u; };
@@ -81,7 +81,7 @@ void JsonWriter::value(bool truth) { literal(truth ? "true" : "false"); }
 
 void JsonWriter::value(double number) {
   if (!std::isfinite(number)) return null();
-  std::string text = fmt::format("{}", number);  // the shortest text that reads back
+  std::string text = fmt::format("{}", number);  // the shortest text that is read back as the same number
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   literal(text);
 }

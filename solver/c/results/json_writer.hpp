@@ -1,4 +1,4 @@
-// Writes JSON text: objects, arrays, numbers that read back to the same bits, texts in UTF-8.
+// Writes JSON text: objects, arrays, numbers that are read back with the same bits, texts in UTF-8.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace nlsq::inline v0::c {
 
-// UTF-8 without control characters.
+// Returns true for UTF-8 without control characters.
 bool is_text(std::string_view text);
 
 class JsonWriter {
@@ -23,7 +23,7 @@ class JsonWriter {
 
   void value(double number);  // null if it is not finite
   void value(bool truth);
-  void value(std::string_view text);  // bytes that are no UTF-8 are replaced
+  void value(std::string_view text);  // bytes that are not UTF-8 are replaced
   void value(const char* text) { value(std::string_view(text)); }
   void null();
   template <class T>
@@ -32,21 +32,21 @@ class JsonWriter {
   void value(const std::vector<double>& numbers);
   void value(const std::vector<std::string>& texts);
 
-  // Members of an object: names and values in turn.
+  // Writes members of an object: names and values in turn.
   template <class T, class... More>
   void members(std::string_view name, const T& content, const More&... more) {
     key(name);
     value(content);
     if constexpr (sizeof...(more) > 0) members(more...);
   }
-  // An object of these members.
+  // Writes an object of these members.
   template <class... Members>
   void object(const Members&... all) {
     begin_object();
     members(all...);
     end_object();
   }
-  // A member that is an array of what write(item) writes for each item.
+  // Writes a member that is an array; write(item) writes each item.
   void list(std::string_view name, const auto& items, auto write) {
     key(name);
     begin_array();

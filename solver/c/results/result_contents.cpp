@@ -1,4 +1,4 @@
-// The names of each kind of result.
+// Lists the names of each kind of result.
 #include "c/errors.hpp"
 #include "c/results/caller_result.hpp"
 #include "prediction/delta_method.hpp"
@@ -12,7 +12,7 @@
 
 namespace nlsq::inline v0::c {
 
-// The enumerations of the header are those of the library.
+// The enumerations of the header must equal those of the library.
 static_assert(NLSQ_CONVERGED == static_cast<int>(Verdict::converged));
 static_assert(NLSQ_NOISE_FLOOR == static_cast<int>(Verdict::noise_floor));
 static_assert(NLSQ_RANK_DEFICIENT == static_cast<int>(Verdict::rank_deficient));
@@ -33,7 +33,7 @@ std::vector<double> doubles(const std::vector<T>& values) {
   return out;
 }
 
-// A rule over the summary of any result.
+// Makes a rule for the summary of any result.
 template <class F>
 auto of_summary(F rule) {
   return [rule](const Result& result) { return rule(*result.summary()); };
@@ -195,7 +195,7 @@ Contents solve_contents() {
   return c;
 }
 
-// A line for each fit without success.
+// Returns a line for each fit without success.
 std::string fits_without_success(const ManyResult& many) {
   std::vector<std::string> out;
   for (std::size_t f = 0; f < many.batch.size(); ++f) {

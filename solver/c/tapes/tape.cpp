@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::size_t kMostSteps = 1000000, kMostIndex = 1000000;
 
-// Operators, and operations that formulas do not have.
+// Operators, and operations that do not exist in formulas.
 struct Operator {
   std::string_view name;
   Op op;
@@ -73,7 +73,7 @@ Dual8 of_two(Op op, const Dual8& a, const Dual8& b) {
     case Op::sub: return a - b;
     case Op::mul: return a * b;
     case Op::div: return a / b;
-    // The slope in a plain exponent is not wanted; it would be NaN for a negative base.
+    // The derivative by a plain exponent is not needed; it would be NaN for a negative base.
     case Op::pow: return is_plain(b) ? pow(a, b.value()) : pow(a, b);
     case Op::hypot: return hypot(a, b);
     case Op::atan2: return atan2(a, b);
@@ -257,7 +257,7 @@ void Tape::run_rows(std::span<const double* const> columns, const double* parame
   }
 }
 
-// FNV-1a of all steps and of output 0. Operands that a step does not use are 0 in all of them.
+// Computes FNV-1a of all steps and of output 0. Operands that a step does not use are 0 in all of them.
 std::uint64_t Tape::identity() const {
   std::uint64_t hash = 0xcbf29ce484222325;
   const auto add = [&](std::uint64_t number) {
@@ -272,7 +272,7 @@ std::uint64_t Tape::identity() const {
 }
 
 std::string Tape::text(std::span<const std::string> parameters, std::span<const std::string> columns) const {
-  // A formula repeats what a tape shares, so it can be very much longer than the tape.
+  // A formula repeats the operations that a tape shares, so it can be much longer than the tape.
   constexpr double kMostTerms = 2000;
   std::vector<double> terms;
   for (const Node& s : steps_) {

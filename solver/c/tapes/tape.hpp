@@ -23,8 +23,8 @@ class Tape : public Object {
   static constexpr Kind kKind = Kind::tape;
   Tape() : Object(kKind) {}
 
-  // Each returns the number of its result. They throw ModelError for what breaks a rule, and change nothing
-  // then.
+  // These functions append an operation and return the number of its result. If an argument breaks a rule,
+  // they throw ModelError and change nothing.
   int constant(double value);
   int column(std::size_t index);
   int parameter(std::size_t index);
@@ -34,12 +34,11 @@ class Tape : public Object {
   // The operands of a step are numbers of earlier steps.
   const std::vector<Node>& steps() const { return steps_; }
   const std::vector<int>& outputs() const { return outputs_; }
-  // One more than the largest index that is used.
+  // Return one more than the largest index that is used.
   std::size_t columns() const { return columns_; }
   std::size_t parameters() const { return parameters_; }
 
-  // Runs all steps at one row. T: double, Traced or Dual8. `noise`, for doubles: multiplies the result of
-  // step i by 1 + noise[i].
+  // Runs all steps at one row. T is double, Traced or Dual8.
   template <class T, class X>
   void run(const X* columns, const T* parameters, T* outputs) const;
   // Evaluates output 0 for `count` rows: columns[k] points at the rows of column k. If `noise` is not empty,
@@ -47,8 +46,8 @@ class Tape : public Object {
   void run_rows(std::span<const double* const> columns, const double* parameters, std::size_t count,
                 std::span<const double> noise, double* out) const;
 
-  // Output 0 as a formula with these names. Of a tape that is too long for one: its length and a number that
-  // tells it from other tapes.
+  // Returns output 0 as a formula with these names. For a tape that is too long for a formula, returns its
+  // length and a number that distinguishes it from other tapes.
   std::string text(std::span<const std::string> parameters, std::span<const std::string> columns) const;
 
  private:
@@ -63,9 +62,9 @@ class Tape : public Object {
   std::size_t columns_ = 0, parameters_ = 0;
 };
 
-// The model of output 0.
+// Returns the model of output 0.
 ModelFunction model_of(std::shared_ptr<const Tape> tape, std::size_t predictors);
-// The residuals of a block: all outputs. `columns` are the block's own numbers.
+// Returns a block whose residuals are all outputs. `columns` are the block's own numbers.
 std::shared_ptr<const BlockFunction> block_of(std::shared_ptr<const Tape> tape, std::vector<double> columns,
                                               std::vector<int> block_sizes);
 

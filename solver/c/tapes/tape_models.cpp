@@ -1,4 +1,4 @@
-// Tapes as models of curves and as residual blocks, and the C functions that make them.
+// Implements tapes as models of curves and as residual blocks, and the C functions that make them.
 #include "c/errors.hpp"
 #include "c/tapes/tape.hpp"
 #include "rows/rows_value.hpp"
