@@ -35,8 +35,8 @@ Summary without_unknowns(const CeresProblem& problem) {
   return out;
 }
 
-// The certificate looks at points beside the values, and functions are called there with the blocks set to
-// them. So the blocks are set back at the end.
+// Certifies the values. The certificate evaluates functions at points beside them, with the blocks set to
+// these points. So the blocks are restored at the end.
 Summary judged(CeresProblem& problem, const ceres::Solver::Options& options, BlockSolveFacts& facts) {
   if (!problem.fault().empty()) return failed(problem.fault());
   if (!std::isfinite(problem.fixed_cost())) return failed(problem.first_without_residuals());
@@ -94,7 +94,7 @@ void CertifyFunction::operator()(const ceres::Solver::Options& options, ceres::P
   BlockSolveFacts facts;
   const Summary ours = judged(mine, options, facts);
   fill(*summary, ours, facts, options);
-  summary->num_successful_steps = 0;  // none was made
+  summary->num_successful_steps = 0;  // no step was made
   summary->initial_cost = ours.initial_cost;
   summary->final_cost = ours.final_cost;
   summary->termination_type = type_of(ours);

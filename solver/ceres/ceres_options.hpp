@@ -10,7 +10,7 @@
 
 namespace nlsq::inline v0 {
 
-// Whether the options request conjugate gradients.
+// Returns true if the options request conjugate gradients.
 bool iterative(const ceres::Solver::Options& options);
 SolverOptions solver_options(const ceres::Solver::Options& options);
 // Sets stop tests, step rules, and whether an iterative solver may be replaced. Sets no callbacks.
@@ -18,8 +18,8 @@ ProblemControl problem_control(const ceres::Solver::Options& options);
 // Lists the options that differ from Ceres's default and have no effect here; "" if there are none.
 std::string without_counterpart(const ceres::Solver::Options& options);
 
-// The fault that Ceres finds in the options, or a null callback, for which Ceres would end the program.
-// Empty: none.
+// Returns the fault that Ceres finds in the options, or reports a null callback, for which Ceres would end
+// the program. Returns an empty text if there is none.
 std::string fault_of(const ceres::Solver::Options& options);
 
 }  // namespace nlsq::inline v0

@@ -83,8 +83,8 @@ std::uint64_t RecordableCostFunction::next_serial() {
 CostBlocks::CostBlocks(bool may_record)
     : blocks_(std::make_shared<std::deque<CostBlock>>()), may_record_(may_record) {}
 
-// The same as dynamic_cast. In all objects of one type a base is at the same place, and most functions have
-// the type of the one before, so that the slow search for the base is made only where the type changes.
+// Does what dynamic_cast does. In all objects of one type, a base is at the same place, and most functions
+// have the type of the one before. So the slow search for the base is made only if the type changes.
 const RecordableCostFunction* CostBlocks::recordable(const ceres::CostFunction* function) {
   const char* const at = reinterpret_cast<const char*>(function);
   const std::type_info* const type = &typeid(*function);

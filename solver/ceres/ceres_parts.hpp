@@ -27,7 +27,7 @@ class RecordableCostFunction;
 // wrapping, because the solver calls all of them one after another.
 class CostBlocks {
  public:
-  // `may_record`: false if an evaluation callback determines the values of the functions.
+  // `may_record` is false if an evaluation callback determines the values of the functions.
   explicit CostBlocks(bool may_record);
 
   struct Wrapped {
@@ -47,10 +47,10 @@ class CostBlocks {
   std::ptrdiff_t of_function_ = 0;
   std::optional<std::ptrdiff_t> to_recordable_;
 };
-// Null means the plain sum of squares.
+// Wraps a loss. Null means the plain sum of squares.
 Loss wrap(const ceres::LossFunction* loss);
-// The block's manifold, or its local parameterization in versions of Ceres that have them. Null means a plain
-// vector.
+// Wraps the block's manifold, or its local parameterization in versions of Ceres that have them. Returns null
+// for a plain vector.
 ManifoldPtr wrap_manifold(const ceres::Problem& problem, const double* block);
 
 }  // namespace nlsq::inline v0

@@ -17,7 +17,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// Whether the problem has an evaluation callback. Only Ceres 2.2 reports that.
+// The answer to whether the problem has an evaluation callback. Only Ceres 2.2 reports that.
 enum class HasCallback : std::uint8_t { no, yes, unknown };
 template <class Problem>
 HasCallback has_callback(const Problem& problem) {
@@ -26,9 +26,9 @@ HasCallback has_callback(const Problem& problem) {
   else return HasCallback::unknown;
 }
 
-// With an evaluation callback, cost functions depend on data that a recording does not see, so nothing may be
-// recorded. Where it is not known, the comparison with the functions themselves at the start and at the end
-// detects stale recordings.
+// Returns false with an evaluation callback, because cost functions then depend on data that a recording does
+// not contain. If it is not known whether there is one, the comparison with the functions themselves at the
+// start and at the end detects stale recordings.
 bool may_record(const ceres::Problem& problem) { return has_callback(problem) != HasCallback::yes; }
 
 }  // namespace
@@ -48,7 +48,7 @@ CeresProblem::CeresProblem(ceres::Problem& problem, const ceres::Solver::Options
   count_reduced_parameters(named);
 }
 
-// The parameter block at this address, which is added if it is new.
+// Returns the parameter block at this address, which is added if it is new.
 const CeresProblem::Block& CeresProblem::block_at(double* data, const auto& size) {
   const std::uint32_t number = addresses_.find(std::span<const Block>(blocks_), data);
   if (number != BlockAddresses::kNone) return blocks_[number];
@@ -57,8 +57,8 @@ const CeresProblem::Block& CeresProblem::block_at(double* data, const auto& size
   return blocks_.back();
 }
 
-// Ceres finds a block by its address for each question, which takes more time than anything else here.
-// So no question is asked twice.
+// Adds a parameter block. Ceres searches a block by its address in each query, which takes more time than
+// anything else here. So no query is made twice.
 void CeresProblem::add_parameter_block(double* data, int size) {
   start_.insert(start_.end(), data, data + size);
   ManifoldPtr manifold = wrap_manifold(theirs_, data);
@@ -84,7 +84,7 @@ std::string CeresProblem::ordering_fault(const ceres::ParameterBlockOrdering& or
   return fmt::format("it names {} blocks that are not in the problem", ordering.NumElements() - named);
 }
 
-// Copies bounds and detects what Ceres calls a failure.
+// Copies bounds and detects values that Ceres reports as a failure.
 void CeresProblem::check_block(const Block& block, bool constant) {
   const std::size_t number = blocks_.size() - 1;
   for (int i = 0; i < block.size; ++i) {
@@ -160,7 +160,7 @@ void CeresProblem::add_residual_blocks() {
   }
 }
 
-// `named`: the number of parameter blocks that residual blocks name.
+// Counts the parameters that take part. `named` is the number of parameter blocks that residual blocks name.
 void CeresProblem::count_reduced_parameters(std::size_t named) {
   for (const Block& block : std::span(blocks_).first(named)) {
     if (!block.free) continue;

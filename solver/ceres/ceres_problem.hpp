@@ -22,16 +22,18 @@ class CeresProblem {
   CeresProblem(ceres::Problem& problem, const ceres::Solver::Options& options);
 
   nlsq::Problem& problem() { return mine_; }
-  // Call reuse_earlier_solve() before the solve, and keep() after it, when this object is no longer needed.
+  // reuse_earlier_solve() must be called before the solve. keep() may be called after it, when this object is
+  // no longer needed.
   void reuse_earlier_solve();
   void keep();
-  // Why it cannot be solved: a value that is not finite, or contradictory bounds. Empty if it can.
+  // Returns why the problem cannot be solved: a value that is not finite, or contradictory bounds. It is
+  // empty if it can be solved.
   const std::string& fault() const { return fault_; }
   bool nothing_to_find() const { return counts_.effective_parameters_reduced == 0; }
   bool robust() const { return robust_; }
   bool constrained() const { return constrained_; }
-  // What linear_solver_ordering lacks: blocks that are free and not in it, or addresses that are no blocks of
-  // the problem. Empty if it is complete.
+  // Describes the faults of linear_solver_ordering: blocks that are free and not in it, or addresses that are
+  // no blocks of the problem. It is empty if the ordering is complete.
   std::string ordering_fault(const ceres::ParameterBlockOrdering& ordering) const;
 
   // Writes the values of all parameter blocks, concatenated in the order of nlsq::Problem.
@@ -40,10 +42,10 @@ class CeresProblem {
   // Runs the evaluation callback, if there is one or may be one, by evaluating one residual block at the
   // current parameter values.
   void run_evaluation_callback(bool derivatives) const;
-  // The cost according to Ceres; NaN if it has none. It calls all cost functions and uses one thread, because
-  // with several Ceres adds in the order in which threads finish.
+  // Returns the cost according to Ceres; NaN if it has none. Calls all cost functions and uses one thread,
+  // because with several threads Ceres adds in the order in which they finish.
   double cost() const;
-  // Cost of residual blocks whose parameters are all constant.
+  // Returns the cost of residual blocks whose parameters are all constant.
   double fixed_cost() const { return fixed_cost_; }
   // Describes the first residual block whose residuals are not finite at the current parameter values; empty
   // if there is none.
@@ -72,9 +74,9 @@ class CeresProblem {
   ceres::Problem& theirs_;
   const ceres::ParameterBlockOrdering* ordering_ = nullptr;  // null unless it has several groups
   nlsq::Problem mine_;
-  // The parameter blocks in the order in which residual blocks name them. Ceres gives them by their
-  // addresses, which differ from run to run, and with the order of the parameters the last bits would. Blocks
-  // that no residual block names come last.
+  // The parameter blocks in the order in which residual blocks name them. Ceres returns them in the order of
+  // their addresses, which differs from run to run, so that the last bits of the result would differ, too.
+  // Blocks that no residual block names come last.
   std::vector<Block> blocks_;
   BlockAddresses addresses_;  // of blocks_
   std::vector<double> start_;

@@ -13,12 +13,12 @@
 
 namespace nlsq::inline v0 {
 
-// `seconds`: since the start of Solve. Costs include that of constant residual blocks.
+// `seconds` is the time since the start of Solve. Costs include that of constant residual blocks.
 ceres::IterationSummary iteration_summary(const BlockStepReport& step, double fixed_cost, double seconds);
-// The line that minimizer_progress_to_stdout prints, with a heading before the first.
+// Returns the line that minimizer_progress_to_stdout prints, with a heading before the first.
 std::string progress_line(const ceres::IterationSummary& step);
 
-// Fills what does not depend on the course of the solve.
+// Fills the members that do not depend on the course of the solve.
 void describe(ceres::Solver::Summary& out, const CeresProblem& problem,
               const ceres::Solver::Options& options);
 // Fills counts, times and the solver used. The caller sets costs, termination and message.

@@ -56,7 +56,7 @@ class Session {
   Summary ours_;
 };
 
-// Why blocks were eliminated in another order than linear_solver_ordering asks for.
+// Explains why blocks were eliminated in another order than linear_solver_ordering requests.
 std::string Session::ordering_not_followed() const {
   const ceres::ParameterBlockOrdering* ordering = options_.linear_solver_ordering.get();
   if (!ordering || facts_.linear_solves == 0) return {};
@@ -115,10 +115,10 @@ bool Session::nothing_to_do() {
   return true;
 }
 
-// Ceres's check_gradients: tests each derivative at the start.
+// Does what Ceres's check_gradients does: tests each derivative at the start.
 bool Session::derivatives_wrong() {
   if (!options_.check_gradients) return false;
-  problem_.run_evaluation_callback(true);  // functions may need what an evaluation callback prepares
+  problem_.run_evaluation_callback(true);  // functions may need data that an evaluation callback prepares
   std::string found;
   try {
     const DerivativeCheck check =
@@ -172,9 +172,9 @@ void Session::solve() {
   theirs_.minimizer_time_in_seconds = seconds_since(begin_) - theirs_.preprocessor_time_in_seconds;
 }
 
-// Whether one of the user's tolerances was met in f64. A rejected step can be short because of its damping,
-// and so can a step that left the cost as it was, but for rounding. Such steps count only near the optimum.
-// If there is no standard error to measure the distance, they count after an accepted step.
+// Returns true if one of the user's tolerances was met in f64. A rejected step can be short because of its
+// damping, and so can a step that changed the cost by no more than rounding. Such steps count only near the
+// optimum. If there is no standard error to measure the distance, they count after an accepted step.
 bool Session::tolerance_met() const {
   if (ours_.termination != Termination::tolerance || !facts_.tolerance_met) return false;
   if (theirs_.iterations.empty()) return true;
@@ -186,8 +186,8 @@ bool Session::tolerance_met() const {
   return std::isnan(errors) ? ours_.accepted > 0 : errors <= kBeside;
 }
 
-// Reports CONVERGENCE if first order is certified or a tolerance was met, and the functions gave the same
-// values when evaluated again.
+// Reports CONVERGENCE if a first-order test is certified or a tolerance was met, and the functions had the
+// same values when evaluated again.
 void Session::say_how_it_ended(const std::string& message) {
   const Certificate& c = ours_.certificate;
   if (!c.recheck_passed) return say(ceres::NO_CONVERGENCE, message);
@@ -197,8 +197,8 @@ void Session::say_how_it_ended(const std::string& message) {
       refused ? "no success: a step that did not lower the cost met a tolerance; " + message : message);
 }
 
-// Leaves the parameter values where Ceres would leave them, computes the problem's own cost there, and fills
-// the summary.
+// Stores the parameter values that Ceres would return, computes the problem's own cost there, and fills the
+// summary.
 void Session::conclude() {
   fill(theirs_, ours_, facts_, options_);
   const bool aborted = ours_.termination == Termination::user_stop && answer_ == ceres::SOLVER_ABORT;

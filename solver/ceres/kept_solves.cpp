@@ -1,4 +1,4 @@
-// Keeps the data of a thread's last Ceres solves for reuse.
+// Implements the storage of a thread's last Ceres solves for reuse.
 #include "kept_solves.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// The data of this thread's last solves of small ceres::Problems. When a sliding window is solved again with
-// mostly the same residual blocks, only new ones are recorded. The bits are those of a first solve.
-// ceres_problem.cpp uses it.
+// Stores the data of this thread's last solves of small ceres::Problems. When a sliding window is solved
+// again with mostly the same residual blocks, only new ones are recorded. The result has the same bits as
+// that of a first solve. ceres_problem.cpp uses it.
 #pragma once
 
 #include <nlsq/problem.hpp>
@@ -18,16 +18,17 @@ namespace nlsq::inline v0 {
 struct KeptSolve {
   const ceres::Problem* of = nullptr;  // only an address; another problem may be there now
   nlsq::Problem problem;
-  std::vector<std::uint64_t> serials;  // by residual block, serial of its cost function; 0: not recorded
+  std::vector<std::uint64_t> serials;  // by residual block, serial of its cost function; 0 if it is not
+                                       // recorded
 };
 
-// Removes and returns the data of that problem; none if it was not solved recently.
+// Removes and returns the data of that problem, or returns nothing if it was not solved recently.
 std::optional<KeptSolve> take_kept(const ceres::Problem* of);
-// Adds the data and drops the oldest. Large problems are not kept: their memory is worth more than the time
-// saved.
+// Adds the data and drops the oldest. Large problems are not kept, because their memory is worth more than
+// the time saved.
 void keep(KeptSolve solve);
 
-// For each residual block, finds by serial the index of the same block in the earlier solve; kNewBlock if
+// For each residual block, finds by serial the index of the same block in the earlier solve, or kNewBlock if
 // there is none.
 inline constexpr std::size_t kNewBlock = static_cast<std::size_t>(-1);
 std::vector<std::size_t> find_earlier(std::span<const std::uint64_t> serials,

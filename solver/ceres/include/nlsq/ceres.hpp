@@ -21,19 +21,19 @@
 
 namespace nlsq::inline v0 {
 
-// A function object, because the arguments of a call are Ceres's. If nlsq::Solve were a function,
+// This is a function object, because the arguments of a call belong to Ceres. If nlsq::Solve were a function,
 // argument-dependent look-up would also find ceres::Solve after `using nlsq::Solve;`, and the call would be
 // ambiguous.
 struct NLSQ_API SolveFunction {
   // Like ceres::Solve, writes the result to the parameter blocks. They keep their initial values after a
   // failure or when a callback aborts. `summary->message` lists options that have no counterpart here. Cases
   // that Ceres reports as FAILURE do not throw. Exceptions from user functions propagate, and the blocks keep
-  // their initial values. CONVERGENCE means that first order is certified or that one of the options'
+  // their initial values. CONVERGENCE means that a first-order test is certified or that one of the options'
   // tolerances was met, in f64. `summary` may be null. Throws ValidationError if `problem` is null.
   // ceres::Solve ends the program in either case.
   void operator()(const ceres::Solver::Options& options, ceres::Problem* problem,
                   ceres::Solver::Summary* summary) const;
-  // The same with nlsq's summary: verdict, certificate, precision. Costs include residual blocks whose
+  // Does the same with nlsq's summary: verdict, certificate, precision. Costs include residual blocks whose
   // parameters are all constant. Throws ValidationError if the options are not valid.
   void operator()(const ceres::Solver::Options& options, ceres::Problem* problem,
                   nlsq::Summary* summary) const;
@@ -49,14 +49,15 @@ inline constexpr SolveFunction Solve{};
 //   nlsq::Certify(options, &problem, &summary);
 //
 struct NLSQ_API CertifyFunction {
-  // CONVERGENCE: a certificate in f64 says that the values are a minimum. NO_CONVERGENCE: it does not, and
-  // `summary->message` says how far away the optimum is. FAILURE: residuals do not exist there, a value lies
-  // outside its bounds, or the problem or the options are not valid. The blocks stay as they are. Callbacks,
-  // limits and tolerances of the options have no effect; num_threads, linear_solver_type and
-  // linear_solver_ordering do. Throws ValidationError if `problem` is null.
+  // CONVERGENCE means that a certificate in f64 shows that the values are a minimum. NO_CONVERGENCE means
+  // that there is no certificate; `summary->message` contains the distance to the optimum. FAILURE means that
+  // residuals do not exist there, a value lies outside its bounds, or the problem or the options are not
+  // valid. The blocks do not change. Callbacks, limits and tolerances of the options have no effect;
+  // num_threads, linear_solver_type and linear_solver_ordering do. Throws ValidationError if `problem` is
+  // null.
   void operator()(const ceres::Solver::Options& options, ceres::Problem* problem,
                   ceres::Solver::Summary* summary) const;
-  // The same with nlsq's summary: verdict and certificate. Throws ValidationError if the options are not
+  // Does the same with nlsq's summary: verdict and certificate. Throws ValidationError if the options are not
   // valid.
   void operator()(const ceres::Solver::Options& options, ceres::Problem* problem,
                   nlsq::Summary* summary) const;

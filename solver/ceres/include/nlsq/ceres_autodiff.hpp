@@ -28,7 +28,8 @@ class NLSQ_API RecordableCostFunction {
   // False if a specialisation of nlsq::no_trace excludes the functor from recording.
   virtual bool recordable() const = 0;
   virtual bool record(const Traced* const* blocks, Traced* residuals) const = 0;
-  // Unique over the lifetime of the program. A cost function that was moved to has a number of its own.
+  // Returns a number that is unique over the lifetime of the program. A cost function that was moved to gets
+  // a new number.
   std::uint64_t serial() const { return serial_; }
 
  protected:

@@ -1,7 +1,6 @@
 // The scalar that records cost functions written for Ceres: ceres::Jet<double, 0>, a jet without derivatives.
 // Code that compiles for Ceres's jets compiles for it. Code that reads the parts `.a` and `.v` of a jet
-// extracts plain numbers, which the recording detects; the recording is then given up, and Ceres's own jets
-// are used.
+// extracts plain numbers, which the recording detects; it then ends, and Ceres's own jets are used.
 //
 // Part of <nlsq/ceres.hpp>. Include that header before functors that call ceres::sin and similar functions by
 // their full names. Otherwise those calls select Ceres's general functions, which read the parts.
@@ -76,8 +75,8 @@ struct Jet<double, 0> {
 #undef NLSQ_JET_ASSIGN
 };
 
-// Each operation for two jets, and for a plain number on either side. double has its own overload, which is
-// preferred over Ceres's templates.
+// Defines each operation for two jets, and for a plain number on either side. double has its own overload,
+// which is preferred over Ceres's templates.
 #define NLSQ_JET_BINARY(result, name, expression)                                              \
   inline result name(const Jet<double, 0>& f, const Jet<double, 0>& g) {                       \
     const nlsq::Traced &x = f.number(), &y = g.number();                                       \
