@@ -15,8 +15,7 @@ struct BlockDistance {
   double decrement = 0;  // ν₀ = √(2 · decrease predicted by the linear model)
   std::vector<double> step;
   std::vector<int>
-      undetermined;  // tangent numbers that take part in directions which the data do not determine; by QR
-                     // alone
+      undetermined;  // tangent numbers involved in directions that the data do not determine; by QR alone
   int rank = -1;     // -1: not examined
   bool rank_estimated = false;
   bool rank_hidden = false;  // rows of huge weight make the rank look too low; by QR alone
