@@ -234,7 +234,7 @@ struct NormalMetric {
 };
 
 // Estimates ‖B‖ for B = L⁻¹SL⁻ᵀ, where S = H - JᵀJ, by differences over the given share of the shifts.
-// Returns 0 if ‖B‖ < 1 is as good as certain, and NaN if a bound is in the way or the gradient is not finite.
+// Returns 0 if ‖B‖ < 1 is almost certain, and NaN if a bound prevents a shift or the gradient is not finite.
 //
 // For a random direction u of n numbers, √n ‖Bu‖ / ‖u‖ estimates the Frobenius norm of B, which is at least
 // ‖B‖. The estimate is too low by a factor f or more with a probability of about 1/f, if B changes one

@@ -90,7 +90,7 @@ struct BlockStructure {
   // True if S is applied as an operator, because StepSolver::iterative is requested or is faster. Then only
   // its diagonal blocks are stored.
   bool implicit = false;
-  // `factor_if_cheaper`: see ProblemControl.
+  // Returns true if S is applied as an operator. `factor_if_cheaper` is ProblemControl::factor_if_cheaper.
   bool implicit_if(StepSolver how, bool factor_if_cheaper) const;
   // Blocks of S by camera pairs a <= b, ascending, with all diagonal blocks.
   struct ReducedBlock {

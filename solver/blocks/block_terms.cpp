@@ -185,9 +185,9 @@ class RowTally {
 
 // Does what RowTally::furthest() does where most parameters are 0, and so are the terms of their rows. Such a
 // parameter is as inexact as the rows that it shares with others: in 2 a + b = 1e6, a = 0 is known to the
-// digits of 1e6. So its size is the mean of the terms of those rows, divided by |J_ij|; the weight of a row
-// cancels in this. Other rows of the parameter then have terms of this size, and so do the zero parameters in
-// them. `sums` holds Σ |J_ij| terms of row i.
+// digits of 1e6. So its size is the mean of the terms of those rows divided by |J_ij|, weighted by J_ij². The
+// weight of a row cancels in each quotient. Other rows of the parameter then have terms of this size, and so
+// do the zero parameters in them. `sums` holds Σ_i |J_ij| (terms of row i) by parameter.
 double furthest_of_neighbours(const BlockPoint& at, std::vector<double> sizes, std::vector<double> sums,
                               std::span<const double> bounds, double furthest) {
   const std::vector<double>& squares = at.solver.squares();

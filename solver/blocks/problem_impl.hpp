@@ -86,7 +86,7 @@ struct Problem::Impl : BlockUses {
   // numbers ascend.
   bool renumbered = false;
   std::vector<std::uint64_t> serial;
-  // By residual block: 0 without a name, else 1 + index in `component_names`.
+  // The component of each residual block: 0 without a name, else 1 + index in `component_names`.
   OfBlocks<std::uint32_t> component;
   std::vector<std::string> component_names;
   std::uint64_t added = 0;
@@ -98,7 +98,7 @@ struct Problem::Impl : BlockUses {
 
   bool gaps = false;
   std::uint64_t shape = 0;  // changes with everything that BlockStructure depends on
-  // From the last solve. `traced` holds the place of each residual block in its evaluator.
+  // Data kept from the last solve. `traced` holds the place of each residual block in its evaluator.
   std::shared_ptr<PreparedProblem> prepared;
   OfBlocks<BlockPlace> traced;
 

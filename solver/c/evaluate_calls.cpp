@@ -210,7 +210,8 @@ struct Closeness {
     }
     return true;
   }
-  // 2^-44 for 1e-12: functions may be wrong by some last digits, and terms may be many.
+  // Returns 2^-44 for an `of_largest` of 1e-12. It is larger than one rounding, because functions may be
+  // wrong by some last digits, and terms may be many.
   double operation_rounding() const { return of_largest / 16; }
 };
 

@@ -89,11 +89,11 @@ bool hides_minimum(const Certificate& certificate, EndByTwofold judged, const st
 // or larger.
 bool is_below_spacing(double distance, double parameter);
 
-// The ratio of the largest sigma to the smallest one above which outweighed() decides about a fit. It is
-// finite for three kinds of success. In the first, the certificate allows for rounding errors that are large
-// beside sigma. In the second, a standard error is so small that float64 has no number within a tenth of it.
-// In the third, J loses rank, and rows of little weight may determine what seems undetermined. It is 1 if the
-// data seem to be exact.
+// Returns the ratio of the largest sigma to the smallest one above which outweighed() decides about a fit. It
+// is finite for three kinds of success. In the first, the certificate allows for rounding errors that are
+// large beside sigma. In the second, a standard error is so small that float64 has no number within a tenth
+// of it. In the third, J loses rank, and rows of little weight may determine what seems undetermined. It is 1
+// if the data seem to be exact.
 double doubtful_spread(const Certificate& certificate, EndByTwofold judged,
                        std::span<const double> parameters, std::span<const double> standard_errors);
 // Returns true if sigma differs between rows by more than `spread`, and if without these weights the

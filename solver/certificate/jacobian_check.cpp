@@ -37,7 +37,7 @@ class DenseEvaluator::JacobianCheck {
     for (std::size_t j = 0; j < x_.size(); ++j) {
       const double size = evaluator_.model_.size_of(j, x_[j]);
       step_.push_back(kStep * (size > 0 ? size : 1.0));
-      // Beside a bound, step to the inside only.
+      // Beside a bound, the step goes to the inside only.
       const double up = x_[j] + step_[j], down = x_[j] - step_[j];
       const bool room_above = evaluator_.box_.allow(j, up), room_below = evaluator_.box_.allow(j, down);
       one_sided_.push_back(!room_above || !room_below);
@@ -45,8 +45,8 @@ class DenseEvaluator::JacobianCheck {
     }
   }
 
-  // One direction for all columns. Steps have their usual size, except that dominating columns get shorter
-  // ones.
+  // Returns one direction for all columns. Steps have their usual size, except that dominating columns get
+  // shorter ones.
   Vector everywhere() const {
     const double least = range_of_moves().first;
     Vector v = step_;

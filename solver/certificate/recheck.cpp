@@ -1,5 +1,5 @@
 // The recheck: compares the compiled program's residuals with the user's own function, and measures the sizes
-// that rounding errors scale with. The certificate does not trust the program that it certifies.
+// to which rounding errors are proportional. The certificate does not trust the program that it certifies.
 #include "dense/dense_scratch.hpp"
 #include "dense/row_groups.hpp"
 #include "support/constants.hpp"

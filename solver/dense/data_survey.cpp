@@ -20,8 +20,8 @@ namespace {
 
 constexpr std::size_t kLarge = 1 << 17;  // rows; from here on data are checked in the first pass
 
-// For finite numbers only. Rejects numbers with the sign bit, and zero, because zero minus 1 as an integer
-// has the top bit set.
+// Returns true if all numbers, which must be finite, are positive. Rejects numbers with the sign bit, and
+// zero, because zero minus 1 as an integer has the top bit set.
 bool all_positive(const double* values, std::size_t count) {
   std::uint64_t negative = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -31,7 +31,8 @@ bool all_positive(const double* values, std::size_t count) {
   return negative >> 63 == 0;
 }
 
-// For finite numbers only. Returns false for -0, too; such columns are then checked number by number.
+// Returns true if no number, all of which must be finite, is negative. Returns false for -0, too; such
+// columns are then checked number by number.
 bool none_negative(const double* values, std::size_t count) {
   std::uint64_t negative = 0;
   for (std::size_t i = 0; i < count; ++i) negative |= std::bit_cast<std::uint64_t>(values[i]);

@@ -119,10 +119,10 @@ class DenseEvaluator final : public Evaluator {
   void merge(const Share& part, std::size_t first_step, std::size_t last_step, int n1, bool alone);
   void sum_share(const Share& share, const Pass& pass, bool alone);
   Account account_of(const Share& share) const;
-  // For the processes of a team (dense_exchange.cpp).
+  // The next two functions are for the processes of a team (dense_exchange.cpp).
   Share share_of_team(const Share& all, double work) const;
   void exchange(const Share& share, const Pass& pass, Account& account, const char* failure);
-  // For the journal (dense_journal.cpp).
+  // The next four functions are for the journal (dense_journal.cpp).
   std::uint64_t request_of(const Pass& pass) const;
   Sums& accumulate_kept(const Pass& pass);
   Sums& take_kept(const Pass& pass, std::string_view bytes);

@@ -47,8 +47,8 @@ struct NoiseOf {
 // estimate and the random part of the sum come from the spread between groups of neighbouring rows.
 struct Probe {
   std::size_t rows = 0;  // number of sampled rows
-  // The noise of ½‖r‖²: |bias| + 2 √(variance of the bias + variance of the random part). It is 0 where rows
-  // are f64.
+  // The noise of ½‖r‖²: |bias| + 2 √(variance of the bias + variance of the random part). It is 0 if rows are
+  // in f64.
   double cost_noise = 0;
   Vector gradient_bias;  // n
   // groups x n, with rows b_g: the covariance of the gradient's error is Σ b_g b_gᵀ

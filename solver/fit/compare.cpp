@@ -147,7 +147,7 @@ void warn(ModelComparison& out) {
 
 }  // namespace
 
-// From Hurvich and Tsai, Biometrika 76 (1989) 297.
+// The formula is that of Hurvich and Tsai, Biometrika 76 (1989) 297.
 double aicc(const FitResult& fit) {
   const double k = free_parameters(fit) + (fit.loss.is_counts() ? 0 : 1), m = static_cast<double>(fit.rows);
   return m - k - 1 > 0 ? fit.aic + 2 * k * (k + 1) / (m - k - 1) : kNaN;

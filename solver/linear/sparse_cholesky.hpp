@@ -32,12 +32,12 @@ class SparseCholesky {
   bool factor(const std::function<void(std::size_t, const FrontPlace&)>& add);
   // Solves A x = b and overwrites b with x. Must be called after factor().
   void solve(std::span<double> b);
-  // The diagonal of L, in the order of b.
+  // Computes the diagonal of L, in the order of b.
   void diagonal(std::span<double> out) const;
   std::size_t bytes() const;
-  // Number of entries of L, stored zeros included.
+  // Returns the number of entries of L, including stored zeros.
   std::size_t numbers() const { return numbers_; }
-  // Multiply-adds of a factorisation, times six. It would be n³ for a dense matrix.
+  // Returns the multiply-adds of a factorisation, times six. It would be n³ for a dense matrix.
   double operations() const;
 
  private:

@@ -172,7 +172,8 @@ struct Stagnation {
   // falls along such steps. So if it rises, x lies at a kink, or derivatives are wrong.
   int short_rises = 0;
   bool at_kink() const { return short_rises >= 6; }
-  // For gets_nowhere(): the costs when they last fell by enough to count, and the iterations since then.
+  // gets_nowhere() uses these: the costs when they last fell by enough to count, and the iterations since
+  // then.
   double slow_cost = std::numeric_limits<double>::infinity(), stuck_cost = slow_cost;
   int slow_iterations = 0, stuck_iterations = 0;
 };

@@ -1,4 +1,4 @@
-// The trace: one line for each step and each escalation, with its kernel counters and issues.
+// Writes the trace: one line for each step and each escalation, with its kernel counters and issues.
 #include "dense/tile_issues.hpp"
 #include "minimizer/loop.hpp"
 #include "support/constants.hpp"

@@ -52,9 +52,9 @@ inline Judgement judge(double before, double after, double least_decrease, doubl
   return Judgement::undecided;
 }
 
-// Noise of a cost in float64: Σ|r_i||δr_i|, where δr_i is a few rounding errors of the terms of r_i.
-// `magnitude` is Σ|r_i| |terms of r_i| / ‖r‖. The weights |r_i| prevent that the terms of one row of huge
-// weight, which is fitted exactly, hide the effect of a step on all others.
+// Returns the noise of a cost in float64: Σ|r_i||δr_i|, where δr_i is a few rounding errors of the terms of
+// r_i. `magnitude` is Σ|r_i| |terms of r_i| / ‖r‖. The weights |r_i| prevent that the terms of one row of
+// huge weight, which is fitted exactly, hide the effect of a step on all others.
 inline double cost_noise(double magnitude, double cost) {
   return 4 * 0x1p-53 * (magnitude * std::sqrt(2 * cost) + 2 * cost);
 }

@@ -110,7 +110,7 @@ std::span<const double> Projection::weigh_damping(const Linearization& at) {
   if (offered_.size() >= n) linear_.clear();  // otherwise no parameter would be left to iterate
   if (linear_.empty()) return {};
   if (!factor(at, !decided_)) {
-    // Eliminating later would switch to another path half-way.
+    // If parameters were eliminated later, the iteration would switch to another path half-way.
     if (!decided_ && wish_ == VariableProjection::automatic) {
       linear_.clear();
       needs_f64_ = true;

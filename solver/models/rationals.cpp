@@ -17,7 +17,7 @@ namespace nlsq::inline v0::guessing {
 namespace {
 
 // A pole between two rows can be a fit to a single row that is far off by noise. A curve without a pole is
-// taken instead if its sum of squares is at most so many times that with one.
+// taken instead if its sum of squares is at most this many times that of the curve with a pole.
 constexpr double kAsGood = 1.25;
 
 // x divided by the largest |x|.

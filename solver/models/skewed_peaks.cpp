@@ -53,9 +53,9 @@ std::vector<double> modified_gaussian(const Sample& sample) {
   return {fit.height * fit.width, fit.width * std::exp(fit.extra[0]), fit.centre, fit.width, fit.background};
 }
 
-// Fano: h (q+e)²/(1+e²) + c with e = 2 (x-x0)/g equals A/(1+e²) + B e/(1+e²) + C, which is linear for given
-// x0 and g: A = h (q²-1), B = 2 h q, C = h + c. Two q satisfy A/B = (q²-1)/(2q); the result is the one with h
-// > 0.
+// Fits a Fano resonance. Its formula h (q+e)²/(1+e²) + c with e = 2 (x-x0)/g equals A/(1+e²) + B e/(1+e²) +
+// C, which is linear for given x0 and g: A = h (q²-1), B = 2 h q, C = h + c. Two q satisfy A/B = (q²-1)/(2q);
+// the result is the one with h > 0.
 std::vector<double> fano(const Sample& sample) {
   const std::vector<double> u = sample.unit_x();
   Separable problem(sample, u, 3, {kCentreLow, narrowest_log_width(u.size())},

@@ -85,7 +85,7 @@ void gompertz_shape(std::span<double> z, std::span<const double>) {
   exp_in_place(z);
 }
 
-// (1 + exp(-z))^(-1/nu).
+// Replaces each z by (1 + exp(-z))^(-1/nu).
 void richards_shape(std::span<double> z, std::span<const double> log_nu) {
   const double power = std::exp(-log_nu[0]);
   for (double& value : z) value = -power * (value < -30 ? -value : std::log1p(std::exp(-value)));

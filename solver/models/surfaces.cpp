@@ -36,7 +36,7 @@ std::vector<std::pair<double, double>> outstanding_cells(const Axis& x1, const A
       sum[at] += w * (sample.y[i] - sample.y_mean);
       count[at] += w;
     }
-    // The deviation of a cell in standard errors, up to a common factor.
+    // Computes the deviation of each cell in standard errors, up to a common factor.
     for (std::size_t at = 0; at < sum.size(); ++at)
       sum[at] = count[at] > 0 ? sum[at] / std::sqrt(count[at]) : 0.0;
     const auto [lowest, highest] = std::minmax_element(sum.begin(), sum.end());

@@ -164,7 +164,7 @@ double RowFactor::variance(std::span<const double> gradient) const {
     sum += z[k] * z[k];
     largest = std::max(largest, size[k]);
   }
-  // The relative error of a term is twice that of an entry of z, which is relative to the largest term.
+  // The rounding errors of z are relative to its largest term, and enter the sum of squares twice.
   const double error = 2 * static_cast<double>(n_ + 2) * 0x1p-53 * largest / std::sqrt(sum);
   return error <= kMostError ? scatter_ * sum : kNaN;
 }

@@ -1,5 +1,5 @@
-// The delta method: the variance of a function of fitted parameters from its derivatives and the covariance
-// of the fit. Predictions and derived quantities use it.
+// The delta method: computes the variance of a function of fitted parameters from its derivatives and the
+// covariance of the fit. Predictions and derived quantities use it.
 #pragma once
 
 #include <nlsq/curve_fit.hpp>

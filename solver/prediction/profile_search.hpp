@@ -39,7 +39,8 @@ class HeldStarts {
   std::vector<double> inside_;   // where the last fit with τ < t ended
 };
 
-// Relative to the cost. Smaller decreases below the fit's own cost are rounding or the tolerance of the fits.
+// A decrease of the cost below the fit's own counts only if it is larger than this share of the cost. Smaller
+// ones are rounding or the tolerance of the fits.
 inline constexpr double kLowerCost = 1e-7;
 
 // A point of a profile: the number that the search moves, the profiled quantity, and τ, the square root of

@@ -22,9 +22,9 @@ RightSide right_side(const PreparedModel& model, const Columns& x, const Column&
 // Throws ValidationError if the fit has other parameters than the model. `what` begins the message.
 void check_model(std::string_view what, const PreparedModel& model, const FitResult& fit);
 
-// The options for one of many fits of changed data that start from the parameters of `fit`: on one thread,
-// without further starts. Where `stop` returns true, the fit
-// ends. Sigma and errors in x are for the caller to replace.
+// Returns the options for one of many fits of changed data that start from the parameters of `fit`: on one
+// thread, without further starts. Where `stop` returns true, the fit ends. Sigma and errors in x are for the
+// caller to replace.
 FitOptions refit_options(const FitResult& fit, const FitOptions& options, const std::function<bool()>& stop);
 // Returns the parameters as starting values, without those that are tied.
 NamedValues refit_start(const FitResult& fit, const std::vector<double>& parameters);

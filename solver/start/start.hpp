@@ -28,7 +28,8 @@ inline constexpr std::size_t kStartRows = 1 << 14;
 Vector linear_least_squares(RowModel& rows, const Vector& x0, const std::vector<int>& linear,
                             const Limits& limits = {});
 
-// linear_start.cpp: solve for the linear parameters of x, where `at` is the linearization.
+// The functions below solve for the linear parameters of x, where `at` is the linearization
+// (linear_start.cpp).
 enum class Solved : std::uint8_t { well, doubtfully, not_at_all };
 Solved solve_linear(const Linearization& at, const std::vector<int>& linear, Vector& x);
 bool solve_linear_by_triangle(const Linearization& at, const std::vector<int>& linear, Vector& x);

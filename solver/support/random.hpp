@@ -20,7 +20,7 @@ class Random {
   }
   std::size_t below(std::size_t n) { return static_cast<std::size_t>(uniform() * static_cast<double>(n)); }
 
-  // The function that scrambles the state.
+  // Scrambles the state.
   static std::uint64_t mixed(std::uint64_t z) {
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
     z = (z ^ (z >> 27)) * 0x94d049bb133111eb;

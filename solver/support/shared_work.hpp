@@ -1,5 +1,5 @@
-// SharedWork: work on many items, such as the fits of a batch, which the processes of a team divide among
-// themselves and whose results a journal keeps.
+// SharedWork: distributes work on many items, such as the fits of a batch, among the processes of a team, and
+// stores the results in a journal.
 #pragma once
 
 #include <nlsq/options.hpp>
@@ -37,7 +37,7 @@ class SharedWork {
   // throws JournalError if they differ.
   Results run(std::uint64_t request, std::size_t count, std::size_t unit, const Compute& compute);
 
-  // The items that run() computes in this process: [first, last).
+  // Returns the items that run() computes in this process: [first, last).
   std::pair<std::size_t, std::size_t> own_range(std::size_t count, std::size_t unit) const;
   bool divided() const { return size() > 1; }
   // Waits for the other processes. This is needed because a process may wait for rows from another one, which

@@ -274,7 +274,7 @@ double SchurSolver::accelerate(RecordReader<R>& J, std::span<const double> step,
       step_cameras_[f * s.pad + i] = step[s.point_numbers + s.camera_offset[f] + i];
   }
   const T* along = cameras_as<T>();
-  std::vector<double>& bent = damping_;  // damping_, which the factors already contain
+  std::vector<double>& bent = damping_;  // its damping is in the factors, so it is free
   std::ranges::fill(bent, 0.0);
   run_tasks(chunks(), *parallelism_, [&](std::size_t c) {
     T* b = camera_sums<T>() + cameras * c;

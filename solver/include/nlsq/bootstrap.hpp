@@ -1,5 +1,5 @@
-// bootstrap: standard errors and intervals from fits to resampled data (Efron and Tibshirani, An Introduction
-// to the Bootstrap, 1993, chapters 6, 9 and 13). It needs no linear approximation of the model.
+// bootstrap: computes standard errors and intervals from fits to resampled data (Efron and Tibshirani, An
+// Introduction to the Bootstrap, 1993, chapters 6, 9 and 13). It needs no linear approximation of the model.
 //
 // Each sample is a data set made from the fit, and the model is fitted to it again, from the estimate. The
 // standard error of a quantity is the standard deviation of its values, and the interval lies between their
@@ -25,12 +25,13 @@ namespace nlsq::inline v0 {
 // the number of fitted parameters.
 enum class BootstrapMethod : std::uint8_t {
   // y* = f + sigma e*, with e* drawn with replacement from the residuals, centered and times √(m/(m - n)).
-  // The errors must be alike in all rows, but need not be normal. Not for counts and errors in x.
+  // The errors must be alike in all rows, but need not be normal. This is not allowed for counts and errors
+  // in x.
   residual,
   // Whole rows are drawn with replacement. Errors may differ by row, and x is random, too.
   cases,
-  // y* = f + sigma s N(0, 1), with s² = chi2_reduced, or 1 with absolute sigma; for counts Poisson numbers of
-  // mean f. Not for errors in x, nor for a robust loss without absolute sigma.
+  // y* = f + sigma s N(0, 1), with s² = chi2_reduced, or 1 with absolute sigma; for counts, Poisson numbers
+  // of mean f. This is not allowed for errors in x, nor for a robust loss without absolute sigma.
   parametric,
 };
 NLSQ_API const char* name(BootstrapMethod method) noexcept;  // "residual", "case", "parametric"

@@ -34,10 +34,9 @@ class NLSQ_API BlockCovariance {
   // True if all directions are determined and the entries have six digits, or as many as `error` shows. If
   // false, every entry below is NaN, unless the pseudo-inverse was requested.
   bool determined = false;
-  int parameters = 0;  // free numbers, in tangent numbers
-  int rank = -1;       // rank of J with columns scaled to unit length; -1 if the matrix is too large to
-                       // compute it
-  double error = 0;    // estimated relative error: the last change by iterative refinement, or u κ
+  int parameters = 0;            // free numbers, in tangent numbers
+  int rank = -1;                 // rank of J with columns scaled to unit length; -1: too large to compute
+  double error = 0;              // estimated relative error: the last change by iterative refinement, or u κ
   double residual_variance = 0;  // ‖r‖² / (residuals - rank); NaN without degrees of freedom
   std::string message;           // the result in words
 

@@ -42,8 +42,8 @@ struct FitResult {
   double chi2_reduced = 0;  // rss / dof; NaN without degrees of freedom
   // 1 - rss / weighted total sum of squares; for counts with the deviance of a constant; NaN for constant y
   double r_squared = 0;
-  // For Gaussian errors with unknown variance; NaN for rss = 0. For counts they are known up to a constant
-  // that depends on the data alone. NaN under a robust loss.
+  // AIC and BIC for Gaussian errors with unknown variance; NaN for rss = 0. For counts they are known up to a
+  // constant that depends on the data alone. NaN under a robust loss.
   double aic = 0, bic = 0;
   Loss loss;               // the loss that was minimized; the summary's final_cost is ½ Σ ρ
   std::size_t beyond = 0;  // rows whose weighted residual exceeds the scale of a robust loss

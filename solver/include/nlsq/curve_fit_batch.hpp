@@ -1,5 +1,5 @@
-// curve_fit_batch: many fits of one model, such as the spectra of a map or the spots of an image. Results
-// come as arrays.
+// curve_fit_batch: makes many fits of one model, such as the spectra of a map or the spots of an image.
+// Results come as arrays.
 #pragma once
 
 #include <nlsq/columns.hpp>

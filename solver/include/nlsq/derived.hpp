@@ -1,4 +1,4 @@
-// derive: quantities computed from fitted parameters, such as "half_life = log(2)/b", with their errors.
+// derive: computes quantities from fitted parameters, such as "half_life = log(2)/b", with their errors.
 //
 // The standard error follows from the delta method: √(gᵀ C g) with the derivatives g of the expression and
 // the covariance C of the fit. The interval is value ± t times that. Fixed parameters have no variance, and a

@@ -19,7 +19,7 @@
 
 namespace nlsq::inline v0 {
 
-// What to evaluate.
+// Selects what is evaluated.
 struct EvaluateOptions : Parallelism {
   bool jacobian = false;  // derivatives by every parameter as well
   Column y;               // if given, the values are residuals (f - y) / sigma, as in a fit

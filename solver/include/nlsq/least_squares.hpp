@@ -23,15 +23,16 @@ struct LeastSquaresOptions : SolverOptions {
   // The user's Jacobian at p: fills `J`, m x n, row-major. If it is empty, the callable is recorded. If that
   // is not possible, it is called with dual numbers, or else differenced in f64.
   std::function<void(std::span<const double> p, std::span<double> J)> jacobian = {};
-  // How a callable that takes only double is differenced. `central` makes two calls per parameter. `ridders`
-  // makes about ten, and gives derivatives to ten digits if the residuals are accurate to all digits.
+  // Selects how a callable that takes only double is differenced. `central` makes two calls per parameter.
+  // `ridders` makes about ten, and gives derivatives to ten digits if the residuals are accurate to all
+  // digits.
   Differences differences = Differences::central;
   // Names groups of consecutive residuals (of a sensor, of a data set): {{"imu", 600}, {"gps", 40}}. A policy
   // can set their formats (`imu.residual=f64`), and precision is raised only for the group that needs it. The
   // groups must cover all residuals. If this is empty, there are no names.
   std::vector<RowComponent> components = {};
-  // A robust loss, which reduces the weight of outliers (docs/losses.md). Not poisson, which is for curve
-  // fits only.
+  // A robust loss, which reduces the weight of outliers (docs/losses.md). Loss poisson is not allowed here;
+  // it is for curve fits only.
   Loss loss = {};
   // {lower, upper} bounds of the parameters, as in FitOptions.
   Bounds bounds = {};

@@ -30,14 +30,15 @@ inline constexpr CallbackResult Stop = CallbackResult::stop;
 enum class Algorithm : std::uint8_t {
   levenberg_marquardt,
   gauss_newton,  // undamped; a step that does not decrease the cost is replaced by damped ones
-  // Powell's dogleg: steepest descent, then towards the undamped step, up to a trust radius. Not for Problem.
+  // Powell's dogleg: steepest descent, then towards the undamped step, up to a trust radius. It is not
+  // available for Problem.
   dogleg,
 };
 
 // When geodesic acceleration corrects a step (Transtrum, Machta, Sethna, Phys. Rev. E 83, 036701).
 enum class Geodesic : std::uint8_t {
-  // From the tenth iteration on, and throughout a second attempt. 324 perturbed NIST runs then take 14,600
-  // iterations instead of 35,700, and easy fits take no more time.
+  // It is used from the tenth iteration on, and throughout a second attempt. 324 perturbed NIST runs then
+  // take 14,600 iterations instead of 35,700, and easy fits take no more time.
   automatic,
   always,
   never,
@@ -123,7 +124,7 @@ struct NLSQ_API SolverOptions : Parallelism {
   // Called after each line of the trace; Stop ends the solve. Its exceptions pass through.
   std::function<CallbackResult(const IterationSummary&)> callback;
 
-  // For Problem only.
+  // The options below are for Problem only.
   StepSolver step_solver = StepSolver::automatic;
   Preconditioner preconditioner = Preconditioner::schur_jacobi;
   // Accuracy of conjugate gradients, in (0, 1): they stop when more iterations would add less than this share
@@ -144,9 +145,10 @@ struct NLSQ_API SolverOptions : Parallelism {
 // name a field of a base.
 struct NLSQ_API FitOptions : SolverOptions {
   Column sigma;  // m standard deviations of y, in units of y and > 0; empty: all equal and unknown
-  // Instead of `sigma`: the covariance of y, m x m, symmetric and positive definite. The fit then minimizes
-  // (f - y)ᵀ covariance⁻¹ (f - y), whitened by its Cholesky factor. The work is of order m³, so use it for at
-  // most a few thousand rows. Not with losses, sigma_x or rows from a source.
+  // The covariance of y, which may be given instead of `sigma`: m x m, symmetric and positive definite. The
+  // fit then minimizes (f - y)ᵀ covariance⁻¹ (f - y), whitened by its Cholesky factor. The work is of order
+  // m³, so use it for at most a few thousand rows. It cannot be combined with losses, sigma_x or rows from a
+  // source.
   Matrix sigma_matrix;
   // true if sigma is in units of y: then standard errors are not scaled by the fit's residuals
   bool absolute_sigma = false;
@@ -167,8 +169,8 @@ struct NLSQ_API FitOptions : SolverOptions {
   // soft_l1, huber, cauchy, arctan, tukey reduce the weight of outliers; poisson: y are counts
   Loss loss;
   // Standard deviations of the predictors, in their units: one column for each, empty if exact. Needs
-  // `sigma`. The variance of a residual is sigma² + Σ (∂f/∂x_k)² sigma_x[k]². For formulas and for models
-  // that can be recorded.
+  // `sigma`. The variance of a residual is sigma² + Σ (∂f/∂x_k)² sigma_x[k]². This is possible for formulas
+  // and for models that can be recorded.
   std::vector<Column> sigma_x;
   // Tied parameters, {"d = 2*a"}. The right side is an expression of the model's parameters, which may
   // themselves be tied. Tied parameters are not fitted but have standard errors. A starting value for a tied

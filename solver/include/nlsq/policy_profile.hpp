@@ -20,7 +20,7 @@ namespace nlsq::inline v0 {
 
 // Selects what is measured.
 struct ProfileOptions {
-  // empty: every policy with a name (policy_aliases()); f64 is always measured
+  // if empty, every policy with a name (policy_aliases()); f64 is always measured
   std::vector<PrecisionPolicy> policies;
   std::size_t rows = 0;  // rows of the sample; 0: 1,048,576, or all if there are fewer
   int repeats = 3;       // fits under each policy; the fastest counts

@@ -1,7 +1,8 @@
-// Confidence intervals by profile likelihood. A parameter is fixed at values further and further from its
-// estimate, and all others are fitted again. The interval ends where the cost has risen by as much as chance
-// would explain. Unlike estimate ± t * standard error, it accounts for the model's curvature and need not be
-// symmetric (Bates and Watts, Nonlinear Regression Analysis and Its Applications, 1988, section 6.1).
+// Computes confidence intervals by profile likelihood. A parameter is fixed at values further and further
+// from its estimate, and all others are fitted again. The interval ends where the cost has risen by as much
+// as chance would explain. Unlike estimate ± t * standard error, it accounts for the model's curvature and
+// need not be symmetric (Bates and Watts, Nonlinear Regression Analysis and Its Applications, 1988, section
+// 6.1).
 #pragma once
 
 #include <nlsq/curve_fit.hpp>

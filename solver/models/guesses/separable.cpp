@@ -34,7 +34,8 @@ constexpr int kRace = 3;           // damped steps of each kept start before the
 constexpr double kSettled = 1e-5;  // relative decrease at which a start is good enough for the fit
 constexpr double kHopeless = 10;   // starts with so many times the least sum of squares are not kept
 
-// The memory of a search, in one piece: many small searches would spend a tenth of their time on pieces.
+// The memory of a search, in one piece, because many small searches would spend a tenth of their time on
+// separate allocations.
 class Room {
  public:
   explicit Room(std::size_t numbers) : numbers_(std::make_unique_for_overwrite<double[]>(numbers)) {}

@@ -1,4 +1,4 @@
-// nlsq::mpi: a curve fit by several MPI processes, each of which holds a part of the rows. CMake component
+// nlsq::mpi: fits a curve by several MPI processes, each of which holds a part of the rows. CMake component
 // `mpi`.
 //
 //   MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided);
