@@ -52,6 +52,8 @@ class LinearSolver {
   // almost no damping. The function follows Powell's dogleg path. If that path would leave the bounds, or the
   // step ends on bounds, it scales the step instead.
   void shorten_to_radius(double radius, Step& step) const;
+  // The functions below concern the parameters that the last solve did not leave on a bound; the others count
+  // as zero.
   // Computes out = -(H+λI)⁻¹ D⁻¹v, unscaled, with the factor of the last solve.
   void apply_inverse(const Vector& v, Vector& out) const;
   Vector apply_inverse(const Vector& v) const {

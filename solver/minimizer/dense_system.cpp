@@ -128,7 +128,7 @@ double DenseSystem::accelerate(std::span<const double> x, const Vector& scale, S
   return add_acceleration(scale, step, most);
 }
 
-// Adds half the geodesic acceleration -(H+λD²)⁻¹ Jᵀ r_vv (Transtrum, Machta, Sethna), to the step if it is
+// Adds half the geodesic acceleration -(H+λD²)⁻¹ Jᵀ r_vv (Transtrum, Machta, Sethna) to the step if it is
 // small beside it. Jᵀ r_vv is in work_.
 double DenseSystem::add_acceleration(const Vector& scale, Step& step, double most) {
   solver_->apply_inverse(work_, acceleration_);

@@ -58,8 +58,7 @@ struct MinimizerResult {
   bool outweighed = false;           // rows of large weight hide all others (hidden_minimum.hpp)
   bool maybe_at_kink = false;        // the fit ended where short steps raise the cost (Stagnation)
   bool ran_off = false;              // parameters seemed to go to infinity (gets_nowhere)
-  bool limited_by_rounding = false;  // the rounding of f64 residuals hides the decrease of the cost that is
-                                     // left
+  bool limited_by_rounding = false;  // the rounding of f64 residuals hides the remaining decrease
   bool extrapolated = false;         // the fit ended with derivatives by extrapolated differences
   EndByTwofold by_twofold = EndByTwofold::unknown;
   std::vector<double> unexplained;  // with exact_data: the residuals at the optimum
@@ -242,16 +241,16 @@ struct Loop {
 // ---- minimizer_log.cpp writes the trace.
 void record(Loop& loop, StepOutcome outcome, Event event = Event::none, std::string reason = {},
             std::vector<std::string> components = {});
-int steps_of(std::span<const IterationSummary> trace);  // number of iterations: lines that are not
-                                                        // escalations
+int steps_of(std::span<const IterationSummary> trace);  // iterations: lines that are not escalations
 // Combines the steps, issues and times of a solve and of a later one that continued it. Stores them in
 // `kept`, which is one of the two.
 void take_both(const Summary& before, const Summary& later, Summary& kept);
 void collect_issues(Loop& loop);  // collects the issues of the passes since the last line
 std::optional<Termination> budget_spent(const Loop& loop);
 
-// ---- minimizer_point.cpp keeps the point x and moves it. Moves x to the trial point. `by_undamped_step` is
-// true if an undamped step led there. Afterwards the caller must make the system forget or linearize x.
+// ---- minimizer_point.cpp keeps the point x and moves it.
+// Moves x to the trial point. `by_undamped_step` is true if an undamped step led there. Afterwards the caller
+// must make the system forget or linearize x.
 void move_to_trial(Loop& loop, bool by_undamped_step);
 // Does the same for a trial point that the system has linearized, and makes the system accept it.
 void take_trial(Loop& loop, bool by_undamped_step);
@@ -294,6 +293,7 @@ const PointModel& linearize_end(Loop& loop, const PrecisionPlan& plan, double ex
 bool worse_than_checkpoint(Loop& loop);
 void escalate(Loop& loop, Decision decision, std::string reason);
 
+// ---- minimizer_finish.cpp takes last steps with f64 gradients and the last Gram matrix below f64.
 // Returns true if an f64 gradient costs a small part of a pass that also forms the Gram matrix.
 bool gradients_are_cheap(const Loop& loop);
 bool gram_worth_keeping(const Loop& loop);
@@ -321,8 +321,7 @@ constexpr std::size_t kRowsAtStart = 1024, kRowsOfCertificate = 4096;
 // Calls the user's own functions at x for about `rows` rows, or for all rows if options.strict. Their sizes
 // scale the bounds on rounding errors from here on.
 void recheck_here(Loop& loop, std::size_t rows, Recheck& out);
-bool observe(Loop& loop);  // Runs the observer's tests and report at x. Returns true if the precision
-                           // changed.
+bool observe(Loop& loop);  // Runs the observer's tests at x. Returns true if the precision changed.
 bool conclude(Loop& loop, Termination reason);  // Certifies x. Returns false if the iteration goes on.
 void fill_result(Loop& loop, MinimizerResult& out);
 

@@ -146,6 +146,7 @@ class System {
     return (void)decision, (void)health, (void)thresholds, std::vector<std::string>{};
   }
 
+  // ---- the trial point
   // Linearizes the trial point. `damped` says that the step was damped. A System that eliminates parameters
   // may move the trial point to where these are optimal.
   virtual const PointModel& linearize_trial(Vector& trial, const PrecisionPlan& plan,
@@ -165,10 +166,10 @@ class System {
   // slack.
   virtual bool trial_gradient_falls(const Step& step, double lambda, double slack) = 0;
   virtual void accept_trial() = 0;   // makes the trial point the new x
-  virtual void restore_point() = 0;  // Undoes accept_trial. No other function may have been called in
-                                     // between.
+  virtual void restore_point() = 0;  // Undoes accept_trial. Nothing may have been called in between.
   virtual void drop_trial() = 0;
 
+  // ---- models that learn from steps
   // Learns from a tried step. Returns true if the model changed; steps must then be prepared again.
   virtual bool learn(const TriedStep& tried) { return (void)tried, false; }
   virtual bool curvature_in_use() const { return false; }
