@@ -65,7 +65,7 @@ std::vector<std::vector<double>> directions(std::span<const double> sizes) {
 // too short or too long.
 bool BlockSystem::derivatives_agree(std::span<const double> sizes, std::span<const std::uint8_t> fixed) {
   constexpr double kLeastShare = 0.5;       // of `part`, that a column contributes to the change
-  constexpr double kClosely = 0.25;         // with more columns, an error of one of them hardly shows
+  constexpr double kClosely = 0.25;         // of the least error that a wrong column would cause
   constexpr std::size_t kMostAtOnce = 200;  // with more columns, one of them hardly shows
   if (sizes.size() > kMostAtOnce) return false;
   double part = kInfinity;
