@@ -22,7 +22,7 @@ auto with_type(const void* data, ElementType type, std::ptrdiff_t offset, Use us
     case ElementType::u16: return use(static_cast<const std::uint16_t*>(data) + offset);
     case ElementType::i32: return use(static_cast<const std::int32_t*>(data) + offset);
     case ElementType::u32:
-    case ElementType::source: break;  // the callers have asked the source
+    case ElementType::source: break;  // the callers read from the source themselves
   }
   return use(static_cast<const std::uint32_t*>(data) + offset);
 }
@@ -31,7 +31,7 @@ template <class To>
 void read_as(const void* data, ElementType type, std::ptrdiff_t stride, std::size_t first, std::size_t count,
              To* out) {
   with_type(data, type, static_cast<std::ptrdiff_t>(first) * stride, [&](const auto* from) {
-    // Separate loops, so that they vectorize: for a column alone, and for one of two side by side.
+    // Consecutive elements, and every second element, have loops of their own, because these vectorize.
     if (stride == 1) {
       for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<To>(from[i]);
       return;

@@ -43,8 +43,8 @@ class ProgramPass final : public TilePass {
 
   ~ProgramPass() override { report_evaluated(); }
 
-  // Returns false if the caller must begin a new pass. That is so for other programs, and where this pass has
-  // evaluated so many rows that a new one is better off with machine code.
+  // Returns false if the caller must begin a new pass. This is the case if the programs have changed, or if
+  // this pass has evaluated so many rows that a new pass with machine code is faster.
   bool restart(std::span<const double> x) override {
     if (rows_.shared_programs() != programs_ || rows_.all_parameters() != p_.size()) return false;
     if (steps_->generated_runs() == 0 && repays_code(evaluated_)) {
@@ -86,7 +86,8 @@ class ProgramPass final : public TilePass {
     find_ones();
   }
 
-  // Long data repay machine code. It converts columns of doubles to floats by itself.
+  // Chooses the steps of the program. Machine code pays off for long data. It converts columns of doubles to
+  // floats by itself.
   std::shared_ptr<const ProgramSteps> chosen_steps() const {
     StepsRequest request{.f64 = kDouble};
     for (int c = 0; !kDouble && c < std::min(program_.columns, 64); ++c) {
@@ -96,9 +97,9 @@ class ProgramPass final : public TilePass {
     return programs_->steps->get(static_cast<int>(fill_), program_, request, data_.rows());
   }
 
-  // Finds a column of derivatives that is 1 in every row, as of a constant that is added. Such a column is a
-  // register that keeps its value within a pass. program_.once fills these registers from uniforms; a
-  // negative operand `a` stands for uniform number ~a.
+  // Finds a column of derivatives that is 1 in every row, such as the derivative by a constant that is added.
+  // This column is a register that keeps its value within a pass. program_.once fills these registers from
+  // uniforms. A negative operand `a` stands for uniform number ~a.
   void find_ones() {
     for (const Instruction& fill : program_.once) {
       if (wide_[static_cast<std::size_t>(~fill.a)] != 1) continue;
@@ -137,7 +138,7 @@ class ProgramPass final : public TilePass {
     }
   }
 
-  // Points directly at the data where possible; else copies and converts them to `own`.
+  // Returns a pointer to the data themselves if possible. Otherwise copies and converts them to `own`.
   template <class Value>
   const Value* column(std::size_t first, std::size_t count, int c, Value* own) const {
     const Value* direct = nullptr;
@@ -169,7 +170,7 @@ class ProgramPass final : public TilePass {
   std::size_t stride_;
   AlignedVector<T> storage_;
   bool wide_columns_ = false;
-  AlignedVector<double> doubles_;  // f32 code: columns that it reads as doubles
+  AlignedVector<double> doubles_;  // columns that f32 code reads as doubles
   std::vector<double> p_, wide_;
   TileRange loaded_;  // the rows that the column vectors hold; a small fit has only this one tile
   std::size_t loaded_version_ = 0;

@@ -37,16 +37,16 @@ class NLSQ_API ResidualSource {
     (void)row, (void)p;
     return false;
   }
-  // False if the user's own callable gives the same values in every call.
+  // Returns false if the user's own callable gives the same values in every call.
   virtual bool may_have_state() const { return true; }
-  // The data column of y; -1: it is not known, as y is a part of the user's function.
+  // Returns the data column of y, or -1 if it is unknown because the user's function subtracts y itself.
   virtual int response_column() const { return -1; }
-  // Whether residuals are divided by a data column sigma.
+  // Returns true if residuals are divided by a data column sigma.
   virtual bool weighted() const { return false; }
   // Returns the residual of one row by the user's own callable, and the size of its terms.
   virtual double reference(std::span<const double> row, std::span<const double> p,
                            double& magnitude) const = 0;
-  // The same for `count` rows; columns[c] points at their values of data column c.
+  // Computes the same for `count` rows. columns[c] points at their values of data column c.
   virtual void reference_rows(std::span<const double* const> columns, std::span<const double> p,
                               std::size_t count, double* residuals, double* magnitudes) const;
 };
@@ -70,10 +70,10 @@ class NLSQ_API GraphRows final : public RowModel {
   GraphRows(std::shared_ptr<ResidualSource> source, std::shared_ptr<const ResidualPrograms> programs,
             std::shared_ptr<const RowSource> data, std::vector<double> parameters, std::vector<int> free);
 
-  // Must be called when the source's data change. Not allowed during a pass.
+  // Must be called when the source's data change. It must not be called during a pass.
   void data_changed() { ++data_version_; }
   std::size_t data_version() const { return data_version_; }
-  // Replaces the fixed parameters. Not allowed during a pass.
+  // Replaces the fixed parameters. It must not be called during a pass.
   void set_parameters(std::span<const double> parameters) {
     parameters_.assign(parameters.begin(), parameters.end());
   }
@@ -103,14 +103,14 @@ class NLSQ_API GraphRows final : public RowModel {
     for (int c = 0; c < data_->columns(); ++c) data_->was_read(first, count, c);
   }
 
-  // The same for `count` rows outside the data: columns[c] points at their values of data column c.
+  // Computes the same for `count` rows outside the data. columns[c] points at their values of data column c.
   void reference_rows(std::span<const double> x, std::span<const double* const> columns, std::size_t count,
                       double* residuals, double* magnitudes) const;
 
   const ResidualPrograms& programs() const { return *programs_; }
   // A pass keeps the programs that it began with.
   const std::shared_ptr<const ResidualPrograms>& shared_programs() const { return programs_; }
-  // Writes all parameters to `out`, the free ones from x.
+  // Writes all parameters to `out`. The free ones come from x.
   void expand(std::span<const double> x, std::span<double> out) const;
   std::size_t all_parameters() const { return parameters_.size(); }
 

@@ -17,7 +17,7 @@ constexpr std::size_t kBlock = 256;  // rows converted at once
 
 std::size_t packed_size(std::size_t n1) { return n1 * (n1 + 1) / 2; }
 
-// Numbers of a format in a vector.
+// Returns how many numbers of format T fit into a vector register.
 template <class T>
 std::size_t vector_lanes() {
   return static_cast<std::size_t>(sizeof(T) == sizeof(double) ? kernels().lanes_f64 : kernels().lanes_f32);

@@ -15,14 +15,14 @@ namespace nlsq::inline v0 {
 
 class StepsCache;  // machine_code/program_steps.hpp
 
-// Evaluates residuals and derivatives and adds them to Gram sums, in f64 or in f32 (sums are added to f64
-// sums after at most 512 rows). A problem gives the same bits in any lane and beside any other problems. Not
-// shared between threads.
+// Evaluates residuals and derivatives and adds them to Gram sums. It works in f64, or in f32 with sums that
+// are added to f64 sums after at most 512 rows. A problem gives the same bits in any lane and beside any
+// other problems. Threads must not share a pass.
 class NLSQ_API LanePass {
  public:
-  // `jacobian` has the outputs J, then r; it must outlive the pass. All problems have `rows` rows. `sampled`
-  // of them, spread evenly, are kept for residual(). `steps` are those of the model, and `fits` is about how
-  // many problems will run.
+  // `jacobian` has the outputs J, then r. It must outlive the pass. All problems have `rows` rows, of which
+  // `sampled` rows, spread evenly, are kept for residuals(). `steps` belongs to the model. `fits` is about
+  // the number of problems that will run.
   static std::unique_ptr<LanePass> make(const TileProgram& jacobian, StepsCache& steps, std::size_t rows,
                                         std::size_t sampled, bool single, std::size_t fits);
   virtual ~LanePass() = default;

@@ -25,8 +25,8 @@ struct Builder {
   NodeId less(NodeId a, double bound) const { return g.make(Op::less, a, number(bound)); }
 };
 
-// r̃ and dr̃/dr, with u = r/C, z = u², ψ = ρ'(z) r. No formula divides 0 by 0, cancels, or overflows before r
-// does. Cauchy can overflow earlier, which gives a visible infinity.
+// Computes r̃ and dr̃/dr, with u = r/C, z = u², ψ = ρ'(z) r. No formula divides 0 by 0, cancels, or overflows
+// before r does, except that Cauchy can overflow earlier, which gives a visible infinity.
 FinishedNodes robust(Graph& graph, NodeId r, const Loss& loss) {
   const Builder b{graph};
   const NodeId u = graph.mul(r, b.number(1 / loss.scale())), size = b.call(Op::abs, u), z = b.square(u),
@@ -65,7 +65,7 @@ FinishedNodes robust(Graph& graph, NodeId r, const Loss& loss) {
   return {r, one, {}};
 }
 
-// Columns [J, 1, ψ', r, beyond | ψ].
+// Builds the columns [J, 1, ψ', r, beyond | ψ] (ResidualForm::for_covariance).
 FinishedNodes robust_covariance(Graph& graph, NodeId r, const Loss& loss) {
   const Builder b{graph};
   const NodeId u = graph.mul(r, b.number(1 / loss.scale())), size = b.call(Op::abs, u), z = b.square(u),
@@ -103,9 +103,9 @@ FinishedNodes robust_covariance(Graph& graph, NodeId r, const Loss& loss) {
   return {graph.mul(r, weight), one, {one, slope, r, beyond}};
 }
 
-// The signed deviance residual sign(f - y) √(2(y ln(y/f) - y + f)) and its slope, √y/(f √q), with
-// t = (f - y)/y and q = 2(t - ln(f/y))/t², so that r̃ = (f - y) √q/√y. Near t = 0 by s = t/(2+t),
-// ln(1+t) = 2 artanh s: q = (1 - s) - (1 - s)² (s/3 + s³/5 + s⁵/7 + ...). At y = 0 r̃ = √(2f).
+// Builds the signed deviance residual r̃ = sign(f - y) √(2(y ln(y/f) - y + f)) and its slope √y/(f √q). With
+// t = (f - y)/y and q = 2(t - ln(f/y))/t², r̃ = (f - y) √q/√y. Near t = 0 a series gives q: with s = t/(2+t),
+// ln(1+t) = 2 artanh s, and q = (1 - s) - (1 - s)² (s/3 + s³/5 + s⁵/7 + ...). At y = 0, r̃ = √(2f).
 FinishedNodes deviance(Graph& graph, NodeId f, NodeId y) {
   const Builder b{graph};
   const NodeId one = b.number(1), difference = graph.sub(f, y), positive = b.choose(y, y, one);
@@ -125,13 +125,13 @@ FinishedNodes deviance(Graph& graph, NodeId f, NodeId y) {
           {}};
 }
 
-// Columns J/√f | (f - y)/√f.
+// Builds the columns J/√f | (f - y)/√f.
 FinishedNodes fisher(Graph& graph, NodeId f, NodeId y) {
   const NodeId slope = graph.div(graph.constant(1), graph.make(Op::sqrt, f));
   return {graph.mul(graph.sub(f, y), slope), slope, {}};
 }
 
-// (y ln(y/f) - y + f) / y. Uses the series of t - ln(1+t) where terms would cancel.
+// Returns (y ln(y/f) - y + f) / y. If terms would cancel, it uses the series of t - ln(1+t).
 double excess(double f, double y) {
   const double t = (f - y) / y;
   if (std::fabs(t) > 0.1) return t - std::log(f / y);

@@ -1,11 +1,12 @@
 // Forms a residual from a model's value f, a response y, and their errors. Row models of curves use it.
 //
-// Two steps. The base is what derivatives are taken of: (f - y)/sigma, or f itself for counts. The finish is
-// a function of the base alone (and of y, for counts): the number whose square is minimised. Its slope scales
-// the row of J, so that a loss costs a few operations a row and the gradient stays exact. A loss ρ becomes
-// r̃ = C T(r/C), T(u)² = ρ₁(u²): then ½ Σ r̃² = ½ Σ ρ(r²). J̃ᵀJ̃ has the weights ρ'² z/ρ, between ρ'
-// (iteratively reweighted least squares) and ρ' + 2ρ'' z (B. Triggs et al., Bundle Adjustment: A Modern
-// Synthesis, 2000, section 4.3), which need not be positive.
+// A residual is formed in two steps. The base is the number that is differentiated: (f - y)/sigma, or f
+// itself for counts. The finished residual is the number whose square is minimised. It is a function of the
+// base alone (and of y, for counts). Its slope scales the row of J, so that a loss costs a few operations a
+// row and the gradient stays exact. With a loss ρ, r̃ = C T(r/C), where T(u)² = ρ₁(u²), so that ½ Σ r̃² = ½ Σ
+// ρ(r²). J̃ᵀJ̃ then has the weights ρ'² z/ρ. They lie between ρ' (iteratively reweighted least squares) and
+// ρ' + 2ρ'' z (B. Triggs et al., Bundle Adjustment: A Modern Synthesis, 2000, section 4.3), which need not be
+// positive.
 #pragma once
 
 #include <nlsq/export.hpp>
@@ -31,9 +32,9 @@ struct ResidualForm {
   ResidualForm(bool with_sigma = false) : weighted(with_sigma) {}  // NOLINT: implicit by design
   bool operator==(const ResidualForm&) const = default;
 
-  // True if linear parameters of the model are linear parameters of the residual.
+  // Returns true if linear parameters of the model are linear parameters of the residual.
   bool keeps_linear() const { return loss.is_linear() && x_errors.empty(); }
-  // The robust loss that is minimized; null: none.
+  // Returns the robust loss that is minimized, or null if there is none.
   const Loss* minimized_loss() const { return loss.is_robust() && !for_covariance ? &loss : nullptr; }
   // Number of columns between J and the residual.
   int extra_columns() const { return for_covariance && loss.is_robust() ? 4 : 0; }
@@ -51,8 +52,8 @@ struct FinishedNodes {
 };
 NLSQ_API FinishedNodes finish_residual(Graph& graph, NodeId base, NodeId response, const ResidualForm& form);
 
-// The same in double, by different formulas where possible. Certificates compare with it, and rows computed
-// by calls of the user's code use it.
+// The finished residual of one row in double, by different formulas where possible. Certificates compare
+// graphs with it, and rows computed by calls of the user's code use it.
 struct FinishedNumber {
   double residual = 0, slope = 1;
   double extra[4] = {0, 0, 0, 0};

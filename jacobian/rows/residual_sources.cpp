@@ -21,7 +21,8 @@ NodeId import(Graph& to, const Graph& from, NodeId root) {
 
 namespace {
 
-// `weight` is 1/sigma. Terms to which a loss gives little weight also contribute little rounding error.
+// Computes a residual and the size of its terms. `weight` is 1/sigma. Terms to which a loss gives little
+// weight also contribute little rounding error.
 double weighted_residual(double f, double y, double weight, const ResidualForm& form, double& magnitude) {
   magnitude = (std::fabs(f) + std::fabs(y)) * weight;
   if (form.loss.is_linear()) return (f - y) * weight;
@@ -30,7 +31,7 @@ double weighted_residual(double f, double y, double weight, const ResidualForm& 
   return end.residual;
 }
 
-// Turns values of the model into residuals. `sigma`: null for 1.
+// Turns values of the model into residuals. `sigma` is null if it is 1 in every row.
 void weigh_rows(const double* y, const double* sigma, const ResidualForm& form, std::size_t count,
                 double* residuals, double* magnitudes) {
   if (sigma == nullptr && form.loss.is_linear()) {  // a loop that vectorizes
@@ -46,8 +47,8 @@ void weigh_rows(const double* y, const double* sigma, const ResidualForm& form, 
   }
 }
 
-// 1/σ of a row with σ² = σ_y² + Σ (∂f/∂x_k)² σ_k². Columns are ordered as in the data, `slopes` as in the
-// form.
+// Returns 1/σ of a row with σ² = σ_y² + Σ (∂f/∂x_k)² σ_k². Columns are ordered as in the data, `slopes` as in
+// the form.
 double weight_of(const ResidualForm& form, int predictors, std::span<const double> row,
                  std::span<const double> slopes) {
   auto at = static_cast<std::size_t>(predictors) + 1;
@@ -73,7 +74,7 @@ std::vector<double> walk(const Graph& graph, const std::vector<NodeId>& derivati
 
 FormulaResidual::FormulaResidual(Formula formula, ResidualForm form)
     : formula_(std::move(formula)), form_(std::move(form)) {
-  for (const int k : form_.x_errors) {  // includes the dependence of a left side
+  for (const int k : form_.x_errors) {  // the left side may depend on x, too
     Graph& graph = formula_.graph;
     by_predictor_.push_back(differentiate_column(graph, graph.sub(formula_.model, formula_.response), k));
   }

@@ -35,7 +35,8 @@ class NLSQ_API FormulaResidual final : public ResidualSource {
   std::vector<NodeId> by_predictor_;  // ∂f/∂x for the predictors in form_.x_errors
 };
 
-// A recorded callable. Every program is checked once against dual numbers, values and derivatives.
+// The residual of a recorded callable. The values and derivatives of every program are checked once against
+// dual numbers.
 class NLSQ_API RecordedResidual final : public ResidualSource {
  public:
   RecordedResidual(ModelFunction function, int parameters, ResidualForm form);

@@ -21,7 +21,7 @@ namespace nlsq::inline v0 {
 
 enum class Fill : std::uint8_t { residual, jacobian_and_residual };
 
-// One pass over the rows at one x in one precision. Not shared between threads: each worker begins its own.
+// One pass over the rows at one x in one precision. Threads do not share a pass: each begins its own.
 // Returned columns stay valid until the next fill.
 class TilePass {
  public:
@@ -30,13 +30,13 @@ class TilePass {
   // only residuals were requested), r last. Buffers are readable up to the next multiple of 64 rows, and the
   // caller may overwrite them.
   virtual double* const* fill_f64(std::size_t first, std::size_t count, KernelCounters& counters) = 0;
-  // Continues this pass at another x and keeps its memory. Returns false if it cannot; then begin a new pass.
+  // Moves this pass to another x and keeps its memory. If it returns false, the caller must begin a new pass.
   virtual bool restart(std::span<const double> x) {
     (void)x;
     return false;
   }
-  // Returns a column that is 1 in every row of this pass without being evaluated (the derivative by an
-  // offset); -1: none.
+  // Returns the number of a column that is 1 in every row of this pass without being evaluated (the
+  // derivative by an offset), or -1 if there is none.
   virtual int ones_column() const { return -1; }
   // Memory that this pass holds, for reports.
   virtual std::size_t bytes() const { return 0; }
@@ -57,26 +57,27 @@ class NLSQ_API RowModel {
     const std::size_t first = index * tile_rows();
     return {first, std::min(tile_rows(), rows() - first)};
   }
-  // Named components of the rows; empty: none. All rows of a tile belong to one component.
+  // Returns the named components of the rows, or nothing. All rows of a tile belong to one component.
   virtual std::span<const RowComponent> components() const { return {}; }
   virtual std::size_t component(std::size_t tile) const { return (void)tile, 0; }
   virtual bool has_f32() const = 0;      // fill_f32 works
   virtual const char* kind() const = 0;  // "graph", "dual", "derivatives", "finite differences"
   // True if several passes may run at once. A callable that keeps state does not allow it.
   virtual bool concurrent() const { return true; }
-  // Operations per row, in f64 additions, by the constant cost table. Entry gates, limits and reports use it.
+  // Returns the operations per row, in f64 additions, by the constant cost table. The choice of precision,
+  // limits and reports use it.
   virtual double row_cost(Fill fill) const = 0;
   // One thread calls this before several threads begin passes at x. It computes what all passes share, so
   // that a user's callable that uses threads itself is never called from a task, or by several threads at
   // once.
   virtual void prepare(std::span<const double> x, Fill fill) const { (void)x, (void)fill; }
-  // Tells the rows that a fit starts at x. There, derivatives need not be exact.
+  // Announces that a fit starts at x. There, derivatives need not be exact.
   virtual void start_at(std::span<const double> x) { (void)x; }
   // True if preparing for one x discards what was prepared for another, so that passes at two points cannot
   // run at the same time.
   virtual bool one_point() const { return false; }
-  // True if the derivatives at x were computed less accurately than they can be, because the fit was on its
-  // way. Another pass at x computes them anew.
+  // True if the derivatives at x were computed less accurately than they can be, because the fit was far from
+  // its end. Another pass at x computes them anew.
   virtual bool rough(std::span<const double> x) const { return (void)x, false; }
   // Switches the most accurate differences on or off (Differences::ridders), for models that take their
   // derivatives by differences. They cost several times as much as the usual ones. Returns false if nothing
@@ -92,9 +93,9 @@ class NLSQ_API RowModel {
   // (‖error of column j‖ / ‖column j‖)² over the columns of J. Returns 0 if there is no estimate. Call this
   // after a pass at x, because the pass computes it.
   virtual double derivative_error(std::span<const double> x) const { return (void)x, 0; }
-  // Begins a pass at x (the free parameters). `single`: f32.
+  // Begins a pass at x (the free parameters), in f32 if `single` is true.
   virtual std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const = 0;
-  // The robust loss applied to the residuals (residual_form.hpp); null: none.
+  // Returns the robust loss applied to the residuals (residual_form.hpp), or null if there is none.
   virtual const Loss* robust_loss() const { return nullptr; }
   // The evaluator calls this when a tile contains NaN, before it uses the tile. A recorded model may find
   // that rows took a branch not recorded yet, record it, and request another pass.
@@ -108,8 +109,8 @@ class NLSQ_API RowModel {
   // bounds its rounding error.
   virtual void reference_residuals(std::span<const double> x, std::size_t first, std::size_t count,
                                    double* residuals, double* magnitudes) const = 0;
-  // The same rows in numbers of twice the digits of f64; null: they exist in double alone. What is returned
-  // must not outlive these rows.
+  // Returns the same rows in numbers of twice the digits of f64, or null if they exist in double alone. The
+  // result must not outlive these rows.
   virtual std::unique_ptr<TwofoldRows> twofold() const;
   // False if the user's own callable is a formula or a tape, which gives the same values in every call.
   virtual bool may_have_state() const { return true; }
@@ -117,16 +118,17 @@ class NLSQ_API RowModel {
   // not include the terms of a residual. Its first-order terms |J_ij| size_j are then added to the
   // magnitudes.
   virtual std::span<const double> typical_parameters() const { return {}; }
-  // The size of parameter j with this value: at least the typical one, where there is one.
+  // Returns the size of parameter j with this value. If there are typical sizes, it is at least the typical
+  // one.
   double size_of(std::size_t j, double value) const {
     const std::span<const double> typical = typical_parameters();
     return std::max(std::fabs(value), j < typical.size() ? typical[j] : 0.0);
   }
   // Tells the source of the rows whether the reads that follow leave long gaps (RowSource::expect_gaps).
   virtual void expect_gaps(bool gaps) const { (void)gaps; }
-  // The same of rows that are read soon (RowSource::will_read).
+  // Tells the source which rows are read soon (RowSource::will_read).
   virtual void will_read(std::size_t first, std::size_t count) const { (void)first, (void)count; }
-  // And of rows that a pass needs no more (RowSource::was_read).
+  // Tells the source which rows a pass needs no more (RowSource::was_read).
   virtual void was_read(std::size_t first, std::size_t count) const { (void)first, (void)count; }
 };
 

@@ -19,7 +19,7 @@ struct RowsValue {
   double operator()(const double* x, std::span<const double> p) const { return one(x, p); }
 };
 
-// Null if the model is evaluated row by row.
+// Returns null if the model is evaluated row by row.
 inline const RowsValue* rows_value(const ModelFunction& model) { return model.value.target<RowsValue>(); }
 
 }  // namespace nlsq::inline v0

@@ -48,7 +48,7 @@ class NLSQ_API SampleRows final : public RowModel {
  private:
   RowModel& all_;
   std::vector<TileRange> tiles_;
-  std::vector<std::size_t> sources_;  // the tiles of `all` that they are in
+  std::vector<std::size_t> sources_;  // the tiles of `all` that hold the windows
   std::size_t rows_ = 0, window_ = 0;
   std::optional<ReadGaps> gaps_;
 };

@@ -39,7 +39,7 @@ std::vector<double> TwofoldGraphRows::sizes_in(int column) const {
 }
 
 void TwofoldGraphRows::find_responses() {
-  // A function of residuals may come as a curve whose y is 0 everywhere.
+  // If y is 0 everywhere, the model may be a function of residuals, which subtracts the true y itself.
   if (response_ >= 0 && std::ranges::max(sizes_in(response_)) > 0) responses_ = residual_.datum(response_);
   else responses_ = residual_.responses(response_);
   for (const TwofoldExpression::Datum& datum : responses_) {
@@ -50,9 +50,9 @@ void TwofoldGraphRows::find_responses() {
   }
 }
 
-// Where y is near 0, it has last digits of the usual size: it was a sum or a difference of numbers of this
-// size. Of several numbers that may be y the one counts that moves the residual least: noise of y must not
-// pass for rounding of another number.
+// If y is near 0 in a row, its last digits are those of a number of the usual size, because it was a sum or a
+// difference of such numbers. If several numbers may be y, the one that moves the residual least counts.
+// Otherwise noise of y would be taken for rounding of another number.
 void TwofoldGraphRows::last_digits(std::span<const double> x, std::size_t first, std::size_t count,
                                    double* out) {
   constexpr double kLastDigit = 0x1p-52;

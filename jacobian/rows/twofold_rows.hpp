@@ -15,7 +15,7 @@ namespace nlsq::inline v0 {
 class NLSQ_API TwofoldRows {
  public:
   virtual ~TwofoldRows() = default;
-  // Whether residuals are divided by a sigma of the row.
+  // Returns true if residuals are divided by a sigma of the row.
   virtual bool weighted() const { return false; }
   // Computes residuals of rows [first, first + count) at x, and bounds of their rounding errors.
   virtual void residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,
@@ -28,8 +28,8 @@ class NLSQ_API TwofoldRows {
 class NLSQ_API TwofoldGraphRows final : public TwofoldRows {
  public:
   using Expand = std::function<void(std::span<const double> x, std::span<double> all)>;
-  // `expand` writes all parameters. `response`: the data column of y, or -1 where nobody says what y is
-  // (TwofoldExpression::responses). `weighted`: whether residuals are divided by a column sigma.
+  // `expand` writes all parameters. `response` is the data column of y, or -1 if it is not known which column
+  // is y (TwofoldExpression::responses). `weighted` is true if residuals are divided by a column sigma.
   TwofoldGraphRows(TwofoldExpression residual, const RowSource& data, std::size_t parameters, Expand expand,
                    int response, bool weighted);
   bool weighted() const override { return weighted_; }
@@ -49,7 +49,7 @@ class NLSQ_API TwofoldGraphRows final : public TwofoldRows {
   int response_;
   bool weighted_;
   std::vector<TwofoldExpression::Datum> responses_;
-  std::vector<double> usual_sizes_;  // of each response: the median of its rows
+  std::vector<double> usual_sizes_;  // for each response, the median size of its rows
 };
 
 }  // namespace nlsq::inline v0

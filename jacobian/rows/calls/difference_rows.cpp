@@ -12,7 +12,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// One parameter of a curve beside p, on some of the rows.
+// A curve as a function of one parameter on some of the rows. The other parameters stay at p.
 class SomeRows {
  public:
   SomeRows(const CurveRows& curve, std::span<const double> p, std::size_t parameter)
@@ -113,7 +113,8 @@ void DifferenceRows::shorten_steps(std::span<const double> p) const {
 }
 
 std::vector<DifferenceStep> DifferenceRows::steps(std::span<const double> p) const {
-  constexpr double kChanged = 0.5;  // of a parameter's size
+  // change of a parameter, by its size, after which its step is checked again
+  constexpr double kChanged = 0.5;
   const std::lock_guard lock(mutex_);
   bool changed = checked_.empty();
   for (std::size_t j = 0; !changed && j < p.size(); ++j)

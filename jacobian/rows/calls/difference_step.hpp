@@ -1,6 +1,6 @@
-// Steps of central differences (Dennis and Schnabel, Numerical Methods for Unconstrained Optimization,
-// section 5.6: the cube root of the relative noise, times the parameter's size). Rows without dual numbers
-// use them.
+// Steps of central differences. A step is the cube root of the relative noise, times the parameter's size
+// (Dennis and Schnabel, Numerical Methods for Unconstrained Optimization, section 5.6). Rows without dual
+// numbers use them.
 #pragma once
 
 #include <nlsq/export.hpp>
@@ -22,7 +22,7 @@ struct DifferenceStep {
   double above, below;
   bool central = true;
 
-  // `share`: of the usual step, from straight_share().
+  // `share` is the part of the usual step that is taken, from straight_share().
   explicit DifferenceStep(double p, double typical, double lower = -kNoBound, double upper = kNoBound,
                           double share = 1) {
     const double h =
@@ -36,11 +36,11 @@ struct DifferenceStep {
     else above = std::min(above, upper), below = std::max(below, lower);
   }
 
-  // Whether the points lie at p ± h and p ± 2h on one side, as at a bound.
+  // Returns true if both points lie on one side, at p ± h and p ± 2h, as they do at a bound.
   bool one_sided() const { return !central && below > above; }
 
-  // Returns the derivative from the values above, at and below p; from one side if the other value is not
-  // finite. Returns 0 if the bounds are equal.
+  // Returns the derivative from the values above, at and below p. If one of the outer values is not finite,
+  // the other side alone is used. Returns 0 if the bounds are equal.
   double slope(double p, double f_above, double f, double f_below) const {
     const bool up = std::isfinite(f_above) && above != p, down = std::isfinite(f_below) && below != p;
     if (central && up == down) return (f_above - f_below) / (above - below);
@@ -53,9 +53,9 @@ struct DifferenceStep {
   }
 };
 
-// How straight residuals are over a step. Steps are relative to the parameter, which is wrong for an offset:
-// a date of 2.45 million days gets a step of 15 days, across whole peaks of the data. There the second
-// difference of the residuals is as large as the first.
+// Measures how straight residuals are over a step. Steps are proportional to the parameter, which is wrong
+// for an offset: a date of 2.45 million days gets a step of 15 days, which crosses whole peaks of the data.
+// There the second difference of the residuals is as large as the first.
 class StepCheck {
  public:
   void add(double above, double here, double below) {
@@ -85,19 +85,19 @@ class StepCheck {
   double first_ = 0, second_ = 0, residual_ = 0;  // sums of squares
 };
 
-// From this ratio on a step of central differences is too long.
+// A step of central differences is too long if its ratio (StepCheck) reaches this value.
 inline constexpr double kCurved = 0.02;
 
-// Searches for the share of a step over which residuals are straight. It ends with the largest share that it
-// tried whose ratio (StepCheck) is at most `curved`. Noise may leave no such share. Then the share of the
-// least ratio is the best; since shorter steps make noise worse, that is the share it began with.
+// Searches for the share of a step over which residuals are straight. The result is the largest share that
+// was tried whose ratio (StepCheck) is at most `curved`. Noise may leave no such share. Then the result is
+// the share with the least ratio. This is usually the first one, because shorter steps make noise worse.
 class ShareSearch {
  public:
   explicit ShareSearch(double share = 1, double curved = kCurved, double least = 0x1p-28)
       : share_(share), best_(share), curved_(curved), least_(least) {}
 
-  bool open() const { return open_; }      // whether share() is to be tried
-  double share() const { return share_; }  // to be tried next
+  bool open() const { return open_; }      // true while share() still has to be tried
+  double share() const { return share_; }  // the share to try next
   double best() const { return best_; }
   bool found() const { return lowest_ <= curved_; }  // residuals are straight over the best share
   // Takes the ratio at share().
@@ -113,14 +113,15 @@ class ShareSearch {
   bool open_ = true;
 };
 
-// Runs a search to its end. `ratio_at(share)` gives the ratio.
+// Runs a search to its end. `ratio_at(share)` returns the ratio of a share.
 template <class RatioAt>
 double straight_share(ShareSearch search, RatioAt ratio_at) {
   while (search.open()) search.take(ratio_at(search.share()));
   return search.best();
 }
 
-// Lower limits on the size that a step is relative to: the sizes of the starting values, 1 for a zero.
+// Returns the least size of each parameter from which its step is computed: the size of its starting value,
+// or 1 if that is zero.
 inline std::vector<double> typical_sizes(std::span<const double> start) {
   std::vector<double> sizes;
   for (const double p : start) sizes.push_back(p != 0 && std::isfinite(p) ? std::fabs(p) : 1.0);
@@ -134,7 +135,7 @@ inline std::vector<double> typical_sizes(std::span<const double> start) {
 struct ExtrapolatedSlopes {
   std::vector<double> slope;  // for each component; NaN where f is not finite near p
   std::vector<double> error;  // its estimated error: the larger of truncation and rounding
-  bool one_sided = false;     // without extrapolation; the estimate is then far too large
+  bool one_sided = false;     // true if not extrapolated, because of a bound; the estimate is then too large
 };
 
 // Evaluates several functions of one number at once.

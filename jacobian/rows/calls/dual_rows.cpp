@@ -10,7 +10,7 @@ namespace {
 
 class DualFunction final : public RowFunction {
  public:
-  // Keeps one copy of the parameters for every call that a row needs, seeded once.
+  // Makes one copy of the parameters with their derivative parts set, which all calls for a row share.
   DualFunction(const ModelFunction& function, std::vector<double> p, const std::vector<int>& free)
       : function_(function), p_(std::move(p)), n_(free.size()) {
     for (std::size_t first = 0; first < n_; first += kDualWidth) {

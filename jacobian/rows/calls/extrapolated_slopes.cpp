@@ -13,7 +13,7 @@ constexpr double kFirstStep = 1e-2;  // relative to the parameter's size
 constexpr double kShorter = 2;       // factor by which each step is shorter than the last
 constexpr int kMostSteps = 10;
 constexpr double kTooCurved = 0.5;       // second over first differences of the first step
-constexpr double kLeastShare = 0x1p-36;  // of the first step
+constexpr double kLeastShare = 0x1p-36;  // smallest step that is tried, as a share of the first
 constexpr double kNoRoom = 1e-4;  // relative to the first step; with less room beside a bound, extrapolation
                                   // would only amplify rounding
 constexpr double kEnough = 4 * std::numeric_limits<double>::epsilon();
@@ -28,7 +28,7 @@ class Table {
   double error = std::numeric_limits<double>::infinity();
 
   bool done() const { return done_; }
-  // `rounding`: rounding error of the difference itself.
+  // `rounding` is the rounding error of the difference itself.
   void add(double difference, double rounding) {
     if (done_ || !std::isfinite(difference)) return;
     std::vector<double> row{difference};
@@ -80,8 +80,9 @@ ExtrapolatedSlopes one_sided(const ValuesAt& f, std::span<const double> here, do
   return out;
 }
 
-// The first step, shorter if it crosses the shape of the function. Far outside a peak all differences are 0,
-// and would agree.
+// Returns the first step, shortened if the function is far from straight over it. Otherwise a step from one
+// side of a peak to the other would give differences of 0, which agree with each other although they are
+// wrong.
 double shortened(const ValuesAt& f, std::span<const double> here, double p, double h) {
   const auto ratio_at = [&](double share) {
     const std::vector<double> above = f(p + share * h), below = f(p - share * h);

@@ -28,7 +28,7 @@ struct CurveRows {
   bool values = false;
 };
 
-// All parameters: `parameters`, with x in the places `free`.
+// Returns all parameters: `parameters`, with the numbers of x in the places listed in `free`.
 std::vector<double> expanded(std::vector<double> parameters, std::span<const int> free,
                              std::span<const double> x);
 
@@ -40,7 +40,8 @@ class RowFunction {
   virtual double evaluate(const double* x, double* df) = 0;
 };
 
-// The common part of the fallbacks for curves: reading rows, weights, tiles.
+// The common part of the rows of a curve that call the user's code: reads rows, applies weights and fills
+// tiles.
 class NLSQ_API CallableRows : public RowModel {
  public:
   // Throws ValidationError if columns, parameters and indices do not match.
@@ -87,20 +88,21 @@ class NLSQ_API DualRows final : public CallableRows {
   double calls_per_row() const override;
 };
 
-// Central differences with steps h = cbrt(eps) * max(|p_j|, typical_j): the error of a derivative is about
-// h² |f'''| / 6 + eps |f| / h, some 4e-11 of the size of f/p for a smooth model. Where one side is not
-// finite (a pole, the logarithm of a negative number) the other side alone serves, with an error of h
-// |f''|/2.
+// Central differences with steps h = cbrt(eps) * max(|p_j|, typical_j). The error of a derivative is about h²
+// |f'''| / 6 + eps |f| / h, which is some 4e-11 of the size of f/p for a smooth model. If the value on one
+// side is not finite (a pole, the logarithm of a negative number), the other side alone is used, with an
+// error of h |f''|/2.
 class NLSQ_API DifferenceRows final : public CallableRows {
  public:
-  // `typical`: for every parameter, the size below which a step does not shrink; by default the sizes in
-  // `parameters`, 1 for a zero. `lower`, `upper`: bounds of every parameter, which steps respect; empty:
-  // none.
+  // `typical` has the size of every parameter below which its step does not shrink. If it is empty, these are
+  // the sizes of `parameters`, or 1 for a zero. `lower` and `upper` are bounds of every parameter, which
+  // steps respect. They are empty if there are no bounds.
   explicit DifferenceRows(CurveRows rows, std::vector<double> typical = {}, std::vector<double> lower = {},
                           std::vector<double> upper = {});
   const char* kind() const override { return "finite differences"; }
-  // Of the free parameters at p. Looks for steps that are too long at the first p, and where a parameter has
-  // changed by half of its size since. What the function throws there passes through.
+  // Returns the steps of the free parameters at p. At the first p it checks whether they are too long, and
+  // again for a parameter that has changed by half of its size since then. Exceptions of the function pass
+  // through.
   std::vector<DifferenceStep> steps(std::span<const double> p) const;
   // Extrapolated differences are taken by a VectorRows, which evaluates all rows at once.
   bool extrapolate(bool on) override;
@@ -116,7 +118,7 @@ class NLSQ_API DifferenceRows final : public CallableRows {
   void shorten_steps(std::span<const double> p) const;
 
   std::vector<double> typical_, lower_, upper_;
-  mutable std::vector<double> shares_;  // of the usual steps, by parameter
+  mutable std::vector<double> shares_;  // shares of the usual steps, one for each parameter
   mutable std::mutex mutex_;
   mutable std::vector<double> checked_;  // the parameters at which the shares were found; empty: not yet
   std::unique_ptr<RowModel> extrapolated_;
@@ -131,12 +133,13 @@ class NLSQ_API VectorRows final : public RowModel {
   // extrapolate() refuses more rows than this, because the tables need 150 bytes for each row.
   static constexpr std::size_t kMostExtrapolated = 1u << 20;
 
-  // Derivatives come from `jacobian` if given; else from dual numbers if the function accepts them; else from
-  // `differences` (central: errors as for DifferenceRows; to one side at the start, and where the point is
-  // far from all that were evaluated before, until it is prepared again: see rough()). The number of
-  // residuals is what the function returns at `parameters`; a later call with another number throws
-  // ValidationError. `components` must cover all residuals. `lower` and `upper` are the bounds of every
-  // parameter, which differences respect. They are empty if there are no bounds.
+  // Derivatives come from `jacobian` if it is given, else from dual numbers if the function accepts them,
+  // else from `differences`. Central differences have the errors of DifferenceRows. At the start of a fit,
+  // and at a point far from all that were evaluated before, one-sided ones replace them until the point is
+  // prepared again (see rough()). The number of residuals is what the function returns at `parameters`; a
+  // later call with another number throws ValidationError. `components` must cover all residuals. `lower` and
+  // `upper` are the bounds of every parameter, which differences respect. They are empty if there are no
+  // bounds.
   VectorRows(VectorFunction function, std::vector<double> parameters, std::vector<int> free,
              Jacobian jacobian = {}, std::vector<RowComponent> components = {},
              std::vector<double> lower = {}, std::vector<double> upper = {},
@@ -161,7 +164,7 @@ class NLSQ_API VectorRows final : public RowModel {
   double difference_width(std::span<const double> x, std::size_t j) const override;
   double derivative_error(std::span<const double> x) const override;
   std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const override;
-  // Says that each residual is a difference (f - y) w, and gives the sizes |y| w.
+  // States that each residual is a difference (f - y) w, and gives the sizes |y| w.
   void set_constants(std::vector<double> sizes);
   // Calls the function in double, again whenever row 0 is requested. With constants the magnitudes are those
   // of the terms, |r| + 2 |y| w >= (|f| + |y|) w. Without them the terms are unknown: magnitudes are |r|, and
@@ -202,10 +205,10 @@ class NLSQ_API VectorRows final : public RowModel {
   std::vector<double> typical_;    // sizes of the free parameters
   std::vector<double> constants_;  // sizes of what each residual subtracts; empty: unknown
   std::vector<double> lower_, upper_;
-  Differences differences_;    // as asked for
+  Differences differences_;    // the kind that the caller chose
   bool extrapolated_ = false;  // extrapolate() has switched to Ridders' differences
   mutable std::mutex mutex_;
-  mutable std::vector<double> step_shares_;  // of the usual steps of differences, by free parameter
+  mutable std::vector<double> step_shares_;  // shares of the usual steps, one for each free parameter
   mutable std::vector<bool> shortened_in_vain_;
   mutable std::vector<std::shared_ptr<const Evaluation>> recent_;  // the latest first
   mutable std::shared_ptr<const Evaluation> start_;                // null: not kept
@@ -219,11 +222,10 @@ struct VectorRows::Evaluation {
   std::vector<double> residuals;
   double squares = 0;                            // the sum of their squares
   std::vector<std::vector<double>> derivatives;  // for each free parameter; empty if not requested
-  bool one_sided = false;                        // derivatives by steps to one side, while x is far
+  bool one_sided = false;                        // true if derivatives are one-sided, because x is far
   double error = 0;                              // RowModel::derivative_error
-  // For each free parameter, how much the derivative by differences to both sides exceeds the one by
-  // differences to one side. Both have steps of `shares`. It is empty if some parameter has differences to
-  // one side only.
+  // For each free parameter, the derivative by central differences minus the one by one-sided differences.
+  // Both have steps of `shares`. It is empty if some parameter has one-sided differences only.
   std::vector<std::vector<double>> bends;
   std::vector<double> shares;
 };

@@ -19,7 +19,7 @@ struct CountColumn {
 
 class NLSQ_API LossRows final : public RowModel {
  public:
-  // `counts`: for a loss of counts; `base` then returns values instead of residuals.
+  // `counts` is given for a loss of counts. Then `base` returns values of the model instead of residuals.
   LossRows(std::unique_ptr<RowModel> base, ResidualForm form, CountColumn counts = {});
 
   int parameters() const override { return base_->parameters() + form_.extra_columns(); }

@@ -9,8 +9,9 @@
 
 namespace nlsq::inline v0 {
 
-// A copy of parameters with 16 other numbers behind them in memory, NaN if nothing else is given. A function
-// that reads beyond its parameters finds these numbers, and not what the memory held before.
+// A copy of parameters that is followed in memory by 16 other numbers, which are NaN if nothing else is
+// given. A function that reads beyond its parameters finds these numbers, and not what the memory held
+// before.
 class PaddedParameters {
  public:
   explicit PaddedParameters(std::span<const double> p,

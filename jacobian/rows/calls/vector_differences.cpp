@@ -1,4 +1,5 @@
-// Derivatives of a vector function by differences: to one side, to both, from those beside, extrapolated.
+// Derivatives of a vector function by differences: one-sided, central, corrected from a near point, or
+// extrapolated.
 #include "rows/calls/difference_step.hpp"
 #include "rows/calls/fallback_rows.hpp"
 
@@ -26,7 +27,7 @@ double square_of(std::span<const double> error, std::span<const double> slope) {
   return slopes > 0 && std::isfinite(errors) ? errors / slopes : 0;
 }
 
-// False also where a residual is not finite.
+// Returns true if a step changes the residuals little. Returns false also if a residual is not finite.
 bool moves_little(std::span<const double> moved, std::span<const double> here) {
   double change = 0, size = 0;
   for (std::size_t i = 0; i < here.size(); ++i) {
@@ -38,8 +39,8 @@ bool moves_little(std::span<const double> moved, std::span<const double> here) {
 
 }  // namespace
 
-// Steps that turn out too long are shortened, now and for the rest of the fit. Where that does not help,
-// because the residuals are noisy, it is not tried again.
+// Shortens steps that turn out too long, for this point and for the rest of the fit. If shorter steps do not
+// help, because the residuals are noisy, it does not search again.
 void VectorRows::by_differences(std::span<const double> p, Evaluation& result) const {
   const std::vector<double> typical = typical_sizes(parameters_);
   const std::vector<double>& here = result.residuals;
@@ -60,8 +61,8 @@ void VectorRows::by_differences(std::span<const double> p, Evaluation& result) c
       return lower_.empty() ? DifferenceStep(p[j], typical[j], -kNoBound, kNoBound, share)
                             : DifferenceStep(p[j], typical[j], lower_[j], upper_[j], share);
     };
-    // Leaves the residuals beside p in `above` and `below`. If `known` is true, `above` holds them already,
-    // and only those below are computed.
+    // Computes the residuals at the two points of a step, into `above` and `below`. If `known` is true,
+    // `above` holds them already, and only those below are computed.
     const auto ratio_at = [&](double share, bool known = false) {
       const DifferenceStep step = step_of(share);
       if (!known) above = at(step.above);
@@ -97,7 +98,7 @@ void VectorRows::by_differences(std::span<const double> p, Evaluation& result) c
   result.shares = step_shares_;
 }
 
-// The largest move of a free parameter from one point to another, in units of its size.
+// Returns the largest move of a free parameter from one point to another, in units of its size.
 double VectorRows::distance(std::span<const double> x, std::span<const double> other) const {
   double largest = 0;
   for (std::size_t k = 0; k < x.size(); ++k) {
@@ -108,7 +109,7 @@ double VectorRows::distance(std::span<const double> x, std::span<const double> o
   return largest;
 }
 
-// Takes the derivatives of a point that is so near that they are the same. Returns false if there is none.
+// Copies the derivatives of a point that is so near that they are the same. Returns false if there is none.
 bool VectorRows::as_beside(Evaluation& result) const {
   const auto same = std::ranges::find_if(recent_, [&](const auto& one) {
     return !one->derivatives.empty() && !one->one_sided && one->shares == step_shares_ &&
@@ -119,11 +120,11 @@ bool VectorRows::as_beside(Evaluation& result) const {
   return true;
 }
 
-// Takes differences to one side, and adds a correction that is known from a point beside x: there,
-// differences to both sides and to one side were both taken, and the correction is what they differ by. With
-// steps h, at a distance d, it is wrong by h d |f'''|/2, which is less than the error h² |f'''|/6 of
-// differences to both sides. Returns false if there is no such point. The last steps of a fit are short, so
-// this saves half of their calls.
+// Takes one-sided differences, and adds a correction that is known from a point near x. At that point, both
+// central and one-sided differences were taken, and the correction is central minus one-sided. With steps h,
+// at a distance d, it is wrong by h d |f'''|/2, which is less than the error h² |f'''|/6 of central
+// differences. Returns false if there is no such point. The last steps of a fit are short, so this saves half
+// of their calls.
 bool VectorRows::by_bends(std::span<const double> p, Evaluation& result) const {
   const auto close = std::ranges::find_if(recent_, [&](const auto& one) {
     return !one->bends.empty() && one->shares == step_shares_ && distance(result.x, one->x) <= kBeside;
@@ -167,9 +168,9 @@ void VectorRows::by_extrapolation(std::span<const double> p, Evaluation& result)
   result.error = std::sqrt(squares);
 }
 
-// Whether a fit is still on its way: it begins here, or some parameter is far from where it was at every
-// point with derivatives. Derivatives to one side, of error h |f''|/2 with h = cbrt(eps) |p|, serve such a
-// step as well, and save half of the calls.
+// Returns true if the fit is still far from its end: it starts here, or some parameter is far from its value
+// at every point that has derivatives. One-sided derivatives, of error h |f''|/2 with h = cbrt(eps) |p|, are
+// accurate enough for such a step, and save half of the calls.
 bool VectorRows::far(std::span<const double> x) const {
   bool known = false;
   for (const auto& one : recent_) {

@@ -17,7 +17,8 @@ namespace {
 constexpr double kVectorCallCost = 50;     // assumed cost of one residual's share of a call, in additions
 constexpr double kExtrapolatedCalls = 10;  // calls for one derivative, as measured on smooth functions (5
                                            // steps)
-// Evaluations that are kept, beside that of the start and the best one: a fit comes back to these points.
+// Number of evaluations that are kept, beside that of the start and the best one. A fit returns to these
+// points.
 constexpr std::size_t kRecent = 3;
 constexpr std::size_t kLarge = 1u << 22;  // numbers; of larger evaluations only the latest is kept
 
@@ -157,8 +158,8 @@ double VectorRows::derivative_error(std::span<const double> x) const {
   return 0;
 }
 
-// Runs one evaluation at a time. Threads that need the same x wait for it and share it. `anew`: derivatives
-// that were taken to one side are taken to both, since the fit has come back to this x.
+// Runs one evaluation at a time. Threads that need the same x wait for it and share it. With `anew`, central
+// differences replace derivatives that were one-sided, because the fit has returned to this x.
 std::shared_ptr<const VectorRows::Evaluation> VectorRows::evaluate(std::span<const double> x,
                                                                    bool derivatives, bool anew) const {
   const std::lock_guard lock(mutex_);
@@ -199,8 +200,8 @@ std::shared_ptr<const VectorRows::Evaluation> VectorRows::evaluate(std::span<con
   return result;
 }
 
-// Keeps an evaluation as the latest one. The best one with derivatives stays: checks of a fit's end evaluate
-// other points and then ask for its derivatives once more.
+// Keeps an evaluation as the latest one. The best one with derivatives is never dropped, because the checks
+// at the end of a fit evaluate other points and then need its derivatives once more.
 void VectorRows::keep(std::shared_ptr<const Evaluation> latest) const {
   recent_.insert(recent_.begin(), std::move(latest));
   if (large()) {
