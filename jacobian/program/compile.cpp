@@ -19,9 +19,11 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr std::int32_t kUnset = std::numeric_limits<std::int32_t>::max();
-constexpr std::size_t kTileBytes = 24 * 1024;  // of a 32 KB L1 cache; the rest is for other data
-// With very many derivatives L1 would hold too few rows for the Gram kernels. The tile then has as many rows
-// as fit near an L2 cache, but at least so many that sums are not flushed too often.
+// most bytes of a tile; the rest of a 32 KB L1 cache is for other data
+constexpr std::size_t kTileBytes = 24 * 1024;
+// With very many derivatives, L1 would hold too few rows for the Gram kernels. The tile then has as many rows
+// as fit into about the size of an L2 cache, but at least kLeastOfLarge, so that sums are not flushed too
+// often.
 constexpr std::size_t kLargeTileBytes = 2 * 1024 * 1024, kLeastOfLarge = 256;
 constexpr std::size_t kLeastRows = 64, kMostRows = 512;
 
@@ -56,7 +58,7 @@ class Compiler {
     }
   }
 
-  // An output that depends on no column is written once per pass, to its own register.
+  // Writes an output that depends on no column once per pass, to its own register.
   void fill_once(std::uint32_t output) {
     if (values_[output].varies || once_.contains(output)) return;
     const std::int32_t vector = program_.columns + program_.registers++;
@@ -68,7 +70,8 @@ class Compiler {
     return values_[output].varies ? place_[output] : once_.at(output);
   }
 
-  // Operands with no later use free their registers before the result is placed, so that it can reuse one.
+  // Writes the instructions. Operands with no later use free their registers before the result is placed, so
+  // that it can use one of them.
   void emit_code() {
     std::vector<std::uint32_t> left(values_.size(), 0);
     for (const std::uint32_t id : order_) {
@@ -92,8 +95,8 @@ class Compiler {
     }
   }
 
-  // Returns the operand (complemented index) of a uniform. On first use it is numbered and computed in the
-  // prologue.
+  // Returns the operand (complemented index) of a uniform. When a uniform is first used, it is numbered, and
+  // the prologue gets its computation.
   std::int32_t uniform(std::uint32_t root) {
     std::vector<std::uint32_t> stack{root};
     while (!stack.empty()) {

@@ -54,7 +54,7 @@ class Lowering {
  private:
   LoweredValue& value(std::uint32_t id) { return result_.values[id]; }
 
-  // Counts only uses by values that an output needs.
+  // Counts the uses of each value, but only by values that an output needs.
   void count_uses() {
     for (auto& v : result_.values) v.uses = 0;
     for (std::uint32_t id = static_cast<std::uint32_t>(result_.values.size()); id-- > 0;) {
@@ -89,8 +89,8 @@ class Lowering {
     value(id).operands[0] = a, value(id).operands[1] = b, value(id).operands[2] = c;
   }
 
-  // -(u*x), -(u/x), -(x/u) and -(u+x) with a uniform u cost nothing extra: u is negated once per pass. Any
-  // other product is formed with its sign, by subtraction from zero.
+  // Moves a sign into its operand. -(u*x), -(u/x), -(x/u) and -(u+x) with a uniform u cost nothing extra,
+  // because u is negated once per pass. Any other product is formed with its sign, by subtraction from zero.
   void sink_sign(std::uint32_t id) {
     const std::uint32_t inner = value(id).operands[0];
     const LoweredValue v = value(inner);
@@ -109,7 +109,7 @@ class Lowering {
     if (uniform_b) return become(id, Op::sub, negated_uniform(b), a);
   }
 
-  // Negates u*x, used once, by negating u.
+  // Negates u*x by negating u, if the product is used only once.
   bool negate_factor(std::uint32_t id) {
     const LoweredValue v = value(id);
     if (v.op != Op::mul || !has_single_use(id)) return false;
@@ -125,7 +125,7 @@ class Lowering {
     return zero_;
   }
 
-  // True for u*x. As part of a sum it costs no more than the sum, even if other values need it too.
+  // Returns true for u*x. As part of a sum it costs no more than the sum, even if other values need it too.
   bool is_scaled(std::uint32_t id) {
     return value(id).varies && !value(id).is_output &&
            (!value(value(id).operands[0]).varies || !value(value(id).operands[1]).varies);
@@ -154,7 +154,8 @@ class Lowering {
 
 }  // namespace
 
-// The numbering depends only on structure: equal expressions give the same program however they were built.
+// The numbering depends only on structure, so that equal expressions give the same program however they were
+// built.
 Graph prepared(const Graph& graph, std::vector<NodeId>& outputs) {
   Graph copy;
   outputs = copy.adopt(graph, outputs);

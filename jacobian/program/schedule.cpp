@@ -1,6 +1,6 @@
 // Orders the instructions of a tile program: depth first from the outputs, and at each value the operand that
-// needs most registers first (Sethi and Ullman, J. ACM 17, 1970; optimal for trees, good for graphs that are
-// nearly trees).
+// needs most registers first (Sethi and Ullman, J. ACM 17, 1970). This is optimal for trees, and good for
+// graphs that are nearly trees.
 #include "program/lowering.hpp"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ class Scheduler {
     return order;
   }
 
-  // The largest number of computed vectors that are live at once.
+  // Returns the largest number of computed vectors that are live at once.
   std::size_t pressure(const Order& order) const {
     std::vector<std::uint32_t> left(values_.size(), 0);
     for (const std::uint32_t id : order) {
@@ -96,7 +96,8 @@ class Scheduler {
   }
   static bool is_needed(const LoweredValue& v) { return v.uses > 0 || v.is_output; }
 
-  // Sorts the needs of the operands in descending order; all but the first occupy a register while they wait.
+  // Returns the registers that a value needs. It sorts the needs of the operands in descending order. All but
+  // the first operand occupy a register while they wait.
   std::uint32_t registers_needed(std::uint32_t id) const {
     const LoweredValue& v = values_[id];
     std::uint32_t needs[3] = {0, 0, 0};
