@@ -15,12 +15,12 @@ namespace {
 constexpr std::size_t kLanes = 8;  // independent sums and maxima, so that the loops vectorize
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// 2^exponent, for the exponents of normal doubles.
+// Returns 2^exponent, for the exponents of normal doubles.
 constexpr double power_of_two(int exponent) {
   return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
 }
 
-// 1 / q for a power of two q.
+// Returns 1 / q for a power of two q.
 double reciprocal(double q) {
   return std::bit_cast<double>((std::uint64_t{2046} << 52) - std::bit_cast<std::uint64_t>(q));
 }
@@ -53,7 +53,7 @@ void round_all(Format to, std::span<T> values, double scale) {
   }
 }
 
-// Sums or maximizes f(|value * scale|) over all finite values, in kLanes independent lanes.
+// Adds up f(|value * scale|) over all finite values, or takes the largest, in kLanes independent lanes.
 template <class T, class F>
 void over_finite(std::span<const T> values, double scale, double (&lanes)[kLanes], F f) {
   const auto take = [&](std::size_t i, std::size_t lane) {

@@ -13,9 +13,9 @@ namespace nlsq::inline v0 {
 // IEEE 754. A finite value beyond the range becomes infinite; infinities and NaN stay.
 NLSQ_API void round_to(Format to, std::span<double> values);
 
-// The same of value * scale, and then divides by the scale. It is a power of two (2^-1022 to 2^1022) that
-// brings the root mean square of the finite values into [1, 2), or lower where the largest value would
-// overflow.
+// Rounds value * scale in the same way, and then divides by the scale. The scale is a power of two (2^-1022
+// to 2^1022) that brings the root mean square of the finite values into [1, 2). It is lower if the largest
+// value would overflow.
 NLSQ_API void round_scaled_to(Format to, std::span<double> values);
 NLSQ_API void round_scaled_to(Format to, std::span<float> values);
 

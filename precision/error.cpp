@@ -15,7 +15,8 @@ std::vector<std::string> messages(const std::vector<Violation>& violations) {
   return lines;
 }
 
-// Appends the formula with a caret under `column`. Of a long formula it shows only the part around the caret.
+// Appends the formula with a caret under `column`. If the formula is long, only the part around the caret is
+// shown.
 std::string with_caret(const std::string& message, const std::string& formula, std::size_t column) {
   constexpr std::size_t kBefore = 40, kAfter = 30;
   const std::size_t begin = column > kBefore ? column - kBefore : 0;

@@ -13,7 +13,7 @@ namespace {
 bool sixteen_bits(Format f) { return info(f).bytes == 2; }
 bool sums_in(Format f) { return f == Format::f32 || f == Format::f64; }
 
-// The gram format that represents the products exactly: f32 for two 16-bit numbers, f64 for two f32.
+// Returns the gram format that represents the products exactly: f32 for two 16-bit numbers, f64 for two f32.
 Format gram_for(Format jacobian) { return sixteen_bits(jacobian) ? Format::f32 : Format::f64; }
 
 bool go_together(Format jacobian, Format gram) {

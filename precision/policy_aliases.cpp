@@ -28,7 +28,7 @@ PrecisionPolicy strict() {
   return policy;
 }
 
-// A policy that starts in a format and keeps it while steps are still accepted there.
+// Returns a policy that starts in a format and keeps it while steps are still accepted there.
 PrecisionPolicy always(Format jacobian) {
   PrecisionPolicy policy = start_in(jacobian, false);
   policy.gram = f32;

@@ -223,8 +223,9 @@ constexpr PartFormats kAllF64{Format::f64, Format::f64, Format::f64, Format::f64
 
 bool below_f64(const PartFormats& f) { return f != kAllF64; }
 
-// If the text names the floor of one part, the floor of the other part stays as it is, provided that the pair
-// is valid. Otherwise the other follows, as it always does for the formats at the start.
+// Returns the floors with the named ones changed. If the text names the floor of one part, the floor of the
+// other part stays as it is, provided that the pair is valid. Otherwise the other floor changes too, as it
+// always does for the formats at the start.
 PartFormats lowest(const PrecisionPolicy& base, const FormatChange& floor) {
   const PartFormats from{Format::f64, base.jacobian_floor, base.gram_floor, Format::f64};
   PartFormats to = from;

@@ -35,7 +35,7 @@ struct Assignment {
 };
 std::optional<Assignment> assignment(std::string_view text);
 
-// Returns the part with this name; null if there is none.
+// Returns the part with this name, or null if there is none.
 std::optional<Format>* part_named(FormatChange& change, std::string_view name);
 
 // Sets `format` from text. Returns the violation, or nothing. `field` is the name that the violation reports.

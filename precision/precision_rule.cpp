@@ -57,8 +57,8 @@ std::vector<RuleCondition> parse_conditions(std::string_view text, std::string_v
   return conditions;
 }
 
-// Returns what makes a change invalid in a rule; empty if nothing does. The change must be valid whatever
-// formats are in force.
+// Returns what makes a change invalid in a rule, or an empty text. The change must be valid whatever formats
+// are in force.
 std::string fault(const FormatChange& change) {
   if (change.residual && *change.residual != Format::f64) {
     return fmt::format("residual={}: rows go up to f64 and never back; a rule can set residual=f64",

@@ -1,4 +1,4 @@
-// The decisions of the precision scheduler. The minimizer asks it for the plan of each evaluation.
+// The decisions of the precision scheduler. The minimizer calls it for the plan of each evaluation.
 #include <nlsq/scheduler.hpp>
 
 #include "ablation.hpp"
@@ -55,9 +55,9 @@ std::string short_name(const PrecisionPlan& plan) {
   return plan.residual == Format::f64 && plan.gram < Gram::f64 ? "f64+" + jacobian : jacobian;
 }
 
-// Rounding J costs sqrt(kappa); accumulating H with roundoff u costs n*u*kappa. Measured, as the share of the
-// distance to the optimum that a step leaves: at most 2.3e-4 with f64 sums of an f32 J on every NIST set,
-// 0.57 to 0.74 with f32 tile sums on MGH10 and Lanczos.
+// Rounding J costs sqrt(kappa). Accumulating H with roundoff u costs n*u*kappa. The share of the distance to
+// the optimum that remains after a step was measured: at most 2.3e-4 with f64 sums of an f32 J on every NIST
+// set, 0.57 to 0.74 with f32 tile sums on MGH10 and Lanczos.
 double condition_limit(Gram gram, int parameters, const Thresholds& t) noexcept {
   const double n = parameters;
   switch (gram) {
@@ -90,7 +90,7 @@ bool within(const PrecisionPlan& plan, const PartFormats& ceiling) {
 
 constexpr double kWidePays = 0.85;  // share of an f64 pass that f32 rows with f64 sums may cost
 
-// Widens the Gram matrix by one form. Residuals become f64 where the form needs f64 rows.
+// Widens the Gram matrix by one form. Residuals become f64 if the form needs f64 rows.
 PrecisionPlan wider_gram(const HealthReport& h, const PartFormats& ceiling) {
   if (h.plan.residual == Format::f64 && below_f64(h.plan.gram) && !h.residuals_stay_f64)
     return all_f64(h.plan);
@@ -157,12 +157,12 @@ Event row_trouble(const HealthReport& h, const Thresholds& t) {
   return h.stalled && rule_active(Rule::stalled_rows) ? Event::stalled : Event::none;
 }
 
-// The same checks for a J below f64 with residuals that are always f64. The next J is f64 close to the
+// Makes the same checks for a J below f64 with residuals that are always f64. The next J is f64 close to the
 // optimum, or once the cost has almost stopped falling.
 std::optional<Decision> jacobian_decision(const HealthReport& h) {
   constexpr double kFlat = 1e-9;  // relative decrease of the cost
-  // Repeated steps that have the right direction but a length other than J predicts: the rounding errors of J
-  // replace its weak directions.
+  // These constants describe repeated steps that have the right direction but not the length that J predicts.
+  // They occur when the rounding errors of J are larger than its smallest singular values.
   constexpr double kLittleDamping = 1e-6;
   constexpr int kSteps = 3;
   const bool slow = h.poor_predictions >= kSteps && h.lambda <= kLittleDamping;
@@ -185,7 +185,7 @@ std::optional<Decision> by_rule(const HealthReport& h, const PrecisionPolicy& po
   return Decision{plan, Event::rule, down && plan.residual == h.plan.residual, match};
 }
 
-// True if all passes together cost so little that fewer digits cannot pay.
+// Returns true if all passes together cost so little that fewer digits cannot pay.
 bool too_little_work(const FitSize& size, const Thresholds& t) {
   if (size.linear && rule_active(Rule::linear_models_begin_in_f64)) return true;
   return !(size.row_work >= t.entry_work) && rule_active(Rule::entry_gate);
@@ -214,7 +214,7 @@ PrecisionPlan initial_plan(const PrecisionPolicy& policy, const FitSize& size) {
   return plan;
 }
 
-// A condition number up to this multiple of its limit still gives a step towards the optimum.
+// A step still goes towards the optimum if the condition number is up to this multiple of its limit.
 constexpr double kUsableCondition = 10;
 
 Decision next_plan(const HealthReport& h, const PrecisionPolicy& policy, const RuleValues& values) {
@@ -252,7 +252,7 @@ Decision next_plan(const HealthReport& h, const PrecisionPolicy& policy, const R
     if (finishing) return {all_f64(h.plan), Event::finishing, true};
     const Event event = row_trouble(h, t);
     const PrecisionPlan plan = all_f64(h.plan);
-    // The ceiling does not hold where no step below it is acceptable.
+    // The ceiling does not apply if no step below it is acceptable.
     if (event != Event::none && (h.stalled || within(plan, policy.ceiling))) return {plan, event};
   }
   return {h.plan, Event::none};

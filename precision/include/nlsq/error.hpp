@@ -42,8 +42,8 @@ class NLSQ_API ValidationError : public Error {
   std::vector<Violation> details_;
 };
 
-// A number cannot be stored in the requested format. `index` is the position of the value, from 0; npos if no
-// single value is wrong.
+// A number cannot be stored in the requested format. `index` is the position of the value, from 0. It is npos
+// if no single value is wrong.
 class NLSQ_API ConversionError : public Error {
  public:
   static constexpr std::size_t npos = static_cast<std::size_t>(-1);
@@ -67,7 +67,7 @@ class NLSQ_API FormulaError : public Error {
 };
 
 // The data cannot be fitted: sizes disagree, or there is a NaN, an infinity or a sigma <= 0. `row` and
-// `column` count from 0; npos if the fault is not in one place.
+// `column` count from 0. They are npos if the fault is not in one place.
 class NLSQ_API DataError : public Error {
  public:
   static constexpr std::size_t npos = static_cast<std::size_t>(-1);

@@ -8,7 +8,7 @@
 
 namespace nlsq::inline v0 {
 
-// Ordered by the length of the significand: a larger enumerator has at least as many digits.
+// The formats are ordered by the length of the significand: a larger enumerator has at least as many digits.
 enum class Format : std::uint8_t { bf16, f16, f32, f64 };
 
 struct FormatInfo {

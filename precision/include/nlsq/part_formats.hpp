@@ -22,7 +22,7 @@ struct PartFormats {
   bool operator==(const PartFormats&) const = default;
 };
 
-// New formats for some parts. The other parts adjust as changed() describes.
+// New formats for some parts. The other parts change as changed() describes.
 struct FormatChange {
   std::optional<Format> residual, jacobian, gram, solve;
   bool empty() const noexcept { return !residual && !jacobian && !gram && !solve; }
@@ -39,7 +39,7 @@ NLSQ_API PartFormats changed(const PartFormats& from, const FormatChange& change
 // name.
 NLSQ_API std::vector<Violation> validate(const PartFormats& formats, const std::string& prefix = {});
 
-// "residual=f32,gram=f64": only the parts that the change names.
+// Returns a text such as "residual=f32,gram=f64", with only the parts that the change names.
 NLSQ_API std::string to_string(const FormatChange& change);
 
 }  // namespace nlsq::inline v0

@@ -78,7 +78,7 @@ struct NLSQ_API PrecisionPolicy : PartFormats {
 
   // Returns every rule that this policy breaks; empty if it is valid.
   std::vector<Violation> validate() const;
-  // The same, as sentences.
+  // Returns the same violations as sentences.
   std::vector<std::string> violations() const;
   // Returns one violation for each component of the policy that `names` does not contain.
   std::vector<Violation> unknown_components(std::span<const std::string> names) const;
@@ -86,7 +86,8 @@ struct NLSQ_API PrecisionPolicy : PartFormats {
   // Returns the formats that a component starts in. A component without its own formats uses the policy's.
   PartFormats formats_of(std::string_view component) const;
 
-  // Returns the format that an operation starts in; for a kind of operations, the narrowest of them.
+  // Returns the format that an operation starts in. For a kind of operations, it is the narrowest of their
+  // formats.
   Format precision_for(Operation operation) const noexcept;
   Format precision_for(OperationKind kind) const noexcept;
 

@@ -69,7 +69,7 @@ struct RuleMatch {
   FormatChange change;
 };
 
-// Returns the first rule whose conditions all hold. Pure function; called once per iteration.
+// Returns the first rule whose conditions all hold. It is a pure function that is called once per iteration.
 NLSQ_API std::optional<RuleMatch> apply_rules(std::span<const PrecisionRule> rules, const RuleValues& values);
 
 }  // namespace nlsq::inline v0

@@ -1,5 +1,5 @@
-// The precision scheduler. It turns measurements into the plan for the next evaluation. The minimizer calls
-// it. It sees neither model nor data, and is a pure function of numbers, so tests need numbers only.
+// The precision scheduler turns measurements into the plan for the next evaluation. The minimizer calls it.
+// It has access to neither model nor data, and is a pure function of numbers, so tests need numbers only.
 #pragma once
 
 #include <nlsq/export.hpp>
@@ -12,8 +12,8 @@
 
 namespace nlsq::inline v0 {
 
-// How the normal equations are formed, from the cheapest up. In every form the tiles of rows are summed in
-// f64.
+// The ways to form the normal equations, from the cheapest to the most accurate. In every form the tiles of
+// rows are summed in f64.
 enum class Gram : std::uint8_t {
   f16,       // J scaled by powers of two and rounded to f16, products and tile sums in f32
   bf16,      // J rounded to bf16, products exact, tile sums in f32
@@ -34,13 +34,13 @@ struct PrecisionPlan {
 NLSQ_API PartFormats formats_of(const PrecisionPlan& plan) noexcept;
 NLSQ_API PrecisionPlan plan_of(const PartFormats& formats) noexcept;
 
-// For each part, the wider (or the narrower) of two plans.
+// Returns, for each part, the wider (or the narrower) format of two plans.
 NLSQ_API PrecisionPlan wider(const PrecisionPlan& a, const PrecisionPlan& b) noexcept;
 NLSQ_API PrecisionPlan narrower(const PrecisionPlan& a, const PrecisionPlan& b) noexcept;
 inline constexpr PrecisionPlan kNarrowestPlan{Format::f32, Gram::f16};
 
-// Names the narrowest format in the plan: "f64", "f32", "bf16"; "f64+bf16" where rows are f64 and the Gram
-// matrix is narrower.
+// Names the narrowest format in the plan: "f64", "f32", "bf16". The name is "f64+bf16" if rows are f64 and
+// the Gram matrix is narrower.
 NLSQ_API std::string short_name(const PrecisionPlan& plan);
 
 // All measurements at one iterate, in scaled variables (columns of J have unit length). Norms in the metric
@@ -72,17 +72,17 @@ struct HealthReport {
   double wasted = 0;  // work discarded by escalations and rollbacks so far, as a fraction of the rest
   // True where residuals are always f64 and cost far less than derivatives. The plan then concerns J alone.
   bool residuals_stay_f64 = false;
-  // False: no sample measures how the rounding of J changes a step, and `rejected` is trusted.
+  // False if no sample measures how the rounding of J changes a step. `rejected` is then trusted.
   bool contraction_known = true;
   double last_decrease = 1;  // relative decrease of the cost by the last accepted step
-  // Consecutive accepted steps whose decrease of the cost was off the predicted one by more than half.
+  // Consecutive accepted steps whose decrease of the cost differed from the predicted one by more than half.
   int poor_predictions = 0;
   double wide_price = 0;  // work of a pass with f32 rows and f64 sums, over that of a pass all in f64
 };
 
-// What a line of the trace says beside the outcome of its step, most of all why the precision changed.
-// next_plan returns the events up to `stalled`. The minimizer and the start on samples use some of these,
-// too, and add the last three.
+// The reasons that the trace states beside the outcome of a step, most of all why the precision changed.
+// next_plan returns the events up to `stalled`. The minimizer and the start on samples also use some of
+// these, and add the last three.
 enum class Event : std::uint8_t {
   none,
   rule,              // a rule of the policy held

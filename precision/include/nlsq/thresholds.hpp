@@ -10,7 +10,8 @@
 
 namespace nlsq::inline v0 {
 
-// u: unit roundoff of a format; n: number of parameters; κ: condition number of H + λI in scaled variables.
+// u is the unit roundoff of a format, n the number of parameters, κ the condition number of H + λI in scaled
+// variables.
 struct NLSQ_API Thresholds {
   // The start.
   double entry_work = 2e6;  // least rows * operations per row, in f64 additions, that repay a start below f64
