@@ -16,7 +16,7 @@ namespace {
 
 class Forward {
  public:
-  // `count`: number of nodes considered.
+  // `count` is the number of nodes considered.
   Forward(Graph& graph, std::size_t count, const Dependents& dependents, bool gather)
       : g_(graph), varies_(graph), products_(graph, varies_, gather), zero_(graph.constant(0)),
         tangents_(count, zero_), dependents_(dependents), seen_(count, 0) {
@@ -59,7 +59,7 @@ class Forward {
       const Partial partial = partial_derivative(g_, id, i, varies_);
       const NodeId whole = partial.divides ? products_.quotient(tangents[i], partial.node, shared)
                                            : products_.product(tangents[i], partial.node);
-      // Where max(x-t, 0)^n has no slope, before t, the product would be 0 times infinity.
+      // max(x-t, 0)^n has no slope before t. There `whole` would be 0 times infinity.
       const bool vanishes = i == 0 && varies_(tangents[i]) && is_steep_at_zero(g_, id);
       sum = g_.add(sum, vanishes ? g_.make(Op::select, tangents[i], whole, zero_) : whole);
     }
@@ -92,8 +92,8 @@ class Forward {
   NodeId zero_;
   std::vector<NodeId> tangents_;
   const Dependents& dependents_;
-  std::vector<std::uint32_t> seen_;  // number of leaves that each node depends on
-  // Whether a node depends on the leaf that is being worked on. Nodes added since belong to derivatives.
+  std::vector<std::uint32_t> seen_;  // for each node, the number of leaves that it depends on
+  // Returns true if a node depends on the current leaf. Newer nodes belong to derivatives and do not count.
   IsActive active_ = [this](NodeId id) { return id < tangents_.size() && tangents_[id] != zero_; };
 };
 
@@ -164,8 +164,8 @@ class Adjoint {
     }
   }
 
-  // Passes the adjoint `bar` of w on to the operands of these parts. Each gets bar times the derivative of w
-  // by it. `minus` changes the sign, because a quotient falls as its denominator grows.
+  // Passes the adjoint `bar` of w on to the operands of these parts. Each operand gets bar times the
+  // derivative of w by it. `minus` changes the sign, because a quotient falls as its denominator grows.
   void give_changes(NodeId w, NodeId bar, bool minus, const std::vector<RelativeChange>& changes) {
     const auto down = [&](NodeId whole) {
       const NodeId passed = products_.product(bar, whole);
@@ -201,8 +201,9 @@ std::vector<NodeId> derive_adjoint(Graph& graph, NodeId root, std::span<const No
   return result;
 }
 
-// Whether only the forward form is right: the graph branches, or needs_tangents() holds for some node. A
-// branch that is not taken may have an infinite derivative, which the adjoint form would multiply by 0.
+// Returns true if only the forward form is right: the graph branches, or needs_tangents() holds for some
+// node. A branch that is not taken may have an infinite derivative, which the adjoint form would multiply by
+// 0.
 bool only_forward(const Graph& graph, std::span<const NodeId> leaves) {
   const auto count = static_cast<NodeId>(graph.size());
   const std::vector<std::uint8_t> active = active_nodes(graph, count, leaves);
@@ -216,8 +217,8 @@ bool only_forward(const Graph& graph, std::span<const NodeId> leaves) {
   return false;
 }
 
-// Cost of a row of the value and its derivatives. Products that will be contracted into sums count as free.
-// Operations on parameters alone (once per pass) break ties.
+// Returns the cost of the value and its derivatives for one row. Products that will be contracted into sums
+// count as free. If two forms cost the same per row, operations on parameters alone (once per pass) decide.
 double cost_of(const Graph& graph, NodeId root, std::span<const NodeId> derivatives) {
   std::vector<std::uint32_t> uses(graph.size(), 0);
   for (const NodeId output : derivatives) uses[output] += 2;  // an output is never contracted
@@ -275,12 +276,12 @@ std::vector<NodeId> derive(Graph& graph, NodeId root, std::span<const NodeId> le
   return graph.adopt(copy, best);
 }
 
-// Roots that mostly share one expression share one forward pass: each tangent is computed once for all roots
-// that need it. Deriving them one by one would repeat the shared part. Returns nothing if one by one is less
-// work.
+// Differentiates roots that mostly share one expression in one forward pass: each tangent is computed once
+// for all roots that need it. Separate passes would repeat the shared part. Returns nothing if separate
+// passes are less work.
 std::optional<std::vector<NodeId>> derive_together(Graph& graph, std::span<const NodeId> roots,
                                                    std::span<const NodeId> leaves) {
-  // Visits of a node by different roots. Up to this many, the cheapest form of each root is better.
+  // A node may be visited for this many roots. Up to this number, the cheapest form of each root is better.
   constexpr std::size_t kMostRepeats = 16;
   if (roots.size() <= kMostRepeats) return std::nullopt;
   Graph copy;

@@ -24,7 +24,7 @@ struct Parts {
   double re = 0, im = 0;
 };
 
-// Σ weight_k i z / (z² - t_k²), t_k = (first + k) step.
+// Returns Σ weight_k i z / (z² - t_k²), with t_k = (first + k) step.
 template <int N>
 Parts rule(double x, double y, const double (&weight)[N], double first) {
   const double y2 = y * y, size2 = x * x + y2;
@@ -39,7 +39,7 @@ Parts rule(double x, double y, const double (&weight)[N], double first) {
   return {y * plus, x * minus};
 }
 
-// exp(y² - x²), corrected for the rounding errors of the squares.
+// Returns exp(y² - x²), corrected for the rounding errors of the squares.
 double exp_of_difference(double x, double y) {
   const double x2 = x * x, y2 = y * y;
   const double x_rest = std::fma(x, x, -x2), y_rest = std::fma(y, y, -y2);
@@ -49,7 +49,8 @@ double exp_of_difference(double x, double y) {
   return std::exp(difference) * (1 + (y_rest - x_rest + rest));
 }
 
-// 2 exp(-z²) / (1 + s exp(-2 pi i z / step)): s = 1 for the midpoint rule, -1 for the trapezoidal.
+// Returns 2 exp(-z²) / (1 + s exp(-2 pi i z / step)). s is 1 for the midpoint rule, -1 for the trapezoidal
+// one.
 Parts pole_term(double x, double y, double turns, double s) {
   const double size = 2 * exp_of_difference(x, y);
   if (size == 0) return {};
@@ -61,7 +62,7 @@ Parts pole_term(double x, double y, double turns, double s) {
   return {scale * (c * re + d * im), scale * (c * im - d * re)};
 }
 
-// i / (sqrt(pi) z) (1 + 1/(2z²) + 3/(4z⁴) + 15/(8z⁶)), |z| >= 1000.
+// Returns i / (sqrt(pi) z) (1 + 1/(2z²) + 3/(4z⁴) + 15/(8z⁶)), for |z| >= 1000.
 Parts far(double x, double y) {
   const double top = std::fmax(x, y);
   if (std::isinf(top)) return {};
@@ -76,10 +77,10 @@ Parts far(double x, double y) {
   return {unit * (-b * outer.re - a * outer.im), unit * (a * outer.re - b * outer.im)};
 }
 
-// x >= 0, y >= 0.
+// Returns w(x + iy) for x >= 0 and y >= 0.
 Parts quadrant(double x, double y) {
   if (x + y >= 1000) return far(x, y);
-  // Distance of x from the nearest node, in steps, computed without cancellation.
+  // This is the distance of x from the nearest node, in steps, computed without cancellation.
   const double steps = x * per_step, nearest = std::round(steps);
   const double turns = (std::fma(x, per_step, -nearest)) + x * per_step_rest;
   const double factor = 2 * step / pi;

@@ -9,7 +9,7 @@ constexpr int terms = 13;
 constexpr double step = 0.49159024944872637124;  // sqrt(pi / terms)
 constexpr double per_step = 2.0342144725641096, per_step_rest = 4.1701925151714986e-17;
 
-// exp(-t²) at t = (k + 1/2) step and at t = (k + 1) step.
+// The weights are exp(-t²) at t = (k + 1/2) step and at t = (k + 1) step.
 constexpr double midpoint_weight[terms] = {
     0.941373553317057002,   0.580574475844854969,    0.220825808860117339,     0.0518009430867251333,
     0.00749413390557072456, 0.000668653583783288,    0.0000367939869526237966, 1.24867227506659991e-6,

@@ -10,13 +10,14 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// One multiplicative hash step. The high bits depend on every lower bit and are folded into the low ones.
+// Mixes x into a hash by one multiplication. The high bits depend on every lower bit and are folded into the
+// low ones.
 std::uint64_t combine(std::uint64_t seed, std::uint64_t x) {
   const std::uint64_t product = (seed ^ x) * 0x9e3779b97f4a7c15ULL;
   return product ^ (product >> 32);
 }
 
-// Order of a node among the operands of a sum or product: 2, a, x, everything else.
+// Returns the place of a node among the operands of a sum or product: 2, a, x, everything else.
 int rank(Op op) {
   switch (op) {
     case Op::constant: return 0;

@@ -1,4 +1,4 @@
-// Prints expressions. parse_formula can read the text where the formula language has the operation.
+// Prints expressions. parse_formula can read the text if the formula language has all of its operations.
 #include <nlsq/graph.hpp>
 
 #include <fmt/format.h>
@@ -35,7 +35,8 @@ Infix infix(Op op) {
   }
 }
 
-// Text still to be written: a literal piece, or a node, in parentheses if its precedence is too low.
+// A piece of the text that is still to be written: a literal, or a node, in parentheses if its precedence is
+// too low.
 struct Task {
   const char* piece = nullptr;
   NodeId node = 0;

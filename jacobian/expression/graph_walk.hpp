@@ -12,7 +12,7 @@
 
 namespace nlsq::inline v0 {
 
-// The operands of a node or of a step that is like one, as many as its operation has.
+// The operands of a node, or of a step with the same members. There are as many as its operation has.
 class Operands {
  public:
   explicit Operands(const auto& node) : ids_{node.a, node.b, node.c}, count_(arity(node.op)) {}
@@ -24,7 +24,7 @@ class Operands {
   int count_;
 };
 
-// Marks, among the nodes 0 to `root`, those that `root` is computed from, and itself.
+// Marks, among the nodes 0 to `root`, the root and those from which it is computed.
 std::vector<std::uint8_t> needed_for(const Graph& graph, NodeId root);
 
 // Marks which of the first `count` nodes depend on one of the leaves.
@@ -37,8 +37,8 @@ using Dependents = std::vector<std::vector<NodeId>>;
 std::optional<Dependents> find_dependents(const Graph& graph, std::size_t count,
                                           std::span<const NodeId> leaves, std::size_t limit);
 
-// Counts the nodes that each root is computed from separately, itself among them, and adds them up; stops
-// above `limit`. `nodes`: a graph, or a list of steps that are like nodes.
+// Counts for each root the nodes from which it is computed, the root among them, and returns the sum of these
+// counts. Stops above `limit`. `nodes` is a graph, or a list of steps with the members of a node.
 std::size_t separate_nodes(const auto& nodes, std::span<const NodeId> roots, double limit) {
   std::vector<std::uint32_t> stamp(nodes.size(), 0);
   std::vector<NodeId> stack;
@@ -61,8 +61,8 @@ std::size_t separate_nodes(const auto& nodes, std::span<const NodeId> roots, dou
   return total;
 }
 
-// Builds a node of another graph, or a step that is like one, in `to`. here[k] is the place in `to` of node
-// k.
+// Builds a node of another graph, or a step with the members of a node, in `to`. here[k] is the id in `to` of
+// node k.
 NodeId rebuilt(Graph& to, const auto& node, const std::vector<NodeId>& here) {
   switch (node.op) {
     case Op::constant: return to.constant(node.value);
@@ -72,8 +72,8 @@ NodeId rebuilt(Graph& to, const auto& node, const std::vector<NodeId>& here) {
   }
 }
 
-// Computes nodes 0 to `root` as numbers of any type, and returns that of `root`. `leaf` gives the number of a
-// column or parameter, `apply` the result of an operation.
+// Computes nodes 0 to `root` as numbers of any type, and returns that of `root`. `leaf` returns the number of
+// a column or parameter, and `apply` the result of an operation.
 template <class T, class Leaf, class Apply>
 T walk_graph(const Graph& graph, NodeId root, Leaf leaf, Apply apply) {
   std::vector<T> values(root + 1);

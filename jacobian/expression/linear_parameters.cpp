@@ -12,11 +12,12 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// Step functions: their derivative is zero or constant almost everywhere, which says nothing about linearity.
-// Also trigamma, which has no derivative here and is not linear.
+// Returns true for step functions, whose derivative is zero or constant almost everywhere although they are
+// not linear. Returns true also for trigamma, which has no derivative here and is not linear.
 bool hides_its_argument(Op op) { return is_piecewise_constant(op) || op == Op::fmod || op == Op::trigamma; }
 
-// Most models have none; then no parameter needs to be checked.
+// Returns true if the model has such an operation. Most models have none; then no parameter needs to be
+// checked.
 bool has_steps(const Graph& graph, NodeId root) {
   for (NodeId id = 0; id <= root; ++id) {
     if (hides_its_argument(graph[id].op) || graph[id].op == Op::select) return true;

@@ -22,7 +22,7 @@ bool is_name(std::string_view text) noexcept {
 
 std::string_view tied_name(std::string_view tie) { return trimmed(tie.substr(0, tie.find('='))); }
 
-// Keeps one row of the table.
+// Computes the distance row by row, and keeps one row of the table.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});

@@ -12,18 +12,19 @@
 
 namespace nlsq::inline v0 {
 
-// ASCII letters and the underscore, whatever the locale is.
+// Returns true for ASCII letters and the underscore, whatever the locale is.
 bool is_letter(char c) noexcept;
 bool is_digit(char c) noexcept;
-// A letter, then letters and digits.
+// Returns true for a letter that is followed by letters and digits only.
 bool is_name(std::string_view text) noexcept;
-// The name that a tie such as "d = 2*a" gives a value.
+// Returns the name to which a tie gives a value: "d" for "d = 2*a".
 std::string_view tied_name(std::string_view tie);
 
-// The Levenshtein distance, for the suggestion of a name.
+// Returns the Levenshtein distance, with which names are suggested.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-// Parses an expression of parameters alone. Throws ValidationError that begins with `what`: "tie 'd = 2*a'".
+// Parses an expression of parameters alone. Throws ValidationError, whose text begins with `what`, for
+// example "tie 'd = 2*a'".
 Formula parameter_expression(std::string_view text, const std::string& what);
 
 // Names the predictors x, or x1 ... xk.

@@ -93,8 +93,8 @@ double evaluate_op(Op op, double a, double b, double c) noexcept {
   return std::numeric_limits<double>::quiet_NaN();
 }
 
-// Rounded ratios of vector throughput per element on an AVX-512 core: an add or fma 1, a division 4, SLEEF's
-// exp 15, pow 45. Only the ratios matter, and only within a factor of about two.
+// The costs are rounded ratios of vector throughput per element on an AVX-512 core: an add or fma 1, a
+// division 4, SLEEF's exp 15, pow 45. Only the ratios matter, and only within a factor of about two.
 double op_cost(Op op) noexcept {
   switch (op) {
     case Op::constant:

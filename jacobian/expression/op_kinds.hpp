@@ -5,20 +5,20 @@
 
 namespace nlsq::inline v0 {
 
-// Comparisons and logical operations: the result is 0 or 1.
+// Returns true for comparisons and logical operations, whose result is 0 or 1.
 inline bool is_truth(Op op) { return op >= Op::less && op <= Op::logical_not; }
 
-// The result changes by jumps only.
+// Returns true if the result changes by jumps only.
 inline bool is_piecewise_constant(Op op) {
   return is_truth(op) || op == Op::sign || op == Op::floor || op == Op::ceil;
 }
 
-// f(-a) = f(a) for every a.
+// Returns true if f(-a) = f(a) for every a.
 inline bool is_even_function(Op op) {
   return op == Op::abs || op == Op::cos || op == Op::cosh || op == Op::besj0;
 }
 
-// f(-a) = -f(a) for every a.
+// Returns true if f(-a) = -f(a) for every a.
 inline bool is_odd_function(Op op) {
   switch (op) {
     case Op::sign:
@@ -37,8 +37,8 @@ inline bool is_odd_function(Op op) {
   }
 }
 
-// The cost of one operation on one row, in units of one addition. It is a constant table, so that no decision
-// uses a clock.
+// Returns the cost of one operation on one row, in units of one addition. The costs are constants, so that no
+// decision uses a clock.
 double op_cost(Op op) noexcept;
 
 }  // namespace nlsq::inline v0

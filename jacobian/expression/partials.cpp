@@ -29,7 +29,7 @@ struct Rules {
   static Partial times(NodeId node) { return {node, false}; }
   static Partial over(NodeId node) { return {node, true}; }
 
-  // sqrt((1 - a)(1 + a)): no cancellation near |a| = 1.
+  // Returns sqrt((1 - a)(1 + a)), which does not cancel near |a| = 1.
   NodeId co_circle() const { return call(Op::sqrt, g.mul(g.sub(number(1), a), g.add(number(1), a))); }
   Partial elementary(Op op) const;
   Partial special(Op op) const;
@@ -65,7 +65,7 @@ Partial Rules::elementary(Op op) const {
   }
 }
 
-// Sources: DLMF 5.2, 5.15 (gamma functions), 7.2 (error functions), 10.6 (Bessel functions).
+// The rules are those of DLMF 5.2, 5.15 (gamma functions), 7.2 (error functions) and 10.6 (Bessel functions).
 Partial Rules::special(Op op) const {
   switch (op) {
     case Op::erf: return times(g.mul(number(kTwoOverSqrtPi), call(Op::exp, g.neg(square(a)))));
@@ -83,7 +83,7 @@ Partial Rules::special(Op op) const {
   }
 }
 
-// d/da = b a^(b-1); d/db = a^b log a, and 0 where a = 0.
+// The rules are d/da = b a^(b-1) and d/db = a^b log a, which counts as 0 where a = 0.
 Partial Rules::power(int which) const {
   if (which == 1) {
     const NodeId away = g.mul(f, call(Op::log, a));
@@ -101,7 +101,7 @@ Partial Rules::power(int which) const {
   return times(g.make(Op::select, a, g.div(g.mul(b, f), a), at_zero));
 }
 
-// w'(z) = -2 z w(z) + 2i/sqrt(pi) (DLMF 7.10), z = a + ib, w = u + iv.
+// The rule is w'(z) = -2 z w(z) + 2i/sqrt(pi) (DLMF 7.10), with z = a + ib and w = u + iv.
 Partial Rules::wofz(bool real_part, int which) const {
   const NodeId u = g.make(Op::wofz_re, a, b), v = g.make(Op::wofz_im, a, b);
   const NodeId re = g.mul(number(2), g.sub(g.mul(b, v), g.mul(a, u)));
@@ -113,7 +113,7 @@ Partial Rules::wofz(bool real_part, int which) const {
 Partial Rules::two_arguments(Op op, int which) const {
   switch (op) {
     case Op::pow: return power(which);
-    case Op::hypot: {  // at the origin 0/1
+    case Op::hypot: {  // gives 0/1 at the origin
       const NodeId length = g.make(Op::select, f, f, number(1));
       return times(g.div(which == 0 ? a : b, length));
     }
@@ -121,7 +121,7 @@ Partial Rules::two_arguments(Op op, int which) const {
       const NodeId squared = g.add(square(a), square(b));
       return times(which == 0 ? g.div(b, squared) : g.neg(g.div(a, squared)));
     }
-    case Op::fmod: {  // a - trunc(a/b) b
+    case Op::fmod: {  // follows from fmod(a, b) = a - trunc(a/b) b
       if (which == 0) return times(number(1));
       const NodeId ratio = g.div(a, b);
       return times(g.neg(g.mul(call(Op::sign, ratio), call(Op::floor, call(Op::abs, ratio)))));
@@ -170,7 +170,7 @@ namespace {
 
 bool is_exponential(const Graph& graph, NodeId id) { return graph[id].op == Op::exp; }
 
-// Whether the node is e^u, or a product of it.
+// Returns true if the node is e^u, or a product of it.
 bool is_scaled_exponential(const Graph& graph, NodeId id) {
   const Node& node = graph[id];
   return is_exponential(graph, id) ||
@@ -223,7 +223,7 @@ bool is_product(const Graph& graph, NodeId id) {
   return op == Op::mul || op == Op::div || op == Op::neg;
 }
 
-// (B^p)'/B^p is p u'/u for a factor u of B, and -p u'/u for a divisor.
+// Returns the parts of (B^p)'/B^p: p u'/u for a factor u of B, and -p u'/u for a divisor.
 std::vector<RelativeChange> changes_of_product(Graph& graph, NodeId base, NodeId exponent, Variation& varies,
                                                const IsActive& active) {
   std::vector<Factor> factors;
@@ -238,7 +238,8 @@ std::vector<RelativeChange> changes_of_product(Graph& graph, NodeId base, NodeId
   return out;
 }
 
-// (B^p)'/B^p = p B'/B + p' log B. For a product B, the last part counts as 0 where B is 0.
+// Returns the parts p B'/B and p' log B of (B^p)'/B^p. For a product B, the last part counts as 0 where B is
+// 0.
 std::vector<RelativeChange> changes_of_power(Graph& graph, NodeId power, Variation& varies,
                                              const IsActive& active) {
   const NodeId base = graph[power].a, exponent = graph[power].b;
@@ -283,7 +284,7 @@ SignedNode without_neg(const Graph& graph, SignedNode of) {
   return of;
 }
 
-// Adds the parts of a term e^v or s e^v of an exponent. Returns false if the term is another one.
+// Adds the parts of a term e^v or s e^v of an exponent. Returns false if the term has another form.
 bool add_exponential(Graph& graph, SignedNode of, std::vector<RelativeChange>& out) {
   of = without_neg(graph, of);
   std::optional<NodeId> scale;
@@ -303,7 +304,7 @@ bool add_exponential(Graph& graph, SignedNode of, std::vector<RelativeChange>& o
   return true;
 }
 
-// (e^u)'/e^u = u', where u is t + s e^v, t - s e^v, s e^v ...
+// Returns the parts of (e^u)'/e^u = u', where u is t + s e^v, t - s e^v, s e^v ...
 std::vector<RelativeChange> changes_of_exponential(Graph& graph, NodeId u) {
   std::vector<RelativeChange> out;
   const SignedNode whole = without_neg(graph, {u, false});

@@ -40,7 +40,7 @@ struct RelativeChange {
   std::optional<NodeId> growing = {};
 };
 
-// Whether a node depends on a leaf by which derivatives are taken.
+// Returns true if a node depends on a leaf by which derivatives are taken.
 using IsActive = std::function<bool(NodeId)>;
 
 // Returns the parts for nodes whose usual derivative multiplies 0 by infinity. Such nodes are f = B^p where B
@@ -55,12 +55,12 @@ std::vector<RelativeChange> relative_changes(Graph& graph, NodeId f, Variation& 
 std::vector<RelativeChange> changes_of_denominator(Graph& graph, NodeId b, Variation& varies,
                                                    const IsActive& active);
 
-// Whether the derivative of the node by its first operand is infinite where that operand is 0.
+// Returns true if the derivative of the node by its first operand is infinite where that operand is 0.
 bool is_steep_at_zero(const Graph& graph, NodeId id);
 
-// Whether the node is a power or a root of a product that may be 0 in some rows, is_steep_at_zero() holds,
-// and relative_changes() has nothing for it. The derivative of the product may be 0 as well, and only the
-// tangents of the forward form tell.
+// Returns true if the node is a power or a root of a product that may be 0 in some rows, is_steep_at_zero()
+// holds, and relative_changes() returns nothing for it. The derivative of the product may be 0 as well, which
+// only the tangents of the forward form show.
 bool needs_tangents(const Graph& graph, NodeId id, Variation& varies, const IsActive& active);
 
 // Returns w * growing. Where w is 0 the product is 0, even if `growing` is infinite.
@@ -74,7 +74,7 @@ class DerivativeProducts {
   DerivativeProducts(Graph& graph, Variation& varies, bool gather)
       : g_(graph), varies_(varies), gather_(gather) {}
   NodeId product(NodeId a, NodeId b) const;
-  // `shared`: several tangents have the same divisor and share one reciprocal.
+  // `shared` is true if several tangents have the same divisor and share one reciprocal.
   NodeId quotient(NodeId t, NodeId d, bool shared) const;
 
  private:

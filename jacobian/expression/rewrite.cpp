@@ -51,7 +51,7 @@ class Rewriter {
     return rebuilt(result_, node, here_);
   }
 
-  // Whether the node is v*x, where x varies by row and v does not.
+  // Returns true if the node is v*x, where x varies by row and v does not.
   bool is_scaled(NodeId id) const {
     const Node& node = graph_[id];
     return node.op == Op::mul && varies_[node.a] != varies_[node.b];
@@ -81,7 +81,7 @@ class Rewriter {
     return result_.mul(here_[u], here_[x]);
   }
 
-  // Returns u*x, with u merged into a uniform factor of x; kNone if x has none.
+  // Returns u*x, with u merged into a uniform factor of x, or kNone if x has no such factor.
   NodeId times(NodeId x, NodeId u, int depth) {
     const Node& node = graph_[x];
     if (node.op != Op::mul || depth == 0) return kNone;
@@ -97,7 +97,7 @@ class Rewriter {
     return kNone;
   }
 
-  // Returns b - a if id is a - b and b - a was built before it; else id.
+  // Returns b - a if id is a - b and b - a was built before it. Otherwise returns id.
   NodeId mirrored(NodeId id) const {
     const Node& node = graph_[id];
     if (node.op != Op::sub) return id;
@@ -125,7 +125,7 @@ namespace {
 
 constexpr double kLargest = 8.5;
 
-// x^(k + 1/2) = x^k sqrt(x).
+// Returns x^(k + 1/2) as x^k sqrt(x).
 NodeId half_power(Graph& graph, NodeId base, double exponent) {
   const double size = std::fabs(exponent);
   const NodeId root = graph.make(Op::sqrt, base);

@@ -2,8 +2,8 @@
 // (Wilkinson; Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.3). The comparison
 // of programs with user functions uses it.
 //
-//  Two programs for one function differ by their rounding errors. Where large terms cancel, or the divisor is
-//  small, the difference is far more than the unit roundoff times the result.
+// Two programs for one function differ by their rounding errors. If large terms cancel, or a divisor is
+// small, the difference is far larger than the unit roundoff times the result.
 #pragma once
 
 #include <nlsq/graph.hpp>

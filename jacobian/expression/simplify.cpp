@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kLargestPower = 8;
 
-// True if a NaN operand always gives a NaN result.
+// Returns true if a NaN operand always gives a NaN result.
 bool spreads_nan(Op op) {
   switch (op) {
     case Op::add:
@@ -32,7 +32,7 @@ bool spreads_nan(Op op) {
   }
 }
 
-// Multiplication by a power of two with a normal reciprocal is exact.
+// Returns true for a power of two with a normal reciprocal, because multiplication by it is exact.
 bool is_power_of_two(double x) {
   int exponent = 0;
   return std::isnormal(x) && std::fabs(std::frexp(x, &exponent)) == 0.5 && std::isnormal(1 / x);
@@ -104,7 +104,7 @@ NodeId Graph::simplify_unary(Op op, NodeId a) {
   return inner.op == Op::neg && is_odd_function(op) ? neg(make(op, inner.a)) : kNone;
 }
 
-// If an operand is constant it is `a`, because make() ordered them.
+// If an operand is constant, it is `a`, because make() puts constants first.
 NodeId Graph::simplify_add(NodeId a, NodeId b) {
   if (is_constant(a, 0)) return b;
   if (a == b) return mul(constant(2), a);
@@ -153,7 +153,8 @@ NodeId Graph::simplify_div(NodeId a, NodeId b) {
   return exact ? mul(constant(1 / divisor.value), a) : kNone;
 }
 
-// x^n = x^(n/2) x^(n - n/2): as few products as repeated squaring, and the powers of a polynomial share them.
+// Returns x^n as x^(n/2) x^(n - n/2). This takes as few products as repeated squaring, and the powers of a
+// polynomial share them.
 NodeId Graph::integer_power(NodeId base, int exponent) {
   if (exponent == 1) return base;
   const NodeId half = integer_power(base, exponent / 2);

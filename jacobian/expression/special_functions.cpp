@@ -11,7 +11,8 @@ namespace {
 constexpr double pi = std::numbers::pi;
 constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
 
-// exp(x²), corrected for the rounding error of x². Without the correction the relative error is x² eps.
+// Returns exp(x²), corrected for the rounding error of x². Without the correction the relative error is x²
+// eps.
 double exp_of_square(double x) noexcept {
   const double square = x * x;
   if (square > 710) return std::numeric_limits<double>::infinity();
@@ -19,7 +20,7 @@ double exp_of_square(double x) noexcept {
   return std::exp(square) * (1 + rest);
 }
 
-// erfcx(x) = (1 - 1/(2x²) + 3/(2x²)² - 15/(2x²)³ ...) / (x sqrt pi), x >= 10; DLMF 7.12.1.
+// Returns erfcx(x) = (1 - 1/(2x²) + 3/(2x²)² - 15/(2x²)³ ...) / (x sqrt pi) for x >= 10 (DLMF 7.12.1).
 double erfcx_asymptotic(double x) noexcept {
   const double u = 0.5 / (x * x);
   double sum = 1;
@@ -27,7 +28,7 @@ double erfcx_asymptotic(double x) noexcept {
   return sum / (x * std::sqrt(pi));
 }
 
-// Reduces x before multiplying by pi, so that the poles at integers are exact.
+// Returns tan(pi x). It reduces x before it multiplies by pi, so that the poles are exact.
 double tan_pi(double x) noexcept {
   const double r = x - std::round(x);
   return std::tan(pi * r);
@@ -64,7 +65,8 @@ double erfcx(double x) noexcept {
   return exp_of_square(x) * std::erfc(x);
 }
 
-// Recurrence up to 10, then the asymptotic series DLMF 5.11.2; reflection by DLMF 5.5.4.
+// Uses the recurrence up to 10, then the asymptotic series DLMF 5.11.2. Negative x use reflection, DLMF
+// 5.5.4.
 double digamma(double x) noexcept {
   if (is_pole(x) || x == -std::numeric_limits<double>::infinity()) return nan_value;
   if (x < 0) return digamma(1 - x) - pi / tan_pi(x);
@@ -81,7 +83,7 @@ double digamma(double x) noexcept {
   return std::log(x) - 0.5 / x - series - shift;
 }
 
-// Recurrence up to 10, then DLMF 5.15.8; reflection by DLMF 5.15.6.
+// Uses the recurrence up to 10, then DLMF 5.15.8. Negative x use reflection, DLMF 5.15.6.
 double trigamma(double x) noexcept {
   if (x == -std::numeric_limits<double>::infinity()) return nan_value;
   if (is_pole(x)) return std::numeric_limits<double>::infinity();

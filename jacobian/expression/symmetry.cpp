@@ -11,17 +11,17 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// How a value responds when the signs of the parameters change. The constant 0 is both even and odd.
-// `zero` is true if the sign of a zero responds as the value does. It need not: s*x-s is odd, but at x = 1 it
-// is 0 for both signs of s, and never -0. Functions that tell 0 from -0, such as 1/a and atan2(a, -1), are
-// followed only where `zero` is true.
+// States how a value changes when the signs of the parameters change. The constant 0 is both even and odd.
+// `zero` is true if the sign of a zero changes as the value does. This is not always so: s*x-s is odd, but at
+// x = 1 it is 0 for both signs of s, and never -0. Functions that distinguish 0 from -0, such as 1/a and
+// atan2(a, -1), have a known parity only if `zero` is true.
 struct Parity {
   bool even = false, odd = false, zero = true;
 };
 
 constexpr Parity kEven{true, false}, kNeither{false, false, false};
 
-// Takes the constant 0 as even only, because its sign does not change.
+// Treats the constant 0 as even only, because its sign does not change.
 Parity strict(Parity a) { return {a.even, a.odd && !a.even, a.zero}; }
 
 Parity product(Parity a, Parity b) {
@@ -30,7 +30,7 @@ Parity product(Parity a, Parity b) {
   return {(a.even && b.even) || (a.odd && b.odd), (a.even && b.odd) || (a.odd && b.even), a.zero && b.zero};
 }
 
-// The parity of an expression that has one of two values.
+// Returns the parity of an expression that has one of two values.
 Parity either(Parity a, Parity b) {
   const bool even = a.even && b.even, odd = a.odd && b.odd;
   return {even, odd, a.zero && b.zero && (even || (!a.even && !b.even))};

@@ -14,14 +14,14 @@ namespace nlsq::inline v0 {
 class NLSQ_API Ties {
  public:
   Ties() = default;
-  // `names`: all parameters of the model. Throws ValidationError for a text that is not "name = expression",
-  // and for a parameter that is not in the model, is fixed, is tied twice, or depends on itself.
+  // `names` lists all parameters of the model. Throws ValidationError for a text that is not "name =
+  // expression", and for a parameter that is not in the model, is fixed, is tied twice, or depends on itself.
   Ties(const std::vector<std::string>& names, const std::vector<std::string>& texts,
        const std::vector<std::string>& fixed = {});
 
   bool empty() const { return ties_.empty(); }
   bool contains(int parameter) const;
-  // Returns the expression of a tied parameter; empty if it is not tied.
+  // Returns the expression of a tied parameter. The result is empty if the parameter is not tied.
   std::string expression(int parameter) const;
 
   // Sets the tied elements of p from the others.

@@ -17,7 +17,7 @@ constexpr double kRoundoffOfTwofold = 0x1p-98;
 constexpr double kRoundoffOfLong = 4 * static_cast<double>(std::numeric_limits<long double>::epsilon());
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
-// a + b exactly, as a rounded sum and its error (Knuth).
+// Returns a + b exactly, as a rounded sum and its error (Knuth).
 Twofold exact_sum(double a, double b) {
   const double sum = a + b, back = sum - a;
   return {sum, (a - (sum - back)) + (b - back)};
@@ -49,7 +49,7 @@ Twofold twofold_root(Twofold a) {
   return exact_sum(root, left.high / (2 * root));
 }
 
-// Rounds towards -∞.
+// Returns the largest integer that is at most a.
 Twofold twofold_floor(Twofold a) {
   const double whole = std::floor(a.high);
   return whole == a.high ? exact_sum(whole, std::floor(a.low)) : Twofold{whole, 0};
@@ -62,7 +62,7 @@ Twofold split(long double value) {
   return {high, static_cast<double>(value - static_cast<long double>(high))};
 }
 
-// Operations whose results are as accurate as twofold numbers are.
+// Computes operations whose results are as accurate as twofold numbers. Returns nothing for others.
 std::optional<Twofold> by_twofold(Op op, Twofold a, Twofold b, Twofold c) {
   const auto truth = [](bool value) { return Twofold{value ? 1.0 : 0.0, 0}; };
   switch (op) {
@@ -152,7 +152,7 @@ std::optional<Smooth> by_long_double(Op op, long double a, long double b) {
   return arity(op) == 1 ? of_one(op, a) : of_two(op, a, b);
 }
 
-// What rounding to long double takes from a number.
+// Returns the part of a number that is lost when it is rounded to long double.
 long double rest_of(Twofold a) {
   return (static_cast<long double>(a.high) - joined(a)) + static_cast<long double>(a.low);
 }
@@ -178,7 +178,7 @@ TwofoldValue apply_smooth(Op op, const TwofoldValue& a, const TwofoldValue& b) {
   return out;
 }
 
-// The error of an operation of by_twofold(), by the errors of its operands.
+// Returns the error of an operation of by_twofold(), computed from the errors of its operands.
 double error_of(Op op, const TwofoldValue& a, const TwofoldValue& b, const TwofoldValue& c, double value) {
   const double size_a = std::fabs(a.number.high), size_b = std::fabs(b.number.high);
   const double own = kRoundoffOfTwofold * std::fabs(value);
@@ -282,8 +282,8 @@ std::vector<TwofoldExpression::Datum> TwofoldExpression::datum(int column) const
   });
 }
 
-// Returns for each step whether it is multiplied, on its way into the value, by something that depends on
-// parameters. The search goes from the value to the leaves.
+// Returns for each step whether something that depends on parameters multiplies it on the way to the value.
+// The search goes from the value to the leaves.
 std::vector<std::uint8_t> TwofoldExpression::multiplied_by_parameters() const {
   std::vector<std::uint8_t> out(steps_.size(), 0);
   for (std::size_t k = steps_.size(); k-- > 0;) {

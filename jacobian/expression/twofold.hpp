@@ -1,5 +1,6 @@
 // A Twofold is a number with twice the digits of f64. TwofoldExpression evaluates an expression with such
-// numbers. The certificate needs this where the terms of a model cancel: there f64 sees only rounding.
+// numbers. The certificate needs them if the terms of a model cancel, because f64 results are then mostly
+// rounding error.
 #pragma once
 
 #include <nlsq/export.hpp>
@@ -27,12 +28,12 @@ struct TwofoldValue {
 };
 
 // Evaluates the expression below a node of a graph in twofold numbers. Sums, products, quotients and square
-// roots have some 100 bits. All other functions have those of a long double, at an argument that is not
-// rounded.
+// roots are accurate to some 100 bits. All other functions have the accuracy of a long double, at an argument
+// that is not rounded.
 class NLSQ_API TwofoldExpression {
  public:
   TwofoldExpression(const Graph& graph, NodeId root);
-  // False if the expression has an operation that only exists in double.
+  // Returns false if the expression has an operation that only exists in double.
   bool usable() const { return usable_; }
   TwofoldValue operator()(std::span<const double> columns, std::span<const double> parameters) {
     return run(columns, parameters, {});
@@ -40,26 +41,27 @@ class NLSQ_API TwofoldExpression {
 
   // A number of the data: a column, or a constant of the expression.
   struct Datum {
-    std::size_t place = 0;  // of its step
+    std::size_t place = 0;  // index of its step
     int column = -1;        // -1: a constant
   };
-  // The datum of this column, in a list of one. It is empty if the expression does not depend on the column.
+  // Returns the datum of this column, in a list of one. The list is empty if the expression does not use the
+  // column.
   std::vector<Datum> datum(int column) const;
-  // The data that may be the response y, where nobody says which are: those that no parameter multiplies, so
-  // that they are added to the model. A weight and x do not belong to them. If there are none, all data may
-  // be y. Constants count only where no column does. The column `no_response` is none of them.
+  // Returns the data that may be the response y, if it is not known which are. These are the data that no
+  // parameter multiplies, so that they are added to the model, unlike a weight or x. If there are none, all
+  // data may be y. Constants count only if there is no column. The column `no_response` is left out.
   std::vector<Datum> responses(int no_response = -1) const;
-  // How much the value changes if a datum changes by `amount`.
+  // Returns the change of the value if a datum changes by `amount`.
   double change(std::span<const double> columns, std::span<const double> parameters, const Datum& datum,
                 double amount);
-  // The value of a datum.
+  // Returns the value of a datum.
   double value(std::span<const double> columns, const Datum& datum) const;
 
  private:
   struct Step {
     Node node;
-    bool depends = false;             // on parameters
-    std::size_t a = 0, b = 0, c = 0;  // places of the operands
+    bool depends = false;             // true if it depends on parameters
+    std::size_t a = 0, b = 0, c = 0;  // indices of the operands
   };
   struct Change {
     std::size_t place = static_cast<std::size_t>(-1);
