@@ -19,7 +19,7 @@ namespace nlsq::inline v0 {
 // Returns how many numbers the lower triangle of a symmetric matrix has. Such matrices are stored as their
 // lower triangles, by rows and without gaps, so row i starts at triangle(i).
 NLSQ_INLINE constexpr std::size_t triangle(std::size_t rows) { return rows * (rows + 1) / 2; }
-// Returns entry (i, j) of a matrix that is stored so. j may be larger than i.
+// Returns entry (i, j) of a matrix that is stored as its lower triangle. j may be larger than i.
 NLSQ_INLINE double symmetric(const double* matrix, std::size_t i, std::size_t j) {
   return j <= i ? matrix[triangle(i) + j] : matrix[triangle(j) + i];
 }
@@ -58,9 +58,10 @@ struct EliminationData {
   const std::uint64_t* reduced_target = nullptr;
   // For each F block:
   const std::uint32_t* block_size = nullptr;
-  // J points to this one of the numbers of all records.
+  // This is the index of J[0] among the numbers of all records.
   std::uint64_t J_first = 0;
-  // The block of S of F blocks a <= b is pair_table[a * pair_stride + b]. Null: `pair_block` has it.
+  // The block of S of F blocks a <= b is pair_table[a * pair_stride + b]. If this is null, `pair_block` is
+  // used.
   const std::uint32_t* pair_table = nullptr;
   std::size_t pair_stride = 0;
 };
@@ -115,7 +116,8 @@ struct EliminationKernels {
                double* bent, T* b);
 };
 
-// S as an operator, for conjugate gradients, from records of R. Everything that is computed is double.
+// Kernels that multiply by S without forming it, for conjugate gradients, from records of R. All arithmetic
+// is in double.
 template <class R>
 struct OperatorKernels {
   // For points [first, last): computes `inverse` as eliminate() does. Adds the diagonal blocks of S (of U if
@@ -152,18 +154,19 @@ struct BlockKernels {
     else return operate_f32;
   }
 
-  // Factors A = L Lᵀ in place: lower triangle by columns, column j at A + j * ld, readable to whole vectors
-  // past row n. Returns false if A is not positive definite. cholesky_solve then solves L Lᵀ x = b in place.
+  // Factors A = L Lᵀ in place. A is the lower triangle by columns: column j is at A + j * ld, readable to
+  // whole vectors past row n. Returns false if A is not positive definite. cholesky_solve then solves L Lᵀ x
+  // = b in place.
   bool (*cholesky_f64)(double* A, std::size_t n, std::size_t ld);
-  // Factors only the first `columns` columns; the rest becomes their Schur complement. ld must be a multiple
+  // Factors only the first `columns` columns. The rest becomes their Schur complement. ld must be a multiple
   // of 8.
   bool (*cholesky_part_f64)(double* A, std::size_t n, std::size_t ld, std::size_t columns);
   void (*cholesky_solve_f64)(const double* A, std::size_t n, std::size_t ld, double* b);
 };
 
-// The table of the same instruction set as kernels().
+// Returns the table of the same instruction set as kernels().
 NLSQ_API const BlockKernels& block_kernels();
-// One table for each of available_kernels().
+// Returns one table for each of available_kernels().
 NLSQ_API std::span<const BlockKernels* const> available_block_kernels();
 
 }  // namespace nlsq::inline v0

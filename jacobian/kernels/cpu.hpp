@@ -1,4 +1,4 @@
-// What the kernel sets need of an x86 CPU. Dispatch asks when a program starts, CMake when
+// The features that each kernel set needs of an x86 CPU. A program checks them when it starts, and CMake when
 // NLSQ_KERNELS=native.
 #pragma once
 

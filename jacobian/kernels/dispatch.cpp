@@ -1,4 +1,4 @@
-// Chooses the kernel set that this process runs. Compiled without any instruction set flags.
+// Chooses the kernel set that this process runs. This file is compiled without any instruction set flags.
 #include "kernels/cpu.hpp"
 #include "kernels/kernel_sets.hpp"
 
@@ -42,7 +42,7 @@ std::vector<const KernelTable*> runnable() {
   return sets;
 }
 
-// False if the environment says NLSQ_JIT=off: the interpreter then runs everything.
+// Returns false if the environment has NLSQ_JIT=off. The interpreter then runs all programs.
 bool may_generate() {
   const char* set = std::getenv("NLSQ_JIT");
   if (set == nullptr || *set == '\0' || std::string_view(set) == "on") return true;

@@ -24,7 +24,7 @@ struct EvenView {
   }
 };
 
-// The list. T is an unsigned integer, so that every two numbers have a difference.
+// A list that owns its numbers. T is an unsigned integer, so that every two numbers have a difference.
 template <class T>
 class EvenNumbers {
  public:
@@ -59,7 +59,7 @@ class EvenNumbers {
     for (std::size_t i = 0; i < size_; ++i) table_.push_back(even[i]);
   }
 
-  std::vector<T> table_;  // empty: evenly spaced
+  std::vector<T> table_;  // empty if the numbers are evenly spaced
   std::size_t size_ = 0;
   T first_ = 0, step_ = 0;
 };

@@ -8,7 +8,8 @@
 namespace nlsq::inline v0 {
 namespace {
 
-// The first instruction of a pair, by the kinds of its operands; returns vector i of its result.
+// Computes the first instruction of a pair, compiled for the kinds of its operands. Returns vector i of its
+// result.
 template <class T, class F, template <class> class A, template <class> class B>
 struct FirstOfTwo {
   static constexpr int operands = 2;
@@ -29,7 +30,7 @@ struct FirstOfThree {
   NLSQ_INLINE typename Simd<T>::V operator()(std::size_t i) const { return F{}(a(i), b(i), c(i)); }
 };
 
-// F applied to the first result d, or to d and one more operand.
+// Applies the second operation to the first result d, or to d and one more operand.
 template <class T, class G, class F>
 void pair_of_one(const Tile<T>& t, const KernelStep& s, std::size_t row, std::size_t count) {
   const G g(t, s, row);
@@ -42,7 +43,7 @@ void pair_of_two(const Tile<T>& t, const KernelStep& s, std::size_t row, std::si
   map(t.vectors[s.dst] + row, count, [&](std::size_t i) NLSQ_INLINE_LAMBDA { return F{}(g(i), b(i)); });
 }
 
-// Returns the step for G followed by `two`, whose other operand is `other`; null if they are not a pair.
+// Returns the step for G followed by `two`, whose other operand is `other`, or null if they are not a pair.
 template <class T, class G>
 StepFunction<T> with_second(const Instruction& two, std::int32_t other) {
   using S = Simd<T>;
@@ -127,8 +128,8 @@ bool select_pair(const Instruction& one, const Instruction& two, KernelStep& ste
 }
 
 #if !defined(NLSQ_KERNEL_SET_baseline)
-// sin and cos of one vector. The second result goes to vector operands[1]; operands[2] says that it is the
-// sine.
+// Computes sin and cos of one vector. The second result goes to vector operands[1]. operands[2] is true if it
+// is the sine.
 template <class T>
 void sine_and_cosine(const Tile<T>& t, const KernelStep& s, std::size_t row, std::size_t count) {
   const T* from = t.vectors[s.operands[0]] + row;
@@ -151,8 +152,8 @@ bool select_sine_and_cosine(const Instruction& one, const Instruction& two, Kern
   return true;
 }
 
-// log of a vector and its power to B, in either order. dst is the vector of the first result and operands[2]
-// that of the second; operands[3] says that the first is the logarithm.
+// Computes the log of a vector and its power to B, in either order. dst is the vector of the first result and
+// operands[2] that of the second. operands[3] is true if the first is the logarithm.
 template <class T>
 void log_and_pow(const Tile<T>& t, const KernelStep& s, std::size_t row, std::size_t count) {
   const T* from = t.vectors[s.operands[0]] + row;

@@ -1,4 +1,5 @@
-// How the kernels' functions are inlined. The source files of a set, and of the code generator, include it.
+// Macros that state how functions of kernels are inlined. The sources of a set and of the code generator use
+// them.
 #pragma once
 
 #define NLSQ_INLINE [[gnu::always_inline]] inline

@@ -1,4 +1,4 @@
-// One kernel set. This file is compiled once per instruction set; NLSQ_KERNEL_SET names the set.
+// Compiles one kernel set. This file is compiled once per instruction set. NLSQ_KERNEL_SET names the set.
 //
 //  The linker sees only the entry point. An inline function of a header that is compiled here with wide
 //  instructions must not replace the copy in an object that has to run on any CPU.
@@ -22,8 +22,8 @@ static_assert(Simd<double>::lanes == 4, "Highway did not take the flags of AVX2"
 static_assert(Simd<double>::lanes == 2);
 #endif
 
-// Also prefetches as many rows after these, which the next tile needs: the loop does little else than wait
-// for memory. Addresses beyond the data do no harm.
+// Converts doubles to floats. Also prefetches as many rows after these, which the next tile needs, because
+// the loop mostly waits for memory. Prefetching addresses beyond the data does no harm.
 void narrow(const double* from, float* to, std::size_t count) {
   constexpr std::size_t line = 64 / sizeof(double);
   std::size_t i = 0;

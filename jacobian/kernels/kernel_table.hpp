@@ -35,11 +35,12 @@ struct GeneratedCode {
   std::size_t (*function)(const void* const* vectors, const void* uniforms, std::size_t begin,
                           std::size_t end) = nullptr;
   const KernelStep* steps = nullptr;
-  std::size_t count = 0;  // of the steps
-  // f32 code may read columns of doubles: those with these numbers. The interpreter needs them as floats.
+  std::size_t count = 0;  // number of the steps
+  // These are the numbers of the columns that f32 code reads as doubles. The interpreter needs them as
+  // floats.
   const std::int32_t* f64_columns = nullptr;
   std::size_t f64_count = 0;
-  std::size_t vectors = 0;  // how many the tile has
+  std::size_t vectors = 0;  // number of vectors of the tile
 };
 // The most columns of doubles that f32 code reads, and the most vectors of its tile.
 inline constexpr std::size_t most_f64_columns = 8, most_vectors_with_f64 = 64;
@@ -54,8 +55,8 @@ struct ProgramKernels {
   void (*run)(const Instruction* code, std::size_t instructions, T* const* vectors, const T* uniforms,
               std::size_t rows, KernelCounters* counters);
 
-  // The same in two parts. Code is decoded once, into at most as many steps as instructions; the number of
-  // steps is returned. The steps are then run for every tile.
+  // Run a program in two parts. decode() translates the code once, into at most as many steps as
+  // instructions, and returns the number of steps. The steps are then run for every tile.
   std::size_t (*decode)(const Instruction* code, std::size_t instructions, KernelStep* steps);
   void (*run_steps)(const KernelStep* steps, std::size_t count, T* const* vectors, const T* uniforms,
                     std::size_t rows, KernelCounters* counters);
@@ -95,8 +96,8 @@ struct KernelTable {
   // lanes. ν² is NaN if a pivot is not above `least` times its diagonal entry; that step must not be used.
   void (*lane_solve)(const double* sums, int n, std::size_t lanes, const double* scale, const double* lambda,
                      double least, double* step, double* nu_squared);
-  // The steps of fits in lanes (lane_state.hpp): trial points are judged, those that are good become x, and
-  // all that is known at x is computed; the next trial points.
+  // Advance the fits in lanes (lane_state.hpp). lane_take judges the trial points, makes those that are good
+  // enough the new x, and computes all numbers at x. lane_propose computes the next trial points.
   void (*lane_take)(const LaneState& state);
   void (*lane_propose)(const LaneState& state);
 
@@ -117,7 +118,7 @@ struct KernelTable {
   // 2.1 KB per column of the thread, besides gram_f32's memory; throws std::bad_alloc if that fails.
   void (*gram_bf16)(const float* const* columns, int n1, std::size_t rows, double* sums,
                     KernelCounters* counters);
-  // Only the products with the last column, n1 sums: Jᵀr and rᵀr.
+  // Computes only the products with the last column, n1 sums: Jᵀr and rᵀr.
   void (*gradient_f64)(const double* const* columns, int n1, std::size_t rows, double* sums,
                        KernelCounters* counters);
   void (*gradient_f32_wide)(const float* const* columns, int n1, std::size_t rows, double* sums,
@@ -137,10 +138,10 @@ struct KernelTable {
   void (*qr_fold)(double* R, std::size_t stride, int n1, double* const* columns, std::size_t rows,
                   KernelCounters* counters);
 
-  // sizes_i += Σ_j |J_ij| coefficients_j over n columns; terms that are not finite are left out.
+  // Adds Σ_j |J_ij| coefficients_j over n columns to sizes_i. Terms that are not finite are left out.
   void (*add_first_order_terms)(const double* const* J, const double* coefficients, int n, std::size_t rows,
                                 double* sizes);
-  // *squares += Σ column_i², *terms += Σ |column_i| sizes_i.
+  // Adds Σ column_i² to *squares and Σ |column_i| sizes_i to *terms.
   void (*term_sums)(const double* column, const double* sizes, std::size_t rows, double* squares,
                     double* terms);
 
@@ -148,9 +149,9 @@ struct KernelTable {
   void (*widen)(const float* from, double* to, std::size_t count);
 };
 
-// The set in use.
+// Returns the set in use.
 NLSQ_API const KernelTable& kernels();
-// Every set that this build has and this CPU can run; the best is last.
+// Returns every set that this build has and this CPU can run. The best is last.
 NLSQ_API std::span<const KernelTable* const> available_kernels();
 
 }  // namespace nlsq::inline v0

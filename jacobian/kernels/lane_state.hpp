@@ -7,7 +7,7 @@
 
 namespace nlsq::inline v0 {
 
-// What the trial point of a lane is. The kernels compare these as numbers.
+// The states of the trial point of a lane. They are doubles, because kernels compare them as numbers.
 namespace lane_phase {
 inline constexpr double idle = 0;          // there is no fit
 inline constexpr double start = 1;         // the start of a fit that iterates from there
@@ -16,11 +16,11 @@ inline constexpr double linear = 3;        // the point with those parameters
 inline constexpr double iterate = 4;       // a step away from x
 }  // namespace lane_phase
 
-// What lane_take leaves to the caller.
+// The cases in which lane_take leaves a decision to the caller.
 namespace lane_event {
 inline constexpr double none = 0;
 inline constexpr double refused = 1;  // the trial point is not taken
-inline constexpr double may_end = 2;  // the fit is near its end, or has had its iterations
+inline constexpr double may_end = 2;  // the fit is near its end, or has used up its iterations
 }  // namespace lane_event
 
 // Pointers to arrays of `lanes` numbers for each entry: entry k of lane l is at k * lanes + l. The point x,
@@ -46,7 +46,7 @@ struct LaneState {
 
   double* trial = nullptr;  // all parameters
   double *trial_sums = nullptr, *trial_step = nullptr, *trial_nu_squared = nullptr;
-  // At x: the linearization, the undamped step and ν².
+  // These belong to x: the linearization, the undamped step and ν².
   double *x = nullptr, *sums = nullptr, *step = nullptr, *nu_squared = nullptr;
   double *scale = nullptr, *cost = nullptr, *decrement_sigma = nullptr;
   double* step_size = nullptr;  // ‖D s‖ / ‖D x‖ with the column norms D; NaN where ν² is; not if `single`

@@ -1,6 +1,5 @@
-// What each arithmetic operation, choice and comparison of a program computes, for any vector type S. The
-// interpreter runs them on the CPU's vectors, and the code generator writes them down
-// (machine_code/writer.hpp).
+// Computes the arithmetic operations, choices and comparisons of programs, for any vector type S. The
+// interpreter runs them on the CPU's vectors, and the code generator records them (machine_code/writer.hpp).
 #pragma once
 
 #include "kernels/inline.hpp"
@@ -10,7 +9,7 @@
 namespace nlsq::inline v0 {
 namespace {
 
-// Truth values as numbers; NaN also counts as true.
+// Returns truth values as numbers.
 template <class S>
 NLSQ_INLINE typename S::V truth(typename S::M m) {
   return S::choose(m, S::set(1), S::zero());
@@ -24,7 +23,8 @@ NLSQ_INLINE typename S::M is_nan(typename S::V a) {
   return S::mask_not(S::equal(a, a));
 }
 
-// Returns use.operator()<op>() for a basic operation, that is, one that operate() knows; else `otherwise`.
+// Returns use.operator()<op>() for a basic operation, that is, one that operate() has. Otherwise returns
+// `otherwise`.
 template <class Use, class Result>
 constexpr Result with_basic(Op op, Use use, Result otherwise) {
   switch (op) {
@@ -56,7 +56,7 @@ constexpr Result with_basic(Op op, Use use, Result otherwise) {
   }
 }
 
-// An operation of one, two or three operands.
+// Compute an operation of one, two or three operands.
 template <class S, Op op, class V = typename S::V>
 NLSQ_INLINE V operate(V a) {
   if constexpr (op == Op::neg) return S::neg(a);
@@ -74,7 +74,8 @@ NLSQ_INLINE V operate(V a) {
   }
 }
 
-// min and max: the first argument if it is NaN or wins; else the second, even if that is NaN.
+// min and max return the first argument if it is NaN or is the result. Otherwise they return the second, even
+// if that is NaN.
 template <class S, Op op, class V = typename S::V>
 NLSQ_INLINE V operate(V a, V b) {
   if constexpr (op == Op::add) return S::add(a, b);

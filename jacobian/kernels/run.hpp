@@ -1,6 +1,6 @@
-// The interpreter of tile programs. Instructions, or pairs of them, are decoded once into steps. A tile is
-// executed strip by strip, all steps on one strip. From 8 vectors on the length of a strip makes no
-// difference; with 4, calls cost 8 %.
+// The interpreter of tile programs. It decodes instructions, or pairs of them, once into steps. It executes a
+// tile strip by strip, all steps on one strip. From 8 vectors on the length of a strip makes no difference.
+// With 4, calls cost 8 %.
 #pragma once
 
 #include "kernels/functions/elementary.hpp"
@@ -16,7 +16,7 @@
 namespace nlsq::inline v0 {
 namespace {
 
-// Functions without a vector form (SLEEF's fmod fails at large quotients), computed lane by lane in double.
+// Computes functions without a vector form lane by lane in double. (SLEEF's fmod fails at large quotients.)
 template <class T>
 void by_lanes(const Tile<T>& t, const KernelStep& s, std::size_t row, std::size_t count) {
   const auto operand = [&](int k) NLSQ_INLINE_LAMBDA {
@@ -33,7 +33,7 @@ void by_lanes(const Tile<T>& t, const KernelStep& s, std::size_t row, std::size_
 }
 
 #if !defined(NLSQ_KERNEL_SET_baseline)
-// Functions with a vector form in double only.
+// Some functions have a vector form in double only. These helpers load and store their numbers.
 NLSQ_INLINE V64 load_double(const double* p) { return Simd<double>::load(p); }
 NLSQ_INLINE V64 load_double(const float* p) { return Simd<double>::load_widened(p); }
 NLSQ_INLINE void store_double(V64 v, double* p) { Simd<double>::store(v, p); }
@@ -103,7 +103,7 @@ StepFunction<T> select_special(const Instruction&) {
 }
 #endif
 
-// The step of a basic operation.
+// Returns the step of a basic operation.
 template <class T, Op op>
 StepFunction<T> basic(const Instruction& in) {
   using S = Simd<T>;
@@ -191,7 +191,7 @@ std::size_t decode(const Instruction* code, std::size_t instructions, KernelStep
 }
 
 #if (defined(NLSQ_KERNEL_SET_avx2) || defined(NLSQ_KERNEL_SET_avx512)) && defined(__unix__)
-// Interprets code that reads columns of doubles: converts them, some rows at a time.
+// Interprets code that reads columns of doubles. It converts them, some rows at a time.
 NLSQ_NOINLINE void interpret_with_f64(const Tile<float>& t, const GeneratedCode& code, std::size_t row,
                                       std::size_t count) {
   constexpr std::size_t some = 128;
@@ -211,7 +211,7 @@ NLSQ_NOINLINE void interpret_with_f64(const Tile<float>& t, const GeneratedCode&
   }
 }
 
-// Runs machine code. From the first vector on that needs a function of another range, the interpreter runs.
+// Runs machine code. The interpreter takes over at the first vector that needs a function for another range.
 template <class T>
 void run_generated(const Tile<T>& t, const KernelStep& s, std::size_t row, std::size_t count) {
   const GeneratedCode& code = *s.generated;
@@ -263,7 +263,7 @@ void run_counted(const KernelStep* steps, std::size_t count, T* const* vectors, 
   counters->*rows_in<T> += rows;
 }
 
-// `rows` of each lane.
+// Runs steps for many problems at once. Each lane has `rows` rows.
 template <class T>
 void run_lanes(const KernelStep* steps, std::size_t count, T* const* vectors, const T* uniforms,
                std::size_t rows, KernelCounters* counters) {

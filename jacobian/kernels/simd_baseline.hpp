@@ -1,5 +1,5 @@
-// The vector type of the baseline set: 16 bytes, by the compiler's vector extension, because Highway has
-// nothing between SSSE3 and plain scalars. Multiply-add rounds twice. Included by simd.hpp.
+// The vector type of the baseline set has 16 bytes. It uses the compiler's vector extension, because Highway
+// has no target between SSSE3 and plain scalars. Multiply-add rounds twice. Only simd.hpp includes this file.
 #pragma once
 
 #include "kernels/inline.hpp"

@@ -1,4 +1,4 @@
-// The vector type of a wide instruction set, by Highway. Included by simd.hpp.
+// The vector type of a wide instruction set, by Highway. Only simd.hpp includes this file.
 //
 //  HWY_STATIC_TARGET follows the compiler flags of this file; kernel.cpp asserts the width.
 #pragma once
@@ -62,7 +62,7 @@ struct Simd {
   // Keeps the first n lanes; the others become zero.
   NLSQ_INLINE static V keep_first(V a, std::size_t n) { return hn::IfThenElseZero(hn::FirstN(D(), n), a); }
 
-  // Each lane as an unsigned integer of the same size.
+  // Returns each lane as an unsigned integer of the same size.
   NLSQ_INLINE static Bits bits(V v) { return hn::BitCast(U(), v); }
   NLSQ_INLINE static V from_bits(Bits v) { return hn::BitCast(D(), v); }
   NLSQ_INLINE static Bits set_bits(std::uint64_t v) { return hn::Set(U(), static_cast<hn::TFromD<U>>(v)); }
@@ -93,18 +93,18 @@ struct Simd {
 #endif
   }
 #if HWY_MAX_BYTES == 64
-  // Entries of a table of doubles; only the low four bits of an index count.
+  // Returns entries of a table of doubles. Only the low four bits of an index count.
   NLSQ_INLINE static V permute(const double (&table)[16], Bits index) {
     return {_mm512_permutex2var_pd(hn::Load(D(), table).raw, index.raw, hn::Load(D(), table + 8).raw)};
   }
-  // v 2^floor(n), rounded once.
+  // Returns v 2^floor(n), rounded once.
   NLSQ_INLINE static V scale(V v, V n) {
     if constexpr (sizeof(T) == sizeof(double)) return {_mm512_scalef_pd(v.raw, n.raw)};
     else return {_mm512_scalef_ps(v.raw, n.raw)};
   }
 #endif
 
-  // A vector of floats as two of doubles.
+  // Returns the first half of a vector of floats as doubles.
   NLSQ_INLINE static hn::Vec<hn::ScalableTag<double>> widen_first(V v) {
     return hn::PromoteTo(hn::ScalableTag<double>(), hn::LowerHalf(hn::Half<D>(), v));
   }

@@ -42,7 +42,7 @@ struct FromUniform {
   NLSQ_INLINE typename Simd<T>::V operator()(std::size_t) const { return value; }
 };
 
-// An operand that is a column or one number. The constructor finds out which.
+// An operand that is a column or one number. The constructor determines which.
 template <class T>
 struct FromEither {
   alignas(64) T uniform[Simd<T>::lanes];
@@ -64,7 +64,7 @@ NLSQ_INLINE void map(T* dst, std::size_t count, F f) {
   for (std::size_t i = 0; i < count; i += lanes) Simd<T>::store(f(i), dst + i);
 }
 
-// The steps of an operation F of a few instructions, for each kind of operands.
+// The steps of an operation F that takes a few instructions, compiled for each kind of operands.
 template <class T, class F, template <class> class A>
 void step_of_one(const Tile<T>& t, const KernelStep& s, std::size_t row, std::size_t count) {
   const A<T> a(t, s.operands[0], row);

@@ -1,6 +1,6 @@
-// A dense Cholesky factor, lower triangle by columns, left-looking. Eight columns at a time receive the
-// products of all columns before them, in registers, and are then factored (Golub and Van Loan, Matrix
-// Computations, 4.2). Block problems factor the reduced system with it.
+// A dense Cholesky factorization. The factor is a lower triangle by columns, computed left-looking: eight
+// columns at a time receive the products of all columns before them, in registers, and are then factored
+// (Golub and Van Loan, Matrix Computations, 4.2). Block problems factor the reduced system with it.
 #pragma once
 
 #include "kernels/simd.hpp"
@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::size_t kPanel = 8;
 
-// C (rows x kPanel, at A + row + col*ld) -= L[row.., 0..depth) L[col.., 0..depth)ᵀ, for `vectors` vectors of
-// rows.
+// Computes C -= L[row.., 0..depth) L[col.., 0..depth)ᵀ for `vectors` vectors of rows. C is rows x kPanel, at
+// A + row + col*ld.
 template <int vectors>
 NLSQ_INLINE void update_strip(double* A, std::size_t ld, std::size_t row, std::size_t col,
                               std::size_t depth) {
@@ -39,7 +39,7 @@ NLSQ_INLINE void update_strip(double* A, std::size_t ld, std::size_t row, std::s
   }
 }
 
-// Column j receives the products of columns [from, to).
+// Subtracts the products of columns [from, to) from column j.
 NLSQ_INLINE void update_column(double* A, std::size_t n, std::size_t ld, std::size_t from, std::size_t to,
                                std::size_t j) {
   using S = Simd<double>;
@@ -52,8 +52,8 @@ NLSQ_INLINE void update_column(double* A, std::size_t n, std::size_t ld, std::si
   }
 }
 
-// Columns [col, col + width) receive the products of columns [from, col) and are then factored. Used for the
-// last, narrow panel, and within a panel.
+// Subtracts the products of columns [from, col) from columns [col, col + width), and factors these. This is
+// used for the last, narrow panel, and within a panel.
 inline bool factor_columns(double* A, std::size_t n, std::size_t ld, std::size_t from, std::size_t col,
                            std::size_t width) {
   using S = Simd<double>;
@@ -79,7 +79,7 @@ NLSQ_INLINE void update_panel(double* A, std::size_t n, std::size_t ld, std::siz
   for (; row < n; row += S::lanes) update_strip<1>(A, ld, row, col, depth);
 }
 
-// Overwrites rows above the diagonal that share a vector; their values are unused.
+// This overwrites rows above the diagonal that share a vector register with it. Their values are unused.
 bool cholesky_part_f64(double* A, std::size_t n, std::size_t ld, std::size_t columns) {
   std::size_t col = 0;
   for (; col + kPanel <= columns; col += kPanel) {

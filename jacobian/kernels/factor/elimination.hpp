@@ -12,7 +12,8 @@
 namespace nlsq::inline v0 {
 namespace {
 
-// block += F_aᵀ F_b over two rows of one slot, or over one row (F_a1 and F_b1 null).
+// Computes block += F_aᵀ F_b over two rows of one slot, or over one row if `two` is false (F_a1 and F_b1
+// null).
 template <class R, class T, bool two>
 NLSQ_INLINE void add_rows(T* block, const ReducedLayout& layout, const R* F_a0, const R* F_a1, const R* F_b0,
                           const R* F_b1) {
@@ -61,7 +62,7 @@ template <class R, class T>
   });
 }
 
-// W (e rows of `pad`) += Eᵀ F over the rows of one slot.
+// Computes W += Eᵀ F over the rows of one slot. W has e rows of `pad` numbers.
 template <class R, class T, int E>
 [[gnu::noinline]] void add_W(T* W, const R* record, const R* F, std::size_t size_f, std::size_t pad,
                              std::size_t rows, std::size_t stride, int size) {
@@ -123,7 +124,7 @@ void form_W(const EliminationData<R>& d, const PointView& view, std::size_t p, T
   }
 }
 
-// sum - Σ_k x_k w_k over the point's e rows; x and w are functions of k.
+// Returns sum - Σ_k x_k w_k over the point's e rows. x and w are functions of k.
 template <class T, int E>
 NLSQ_INLINE typename Simd<T>::V without_products(typename Simd<T>::V sum, int size, auto x, auto w) {
   const int e = E == kAnySize ? size : E;
@@ -132,7 +133,7 @@ NLSQ_INLINE typename Simd<T>::V without_products(typename Simd<T>::V sum, int si
   return sum;
 }
 
-// One block of S: subtracts Yᵀ W over the point's e rows.
+// Subtracts Yᵀ W from one block of S, over the point's e rows.
 template <class T, int E>
 NLSQ_INLINE void subtract_product(T* block, const T* Y, const T* W, const ReducedLayout& layout,
                                   std::size_t pad, int e) {
@@ -166,8 +167,8 @@ NLSQ_INLINE void subtract_product(T* block, const T* Y, const T* W, const Reduce
   }
 }
 
-// Blocks (a, c) of S for c = a, a + 1, ...: subtracts Y_aᵀ W_c over the point's e rows. If `entries` is
-// given, only for the c with nonzero W_c.
+// Subtracts Y_aᵀ W_c over the point's e rows from the blocks (a, c) of S, for c = a, a + 1, ... If `entries`
+// is given, it does so only for the c with nonzero W_c.
 template <class T, int E>
 [[gnu::noinline]] void subtract_products(T* S_out, const std::uint64_t* targets, PairBlocks pairs, const T* Y,
                                          const T* W, std::size_t count, std::size_t size_a,
@@ -236,7 +237,7 @@ bool eliminate_point(const EliminationData<R>& d, std::size_t p, const double* V
   return true;
 }
 
-// Product of a row with s over the cells of a slot.
+// Returns the product of a row with s over the cells of a slot.
 template <class T, class R>
 NLSQ_INLINE double times_cells(const EliminationData<R>& d, const PointView& view, const SlotView& slot,
                                const R* row, const T* s) {

@@ -11,8 +11,8 @@ namespace {
 
 constexpr int kAnySize = -1;
 
-// Calls use.operator()<E>() for a point of size E. The common sizes get loops of known length; E is kAnySize
-// for the others.
+// Calls use.operator()<E>() for a point of size E. The common sizes get loops of known length. For other
+// sizes, E is kAnySize.
 NLSQ_INLINE auto for_size(std::uint32_t size, auto use) {
   switch (size) {
     case 0: return use.template operator()<0>();
@@ -25,7 +25,7 @@ NLSQ_INLINE auto for_size(std::uint32_t size, auto use) {
   }
 }
 
-// The length of arrays for a point: the largest number of rows of its matrix, and at least 1.
+// Returns the length of arrays for a point: the largest number of rows of its matrix, and at least 1.
 template <int E>
 constexpr int most_rows = E == kAnySize ? kLargestPoint
                           : E > 0       ? E
@@ -86,7 +86,7 @@ NLSQ_INLINE typename Simd<T>::V load_part(const R* row, std::size_t v, std::size
   return v + S::lanes <= size ? load_as<T>(row + v) : S::keep_first(load_as<T>(row + v), size - v);
 }
 
-// Calls use(size) for a camera's size. Poses have six numbers, and poses with a lens nine: loops over these
+// Calls use(size) for a camera's size. Poses have six numbers, and poses with a lens nine. Loops over these
 // are compiled with a known length.
 NLSQ_INLINE void with_size(std::size_t size, auto use) {
   if (size == 6) use(std::size_t{6});
@@ -95,8 +95,8 @@ NLSQ_INLINE void with_size(std::size_t size, auto use) {
 }
 
 // Finds which of many small matrices are not zero. A point with many entries may have mostly zero ones (such
-// as a spline's distant control points), and the time goes into pairs of entries. With few entries the test
-// is skipped.
+// as a spline's distant control points), and the elimination spends its time on pairs of entries. With few
+// entries the test is skipped.
 class NonZero {
  public:
   // Matrix k has `rows` rows, `stride` apart, of size_of(k) numbers starting at first_of(k).

@@ -1,4 +1,4 @@
-// Multiplication by S = U - W V⁻¹ Wᵀ without forming it (see block_kernels.hpp), for conjugate gradients:
+// Multiplies by S = U - W V⁻¹ Wᵀ without forming it (see block_kernels.hpp), for conjugate gradients. It goes
 // point by point, in two passes over the rows of each.
 #pragma once
 
@@ -7,8 +7,8 @@
 namespace nlsq::inline v0 {
 namespace {
 
-// Computes the diagonal blocks of S (of U if `schur` is false), in the order of F blocks; b += W V⁻¹ g; and
-// V⁻¹.
+// Computes the diagonal blocks of S (of U if `schur` is false), in the order of F blocks, and V⁻¹. Adds W V⁻¹
+// g to b.
 template <class R, class T, int E>
 bool prepare_point(const EliminationData<R>& d, std::size_t p, const double* V, const double* g,
                    const double* damping, double* inverse, bool schur, T* diagonal, T* b, T* scratch) {
@@ -64,7 +64,7 @@ NLSQ_INLINE void add_to_cells(const EliminationData<R>& d, const PointView& view
   }
 }
 
-// y += Fᵀ (a - E V⁻¹ Eᵀ a), with a = F s.
+// Computes y += Fᵀ (a - E V⁻¹ Eᵀ a), with a = F s.
 template <class R, class T, int E>
 void multiply_point(const EliminationData<R>& d, std::size_t p, const double* inverse, const T* s, T* y,
                     T* along) {

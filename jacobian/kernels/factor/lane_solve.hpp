@@ -7,8 +7,8 @@
 namespace nlsq::inline v0 {
 namespace {
 
-// Solves the systems of one vector of lanes; entries of a system are `stride` numbers apart. With a constant
-// N = n the compiler unrolls the loops and keeps the matrix in registers; N = 0 stands for any n.
+// Solves the systems of one vector of lanes. Entries of a system are `stride` numbers apart. With a constant
+// N = n the compiler unrolls the loops and keeps the matrix in registers. N = 0 stands for any n.
 template <int N>
 NLSQ_INLINE void lane_solve_vector(const double* sums, int any, std::size_t stride, const double* scale,
                                    const double* lambda, double least, double* step, double* nu_squared) {

@@ -10,8 +10,8 @@
 namespace nlsq::inline v0 {
 namespace {
 
-// One vector of lanes: those from `first` on. With a constant N = n the compiler unrolls the loops; N = 0
-// stands for any n.
+// One vector of lanes, which starts at lane `first`. With a constant N = n the compiler unrolls the loops. N
+// = 0 stands for any n.
 template <int N>
 class LaneVector {
  public:
@@ -21,7 +21,7 @@ class LaneVector {
 
   LaneVector(const LaneState& state, std::size_t first) : state_(state), first_(first) {}
 
-  // Trial points are judged. Those that are taken become x, and the cost, distance, scale and size of the
+  // Judges the trial points. Those that are accepted become x, and the cost, distance, scale and size of the
   // step at x are computed.
   void take() const {
     const LaneState& s = state_;
@@ -43,7 +43,7 @@ class LaneVector {
       const V squares = at(s.sums, entry(j, j)), norm = S::sqrt(squares);
       const V least = S::mul(S::set(s.scale_memory), at(s.scale, j));
       put(s.scale, j, S::choose(rescaled, S::choose(S::less(norm, least), least, norm), at(s.scale, j)));
-      if (s.single) continue;  // no test of float32 asks for the size of the step
+      if (s.single) continue;  // the tests of a fit in float32 do not use the size of the step
       steps = S::add(steps, S::mul(S::mul(step, step), squares));
       sizes = S::add(sizes, S::mul(S::mul(x, x), squares));
     }
@@ -51,7 +51,7 @@ class LaneVector {
     plan(judged);
   }
 
-  // The next trial point: x, and the undamped step or the damped one.
+  // Computes the next trial point: x plus the undamped step or the damped one.
   void propose() const {
     const LaneState& s = state_;
     const V gamma = extrapolation();
@@ -78,8 +78,8 @@ class LaneVector {
  private:
   struct Judgement {
     M taken;     // the trial point becomes x
-    M iterated;  // and a step of the iteration led there
-    M accepted;  // the fit iterates, and its trial point was not refused
+    M iterated;  // true if a step of the iteration led to the trial point that becomes x
+    M accepted;  // true if the fit iterates, and its trial point is not refused
     M refused;
   };
 
@@ -131,7 +131,7 @@ class LaneVector {
             refused};
   }
 
-  // λ after a step with this gain ratio: TrustRegion::accepted (solver/minimizer).
+  // Returns λ after a step with this gain ratio, as TrustRegion::accepted (solver/minimizer) does.
   V less_damping(V ratio) const {
     const V one = S::set(1.0), third = S::set(1.0 / 3), least = S::set(state_.least_lambda);
     const V t = S::sub(S::mul(S::set(2.0), S::choose(S::less(one, ratio), one, ratio)), one);
@@ -140,11 +140,11 @@ class LaneVector {
     return S::choose(S::less(least, lambda), lambda, least);
   }
 
-  // Chooses the next step of accepted points, and reports what is left to decide.
+  // Chooses the next step of accepted points, and reports the lanes that the caller has to decide.
   void plan(const Judgement& judged) const {
     const LaneState& s = state_;
     const V distance = at(s.decrement_sigma, 0);
-    // rules::near_optimum (solver/minimizer); false where ν is not known.
+    // This is rules::near_optimum (solver/minimizer). It is false where ν is not known.
     const M near = S::mask_and(S::less_equal(distance, S::set(s.near)),
                                S::less_equal(at(s.nu_squared, 0), S::mul(S::set(0.1 * 2), at(s.cost, 0))));
     const V one = S::set(1.0), zero = S::zero();
@@ -173,8 +173,9 @@ class LaneVector {
   }
 
   // Near the optimum, Gauss-Newton steps shrink by a constant factor, because they leave out a part of the
-  // curvature. This returns the part γ of the last step and its change whose removal makes the next step
-  // smallest (Anderson, J. ACM 12, 1965, with a memory of one step); 0 where it does not apply.
+  // curvature. This returns the γ for which step - γ (change of the step) is shortest (Anderson, J. ACM 12,
+  // 1965, with a memory of one step). propose() subtracts γ times the last move and that change from the
+  // step. γ is 0 if this does not apply.
   V extrapolation() const {
     const LaneState& s = state_;
     V along = S::zero(), change = S::zero();
@@ -190,8 +191,8 @@ class LaneVector {
     return S::choose(applies, gamma, S::zero());
   }
 
-  // Puts parameters on the grid of float. Otherwise their own rounding would shift all float32 residuals
-  // together.
+  // Rounds parameters to floats. Otherwise the evaluation would round them, which shifts all float32
+  // residuals together.
   void round_trial() const {
     for (std::size_t j = 0; j < n(); ++j) {
       double* const trial = state_.trial + place(free(j));

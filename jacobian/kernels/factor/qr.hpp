@@ -1,5 +1,5 @@
-// Streaming QR: Householder reflections of [R; tile] with R upper triangular. A reflection changes one row of
-// R and all rows of the tile (Demmel, Grigori, Hoemmen, Langou, SIAM J. Sci. Comput. 34, 2012).
+// Streaming QR by Householder reflections of [R; tile], where R is upper triangular. A reflection changes one
+// row of R and all rows of the tile (Demmel, Grigori, Hoemmen, Langou, SIAM J. Sci. Comput. 34, 2012).
 #pragma once
 
 #include "kernels/simd.hpp"
@@ -22,7 +22,7 @@ NLSQ_NOINLINE double dot(const double* a, const double* b, std::size_t padded_ro
   return S64::sum(S64::add(first, second));
 }
 
-// Dot products of x with N columns in one pass.
+// Computes dot products of x with N columns in one pass.
 template <int N>
 NLSQ_NOINLINE void dots(const double* x, const double* const* c, std::size_t padded_rows, double* out) {
   S64::V sums[N];
@@ -37,7 +37,7 @@ NLSQ_NOINLINE void dots(const double* x, const double* const* c, std::size_t pad
   for (int k = 0; k < N; ++k) out[k] = S64::sum(sums[k]);
 }
 
-// c_k -= w_k x for N columns in one pass.
+// Computes c_k -= w_k x for N columns in one pass.
 template <int N>
 NLSQ_NOINLINE void subtract(const double* x, double* const* c, std::size_t padded_rows, const double* w) {
   S64::V factor[N];
@@ -65,8 +65,8 @@ void scale(double* x, std::size_t padded_rows, double by) {
     S64::store(S64::mul(S64::load(x + i), factor), x + i);
 }
 
-// H = I - tau v v', v = (v0, x), maps (diagonal, x) to (beta, 0). x is divided by `unit`, a power of two, if
-// its squares would leave the range of double.
+// The reflection H = I - tau v v', v = (v0, x), which maps (diagonal, x) to (beta, 0). x is divided by
+// `unit`, a power of two, if its squares would leave the range of double.
 struct Reflection {
   double v0 = 0, tau = 0, beta = 0;
 };
@@ -112,7 +112,8 @@ void apply(const Reflection& h, const double* x, double* row_of_r, double* const
   subtract<N>(x, columns, padded_rows, w);
 }
 
-// A norm for each column, and a dot product and an axpy for each pair: 2 n1 + 4 n1 (n1 - 1) / 2 per row.
+// Counts a norm for each column, and a dot product and an axpy for each pair: 2 n1 + 4 n1 (n1 - 1) / 2 per
+// row.
 NLSQ_INLINE std::uint64_t qr_flops(int n1, std::size_t rows) {
   return 2u * static_cast<std::uint64_t>(n1) * static_cast<std::uint64_t>(n1) * rows;
 }

@@ -76,7 +76,8 @@ class BlockedQr {
     }
   }
 
-  // c = Σ a_k b_k over `depth`: L numbers of a, `step` apart for successive k, times N panels of b.
+  // Computes c = Σ a_k b_k over `depth`. There are L numbers of a, `step` apart for successive k, and N
+  // panels of b.
   template <int N>
   NLSQ_INLINE static void products(const double* a, std::size_t step, const double* b, std::size_t panel,
                                    std::size_t depth, V (&c)[L][N]) {
@@ -97,7 +98,7 @@ class BlockedQr {
     }
   }
 
-  // Loads numbers [j, j + L) of a row of R; those beyond its end are zero and not stored.
+  // Loads numbers [j, j + L) of a row of R. Those beyond its end are read as zero.
   NLSQ_INLINE V row_of_r(const double* row, std::size_t j) const {
     if (j + L <= n1_) return S64::load(row + j);
     alignas(64) double some[L] = {};
@@ -111,7 +112,7 @@ class BlockedQr {
     for (std::size_t k = 0; j + k < n1_; ++k) row[j + k] = some[k];
   }
 
-  // Dot products of column c of a panel with all columns of the panel.
+  // Computes dot products of column c of a panel with all columns of the panel.
   NLSQ_NOINLINE void dots_with(const double* panel, std::size_t c, double* out) const {
     V sums[4] = {S64::zero(), S64::zero(), S64::zero(), S64::zero()};
     std::size_t i = 0;
@@ -124,7 +125,7 @@ class BlockedQr {
     S64::store(S64::add(S64::add(sums[0], sums[1]), S64::add(sums[2], sums[3])), out);
   }
 
-  // Column c becomes v = x/v0. Subtracts w v from the later columns; w is zero up to c.
+  // Divides column c by v0, which makes it v, and subtracts w v from the later columns. w is zero up to c.
   NLSQ_NOINLINE void reflect_panel(double* panel, std::size_t c, double inverse_v0, const double* w) const {
     alignas(64) double factors[L];
     for (std::size_t k = 0; k < L; ++k) factors[k] = k == c ? inverse_v0 : 1;
@@ -135,8 +136,8 @@ class BlockedQr {
     }
   }
 
-  // If the squares of column c leave the range of double, divides it by a power of two and returns that.
-  // Returns zero if the column is negligible beside the diagonal of R.
+  // If the squares of column c leave the range of double, divides the column by a power of two and returns
+  // this power. Returns zero if the column is negligible beside the diagonal of R.
   double bring_into_range(double* panel, std::size_t c, double diagonal) const {
     double top = 0;
     for (std::size_t i = c; i < panel_; i += L)
@@ -202,7 +203,7 @@ class BlockedQr {
     }
   }
 
-  // Joins T of the panels from b up to p with that of p: the products between them are -T (vᵀv) T.
+  // Extends T for the panels from b up to p by the block between them and panel p, which is -T (vᵀv) T.
   void extend(std::size_t b, std::size_t p) {
     const std::size_t before = (p - b) * L;
     alignas(64) double between[kBlock * L];
@@ -282,7 +283,7 @@ class BlockedQr {
   }
 };
 
-// Measured: with fewer columns blocking gains nothing.
+// Measurements show that blocking gains nothing with fewer columns.
 inline constexpr int qr_block_columns = 64;
 
 void qr_fold(double* R, std::size_t stride, int n1, double* const* columns, std::size_t rows,

@@ -1,12 +1,13 @@
-// Elementary functions of vectors: SLEEF's, corrected where they differ from the C library. The correction
-// costs one comparison; its branch is taken if some lane needs it. README.md lists the error bounds.
+// Elementary functions of vectors. They are those of SLEEF, corrected where these differ from the C library.
+// A correction costs one comparison, and its branch is taken if some lane needs it. README.md lists the error
+// bounds.
 #pragma once
 
 #include "kernels/functions/sleef_vector.hpp"
 
 #include <type_traits>
 
-#if !defined(NLSQ_KERNEL_SET_baseline)  // which has no fused multiply-add
+#if !defined(NLSQ_KERNEL_SET_baseline)  // the baseline set has no fused multiply-add
 #include "kernels/functions/own_atan.hpp"
 #include "kernels/functions/own_erf.hpp"
 #include "kernels/functions/own_erfc.hpp"
@@ -28,7 +29,7 @@ using sleef::hypot, sleef::lgamma, sleef::log10, sleef::log2;
 template <class V>
 using Of = Simd<std::conditional_t<std::is_same_v<V, V64>, double, float>>;
 
-// A threshold, which depends on the format.
+// Returns the threshold for the format of V.
 template <class V>
 NLSQ_INLINE constexpr auto pick(double f64, double f32) {
   if constexpr (std::is_same_v<V, V64>) return f64;
@@ -61,7 +62,7 @@ NLSQ_INLINE auto tan(auto a) {
   return by_reduction(a, [](auto x) { return sleef::tan(x); });
 }
 
-// The result of a function in the lanes `inside`, which it is made for, and other() in the others.
+// Returns `result` in the lanes `inside`, for which the function is valid, and other() in the others.
 template <class V>
 NLSQ_INLINE V within(auto inside, V result, auto other) {
   if (!Of<V>::any(Of<V>::mask_not(inside))) [[likely]]
@@ -69,7 +70,7 @@ NLSQ_INLINE V within(auto inside, V result, auto other) {
   return Of<V>::choose(inside, result, other());
 }
 
-// SLEEF overflows where 1 + x does in its own scaled form.
+// Computes log1p also near the largest number, where SLEEF overflows because it forms a scaled 1 + x.
 template <class V>
 NLSQ_INLINE V full_log1p(V a) {
   using S = Of<V>;
@@ -85,8 +86,8 @@ NLSQ_INLINE auto atan(auto a) { return own::atan<Of<decltype(a)>>(a); }
 NLSQ_INLINE auto erf(auto a) { return own::erf<Of<decltype(a)>>(a); }
 NLSQ_INLINE auto erfc(auto a) { return own::erfc<Of<decltype(a)>>(a); }
 
-// sin(a) and cos(a), each with the same bits as when computed alone. Lanes beyond the range of the reduction
-// use SLEEF.
+// Returns sin(a) and cos(a), each with the same bits as when computed alone. Lanes beyond the range of the
+// reduction use SLEEF.
 template <class V>
 NLSQ_INLINE own::SinCos<Of<V>> sincos(V a) {
   using S = Of<V>;
@@ -99,8 +100,8 @@ NLSQ_INLINE own::SinCos<Of<V>> sincos(V a) {
 NLSQ_INLINE auto sin(auto a) { return sincos(a).sine; }
 NLSQ_INLINE auto cos(auto a) { return sincos(a).cosine; }
 
-// log(a) and pow(a, b), each with the same bits as when computed alone. Lanes with arguments that are zero,
-// negative, infinite, NaN or subnormal doubles use SLEEF.
+// Return log(a) and pow(a, b), each with the same bits as when computed alone. Lanes with arguments that are
+// zero, negative, infinite, NaN or subnormal doubles use SLEEF.
 template <class V>
 NLSQ_INLINE V log_of(V a, const auto& parts) {
   return within(own::has_log<Of<V>>(a), own::log(parts), [a]() NLSQ_INLINE_LAMBDA { return sleef::log(a); });
@@ -136,7 +137,7 @@ NLSQ_INLINE auto cos(auto a) { return reduced_cos(a); }
 NLSQ_INLINE auto log1p(auto a) { return full_log1p(a); }
 #endif
 
-// SLEEF squares the argument. Where the 1 under the root is negligible, log |2a| is used instead.
+// Returns log |2a|. It replaces SLEEF's result, which squares a, where the 1 under the root is negligible.
 template <class V>
 NLSQ_INLINE V log_of_twice(V magnitude) {
   return Of<V>::add(sleef::log(magnitude),
@@ -159,7 +160,7 @@ NLSQ_INLINE V acosh(V a) {
   return within(S::mask_not(large), sleef::acosh(a), [a]() NLSQ_INLINE_LAMBDA { return log_of_twice(a); });
 }
 
-// SLEEF overflows with exp(a), which is twice the result. (exp(a/2) / 2) exp(a/2) is used instead.
+// Returns (exp(a/2) / 2) exp(a/2). SLEEF computes exp(a), which is twice the result and overflows earlier.
 template <class V>
 NLSQ_INLINE V half_exp(V magnitude) {
   const V half = Of<V>::set(pick<V>(0.5, 0.5)), root = sleef::exp(Of<V>::mul(magnitude, half));

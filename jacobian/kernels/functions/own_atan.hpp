@@ -27,7 +27,7 @@ struct AtanConstants<float> {
   static constexpr float quarter_pi = 0x1.921fb6p-1f, quarter_pi_rest = -0x1.777a5cp-26f;
 };
 
-// (atan q - q)/q³ for z = q².
+// Returns (atan q - q)/q³ for z = q².
 template <class S>
 NLSQ_INLINE VectorOf<S> atan_polynomial_f64(VectorOf<S> z) {
   const auto pair = [z](double a, double b)

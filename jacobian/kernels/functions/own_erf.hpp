@@ -15,7 +15,7 @@ namespace nlsq::inline v0 {
 namespace {
 namespace own {
 
-// Beyond `limit` the result is 1. `start` is log erfc(bound).
+// The constants of a format. Beyond `limit` the result is 1. `start` is log erfc(bound).
 template <class T>
 struct ErfConstants;
 template <>
@@ -29,8 +29,8 @@ struct ErfConstants<float> {
   static constexpr float least = -16.5f;
 };
 
-// erf(y)/y - 1 for z = y². Here and below the largest term is added last, so that the rounding of the others
-// matters less.
+// Returns erf(y)/y - 1 for z = y². Here and below the largest term is added last, so that the rounding of the
+// others matters less.
 template <class S>
 NLSQ_INLINE VectorOf<S> erf_polynomial_f64(VectorOf<S> z) {
   const auto pair = [z](double a, double b)
@@ -53,7 +53,7 @@ NLSQ_INLINE VectorOf<S> erf_polynomial_f32(VectorOf<S> z) {
   return S::mul_add(z, p, S::set(0x1.06eba8p-3f));
 }
 
-// (log erfc(bound + v) - start)/v.
+// Returns (log erfc(bound + v) - start)/v.
 template <class S>
 NLSQ_INLINE VectorOf<S> log_erfc_polynomial_f64(VectorOf<S> v) {
   const auto pair = [v](double a, double b)

@@ -13,15 +13,15 @@ namespace nlsq::inline v0 {
 namespace {
 namespace own {
 
-// P(t) = start + first t + second t² + u(t) t³, with `start` and `first` in two parts each. The low bits of
-// the first part of `first` are zero, so that sums with it lose nothing.
+// The constants of P(t) = start + first t + second t² + u(t) t³, with `start` and `first` in two parts each.
+// The low bits of the first part of `first` are zero, so that sums with it are exact.
 struct ErfcConstants {
   static constexpr double bound = 0.5625, limit = 27.3, a = 4;  // beyond `limit` the result is 0
   static constexpr double start = 0x1.18932bf08e154p+0, start_rest = 0x1.143a98926ff52p-54;
   static constexpr double first = -0x1.f3fe31ecb49c0p-1, first_rest = 0x1.b3eabd0305601p-54;
   static constexpr double second = 0x1.8be202d26c6fdp-1;
 };
-// u(t). The largest term is added last, so that the rounding of the others matters less.
+// Returns u(t). The largest term is added last, so that the rounding of the others matters less.
 template <class S>
 NLSQ_INLINE VectorOf<S> erfc_polynomial(VectorOf<S> t) {
   const auto pair = [t](double a, double b)
@@ -82,7 +82,7 @@ NLSQ_INLINE VectorOf<S> erfc_f64(VectorOf<S> x) {
   return S::choose(S::less(y, S::set(C::bound)), near, S::choose_negative(x, S::sub(S::set(2), far), far));
 }
 
-// erfc of doubles with the accuracy of floats.
+// Returns erfc of doubles with the accuracy of floats.
 template <class S>
 NLSQ_INLINE VectorOf<S> rough_erfc(VectorOf<S> x) {
   using C = WholeSteps<double>;

@@ -41,9 +41,9 @@ struct ExpConstants<float> {
   static constexpr int mantissa_bits = 23;
 };
 
-// n counts steps: ln2, or ln2/16. Adding `shift` to a number below 2^20 rounds it to an integer. The low
-// bits of the sum then hold n and, with steps of ln2, twice the bias of an exponent, which keeps them
-// positive.
+// The constants of a step. n counts steps of ln2, or of ln2/16. Adding `shift` to a number below 2^20 rounds
+// it to an integer. The low bits of the sum then hold n and, with steps of ln2, twice the bias of an
+// exponent, which keeps them positive.
 template <class T, bool avx512>
 struct ExpSteps {
   static constexpr float shift = 0x1.8p23f + 254, per_step = 0x1.715476p+0f;
@@ -62,16 +62,16 @@ struct ExpSteps<double, true> {
 template <class S>
 using ExpStepsOf = ExpSteps<typename S::Element, S::avx512>;
 
-// Entry number `index` of a table; only the low four bits of the index count.
+// Returns entry number `index` of a table. Only the low four bits of the index count.
 template <class S>
 NLSQ_INLINE VectorOf<S> lookup(const double (&table)[16], BitsOf<S> index) {
   if constexpr (S::avx512) return S::permute(table, index);
   else return S::gather(table, S::and_bits(index, S::set_bits(15)));
 }
 
-// Returns 2^n v, rounded once; with AVX-512, 2^floor(n) v. Elsewhere v is multiplied by two powers of about
-// half of n, because one factor could be out of range; they are made of the bits of `shifted`, n with its
-// shift.
+// Returns 2^n v, rounded once. With AVX-512 it is 2^floor(n) v. Elsewhere v is multiplied by two powers of
+// about half of n, because one factor could be out of range. They are made of the bits of `shifted`, which is
+// n plus its shift.
 template <class S>
 NLSQ_INLINE VectorOf<S> times_power_of_two(VectorOf<S> v, [[maybe_unused]] VectorOf<S> n,
                                            [[maybe_unused]] VectorOf<S> shifted) {
@@ -86,7 +86,7 @@ NLSQ_INLINE VectorOf<S> times_power_of_two(VectorOf<S> v, [[maybe_unused]] Vecto
   }
 }
 
-// (exp(r) - 1 - r) / r², for floats.
+// Returns (exp(r) - 1 - r) / r², for floats.
 template <class S>
 NLSQ_INLINE VectorOf<S> exp_polynomial_f32(VectorOf<S> r) {
   auto p = S::mul_add(r, S::set(0.000198909808698f), S::set(0.0013933641032f));
@@ -96,7 +96,7 @@ NLSQ_INLINE VectorOf<S> exp_polynomial_f32(VectorOf<S> r) {
   return S::mul_add(r, p, S::set(0.500000001346f));
 }
 
-// 2^(j/16), rounded, and the remainder.
+// The table holds 2^(j/16), rounded, and the remainders.
 alignas(64) constexpr double power_of_two[16] = {
     0x1.0000000000000p+0, 0x1.0b5586cf9890fp+0, 0x1.172b83c7d517bp+0, 0x1.2387a6e756238p+0,
     0x1.306fe0a31b715p+0, 0x1.3dea64c123422p+0, 0x1.4bfdad5362a27p+0, 0x1.5ab07dd485429p+0,
@@ -119,8 +119,8 @@ alignas(64) constexpr double power_of_two_rest[16] = {0,
                                                       0x1.2ed02d75b3707p-55,
                                                       -0x1.e9c23179c2893p-54};
 
-// 2^(n/16) exp(r) for x = n ln2/16 + r. With a rest, the polynomial has one power more: an error of 0.02 ulp
-// instead of 0.25.
+// Returns 2^(n/16) exp(r) for x = n ln2/16 + r. With a rest, the polynomial has one power more, which gives
+// an error of 0.02 ulp instead of 0.25.
 template <class S, class... Rest>
 NLSQ_INLINE VectorOf<S> exp_of_sixteenths(VectorOf<S> exact, VectorOf<S> n, VectorOf<S> shifted,
                                           Rest... rest) {
@@ -144,8 +144,8 @@ NLSQ_INLINE VectorOf<S> exp_of_sixteenths(VectorOf<S> exact, VectorOf<S> n, Vect
   const auto result = S::add(power, S::mul_add(power, p, power_rest));
   return times_power_of_two<S>(result, S::mul(n, S::set(0.0625)), shifted);
 }
-// exp(r) 2^n for floats with AVX-512. The low part is rounded into r, which saves an operation. The error is
-// 0.99 ulp at most.
+// Returns exp(r) 2^n for floats with AVX-512. The low part is rounded into r, which saves an operation. The
+// error is 0.99 ulp at most.
 template <class S>
 NLSQ_INLINE VectorOf<S> exp_rounded_f32(VectorOf<S> exact, VectorOf<S> n, VectorOf<S> shifted) {
   const auto r = S::neg_mul_add(n, S::set(ExpStepsOf<S>::step_rest), exact), r2 = S::mul(r, r);
@@ -153,8 +153,8 @@ NLSQ_INLINE VectorOf<S> exp_rounded_f32(VectorOf<S> exact, VectorOf<S> n, Vector
   return times_power_of_two<S>(S::add(p, S::set(1)), n, shifted);
 }
 
-// (exp(r) - 1 - r) / r², for doubles. Neighbouring powers are joined first, for shorter dependency chains
-// (Estrin).
+// Returns (exp(r) - 1 - r) / r², for doubles. Neighbouring powers are joined first, for shorter dependency
+// chains (Estrin).
 template <class S>
 NLSQ_INLINE VectorOf<S> exp_polynomial_f64(VectorOf<S> r, VectorOf<S> r2) {
   const auto pair = [r](double a, double b)
@@ -169,9 +169,10 @@ NLSQ_INLINE VectorOf<S> exp_polynomial_f64(VectorOf<S> r, VectorOf<S> r2) {
   return S::mul_add(r4, S::mul_add(r4, last, middle), first);
 }
 
-// 2^n exp(exact + low + rest), with the product of n and the second part of ln2 in `low`. With a rest, the
-// rounding error of 1 + exact is added to the small terms. That leaves a quarter of an ulp for the error of
-// the argument. pow needs it, because its argument is a logarithm times an exponent that may be large.
+// Returns 2^n exp(exact + low + rest), with the product of n and the second part of ln2 in `low`. With a
+// rest, the rounding error of 1 + exact is added to the small terms. That leaves a quarter of an ulp for the
+// error of the argument. pow needs it, because its argument is a logarithm times an exponent that may be
+// large.
 template <class S, class... Rest>
 NLSQ_INLINE VectorOf<S> exp_of_whole_steps(VectorOf<S> exact, VectorOf<S> n, VectorOf<S> shifted,
                                            Rest... rest) {
@@ -199,7 +200,7 @@ NLSQ_INLINE VectorOf<S> exp_reduced(VectorOf<S> exact, VectorOf<S> n, VectorOf<S
   else return exp_rounded_f32<S>(exact, n, shifted);
 }
 
-// exp(x), or exp(x + rest) with |rest| at most a few ulp of x.
+// Returns exp(x), or exp(x + rest) with |rest| at most a few ulp of x.
 template <class S, class... Rest>
 NLSQ_INLINE VectorOf<S> exp(VectorOf<S> x, Rest... rest) {
   using C = ExpStepsOf<S>;

@@ -12,8 +12,9 @@ namespace nlsq::inline v0 {
 namespace {
 namespace own {
 
-// The low bits of `shift` hold the bias of an exponent. This is one table for all sets: own_exp.hpp has
-// shorter steps with AVX-512. Beyond `least` expm1 is -1, and beyond `most` infinite.
+// The constants of a format. The low bits of `shift` hold the bias of an exponent. All sets use this one
+// table, whereas own_exp.hpp has shorter steps with AVX-512. Beyond `least` expm1 is -1, and beyond `most`
+// infinite.
 template <class T>
 struct WholeSteps;
 template <>
@@ -29,7 +30,7 @@ struct WholeSteps<float> {
   static constexpr float least = -17.5f, most = 88.8f;
 };
 
-// (exp(r) - 1 - r - r²/2)/r³ for r2 = r².
+// Returns (exp(r) - 1 - r - r²/2)/r³ for r2 = r².
 template <class S>
 NLSQ_INLINE VectorOf<S> expm1_polynomial(VectorOf<S> r, VectorOf<S> r2) {
   using T = typename S::Element;
@@ -48,14 +49,14 @@ NLSQ_INLINE VectorOf<S> expm1_polynomial(VectorOf<S> r, VectorOf<S> r2) {
   }
 }
 
-// exp(x) = 2^n (1 + exact + small), with no rounding error in `exact`. The low bits of `shifted` hold n, the
-// bias of an exponent and `more`.
+// The parts of exp(x) = 2^n (1 + exact + small), with no rounding error in `exact`. The low bits of `shifted`
+// hold n, the bias of an exponent and `more`.
 template <class S>
 struct ExpParts {
   VectorOf<S> n, shifted, exact, small;
 };
-// The parts of exp(x), or of exp(x + rest) with |rest| at most a few ulp of x. n is that of `near`, which is
-// x or a number next to it.
+// Returns the parts of exp(x), or of exp(x + rest) with |rest| at most a few ulp of x. n is that of `near`,
+// which is x or a number next to it.
 template <class S, int more, class... Rest>
 NLSQ_INLINE ExpParts<S> exp_parts(VectorOf<S> x, VectorOf<S> near, Rest... rest) {
   using T = typename S::Element;
@@ -69,7 +70,7 @@ NLSQ_INLINE ExpParts<S> exp_parts(VectorOf<S> x, VectorOf<S> near, Rest... rest)
   const auto square = S::mul_add(r2, S::set(T(0.5)), low);
   return {n, shifted, exact, S::mul_add(expm1_polynomial<S>(r, r2), S::mul(r, r2), square)};
 }
-// 2^(n + more), which must be a normal number.
+// Returns 2^(n + more), which must be a normal number.
 template <class S>
 NLSQ_INLINE VectorOf<S> power_of(const ExpParts<S>& e) {
   constexpr int places = ExpConstants<typename S::Element>::mantissa_bits;
@@ -82,8 +83,8 @@ NLSQ_INLINE VectorOf<S> expm1(VectorOf<S> x) {
   using C = WholeSteps<T>;
   using V = VectorOf<S>;
   const V within = S::max(S::set(C::least), S::min(S::set(C::most), x));  // NaN remains NaN
-  // Half of everything, because 2^1024 is out of range. 1/2 is lost where 2^n is large; `lost` is what the
-  // first difference and the first sum lost.
+  // All terms are halved, because 2^1024 is out of range. 1/2 is lost where 2^n is large. `lost` is the
+  // rounding error of the first difference and the first sum.
   const V half = S::set(T(0.5));
   const ExpParts<S> e = exp_parts<S, -1>(within, within);
   const V power = power_of<S>(e), minus = S::sub(power, half);

@@ -14,8 +14,8 @@ namespace nlsq::inline v0 {
 namespace {
 namespace own {
 
-// `least` holds the bits of sqrt(1/2). k + bias is positive, and as the low bits of `integer` it becomes a
-// number. The first part of ln2 has zeros in its low bits.
+// The constants of a format. `least` holds the bits of sqrt(1/2). k + bias is positive, and as the low bits
+// of `integer` it becomes a number. The first part of ln2 has zeros in its low bits.
 template <class T>
 struct Log1pConstants;
 template <>
@@ -32,7 +32,7 @@ struct Log1pConstants<float> {
   static constexpr float to_k = 0x1p23f + 128, ln2 = 0x1.62e4p-1f, ln2_rest = 0x1.7f7d1cp-20f;
 };
 
-// R(z) for z = s².
+// Returns R(z) for z = s².
 template <class S>
 NLSQ_INLINE VectorOf<S> log_polynomial(VectorOf<S> z) {
   using T = typename S::Element;
@@ -50,7 +50,8 @@ NLSQ_INLINE VectorOf<S> log_polynomial(VectorOf<S> z) {
   }
 }
 
-// Where this function is valid; lanes beyond need another. Next to the largest number 2^-k has no exponent.
+// Returns the lanes for which this function is valid. Others need another function. Next to the largest
+// number, 2^-k has no exponent.
 template <class S>
 NLSQ_INLINE typename S::M has_log1p(VectorOf<S> x) {
   using T = typename S::Element;

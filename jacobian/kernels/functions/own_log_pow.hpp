@@ -8,8 +8,9 @@
 //  total error is 2^-64 of the logarithm. pow multiplies both parts by the exponent; the small part goes into
 //  exp's polynomial. Float: the same in double, in one part, to 2^-37.
 //
-//  Valid for finite exponents and for x that is positive, not infinite and, in double, not subnormal; other
-//  lanes need another function. The error is at most 1 ulp; the tests of the elementary functions check it.
+// The functions are valid for finite exponents and for x that is positive, not infinite and, in double, not
+// subnormal. Other lanes need another function. The error is at most 1 ulp; the tests of the elementary
+// functions check it.
 #pragma once
 
 #include "kernels/functions/own_exp.hpp"
@@ -20,7 +21,7 @@ namespace nlsq::inline v0 {
 namespace {
 namespace own {
 
-// 1/c, rounded, and minus its logarithm: a multiple of 2^-42, and the remainder.
+// The tables hold 1/c, rounded, and minus its logarithm: a multiple of 2^-42, and the remainder.
 alignas(64) constexpr double reciprocal[16] = {
     0x1.0000000000000p+0, 0x1.e1e1e1e1e1e1ep-1, 0x1.c71c71c71c71cp-1, 0x1.af286bca1af28p-1,
     0x1.999999999999ap-1, 0x1.8618618618618p-1, 0x1.745d1745d1746p-1, 0x1.642c8590b2164p-1,
@@ -59,7 +60,7 @@ alignas(64) constexpr double logarithm_rest[16] = {0x0.0p+0,
                                                    0x1.7e9dd7009902cp-46,
                                                    0x1.ddfc7f461c516p-44};
 
-// x = 2^k z; the low four bits of `index` are the number of the point near z.
+// The parts of x = 2^k z. The low four bits of `index` are the number of the point near z.
 template <class S>
 struct Scaled {
   VectorOf<S> k, z;
@@ -78,7 +79,7 @@ NLSQ_INLINE Scaled<S> scaled(VectorOf<S> x) {
   return {k, S::from_bits(z), index};
 }
 
-// high + low is the logarithm; |low| <= 2^-10 |high|.
+// The logarithm as the sum high + low, with |low| <= 2^-10 |high|.
 template <class S>
 struct LogF64 {
   VectorOf<S> high, low;
@@ -91,7 +92,7 @@ NLSQ_INLINE LogF64<S> log_parts_f64(VectorOf<S> x) {
   const auto product = S::mul(is.z, c), product_rest = S::mul_sub(is.z, c, product);
   const auto s = S::sub(product, set(1));
   const auto square = S::mul(s, s), square_rest = S::mul_sub(s, s, square);
-  // The parts without rounding: the large terms, s and s²/2, with the errors of their sums.
+  // These are the parts without rounding: the large terms, s and s²/2, with the errors of their sums.
   const auto large = S::mul_add(is.k, set(0x1.62e42fefa3800p-1), lookup<S>(logarithm, is.index));
   const auto sum = S::add(large, s), sum_rest = S::sub(s, S::sub(sum, large));
   const auto high = S::neg_mul_add(set(0.5), square, sum);
@@ -129,7 +130,7 @@ NLSQ_INLINE VectorOf<S> pow(LogF64<S> x, VectorOf<S> y) {
   return exp<S>(product, S::choose(within, rest, S::zero()));
 }
 
-// The logarithm and the exponential of doubles with the accuracy of floats.
+// These are the logarithm and the exponential of doubles with the accuracy of floats.
 template <class S>
 NLSQ_INLINE VectorOf<S> rough_log(VectorOf<S> x) {
   const Scaled<S> is = scaled<S>(x);
@@ -186,7 +187,7 @@ NLSQ_INLINE VectorOf<S> pow(LogF32<S> x, VectorOf<S> y) {
                    rough_exp<W>(W::mul(S::widen_second(y), x.second)));
 }
 
-// Where these functions are valid; lanes beyond need others.
+// Returns the lanes for which these functions are valid. Others need other functions.
 template <class S>
 NLSQ_INLINE typename S::M has_log(VectorOf<S> x) {
   using T = typename S::Element;

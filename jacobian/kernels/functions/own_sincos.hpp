@@ -33,8 +33,8 @@ struct SinCos {
   VectorOf<S> sine, cosine;
 };
 
-// (sin r - r)/r³ and (cos r - 1 + r²/2)/r⁴ for z = r², z2 = z². Even and odd powers are summed separately,
-// for shorter dependency chains.
+// Returns (sin r - r)/r³ and (cos r - 1 + r²/2)/r⁴ for z = r², z2 = z². Even and odd powers are summed
+// separately, for shorter dependency chains.
 template <class S>
 NLSQ_INLINE SinCos<S> sincos_polynomials_f64(VectorOf<S> z, VectorOf<S> z2) {
   const auto pair = [z](double a, double b)

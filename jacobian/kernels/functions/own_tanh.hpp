@@ -14,8 +14,8 @@ namespace nlsq::inline v0 {
 namespace {
 namespace own {
 
-// From `limit` on the result is 1. Above `last` m remains the same: then h is longer and 1 + s still exact.
-// The low bits of `shift` hold the bias of an exponent.
+// The constants of a format. From `limit` on the result is 1. Above `last` m remains the same: then h is
+// longer and 1 + s still exact. The low bits of `shift` hold the bias of an exponent.
 template <class T>
 struct TanhConstants;
 template <>
@@ -29,7 +29,7 @@ struct TanhConstants<float> {
   static constexpr float step = 0x1.62e43p-2f, step_rest = -0x1.05c61p-30f;
 };
 
-// (tanh h - h)/h³ for z = h².
+// Returns (tanh h - h)/h³ for z = h².
 template <class S>
 NLSQ_INLINE VectorOf<S> tanh_polynomial(VectorOf<S> z) {
   using T = typename S::Element;

@@ -21,7 +21,7 @@
 #define NLSQ_SLEEF_64(name, bound) NLSQ_CONCATENATE(Sleef_, name, d2, bound, sse2)
 #define NLSQ_SLEEF_32(name, bound) NLSQ_CONCATENATE(Sleef_, name, f4, bound, sse2)
 #else
-#define NLSQ_SLEEF_LANES 1  // no vector functions: SLEEF's scalar ones, lane by lane
+#define NLSQ_SLEEF_LANES 1  // without vector functions, SLEEF's scalar ones run lane by lane
 #define NLSQ_SLEEF_64(name, bound) NLSQ_CONCATENATE(Sleef_, name, , bound, )
 #define NLSQ_SLEEF_32(name, bound) NLSQ_CONCATENATE(Sleef_, name, f, bound, )
 #endif

@@ -1,5 +1,5 @@
-// erfcx and the Faddeeva function for vectors of doubles, for sets with a fused multiply-add. Floats are
-// widened. Methods and sources are those of special_functions.cpp and faddeeva.cpp, without branches for
+// Computes erfcx and the Faddeeva function for vectors of doubles, for sets with a fused multiply-add. Floats
+// are widened. Methods and sources are those of special_functions.cpp and faddeeva.cpp, without branches for
 // single lanes. README.md lists the error bounds.
 #pragma once
 
@@ -15,11 +15,12 @@ using V = S::V;
 
 NLSQ_INLINE V set(double value) { return S::set(value); }
 
-// exp(high + low), where low is a rounding error of high; infinite where exp(high) is.
+// Returns exp(high + low), where low is a rounding error of high. The result is infinite where exp(high) is.
 NLSQ_INLINE V exp_of_sum(V high, V low) { return S::mul(elementary::exp(high), S::add(set(1), low)); }
 
-// (1 + 2x) erfcx(x) as a function of t = (x - 3.75) / (x + 3.75), x >= 0: a Chebyshev series to 2e-18,
-// written as a polynomial (the variable is that of Shepherd and Laframboise, Math. Comp. 36, 1981).
+// Returns erfcx(x) for x >= 0. (1 + 2x) erfcx(x), as a function of t = (x - 3.75) / (x + 3.75), is a
+// Chebyshev series to 2e-18, written as a polynomial (the variable is that of Shepherd and Laframboise, Math.
+// Comp. 36, 1981).
 NLSQ_INLINE V erfcx_positive(V x) {
   constexpr double coefficients[] = {
       1.23751263083782758,      -0.140240598585546962,    0.00358541548546442937,    0.0822767384901452077,
@@ -45,7 +46,7 @@ NLSQ_INLINE V erfcx(V x) {
   const auto negative = S::less(x, S::zero());
   if (!S::any(negative)) [[likely]]
     return positive;
-  // 2 exp(x²) - erfcx(-x); at 30 the square already exceeds exp's range.
+  // For negative x the result is 2 exp(x²) - erfcx(-x). At 30 the square already exceeds exp's range.
   const V bounded = S::choose(S::less(set(30), magnitude), set(30), magnitude);
   const V square = S::mul(bounded, bounded);
   const V e = exp_of_sum(square, S::mul_sub(bounded, bounded, square));
@@ -56,7 +57,7 @@ struct Parts {
   V re, im;
 };
 
-// True where the vector form is valid; other lanes use the scalar function.
+// Returns true if the vector form is valid in all lanes. Otherwise some lanes need the scalar function.
 NLSQ_INLINE bool in_upper_half(V x, V y) {
   const V most = set(1e60);
   const auto outside =
@@ -64,7 +65,7 @@ NLSQ_INLINE bool in_upper_half(V x, V y) {
   return !S::any(outside);
 }
 
-// 2 exp(-z²) / (1 + s exp(-2 pi i z / step)), x >= 0; zero where exp(-z²) underflows.
+// Returns 2 exp(-z²) / (1 + s exp(-2 pi i z / step)) for x >= 0. It is zero where exp(-z²) underflows.
 NLSQ_INLINE Parts pole_term(V x, V y, V turns, V s) {
   const V x2 = S::mul(x, x), y2 = S::mul(y, y);
   const V difference = S::sub(y2, x2);
@@ -85,7 +86,7 @@ NLSQ_INLINE Parts pole_term(V x, V y, V turns, V s) {
   return {S::choose(underflows, S::zero(), term.re), S::choose(underflows, S::zero(), term.im)};
 }
 
-// w(x + iy) where in_upper_half.
+// Returns w(x + iy) where in_upper_half().
 NLSQ_INLINE Parts wofz(V signed_x, V y) {
   namespace f = faddeeva;
   const V x = S::abs(signed_x);

@@ -1,5 +1,5 @@
-// Gram matrices and gradients of a tile as a kernel set's table has them: by blocks of columns, or by panels
-// where there are many.
+// Gram matrices and gradients of a tile, as the table of a kernel set offers them. They are computed by
+// blocks of columns, or by panels if there are many columns.
 #pragma once
 
 #include "kernels/gram/gram_blocks.hpp"
@@ -8,7 +8,7 @@
 namespace nlsq::inline v0 {
 namespace {
 
-// Products of N columns from `first` on with the last one, N sums.
+// Computes the N products of columns from `first` on with the last one.
 template <class P, int N>
 NLSQ_NOINLINE void products_with(const typename P::In* const* columns, int first, const typename P::In* last,
                                  std::size_t rows, double* out) {
@@ -39,7 +39,8 @@ NLSQ_NOINLINE void products_with(const typename P::In* const* columns, int first
   }
 }
 
-// Rows [first, first + rows): products of columns [i, end) with the remaining column number `last` of n1.
+// Computes, for rows [first, first + rows), the products of columns [i, end) with the remaining column number
+// `last` of n1.
 template <class P>
 void times_left_over(const typename P::In* const* columns, std::size_t i, std::size_t end, std::size_t last,
                      std::size_t n1, std::size_t first, std::size_t rows, double* sums) {
@@ -84,7 +85,7 @@ void gram_of(const typename P::In* const* columns, int n1, std::size_t rows, dou
   gram<P>(columns, n1, rows, sums);
 }
 
-// One multiply and one add for each entry of the triangle and each row.
+// Counts one multiply and one add for each entry of the triangle and each row.
 NLSQ_INLINE std::uint64_t gram_flops(int n1, std::size_t rows) {
   return static_cast<std::uint64_t>(n1) * static_cast<std::uint64_t>(n1 + 1) * rows;
 }
@@ -114,7 +115,7 @@ NLSQ_NOINLINE void widen(const float* from, double* to, std::size_t rows) {
   for (; row < rows; ++row) to[row] = static_cast<double>(from[row]);
 }
 
-// The same sums, from copies of the columns in double.
+// Computes the same sums from copies of the columns in double.
 void gram_f32_copied(const float* const* columns, int n1, std::size_t rows, double* sums) {
   thread_local PanelBuffer buffer;
   const auto width = static_cast<std::size_t>(n1);
@@ -156,7 +157,7 @@ void gradient_f32_wide(const float* const* columns, int n1, std::size_t rows, do
   counters->gram_flops_f32_wide += 2 * static_cast<std::uint64_t>(n1) * rows;
 }
 
-// C -= AᵀB by blocks of a few columns, for sets without panels.
+// Computes C -= AᵀB by blocks of a few columns, for sets without panels.
 void subtract_products_f64(const double* const* a, std::size_t na, const double* const* b, std::size_t nb,
                            std::size_t rows, double* C, std::size_t stride) {
   if constexpr (Packing<double, double>::possible)
@@ -178,7 +179,7 @@ void subtract_products_f64(const double* const* a, std::size_t na, const double*
   }
 }
 
-// Gram matrices of as many problems as a vector has lanes (GramOfLanes).
+// Computes Gram matrices of as many problems as a vector has lanes (GramOfLanes).
 template <class T>
 void lane_gram(const T* const* columns, int n1, int ones, std::size_t rows, T* sums,
                KernelCounters* counters) {

@@ -22,7 +22,7 @@ namespace {
 // chain stays far below that of bf16, and the columns of a panel stay in cache.
 inline constexpr std::size_t gram_bf16_rows = 512;
 
-// Position that column 0 of row i would have in the packed upper triangle of n1 columns.
+// Returns the position that column 0 of row i would have in the packed upper triangle of n1 columns.
 inline std::size_t gram_bf16_row(std::size_t i, std::size_t n1) { return i * n1 - i * (i + 1) / 2; }
 
 // Counts the multiplies and adds of J'J in bf16, and those of J'r and r'r in f64.

@@ -1,5 +1,5 @@
-// The bf16 Gram kernel by VDPBF16PS; gram_bf16.hpp defines its result. Compiled with AVX512_BF16 and used if
-// cpuid reports it. The linker sees only the entry point.
+// The bf16 Gram kernel by VDPBF16PS. gram_bf16.hpp defines its result. This file is compiled with
+// AVX512_BF16, and the kernel is used if cpuid reports it. The linker sees only the entry point.
 #include "kernels/gram/gram_bf16.hpp"
 #include "kernels/gram/transpose_avx512.hpp"
 #include "kernels/kernel_sets.hpp"
@@ -44,7 +44,7 @@ NLSQ_INLINE void transpose_into(__m512i (&v)[8], std::uint32_t* to) {
   }
 }
 
-// For 32 rows of 8 columns: adds their products with r to 8 sums each, and rounds the columns into a panel.
+// Adds, for 32 rows of 8 columns, their products with r to 8 sums each, and rounds the columns into a panel.
 NLSQ_INLINE void pack_step(const float* const (&columns)[8], std::size_t row, const double* r,
                            __m256d (&sums)[8][2], std::uint32_t* to) {
   __m512i v[8];
@@ -90,13 +90,13 @@ NLSQ_INLINE __m512d high_half(__m512 c) {
   return _mm512_cvtps_pd(_mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(c), 1)));
 }
 
-// sums[0, 16) += c
+// Adds c to sums[0, 16).
 NLSQ_INLINE void flush(__m512 c, double* sums) {
   _mm512_storeu_pd(sums, _mm512_add_pd(_mm512_loadu_pd(sums), low_half(c)));
   _mm512_storeu_pd(sums + 8, _mm512_add_pd(_mm512_loadu_pd(sums + 8), high_half(c)));
 }
 
-// The same for the lanes in `keep` only.
+// Adds only the lanes in `keep`.
 NLSQ_INLINE void flush(__m512 c, double* sums, __mmask16 keep) {
   const auto low = static_cast<__mmask8>(keep), high = static_cast<__mmask8>(keep >> 8);
   _mm512_mask_storeu_pd(sums, low, _mm512_add_pd(_mm512_maskz_loadu_pd(low, sums), low_half(c)));
@@ -125,7 +125,7 @@ class Next {
   std::size_t left_, first_, at_once_;
 };
 
-// Rows [i, i + block) of J'J times NJ panels from column j on. a: column i in its panel.
+// Computes rows [i, i + block) of J'J times NJ panels from column j on. `a` points at column i in its panel.
 template <int NJ>
 [[gnu::noinline]] void rectangle(const std::uint32_t* a, const std::uint32_t* b, std::size_t panel_size,
                                  std::size_t pairs, std::size_t i, std::size_t j, std::size_t n1,
@@ -194,7 +194,7 @@ void pack_panel(const float* const* columns, std::size_t j, std::size_t n1, std:
   }
 }
 
-// Widens r and pads it with zeros to a multiple of 32; returns its squared norm.
+// Widens r and pads it with zeros to a multiple of 32. Returns its squared norm.
 double widen_residuals(const float* from, std::size_t rows, double* r) {
   __m256d squares[2] = {_mm256_setzero_pd(), _mm256_setzero_pd()};
   for (std::size_t i = 0; i < (rows + 31) / 32 * 32; ++i) r[i] = i < rows ? static_cast<double>(from[i]) : 0;

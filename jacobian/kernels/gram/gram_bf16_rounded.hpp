@@ -9,8 +9,8 @@
 namespace nlsq::inline v0 {
 namespace {
 
-// Rounds to bf16, to nearest and ties to even; what is below 2^-126 becomes zero. NaN stays NaN: adding to
-// its bits could carry into the sign.
+// Rounds to bf16, to nearest and ties to even. Numbers below 2^-126 become zero. NaN stays as it is, because
+// adding to its bits could carry into the sign.
 NLSQ_NOINLINE void round_to_bf16(const float* from, float* to, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint32_t bits = __builtin_bit_cast(std::uint32_t, from[i]);

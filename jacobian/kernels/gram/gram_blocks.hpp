@@ -10,8 +10,8 @@
 namespace nlsq::inline v0 {
 namespace {
 
-// What is read, in which format products are summed, and what becomes of a vector of sums: entry number k of
-// the packed triangle.
+// Defines which rows are read, the format in which products are summed, and where a vector of sums goes: to
+// entry number k of the packed triangle.
 template <class T, class R>
 struct GramOfRows {
   using In = T;
@@ -48,7 +48,8 @@ struct GramOfLanes {
   }
 };
 
-// Columns whose triangle of sums, with the vectors that feed it, fits the registers.
+// The largest number of columns whose triangle of sums, with the vectors that are multiplied, fits the
+// registers.
 #if defined(NLSQ_KERNEL_SET_avx512) || defined(NLSQ_KERNEL_SET_neon)
 inline constexpr int gram_whole = 6;  // 32 registers
 inline constexpr int gram_across = 4;
@@ -58,12 +59,13 @@ inline constexpr int gram_across = 3;
 #endif
 inline constexpr int gram_block = 4;  // a block of rows of the matrix; gram_across columns at a time
 
-// Where entry (i, j), i <= j, lies in the packed triangle of n1 columns.
+// Returns the position of entry (i, j), i <= j, in the packed triangle of n1 columns.
 NLSQ_INLINE std::size_t packed_at(int i, int j, int n1) {
   return static_cast<std::size_t>(i * n1 - i * (i - 1) / 2 + (j - i));
 }
 
-// One vector of rows into the sums of a triangle. `tail` rows count when it is not 0.
+// Adds the products of one vector of rows to the sums of a triangle. If `tail` is not 0, only so many rows
+// count.
 template <class P, int N>
 NLSQ_INLINE void add_triangle(const typename P::In* const (&c)[N], std::size_t row, std::size_t tail,
                               typename P::Sum::V (&sums)[N * (N + 1) / 2]) {
@@ -94,14 +96,14 @@ NLSQ_INLINE void add_rectangle(const typename P::In* const (&a)[NI], const typen
   }
 }
 
-// Sums of the triangle of columns [first, first + N) into the packed upper triangle of n1 columns.
+// Adds the sums of the triangle of columns [first, first + N) to the packed upper triangle of n1 columns.
 template <class P, int N>
 NLSQ_NOINLINE void triangle(const typename P::In* const* columns, int first, int n1, std::size_t rows,
                             typename P::Packed* packed) {
   using S = typename P::Sum;
   constexpr int count = N * (N + 1) / 2;
   constexpr std::size_t lanes = S::lanes;
-  // Enough independent sums to hide the latency of a multiply-add.
+  // There are enough independent sums to hide the latency of a multiply-add.
   constexpr int chains = count >= 8 ? 1 : count >= 6 ? 2 : count >= 3 ? 3 : 8;
   const typename P::In* c[N];
   for (int i = 0; i < N; ++i) c[i] = columns[first + i];
@@ -131,7 +133,7 @@ NLSQ_NOINLINE void triangle(const typename P::In* const* columns, int first, int
   }
 }
 
-// Products of columns [i0, i0 + NI) with columns [j0, j0 + NJ), i0 + NI <= j0.
+// Computes products of columns [i0, i0 + NI) with columns [j0, j0 + NJ), i0 + NI <= j0.
 template <class P, int NI, int NJ>
 NLSQ_NOINLINE void rectangle(const typename P::In* const* columns, int i0, int j0, int n1, std::size_t rows,
                              typename P::Packed* packed) {
@@ -169,7 +171,7 @@ void triangle_of(int n, const typename P::In* const* columns, int first, int n1,
   }
 }
 
-// A full block of rows of the matrix against n columns, n <= gram_across.
+// Multiplies a full block of rows of the matrix with n columns, n <= gram_across.
 template <class P>
 void rectangle_of(int n, const typename P::In* const* columns, int i0, int j0, int n1, std::size_t rows,
                   typename P::Packed* packed) {
@@ -182,9 +184,10 @@ void rectangle_of(int n, const typename P::In* const* columns, int i0, int j0, i
   if constexpr (gram_across == 4) rectangle<P, gram_block, 4>(columns, i0, j0, n1, rows, packed);
 }
 
-// N columns and a column of ones, number `ones` of n1 = N + 1. One sweep over the rows forms the products of
-// columns [First, End) with themselves and all later ones. The products of the column of ones are sums of the
-// others, which the adders do while the multipliers are busy; one sweep forms them all (Totals).
+// Computes products of N columns and a column of ones, number `ones` of n1 = N + 1. One sweep over the rows
+// forms the products of columns [First, End) with themselves and all later ones. The products of the column
+// of ones are sums of the other columns. The CPU's adders form them while its multipliers are busy. One sweep
+// forms them all (Totals).
 template <class P, int N, int First, int End, bool Totals>
 NLSQ_NOINLINE void sweep(const typename P::In* const* columns, int ones, std::size_t rows,
                          typename P::Packed* packed) {
@@ -244,8 +247,8 @@ NLSQ_NOINLINE void sweep(const typename P::In* const* columns, int ones, std::si
   if constexpr (Totals) P::add_ones(packed, packed_at(ones, ones, n1), rows);
 }
 
-// All products. With 16 registers, four columns or more take two sweeps: a sum that does not stay in a
-// register waits for its own store in every turn, which takes longer than reading the columns twice.
+// Forms all products. With 16 registers, four columns or more take two sweeps. A sum that does not stay in a
+// register would wait for its own store in every row, which takes longer than reading the columns twice.
 template <class P, int N>
 void with_ones(const typename P::In* const* columns, int ones, std::size_t rows, typename P::Packed* packed) {
   if constexpr (N < 4 || gram_whole > 4) return sweep<P, N, 0, N, true>(columns, ones, rows, packed);
@@ -253,7 +256,7 @@ void with_ones(const typename P::In* const* columns, int ones, std::size_t rows,
   sweep<P, N, 2, N, N != 4>(columns, ones, rows, packed);
 }
 
-// One of the columns is null. It stands for a column of ones.
+// Computes the products if one of the columns is null, which stands for a column of ones.
 template <class P>
 void gram_with_ones(const typename P::In* const* columns, int n1, int ones, std::size_t rows,
                     typename P::Packed* packed) {

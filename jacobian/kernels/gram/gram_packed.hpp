@@ -20,7 +20,7 @@ namespace {
 #if defined(NLSQ_KERNEL_SET_avx512)
 inline constexpr std::size_t packed_height = 8;  // 24 sums in 32 registers
 #elif defined(NLSQ_KERNEL_SET_baseline)
-// So high that it is never used: without multiply-add its 16 registers do not suffice.
+// The number is so high that panels are never used: without multiply-add, 16 registers do not suffice.
 inline constexpr std::size_t packed_height = 64;
 #else
 inline constexpr std::size_t packed_height = 4;  // 12 sums in 16 registers
@@ -31,7 +31,8 @@ inline constexpr std::size_t packed_rows = 256;
 // Columns of A that stay in an L2 cache while all of B is read.
 inline constexpr std::size_t packed_group = 96;
 
-// Destination of sums: row i of an upper triangle by rows with n1 columns; only the first `width` columns.
+// A destination of sums: row i of an upper triangle by rows with n1 columns, but only the first `width`
+// columns.
 struct IntoTriangle {
   double* packed;
   std::size_t n1, width;
@@ -46,7 +47,7 @@ struct IntoTriangle {
   NLSQ_INLINE static double joined(double there, double sum) { return there + sum; }
 };
 
-// Destination of sums: row i of a matrix with rows `stride` doubles apart; the sums are subtracted.
+// A destination of sums: row i of a matrix with rows `stride` doubles apart, from which they are subtracted.
 struct OutOfMatrix {
   double* data;
   std::size_t height, width, stride;
@@ -61,7 +62,7 @@ struct OutOfMatrix {
   NLSQ_INLINE static double joined(double there, double sum) { return there - sum; }
 };
 
-// Products and sums in T of numbers stored as In.
+// Computes products and sums in T of numbers stored as In.
 template <class In, class T>
 struct Packing {
   using S = Simd<T>;
@@ -110,7 +111,7 @@ struct Packing {
         to[row * lanes + k] = k < count ? static_cast<T>(columns[k][first + row]) : T(0);
   }
 
-  // The same for n columns. Calls packed(j) when the columns from j on are packed and in cache.
+  // Copies n columns in the same way. Calls packed(j) when the columns from j on are packed and in cache.
   template <class Packed>
   static void pack(const In* const* columns, std::size_t n, std::size_t first, std::size_t rows, T* to,
                    Packed packed) {
@@ -124,7 +125,7 @@ struct Packing {
   }
 
   static std::size_t panels(std::size_t n) { return (n + lanes - 1) / lanes; }
-  // Number of elements that n columns need.
+  // Returns the number of elements that n columns need.
   static std::size_t size(std::size_t n, std::size_t rows) {
     return panels(n) * lanes * (rows < packed_rows ? rows : packed_rows);
   }
@@ -142,7 +143,8 @@ struct Packing {
     }
   }
 
-  // Products of `height` columns, from number i on, with N panels from column j on. a: column i in its panel.
+  // Computes products of `height` columns, from number i on, with N panels from column j on. `a` points at
+  // column i in its panel.
   template <int N, class Target>
   NLSQ_NOINLINE static void block(const T* a, const T* b, std::size_t rows, std::size_t i, std::size_t j,
                                   const Target& target) {
@@ -190,7 +192,7 @@ struct Packing {
     }
   }
 
-  // Rows [i, last) of the target times `count` panels from panel p on.
+  // Computes rows [i, last) of the target from `count` panels, from panel p on.
   template <class Target>
   static void strip(const T* a, const T* b, std::size_t rows, std::size_t i, std::size_t last, std::size_t p,
                     std::size_t count, const Target& target) {
@@ -234,7 +236,7 @@ struct Packing {
     }
   }
 
-  // C -= AᵀB.
+  // Computes C -= AᵀB.
   static void subtract(const In* const* a, const In* const* b, std::size_t rows, const OutOfMatrix& C) {
     T* const of_a = memory(size(C.height, rows) + size(C.width, rows));
     T* const of_b = of_a + size(C.height, rows);
