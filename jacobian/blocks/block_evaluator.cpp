@@ -1,4 +1,4 @@
-// Evaluation of residual blocks by shared programs, with the user's code as the fallback.
+// Evaluates residual blocks by shared programs, and by the user's code if a block has no program.
 #include "blocks/block_evaluator.hpp"
 
 #include "blocks/block_groups.hpp"
@@ -157,7 +157,7 @@ class GroupPass final : public BlockPass {
     return left;
   }
 
-  // The positions in an ascending list of the blocks [first, last).
+  // Returns the positions of the blocks [first, last) in an ascending list.
   static std::pair<std::size_t, std::size_t> range_of(const std::vector<std::uint32_t>& blocks,
                                                       std::size_t first, std::size_t last) {
     const auto begin = std::ranges::lower_bound(blocks, first),
@@ -179,7 +179,7 @@ class GroupPass final : public BlockPass {
     std::size_t w = 0;
     int start = 0;
     for (std::size_t k = 0; k < kind.sizes.size(); start += kind.sizes[k++]) {
-      if (w == width || group.program->wanted[w] != start) continue;  // fixed in all blocks
+      if (w == width || group.program->wanted[w] != start) continue;  // the parameter is fixed in all blocks
       const auto size = static_cast<std::size_t>(kind.sizes[k]);
       const LaneColumns<T> columns{from.data() + w, rows, width};
       // Points and poses are the most frequent. Their loops have a known length.
@@ -189,7 +189,7 @@ class GroupPass final : public BlockPass {
       w += size;
     }
   }
-  // The tile was evaluated in f32. Evaluates its first blocks again in f64 and compares each input.
+  // Evaluates the first blocks of a tile again in f64 and compares each input. The tile was evaluated in f32.
   void sample(std::size_t tile, std::span<const double> x) {
     const BlockTile& t = groups_.tiles[tile];
     const BlockGroup& group = groups_.groups[t.group];
@@ -296,7 +296,7 @@ BlockEvaluator::~BlockEvaluator() = default;
 BlockEvaluator::BlockEvaluator(BlockEvaluator&&) noexcept = default;
 
 void BlockEvaluator::classify(std::span<const double> x, const TaskRunner& run) {
-  impl_->groups.groups.clear();  // only the kinds stay
+  impl_->groups.groups.clear();  // the kinds of blocks are kept
   impl_->groups = group_blocks(impl_->list, x, std::move(impl_->groups), run);
   impl_->groups.step_shares = block_step_shares(impl_->list, impl_->groups, x);
 }

@@ -1,10 +1,11 @@
 // Evaluates residual blocks and their Jacobians with shared programs: sixteen f32 or eight f64 blocks per
 // instruction. The block minimizer uses it.
 //
-//  Blocks of one kind replay one recording. Blocks that follow it to the end share one program: their
-//  constants become columns, and their parameters are gathered. Branches are checked in every lane at every
-//  evaluation. A lane that takes another branch is evaluated at once by the user's own code, on dual numbers.
-//  So is a block that cannot be recorded. Every program is compared with dual numbers before it is used.
+// Blocks of one kind are compared with one recording. Blocks that perform its operations to the end share one
+// program: their constants become columns, and their parameters are gathered. Branches are checked in every
+// lane at every evaluation. A lane that takes another branch is evaluated at once by the user's own code, on
+// dual numbers. The same holds for a block that cannot be recorded. Every program is compared with dual
+// numbers before it is used.
 #pragma once
 
 #include <nlsq/block_function.hpp>
@@ -45,24 +46,26 @@ struct BlockUses {
 // them alive.
 struct BlockList {
   const BlockUses* problem = nullptr;
-  EvenNumbers<std::uint32_t> residual_block;  // of each block of this list: its number in the problem
+  EvenNumbers<std::uint32_t> residual_block;  // the number in the problem of each block of this list
   EvenNumbers<std::uint32_t> first;           // the parameter blocks of block b have the entries of `column`
                                               // from first[b] on. Several blocks may have the same entries
   EvenNumbers<std::uint32_t> row;             // first residual of block b in r
-  // Where J is stored. Block b starts at `record[b]` and its rows are `stride[b]` apart. The derivatives by
-  // its k-th parameter block start at column `column[first[b] + k]`; -1: not wanted.
+  // J is stored so: block b starts at `record[b]` and its rows are `stride[b]` apart. The derivatives by its
+  // k-th parameter block start at column `column[first[b] + k]`. This is -1 if they are not wanted.
   EvenNumbers<std::uint64_t> record;
   EvenNumbers<std::uint32_t> stride;
   std::vector<std::int32_t> column;
-  // For each parameter block:
+  // These belong to parameter blocks:
   std::vector<std::uint32_t> offsets;  // in x
   std::vector<int> sizes;
-  // For each block, its place in an earlier evaluator that had some of these blocks; empty if there is none.
+  // For each block, this is its place in an earlier evaluator that had some of these blocks. It is empty if
+  // there is none.
   std::vector<BlockPlace> known;
   std::vector<std::uint32_t> component;  // component of the problem that each block belongs to; empty if
                                          // there is only one
-  // Estimate of how often J will be evaluated. Where building programs would cost more than they save in that
-  // many evaluations, blocks use dual numbers or their own derivatives instead. 0: build all programs.
+  // Estimate of how often J will be evaluated. If building programs would cost more than they save in that
+  // many evaluations, blocks use dual numbers or their own derivatives instead. With 0, all programs are
+  // built.
   double evaluations = 0;
 
   std::size_t blocks() const { return residual_block.size(); }
@@ -84,7 +87,8 @@ struct BlockProgramInfo {
 // The error of a program's f32 derivatives, from some blocks evaluated in both formats.
 struct SampledError {
   std::size_t program = 0;
-  // ‖J̃_j - J_j‖ / ‖J_j‖ over those blocks, of the input j for which it is largest; ∞ where f32 overflows.
+  // ‖J̃_j - J_j‖ / ‖J_j‖ over those blocks, for the input j for which it is largest. It is ∞ if f32
+  // overflows.
   double error = 0;
 };
 
@@ -93,8 +97,8 @@ struct BlockCounts {
   std::size_t left_to_dual_numbers = 0;  // those of them whose programs were not worth building
 };
 
-// Where the derivatives of a range of blocks go. Number `first` of all records is at records[0]. Records from
-// `boundary` on are in an array of their own, which begins with number `ambient_first`.
+// The destination of the derivatives of a range of blocks. Number `first` of all records is at records[0].
+// Records from `boundary` on are in an array of their own, which begins with number `ambient_first`.
 template <class T>
 struct RecordTarget {
   T* records = nullptr;
@@ -112,7 +116,7 @@ struct RecordTarget {
 class BlockPass {
  public:
   virtual ~BlockPass() = default;
-  // Computes r of the tile's blocks in f64, NaN where a function has no residuals. Returns how many lanes
+  // Computes r of the tile's blocks in f64. It is NaN if a function has no residuals. Returns how many lanes
   // took another branch than their program.
   virtual std::size_t residuals(std::size_t tile, std::span<const double> x, double* r) = 0;
   // Computes J of the tile's blocks. In f32, one tile of each program that is not wide is also evaluated in
@@ -127,7 +131,7 @@ class BlockPass {
   // Bounds the rounding error of each residual of the tile's blocks, to first order. It goes through the
   // recorded operations and adds up what each of them can contribute (a running error bound). If a block has
   // no program, its function is recorded first. The bound is 0 if the function cannot be recorded, and it is
-  // not finite if the error of an operation is not known. `most`: as in bound_rounding().
+  // not finite if the error of an operation is not known. bound_rounding() describes `most`.
   virtual void rounding(std::size_t tile, std::span<const double> x, double* bounds, double most) = 0;
   // Returns the samples since the last call.
   virtual std::vector<SampledError> take_samples() = 0;
@@ -142,50 +146,51 @@ using TaskRunner = std::function<void(std::size_t count, const std::function<voi
 
 class NLSQ_API BlockEvaluator {
  public:
-  // Records the blocks at x. A block joins the first program whose branches it follows. Exceptions of user
+  // Records the blocks at x. A block joins the first program whose branches it takes. Exceptions of user
   // functions pass through. `list` must outlive the evaluator. If `run` is given, its tasks call many blocks
   // in parallel.
   BlockEvaluator(const BlockList& list, std::span<const double> x, const TaskRunner& run = {});
-  // The same after blocks were added and removed. Blocks that list.known finds in `earlier` are not called:
-  // they are assumed to keep their constants. `earlier` is consumed. The caller must compare residuals with
-  // the functions' own, and call classify() if they differ or a lane takes another branch.
+  // Makes an evaluator after blocks were added and removed. Blocks that list.known finds in `earlier` are not
+  // called, because they are assumed to keep their constants. `earlier` is consumed. The caller must compare
+  // residuals with the functions' own, and call classify() if they differ or a lane takes another branch.
   BlockEvaluator(const BlockList& list, std::span<const double> x, BlockEvaluator&& earlier,
                  const TaskRunner& run = {});
   ~BlockEvaluator();
   BlockEvaluator(BlockEvaluator&&) noexcept;
-  // Number of blocks whose constants were taken over; 0 from the next classify() on.
+  // Returns the number of blocks whose constants were taken over. It is 0 from the next classify() on.
   std::size_t carried() const;
-  // Reuses the evaluator unchanged: all constants count as taken over.
+  // Keeps the evaluator unchanged, so that all constants count as taken over.
   void carry_all();
-  // One entry for each block.
+  // Returns one entry for each block.
   std::vector<BlockPlace> places() const;
 
-  // Sorts the blocks again by the branches they take at x; calls all of them.
+  // Sorts the blocks again by the branches they take at x. This calls all of them.
   void classify(std::span<const double> x, const TaskRunner& run = {});
   // Evaluates every block by the user's own code from now on, because a program gave a wrong result.
   void distrust(std::string why);
 
-  // Programs, and the formats of their derivatives if J is f32. Existing passes see a change at once.
+  // These concern programs and the formats of their derivatives if J is f32. Existing passes use a change at
+  // once.
   BlockProgramInfo program(std::size_t number) const;
   void set_wide(std::size_t program, bool wide);
-  // Makes the next f32 derivatives be sampled at other blocks than the last ones.
+  // Chooses other blocks for the next samples of f32 derivatives.
   void move_samples();
-  // The program of the tile's blocks; programs() if they use the user's own code.
+  // Returns the program of the tile's blocks, or programs() if they use the user's own code.
   std::size_t program_of(std::size_t tile) const;
 
-  // True if some of blocks [first, last) use the user's own code.
+  // Returns true if some of blocks [first, last) use the user's own code.
   bool calls_functions(std::size_t first, std::size_t last) const;
 
   std::size_t tiles() const;
-  // Number of blocks in a tile.
+  // Returns the number of blocks in a tile.
   std::size_t tile_blocks(std::size_t tile) const;
   std::unique_ptr<BlockPass> begin() const;
   BlockCounts counts() const;
-  // Why some blocks were not recorded; empty if all were.
+  // Returns the reason why some blocks were not recorded. It is empty if all were.
   const std::string& note() const;
   std::size_t programs() const;
-  // Cost of one pass with derivatives, in f64 additions, over all blocks whose operations are known: those
-  // with programs, and those that were recorded but did not get a program.
+  // Returns the cost of one pass with derivatives, in f64 additions, over all blocks whose operations are
+  // known. These are the blocks with programs, and those that were recorded but did not get a program.
   double jacobian_cost() const;
   std::size_t bytes() const;
 

@@ -24,7 +24,7 @@ constexpr std::uint32_t kLead = 512,
 
 constexpr const char* kSpared = "a program would cost more than it saves";
 
-// Blocks that follow one recording, and their constants, block by block.
+// The blocks that perform the operations of one recording, and their constants, block by block.
 struct Followers {
   std::vector<std::uint32_t> blocks;
   std::vector<double> constants;
@@ -80,7 +80,7 @@ class Grouping {
     add(block, found.kind, found.variant, found.constants);
   }
 
-  // Adds a block that follows a recording.
+  // Adds a block that performs the operations of a recording.
   void add(std::uint32_t block, std::size_t number, std::size_t variant, std::span<const double> constants) {
     BlockKind& kind = result_.kinds[number];
     kind.failures = 0;
@@ -98,7 +98,8 @@ class Grouping {
                                                                            // have changed
   }
 
-  // Removes recordings of blocks that no longer exist. They would count against the limit for each kind.
+  // Removes recordings of blocks that no longer exist, because they would count against the limit for each
+  // kind.
   void forget_unused() {
     std::vector<std::vector<std::uint8_t>> used(result_.kinds.size());
     for (std::size_t kind = 0; kind < used.size(); ++kind)
@@ -172,7 +173,8 @@ class Grouping {
     return latest_;
   }
 
-  // For few blocks with many residuals. Decided once for each kind, before any block is called.
+  // Returns true for few blocks with many residuals. This is decided once for each kind, before any block is
+  // called.
   bool not_worth_recording(std::size_t number) {
     BlockKind& kind = result_.kinds[number];
     if (not_recorded_.size() <= number) not_recorded_.resize(result_.kinds.size(), -1);
@@ -271,7 +273,7 @@ class Grouping {
                               followers.wanted, caller, {functions, at, samples});
   }
 
-  // Inputs that are not fixed in at least one block of the group.
+  // Returns the inputs that are not fixed in at least one block of the group.
   std::vector<int> wanted(const BlockKind& kind, const std::vector<std::uint32_t>& blocks) const {
     std::vector<int> inputs;
     int start = 0;
@@ -283,7 +285,8 @@ class Grouping {
     return inputs;
   }
 
-  // Lanes beyond the last block repeat it, so that their values are harmless.
+  // Copies the constants to the columns of the lanes. Lanes beyond the last block repeat it, so that their
+  // values are harmless.
   void fill(BlockGroup& group, const BlockKind& kind, const std::vector<double>& columns) {
     const std::size_t lanes = group.blocks.size(), kept = group.program->plan.columns.size();
     group.offsets.resize(kind.sizes.size() * group.padded);

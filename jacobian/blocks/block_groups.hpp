@@ -60,13 +60,14 @@ inline double constant_of(const BlockGroup& group, std::size_t c, std::size_t la
 }
 
 struct BlockTile {
-  static constexpr std::uint32_t kSlow = 0xffffffffU;  // not a group: blocks in `slow`
+  // the value of a block that is in `slow` and not in a group
+  static constexpr std::uint32_t kSlow = 0xffffffffU;
   std::uint32_t group = 0, first = 0, count = 0;
 };
 
 struct BlockGroups {
   std::vector<BlockKind> kinds;
-  std::vector<std::uint32_t> kind_of;  // by block; empty: all are of kind 0
+  std::vector<std::uint32_t> kind_of;  // the kind of each block; empty if all are of kind 0
   std::vector<BlockGroup> groups;
   std::vector<std::uint32_t> slow;  // blocks evaluated by the user's code, ascending
   std::vector<double> step_shares;  // one for each number of x, see block_step_shares()
@@ -79,7 +80,7 @@ struct BlockGroups {
   double cost_of_dual_numbers = 0;
   std::size_t round = 0;  // number of the sampling round
 
-  // True for the tile whose f32 derivatives are compared with f64 ones.
+  // Returns true for the tile whose f32 derivatives are compared with f64 ones.
   bool sampled(std::size_t tile) const {
     const BlockGroup& group = groups[tiles[tile].group];
     return tile == group.first_tile + round % group.tiles;

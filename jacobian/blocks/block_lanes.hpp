@@ -12,7 +12,7 @@
 
 namespace nlsq::inline v0 {
 
-// Lanes [first, last) of a group are computed, those from `stored` on are stored.
+// Lanes [first, last) of a group are computed. Those from `stored` on are stored.
 struct LaneRange {
   std::size_t first, last, stored;
 };

@@ -14,10 +14,11 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// Multiple of the graph's rounding bound: dual numbers use other operations, and they round, too.
+// The tolerance is this multiple of the graph's rounding bound, because dual numbers use other operations,
+// which round, too.
 constexpr double kRounding = 16;
 
-// 1 where every guard gives the recorded answer.
+// Builds a node that is 1 if every guard gives the recorded answer.
 NodeId all_guards(Graph& graph, const BlockRecording& recording, const std::vector<NodeId>& nodes) {
   NodeId all = graph.constant(1);
   for (const TapeGuard& guard : recording.guards) {
@@ -38,7 +39,7 @@ bool rounded_agree(const RoundedNumber& ours, double dual, double size) {
   return agree(ours.value, dual, size, std::isfinite(ours.bound) ? kRounding * ours.bound : 0);
 }
 
-// True if the graph agrees with dual numbers at one point, even if the branches there differ from the
+// Returns true if the graph agrees with dual numbers at one point, even if the branches there differ from the
 // recorded ones.
 bool agrees(const Expressions& e, std::span<const int> wanted, BlockCaller& caller,
             const BlockFunction& function, std::span<const double> columns) {

@@ -16,11 +16,11 @@ class StepsCache;  // machine_code/program_steps.hpp
 // Maps the constants of a recording to the program. A constant with the same value in all blocks is a number.
 // Any other is a column, which all constants with the same values share.
 struct ConstantPlan {
-  std::vector<int> column;    // for each constant; -1: a number
-  std::vector<double> value;  // for each constant that is a number
-  std::vector<int> columns;   // for each column: a constant that it holds
+  std::vector<int> column;    // column of each constant; -1 if it is a number
+  std::vector<double> value;  // value of each constant that is a number
+  std::vector<int> columns;   // for each column, a constant that it holds
 };
-// Constant c of block b is at [c * blocks + b].
+// Makes the plan for some blocks. Constant c of block b is constants[c * blocks + b].
 ConstantPlan plan_constants(std::span<const double> constants, std::size_t blocks);
 
 struct BlockProgram {
@@ -28,8 +28,8 @@ struct BlockProgram {
   int residuals = 0;
   std::vector<int> wanted;  // inputs whose derivatives are computed
   ConstantPlan plan;
-  // Outputs: the residuals; then, residual by residual, the derivatives by `wanted`. If the recording has
-  // guards, one more output is 1 in the lanes that take the recorded branches.
+  // The outputs are the residuals and then, residual by residual, the derivatives by `wanted`. If the
+  // recording has guards, one more output is 1 in the lanes that take the recorded branches.
   TileProgram value, jacobian;
   std::shared_ptr<StepsCache> steps;
   bool guarded = false;

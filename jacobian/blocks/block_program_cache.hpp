@@ -30,7 +30,7 @@ class BlockProgramCache {
   explicit BlockProgramCache(std::size_t most_words) : most_words_(most_words) {}
   static BlockProgramCache& shared();
 
-  // Returns null if there is none.
+  // Returns the program with this key, or null if there is none.
   std::shared_ptr<const BlockProgram> find(const BlockProgramKey& key);
   // Stores a program, unless it alone would fill the cache.
   void keep(BlockProgramKey key, std::shared_ptr<const BlockProgram> program);

@@ -11,15 +11,15 @@ namespace nlsq::inline v0 {
 // Calls a block function whose parameter blocks are consecutive in one array.
 class BlockCaller {
  public:
-  // `sizes`: sizes of the parameter blocks, in order.
+  // `sizes` are the sizes of the parameter blocks, in order.
   explicit BlockCaller(std::span<const int> sizes);
   std::size_t inputs() const { return static_cast<std::size_t>(starts_.back()); }
 
   bool value(const BlockFunction& function, const double* x, double* residuals);
   bool trace(const BlockFunction& function, const Traced* x, Traced* residuals);
   // Computes residuals and J (residuals x inputs, row-major) by dual numbers, the user's derivatives or
-  // differences. Returns false, or NaN among the results, where the residuals do not exist. `shares`: of the
-  // usual steps of differences, by input; empty: whole steps.
+  // differences. If the residuals do not exist, it returns false, or some results are NaN. `shares` has, for
+  // each input, the share of the usual step of differences. If it is empty, whole steps are taken.
   bool derivatives(const BlockFunction& function, const double* x, double* residuals, double* J,
                    std::span<const double> shares = {});
 

@@ -36,7 +36,7 @@ struct BlockScan::Share {
   std::vector<double> inputs = {}, met = {};
   std::size_t latest_kind = 0, latest_variant = 0;
 
-  // `begin` receives the position of the block's constants.
+  // Calls the function of a block. `begin` receives the position of the block's constants.
   void ask(std::uint32_t block, FollowedBlock& out, std::size_t& begin) {
     latest_kind = find_kind(list, block, kinds, latest_kind);
     if (latest_kind == kinds.size()) return;

@@ -1,5 +1,6 @@
-// Finds the recording that each of many blocks follows, in parallel. The grouping of blocks uses it. Every
-// block's function is called once, which is most of the time of setting up a large problem.
+// Finds in parallel, for each of many blocks, the recording whose operations it performs. The grouping of
+// blocks uses it. Every block's function is called once, which is most of the time of setting up a large
+// problem.
 #pragma once
 
 #include "blocks/block_groups.hpp"
@@ -11,13 +12,14 @@
 namespace nlsq::inline v0 {
 
 struct FollowedBlock {
-  static constexpr std::uint32_t kUnknown = 0xffffffffU;  // follows none of them, or is of a new kind
+  // the block performs the operations of none of them, or is of a new kind
+  static constexpr std::uint32_t kUnknown = 0xffffffffU;
   std::uint32_t kind = kUnknown, variant = 0;
   std::span<const double> constants;  // the block's own constants; the scan owns them
 };
 
 bool is_of_kind(const BlockList& list, std::uint32_t block, const BlockKind& kind);
-// Returns the position in `kinds` of the block's kind, or their count if it is new. Looks at `guess` first.
+// Returns the position in `kinds` of the block's kind, or their count if it is new. Tries `guess` first.
 std::size_t find_kind(const BlockList& list, std::uint32_t block, std::span<const BlockKind> kinds,
                       std::size_t guess);
 

@@ -12,9 +12,10 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr std::uint32_t kMost = 64;  // blocks that are looked at for a parameter block
+constexpr std::uint32_t kMost = 64;  // largest number of blocks that are called for a parameter block
 
-// Blocks with differences: for each parameter block up to kMost of those that depend on it, evenly spread.
+// Returns blocks with differences. For each parameter block these are up to kMost of those that depend on it,
+// evenly spread.
 std::vector<std::uint32_t> blocks_to_try(const BlockList& list, const BlockGroups& groups) {
   std::vector<std::uint32_t> all, blocks, count(list.sizes.size(), 0), seen(list.sizes.size(), 0);
   for (const std::uint32_t block : groups.slow) {
@@ -56,13 +57,14 @@ class TermSizes {
   double own_ = 0, all_ = 0;  // sums of squares
 };
 
-// Moves the numbers of a block one by one and adds what the residuals do to the checks of those numbers.
+// Moves the numbers of a block one by one and adds the changes of the residuals to the checks of those
+// numbers.
 class BlockTrial {
  public:
   BlockTrial(const BlockList& list, const BlockGroups& groups, std::span<const double> x)
       : list_(list), groups_(groups), x_(x) {}
 
-  // Moves only numbers whose search is open. Adds the sizes of terms if they are asked for.
+  // Moves only numbers whose search is open. Adds the sizes of terms if `terms` is given.
   void run(std::uint32_t block, const std::vector<ShareSearch>& searches, std::vector<StepCheck>& checks,
            std::vector<TermSizes>* terms = nullptr) {
     if (std::ranges::none_of(list_.of(block), [&](std::uint32_t p) { return any_open(p, searches); })) return;
@@ -88,7 +90,7 @@ class BlockTrial {
         inputs_[input] = step.below;
         const bool down = caller.value(function, inputs_.data(), below_.data());
         inputs_[input] = x_[j];
-        if (!up || !down) above_.assign(rows, kNoBound);  // outside of the domain: too long
+        if (!up || !down) above_.assign(rows, kNoBound);  // a step that leaves the domain is too long
         const double size = x_[j] != 0 ? x_[j] : 1;
         for (std::size_t r = 0; r < rows; ++r) {
           checks[j].add(above_[r], here_[r], below_[r]);

@@ -11,7 +11,8 @@ namespace nlsq::inline v0 {
 void bound_rounding(const BlockRecording& recording, const double* x, std::span<const double> constants,
                     double* bounds, double most) {
   std::vector<RoundedNumber> numbers(recording.steps.size());
-  std::vector<double> largest(numbers.size(), 0.0);  // of this number and all that it was computed from
+  // the largest of this number and of all from which it was computed
+  std::vector<double> largest(numbers.size(), 0.0);
   std::size_t constant = 0;
   for (std::size_t i = 1; i < numbers.size(); ++i) {
     const TapeStep& step = recording.steps[i];

@@ -1,8 +1,8 @@
 // Records the function of a residual block once and replays it for other blocks of its kind, which perform
 // the same operations on different numbers.
 //
-//  Constants are identified by their position, never by their value. Blocks that follow a recording to its
-//  end, branches included, share one program, and their constants become columns of data.
+// Constants are identified by their position, never by their value. Blocks that perform the operations of a
+// recording to its end, branches included, share one program, and their constants become columns of data.
 #pragma once
 
 #include "blocks/block_reference.hpp"
@@ -25,10 +25,11 @@ struct BlockRecording {
   std::size_t constants = 0;           // number of constant steps
 };
 
-// Bounds the rounding error at x of each residual of a block that follows the recording, to first order.
-// `constants` are the block's own. Another program for the same function may differ by a small multiple of
-// the bound. A bound for errors that all go one way grows exponentially along a recurrence. So it is at most
-// `most` roundings of the largest number on the way, which makes it an estimate if `most` is finite.
+// Bounds the rounding error at x of each residual of a block that performs the recorded operations, to first
+// order. `constants` are the block's own. Another program for the same function may differ by a small
+// multiple of the bound. Such a bound assumes that all errors have the same sign, so it grows exponentially
+// along a recurrence. Therefore it is at most `most` roundings of the largest number on the way, which makes
+// it an estimate if `most` is finite.
 void bound_rounding(const BlockRecording& recording, const double* x, std::span<const double> constants,
                     double* bounds, double most);
 
@@ -67,7 +68,7 @@ class BlockFamily {
   int follow(const BlockFunction& function, const double* x, std::vector<double>& constants);
 
   const std::vector<BlockRecording>& recordings() const { return recordings_; }
-  // Removes the unmarked recordings; the others move up.
+  // Removes the unmarked recordings. The others keep their order and get smaller numbers.
   void keep_only(std::span<const std::uint8_t> marked);
   const std::string& reason() const { return reason_; }
 

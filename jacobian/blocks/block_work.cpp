@@ -26,8 +26,8 @@ double passes(std::size_t inputs) {
   return static_cast<double>(std::max<std::size_t>(1, (inputs + kDualWidth - 1) / kDualWidth));
 }
 
-// Counts the pairs of a step and a wanted input that it depends on; returns `otherwise` if the table would be
-// too large.
+// Counts the pairs of a step and a wanted input on which it depends. Returns `otherwise` if the table would
+// be too large.
 double count_pairs(const BlockRecording& recording, std::size_t inputs, std::span<const int> wanted,
                    double otherwise) {
   const std::size_t words = (inputs + 63) / 64, steps = recording.steps.size();
@@ -67,7 +67,7 @@ BlockWork count_work(const BlockRecording& recording, std::size_t inputs, std::s
           .own = passes(inputs) * (kDual * steps + functions)};
 }
 
-// A residual has at least a few steps, usually including a function.
+// The estimate assumes that a residual has at least a few steps, usually including a function.
 bool too_long_to_record(std::size_t blocks, std::size_t residuals, std::size_t inputs, double evaluations) {
   if (evaluations <= 0 || residuals < kLongBlock) return false;
   constexpr double kNodes = 3, kFunction = 15;  // for each step: nodes, and the cost of functions

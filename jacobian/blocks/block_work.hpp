@@ -24,14 +24,14 @@ struct BlockWork {
   double loss(std::size_t blocks, double evaluations) const;
 };
 
-// `wanted`: inputs whose derivatives are needed.
+// Counts the work for one recording. `wanted` lists the inputs whose derivatives are needed.
 BlockWork count_work(const BlockRecording& recording, std::size_t inputs, std::span<const int> wanted);
 
-// True if blocks that were never called should not be recorded: they have so few inputs and so many residuals
-// that no recording of them can pay.
+// Returns true if blocks that were never called should not be recorded: they have so few inputs and so many
+// residuals that no recording of them can pay.
 bool too_long_to_record(std::size_t blocks, std::size_t residuals, std::size_t inputs, double evaluations);
 
-// f64 additions of one block, in a vector of many, that take one unit of time.
+// One unit of time is that of so many f64 additions of one block, in a vector of many.
 inline constexpr double kAddsPerUnit = 20;
 
 // Programs that together lose less than this are built anyway: a small problem does not justify a second
