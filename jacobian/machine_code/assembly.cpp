@@ -11,10 +11,11 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// Instructions of two vectors alternate, so that the CPU finds work while it waits for results. Longer code
-// has enough work in one, and would run out of registers.
+// Instructions of two vectors alternate, so that the CPU can work on one while it waits for results of the
+// other. Longer code has enough independent instructions in one vector, and two would need too many
+// registers.
 constexpr std::size_t kMostForTwo = 300;
-// So many bytes before they are needed, the lines of columns are fetched (measured on a Sapphire Rapids). The
+// The lines of columns are fetched so many bytes before they are needed (measured on a Sapphire Rapids). The
 // sums of [J | r] follow the code after some hundred rows, and memory would be idle meanwhile.
 constexpr std::int32_t kAhead = 2048;
 // Code beyond these limits is slower than the interpreter: it leaves the instruction cache, or touches more
@@ -46,8 +47,8 @@ class Assembly {
   }
 
  private:
-  // Opens the frame, and keeps pointers in registers and uniforms on the stack. Returns the place of the size
-  // of the frame, which is known at the end.
+  // Opens the frame, and keeps pointers in registers and uniforms on the stack. Returns the place in the code
+  // where the size of the frame is written when it is known.
   std::size_t prologue() {
     encoder_.bytes({0x55, 0x48, 0x89, 0xe5});                                // push rbp; mov rbp, rsp
     encoder_.bytes({0x53, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57});  // push rbx, r12 to r15
@@ -75,7 +76,7 @@ class Assembly {
     pointers_.push_back(node.number);
   }
 
-  // With AVX-512 an instruction takes a uniform from memory for all lanes; with AVX2 it has to be a vector.
+  // With AVX-512 an instruction takes a uniform from memory for all lanes. With AVX2 a vector has to hold it.
   void keep_uniform(std::uint32_t id) {
     if (set_.avx512 || lanes_ || nodes_[id].op != VectorOp::uniform) return;
     if (uniform_slots_[id] != VectorRegisters::none) return;
@@ -95,9 +96,9 @@ class Assembly {
     encoder_.bytes({0x5d, 0xc3});                                            // pop rbp; ret
   }
 
-  // By how many instructions the second copy is behind the first, so that not both need many registers at the
-  // same places. All that the code requires of the second must still come before the first store of the
-  // first: the interpreter starts again at the first.
+  // Returns by how many instructions the second copy is behind the first, so that not both need many
+  // registers at the same places. All requirements of the second copy must still come before the first store
+  // of the first copy, because the interpreter starts again at the rows of the first.
   std::size_t lag_of_copies() const {
     constexpr std::size_t kLag = 24, kLong = 64;
     if (!f64_ || order_.size() <= kLong) return 0;
@@ -143,7 +144,7 @@ class Assembly {
       case VectorOp::load: return fetch_ahead(registers_->of_tile(id));
       case VectorOp::uniform:
       case VectorOp::constant:
-      case VectorOp::table: return;  // used where they are
+      case VectorOp::table: return;  // written where they are used
       case VectorOp::load_f64: return load_f64(id);
       case VectorOp::add: return commuting(id, {p, 1, 0x58, w});
       case VectorOp::mul: return commuting(id, {p, 1, 0x59, w});
@@ -279,7 +280,8 @@ class Assembly {
     write({1, 1, opcode, node.f64}, kind, dst, VectorOperand::in_vector(from), static_cast<int>(node.number));
   }
 
-  // Puts half a vector above that of `dst`, or takes the upper half.
+  // Copies the vector `half` to the upper half of `dst`. take_upper() copies the upper half of `from` to
+  // `dst`.
   void set_upper(int dst, int half) {
     const std::uint8_t opcode = set_.avx512 ? 0x1a : 0x18;  // vinsertf64x4, vinsertf128
     write({1, 3, opcode, set_.avx512}, dst, dst, VectorOperand::in_vector(half), 1);
@@ -289,7 +291,8 @@ class Assembly {
     write({1, 3, opcode, set_.avx512}, from, 0, VectorOperand::in_vector(dst), 1);
   }
 
-  // A vector of AVX-512 is a line of the cache. Addresses beyond the data do no harm.
+  // Fetches the data of a later turn. A vector of AVX-512 is a line of the cache. Addresses beyond the data
+  // do no harm.
   void fetch_ahead(VectorOperand from) {
     if (!set_.avx512 || lanes_) return;
     from.displacement += kAhead;
@@ -336,7 +339,7 @@ class Assembly {
     registers_->set_result(id, dst);
   }
 
-  // Loads one by one, which takes half the time of the instruction that gathers (Zen 3).
+  // Loads entries one by one, which takes half the time of the instruction that gathers (Zen 3).
   void gather(std::uint32_t id) {
     const VectorNode& node = registers_->node(id);
     const int index = registers_->in_register(node.operands[0]);
@@ -379,12 +382,12 @@ class Assembly {
   std::vector<std::uint32_t> order_;
   const VectorSet& set_;
   bool f64_, lanes_;
-  std::vector<int> uniform_slots_;  // of a node
+  std::vector<int> uniform_slots_;  // place on the stack of each node
   std::vector<std::uint64_t> pointers_;
   int slots_ = 0;  // vectors on the stack
   std::vector<std::size_t> exits_;
   Encoder encoder_;
-  VectorRegisters* registers_ = nullptr;  // of the loop that is being written
+  VectorRegisters* registers_ = nullptr;  // those of the loop that is being written
 };
 
 }  // namespace

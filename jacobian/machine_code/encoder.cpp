@@ -1,4 +1,4 @@
-// The bytes of instructions.
+// Encodes instructions as bytes.
 #include "machine_code/encoder.hpp"
 
 #include <algorithm>
@@ -14,8 +14,8 @@ bool high(int number) { return number >= 8; }
 bool high(Register r) { return high(static_cast<int>(r)); }
 std::uint8_t byte(int value) { return static_cast<std::uint8_t>(value); }
 
-// A VEX prefix of three bytes, then the opcode. The prefix holds the fourth bit of the registers `reg`,
-// `index` and `base`, and the number of the register `first`, all of them inverted.
+// Writes a VEX prefix of three bytes, then the opcode. The prefix holds the fourth bit of the registers
+// `reg`, `index` and `base`, and the number of the register `first`, all of them inverted.
 void prefix(std::vector<std::uint8_t>& code, VectorOpcode op, bool reg, bool index, bool base, int first) {
   code.push_back(0xc4);
   code.push_back(byte((reg ? 0 : 0x80) | (index ? 0 : 0x40) | (base ? 0 : 0x20) | op.map));
@@ -65,8 +65,8 @@ void Encoder::vex(VectorOpcode op, int dst, int first, const VectorOperand& last
   operand(dst, last, 1);
 }
 
-// The prefix holds the fourth and the fifth bit of registers, inverted. `repeat`: the one number in memory
-// becomes a vector on its way, as part of any instruction.
+// The prefix holds the fourth and the fifth bit of registers, inverted. If `repeat` is true, the instruction
+// copies the one number in memory to all lanes.
 void Encoder::evex(VectorOpcode op, int dst, int first, const VectorOperand& last, int mask, bool repeat) {
   using Kind = VectorOperand::Kind;
   const bool memory = last.kind == Kind::memory || last.kind == Kind::indexed;

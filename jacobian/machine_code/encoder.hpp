@@ -1,4 +1,4 @@
-// Encodes instructions of x86-64 with AVX2 and FMA, or with AVX-512: those of which generated code consists.
+// Encodes the instructions of x86-64 of which generated code consists, with AVX2 and FMA, or with AVX-512.
 //
 //  The encodings are from Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2. Vector
 //  instructions of AVX2, and those of mask registers, have a VEX prefix of three bytes; vector instructions
@@ -16,8 +16,8 @@ namespace nlsq::inline v0 {
 
 // The properties of an instruction set on which generated code depends.
 struct VectorSet {
-  std::int32_t bytes;  // of a vector
-  int registers;       // for vectors
+  std::int32_t bytes;  // bytes of a vector register
+  int registers;       // number of vector registers
   // True for AVX-512. Its instructions begin with the EVEX prefix, its comparisons write their results to
   // mask registers, and an instruction can use one number from memory for all lanes. With AVX2, comparisons
   // write their results to vectors.
@@ -55,7 +55,7 @@ struct VectorOperand {
   Register index = Register::rax;  // indexed: + index << scale
   std::uint8_t scale = 0;
   std::int32_t displacement = 0;
-  std::uint32_t constant = 0;  // constant: its number in the pool behind the code
+  std::uint32_t constant = 0;  // constant: its number among the constants behind the code
   std::uint8_t each = 0;       // bytes of the one number in memory that is for all lanes; 0: a vector
 
   static VectorOperand in_vector(int v) { return {.vector = static_cast<std::uint8_t>(v)}; }
@@ -65,7 +65,7 @@ struct VectorOperand {
 };
 
 // An opcode with its mandatory prefix (0, 0x66, 0xf3, 0xf2 as 0 to 3), map (1: 0F, 2: 0F38, 3: 0F3A) and W.
-// `half`: with VEX, it works on 16 bytes.
+// If `half` is true, the VEX form works on 16 bytes.
 struct VectorOpcode {
   std::uint8_t prefix, map, opcode;
   bool w = false, half = false;
@@ -75,21 +75,22 @@ class NLSQ_API Encoder {
  public:
   explicit Encoder(const VectorSet& set) : set_(set) {}
 
-  // dst, first and last as the manual's ymm1, ymm2 and ymm3/m256. `first` is 0 where there is none.
+  // Writes an instruction whose operands are the manual's ymm1 (dst), ymm2 (first) and ymm3/m256 (last).
+  // `first` is 0 if the instruction has no such operand.
   void vex(VectorOpcode op, int dst, int first, const VectorOperand& last);
-  // The same for zmm, where only lanes of mask register `mask` count; 0: all.
+  // Writes the same for zmm. Only lanes of mask register `mask` are changed; with 0, all lanes are.
   void evex(VectorOpcode op, int dst, int first, const VectorOperand& last, int mask = 0);
-  // One of the two, as the set has it.
+  // Writes the form that the instruction set has.
   void vector(VectorOpcode op, int dst, int first, const VectorOperand& last);
   // Ends an instruction that has one more byte.
   void immediate(std::uint8_t value);
 
-  // dst = number 0 or 1 of the two words of eight bytes in the first half of a vector. With AVX2 only.
+  // Copies number 0 or 1 of the two words of eight bytes in the first half of a vector to dst. It needs AVX2.
   void extract(Register dst, int vector, int number);
   void load(int dst, const VectorOperand& from);
   void store(int from, const VectorOperand& to) { vector({0, 1, 0x11}, from, 0, to); }
   void move(int dst, int from) { vector({0, 1, 0x28}, dst, 0, VectorOperand::in_vector(from)); }
-  // The same for mask registers.
+  // These move mask registers.
   void load_mask(int dst, const VectorOperand& from) { vex({0, 1, 0x90, false, true}, dst, 0, from); }
   void store_mask(int from, const VectorOperand& to) { vex({0, 1, 0x91, false, true}, from, 0, to); }
 
@@ -102,15 +103,16 @@ class NLSQ_API Encoder {
   }
   void word(std::uint32_t value);
   void set_word(std::size_t place, std::uint32_t value);
-  // A conditional jump, with `condition` as the second byte of its opcode. bind() says where it leads.
+  // Writes a conditional jump, with `condition` as the second byte of its opcode. bind() sets its target.
   std::size_t jump(std::uint8_t condition);
   void bind(std::size_t jump, std::size_t target);
   std::size_t here() const { return code_.size(); }
   void align(std::size_t bytes);
 
-  // Number of the constant whose lanes all hold these eight bytes. With AVX-512 it is there once.
+  // Returns the number of the constant whose lanes all hold these eight bytes. With AVX-512 it is stored
+  // once.
   std::uint32_t constant(std::uint64_t eight_bytes);
-  // The code, then the constants. The code must be placed at a multiple of 64 bytes.
+  // Returns the code, then the constants. The code must be placed at a multiple of 64 bytes.
   std::vector<std::uint8_t> finish();
 
  private:
@@ -118,9 +120,9 @@ class NLSQ_API Encoder {
   void evex(VectorOpcode op, int dst, int first, const VectorOperand& last, int mask, bool repeat);
 
   struct Reference {
-    std::size_t place;  // of a displacement of 4 bytes
+    std::size_t place;  // position of a displacement of 4 bytes
     std::uint32_t constant;
-    std::size_t end;  // of the instruction
+    std::size_t end;  // end of the instruction
   };
   VectorSet set_;
   std::vector<std::uint8_t> code_;

@@ -73,15 +73,15 @@ WrittenValue write(Op op, const WrittenValue* x) {
     case Op::pow: S::require(own::has_pow<S>(x[0], x[1])); return own::pow<S>(own::log_parts<S>(x[0]), x[1]);
     case Op::sin: S::require(own::has_sincos<S>(x[0])); return own::sincos<S>(x[0]).sine;
     case Op::cos: S::require(own::has_sincos<S>(x[0])); return own::sincos<S>(x[0]).cosine;
-    default: return x[0];  // has_code() names no other
+    default: return x[0];  // has_code() accepts no other operation
   }
 }
 
-// A run of instructions [first, end) of a program that become one piece of code, or that do not (`coded`).
+// A run of instructions [first, end) of a program. `coded` is true if they become one piece of code.
 struct Run {
   std::size_t first = 0, end = 0;
   bool coded = false;
-  std::vector<bool> read_later;  // by vector: what it holds at the end is used
+  std::vector<bool> read_later;  // for each vector, true if its value at the end is used
 };
 
 std::vector<Run> runs_of(const TileProgram& program) {
@@ -107,12 +107,12 @@ std::vector<Run> runs_of(const TileProgram& program) {
   return runs;
 }
 
-// Writes down a run. Returns nothing if a vector would have to be copied to another one, which no program
-// needs.
+// Translates a run into nodes. Returns nothing if a vector would have to be copied to another one, which no
+// program needs.
 template <class S>
 std::optional<VectorCode> written(const TileProgram& program, const Run& run, std::uint64_t f64_columns) {
   VectorCode code;
-  std::map<std::int32_t, WrittenValue> held;  // by vector: the value that it holds now
+  std::map<std::int32_t, WrittenValue> held;  // for each vector, the value that it holds now
   for (std::size_t i = run.first; i < run.end; ++i) {
     const Instruction& in = program.code[i];
     const std::int32_t operands[] = {in.a, in.b, in.c};
@@ -149,7 +149,7 @@ std::optional<VectorCode> written(const TileProgram& program, const Run& run, bo
 ProgramSteps::ProgramSteps(const TileProgram& program, const StepsRequest& request) : request_(request) {
   const auto table_has = request.f64 ? kernels().generated_f64 : kernels().generated_f32;
   if (request.generate && table_has != nullptr && generate(program)) return;
-  // The interpreter runs the whole program.
+  // Without generated code, the interpreter runs the whole program.
   steps_.clear();
   pieces_.clear();
   f64_columns_ = 0;
@@ -198,7 +198,7 @@ bool ProgramSteps::generate(const TileProgram& program) {
   return true;
 }
 
-// Columns of doubles must be read by machine code alone.
+// Chooses the columns that are read as doubles. Only machine code may read such a column.
 void ProgramSteps::choose_f64_columns(const TileProgram& program) {
   if (request_.f64_columns == 0) return;
   if (static_cast<std::size_t>(program.columns + program.registers) > most_vectors_with_f64) return;

@@ -21,13 +21,13 @@ namespace nlsq::inline v0 {
 class ExecutableMemory {
  public:
   ExecutableMemory() = default;
-  // Holds nothing if the system does not allow it.
+  // This object holds nothing if the system does not allow executable memory.
   explicit ExecutableMemory(std::span<const std::uint8_t> code) noexcept;
   ~ExecutableMemory();
   ExecutableMemory(ExecutableMemory&& other) noexcept;
   ExecutableMemory& operator=(ExecutableMemory&& other) noexcept;
 
-  // The first byte of the code, at the start of a page; null if this holds nothing.
+  // Returns the first byte of the code, at the start of a page, or null if this holds nothing.
   const void* code() const { return memory_; }
 
  private:
@@ -35,43 +35,43 @@ class ExecutableMemory {
   std::size_t size_ = 0;
 };
 
-// How a program is run.
+// The ways in which a program can be run.
 struct StepsRequest {
-  bool f64 = true;                // else f32
+  bool f64 = true;                // f64 or f32
   bool lanes = false;             // each lane is a problem of its own, with uniforms of its own
-  bool generate = false;          // machine code where it can be had
+  bool generate = false;          // true to generate machine code where possible
   std::uint64_t f64_columns = 0;  // f32: bit c is set if column c is to be given as doubles
   friend bool operator==(const StepsRequest&, const StepsRequest&) = default;
 };
 
-// How many elements the vectors of a tile should be apart beyond their length: a cache line. Otherwise the
-// same row of all of them would be in one set of the L1 cache, which code that uses them all at once would
-// overfill.
+// The gap between the vectors of a tile, in elements: a cache line. Without it, the same row of all vectors
+// would be in one set of the L1 cache, which is too small for code that uses them all at once.
 template <class T>
 inline constexpr std::size_t vectors_apart = 64 / sizeof(T);
 
-// True if so many rows repay the generation of code. A fit generates some four programs, which takes 50 to
-// 150 µs, makes a few passes over its rows, and saves some 0.3 ns a row and pass.
+// Returns true if so many rows repay the generation of code. A fit generates some four programs, which takes
+// 50 to 150 µs, makes a few passes over its rows, and saves some 0.3 ns a row and pass.
 constexpr bool repays_code(std::size_t rows) { return rows >= std::size_t(1) << 18; }
 
 class NLSQ_API ProgramSteps {
  public:
   ProgramSteps(const TileProgram& program, const StepsRequest& request);
-  // Steps hold pointers to this object.
+  // This cannot be copied, because steps hold pointers to this object.
   ProgramSteps(const ProgramSteps&) = delete;
   ProgramSteps& operator=(const ProgramSteps&) = delete;
 
   std::span<const KernelStep> steps() const { return steps_; }
   std::size_t generated_runs() const { return pieces_.size(); }
-  // True if the column must be given as doubles. A column that a step of the interpreter reads must not.
+  // Returns true if the column must be given as doubles. It is false if a step of the interpreter reads the
+  // column.
   bool reads_f64(int column) const { return column < 64 && f64_columns_ >> column & 1; }
 
  private:
-  // A run of instructions as machine code, and what it points to.
+  // A run of instructions as machine code, and the data that it needs.
   struct Piece {
     GeneratedCode code;
     std::vector<KernelStep> steps;
-    std::size_t place = 0;  // of the code, in memory_
+    std::size_t place = 0;  // offset of the code in memory_
   };
 
   bool generate(const TileProgram& program);
@@ -86,12 +86,12 @@ class NLSQ_API ProgramSteps {
   ExecutableMemory memory_;
 };
 
-// The steps of the two programs of a model, each made when it is first asked for. Threads may ask at the same
-// time.
+// The steps of the two programs of a model. Each is made when it is first requested. Several threads may
+// request steps at the same time.
 class NLSQ_API StepsCache {
  public:
-  // `number`, 0 or 1, tells the programs apart. Code is generated if `rows`, which are about to be evaluated,
-  // and those that the program has evaluated in this format repay it.
+  // `number`, 0 or 1, selects the program. Code is generated if the `rows` that are about to be evaluated and
+  // those that the program has evaluated in this format repay it.
   std::shared_ptr<const ProgramSteps> get(int number, const TileProgram& program, StepsRequest request,
                                           std::size_t rows);
   void add_evaluated(int number, bool f64, std::size_t rows);

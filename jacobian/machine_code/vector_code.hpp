@@ -13,7 +13,7 @@ namespace nlsq::inline v0 {
 enum class VectorOp : std::uint8_t {
   // values in memory
   load,      // vector `number` of the tile
-  load_f64,  // the same in f32 code, where the vector holds doubles: rounded
+  load_f64,  // vector `number` of the tile, which holds doubles, rounded to floats
   uniform,   // uniform `number`
   constant,  // `number` holds the bits of one lane
   table,     // the eight doubles at address `number`; AVX-512 only
@@ -37,7 +37,7 @@ enum class VectorOp : std::uint8_t {
   equal,
   choose,  // c where mask a is set, or with AVX2 where a is negative; else b
   // masks of AVX-512
-  negative,  // of the sign
+  negative,  // mask of the lanes whose sign bit is set
   mask_and,
   mask_or,
   mask_not,
@@ -88,12 +88,12 @@ constexpr int arity(VectorOp op) {
     default: return 2;
   }
 }
-// True if the value is the same for all rows.
+// Returns true if the value is the same for all rows.
 constexpr bool is_fixed(VectorOp op) {
   return op == VectorOp::uniform || op == VectorOp::constant || op == VectorOp::table;
 }
 constexpr bool is_load(VectorOp op) { return op == VectorOp::load || op == VectorOp::load_f64; }
-// True if the result is a mask, which AVX-512 keeps in a register of another kind.
+// Returns true if the result is a mask, which AVX-512 keeps in a register of another kind.
 constexpr bool is_mask(VectorOp op) {
   using enum VectorOp;
   return op == less || op == less_equal || op == equal || op == negative || op == mask_and || op == mask_or ||
@@ -111,12 +111,12 @@ struct VectorNode {
 
 class VectorCode {
  public:
-  // Returns the number of this node; of an equal one if there is one.
+  // Returns the number of this node, or that of an equal one if there is one.
   std::uint32_t add(const VectorNode& node);
   std::span<const VectorNode> nodes() const { return nodes_; }
   // Returns the nodes that effects need, in an order in which they can be computed. A store comes as soon as
-  // its value is known, but after all nodes that may leave the code and after the last use of what the vector
-  // held before. So where the code is left, no vector is changed in this turn.
+  // its value is known, but after all nodes that may leave the code and after the last use of the vector's
+  // earlier value. So if the code is left, no vector has changed in this turn.
   std::vector<std::uint32_t> order() const;
 
  private:

@@ -17,7 +17,7 @@ VectorRegisters::VectorRegisters(Encoder& encoder, const CodeToRun& code, int co
   const auto& order = code.order;
   const auto total = static_cast<std::uint32_t>(copies) * size_;
   nodes_.reserve(total);
-  // Values that are the same for all rows are so for all copies.
+  // Values that are the same for all rows are shared by all copies.
   for (std::uint32_t id = size_; id < total; ++id) {
     VectorNode node = nodes[id % size_];
     for (std::uint32_t& operand : node.operands) {
@@ -28,7 +28,7 @@ VectorRegisters::VectorRegisters(Encoder& encoder, const CodeToRun& code, int co
   order_.reserve(order.size() * static_cast<std::size_t>(copies));
   const std::size_t turns = order.size() + lag * static_cast<std::size_t>(copies - 1);
   for (std::size_t turn = 0; turn < turns; ++turn) {
-    std::size_t at = turn;  // beyond the end where a copy waits or is done
+    std::size_t at = turn;  // larger than the number of instructions if a copy waits or is done
     for (std::uint32_t copy = 0; copy < total; copy += size_, at -= lag) {
       if (at < order.size()) order_.push_back(order[at] + copy);
     }
@@ -55,7 +55,7 @@ void VectorRegisters::list_uses() {
   }
 }
 
-// The number of vectors that are needed at one time, without those that are the same for all rows.
+// Returns the number of vectors that are needed at one time, without those that are the same for all rows.
 int VectorRegisters::most_live() const {
   int live = 0, most = 0;
   const auto is_counted = [this](std::uint32_t id) {
@@ -94,7 +94,7 @@ void VectorRegisters::keep_fixed_values() {
 }
 
 std::uint32_t VectorRegisters::next_instruction(std::uint32_t at) {
-  // What the last instruction used for the last time needs its place on the stack no longer.
+  // Frees the places on the stack of values that the last instruction used for the last time.
   for (int k = 0; at > 0 && k < arity(nodes_[order_[now_]].op); ++k) {
     const std::uint32_t id = nodes_[order_[now_]].operands[k];
     if (is_fixed(nodes_[id].op) || slot_[id] == none || !is_last_use(id)) continue;
@@ -105,7 +105,7 @@ std::uint32_t VectorRegisters::next_instruction(std::uint32_t at) {
   return order_[at];
 }
 
-// The place of the first use after this instruction.
+// Returns the place of the first use after this instruction.
 std::uint32_t VectorRegisters::next_use(std::uint32_t id) {
   while (next_[id] < end_[id] && uses_[next_[id]] <= now_) ++next_[id];
   return next_[id] < end_[id] ? uses_[next_[id]] : kNever;
@@ -223,7 +223,7 @@ VectorOperand VectorRegisters::anywhere(std::uint32_t id) {
   return VectorOperand::in_vector(in_register(id));
 }
 
-// Frees the registers of operands that are not used again. What they hold remains until they are taken.
+// Frees the registers of operands that are not used again. Their values remain until the registers are taken.
 void VectorRegisters::release_operands() {
   const VectorNode& node = nodes_[order_[now_]];
   for (int k = 0; k < arity(node.op); ++k) {

@@ -1,10 +1,10 @@
 // The vector registers, and the mask registers of AVX-512, during one loop of generated code.
 //
-//  The code has no branches but those that leave it, so all uses of a value are known. Where a register is
-//  needed and none is free, the value whose next use is farthest away gives up its own (Belady, IBM Systems
-//  J. 5, 1966). Constants, uniforms and vectors of the tile are operands in memory where an instruction
-//  allows it; other values are kept on the stack meanwhile. AVX-512 has registers to spare in most programs:
-//  constants and uniforms keep them during the whole loop.
+// The code has no branches but those that leave it, so all uses of a value are known. If a register is needed
+// and none is free, the value whose next use is farthest away loses its register (Belady, IBM Systems J. 5,
+// 1966). Constants, uniforms and vectors of the tile are operands in memory if an instruction allows it.
+// Other values are kept on the stack meanwhile. With AVX-512 most programs leave registers free. Constants
+// and uniforms then keep registers during the whole loop.
 #pragma once
 
 #include "machine_code/encoder.hpp"
@@ -17,23 +17,23 @@
 
 namespace nlsq::inline v0 {
 
-// What general registers hold in generated code.
+// The contents of general registers in generated code.
 struct CodeRegisters {
   static constexpr Register vectors = Register::rdi, uniforms = Register::rsi, row = Register::rdx,
                             end = Register::rcx, scratch = Register::rax, table = Register::r15;
-  // Pointers to vectors of the tile. Further ones are loaded where they are needed.
+  // These hold pointers to vectors of the tile. Further pointers are loaded where they are needed.
   static constexpr Register pointers[] = {Register::r8,  Register::r9,  Register::r10, Register::r11,
                                           Register::rbx, Register::r12, Register::r13, Register::r14};
 };
 
-// The code that gets registers, and how it is run.
+// The code that gets registers, and properties of its run.
 struct CodeToRun {
   const VectorSet& set;
   std::span<const VectorNode> nodes;
   std::span<const std::uint32_t> order;     // the nodes as they are computed
   std::span<const std::uint64_t> pointers;  // the vectors of the tile that have a pointer in a register
   bool lanes;                               // uniforms are vectors
-  std::span<const int> uniform_slots;       // of a node: the place of a uniform that was put on the stack
+  std::span<const int> uniform_slots;       // for each node, the place of a uniform on the stack
 };
 
 class VectorRegisters {
@@ -50,29 +50,30 @@ class VectorRegisters {
   const VectorNode& node(std::uint32_t id) const { return nodes_[id]; }
   int slots() const { return slots_; }
 
-  // Operands of the instruction; their registers are not taken before the next instruction. `anywhere` may
-  // be in memory. Numbers of mask registers are their own, too.
+  // Return the operands of the instruction. Their registers are not taken before the next instruction.
+  // `anywhere` may return memory. Mask registers are numbered separately.
   int in_register(std::uint32_t id);
   VectorOperand anywhere(std::uint32_t id);
   bool has_register(std::uint32_t id) const { return register_[id] != none; }
   bool is_last_use(std::uint32_t id) { return !is_kept(id) && next_use(id) == kNever; }
-  // Where a constant, a uniform, a vector of the tile or a value on the stack is.
+  // Returns the place of a constant, a uniform, a vector of the tile or a value on the stack.
   VectorOperand memory(std::uint32_t id);
-  // A vector of the tile; `doubles`: for f32 code that reads doubles, the first or second half of the rows.
+  // Returns a vector of the tile. If `doubles` is true, f32 code reads doubles, and `half` is 0 or 1 for the
+  // first or second half of the rows.
   VectorOperand of_tile(std::uint32_t id, bool doubles = false, int half = 0);
 
-  // A vector register for anything until the next instruction.
+  // Returns a vector register that may be used freely until the next instruction.
   int take() { return take(false); }
-  // The register of the result, which may be that of an operand used last here.
+  // Returns the register of the result, which may be that of an operand used last here.
   int result(std::uint32_t id);
-  // The same where the result is in a register already.
+  // Sets the register of a result that is in a register already.
   void set_result(std::uint32_t id, int r);
 
  private:
   static constexpr std::uint32_t kNever = 0xffffffff;
 
-  // Mask registers follow the vector registers in tables. The first is never used: as the mask of an
-  // instruction its number says that there is none.
+  // Mask registers follow the vector registers in tables. The first one is never used, because an instruction
+  // with the number of this mask has no mask.
   static constexpr int first_mask = 33, end_of_masks = 40;
   static int number_of(int r) { return r < first_mask ? r : r - first_mask + 1; }
 
@@ -96,9 +97,9 @@ class VectorRegisters {
   std::vector<VectorNode> nodes_;
   std::vector<std::uint32_t> order_;
   std::vector<std::uint32_t> uses_;        // all places in the order where a node is an operand
-  std::vector<std::uint32_t> next_, end_;  // of a node: its next use in uses_, and the end of its uses
-  std::vector<int> register_, slot_;       // of a node: its register, and its place on the stack
-  std::array<std::uint32_t, end_of_masks> node_in_;  // of a register
+  std::vector<std::uint32_t> next_, end_;  // for each node, its next use in uses_, and the end of its uses
+  std::vector<int> register_, slot_;       // for each node, its register, and its place on the stack
+  std::array<std::uint32_t, end_of_masks> node_in_;  // the node in each register
   std::uint64_t locked_ = 0;                         // registers in use by the instruction
   std::uint32_t now_ = 0;                            // its place in the order
   std::vector<int> free_slots_;                      // places on the stack whose values are not used again

@@ -1,6 +1,6 @@
-// Writer<T, avx512>: a vector type as Simd<T> of AVX2 or AVX-512 is, whose operations are not computed but
-// written down as nodes of VectorCode. The functions of kernels/functions and kernels/operations.hpp accept
-// it.
+// Writer<T, avx512> is a vector type like Simd<T> of AVX2 or AVX-512, but its operations are not computed.
+// They are recorded as nodes of VectorCode. The functions of kernels/functions and kernels/operations.hpp
+// accept it.
 #pragma once
 
 #include "kernels/inline.hpp"
@@ -95,7 +95,8 @@ struct Writer {
   static V widen_second(V a) { return Wide::write(VectorOp::widen_second, a); }
   static V narrow(V first, V second) { return write(VectorOp::narrow, first, second); }
 
-  // Lanes where `mask` is not set need another function: the code is left, and the interpreter goes on.
+  // If `mask` is not set in some lane, the code is left and the interpreter continues, because these lanes
+  // need another function.
   static void require(M mask) { write(VectorOp::require, mask); }
 
   static V write(VectorOp op, V a, V b = {}, V c = {}, std::uint64_t number = 0) {
