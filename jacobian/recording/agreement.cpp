@@ -15,7 +15,7 @@ namespace {
 constexpr double kRelative = 1e-9;    // relative tolerance where nothing cancels
 constexpr double kCancelled = 1e-11;  // tolerance relative to terms that cancel
 
-// What the callable returns for one residual; the graph must match it.
+// The results of the callable for one residual. The graph must match them.
 struct Claim {
   double plain = 0;            // in double
   double value = 0;            // on dual numbers
@@ -64,7 +64,8 @@ double size_of_terms(double value, std::span<const double> slopes, std::span<con
   return size;
 }
 
-// A NaN from dual numbers alone may be 0·∞, which the derivatives of the graph do not have.
+// Returns true if the numbers agree. A NaN from dual numbers alone may be 0·∞, which the derivatives of the
+// graph do not have.
 bool agree(double graph, double dual, double size, double rounding) {
   if (std::isnan(dual)) return true;
   if (std::isinf(dual)) return !std::isfinite(graph);

@@ -61,7 +61,7 @@ class Expressions {
 
   const std::vector<std::uint32_t>& members() const { return members_; }
 
-  // Everything that the residuals of a group share: all but the values of the constants.
+  // Returns everything that the residuals of a group share, which is all but the values of the constants.
   const std::vector<TapeStep>& structure() {
     structure_.clear();
     for (const std::uint32_t member : members_) {
@@ -98,7 +98,7 @@ struct StructureOrder {
   }
 };
 
-// The constants of a group: for each constant in the structure, one vector with a value for each row.
+// The constants of a group. Each constant in the structure has one vector with a value for each row.
 struct Gathered {
   std::vector<std::vector<double>> constants;
   std::vector<std::size_t> residuals;

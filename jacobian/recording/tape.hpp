@@ -29,14 +29,14 @@ struct TapeStep {
   double value = 0;                   // of a constant; for other steps the value at recording
 };
 
-// True for the same operation on the same operands. Values are compared for constants only.
+// Returns true for the same operation on the same operands. Values are compared for constants only.
 inline bool same_step(const TapeStep& s, const TapeStep& t) {
   return s.op == t.op && s.a == t.a && s.b == t.b && s.c == t.c &&
          (s.op != Op::constant || same_bits(s.value, t.value));
 }
 
-// Converts the steps from number `first` on to nodes of a graph, which simplifies and shares them.
-// `constant` gives the node of a constant step.
+// Converts the steps from number `first` on to nodes of a graph, which simplifies and shares them. `constant`
+// returns the node of a constant step.
 std::vector<NodeId> replay(Graph& graph, std::span<const TapeStep> steps, std::size_t first, auto constant) {
   std::vector<NodeId> nodes(steps.size(), 0);
   for (std::size_t i = first; i < steps.size(); ++i) {
@@ -63,9 +63,9 @@ class Tape {
   static constexpr const char* kChanges = "its operations or constants change between calls";
 
   Tape(std::size_t max_length, std::size_t max_guards);
-  // Follows a recording instead of making one. Every operation is compared with the recording's. The results
-  // are the constants found, written to `constants` (one for each constant step), and whether all operations
-  // were the same.
+  // Compares operations with those of a recording instead of making one. It writes the constants that it
+  // finds to `constants` (one for each constant step). followed() states whether all operations were the
+  // same.
   Tape(std::span<const TapeStep> steps, std::span<const TapeGuard> guards, double* constants);
 
   Traced column(std::uint32_t index, double value) { return leaf(Op::column, index, value); }
@@ -78,11 +78,12 @@ class Tape {
   const std::vector<TapeGuard>& guards() const { return guards_; }
   bool opaque() const { return !reason_.empty(); }
   const std::string& reason() const { return reason_; }
-  // For a tape that follows a recording: true if every operation was the same to the end, branches included.
+  // Returns true, for a tape that compares with a recording, if every operation was the same to the end,
+  // branches included.
   bool followed() const {
     return !opaque() && !departed_ && position_ == path_.size() && next_guard_ == path_guards_.size();
   }
-  // Only the first reason is kept.
+  // Discards the recording. Only the first reason is kept.
   void make_opaque(std::string reason);
 
   // Returns the plain number. Unless it is a constant, the tape that records on this thread becomes opaque
@@ -110,7 +111,7 @@ class Tape {
   std::span<const TapeStep> path_;  // the recording that is followed; empty while recording
   std::span<const TapeGuard> path_guards_;
   double* constants_ = nullptr;
-  std::size_t position_ = 0, next_guard_ = 0;  // in the path
+  std::size_t position_ = 0, next_guard_ = 0;  // positions in the recording that is followed
   bool departed_ = false;
   std::vector<TapeStep> steps_;
   std::vector<TapeGuard> guards_;
@@ -137,8 +138,8 @@ inline bool all_equal(std::span<const double> column) {
 // Recognizes columns of constants that are equal bit for bit.
 class EqualColumns {
  public:
-  // Returns the number of the column that equals `column`, and whether it is a new one. `known(k)` gives the
-  // k-th new column.
+  // Returns the number of the column that equals `column`, and whether it is a new one. `known(k)` returns
+  // the k-th new column.
   std::pair<int, bool> number(std::span<const double> column, const auto& known) {
     std::uint64_t hash = 0xcbf29ce484222325ULL;  // FNV-1a over whole numbers
     for (const double v : column) hash = (hash ^ std::bit_cast<std::uint64_t>(v)) * 0x100000001b3ULL;

@@ -67,7 +67,8 @@ class DecisionTree {
     std::vector<NodeId> nodes;
   };
 
-  // `paths` agree on the guards before `guard`. The limit on guards bounds the depth.
+  // Builds the tree below `guard`. `paths` agree on the guards before `guard`. The limit on guards bounds the
+  // depth.
   template <class Leaf>
   NodeId branch(const std::vector<const Path*>& paths, std::size_t guard, std::map<NodeId, bool>& decided,
                 Leaf& leaf, NodeId unexplored) {

@@ -38,7 +38,8 @@ class NLSQ_API TraceFamily {
   // Records on this thread only.
   Outcome record(std::span<const double> x, std::span<const double> p);
 
-  // Builds the merged graph and returns its root in `graph`; columns 0..predictors-1, parameters 0..n-1.
+  // Builds the merged graph and returns its root in `graph`. It has columns 0..predictors-1 and parameters
+  // 0..n-1.
   NodeId build(Graph& graph) const;
   // Builds a graph that is 1 where a row's path has been recorded, and 0 where it reaches an unexplored node.
   // Both functions throw Error if nothing has been recorded or the callable is opaque.
@@ -58,11 +59,12 @@ class NLSQ_API TraceFamily {
   std::vector<std::shared_ptr<const Variant>> variants_;
 };
 
-// First-order bound of the terms that may have cancelled in `value`, whose derivatives at `p` are `slopes`.
+// Returns a first-order bound of the terms that may have cancelled in `value`, whose derivatives at `p` are
+// `slopes`.
 double size_of_terms(double value, std::span<const double> slopes, std::span<const double> p);
 
-// True for differences up to 1e-9 relative to the numbers, plus the rounding of cancelled terms, which are of
-// the given size, plus the rounding of the graph's operations, if it is known.
+// Returns true for differences up to 1e-9 relative to the numbers, plus the rounding of cancelled terms,
+// which are of the given size, plus the rounding of the graph's operations, if it is known.
 bool agree(double graph, double dual, double size, double rounding = 0);
 
 // Compares a graph's value and derivatives (one node for each parameter, in order) at one point with the
@@ -102,8 +104,8 @@ struct RollLimits {
 NLSQ_API RolledTrace roll(const VectorFunction& function, std::span<const double> p,
                           const RollLimits& limits = {});
 
-// The same check for a RolledTrace at p: the values of all residuals, and the derivatives of up to `sample`
-// of them, spread over all groups.
+// Makes the same check for a RolledTrace at p. It compares the values of all residuals, and the derivatives
+// of up to `sample` of them, spread over all groups.
 NLSQ_API bool agrees_with_dual(const RolledTrace& rolled, const VectorFunction& function,
                                std::span<const double> p, std::size_t sample = 256);
 

@@ -12,7 +12,7 @@ namespace nlsq::inline v0 {
 namespace {
 
 // The node of a number that depends on recorded ones but has no step of its own, because nothing records, or
-// the recording was given up. It is not a constant and belongs to no tape.
+// the recording was discarded. It is not a constant and belongs to no tape.
 constexpr std::uint32_t kLost = 0xffffffffU;
 
 thread_local Tape* active_tape = nullptr;
@@ -46,8 +46,8 @@ std::uint32_t Tape::follow(const TapeStep& step) {
   return static_cast<std::uint32_t>(position_++);
 }
 
-// The same for an operation with its operands, the most frequent case. The operands are compared without
-// building a step.
+// Does the same for an operation with its operands, which is the most frequent case. The operands are
+// compared without building a step.
 Traced Tape::follow(Op op, const Traced& a, const Traced& b, const Traced& c, double value) {
   Traced result(value);
   result.node_ = kLost;
@@ -186,8 +186,8 @@ bool Traced::guard(Op comparison, const Traced& a, const Traced& b) {
   return truth.value_ != 0;
 }
 
-// Returns a if it is the smaller one (the greater one, without `smaller`) or if b is NaN, else b. A constant
-// becomes the operand that need not be tested for NaN.
+// Returns a if b is NaN or a is the smaller number (the greater one if `smaller` is false), else b. If one
+// operand is a constant, it takes the place that is not tested for NaN.
 Traced Traced::pick_number(const Traced& a, const Traced& b, bool smaller) {
   if (a.is_number() && !b.is_number()) return pick_number(b, a, smaller);
   const Traced wins = smaller ? record(Op::less, a, b) : record(Op::less, b, a);
