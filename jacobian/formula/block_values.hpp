@@ -1,4 +1,4 @@
-// The operands and values of a formula's steps, one by one and over a block of rows. A formula and a tape run
+// The operands and values of a formula's steps, for one row and for a block of rows. A formula and a tape run
 // each of their steps over a block, so that a step is decoded once per block and not once per row.
 #pragma once
 
@@ -37,7 +37,7 @@ constexpr std::size_t kBlockRows = 64;
 // A value for each row of a block, or one value for all rows.
 struct BlockValue {
   double* own;  // memory for kBlockRows values
-  // Points to `own` or to values of another owner. Null: one number for all rows.
+  // Points to `own` or to values of another owner. It is null if there is one number for all rows.
   const double* rows = nullptr;
   double value = 0;
   bool uniform() const { return rows == nullptr; }

@@ -50,7 +50,8 @@ NodeId build_graph(Graph& graph, std::span<const FormulaStep> steps) {
   return stack.back();
 }
 
-// `stack` has room for all steps. Column `predictors.size()` is the response.
+// Computes the value of the steps. `stack` has room for all steps. Column `predictors.size()` is the
+// response.
 double run_steps(std::span<const FormulaStep> steps, std::span<const double> predictors, double response,
                  std::span<const double> parameters, double* stack) {
   std::size_t size = 0;
@@ -103,7 +104,7 @@ void check_options(const FormulaOptions& options) {
   if (!violations.empty()) throw ValidationError(violations);
 }
 
-// Returns the position of the first '=' outside parentheses; tokens.size() if there is none.
+// Returns the position of the first '=' outside parentheses, or tokens.size() if there is none.
 std::size_t find_equals(std::span<const Token> tokens, const std::string& text) {
   std::size_t depth = 0;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
@@ -117,8 +118,8 @@ std::size_t find_equals(std::span<const Token> tokens, const std::string& text) 
   return tokens.size();
 }
 
-// Whether the left side is written as gnuplot's functions are, f(x) = ...: a name of its own, with predictors
-// for arguments. It means the response.
+// Returns true if the left side is written as gnuplot's functions are, f(x) = ...: a name of its own, with
+// predictors for arguments. Such a left side means the response.
 bool is_definition(std::span<const Token> left, const FormulaOptions& options) {
   const auto is_predictor = [&](const Token& token) {
     return token.symbol == Symbol::name &&

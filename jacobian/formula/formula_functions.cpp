@@ -31,7 +31,7 @@ struct Alias {
   std::string_view other, ours;
 };
 
-// The names of other programs.
+// These are the names that other programs use.
 constexpr Alias kAliases[] = {
     {"ln", "log"},        {"lg", "log10"},      {"lb", "log2"},        {"arctan", "atan"},
     {"arcsin", "asin"},   {"arccos", "acos"},   {"arctan2", "atan2"},  {"arcsinh", "asinh"},

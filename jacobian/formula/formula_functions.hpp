@@ -17,7 +17,7 @@ struct FormulaFunction {
   CompoundFunction compound = CompoundFunction::none;
 };
 
-// All functions.
+// Returns all functions.
 std::span<const FormulaFunction> formula_functions();
 
 // Returns null if no function has that name.

@@ -62,7 +62,7 @@ void apply_to_block(const FormulaStep& step, BlockValue& a, const BlockValue& b,
 
 namespace {
 
-// The same as run_steps, for rows [first, first + count) of the columns; count <= kBlockRows.
+// Does the same as run_steps, for rows [first, first + count) of the columns. count is at most kBlockRows.
 void run_block(std::span<const FormulaStep> steps, std::span<const double* const> predictors,
                const double* response, std::span<const double> parameters, std::size_t first,
                std::size_t count, std::span<BlockValue> stack, double* out) {
@@ -86,7 +86,7 @@ void run_block(std::span<const FormulaStep> steps, std::span<const double* const
   for (std::size_t i = 0; i < count; ++i) out[i] = stack[0][i];
 }
 
-// The largest number of values on the stack at once.
+// Returns the largest number of values on the stack at once.
 std::size_t stack_depth(std::span<const FormulaStep> steps) {
   std::ptrdiff_t size = 0, most = 0;
   for (const FormulaStep& step : steps) {

@@ -37,7 +37,7 @@ struct Token {
   Symbol symbol = Symbol::end;
   std::string_view text;
   std::size_t column = 0;
-  double value = 0;  // of a number
+  double value = 0;  // value of a number
 };
 
 // Returns the tokens, with `end` last. Throws FormulaError at the first unreadable character.
