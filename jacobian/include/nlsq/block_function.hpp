@@ -1,6 +1,6 @@
 // The function of a residual block, type-erased: it computes some residuals from some parameter blocks. The
 // solver calls the same code with double, with the recording scalar and with dual numbers. User code creates
-// it; the rest of the library sees no template.
+// it. The rest of the library contains no template for it.
 //
 //  A functor has one of these forms. T is one scalar type for all arguments.
 //    bool operator()(const T* a, const T* b, T* residuals) const
@@ -41,16 +41,16 @@ class NLSQ_API BlockFunction {
 
   int residuals() const { return residuals_; }
   virtual Derivatives derivatives_by() const = 0;
-  // Blocks of one kind perform the same operations on different numbers, apart from branches, and replay one
-  // recording.
+  // Returns the kind of the block. Blocks of one kind perform the same operations on different numbers, apart
+  // from branches, and share one recording.
   virtual const void* kind() const = 0;
 
-  // `blocks` has one pointer for each parameter block. All these functions return false where the residuals
-  // do not exist.
+  // `blocks` has one pointer for each parameter block. All these functions return false if the residuals do
+  // not exist.
   virtual bool value(const double* const* blocks, double* residuals) const = 0;
   virtual bool trace(const Traced* const* blocks, Traced* residuals) const;
   virtual bool dual(const Dual8* const* blocks, Dual8* residuals) const;
-  // J[k] is a row-major matrix, residuals x size of block k; null if it is not wanted.
+  // J[k] is a row-major matrix of size residuals x size of block k, or null if it is not wanted.
   virtual bool derivatives(const double* const* blocks, double* residuals, double* const* J) const;
 
  private:
@@ -131,8 +131,8 @@ constexpr bool is_generic_block(std::index_sequence<i...> indices) {
   }
 }
 
-// False where the functor returns its residuals, but what it returns for doubles is neither a number nor a
-// range of numbers.
+// False if the functor returns its residuals, but the result for doubles is neither a number nor a range of
+// numbers.
 template <class F, std::size_t... i>
 constexpr bool gives_residuals(std::index_sequence<i...> indices) {
   if constexpr (!std::is_same_v<decltype(block_form<F, double>(indices)), ResultForm>) return true;
@@ -205,7 +205,7 @@ std::shared_ptr<const BlockFunction> make_block_function(F functor, int residual
   else return nullptr;
 }
 
-// The same for a functor that returns its residuals. It is called at `at` once to count them.
+// Does the same for a functor that returns its residuals. It is called at `at` once to count them.
 template <std::size_t k, class F>
 requires std::is_same_v<detail::BlockForm<F, double, k>, detail::ResultForm>
     std::shared_ptr<const BlockFunction> make_block_function(F functor, const double* const* at) {

@@ -1,5 +1,5 @@
 // A user's callable f(x, p), type-erased. The library calls the same code with double, with the recording
-// scalar and with dual numbers. User code creates it; the rest of the library sees no template.
+// scalar and with dual numbers. User code creates it. The rest of the library contains no template for it.
 //
 //  All scalars of one call have one type T. x is a T (one predictor) or a std::span<const T>. p is a
 //  std::span<const T>, or a const std::vector<T>& or const T* if the callable does not take a span.
@@ -28,7 +28,8 @@
 
 namespace nlsq::inline v0 {
 
-// Specialize to true for a functor that must not be recorded, because it keeps state or inspects its scalar.
+// Users may specialize this to true for a functor that must not be recorded, because it keeps state or
+// inspects its scalar.
 template <class F>
 inline constexpr bool no_trace = false;
 
@@ -74,19 +75,20 @@ struct VectorFunction {
 
 namespace nlsq::inline v0 {
 
-// One predictor: f(x, p), where x is a number. The callable is copied; the copies share its state.
+// Makes a model of one predictor from f(x, p), where x is a number. The callable is copied, and all copies
+// share its state.
 template <class F>
 ModelFunction make_model_function(F f) {
   return detail::erase_model<detail::NumberX>(std::move(f), 1);
 }
 
-// One or more predictors: f(x, p), where x is indexable, x[0] ... x[predictors - 1].
+// Makes a model of one or more predictors from f(x, p), where x is indexable: x[0] ... x[predictors - 1].
 template <class F>
 ModelFunction make_model_function(F f, int predictors) {
   return detail::erase_model<detail::IndexedX>(std::move(f), predictors);
 }
 
-// Residuals f(p) as std::vector<T> or any range of T.
+// Makes a vector function from f(p), which returns residuals as std::vector<T> or any range of T.
 template <class F>
 VectorFunction make_vector_function(F f) {
   return detail::erase_vector(std::move(f));

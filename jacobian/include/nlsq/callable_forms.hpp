@@ -7,7 +7,7 @@
 
 namespace nlsq::inline v0::detail {
 
-// The forms of an argument. `Form::Of<T>` is its type; a callable that takes a vector gets a copy.
+// The forms of an argument. `Form::Of<T>` is its type. A callable that takes a vector gets a copy.
 struct SpanForm {
   template <class T>
   using Of = std::span<const T>;
@@ -38,8 +38,8 @@ struct PointerForm {
 };
 struct NoForm {};
 
-// The forms of x in a call: a number, or several numbers in the form that the parameters have, or else a
-// span.
+// The forms of x in a call: a number, or several numbers. Several numbers have the form of the parameters if
+// the callable takes that, and are a span otherwise.
 struct NumberX {
   template <class Form, class T>
   using Of = const T&;
@@ -88,11 +88,11 @@ constexpr bool is_generic_model() {
   }
 }
 
-// State shared by the type-erased functions; const if the callable can be called as const.
+// State shared by the type-erased functions. It is const if the callable can be called as const.
 template <class F, bool Const>
 using State = std::shared_ptr<std::conditional_t<Const, const F, F>>;
 
-// What a call with doubles gives: a number, as it must.
+// True if a call with doubles returns a number, as it must.
 template <class X, class F>
 constexpr bool gives_number() {
   using Form = ModelForm<X, F, double, double>;
@@ -101,7 +101,7 @@ constexpr bool gives_number() {
       double>;
 }
 
-// Adds what a generic callable offers: recording and dual numbers.
+// Adds the abilities of a generic callable: recording and dual numbers.
 template <class X, class F, class C>
 void add_derivatives(ModelFunction& model, const std::shared_ptr<C>& f, std::size_t k) {
   if constexpr (!no_trace<F>) {
@@ -128,7 +128,8 @@ void add_derivatives(ModelFunction& model, const std::shared_ptr<C>& f, std::siz
   }
 }
 
-// A callable that does not fit is reported by one message: nothing more of it is compiled.
+// Makes a model of a callable. If the callable does not fit, one message reports this, and nothing more of it
+// is compiled.
 template <class X, class F>
 ModelFunction erase_model(F callable, int predictors) {
   constexpr bool is_const = !std::is_same_v<ModelForm<X, const F, double, double>, NoForm>;

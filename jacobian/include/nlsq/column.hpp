@@ -23,7 +23,7 @@ class RowSource;
 class NLSQ_API Column {
  public:
   Column() = default;
-  // `stride` counts elements, not bytes; it may be negative or larger than one.
+  // `stride` counts elements, not bytes. It may be negative or larger than one.
   Column(const double* data, std::size_t size, std::ptrdiff_t stride = 1)
       : Column(data, size, stride, ElementType::f64) {}
   Column(const float* data, std::size_t size, std::ptrdiff_t stride = 1)
@@ -35,18 +35,18 @@ class NLSQ_API Column {
   Column(const std::int32_t* d, std::size_t n, std::ptrdiff_t s = 1) : Column(d, n, s, ElementType::i32) {}
   Column(const std::uint32_t* d, std::size_t n, std::ptrdiff_t s = 1) : Column(d, n, s, ElementType::u32) {}
 
-  // Any contiguous range of one of the types above: vector, array, span.
+  // Views any contiguous range of one of the types above: vector, array, span.
   template <std::ranges::contiguous_range Range>
   requires(!std::is_same_v<std::remove_cvref_t<Range>, Column>)
       Column(const Range& range)  // NOLINT: implicit by design
       : Column(std::ranges::data(range), std::ranges::size(range)) {}
 
-  // Column `column` of a row source, which reads the rows where they lie, for instance in a file. So data
-  // larger than memory can be fitted: a fit reads blocks of rows, several times.
+  // Views column `column` of a row source, which reads the rows from their place, for instance a file. So
+  // data larger than memory can be fitted: a fit reads blocks of rows, several times.
   Column(const RowSource& rows, int column);
 
-  // Vectors, arrays, maps, references, rows and columns of Eigen: any type that has memory, a size and a
-  // stride, and is one-dimensional at compile time.
+  // Views vectors, arrays, maps, references, rows and columns of Eigen: any type that has memory, a size and
+  // a stride, and is one-dimensional at compile time.
   template <class V>
   requires(!std::ranges::contiguous_range<V> && bool(V::IsVectorAtCompileTime) &&
            requires(const V& v) { Column(v.data(), std::size_t(v.size()), std::ptrdiff_t(v.innerStride())); })
@@ -63,7 +63,8 @@ class NLSQ_API Column {
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   ElementType type() const { return type_; }
-  // The first number in memory, and the distance between rows in numbers; not of a row source.
+  // Return the first number in memory, and the distance between rows in numbers. For a row source they return
+  // null and 0.
   const void* memory() const { return type_ == ElementType::source ? nullptr : data_; }
   std::ptrdiff_t stride() const { return type_ == ElementType::source ? 0 : stride_; }
   double operator[](std::size_t row) const;
@@ -74,7 +75,7 @@ class NLSQ_API Column {
   // Returns the memory itself if no conversion is needed, else null.
   const double* direct_f64(std::size_t first) const;
   const float* direct_f32(std::size_t first) const;
-  // For a column of a row source, see RowSource.
+  // These pass on hints to a row source. RowSource describes them.
   void expect_gaps(bool gaps) const;
   void will_read(std::size_t first, std::size_t count) const;
   void was_read(std::size_t first, std::size_t count) const;
@@ -100,17 +101,18 @@ class NLSQ_API RowSource {
   virtual void read(std::size_t first, std::size_t count, int column, double* out) const = 0;
   virtual void read(std::size_t first, std::size_t count, int column, float* out) const;
   // Returns memory that already holds row `first` and those after it in this type, at least 65,536 of them or
-  // all that are left, and stays valid as long as the source; else null.
+  // all that are left, and stays valid as long as the source. Returns null if there is no such memory.
   virtual const double* direct_f64(std::size_t first, int column) const;
   virtual const float* direct_f32(std::size_t first, int column) const;
-  // A hint: from now on reads leave long gaps between rows (samples), so reading ahead would be wasted; or,
-  // with false, they go through the rows again. A second call with true needs a second one with false.
-  // Fits that run at the same time, such as those of the bootstrap, call it from their own threads.
+  // Gives a hint for reading ahead. With true, reads from now on leave long gaps between rows (samples), so
+  // reading ahead would be wasted. With false, they go through the rows again. Each call with true needs one
+  // with false. Fits that run at the same time, such as those of the bootstrap, call it from their own
+  // threads.
   virtual void expect_gaps(bool gaps) const;
-  // A hint: these rows of a column are among the next that are read. A source on a disk can fetch the rows of
-  // a sample at once, which takes far less time than one after the other.
+  // Gives a hint that these rows of a column are among the next that are read. A source on a disk can fetch
+  // the rows of a sample at once, which takes far less time than one after the other.
   virtual void will_read(std::size_t first, std::size_t count, int column) const;
-  // A hint: the pass that is being made needs none of these rows of a column any more. A source can free the
+  // Gives a hint that the current pass needs none of these rows of a column any more. A source can free the
   // memory that holds them.
   virtual void was_read(std::size_t first, std::size_t count, int column) const;
 };

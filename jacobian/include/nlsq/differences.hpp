@@ -3,7 +3,7 @@
 
 namespace nlsq::inline v0 {
 
-// How derivatives of a double-only callable are computed.
+// The ways to compute derivatives of a callable that only accepts double.
 enum class Differences : unsigned char {
   central,  // two calls per parameter; errors about (machine epsilon)^(2/3) of f/p
   ridders,  // about ten calls per parameter, extrapolated

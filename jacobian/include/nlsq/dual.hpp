@@ -31,7 +31,7 @@ inline constexpr bool is_dual = false;
 template <class T, int N>
 inline constexpr bool is_dual<Dual<T, N>> = true;
 
-// The dual type among A...; defined if there is one and all other types are the same or plain numbers.
+// The dual type among A... It is defined if there is one and all other types are the same or plain numbers.
 template <class... A>
 struct FirstDual;
 template <class A, class... Rest>
@@ -57,7 +57,7 @@ class Dual {
   template <class S>
   requires(std::is_arithmetic_v<S> || std::is_same_v<S, T>) constexpr Dual(S value)
       : value_(static_cast<T>(value)) {}  // NOLINT: implicit by design
-  // The k-th variable: derivative k is 1, the others are 0.
+  // Makes the k-th variable: derivative k is 1, the others are 0.
   constexpr Dual(T value, int k) : value_(value) { derivatives_[static_cast<std::size_t>(k)] = T(1); }
   constexpr Dual(T value, const Derivatives& derivatives) : value_(value), derivatives_(derivatives) {}
 
@@ -168,7 +168,7 @@ class Dual {
     return out;
   }
 
-  // Chain rule: f(a) with a given slope, and f(a, b) with both slopes given.
+  // Apply the chain rule to f(a) with a given slope, and to f(a, b) with both slopes given.
   static Dual chain(const T& value, const Dual& a, const T& slope) {
     return combine(value, [&](std::size_t i) { return times(slope, a.derivatives_[i]); });
   }

@@ -82,7 +82,7 @@ NLSQ_DUAL_STD(tanh, (T(1) - f) * (T(1) + f))
 NLSQ_DUAL_STD(asinh, T(1) / detail::root(T(1) + x * x))
 NLSQ_DUAL_STD(acosh, T(1) / detail::root((x - T(1)) * (x + T(1))))
 NLSQ_DUAL_STD(atanh, T(1) / ((T(1) - x) * (T(1) + x)))
-// Derivatives: DLMF 7.2, 5.2, 5.15, 10.6.
+// The derivatives are those of DLMF 7.2, 5.2, 5.15 and 10.6.
 NLSQ_DUAL_STD(erf, detail::kTwoOverSqrtPi<T>* detail::exp_of(-x* x))
 NLSQ_DUAL_STD(erfc, -detail::kTwoOverSqrtPi<T>* detail::exp_of(-x* x))
 NLSQ_DUAL_UNARY(erfcx, nlsq::erfcx, T(2) * x * f - detail::kTwoOverSqrtPi<T>)

@@ -43,9 +43,9 @@ enum class CompoundFunction : std::uint8_t {
 // One step of the formula as written, in postfix order. The independent evaluator executes these steps.
 struct FormulaStep {
   Op op = Op::constant;
-  CompoundFunction compound = CompoundFunction::none;  // index of a column or parameter
-  std::uint32_t index = 0;                             // value of a constant
-  double value = 0;                                    // of a constant
+  CompoundFunction compound = CompoundFunction::none;
+  std::uint32_t index = 0;  // number of the column or parameter
+  double value = 0;         // value of the constant
 };
 
 // A parsed formula. The graph is simplified. `steps` is the formula as typed, without simplification;
