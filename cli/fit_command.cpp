@@ -280,14 +280,14 @@ static void check_all_outputs(const Arguments& arguments) {
   check_outputs(inputs_of(arguments), outputs);
 }
 
-// Whether the fit is the first to look at all rows, so that it can find the numbers that are not finite.
+// Returns true if the fit is the first to read all rows, so that it can find the numbers that are not finite.
 static bool fit_looks_first(const Arguments& a) {
   const Selection& s = a.selection;
   const bool several_fits = !a.compare.models.empty() || a.certify || a.optimize || a.profile;
   return !several_fits && a.checkpoint.empty() && s.range.empty() && s.sigma.empty() && s.sigma_x.empty();
 }
 
-// Whether the fit was stopped before it made all starts.
+// Returns true if the fit was stopped before it made all starts.
 static bool starts_left(const FitResult& fit, const FitOptions& options) {
   int made = 0;
   for (const FitMinimum& minimum : fit.minima) made += minimum.starts;

@@ -38,29 +38,30 @@ struct FitReport {
   std::optional<FitResult> fitted_after = {};  // with --certify: a fit from parameters that are no minimum
 
   std::vector<InputFile> files = {};  // for --json
-  // Degrees of freedom of the intervals. Infinite with absolute sigma.
+  // Returns the degrees of freedom of the intervals. They are infinite with absolute sigma.
   double interval_dof() const;
-  // Half-width of a parameter's interval in standard errors. NaN without degrees of freedom.
+  // Returns the half-width of a parameter's interval in standard errors, or NaN without degrees of freedom.
   double interval_factor() const;
-  // The interval of parameter j: by profile likelihood if requested, otherwise from its standard error. May
-  // contain NaN and infinities.
+  // Returns the interval of parameter j: by profile likelihood if requested, otherwise from its standard
+  // error. It may contain NaN and infinities.
   std::pair<double, double> interval(std::size_t j) const;
 };
 
-// The options of the library. `parameters`: names of all parameters of the model.
+// Returns the options of the library. `parameters` has the names of all parameters of the model.
 FitOptions fit_options(const Arguments& arguments, const FitData& data,
                        const std::vector<std::string>& parameters);
-// Starting values. Those of the command line override those of a file; so do ties.
+// Returns the starting values. Those of the command line override those of a file; so do ties.
 NamedValues starting_values(const Arguments& arguments);
-// The files that are read: tables, and those of --p0 @FILE and --predict. No output may overwrite them.
+// Returns the files that are read: tables, and those of --p0 @FILE and --predict. No output may overwrite
+// them.
 std::vector<std::string> inputs_of(const Arguments& arguments);
-// The parameter of a tie, "name=expression".
+// Returns the parameter of a tie, "name=expression".
 std::string tied_name(const std::string& tie);
-// Warnings about what was read and chosen, before any fit.
+// Returns warnings about what was read and chosen, before any fit.
 std::vector<std::string> warnings_of(const FitData& data, const ModelChoice& model);
-// The names of parameters, from their indices among the free ones.
+// Returns the names of parameters, from their indices among the free ones.
 std::vector<std::string> free_names(const FitResult& fit, std::span<const int> indices);
-// The names that the command line gives to parameters.
+// Returns the names that the command line gives to parameters.
 std::vector<std::string> names_given(const Arguments& arguments, const NamedValues& p0);
 // Throws UsageError for a name that is no parameter of the model.
 void check_names(const NamedValues& p0, const Arguments& arguments, const Formula& formula);

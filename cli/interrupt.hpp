@@ -9,7 +9,7 @@ namespace nlsq::cli {
 void install_interrupt_handler();
 bool interrupted() noexcept;
 
-// While an object of this class lives, a signal ends the process at once, with exit status 130.
+// A signal ends the process at once, with exit status 130, as long as an object of this class exists.
 class EndsAtOnce {
  public:
   EndsAtOnce() noexcept;
@@ -18,7 +18,8 @@ class EndsAtOnce {
   ~EndsAtOnce();
 };
 
-// While an object of this class lives, the signal handler removes the file `path` before it ends the process.
+// As long as an object of this class exists, the signal handler removes the file `path` before it ends the
+// process.
 class UnfinishedFile {
  public:
   explicit UnfinishedFile(const std::string& path) noexcept;

@@ -18,7 +18,7 @@ std::string lower_case(std::string_view name) {
   return result;
 }
 
-// Insertions, deletions, replacements and exchanges of neighbours that turn `a` into `b`.
+// Counts the insertions, deletions, replacements and exchanges of neighbours that turn `a` into `b`.
 std::size_t distance(const std::string& a, const std::string& b) {
   std::vector<std::vector<std::size_t>> edits(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i) {

@@ -54,7 +54,7 @@ std::string time_left(double seconds) {
   return fmt::format(", about {:.0f} min left", seconds / 60 + 0.5);
 }
 
-// The text about the part of the work that is under way. The caller holds the lock.
+// Returns the text about the current part of the work. The caller holds the lock.
 std::string words() {
   std::string text = part.what + ":";
   const std::uint64_t finished = done, all = total, read = rows;
@@ -75,7 +75,7 @@ std::string words() {
 void write_text(std::string_view text) {
   while (!text.empty()) {
     const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
-    if (n <= 0) return;  // nobody reads it
+    if (n <= 0) return;  // stderr cannot be written
     text.remove_prefix(static_cast<std::size_t>(n));
   }
 }
@@ -148,7 +148,7 @@ void progress_rows(std::uint64_t more) {
 
 void progress_iteration(int number, double value) {
   if (!shown) return;
-  if (number <= iteration || starts == 0) ++starts;  // the numbers begin again with each start
+  if (number <= iteration || starts == 0) ++starts;  // the numbers begin at 0 again with each start
   iteration = number;
   cost = value;
   write_if_due();

@@ -1,4 +1,4 @@
-// Says on stderr how far long work has come: rows read, fits made, iterations, and the time that is left.
+// Writes the progress of long work on stderr: rows read, fits made, iterations, and the time that is left.
 //
 // On a terminal it is one line, which is written over, and cleared when the part of the work ends; it appears
 // after half a second. Elsewhere every message is a line of its own.
@@ -19,7 +19,7 @@ enum class ProgressChoice : std::uint8_t {
 // Called once, before the work begins.
 void choose_progress(ProgressChoice choice, bool quiet);
 
-// A part of the work, while it lives. There is at most one at a time.
+// A part of the work, which lasts as long as this object. There is at most one at a time.
 class ProgressPart {
  public:
   // `what` is in front of the line, as in "fitting groups". `total` is how many of them there are, or how
@@ -30,13 +30,13 @@ class ProgressPart {
   ~ProgressPart();
 };
 
-// These are for the part that lives; without one they do nothing. Any thread may call them.
+// These concern the current part. Without one they do nothing. Any thread may call them.
 void progress_done(std::uint64_t more);                     // so many more are done
 void progress_of(std::uint64_t more, std::uint64_t total);  // the same, where the total is known only then
 void progress_rows(std::uint64_t more);                     // so many more rows are read
 void progress_iteration(int iteration, double cost);        // of the fit
 
-// Whether a line is on the terminal now. A signal handler may ask.
+// Returns true if a line is on the terminal now. A signal handler may call this.
 bool progress_line_shown() noexcept;
 inline constexpr std::string_view kClearLine = "\r\x1b[K";
 

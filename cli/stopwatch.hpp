@@ -5,7 +5,7 @@
 
 namespace nlsq::cli {
 
-// Runs from its construction.
+// A clock that starts when it is constructed.
 class Stopwatch {
  public:
   double seconds() const {

@@ -51,7 +51,7 @@ std::size_t whole_number(const std::string& option, const std::string& text, dou
   return static_cast<std::size_t>(value);
 }
 
-// A size such as 300M: a number, and K, M, G or T for powers of 1024.
+// Parses a size such as 300M: a number, and K, M, G or T for powers of 1024.
 std::uint64_t memory_size(const std::string& text) {
   constexpr std::string_view kUnits = "KMGT";
   const std::size_t unit = kUnits.find(text.back());

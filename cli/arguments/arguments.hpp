@@ -38,7 +38,8 @@ struct Arguments {
 
   std::vector<std::string> files;  // one table: their rows in this order
   CsvOptions csv;
-  // Bytes of columns; larger ones lie in the folder `scratch`. Without a value: three quarters of the memory.
+  // Most bytes of columns in memory. Larger columns are in files of the folder `scratch`. Without a value, it
+  // is three quarters of the memory.
   std::optional<std::uint64_t> memory;
   std::string scratch;  // empty: that of TMPDIR, or /tmp
   Selection selection;
@@ -61,7 +62,7 @@ struct Arguments {
   std::vector<std::string> ties;  // "d=2*a"
 
   PrecisionPolicy precision;                   // from --precision and --rule
-  bool precision_given = false;                // one of these options is there
+  bool precision_given = false;                // true if one of these options is given
   std::optional<PrecisionObjective> optimize;  // chooses the policy instead of `precision`
   bool profile = false;
   std::optional<double> ftol, xtol, gtol, time_limit;
@@ -86,10 +87,10 @@ struct Arguments {
   std::vector<std::string> words;  // its words without the program's name, for --json
 };
 
-// Whether these values have one of this name.
+// Returns true if one of these values has this name.
 bool has_value(const std::vector<std::pair<std::string, double>>& values, std::string_view name);
 
-// Throws UsageError.
+// Parses the command line. Throws UsageError.
 Arguments parse_arguments(int argc, const char* const* argv);
 
 }  // namespace nlsq::cli

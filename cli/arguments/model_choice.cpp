@@ -17,8 +17,8 @@ namespace nlsq::cli {
 
 namespace {
 
-// The name that a chosen column can have in a formula. Empty for expressions, for names that are not
-// identifiers, and for `T [K]` beside another column T.
+// Returns the name that a chosen column can have in a formula. It is empty for expressions, for names that
+// are not identifiers, and for `T [K]` beside another column T.
 std::string formula_name(const ColumnExpression& expression, const CsvShape& shape) {
   if (!expression.plain) return "";
   const std::size_t column = expression.columns[0];
@@ -26,7 +26,7 @@ std::string formula_name(const ColumnExpression& expression, const CsvShape& sha
   return find_column(shape, name) == column ? name : "";
 }
 
-// The left side of `left = right`: the text before the first = that is not part of a comparison.
+// Returns the left side of `left = right`: the text before the first = that is not part of a comparison.
 std::string_view left_side(std::string_view formula) {
   for (std::size_t i = 0; i < formula.size(); ++i) {
     if (formula[i] != '=') continue;
@@ -44,8 +44,8 @@ std::vector<std::string> alias_names(std::size_t count) {
   return names;
 }
 
-// Refuses a formula that uses both names of a column `a (m)`: a and x. One of them is meant for a parameter,
-// but which one is not known. In a*x+b, it would be x if a were the column.
+// Refuses a formula that uses both names of a column `a (m)`: a and x. One of the two is meant as a
+// parameter, but the program cannot know which. In a*x+b, it would be x if a were the column.
 void refuse_two_names(const std::string& text, const FitData& data, const ColumnExpression& x,
                       const std::string& name, const std::string& alias) {
   const std::string title = column_title(data.shape, x);
@@ -56,7 +56,8 @@ void refuse_two_names(const std::string& text, const FitData& data, const Column
       alias, title));
 }
 
-// The names of the predictors: those of their columns if `text` uses any of them, otherwise x, or x1 ... xk.
+// Returns the names of the predictors. These are the names of their columns if `text` uses any of them,
+// otherwise x, or x1 ... xk.
 std::vector<std::string> predictor_names(const std::string& text, const FitData& data, ModelChoice& choice) {
   const std::vector<std::string> aliases = alias_names(data.x.size());
   std::vector<std::string> columns;
@@ -88,8 +89,8 @@ std::string response_name(const std::string& text, const FitData& data,
   const std::string column = formula_name(data.y_expression, data.shape);
   const std::string_view left = left_side(text);
   if (left.empty()) {
-    // Without a left side, the response needs no name. It must not take a predictor's, nor that of a
-    // parameter: A in A*exp(-t/b), fitted to the column `A (V)`.
+    // Without a left side, the response needs no name. Its name must not be that of a predictor or of a
+    // parameter, as A is in A*exp(-t/b), fitted to the column `A (V)`.
     const bool whole = !column.empty() && column == data.shape.names[data.y_expression.columns[0]];
     const std::string name = whole ? column : "y";
     return std::find(predictors.begin(), predictors.end(), name) == predictors.end() ? name : "";
@@ -122,7 +123,7 @@ ModelChoice choose_builtin(const Model& model, const FitData& data) {
 }
 
 // Returns the first name in the formula that is a built-in model's and neither a function call, nor a column,
-// nor one of `own_names`. Empty if there is none.
+// nor one of `own_names`. The result is empty if there is none.
 std::string model_inside(std::string_view text, const CsvShape& shape,
                          std::span<const std::string> own_names) {
   for (const std::string& name : names_in(text)) {

@@ -23,7 +23,7 @@ struct ModelChoice {
   PreparedModel prepared() const {
     return builtin != nullptr ? PreparedModel(*builtin) : PreparedModel(formula);
   }
-  // The name of a built-in model; `text` for a formula.
+  // Returns the name of a built-in model, or `text` for a formula.
   const std::string& name_or(const std::string& text) const {
     return builtin != nullptr ? builtin->name : text;
   }

@@ -12,7 +12,7 @@
 
 namespace nlsq::cli {
 
-// What the word `text` stands for. Throws UsageError that lists the choices.
+// Returns the value that the word `text` stands for. Throws UsageError that lists the choices.
 template <class T>
 T one_of(const std::string& option, const std::string& text,
          std::initializer_list<std::pair<const char*, T>> choices) {

@@ -20,8 +20,8 @@ class OptionGroup {
  public:
   OptionGroup(CLI::App& app, const char* title) : app_(app), title_(title) {}
 
-  // An option with a value, or with one each time that it is given if `into` is a vector. `value` names what
-  // is given, for the help.
+  // Declares an option with a value. If `into` is a vector, the option may be given several times. `value`
+  // names the kind of value, for the help.
   template <class T>
   void add(const char* name, T& into, const char* value, const char* text) {
     CLI::Option* const option = app_.add_option(name, into, text)->type_name(value)->group(title_);

@@ -1,4 +1,4 @@
-// Writes where a fit ends that starts at the parameters that --certify judged.
+// Writes the end of a fit that starts at the parameters that --certify judged.
 #include "certify/certify_text.hpp"
 
 #include "report/report.hpp"

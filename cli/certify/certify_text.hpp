@@ -7,7 +7,8 @@
 
 namespace nlsq::cli {
 
-// How far each parameter moves in a fit that starts at the parameters judged. Ends with an empty line.
+// Returns a table of how far each parameter moves in a fit that starts at the parameters judged. The table
+// ends with an empty line.
 std::string moves_table(const FitResult& judged, const FitResult& fitted);
 
 }  // namespace nlsq::cli

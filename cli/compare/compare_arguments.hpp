@@ -13,7 +13,7 @@ namespace nlsq::cli {
 struct Arguments;
 
 struct CompareArguments {
-  std::string text;                 // of the option
+  std::string text;                 // text of the option
   std::vector<std::string> models;  // names, sums or formulas; empty: no comparison
 };
 
@@ -21,7 +21,7 @@ struct CompareArguments {
 void add_compare_options(CLI::App& app, CompareArguments& compare);
 
 // Splits the text into models, adds that of --model, and rejects options that concern one model only. Without
-// --model, the first one takes its place. Throws UsageError.
+// --model, the first model of the text takes its place. Throws UsageError.
 void take_compare(Arguments& arguments);
 
 }  // namespace nlsq::cli

@@ -37,7 +37,7 @@ GroupsResult fit_groups(const ModelChoice& model, const FitData& data, const Col
     name_places(data, group, fits);
     return fits;
   } catch (const DataError& e) {
-    // Where no group can take part in a joint fit, the error has the message of the first group.
+    // If no group can take part in a joint fit, the error has the message of the first group.
     const bool of_first = !options.share.empty() && e.row() == DataError::npos;
     throw BadData(fmt::format("{}: {}", data.source,
                               of_first ? with_places_of_first(e.what(), data, group) : e.what()));
@@ -164,7 +164,8 @@ int group_command(const Arguments& arguments) {
   GroupOptions options = fit_options(arguments, data, model.formula.parameters);
   options.callback = {};
   options.share = arguments.share;
-  const EndsAtOnce from_here;  // groups have no best result so far that a signal could leave
+  // A signal can end the process at once, because groups have no best result so far.
+  const EndsAtOnce from_here;
   const GroupNames names(data, csv.number);
   part.emplace("fitting groups");
   options.progress = progress_of;

@@ -8,7 +8,7 @@
 
 namespace nlsq::cli {
 
-// The first option given that is for one fit alone; empty: none is.
+// Returns the first given option that is for one fit alone, or an empty text.
 std::string option_of_one_fit(const Arguments& arguments);
 
 // Throws UsageError for options that --group-by cannot be combined with.

@@ -16,15 +16,16 @@ namespace {
 
 constexpr double kExact = 0x1p53;  // from here on, different whole numbers may read as the same double
 
-// Whether the text is a whole number as it is usually written: no other text in this form is the same number.
+// Returns true if the text is a whole number as it is usually written. No other text in this form is the same
+// number.
 bool is_plain_number(const std::string& text) {
   constexpr std::size_t kMostDigits = 15;
   return !text.empty() && text.size() <= kMostDigits && (text[0] != '0' || text.size() == 1) &&
          std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// For each text the first of those that are the same number. Empty if a text is not a number or too large a
-// one to tell it from others, or if no text needs another.
+// Returns for each text the first text that is the same number. The result is empty if a text is not a
+// number, if a number is too large to differ from others as a double, or if no two texts are equal.
 std::vector<double> merged(const std::vector<std::string>& texts, const NumberFormat& format) {
   if (std::ranges::all_of(texts, is_plain_number)) return {};
   std::unordered_map<double, std::size_t> first;

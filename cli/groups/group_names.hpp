@@ -13,18 +13,18 @@ namespace nlsq::cli {
 
 class GroupNames {
  public:
-  // Where all texts of the column are numbers, equal numbers are one group: 1 and 1.0. `data` must outlive
-  // the object.
+  // If all texts of the column are numbers, equal numbers such as 1 and 1.0 are one group. `data` must
+  // outlive the object.
   GroupNames(const FitData& data, const NumberFormat& format);
 
-  // Rows with equal values are a group.
+  // Returns a column in which the rows of one group have equal values.
   const Column& column() const { return column_; }
-  // The name of the group of row `row`: its text where it first appears, or its number.
+  // Returns the name of the group of row `row`: its text where it first appears, or its number.
   std::string name(std::size_t row) const;
 
  private:
   const FitData& data_;
-  std::vector<double> values_;  // of column_, if it is not the data's own
+  std::vector<double> values_;  // values of column_, unless it refers to the data's own
   Column column_;
 };
 

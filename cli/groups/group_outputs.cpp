@@ -19,7 +19,7 @@ namespace nlsq::cli {
 
 namespace {
 
-constexpr std::size_t kGroupsOfPiece = 512;  // whose text is formed at once
+constexpr std::size_t kGroupsOfPiece = 512;  // groups whose text is formed at once
 
 std::string csv_text(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
@@ -60,7 +60,8 @@ void write_lines(const GroupReport& report, OutputFile& file, AddLines add_lines
   });
 }
 
-// The half-width of an interval in standard errors, by degrees of freedom. Groups mostly have few of these.
+// Computes the half-width of an interval in standard errors, by degrees of freedom. It keeps computed values,
+// because groups mostly have few different degrees of freedom.
 class Quantiles {
  public:
   explicit Quantiles(const GroupReport& report) : report_(report) {}
@@ -105,7 +106,8 @@ std::string json_list(const std::vector<std::string>& texts) {
   return out.empty() ? "[]" : out + "]";
 }
 
-// Of a joint fit: the shared parameters with their covariance, and the statistics of all groups together.
+// Returns the fields of a joint fit: the shared parameters with their covariance, and the statistics of all
+// groups together.
 std::string joint_fields(const GroupReport& report) {
   if (!report.fits.joint) return {};
   const JointFit& joint = *report.fits.joint;

@@ -25,7 +25,7 @@ void find_rows(const Column& group, RowsOfGroups& groups) {
   }
 }
 
-// The message of a joint fit is about no single group.
+// Returns true if the message of group k names a row. The message of a joint fit is not about a single group.
 bool names_row(const GroupsResult& fits, std::size_t k) {
   if (fits.joint && fits.message[k] == fits.joint->summary.message) return false;
   return fits.message[k].find("row ") != std::string::npos;

@@ -22,29 +22,30 @@ struct GroupReport {
   const ModelChoice& model;
   const FitOptions& options;
   const GroupsResult& fits;
-  std::vector<std::string> names;  // of the groups
+  std::vector<std::string> names;  // names of the groups
   std::vector<std::string> warnings = {};
   double read_seconds = 0, total_seconds = 0;
   std::vector<InputFile> files = {};  // for --json
 
   std::size_t failed() const { return fits.size() - fits.succeeded; }
-  // Whether the fit held the parameter at its start.
+  // Returns true if the fit held the parameter at its start.
   bool fixed(std::size_t parameter) const;
-  // Whether all groups have it in common.
+  // Returns true if all groups have the parameter in common.
   bool shared(std::size_t parameter) const;
-  // Whether shared parameter `j` of the joint fit ended on a bound.
+  // Returns true if shared parameter `j` of the joint fit ended on a bound.
   bool shared_at_bound(std::size_t j) const;
-  // "tau", or of a parameter that each group has for itself "a[north]", if others are shared.
+  // Returns a name such as "tau". If some parameters are shared, one that each group has for itself is
+  // "a[north]".
   std::string parameter_name(std::size_t group, std::size_t parameter) const;
-  // Title of the groups: the column of --group-by, or "y".
+  // Returns the title of the groups: the column of --group-by, or "y".
   std::string title() const;
 };
 
 std::string group_text(const GroupReport& report);
-// "2 of 40 groups did not succeed: north (...), south (...)", for stderr and the report.
+// Returns "2 of 40 groups did not succeed: north (...), south (...)", for stderr and the report.
 std::string failed_groups(const GroupReport& report);
 void write_group_csv(const GroupReport& report, OutputFile& file);
-// A line for each group, then one of all together.
+// Writes a line for each group, then one for all groups together.
 void write_group_json(const GroupReport& report, OutputFile& file);
 
 }  // namespace nlsq::cli

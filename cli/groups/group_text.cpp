@@ -47,7 +47,7 @@ std::string table(const GroupReport& report) {
 
 }  // namespace
 
-// The shared parameters of a joint fit, and its statistics.
+// Returns the shared parameters of a joint fit, and its statistics.
 static std::string joint_text(const GroupReport& report, bool certified) {
   const JointFit& joint = *report.fits.joint;
   std::vector<std::vector<std::string>> rows = {{"shared", "value", "std. error"}};

@@ -6,9 +6,9 @@
 namespace nlsq::cli {
 
 // Puts the responses below each other, as if a column of groups had their names. x and the standard
-// deviations are repeated for each. A row that lacks a response is left out of that one alone. Call it after
-// the model was chosen. FitData::place() then takes rows of the stack. Throws BadData if a response has no
-// values.
+// deviations are repeated for each. A row that lacks a response is left out for that response alone. This
+// must be called after the model was chosen. FitData::place() then takes rows of the stack. Throws BadData if
+// a response has no values.
 void stack_responses(FitData& data);
 
 }  // namespace nlsq::cli

@@ -14,7 +14,7 @@ namespace nlsq::cli {
 
 namespace {
 
-// The words that the value of an option may have; empty if there are other values too many to list.
+// Returns the words that the value of an option may have. The result is empty if they are too many to list.
 std::vector<std::string> words_of(const OptionText& option) {
   const auto is = [&](const char* name) {
     return std::ranges::find(option.names, name) != option.names.end();

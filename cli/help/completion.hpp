@@ -8,7 +8,7 @@
 
 namespace nlsq::cli {
 
-// `shell` is bash, zsh or fish. Throws UsageError for any other.
+// Returns the script for `shell`, which is bash, zsh or fish. Throws UsageError for any other.
 std::string completion_script(const std::string& shell, const std::vector<OptionText>& options);
 
 }  // namespace nlsq::cli

@@ -53,7 +53,7 @@ constexpr FunctionText kFunctions[] = {
     {"voigt(x,s,g)", "Gaussian s, Lorentzian g, area 1"},
 };
 
-// Two columns, the second at 52.
+// Formats the functions in two columns. The second one starts at character 52.
 std::string in_two_columns() {
   const std::size_t rows = (std::size(kFunctions) + 1) / 2;
   std::string out;

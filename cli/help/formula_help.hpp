@@ -13,7 +13,7 @@ struct FunctionText {
   std::string_view name() const { return usage.substr(0, usage.find('(')); }
 };
 
-// Every function of the formula language. A test compares it with the table of the parser.
+// Returns every function of the formula language. A test compares them with the table of the parser.
 std::span<const FunctionText> function_texts();
 
 std::string formula_page();

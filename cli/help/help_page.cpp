@@ -12,12 +12,13 @@ namespace {
 
 constexpr std::size_t kNameWidth = 32, kWidth = 110;
 
-// Few need these. The page is short enough to be read, and the manual has all.
+// Returns true for options that few users need. The help page is short enough to be read, and the manual has
+// all options.
 bool only_in_manual(const OptionText& option) {
   return option.names.front() == "--max-line" || option.names.front() == "--nonmonotonic";
 }
 
-// "--loss NAME": a long list of words is left to the explanation.
+// Returns "--loss NAME". A long list of words is left to the explanation.
 std::string usage_of(const OptionText& option) {
   std::string usage = fmt::format("  {}", fmt::join(option.names, ", "));
   if (option.is_flag()) return usage;

@@ -8,7 +8,7 @@
 
 namespace nlsq::cli {
 
-// One line for each option where it fits, at most 110 columns.
+// Returns one line for each option if it fits. Lines have at most 110 columns.
 std::string help_page(const std::vector<OptionText>& options);
 
 }  // namespace nlsq::cli

@@ -11,7 +11,7 @@ namespace nlsq::cli {
 
 namespace {
 
-// Text in which troff sees no commands.
+// Returns the text so escaped that troff finds no commands in it.
 std::string escaped(const std::string& text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -17,18 +17,18 @@ struct OptionText {
   std::string text;                // what it does
   bool repeated = false;           // may be given several times
 
-  // The words of a type such as "auto|yes|no"; empty if the value is free.
+  // Returns the words of a type such as "auto|yes|no". The result is empty if the value is free.
   std::vector<std::string> choices() const;
-  // Whether the value is the name of a file.
+  // Returns true if the value is the name of a file.
   bool takes_file() const;
   bool is_flag() const { return type.empty(); }
 };
 
-// All options of the application in order, without positional arguments. Options without a group come first,
-// in the group "General".
+// Returns all options of the application in order, without positional arguments. Options without a group come
+// first, in the group "General".
 std::vector<OptionText> option_texts(const CLI::App& app);
 
-// The groups in the order of their first option.
+// Returns the groups in the order of their first option.
 std::vector<std::string> option_groups(const std::vector<OptionText>& options);
 
 }  // namespace nlsq::cli

@@ -76,7 +76,7 @@ std::size_t named_axis(int axis, const std::vector<std::size_t>& shape, const st
   return static_cast<std::size_t>(axis < 0 ? axis + dimensions : axis);
 }
 
-// The axis that is as long as x.
+// Returns the axis that is as long as x.
 std::size_t axis_of_x(const Image& image, const std::vector<std::size_t>& shape) {
   std::vector<std::size_t> axes;
   for (std::size_t d = 0; d < shape.size(); ++d)
@@ -212,7 +212,8 @@ void Image::read(const NpyArray& array, std::span<const std::uint32_t> pixels, d
   const std::size_t along = strides[axis];
   strides.erase(strides.begin() + static_cast<std::ptrdiff_t>(axis));
   const std::size_t of_column = strides.back(), of_row = dimensions == 3 ? strides.front() : 0;
-  // Several pixels at once, so that where points lie far apart each piece of memory is visited once.
+  // Several pixels are read at once. If their points lie far apart, each piece of memory is then visited
+  // once.
   constexpr std::size_t kPointsAtOnce = 8;
   for (std::size_t first = 0; first < points; first += kPointsAtOnce) {
     const std::size_t count = along == 1 ? points : std::min(kPointsAtOnce, points - first);

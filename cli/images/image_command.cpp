@@ -143,7 +143,8 @@ int image_command(const Arguments& arguments) {
   GroupOptions options = fit_options(arguments, data, model.formula.parameters);
   options.callback = {};
   if (!arguments.max_iterations) options.max_iterations = kPixelIterations;
-  const EndsAtOnce from_here;  // an image has no best result so far that a signal could leave
+  // A signal can end the process at once, because an image has no best result so far.
+  const EndsAtOnce from_here;
   const ImageFits fits = fit_checked(image, model, p0, options);
   if (first_process()) write_maps(fits, image, arguments.image.maps);
   ImageReport report{arguments, image, model, fits, read_seconds, clock.seconds()};

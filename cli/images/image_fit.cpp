@@ -24,14 +24,14 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kChunk = 8192;  // pixels that are copied and fitted together
-constexpr double kExplains = 0.5;     // of the scatter, what a neighbour's curve may leave
+constexpr double kExplains = 0.5;     // largest share of the scatter that a neighbour's curve may leave
 constexpr double kUnusual = 3;        // standard deviations of a cost
 constexpr double kPattern = 2;        // standard deviations of a correlation of residuals
 constexpr double kRounding = 1e-20;   // of the scatter: a cost below it is one of rounding errors
 
 using Pixels = std::vector<std::uint32_t>;
 
-// Half the sum of squares about the mean, weighted by sigma.
+// Returns half the sum of squares about the mean, weighted by sigma.
 double scatter_of(const double* y, const double* sigma, std::size_t points) {
   double weights = 0, mean = 0, sum = 0;
   const auto weight = [&](std::size_t i) { return sigma == nullptr ? 1 : 1 / (sigma[i] * sigma[i]); };
@@ -41,8 +41,8 @@ double scatter_of(const double* y, const double* sigma, std::size_t points) {
   return sum / 2;
 }
 
-// The correlation of residuals that follow one another in x, in standard deviations of that of pure noise. A
-// curve that misses a feature of the data leaves residuals that go together.
+// Returns the correlation of residuals that follow one another in x, in standard deviations of that of pure
+// noise. If a curve misses a feature of the data, residuals beside each other have the same sign.
 double residual_pattern(std::span<const std::size_t> order, const double* y, const double* sigma,
                         std::span<const double> curve) {
   double products = 0, squares = 0, last = 0;
@@ -111,15 +111,17 @@ class ImageFit {
   }
 
  private:
-  // A parameter that is held at its guess has another value in each pixel, and curve_fit_batch makes one
-  // start. A formula with a left side has no curve that could be compared with y.
+  // Returns true if answers of neighbours can be starts. They cannot if a parameter is held at its guess,
+  // which differs from pixel to pixel, because curve_fit_batch has one start. They cannot for a formula with
+  // a left side either, because it has no curve that could be compared with y.
   bool neighbours_serve() const {
     const bool own_values =
         std::ranges::any_of(options_.fixed, [&](const std::string& name) { return !has_value(p0_, name); });
     return options_.starts == 1 && !own_values && !choice_.formula.has_left_side;
   }
 
-  // RANK_DEFICIENT counts only after a fit from the pixel's own guess.
+  // Returns true if the result needs no further fit. RANK_DEFICIENT counts only after a fit from the pixel's
+  // own guess.
   static bool certain(PixelStatus status) {
     return status == status_of(Verdict::converged) || status == status_of(Verdict::noise_floor);
   }
@@ -174,7 +176,7 @@ class ImageFit {
     });
   }
 
-  // Fits from the closest neighbour where its curve leaves less than `most` of the pixel's scatter.
+  // Fits from the closest neighbour if its curve leaves less than `most` of the pixel's scatter.
   void from_neighbours(const Pixels& pixels, double most) {
     if (scatter_.empty()) scatter_.assign(image_.pixels(), 0);
     patterned_.resize(image_.pixels());
@@ -228,7 +230,7 @@ class ImageFit {
     }
   }
 
-  // Takes fit i for a pixel, unless the pixel has a better one.
+  // Takes fit i for a pixel, unless the pixel already has a better one.
   template <class Fits>
   bool take(const Fits& fits, std::size_t i, std::size_t pixel, const std::string& message) {
     const bool success = nlsq::is_success(fits.verdict[i]);
@@ -268,11 +270,11 @@ class ImageFit {
   const GroupOptions& options_;
   PreparedModel model_;
   Neighbours neighbours_;
-  std::vector<double> y_, sigma_;   // of the pixels of a chunk
-  std::vector<std::size_t> order_;  // of the points by x
-  double stands_out_ = 0;           // times the usual cost: a cost that noise does not explain
+  std::vector<double> y_, sigma_;   // values of the pixels of a chunk
+  std::vector<std::size_t> order_;  // order of the points by x
+  double stands_out_ = 0;           // multiple of the usual cost from which noise does not explain a cost
   std::vector<double> scatter_;     // of each pixel that was compared with its neighbours
-  std::vector<char> patterned_;     // pixels whose residuals from a neighbour's start go together
+  std::vector<char> patterned_;     // pixels whose residuals from a neighbour's start are correlated
   ImageFits out_;
 };
 

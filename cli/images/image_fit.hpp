@@ -22,34 +22,34 @@ inline constexpr PixelStatus kMasked = 0;
 inline PixelStatus status_of(Verdict verdict) {
   return static_cast<PixelStatus>(static_cast<int>(verdict) + 1);
 }
-// "masked", "CONVERGED" ...
+// Returns "masked", "CONVERGED" and so on.
 std::string status_name(PixelStatus status);
 inline constexpr PixelStatus kStatuses = 7;
-// Whether the numbers of the pixel may be used as a minimum.
+// Returns true if the numbers of the pixel may be used as a minimum.
 bool is_success(PixelStatus status);
 
-// Row or entry p of every array belongs to pixel p. NaN where nothing was fitted.
+// The fits of all pixels. Row or entry p of every array belongs to pixel p. It is NaN if nothing was fitted.
 struct ImageFits {
   std::vector<std::string> parameter_names;
   Matrix parameters, standard_errors;
-  // Of each parameter with bounds: 1 where it ends on one, else 0.
+  // For each parameter with bounds, 1 in pixels in which it ends on one, else 0.
   std::map<std::string, std::vector<std::uint8_t>> at_bound;
   std::vector<double> cost;
   std::vector<PixelStatus> status;
-  std::map<std::size_t, std::string> message;  // of pixels that did not succeed: why
+  std::map<std::size_t, std::string> message;  // reasons of pixels that did not succeed
   std::vector<std::uint8_t> from_neighbour;    // 1: the answer was found from a neighbour's
 };
 
 // One pixel in each block of 8 × 8 (neighbours.hpp) is fitted from its own guess, as curve_fit_groups does.
 // The others start from the answer of such a neighbour, because a guess takes several times as long as a fit.
-// A neighbour is used only if its curve leaves at most half of the scatter of the pixel about its mean.
-// Three kinds of pixels are then fitted from their own guess, too, and the lower cost counts: those that are
-// not certified, those whose cost is far above the median of the neighbours', and those whose residuals go
-// together in x. A pixel that is still not certified, or still far above, is tried from the closest answer
-// whatever that explains.
+// A neighbour is used only if its curve leaves at most half of the scatter of the pixel about its mean. Three
+// kinds of pixels are then fitted from their own guess, too, and the lower cost counts: those that are not
+// certified, those whose cost is far above the median of the neighbours', and those whose residuals are
+// correlated in x. A pixel that is still not certified, or still far above, is fitted from the closest answer
+// however much its curve leaves.
 //
-// All steps depend on the data alone: results have the same bits for any number of threads. `p0`, `options`:
-// as of curve_fit_groups. Throws the errors of the library.
+// All steps depend on the data alone: results have the same bits for any number of threads. `p0` and
+// `options` are those of curve_fit_groups. Throws the errors of the library.
 ImageFits fit_image(const Image& image, const ModelChoice& model, const NamedValues& p0,
                     const GroupOptions& options);
 

@@ -15,7 +15,7 @@
 namespace nlsq::cli {
 
 // The default of --max-iterations for a pixel. Pixels without a minimum, such as those outside a peak, use
-// all of it, and of those with one hardly any needs more.
+// all of it. Hardly any pixel with a minimum needs more.
 inline constexpr int kPixelIterations = 200;
 
 struct ImageReport {
@@ -26,27 +26,27 @@ struct ImageReport {
   double read_seconds = 0, total_seconds = 0;
   std::vector<InputFile> files = {};  // for --json: the image, x, sigma and mask
 
-  // Pixels with this status.
+  // Returns the number of pixels with this status.
   std::size_t count(PixelStatus status) const;
-  // Pixels that were fitted, and those of them that did not succeed.
+  // Return the number of pixels that were fitted, and of those of them that did not succeed.
   std::size_t fitted() const { return fits.status.size() - count(kMasked); }
   std::size_t failed() const;
 };
 
-// Over the pixels that succeeded.
+// The range of a parameter over the pixels that succeeded.
 struct ParameterRange {
   std::string name;
   double median = 0, lowest = 0, highest = 0, median_error = 0;  // NaN where nothing determines them
   std::optional<std::size_t> at_bound = {};  // pixels in which it ends on a bound, if it has bounds
 };
-// Empty if no pixel succeeded.
+// Returns nothing if no pixel succeeded.
 std::vector<ParameterRange> parameter_ranges(const ImageReport& report);
 
-// Why pixels did not succeed. Messages that differ in numbers alone are one reason.
+// A reason why pixels did not succeed. Messages that differ in numbers alone are one reason.
 struct FailureReason {
   std::size_t first = 0, pixels = 0;  // the first pixel, and how many there are
 };
-// The most frequent reason first.
+// Returns the reasons, the most frequent one first.
 std::vector<FailureReason> failure_reasons(const ImageReport& report);
 
 std::string image_text(const ImageReport& report);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostReasonsListed = 20;
 
-// The message without its numbers: pixels with the same one have the same reason.
+// Returns the message without its numbers. Pixels with the same result have the same reason.
 std::string without_numbers(const std::string& message) {
   std::string out;
   for (const char c : message) {
@@ -65,7 +65,7 @@ std::string parameter_table(const ImageReport& report) {
   return rows.size() == 1 ? "" : aligned_table(rows, "  ") + "\n";
 }
 
-// Which pixels did not succeed and why: a line for each reason.
+// Returns a line for each reason why pixels did not succeed, with their number.
 std::string failed_pixels(const ImageReport& report) {
   const std::vector<FailureReason> reasons = failure_reasons(report);
   if (reasons.empty()) return "";

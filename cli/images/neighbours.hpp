@@ -1,4 +1,4 @@
-// The pixels of an image whose answers serve the pixels around them as starts. image_fit.cpp uses it.
+// The pixels of an image whose answers are starts for the pixels around them. image_fit.cpp uses it.
 #pragma once
 
 #include "images/image.hpp"
@@ -25,15 +25,16 @@ class Neighbours {
  public:
   explicit Neighbours(const Image& image);
 
-  // The chosen pixels, in their order.
+  // Returns the chosen pixels, in their order.
   const std::vector<std::uint32_t>& chosen() const { return chosen_; }
-  // Tells the answer of a chosen pixel. It is left out if the model is not finite there.
+  // Adds the answer of a chosen pixel. It is left out if the model is not finite there.
   void add(const PreparedModel& model, std::uint32_t pixel, std::span<const double> parameters, double cost);
 
-  // Of the neighbours in the pixel's block and in the four beside it, the one whose curve is closest to y,
-  // and the cost of that. `sigma`: null if there is none. Null: there is no neighbour.
+  // Compares the neighbours in the pixel's block and in the four beside it. Returns the one whose curve is
+  // closest to y, and the cost of that curve, or null if there is no neighbour. `sigma` is null if there is
+  // none.
   const Neighbour* closest(std::uint32_t pixel, const double* y, const double* sigma, double& cost) const;
-  // The median cost of these neighbours; NaN if there are none.
+  // Returns the median cost of these neighbours, or NaN if there are none.
   double usual_cost(std::uint32_t pixel) const;
 
  private:

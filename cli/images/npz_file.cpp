@@ -11,17 +11,18 @@ namespace nlsq::cli {
 
 namespace {
 
-constexpr std::uint64_t k32 = 0xFFFFFFFFu, k16 = 0xFFFFu;  // stand where a 64-bit number is elsewhere
-constexpr std::uint64_t kVersion = 45;                     // of zip64
+// These mark a field whose 64-bit number is elsewhere.
+constexpr std::uint64_t k32 = 0xFFFFFFFFu, k16 = 0xFFFFu;
+constexpr std::uint64_t kVersion = 45;  // of zip64
 
-// A little-endian number of `bytes` bytes.
+// Returns a little-endian number of `bytes` bytes.
 std::string little(std::uint64_t value, int bytes) {
   std::string out;
   for (int i = 0; i < bytes; ++i, value >>= 8) out += static_cast<char>(value & 0xFF);
   return out;
 }
 
-// The header of a .npy file. NumPy wants the data to begin at a multiple of 64.
+// Returns the header of a .npy file. NumPy expects the data to begin at a multiple of 64.
 std::string npy_header(const char* type, const std::vector<std::size_t>& shape) {
   std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({},), }}", type,
                                  fmt::join(shape, ", "));

@@ -16,7 +16,7 @@ namespace nlsq::cli {
 class NpzFile {
  public:
   explicit NpzFile(const std::string& path) : file_(path) {}
-  // Arrays in C order.
+  // Add an array in C order.
   void add(const std::string& name, const std::vector<std::size_t>& shape, std::span<const double> values);
   void add(const std::string& name, const std::vector<std::size_t>& shape,
            std::span<const std::uint8_t> values);

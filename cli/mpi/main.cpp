@@ -42,7 +42,7 @@ class MpiProcesses final : public nlsq::cli::Processes {
   }
 
   // Ends the work of all processes. The first process writes the message and returns the exit status of the
-  // first one that failed by itself. The others return 0, so that mpirun tells of one failure.
+  // first one that failed by itself. The others return 0, so that mpirun reports one failure.
   int end(int status) {
     team_->leave();
     const bool left_behind = team_->left_behind() || std::ranges::any_of(rows_, [](const auto& r) {

@@ -14,9 +14,9 @@ namespace nlsq::cli {
 
 namespace {
 
-constexpr double kMargin = 0.04;  // of the span, on each side
+constexpr double kMargin = 0.04;  // margin on each side, as a share of the span
 
-// Halves before subtracting, so that the span of the largest doubles does not overflow.
+// Returns half of the span. It halves before it subtracts, so that the largest doubles do not overflow.
 double half_span(const Axis& axis) { return 0.5 * axis.high - 0.5 * axis.low; }
 
 std::string superscript(int exponent) {
@@ -27,7 +27,7 @@ std::string superscript(int exponent) {
   return out;
 }
 
-// A power of ten times 1, 2 or 5 on a logarithmic axis.
+// Returns the label of 1, 2 or 5 times a power of ten on a logarithmic axis.
 std::string log_text(int mantissa, int exponent, bool plain_text) {
   if (exponent >= -3 && exponent <= 4) return fmt::format("{:g}", mantissa * std::pow(10.0, exponent));
   if (plain_text) return fmt::format("{}e{}", mantissa, exponent);
@@ -52,7 +52,7 @@ std::vector<Tick> log_ticks(const Axis& axis, int wanted, bool plain_text) {
   return ticks;
 }
 
-// The smallest of 1, 2, 5 times a power of ten that makes at most `wanted` steps.
+// Returns the smallest of 1, 2, 5 times a power of ten that makes at most `wanted` steps.
 double round_step(double span, int wanted) {
   const double rough = span / std::max(1, wanted);
   const double power = std::pow(10.0, std::floor(std::log10(rough)));
@@ -62,8 +62,8 @@ double round_step(double span, int wanted) {
   return 10 * power;
 }
 
-// All labels of an axis have the same number of decimals, or the same number of digits where numbers are
-// large or small.
+// Returns a label. All labels of an axis have the same number of decimals, or the same number of digits if
+// numbers are large or small.
 std::string linear_text(double value, double step, double largest) {
   if (std::fabs(value) < step * 1e-6) return "0";
   const double step_digits = std::floor(std::log10(step) + 1e-9);

@@ -20,7 +20,7 @@ double even_point(double low, double high, std::size_t i, bool log_x) {
   return log_x ? low * std::pow(high / low, t) : low * (1 - t) + high * t;
 }
 
-// The coordinates of a point as the axes show them.
+// The coordinates of a point on the axes.
 struct Drawn {
   std::vector<double> u, v;
 };
@@ -32,9 +32,9 @@ Drawn drawn(const CurvePoints& points, bool log_x, bool log_y) {
   return d;
 }
 
-// The point between `first` and `last` that is farthest from the straight line between them, if it is
-// farther than `tolerance`; otherwise `last`. Where finite values end, the interval is halved to find the
-// end.
+// Returns the point between `first` and `last` that is farthest from the straight line between them, if it is
+// farther than `tolerance`. Otherwise returns `last`. If finite values end in between, the interval is halved
+// to find the end.
 std::size_t farthest(const Drawn& d, std::size_t first, std::size_t last, double tolerance) {
   std::size_t at = last;
   double most = tolerance;
@@ -89,7 +89,7 @@ CurvePoints curve_points(const CurveFunction& f, double low, double high, std::s
   for (const double x : data) {
     if (x > low && x < high) candidates.emplace_back(x, false);
   }
-  // Of equal x the one to be kept stays.
+  // Of points with equal x, one that must be kept remains.
   std::sort(candidates.begin(), candidates.end(),
             [](const auto& a, const auto& b) { return a.first != b.first ? a.first < b.first : a.second; });
   const auto same = [](const auto& a, const auto& b) { return a.first == b.first; };

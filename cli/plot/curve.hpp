@@ -10,7 +10,7 @@
 
 namespace nlsq::cli {
 
-// Values of the model at values of its predictor.
+// Returns values of the model at values of its predictor.
 using CurveFunction = std::function<std::vector<double>(const std::vector<double>&)>;
 
 struct CurvePoints {

@@ -69,7 +69,7 @@ class MemoryFile {
   int fd_;
 };
 
-// Which file descriptors the child has.
+// Sets which file descriptors the child has.
 class FileActions {
  public:
   FileActions() { ::posix_spawn_file_actions_init(&actions_); }
@@ -94,7 +94,7 @@ int wait_for(pid_t child) {
   return status;
 }
 
-// Removes the empty lines and the pointer to the position with which gnuplot begins its messages.
+// Returns gnuplot's message without the empty lines and the pointer to the position with which it begins.
 std::string message_of(const std::string& errors) {
   std::string out;
   for (std::size_t at = 0; at < errors.size();) {

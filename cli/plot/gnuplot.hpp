@@ -5,7 +5,7 @@
 
 namespace nlsq::cli {
 
-// The path of gnuplot. Throws OutputError that names the package if no folder of PATH has it.
+// Returns the path of gnuplot. Throws OutputError that names the package if no folder of PATH has gnuplot.
 std::string find_gnuplot();
 
 // Runs the script and returns what gnuplot wrote to its standard output. Settings of the user (~/.gnuplot)

@@ -50,7 +50,7 @@ std::string gnuplot_number(double value) { return std::isfinite(value) ? fmt::fo
 
 using Values = const std::vector<double>*;
 
-// A data block of gnuplot with one line per point.
+// Returns a data block of gnuplot with one line per point.
 std::string block(const char* name, const char* columns, std::initializer_list<Values> values) {
   std::string out = fmt::format("${} << EOD\n# {}\n", name, columns);
   const std::size_t rows = (*values.begin())->size();
@@ -85,7 +85,7 @@ std::string label(const std::string& text, double x, double y, const char* style
                      style);
 }
 
-// A parameter with its error. A long name is cut, so that the value stays visible.
+// Returns a parameter with its error. A long name is cut, so that the value stays visible.
 std::string parameter_text(const ParameterLine& parameter) {
   const std::size_t room = kTextWidth - std::min(kTextWidth - 8, count_code_points(parameter.value) + 3);
   return shortened(parameter.name, room) + " = " + parameter.value;
@@ -128,21 +128,21 @@ std::string range(const char* axis, const Axis& of) {
                      gnuplot_number(of.high), of.log ? "set" : "unset");
 }
 
-// The label of a vertical axis, at a fixed distance from the left edge and in the middle of a panel.
+// Returns the label of a vertical axis, at a fixed distance from the left edge and in the middle of a panel.
 std::string y_label(int tag, const std::string& text, double left, double bottom, double top) {
   return fmt::format("set label {} {} at screen {},{:.4f} center rotate noenhanced\n", tag,
                      gnuplot_quoted(text), left, 0.5 * (bottom + top));
 }
 
-// As many tick marks as a small panel has room for. `axis_name` is x or y.
+// Sets as many tick marks as fit a small panel. `axis_name` is x or y.
 std::string few_ticks(const char* axis_name, const Axis& axis) {
   const std::vector<Tick> ticks = axis.ticks(4);
   if (ticks.size() < 2) return "";
   return fmt::format("set {}tics {}\n", axis_name, gnuplot_number(ticks[1].value - ticks[0].value));
 }
 
-// Gnuplot writes six digits. Where numbers differ only behind them, as 100000.01 and 100000.02 do, all are
-// written.
+// Gnuplot writes six digits. If numbers differ only after these, as 100000.01 and 100000.02 do, all digits
+// are written.
 std::string number_format(const char* axis_name, const Axis& axis) {
   const double largest = std::max(std::fabs(axis.low), std::fabs(axis.high));
   const double digits = 2 + std::floor(std::log10(largest)) - std::floor(std::log10(axis.high - axis.low));
@@ -150,7 +150,7 @@ std::string number_format(const char* axis_name, const Axis& axis) {
   return fmt::format("set format {} '{}'\n", axis_name, many ? fmt::format("%.{}g", digits) : "% h");
 }
 
-// The left edge of the panels, right of the numbers of their vertical axes.
+// Returns the left edge of the panels, to the right of the numbers of their vertical axes.
 double left_edge(const PlotData& plot) {
   const std::size_t width = std::max(widest_text(plot.y.ticks(6)), widest_text(plot.residual.ticks(4)));
   return std::clamp((38 + 8 * static_cast<double>(width)) / 960, kLeft, 0.25);
@@ -163,12 +163,12 @@ std::string margins(double left, double right, double bottom, double top) {
       left, right, bottom, top);
 }
 
-// Dense points are transparent, so that one sees where there are most of them.
+// Dense points are transparent, so that their density is visible.
 const char* point_colour(std::size_t points) { return points > 2000 ? "#901a365d" : "#1a365d"; }
 
 double point_size(std::size_t points) { return points <= 60 ? 0.6 : points <= 400 ? 0.4 : 0.2; }
 
-// Error bars, if there are any, and points of the data.
+// Returns the plots of error bars, if there are any, and of the points of the data.
 std::string data_plots(const PlotData& plot) {
   const PlotPoints& p = plot.points;
   const bool x_bars = !p.x_error.empty(), y_bars = !p.y_error.empty();
@@ -216,7 +216,7 @@ std::string residual_commands(const PlotData& plot) {
                    point_size(plot.points.size()), point_colour(plot.points.size()));
 }
 
-// A legend with the terms of a sum may take the place of the normal quantiles.
+// Returns the height of a legend with the terms of a sum, which may take the place of the normal quantiles.
 double legend_height(const PlotData& plot) {
   constexpr double kEntry = 0.038;
   return kEntry * static_cast<double>(plot.components.size() + (plot.curve.low.empty() ? 2 : 3));

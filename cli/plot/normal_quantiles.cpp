@@ -11,15 +11,15 @@ namespace nlsq::cli {
 
 namespace {
 
-// The z for which P(Z <= z) = p, from the two-sided quantile of the library.
+// Returns the z for which P(Z <= z) = p, from the two-sided quantile of the library.
 double normal_quantile(double p) {
   if (p == 0.5) return 0;
   const double z = student_t_quantile(std::fabs(2 * p - 1), std::numeric_limits<double>::infinity());
   return p < 0.5 ? -z : z;
 }
 
-// Which of n sorted residuals are kept: all of few; of many, those at even distances along the normal axis,
-// and every one of the ten at each end.
+// Returns which of n sorted residuals are kept. If they are few, all are. If they are many, these are the ten
+// at each end, and others at even distances along the normal axis.
 std::vector<std::size_t> kept_ranks(std::size_t n) {
   constexpr std::size_t kMost = 500, kEnds = 10;
   std::vector<std::size_t> ranks;

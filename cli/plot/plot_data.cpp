@@ -22,8 +22,8 @@ namespace nlsq::cli {
 namespace {
 
 constexpr std::size_t kMostCurvePoints = 2000;
-// The decades that an axis may span to be made logarithmic unasked. A peak or a decay without noise falls to
-// numbers that mean nothing; such a y stays linear.
+// The most decades that an axis may span to be made logarithmic automatically. A peak or a decay without
+// noise falls to numbers that mean nothing; such a y stays linear.
 constexpr double kMostDecadesX = 300, kMostDecadesY = 12;
 
 // The values of all rows, before some are chosen.
@@ -64,14 +64,14 @@ void choose_labels(const FitReport& report, PlotData& plot) {
   if (report.model.builtin != nullptr) plot.model = report.model.builtin->name + ": " + plot.model;
 }
 
-// Every stride-th value, or none if `all` is empty.
+// Returns every stride-th value, or none if `all` is empty.
 std::vector<double> thinned(const std::vector<double>& all, std::size_t stride) {
   std::vector<double> some;
   for (std::size_t i = 0; i < all.size(); i += stride) some.push_back(all[i]);
   return some;
 }
 
-// "2nd", "13th", "21st"
+// Returns "2nd", "13th", "21st".
 std::string ordinal(std::size_t n) {
   const bool teens = n / 10 % 10 == 1;
   const char* const ending = teens         ? "th"
@@ -104,8 +104,8 @@ void include_error_bars(const std::vector<double>& values, const std::vector<dou
   }
 }
 
-// Whether an axis is logarithmic: as the user wishes, otherwise as the data ask for it. Without a positive
-// value it stays linear.
+// Returns true if an axis is logarithmic. The user decides, otherwise the data do (asks_for_log()). Without a
+// positive value it stays linear.
 bool choose_log(const std::vector<double>& values, const char* axis, bool wanted, bool automatic,
                 double most_decades, PlotData& plot) {
   if (automatic) return asks_for_log(values, most_decades);
@@ -119,7 +119,7 @@ bool choose_log(const std::vector<double>& values, const char* axis, bool wanted
   return true;
 }
 
-// Axes hold all rows, those that are not drawn included, and the error bars.
+// Sets the axes. They hold all rows, those that are not drawn included, and the error bars.
 void choose_axes(const FitReport& report, const AllRows& rows, const RowErrors& errors, PlotData& plot) {
   const PlotScale scale = report.arguments.plot.scale;
   const bool automatic = scale == PlotScale::automatic, both = scale == PlotScale::log_log;
@@ -136,7 +136,7 @@ void choose_axes(const FitReport& report, const AllRows& rows, const RowErrors& 
   include_error_bars(plot.points.y, plot.points.y_error, plot.y);
 }
 
-// The smallest and the largest value that an axis can show.
+// Returns the smallest and the largest value that an axis can show.
 std::pair<double, double> range_of(const std::vector<double>& values, const Axis& axis) {
   double low = std::nan(""), high = std::nan("");
   for (const double value : values) {
@@ -199,13 +199,15 @@ void add_band(const FitReport& report, const FitOptions& options, PlotData& plot
   plot.band_title = fmt::format("{:g} % confidence band", 100 * wanted.confidence);
 }
 
-// With several predictors there is no curve over one axis. Observed against fitted values lie on this line.
+// Draws the line on which observed against fitted values lie. With several predictors there is no curve over
+// one axis.
 void draw_identity(const AllRows& rows, PlotData& plot) {
   const auto [low, high] = range_of(rows.fit, plot.x);
   plot.curve.x = plot.curve.fit = {low, high};
 }
 
-// The standard deviation of the residuals; 0 if they are only rounding, as those of exact data are.
+// Returns the standard deviation of the residuals, or 0 if they are only rounding, as those of exact data
+// are.
 double scatter_of(const FitReport& report, const std::vector<double>& y) {
   const double scatter = standard_scatter(report);
   if (!report.data.sigma.empty() || report.fit.loss.is_counts()) return scatter;

@@ -62,13 +62,13 @@ struct PlotData {
 // At most about `most_points` rows become points. `options` are those of the fit.
 PlotData plot_data(const FitReport& report, const FitOptions& options, std::size_t most_points);
 
-// "102.7 ± 2.1", or what else is known of the parameter: "80 (fixed)".
+// A text such as "102.7 ± 2.1", or another state of the parameter: "80 (fixed)".
 struct ParameterLine {
   std::string name, value;
 };
 std::vector<ParameterLine> parameter_lines(const FitReport& report);
 
-// At most `most` code points. "…" replaces the rest.
+// Returns at most `most` code points. "…" replaces the rest.
 std::string shortened(const std::string& text, std::size_t most);
 
 }  // namespace nlsq::cli

@@ -32,11 +32,11 @@ void add_plot_options(CLI::App& app, PlotOptions& options);
 // gnuplot is needed and not installed, both before any data are read.
 void check_plot_options(PlotOptions& options);
 
-// The command line as a shell would take it again: words with other characters than letters, digits and a few
-// signs are quoted.
+// Returns the command line so that a shell would take it again: words with other characters than letters,
+// digits and a few signs are quoted.
 std::string shell_command(int argc, const char* const* argv);
 
-// Throws UsageError for an ending that means no format.
+// Returns the format for the ending of a name. Throws UsageError for an unknown ending.
 PlotFormat plot_format(const std::string& file);
 
 }  // namespace nlsq::cli

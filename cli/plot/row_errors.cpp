@@ -36,7 +36,7 @@ void add_variance(const FitReport& report, std::size_t k, std::vector<double>& v
   }
 }
 
-// One value per row; empty if all are 1.
+// Returns one value per row. The result is empty if all are 1.
 std::vector<double> standard_deviations(const FitReport& report, const std::vector<double>& fit) {
   const FitData& data = report.data;
   std::vector<double> sigma;

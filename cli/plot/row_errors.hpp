@@ -18,8 +18,8 @@ struct RowErrors {
 
 RowErrors row_errors(const FitReport& report, const std::vector<double>& y, const std::vector<double>& fit);
 
-// The standard deviation that such a residual has according to the fit: 1 for sigmas in units of y and for
-// counts, otherwise the root of the reduced chi².
+// Returns the standard deviation that such a residual has according to the fit: 1 for sigmas in units of y
+// and for counts, otherwise the root of the reduced chi².
 double standard_scatter(const FitReport& report);
 
 }  // namespace nlsq::cli

@@ -9,7 +9,7 @@ namespace nlsq::cli {
 
 namespace {
 
-// U+2800 plus the dots, in UTF-8.
+// Returns U+2800 plus the dots, in UTF-8.
 std::string braille(unsigned dots) {
   return {static_cast<char>(0xE2), static_cast<char>(0xA0 | (dots >> 6)),
           static_cast<char>(0x80 | (dots & 0x3F))};

@@ -19,11 +19,11 @@ class TextCanvas {
   // left out.
   void add_point(double x, double y);
   void add_line(double x0, double y0, double x1, double y1);
-  // A dotted line from left to right, below everything else.
+  // Adds a dotted line from left to right, below everything else.
   void add_level(double y);
 
-  // One string per row of cells, from the top. Few points are drawn over the line, many below it, shaded by
-  // their number.
+  // Returns one string per row of cells, from the top. If points are few, they are drawn over the line. If
+  // they are many, they are drawn below it, shaded by their number.
   std::vector<std::string> rows(bool many_points) const;
 
   std::size_t row_of(double y) const;     // of a fraction within [0, 1]

@@ -34,7 +34,7 @@ std::string padded_left(const std::string& text, std::size_t width) {
   return std::string(length < width ? width - length : 0, ' ') + text;
 }
 
-// Rows of the canvas with the vertical axis and its labels.
+// Returns rows of the canvas with the vertical axis and its labels.
 std::string with_axis(const Panel& panel, const std::vector<Tick>& ticks) {
   const std::vector<std::string> rows = panel.canvas.rows(panel.many_points);
   std::vector<std::string> labels(rows.size());
@@ -50,7 +50,7 @@ std::string with_axis(const Panel& panel, const std::vector<Tick>& ticks) {
   return out;
 }
 
-// The horizontal axis, and below it the labels that do not overlap.
+// Returns the horizontal axis, and below it the labels that do not overlap.
 std::string x_axis(const Panel& panel, std::size_t width, const std::vector<Tick>& ticks, const Axis& x) {
   const bool unicode = panel.style.unicode;
   std::vector<bool> marks(width, false);
@@ -90,7 +90,7 @@ std::string legend(const PlotData& plot, bool many, bool unicode) {
   return fmt::format("{} data  {} {}", data, line, plot.against_fit ? "observed = fitted" : "fit");
 }
 
-// Without UTF-8, characters beyond ASCII become question marks.
+// Replaces characters beyond ASCII by question marks if the terminal has no UTF-8.
 std::string for_terminal(std::string text, bool unicode) {
   if (unicode) return text;
   std::string out;

@@ -13,11 +13,11 @@ struct TextStyle {
   bool unicode = true;     // otherwise ASCII
 };
 
-// The style for standard output: the width in COLUMNS, otherwise that of the terminal, otherwise 80; Unicode
-// if the locale (LC_ALL, LC_CTYPE, LANG) is UTF-8.
+// Returns the style for standard output. The width is that in COLUMNS, otherwise that of the terminal,
+// otherwise 80. Unicode is used if the locale (LC_ALL, LC_CTYPE, LANG) is UTF-8.
 TextStyle terminal_style();
 
-// Data and curve, and the residuals below on the same x axis. Ends with a line break.
+// Draws data and curve, and the residuals below on the same x axis. The text ends with a line break.
 std::string text_plot(const PlotData& plot, const TextStyle& style);
 
 }  // namespace nlsq::cli

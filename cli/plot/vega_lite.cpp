@@ -40,7 +40,7 @@ std::string data_set(const std::string& name, const std::vector<Field>& fields) 
   return out + "\n    ]";
 }
 
-// The ends of error bars.
+// Returns the ends of error bars.
 std::vector<double> beside(const std::vector<double>& values, const std::vector<double>& errors,
                            double sign) {
   std::vector<double> out;
@@ -70,7 +70,7 @@ std::string data_sets(const PlotData& plot) {
   return fmt::format("  \"datasets\": {{\n{}\n  }}", fmt::join(sets, ",\n"));
 }
 
-// The position channel `channel` of a field. All layers of a panel name the same title and scale.
+// Returns the position channel `channel` of a field. All layers of a panel have the same title and scale.
 std::string channel(const char* name, const char* field, const std::string& title, const Axis& axis) {
   return fmt::format(
       "\"{}\": {{\"field\": \"{}\", \"type\": \"quantitative\", \"title\": {}, \"scale\": {{\"type\": "

@@ -8,7 +8,7 @@
 
 namespace nlsq::cli {
 
-// A JSON object after the schema of Vega-Lite 5. It ends with a newline.
+// Returns a JSON object after the schema of Vega-Lite 5. It ends with a newline.
 std::string vega_lite(const FitReport& report, const PlotData& plot);
 
 }  // namespace nlsq::cli

@@ -10,7 +10,7 @@ namespace nlsq::cli {
 
 namespace {
 
-// Says which intervals are not those of a profile that was followed to its end.
+// Warns about intervals that are not those of a profile that was followed to its end.
 void warn_of_other_intervals(const FitResult& fit, const ProfileIntervals& found,
                              std::vector<std::string>& warnings) {
   for (const ProfileInterval& i : found.intervals) {

@@ -1,4 +1,4 @@
-// Parses the options of what follows a fit, and rejects combinations that have no meaning.
+// Parses the options for results after a fit, and rejects combinations that have no meaning.
 #include "prediction/prediction_arguments.hpp"
 
 #include "arguments/arguments.hpp"
@@ -68,7 +68,7 @@ void check_outputs(const PredictionArguments& out, const Arguments& arguments) {
     throw UsageError("--predict -: standard input already has the data; give a file");
 }
 
-// Refuses 0:10 and the like, which is no grid and hardly a file, unless a file has that name.
+// Refuses texts such as 0:10, which is no grid and hardly a file, unless a file has that name.
 void refuse_half_grid(const std::string& text, const char* option) {
   const std::size_t colon = text.find(':');
   if (colon == std::string::npos || file_exists(text)) return;

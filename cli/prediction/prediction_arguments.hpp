@@ -30,8 +30,8 @@ struct Grid {
   std::size_t count = 0;
 };
 
-// A:B:N with three numbers, or with two dates and a number, the value of `option`; nothing for any other
-// text, which is the name of a file. Throws UsageError for numbers that are no points.
+// Parses A:B:N with three numbers, or with two dates and a number, the value of `option`. Returns nothing for
+// any other text, which is the name of a file. Throws UsageError for numbers that are no points.
 std::optional<Grid> grid_of(const std::string& text, const char* option);
 
 struct PredictionArguments {

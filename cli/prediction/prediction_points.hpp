@@ -19,7 +19,7 @@ struct PredictionPoints {
 // --sigma. Filters (--where, --range) do not apply. Throws UsageError or BadData.
 PredictionPoints read_points(const Arguments& arguments, const FitData& data);
 
-// `count` points from `from` to `to`, which is above it.
+// Returns `count` points from `from` to `to`, which is above `from`.
 std::vector<double> even_points(double from, double to, std::size_t count);
 
 }  // namespace nlsq::cli

@@ -15,7 +15,7 @@ namespace nlsq::cli {
 
 namespace {
 
-// Why nothing can be computed by profile likelihood; empty if it can.
+// Returns the reason why nothing can be computed by profile likelihood. It is empty if it can.
 std::string no_profile(const Arguments& arguments, const FitResult& fit) {
   if (!fit.success()) return "the fit has no certified minimum";
   if (fit.dof <= 0 || !(fit.rss > 0)) return "the fit has no degrees of freedom, or residuals of zero";

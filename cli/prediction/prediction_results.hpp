@@ -1,5 +1,5 @@
-// What follows a fit: predictions, derived quantities and the bootstrap. fit_command.cpp computes them, and
-// the reports show them.
+// The results after a fit: predictions, derived quantities and the bootstrap. fit_command.cpp computes them,
+// and the reports show them.
 #pragma once
 
 #include "arguments/arguments.hpp"
@@ -27,7 +27,8 @@ struct PredictionResults {
   bool interrupted = false;              // by Ctrl-C; what is left is undefined
 };
 
-// Throws UsageError for a --derive that does not fit the model. Called before the fit, which may take long.
+// Throws UsageError for a --derive that does not fit the model. It is called before the fit, which may take
+// long.
 void check_derived(const Arguments& arguments, const ModelChoice& model);
 
 // Computes what the options ask for, and adds warnings. Throws the library's exceptions.

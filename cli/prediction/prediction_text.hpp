@@ -10,7 +10,7 @@ namespace nlsq::cli {
 // Each is empty if the options did not ask for it, and otherwise ends with an empty line.
 std::string derived_table(const FitReport& report);
 std::string bootstrap_table(const FitReport& report);
-// The first points; empty also with --csv, which writes all.
+// Returns the first points. It is empty also with --csv, which writes all.
 std::string prediction_table(const FitReport& report);
 
 }  // namespace nlsq::cli

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::uint64_t kWorthDividing = std::uint64_t{1} << 20;  // bytes
 
-// The part [numerator / denominator] of `all`, without overflow.
+// Returns the part [numerator / denominator] of `all`, without overflow.
 std::uint64_t share_of(std::uint64_t all, std::uint64_t numerator, std::uint64_t denominator) {
   return static_cast<std::uint64_t>(static_cast<unsigned __int128>(all) * numerator / denominator);
 }
@@ -43,7 +43,7 @@ std::uint64_t size_of(int file) {
   return static_cast<std::uint64_t>(info.st_size);
 }
 
-// The first byte from `at` on that begins a line.
+// Returns the first byte from `at` on that begins a line.
 std::uint64_t line_start(int file, std::uint64_t at, std::uint64_t data, std::uint64_t size) {
   if (at <= data) return data;
   std::array<char, 1 << 16> block;
@@ -57,7 +57,7 @@ std::uint64_t line_start(int file, std::uint64_t at, std::uint64_t data, std::ui
   return size;
 }
 
-// Size and checksum of both ends; zeros for what is no regular file.
+// The size and the checksum of both ends of a file. They are zero for what is no regular file.
 struct FileMark {
   std::uint64_t size = 0, ends = 0;
   bool operator==(const FileMark&) const = default;

@@ -11,17 +11,17 @@
 
 namespace nlsq::cli {
 
-// The part of each file that this process reads, or nothing if every process reads all: in a single process,
-// for little data, and for what is no regular file.
+// Returns the part of each file that this process reads. Returns nothing if every process reads all: in a
+// single process, for little data, and if an input is no regular file.
 std::optional<std::vector<FilePart>> own_parts(const std::vector<std::string>& files);
 
-// Throws BadData in all processes if they see different files under these names, as machines do that share no
-// file system, or that have an older copy. It compares the sizes, and the first and last bytes.
+// Throws BadData in all processes if they see different files under these names. This happens if machines
+// share no file system, or have an older copy. It compares the sizes, and the first and last bytes.
 void check_same_files(const std::vector<std::string>& files);
 
-// The records of a part of a text file, which begin behind a line ending. `data`: where the records of the
-// file begin. A line that begins in the part belongs to it whole. Throws BadData if the file cannot be read
-// in parts: it is compressed, or not UTF-8.
+// Opens the records of a part of a text file, which begin after a line ending. `data` is the offset of the
+// file's first record. A line that begins in the part belongs to it as a whole. Throws BadData if the file
+// cannot be read in parts, because it is compressed, or not UTF-8.
 std::unique_ptr<ByteSource> open_part(const OpenedSource& source, const FilePart& part, std::uint64_t data);
 
 // The rows [first, end) of an array. A process reads them when it has a part of the array's file.

@@ -1,4 +1,4 @@
-// Implements what processes that run one command together have in common.
+// Implements the functions that processes share when they run one command together.
 #include "processes/processes.hpp"
 
 #include "interrupt.hpp"

@@ -27,9 +27,8 @@ InputData read_here(const std::vector<std::string>& files, const CsvOptions& csv
   return out;
 }
 
-// Whether the selection needs what only a reader of the whole table knows: the row numbers $0, which count
-// from the first row of the table, which of several responses are missing, or what names a group in other
-// files.
+// Returns true if the selection needs knowledge of the whole table: the row numbers $0, which count from the
+// first row of the table, which of several responses are missing, or the names of groups in other files.
 bool needs_whole_table(const Selection& selection, std::size_t files) {
   const auto has_row_number = [](const std::string& text) { return text.find("$0") != std::string::npos; };
   const bool groups = may_have_groups(selection) && (selection.group_by.empty() || files > 1);
@@ -38,7 +37,7 @@ bool needs_whole_table(const Selection& selection, std::size_t files) {
          std::ranges::any_of(selection.where, has_row_number);
 }
 
-// What a process read of one file.
+// The counts of a process for one file.
 struct FileCount {
   std::size_t rows = 0, dropped_missing = 0, lines = 0;
 };
@@ -46,7 +45,7 @@ struct Counts {
   std::size_t rows = 0, excluded_where = 0, excluded_range = 0;  // rows: of the fit
 };
 
-// What every process read: its counts, then those of its files.
+// The counts of every process, and those of its files.
 struct AllCounts {
   std::vector<Counts> of_process;
   std::vector<std::vector<FileCount>> of_files;  // by process
@@ -76,7 +75,8 @@ AllCounts gather_counts(FitData& data) {
   return out;
 }
 
-// Where a row of the fit is in the files. The process that read it knows; all of them ask at once.
+// Returns the place of a row of the fit in the files. Only the process that read the row knows it, so all
+// processes must ask at the same time.
 std::function<std::string(std::size_t)> places_of(FitData& data, const AllCounts& all) {
   const auto rank = static_cast<std::size_t>(processes()->team()->rank());
   const std::vector<TableColumns*> files = files_of(data);
@@ -133,7 +133,7 @@ void copy_rows(FitData& data, Column& column) {
   column.read(0, copy->size(), copy->data());
   column = Column(*copy);
   data.memory.push_back(copy);
-  processes()->team()->gather("");  // until all have copied, the others may read from here
+  processes()->team()->gather("");  // until all processes have copied, others may read from here
 }
 
 // Replaces the rows of this process by those of all.
@@ -188,7 +188,7 @@ void share_rows(InputData& input) {
   if (data.group_expression) copy_rows(data, data.group);
 }
 
-// Lets the solver say how the rows of large files are read.
+// Passes on hints of the solver about how the rows of large files are read.
 void hint_columns(FitData& data) {
   std::vector<Column*> all = {&data.y};
   for (Column& column : data.predictors) all.push_back(&column);

@@ -14,14 +14,14 @@ struct InputData {
   FitData data;
 };
 
-// Opens the files and selects the data of a fit. Several processes divide the bytes of large files. Where
-// that cannot be done, or a part could not be read, each of them reads all: the messages of errors are then
+// Opens the files and selects the data of a fit. Several processes divide the bytes of large files. If that
+// is not possible, or a part could not be read, each of them reads all files, so that error messages are
 // those of a single process. Throws in all processes if it throws in one.
 InputData read_data(const std::vector<std::string>& files, const CsvOptions& csv, const Selection& selection,
                     bool with_checksums);
 
-// The same files were read with Selection::check_later, and the fit failed. Throws BadData if numbers are not
-// finite, with the message of a check before the fit.
+// Checks numbers after a fit has failed whose files were read with Selection::check_later. Throws BadData if
+// some are not finite, with the message of a check before the fit.
 void check_after_failure(const std::vector<std::string>& files, const CsvOptions& csv, Selection selection,
                          const FitData& data);
 

@@ -11,8 +11,9 @@ namespace nlsq::cli {
 
 namespace {
 
-// Says which parameter cannot be told from 0. Other starts would lead to 0 again, so a simpler model is the
-// better advice. An example is a Voigt peak fitted to a Lorentzian: the width of its Gaussian part is 0.
+// Returns advice on a parameter that the data do not distinguish from 0. Other starts would lead to 0 again,
+// so a simpler model is the better advice. An example is a Voigt peak fitted to a Lorentzian: the width of
+// its Gaussian part is 0.
 std::string vanished_parameter(const FitResult& fit) {
   constexpr double kOfError = 0.01;
   for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
@@ -33,8 +34,8 @@ bool varies(const Column& y) {
 
 }  // namespace
 
-// Formulas have no rule for a first guess. Starts that were looked for (start/scanned_starts.hpp) led nowhere
-// if such a fit is no success.
+// Returns advice for formulas, which have no rule for a first guess. If a fit from scanned starts
+// (start/scanned_starts.hpp) fails, the scan has not found a useful start.
 std::string advice_on_starts(const ModelChoice& model, const FitResult& fit, const Column& y,
                              const NamedValues& p0) {
   // Other starts would not help where derivatives cannot see a parameter.

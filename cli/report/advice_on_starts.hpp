@@ -1,4 +1,4 @@
-// Says what may help a fit that ended without a minimum. fit_command.cpp uses it.
+// Advises on a fit that ended without a minimum. fit_command.cpp uses it.
 #pragma once
 
 #include "fit_command.hpp"
@@ -7,8 +7,8 @@
 
 namespace nlsq::cli {
 
-// A starting value, several starts, or a simpler model. Empty after a success. `y`: what was fitted. `p0`:
-// the starting values given.
+// Advises a starting value, several starts, or a simpler model. The text is empty after a success. `y` is the
+// fitted response, and `p0` has the starting values given.
 std::string advice_on_starts(const ModelChoice& model, const FitResult& fit, const Column& y,
                              const NamedValues& p0);
 

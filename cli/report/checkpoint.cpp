@@ -31,7 +31,8 @@ bool is_one_of(const auto& list, std::string_view word) {
   return std::ranges::find(list, word) != list.end();
 }
 
-// Whether an option is left out. Of many fits, the finished ones are kept, and limits decide how they ended.
+// Returns true if an option is left out. If there are many fits, the finished ones are kept, and limits
+// decide how they ended.
 bool is_free(const Arguments& arguments, std::string_view name) {
   const bool many = !arguments.image.maps.empty() || may_have_groups(arguments.selection);
   if (many && (name == "--max-iterations" || name == "--time-limit")) return false;

@@ -9,8 +9,8 @@
 
 namespace nlsq::cli {
 
-// Opens the file; null without --checkpoint. Of several processes only the first keeps one. Throws
-// OutputError.
+// Opens the file, or returns null without --checkpoint. If there are several processes, only the first keeps
+// a file. Throws OutputError.
 std::shared_ptr<Journal> open_checkpoint(const Arguments& arguments);
 
 }  // namespace nlsq::cli

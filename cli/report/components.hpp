@@ -16,10 +16,10 @@ struct Component {
   std::vector<double> values;
 };
 
-// The terms' values at the predictors given. Empty unless the model is a sum.
+// Returns the terms' values at the predictors given. The result is empty unless the model is a sum.
 std::vector<Component> components_at(const FitReport& report, const std::vector<Column>& predictors);
 
-// The constant that the terms share; 0 if there is none.
+// Returns the constant that the terms share, or 0 if there is none.
 double shared_constant(const FitReport& report);
 
 }  // namespace nlsq::cli

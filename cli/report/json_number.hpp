@@ -7,7 +7,7 @@
 
 namespace nlsq::cli {
 
-// JSON has no words for infinity and NaN, so they become null.
+// Returns the number, or null for infinity and NaN, for which JSON has no words.
 inline nlohmann::ordered_json json_number(double value) {
   return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
 }

@@ -24,7 +24,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// One word for each termination, for programs. `message` is for people.
+// Returns one word for each termination, for programs. `message` is for people.
 const char* status(Termination termination) {
   switch (termination) {
     case Termination::converged: return "converged";
@@ -116,7 +116,7 @@ Json certificate_json(const FitResult& fit) {
           {"recheck_passed", c.recheck_passed}};
 }
 
-// The factorisation follows from the form of the normal equations.
+// Returns the format of the factorisation, which follows from the form of the normal equations.
 const char* solve_format(Gram gram) { return gram == Gram::qr ? "f64 qr" : "f64"; }
 
 Json counters(const KernelCounters& k) {
@@ -154,7 +154,8 @@ Json trace(const Summary& summary) {
   return list;
 }
 
-// Problems with number formats: counts of values and rows, and trial points whose residuals are not finite.
+// Returns problems with number formats: counts of values and rows, and trial points whose residuals are not
+// finite.
 Json issues(const Summary& summary) {
   Json list = Json::array();
   for (const PrecisionIssue& issue : summary.precision.issues) {
@@ -184,7 +185,7 @@ Json precision(const Summary& summary) {
           {"counters", counters(summary.precision.counters)}};
 }
 
-// The minima of --starts, with this fit's minimum first.
+// Returns the minima of --starts, with this fit's minimum first.
 Json minima(const FitResult& fit) {
   Json list = Json::array();
   for (const FitMinimum& minimum : fit.minima) {
@@ -230,7 +231,7 @@ Json optimize(const PrecisionObjective& objective, const OptimizedPolicy& chosen
           {"message", chosen.message}};
 }
 
-// What --certify adds: where a fit from the parameters ends, if they are not the minimum.
+// Returns the part of --certify: the end of a fit from the parameters, if they are not the minimum.
 Json certification(const FitReport& report) {
   Json out = {{"passed", report.fit.success()}, {"fit", nullptr}};
   if (!report.fitted_after) return out;

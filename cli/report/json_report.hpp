@@ -8,13 +8,14 @@
 
 namespace nlsq::cli {
 
-// Ends with a newline. Finite doubles read back to the same bits; undefined and infinite numbers are null.
+// Returns the object, followed by a newline. Finite doubles read back to the same bits. Undefined and
+// infinite numbers are null.
 std::string json_report(const FitReport& report);
 
-// A text in quotes, with what JSON wants escaped. Bytes that are not UTF-8 are replaced.
+// Returns a text in quotes, escaped as JSON requires. Bytes that are not UTF-8 are replaced.
 std::string json_text(const std::string& text);
 
-// The word for "status".
+// Returns the word for "status".
 const char* status_word(Termination termination);
 
 std::string json_library_version();

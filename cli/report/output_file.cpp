@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kBuffer = std::size_t{1} << 18;
 
-// The target of a symbolic link, so that the rename keeps the link.
+// Returns the target of a symbolic link, so that the rename keeps the link.
 std::string resolved(const std::string& path) {
   char* const real = ::realpath(path.c_str(), nullptr);
   if (real == nullptr) return path;
@@ -70,7 +70,8 @@ OutputFile::OutputFile(const std::string& path) : path_(path) {
   if (::fchmod(fd_, mode) != 0) fail("cannot write");
 }
 
-// The name is known to the signal handler before the file exists, so that no signal leaves the file behind.
+// Opens the temporary file. The signal handler gets its name before the file exists, so that no signal leaves
+// the file behind.
 void OutputFile::open_temporary() {
   for (int attempt = 0;; ++attempt) {
     temporary_ = path_ + "." + std::to_string(::getpid()) + "-" + std::to_string(attempt) + ".tmp";

@@ -175,8 +175,8 @@ std::string correlation_lines(const FitResult& fit) {
   return out + "\n";
 }
 
-// "f32×7 → f64×2": the formats of the row evaluations by iteration; "f32 sample" for passes over a part of
-// the rows.
+// Returns "f32×7 → f64×2": the formats of the row evaluations by iteration. "f32 sample" stands for passes
+// over a part of the rows.
 std::string format_history(const Summary& summary, std::size_t rows) {
   std::string out, current;
   int count = 0;
@@ -218,7 +218,7 @@ std::string precision_line(const FitReport& report) {
                            summary.evaluator);
 }
 
-// The first minima found with --starts.
+// Returns the first minima found with --starts.
 std::string minima_lines(const FitResult& fit) {
   constexpr std::size_t kMost = 8;
   if (fit.minima.empty()) return "";
@@ -240,7 +240,7 @@ std::string minima_lines(const FitResult& fit) {
   return out;
 }
 
-// The policy that --optimize chose, and the option that repeats the fit without measuring.
+// Returns the policy that --optimize chose, and the option that repeats the fit without measuring.
 std::string optimize_lines(const OptimizedPolicy& chosen) {
   return fmt::format("Optimize   {}\n           the same fit again: --precision '{}'\n", chosen.message,
                      chosen.text);

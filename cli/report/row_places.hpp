@@ -14,16 +14,16 @@ namespace nlsq::cli {
 // Replaces "row 1" by the place of that row: "data.csv:3".
 std::string with_places(const std::string& message, const FitData& data);
 
-// The same for a message whose rows are not those of the table: place(1) replaces "row 1". Numbers from
+// Does the same for a message whose rows are not those of the table: place(1) replaces "row 1". Numbers from
 // `rows` on remain.
 std::string with_places(const std::string& message, std::size_t rows,
                         const std::function<std::string(std::size_t)>& place);
 
-// Names places in the message and the warnings of a fit.
+// Replaces row numbers by places in the message and the warnings of a fit.
 void name_places(const FitData& data, FitResult& fit);
 
-// "data.csv:3: y has 1 value(s) that are not finite; the first is nan here": an error about the data of a
-// fit.
+// Returns the text of an error about the data of a fit, such as "data.csv:3: y has 1 value(s) that are not
+// finite; the first is nan here".
 std::string placed_message(const DataError& error, const FitData& data);
 
 }  // namespace nlsq::cli

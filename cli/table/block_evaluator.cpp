@@ -62,8 +62,8 @@ void evaluate_steps(std::span<const FormulaStep> steps, std::span<const Column> 
   }
 }
 
-// The values of one row, for the library's own evaluator. It handles functions that are not a single
-// operation.
+// Returns the values of one row, for the library's own evaluator. This handles functions that are not a
+// single operation.
 std::vector<double> row_of(std::span<const Column> columns, std::size_t i) {
   std::vector<double> row(columns.size());
   for (std::size_t k = 0; k < columns.size(); ++k) row[k] = columns[k][i];

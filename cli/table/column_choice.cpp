@@ -35,7 +35,7 @@ void refuse_ambiguous_sigma(const FitData& data, const std::string& sigma) {
                   text, advice, text));
 }
 
-// The parts of a list of columns; one if a column has that whole name.
+// Returns the parts of a list of columns. There is one part if a column has that whole name.
 std::vector<std::string> parts_of(const FitData& data, const std::string& text) {
   return std::ranges::find(data.shape.names, text) != data.shape.names.end() ? std::vector{text}
                                                                              : split_list(text);

@@ -19,7 +19,7 @@ namespace nlsq::cli {
 
 namespace {
 
-// The columns that have this name in formulas: T [K] and T [C] are both called T.
+// Returns the columns that have this name in formulas. T [K] and T [C] are both called T.
 std::vector<std::size_t> columns_called(const CsvShape& shape, std::string_view name) {
   std::vector<std::size_t> called;
   for (std::size_t i = 0; i < shape.columns(); ++i) {
@@ -99,8 +99,8 @@ class Resolver {
   const std::string& option_;
 };
 
-// A name for the parser with the same length as the reference that it replaces, so that carets in messages
-// point to the right place.
+// Returns a name for the parser with the same length as the reference that it replaces, so that carets in
+// messages point to the right place.
 std::string stand_in(const CsvShape& shape, const std::vector<std::string>& taken, std::size_t length) {
   constexpr std::string_view kDigits = "0123456789abcdefghijklmnopqrstuvwxyz";
   for (std::size_t k = 0; k < 46656; ++k) {
@@ -217,7 +217,8 @@ ColumnExpression plain_column(std::string_view text, std::size_t column) {
   return expression;
 }
 
-// A date, as 2024-03-01, in the text; empty if there is none. The parser would subtract.
+// Returns a date, such as 2024-03-01, in the text, or an empty text. The parser would read it as a
+// subtraction.
 std::string_view date_in(std::string_view text) {
   constexpr std::string_view kForm = "dddd-dd-dd";
   for (std::size_t at = 0; at + kForm.size() <= text.size(); ++at) {
@@ -229,8 +230,8 @@ std::string_view date_in(std::string_view text) {
   return {};
 }
 
-// Refuses what expressions of dates, which are seconds since the first one of a column, do not mean: a date
-// that is typed, and two columns that count from different moments.
+// Refuses two expressions of dates that have no meaning, because dates are seconds since the first date of a
+// column: a date that is typed, and two columns that count from different moments.
 void check_dates(const Rewritten& rewritten, const CsvShape& shape, const std::string& option) {
   const std::string_view date = date_in(rewritten.text);  // texts and names in quotes are gone from it
   const TimeOrigin* first = nullptr;

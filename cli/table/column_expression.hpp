@@ -19,8 +19,8 @@
 
 namespace nlsq::cli {
 
-// Stand for a column where an expression reads the row number, or comparison `column - kFirstText` with a
-// text.
+// An expression may read the row number, or the result of a comparison with a text. These numbers take the
+// place of a column then. Comparison k has the number kFirstText + k.
 inline constexpr std::size_t kFirstText = std::size_t{1} << 40;
 inline constexpr std::size_t kRowNumber = kFirstText - 1;
 
@@ -40,11 +40,11 @@ std::vector<std::string> split_list(std::string_view text);
 ColumnExpression parse_column_expression(std::string_view text, const CsvShape& shape,
                                          const std::string& origin, const std::string& option);
 
-// For messages: the name of a column, otherwise "column 2"; an expression as typed.
+// Returns the name of a column, otherwise "column 2", for messages. An expression is returned as typed.
 std::string column_title(const CsvShape& shape, const ColumnExpression& expression);
 
 // Finds the column with that name. If there is none, finds the column that is called so in formulas: T [K]
-// for T. Empty if there is no such column, or if there are several.
+// for T. Returns nothing if there is no such column, or if there are several.
 std::optional<std::size_t> find_column(const CsvShape& shape, std::string_view name);
 
 }  // namespace nlsq::cli

@@ -31,7 +31,7 @@ XLimits parse_range(const std::string& text) {
   return *limits;
 }
 
-// The rows for which `keep` returns true; empty if that is all of them.
+// Returns the rows for which `keep` returns true. The result is empty if that is all of them.
 template <class Keep>
 Rows rows_where(std::size_t rows, Keep keep) {
   Rows list;
@@ -160,8 +160,8 @@ void refuse_late_faults(const FitData& data, Concerns concerns) {
 }
 
 // Keeps the rows whose first x lies in the interval. The columns of the fit are checked only afterwards,
-// because a row that is left out cannot make a fit fail. A row whose x is NaN is kept, and is then refused by
-// that check: nobody can say on which side of the limits it lies.
+// because a row that is left out cannot make a fit fail. A row whose x is NaN is neither inside nor outside
+// the limits. It is kept, and the check then refuses it.
 void apply_range(FitData& data, ReadColumns& columns, const XLimits& range, const std::string& text) {
   if (text.empty()) return;
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -223,7 +223,7 @@ void take_columns(FitData& data, const ReadColumns& columns, std::size_t rows) {
 
 }  // namespace
 
-// Only numbers of the file that are not known to be finite, and values of expressions, need a look.
+// Checks numbers of the file that are not known to be finite, and values of expressions.
 void check_finite(const FitData& data) {
   const bool finite = data.read.finite;
   std::vector<CheckedColumn> checked;

@@ -51,8 +51,8 @@ struct FitData {
   std::vector<Column> more_y;   // of more_y_expressions
   Column sigma;                 // sigma is empty without --sigma
   std::vector<Column> sigma_x;  // one for each predictor, or empty; an empty column means exact values
-  // With --group-by: a number for each row, and the texts that these number. No texts: the numbers are the
-  // groups' own.
+  // With --group-by, a number for each row, and the texts to which these numbers refer. If there are no
+  // texts, the numbers are the groups themselves.
   Column group;
   std::vector<std::string> group_texts;
   std::optional<ColumnExpression> group_expression;
@@ -68,8 +68,8 @@ struct FitData {
   std::string first_underflow;
   RowVector<std::size_t> kept;  // indices of the rows kept among those read; empty: all
   TableColumns read;            // what was read, without its columns: rows by file, and their lines
-  // Several processes divide the passes of the fit; null in a single one. If they have divided the rows, too,
-  // `place_in_all` asks the process that has the row.
+  // Several processes divide the passes of the fit with this team, which is null in a single process. If they
+  // have divided the rows, too, `place_in_all` gets the place from the process that has the row.
   std::shared_ptr<Team> team;
   std::shared_ptr<Journal> journal;  // of --checkpoint
   std::function<std::string(std::size_t)> place_in_all;
@@ -78,17 +78,17 @@ struct FitData {
   const TimeOrigin* time_of_x(std::size_t k) const {
     return x[k].plain ? shape.time(x[k].columns[0]) : nullptr;
   }
-  // The origin of row `row` of the fit: "file.csv:12", or "file.npy, row 12" for files without lines.
+  // Returns the origin of row `row` of the fit: "file.csv:12", or "file.npy, row 12" for files without lines.
   std::string place(std::size_t row) const;
 };
 
-// Whether the selection has groups, or several responses unless a column has that whole name.
+// Returns true if the selection has groups, or several responses unless a column has that whole name.
 bool may_have_groups(const Selection& selection);
 
 // Throws BadData, with the place of the first one, if a number that is fitted is not finite.
 void check_finite(const FitData& data);
 
-// Throws BadData or UsageError.
+// Selects the data of a fit. Throws BadData or UsageError.
 FitData select_data(Table& table, const Selection& selection);
 
 }  // namespace nlsq::cli

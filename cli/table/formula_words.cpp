@@ -12,7 +12,8 @@ namespace nlsq::cli {
 
 namespace {
 
-// Whether a name may begin with this byte. Bytes beyond ASCII count; is_sign() finds those that do not.
+// Returns true if a name may begin with this byte. Bytes beyond ASCII count; is_sign() finds those that do
+// not.
 bool may_begin_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c & 0x80) != 0;
 }

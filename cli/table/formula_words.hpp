@@ -16,22 +16,23 @@ struct Word {
   enum Kind { name, function, number_reference, quoted } kind = name;
 };
 
-// The next word at or after `at`. Skips numbers (1e5 contains a letter).
+// Returns the next word at or after `at`. Skips numbers (1e5 contains a letter).
 std::optional<Word> next_word(std::string_view text, std::size_t at);
 
 bool is_identifier(std::string_view text) noexcept;
 
-// The name of a column without a unit in brackets at its end: "my time" for "my time (s)".
+// Returns the name of a column without a unit in brackets at its end: "my time" for "my time (s)".
 std::string_view name_before_unit(std::string_view name);
 
-// The name that a column can have in a formula: its own if it is an identifier, otherwise the identifier
-// before a unit in brackets: "T" for "T [K]", "time" for "time (s)". Empty if there is none.
+// Returns the name that a column can have in a formula. This is its own name if it is an identifier,
+// otherwise the identifier before a unit in brackets: "T" for "T [K]", "time" for "time (s)". It is empty if
+// there is none.
 std::string_view name_in_formulas(std::string_view name);
 
-// The names in a formula, in its order, without those of functions.
+// Returns the names in a formula, in its order, without those of functions.
 std::vector<std::string> names_in(std::string_view formula);
 
-// Whether `name` occurs in a formula as a name, not as a function.
+// Returns true if `name` occurs in a formula as a name, not as a function.
 bool mentions(std::string_view formula, std::string_view name);
 
 }  // namespace nlsq::cli

@@ -130,7 +130,7 @@ void ReadColumns::refuse_some_percents(const FitData& data, const ColumnExpressi
   }
 }
 
-// Where in columns_ column k of the expression is.
+// Returns the place in columns_ of column k of the expression.
 std::size_t ReadColumns::place(const ColumnExpression& expression, std::size_t k) const {
   const std::size_t column = expression.columns[k];
   if (column == kRowNumber) return columns_.size() - 1;

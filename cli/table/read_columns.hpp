@@ -14,7 +14,7 @@ namespace nlsq::cli {
 
 using Rows = RowVector<std::size_t>;
 
-// The values of the chosen rows of a column.
+// Returns the values of the chosen rows of a column.
 RowVector<double> compress(const Column& column, const Rows& rows);
 
 // Makes a column of values and keeps it alive.
@@ -23,28 +23,28 @@ Column own(RowVector<double>&& values, FitData& data);
 class ReadColumns {
  public:
   void want(const ColumnExpression& expression);
-  // Wants an expression that may miss values, which then leave out no row, unless another one needs its
-  // columns. Call it after want().
+  // Requests an expression that may miss values, which then leave out no row, unless another one needs its
+  // columns. This must be called after want().
   void want_if_there(const ColumnExpression& expression);
-  // Wants a condition that chooses rows. With one, bad cells in other columns are errors only in rows that
+  // Requests a condition that chooses rows. With one, bad cells in other columns are errors only in rows that
   // are kept.
   void want_condition(const ColumnExpression& expression);
-  // Tells that --range chooses rows by x, as a condition does. A bad cell of x is then an error at once,
-  // unless a condition may leave out its row. Call this after want_condition().
+  // Announces that --range chooses rows by x, as a condition does. A bad cell of x is then an error at once,
+  // unless a condition may leave out its row. This must be called after want_condition().
   void want_range(const ColumnExpression& x);
-  // Wants the column of --group-by, for group().
+  // Requests the column of --group-by, for group().
   void want_group(const ColumnExpression& expression) { group_ = expression.columns[0]; }
-  // Reads everything that is wanted, once. Sets FitData::lacks_y.
+  // Reads everything that was requested, once. Sets FitData::lacks_y.
   TableColumns read(Table& table, FitData& data);
   // Keeps the given rows and frees the memory of the full columns.
   void keep_rows(const Rows& rows, FitData& data);
   // Throws BadData where some numbers of a column have a percent sign and others have none, in the rows kept.
   // It looks at the columns of the expression `of` alone if that is given.
   void refuse_some_percents(const FitData& data, const ColumnExpression* of = nullptr) const;
-  // The group of each row: numbers of the table, or those of TableColumns::groups.
+  // Returns the group of each row: numbers of the table, or those of TableColumns::groups.
   const Column& group() const { return columns_[numbers_.size() + texts_.size()]; }
   Column evaluate(const ColumnExpression& expression, std::size_t rows, FitData& data) const;
-  // Whether the row lacks a number that the expression reads.
+  // Returns true if the row lacks a number that the expression reads.
   bool is_missing(const ColumnExpression& expression, std::size_t row) const;
 
  private:

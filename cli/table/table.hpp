@@ -29,23 +29,24 @@ struct TableColumns {
   LineMap lines;                          // of each row, if the file has lines
   RowVector<std::size_t> kept;            // indices of the rows kept in the file; empty: all
   RowVector<std::size_t> dropped_before;  // otherwise, for each row left out, the index of the row behind it
-  // The texts that the values of the column of groups number. Empty: that column has numbers of its own.
+  // The texts to which the values of the column of groups refer. If empty, that column has numbers of its
+  // own.
   std::vector<std::string> groups;
   // Rows with bad cells of columns that are judged later, in order, and the messages about them.
   std::vector<std::pair<std::size_t, std::string>> late_faults;
   PercentRows percents;
   bool finite = true;  // no NaN and no infinity, for certain
   std::string name;    // of the file
-  // Where several processes read a file: the lines that this one read, and the rows that others read before.
+  // If several processes read a file: the lines that this one read, and the rows that others read before.
   std::size_t lines_read = 0, rows_before = 0;
-  // Where several files make the table: what was read of each, in order, without its columns. Then the rows
+  // If several files make the table: what was read of each, in order, without its columns. Then the rows
   // above count those of all files, and `lines`, `kept` and `dropped_before` are empty.
   std::vector<TableColumns> files;
 
   std::size_t rows_in_file() const { return rows + dropped_missing; }
-  // The number of row `i` among all rows of the table, from 1.
+  // Returns the number of row `i` among all rows of the table, from 1.
   double row_number(std::size_t i) const;
-  // The origin of row `i`: "file.csv:12", or "file.npy, row 12" for files without lines.
+  // Returns the origin of row `i`: "file.csv:12", or "file.npy, row 12" for files without lines.
   std::string place(std::size_t i) const;
 
   // Adds values as one more column and keeps them alive.
@@ -62,34 +63,34 @@ class Table {
   virtual ~Table() = default;
   virtual const CsvShape& shape() const = 0;
   virtual const std::string& name() const = 0;
-  // The position of the column names, for messages.
+  // Returns the position of the column names, for messages.
   virtual const std::string& origin() const = 0;
-  // "52 rows, 2 columns, delimiter comma, header", after reading.
+  // Returns "52 rows, 2 columns, delimiter comma, header", after reading.
   virtual std::string describe(const TableColumns& read) const = 0;
   // Reads the columns with these numbers (from 0), then one column for each comparison with a text, then the
   // column `group`. May be called once. Throws BadData.
   virtual TableColumns read(std::span<const std::size_t> columns, std::span<const TextMatch> texts = {},
                             std::optional<std::size_t> group = {}) = 0;
-  // Whether it is a text, or one of its files is.
+  // Returns true if it is a text, or one of its files is.
   virtual bool has_text() const { return false; }
   // Reads dates of these columns as seconds since these moments, which an earlier file of the same table
   // determined. Returns false if the table has numbers only.
   virtual bool take_times(std::vector<std::optional<TimeOrigin>>) { return false; }
-  // With MissingPolicy::drop, reads missing values of these columns as NaN instead of leaving out their rows.
-  // Returns whether that is the policy; otherwise nothing changes.
+  // With MissingPolicy::drop, reads missing values of these columns as NaN instead of leaving out their rows,
+  // and returns true. Otherwise nothing changes, and it returns false.
   virtual bool keep_missing(std::vector<std::size_t> columns) = 0;
   // Reads bad cells of these columns as NaN and notes them in TableColumns::late_faults, so that they are
   // errors only if their rows are fitted. Tables of numbers have no bad cells but NaN.
   virtual void judge_later(std::vector<std::size_t>) {}
 };
 
-// The numbers of the columns to read where a column of groups is read as any other.
+// Returns the numbers of the columns to read if a column of groups is read as any other.
 std::vector<std::size_t> with_group(std::span<const std::size_t> columns, std::optional<std::size_t> group);
 
-// The first option given that says how a text is read; empty: none is.
+// Returns the first given option about the form of a text, or an empty text.
 std::string option_of_text(const CsvOptions& csv);
 
-// Throws UsageError if there is one. `name`: of the file that is no text.
+// Throws UsageError if there is such an option. `name` is that of the file that is no text.
 void refuse_options_of_text(const CsvOptions& csv, const std::string& name);
 
 // Opens a delimited text table, a .npy or a .npz file, according to the source. Throws BadData.

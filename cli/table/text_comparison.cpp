@@ -21,13 +21,13 @@ std::size_t skip_blanks(std::string_view text, std::size_t at) {
   return at;
 }
 
-// The place behind the last character before `at` that is no blank.
+// Returns the place behind the last character before `at` that is no blank.
 std::size_t skip_blanks_back(std::string_view text, std::size_t at) {
   while (at > 0 && is_blank(text[at - 1])) --at;
   return at;
 }
 
-// The quote that opens a text at or after `at`. Backquotes enclose column names.
+// Returns the quote that opens a text at or after `at`. Backquotes enclose column names.
 std::size_t find_quote(std::string_view text, std::size_t at) {
   for (; at < text.size(); ++at) {
     if (text[at] == '"' || text[at] == '\'') return at;
@@ -38,7 +38,7 @@ std::size_t find_quote(std::string_view text, std::size_t at) {
 
 bool is_comparison(std::string_view sign) { return sign == "==" || sign == "!="; }
 
-// The reference that ends before `end`; empty if there is none.
+// Returns the reference that ends before `end`. It is empty if there is none.
 std::string_view reference_before(std::string_view text, std::size_t end) {
   std::size_t begin = end;
   if (end > 0 && text[end - 1] == '`') {
@@ -49,7 +49,7 @@ std::string_view reference_before(std::string_view text, std::size_t end) {
   return text.substr(begin, end - begin);
 }
 
-// The reference that begins at `begin`.
+// Returns the reference that begins at `begin`.
 std::string_view reference_at(std::string_view text, std::size_t begin) {
   std::size_t end = begin;
   if (begin < text.size() && text[begin] == '`') {

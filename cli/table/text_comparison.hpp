@@ -15,8 +15,8 @@ struct TextComparison {
   bool negated = false;               // !=
 };
 
-// The first comparison at or after `at`. A text is in double or single quotes and holds no such quote. Throws
-// UsageError, which names `option`, for a text that is not compared with a column by == or !=.
+// Returns the first comparison at or after `at`. A text is in double or single quotes and holds no such
+// quote. Throws UsageError, which names `option`, for a text that is not compared with a column by == or !=.
 std::optional<TextComparison> find_text_comparison(std::string_view expression, std::size_t at,
                                                    const std::string& option);
 

@@ -24,15 +24,16 @@ struct XLimit {
 using XLimits = std::pair<std::optional<XLimit>, std::optional<XLimit>>;
 std::optional<XLimits> split_limits(std::string_view text);
 
-// Values of x between commas, as in 350 or 10,20,50: all numbers or all dates. Returns nothing for any other
-// text.
+// Reads values of x between commas, as in 350 or 10,20,50: all numbers or all dates. Returns nothing for any
+// other text.
 std::optional<std::vector<XLimit>> limits_in(std::string_view text);
 
-// Whether a is below b. Both must be numbers, or both dates, as split_limits() gives them.
+// Returns true if a is below b. Both must be numbers, or both dates, as split_limits() gives them.
 bool is_below(const XLimit& a, const XLimit& b);
 
-// The limit as a value of the first predictor: of dates, the seconds since the first one of its column.
-// Throws UsageError, which names the option and its text, if the predictor has no dates, or others.
+// Returns the limit as a value of the first predictor. For dates, these are the seconds since the first one
+// of its column. Throws UsageError, which names the option and its text, if the predictor has no dates, or
+// others.
 double value_of(const XLimit& limit, const FitData& data, const std::string& option);
 
 }  // namespace nlsq::cli

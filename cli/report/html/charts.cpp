@@ -16,12 +16,12 @@ namespace nlsq::cli {
 
 namespace {
 
-// The class of points: the more there are, the smaller they are.
+// Returns the class of points. The more points there are, the smaller they are.
 const char* point_style(std::size_t points) {
   return points <= 100 ? "data" : points <= 600 ? "data small" : "data tiny";
 }
 
-// The class of the line of term k of a sum of models. There are four colours.
+// Returns the class of the line of term k of a sum of models. There are four colours.
 const char* component_style(std::size_t k) {
   constexpr std::array kStyles = {"component c1", "component c2", "component c3", "component c4"};
   return kStyles[k % kStyles.size()];
@@ -29,7 +29,7 @@ const char* component_style(std::size_t k) {
 
 constexpr int kResidualTicks = 4;
 
-// The charts of data and residuals share the x axis, so they begin at the same place.
+// Returns the left edge that the charts of data and residuals have in common, because they share the x axis.
 double shared_left(const PlotData& plot) {
   return std::max(left_for(plot.y, ChartLayout{}.y_ticks), left_for(plot.residual, kResidualTicks));
 }
@@ -45,12 +45,12 @@ std::string key(std::string_view style, std::string_view what) {
       escaped(what));
 }
 
-// The name of the formats of a line of the trace, and whether it saw a sample of the rows.
+// Names the formats of a line of the trace, and whether it used a sample of the rows.
 std::string trace_group(const IterationSummary& line, std::size_t rows) {
   return short_name(line.plan) + (line.rows < rows ? ", a sample of the rows" : "");
 }
 
-// The layout of charts that stand side by side.
+// Returns the layout of charts that stand side by side.
 ChartLayout small_layout(const char* title, const char* x_label, const char* y_label, const Axis& y) {
   ChartLayout layout;
   layout.width = 420;

@@ -59,7 +59,7 @@ std::string pictures(const PlotData& plot) {
   return out + "</figure>\n";
 }
 
-// `wide`: it takes the whole width, where others stand beside each other.
+// Returns a section. If `wide` is true, it takes the whole width. Otherwise it stands beside another one.
 std::string section(const char* heading, const std::string& content, bool wide = false) {
   if (content.empty()) return "";
   return fmt::format("<section{}>\n<h2>{}</h2>\n{}</section>\n", wide ? " class=\"wide\"" : "", heading,

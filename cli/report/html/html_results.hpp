@@ -1,4 +1,4 @@
-// Tables of what follows a fit: derived quantities and the bootstrap. html_report.cpp uses it.
+// Tables of results after a fit: derived quantities and the bootstrap. html_report.cpp uses it.
 #pragma once
 
 #include "fit_command.hpp"

@@ -8,7 +8,7 @@
 namespace nlsq::cli {
 
 std::string html_cell(std::string_view text);
-// A row with a name and what belongs to it.
+// Returns a row with a name and its text.
 std::string html_named_row(std::string_view name, std::string_view text);
 // Headings of columns of numbers, and of a last column of words, which is left-aligned.
 std::string html_header(std::initializer_list<std::string> names, std::string_view words = "");

@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t kLargestMatrix = 16;  // parameters
 constexpr std::size_t kMostTraceLines = 300;
 
-// What stands in the columns of the error and the interval of parameter j.
+// Returns the cells of the error and the interval of parameter j.
 std::string error_cells(const FitReport& report, std::size_t j) {
   const FitResult& fit = report.fit;
   const double error = fit.standard_errors[j];

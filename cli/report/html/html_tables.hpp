@@ -10,7 +10,7 @@ namespace nlsq::cli {
 std::string html_data_table(const FitReport& report);
 std::string html_parameter_table(const FitReport& report);
 std::string html_statistics_table(const FitReport& report);
-// The matrix, or a list of the largest correlations if there are many parameters.
+// Returns the matrix, or a list of the largest correlations if there are many parameters.
 std::string html_correlation_table(const FitReport& report);
 std::string html_trace_table(const FitReport& report);
 

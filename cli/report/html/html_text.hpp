@@ -10,7 +10,7 @@ namespace nlsq::cli {
 // invalid UTF-8 become \xNN.
 std::string escaped(std::string_view text);
 
-// "<tag>text</tag>" with the text escaped. `attributes` begin with a blank, if there are any.
+// Returns "<tag>text</tag>" with the text escaped. `attributes` begin with a blank, if there are any.
 std::string element(const char* tag, std::string_view text, std::string_view attributes = "");
 
 }  // namespace nlsq::cli

@@ -12,14 +12,14 @@ namespace nlsq::cli {
 
 struct ChartLayout {
   double width = 720, height = 360;
-  double left = 74;  // of the area within the axes; room for the numbers of the vertical axis
+  double left = 74;  // left edge of the area within the axes; room for the numbers of the vertical axis
   int x_ticks = 8, y_ticks = 6;
   bool x_numbers = true;  // false: the chart below shows them
   std::string title;      // read aloud, and shown by browsers when the pointer rests on the chart
   std::string x_label, y_label;
 };
 
-// The `left` that the numbers of this axis need.
+// Returns the `left` that the numbers of this axis need.
 double left_for(const Axis& y, int y_ticks);
 
 class SvgChart {
@@ -31,10 +31,10 @@ class SvgChart {
   void add_line(const std::vector<double>& x, const std::vector<double>& y, std::string_view style);
   void add_band(const std::vector<double>& x, const std::vector<double>& low, const std::vector<double>& high,
                 std::string_view style);
-  // Bars from y - error to y + error.
+  // Adds bars from y - error to y + error.
   void add_error_bars(const std::vector<double>& x, const std::vector<double>& y,
                       const std::vector<double>& error, std::string_view style);
-  // The same beside the points.
+  // Adds horizontal bars from x - error to x + error.
   void add_x_error_bars(const std::vector<double>& x, const std::vector<double>& y,
                         const std::vector<double>& error, std::string_view style);
   void add_level(double y, std::string_view style);
@@ -51,7 +51,7 @@ class SvgChart {
 
   Axis x_, y_;
   ChartLayout layout_;
-  double left_, right_, top_, bottom_;  // of the area within the axes
+  double left_, right_, top_, bottom_;  // edges of the area within the axes
   std::string body_;
 };
 

@@ -14,8 +14,8 @@ namespace nlsq::cli {
 
 namespace {
 
-// Length of `text` through its last line ending; 0 without one. A CR at the very end does not count, because
-// it may be half of a CRLF.
+// Returns the length of `text` through its last line ending, or 0 without one. A CR at the very end does not
+// count, because it may be half of a CRLF.
 std::size_t through_last_line(std::string_view text) {
   std::size_t last = text.rfind('\n');
   if (last == std::string_view::npos && text.size() > 1) last = text.substr(0, text.size() - 1).rfind('\r');
@@ -52,7 +52,7 @@ void TextBuffer::mark_end() { std::memset(grow(0), 0, kPadding); }
 BlockSource::BlockSource(RestOfInput rest, std::size_t block_size, std::size_t max_line)
     : rest_(std::move(rest)), block_size_(block_size), max_line_(max_line) {}
 
-// Returns bytes that were already read first. 0 at the end.
+// Returns bytes that were already read first. Returns 0 at the end.
 std::size_t BlockSource::take(char* out, std::size_t size) {
   if (taken_ < rest_.bytes.size()) {
     const std::size_t n = std::min(size, rest_.bytes.size() - taken_);

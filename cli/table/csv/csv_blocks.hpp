@@ -11,7 +11,7 @@
 
 namespace nlsq::cli {
 
-// What follows the text of a block.
+// States what follows the text of a block.
 enum class BlockEnd {
   cut,       // more text; this block ends with a line ending, most likely that of a record
   input,     // nothing

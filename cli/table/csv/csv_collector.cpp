@@ -127,7 +127,7 @@ void CsvCollector::read_open_text(const Block& block) {
   if (must_tell(block, again_.at_fault)) tell(block);
 }
 
-// Whether more text cannot change the message about the record at the start of open_.
+// Returns true if more text cannot change the message about the record at the start of open_.
 bool CsvCollector::must_tell(const Block& block, bool at_fault) {
   if (block.end == BlockEnd::input) return at_fault;
   if (block.end != BlockEnd::cut || open_.size() > layout_.options.max_line) return true;

@@ -29,16 +29,16 @@ struct CsvColumns {
 
 class CsvCollector {
  public:
-  // `line`: number of the first block's first line. `layout` and `source` must outlive the collector.
+  // `line` is the number of the first block's first line. `layout` and `source` must outlive the collector.
   CsvCollector(const CsvLayout& layout, const OpenedSource& source, std::size_t line);
 
-  // The text of a block, to be parsed before accept(). May be called at any time.
+  // Returns the text of a block, to be parsed before accept(). This may be called at any time.
   CsvView view(const Block& block) const;
   // Takes blocks in order, each with the rows parsed from view(block). Throws BadData.
   void accept(const Block& block, const CsvRows& rows);
   // Reserves memory for that many rows.
   void reserve(std::size_t rows);
-  // Call after the last block. Throws BadData if there are no rows.
+  // Must be called after the last block. Throws BadData if there are no rows.
   void finish();
   CsvColumns& columns() { return out_; }
 

@@ -9,15 +9,15 @@
 
 namespace nlsq::cli {
 
-// The start of the comment in the record that begins at `begin`, or null. A comment begins outside quotes
-// with the comment sign after a blank; "#N/A" is a value. The search ends at `end` or at a line ending
+// Returns the start of the comment in the record that begins at `begin`, or null. A comment begins outside
+// quotes with the comment sign after a blank; "#N/A" is a value. The search ends at `end` or at a line ending
 // outside quotes.
 const char* find_inline_comment(const char* begin, const char* end, const std::string& comment);
 
-// The text of a record up to its comment at `comment`, without the blanks between them.
+// Returns the text of a record up to its comment at `comment`, without the blanks between them.
 std::string_view without_comment(const char* begin, const char* comment, char delimiter);
 
-// Whether `text` begins with "#N/A" as a value of the first column, not with a comment.
+// Returns true if `text` begins with "#N/A" as a value of the first column, not with a comment.
 bool begins_with_missing_value(std::string_view text);
 
 }  // namespace nlsq::cli

@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kSampleLines = 100;
 constexpr std::array<char, 4> kDelimiters = {'\t', ';', ',', '|'};
 
-// What is counted in one record: how often each candidate occurs outside quotes, and how many fields blanks
+// The counts of one record: how often each candidate occurs outside quotes, and how many fields blanks
 // separate. `first` is the first character of the first field.
 struct LineCount {
   std::array<std::size_t, 4> candidates{};
@@ -162,7 +162,7 @@ char find_delimiter(const CsvView& text, const char* p, const CsvOptions& option
 
 namespace {
 
-// The fields of a record; none if its quotes are faulty.
+// Returns the fields of a record, or none if its quotes are faulty.
 std::vector<std::string> fields_of(std::string_view record, char delimiter) {
   std::string line(record);
   line.append(kPadding, '\0');
@@ -186,12 +186,12 @@ std::vector<std::string> fields_of(std::string_view record, char delimiter) {
   return fields;
 }
 
-// The fields before the comment.
+// Returns the fields before the comment.
 std::vector<std::string> cut_fields(const char* begin, const char* comment, char delimiter) {
   return fields_of(without_comment(begin, comment, delimiter), delimiter);
 }
 
-// The fields before the comment. But if only the whole record has as many fields as the first one
+// Returns the fields before the comment. But if only the whole record has as many fields as the first one
 // (`expected`), the sign is part of a text ("apt #5"), as it is when the row is read.
 std::vector<std::string> fields_of_commented(const char* begin, const char* comment, const char* end,
                                              char delimiter, std::size_t expected) {
@@ -202,7 +202,7 @@ std::vector<std::string> fields_of_commented(const char* begin, const char* comm
   return all.size() == expected ? all : fields;
 }
 
-// Whether a field begins like a number, as no name of a column does.
+// Returns true if a field begins like a number, as no name of a column does.
 bool has_number(const std::vector<std::string>& fields) {
   return std::any_of(fields.begin(), fields.end(), [](const std::string& field) {
     const std::size_t at = field.find_first_not_of("+-.");

@@ -28,8 +28,8 @@ std::vector<SampleRecord> sample_records(const CsvView& text, const char* p, cha
                                          const std::string& comment, std::size_t limit,
                                          const char** open_quote);
 
-// Whether the first record names the columns. Throws BadData if its fields are partly numbers, partly text
-// above numbers: a guess would lose a row or misread the table.
+// Returns true if the first record names the columns. Throws BadData if its fields are partly numbers, partly
+// text above numbers: a guess would lose a row or misread the table.
 bool first_record_is_header(const CsvView& text, const std::vector<SampleRecord>& records,
                             const CsvOptions& options);
 

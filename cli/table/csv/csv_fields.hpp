@@ -25,8 +25,9 @@ class FieldScanner {
   FieldScanner(const CsvView& text, char delimiter);
 
   // Scans the field at `p` and moves `p` past it and its delimiter or line ending. Adds the physical lines to
-  // `lines`. need_more: the text ends inside the field; `p` and `lines` are unchanged, and open_quote() gives
-  // an open quote. Throws BadData for an unterminated quote and for text after a closing quote.
+  // `lines`. Returns need_more if the text ends inside the field. Then `p` and `lines` are unchanged, and
+  // open_quote() gives an open quote. Throws BadData for an unterminated quote and for text after a closing
+  // quote.
   After scan(const char*& p, std::size_t& lines, Field& field);
 
   // Classifies what follows a field's content at `p`, and moves past blanks and one delimiter or line ending.
@@ -48,7 +49,7 @@ class FieldScanner {
     return After::delimiter;
   }
 
-  // Whether the byte ends an unquoted field: delimiter, CR, LF, or the end mark.
+  // Returns true if the byte ends an unquoted field: delimiter, CR, LF, or the end mark.
   bool stops(char c) const { return stop_[static_cast<unsigned char>(c)] != 0; }
   // Skips blanks that are not delimiters (all blanks if runs of blanks are the delimiter).
   const char* skip_blanks(const char* p) const {
@@ -70,8 +71,8 @@ class FieldScanner {
 enum class Next { record, end, need_more };
 
 // Moves `p` past blank lines and comment lines to the start of the next record, as far as it is known. Adds
-// the skipped lines to `lines`. need_more: the text ends before the line at `p` does. Throws BadData if one
-// of these lines is too long.
+// the skipped lines to `lines`. Returns need_more if the text ends before the line at `p` does. Throws
+// BadData if one of these lines is too long.
 Next skip_to_record(const CsvView& text, const char*& p, const std::string& comment, std::size_t& lines);
 
 }  // namespace nlsq::cli

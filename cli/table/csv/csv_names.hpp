@@ -1,5 +1,5 @@
-// Finds what the first lines of a table say about its columns, besides a plain header: names in a comment, a
-// row of units, columns of dates. CsvReader uses it.
+// Finds what the first lines of a table contain about its columns, besides a plain header: names in a
+// comment, a row of units, columns of dates. CsvReader uses it.
 #pragma once
 
 #include "table/csv/csv_dialect.hpp"
@@ -12,20 +12,21 @@
 
 namespace nlsq::cli {
 
-// A column name without surrounding blanks and without characters of no width, which nobody could type.
+// Returns a column name without surrounding blanks and without characters of no width, which nobody could
+// type.
 std::string clean_name(std::string_view text);
 
-// The column names in the comment line just before the data ("# time  counts"), if it has one name for each
-// of the `columns` columns and none is a number or occurs twice.
+// Returns the column names in the comment line just before the data ("# time  counts"). It returns them only
+// if there is one name for each of the `columns` columns and none is a number or occurs twice.
 std::optional<std::vector<std::string>> names_in_comment(std::string_view line, char delimiter,
                                                          const CsvOptions& options, std::size_t columns);
 
-// Whether records[1], below the header, is a row of units: none of its cells is a number or a date, and all
-// cells of the next row are.
+// Returns true if records[1], below the header, is a row of units: none of its cells is a number or a date,
+// and all cells of the next row are.
 bool second_record_is_units(const std::vector<SampleRecord>& records, const CsvOptions& options);
 
-// For each column the first cell from records[first] on, if that is a date or a time: its cells are read as
-// seconds since this one.
+// Returns for each column the first cell from records[first] on, if that is a date or a time. The cells of
+// the column are read as seconds since this one.
 std::vector<std::optional<TimeOrigin>> time_columns(const std::vector<SampleRecord>& records,
                                                     std::size_t first, const CsvOptions& options,
                                                     std::size_t columns);

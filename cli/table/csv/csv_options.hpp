@@ -72,10 +72,10 @@ struct TextMatch {
   bool operator==(const TextMatch&) const = default;
 };
 
-// "comma", "semicolon", "tab", "blanks", or the character itself.
+// Returns "comma", "semicolon", "tab", "blanks", or the character itself.
 std::string delimiter_name(char delimiter);
 
-// "column 2" or "column 2 (time)"; `index` counts from 0.
+// Returns "column 2" or "column 2 (time)". `index` counts from 0.
 std::string column_label(const CsvShape& shape, std::size_t index);
 
 }  // namespace nlsq::cli

@@ -37,7 +37,7 @@ std::string column_label(const CsvShape& shape, std::size_t index) {
 
 namespace {
 
-// The last line of `text`, which ends with a line ending unless it is the whole input.
+// Returns the last line of `text`, which ends with a line ending unless it is the whole input.
 std::string last_line(std::string_view text) {
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t'))
     text.remove_suffix(1);  // of the record
@@ -89,7 +89,7 @@ CsvReader::CsvReader(OpenedSource source, const CsvOptions& options)
   shape.times = time_columns(records, first_data, options, shape.columns());
 }
 
-// Excel's line "sep=;" is no data. --delimiter overrides it, and --skip counts it.
+// Skips Excel's line "sep=;", which is no data. --delimiter overrides it, and --skip counts it.
 void CsvReader::take_excel_separator() {
   std::size_t length = 0;
   const CsvView& text = text_.view();
@@ -115,7 +115,7 @@ void CsvReader::skip_lines() {
   }
 }
 
-// Says that --skip leaves nothing of the `lines` lines of the file.
+// Throws the error that --skip leaves nothing of the `lines` lines of the file.
 void CsvReader::fail_skip(std::size_t lines) const {
   throw BadData(fmt::format("{}: --skip {} leaves nothing: the file has only {} line{}", text_.source().name,
                             layout_.options.skip, lines, lines == 1 ? "" : "s"));

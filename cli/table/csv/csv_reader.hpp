@@ -21,7 +21,7 @@ class CsvReader {
 
   const CsvShape& shape() const { return layout_.shape; }
   const OpenedSource& source() const { return text_.source(); }
-  // Position of the header or first row, "name:line:column", for messages about columns.
+  // Returns the position of the header or first row, "name:line:column", for messages about columns.
   const std::string& origin() const { return origin_; }
 
   // Counts the seconds of these columns from these moments, instead of the first ones of the text.
@@ -34,7 +34,7 @@ class CsvReader {
   void judge_later(std::vector<std::size_t> columns) { layout_.judged_later = std::move(columns); }
 
   // Reads all rows of the columns with these numbers (from 0), then those of the comparisons with texts, then
-  // the column `group`, whose texts are numbered. May be called once.
+  // the column `group`, whose texts are numbered. It may be called once.
   CsvColumns read(std::span<const std::size_t> columns, std::span<const TextMatch> texts = {},
                   std::optional<std::size_t> group = {});
 

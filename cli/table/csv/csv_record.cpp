@@ -22,7 +22,8 @@ bool has_digit(std::string_view text) {
   return std::any_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// A comma may separate thousands or decimals: 1,234.5 and 1.234,5 tell, 0,75 as well, and 1,500 does not.
+// Suggests an option for a comma, which may separate thousands or decimals. 1,234.5 and 1.234,5 show which it
+// is, 0,75 as well, and 1,500 does not.
 std::string remedy_for_comma(std::string_view text, bool point) {
   const std::size_t last = text.rfind(',');
   if (point && text.rfind('.') < last) return "for numbers like this give --decimal , --thousands .";
@@ -32,7 +33,7 @@ std::string remedy_for_comma(std::string_view text, bool point) {
                       : "for a decimal comma give --decimal ,";
 }
 
-// Whether a text begins like 2024-02-30: the form is right, and the day is not.
+// Returns true if a text begins like 2024-02-30, which has the form of a date but is no day.
 bool is_wrong_day(std::string_view text) {
   constexpr std::string_view kForm = "0000-00-00";
   if (text.size() < kForm.size()) return false;
@@ -315,8 +316,8 @@ bool RecordParser::store_missing(std::size_t column, NumberStatus status, double
   return true;
 }
 
-// Whether a cell that is no number makes the record faulty. Otherwise the row is left out, or the cell is
-// judged later.
+// Returns true if a cell that is no number makes the record faulty. Otherwise the row is left out, or the
+// cell is judged later.
 bool RecordParser::is_faulty(const Field& field, std::size_t column, NumberStatus status) {
   if (status == NumberStatus::missing && layout_.options.missing == MissingPolicy::drop) {
     missing_ = true;
@@ -335,7 +336,7 @@ void RecordParser::refuse() const {
   text_.fail(fault_.field.begin, message_of_value());
 }
 
-// The message about a bad cell.
+// Returns the message about a bad cell.
 std::string RecordParser::message_of_value() const {
   const Field& field = fault_.field;
   const std::string what = printable(field.text), where = column_label(layout_.shape, fault_.column);

@@ -46,7 +46,8 @@ struct CsvLayout {
   std::vector<std::size_t> judged_later = {};
   std::vector<std::size_t> keeps_missing = {};  // columns whose missing values are NaN and drop no row
 
-  // The entry of `column` in specials, which is made if need be. Its cells then miss the fast parser.
+  // Returns the entry of `column` in specials, and makes it if need be. The fast parser then skips these
+  // cells.
   SpecialColumn& special(std::size_t column);
   const SpecialColumn* find_special(std::size_t column) const;
 };
@@ -59,31 +60,33 @@ struct LateFault {
 
 class RecordParser {
  public:
-  // All must outlive the parser. If `comments` is false, comments behind data are not looked for. `groups`
-  // collects the texts of the column of groups, if there is one; null: they are only checked.
+  // All arguments must outlive the parser. If `comments` is false, comments behind data are not searched.
+  // `groups` collects the texts of the column of groups, if there is one. If it is null, they are only
+  // checked.
   RecordParser(const CsvLayout& layout, const CsvView& text, TextIndex* groups = nullptr,
                bool comments = true);
 
   enum class Outcome { row, dropped, need_more, fault };
 
   // Reads the record at `p` and moves `p` past it. Adds its lines to `lines`. Chosen column k goes to out[k *
-  // stride]. need_more: the text ends inside the record, and nothing has moved. Never returns fault. Throws
-  // BadData.
+  // stride]. Returns need_more if the text ends inside the record, and moves nothing then. Never returns
+  // fault. Throws BadData.
   Outcome read(const char*& p, std::size_t& lines, double* out, std::size_t stride);
 
-  // Reads the plain records at `p`, up to the first that read() has to look at: all their fields are numbers,
-  // or groups, directly followed by a delimiter or a line feed. Returns their number; 0 if read() has not
-  // found a plain record since the last call.
+  // Reads the plain records at `p`, up to the first that needs read(). In a plain record all fields are
+  // numbers, or groups, directly followed by a delimiter or a line feed. Returns their number. This is 0 if
+  // read() has not found a plain record since the last call.
   std::size_t read_plain(const char*& p, double* out, std::size_t stride);
 
-  // For the last record: the count of numbers too small for a double, and the text of the first of them.
+  // These describe the last record: the count of numbers too small for a double, and the text of the first of
+  // them.
   std::size_t underflows() const { return underflows_; }
   const std::string& underflow() const { return underflow_; }
-  // The chosen columns of the last record whose numbers have a percent sign.
+  // Returns the chosen columns of the last record whose numbers have a percent sign.
   const std::vector<std::size_t>& percents() const { return percents_; }
-  // Of the last record, if it is a row.
+  // Returns the late fault of the last record, if this record is a row.
   const std::optional<LateFault>& late_fault() const { return late_; }
-  // The quote that was still open when the text ended, or null.
+  // Returns the quote that was still open when the text ended, or null.
   const char* open_quote() const { return scanner_.open_quote(); }
 
  private:
@@ -100,8 +103,8 @@ class RecordParser {
   std::size_t read_fields(const char*& p, double* out, std::size_t stride);
   // Reads the fields from `column` on; the first of them is at `p`. Sets fault_ for a faulty record.
   Outcome scan(const char*& p, std::size_t column, std::size_t& lines, double* out, std::size_t stride);
-  // Reads the record at `p` up to a comment behind its data. Outcome::fault if there is none, or if the
-  // record is faulty all the same.
+  // Reads the record at `p` up to a comment behind its data. Returns Outcome::fault if there is none, or if
+  // the record is faulty all the same.
   Outcome scan_before_comment(const char*& p, std::size_t& lines, double* out, std::size_t stride);
   // Reads a faulty record again, with NaN for bad cells of columns that are judged later.
   Outcome scan_for_later(const char*& p, std::size_t& lines, double* out, std::size_t stride);
@@ -109,7 +112,7 @@ class RecordParser {
   bool store_special(const Field& field, const SpecialColumn& special, double* out, std::size_t stride);
   bool store_group(const Field& field, std::string_view text, std::size_t column, double& value);
   bool is_faulty(const Field& field, std::size_t column, NumberStatus status);
-  // Whether a cell that is no number only makes `value` NaN, as the column may have missing values.
+  // Returns true if a cell that is no number only makes `value` NaN, as the column may have missing values.
   bool store_missing(std::size_t column, NumberStatus status, double& value) const;
   [[noreturn]] void refuse() const;
   std::string message_of_value() const;

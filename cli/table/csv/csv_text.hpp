@@ -25,7 +25,7 @@ class CsvText {
   CsvText(const CsvText&) = delete;
   CsvText& operator=(const CsvText&) = delete;
 
-  // The text in memory from the first unconsumed byte. Valid until more() or consume().
+  // Returns the text in memory from the first unconsumed byte. It is valid until more() or consume().
   const CsvView& view() const { return view_; }
   const char* begin() const { return view_.first; }
   const char* end() const { return view_.last; }
@@ -35,7 +35,7 @@ class CsvText {
   // Marks everything before `p` as processed. `p` must be at the start of line `line`.
   void consume(const char* p, std::size_t line);
 
-  // Reads a fixed amount of further bytes after end(). `open_quote`: the position of an open quote, for the
+  // Reads a fixed amount of further bytes after end(). `open_quote` is the position of an open quote, for the
   // message if the text from begin() exceeds the longest line. Throws BadData for that, for invalid UTF-8,
   // and for errors of the source.
   void more(const char* open_quote = nullptr);

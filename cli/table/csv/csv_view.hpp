@@ -23,7 +23,7 @@ struct CsvView {
   const char* begin() const { return first; }
   const char* end() const { return last; }
   bool at_end() const { return complete; }
-  // Whether `p` is a CR that may be half of a CRLF.
+  // Returns true if `p` is a CR that may be half of a CRLF.
   bool is_half_an_ending(const char* p) const { return *p == '\r' && p + 1 == last && line_feed_may_follow; }
 
   struct Place {
@@ -41,7 +41,7 @@ struct CsvView {
   }
   [[noreturn]] void fail_length(const char* start) const;
   [[noreturn]] void fail_open_quote(const char* quote) const;
-  // Reports invalid input at end(). `bad`: the byte that is not UTF-8.
+  // Reports invalid input at end(). `bad` is the byte that is not UTF-8.
   [[noreturn]] void fail_invalid_byte(char bad, bool utf16) const;
 };
 

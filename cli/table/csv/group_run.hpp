@@ -11,7 +11,7 @@
 
 namespace nlsq::cli {
 
-// The column of groups, if no other column has cells that are not plain numbers.
+// Returns the column of groups if no other column has cells that are not plain numbers.
 std::optional<GroupColumn> only_group_column(const CsvLayout& layout);
 
 // Does what a ReadNumberRun does, and reads the column of groups, too. It stops before a group that is

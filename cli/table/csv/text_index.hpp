@@ -15,7 +15,7 @@ class TextIndex {
  public:
   static constexpr std::size_t npos = static_cast<std::size_t>(-1);
 
-  // The number of a text, or npos if it was not added.
+  // Returns the number of a text, or npos if it was not added.
   std::size_t find(std::string_view text) {
     if (is_last(text)) return last_;
     if (texts_.empty()) return npos;
@@ -53,7 +53,7 @@ class TextIndex {
   bool is_last(std::string_view text) const { return last_ < texts_.size() && texts_[last_] == text; }
   std::size_t remember(std::size_t number) { return last_ = number; }
 
-  // Where the text is in the table, or the free entry that it can take.
+  // Returns where the text is in the table, or the free entry that it can take.
   std::size_t place(std::string_view text, std::size_t code) const {
     std::size_t at = code & (table_.size() - 1);
     while (table_[at].number != npos && (table_[at].code != code || texts_[table_[at].number] != text))

@@ -28,7 +28,7 @@ struct InputFile {
 // the rows of the table are theirs in order. Throws BadData.
 InputFiles open_inputs(const std::vector<std::string>& files, const CsvOptions& options, bool with_checksums);
 
-// The bytes that the files have; 0 if one is no regular file.
+// Returns the number of bytes of the files, or 0 if one is no regular file.
 std::uint64_t bytes_of(const std::vector<std::string>& files);
 
 // Describes each file after it was read. Reads what is left of it, for the checksum.

@@ -19,14 +19,14 @@ namespace nlsq::cli {
 
 namespace {
 
-// A pipe, for instance, can be opened only once.
+// Returns false for a pipe, for instance, which can be opened only once.
 bool can_be_opened_again(const std::string& file) {
   struct stat info = {};
   return file != "-" && ::stat(file.c_str(), &info) == 0 && S_ISREG(info.st_mode);
 }
 
 // Writes a number that names a group as the files of texts write it, so that 1 in an array and "1.0" in a CSV
-// file are one group. Where no text is that number, it is written in the shortest way.
+// file are one group. If no text is that number, it is written in the shortest way.
 class GroupSpelling {
  public:
   GroupSpelling(const std::vector<std::vector<std::string>>& texts, const NumberFormat& format) {
@@ -70,8 +70,8 @@ class GroupSpelling {
   std::map<double, Known> known_;
 };
 
-// Numbers the groups of all files alike. `texts`: of each file; a file of numbers has none. Without any texts
-// the numbers are the groups' own.
+// Numbers the groups of all files alike. `texts` has the texts of each file; a file of numbers has none.
+// Without any texts the numbers are the groups themselves.
 std::vector<std::string> join_groups(const std::vector<TableColumns>& files,
                                      const std::vector<std::vector<std::string>>& texts,
                                      const NumberFormat& format, RowVector<double>& values) {
@@ -91,7 +91,7 @@ std::vector<std::string> join_groups(const std::vector<TableColumns>& files,
   return index.take();
 }
 
-// "a.csv: 10, b.csv: 12 rows", or if there are many "10 to 12 rows each".
+// Returns "a.csv: 10, b.csv: 12 rows", or if there are many "10 to 12 rows each".
 std::string rows_by_file(const std::vector<TableColumns>& files) {
   constexpr std::size_t kMost = 4;
   std::string list;

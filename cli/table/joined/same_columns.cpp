@@ -24,7 +24,7 @@ std::string columns_of(const CsvShape& shape) {
   return fmt::format("the column{} {}", shape.columns() == 1 ? "" : "s", list);
 }
 
-// The names in `some` that `others` lack.
+// Returns the names in `some` that `others` lack.
 std::string lacking(const std::vector<std::string>& some, const std::vector<std::string>& others) {
   std::string list;
   for (const std::string& name : some) {

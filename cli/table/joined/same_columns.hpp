@@ -9,8 +9,9 @@
 
 namespace nlsq::cli {
 
-// For each column of the first file the number of the same column in `part`: by name, or by position if the
-// first file has no names. Throws BadData, and says what the file has, unless both have the same columns.
+// Returns for each column of the first file the number of the same column in `part`, by name, or by position
+// if the first file has no names. Unless both have the same columns, throws BadData, which lists those of the
+// file.
 std::vector<std::size_t> same_columns(const std::string& first_name, const CsvShape& first,
                                       const Table& part);
 

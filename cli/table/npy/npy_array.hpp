@@ -25,11 +25,11 @@ class NpyArray {
   const NpyHeader& header() const { return header_; }
   const std::byte* data() const { return data_; }
   const std::shared_ptr<void>& memory() const { return memory_; }  // owns the data
-  // Whether the bytes of a number are in the other order than those of this machine.
+  // Returns true if the bytes of a number are in the other order than those of this machine.
   bool swapped() const {
     return header_.item > 1 && header_.big_endian == (std::endian::native == std::endian::little);
   }
-  // ".npy of float64, big-endian"
+  // Returns a text such as ".npy of float64, big-endian".
   std::string describe() const;
   // Converts elements first, first + stride ... to doubles at out, out + out_stride ...
   void read(std::size_t first, std::size_t stride, std::size_t count, double* out,
@@ -46,7 +46,7 @@ class NpyArray {
   const std::byte* data_ = nullptr;
 };
 
-// Element `i` of memory that may be misaligned or in the other byte order.
+// Returns element `i` of memory that may be misaligned or in the other byte order.
 template <class T>
 double npy_element(const std::byte* data, std::size_t i, bool swapped) {
   std::array<std::byte, sizeof(T)> bytes;

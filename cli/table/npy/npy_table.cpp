@@ -69,7 +69,7 @@ class NpyTable final : public Table {
     const bool aligned = reinterpret_cast<std::uintptr_t>(array_.data()) % header_.item == 0;
     return known && aligned && !array_.swapped();
   }
-  // Of the first row that is read.
+  // Returns the number of the first element that is read.
   std::size_t first(std::size_t column) const {
     return (header_.fortran ? column * header_.rows : column) + part_.first * stride();
   }

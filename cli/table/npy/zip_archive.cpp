@@ -26,13 +26,13 @@ constexpr std::uint64_t k16 = 0xFFFFu;
   throw BadData("the zip archive is damaged (" + what + "); copy or download the file again");
 }
 
-// `size` bytes at `at`.
+// Returns `size` bytes at `at`.
 std::string_view bytes_at(std::string_view text, std::uint64_t at, std::uint64_t size) {
   if (at > text.size() || size > text.size() - at) damaged("it ends too early");
   return text.substr(at, size);
 }
 
-// A little-endian number of `size` bytes.
+// Returns a little-endian number of `size` bytes.
 std::uint64_t number_at(std::string_view text, std::uint64_t at, std::size_t size) {
   const std::string_view bytes = bytes_at(text, at, size);
   std::uint64_t value = 0;
@@ -58,7 +58,7 @@ Directory find_directory(std::string_view archive) {
   return {number_at(archive, end64 + 32, 8), number_at(archive, end64 + 48, 8)};
 }
 
-// Sizes that need more than 32 bits are in an extra field.
+// Takes sizes that need more than 32 bits from the extra field.
 void take_zip64(std::string_view extra, ZipMember& member) {
   for (std::uint64_t at = 0; at + 4 <= extra.size();) {
     const std::uint64_t id = number_at(extra, at, 2), size = number_at(extra, at + 2, 2);
@@ -73,7 +73,7 @@ void take_zip64(std::string_view extra, ZipMember& member) {
   }
 }
 
-// The compressed or stored bytes of a member.
+// Returns the compressed or stored bytes of a member.
 std::string_view raw_bytes(std::string_view archive, const ZipMember& member) {
   if (bytes_at(archive, member.header, 4) != kLocal) damaged("a member is not where its directory says");
   const std::uint64_t name = number_at(archive, member.header + 26, 2),

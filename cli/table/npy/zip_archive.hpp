@@ -26,8 +26,8 @@ struct ZipMember {
 // name, for a damaged archive.
 std::vector<ZipMember> zip_members(std::string_view archive);
 
-// The content of a member. `archive` must outlive the source. Its end is checked against size and checksum:
-// read() throws BadData if they differ.
+// Returns the content of a member. `archive` must outlive the source. At the end, read() checks size and
+// checksum, and throws BadData if they differ.
 std::unique_ptr<ByteSource> open_member(std::string_view archive, const ZipMember& member);
 
 }  // namespace nlsq::cli

@@ -28,7 +28,7 @@ class Cursor {
     rest_.remove_prefix(1);
     return true;
   }
-  // Exactly `count` digits with a value of at most `most`.
+  // Reads exactly `count` digits with a value of at most `most`.
   bool digits(std::size_t count, std::int64_t most, std::int64_t& value) {
     if (rest_.size() < count) return false;
     value = 0;
@@ -39,7 +39,7 @@ class Cursor {
     rest_.remove_prefix(count);
     return value <= most;
   }
-  // The digits of a fraction of a second, as nanoseconds.
+  // Reads the digits of a fraction of a second, as nanoseconds.
   bool fraction(std::int64_t& nanoseconds) {
     std::int64_t unit = kSecond / 10;
     nanoseconds = 0;
@@ -67,7 +67,7 @@ bool read_date(Cursor& cursor, std::int64_t& days) {
   return true;
 }
 
-// HH:MM, HH:MM:SS or HH:MM:SS.fff. A leap second, and 24:00:00 for the end of the day, are accepted.
+// Reads HH:MM, HH:MM:SS or HH:MM:SS.fff. A leap second, and 24:00:00 for the end of the day, are accepted.
 bool read_time(Cursor& cursor, std::int64_t& nanoseconds) {
   std::int64_t hours = 0, minutes = 0, seconds = 0, part = 0;
   if (!cursor.digits(2, 24, hours) || !cursor.accept(':') || !cursor.digits(2, 59, minutes)) return false;
@@ -79,7 +79,7 @@ bool read_time(Cursor& cursor, std::int64_t& nanoseconds) {
   return nanoseconds <= 86400 * kSecond;
 }
 
-// Z, +HH:MM, +HHMM or +HH, or nothing.
+// Reads Z, +HH:MM, +HHMM or +HH, or nothing.
 bool read_offset(Cursor& cursor, Moment& moment) {
   if (cursor.at_end()) return true;
   moment.has_offset = true;
@@ -96,7 +96,7 @@ bool read_offset(Cursor& cursor, Moment& moment) {
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-// Whether a word of the text is a month, or its first three letters.
+// Returns true if a word of the text is a month, or its first three letters.
 bool names_month(std::string_view text) {
   constexpr std::string_view kMonths[] = {"january",   "february", "march",    "april",
                                           "may",       "june",     "july",     "august",
@@ -116,8 +116,8 @@ bool names_month(std::string_view text) {
   return false;
 }
 
-// The lengths of the groups of digits that `separator` divides at the start of the text; empty if other
-// characters follow them than a blank or a T.
+// Returns the lengths of the groups of digits that `separator` divides at the start of the text. The result
+// is empty if another character than a blank or a T follows.
 std::vector<std::size_t> digit_groups(std::string_view text, char separator) {
   std::vector<std::size_t> lengths(1);
   std::size_t at = 0;

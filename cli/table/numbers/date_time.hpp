@@ -15,7 +15,8 @@ struct Moment {
   bool has_offset = false;       // "Z" or "+02:00" is given
   std::int64_t nanoseconds = 0;  // since 1970-01-01T00:00Z; without an offset the time is taken as UTC
 
-  // Two moments can be subtracted if both have a date or neither has, and the same for the offset.
+  // Returns true if two moments can be subtracted: both have a date or neither has, and the same holds for
+  // offsets.
   bool comparable(const Moment& other) const {
     return has_date == other.has_date && has_offset == other.has_offset;
   }
@@ -38,10 +39,10 @@ std::optional<std::string> moment_text(const Moment& origin, double seconds);
 // that parse_moment() may not read.
 bool looks_like_date(std::string_view text) noexcept;
 
-// Whether a date and a time of day follow each other, with blanks between them.
+// Returns true if a date and a time of day follow each other, with blanks between them.
 bool has_date_and_time(std::string_view record);
 
-// How dates and times are written for parse_moment(), for messages.
+// The forms of dates and times that parse_moment() reads, for messages.
 inline constexpr std::string_view kDateForms = "2024-03-01, 2024-03-01T12:00:00 or 12:00:00";
 
 }  // namespace nlsq::cli

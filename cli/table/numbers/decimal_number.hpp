@@ -34,7 +34,7 @@ inline std::uint64_t equal(std::uint64_t word, char c) noexcept {
   return ~(((difference & ~kHigh) + ~kHigh) | difference) & kHigh;
 }
 
-// The value of eight digits, the first in the lowest byte. Bytes of 0 count as the digit 0.
+// Returns the value of eight digits, the first in the lowest byte. Bytes of 0 count as the digit 0.
 inline std::uint64_t eight_digits(std::uint64_t word) noexcept {
   word = ((word & (0x0F * kEvery)) * (1 + (10u << 8))) >> 8;
   word = ((word & 0x00FF00FF00FF00FFu) * (1 + (std::uint64_t{100} << 16))) >> 16;

@@ -18,8 +18,8 @@ namespace scale_detail {
 
 __extension__ using Wide = unsigned __int128;
 
-// 5^exponent with its highest bit at bit 127: exact if it fits, otherwise truncated. For negative exponents,
-// the reciprocal, one above the truncated value.
+// Returns 5^exponent with its highest bit at bit 127. It is exact if it fits, otherwise truncated. For
+// negative exponents, it is the reciprocal, one above the truncated value.
 constexpr std::array<Wide, kGreatestScale - kLeastScale + 1> powers_of_five() {
   std::array<Wide, kGreatestScale - kLeastScale + 1> table{};
   Wide power = 1;  // 5^55 is below 2^128

@@ -25,7 +25,7 @@ bool equals_ignoring_case(std::string_view a, std::string_view b) noexcept {
   return true;
 }
 
-// Whether the mantissa has a digit other than 0. A zero result is then an underflow.
+// Returns true if the mantissa has a digit other than 0. A zero result is then an underflow.
 bool mantissa_is_nonzero(std::string_view text) noexcept {
   for (const char c : text) {
     if (c == 'e' || c == 'E') return false;
@@ -60,7 +60,7 @@ bool is_one_of(std::string_view text, std::initializer_list<std::string_view> wo
                      [&](std::string_view word) { return equals_ignoring_case(text, word); });
 }
 
-// Whether `text`, without surrounding blanks, is one of the words for a missing number.
+// Returns true if `text`, without surrounding blanks, is one of the words for a missing number.
 bool is_missing(std::string_view text) noexcept {
   return is_missing_text(text) || is_one_of(text, {"+nan", "-nan", "none", "-", "?", "."});
 }

@@ -27,8 +27,8 @@ enum class NumberStatus {
 // rewrites it: 12.5% is 0.125. A leading + is accepted. Sets `value` for ok and underflow.
 NumberStatus parse_number(std::string_view text, const NumberFormat& format, double& value) noexcept;
 
-// Whether the cell of a column of texts is missing: empty, NA, N/A, #N/A, NaN or null. The other words and
-// signs for a missing number (none, -, ?, .) are texts there.
+// Returns true if the cell of a column of texts is missing: empty, NA, N/A, #N/A, NaN or null. The other
+// words and signs for a missing number (none, -, ?, .) are texts there.
 bool is_missing_text(std::string_view text) noexcept;
 
 // The reader's fast path. Parses a number at `begin` and returns its end, or null unless it is a plain finite
@@ -37,7 +37,7 @@ const char* parse_plain_number(const char* begin, const char* end, char decimal,
 
 std::string_view trim_blanks(std::string_view text) noexcept;
 
-// The shortest decimal text that reads back to the same bits.
+// Returns the shortest decimal text that reads back to the same bits.
 std::string shortest(double value);
 
 }  // namespace nlsq::cli

@@ -23,7 +23,7 @@ std::size_t starts_with_any(std::string_view text, const std::string_view (&all)
   return 0;
 }
 
-// Length of the typographic space at the end of `text`.
+// Returns the length of the typographic space at the end of `text`.
 std::size_t space_at_end(std::string_view text) noexcept {
   for (std::size_t size = 2; size <= 3 && size <= text.size(); ++size) {
     if (typographic_space(text.substr(text.size() - size)) == size) return size;

@@ -12,25 +12,24 @@ namespace nlsq::cli {
 
 using NumberBuffer = std::array<char, 400>;
 
-// `text` without the separators of `format` between groups of digits, written to `buffer`. Nothing if the
-// groups are not 1-3 digits followed by groups of three, or if the text does not fit.
+// Returns `text` without the separators of `format` between groups of digits, written to `buffer`. Returns
+// nothing if the groups are not 1-3 digits followed by groups of three, or if the text does not fit.
 std::optional<std::string_view> without_thousands(std::string_view text, const NumberFormat& format,
                                                   NumberBuffer& buffer) noexcept;
 
-// The plain form of `text`, written to `buffer`: typographic spaces around it are removed, and those between
-// groups of three digits; a percent sign divides by 100; a typographic minus (U+2212) becomes "-". Nothing if
-// `text` has none of these.
+// Returns the plain form of `text`, written to `buffer`. Typographic spaces around it are removed, and those
+// between groups of three digits. A percent sign divides by 100. A typographic minus (U+2212) becomes "-".
+// Returns nothing if `text` has none of these.
 std::optional<std::string_view> plain_form(std::string_view text, const NumberFormat& format,
                                            NumberBuffer& buffer) noexcept;
 
 // Removes blanks, typographic spaces and characters of no width from both ends.
 std::string_view trim_spaces(std::string_view text) noexcept;
 
-// Length in bytes of the typographic space or character of no width at the start of `text`; 0 if there is
-// none.
+// Returns the length in bytes of the typographic space or character of no width at the start of `text`, or 0.
 std::size_t typographic_space(std::string_view text) noexcept;
 
-// The same for characters of no width alone.
+// Does the same for characters of no width alone.
 std::size_t zero_width(std::string_view text) noexcept;
 
 }  // namespace nlsq::cli

@@ -90,7 +90,7 @@ void* map_file(std::size_t bytes) {
   return memory;
 }
 
-// A number in the first line of a file of the system; nothing if there is none.
+// Returns a number in the first line of a file of the system, or nothing if there is none.
 std::uint64_t number_in(const std::string& file) {
   std::uint64_t number = 0;
   std::ifstream in(file);

@@ -14,24 +14,24 @@
 
 namespace nlsq::cli {
 
-// What the machine's memory and the limits of the process's control groups allow, in bytes.
+// Returns the bytes that the machine's memory and the limits of the process's control groups allow.
 std::uint64_t memory_allowed();
-// The smallest limit of memory of the control groups that `groups` lists, as /proc/self/cgroup does, and of
-// the groups that contain them. `root`: where the groups' files are, /sys/fs/cgroup. Without limits the
-// largest number.
+// Returns the smallest limit of memory of the control groups that `groups` lists, as /proc/self/cgroup does,
+// and of the groups that contain them. `root` is the folder of the groups' files, /sys/fs/cgroup. Without
+// limits the result is the largest number.
 std::uint64_t group_limit(const std::string& groups, const std::string& root);
 
-// Called once, before the work begins. `memory`: the limit in bytes. `folder`: empty means that of TMPDIR, or
-// /tmp.
+// Must be called once, before the work begins. `memory` is the limit in bytes. An empty `folder` means that
+// of TMPDIR, or /tmp.
 void choose_scratch(std::uint64_t memory, std::string folder);
 
-// Whether the system's file cache has room for a file of this size.
+// Returns true if the system's file cache has room for a file of this size.
 bool cache_holds(std::uint64_t bytes);
 // Returns whether the process should give back the pages of a mapped file of this size as it goes on. The
 // pages may stay in the system's file cache, which is not counted as memory of the process.
 bool beyond_memory(std::uint64_t bytes);
 
-// The bytes of columns that lie in files now.
+// Returns the bytes of columns that are in files now.
 std::uint64_t bytes_in_scratch() noexcept;
 const std::string& scratch_folder() noexcept;
 

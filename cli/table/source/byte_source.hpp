@@ -15,7 +15,7 @@ class ByteSource {
   virtual ~ByteSource() = default;
   // Reads up to `size` bytes. Returns 0 only at the end. Throws BadData if reading fails.
   virtual std::size_t read(char* out, std::size_t size) = 0;
-  // The descriptor of a regular file whose bytes these are, from its start; -1 if there is none.
+  // Returns the descriptor of a regular file with these bytes, from its start, or -1 if there is none.
   virtual int file() const { return -1; }
 };
 
@@ -33,7 +33,7 @@ struct OpenedSource {
 // `path` is a file, or "-" for standard input.
 OpenedSource open_source(const std::string& path, bool with_checksum = false);
 
-// The same for bytes in memory, for tests and fuzzing.
+// Opens bytes in memory in the same way, for tests and fuzzing.
 OpenedSource open_memory(std::string bytes, std::string name = "<memory>");
 
 // Returns whether a file of this name exists. Also returns false, and does not throw, if the text is too long

@@ -25,8 +25,8 @@ std::uint32_t by_zlib(std::uint32_t crc, const char* bytes, std::size_t size) {
 
 #if defined(__x86_64__)
 
-// x^n modulo the polynomial of CRC-32, in the order of bits of the data, shifted as the product of two such
-// numbers is.
+// Returns x^n modulo the polynomial of CRC-32, in the order of bits of the data, shifted as the product of
+// two such numbers is.
 constexpr std::uint64_t power(std::size_t n) {
   std::uint32_t r = 0x80000000U;
   for (std::size_t i = 0; i < n; ++i) r = (r >> 1) ^ ((r & 1U) != 0 ? 0xEDB88320U : 0U);
@@ -35,8 +35,8 @@ constexpr std::uint64_t power(std::size_t n) {
 
 constexpr std::size_t kLanes = 4, kWidth = 16, kStride = kLanes * kWidth;
 
-// Moves 128 bits of the message forward by a distance and adds the bits there: a shorter message with the
-// same remainder (Gopal et al., Fast CRC Computation Using PCLMULQDQ, Intel, 2009).
+// Moves 128 bits of the message forward by a distance and adds the bits there. The result is a shorter
+// message with the same remainder (Gopal et al., Fast CRC Computation Using PCLMULQDQ, Intel, 2009).
 __attribute__((target("pclmul,sse4.1"))) inline __m128i fold(__m128i bits, __m128i powers, __m128i there) {
   const __m128i low = _mm_clmulepi64_si128(bits, powers, 0x00);
   const __m128i high = _mm_clmulepi64_si128(bits, powers, 0x11);

@@ -8,7 +8,7 @@
 
 namespace nlsq::cli {
 
-// Continues the checksum `crc` (0 at first) with these bytes. Fast enough to be lost beside the parsing of
+// Continues the checksum `crc` (0 at first) with these bytes. It takes little time beside the parsing of
 // text.
 std::uint32_t crc32_of(std::uint32_t crc, const char* bytes, std::size_t size);
 
@@ -16,7 +16,7 @@ std::uint32_t crc32_of(std::uint32_t crc, const char* bytes, std::size_t size);
 // because it looked at the file in memory or needed only some of it.
 class InputChecksum {
  public:
-  // `fd`: the descriptor of the input if it is a regular file, otherwise -1. A table reads other inputs to
+  // `fd` is the descriptor of the input if it is a regular file, otherwise -1. A table reads other inputs to
   // their end.
   explicit InputChecksum(int fd);
   InputChecksum(const InputChecksum&) = delete;
@@ -24,7 +24,7 @@ class InputChecksum {
   ~InputChecksum();
 
   void add(const char* bytes, std::size_t size) { crc_ = crc32_of(crc_, bytes, size); }
-  // "crc32:89abcdef". A second call returns the same.
+  // Returns "crc32:89abcdef". A second call returns the same.
   std::string finish();
 
  private:

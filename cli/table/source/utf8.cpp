@@ -29,7 +29,7 @@ Lead classify(Byte b) noexcept {
   return {0, 1, 0};  // never a lead byte
 }
 
-// The number of valid bytes of the sequence at p. `complete` is set if the whole sequence is valid.
+// Returns the number of valid bytes of the sequence at p. `complete` is set if the whole sequence is valid.
 std::size_t sequence(const Byte* p, const Byte* end, bool& complete) noexcept {
   const Lead lead = classify(*p);
   complete = false;
@@ -44,7 +44,7 @@ std::size_t sequence(const Byte* p, const Byte* end, bool& complete) noexcept {
   return n;
 }
 
-// The first byte that is not ASCII, or is NUL. Checks 32 bytes per step.
+// Returns the first byte that is not ASCII, or is NUL. Checks 32 bytes per step.
 const Byte* skip_ascii(const Byte* p, const Byte* end) noexcept {
   constexpr std::uint64_t kHigh = 0x8080808080808080u, kOnes = 0x0101010101010101u;
   while (end - p >= 32) {

@@ -7,19 +7,19 @@
 
 namespace nlsq::cli {
 
-// Number of leading bytes of `text` that are valid UTF-8 without NUL; text.size() if all are. A sequence cut
-// by the end is invalid, and so are overlong forms, surrogates and values beyond U+10FFFF (Unicode 15, table
-// 3-7).
+// Returns the number of leading bytes of `text` that are valid UTF-8 without NUL. This is text.size() if all
+// are. A sequence cut by the end is invalid, and so are overlong forms, surrogates and values beyond U+10FFFF
+// (Unicode 15, table 3-7).
 std::size_t valid_utf8_prefix(std::string_view text) noexcept;
 
-// Length of an incomplete but so far valid sequence at the end of `text`: 0 to 3.
+// Returns the length of an incomplete but so far valid sequence at the end of `text`: 0 to 3.
 std::size_t unfinished_utf8_suffix(std::string_view text) noexcept;
 
-// Number of code points in valid UTF-8. Messages use it as the column number.
+// Returns the number of code points in valid UTF-8. Messages use it as the column number.
 std::size_t count_code_points(std::string_view text) noexcept;
 
-// For messages: shows control bytes and invalid UTF-8 as \xNN, and cuts the text to about `limit` bytes with
-// "...".
+// Shows control bytes and invalid UTF-8 as \xNN, and cuts the text to about `limit` bytes with "...", for
+// messages.
 std::string printable(std::string_view text, std::size_t limit = 40);
 
 }  // namespace nlsq::cli
