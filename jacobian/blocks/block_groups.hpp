@@ -60,7 +60,7 @@ inline double constant_of(const BlockGroup& group, std::size_t c, std::size_t la
 }
 
 struct BlockTile {
-  // the value of a block that is in `slow` and not in a group
+  // The value of a block that is in `slow` and not in a group.
   static constexpr std::uint32_t kSlow = 0xffffffffU;
   std::uint32_t group = 0, first = 0, count = 0;
 };

@@ -12,7 +12,7 @@
 namespace nlsq::inline v0 {
 
 struct FollowedBlock {
-  // the block performs the operations of none of them, or is of a new kind
+  // The block performs the operations of none of them, or is of a new kind.
   static constexpr std::uint32_t kUnknown = 0xffffffffU;
   std::uint32_t kind = kUnknown, variant = 0;
   std::span<const double> constants;  // the block's own constants; the scan owns them

@@ -11,7 +11,7 @@ namespace nlsq::inline v0 {
 void bound_rounding(const BlockRecording& recording, const double* x, std::span<const double> constants,
                     double* bounds, double most) {
   std::vector<RoundedNumber> numbers(recording.steps.size());
-  // the largest of this number and of all from which it was computed
+  // The largest of this number and of all from which it was computed.
   std::vector<double> largest(numbers.size(), 0.0);
   std::size_t constant = 0;
   for (std::size_t i = 1; i < numbers.size(); ++i) {

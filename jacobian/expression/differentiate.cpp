@@ -59,7 +59,7 @@ class Forward {
       const Partial partial = partial_derivative(g_, id, i, varies_);
       const NodeId whole = partial.divides ? products_.quotient(tangents[i], partial.node, shared)
                                            : products_.product(tangents[i], partial.node);
-      // max(x-t, 0)^n has no slope before t. There `whole` would be 0 times infinity.
+      // The function max(x-t, 0)^n has no slope before t. There `whole` would be 0 times infinity.
       const bool vanishes = i == 0 && varies_(tangents[i]) && is_steep_at_zero(g_, id);
       sum = g_.add(sum, vanishes ? g_.make(Op::select, tangents[i], whole, zero_) : whole);
     }

@@ -39,7 +39,7 @@ std::uint32_t VectorCode::add(const VectorNode& node) {
 std::vector<std::uint32_t> VectorCode::order() const {
   const auto count = static_cast<std::uint32_t>(nodes_.size());
   std::vector<bool> needed(count, false);
-  // for each vector, the last node that uses its earlier value
+  // For each vector, the last node that uses its earlier value.
   std::vector<std::uint32_t> last_use(vectors_, 0);
   std::uint32_t last_requirement = 0;
   for (std::uint32_t id = count; id-- > 0;) {

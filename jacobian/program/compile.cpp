@@ -19,7 +19,7 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr std::int32_t kUnset = std::numeric_limits<std::int32_t>::max();
-// most bytes of a tile; the rest of a 32 KB L1 cache is for other data
+// Most bytes of a tile; the rest of a 32 KB L1 cache is for other data.
 constexpr std::size_t kTileBytes = 24 * 1024;
 // With very many derivatives, L1 would hold too few rows for the Gram kernels. The tile then has as many rows
 // as fit into about the size of an L2 cache, but at least kLeastOfLarge, so that sums are not flushed too

@@ -113,7 +113,7 @@ void DifferenceRows::shorten_steps(std::span<const double> p) const {
 }
 
 std::vector<DifferenceStep> DifferenceRows::steps(std::span<const double> p) const {
-  // change of a parameter, by its size, after which its step is checked again
+  // Change of a parameter, by its size, after which its step is checked again.
   constexpr double kChanged = 0.5;
   const std::lock_guard lock(mutex_);
   bool changed = checked_.empty();
