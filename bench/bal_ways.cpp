@@ -121,7 +121,7 @@ BalRun by_ceres(bal::Problem& scene, int threads, double target, ceres::LinearSo
 #endif
 
 #if NLSQ_BENCH_CERES_ENTRY
-// The Ceres program with one line changed, with cost functions of nlsq's class or of Ceres's own.
+// Runs the Ceres program with one line changed, with cost functions of nlsq's class or of Ceres's own.
 BalRun by_entry(bal::Problem& scene, int threads, double target, bool own_class) {
   BalRun run;
   Watch watch(run.trace);

@@ -23,13 +23,14 @@ struct BalRun {
   BalTrace trace;
 };
 
-// Names that bal_run() accepts: nlsq first, then Ceres's solvers, then nlsq::Solve. Peers that were not found
-// are left out.
+// Returns the names that bal_run() accepts: nlsq first, then Ceres's solvers, then nlsq::Solve. Peers that
+// were not found are left out.
 std::vector<std::string> bal_ways();
 bool is_ceres_way(const std::string& way);
 
-// Stops at `target`, or after three minutes; Ceres also stops after 50 iterations. The scene's parameters are
-// the start, and hold the result on return. Throws std::runtime_error for an unknown name.
+// Runs one solver. It stops at `target`, or after three minutes; Ceres also stops after 50 iterations. The
+// scene's parameters are the start, and hold the result on return. Throws std::runtime_error for an unknown
+// name.
 BalRun bal_run(const std::string& way, bal::Problem& scene, int threads, double target);
 
 }  // namespace bench

@@ -12,7 +12,7 @@
 
 namespace bench {
 
-// In addition to this process's environment.
+// Variables that are added to this process's environment.
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
 struct Finished {
@@ -58,7 +58,7 @@ class TemporaryDirectory {
   std::filesystem::path path_;
 };
 
-// The directory of this program, which also contains nlsq-fit.
+// Returns the directory of this program, which also contains nlsq-fit.
 std::filesystem::path program_directory();
 
 }  // namespace bench

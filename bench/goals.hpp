@@ -20,7 +20,7 @@ struct Goal {
   }  // NaN counts as missed
 };
 
-// One line for each goal, and a line with their counts.
+// Returns one line for each goal, and a line with their counts.
 std::string goals_table(const std::vector<Goal>& goals);
 
 }  // namespace bench

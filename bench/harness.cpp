@@ -15,7 +15,7 @@ namespace bench {
 
 namespace {
 
-// Seconds since a fixed point.
+// Returns the seconds since a fixed point.
 double now(Clock clock) {
   timespec time{};
   clock_gettime(clock == Clock::cpu ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &time);
@@ -39,7 +39,7 @@ double timed(const Contender& contender, Clock clock, std::vector<double>& resul
   return contender.seconds ? contender.seconds(clock) : now(clock) - begin;
 }
 
-// Seconds of one run, averaged over `count` runs.
+// Returns the seconds of one run, averaged over `count` runs.
 double timed(const Contender& contender, Clock clock, int count) {
   const double begin = now(clock);
   double told = 0;

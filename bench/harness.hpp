@@ -31,7 +31,8 @@ struct Contender {
   std::string name;
   // Does the whole task from the same start. Returns the numbers to compare: the parameters, or sums.
   std::function<std::vector<double>()> run;
-  // For another process: the time of its last run by either clock, reported or measured. Otherwise empty.
+  // Returns the time of the last run by either clock, if another process runs the task. It is empty
+  // otherwise.
   std::function<double(Clock)> seconds = {};
 };
 

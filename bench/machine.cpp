@@ -12,7 +12,7 @@ namespace bench {
 
 namespace {
 
-// The shortest of several runs, because a limit is not a median.
+// Returns the shortest time of several runs, because a limit is not a median.
 template <class F>
 double least_seconds(int runs, F f) {
   double least = 1e9;
@@ -42,7 +42,7 @@ Machine measure_machine() {
       loops.fmas_f64(kRounds, 1e-9) / least_seconds(8, [&] { sink = loops.fmas_f64(kRounds, 1e-9); });
   machine.fma_f32 =
       loops.fmas_f32(kRounds, 1e-9f) / least_seconds(8, [&] { sink = loops.fmas_f32(kRounds, 1e-9f); });
-  // Larger than the caches of one socket.
+  // The array is larger than the caches of one socket.
   const std::vector<double> memory(std::size_t{1} << 24, 1.0);
   machine.bandwidth = static_cast<double>(memory.size() * sizeof(double)) /
                       least_seconds(4, [&] { sink = loops.sum(memory.data(), memory.size()); });

@@ -12,11 +12,12 @@ struct Machine {
   double bandwidth = 0;             // bytes per second that one core reads from memory
   double bandwidth_all = 0;         // the same for all cores together
 
-  // Minimum seconds for `rows` rows with the given operations (a multiply-add is one) and bytes each.
+  // Returns the minimum seconds for `rows` rows with the given operations (a multiply-add is one) and bytes
+  // each.
   double floor(std::size_t rows, double operations, double bytes, bool single, int threads = 1) const;
 };
 
-// Takes about 0.2 s.
+// Measures this machine. It takes about 0.2 s.
 Machine measure_machine();
 
 }  // namespace bench

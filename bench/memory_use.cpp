@@ -14,7 +14,7 @@ namespace bench {
 
 namespace {
 
-// Value of the line "NAME:   12345 kB" in a file of /proc, in bytes; NaN if there is none.
+// Returns the value of the line "NAME:   12345 kB" in a file of /proc, in bytes, or NaN if there is none.
 double kilobytes(const char* file, std::string_view name) {
   std::ifstream stream(file);
   for (std::string word; stream >> word;) {

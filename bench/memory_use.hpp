@@ -5,15 +5,15 @@
 
 namespace bench {
 
-// The peak resident size of the process during `work`, minus the size before it, in bytes. NaN if the system
-// does not report it (the peak is reset through /proc/self/clear_refs).
+// Returns the peak resident size of the process during `work`, minus the size before it, in bytes. Returns
+// NaN if the system does not report it (the peak is reset through /proc/self/clear_refs).
 double memory_beyond(const std::function<void()>& work);
 
-// The peak resident size of this process in bytes, since the last memory_beyond(). NaN if the system does not
-// report it. (getrusage is not used, because it includes the process that started this one.)
+// Returns the peak resident size of this process in bytes, since the last memory_beyond(), or NaN if the
+// system does not report it. (getrusage is not used, because it includes the process that started this one.)
 double peak_memory();
 
-// Bytes that are available without swapping.
+// Returns the bytes that are available without swapping.
 double available_memory();
 
 }  // namespace bench

@@ -49,7 +49,8 @@ class Report {
   std::vector<Goal> goals_;
 };
 
-// Largest |a_j - b_j| / |b_j|; absolute where b_j is 0; infinite if a value is not finite.
+// Returns the largest |a_j - b_j| / |b_j|. It is absolute where b_j is 0, and infinite if a value is not
+// finite.
 double largest_difference(const std::vector<double>& a, const std::vector<double>& b);
 
 }  // namespace bench

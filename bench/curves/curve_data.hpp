@@ -25,20 +25,21 @@ struct CurveCase {
 };
 
 std::span<const CurveCase> curve_cases();  // exp is the first
-// Throws std::runtime_error for an unknown name.
+// Returns the curve of a model. Throws std::runtime_error for an unknown name.
 const CurveCase& curve_case(std::string_view model);
 
-// x uniform over the range, y = f(x, truth) + noise. The numbers are the same in every run and process.
+// Draws x uniformly over the range, and y = f(x, truth) + noise. The numbers are the same in every run and
+// process.
 Data curve_data(const CurveCase& c, std::size_t rows);
 
-// The built-in model's formula, and the starting values by parameter name.
+// Return the built-in model's formula, and the starting values by parameter name.
 nlsq::Formula curve_formula(const CurveCase& c);
 nlsq::NamedValues named_start(const CurveCase& c);
 
-// Rows of the residual f - y over the columns x, y, with every parameter free.
+// Returns rows of the residual f - y over the columns x, y, with every parameter free.
 nlsq::GraphRows residual_rows(const CurveCase& c, std::vector<nlsq::Column> columns,
                               const std::vector<double>& p);
-// Operations of one row by the cost table, including the products of [J | r].
+// Returns the operations of one row by the cost table, including the products of [J | r].
 double row_operations(const CurveCase& c);
 
 // Formats a power of ten: "1e6".

@@ -17,7 +17,7 @@ namespace bench {
 
 namespace {
 
-// The upper triangle of [J | r]ᵀ[J | r], in the layout of the fused loops.
+// Returns the upper triangle of [J | r]ᵀ[J | r], in the layout of the fused loops.
 std::vector<double> packed(const nlsq::Linearization& at) {
   std::vector<double> sums;
   const std::size_t n = at.gradient.size();
@@ -29,7 +29,8 @@ std::vector<double> packed(const nlsq::Linearization& at) {
   return sums;
 }
 
-// Largest difference of two such triangles relative to the column lengths, because sums of mixed sign cancel.
+// Returns the largest difference of two such triangles relative to the column lengths, because sums of mixed
+// sign cancel.
 double scaled_difference(const std::vector<double>& a, const std::vector<double>& b, std::size_t n1) {
   std::vector<double> length;
   for (std::size_t i = 0, k = 0; i < n1; k += n1 - i, ++i) length.push_back(std::sqrt(std::abs(b[k])));
@@ -88,7 +89,7 @@ void run_passes(const CurveCase& c, std::size_t rows, const Settings& settings) 
   const auto ours = [&c](nlsq::DenseEvaluator& e, nlsq::PrecisionPlan plan) {
     return Contender{"nlsq", [&c, &e, plan] { return packed(e.linearize(c.truth, plan)); }};
   };
-  // Our pass and the loops that compute in the same format from the same columns.
+  // Compares our pass with the loops that compute in the same format from the same columns.
   const auto against = [&]<class T>(Contender first, FusedLoop<T> FusedLoops::*format,
                                     const std::vector<T>& of_x, const std::vector<T>& of_y) {
     std::vector<Contender> all{std::move(first),

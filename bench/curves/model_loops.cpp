@@ -18,7 +18,8 @@ namespace bench {
 
 namespace {
 
-// Largest difference between derivatives by hand and by dual numbers, relative to the row's largest.
+// Returns the largest difference between derivatives by hand and by dual numbers, relative to the row's
+// largest.
 template <class Model>
 double derivative_error(const Data& data, const std::vector<double>& p) {
   using Dual = nlsq::Dual<double, Model::parameters>;

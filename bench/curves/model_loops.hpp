@@ -67,7 +67,8 @@ constexpr ModelLoops loops_of() {
   return {Model::name, Model::parameters, detail::residuals<Model>, detail::jacobian<Model>};
 }
 
-// Knows every model of curve_models.hpp and nist_models.hpp. Throws std::runtime_error for an unknown name.
+// Returns the loops of a model of curve_models.hpp or nist_models.hpp. Throws std::runtime_error for an
+// unknown name.
 const ModelLoops& model_loops(std::string_view name);
 // Throws std::runtime_error if derivatives by hand and by dual numbers differ on these rows.
 void check_derivatives(std::string_view name, const Data& data, const std::vector<double>& p);

@@ -350,7 +350,7 @@ using NistModels =
                NistEnso, NistEckerle4, NistGauss, NistCubics, NistKirby2, NistLanczos, NistMgh09, NistMgh10,
                NistMgh17, NistNelson, NistRat42, NistRat43, NistRoszman1>;
 
-// The name of the struct with the model of a data set.
+// Returns the name of the struct with the model of a data set.
 inline std::string_view nist_model(std::string_view set) {
   if (set == "BoxBOD") return "Misra1a";
   if (set == "Chwirut2") return "Chwirut1";

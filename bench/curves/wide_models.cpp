@@ -11,14 +11,14 @@ namespace {
 constexpr double kNoise = 0.01;
 
 double uniform(std::mt19937_64& random) { return static_cast<double>(random() >> 11) * 0x1p-53; }
-// Approximately normal: the sum of twelve uniform numbers.
+// Returns an approximately normal number: the sum of twelve uniform numbers.
 double normal(std::mt19937_64& random) {
   double sum = -6;
   for (int k = 0; k < 12; ++k) sum += uniform(random);
   return sum;
 }
 
-// y = f + noise at the true parameters.
+// Adds the data y = f + noise at the true parameters.
 void add_data(WideModel& model, const std::vector<double>& truth, std::mt19937_64& random) {
   model.y.assign(model.rows, 0.0);
   std::vector<double> f(model.rows);

@@ -19,19 +19,20 @@ struct WideModel {
   nlsq::ModelFunction callable;
   // The data hardly determine the parameters, so the suite compares the time to reach one cost.
   bool flat = false;
-  // Residual f - y of a row, and its derivatives if J is not null.
+  // Computes the residual f - y of a row, and its derivatives if J is not null.
   std::function<void(const double* x, double y, const double* p, double* r, double* J)> by_hand;
 
   std::size_t parameters() const { return start.size(); }
-  // The residuals of all rows. J: rows x parameters, stored by rows, or null.
+  // Computes the residuals of all rows. J is rows x parameters, stored by rows, or null.
   void residuals(const double* p, double* r, double* J) const;
 };
 
-// A straight line and `centres` radial basis functions a exp(-((x - c) / w)²) on [0, 1]. Widths are 0.3 of
-// the spacing; centres and widths are free. It has 3 centres + 2 parameters.
+// Returns a straight line plus `centres` radial basis functions a exp(-((x - c) / w)²) on [0, 1]. Widths are
+// 0.3 of the spacing; centres and widths are free. It has 3 centres + 2 parameters.
 WideModel radial_basis(std::size_t rows, int centres);
 
-// Two inputs, two layers of `width` tanh units and a linear output: width (width + 5) + 1 parameters.
+// Returns a network of two inputs, two layers of `width` tanh units and a linear output. It has width (width
+// + 5) + 1 parameters.
 WideModel neural_network(std::size_t rows, int width);
 
 }  // namespace bench

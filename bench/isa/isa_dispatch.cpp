@@ -15,7 +15,7 @@ extern const IsaLoops isa_loops_avx2, isa_loops_avx512;
 
 const IsaLoops& isa_loops() {
 #if defined(__x86_64__)
-  const std::string_view set = nlsq::kernels().name;  // NLSQ_ISA may ask for less than the CPU has
+  const std::string_view set = nlsq::kernels().name;  // NLSQ_ISA may choose a smaller set than the CPU has
   if (set == "avx512") return isa_loops_avx512;
   if (set == "avx2") return isa_loops_avx2;
 #endif

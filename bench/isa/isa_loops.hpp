@@ -31,7 +31,7 @@ struct IsaLoops {
   double (*sum)(const double* values, std::size_t count);
 };
 
-// The loops of the instruction set that nlsq's kernels use, which NLSQ_ISA selects.
+// Returns the loops of the instruction set that nlsq's kernels use, which NLSQ_ISA selects.
 const IsaLoops& isa_loops();
 
 }  // namespace bench

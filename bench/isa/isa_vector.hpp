@@ -116,7 +116,7 @@ struct Inlined {
   [[gnu::always_inline]] static V exp(V v) {
     return nlsq::own::exp<nlsq::Simd<T>>(highway<T>(v)).raw;
   }
-  // For positive numbers.
+  // Computes log v and v^w for positive v.
   template <class V, class T = Element<V>>
   [[gnu::always_inline]] static LogPow<T> log_pow(V v, V w) {
     const auto parts = nlsq::own::log_parts<nlsq::Simd<T>>(highway<T>(v));

@@ -61,7 +61,7 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 const std::string kImports =
     "import numpy, scipy.optimize; print('SciPy', scipy.__version__, '/ NumPy', numpy.__version__)";
 
-// The numbers in a text, with any separators.
+// Returns the numbers in a text, with any separators.
 std::vector<double> numbers(const std::string& text) {
   std::istringstream stream(text);
   std::vector<double> values;

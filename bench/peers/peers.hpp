@@ -20,13 +20,13 @@ struct PeerTask {
   int threads = 1;  // of Ceres
 };
 
-// MINPACK's lmder with derivatives by hand; ftol = xtol = tolerance, gtol = 0.
+// Runs MINPACK's lmder with derivatives by hand. ftol = xtol = tolerance, and gtol = 0.
 std::optional<Contender> cminpack_lmder(const PeerTask& task);
-// GSL's multifit_nlinear with derivatives by hand and its default method (lm, QR); xtol = tolerance, gtol and
-// ftol 0.
+// Runs GSL's multifit_nlinear with derivatives by hand and its default method (lm, QR). xtol = tolerance;
+// gtol and ftol are 0.
 std::optional<Contender> gsl_multifit(const PeerTask& task);
 
-// Ceres. Function, gradient and parameter tolerances are all `tolerance`.
+// The ways to write a fit for Ceres. Function, gradient and parameter tolerances are all `tolerance`.
 enum class CeresForm { block_per_row, one_block };  // AutoDiff, as in its tutorial; by hand
 enum class CeresSolver { normal_cholesky, qr };
 std::optional<Contender> ceres_fit(const PeerTask& task, CeresForm form, CeresSolver solver);
@@ -35,7 +35,7 @@ std::optional<Contender> ceres_fit(const PeerTask& task, CeresForm form, CeresSo
 // without Ceres.
 void silence_ceres();
 
-// "Ceres 2.1.0, GSL 2.7.1, cminpack": the peers found, and those missing.
+// Returns the peers found, and those missing: "Ceres 2.1.0, GSL 2.7.1, cminpack".
 std::string peer_versions();
 
 namespace detail {

@@ -46,7 +46,7 @@ class Drive {
  public:
   explicit Drive(unsigned seed) : random_(seed) {}
 
-  // Number of poses, errors and how often a place is recognised are drawn, too.
+  // Draws a graph. The number of poses, the errors, and how often a place is recognised are drawn, too.
   Graph graph() {
     const int poses = static_cast<int>(between(150, 700));
     const double place = between(0.02, 0.2), turn = between(0.03, 0.25);
@@ -82,13 +82,14 @@ class Drive {
  private:
   double uniform() { return static_cast<double>(random_()) / 4294967296.0; }
   double between(double low, double high) { return low * std::pow(high / low, uniform()); }
-  // Approximately normal, and the same on all platforms: the sum of twelve uniform numbers.
+  // Returns an approximately normal number, which is the same on all platforms: the sum of twelve uniform
+  // numbers.
   double noise(double size) {
     double sum = -6;
     for (int i = 0; i < 12; ++i) sum += uniform();
     return size * sum;
   }
-  // One street on. One in four times the robot turns first, and always at the edge of the town.
+  // Drives one street on. One in four times the robot turns first, and always at the edge of the town.
   void move(int side) {
     constexpr int kX[] = {1, 0, -1, 0}, kY[] = {0, 1, 0, -1};
     if (random_() % 4 == 0) heading_ = (heading_ + (random_() % 2 == 0 ? 1 : 3)) % 4;

@@ -57,8 +57,8 @@ const Tally& under(const Census& census, const char* policy) {
                        [policy](const Tally& t) { return t.policy == policy; });
 }
 
-// Cases where low precision can help: reports the share of rows evaluated below f64, on all rows and with
-// samples.
+// Runs cases where low precision can help. Reports the share of rows evaluated below f64, on all rows and
+// with samples.
 void run_benign(const Settings& settings) {
   const std::size_t rows = settings.quick ? std::size_t{1} << 16 : std::size_t{1} << 19;
   for (const nlsq::Sampling sampling : {nlsq::Sampling::never, nlsq::Sampling::automatic}) {

@@ -18,8 +18,8 @@ namespace {
 constexpr const char* kSpot = "a*exp(-((x1-cx)^2+(x2-cy)^2)/(2*s^2))+b";
 constexpr int kThreads = 2;
 
-// As in performance studies of Gpufit and Cpufit: a spot near the middle on a background, with perturbed
-// start values.
+// Draws spots as in performance studies of Gpufit and Cpufit: a spot near the middle on a background, with
+// perturbed start values.
 SpotBatch spots(std::size_t fits) {
   SpotBatch batch;
   batch.fits = fits;

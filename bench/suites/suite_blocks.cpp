@@ -1,5 +1,6 @@
 // Suite blocks: random block problems (tests/corpora/blocks/random_blocks.hpp) by nlsq::solve and by Ceres,
-// both with one thread and tolerances that ask for the minimum. An oracle in long double judges every claim.
+// both with one thread and tolerances so small that only a minimum meets them. An oracle in long double
+// judges every claim.
 #include "suites/suites.hpp"
 
 #if NLSQ_BENCH_BLOCKS
@@ -22,8 +23,8 @@ namespace bench {
 namespace {
 
 struct Outcome {
-  bool claims = false;  // to be at a minimum
-  bool is_true = true;  // the claim, by the oracle
+  bool claims = false;  // true if the solver claims to be at a minimum
+  bool is_true = true;  // true if the oracle confirms the claim
   double cost = 0, seconds = 0;
   int steps = 0;
 };

@@ -37,7 +37,7 @@ struct Told {
   std::string times;
 };
 
-// The report goes to a pipe, and the JSON to check goes to a file. The time includes both.
+// Runs nlsq-fit. The report goes to a pipe, and the JSON to check goes to a file. The time includes both.
 Contender nlsq_fit(const CurveCase& c, const std::string& csv, const std::string& json, Told& told) {
   const nlsq::Formula formula = curve_formula(c);
   std::vector<std::string> start;
@@ -59,7 +59,7 @@ Contender nlsq_fit(const CurveCase& c, const std::string& csv, const std::string
                            result);
 }
 
-// gnuplot cannot change a parameter that starts at 0.
+// Replaces starting values of 0, because gnuplot cannot change a parameter that starts at 0.
 CurveCase without_zeros(CurveCase c) {
   for (double& start : c.start) start = start == 0 ? 0.1 : start;
   return c;

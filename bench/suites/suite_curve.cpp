@@ -76,7 +76,7 @@ class Fits {
  private:
   double rows() const { return static_cast<double>(data_.rows()); }
 
-  // Lower bound of one f64 pass: its operations, or its bytes from memory.
+  // Returns the lower bound of one f64 pass: its operations, or its bytes from memory.
   double floor() const {
     return settings_.machine.floor(data_.rows(), row_operations(case_), 2 * sizeof(double), false, threads_);
   }
@@ -92,7 +92,7 @@ class Fits {
             }};
   }
 
-  // If memory is short, fits only the first rows and scales the time.
+  // Fits with a block per row. If memory is short, fits only the first rows and scales the time.
   std::optional<Contender> ceres_by_rows(PeerTask task) {
     const double most = 0.5 * available_memory() / kCeresRowBytes;
     if (!(rows() > most)) return ceres_fit(task, CeresForm::block_per_row, CeresSolver::normal_cholesky);
@@ -107,7 +107,7 @@ class Fits {
     return peer;
   }
 
-  // The row with the verdict of our fit. Checks that all our fits give the certified answer.
+  // Returns the row with the verdict of our fit. Checks that all our fits give the certified answer.
   Row described(const std::vector<Contender>& contenders) {
     Row row;
     row.suite = "curve";

@@ -26,7 +26,7 @@ constexpr std::size_t kTileRows = 448;  // typical tile of a fit with about five
 constexpr int kIterations = 50;         // of Ceres, where the time to its cost is compared
 constexpr double kLanes16 = 8;          // bf16 products in the time of one f64 product, by register width
 
-// Seconds of a kernel for the Gram matrix of n + 1 columns of one tile, including packing and flush.
+// Times a kernel for the Gram matrix of n + 1 columns of one tile, including packing and flush.
 template <class T, class Kernel>
 Contender gram(const char* name, int n, Kernel kernel) {
   const auto n1 = static_cast<std::size_t>(n) + 1;
@@ -85,7 +85,7 @@ void compare_kernels(const Settings& settings) {
   }
 }
 
-// Seconds to add a tile to R, including the copy of the tile that the kernel overwrites.
+// Times adding a tile to R, including the copy of the tile that the kernel overwrites.
 Contender qr(int n) {
   const auto n1 = static_cast<std::size_t>(n) + 1;
   auto data = std::make_shared<std::vector<double>>(n1 * kTileRows),
@@ -159,7 +159,7 @@ std::vector<double> fit_with_ceres(const WideModel& model, int threads) {
 }
 #endif
 
-// The fit with one policy. If the model is flat, it stops at cost `target`. `last` keeps the result for the
+// Fits with one policy. If the model is flat, the fit stops at cost `target`. `last` keeps the result for the
 // note.
 Contender fit(const char* name, const WideModel& model, const char* policy, int threads, double target,
               std::shared_ptr<nlsq::FitResult> last) {
@@ -185,7 +185,7 @@ void compare_fits(const WideModel& model, int threads, const Settings& settings)
 #if NLSQ_BENCH_CERES
   if (model.flat) target = fit_with_ceres(model, threads)[0] * (1 + 1e-9);
 #endif
-  if (model.flat && target == 0) return;  // no peer to set it
+  if (model.flat && target == 0) return;  // without a peer there is no target
   std::vector<Contender> contenders{fit("nlsq", model, "auto", threads, target, ours),
                                     fit("nlsq all-f64", model, "f64", threads, target, f64)};
 #if NLSQ_BENCH_CERES
@@ -219,7 +219,7 @@ void compare_fits(const WideModel& model, int threads, const Settings& settings)
     settings.report->goal({"dense", row.name + ": over Ceres", over(2), Asked::at_least, 10, "x"});
 }
 
-// One fit of thousands of parameters: checks the certificate, and measures time and memory.
+// Makes one fit of thousands of parameters. Checks the certificate, and measures time and memory.
 void complete(const WideModel& model, int threads, const Settings& settings) {
   constexpr double kMatrices = 24;  // memory limit in n x n matrices: sums of eight chunks of rows (halves),
                                     // H, its factors, the covariance

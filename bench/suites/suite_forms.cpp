@@ -27,7 +27,7 @@ struct Form {
   nlsq::PrecisionPlan plan;
 };
 
-// The others are compared with the first.
+// The first form is the reference of the others.
 constexpr Form kForms[] = {
     {"f64", {Format::f64, Gram::f64}},
     {"f32/f64", {Format::f32, Gram::f32_wide}},
@@ -38,7 +38,8 @@ constexpr Form kForms[] = {
 };
 constexpr double kSameCost = 1e-4;  // for an f32 pass
 
-// Sums of powers of x by pow. Each row is expensive, so the Gram products dominate only for more parameters.
+// Returns sums of powers of x by pow. Each row is expensive, so the Gram products dominate only for more
+// parameters.
 problems::Problem powers(int terms, std::size_t rows) {
   problems::Problem out;
   out.name = fmt::format("{} powers", terms);

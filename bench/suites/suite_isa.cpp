@@ -31,7 +31,7 @@ nlsq::FitResult fit(const CurveCase& c, const Data& data) {
   return nlsq::curve_fit(curve_formula(c), data.x[0], data.y, named_start(c), options);
 }
 
-// A worker that uses the kernels of `set`.
+// Starts a worker that uses the kernels of `set`.
 std::shared_ptr<Worker> worker_under(const char* set, const CurveCase& c, std::size_t rows) {
   const std::string program = program_directory() / "nlsq-bench";
   const auto worker = std::make_shared<Worker>(

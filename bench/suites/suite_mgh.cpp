@@ -48,7 +48,7 @@ Case<F> moved(Case<F> c, problems::Noise& random) {
   return c;
 }
 
-// A start outside the bounds is moved to the nearest point within.
+// Moves a start outside the bounds to the nearest point within.
 template <class F>
 Case<F> within(const mgh::Bounded<F>& problem) {
   Case<F> c = from<F>(1);
@@ -74,7 +74,7 @@ struct Outcome {
   std::string how;
 };
 
-// A certified local minimum counts, too, if Moré, Garbow and Hillstrom list it.
+// Judges a fit. A certified local minimum counts, too, if Moré, Garbow and Hillstrom list it.
 template <class F>
 Outcome judged(const Case<F>& c, double squares, std::string how, bool certified) {
   Outcome out{mgh::reached(c.minimum, squares, squares_at<F>(c.start)),

@@ -68,7 +68,7 @@ struct Task {
   }
 };
 
-// The work of a fit before its first row. A user with a prepared model does it once.
+// Does the work of a fit before its first row. A user with a prepared model does it once.
 void compile_graph(const nist::Set& set) {
   const nlsq::Formula formula = Task::parse(set);
   std::vector<int> free(formula.parameters.size());

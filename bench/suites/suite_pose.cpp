@@ -118,8 +118,8 @@ Outcome run_hard(const hard_graphs::Graph& graph, bool ours) {
   return solve(problem, options, ours);
 }
 
-// Graphs from far starts. Both solvers may end in other minima, so these are counted; steps are compared
-// where both end in the same one.
+// Compares graphs from far starts. The solvers may end in different minima, so these are counted; steps are
+// compared where both end in the same one.
 void compare_hard(int graphs, const Settings& settings) {
   int lower = 0, higher = 0, same = 0, steps = 0, their_steps = 0, rejected = 0, their_rejected = 0;
   double seconds = 0, their_seconds = 0;

@@ -26,7 +26,7 @@ double now(Clock clock) {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// The number of iterations with a probe: those below f64, each at a new point.
+// Returns the number of iterations with a probe: those below f64, each at a new point.
 int probes_of(const nlsq::FitResult& fit) {
   return static_cast<int>(std::count_if(
       fit.summary.iterations.begin(), fit.summary.iterations.end(), [](const nlsq::IterationSummary& it) {

@@ -49,7 +49,7 @@ Table write_table(std::string name, std::size_t columns, std::size_t bytes, Writ
 
 double uniform(std::mt19937_64& random) { return static_cast<double>(random() >> 11) * 0x1p-53; }
 
-// Two or three digits, some with a decimal point or a sign: "12", "3.5", "-0.71", "208".
+// Returns two or three digits, some with a decimal point or a sign: "12", "3.5", "-0.71", "208".
 std::string short_field(std::mt19937_64& random) {
   const auto n = static_cast<int>(random() % 1000);
   const char* const sign = random() % 4 == 0 ? "-" : "";

@@ -77,7 +77,7 @@ bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
   });
 }
 
-// One fit. Parameters, standard errors and cost are compared.
+// Runs one fit. Parameters, standard errors and cost are compared.
 using Fit = std::function<nlsq::FitResult(int threads)>;
 
 std::vector<double> answer(const nlsq::FitResult& fit) {
@@ -129,7 +129,7 @@ class Series {
     points_.push_back({rows, alone.seconds, beyond, alone.result});
   }
 
-  // Whether time per row or memory grows with the number of rows.
+  // Reports whether time per row or memory grows with the number of rows.
   void conclude() const {
     double least = 1e300, growth = 0;
     for (const Point& point : points_) {

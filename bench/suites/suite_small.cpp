@@ -46,7 +46,7 @@ struct Run {
   }
 };
 
-// Runs all 54 in one turn. Their sum is compared.
+// Runs all 54 fits in one turn. The sum of their times is compared.
 Contender ours(const std::vector<Run>& runs, int& certified) {
   return {"nlsq", [&runs, &certified] {
             nlsq::FitOptions options;

@@ -60,7 +60,7 @@ ceres::Problem::Options fast_removal() {
   return options;
 }
 
-// The same ceres::Problem for both solvers, with cost functions of nlsq's class or of Ceres's own.
+// Builds the same ceres::Problem for both solvers, with cost functions of nlsq's class or of Ceres's own.
 template <template <class, int, int...> class AutoDiff, bool ours>
 struct Theirs {
   ceres::Problem problem{fast_removal()};
