@@ -31,7 +31,7 @@ struct Planar {
   }
 };
 
-// The same in space, with position (3 numbers) and unit quaternion (x, y, z, w) of each pose.
+// A measured relative pose in space, with position (3 numbers) and unit quaternion (x, y, z, w) of each pose.
 struct Spatial {
   Eigen::Vector3d position;
   Eigen::Quaterniond turn;
@@ -65,7 +65,7 @@ struct Graph {
 
 namespace detail {
 
-// Approximately normal, and the same on all platforms: the sum of twelve uniform numbers.
+// Draws approximately normal numbers, the same on all platforms: the sum of twelve uniform numbers.
 class Noise {
  public:
   explicit Noise(unsigned seed) : random_(seed) {}
@@ -86,7 +86,7 @@ class Noise {
 
 }  // namespace detail
 
-// `round`: poses per round. One pose in `rare` is measured relative to the round before.
+// `round` is the number of poses per round. One pose in `rare` is measured relative to the round before.
 inline Graph<Planar> planar(int poses, int round, unsigned rare, unsigned seed) {
   constexpr double pi = std::numbers::pi;
   detail::Noise noise(seed);
