@@ -17,7 +17,7 @@ _FEW = 2_000  # numbers; for more a sum takes less time than a product, and BLAS
 
 
 def all_finite(values):
-    """Whether an array of float64 has neither NaN nor infinity.
+    """Return True if an array of float64 has neither NaN nor infinity.
 
     A sum of them, or of their squares, reads them once. It may overflow; then each number is looked at.
     """
@@ -34,7 +34,7 @@ def tolerances(single=False):
 
 
 def agree(recorded, called, single=False):
-    """Whether two vectors are equal but for rounding. NaN and infinities must be in the same places.
+    """Return True if two vectors are equal but for rounding. NaN and infinities must be in the same places.
 
     `Model.agrees` is the same for the values of a model of the library.
     """
@@ -59,7 +59,7 @@ def _steps(count):
 
 
 def elsewhere(p, q):
-    """Whether q is another point than p: every parameter differs by more than a thousandth of it."""
+    """Return True if q is another point than p: every parameter differs by more than a thousandth of it."""
     for a, b in zip(p.tolist(), q.tolist()):  # few numbers: faster than arrays
         if not abs(b - a) > 1e-3 * (abs(a) or 1.0):
             return False

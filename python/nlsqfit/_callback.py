@@ -75,7 +75,7 @@ class Interrupts:
 
 
 def ends_all(error):
-    """Whether this exception is to end all work, as Ctrl-C is, and not about one call."""
+    """Return True if this exception is to end all work, as Ctrl-C is, and not about one call."""
     return error is not None and not isinstance(error, Exception)
 
 
@@ -87,7 +87,7 @@ _OUTSIDE_DOMAIN = (
 
 
 def is_of_arithmetic(error):
-    """Whether Python's arithmetic raised this exception where NumPy's gives a number that is not finite.
+    """Return True if Python's arithmetic raised this exception where NumPy's gives a number that is not finite.
 
     ``math.exp(1000)`` raises OverflowError, ``1 / 0.0`` ZeroDivisionError, and ``math.sqrt(-1)`` a ValueError.
     """
@@ -167,7 +167,7 @@ class UserFunction:
 
 
 def takes_long(rows):
-    """Whether a fit of so many rows runs on a thread of its own."""
+    """Return True if a fit of so many rows runs on a thread of its own."""
     return rows > _ROWS_WORTH_A_THREAD and threading.current_thread() is threading.main_thread()
 
 
@@ -223,7 +223,7 @@ def solve(function, *arguments, options: Options, user=None, rows=0, meanwhile=N
 
 
 def is_of_data(error):
-    """Whether the library raised this ValueError for data that cannot be fitted, and not for an option."""
+    """Return True if the library raised this ValueError for data that cannot be fitted, and not for an option."""
     return getattr(error, "status", None) == DATA
 
 

@@ -202,13 +202,13 @@ class Curve:
         return "the function fails beside the answer"
 
     def _takes_parts(self):
-        """Whether there are many rows, and x is an array that can be divided by rows."""
+        """Return True if there are many rows, and x is an array that can be divided by rows."""
         if self.source is None or self.rows <= _MANY_ROWS or not isinstance(self.source[1], np.ndarray):
             return False
         return self.source[1].shape[-1:] == (self.rows,)
 
     def _agrees_in_blocks(self, p):
-        """Whether the function, called for blocks of many rows, gives what the recording gives on every row.
+        """Return True if the function, called for blocks of many rows, gives what the recording gives on every row.
 
         `fitted` are its values then. The arrays that it makes on the way stay in the cache, which takes up to
         a third less time. A function whose rows depend on each other, or that holds arrays of its own, fails
@@ -250,7 +250,7 @@ class Curve:
         return self.model.agrees([c[sample] for c in self.columns], p, called, called.dtype == np.float32)
 
     def _agrees(self, p, called, single):
-        """Whether the recording gives the values that the function gave at p, on every row."""
+        """Return True if the recording gives the values that the function gave at p, on every row."""
         return self.model.agrees(self.columns, p, called, single, self.views)
 
     def call_whole(self):

@@ -274,7 +274,7 @@ class _Job:
         raise RuntimeError("Optimal parameters not found: " + result.text("message"))
 
     def _changes_x(self):
-        """Whether the function changes x, which is put right again. A change that is made once does not count."""
+        """Return True if the function changes x, which is then restored. A change made only once does not count."""
         x = self.curve.source[1]
         if not isinstance(x, np.ndarray) or x.dtype.kind != "f" or not x.flags.writeable:
             return False

@@ -38,7 +38,7 @@ def place_of(array):
 
 
 def same_numbers(a, b):
-    """Whether two arrays are the same numbers in memory. False may be wrong."""
+    """Return True if two arrays are the same numbers in memory. False may be wrong."""
     return a.size == b.size and a.strides == b.strides and place_of(a) == place_of(b)
 
 
@@ -185,7 +185,7 @@ class Model(_Owner):
 
 
     def agrees(self, columns, p, called, single=False, views=None):
-        """Whether the model gives the values that a function gave at p, but for rounding."""
+        """Return True if the model gives the values that a function gave at p, but for rounding."""
         keep, called = [], doubles(called)
         if views is None:
             views = columns_of(columns, keep)

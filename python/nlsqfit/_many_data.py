@@ -136,7 +136,7 @@ class ForEach:
 
 
 def differs(x):
-    """Whether a function's x, or a part of it, has other numbers for each fit."""
+    """Return True if a function's x, or a part of it, has other numbers for each fit."""
     if isinstance(x, Mapping):
         return any(map(differs, x.values()))
     return any(map(differs, x)) if isinstance(x, tuple) else isinstance(x, ForEach)

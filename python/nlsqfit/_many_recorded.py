@@ -83,7 +83,7 @@ class Recorded:
             self._doubt(range(self.data.fits), answers, self._same_around)
 
     def _wrong(self):
-        """Whether the recording was seen to be wrong."""
+        """Return True if the recording was seen to be wrong."""
         return any(why is not NOT_FINITE for why in self.doubts.values())
 
     def _trusted(self, most):
@@ -108,7 +108,7 @@ class Recorded:
         return self._same(fit, p) and self._same_beside(fit, p) is True
 
     def _same_beside(self, fit, p):
-        """Whether both give the same beside p; None if the function fails there."""
+        """Return True if both give the same beside p; None if the function fails there."""
         for share in (0.1, 1e-4):
             try:
                 return self._same(fit, _agreement.perturbed(p, *self.box, share))
@@ -117,7 +117,7 @@ class Recorded:
         return None
 
     def _same(self, fit, p):
-        """Whether recording and function give the same for the x of a fit."""
+        """Return True if recording and function give the same for the x of a fit."""
         own = chosen(self.x, lambda values: values[fit])
         called, single = values_of(self.function, own, p, self.data.rows)
         columns = [c if c.ndim == 1 else c[fit] for c in self.columns]

@@ -51,7 +51,7 @@ def _has_ratios():
 
 
 def _predictor(x, rows):
-    """Whether there is one predictor of plain numbers, and what to draw along the axis."""
+    """Return whether there is one predictor of plain numbers, and what to draw along the axis."""
     if isinstance(x, dict):
         values = list(x.values())
         return False, np.asarray(values[0], dtype=float).reshape(-1)

@@ -37,7 +37,7 @@ _compare.argtypes, _compare.restype = [c_void_p, c_char_p, c_size_t], c_int
 
 
 def _holds(x, numbers):
-    """Whether an array is made of these bytes. A long one that lies in memory as they do is not copied."""
+    """Return True if an array is made of these bytes. A long one that lies in memory as they do is not copied."""
     if x.nbytes < 8192 or not x.flags.c_contiguous:
         return x.tobytes() == numbers
     return x.nbytes == len(numbers) and _compare(place_of(x), numbers, len(numbers)) == 0

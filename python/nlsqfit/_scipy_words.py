@@ -40,7 +40,7 @@ def warn_if_doubtful(result, certified, stacklevel):
 
 
 def ended_by_rounding(result):
-    """Whether the gradient is within rounding at the answer, which is then as good as float64 can make it."""
+    """Return True if the gradient is within rounding at the answer, which is then as good as float64 can make it."""
     return result.text("message").startswith("as far as float64 can see")
 
 

@@ -90,7 +90,7 @@ def record(
 
 
 def _finite(tape, usable):
-    """Whether the library can read the columns. A column of NaN, from a guard as in `if b < 0`, is a constant."""
+    """Return True if the library can read the columns. A column of NaN, as from a guard `if b < 0`, is a constant."""
     for number, column in enumerate(tape.columns):
         with np.errstate(all="ignore"):
             total = np.add.reduce(column)

@@ -73,7 +73,7 @@ def at_start(value):
 
 
 def has_traced(value):
-    """Whether a value, or something in a list or array of objects, depends on parameters."""
+    """Return True if a value, or something in a list or array of objects, depends on parameters."""
     if isinstance(value, Traced):
         return True
     if isinstance(value, Data):
