@@ -1,4 +1,4 @@
-# What the library is built from. None of it shows in a public header, and all but SLEEF and oneTBB is
+# The dependencies of the library. None of them shows in a public header, and all but SLEEF and oneTBB are
 # headers only: a program that links the static library needs those two beside it, and nothing else.
 list(APPEND CMAKE_MODULE_PATH "${CMAKE_CURRENT_LIST_DIR}")
 
@@ -45,12 +45,12 @@ if(NOT TARGET nlsq_highway)
   target_include_directories(nlsq_highway SYSTEM INTERFACE "${NLSQ_HIGHWAY_INCLUDE_DIR}")
 endif()
 
-# Compile through ccache where there is one.
+# Compiles through ccache if it is installed.
 if(PROJECT_IS_TOP_LEVEL AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(NLSQ_CCACHE ccache)
   mark_as_advanced(NLSQ_CCACHE)
   if(NLSQ_CCACHE)
-    # What ccache asks for where headers are precompiled.
+    # ccache requires these settings for precompiled headers.
     set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros "${NLSQ_CCACHE}")
   endif()
 endif()

@@ -11,7 +11,7 @@ function(nlsq_group_sources target)
   if(NOT NLSQ_GROUP_SOURCES)
     return()
   endif()
-  # Of a group. Each group costs two seconds before its own code; a changed file takes its whole group with it.
+  # This is the largest size of a group. Each group costs two seconds before its own code, and one changed file recompiles its group.
   set(most_bytes 100000)
   get_target_property(sources ${target} SOURCES)
   list(SORT sources)

@@ -62,7 +62,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/cmake/nlsqConfigVersion.c
 install(FILES ${PROJECT_BINARY_DIR}/cmake/nlsqConfig.cmake ${PROJECT_BINARY_DIR}/cmake/nlsqConfigVersion.cmake
         DESTINATION ${NLSQ_CMAKE_DIR})
 
-# nlsq.pc finds its prefix from where it lies, so that an installed tree can be moved.
+# nlsq.pc computes its prefix from its own path, so that an installed tree can be moved.
 if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}" OR IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
   set(NLSQ_PC_PREFIX ${CMAKE_INSTALL_PREFIX})
   set(NLSQ_PC_LIBDIR ${CMAKE_INSTALL_FULL_LIBDIR})

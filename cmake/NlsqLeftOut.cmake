@@ -7,7 +7,7 @@ function(nlsq_leave_out package)
   endforeach()
 endfunction()
 
-# Once all tests are known: the list, a line each, in the build folder. The file is empty where nothing was left out.
+# Writes the list, a line for each test, to the build folder when all tests are known. It is empty if none was left out.
 function(nlsq_write_left_out)
   get_property(list GLOBAL PROPERTY NLSQ_TESTS_LEFT_OUT)
   file(WRITE ${CMAKE_BINARY_DIR}/tests_left_out.txt "${list}")
