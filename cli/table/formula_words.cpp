@@ -21,7 +21,7 @@ bool may_begin_name(char c) {
 // Returns whether the word is an operator of formulas, as && is. A column of that name needs backquotes.
 bool is_operator(std::string_view word) { return word == "and" || word == "or" || word == "not"; }
 
-// Whether the character at `at` is an operator or a space beyond ASCII: a sign of Latin-1 (not the
+// Returns true if the character at `at` is an operator or a space beyond ASCII: a sign of Latin-1 (not the
 // letters µ, ª and º), or one of the blocks of punctuation and mathematics (U+2000 to U+22FF).
 bool is_sign(std::string_view text, std::size_t at) {
   if (at + 1 >= text.size()) return false;

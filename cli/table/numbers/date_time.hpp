@@ -35,8 +35,8 @@ std::optional<Moment> parse_moment(std::string_view text) noexcept;
 // read.
 std::optional<std::string> moment_text(const Moment& origin, double seconds);
 
-// Whether `text` is a date or a time of day for a reader, such as 01/03/2024, 3-Mar-24 or 9:05 PM, in a form
-// that parse_moment() may not read.
+// Returns true if `text` is a date or a time of day for a reader, such as 01/03/2024, 3-Mar-24 or 9:05 PM, in
+// a form that parse_moment() may not read.
 bool looks_like_date(std::string_view text) noexcept;
 
 // Returns true if a date and a time of day follow each other, with blanks between them.
