@@ -40,7 +40,7 @@ Seeds seeds() {
 
 int steps(const Answer& answer) { return answer.summary.accepted + answer.summary.rejected; }
 
-// Whether the answer is higher than f64's by more than rounding.
+// Returns true if the answer is higher than f64's by more than rounding.
 bool higher(const Scene& scene, const Answer& answer, const Answer& f64) {
   return answer.summary.final_cost > f64.summary.final_cost * (1 + 1e-6) + 1e-12 * scene.scale * scene.scale;
 }

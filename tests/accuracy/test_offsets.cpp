@@ -41,8 +41,8 @@ bool worse(const problems::OffsetDistance& a, const problems::OffsetDistance& b,
   return a.cost > b.cost + 0.5 * kMostStandardErrors * kMostStandardErrors * sigma2 + 1e-12 * b.cost + unseen;
 }
 
-// Whether both runs say that float64 sees no further: without success, or with one that took residuals of
-// twice the digits. Their last steps are then decided by rounding.
+// Returns true if both runs report that float64 allows no progress: without success, or with one that took
+// residuals of twice the digits. Their last steps are then decided by rounding.
 bool both_in_noise(const nlsq::FitResult& a, const nlsq::FitResult& b) {
   const auto says_so = [](const nlsq::FitResult& fit) {
     if (fit.success()) return fit.summary.certificate.governed_by == "twofold residuals";

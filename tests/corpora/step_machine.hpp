@@ -16,7 +16,7 @@ namespace problems {
 using nlsq::CompoundFunction;
 using nlsq::Op;
 
-// True for functions that the C library has in every width.
+// Returns true for functions that the C library has in every width.
 inline bool known(const nlsq::FormulaStep& step) {
   if (step.compound == CompoundFunction::voigt || step.compound == CompoundFunction::mod) return false;
   switch (step.op) {

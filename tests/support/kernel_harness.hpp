@@ -12,7 +12,7 @@
 
 namespace harness {
 
-// The same bits, or both are NaN.
+// Returns true if both have the same bits, or both are NaN.
 template <class T>
 bool same(T a, T b) {
   return (std::isnan(a) && std::isnan(b)) || std::memcmp(&a, &b, sizeof a) == 0;

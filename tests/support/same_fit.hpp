@@ -1,4 +1,4 @@
-// Whether two fits have the same bits in what every fit reports.
+// Compares two fits bit by bit, in all numbers that every fit reports.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -47,8 +47,8 @@ struct Rows {
   }
 };
 
-// Whether no c within a tenth of its standard error lowers the cost by more than a tenth of a standard error
-// of distance could: by 0.005 σ².
+// Returns true if no c within a tenth of its standard error lowers the cost by more than a tenth of a
+// standard error of distance could: by 0.005 σ².
 template <class Bent>
 bool is_minimum(const Rows& rows, const FitResult& fit, Bent bent) {
   constexpr int kPlaces = 200;

@@ -34,7 +34,7 @@ FitResult fit(const char* formula, const Data& d, const NamedValues& p0, Samplin
   return curve_fit(formula, d.x, d.y, p0, options);
 }
 
-// Whether some line of the trace is about fewer rows than all.
+// Returns true if some line of the trace is about fewer rows than all.
 bool on_samples(const FitResult& fit) {
   for (const IterationSummary& it : fit.summary.iterations) {
     if (it.outcome == StepOutcome::accepted && it.rows < fit.rows) return true;

@@ -45,7 +45,7 @@ std::size_t place(const FitResult& fit, const std::string& name) {
 
 double value(const FitResult& fit, const std::string& name) { return fit.parameters[place(fit, name)]; }
 
-// Whether the mirrored start leads to the mirrored end.
+// Returns true if the mirrored start leads to the mirrored end.
 bool is_mirrored(const char* formula, const NamedValues& p0) {
   const Data data;
   const FitResult there = curve_fit(formula, data.x, data.y, p0);

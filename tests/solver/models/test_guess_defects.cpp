@@ -20,8 +20,8 @@ double cost_from(const nlsq::Model& model, const trials::Data& data, const std::
   return std::isfinite(fit.summary.final_cost) ? fit.summary.final_cost : 1e300;
 }
 
-// Whether a fit from the guess ends as low as one from the parameters that the data were drawn with. Linear
-// parameters need no start, so `data` may have the other sign.
+// Returns true if a fit from the guess ends as low as one from the parameters that the data were drawn with.
+// Linear parameters need no start, so `data` may have the other sign.
 bool as_low_as_truth(const nlsq::Model& model, const trials::Data& data) {
   return cost_from(model, data, {}) <= cost_from(model, data, data.truth) * (1 + 1e-6);
 }
