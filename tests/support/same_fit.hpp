@@ -1,4 +1,4 @@
-// Compares two fits bit by bit, in all numbers that every fit reports.
+// Checks that two fits report equal parameters, standard errors, rss, R² and verdict.
 #pragma once
 
 #include <doctest/doctest.h>
