@@ -8,14 +8,12 @@ import warnings
 import numpy as np
 
 from ._band import Noise
-from ._callback import solve
 from ._fit_models import FunctionModel, TextModel
 from ._fit_options import (
     completed, function_data, limits, make_options, parameter_names, refuse_masked, refuse_other_kinds,
     start_values, tied_names,
 )  # fmt: skip
 from ._fit_result import Fit
-from ._handles import column_of, columns_of
 from ._library import lib
 from ._scipy_words import OptimizeWarning
 
@@ -152,18 +150,15 @@ def _warn_of_unused(text, formula, predictors, parameters):
 
 def _fit_text(text, x, y, sigma, p0, sigma_x, solver, given):
     made = TextModel(text, x)
-    model, columns = made.model, made.columns
+    model = made.model
     parameters = model.names
     _warn_of_unused(text, model.formula, made.names, parameters)
     options = make_options(parameters, solver, **given)
     sigma = _errors(options, sigma, sigma_x, y.size)
-    start, keep = start_values(p0, parameters, given["fixed"]), []
-    result = solve(
-        lib.nlsq_model_fit, model.handle, columns_of(columns, keep), len(columns), column_of(y, keep),
-        start.ctypes.data, options=options, rows=y.size,
-    )  # fmt: skip
+    start = start_values(p0, parameters, given["fixed"])
+    result = made.solve(lib.nlsq_model_fit, y, start.ctypes.data, options=options)
     noise = Noise(sigma, given["absolute_sigma"], given["loss"], sigma_x is not None)
-    return Fit(result, parameters, model.formula, "formula", made, x, y, noise)
+    return Fit(result, parameters, model.formula, "formula", made, options, x, y, noise)
 
 
 def _fit_function(function, x, y, sigma, p0, sigma_x, jac, solver, given):
@@ -189,4 +184,4 @@ def _fit_function(function, x, y, sigma, p0, sigma_x, jac, solver, given):
     result = curve.fit(start, options)
     formula = "" if curve.reason else curve.model.formula
     noise = Noise(sigma, given["absolute_sigma"], given["loss"], sigma_x is not None)
-    return Fit(result, parameters, formula, curve.evaluator, made, x, y, noise, curve.fitted)
+    return Fit(result, parameters, formula, curve.evaluator, made, options, x, y, noise, curve.fitted)

@@ -6,9 +6,10 @@ import json
 
 import numpy as np
 
+from ._callback import solve
 from ._curve import Curve
 from ._fit_options import function_data, predictors
-from ._handles import Model
+from ._handles import Model, column_of, columns_of
 from ._library import lib
 from .recording import guarded
 
@@ -46,6 +47,18 @@ class TextModel:
 
     def __reduce__(self):
         return TextModel, (self.text, self.x)
+
+    def call_unless_right(self, points):
+        """A text is what is fitted: nothing changes."""
+        return False
+
+    def solve(self, function, y, *arguments, options):
+        """Calls a C function of the model and its data, such as ``nlsq_model_fit``. Returns its Result."""
+        keep = []
+        return solve(
+            function, self.model.handle, columns_of(self.columns, keep), len(self.columns), column_of(y, keep),
+            *arguments, options=options, rows=y.size,
+        )  # fmt: skip
 
     def evaluate(self, at, p, jacobian):
         """Values, and the Jacobian if asked for, at new data or (None) at those of the fit."""
@@ -115,6 +128,30 @@ class FunctionModel:
         )  # fmt: skip
         curve.prepare(p, self.lower, self.upper, recordable=self.reason or True)
         return curve
+
+    def call_unless_right(self, points):
+        """Calls the function from now on if its recording gives other values at one of these points.
+
+        Returns whether this was a change.
+        """
+        curve = self.curve
+        right = curve.reason or all(curve._agrees(p, curve.values(p), curve.single) for p in points)
+        if not right:
+            curve.reason = "its recording gives other values than the function at an end of an interval"
+        return not right
+
+    def solve(self, function, y, *arguments, options):
+        """Does the same as `TextModel.solve`. A function that is not recorded is called."""
+        curve, keep = self.curve, []
+        if curve.reason:
+            curve.call_whole()
+        try:
+            return solve(
+                function, curve.model.handle, curve.views, len(curve.columns), column_of(y, keep), *arguments,
+                options=options, user=curve.user, rows=y.size,
+            )  # fmt: skip
+        finally:
+            curve.release()
 
     def evaluate(self, at, p, jacobian):
         """As of a `TextModel`."""

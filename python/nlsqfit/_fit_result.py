@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._band import bands
+from ._intervals import derive, profile_intervals
 from ._scipy_words import OptimizeWarning
 
 
@@ -128,8 +129,8 @@ class Fit:
     warnings : list of str
     """
 
-    def __init__(self, result, names, formula, evaluator, model, x, y, noise, fitted=None):
-        self._result, self._model = result, model
+    def __init__(self, result, names, formula, evaluator, model, options, x, y, noise, fitted=None):
+        self._result, self._model, self._options = result, model, options
         self._x, self._y, self._noise = x, np.asarray(y, dtype=float), noise
         array, number, text = result.array, result.number, result.text
         self.x, self.stderr = array("parameters"), array("std_errors")
@@ -170,7 +171,8 @@ class Fit:
 
     def __getstate__(self):
         """For pickle: a handle of the library becomes the texts that it gives."""
-        return {**self.__dict__, "_result": _Texts(self._result.json(), self._result.report())}
+        texts = _Texts(self._result.json(), self._result.report())
+        return {**self.__dict__, "_result": texts, "_options": None}
 
     def predict(self, x=None, band=False):
         """The fitted curve at `x` (default: the data), and its uncertainty by the delta method.
@@ -196,6 +198,57 @@ class Fit:
         if of_curve or of_new:
             warnings.warn("; ".join(of_curve + of_new), OptimizeWarning, stacklevel=2)
         return Prediction(*parts)
+
+    def profile_intervals(self, parameters=None, confidence=None):
+        """Compute confidence intervals by profile likelihood, which need not be symmetric.
+
+        A parameter is fixed further and further from its estimate, and the others are fitted again. The
+        interval ends where the cost has risen by as much as chance would explain. An end takes about six fits.
+
+        Parameters
+        ----------
+        parameters : str or list of str, optional
+            Names; all fitted parameters that are not on a bound if left out.
+        confidence : float, optional
+            In (0, 1); that of the fit, 0.95 unless it was given, if left out.
+
+        Returns
+        -------
+        dict of str to ProfileInterval
+
+        Raises
+        ------
+        ValueError
+            For a fit that is not certified, a robust loss, a fixed parameter or one on its bound, and for a fit
+            that was unpickled.
+
+        Warns
+        -----
+        OptimizeWarning
+            If a fit with a parameter fixed has a lower cost: the answer is then no global minimum.
+        """
+        return profile_intervals(self, parameters, confidence)
+
+    def derive(self, *quantities, confidence=None):
+        """Compute quantities from the parameters, with errors by the delta method.
+
+        Parameters
+        ----------
+        *quantities : str
+            Such as ``"half_life = log(2)/b"``. Each may use those before it.
+        confidence : float, optional
+            As in `profile_intervals`.
+
+        Returns
+        -------
+        dict of str to Quantity
+
+        Warns
+        -----
+        OptimizeWarning
+            Where a number is undefined: says why.
+        """
+        return derive(self, quantities, confidence)
 
     def to_dict(self):
         """Everything, as the JSON of ``nlsq-fit --json``."""

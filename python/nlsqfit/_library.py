@@ -83,6 +83,10 @@ def _signatures():
             handle, columns, c_size_t, c_size_t, doubles, doubles, c_double, c_double, POINTER(c_int),
         ],
         "nlsq_model_predict": [handle, columns, c_size_t, handle, handle, out],
+        "nlsq_model_profile_intervals": [
+            handle, columns, c_size_t, columns, handle, c_char_p, c_double, handle, out,
+        ],
+        "nlsq_result_derive": [handle, c_char_p, c_double, out],
         "nlsq_model_fit_batch": [
             handle, batch, c_size_t, batch, batch, batch, c_size_t, doubles, c_size_t, handle, out,
         ],

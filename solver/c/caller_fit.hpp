@@ -1,13 +1,34 @@
-// Declares curve fits of models behind handles.
+// Declares the parts of curve fits of models behind handles.
 #pragma once
 
 #include "c/caller_model.hpp"
 #include "c/caller_options.hpp"
+#include "c/results/caller_result.hpp"
 
 #include <nlsq/columns.hpp>
 #include <nlsq/curve_fit.hpp>
 
+#include <memory>
+
 namespace nlsq::inline v0::c {
+
+// The arguments of a function that fits a model to data, as the library takes them.
+struct CurveCall {
+  const CallerModel& model;
+  const Options& options;
+  CallerColumns columns;
+  Columns x;
+  Column y;
+  FitOptions fit;
+
+  // Throws DataError, ArgumentError or ValidationError for wrong arguments.
+  CurveCall(const CallerModel& model, const nlsq_column* x, std::size_t predictors, const nlsq_column* y,
+            const Options& options);
+};
+
+// Returns the curve fit behind a handle. Throws ArgumentError if it is not a result of this model
+// (interval_calls.cpp).
+std::shared_ptr<const CurveResult> fit_of(const nlsq_result* handle, const CallerModel& model);
 
 // Fits any model. `p0` holds the known starting values.
 FitResult fit_model(const CallerModel& model, const Columns& x, const Column& y, const NamedValues& p0,

@@ -1,7 +1,6 @@
 // Implements the functions of fit.h that fit or certify a single curve.
 #include "c/caller_fit.hpp"
 #include "c/errors.hpp"
-#include "c/results/caller_result.hpp"
 #include "expression/names.hpp"
 #include "fit/fit_setup.hpp"
 #include "fit/fit_statistics.hpp"
@@ -35,7 +34,22 @@ NamedValues with_guess(const CallerModel& model, const Columns& x, const Column&
   return p0;
 }
 
+// Checks the number of columns before any of them is read.
+std::size_t checked_predictors(const CallerModel& model, std::size_t predictors) {
+  if (predictors != model.predictors.size()) {
+    throw DataError(fmt::format("the model has {} predictor(s), {} column(s) of x were given",
+                                model.predictors.size(), predictors));
+  }
+  return predictors;
+}
+
 }  // namespace
+
+CurveCall::CurveCall(const CallerModel& m, const nlsq_column* given_x, std::size_t count,
+                     const nlsq_column* given_y, const Options& o)
+    : model(m), options(o), x(columns.views(given_x, checked_predictors(m, count), "x")),
+      y(columns.view(*required(given_y, "y"), "y")),
+      fit(o.curve_options(m.parameters, m.predictors.size(), columns)) {}
 
 FitResult fit_model(const CallerModel& model, const Columns& x, const Column& y, const NamedValues& p0,
                     const FitOptions& options, Differences differences) {
@@ -55,32 +69,6 @@ FitResult fit_model(const CallerModel& model, const Columns& x, const Column& y,
 
 namespace {
 
-// The arguments that a fit and a certification have in common.
-struct Call {
-  const CallerModel& model;
-  const Options& options;
-  CallerColumns columns;
-  Columns x;
-  Column y;
-  FitOptions fit;
-
-  Call(const CallerModel& m, const nlsq_column* given_x, std::size_t predictors, const nlsq_column* given_y,
-       const Options& o)
-      : model(m), options(o), x(columns.views(given_x, checked(m, predictors), "x")),
-        y(columns.view(*required(given_y, "y"), "y")),
-        fit(o.curve_options(m.parameters, m.predictors.size(), columns)) {}
-
- private:
-  // Checks the number of columns before any of them is read.
-  static std::size_t checked(const CallerModel& m, std::size_t predictors) {
-    if (predictors != m.predictors.size()) {
-      throw DataError(fmt::format("the model has {} predictor(s), {} column(s) of x were given",
-                                  m.predictors.size(), predictors));
-    }
-    return predictors;
-  }
-};
-
 std::vector<double> sigma_pattern(const FitOptions& fit) {
   if (!fit.sigma_matrix.empty()) return {1, 2};
   if (fit.sigma.empty()) return {};
@@ -90,7 +78,7 @@ std::vector<double> sigma_pattern(const FitOptions& fit) {
   return {fit.sigma[0]};
 }
 
-void keep_residuals(const Call& call, CurveResult& result) {
+void keep_residuals(const CurveCall& call, CurveResult& result) {
   const std::size_t rows = call.y.size();
   result.has_residuals = true;
   result.fitted.resize(rows);
@@ -105,7 +93,7 @@ void keep_residuals(const Call& call, CurveResult& result) {
   for (std::size_t i = 0; i < rows; ++i) result.residuals[i] = result.fitted[i] - result.residuals[i];
 }
 
-nlsq_result* result_of(Call& call, FitResult fit) {
+nlsq_result* result_of(CurveCall& call, FitResult fit) {
   auto result = std::make_shared<CurveResult>();
   result->fit = std::move(fit);
   result->model = call.model.name;
@@ -144,7 +132,7 @@ NamedValues starts_in_order(const CallerModel& model, const Options& options, co
 nlsq_result* fit_call(const CallerModel& model, const nlsq_column* x, std::size_t predictors,
                       const nlsq_column* y, const NamedValues& p0, const Options& options) {
   const FpEnvironment environment;
-  Call call(model, x, predictors, y, options);
+  CurveCall call(model, x, predictors, y, options);
   const bool recheck = model.recheck.function != nullptr;
   const auto check = [&](const std::vector<double>& p, const char* when) {
     if (recheck) recheck_model(model, call.x, call.y.size(), p, options.recheck_tolerance, when);
@@ -164,7 +152,7 @@ nlsq_result* fit_call(const CallerModel& model, const nlsq_column* x, std::size_
 nlsq_result* certify_call(const CallerModel& model, const nlsq_column* x, std::size_t predictors,
                           const nlsq_column* y, const double* p, const Options& options) {
   const FpEnvironment environment;
-  Call call(model, x, predictors, y, options);
+  CurveCall call(model, x, predictors, y, options);
   const NamedValues given = starts_in_order(model, options, required(p, "p"));
   for (const std::string& name : model.parameters) {
     const bool tied = std::ranges::find(call.fit.ties, name, tied_name) != call.fit.ties.end();

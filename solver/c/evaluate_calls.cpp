@@ -270,15 +270,6 @@ void guess_call(const CallerModel& model, const nlsq_column* given_x, std::size_
 
 nlsq_result* predict_call(const CallerModel& model, const nlsq_column* given_x, std::size_t predictors,
                           const CurveResult& of, const Options& options) {
-  if (model.is_callback())
-    throw ArgumentError("predict: a callback has its own rows; use a formula or a tape");
-  if (of.formula != model.formula || of.fit.parameter_names != model.parameters) {
-    throw ArgumentError(
-        fmt::format("fit: it is a result of the model '{}' ({}), and this model is '{}' ({}): give the model "
-                    "that was fitted",
-                    of.formula, fmt::join(of.fit.parameter_names, ", "), model.formula,
-                    fmt::join(model.parameters, ", ")));
-  }
   CallerColumns columns;
   const Columns x(columns.views(given_x, predictors, "x"));
   FitOptions fit = of.options;
@@ -291,12 +282,6 @@ nlsq_result* predict_call(const CallerModel& model, const nlsq_column* given_x, 
   auto result = std::make_shared<PredictionResult>();
   result->prediction = predict(*model.prepared, x, of.fit, fit, wanted);
   return to_handle<nlsq_result>(std::move(result));
-}
-
-std::shared_ptr<const CurveResult> curve_result(const nlsq_result* handle) {
-  auto curve = std::dynamic_pointer_cast<const CurveResult>(from_handle<Result>(handle));
-  if (!curve) throw ArgumentError("fit: a prediction is made from the result of a curve fit");
-  return curve;
 }
 
 // Opens the arguments that nlsq_model_evaluate and nlsq_model_agrees share, and calls `use` with the model,
@@ -349,8 +334,10 @@ int nlsq_model_agrees(const nlsq_model* model, const nlsq_column* x, size_t pred
 int nlsq_model_predict(const nlsq_model* model, const nlsq_column* x, size_t predictors,
                        const nlsq_result* fit, const nlsq_options* options, nlsq_result** prediction) {
   return output(prediction, "prediction", [&] {
-    return predict_call(*from_handle<CallerModel>(model), x, predictors, *curve_result(fit),
-                        *options_of(options));
+    const auto object = from_handle<CallerModel>(model);
+    if (object->is_callback())
+      throw ArgumentError("predict: a callback has its own rows; use a formula or a tape");
+    return predict_call(*object, x, predictors, *fit_of(fit, *object), *options_of(options));
   });
 }
 

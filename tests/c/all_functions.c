@@ -127,6 +127,10 @@ static void use_models(const nlsq_options* options) {
   OK(nlsq_model_fit(models[0], &cx, 1, &cy, NULL, options, &result));
   OK(nlsq_model_predict(models[0], &cx, 1, result, NULL, &other));
   OK(nlsq_result_free(other));
+  OK(nlsq_model_profile_intervals(models[0], &cx, 1, &cy, result, "b", 0.9, NULL, &other));
+  OK(nlsq_result_free(other));
+  OK(nlsq_result_derive(result, "half_life = log(2)/b", 0.9, &other));
+  OK(nlsq_result_free(other));
   p0[0] = 2, p0[1] = 0.5;
   OK(nlsq_model_certify(models[0], &cx, 1, &cy, p0, NULL, &other));
   OK(nlsq_result_free(other));

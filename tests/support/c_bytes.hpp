@@ -161,6 +161,11 @@ inline void drive_model(nlsq_model* model, const FuzzRows& rows, const double* p
     if (nlsq_result_json(result) == nullptr || nlsq_result_report(result) == nullptr) std::abort();
     documented(nlsq_model_predict(model, rows.columns.data(), 3, result, options, &other));
     documented(nlsq_result_free(other));
+    documented(nlsq_model_profile_intervals(model, rows.columns.data(), 3, &rows.of_y, result, nullptr, 0.5,
+                                            options, &other));
+    documented(nlsq_result_free(other));
+    documented(nlsq_result_derive(result, "u = 2*a\nv = u/b", 0.5, &other));
+    documented(nlsq_result_free(other));
   }
   documented(nlsq_result_free(result));
   documented(nlsq_model_certify(model, rows.columns.data(), 3, &rows.of_y, p, options, &result));

@@ -13,6 +13,7 @@
 
 #include <concepts>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,6 +45,11 @@ struct DeriveOptions : Parallelism {
 NLSQ_API std::vector<DerivedQuantity> derive(const FitResult& fit, const std::vector<std::string>& texts,
                                              const FitOptions& options = {},
                                              const DeriveOptions& derive = {});
+// Without this function, a list of two texts in braces would be ambiguous.
+inline std::vector<DerivedQuantity> derive(const FitResult& fit, std::initializer_list<std::string> texts,
+                                           const FitOptions& options = {}, const DeriveOptions& wanted = {}) {
+  return derive(fit, std::vector<std::string>(texts), options, wanted);
+}
 NLSQ_API DerivedQuantity derive(const FitResult& fit, std::string_view text, const FitOptions& options = {},
                                 const DeriveOptions& derive = {});
 

@@ -30,6 +30,7 @@
 
 #include <nlsq/c/base.h>
 #include <nlsq/c/fit.h>
+#include <nlsq/c/intervals.h>
 #include <nlsq/c/model.h>
 #include <nlsq/c/options.h>
 #include <nlsq/c/problem.h>

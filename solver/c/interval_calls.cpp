@@ -1,0 +1,173 @@
+// The functions of intervals.h: intervals by profile likelihood, and quantities derived from parameters.
+#include "c/caller_fit.hpp"
+#include "c/errors.hpp"
+#include "c/results/json_writer.hpp"
+#include "policy_text.hpp"  // split(), trimmed()
+#include "support/fp_environment.hpp"
+
+#include <nlsq/c/intervals.h>
+#include <nlsq/derived.hpp>
+#include <nlsq/profile_intervals.hpp>
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <type_traits>
+
+namespace nlsq::inline v0::c {
+
+namespace {
+
+// A table with a line for each parameter or quantity. All its columns are arrays of the result, and its texts
+// have a line for each line of the table.
+class TableResult final : public Result {
+ public:
+  explicit TableResult(double confidence) {
+    json_.begin_object();
+    add("confidence", confidence);
+  }
+  void add(std::string_view name, double number) {
+    contents_.numbers.emplace(name, [number](const Result&) { return number; });
+    json_.members(name, number);
+  }
+  void add(std::string_view name, const std::vector<double>& column) {
+    contents_.arrays.emplace(name, [column](const Result&) { return column_array(column); });
+    json_.members(name, column);
+  }
+  void add(std::string_view name, const std::vector<std::string>& texts) {
+    contents_.texts.emplace(name, [all = lines(texts)](const Result&) { return all; });
+    json_.members(name, texts);
+  }
+  // Call it when all columns have been added.
+  nlsq_result* finish(std::shared_ptr<TableResult> self) {
+    json_.end_object();
+    text_ = json_.take() + "\n";
+    return to_handle<nlsq_result>(std::move(self));
+  }
+
+ private:
+  const Contents& contents() const override { return contents_; }
+  std::string make_json() const override { return text_; }
+  std::string make_report() const override { return text_; }
+
+  Contents contents_;
+  JsonWriter json_;
+  std::string text_;
+};
+
+// Adds one column for a member of all items.
+void add_column(TableResult& table, std::string_view name, const auto& items, auto member) {
+  using Value =
+      std::conditional_t<std::is_arithmetic_v<std::decay_t<decltype(std::invoke(member, items[0]))>>, double,
+                         std::string>;
+  std::vector<Value> column;
+  for (const auto& item : items) column.push_back(static_cast<Value>(std::invoke(member, item)));
+  table.add(name, column);
+}
+
+// Returns the names or quantities in a text, which the separator divides.
+std::vector<std::string> listed(std::string_view text, char separator) {
+  std::vector<std::string> out;
+  for (const std::string_view part : split(text, separator)) {
+    if (const std::string_view one = trimmed(part); !one.empty()) out.emplace_back(one);
+  }
+  return out;
+}
+
+nlsq_result* profile_call(CurveCall& call, const CurveResult& of, const char* parameters, double confidence) {
+  if (call.y.size() != of.fit.rows) {
+    throw DataError(
+        fmt::format("y has {} rows, and the fit was of {}: give its data", call.y.size(), of.fit.rows));
+  }
+  const Refit refit = [&](const std::vector<double>& start, const FitOptions& changed) {
+    if (call.options.stop_wanted()) throw CallbackStopped("the intervals were cancelled", 0);
+    NamedValues p0;
+    for (std::size_t j = 0; j < start.size(); ++j) {
+      if (of.fit.ties.empty() || of.fit.ties[j].empty()) p0.emplace_back(of.fit.parameter_names[j], start[j]);
+    }
+    return fit_model(call.model, call.x, call.y, p0, changed, call.options.differences);
+  };
+  IntervalOptions wanted;
+  wanted.confidence = std::isnan(confidence) ? of.confidence : confidence;
+  if (parameters != nullptr) wanted.parameters = listed(parameters, ',');
+  const ProfileIntervals profile = profile_intervals_by(refit, of.fit, call.fit, wanted);
+
+  const auto table = std::make_shared<TableResult>(wanted.confidence);
+  table->add("threshold", profile.threshold);
+  using I = ProfileInterval;
+  add_column(*table, "parameter_names", profile.intervals, &I::parameter);
+  add_column(*table, "estimate", profile.intervals, &I::estimate);
+  add_column(*table, "ci_low", profile.intervals, &I::lower);
+  add_column(*table, "ci_high", profile.intervals, &I::upper);
+  add_column(*table, "ends_low", profile.intervals, [](const I& i) { return name(i.lower_end); });
+  add_column(*table, "ends_high", profile.intervals, [](const I& i) { return name(i.upper_end); });
+  add_column(*table, "fits", profile.intervals, &I::fits);
+  table->add("better", profile.better);
+  return table->finish(table);
+}
+
+nlsq_result* derive_call(const CurveResult& of, std::string_view texts, double confidence) {
+  const FpEnvironment environment;
+  DeriveOptions wanted;
+  wanted.confidence = std::isnan(confidence) ? of.confidence : confidence;
+  const std::vector<DerivedQuantity> derived = derive(of.fit, listed(texts, '\n'), of.options, wanted);
+  const auto table = std::make_shared<TableResult>(wanted.confidence);
+  using D = DerivedQuantity;
+  add_column(*table, "names", derived, &D::name);
+  add_column(*table, "notes", derived, &D::note);
+  add_column(*table, "value", derived, &D::value);
+  add_column(*table, "std_error", derived, &D::standard_error);
+  add_column(*table, "ci_low", derived, &D::ci_low);
+  add_column(*table, "ci_high", derived, &D::ci_high);
+  return table->finish(table);
+}
+
+std::shared_ptr<const CurveResult> curve_result(const nlsq_result* handle) {
+  auto curve = std::dynamic_pointer_cast<const CurveResult>(from_handle<Result>(handle));
+  if (!curve) throw ArgumentError("fit: it is not the result of a curve fit");
+  return curve;
+}
+
+}  // namespace
+
+std::shared_ptr<const CurveResult> fit_of(const nlsq_result* handle, const CallerModel& model) {
+  auto of = curve_result(handle);
+  // A callback may be the function of which the fitted tape is a recording.
+  const bool other_formula = !model.is_callback() && of->formula != model.formula;
+  if (other_formula || of->fit.parameter_names != model.parameters) {
+    throw ArgumentError(
+        fmt::format("fit: it is a result of the model '{}' ({}), and this model is '{}' ({}): give the model "
+                    "that was fitted",
+                    of->formula, fmt::join(of->fit.parameter_names, ", "), model.formula,
+                    fmt::join(model.parameters, ", ")));
+  }
+  return of;
+}
+
+}  // namespace nlsq::inline v0::c
+
+using namespace nlsq::c;
+
+extern "C" {
+
+int nlsq_model_profile_intervals(const nlsq_model* model, const nlsq_column* x, size_t predictors,
+                                 const nlsq_column* y, const nlsq_result* fit, const char* parameters,
+                                 double confidence, const nlsq_options* options, nlsq_result** intervals) {
+  return output(intervals, "intervals", [&] {
+    const auto object = from_handle<CallerModel>(model);
+    const auto set = options_of(options);
+    CurveCall call(*object, x, predictors, y, *set);
+    return profile_call(call, *fit_of(fit, *object), parameters, confidence);
+  });
+}
+
+int nlsq_result_derive(const nlsq_result* fit, const char* quantities, double confidence,
+                       nlsq_result** derived) {
+  return output(derived, "derived", [&] {
+    return derive_call(*curve_result(fit), required(quantities, "quantities"), confidence);
+  });
+}
+
+}  // extern "C"
