@@ -7,8 +7,10 @@
 #include <nlsq/formula.hpp>
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace nlsq::inline v0 {
 
@@ -23,8 +25,23 @@ std::string_view tied_name(std::string_view tie);
 // The Levenshtein distance, for the suggestion of a name.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-// Parses an expression of parameters alone. Throws ValidationError that begins with `what`: "tie 'd = 2*a'".
-Formula parameter_expression(std::string_view text, const std::string& what);
+// An expression of parameters alone.
+struct ParameterExpression {
+  Formula formula;
+  std::vector<NodeId> derivatives;  // by each of its parameters, in the graph of the formula
+};
+
+// Parses such an expression. Throws ValidationError that begins with `what`: "tie 'd = 2*a'".
+ParameterExpression parameter_expression(std::string_view text, const std::string& what);
+
+// A step that is a parameter of a formula.
+FormulaStep parameter_step(std::size_t parameter);
+
+// Returns these steps of a formula with others in place of its parameters. `replacement(k)` gives those of
+// parameter k.
+std::vector<FormulaStep> with_replaced_parameters(
+    const std::vector<FormulaStep>& steps,
+    const std::function<std::vector<FormulaStep>(std::size_t)>& replacement);
 
 // Names the predictors x, or x1 ... xk.
 FormulaOptions predictor_options(std::size_t predictors);
