@@ -1,6 +1,8 @@
 // Validation and changes of the formats of a solve's four parts.
 #include <nlsq/part_formats.hpp>
 
+#include "policy_text.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -83,16 +85,6 @@ std::vector<Violation> validate(const PartFormats& f, const std::string& prefix)
   return found;
 }
 
-std::string to_string(const FormatChange& change) {
-  std::string text;
-  const auto add = [&text](const char* part, const std::optional<Format>& format) {
-    if (format) text += fmt::format("{}{}={}", text.empty() ? "" : ",", part, name(*format));
-  };
-  add("residual", change.residual);
-  add("jacobian", change.jacobian);
-  add("gram", change.gram);
-  add("solve", change.solve);
-  return text;
-}
+std::string to_string(const FormatChange& change) { return to_string(change, ""); }
 
 }  // namespace nlsq::inline v0

@@ -46,28 +46,6 @@ FormatChange least_change(const PartFormats& from, const PartFormats& to) {
   return chosen(to, 7);
 }
 
-class Writer {
- public:
-  void add(const std::string& item) {
-    if (item.empty()) return;
-    if (!text_.empty()) text_ += ',';
-    text_ += item;
-  }
-  void add(const char* prefix, const FormatChange& change) {
-    const auto part = [&](const char* name, const std::optional<Format>& format) {
-      if (format) add(fmt::format("{}.{}={}", prefix, name, nlsq::name(*format)));
-    };
-    part("residual", change.residual);
-    part("jacobian", change.jacobian);
-    part("gram", change.gram);
-    part("solve", change.solve);
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
-};
-
 // Prints `policy` as differences from the base.
 std::string differences(const PrecisionPolicy& policy, PrecisionPolicy base) {
   base.components = policy.components;
@@ -81,18 +59,21 @@ std::string differences(const PrecisionPolicy& policy, PrecisionPolicy base) {
     draft.floor = chosen(floor, which);
     if (same_floor()) break;
   }
-  Writer out;
-  out.add(to_string(draft.formats));
-  if (policy.entry_gate != base.entry_gate) out.add(policy.entry_gate ? "gate=on" : "gate=off");
-  if (policy.strict != base.strict) out.add(policy.strict ? "strict=on" : "strict=off");
-  out.add("floor", draft.floor);
-  out.add("ceiling", draft.ceiling);
+  std::string text;
+  const auto add = [&](std::string_view items) {
+    if (!items.empty()) text += fmt::format("{}{}", text.empty() ? "" : ",", items);
+  };
+  add(to_string(draft.formats));
+  if (policy.entry_gate != base.entry_gate) add(policy.entry_gate ? "gate=on" : "gate=off");
+  if (policy.strict != base.strict) add(policy.strict ? "strict=on" : "strict=off");
+  add(to_string(draft.floor, "floor."));
+  add(to_string(draft.ceiling, "ceiling."));
   for (const ThresholdInfo& t : threshold_table()) {
     const double value = value_of(policy.thresholds, t);
-    if (value != value_of(base.thresholds, t)) out.add(fmt::format("threshold.{}={}", t.name, value));
+    if (value != value_of(base.thresholds, t)) add(fmt::format("threshold.{}={}", t.name, value));
   }
-  for (const ComponentFormats& c : policy.components) out.add(c.name.c_str(), c.change);
-  return out.text();
+  for (const ComponentFormats& c : policy.components) add(to_string(c.change, c.name + "."));
+  return text;
 }
 
 }  // namespace

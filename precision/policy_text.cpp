@@ -1,6 +1,8 @@
 // Helpers that split and read the texts of policies and rules.
 #include "policy_text.hpp"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <cmath>
 
@@ -33,12 +35,20 @@ std::optional<Assignment> assignment(std::string_view text) {
   return Assignment{trimmed(text.substr(0, equals)), trimmed(text.substr(equals + 1))};
 }
 
+std::string to_string(const FormatChange& change, std::string_view prefix) {
+  std::string text;
+  for_each_part(change, [&](const char* part, const std::optional<Format>& format) {
+    if (format) text += fmt::format("{}{}{}={}", text.empty() ? "" : ",", prefix, part, name(*format));
+  });
+  return text;
+}
+
 std::optional<Format>* part_named(FormatChange& change, std::string_view name) {
-  if (name == "residual") return &change.residual;
-  if (name == "jacobian") return &change.jacobian;
-  if (name == "gram") return &change.gram;
-  if (name == "solve") return &change.solve;
-  return nullptr;
+  std::optional<Format>* found = nullptr;
+  for_each_part(change, [&](std::string_view part, std::optional<Format>& format) {
+    if (part == name) found = &format;
+  });
+  return found;
 }
 
 std::optional<Violation> set_format(std::optional<Format>& format, const std::string& field,

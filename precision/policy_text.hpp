@@ -35,6 +35,18 @@ struct Assignment {
 };
 std::optional<Assignment> assignment(std::string_view text);
 
+// Calls f(name, format) for each of the four parts of a change.
+void for_each_part(auto& change, const auto& f) {
+  f("residual", change.residual);
+  f("jacobian", change.jacobian);
+  f("gram", change.gram);
+  f("solve", change.solve);
+}
+
+// Returns the parts that the change names, each with its format and a prefix, such as
+// "imu.residual=f32,imu.gram=f64".
+std::string to_string(const FormatChange& change, std::string_view prefix);
+
 // Returns the part with this name, or null if there is none.
 std::optional<Format>* part_named(FormatChange& change, std::string_view name);
 

@@ -166,8 +166,7 @@ std::optional<Decision> jacobian_decision(const HealthReport& h) {
   constexpr double kLittleDamping = 1e-6;
   constexpr int kSteps = 3;
   const bool slow = h.poor_predictions >= kSteps && h.lambda <= kLittleDamping;
-  if (slow) return Decision{all_f64(h.plan), Event::stalled};
-  if (h.stalled) return Decision{all_f64(h.plan), Event::stalled};
+  if (slow || h.stalled) return Decision{all_f64(h.plan), Event::stalled};
   if (h.relative_distance <= 1 || h.last_decrease <= kFlat)
     return Decision{all_f64(h.plan), Event::finishing, true};
   return std::nullopt;

@@ -283,22 +283,17 @@ struct BlockEvaluator::Impl {
 };
 
 BlockEvaluator::BlockEvaluator(const BlockList& list, std::span<const double> x, const TaskRunner& run)
-    : impl_(std::make_unique<Impl>(Impl{list, group_blocks(list, x, {}, run)})) {
-  impl_->groups.step_shares = block_step_shares(list, impl_->groups, x);
-}
+    : impl_(std::make_unique<Impl>(Impl{list, group_blocks(list, x, {}, run)})) {}
 BlockEvaluator::BlockEvaluator(const BlockList& list, std::span<const double> x, BlockEvaluator&& earlier,
                                const TaskRunner& run)
     : impl_(
-          std::make_unique<Impl>(Impl{list, group_blocks(list, x, std::move(earlier.impl_->groups), run)})) {
-  impl_->groups.step_shares = block_step_shares(list, impl_->groups, x);
-}
+          std::make_unique<Impl>(Impl{list, group_blocks(list, x, std::move(earlier.impl_->groups), run)})) {}
 BlockEvaluator::~BlockEvaluator() = default;
 BlockEvaluator::BlockEvaluator(BlockEvaluator&&) noexcept = default;
 
 void BlockEvaluator::classify(std::span<const double> x, const TaskRunner& run) {
   impl_->groups.groups.clear();  // the kinds of blocks are kept
   impl_->groups = group_blocks(impl_->list, x, std::move(impl_->groups), run);
-  impl_->groups.step_shares = block_step_shares(impl_->list, impl_->groups, x);
 }
 
 void BlockEvaluator::distrust(std::string why) {

@@ -362,7 +362,9 @@ void BlockGroups::cut() {
 BlockGroups group_blocks(const BlockList& list, std::span<const double> x, BlockGroups earlier,
                          const TaskRunner& run) {
   for (BlockKind& kind : earlier.kinds) kind.failures = 0;
-  return Grouping(list, x, std::move(earlier.kinds), earlier.groups, run).run();
+  BlockGroups groups = Grouping(list, x, std::move(earlier.kinds), earlier.groups, run).run();
+  groups.step_shares = block_step_shares(list, groups, x);
+  return groups;
 }
 
 }  // namespace nlsq::inline v0

@@ -35,8 +35,6 @@ BlockProgramKey::BlockProgramKey(const void* kind, const BlockRecording& recordi
     add(plan.column[c] < 0 ? std::bit_cast<std::uint64_t>(plan.value[c]) : 0);
   }
   for (const int input : wanted) add(static_cast<std::uint64_t>(input));
-  hash = 0xcbf29ce484222325ULL;
-  for (const std::uint64_t word : words) hash = (hash ^ word) * 0x100000001b3ULL;
 }
 
 BlockProgramCache& BlockProgramCache::shared() {

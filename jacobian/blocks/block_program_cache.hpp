@@ -17,11 +17,10 @@ namespace nlsq::inline v0 {
 
 struct BlockProgramKey {
   std::vector<std::uint64_t> words;
-  std::uint64_t hash = 0;
 
   BlockProgramKey(const void* kind, const BlockRecording& recording, const ConstantPlan& plan,
                   std::size_t inputs, std::span<const int> wanted);
-  bool operator==(const BlockProgramKey& other) const { return hash == other.hash && words == other.words; }
+  bool operator==(const BlockProgramKey&) const = default;
 };
 
 // One cache for the process; any thread may use it. It drops the least recently used program first.

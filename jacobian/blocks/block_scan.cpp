@@ -47,17 +47,13 @@ struct BlockScan::Share {
     if (!replay) replay.emplace(kind.sizes);
     inputs.resize(inputs_of(kind));
     gather_block(list, block, x, inputs.data());
-    for (std::size_t k = 0; k < recordings.size(); ++k) {
-      const std::size_t variant = (latest_variant + k) % recordings.size();
-      met.resize(recordings[variant].constants);
-      if (!replay->follow(recordings[variant], list.function(block), inputs.data(), met.data())) continue;
-      latest_variant = variant;
-      out.kind = static_cast<std::uint32_t>(latest_kind);
-      out.variant = static_cast<std::uint32_t>(variant);
-      begin = constants.size();
-      constants.insert(constants.end(), met.begin(), met.end());
-      return;
-    }
+    const auto variant = replay->find(recordings, latest_variant, list.function(block), inputs.data(), met);
+    if (!variant) return;
+    latest_variant = *variant;
+    out.kind = static_cast<std::uint32_t>(latest_kind);
+    out.variant = static_cast<std::uint32_t>(*variant);
+    begin = constants.size();
+    constants.insert(constants.end(), met.begin(), met.end());
   }
 };
 

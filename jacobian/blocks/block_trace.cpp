@@ -45,12 +45,8 @@ BlockRecording BlockReplay::record(const BlockFunction& function, const double* 
   Tape tape(limits.max_length, limits.max_guards);
   BlockRecording made;
   made.success = call(tape, function, x);
-  if (made.success) {
-    for (const Traced& result : results_) made.outputs.push_back(tape.step_of(result));
-  }
-  made.reason = tape.reason();
-  made.guards = tape.guards();
-  made.steps = tape.take_steps();
+  if (!made.success) results_.clear();
+  static_cast<Recording&>(made) = tape.finish(results_);
   made.constants = static_cast<std::size_t>(
       std::ranges::count(made.steps.begin() + 1, made.steps.end(), Op::constant, &TapeStep::op));
   return made;
@@ -64,6 +60,17 @@ bool BlockReplay::follow(const BlockRecording& recording, const BlockFunction& f
     if (tape.step_of(results_[i]) != recording.outputs[i]) return false;
   }
   return tape.followed();
+}
+
+std::optional<std::size_t> BlockReplay::find(std::span<const BlockRecording> recordings, std::size_t first,
+                                             const BlockFunction& function, const double* x,
+                                             std::vector<double>& constants) {
+  for (std::size_t k = 0; k < recordings.size(); ++k) {
+    const std::size_t number = (first + k) % recordings.size();
+    constants.resize(recordings[number].constants);
+    if (follow(recordings[number], function, x, constants.data())) return number;
+  }
+  return std::nullopt;
 }
 
 bool BlockReplay::bound(const BlockFunction& function, const double* x, double* bounds, double most) {
@@ -89,12 +96,9 @@ void BlockFamily::keep_only(std::span<const std::uint8_t> marked) {
 }
 
 int BlockFamily::follow(const BlockFunction& function, const double* x, std::vector<double>& constants) {
-  for (std::size_t k = 0; k < recordings_.size(); ++k) {
-    const std::size_t index = (latest_ + k) % recordings_.size();
-    constants.resize(recordings_[index].constants);
-    if (!replay_.follow(recordings_[index], function, x, constants.data())) continue;
-    latest_ = index;
-    return static_cast<int>(index);
+  if (const auto known = replay_.find(recordings_, latest_, function, x, constants)) {
+    latest_ = *known;
+    return static_cast<int>(latest_);
   }
   if (recordings_.size() >= limits_.max_variants) {
     reason_ = "it takes more than " + std::to_string(limits_.max_variants) + " different paths";
@@ -107,8 +111,7 @@ int BlockFamily::follow(const BlockFunction& function, const double* x, std::vec
   std::size_t next = 0;  // a constant that changes from call to call makes the recording invalid
   for (const TapeStep& step : std::span(made.steps).subspan(1)) {
     if (!made.reason.empty() || step.op != Op::constant) continue;
-    if (std::bit_cast<std::uint64_t>(step.value) != std::bit_cast<std::uint64_t>(constants[next++]))
-      made.reason = Tape::kChanges;
+    if (!same_bits(step.value, constants[next++])) made.reason = Tape::kChanges;
   }
   if (!made.reason.empty()) {
     reason_ = made.reason;

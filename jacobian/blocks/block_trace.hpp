@@ -9,6 +9,7 @@
 #include "recording/tape.hpp"
 #include "recording/trace.hpp"
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,13 +17,9 @@
 namespace nlsq::inline v0 {
 
 // The recording of one call. Its inputs are columns 0, 1, ... of the tape, one parameter block after another.
-struct BlockRecording {
-  std::vector<TapeStep> steps;
-  std::vector<TapeGuard> guards;
-  std::vector<std::uint32_t> outputs;  // the step that computes each residual
-  bool success = true;                 // what the function returned
-  std::string reason;                  // why it cannot be recorded; empty if it can
-  std::size_t constants = 0;           // number of constant steps
+struct BlockRecording : Recording {
+  bool success = true;        // what the function returned
+  std::size_t constants = 0;  // number of constant steps
 };
 
 // Bounds the rounding error at x of each residual of a block that performs the recorded operations, to first
@@ -41,6 +38,11 @@ class BlockReplay {
   // `constants`, which has room for as many as the recording has.
   bool follow(const BlockRecording& recording, const BlockFunction& function, const double* x,
               double* constants);
+  // Returns the number of the recording that the block follows; none if there is no such one. Tries
+  // `recordings` in turn from number `first` on. `constants` receives the block's own.
+  std::optional<std::size_t> find(std::span<const BlockRecording> recordings, std::size_t first,
+                                  const BlockFunction& function, const double* x,
+                                  std::vector<double>& constants);
   BlockRecording record(const BlockFunction& function, const double* x, const TraceLimits& limits);
   // Records the block at x, for the bounds of its rounding errors alone. Returns false if that is not
   // possible.

@@ -254,8 +254,7 @@ constexpr std::size_t kMostPairs = 16;
 // cheapest is kept.
 std::vector<NodeId> derive(Graph& graph, NodeId root, std::span<const NodeId> leaves) {
   Graph copy;
-  const NodeId roots[] = {root};
-  const NodeId top = copy.adopt(graph, roots)[0];
+  const NodeId top = copy.adopt(graph, std::span(&root, 1)).front();
   const std::vector<NodeId> own_leaves = copy.adopt(graph, leaves);
   const bool branches = only_forward(copy, own_leaves);
 
@@ -305,9 +304,10 @@ std::optional<std::vector<NodeId>> derive_together(Graph& graph, std::span<const
 
 }  // namespace
 
-std::vector<NodeId> derive_forward(Graph& graph, NodeId root, std::span<const NodeId> leaves, bool gather) {
-  return derive_forward(graph, root, leaves, *find_dependents(graph, std::size_t{root} + 1, leaves, kNoLimit),
-                        gather);
+NodeId derive_forward(Graph& graph, NodeId root, NodeId leaf) {
+  const std::span<const NodeId> leaves(&leaf, 1);
+  const auto dependents = find_dependents(graph, std::size_t{root} + 1, leaves, kNoLimit);
+  return derive_forward(graph, root, leaves, *dependents, false).front();
 }
 
 std::vector<NodeId> differentiate(Graph& graph, NodeId root, std::span<const int> wrt) {

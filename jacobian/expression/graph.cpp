@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 #include <utility>
 
 namespace nlsq::inline v0 {
@@ -266,20 +265,10 @@ std::vector<std::uint8_t> needed_for(const Graph& graph, NodeId root) {
 
 double evaluate(const Graph& graph, NodeId root, std::span<const double> columns,
                 std::span<const double> parameters) {
-  const std::vector<std::uint8_t> needed = needed_for(graph, root);
-  std::vector<double> values(root + 1, 0.0);
-  for (NodeId id = 0; id <= root; ++id) {
-    if (!needed[id]) continue;
-    const Node& node = graph[id];
-    switch (node.op) {
-      case Op::constant: values[id] = node.value; break;
-      case Op::column: values[id] = columns[node.index]; break;
-      case Op::parameter: values[id] = parameters[node.index]; break;
-      case Op::unexplored: values[id] = std::numeric_limits<double>::quiet_NaN(); break;
-      default: values[id] = evaluate_op(node.op, values[node.a], values[node.b], values[node.c]);
-    }
-  }
-  return values[root];
+  const auto leaf = [&](const Node& node) {
+    return node.op == Op::column ? columns[node.index] : parameters[node.index];
+  };
+  return walk_graph<double>(graph, root, leaf, evaluate_op);
 }
 
 }  // namespace nlsq::inline v0

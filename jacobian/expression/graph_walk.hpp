@@ -72,12 +72,14 @@ NodeId rebuilt(Graph& to, const auto& node, const std::vector<NodeId>& here) {
   }
 }
 
-// Computes nodes 0 to `root` as numbers of any type, and returns that of `root`. `leaf` returns the number of
-// a column or parameter, and `apply` the result of an operation.
+// Computes the node `root`, and the nodes on which it depends, as numbers of any type. `leaf` returns the
+// number of a column or parameter, and `apply` the result of an operation.
 template <class T, class Leaf, class Apply>
 T walk_graph(const Graph& graph, NodeId root, Leaf leaf, Apply apply) {
+  const std::vector<std::uint8_t> needed = needed_for(graph, root);
   std::vector<T> values(root + 1);
   for (NodeId id = 0; id <= root; ++id) {
+    if (!needed[id]) continue;
     const Node& node = graph[id];
     if (node.op == Op::constant) values[id] = T(node.value);
     else if (node.op == Op::column || node.op == Op::parameter) values[id] = leaf(node);

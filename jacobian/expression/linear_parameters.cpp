@@ -51,14 +51,12 @@ bool mentions_any(const Graph& graph, NodeId root, std::span<const int> paramete
 std::vector<int> linear_parameters(const Graph& graph, NodeId root, std::span<const int> candidates) {
   std::vector<int> chosen;
   Graph copy;
-  const NodeId roots[] = {root};
-  const NodeId top = copy.adopt(graph, roots)[0];
+  const NodeId top = copy.adopt(graph, std::span(&root, 1)).front();
   const bool steps = has_steps(copy, top);
   for (const int candidate : candidates) {
     const NodeId leaf = copy.parameter(candidate);
     if (leaf > top || (steps && enters_a_step(copy, top, candidate))) continue;
-    const NodeId leaves[] = {leaf};
-    const NodeId derivative = derive_forward(copy, top, leaves)[0];
+    const NodeId derivative = derive_forward(copy, top, leaf);
     if (copy.is_constant(derivative, 0)) continue;
     chosen.push_back(candidate);
     if (mentions_any(copy, derivative, chosen)) chosen.pop_back();
@@ -70,13 +68,11 @@ std::vector<int> jump_parameters(const Graph& graph, NodeId root, std::span<cons
   std::vector<int> found;
   if (!has_steps(graph, root)) return found;
   Graph copy;
-  const NodeId roots[] = {root};
-  const NodeId top = copy.adopt(graph, roots)[0];
+  const NodeId top = copy.adopt(graph, std::span(&root, 1)).front();
   for (const int candidate : candidates) {
     const NodeId leaf = copy.parameter(candidate);
     if (leaf > top || !enters_a_step(copy, top, candidate)) continue;
-    const NodeId leaves[] = {leaf};
-    if (copy.is_constant(derive_forward(copy, top, leaves)[0], 0)) found.push_back(candidate);
+    if (copy.is_constant(derive_forward(copy, top, leaf), 0)) found.push_back(candidate);
   }
   return found;
 }

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <vector>
 
 namespace nlsq::inline v0 {
 
@@ -38,15 +37,39 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-Formula parameter_expression(std::string_view text, const std::string& what) {
+ParameterExpression parameter_expression(std::string_view text, const std::string& what) {
   FormulaOptions options;
   options.predictors.clear();
   options.response.clear();
+  ParameterExpression out;
   try {
-    return parse_formula(std::string(trimmed(text)), options);
+    out.formula = parse_formula(std::string(trimmed(text)), options);
   } catch (const Error& e) {
     throw ValidationError(fmt::format("{}: {}", what, e.what()));
   }
+  std::vector<int> all(out.formula.parameters.size());
+  std::iota(all.begin(), all.end(), 0);
+  out.derivatives = differentiate(out.formula.graph, out.formula.model, all);
+  return out;
+}
+
+FormulaStep parameter_step(std::size_t parameter) {
+  return {.op = Op::parameter, .index = static_cast<std::uint32_t>(parameter)};
+}
+
+std::vector<FormulaStep> with_replaced_parameters(
+    const std::vector<FormulaStep>& steps,
+    const std::function<std::vector<FormulaStep>(std::size_t)>& replacement) {
+  std::vector<FormulaStep> out;
+  for (const FormulaStep& step : steps) {
+    if (step.compound == CompoundFunction::none && step.op == Op::parameter) {
+      const std::vector<FormulaStep> instead = replacement(step.index);
+      out.insert(out.end(), instead.begin(), instead.end());
+    } else {
+      out.push_back(step);
+    }
+  }
+  return out;
 }
 
 FormulaOptions predictor_options(std::size_t predictors) {

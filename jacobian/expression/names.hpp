@@ -7,8 +7,10 @@
 #include <nlsq/formula.hpp>
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace nlsq::inline v0 {
 
@@ -23,9 +25,24 @@ std::string_view tied_name(std::string_view tie);
 // Returns the Levenshtein distance, with which names are suggested.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
+// An expression of parameters alone.
+struct ParameterExpression {
+  Formula formula;
+  std::vector<NodeId> derivatives;  // by each of its parameters, in the graph of the formula
+};
+
 // Parses an expression of parameters alone. Throws ValidationError, whose text begins with `what`, for
 // example "tie 'd = 2*a'".
-Formula parameter_expression(std::string_view text, const std::string& what);
+ParameterExpression parameter_expression(std::string_view text, const std::string& what);
+
+// Returns the step of a formula that is a parameter.
+FormulaStep parameter_step(std::size_t parameter);
+
+// Returns these steps of a formula with others in place of its parameters. `replacement(k)` returns those of
+// parameter k.
+std::vector<FormulaStep> with_replaced_parameters(
+    const std::vector<FormulaStep>& steps,
+    const std::function<std::vector<FormulaStep>(std::size_t)>& replacement);
 
 // Names the predictors x, or x1 ... xk.
 FormulaOptions predictor_options(std::size_t predictors);

@@ -88,10 +88,8 @@ class DerivativeProducts {
   bool gather_;
 };
 
-// Returns ∂root/∂leaf in forward form for every leaf (a parameter or column node of `graph`). For `gather`
-// see DerivativeProducts.
-std::vector<NodeId> derive_forward(Graph& graph, NodeId root, std::span<const NodeId> leaves,
-                                   bool gather = false);
+// Returns ∂root/∂leaf in forward form, for a parameter or column node of `graph`.
+NodeId derive_forward(Graph& graph, NodeId root, NodeId leaf);
 
 // Returns the derivative of each root by each of the data columns. The result holds all derivatives of the
 // first root, in the order of `columns`, then those of the second root, and so on. If the roots have little

@@ -11,6 +11,8 @@ namespace nlsq::inline v0 {
 
 namespace {
 
+bool contains(std::span<const int> list, int value) { return std::ranges::find(list, value) != list.end(); }
+
 // States how a value changes when the signs of the parameters change. The constant 0 is both even and odd.
 // `zero` is true if the sign of a zero changes as the value does. This is not always so: s*x-s is odd, but at
 // x = 1 it is 0 for both signs of s, and never -0. Functions that distinguish 0 from -0, such as 1/a and
@@ -88,7 +90,7 @@ Parity of_node(const Graph& graph, const Node& node, const std::vector<Parity>& 
     case Op::constant: return {true, node.value == 0};
     case Op::column: return kEven;
     case Op::parameter: {
-      const bool odd = std::ranges::find(flipped, static_cast<int>(node.index)) != flipped.end();
+      const bool odd = contains(flipped, static_cast<int>(node.index));
       return {!odd, odd};
     }
     case Op::unexplored: return kNeither;
@@ -103,8 +105,6 @@ Parity of_node(const Graph& graph, const Node& node, const std::vector<Parity>& 
   if (node.op == Op::select && (condition.even || condition.odd)) return either(known[node.b], known[node.c]);
   return kNeither;
 }
-
-bool contains(std::span<const int> list, int value) { return std::ranges::find(list, value) != list.end(); }
 
 }  // namespace
 

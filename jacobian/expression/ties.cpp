@@ -2,14 +2,12 @@
 #include "expression/ties.hpp"
 
 #include "expression/graph_walk.hpp"
-#include "expression/names.hpp"
 
 #include <nlsq/error.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 namespace nlsq::inline v0 {
 
@@ -40,7 +38,7 @@ Ties::Ties(const std::vector<std::string>& names, const std::vector<std::string>
     if (equals == std::string::npos)
       throw ValidationError(fmt::format("tie '{}': write parameter = expression, as in d = 2*a", text));
     Tie tie;
-    const std::string name(trimmed(std::string_view(text).substr(0, equals)));
+    const std::string name(tied_name(text));
     tie.parameter = index_of(names, name, text);
     if (std::ranges::find(fixed, name) != fixed.end())
       throw ValidationError(fmt::format("tie '{}': '{}' is fixed, too: do one or the other", text, name));
@@ -48,11 +46,8 @@ Ties::Ties(const std::vector<std::string>& names, const std::vector<std::string>
       throw ValidationError(fmt::format("tie '{}': '{}' is tied twice", text, name));
     tie.expression =
         parameter_expression(std::string_view(text).substr(equals + 1), fmt::format("tie '{}'", text));
-    for (const std::string& argument : tie.expression.parameters)
+    for (const std::string& argument : tie.expression.formula.parameters)
       tie.arguments.push_back(index_of(names, argument, text));
-    std::vector<int> all(tie.arguments.size());
-    std::iota(all.begin(), all.end(), 0);
-    tie.derivatives = differentiate(tie.expression.graph, tie.expression.model, all);
     given.push_back(std::move(tie));
   }
   // Repeatedly adds a tie whose arguments are all available.
@@ -66,25 +61,26 @@ Ties::Ties(const std::vector<std::string>& names, const std::vector<std::string>
       const auto name = [&](int j) { return names[static_cast<std::size_t>(j)]; };
       throw ValidationError(
           fmt::format("ties: '{}' depends on itself, directly or through other ties ({} = {})",
-                      name(tie.parameter), name(tie.parameter), tie.expression.text));
+                      name(tie.parameter), name(tie.parameter), tie.expression.formula.text));
     }
     ties_.push_back(std::move(*ready));
     given.erase(ready);
   }
 }
 
-bool Ties::contains(int parameter) const {
-  return std::ranges::find(ties_, parameter, &Tie::parameter) != ties_.end();
+const Ties::Tie* Ties::find(int parameter) const {
+  const auto found = std::ranges::find(ties_, parameter, &Tie::parameter);
+  return found == ties_.end() ? nullptr : &*found;
 }
 
 std::string Ties::expression(int parameter) const {
-  const auto found = std::ranges::find(ties_, parameter, &Tie::parameter);
-  return found == ties_.end() ? std::string() : found->expression.text;
+  const Tie* tie = find(parameter);
+  return tie ? tie->expression.formula.text : std::string();
 }
 
 void Ties::apply(std::span<double> p) const {
   for (const Tie& tie : ties_)
-    p[static_cast<std::size_t>(tie.parameter)] = tie.expression.evaluate({}, tie.values(p));
+    p[static_cast<std::size_t>(tie.parameter)] = tie.expression.formula.evaluate({}, tie.values(p));
 }
 
 std::vector<double> Ties::slopes(std::span<const double> p, std::span<const int> free) const {
@@ -94,7 +90,7 @@ std::vector<double> Ties::slopes(std::span<const double> p, std::span<const int>
   for (const Tie& tie : ties_) {
     const std::vector<double> values = tie.values(p);
     for (std::size_t a = 0; a < values.size(); ++a) {
-      const double slope = evaluate(tie.expression.graph, tie.derivatives[a], {}, values);
+      const double slope = evaluate(tie.expression.formula.graph, tie.expression.derivatives[a], {}, values);
       for (std::size_t k = 0; k < n; ++k) {
         out[static_cast<std::size_t>(tie.parameter) * n + k] +=
             slope * out[static_cast<std::size_t>(tie.arguments[a]) * n + k];
@@ -109,31 +105,16 @@ std::vector<double> Ties::slopes(std::span<const double> p, std::span<const int>
 Formula Ties::put_into(Formula model) const {
   if (empty()) return model;
   std::vector<std::vector<FormulaStep>> expressions;
-  const auto splice = [&](const std::vector<FormulaStep>& steps, auto index_of_step) {
-    std::vector<FormulaStep> out;
-    for (FormulaStep step : steps) {
-      const bool parameter = step.compound == CompoundFunction::none && step.op == Op::parameter;
-      if (!parameter) {
-        out.push_back(step);
-        continue;
-      }
-      const int j = index_of_step(step.index);
-      const auto tie = std::ranges::find(ties_, j, &Tie::parameter);
-      if (tie == ties_.end()) {
-        step.index = static_cast<std::uint32_t>(j);
-        out.push_back(step);
-      } else {
-        const std::vector<FormulaStep>& expression =
-            expressions[static_cast<std::size_t>(tie - ties_.begin())];
-        out.insert(out.end(), expression.begin(), expression.end());
-      }
-    }
-    return out;
+  const auto steps_of = [&](std::size_t j) {
+    const Tie* tie = find(static_cast<int>(j));
+    return tie ? expressions[static_cast<std::size_t>(tie - ties_.data())] : std::vector{parameter_step(j)};
   };
   for (const Tie& tie : ties_) {
-    expressions.push_back(splice(tie.expression.steps, [&](std::uint32_t k) { return tie.arguments[k]; }));
+    expressions.push_back(with_replaced_parameters(tie.expression.formula.steps, [&](std::size_t k) {
+      return steps_of(static_cast<std::size_t>(tie.arguments[k]));
+    }));
   }
-  model.replace_model(splice(model.steps, [](std::uint32_t k) { return static_cast<int>(k); }));
+  model.replace_model(with_replaced_parameters(model.steps, steps_of));
   return model;
 }
 
@@ -152,7 +133,7 @@ ModelFunction Ties::put_into(ModelFunction model) const {
         std::vector<Traced> arguments;
         for (const int j : tie.arguments) arguments.push_back(all[static_cast<std::size_t>(j)]);
         all[static_cast<std::size_t>(tie.parameter)] = walk_graph<Traced>(
-            tie.expression.graph, tie.expression.model,
+            tie.expression.formula.graph, tie.expression.formula.model,
             [&](const Node& leaf) { return arguments[leaf.index]; }, record_op);
       }
       return f(x, all);
@@ -165,10 +146,11 @@ ModelFunction Ties::put_into(ModelFunction model) const {
       for (const Dual8& d : all) values.push_back(d.value());
       for (const Tie& tie : ties.ties_) {  // the chain rule
         const std::vector<double> arguments = tie.values(values);
-        const double value = tie.expression.evaluate({}, arguments);
+        const double value = tie.expression.formula.evaluate({}, arguments);
         Dual8::Derivatives derivatives{};
         for (std::size_t a = 0; a < arguments.size(); ++a) {
-          const double slope = evaluate(tie.expression.graph, tie.derivatives[a], {}, arguments);
+          const double slope =
+              evaluate(tie.expression.formula.graph, tie.expression.derivatives[a], {}, arguments);
           for (int k = 0; k < kDualWidth; ++k) {
             derivatives[static_cast<std::size_t>(k)] +=
                 slope * all[static_cast<std::size_t>(tie.arguments[a])].derivative(k);

@@ -2,8 +2,9 @@
 // only, so the ties are substituted into the model and the evaluators need no change.
 #pragma once
 
+#include "expression/names.hpp"
+
 #include <nlsq/callable.hpp>
-#include <nlsq/formula.hpp>
 
 #include <span>
 #include <string>
@@ -20,7 +21,7 @@ class NLSQ_API Ties {
        const std::vector<std::string>& fixed = {});
 
   bool empty() const { return ties_.empty(); }
-  bool contains(int parameter) const;
+  bool contains(int parameter) const { return find(parameter) != nullptr; }
   // Returns the expression of a tied parameter. The result is empty if the parameter is not tied.
   std::string expression(int parameter) const;
 
@@ -36,12 +37,12 @@ class NLSQ_API Ties {
  private:
   struct Tie {
     int parameter = 0;
-    Formula expression;
-    std::vector<int> arguments;       // parameters of the model, in the order of the expression
-    std::vector<NodeId> derivatives;  // by these arguments, in the graph of the expression
+    ParameterExpression expression;
+    std::vector<int> arguments;  // parameters of the model, in the order of the expression
     std::vector<double> values(std::span<const double> p) const;
   };
-  std::vector<Tie> ties_;  // ordered so that each tie only needs parameters set before it
+  const Tie* find(int parameter) const;  // null if the parameter is not tied
+  std::vector<Tie> ties_;                // ordered so that each tie only needs parameters set before it
 };
 
 }  // namespace nlsq::inline v0

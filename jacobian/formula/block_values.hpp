@@ -10,6 +10,10 @@
 
 namespace nlsq::inline v0 {
 
+// Throw ValidationError if there are fewer predictors, or parameters, than the formula has.
+void check_counts(const Formula& formula, std::size_t predictors, std::size_t parameters);
+void check_counts(const Formula& formula, std::size_t predictors);
+
 inline int operands_of(const FormulaStep& step) {
   switch (step.compound) {
     case CompoundFunction::greater:

@@ -193,19 +193,27 @@ void Formula::replace_model(std::vector<FormulaStep> with) {
       has_left_side ? build_graph(graph, response_steps) : graph.column(static_cast<int>(predictors.size()));
 }
 
+void check_counts(const Formula& formula, std::size_t predictors, std::size_t parameters) {
+  if (predictors >= formula.predictors.size() && parameters >= formula.parameters.size()) return;
+  throw ValidationError(fmt::format("'{}' needs {} predictors and {} parameters, not {} and {}", formula.text,
+                                    formula.predictors.size(), formula.parameters.size(), predictors,
+                                    parameters));
+}
+
+void check_counts(const Formula& formula, std::size_t predictors) {
+  if (predictors >= formula.predictors.size()) return;
+  throw ValidationError(
+      fmt::format("'{}' needs {} predictors, not {}", formula.text, formula.predictors.size(), predictors));
+}
+
 double Formula::evaluate(std::span<const double> x, std::span<const double> p) const {
-  if (x.size() < predictors.size() || p.size() < parameters.size()) {
-    throw ValidationError(fmt::format("'{}' needs {} predictors and {} parameters, not {} and {}", text,
-                                      predictors.size(), parameters.size(), x.size(), p.size()));
-  }
+  check_counts(*this, x.size(), p.size());
   return evaluate_steps(steps, x.first(predictors.size()), 0, p);
 }
 
 double Formula::evaluate_response(std::span<const double> x, double y) const {
   if (!has_left_side) return y;
-  if (x.size() < predictors.size()) {
-    throw ValidationError(fmt::format("'{}' needs {} predictors, not {}", text, predictors.size(), x.size()));
-  }
+  check_counts(*this, x.size());
   return evaluate_steps(response_steps, x.first(predictors.size()), y, {});
 }
 

@@ -4,8 +4,6 @@
 
 #include "program/local_buffer.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -114,10 +112,7 @@ void evaluate_steps_in_rows(std::span<const FormulaStep> steps, std::span<const 
 
 void Formula::evaluate_rows(std::span<const double* const> x, std::span<const double> p, std::size_t count,
                             double* out) const {
-  if (x.size() < predictors.size() || p.size() < parameters.size()) {
-    throw ValidationError(fmt::format("'{}' needs {} predictors and {} parameters, not {} and {}", text,
-                                      predictors.size(), parameters.size(), x.size(), p.size()));
-  }
+  check_counts(*this, x.size(), p.size());
   evaluate_steps_in_rows(steps, x.first(predictors.size()), nullptr, p, count, out);
 }
 
@@ -127,9 +122,7 @@ void Formula::evaluate_response_rows(std::span<const double* const> x, const dou
     std::copy_n(y, count, out);
     return;
   }
-  if (x.size() < predictors.size()) {
-    throw ValidationError(fmt::format("'{}' needs {} predictors, not {}", text, predictors.size(), x.size()));
-  }
+  check_counts(*this, x.size());
   evaluate_steps_in_rows(response_steps, x.first(predictors.size()), y, {}, count, out);
 }
 

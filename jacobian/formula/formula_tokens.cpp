@@ -1,6 +1,8 @@
 // Splits the text of a formula into tokens.
 #include "formula/formula_tokens.hpp"
 
+#include "expression/names.hpp"
+
 #include <nlsq/error.hpp>
 
 // The namespace is renamed so that the linker does not merge these functions with another version that the
@@ -19,12 +21,8 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
-         static_cast<unsigned char>(c) >= 0x80;
-}
+bool begins_name(char c) { return is_letter(c) || static_cast<unsigned char>(c) >= 0x80; }
 
 struct Spelling {
   std::string_view text;
@@ -116,7 +114,7 @@ class Tokenizer {
         fail(fmt::format("unexpected '{}': {}", hint.text, hint.advice), at_);
       }
     }
-    if (is_letter(c)) return name();
+    if (begins_name(c)) return name();
     for (const Spelling& spelling : kSymbols) {
       if (text_.substr(at_).starts_with(spelling.text)) return take(spelling.symbol, spelling.text.size());
     }
@@ -138,7 +136,8 @@ class Tokenizer {
 
   Token name() {
     std::size_t end = at_ + 1;
-    while (end < text_.size() && (is_letter(text_[end]) || is_digit(text_[end])) && !starts_hint(end)) ++end;
+    while (end < text_.size() && (begins_name(text_[end]) || is_digit(text_[end])) && !starts_hint(end))
+      ++end;
     const Spelling* const word = std::ranges::find(kWords, text_.substr(at_, end - at_), &Spelling::text);
     return take(word == std::end(kWords) ? Symbol::name : word->symbol, end - at_);
   }

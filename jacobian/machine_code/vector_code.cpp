@@ -6,41 +6,28 @@
 
 namespace nlsq::inline v0 {
 
-namespace {
-
-std::size_t hash(const VectorNode& node) {
+std::size_t VectorNodeHash::operator()(const VectorNode& node) const {
   std::uint64_t h = node.number + (static_cast<std::uint64_t>(node.op) << 1 | node.f64);
   for (const std::uint32_t operand : node.operands) h = (h ^ operand) * 0x9e3779b97f4a7c15;
   return h ^ h >> 32;
 }
 
-}  // namespace
-
 std::uint32_t VectorCode::add(const VectorNode& node) {
-  if (2 * (nodes_.size() + 1) > places_.size()) {
-    places_.assign(std::max<std::size_t>(256, 2 * places_.size()), 0);
-    for (std::uint32_t id = 0; id < nodes_.size(); ++id) {
-      std::size_t place = hash(nodes_[id]) & (places_.size() - 1);
-      while (places_[place] != 0) place = (place + 1) & (places_.size() - 1);
-      places_[place] = id + 1;
-    }
-  }
-  std::size_t place = hash(node) & (places_.size() - 1);
-  for (; places_[place] != 0; place = (place + 1) & (places_.size() - 1)) {
-    if (nodes_[places_[place] - 1] == node) return places_[place] - 1;
-  }
-  if (is_load(node.op) || node.op == VectorOp::store)
-    vectors_ = std::max(vectors_, static_cast<std::size_t>(node.number) + 1);
-  nodes_.push_back(node);
-  places_[place] = static_cast<std::uint32_t>(nodes_.size());
-  return static_cast<std::uint32_t>(nodes_.size() - 1);
+  const auto [place, is_new] = places_.try_emplace(node, static_cast<std::uint32_t>(nodes_.size()));
+  if (is_new) nodes_.push_back(node);
+  return place->second;
 }
 
 std::vector<std::uint32_t> VectorCode::order() const {
   const auto count = static_cast<std::uint32_t>(nodes_.size());
   std::vector<bool> needed(count, false);
+  std::size_t vectors = 0;  // number of vectors of the tile that nodes load or store
+  for (const VectorNode& node : nodes_) {
+    if (is_load(node.op) || node.op == VectorOp::store)
+      vectors = std::max(vectors, static_cast<std::size_t>(node.number) + 1);
+  }
   // For each vector, the last node that uses its earlier value.
-  std::vector<std::uint32_t> last_use(vectors_, 0);
+  std::vector<std::uint32_t> last_use(vectors, 0);
   std::uint32_t last_requirement = 0;
   for (std::uint32_t id = count; id-- > 0;) {
     const VectorNode& node = nodes_[id];

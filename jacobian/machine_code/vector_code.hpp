@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 namespace nlsq::inline v0 {
@@ -109,6 +110,10 @@ struct VectorNode {
   friend bool operator==(const VectorNode&, const VectorNode&) = default;
 };
 
+struct VectorNodeHash {
+  std::size_t operator()(const VectorNode& node) const;
+};
+
 class VectorCode {
  public:
   // Returns the number of this node, or that of an equal one if there is one.
@@ -121,8 +126,7 @@ class VectorCode {
 
  private:
   std::vector<VectorNode> nodes_;
-  std::size_t vectors_ = 0;            // number of vectors of the tile that nodes name
-  std::vector<std::uint32_t> places_;  // hash table of the numbers of nodes, plus one; 0: free
+  std::unordered_map<VectorNode, std::uint32_t, VectorNodeHash> places_;  // in nodes_
 };
 
 struct VectorSet;  // encoder.hpp

@@ -12,31 +12,16 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-struct Recording {
-  std::vector<TapeStep> steps;
-  std::vector<std::uint32_t> outputs;
-  std::string reason;
-};
-
 Recording record(const VectorFunction& function, std::span<const double> p, const RollLimits& limits) {
   Tape tape(limits.max_length, limits.max_length);
   std::vector<Traced> parameters;
   for (std::size_t j = 0; j < p.size(); ++j)
     parameters.push_back(tape.parameter(static_cast<std::uint32_t>(j), p[j]));
-  Recording recording;
-  {
-    const Recorder recorder(tape);
-    for (const Traced& result : function.trace(parameters)) recording.outputs.push_back(tape.step_of(result));
-  }
-  if (!tape.guards().empty()) tape.make_opaque("it takes decisions that depend on its parameters");
-  recording.reason = tape.reason();
-  recording.steps = tape.take_steps();
-  return recording;
-}
-
-bool same(const Recording& a, const Recording& b) {
-  return a.outputs == b.outputs &&
-         std::equal(a.steps.begin(), a.steps.end(), b.steps.begin(), b.steps.end(), same_step);
+  const Recorder recorder(tape);
+  Recording made = tape.finish(function.trace(parameters));
+  if (made.reason.empty() && !made.guards.empty())
+    made.reason = "it takes decisions that depend on its parameters";
+  return made;
 }
 
 // The steps of one residual, renumbered from 0 in the order of recording.
@@ -133,7 +118,7 @@ RolledTrace roll(const VectorFunction& function, std::span<const double> p, cons
   if (!function.trace) return opaque("it is not generic in its scalar, or asks not to be recorded");
   const Recording recording = record(function, p, limits);
   if (!recording.reason.empty()) return opaque(recording.reason);
-  if (!same(recording, record(function, p, limits))) return opaque(Tape::kChanges);
+  if (compare(recording, record(function, p, limits)) != TapeRelation::same) return opaque(Tape::kChanges);
 
   Groups groups;
   auto latest = groups.end();  // the next residual is usually in the same group

@@ -58,6 +58,19 @@ struct TapeGuard {
   bool outcome = false;
 };
 
+// What a tape has recorded.
+struct Recording {
+  std::vector<TapeStep> steps;
+  std::vector<TapeGuard> guards;
+  std::vector<std::uint32_t> outputs;  // the steps that compute the results of the call
+  std::string reason;                  // why it cannot be used; empty if it can
+};
+
+enum class TapeRelation : std::uint8_t { same, other_branch, changed };
+
+// Compares two recordings of one callable. They are equal until a guard has a different answer.
+TapeRelation compare(const Recording& s, const Recording& t);
+
 class Tape {
  public:
   static constexpr const char* kChanges = "its operations or constants change between calls";
@@ -74,10 +87,9 @@ class Tape {
   // is opaque.
   std::uint32_t step_of(const Traced& value);
 
-  std::vector<TapeStep> take_steps() { return std::move(steps_); }  // ends the recording
-  const std::vector<TapeGuard>& guards() const { return guards_; }
+  // Ends the recording of a call that returned these results.
+  Recording finish(std::span<const Traced> results);
   bool opaque() const { return !reason_.empty(); }
-  const std::string& reason() const { return reason_; }
   // Returns true, for a tape that compares with a recording, if every operation was the same to the end,
   // branches included.
   bool followed() const {
@@ -90,21 +102,17 @@ class Tape {
   // for this reason.
   static double let_out(const Traced& number, const char* reason);
 
-  // Returns the tape that records on this thread, or null.
-  static Tape* active();
-
  private:
   friend class Traced;
   friend class Recorder;
   friend Traced record_op(Op op, const Traced& a, const Traced& b, const Traced& c);
 
   Traced leaf(Op op, std::uint32_t index, double value);
-  Traced record(Op op, const Traced (&operands)[3], double value);
+  Traced record(Op op, const Traced& a, const Traced& b, const Traced& c, double value);
   void add_guard(const Traced& condition);
   std::uint32_t push(const TapeStep& step);
-  bool follows() const { return !path_.empty(); }
   std::uint32_t follow(const TapeStep& step);
-  Traced follow(Op op, const Traced& a, const Traced& b, const Traced& c, double value);
+  bool follows(Op op, const Traced& a, const Traced& b, const Traced& c) const;
 
   std::size_t max_length_, max_guards_;
   std::uint32_t serial_;            // identifies this tape, so that numbers of another tape are recognized

@@ -9,20 +9,7 @@
 
 namespace nlsq::inline v0 {
 
-struct TraceFamily::Variant {
-  std::vector<TapeStep> steps;
-  std::vector<TapeGuard> guards;
-  std::uint32_t result = 0;
-  std::string opaque_reason;
-};
-
-namespace {
-
-enum class Relation : std::uint8_t { same, other_branch, changed };
-
-// Compares two recordings of one callable. They are equal until a guard has a different answer.
-template <class Variant>
-Relation compare(const Variant& s, const Variant& t) {
+TapeRelation compare(const Recording& s, const Recording& t) {
   std::size_t step = 1;
   const auto same_until = [&](std::size_t end) {
     if (end > s.steps.size() || end > t.steps.size()) return false;
@@ -34,20 +21,21 @@ Relation compare(const Variant& s, const Variant& t) {
   for (std::size_t k = 0; k < s.guards.size() && k < t.guards.size(); ++k) {
     const TapeGuard &g = s.guards[k], &h = t.guards[k];
     if (g.position != h.position || g.condition != h.condition || !same_until(g.position))
-      return Relation::changed;
-    if (g.outcome != h.outcome) return Relation::other_branch;
+      return TapeRelation::changed;
+    if (g.outcome != h.outcome) return TapeRelation::other_branch;
   }
   const bool same = s.guards.size() == t.guards.size() && s.steps.size() == t.steps.size() &&
-                    s.result == t.result && same_until(s.steps.size());
-  return same ? Relation::same : Relation::changed;
+                    s.outputs == t.outputs && same_until(s.steps.size());
+  return same ? TapeRelation::same : TapeRelation::changed;
 }
 
-// The decision tree over the guards of all recordings. `Leaf(variant, nodes)` returns the result at the end
-// of a path.
-template <class Variant>
+namespace {
+
+// The decision tree over the guards of all recordings. `leaf(node)` returns the result at the end of a path,
+// whose value is that node.
 class DecisionTree {
  public:
-  DecisionTree(Graph& graph, const std::vector<std::shared_ptr<const Variant>>& variants) : graph_(graph) {
+  DecisionTree(Graph& graph, const std::vector<std::shared_ptr<const Recording>>& variants) : graph_(graph) {
     const auto constant = [&](const TapeStep& step) { return graph.constant(step.value); };
     for (const auto& variant : variants)
       paths_.push_back({variant.get(), replay(graph, variant->steps, 1, constant)});
@@ -63,7 +51,7 @@ class DecisionTree {
 
  private:
   struct Path {
-    const Variant* variant;
+    const Recording* variant;
     std::vector<NodeId> nodes;
   };
 
@@ -73,7 +61,7 @@ class DecisionTree {
   NodeId branch(const std::vector<const Path*>& paths, std::size_t guard, std::map<NodeId, bool>& decided,
                 Leaf& leaf, NodeId unexplored) {
     const Path& first = *paths.front();
-    if (guard == first.variant->guards.size()) return leaf(first.nodes[first.variant->result]);
+    if (guard == first.variant->guards.size()) return leaf(first.nodes[first.variant->outputs.front()]);
     const NodeId condition = first.nodes[first.variant->guards[guard].condition];
     std::vector<const Path*> yes, no;
     for (const Path* path : paths) (path->variant->guards[guard].outcome ? yes : no).push_back(path);
@@ -110,23 +98,16 @@ TraceFamily::Outcome TraceFamily::give_up(std::string reason) {
   return Outcome::opaque;
 }
 
-TraceFamily::Variant TraceFamily::run(std::span<const double> x, std::span<const double> p) const {
+Recording TraceFamily::run(std::span<const double> x, std::span<const double> p) const {
   Tape tape(limits_.max_length, limits_.max_guards);
   std::vector<Traced> columns, parameters;
   for (std::size_t i = 0; i < x.size(); ++i)
     columns.push_back(tape.column(static_cast<std::uint32_t>(i), x[i]));
   for (std::size_t j = 0; j < p.size(); ++j)
     parameters.push_back(tape.parameter(static_cast<std::uint32_t>(j), p[j]));
-  Variant variant;
-  {
-    const Recorder recorder(tape);
-    const Traced result = function_.trace(columns.data(), parameters);
-    variant.result = tape.step_of(result);
-  }
-  variant.steps = tape.take_steps();
-  variant.guards = tape.guards();
-  variant.opaque_reason = tape.reason();
-  return variant;
+  const Recorder recorder(tape);
+  const Traced result = function_.trace(columns.data(), parameters);
+  return tape.finish({&result, 1});
 }
 
 TraceFamily::Outcome TraceFamily::record(std::span<const double> x, std::span<const double> p) {
@@ -137,33 +118,36 @@ TraceFamily::Outcome TraceFamily::record(std::span<const double> x, std::span<co
                 std::to_string(parameters_) + " parameters, not " + std::to_string(x.size()) + " and " +
                 std::to_string(p.size()));
   }
-  auto variant = std::make_shared<Variant>(run(x, p));
-  if (!variant->opaque_reason.empty()) return give_up(variant->opaque_reason);
+  auto variant = std::make_shared<Recording>(run(x, p));
+  if (!variant->reason.empty()) return give_up(variant->reason);
   for (const auto& known : variants_) {
-    const Relation relation = compare(*known, *variant);
-    if (relation == Relation::same) return Outcome::known;
-    if (relation == Relation::changed) return give_up(Tape::kChanges);
+    const TapeRelation relation = compare(*known, *variant);
+    if (relation == TapeRelation::same) return Outcome::known;
+    if (relation == TapeRelation::changed) return give_up(Tape::kChanges);
   }
   if (variants_.size() >= limits_.max_variants) {
     return give_up("it takes more than " + std::to_string(limits_.max_variants) + " different paths");
   }
-  if (compare(*variant, run(x, p)) != Relation::same) return give_up(Tape::kChanges);
+  if (compare(*variant, run(x, p)) != TapeRelation::same) return give_up(Tape::kChanges);
   variants_.push_back(std::move(variant));
   return Outcome::added;
 }
 
-NodeId TraceFamily::build(Graph& graph) const {
+void TraceFamily::require_recording() const {
   if (!reason_.empty()) throw Error("the callable cannot be recorded: " + reason_);
   if (variants_.empty()) throw Error("nothing has been recorded yet");
-  DecisionTree<Variant> tree(graph, variants_);
-  return tree.build([](NodeId result) { return result; }, graph.make(Op::unexplored, 0));
+}
+
+NodeId TraceFamily::build(Graph& graph) const {
+  require_recording();
+  DecisionTree tree(graph, variants_);
+  return tree.build([](NodeId result) { return result; }, graph.unexplored());
 }
 
 NodeId TraceFamily::build_explored(Graph& graph) const {
-  if (!reason_.empty()) throw Error("the callable cannot be recorded: " + reason_);
-  if (variants_.empty()) throw Error("nothing has been recorded yet");
+  require_recording();
   const NodeId yes = graph.constant(1), no = graph.constant(0);
-  DecisionTree<Variant> tree(graph, variants_);
+  DecisionTree tree(graph, variants_);
   return tree.build([yes](NodeId) { return yes; }, no);
 }
 

@@ -24,6 +24,8 @@ struct TraceLimits {
   std::size_t max_guards = 64, max_variants = 8, max_length = 100000;
 };
 
+struct Recording;  // tape.hpp
+
 class NLSQ_API TraceFamily {
  public:
   TraceFamily(ModelFunction function, int parameters, TraceLimits limits = {});
@@ -48,15 +50,15 @@ class NLSQ_API TraceFamily {
   std::size_t variants() const { return variants_.size(); }
 
  private:
-  struct Variant;  // a tape: steps, guards with outcomes, result
   Outcome give_up(std::string reason);
-  Variant run(std::span<const double> x, std::span<const double> p) const;
+  Recording run(std::span<const double> x, std::span<const double> p) const;
+  void require_recording() const;
 
   ModelFunction function_;
   int parameters_;
   TraceLimits limits_;
   std::string reason_;
-  std::vector<std::shared_ptr<const Variant>> variants_;
+  std::vector<std::shared_ptr<const Recording>> variants_;
 };
 
 // Returns a first-order bound of the terms that may have cancelled in `value`, whose derivatives at `p` are

@@ -27,8 +27,6 @@ Tape::Tape(std::span<const TapeStep> steps, std::span<const TapeGuard> guards, d
     : max_length_(steps.size()), max_guards_(guards.size()), serial_(next_serial.fetch_add(1)), path_(steps),
       path_guards_(guards), constants_(constants), position_(1) {}
 
-Tape* Tape::active() { return active_tape; }
-
 void Tape::make_opaque(std::string reason) {
   if (reason_.empty()) reason_ = std::move(reason);
 }
@@ -46,30 +44,16 @@ std::uint32_t Tape::follow(const TapeStep& step) {
   return static_cast<std::uint32_t>(position_++);
 }
 
-// Does the same for an operation with its operands, which is the most frequent case. The operands are
-// compared without building a step.
-Traced Tape::follow(Op op, const Traced& a, const Traced& b, const Traced& c, double value) {
-  Traced result(value);
-  result.node_ = kLost;
-  result.tape_ = serial_;
-  if (departed_ || opaque()) return result;
+// Returns true if the recording's next step is this operation on these operands, the most frequent case. They
+// are compared without building a step.
+bool Tape::follows(Op op, const Traced& a, const Traced& b, const Traced& c) const {
+  if (position_ >= path_.size()) return false;
   // Step 0 is a missing operand, or a plain constant that is not yet a step of the path.
   const auto known_as = [this](const Traced& operand, std::uint32_t step) {
     return operand.node_ == step && (step == 0 || (operand.tape_ == serial_ && step < position_));
   };
-  if (position_ < path_.size()) {
-    const TapeStep& known = path_[position_];
-    if (known.op == op && known_as(a, known.a) && known_as(b, known.b) && known_as(c, known.c)) {
-      result.node_ = static_cast<std::uint32_t>(position_++);
-      return result;
-    }
-  }
-  const Traced* const operands[] = {&a, &b, &c};
-  TapeStep step{.op = op};
-  std::uint32_t* const places[] = {&step.a, &step.b, &step.c};
-  for (int i = 0; i < arity(op); ++i) *places[i] = step_of(*operands[i]);
-  if (!departed_ && !opaque()) result.node_ = follow(step);
-  return result;
+  const TapeStep& known = path_[position_];
+  return known.op == op && known_as(a, known.a) && known_as(b, known.b) && known_as(c, known.c);
 }
 
 std::uint32_t Tape::push(const TapeStep& step) {
@@ -89,13 +73,19 @@ Traced Tape::leaf(Op op, std::uint32_t index, double value) {
   return result;
 }
 
-Traced Tape::record(Op op, const Traced (&operands)[3], double value) {
+Traced Tape::record(Op op, const Traced& a, const Traced& b, const Traced& c, double value) {
   Traced result(value);
   result.node_ = kLost;
   result.tape_ = serial_;
+  if (opaque() || departed_) return result;
+  if (follows(op, a, b, c)) {
+    result.node_ = static_cast<std::uint32_t>(position_++);
+    return result;
+  }
+  const Traced* const operands[] = {&a, &b, &c};
   TapeStep step{.op = op, .value = value};
   std::uint32_t* const places[] = {&step.a, &step.b, &step.c};
-  for (int i = 0; i < arity(op) && !opaque(); ++i) *places[i] = step_of(operands[i]);
+  for (int i = 0; i < arity(op); ++i) *places[i] = step_of(*operands[i]);
   if (!opaque() && !departed_) result.node_ = push(step);
   return result;
 }
@@ -127,14 +117,20 @@ void Tape::add_guard(const Traced& condition) {
   guards_.push_back({condition.node_, static_cast<std::uint32_t>(steps_.size()), condition.value_ != 0});
 }
 
+Recording Tape::finish(std::span<const Traced> results) {
+  Recording made;
+  for (const Traced& result : results) made.outputs.push_back(step_of(result));
+  made.reason = std::move(reason_);
+  made.guards = std::move(guards_);
+  made.steps = std::move(steps_);
+  return made;
+}
+
 Recorder::Recorder(Tape& tape) : outer_(std::exchange(active_tape, &tape)) {}
 Recorder::~Recorder() { active_tape = outer_; }
 
 double Traced::value() const {
-  if (node_ != 0 && active_tape != nullptr) {
-    active_tape->make_opaque("it turns a number that depends on its arguments into a plain one");
-  }
-  return value_;
+  return Tape::let_out(*this, "it turns a number that depends on its arguments into a plain one");
 }
 
 double Tape::let_out(const Traced& number, const char* reason) {
@@ -145,7 +141,7 @@ double Tape::let_out(const Traced& number, const char* reason) {
 double let_out(const Traced& number, const char* reason) { return Tape::let_out(number, reason); }
 
 double Traced::derivative(int) const {
-  if (node_ != 0 && active_tape != nullptr) active_tape->make_opaque("it reads derivatives");
+  Tape::let_out(*this, "it reads derivatives");
   return 0;
 }
 
@@ -167,10 +163,7 @@ inline double value_of_op(Op op, double a, double b, double c) {
 Traced record_op(Op op, const Traced& a, const Traced& b, const Traced& c) {
   const double value = value_of_op(op, a.value_, b.value_, c.value_);
   if ((a.node_ | b.node_ | c.node_) == 0) return Traced(value);
-  if (active_tape != nullptr) {
-    return active_tape->follows() ? active_tape->follow(op, a, b, c, value)
-                                  : active_tape->record(op, {a, b, c}, value);
-  }
+  if (active_tape != nullptr) return active_tape->record(op, a, b, c, value);
   Traced result(value);
   result.node_ = kLost;
   return result;

@@ -89,6 +89,14 @@ void store(const Batch& batch, std::size_t fit, const BatchEnd& end, X x, Varian
   out.iterations[fit] = end.iterations;
 }
 
+// Stores how fit `k` ended.
+void take_end(const Summary& summary, std::size_t k, auto& out) {
+  out.decrement_sigma[k] = summary.certificate.decrement_sigma;
+  out.verdict[k] = summary.verdict;
+  out.termination[k] = summary.termination;
+  out.iterations[k] = static_cast<int>(summary.iterations.size());
+}
+
 // Does what curve_fit_batch does, for a caller that repeats fits which the lanes cannot certify. Such fits
 // end as FAILED. If the fits cannot run in lanes, all are done singly, as in curve_fit_batch.
 BatchResult fit_in_lanes(const PreparedModel& model, const std::vector<ColumnPerFit>& x,

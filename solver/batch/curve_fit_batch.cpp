@@ -95,10 +95,7 @@ class BatchTask {
     std::copy(fit.standard_errors.begin(), fit.standard_errors.end(), &out_.standard_errors(f, 0));
     const Summary& s = fit.summary;
     out_.cost[f] = s.final_cost;
-    out_.decrement_sigma[f] = s.certificate.decrement_sigma;
-    out_.verdict[f] = s.verdict;
-    out_.termination[f] = s.termination;
-    out_.iterations[f] = static_cast<int>(s.iterations.size());
+    take_end(s, f, out_);
     counters_.add(s.precision.counters);
   }
 

@@ -360,10 +360,7 @@ class GroupFits {
     out_.cost[k] = s.final_cost;
     out_.rss[k] = fit.rss;
     out_.r_squared[k] = fit.r_squared;
-    out_.decrement_sigma[k] = s.certificate.decrement_sigma;
-    out_.verdict[k] = s.verdict;
-    out_.termination[k] = s.termination;
-    out_.iterations[k] = static_cast<int>(s.iterations.size());
+    take_end(s, k, out_);
     if (!fit.success()) out_.message[k] = warning.empty() ? s.message : s.message + "; " + warning;
   }
 

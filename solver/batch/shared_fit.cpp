@@ -2,6 +2,7 @@
 // parameter block for each group then fits all rows, and the normal matrices of the groups give the
 // statistics.
 #include "batch/arrow.hpp"
+#include "batch/batch.hpp"
 #include "batch/formula_block.hpp"
 #include "batch/group_rows.hpp"
 #include "batch/group_starts.hpp"
@@ -191,10 +192,7 @@ class SharedFit {
         out_.parameters(k, static_cast<std::size_t>(own_[j])) = own_values_(i, j);
       for (const int j : shared_) out_.standard_errors(k, static_cast<std::size_t>(j)) = kNaN;
       for (const int j : own_) out_.standard_errors(k, static_cast<std::size_t>(j)) = kNaN;
-      out_.decrement_sigma[k] = s.certificate.decrement_sigma;
-      out_.verdict[k] = s.verdict;
-      out_.termination[k] = s.termination;
-      out_.iterations[k] = static_cast<int>(s.iterations.size());
+      take_end(s, k, out_);
       out_.message[k] = is_success(s.verdict) ? std::string() : s.message;
     }
     joint_.groups = taking_part_.size();

@@ -44,9 +44,7 @@ Summary judged(CeresProblem& problem, const ceres::Solver::Options& options, Blo
   ProblemControl control;
   control.factor_if_cheaper = problem_control(options).factor_if_cheaper;
   control.before_evaluation = [&problem](std::span<const double> x, bool derivatives, bool new_point) {
-    if (!new_point && !derivatives) return;
-    problem.write(x);
-    problem.run_evaluation_callback(derivatives);
+    problem.prepare(x, derivatives, new_point);
   };
   control.facts = &facts;
   Summary out;
@@ -74,16 +72,11 @@ ceres::TerminationType type_of(const Summary& summary) {
   return is_success(summary.verdict) ? ceres::CONVERGENCE : ceres::NO_CONVERGENCE;
 }
 
-void require(const ceres::Problem* problem) {
-  if (problem != nullptr) return;
-  throw ValidationError("nlsq::Certify: the problem is a null pointer: pass the address of a ceres::Problem");
-}
-
 }  // namespace
 
 void CertifyFunction::operator()(const ceres::Solver::Options& options, ceres::Problem* problem,
                                  ceres::Solver::Summary* summary) const {
-  require(problem);
+  require("nlsq::Certify", problem);
   if (!summary) return;
   *summary = ceres::Solver::Summary();
   summary->message = fault_of(options);
@@ -104,7 +97,7 @@ void CertifyFunction::operator()(const ceres::Solver::Options& options, ceres::P
 
 void CertifyFunction::operator()(const ceres::Solver::Options& options, ceres::Problem* problem,
                                  nlsq::Summary* summary) const {
-  require(problem);
+  require("nlsq::Certify", problem);
   if (std::string fault = fault_of(options); !fault.empty()) throw ValidationError(std::move(fault));
   if (!summary) return;
   CeresProblem mine(*problem, options);

@@ -4,6 +4,7 @@
 #include "ceres_parts.hpp"
 #include "kept_solves.hpp"
 
+#include <nlsq/error.hpp>
 #include <nlsq/problem_control.hpp>
 
 #include <fmt/format.h>
@@ -32,6 +33,12 @@ HasCallback has_callback(const Problem& problem) {
 bool may_record(const ceres::Problem& problem) { return has_callback(problem) != HasCallback::yes; }
 
 }  // namespace
+
+void require(const char* function, const ceres::Problem* problem) {
+  if (problem != nullptr) return;
+  throw ValidationError(
+      fmt::format("{}: the problem is a null pointer: pass the address of a ceres::Problem", function));
+}
 
 CeresProblem::CeresProblem(ceres::Problem& problem, const ceres::Solver::Options& options)
     : theirs_(problem) {
@@ -200,6 +207,12 @@ void CeresProblem::run_evaluation_callback(bool derivatives) const {
   }
   double cost = 0;
   theirs_.EvaluateResidualBlock(probe_, false, &cost, nullptr, derivatives ? J.data() : nullptr);
+}
+
+void CeresProblem::prepare(std::span<const double> x, bool derivatives, bool new_point) const {
+  if (!new_point && !derivatives) return;
+  write(x);
+  run_evaluation_callback(derivatives);
 }
 
 std::string CeresProblem::first_without_residuals() const {

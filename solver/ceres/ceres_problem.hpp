@@ -17,6 +17,9 @@
 
 namespace nlsq::inline v0 {
 
+// Throws ValidationError if the problem is a null pointer. `function` begins the message.
+void require(const char* function, const ceres::Problem* problem);
+
 class CeresProblem {
  public:
   CeresProblem(ceres::Problem& problem, const ceres::Solver::Options& options);
@@ -42,6 +45,8 @@ class CeresProblem {
   // Runs the evaluation callback, if there is one or may be one, by evaluating one residual block at the
   // current parameter values.
   void run_evaluation_callback(bool derivatives) const;
+  // Prepares the cost functions for an evaluation: see ProblemControl::before_evaluation.
+  void prepare(std::span<const double> x, bool derivatives, bool new_point) const;
   // Returns the cost according to Ceres; NaN if it has none. Calls all cost functions and uses one thread,
   // because with several threads Ceres adds in the order in which they finish.
   double cost() const;

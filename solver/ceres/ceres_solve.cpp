@@ -157,9 +157,7 @@ void Session::solve() {
   ProblemControl control = problem_control(options_);
   control.observer = [this](const BlockStepReport& step) { return watch(step); };
   control.before_evaluation = [this](std::span<const double> x, bool derivatives, bool new_point) {
-    if (!new_point && !derivatives) return;
-    problem_.write(x);
-    problem_.run_evaluation_callback(derivatives);
+    problem_.prepare(x, derivatives, new_point);
   };
   control.facts = &facts_;
   try {
@@ -251,16 +249,11 @@ void Session::run_all() {
   theirs_.postprocessor_time_in_seconds = seconds_since(solved);
 }
 
-void require(const ceres::Problem* problem) {
-  if (problem != nullptr) return;
-  throw ValidationError("nlsq::Solve: the problem is a null pointer: pass the address of a ceres::Problem");
-}
-
 }  // namespace
 
 void SolveFunction::operator()(const ceres::Solver::Options& options, ceres::Problem* problem,
                                ceres::Solver::Summary* summary) const {
-  require(problem);
+  require("nlsq::Solve", problem);
   if (std::string fault = fault_of(options); !fault.empty()) {
     if (!summary) return;
     *summary = ceres::Solver::Summary();
@@ -274,7 +267,7 @@ void SolveFunction::operator()(const ceres::Solver::Options& options, ceres::Pro
 
 void SolveFunction::operator()(const ceres::Solver::Options& options, ceres::Problem* problem,
                                nlsq::Summary* summary) const {
-  require(problem);
+  require("nlsq::Solve", problem);
   if (std::string fault = fault_of(options); !fault.empty()) throw ValidationError(std::move(fault));
   Session session(options, *problem);
   session.run();

@@ -81,13 +81,9 @@ bool follows_its_slopes(const RowModel& rows, std::span<const double> x) {
   for (std::size_t j = 0; j < std::min(x.size(), start.size()); ++j)
     if (std::fabs(x[j]) <= kRoundingErrors * std::fabs(start[j])) sizes[j] = start[j];
   constexpr double kDigits = 2 * kRoundingErrors;
-  KernelCounters counters;
   NormOfMost size;
   double squares = 0;  // of residuals above the last digits of their own rows
-  const std::unique_ptr<TilePass> pass = rows.begin(x, Fill::jacobian_and_residual, false);
-  for (std::size_t t = 0; t < rows.tile_count(); ++t) {
-    const TileRange tile = rows.tile(t);
-    const double* const* columns = pass->fill_f64(tile.first, tile.count, counters);
+  for_each_tile(rows, x, [&](const TileRange& tile, const double* const* columns) {
     for (std::size_t i = 0; i < tile.count; ++i) {
       double slopes = 0;
       for (std::size_t j = 0; j < x.size(); ++j) slopes += columns[j][i] * sizes[j];
@@ -95,7 +91,7 @@ bool follows_its_slopes(const RowModel& rows, std::span<const double> x) {
       if (!(std::fabs(residual) <= kDigits * std::fabs(slopes))) squares += residual * residual;
       size.add(slopes);
     }
-  }
+  });
   return std::sqrt(squares) <=
          kDigits * size.without(std::min(x.size(), std::max<std::size_t>(1, rows.rows() / 10)));
 }
@@ -242,16 +238,12 @@ bool outweighed(const RowModel& rows, std::span<const double> x, const Column& s
 namespace {
 
 // Visits every tile at x: its number of rows, their columns [J | r], and their terms.
-void for_tiles_at(const RowModel& rows, std::span<const double> x, const auto& visit) {
-  KernelCounters counters;
+void for_tiles_with_terms(const RowModel& rows, std::span<const double> x, const auto& visit) {
   std::vector<double> terms;
-  const std::unique_ptr<TilePass> pass = rows.begin(x, Fill::jacobian_and_residual, false);
-  for (std::size_t t = 0; t < rows.tile_count(); ++t) {
-    const TileRange tile = rows.tile(t);
-    const double* const* columns = pass->fill_f64(tile.first, tile.count, counters);
+  for_each_tile(rows, x, [&](const TileRange& tile, const double* const* columns) {
     terms_of_tile(rows, x, columns, tile.count, terms);
     visit(tile.count, columns, terms);
-  }
+  });
 }
 
 // Returns true if the rows with terms of at least `least` determine all parameters, and are so many that
@@ -262,16 +254,18 @@ bool determine_all(const RowModel& rows, std::span<const double> x, double least
   const std::size_t n = x.size();
   std::size_t enough = kEnough * n;
   std::vector<double> gram(n * n, 0.0), squares(n, 0.0);
-  for_tiles_at(rows, x, [&](std::size_t count, const double* const* columns, std::span<const double> terms) {
-    for (std::size_t i = 0; i < count; ++i) {
-      const bool heavy = terms[i] >= least;
-      if (heavy && enough > 0) --enough;
-      for (std::size_t j = 0; j < n; ++j) {
-        squares[j] += columns[j][i] * columns[j][i];
-        for (std::size_t k = 0; heavy && k <= j; ++k) gram[j * n + k] += columns[j][i] * columns[k][i];
-      }
-    }
-  });
+  for_tiles_with_terms(rows, x,
+                       [&](std::size_t count, const double* const* columns, std::span<const double> terms) {
+                         for (std::size_t i = 0; i < count; ++i) {
+                           const bool heavy = terms[i] >= least;
+                           if (heavy && enough > 0) --enough;
+                           for (std::size_t j = 0; j < n; ++j) {
+                             squares[j] += columns[j][i] * columns[j][i];
+                             for (std::size_t k = 0; heavy && k <= j; ++k)
+                               gram[j * n + k] += columns[j][i] * columns[k][i];
+                           }
+                         }
+                       });
   if (enough > 0) return false;
   for (std::size_t j = 0; j < n; ++j) {
     for (std::size_t k = 0; k <= j; ++k) {
@@ -287,12 +281,13 @@ bool determine_all(const RowModel& rows, std::span<const double> x, double least
 
 bool vanish_beside_start(const RowModel& rows, std::span<const double> x, std::span<const double> x0) {
   std::vector<double> residuals;
-  for_tiles_at(rows, x, [&](std::size_t count, const double* const* columns, std::span<const double>) {
-    residuals.insert(residuals.end(), columns[x.size()], columns[x.size()] + count);
-  });
+  for_tiles_with_terms(rows, x,
+                       [&](std::size_t count, const double* const* columns, std::span<const double>) {
+                         residuals.insert(residuals.end(), columns[x.size()], columns[x.size()] + count);
+                       });
   std::size_t row = 0;
   bool vanish = true;
-  for_tiles_at(rows, x0, [&](std::size_t count, const double* const*, std::span<const double> terms) {
+  for_tiles_with_terms(rows, x0, [&](std::size_t count, const double* const*, std::span<const double> terms) {
     for (std::size_t i = 0; i < count; ++i)
       vanish = vanish && std::fabs(residuals[row++]) <= kVanished * terms[i];
   });
@@ -306,13 +301,14 @@ bool outweighed(const RowModel& rows, std::span<const double> x, std::span<const
   const bool rounding = limited_by_rounding || (success && certificate.gradient_bound >= 1);
   if (!rounding && certificate.verdict != Verdict::rank_deficient) return false;
   double heaviest = 0, lightest = kInfinity;  // of rows whose residuals are larger than rounding
-  for_tiles_at(rows, x, [&](std::size_t count, const double* const* columns, std::span<const double> terms) {
-    for (std::size_t i = 0; i < count; ++i) {
-      heaviest = std::max(heaviest, terms[i]);
-      const bool rounds = std::fabs(columns[x.size()][i]) <= kRoundingErrors * terms[i] + kFinest;
-      if (!rounds && terms[i] > 0) lightest = std::min(lightest, terms[i]);
-    }
-  });
+  for_tiles_with_terms(
+      rows, x, [&](std::size_t count, const double* const* columns, std::span<const double> terms) {
+        for (std::size_t i = 0; i < count; ++i) {
+          heaviest = std::max(heaviest, terms[i]);
+          const bool rounds = std::fabs(columns[x.size()][i]) <= kRoundingErrors * terms[i] + kFinest;
+          if (!rounds && terms[i] > 0) lightest = std::min(lightest, terms[i]);
+        }
+      });
   const double light = heaviest / (rounding ? kHeavyRows : kHidesRank);
   return lightest < light && !determine_all(rows, x, light) && !vanish_beside_start(rows, x, x0);
 }

@@ -5,6 +5,7 @@
 #include "certificate/certificate_face.hpp"
 #include "certificate/hidden_minimum.hpp"
 #include "dense/dense_algebra.hpp"
+#include "dense/row_groups.hpp"
 #include "linear/determined_subspace.hpp"
 #include "support/constants.hpp"
 
@@ -39,17 +40,10 @@ std::optional<Rows> rows_at(const RowModel& model, std::span<const double> x,
   if (n == 0 || m < n || m > kMostNumbers / n) return std::nullopt;
   out.J.resize(m * n);
   out.norms.assign(n, 0.0);
-  KernelCounters counters;
-  const std::unique_ptr<TilePass> pass = model.begin(x, Fill::jacobian_and_residual, false);
-  for (std::size_t t = 0; t < model.tile_count(); ++t) {
-    const TileRange tile = model.tile(t);
-    const double* const* columns = pass->fill_f64(tile.first, tile.count, counters);
-    for (std::size_t i = 0; i < tile.count; ++i) {
-      for (std::size_t j = 0; j < n; ++j) {
-        out.J[j * m + tile.first + i] = columns[out.free[j]][i];
-      }
-    }
-  }
+  for_each_tile(model, x, [&](const TileRange& tile, const double* const* columns) {
+    for (std::size_t j = 0; j < n; ++j)
+      std::copy_n(columns[out.free[j]], tile.count, &out.J[j * m + tile.first]);
+  });
   for (std::size_t j = 0; j < n; ++j) {
     out.norms[j] = dense::norm(&out.J[j * m], m);
     if (!(out.norms[j] > 0) || !std::isfinite(out.norms[j])) return std::nullopt;

@@ -1,9 +1,12 @@
-// Groups of neighbouring rows within one tile: the samples of the probe and of the recheck.
+// Walks over rows: over all tiles, and over groups of neighbouring rows within one tile, which are the
+// samples of the probe and of the recheck.
 #pragma once
 
 #include "rows/row_model.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <span>
 #include <vector>
 
 namespace nlsq::inline v0 {
@@ -28,6 +31,17 @@ inline TileRange tile_of(const RowModel& model, std::size_t row) {
     (model.tile(middle).first <= row ? low : high) = middle;
   }
   return model.tile(low);
+}
+
+// Makes a pass over all rows at x, in f64: visit(tile, columns) for each tile and its columns [J | r].
+void for_each_tile(const RowModel& model, std::span<const double> x, const auto& visit) {
+  KernelCounters uncounted;
+  const std::unique_ptr<TilePass> pass = model.begin(x, Fill::jacobian_and_residual, false);
+  for (std::size_t t = 0; t < model.tile_count(); ++t) {
+    const TileRange tile = model.tile(t);
+    const double* const* columns = pass->fill_f64(tile.first, tile.count, uncounted);
+    visit(tile, columns);
+  }
 }
 
 inline constexpr std::size_t kRowGroup = 64;  // rows of a group, or fewer

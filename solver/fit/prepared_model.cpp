@@ -124,7 +124,7 @@ std::unique_ptr<CurveWorker> PreparedModel::Impl::take_worker(
 
 void PreparedModel::Impl::return_worker(std::unique_ptr<CurveWorker> worker) const {
   if (!worker || !worker->as_prepared()) return;
-  worker->data->set({});
+  worker->forget_data();
   worker->rows.data_changed();
   const std::lock_guard lock(mutex_);
   idle_.push_back(std::move(worker));

@@ -21,9 +21,9 @@ SparseCholesky::SparseCholesky(std::vector<std::uint32_t> sizes, const Pairs& pa
   for (const std::uint32_t size : sizes_) first.push_back(first.back() + size);
   for (const std::uint32_t block : ordering_.block) offset_.push_back(first[block]);
   lay_out(pairs);
-  factor_ = allocate(numbers_ + 8);
-  front_ = allocate(largest_ + 16);
-  stack_ = allocate(stacked_ + 1);
+  factor_.resize(numbers_ + 8);
+  front_.resize(largest_ + 16);
+  stack_.resize(stacked_ + 1);
   local_.resize(most_rows_);
 }
 
@@ -102,7 +102,7 @@ bool SparseCholesky::factor(const std::function<void(std::size_t, const FrontPla
   std::size_t top = 0;
   for (std::size_t s = 0; s < fronts_.size(); ++s) {
     const Front& front = fronts_[s];
-    double* A = front_.get();
+    double* A = front_.data();
     for (std::size_t j = 0; j < front.rows; ++j)
       std::fill(A + j * front.ld + j / 8 * 8, A + (j + 1) * front.ld, 0.0);
     for (std::size_t i = 0; i < front.own.size(); ++i) {
@@ -113,12 +113,12 @@ bool SparseCholesky::factor(const std::function<void(std::size_t, const FrontPla
     for (std::size_t c = front.children.size(); c-- > 0;) {  // the last child pushed is on top
       const Front& child = fronts_[front.children[c]];
       top -= triangle(child.rows - child.columns);
-      add_child(child, ordering_.supernodes[front.children[c]], stack_.get() + top, A, front.ld);
+      add_child(child, ordering_.supernodes[front.children[c]], stack_.data() + top, A, front.ld);
     }
     if (!block_kernels().cholesky_part_f64(A, front.rows, front.ld, front.columns)) return false;
-    std::copy_n(A, front.columns * front.ld, factor_.get() + front.factor);
+    std::copy_n(A, front.columns * front.ld, factor_.data() + front.factor);
     for (std::size_t j = front.columns; j < front.rows; ++j) {
-      std::copy(A + j * front.ld + j, A + j * front.ld + front.rows, stack_.get() + top);
+      std::copy(A + j * front.ld + j, A + j * front.ld + front.rows, stack_.data() + top);
       top += front.rows - j;
     }
   }
@@ -140,7 +140,7 @@ void SparseCholesky::solve(std::span<double> b) {
   double* local = local_.data();
   for (std::size_t s = 0; s < fronts_.size(); ++s) {
     const Front& front = fronts_[s];
-    const double* L = factor_.get() + front.factor;
+    const double* L = factor_.data() + front.factor;
     for_each_block(s, [&](const double* from, std::size_t row, std::size_t size) {
       std::copy_n(from, size, local + row);
     });
@@ -157,7 +157,7 @@ void SparseCholesky::solve(std::span<double> b) {
       std::copy_n(from, size, local + row);
     });
     for (std::size_t j = front.columns; j-- > 0;) {
-      const double* L = factor_.get() + front.factor + j * front.ld;
+      const double* L = factor_.data() + front.factor + j * front.ld;
       double sum = local[j];
       for (std::size_t i = j + 1; i < front.rows; ++i) sum -= L[i] * local[i];
       local[j] = sum / L[j];
@@ -173,7 +173,7 @@ void SparseCholesky::solve(std::span<double> b) {
 void SparseCholesky::diagonal(std::span<double> out) const {
   for (std::size_t s = 0; s < fronts_.size(); ++s) {
     const Supernode& node = ordering_.supernodes[s];
-    const double* L = factor_.get() + fronts_[s].factor;
+    const double* L = factor_.data() + fronts_[s].factor;
     std::size_t column = 0;
     for (std::uint32_t place = node.first; place < node.first + node.columns; ++place) {
       for (std::size_t i = 0; i < size_of(place); ++i, ++column)

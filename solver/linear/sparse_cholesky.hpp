@@ -4,10 +4,9 @@
 #pragma once
 
 #include "blocks/schur/block_ordering.hpp"
+#include "program/aligned_vector.hpp"
 
 #include <functional>
-#include <memory>
-#include <new>
 #include <span>
 #include <vector>
 
@@ -49,12 +48,6 @@ class SparseCholesky {
     std::vector<FrontPlace> places;
     std::vector<std::uint32_t> children;
   };
-  struct AlignedFree {
-    void operator()(double* p) const { ::operator delete[](p, std::align_val_t{64}); }
-  };
-  using Numbers = std::unique_ptr<double[], AlignedFree>;
-  static Numbers allocate(std::size_t count) { return Numbers(new (std::align_val_t{64}) double[count]); }
-
   void lay_out(const Pairs& pairs);
   std::size_t size_of(std::uint32_t place) const { return sizes_[ordering_.block[place]]; }
   void add_child(const Front& child, const Supernode& node, const double* update, double* front,
@@ -65,7 +58,7 @@ class SparseCholesky {
   std::vector<Front> fronts_;
   std::vector<std::size_t> offset_;  // by place: position of the block in the caller's vectors
   std::size_t numbers_ = 0, largest_ = 0, stacked_ = 0, most_rows_ = 0;
-  Numbers factor_, front_, stack_;
+  AlignedVector<double> factor_, front_, stack_;
   std::vector<double> local_;
 };
 

@@ -84,10 +84,10 @@ void from_bytes(std::string_view bytes, std::span<Outcome> outcomes) {
 using FitOne = std::function<void(std::size_t k)>;
 
 // Fits the samples [begin, end). Returns false if the fits were stopped.
-bool fit_block(const BootstrapOptions& wanted, bool concurrent, const FitOne& fit_one, std::size_t begin,
-               std::size_t end) {
+bool fit_block(const BootstrapOptions& wanted, const Parallelism& threads, const FitOne& fit_one,
+               std::size_t begin, std::size_t end) {
   std::atomic<bool> stopped = false;
-  run_tasks(end - begin, concurrent ? Parallelism(wanted) : Parallelism{1, {}}, [&](std::size_t k) {
+  run_tasks(end - begin, threads, [&](std::size_t k) {
     if (wanted.stop && wanted.stop()) stopped = true;
     if (!stopped) fit_one(begin + k);
   });
@@ -95,19 +95,19 @@ bool fit_block(const BootstrapOptions& wanted, bool concurrent, const FitOne& fi
 }
 
 // Fits all samples, together with the processes of a team and the journal if there are any.
-void fit_all_samples(const BootstrapOptions& wanted, bool concurrent, std::uint64_t request,
+void fit_all_samples(const BootstrapOptions& wanted, const Parallelism& threads, std::uint64_t request,
                      const FitOne& fit_one, std::vector<Outcome>& outcomes) {
   constexpr std::size_t kSamplesOfRecord = 256;
   SharedWork work(wanted);
   bool stopped = false;
   work.in_blocks(outcomes.size(), kSamplesOfRecord, 1, [&](std::size_t begin, std::size_t end) {
     if (stopped) return;
-    if (work.alone()) return void(fit_block(wanted, concurrent, fit_one, begin, end));
+    if (work.alone()) return void(fit_block(wanted, threads, fit_one, begin, end));
     const std::span<Outcome> block(outcomes.data() + begin, end - begin);
     std::size_t here = 0;
     const auto fit_range = [&](std::size_t first, std::size_t last) {
       here = last - first;
-      const bool complete = fit_block(wanted, concurrent, fit_one, begin + first, begin + last);
+      const bool complete = fit_block(wanted, threads, fit_one, begin + first, begin + last);
       return SharedWork::Results{0, to_bytes(block.subspan(first, here)), complete};
     };
     const SharedWork::Results results = work.run(request + begin + (end << 32), block.size(), 1, fit_range);
@@ -181,7 +181,7 @@ Bootstrap bootstrap(const PreparedModel& model, const Columns& x, const Column& 
     if (outcomes[k].values.empty() && wanted.stop && wanted.stop()) outcomes[k] = {};  // it was stopped
     if (wanted.progress) wanted.progress(1, outcomes.size());
   };
-  fit_all_samples(wanted, right.concurrent, request_of(fit, wanted), fit_one, outcomes);
+  fit_all_samples(wanted, threads_for(right, wanted), request_of(fit, wanted), fit_one, outcomes);
 
   Bootstrap out;
   out.method = wanted.method;

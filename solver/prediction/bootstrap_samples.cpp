@@ -41,8 +41,7 @@ void check_method(const FitResult& fit, const FitOptions& options, BootstrapMeth
   };
   if (!options.sigma_matrix.empty())
     throw ValidationError("bootstrap: the rows have a covariance matrix, and samples need rows apart");
-  const bool x_errors = std::ranges::any_of(options.sigma_x, [](const Column& c) { return !c.empty(); });
-  if (x_errors && method != BootstrapMethod::cases)
+  if (has_x_errors(options) && method != BootstrapMethod::cases)
     refuse("it draws errors of y alone, and x has errors, too; use case");
   if (fit.loss.is_counts() && method == BootstrapMethod::residual)
     refuse("the scatter of counts differs by row; use parametric or case");

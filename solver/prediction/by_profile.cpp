@@ -113,7 +113,7 @@ Prediction predict_by_profile(const PreparedModel& model, const Columns& x, cons
   const FitOptions refit = refit_options(fit, options, prediction.stop);
   const std::vector<std::vector<double>> points = numbers(at);
   std::vector<PulledInterval> intervals(out.size());
-  run_tasks(out.size(), right.concurrent ? Parallelism(prediction) : Parallelism{1, {}}, [&](std::size_t i) {
+  run_tasks(out.size(), threads_for(right, prediction), [&](std::size_t i) {
     PulledData data = base;
     for (std::size_t k = 0; k < points.size(); ++k) data.x[k].back() = points[k][i];
     intervals[i] =

@@ -1,6 +1,8 @@
 // Implements the delta method for functions of fitted parameters.
 #include "prediction/delta_method.hpp"
 
+#include "prediction/right_side.hpp"
+
 #include <nlsq/error.hpp>
 #include <nlsq/evaluate.hpp>
 #include <nlsq/statistics.hpp>
@@ -19,8 +21,6 @@ namespace {
 // A variance counts as known if the rounding of the covariance changes it by at most this part. The third
 // digit of a standard error changes then.
 constexpr double kRounding = 1e-2;
-
-bool is_tied(const FitResult& fit, std::size_t j) { return j < fit.ties.size() && !fit.ties[j].empty(); }
 
 }  // namespace
 

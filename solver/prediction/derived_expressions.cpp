@@ -2,7 +2,6 @@
 // delta method.
 #include "prediction/derived_expressions.hpp"
 
-#include "expression/names.hpp"
 #include "prediction/delta_method.hpp"
 #include "support/constants.hpp"
 #include "support/fp_environment.hpp"
@@ -14,17 +13,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace nlsq::inline v0 {
-
-namespace {
-
-bool is_parameter(const FormulaStep& step) {
-  return step.compound == CompoundFunction::none && step.op == Op::parameter;
-}
-
-}  // namespace
 
 DerivedExpressions::DerivedExpressions(const std::vector<std::string>& parameters,
                                        const std::vector<std::string>& texts)
@@ -35,11 +25,11 @@ DerivedExpressions::DerivedExpressions(const std::vector<std::string>& parameter
 std::size_t DerivedExpressions::find(const std::string& name, const std::string& text) const {
   const auto parameter = std::ranges::find(parameters_, name);
   if (parameter != parameters_.end()) return static_cast<std::size_t>(parameter - parameters_.begin());
-  const auto earlier = std::ranges::find(expressions_, name, &Expression::name);
-  if (earlier != expressions_.end())
-    return parameters_.size() + static_cast<std::size_t>(earlier - expressions_.begin());
+  const auto earlier = std::ranges::find(quantities_, name, &Quantity::name);
+  if (earlier != quantities_.end())
+    return parameters_.size() + static_cast<std::size_t>(earlier - quantities_.begin());
   std::vector<std::string> known;
-  for (const Expression& expression : expressions_) known.push_back(expression.name);
+  for (const Quantity& quantity : quantities_) known.push_back(quantity.name);
   throw ValidationError(fmt::format("derived '{}': there is no parameter '{}'; the parameters are {}{}{}",
                                     text, name, fmt::join(parameters_, ", "),
                                     known.empty() ? "" : ", and the quantities derived before are ",
@@ -48,7 +38,7 @@ std::size_t DerivedExpressions::find(const std::string& name, const std::string&
 
 void DerivedExpressions::add(const std::string& text) {
   const std::size_t equals = text.find('=');
-  Expression made;
+  Quantity made;
   made.name = trimmed(std::string_view(text).substr(0, equals));
   if (equals == std::string::npos || !is_name(made.name)) {
     throw ValidationError(
@@ -60,57 +50,45 @@ void DerivedExpressions::add(const std::string& text) {
     throw ValidationError(
         fmt::format("derived '{}': '{}' is a parameter of the model; choose another name", text, made.name));
   }
-  if (std::ranges::find(expressions_, made.name, &Expression::name) != expressions_.end())
+  if (std::ranges::find(quantities_, made.name, &Quantity::name) != quantities_.end())
     throw ValidationError(fmt::format("derived '{}': '{}' is defined twice", text, made.name));
-  made.formula =
+  made.expression =
       parameter_expression(std::string_view(text).substr(equals + 1), fmt::format("derived '{}'", text));
-  for (const std::string& argument : made.formula.parameters) made.arguments.push_back(find(argument, text));
-  std::vector<int> all(made.arguments.size());
-  std::iota(all.begin(), all.end(), 0);
-  made.derivatives = differentiate(made.formula.graph, made.formula.model, all);
-  for (FormulaStep step : made.formula.steps) {
-    if (!is_parameter(step)) {
-      made.steps.push_back(step);
-      continue;
-    }
-    const std::size_t argument = made.arguments[step.index];
-    if (argument < parameters_.size()) {
-      step.index = static_cast<std::uint32_t>(argument);
-      made.steps.push_back(step);
-    } else {
-      const std::vector<FormulaStep>& earlier = expressions_[argument - parameters_.size()].steps;
-      made.steps.insert(made.steps.end(), earlier.begin(), earlier.end());
-    }
-  }
-  expressions_.push_back(std::move(made));
+  for (const std::string& argument : made.expression.formula.parameters)
+    made.arguments.push_back(find(argument, text));
+  made.steps = with_replaced_parameters(made.expression.formula.steps, [&](std::size_t k) {
+    const std::size_t argument = made.arguments[k];
+    return argument < parameters_.size() ? std::vector{parameter_step(argument)}
+                                         : quantities_[argument - parameters_.size()].steps;
+  });
+  quantities_.push_back(std::move(made));
 }
 
-std::vector<double> DerivedExpressions::argument_values(const Expression& expression,
-                                                        std::span<const double> p,
+std::vector<double> DerivedExpressions::argument_values(const Quantity& quantity, std::span<const double> p,
                                                         std::span<const double> earlier) const {
   std::vector<double> out;
-  for (const std::size_t k : expression.arguments)
+  for (const std::size_t k : quantity.arguments)
     out.push_back(k < parameters_.size() ? p[k] : earlier[k - parameters_.size()]);
   return out;
 }
 
 std::vector<double> DerivedExpressions::values(std::span<const double> p) const {
   std::vector<double> out;
-  for (const Expression& expression : expressions_)
-    out.push_back(expression.formula.evaluate({}, argument_values(expression, p, out)));
+  for (const Quantity& quantity : quantities_)
+    out.push_back(quantity.expression.formula.evaluate({}, argument_values(quantity, p, out)));
   return out;
 }
 
 std::vector<std::vector<double>> DerivedExpressions::gradients(std::span<const double> p) const {
   const std::vector<double> all = values(p);
   std::vector<std::vector<double>> out;
-  for (const Expression& expression : expressions_) {
-    const std::vector<double> at = argument_values(expression, p, all);
+  for (const Quantity& quantity : quantities_) {
+    const std::vector<double> at = argument_values(quantity, p, all);
     std::vector<double> gradient(parameters_.size(), 0.0);
     for (std::size_t a = 0; a < at.size(); ++a) {
       const double slope =
-          evaluate(expression.formula.graph, expression.derivatives[a], {}, std::span<const double>(at));
-      const std::size_t k = expression.arguments[a];
+          evaluate(quantity.expression.formula.graph, quantity.expression.derivatives[a], {}, at);
+      const std::size_t k = quantity.arguments[a];
       if (k < parameters_.size()) {
         gradient[k] += slope;
         continue;

@@ -135,8 +135,8 @@ class Variances {
   Variances(const PreparedModel& model, const FitResult& fit, const FitOptions& options,
             const std::vector<Column>& data)
       : model_(model), fit_(fit), options_(options), data_(data), delta_(fit) {
-    const bool x_errors = std::ranges::any_of(options.sigma_x, [](const Column& c) { return !c.empty(); });
-    by_rows_ = !data.empty() && fit.loss.is_linear() && !x_errors && options.sigma_matrix.empty();
+    by_rows_ =
+        !data.empty() && fit.loss.is_linear() && !has_x_errors(options) && options.sigma_matrix.empty();
     for (const Column& column : data) {
       if (column.size() == fit.rows && data.size() == static_cast<std::size_t>(model.predictors())) continue;
       throw ValidationError(

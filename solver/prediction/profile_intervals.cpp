@@ -5,6 +5,7 @@
 #include "fit/fit_setup.hpp"
 #include "prediction/delta_method.hpp"
 #include "prediction/profile_search.hpp"
+#include "prediction/right_side.hpp"
 #include "support/constants.hpp"
 #include "support/fp_environment.hpp"
 
@@ -31,12 +32,7 @@ class HeldProfile {
     options_.starts = 1;
     options_.callback = nullptr;
     options_.sampling = Sampling::never;  // each start is near its end
-    // The starts are ends of neighbouring fits, where linear parameters are already solved for.
-    for (std::size_t k = 0; k < fit.fixed.size(); ++k) {
-      const std::string& name = fit.parameter_names[k];
-      if (fit.fixed[k] && std::ranges::find(options_.fixed, name) == options_.fixed.end())
-        options_.fixed.push_back(name);
-    }
+    fix_as_in(fit, options_);
   }
 
   // Returns τ at p, or NaN if no fit converged.
@@ -127,9 +123,7 @@ ProfileEnd find_end(HeldProfile& profile, double estimate, double step, double t
 }
 
 std::vector<std::size_t> chosen(const FitResult& fit, const IntervalOptions& options) {
-  const auto fitted = [&](std::size_t j) {
-    return !fit.fixed[j] && (fit.ties.empty() || fit.ties[j].empty());
-  };
+  const auto fitted = [&](std::size_t j) { return !fit.fixed[j] && !is_tied(fit, j); };
   std::vector<std::size_t> out;
   if (options.parameters.empty()) {
     for (std::size_t j = 0; j < fit.parameters.size(); ++j) {

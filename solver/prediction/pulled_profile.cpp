@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <ranges>
 
 namespace nlsq::inline v0 {
 
@@ -193,7 +192,7 @@ PulledScale pulled_scale(std::string_view what, const FitResult& fit, const FitO
     refuse(fmt::format("loss {} is no likelihood, so it has no profile", fit.loss.name()));
   if (fit.loss.is_counts())
     refuse("not available for counts; use intervals from standard errors, or the bootstrap");
-  if (std::ranges::any_of(options.sigma_x, [](const Column& c) { return !c.empty(); }))
+  if (has_x_errors(options))
     refuse("not available with errors in x; use intervals from standard errors, or the bootstrap");
   if (!options.sigma_matrix.empty())
     refuse("not available with a covariance matrix of y; use intervals from standard errors");

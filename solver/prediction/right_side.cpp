@@ -40,6 +40,24 @@ void check_model(std::string_view what, const PreparedModel& model, const FitRes
                   fmt::join(model.parameter_names(), ", "), fmt::join(fit.parameter_names, ", ")));
 }
 
+Parallelism threads_for(const RightSide& model, const Parallelism& options) {
+  return model.concurrent ? options : Parallelism{1, {}};
+}
+
+bool has_x_errors(const FitOptions& options) {
+  return std::ranges::any_of(options.sigma_x, [](const Column& c) { return !c.empty(); });
+}
+
+bool is_tied(const FitResult& fit, std::size_t j) { return j < fit.ties.size() && !fit.ties[j].empty(); }
+
+void fix_as_in(const FitResult& fit, FitOptions& options) {
+  for (std::size_t j = 0; j < fit.fixed.size(); ++j) {
+    const std::string& name = fit.parameter_names[j];
+    if (fit.fixed[j] && std::ranges::find(options.fixed, name) == options.fixed.end())
+      options.fixed.push_back(name);
+  }
+}
+
 FitOptions refit_options(const FitResult& fit, const FitOptions& options, const std::function<bool()>& stop) {
   FitOptions out = options;
   out.threads = 1;
@@ -50,17 +68,14 @@ FitOptions refit_options(const FitResult& fit, const FitOptions& options, const 
   if (stop) out.callback = [stop](const IterationSummary&) { return stop() ? Stop : Continue; };
   out.starts = 1;
   out.parameter_names.clear();  // a prepared model has its own names
-  for (std::size_t j = 0; j < fit.fixed.size(); ++j) {
-    const std::string& name = fit.parameter_names[j];
-    if (fit.fixed[j] && std::ranges::find(out.fixed, name) == out.fixed.end()) out.fixed.push_back(name);
-  }
+  fix_as_in(fit, out);
   return out;
 }
 
 NamedValues refit_start(const FitResult& fit, const std::vector<double>& parameters) {
   NamedValues out;
   for (std::size_t j = 0; j < parameters.size(); ++j) {
-    if (j >= fit.ties.size() || fit.ties[j].empty()) out.emplace_back(fit.parameter_names[j], parameters[j]);
+    if (!is_tied(fit, j)) out.emplace_back(fit.parameter_names[j], parameters[j]);
   }
   return out;
 }

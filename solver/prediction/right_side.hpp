@@ -22,9 +22,18 @@ RightSide right_side(const PreparedModel& model, const Columns& x, const Column&
 // Throws ValidationError if the fit has other parameters than the model. `what` begins the message.
 void check_model(std::string_view what, const PreparedModel& model, const FitResult& fit);
 
+// Returns how many threads may fit this model at once: those of the options, or one.
+Parallelism threads_for(const RightSide& model, const Parallelism& options);
+
+// Returns true if standard deviations of a predictor are given.
+bool has_x_errors(const FitOptions& options);
+// Returns true if parameter j follows from others.
+bool is_tied(const FitResult& fit, std::size_t j);
+// Fixes the parameters that were fixed in `fit`.
+void fix_as_in(const FitResult& fit, FitOptions& options);
+
 // Returns the options for one of many fits of changed data that start from the parameters of `fit`: on one
-// thread, without further starts. Where `stop` returns true, the fit ends. Sigma and errors in x are for the
-// caller to replace.
+// thread, without further starts. Where `stop` returns true, the fit ends. Sigma and errors in x are for the caller to replace.
 FitOptions refit_options(const FitResult& fit, const FitOptions& options, const std::function<bool()>& stop);
 // Returns the parameters as starting values, without those that are tied.
 NamedValues refit_start(const FitResult& fit, const std::vector<double>& parameters);

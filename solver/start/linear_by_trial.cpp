@@ -1,6 +1,7 @@
 #include "start/linear_by_trial.hpp"
 
 #include "dense/dense_evaluator.hpp"
+#include "dense/row_groups.hpp"
 #include "linear/small_dense.hpp"
 #include "linear/small_svd.hpp"
 #include "support/constants.hpp"
@@ -39,13 +40,9 @@ class TrialRows {
   // Computes the derivatives at x0 by each parameter. Returns none if the model throws there.
   std::vector<std::vector<double>> columns(std::span<const double> x0) try {
     std::vector<std::vector<double>> out(x0.size());
-    const auto pass = rows_.begin(x0, Fill::jacobian_and_residual, false);
-    KernelCounters counters;
-    for (std::size_t t = 0; t < rows_.tile_count(); ++t) {
-      const TileRange tile = rows_.tile(t);
-      const double* const* from = pass->fill_f64(tile.first, tile.count, counters);
+    for_each_tile(rows_, x0, [&](const TileRange& tile, const double* const* from) {
       for (std::size_t j = 0; j < out.size(); ++j) out[j].insert(out[j].end(), from[j], from[j] + tile.count);
-    }
+    });
     return out;
   } catch (...) {
     return {};

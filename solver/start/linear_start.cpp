@@ -12,6 +12,16 @@
 
 namespace nlsq::inline v0 {
 
+namespace {
+
+// The length of column j of J; 1 for a column of zeros.
+double column_scale(const Linearization& at, std::size_t j) {
+  const double length = std::sqrt(at.normal(j, j));
+  return length > 0 ? length : 1;
+}
+
+}  // namespace
+
 // With the nonlinear parameters fixed, the best linear parameters are one linear least-squares solution. From
 // BoxBOD's first start, plain LM ends in the wrong minimum, but with this solution it does not. `at` is the
 // linearization at x, by normal equations. `doubtfully` means that some directions are not resolved in this
@@ -22,10 +32,7 @@ Solved solve_linear(const Linearization& at, const std::vector<int>& linear, Vec
   LocalBuffer<double, kFew * kFew> H(k * k), V(k * k);
   LocalBuffer<double, kFew> g(k), scale(k), values(k), projected(k);
   const auto index = [&](std::size_t i) { return static_cast<std::size_t>(linear[i]); };
-  for (std::size_t i = 0; i < k; ++i) {
-    const double d = std::sqrt(at.normal(index(i), index(i)));
-    scale[i] = d > 0 ? d : 1;
-  }
+  for (std::size_t i = 0; i < k; ++i) scale[i] = column_scale(at, index(i));
   for (std::size_t i = 0; i < k; ++i) {
     g[i] = at.gradient[index(i)] / scale[i];
     for (std::size_t j = 0; j < k; ++j) H[j * k + i] = at.normal(index(i), index(j)) / (scale[i] * scale[j]);
@@ -53,8 +60,7 @@ bool solve_linear_by_triangle(const Linearization& at, const std::vector<int>& l
   const auto index = [&](std::size_t i) { return static_cast<std::size_t>(linear[i]); };
   std::vector<double> columns(rows * k), right(rows), scale(k);
   for (std::size_t j = 0; j < k; ++j) {
-    const double d = std::sqrt(at.normal(index(j), index(j)));
-    scale[j] = d > 0 ? d : 1;
+    scale[j] = column_scale(at, index(j));
     // Entries below the diagonal of the triangle count as zero, whatever is stored there.
     for (std::size_t i = 0; i <= index(j); ++i) columns[j * rows + i] = at.triangle(i, index(j)) / scale[j];
   }
@@ -80,8 +86,7 @@ bool solve_linear_within(const Linearization& at, const std::vector<int>& linear
   for (std::size_t i = 0; i < k; ++i) {
     part.gradient[i] = at.gradient[index(i)];
     for (std::size_t j = 0; j < k; ++j) part.normal(i, j) = at.normal(index(i), index(j));
-    const double d = std::sqrt(part.normal(i, i));
-    scale[i] = d > 0 ? d : 1;
+    scale[i] = column_scale(part, i);
     start[i] = x[index(i)];
     below[i] = limits.lower[index(i)] - start[i];
     above[i] = limits.upper[index(i)] - start[i];

@@ -48,6 +48,12 @@ std::optional<std::string> unframed(ByteReader& in) {
   return std::nullopt;
 }
 
+// Cuts the file off at `end`, and goes on writing there. Returns false, and sets errno, if it cannot.
+bool cut(int descriptor, std::uint64_t end) {
+  return ::ftruncate(descriptor, static_cast<off_t>(end)) == 0 &&
+         ::lseek(descriptor, static_cast<off_t>(end), SEEK_SET) >= 0;
+}
+
 std::string read_all(int descriptor) {
   std::string text;
   char block[1 << 16];
@@ -102,7 +108,7 @@ Journal::~Journal() {
 }
 
 void Journal::begin() {
-  if (::ftruncate(descriptor_, 0) != 0 || ::lseek(descriptor_, 0, SEEK_SET) != 0) fail(std::strerror(errno));
+  if (!cut(descriptor_, 0)) fail(std::strerror(errno));
   append(std::string(kMagic) + framed(header_));
 }
 
@@ -126,9 +132,7 @@ void Journal::read_records(std::string_view text) {
     end = kMagic.size() + (all - in.left());
   }
   found_ = records_.size();
-  if (::ftruncate(descriptor_, static_cast<off_t>(end)) != 0 ||
-      ::lseek(descriptor_, static_cast<off_t>(end), SEEK_SET) < 0)
-    fail(std::strerror(errno));
+  if (!cut(descriptor_, end)) fail(std::strerror(errno));
 }
 
 std::optional<std::string> Journal::recall(std::size_t number, std::uint64_t request) {
@@ -138,9 +142,7 @@ std::optional<std::string> Journal::recall(std::size_t number, std::uint64_t req
     ++reused_;
     return std::move(record.bytes);
   }
-  const auto end = static_cast<off_t>(record.offset);
-  if (::ftruncate(descriptor_, end) != 0 || ::lseek(descriptor_, end, SEEK_SET) < 0)
-    fail(std::strerror(errno));
+  if (!cut(descriptor_, record.offset)) fail(std::strerror(errno));
   records_.resize(number);
   return std::nullopt;
 }

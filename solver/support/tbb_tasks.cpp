@@ -5,6 +5,8 @@
 // are still reported.
 #include "support/parallel.hpp"
 
+#include "support/idle_pool.hpp"
+
 #if NLSQ_WITH_TBB
 
 #include <tbb/info.h>
@@ -12,10 +14,9 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <mutex>
-#include <utility>
-#include <vector>
 
 #if NLSQ_THREAD_SANITIZER
 extern "C" void __tsan_acquire(void* place);
@@ -38,50 +39,16 @@ struct Gate {
 #endif
 };
 
-// The arenas that no call uses now. A solve runs tasks hundreds of times. A new arena for each of them would
-// take time, and oneTBB frees an arena only when its threads have left it: on a busy machine, megabytes of
-// arenas would accumulate.
-class IdleArenas {
- public:
-  // An arena that belongs to one call until this object ends.
-  class Loan {
-   public:
-    Loan(IdleArenas& from, int threads) : from_(from), arena_(from.take(threads)) {}
-    ~Loan() { from_.give(std::move(arena_)); }
-    Loan(const Loan&) = delete;
-    Loan& operator=(const Loan&) = delete;
-    tbb::task_arena& arena() const { return *arena_; }
-
-   private:
-    IdleArenas& from_;
-    std::unique_ptr<tbb::task_arena> arena_;
-  };
-
- private:
-  std::unique_ptr<tbb::task_arena> take(int threads) {
-    const std::lock_guard lock(mutex_);
-    const auto fits = [&](const auto& arena) { return arena->max_concurrency() == threads; };
-    const auto found = std::ranges::find_if(idle_, fits);
-    if (found == idle_.end()) return std::make_unique<tbb::task_arena>(threads);
-    std::unique_ptr<tbb::task_arena> arena = std::move(*found);
-    idle_.erase(found);
-    return arena;
-  }
-  void give(std::unique_ptr<tbb::task_arena> arena) noexcept try {
-    const std::lock_guard lock(mutex_);
-    if (idle_.size() < kMost) idle_.push_back(std::move(arena));
-  } catch (...) {  // there is no memory for the list, so the arena ends
-  }
-
-  static constexpr std::size_t kMost = 16;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<tbb::task_arena>> idle_;
-};
-
-// Returns the arenas, which are never destroyed: at the end of the process oneTBB may already be gone.
-IdleArenas& idle_arenas() {
-  static IdleArenas* const arenas = new IdleArenas;
-  return *arenas;
+// Returns the arenas with this number of threads that no call uses now. A solve runs tasks hundreds of times.
+// A new arena for each of them would take time, and oneTBB frees an arena only when its threads have left it:
+// on a busy machine, megabytes of arenas would accumulate. The pools are never destroyed: at the end of the
+// process oneTBB may already be gone.
+IdlePool<tbb::task_arena>& idle_arenas(int threads) {
+  static auto* const pools = new std::map<int, IdlePool<tbb::task_arena>>;
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  const auto make = [threads] { return std::make_unique<tbb::task_arena>(threads); };
+  return pools->try_emplace(threads, make).first->second;
 }
 
 }  // namespace
@@ -93,10 +60,10 @@ int threads_of_tbb(int limit) {
 }
 
 void run_on_tbb(std::size_t count, int threads, const std::function<void(std::size_t)>& task) {
-  const IdleArenas::Loan loan(idle_arenas(), threads_of_tbb(threads));
+  const IdlePool<tbb::task_arena>::Loan arena(idle_arenas(threads_of_tbb(threads)));
   Gate begin, end;
   begin.leave();
-  loan.arena().execute([&] {
+  arena->execute([&] {
     tbb::parallel_for(std::size_t{0}, count, [&](std::size_t i) {
       begin.enter();
       task(i);
