@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _agreement
 from . import _recent as recent
-from ._callback import UserFunction, solve, takes_long
+from ._callback import UserFunction, WrongSize, solve, takes_long
 from ._differences import jacobian, typical_sizes
 from ._handles import DOUBLE, Model, column_of, columns_of, doubles, recorded_model
 from ._library import lib
@@ -96,7 +96,7 @@ class Curve:
         self.single = result.dtype == np.float32
         if result.size != self.rows:
             if result.size != 1:
-                raise ValueError(
+                raise WrongSize(
                     f"the model gives {result.size} values (shape {result.shape}) for {self.rows} data values"
                 )
             return np.full(self.rows, result.reshape(-1)[0], dtype=float)
@@ -338,6 +338,9 @@ class Curve:
         if isinstance(result, str):
             self._doubt(result)
             return self._fit_once(p0, options)
+        if self.user is not None and self.user.sizes:
+            calls = "one call" if self.user.sizes == 1 else f"{self.user.sizes} calls"
+            result.note = f" (steps were refused, since {calls} failed: {self.user.size_error})"
         return result
 
     def _start(self, p0):

@@ -122,19 +122,10 @@ double shortened(const ValuesAt& f, std::span<const double> here, const Sides& s
   return h * straight_share(ShareSearch(1, curved, kLeastShare), ratio_at);
 }
 
-}  // namespace
-
-ExtrapolatedSlopes extrapolated_slopes(const ValuesAt& f, std::span<const double> here, double p,
-                                       double typical, double lower, double upper,
-                                       std::span<const double> constants) {
-  const double wanted = kFirstStep * std::max(std::fabs(p), typical);
-  const double room_above = std::min(wanted, upper - p), room_below = std::min(wanted, p - lower);
-  Sides sides{p, lower, upper};
-  sides.up = room_above >= kLittleRoom * room_below;
-  sides.down = room_below >= kLittleRoom * room_above;
+// Extrapolates from differences of steps h, h/2, ...
+ExtrapolatedSlopes extrapolate(const ValuesAt& f, std::span<const double> here, const Sides& sides, double h,
+                               std::span<const double> constants) {
   const bool both = sides.up && sides.down;
-  double h = both ? std::min(room_above, room_below) : std::max(room_above, room_below);
-  if (!(h > kNoRoom * wanted)) return between_bounds(f, here, p, typical, lower, upper);
   h = shortened(f, here, sides, h);
   std::vector<Table> tables(here.size(), Table(both ? kOrdersToBoth : kOrdersToOneSide));
   const std::vector<double> values(here.begin(), here.end());
@@ -150,9 +141,37 @@ ExtrapolatedSlopes extrapolated_slopes(const ValuesAt& f, std::span<const double
     if (std::ranges::all_of(tables, &Table::done)) break;
   }
   ExtrapolatedSlopes out;
-  for (std::size_t k = 0; k < tables.size(); ++k) {
-    out.slope.push_back(tables[k].slope);
-    out.error.push_back(tables[k].error);
+  for (const Table& table : tables) {
+    out.slope.push_back(table.slope);
+    out.error.push_back(table.error);
+  }
+  return out;
+}
+
+bool has_slopes(const ExtrapolatedSlopes& by) {
+  return std::ranges::all_of(by.slope, [](double slope) { return std::isfinite(slope); });
+}
+
+}  // namespace
+
+ExtrapolatedSlopes extrapolated_slopes(const ValuesAt& f, std::span<const double> here, double p,
+                                       double typical, double lower, double upper,
+                                       std::span<const double> constants) {
+  const double wanted = kFirstStep * std::max(std::fabs(p), typical);
+  const double room_above = std::min(wanted, upper - p), room_below = std::min(wanted, p - lower);
+  Sides sides{p, lower, upper};
+  sides.up = room_above >= kLittleRoom * room_below;
+  sides.down = room_below >= kLittleRoom * room_above;
+  const bool both = sides.up && sides.down;
+  const double h = both ? std::min(room_above, room_below) : std::max(room_above, room_below);
+  if (!(h > kNoRoom * wanted)) return between_bounds(f, here, p, typical, lower, upper);
+  ExtrapolatedSlopes out = extrapolate(f, here, sides, h, constants);
+  const bool defined = std::ranges::all_of(here, [](double r) { return std::isfinite(r); });
+  if (!both || !defined || has_slopes(out)) return out;
+  // Where the function ends beside p, as at the edge of a domain, the other side has slopes.
+  for (const bool up : {true, false}) {
+    ExtrapolatedSlopes one = extrapolate(f, here, {p, lower, upper, up, !up}, h, constants);
+    if (has_slopes(one)) return one;
   }
   return out;
 }
