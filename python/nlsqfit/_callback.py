@@ -97,7 +97,16 @@ def is_of_arithmetic(error):
 
 
 class WrongSize(ValueError):
-    """A function gave another number of values than there are rows."""
+    """A function gave another number of values than there are rows, or hides some of them."""
+
+
+def refuse_hidden(values):
+    """Raises for a masked array that hides some of its values, which are then arbitrary."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise WrongSize(
+            f"the function gives a masked array that hides {np.ma.count_masked(values)} of {values.size} values: "
+            "leave them out, in the data, too"
+        )
 
 
 def is_of_size(error):

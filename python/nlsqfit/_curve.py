@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _agreement
 from . import _recent as recent
-from ._callback import UserFunction, WrongSize, solve, takes_long
+from ._callback import UserFunction, WrongSize, refuse_hidden, solve, takes_long
 from ._differences import jacobian, typical_sizes
 from ._handles import DOUBLE, Model, column_of, columns_of, doubles, recorded_model
 from ._library import lib
@@ -92,6 +92,7 @@ class Curve:
             return result
         if result is None:
             raise TypeError("the model gives None; it must return its values")
+        refuse_hidden(result)
         result = np.asarray(result)
         self.single = result.dtype == np.float32
         if result.size != self.rows:

@@ -434,3 +434,19 @@ def test_a_fit_that_ends_where_the_function_ends_keeps_its_parameters():
         with pytest.warns(nf.OptimizeWarning, match="no further progress"):
             found, _ = nf.curve_fit(ends, t, 2 * np.exp(-t), p0=start)
         assert found[0] == pytest.approx(1.5, rel=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore:Warning. converting a masked element")
+@pytest.mark.parametrize("number", [float, lambda a: a])
+def test_what_a_masked_result_hides_is_not_fitted(number):
+    """The mask was lost: hidden values were fitted, silently."""
+    t = np.linspace(0, 4, 40)
+    hidden = np.arange(40) % 7 == 3
+    y = np.where(hidden, 1e3, 2.5 * np.exp(-1.3 * t))
+    with pytest.raises(ValueError, match="hides 6 of 40 values"):
+        nf.least_squares(lambda p: number(p[0]) * np.exp(-p[1] * t) - np.ma.masked_array(y, hidden), [1, 1])
+    with pytest.raises(ValueError, match="hides 6 of 40 values"):
+        nf.curve_fit(lambda t, a, b: np.ma.masked_array(number(a) * np.exp(-b * t), hidden), t, y, p0=[1, 1])
+    seen = ~hidden
+    found = nf.least_squares(lambda p: number(p[0]) * np.exp(-p[1] * t[seen]) - np.ma.masked_array(y)[seen], [1, 1])
+    assert found.x == pytest.approx([2.5, 1.3])
