@@ -96,3 +96,16 @@ def test_the_returned_jacobian_is_right_beside_offsets(loss):
         _, pcov = nf.curve_fit(called, t, y, p0=[3.1, 0.32, 2.1, 1.3, 1e9], loss=loss, method="trf")
         _, right = nf.curve_fit(two_decays, t, y, p0=[3.1, 0.32, 2.1, 1.3, 1e9], loss=loss, method="trf")
         assert np.sqrt(np.diag(pcov)) == pytest.approx(np.sqrt(np.diag(right)), rel=0.02)
+
+
+def test_noise_of_differences_is_no_kink():
+    """Gradients beside the end differed by rounding errors of y: a fit 0.1 standard errors away was certified."""
+    t = np.linspace(0, 7.905061466190358, 7)
+    y = np.array([-6268527.179963301, -6268529.692730108, -6268530.081964678, -6268530.1368207075,
+                  -6268530.174946311, -6268530.17125795, -6268530.16214145])  # fmt: skip
+    start = [1.5889918629375248, 0.9529058616953581, 1.3589361247168257, 2.0749802331629876, -6268530.169304237]
+    fit = nf.fit(called, t, y, p0=start)
+    assert fit.certificate.governed_by != "both sides of a kink"
+    if fit.certificate.passed:
+        p, errors = (np.array([getattr(one, name) for one in fit.params.values()]) for name in ("value", "stderr"))
+        assert errors == pytest.approx(standard_errors(t, y, p, np.ones(5, dtype=bool)), rel=0.02)
