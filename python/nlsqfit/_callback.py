@@ -96,13 +96,40 @@ def is_of_arithmetic(error):
     return type(error) is ValueError and str(error).startswith(_OUTSIDE_DOMAIN)
 
 
+class WrongSize(ValueError):
+    """A function gave another number of values than there are rows, or hides some of them."""
+
+
+def refuse_hidden(values):
+    """Raises for a masked array that hides some of its values, which are then arbitrary."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise WrongSize(
+            f"the function gives a masked array that hides {np.ma.count_masked(values)} of {values.size} values: "
+            "leave them out, in the data, too"
+        )
+
+
+def is_of_size(error):
+    """Whether this exception is about arrays of sizes that do not fit.
+
+    An integrator that gives up early returns fewer values than it was asked for. A function that subtracts
+    data from them raises NumPy's exception.
+    """
+    if isinstance(error, WrongSize):
+        return True
+    return type(error) is ValueError and str(error).startswith(
+        ("operands could not be broadcast together", "could not broadcast input array")
+    )
+
+
 class UserFunction:
     """A Python function of all parameters, as a callback of the library.
 
     ``values(p)`` gives a vector of `rows` numbers for a list of parameters, ``jacobian(p)`` (or None)
     rows x parameters for an array. An exception is kept in `error`, stops the fit, and is raised again by
-    the caller. Where arithmetic fails after the first call, which is at the start, the values are NaN instead:
-    the library then makes a shorter step.
+    the caller. Where arithmetic fails after the first call, which is at the start, or gives too few values, the
+    values are NaN instead: the library then makes a shorter step. `sizes` counts the calls with too few values,
+    and `size_error` says what was wrong in the latest.
     """
 
     def __init__(self, values, jacobian, rows, parameters):
@@ -114,13 +141,19 @@ class UserFunction:
         self.known = []  # the first parameters and the latest, with copies of the values there (with `jacobian`)
         self.error = None
         self.interrupts = Interrupts()
-        self.calls = self.jacobian_calls = 0
+        self.calls = self.jacobian_calls = self.sizes = 0
+        self.size_error = ""
         self.pointer = Function(self._called)
 
     def _called(self, p, y, jacobian, _user):
         if not ends_all(self.error):  # which the library may have left out, at a point that it only tried
             self.error = self.interrupts.call(self._fill, p, y, jacobian)
-            if self.error is not None and y is not None and self.calls > 1 and is_of_arithmetic(self.error):
+            of_size = self.error is not None and is_of_size(self.error)
+            if of_size:
+                self.sizes += 1
+                self.size_error = str(self.error)
+            refused = of_size or self.error is not None and is_of_arithmetic(self.error)
+            if refused and y is not None and self.calls > 1:
                 self._place(y)[:] = np.nan
                 if jacobian is not None:
                     vector_at(jacobian, self.rows * self.parameters)[:] = np.nan

@@ -9,8 +9,8 @@ import numpy as np
 
 from . import _agreement
 from . import _recent as recent
-from ._callback import UserFunction, solve, takes_long
-from ._differences import slopes, typical_sizes
+from ._callback import UserFunction, WrongSize, refuse_hidden, solve, takes_long
+from ._differences import jacobian, typical_sizes
 from ._handles import DOUBLE, Model, column_of, columns_of, doubles, recorded_model
 from ._library import lib
 from .recording import record
@@ -51,6 +51,7 @@ class Curve:
         self.single, self.predictors = False, predictors
         self.answer = self.covariance = self.certified = self.fitted = None  # at the end of a fit
         self.slopes = None  # derivatives at the answer by differences, if they were taken
+        self.slopes_error = 0.0  # the relative error of standard errors that are computed from the latest ones
         self.calls = 0
         self.at_start = None  # what `call` gave there, if it was asked
         self.reason = ""  # why the model is called; "" if it is recorded
@@ -91,11 +92,12 @@ class Curve:
             return result
         if result is None:
             raise TypeError("the model gives None; it must return its values")
+        refuse_hidden(result)
         result = np.asarray(result)
         self.single = result.dtype == np.float32
         if result.size != self.rows:
             if result.size != 1:
-                raise ValueError(
+                raise WrongSize(
                     f"the model gives {result.size} values (shape {result.shape}) for {self.rows} data values"
                 )
             return np.full(self.rows, result.reshape(-1)[0], dtype=float)
@@ -337,6 +339,9 @@ class Curve:
         if isinstance(result, str):
             self._doubt(result)
             return self._fit_once(p0, options)
+        if self.user is not None and self.user.sizes:
+            calls = "one call" if self.user.sizes == 1 else f"{self.user.sizes} calls"
+            result.note = f" (steps were refused, since {calls} failed: {self.user.size_error})"
         return result
 
     def _start(self, p0):
@@ -348,22 +353,26 @@ class Curve:
             p0 = np.where(self.unstarted, np.nan, p0)
         return doubles(p0).tobytes()
 
-    def jacobian_at(self, p):
-        """Derivatives of the model at p, rows x parameters."""
+    def jacobian_at(self, p, better=True):
+        """Derivatives of the model at p, rows x parameters.
+
+        `better`: by extrapolated differences where rounding errors of the values matter.
+        """
+        self.slopes_error = 0.0
         if not self.reason:
             return self.model.evaluate(self.columns, self.rows, p, jacobian=True)[1]
         if self.jacobian is not None:
             return np.array(self.jacobian(np.array(p)), dtype=float).reshape(self.rows, self.parameters)
         known = self.answer is not None and np.array_equal(p, self.answer)
         if known and self.slopes is not None:
-            return self.slopes
+            made, self.slopes_error = self.slopes
+            return made
         here = self.fitted if known else np.array(self.values(p))
         typical = typical_sizes(p if self.begin is None else self.begin)
-        sides = (np.broadcast_to(side, p.shape) for side in (typical, self.lower, self.upper))
-        columns = enumerate(zip(*sides))
-        made = np.stack([slopes(self.values, p, j, here, *limits) for j, limits in columns], axis=1)
+        sides = [np.broadcast_to(side, p.shape) for side in (typical, self.lower, self.upper)]
+        made, self.slopes_error = jacobian(self.values, np.array(p), here, *sides, better)
         if known:
-            self.slopes = made
+            self.slopes = made, self.slopes_error
         return made
 
     @property

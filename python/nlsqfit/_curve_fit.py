@@ -33,6 +33,7 @@ from ._scipy_words import (
 from .recording import guarded
 
 _NO_BOUNDS = (-np.inf, np.inf)
+_UNKNOWN = 0.02  # the error of standard errors, relative to them, from which they are not known
 
 
 def curve_fit(
@@ -225,10 +226,12 @@ class _Job:
         self._judge(result)
         pcov = curve.covariance
         infinite = False
+        self.unknown = False  # whether derivatives by differences have too few digits for a covariance
         if self.loss != "linear":
             pcov = self._robust_covariance(popt, result, absolute_sigma)
         elif not all_finite(pcov):
             J = self.weighted(curve.jacobian_at(popt))
+            self.unknown = curve.slopes_error > _UNKNOWN
             rank = np.linalg.matrix_rank(J / np.maximum(np.linalg.norm(J, axis=0), 1e-300), tol=1e-11)
             if method == "lm" and rank < popt.size:
                 infinite = True
@@ -237,7 +240,7 @@ class _Job:
                 if not absolute_sigma and curve.rows > popt.size:
                     pcov *= 2 * result.number("cost") / (curve.rows - popt.size)
         # Without any scatter, parameters that the data do not determine would seem to be exact.
-        infinite = infinite or not curve.certified and not pcov.any()
+        infinite = infinite or not curve.certified and not pcov.any() or self.unknown
         if infinite or not absolute_sigma and curve.rows <= popt.size:
             pcov = np.full((popt.size, popt.size), np.inf)
             warnings.warn(
@@ -254,6 +257,7 @@ class _Job:
             self.weighted(curve.fitted - curve.y),
             self.weighted(curve.jacobian_at(popt)),
         )
+        self.unknown = curve.slopes_error > _UNKNOWN
         pcov = pseudo_inverse_covariance(J)
         if not absolute_sigma and curve.rows > popt.size:
             pcov *= 2 * result.number("cost") / (curve.rows - popt.size)

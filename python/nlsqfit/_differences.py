@@ -1,4 +1,7 @@
-"""Derivatives of a function that is called, by differences. The steps are those of the library's DifferenceStep."""
+"""Derivatives of a function that is called, by differences.
+
+The steps are those of the library's DifferenceStep, and the extrapolation is that of its extrapolated_slopes.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,14 @@ _FIRST = np.cbrt(_EPS)  # the first step, relative to the parameter's size
 _LEAST = 2.0**-28  # of the first step
 _CURVED = 0.02  # second over first differences, from which a step is too long
 _ROUNDING = 1e3 * _EPS  # of the values: second differences that mean nothing
+_LONG = 1e-2  # the first step of extrapolated differences, relative to the parameter's size
+_TOO_CURVED = 0.5  # second over first differences, from which that step is too long
+_TOO_CURVED_TO_ONE_SIDE = 0.1  # the same, where extrapolation gains fewer digits in each step
+_LITTLE_ROOM = 1 / 32  # on one side, relative to the room on the other
+_NO_ROOM = 1e-4  # relative to the first step
+_STEPS = 10
+_USUAL = 1e-9  # relative error of a column that does not count
+_MATTERS = 5e-3  # errors of standard errors, relative to them, that better derivatives are worth
 
 
 def typical_sizes(start):
@@ -64,6 +75,19 @@ class _Step:
             return 0.0
         return second / first if first > 0 else np.inf
 
+    def error(self, above, here, below):
+        """An upper limit on the error of the derivatives, as the norm over all rows.
+
+        Second differences have the rounding errors of the values, and what the values curve. Of few values
+        that a step moves by few of their last digits, they may happen to be 0.
+        """
+        with np.errstate(all="ignore"):
+            middle = here
+            if self.kind == "beside":
+                middle = above if self.below > self.p else below
+            second = np.linalg.norm(above + here + below - 3 * middle) / np.sqrt(3)
+            return max(second, _EPS * np.linalg.norm(here)) / abs(self.above - self.below)
+
     def slopes(self, above, here, below):
         """The derivatives, row by row: from one side where the other value is not finite."""
         with np.errstate(all="ignore"):
@@ -79,8 +103,106 @@ class _Step:
         return np.where(up == down, both, np.where(up, by_above, by_below))
 
 
+def jacobian(values, p, here, typical, lower, upper, better=True):
+    """Derivatives of ``values(p)`` by all parameters at p, where the values are `here`, and their error.
+
+    Rounding errors of the values, divided by the step of a difference, are errors of the derivatives. Beside
+    an offset of y they may exceed the usual ones by far, and nearly dependent columns magnify them. Where that
+    matters, differences are extrapolated from longer steps, unless `better` is False.
+
+    Returns
+    -------
+    J : ndarray, shape (rows, parameters)
+    error : float
+        The relative error of standard errors that are computed from J, as an estimate.
+    """
+    columns = [slopes(values, p, j, here, *limits) for j, limits in enumerate(zip(typical, lower, upper))]
+    J, errors = (np.stack(parts, axis=-1) for parts in zip(*columns))
+    magnified = _magnified(J, errors)
+    if better and magnified > _MATTERS:
+        for j, limits in enumerate(zip(typical, lower, upper)):
+            slope, error = extrapolated(values, p, j, here, *limits)
+            if np.isfinite(slope).all() and np.isfinite(error).all():
+                J[:, j], errors[j] = slope, np.linalg.norm(error)
+        magnified = _magnified(J, errors)
+    return J, magnified / np.sqrt(max(1, here.size))  # errors of rows are independent
+
+
+def _magnified(J, errors):
+    """The relative error of J, times its condition number once its columns have length 1."""
+    size = np.linalg.norm(J, axis=0)
+    if not np.isfinite(J).all():
+        return np.inf
+    moved = size > 0
+    error = np.linalg.norm(errors[moved] / size[moved])
+    if error <= _USUAL or not moved.any():  # nearly dependent columns are then another matter
+        return 0.0
+    values = np.linalg.svd(J[:, moved] / size[moved], compute_uv=False)
+    if J.shape[0] < values.size or not values[-1] > 0:
+        return np.inf
+    return error * values[0] / values[-1]
+
+
+def extrapolated(values, p, j, here, typical, lower, upper):
+    """Derivatives by parameter j and their errors, row by row, by differences that are extrapolated to step zero.
+
+    Both are NaN where bounds leave almost no room.
+    """
+    wanted = _LONG * max(abs(p[j]), typical)
+    above, below = min(wanted, upper - p[j]), min(wanted, p[j] - lower)
+    up, down = above >= _LITTLE_ROOM * below, below >= _LITTLE_ROOM * above
+    h = min(above, below) if up and down else max(above, below)
+    slope, error = np.full(here.shape, np.nan), np.full(here.shape, np.inf)
+    if not h > _NO_ROOM * wanted:
+        return slope, error * np.nan
+
+    def at(place):
+        if place == p[j]:
+            return here
+        moved = p.copy()
+        moved[j] = place
+        try:
+            return np.array(values(moved))
+        except Exception:
+            return np.full(here.shape, np.nan)
+
+    def places(h):
+        return min(p[j] + h, upper) if up else p[j], max(p[j] - h, lower) if down else p[j]
+
+    with np.errstate(all="ignore"):
+        share, curved = 1.0, _TOO_CURVED if up and down else _TOO_CURVED_TO_ONE_SIDE
+        while share > 2.0**-36:
+            far = [at(place) for place in places(share * h)]
+            middle = here if up and down else at(p[j] + (0.5 if up else -0.5) * share * h)
+            first, second = np.linalg.norm(far[0] - far[1]), np.linalg.norm(far[0] + far[1] - 2 * middle)
+            ratio = second / first if np.isfinite(first + second) else np.inf
+            if not ratio > curved or second <= _ROUNDING * np.linalg.norm(here):
+                break
+            share *= min(max(0.2 * curved / ratio, 1 / 16), 0.5)
+        h *= share
+        orders, latest, done = 4.0 if up and down else 2.0, [], np.zeros(here.shape, dtype=bool)
+        for _ in range(_STEPS):
+            high, low = places(h)
+            f_high, f_low = at(high), at(low)
+            row = [(f_high - f_low) / (high - low)]
+            rounding = _EPS * np.maximum(np.abs(f_high), np.abs(f_low)) / (high - low)
+            for k, before in enumerate(latest):
+                factor = orders ** (k + 1)
+                row.append((factor * row[k] - before) / (factor - 1))
+                apart = np.maximum(np.abs(row[k + 1] - row[k]), np.abs(row[k + 1] - before)) + rounding
+                nearer = ~done & (apart <= error)
+                slope[nearer], error[nearer] = row[k + 1][nearer], apart[nearer]
+            if latest:
+                done |= (error <= 4 * _EPS * np.abs(slope)) | (np.abs(row[-1] - latest[-1]) >= 2 * error)
+            latest = row
+            if done.all():
+                break
+            h /= 2
+    return slope, error
+
+
 def slopes(values, p, j, here, typical, lower, upper):
-    """Derivatives of ``values(p)`` by parameter j at p, where the values are `here`.
+    """Derivatives of ``values(p)`` by parameter j at p, where the values are `here`, and an upper limit on their error.
 
     A step over which the values are not straight, or not finite, is shortened. An exception of `values` on
     one side of p is as a value that is not finite. On both sides it is raised.
@@ -93,7 +215,7 @@ def slopes(values, p, j, here, typical, lower, upper):
         The parameter's typical size, and its bounds.
     """
     if not lower < upper:
-        return np.zeros_like(here)
+        return np.zeros_like(here), 0.0
     share, lowest, found, failure = 1.0, np.inf, None, None
 
     def at(place):
@@ -114,7 +236,7 @@ def slopes(values, p, j, here, typical, lower, upper):
                 raise failure
             ratio = step.curvature(above, here, below)
             if found is None or ratio < lowest:
-                lowest, found = ratio, step.slopes(above, here, below)
+                lowest, found = ratio, (step.slopes(above, here, below), step.error(above, here, below))
             if not ratio > _CURVED:
                 break
             share *= min(max(0.2 * _CURVED / ratio, 1 / 16), 0.5)

@@ -259,6 +259,7 @@ class Result(_Owner):
     """nlsq_result: numbers, texts and arrays by name."""
 
     _free = lib.nlsq_result_free
+    note = ""  # what the message of a fit without success ends with
 
     def number(self, name):
         value = c_double()
@@ -274,7 +275,8 @@ class Result(_Owner):
     def text(self, name):
         value = c_char_p()
         check(lib.nlsq_result_text(self.handle, name.encode(), byref(value)))
-        return value.value.decode()
+        text = value.value.decode()
+        return text + self.note if name == "message" and self.note and not self.number("success") else text
 
     def array(self, name):
         """An array: a vector, or a matrix. A long one lies in the library's memory and keeps this result."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import _losses
+from ._callback import refuse_hidden
 from ._curve import Curve
 from ._handles import Options
 from ._scipy_words import LOSSES, MESSAGES, METHODS, SCHEMES, TR_SOLVERS
@@ -131,7 +132,9 @@ def least_squares(
         raise ValueError("Method 'lm' doesn't support bounds.")
     check_bounds(lower, upper, x0)
     check_scale(x_scale, x0.size)
-    f0 = np.atleast_1d(np.array(fun(x0.copy(), *args, **kwargs)))
+    f0 = fun(x0.copy(), *args, **kwargs)
+    refuse_hidden(f0)
+    f0 = np.atleast_1d(np.array(f0))
     if f0.ndim != 1:
         raise ValueError(f"`fun` must return at most 1-d array_like. f0.shape: {f0.shape}")
     if not np.all(np.isfinite(f0)):

@@ -255,7 +255,7 @@ def _called_sums(curve, p, sigma):
     sigma = np.ones(curve.rows) if sigma is None else sigma
     weight = 1.0 / sigma
     values = np.array(curve.values(p))
-    J = curve.jacobian_at(p) * np.reshape(weight, (-1, 1))
+    J = curve.jacobian_at(p, better=False) * np.reshape(weight, (-1, 1))
     r = (values - curve.y) * weight
     size = (np.abs(values) + np.abs(curve.y)) * weight + np.abs(J) @ np.abs(p)
     normal = np.einsum("ij,ik->jk", J, J)

@@ -375,3 +375,78 @@ def test_calls_of_decays_and_of_fits_that_get_nowhere():
     assert of(two_decays, merged, [1, 1, 2, 1.0001]) <= 700
     y = peak(t, 2.0345, 3.5935, 0.3602, 0.8108, -0.0984) + 0.03 * noise
     assert of(peak, y, [1.7124, 2.2751, 0.4009, 0.7994, -0.1647]) <= 2500
+
+
+def gives_up_early(t, k, r):
+    """y' = k y² - r y from y = 1. Where y grows without limit, the last values are missing."""
+    if float(k) > float(r):
+        t = t[: max(2, int(20 * float(r) / float(k)))]
+    k, r = float(k), float(r)
+    return r / (k + (r - k) * np.exp(r * t))
+
+
+@pytest.mark.parametrize("way", ["curve_fit", "fit", "least_squares"])
+def test_a_step_to_too_few_values_is_refused(way):
+    t, several = np.linspace(0, 5, 40), 0
+    for k, r, start in [(0.3, 1.2, [0.05, 6.0]), (0.55, 0.8, [0.1, 2.0]), (0.5, 0.6, [0.01, 3.0])]:
+        sizes = set()
+
+        def called(t, k, r):
+            values = gives_up_early(t, k, r)
+            sizes.add(values.size)
+            return values
+
+        y = gives_up_early(t, k, r) + 0.001 * np.random.default_rng(3).normal(size=40)
+        if way == "curve_fit":
+            found = nf.curve_fit(called, t, y, p0=start)[0]
+        elif way == "fit":
+            found = [one.value for one in nf.fit(called, t, y, p0=start).params.values()]
+        else:  # NumPy raises, since the function subtracts data
+            found = nf.least_squares(lambda p: called(t, *p) - y, start).x
+        assert found == pytest.approx([k, r], rel=0.05)
+        several += len(sizes) > 1
+    assert several
+
+
+def test_too_few_values_at_the_start_are_an_error_and_elsewhere_the_message_says_so():
+    t = np.linspace(0, 5, 40)
+    y = gives_up_early(t, 0.3, 1.2)
+    with pytest.raises(ValueError, match=r"the model gives \d+ values \(shape \(\d+,\)\) for 40 data values"):
+        nf.curve_fit(gives_up_early, t, y, p0=[5, 0.1])
+    with pytest.raises(ValueError, match="broadcast"):
+        nf.least_squares(lambda p: gives_up_early(t, *p) - y, [5, 0.1])
+
+    def ends(t, a, b):  # before the minimum
+        return (float(a) * np.exp(-float(b) * t))[: 40 if a < 1.5 else 39]
+
+    with pytest.warns(nf.OptimizeWarning, match="calls failed: the model gives 39 values"):
+        nf.curve_fit(ends, t, 2 * np.exp(-t), p0=[1, 0.5])
+
+
+def test_a_fit_that_ends_where_the_function_ends_keeps_its_parameters():
+    """Differences to both sides are not finite there. The fit failed, and blamed a function that changes its x."""
+    t = np.linspace(0, 5, 40)
+
+    def ends(t, a, b):
+        return (1.0 if float(a) < 1.5 else np.nan) * a * np.exp(-float(b) * t)
+
+    for start in ([1, 0.5], [0.1, 3], [1.4, 1.1]):
+        with pytest.warns(nf.OptimizeWarning, match="no further progress"):
+            found, _ = nf.curve_fit(ends, t, 2 * np.exp(-t), p0=start)
+        assert found[0] == pytest.approx(1.5, rel=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore:Warning. converting a masked element")
+@pytest.mark.parametrize("number", [float, lambda a: a])
+def test_what_a_masked_result_hides_is_not_fitted(number):
+    """The mask was lost: hidden values were fitted, silently."""
+    t = np.linspace(0, 4, 40)
+    hidden = np.arange(40) % 7 == 3
+    y = np.where(hidden, 1e3, 2.5 * np.exp(-1.3 * t))
+    with pytest.raises(ValueError, match="hides 6 of 40 values"):
+        nf.least_squares(lambda p: number(p[0]) * np.exp(-p[1] * t) - np.ma.masked_array(y, hidden), [1, 1])
+    with pytest.raises(ValueError, match="hides 6 of 40 values"):
+        nf.curve_fit(lambda t, a, b: np.ma.masked_array(number(a) * np.exp(-b * t), hidden), t, y, p0=[1, 1])
+    seen = ~hidden
+    found = nf.least_squares(lambda p: number(p[0]) * np.exp(-p[1] * t[seen]) - np.ma.masked_array(y)[seen], [1, 1])
+    assert found.x == pytest.approx([2.5, 1.3])

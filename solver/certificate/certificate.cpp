@@ -11,6 +11,7 @@
 #include "program/local_buffer.hpp"
 #include "support/constants.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace nlsq::inline v0 {
@@ -153,6 +154,10 @@ bool judge_covariance(const Linearization& at, Certified& out) {
   if (!factor_with_digits(at, view(scale), scratch, factor)) return false;
   analyse(factor.triangle(view(scale)), out);
   return true;
+}
+
+double error_by_differences(const Linearization& at, const Certificate& c, std::size_t rows) {
+  return at.derivative_error * std::sqrt(c.condition / static_cast<double>(std::max<std::size_t>(rows, 1)));
 }
 
 int numerical_rank(const Linearization& at) {

@@ -44,6 +44,7 @@ class Surroundings {
     determined_ = solver_.solve(0).factored;
   }
   bool determined() const { return determined_; }
+  const Linearization& here() const { return here_; }
 
   // Combines gradients at x and at points `length` away until their shortest convex combination is at most
   // `most_left`, and clearly shorter than the gradient at x. Finds nothing if the cost jumps, if its gradient
@@ -157,6 +158,24 @@ bool may_lie_at_kink(const MinimizerResult& end, bool judged) {
          c.decrement_sigma <= kFarFromKink;
 }
 
+// Whether rounding errors of the values, divided by the width of differences, are errors of J that the
+// condition makes large. Then gradients beside x differ by noise, as they do across a kink.
+bool derivatives_are_noise(const DenseEvaluator& evaluator, const RowModel& rows, const MinimizerResult& end,
+                           const Linearization& here) {
+  constexpr double kMost = 5e-3;  // of a standard error
+  double squares = 0;
+  for (std::size_t j = 0; j < end.x.size(); ++j) {
+    const double width = evaluator.difference_width(end.x, j);
+    if (width > 0) squares += 1 / (width * width * here.normal(j, j));
+  }
+  if (squares == 0) return false;  // not by differences
+  std::vector<double> residuals(rows.rows()), magnitudes(rows.rows());
+  rows.reference_residuals(end.x, 0, rows.rows(), residuals.data(), magnitudes.data());
+  double terms = 0;
+  for (const double size : magnitudes) terms += size * size;
+  return kUnitRoundoff * std::sqrt(terms * squares * end.summary.certificate.condition) > kMost;
+}
+
 void certify_end(MinimizerResult& end, const char* governed_by, double distance) {
   Certificate& c = end.summary.certificate;
   c.decrement_sigma = distance;
@@ -181,6 +200,7 @@ std::optional<Vector> judge_at_kink(DenseEvaluator& evaluator, const SolveReques
   const double sigma = scatter(end.summary.final_cost, request.rows.rows(), end.x.size(), request.unit_sigma);
   Surroundings around(evaluator, request.limits, end);
   if (!around.determined() || !(sigma > 0)) return std::nullopt;
+  if (derivatives_are_noise(evaluator, request.rows, end, around.here())) return std::nullopt;
   const double tau = std::min(options.tau, kNearInNoise), shortest = kShortest * tau;
   for (double length = shortest; length > 0 && length <= kMostLength; length *= kLonger) {
     Surroundings::Found found = around.examine(length * sigma, tau * sigma);

@@ -20,6 +20,7 @@ Linearization without_extra(const Linearization& all, std::size_t n) {
   out.plan = all.plan;
   out.finite = all.finite;
   out.cost = all.cost;
+  out.derivative_error = all.derivative_error;
   out.gradient.assign(all.gradient.begin(), all.gradient.begin() + static_cast<std::ptrdiff_t>(n));
   out.normal = Matrix(n, n);
   for (std::size_t i = 0; i < n; ++i) {
@@ -110,6 +111,8 @@ RowStatistics row_statistics(DenseEvaluator& evaluator, const ResidualForm& form
     const Linearization by_qr = evaluator.linearize(at, {Format::f64, Gram::qr});
     if (!by_qr.finite || !judge_covariance(seen(by_qr), judged)) return out;
   }
+  if (error_by_differences(all, judged.certificate, evaluator.residuals()) > kStandardErrorsUnknown)
+    return out;
   if (!at_bound.empty()) expand(face, judged);
   const double factor = !robust ? 1
                         : absolute_sigma

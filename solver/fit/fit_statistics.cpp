@@ -1,6 +1,7 @@
 // Computes the statistics of a fit: covariance, standard errors, R² and information criteria.
 #include "fit/fit_statistics.hpp"
 
+#include "certificate/certificate.hpp"
 #include "dense/data_survey.hpp"
 #include "support/constants.hpp"
 
@@ -39,6 +40,15 @@ std::string held_names(const FitResult& fit) {
   return names;
 }
 
+// Whether the covariance was left out because derivatives by differences have too few digits.
+bool lost_by_differences(const FitResult& fit, const Certificate& c, const std::vector<int>& free) {
+  if (!(c.covariance_error > kStandardErrorsUnknown) ||
+      c.rank < static_cast<int>(free.size() - c.at_bound.size()))
+    return false;
+  return std::ranges::all_of(
+      free, [&](int j) { return std::isnan(fit.standard_errors[static_cast<std::size_t>(j)]); });
+}
+
 void warn(FitResult& fit, const Certificate& c, const std::vector<int>& free, bool lost,
           bool absolute_sigma) {
   std::string names;
@@ -61,6 +71,12 @@ void warn(FitResult& fit, const Certificate& c, const std::vector<int>& free, bo
             : fmt::format(
                   "the data do not determine {}: only combinations of them; fix one, or simplify the model",
                   names));
+  }
+  if (lost_by_differences(fit, c, free)) {
+    fit.warnings.emplace_back(
+        "standard errors are not known: beside values as large as these, differences for derivatives have "
+        "too "
+        "few digits. Subtract the offset from y and from the function, or give derivatives");
   }
   if (c.verdict == Verdict::noise_floor) fit.warnings.emplace_back("the fit ended at the noise floor of f64");
   if (fit.dof > 0 && fit.rss == 0 && !absolute_sigma) {

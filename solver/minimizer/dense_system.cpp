@@ -235,6 +235,11 @@ void DenseSystem::certify(std::span<const double> x, const CertificateTests& ask
   CertificateTests tests = asked;
   tests.unit_sigma = unit_sigma_;
   nlsq::certify(*evaluator_, x, *at_, tests, undamped_, out);
+  Certificate& c = out.certificate;
+  const double error = error_by_differences(*at_, c, residuals());
+  if (!(error > c.covariance_error)) return;
+  c.covariance_error = error;
+  if (error > kStandardErrorsUnknown) out.covariance = Matrix(x.size(), x.size(), kNaN);
 }
 
 std::optional<PointModel> DenseSystem::gradient_trial(std::span<const double> trial) {

@@ -33,7 +33,8 @@ bool is_tied(const FitResult& fit, std::size_t j);
 void fix_as_in(const FitResult& fit, FitOptions& options);
 
 // Returns the options for one of many fits of changed data that start from the parameters of `fit`: on one
-// thread, without further starts. Where `stop` returns true, the fit ends. Sigma and errors in x are for the caller to replace.
+// thread, without further starts. Where `stop` returns true, the fit ends. Sigma and errors in x are for the
+// caller to replace.
 FitOptions refit_options(const FitResult& fit, const FitOptions& options, const std::function<bool()>& stop);
 // Returns the parameters as starting values, without those that are tied.
 NamedValues refit_start(const FitResult& fit, const std::vector<double>& parameters);

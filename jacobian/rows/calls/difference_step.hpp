@@ -135,17 +135,20 @@ inline std::vector<double> typical_sizes(std::span<const double> start) {
 struct ExtrapolatedSlopes {
   std::vector<double> slope;  // for each component; NaN where f is not finite near p
   std::vector<double> error;  // its estimated error: the larger of truncation and rounding
-  bool one_sided = false;     // true if not extrapolated, because of a bound; the estimate is then too large
+  bool extrapolated = true;   // false if bounds leave almost no room; the estimate is then too large
 };
 
 // Evaluates several functions of one number at once.
 using ValuesAt = std::function<std::vector<double>(double p)>;
 
 // Differentiates `f` at p, where it has the values `here`. Steps keep lower <= p ± h <= upper. They start at
-// h = 0.01 max(|p|, typical), or less beside a bound. If a bound leaves almost no room on one side, one-sided
-// differences from `here` are used, without extrapolation. A component that is not finite for the longer
-// steps is extrapolated from the shorter ones.
+// h = 0.01 max(|p|, typical), or less beside a bound. If a bound leaves little room on one side, differences
+// to the other side are extrapolated. If there is almost no room on both sides, differences are not
+// extrapolated. A component that is not finite for the longer steps is extrapolated from the shorter ones.
+// `constants` are sizes of numbers that were subtracted inside f, one for each component, or none: the values
+// have their rounding errors.
 NLSQ_API ExtrapolatedSlopes extrapolated_slopes(const ValuesAt& f, std::span<const double> here, double p,
-                                                double typical, double lower, double upper);
+                                                double typical, double lower, double upper,
+                                                std::span<const double> constants = {});
 
 }  // namespace nlsq::inline v0

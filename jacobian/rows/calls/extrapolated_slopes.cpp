@@ -12,18 +12,24 @@ namespace {
 constexpr double kFirstStep = 1e-2;  // relative to the parameter's size
 constexpr double kShorter = 2;       // factor by which each step is shorter than the last
 constexpr int kMostSteps = 10;
-constexpr double kTooCurved = 0.5;       // second over first differences of the first step
-constexpr double kLeastShare = 0x1p-36;  // smallest step that is tried, as a share of the first
-constexpr double kNoRoom = 1e-4;  // relative to the first step; with less room beside a bound, extrapolation
+constexpr double kTooCurved = 0.5;           // second over first differences of the first step
+constexpr double kTooCurvedToOneSide = 0.1;  // the same, where extrapolation gains fewer digits in each step
+constexpr double kLeastShare = 0x1p-36;      // smallest step that is tried, as a share of the first
+// Room on one side, relative to the room on the other: with less, all points lie on that other side. Rounding
+// errors are divided by the step, so short steps to both sides are worse than long steps to one.
+constexpr double kLittleRoom = 1.0 / 32;
+constexpr double kNoRoom = 1e-4;  // relative to the first step; with less room on both sides, extrapolation
                                   // would only amplify rounding
+constexpr double kOrdersToOneSide = 2, kOrdersToBoth = 4;  // what each entry of a table removes, as a factor
 constexpr double kEnough = 4 * std::numeric_limits<double>::epsilon();
 // A component ends when its last entries differ by this multiple of the best error.
 constexpr double kWorse = 2;
 
 // The extrapolation table of one component. Row i starts with the difference of step h / 2^i. Entry k of a
-// row is free of the error terms up to h^(2k).
+// row is free of the error terms up to h^(2k), and of differences to one side up to h^k.
 class Table {
  public:
+  explicit Table(double orders) : orders_(orders) {}
   double slope = std::numeric_limits<double>::quiet_NaN();
   double error = std::numeric_limits<double>::infinity();
 
@@ -34,7 +40,7 @@ class Table {
     std::vector<double> row{difference};
     double factor = 1;
     for (std::size_t k = 0; k < latest_.size(); ++k) {
-      factor *= kShorter * kShorter;
+      factor *= orders_;
       row.push_back((factor * row[k] - latest_[k]) / (factor - 1));
       const double apart =
           std::max(std::fabs(row[k + 1] - row[k]), std::fabs(row[k + 1] - latest_[k])) + rounding;
@@ -49,12 +55,14 @@ class Table {
   }
 
  private:
+  double orders_;
   std::vector<double> latest_;
   bool done_ = false;
 };
 
-ExtrapolatedSlopes one_sided(const ValuesAt& f, std::span<const double> here, double p, double typical,
-                             double lower, double upper) {
+// Differences between bounds that leave almost no room on either side, without extrapolation.
+ExtrapolatedSlopes between_bounds(const ValuesAt& f, std::span<const double> here, double p, double typical,
+                                  double lower, double upper) {
   std::vector<double> above, below;
   const auto ratio_at = [&](double share) {
     const DifferenceStep step(p, typical, lower, upper, share);
@@ -70,7 +78,7 @@ ExtrapolatedSlopes one_sided(const ValuesAt& f, std::span<const double> here, do
   const DifferenceStep step(p, typical, lower, upper, search.best());
   if (search.best() != tried) above = f(step.above), below = f(step.below);
   ExtrapolatedSlopes out;
-  out.one_sided = true;
+  out.extrapolated = false;
   for (std::size_t i = 0; i < here.size(); ++i) {
     out.slope.push_back(step.slope(p, above[i], here[i], below[i]));
     const double far =
@@ -80,42 +88,91 @@ ExtrapolatedSlopes one_sided(const ValuesAt& f, std::span<const double> here, do
   return out;
 }
 
+// The places beside p at which a function is evaluated for one difference.
+struct Places {
+  double high, low;  // one of them is p itself if the difference is to one side
+};
+
+// States where differences are taken: to both sides of p, or to the one side that has room.
+struct Sides {
+  double p, lower, upper;
+  bool up = true, down = true;
+
+  Places at(double h) const { return {up ? std::min(p + h, upper) : p, down ? std::max(p - h, lower) : p}; }
+};
+
 // Returns the first step, shortened if the function is far from straight over it. Otherwise a step from one
 // side of a peak to the other would give differences of 0, which agree with each other although they are
 // wrong.
-double shortened(const ValuesAt& f, std::span<const double> here, double p, double h) {
+double shortened(const ValuesAt& f, std::span<const double> here, const Sides& sides, double h) {
   const auto ratio_at = [&](double share) {
-    const std::vector<double> above = f(p + share * h), below = f(p - share * h);
+    const bool both = sides.up && sides.down;
+    const Places far = sides.at(share * h), half = sides.at(0.5 * share * h);
+    const std::vector<double> above = both || sides.up ? f(far.high) : f(half.low),
+                              below = both || sides.down ? f(far.low) : f(half.high);
     StepCheck check;
-    for (std::size_t i = 0; i < here.size(); ++i) check.add(above[i], here[i], below[i]);
+    for (std::size_t i = 0; i < here.size(); ++i) {
+      // To one side, the middle one of the three places is half a step away from p.
+      if (both) check.add(above[i], here[i], below[i]);
+      else if (sides.up) check.add(above[i], below[i], here[i]);
+      else check.add(here[i], above[i], below[i]);
+    }
     return check.ratio();
   };
-  return h * straight_share(ShareSearch(1, kTooCurved, kLeastShare), ratio_at);
+  const double curved = sides.up && sides.down ? kTooCurved : kTooCurvedToOneSide;
+  return h * straight_share(ShareSearch(1, curved, kLeastShare), ratio_at);
 }
 
-}  // namespace
-
-ExtrapolatedSlopes extrapolated_slopes(const ValuesAt& f, std::span<const double> here, double p,
-                                       double typical, double lower, double upper) {
-  const double wanted = kFirstStep * std::max(std::fabs(p), typical);
-  double h = std::min({wanted, upper - p, p - lower});
-  if (!(h > kNoRoom * wanted)) return one_sided(f, here, p, typical, lower, upper);
-  h = shortened(f, here, p, h);
-  std::vector<Table> tables(here.size());
+// Extrapolates from differences of steps h, h/2, ...
+ExtrapolatedSlopes extrapolate(const ValuesAt& f, std::span<const double> here, const Sides& sides, double h,
+                               std::span<const double> constants) {
+  const bool both = sides.up && sides.down;
+  h = shortened(f, here, sides, h);
+  std::vector<Table> tables(here.size(), Table(both ? kOrdersToBoth : kOrdersToOneSide));
+  const std::vector<double> values(here.begin(), here.end());
   for (int i = 0; i < kMostSteps; ++i, h /= kShorter) {
-    const double high = std::min(p + h, upper), low = std::max(p - h, lower);
-    const std::vector<double> above = f(high), below = f(low);
+    const auto [high, low] = sides.at(h);
+    const std::vector<double> above = sides.up ? f(high) : values, below = sides.down ? f(low) : values;
     for (std::size_t k = 0; k < tables.size(); ++k) {
-      const double size = std::max(std::fabs(above[k]), std::fabs(below[k]));
+      const double constant = constants.empty() ? 0 : constants[k];
+      const double size = std::max(std::fabs(above[k]), std::fabs(below[k])) + constant;
       tables[k].add((above[k] - below[k]) / (high - low),
                     std::numeric_limits<double>::epsilon() * size / (high - low));
     }
     if (std::ranges::all_of(tables, &Table::done)) break;
   }
   ExtrapolatedSlopes out;
-  for (std::size_t k = 0; k < tables.size(); ++k) {
-    out.slope.push_back(tables[k].slope);
-    out.error.push_back(tables[k].error);
+  for (const Table& table : tables) {
+    out.slope.push_back(table.slope);
+    out.error.push_back(table.error);
+  }
+  return out;
+}
+
+bool has_slopes(const ExtrapolatedSlopes& by) {
+  return std::ranges::all_of(by.slope, [](double slope) { return std::isfinite(slope); });
+}
+
+}  // namespace
+
+ExtrapolatedSlopes extrapolated_slopes(const ValuesAt& f, std::span<const double> here, double p,
+                                       double typical, double lower, double upper,
+                                       std::span<const double> constants) {
+  const double wanted = kFirstStep * std::max(std::fabs(p), typical);
+  const double room_above = std::min(wanted, upper - p), room_below = std::min(wanted, p - lower);
+  Sides sides{p, lower, upper};
+  sides.up = room_above >= kLittleRoom * room_below;
+  sides.down = room_below >= kLittleRoom * room_above;
+  const bool both = sides.up && sides.down;
+  const double h = both ? std::min(room_above, room_below) : std::max(room_above, room_below);
+  if (!(h > kNoRoom * wanted)) return between_bounds(f, here, p, typical, lower, upper);
+  ExtrapolatedSlopes out = extrapolate(f, here, sides, h, constants);
+  const bool defined = std::ranges::all_of(here, [](double r) { return std::isfinite(r); });
+  if (!both || !defined || has_slopes(out)) return out;
+  // Where the function ends beside p, as at the edge of a domain, the other side has slopes.
+  for (const bool up : {true, false}) {
+    ExtrapolatedSlopes one = extrapolate(f, here, {p, lower, upper, up, !up}, h, constants);
+    if (has_slopes(one)) return one;
   }
   return out;
 }

@@ -116,6 +116,7 @@ class NLSQ_API DifferenceRows final : public CallableRows {
   double calls_per_row() const override;
   DifferenceStep step(std::size_t j, double p, double share) const;
   void shorten_steps(std::span<const double> p) const;
+  std::vector<double> constants() const;
 
   std::vector<double> typical_, lower_, upper_;
   mutable std::vector<double> shares_;  // shares of the usual steps, one for each parameter

@@ -160,8 +160,9 @@ void VectorRows::by_extrapolation(std::span<const double> p, Evaluation& result)
     };
     const double lower = lower_.empty() ? -kNoBound : lower_[j],
                  upper = upper_.empty() ? kNoBound : upper_[j];
-    ExtrapolatedSlopes by = extrapolated_slopes(along, result.residuals, p[j], typical[j], lower, upper);
-    if (!by.one_sided) squares += square_of(by.error, by.slope);
+    ExtrapolatedSlopes by =
+        extrapolated_slopes(along, result.residuals, p[j], typical[j], lower, upper, constants_);
+    if (by.extrapolated) squares += square_of(by.error, by.slope);
     result.derivatives[k] = std::move(by.slope);
     moved[j] = p[j];
   }

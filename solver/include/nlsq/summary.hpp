@@ -96,7 +96,8 @@ struct Certificate {
   // Parameters that end on a bound (indices among the free ones). Everything above concerns the others, with
   // these fixed.
   std::vector<int> at_bound;
-  double covariance_error = 0;     // relative bound n·u·κ₀, or n·u·√κ₀ if QR was used
+  // Relative bound n·u·κ₀, or n·u·√κ₀ if QR was used. Where errors of differences matter more, what they do.
+  double covariance_error = 0;
   bool qr = false;                 // by QR of J instead of the normal equations
   std::size_t rechecked_rows = 0;  // row evaluations repeated with the callable in double
   double recheck_discrepancy = 0;  // largest difference, in units of the terms' rounding

@@ -81,10 +81,45 @@ TEST_CASE("no point beyond a bound is evaluated, on either side, and beside one 
   CHECK(slopes_of([](double p) { return std::exp(p); }, 2, 2, 2).slope[0] == 0);  // held on both sides
 }
 
+// Beside a bound the difference was taken over a short step to one side, over which rounding errors of the
+// large constant are a tenth of the slope, and its error was said to be that of no constant.
+TEST_CASE("beside a bound, rounding errors of a large constant are divided by a long step") {
+  for (const double constant : {0.0, 1e8, 1e11}) {
+    for (const double room : {0.0, 1e-9, 1e-6, 1e-4}) {
+      for (const bool above : {true, false}) {
+        CAPTURE(constant);
+        CAPTURE(room);
+        CAPTURE(above);
+        const double p = 2, lower = above ? -kNone : p - room, upper = above ? p + room : kNone;
+        const auto value = [constant](double q) { return (std::exp(-q) + constant) - constant; };
+        const double here[] = {value(p)}, constants[] = {constant};
+        const auto f = [&](double q) { return std::vector{value(q)}; };
+        const ExtrapolatedSlopes got = extrapolated_slopes(f, here, p, p, lower, upper, constants);
+        const double wrong = std::fabs(got.slope[0] + std::exp(-p));
+        CHECK(got.extrapolated);
+        CHECK(wrong <= 1e-9 + 1e4 * 0x1p-53 * constant);
+        CHECK(wrong <= 10 * got.error[0]);
+      }
+    }
+  }
+}
+
 TEST_CASE("steps that leave the domain do not count; a pole has no slope") {
   const ExtrapolatedSlopes got = slopes_of([](double p) { return std::sqrt(p - 0.999); }, 1.0);
   CHECK(got.slope[0] == doctest::Approx(0.5 / std::sqrt(0.001)).epsilon(1e-7));
   CHECK(std::isnan(slopes_of([](double) { return std::nan(""); }, 1.0).slope[0]));
+}
+
+TEST_CASE("where the function ends beside p, the other side has the slope") {
+  for (const bool ends_above : {true, false}) {
+    CAPTURE(ends_above);
+    const auto f = [=](double q) {
+      return std::vector{(ends_above ? q <= 1 : q >= 1) ? std::exp(q) : std::nan("")};
+    };
+    const double here[] = {std::exp(1.0)};
+    const ExtrapolatedSlopes got = extrapolated_slopes(f, here, 1, 1, -kNone, kNone);
+    CHECK(got.slope[0] == doctest::Approx(std::exp(1.0)).epsilon(1e-8));
+  }
 }
 
 TEST_CASE("noise in the function shows in the error") {

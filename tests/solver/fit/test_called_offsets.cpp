@@ -193,6 +193,58 @@ TEST_CASE("a large offset of y moves neither the minimum of a called function no
   CHECK(successes > 300);
 }
 
+// A parameter that ends beside a bound, or on it: the difference to one side had a short step.
+TEST_CASE("beside an offset of y, a bound that is near or active makes no standard error wrong") {
+  const auto value = [](double t, const double* p) {
+    return p[0] * std::exp(-p[1] * t) + p[2] * std::exp(-p[3] * t) + p[4];
+  };
+  int successes = 0, unknown = 0;
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    const auto draw = [&] { return static_cast<double>(random()) / 0x1p32; };
+    const double offset = std::pow(10, 8 + 2.5 * draw());
+    const double truth[] = {1 + 4 * draw(), 0.3 + 0.3 * draw(), 1 + 4 * draw(), 1 + draw(), offset};
+    std::vector<double> t, y;
+    for (int i = 0; i < 20; ++i) {
+      t.push_back(0.5 * i);
+      y.push_back(value(t.back(), truth) + 0.02 * (draw() + draw() + draw() - 1.5));
+    }
+    const std::vector<double> start = {truth[0] * 1.03, truth[1] * 1.03, truth[2], truth[3], offset};
+    const NamedValues named = {
+        {"a", start[0]}, {"b", start[1]}, {"c", start[2]}, {"d", start[3]}, {"e", offset}};
+    const FitResult free = curve_fit("a*exp(-b*x)+c*exp(-d*x)+e", t, y, named);
+    if (!free.success()) continue;
+    FitOptions options;
+    options.bounds = Bounds(std::vector<double>(5, -kNoBound), std::vector<double>(5, kNoBound));
+    // Bounds just beyond the minimum, or just before it.
+    options.bounds.upper[0] = free.parameters[0] + free.standard_errors[0] * (seed % 2 == 0 ? 1e-4 : -0.5);
+    options.bounds.lower[3] = free.parameters[3] - free.standard_errors[3] * 1e-4;
+    std::vector<double> inside = start;
+    inside[0] = options.bounds.upper[0] - 0.01;
+    inside[3] = options.bounds.lower[3] + 0.01;
+    const FitResult called =
+        curve_fit([&](double x, const double* p) { return value(x, p); }, t, y, inside, options);
+    const FitResult recorded = curve_fit(
+        "a*exp(-b*x)+c*exp(-d*x)+e", t, y,
+        {{"a", inside[0]}, {"b", inside[1]}, {"c", inside[2]}, {"d", inside[3]}, {"e", offset}}, options);
+    if (!called.success() || !recorded.success() || called.at_bound != recorded.at_bound) continue;
+    ++successes;
+    for (std::size_t j = 0; j < 5; ++j) {
+      CAPTURE(j);
+      if (called.at_bound[j]) continue;
+      if (std::isnan(called.standard_errors[j])) {
+        ++unknown;
+        CHECK_FALSE(called.warnings.empty());
+      } else {
+        CHECK(called.standard_errors[j] == doctest::Approx(recorded.standard_errors[j]).epsilon(0.02));
+      }
+    }
+  }
+  CHECK(successes > 20);
+  CHECK(unknown < successes);
+}
+
 // At a bound all points of a difference lie on one side, and the length of the step was not examined: beside
 // a date of 2.45 million days it crossed the peak, and a parameter stayed on a bound that it should have
 // left.

@@ -1,0 +1,111 @@
+"""Functions that are called, beside a large offset of y: rounding errors of y are errors of differences."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import nlsqfit as nf
+
+
+def two_decays(t, a, b, c, d, offset):
+    return a * np.exp(-b * t) + c * np.exp(-d * t) + offset
+
+
+def called(t, a, b, c, d, offset):
+    return two_decays(t, float(a), b, c, d, offset)  # a stand-in is no number, so this is not recorded
+
+
+def derivatives(t, a, b, c, d, _offset):
+    first, second = np.exp(-b * t), np.exp(-d * t)
+    return np.stack([first, -a * t * first, second, -c * t * second, np.ones_like(t)], axis=1)
+
+
+def fits(rows, count):
+    """Data, start and bounds; some of the bounds are active, and some lie just beside the minimum."""
+    for seed in range(count):
+        random = np.random.default_rng(seed)
+        truth = random.uniform([1, 0.2, 1, 0, 0], [5, 1, 5, 0, 0])
+        truth[3] = truth[1] * random.uniform(1.5, 5)
+        truth[4] = 10 ** random.uniform(6, 10.5)
+        t = np.linspace(0, random.uniform(5, 15), rows)
+        y = two_decays(t, *truth) + 10 ** random.uniform(-3, -1) * random.normal(size=rows)
+        start, lower, upper = truth.copy(), np.full(5, -np.inf), np.full(5, np.inf)
+        for j in random.choice(4, random.integers(0, 4), replace=False):
+            if random.random() < 0.5:
+                lower[j], start[j] = truth[j] * 1.05, truth[j] * 1.1
+            else:
+                upper[j], start[j] = truth[j] * 0.95, truth[j] * 0.9
+        yield seed, t, y, start, (lower, upper)
+
+
+def standard_errors(t, y, p, free):
+    J, r = derivatives(t, *p)[:, free].astype(np.longdouble), two_decays(t, *p) - y
+    size = np.sqrt((J * J).sum(axis=0)).astype(float)
+    inverse = np.linalg.inv(np.linalg.qr((J / size).astype(float))[1])
+    return np.sqrt((inverse**2).sum(axis=1) * (r @ r) / (y.size - free.sum())) / size
+
+
+@pytest.mark.parametrize("rows", [9, 20, 60])
+def test_standard_errors_beside_offsets_and_bounds_are_right_or_not_known(rows):
+    known = 0
+    for seed, t, y, start, bounds in fits(rows, 40):
+        for way in ("curve_fit", "fit", "least_squares"):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", nf.OptimizeWarning)
+                try:
+                    if way == "curve_fit":
+                        p, pcov = nf.curve_fit(called, t, y, p0=start, bounds=bounds)
+                        errors, free = np.sqrt(np.diag(pcov)), np.ones(5, dtype=bool)  # as in SciPy, all
+                    elif way == "fit":
+                        limits = dict(zip("a b c d offset".split(), zip(*bounds)))
+                        fit = nf.fit(called, t, y, p0=list(start), bounds=limits)
+                        if not fit.certificate.passed:
+                            continue
+                        assert fit.evaluator.startswith("called")
+                        p = np.array([one.value for one in fit.params.values()])
+                        errors = np.array([one.stderr for one in fit.params.values()])
+                        free = (p > bounds[0]) & (p < bounds[1])
+                        if np.isnan(errors[free]).all():
+                            assert any("not known" in warning for warning in fit.warnings)
+                            continue
+                    else:
+                        found = nf.least_squares(lambda q: called(t, *q) - y, start, bounds=bounds)
+                        p, errors, free = found.x, found.std_errors, found.active_mask == 0
+                        if not found.success or np.isnan(errors[free]).all():
+                            continue
+                except (nf.OptimizeWarning, RuntimeError):
+                    continue
+            known += 1
+            assert errors[free] == pytest.approx(standard_errors(t, y, p, free), rel=0.02), (seed, way)
+    assert known > 60
+
+
+@pytest.mark.parametrize("loss", ["linear", "soft_l1"])
+def test_the_returned_jacobian_is_right_beside_offsets(loss):
+    t = np.linspace(0, 8, 60)
+    y = two_decays(t, 3, 0.3, 2, 1.4, 1e9) + 0.02 * np.random.default_rng(4).normal(size=60)
+    found = nf.least_squares(lambda p: called(t, *p) - y, [3.1, 0.32, 2.1, 1.3, 1e9], loss=loss)
+    assert found.success
+    exact = derivatives(t, *found.x)
+    if loss == "linear":
+        errors = np.sqrt(np.diag(np.linalg.inv(found.jac.T @ found.jac)))
+        right = np.sqrt(np.diag(np.linalg.inv(exact.T @ exact)))
+        assert errors == pytest.approx(right, rel=0.01)
+    else:
+        _, pcov = nf.curve_fit(called, t, y, p0=[3.1, 0.32, 2.1, 1.3, 1e9], loss=loss, method="trf")
+        _, right = nf.curve_fit(two_decays, t, y, p0=[3.1, 0.32, 2.1, 1.3, 1e9], loss=loss, method="trf")
+        assert np.sqrt(np.diag(pcov)) == pytest.approx(np.sqrt(np.diag(right)), rel=0.02)
+
+
+def test_noise_of_differences_is_no_kink():
+    """Gradients beside the end differed by rounding errors of y: a fit 0.1 standard errors away was certified."""
+    t = np.linspace(0, 7.905061466190358, 7)
+    y = np.array([-6268527.179963301, -6268529.692730108, -6268530.081964678, -6268530.1368207075,
+                  -6268530.174946311, -6268530.17125795, -6268530.16214145])  # fmt: skip
+    start = [1.5889918629375248, 0.9529058616953581, 1.3589361247168257, 2.0749802331629876, -6268530.169304237]
+    fit = nf.fit(called, t, y, p0=start)
+    assert fit.certificate.governed_by != "both sides of a kink"
+    if fit.certificate.passed:
+        p, errors = (np.array([getattr(one, name) for one in fit.params.values()]) for name in ("value", "stderr"))
+        assert errors == pytest.approx(standard_errors(t, y, p, np.ones(5, dtype=bool)), rel=0.02)
