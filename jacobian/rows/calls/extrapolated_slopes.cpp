@@ -149,10 +149,6 @@ ExtrapolatedSlopes extrapolate(const ValuesAt& f, std::span<const double> here, 
   return out;
 }
 
-bool has_slopes(const ExtrapolatedSlopes& by) {
-  return std::ranges::all_of(by.slope, [](double slope) { return std::isfinite(slope); });
-}
-
 }  // namespace
 
 ExtrapolatedSlopes extrapolated_slopes(const ValuesAt& f, std::span<const double> here, double p,
@@ -166,15 +162,7 @@ ExtrapolatedSlopes extrapolated_slopes(const ValuesAt& f, std::span<const double
   const bool both = sides.up && sides.down;
   const double h = both ? std::min(room_above, room_below) : std::max(room_above, room_below);
   if (!(h > kNoRoom * wanted)) return between_bounds(f, here, p, typical, lower, upper);
-  ExtrapolatedSlopes out = extrapolate(f, here, sides, h, constants);
-  const bool defined = std::ranges::all_of(here, [](double r) { return std::isfinite(r); });
-  if (!both || !defined || has_slopes(out)) return out;
-  // Where the function ends beside p, as at the edge of a domain, the other side has slopes.
-  for (const bool up : {true, false}) {
-    ExtrapolatedSlopes one = extrapolate(f, here, {p, lower, upper, up, !up}, h, constants);
-    if (has_slopes(one)) return one;
-  }
-  return out;
+  return extrapolate(f, here, sides, h, constants);
 }
 
 }  // namespace nlsq::inline v0

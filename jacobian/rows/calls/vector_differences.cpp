@@ -27,6 +27,10 @@ double square_of(std::span<const double> error, std::span<const double> slope) {
   return slopes > 0 && std::isfinite(errors) ? errors / slopes : 0;
 }
 
+bool has_slopes(const ExtrapolatedSlopes& by) {
+  return std::ranges::all_of(by.slope, [](double slope) { return std::isfinite(slope); });
+}
+
 // Returns true if a step changes the residuals little. Returns false also if a residual is not finite.
 bool moves_little(std::span<const double> moved, std::span<const double> here) {
   double change = 0, size = 0;
@@ -160,8 +164,13 @@ void VectorRows::by_extrapolation(std::span<const double> p, Evaluation& result)
     };
     const double lower = lower_.empty() ? -kNoBound : lower_[j],
                  upper = upper_.empty() ? kNoBound : upper_[j];
-    ExtrapolatedSlopes by =
-        extrapolated_slopes(along, result.residuals, p[j], typical[j], lower, upper, constants_);
+    const auto between = [&](double from, double to) {
+      return extrapolated_slopes(along, result.residuals, p[j], typical[j], from, to, constants_);
+    };
+    ExtrapolatedSlopes by = between(lower, upper);
+    // Where the function ends beside p, as at the edge of a domain, the other side has slopes.
+    if (!has_slopes(by)) by = between(p[j], upper);
+    if (!has_slopes(by)) by = between(lower, p[j]);
     if (by.extrapolated) squares += square_of(by.error, by.slope);
     result.derivatives[k] = std::move(by.slope);
     moved[j] = p[j];

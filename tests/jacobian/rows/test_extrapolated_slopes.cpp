@@ -110,18 +110,6 @@ TEST_CASE("steps that leave the domain do not count; a pole has no slope") {
   CHECK(std::isnan(slopes_of([](double) { return std::nan(""); }, 1.0).slope[0]));
 }
 
-TEST_CASE("where the function ends beside p, the other side has the slope") {
-  for (const bool ends_above : {true, false}) {
-    CAPTURE(ends_above);
-    const auto f = [=](double q) {
-      return std::vector{(ends_above ? q <= 1 : q >= 1) ? std::exp(q) : std::nan("")};
-    };
-    const double here[] = {std::exp(1.0)};
-    const ExtrapolatedSlopes got = extrapolated_slopes(f, here, 1, 1, -kNone, kNone);
-    CHECK(got.slope[0] == doctest::Approx(std::exp(1.0)).epsilon(1e-8));
-  }
-}
-
 TEST_CASE("noise in the function shows in the error") {
   const auto noisy = [](double p) { return std::exp(p) + 1e-7 * std::sin(1e9 * p); };
   const ExtrapolatedSlopes got = slopes_of(noisy, 1.0);
