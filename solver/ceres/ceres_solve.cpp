@@ -174,15 +174,19 @@ void Session::solve() {
 
 // Whether one of the user's tolerances was met in f64. A rejected step can be short because of its damping,
 // and so can a step that left the cost as it was, but for rounding. Such steps count only near the optimum.
+// Other steps do not count where the optimum is far away: their damping made them short, too.
 // If there is no standard error to measure the distance, they count after an accepted step.
 bool Session::tolerance_met() const {
   if (ours_.termination != Termination::tolerance || !facts_.tolerance_met) return false;
   if (theirs_.iterations.empty()) return true;
   const ceres::IterationSummary& last = theirs_.iterations.back();
   constexpr double kRounding = 0x1p-50;  // of the cost
+  constexpr double kFar = 1;             // standard errors
+  constexpr double kVanishing = 1e-8;    // of the cost at the start: standard errors may mean nothing
   const bool fell = last.iteration == 0 || std::fabs(last.cost_change) > kRounding * last.cost;
-  if (last.step_is_successful && fell) return true;
   const double errors = ours_.certificate.decrement_sigma;
+  const bool vanishes = ours_.final_cost <= kVanishing * ours_.initial_cost;
+  if (last.step_is_successful && fell) return vanishes || !(errors > kFar);
   return std::isnan(errors) ? ours_.accepted > 0 : errors <= kBeside;
 }
 
@@ -194,7 +198,7 @@ void Session::say_how_it_ended(const std::string& message) {
   if (c.passed || tolerance_met()) return say(ceres::CONVERGENCE, message);
   const bool refused = facts_.tolerance_met;
   say(ceres::NO_CONVERGENCE,
-      refused ? "no success: a step that did not lower the cost met a tolerance; " + message : message);
+      refused ? "no success: a step met a tolerance far from the optimum; " + message : message);
 }
 
 // Leaves the parameter values where Ceres would leave them, computes the problem's own cost there, and fills

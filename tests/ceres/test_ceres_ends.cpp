@@ -98,6 +98,19 @@ void check_times_and_counts(const ceres::Solver::Summary& summary) {
   CHECK(summary.FullReport().find(summary.message) != std::string::npos);
 }
 
+// A root that fails beside its branch point.
+struct Root {
+  double x, y;
+  template <class T>
+  bool operator()(const T* a, T* r) const {
+    using std::sqrt;
+    const T inside = a[0] - a[1] * x;
+    if (inside < T(0.05)) return false;
+    r[0] = 100.0 * (a[3] * sqrt(inside) + a[2] - y);
+    return true;
+  }
+};
+
 // The distance of a point, moved by a rotation and a shift, from the tangent plane of its partner.
 struct PointToPlane {
   std::array<double, 3> point, partner, normal;
@@ -394,5 +407,25 @@ TEST_CASE("derivatives that are rounding errors lead to no step of any length") 
     INFO(summary.message);
     CHECK(summary.termination_type == ceres::CONVERGENCE);
     CHECK(summary.final_cost < 100);  // half of a chi-squared with 54 degrees of freedom
+  }
+}
+
+// Where functions fail beside the way, steps are short because of their damping, and lower the cost by
+// little.
+TEST_CASE("a tolerance that is met several standard errors from the optimum is no success") {
+  for (const double start : {1.5, 1.6, 1.7, 1.8}) {
+    CAPTURE(start);
+    double a[4] = {start, 0.5, 0, 1};
+    ceres::Problem problem;
+    for (int i = 0; i < 48; ++i) {
+      const double x = i / 48.0, y = 2 * std::sqrt(1.05 - x) + 0.01 * std::sin(7.0 * i);
+      problem.AddResidualBlock(new nlsq::AutoDiffCostFunction<Root, 1, 4>(new Root{x, y}), nullptr, a);
+    }
+    ceres::Solver::Options options;
+    options.max_num_iterations = 300;
+    ceres::Solver::Summary summary;
+    nlsq::Solve(options, &problem, &summary);
+    INFO(summary.message);
+    CHECK((summary.termination_type != ceres::CONVERGENCE || summary.final_cost < 11.4));
   }
 }
