@@ -36,6 +36,6 @@ inline constexpr double kAddsPerUnit = 20;
 
 // Programs that together lose less than this are built anyway: a small problem does not justify a second
 // method.
-inline constexpr double kLittleWork = 1e6;
+inline constexpr double kLittleWork = 1e5;
 
 }  // namespace nlsq::inline v0

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kUndamped = 1e-14;  // the least damping that lets a singular matrix be factored
 // The least column norm in damping, relative to ‖r‖ over the parameter's size, or over 1.
-constexpr double kLeastColumn = 1e-16;
+constexpr double kLeastColumn = 1e-6;
 constexpr double kShortWay = 0.1;        // of the step, for the finite difference that measures curvature
 constexpr double kLeastEta = 1e-4;       // conjugate gradient tolerance for steps
 constexpr double kTightEta = 1e-6;       // and for steps that decide the verdict
@@ -184,7 +184,8 @@ void BlockSystem::column_norms(Vector& out) const {
 }
 
 // Bounds column norms from below. A column close to zero would not be damped, and the step along it would be
-// unbounded (compare Ceres's min_lm_diagonal).
+// unbounded (compare Ceres's min_lm_diagonal). Columns of rounding errors are about 1e-16 of the residuals'
+// terms. With the damping at the start of 1e-4, the bound keeps steps along them near the parameter's size.
 void BlockSystem::prepare(std::span<const double> x, const Vector& scale) {
   const double r = kLeastColumn * std::sqrt(2 * at_.model.cost);
   scale_ = &scale;

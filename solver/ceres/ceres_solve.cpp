@@ -170,17 +170,26 @@ void Session::solve() {
   theirs_.minimizer_time_in_seconds = seconds_since(begin_) - theirs_.preprocessor_time_in_seconds;
 }
 
-// Returns true if one of the user's tolerances was met in f64. A rejected step can be short because of its
-// damping, and so can a step that changed the cost by no more than rounding. Such steps count only near the
-// optimum. If there is no standard error to measure the distance, they count after an accepted step.
+// Returns true if one of the user's tolerances was met in f64 by a step that was short for no other reason. A
+// rejected step can be short because of its damping, and so can a step that changed the cost by no more than
+// rounding. Such steps count only near the optimum. Any other step counts, unless the linear model without
+// damping shows that it ends far from the optimum: by more than a standard error, and by a decrease of the
+// cost more than ten times function_tolerance. If there is no standard error to measure the distance, steps
+// count after an accepted one.
 bool Session::tolerance_met() const {
   if (ours_.termination != Termination::tolerance || !facts_.tolerance_met) return false;
   if (theirs_.iterations.empty()) return true;
   const ceres::IterationSummary& last = theirs_.iterations.back();
   constexpr double kRounding = 0x1p-50;  // of the cost
+  constexpr double kTolerated = 10;      // times function_tolerance
+  constexpr double kVanishing = 1e-8;    // of the cost at the start: standard errors may mean nothing
   const bool fell = last.iteration == 0 || std::fabs(last.cost_change) > kRounding * last.cost;
-  if (last.step_is_successful && fell) return true;
   const double errors = ours_.certificate.decrement_sigma;
+  const bool vanishes = ours_.final_cost <= kVanishing * ours_.initial_cost;
+  // The promised decrease, ½ errors² σ², relative to the cost, which is about ½ σ² for each residual.
+  const double promised = errors * errors / std::max(1, theirs_.num_residuals_reduced);
+  const bool far = errors > 1 && promised > kTolerated * options_.function_tolerance;
+  if (last.step_is_successful && fell) return vanishes || !far;
   return std::isnan(errors) ? ours_.accepted > 0 : errors <= kBeside;
 }
 
@@ -192,7 +201,7 @@ void Session::say_how_it_ended(const std::string& message) {
   if (c.passed || tolerance_met()) return say(ceres::CONVERGENCE, message);
   const bool refused = facts_.tolerance_met;
   say(ceres::NO_CONVERGENCE,
-      refused ? "no success: a step that did not lower the cost met a tolerance; " + message : message);
+      refused ? "no success: a step met a tolerance far from the optimum; " + message : message);
 }
 
 // Stores the parameter values that Ceres would return, computes the problem's own cost there, and fills the

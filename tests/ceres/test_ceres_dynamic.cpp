@@ -105,7 +105,7 @@ TEST_CASE("Values and derivatives of any shape are Ceres's, to the bit, whicheve
 TEST_CASE("They are recorded, one program for each shape, and solved as Ceres solves them") {
   double costs[2];
   for (const bool mine : {false, true}) {
-    std::vector<std::array<double, 3>> a(12, {0.1, 0.2, -0.1});
+    std::vector<std::array<double, 3>> a(120, {0.1, 0.2, -0.1});
     std::array<double, 2> shared{0.3, 0.1};
     ceres::Problem problem;
     for (std::size_t i = 0; i < a.size(); ++i) {
@@ -123,7 +123,7 @@ TEST_CASE("They are recorded, one program for each shape, and solved as Ceres so
       CAPTURE(summary.message);
       CAPTURE(summary.evaluator_note);
       CHECK(summary.evaluator == "graph");
-      CHECK(summary.evaluator_note == "graph: 12 blocks; 2 programs");
+      CHECK(summary.evaluator_note == "graph: 120 blocks; 2 programs");
       CHECK((summary.termination == nlsq::Termination::converged ||
              summary.termination == nlsq::Termination::tolerance));
       costs[mine] = summary.final_cost;
