@@ -38,8 +38,8 @@ class BlockReplay {
   // `constants`, which has room for as many as the recording has.
   bool follow(const BlockRecording& recording, const BlockFunction& function, const double* x,
               double* constants);
-  // Returns the number of the recording that the block follows; none if there is no such one. Tries
-  // `recordings` in turn from number `first` on. `constants` receives the block's own.
+  // Tries `recordings` in turn, from number `first` on. Returns the number of the first one that the block
+  // follows, or nothing if there is none. `constants` receives the block's own constants.
   std::optional<std::size_t> find(std::span<const BlockRecording> recordings, std::size_t first,
                                   const BlockFunction& function, const double* x,
                                   std::vector<double>& constants);

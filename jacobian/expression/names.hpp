@@ -28,7 +28,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 // An expression of parameters alone.
 struct ParameterExpression {
   Formula formula;
-  std::vector<NodeId> derivatives;  // by each of its parameters, in the graph of the formula
+  std::vector<NodeId> derivatives;  // by each parameter, as nodes of the formula's graph
 };
 
 // Parses an expression of parameters alone. Throws ValidationError, whose text begins with `what`, for

@@ -88,7 +88,7 @@ class DerivativeProducts {
   bool gather_;
 };
 
-// Returns ∂root/∂leaf in forward form, for a parameter or column node of `graph`.
+// Returns ∂root/∂leaf in forward form. `leaf` is a parameter or column node of `graph`.
 NodeId derive_forward(Graph& graph, NodeId root, NodeId leaf);
 
 // Returns the derivative of each root by each of the data columns. The result holds all derivatives of the

@@ -58,7 +58,7 @@ struct TapeGuard {
   bool outcome = false;
 };
 
-// What a tape has recorded.
+// The operations and guards that a tape has recorded.
 struct Recording {
   std::vector<TapeStep> steps;
   std::vector<TapeGuard> guards;

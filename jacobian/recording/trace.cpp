@@ -31,8 +31,8 @@ TapeRelation compare(const Recording& s, const Recording& t) {
 
 namespace {
 
-// The decision tree over the guards of all recordings. `leaf(node)` returns the result at the end of a path,
-// whose value is that node.
+// Builds the decision tree over the guards of all recordings. `leaf(node)` returns the result for a path that
+// ends in that node.
 class DecisionTree {
  public:
   DecisionTree(Graph& graph, const std::vector<std::shared_ptr<const Recording>>& variants) : graph_(graph) {

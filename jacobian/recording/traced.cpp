@@ -44,8 +44,8 @@ std::uint32_t Tape::follow(const TapeStep& step) {
   return static_cast<std::uint32_t>(position_++);
 }
 
-// Returns true if the recording's next step is this operation on these operands, the most frequent case. They
-// are compared without building a step.
+// Returns true if the recording's next step is this operation on these operands. That is the most frequent
+// case, so the operands are compared without building a step.
 bool Tape::follows(Op op, const Traced& a, const Traced& b, const Traced& c) const {
   if (position_ >= path_.size()) return false;
   // Step 0 is a missing operand, or a plain constant that is not yet a step of the path.

@@ -184,8 +184,9 @@ void BlockSystem::column_norms(Vector& out) const {
 }
 
 // Bounds column norms from below. A column close to zero would not be damped, and the step along it would be
-// unbounded (compare Ceres's min_lm_diagonal). Columns of rounding errors are about 1e-16 of the residuals'
-// terms. With the damping at the start of 1e-4, the bound keeps steps along them near the parameter's size.
+// unbounded (compare Ceres's min_lm_diagonal). A column that consists of rounding errors has a norm of about
+// 1e-16 of the residuals' terms. With the initial damping of 1e-4, the bound keeps steps along such a column
+// near the parameter's size.
 void BlockSystem::prepare(std::span<const double> x, const Vector& scale) {
   const double r = kLeastColumn * std::sqrt(2 * at_.model.cost);
   scale_ = &scale;

@@ -182,7 +182,8 @@ bool Session::tolerance_met() const {
   const ceres::IterationSummary& last = theirs_.iterations.back();
   constexpr double kRounding = 0x1p-50;  // of the cost
   constexpr double kTolerated = 10;      // times function_tolerance
-  constexpr double kVanishing = 1e-8;    // of the cost at the start: standard errors may mean nothing
+  constexpr double kVanishing =
+      1e-8;  // of the cost at the start: such residuals may be rounding errors alone
   const bool fell = last.iteration == 0 || std::fabs(last.cost_change) > kRounding * last.cost;
   const double errors = ours_.certificate.decrement_sigma;
   const bool vanishes = ours_.final_cost <= kVanishing * ours_.initial_cost;

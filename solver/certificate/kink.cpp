@@ -158,8 +158,8 @@ bool may_lie_at_kink(const MinimizerResult& end, bool judged) {
          c.decrement_sigma <= kFarFromKink;
 }
 
-// Whether rounding errors of the values, divided by the width of differences, are errors of J that the
-// condition makes large. Then gradients beside x differ by noise, as they do across a kink.
+// Returns true if rounding errors of the values, divided by the width of differences, give errors of J that
+// the condition number makes large. Gradients beside x then differ by noise, as they do across a kink.
 bool derivatives_are_noise(const DenseEvaluator& evaluator, const RowModel& rows, const MinimizerResult& end,
                            const Linearization& here) {
   constexpr double kMost = 5e-3;  // of a standard error
@@ -168,7 +168,7 @@ bool derivatives_are_noise(const DenseEvaluator& evaluator, const RowModel& rows
     const double width = evaluator.difference_width(end.x, j);
     if (width > 0) squares += 1 / (width * width * here.normal(j, j));
   }
-  if (squares == 0) return false;  // not by differences
+  if (squares == 0) return false;  // J is not computed by differences
   std::vector<double> residuals(rows.rows()), magnitudes(rows.rows());
   rows.reference_residuals(end.x, 0, rows.rows(), residuals.data(), magnitudes.data());
   double terms = 0;

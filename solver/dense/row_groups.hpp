@@ -1,5 +1,5 @@
-// Walks over rows: over all tiles, and over groups of neighbouring rows within one tile, which are the
-// samples of the probe and of the recheck.
+// Functions that visit rows: all tiles, or groups of neighbouring rows within one tile. The probe and the
+// recheck use such groups as samples.
 #pragma once
 
 #include "rows/row_model.hpp"
@@ -33,7 +33,7 @@ inline TileRange tile_of(const RowModel& model, std::size_t row) {
   return model.tile(low);
 }
 
-// Makes a pass over all rows at x, in f64: visit(tile, columns) for each tile and its columns [J | r].
+// Makes a pass over all rows at x, in f64. Calls visit(tile, columns) for each tile and its columns [J | r].
 void for_each_tile(const RowModel& model, std::span<const double> x, const auto& visit) {
   KernelCounters uncounted;
   const std::unique_ptr<TilePass> pass = model.begin(x, Fill::jacobian_and_residual, false);

@@ -41,7 +41,7 @@ class CurveWorker {
     evaluator.forget_work();
   }
   const std::shared_ptr<const CurvePrograms>& programs() const { return programs_; }
-  // Lets go of the user's memory.
+  // Forgets the pointers to the user's memory.
   void forget_data() { *data = no_data(); }
   // Returns false if a fit recorded a new branch. That recording must not reach other fits, because their
   // bits would depend on it.

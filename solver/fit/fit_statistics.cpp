@@ -40,7 +40,7 @@ std::string held_names(const FitResult& fit) {
   return names;
 }
 
-// Whether the covariance was left out because derivatives by differences have too few digits.
+// Returns true if the covariance was left out because derivatives by differences have too few digits.
 bool lost_by_differences(const FitResult& fit, const Certificate& c, const std::vector<int>& free) {
   if (!(c.covariance_error > kStandardErrorsUnknown) ||
       c.rank < static_cast<int>(free.size() - c.at_bound.size()))
@@ -75,8 +75,7 @@ void warn(FitResult& fit, const Certificate& c, const std::vector<int>& free, bo
   if (lost_by_differences(fit, c, free)) {
     fit.warnings.emplace_back(
         "standard errors are not known: beside values as large as these, differences for derivatives have "
-        "too "
-        "few digits. Subtract the offset from y and from the function, or give derivatives");
+        "too few digits. Subtract the offset from y and from the function, or give derivatives");
   }
   if (c.verdict == Verdict::noise_floor) fit.warnings.emplace_back("the fit ended at the noise floor of f64");
   if (fit.dof > 0 && fit.rss == 0 && !absolute_sigma) {

@@ -14,7 +14,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// The length of column j of J; 1 for a column of zeros.
+// Returns the length of column j of J, or 1 for a column of zeros.
 double column_scale(const Linearization& at, std::size_t j) {
   const double length = std::sqrt(at.normal(j, j));
   return length > 0 ? length : 1;

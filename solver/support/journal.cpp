@@ -48,7 +48,8 @@ std::optional<std::string> unframed(ByteReader& in) {
   return std::nullopt;
 }
 
-// Cuts the file off at `end`, and goes on writing there. Returns false, and sets errno, if it cannot.
+// Shortens the file to `end` bytes and sets the position of the next write there. Returns false, and sets
+// errno, if this fails.
 bool cut(int descriptor, std::uint64_t end) {
   return ::ftruncate(descriptor, static_cast<off_t>(end)) == 0 &&
          ::lseek(descriptor, static_cast<off_t>(end), SEEK_SET) >= 0;

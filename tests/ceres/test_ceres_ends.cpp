@@ -98,7 +98,7 @@ void check_times_and_counts(const ceres::Solver::Summary& summary) {
   CHECK(summary.FullReport().find(summary.message) != std::string::npos);
 }
 
-// A root that fails beside its branch point.
+// A square root, whose functor fails near its branch point.
 struct Root {
   double x, y;
   template <class T>
@@ -380,8 +380,8 @@ TEST_CASE("the point of a sphere that is farthest from the data is left") {
   }
 }
 
-// Points of a sphere, compared along its normals, do not tell rotations apart at the start: the derivatives
-// by the rotation are rounding errors there. A step along them led to angles of 1e14.
+// Points of a sphere that are compared along its normals do not determine the rotation at the start: the
+// derivatives by the rotation are rounding errors there. A step along them led to angles of 1e14.
 TEST_CASE("derivatives that are rounding errors lead to no step of any length") {
   for (unsigned seed = 0; seed < 10; ++seed) {
     CAPTURE(seed);
@@ -410,7 +410,7 @@ TEST_CASE("derivatives that are rounding errors lead to no step of any length") 
   }
 }
 
-// Where functions fail beside the way, steps are short because of their damping, and lower the cost by
+// Steps are short because of their damping, since the functions fail nearby. So they lower the cost by
 // little.
 TEST_CASE("a tolerance that is met several standard errors from the optimum is no success") {
   for (const double start : {1.5, 1.6, 1.7, 1.8}) {

@@ -157,7 +157,8 @@ bool DifferenceRows::extrapolate(bool on) {
   return true;
 }
 
-// The sizes |y| / σ of what the residuals subtract; zeros if the function's values are the residuals.
+// Returns |y| / σ, the sizes of what the residuals subtract, or zeros if the function's values are the
+// residuals.
 std::vector<double> DifferenceRows::constants() const {
   std::vector<double> sizes(rows(), 0.0);
   if (curve().values) return sizes;

@@ -145,8 +145,8 @@ using ValuesAt = std::function<std::vector<double>(double p)>;
 // h = 0.01 max(|p|, typical), or less beside a bound. If a bound leaves little room on one side, differences
 // to the other side are extrapolated. If there is almost no room on both sides, differences are not
 // extrapolated. A component that is not finite for the longer steps is extrapolated from the shorter ones.
-// `constants` are sizes of numbers that were subtracted inside f, one for each component, or none: the values
-// have their rounding errors.
+// `constants` are the sizes of numbers that are subtracted inside f, whose rounding errors the values have.
+// There is one for each component, or none.
 NLSQ_API ExtrapolatedSlopes extrapolated_slopes(const ValuesAt& f, std::span<const double> here, double p,
                                                 double typical, double lower, double upper,
                                                 std::span<const double> constants = {});

@@ -15,8 +15,9 @@ constexpr int kMostSteps = 10;
 constexpr double kTooCurved = 0.5;           // second over first differences of the first step
 constexpr double kTooCurvedToOneSide = 0.1;  // the same, where extrapolation gains fewer digits in each step
 constexpr double kLeastShare = 0x1p-36;      // smallest step that is tried, as a share of the first
-// Room on one side, relative to the room on the other: with less, all points lie on that other side. Rounding
-// errors are divided by the step, so short steps to both sides are worse than long steps to one.
+// Least room on one side, as a share of the room on the other. With less, all points are taken on that other
+// side, because rounding errors are divided by the step: short steps to both sides are worse than long steps
+// to one.
 constexpr double kLittleRoom = 1.0 / 32;
 constexpr double kNoRoom = 1e-4;  // relative to the first step; with less room on both sides, extrapolation
                                   // would only amplify rounding
@@ -26,7 +27,7 @@ constexpr double kEnough = 4 * std::numeric_limits<double>::epsilon();
 constexpr double kWorse = 2;
 
 // The extrapolation table of one component. Row i starts with the difference of step h / 2^i. Entry k of a
-// row is free of the error terms up to h^(2k), and of differences to one side up to h^k.
+// row is free of the error terms up to h^(2k), or up to h^k if the differences are to one side.
 class Table {
  public:
   explicit Table(double orders) : orders_(orders) {}
@@ -60,7 +61,7 @@ class Table {
   bool done_ = false;
 };
 
-// Differences between bounds that leave almost no room on either side, without extrapolation.
+// Takes differences between bounds that leave almost no room on either side. It does not extrapolate.
 ExtrapolatedSlopes between_bounds(const ValuesAt& f, std::span<const double> here, double p, double typical,
                                   double lower, double upper) {
   std::vector<double> above, below;
@@ -88,7 +89,7 @@ ExtrapolatedSlopes between_bounds(const ValuesAt& f, std::span<const double> her
   return out;
 }
 
-// The places beside p at which a function is evaluated for one difference.
+// The two places at which a function is evaluated for one difference at p.
 struct Places {
   double high, low;  // one of them is p itself if the difference is to one side
 };

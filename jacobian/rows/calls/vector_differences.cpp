@@ -168,7 +168,7 @@ void VectorRows::by_extrapolation(std::span<const double> p, Evaluation& result)
       return extrapolated_slopes(along, result.residuals, p[j], typical[j], from, to, constants_);
     };
     ExtrapolatedSlopes by = between(lower, upper);
-    // Where the function ends beside p, as at the edge of a domain, the other side has slopes.
+    // If the function is not finite on one side, as at the edge of its domain, the other side is used.
     if (!has_slopes(by)) by = between(p[j], upper);
     if (!has_slopes(by)) by = between(lower, p[j]);
     if (by.extrapolated) squares += square_of(by.error, by.slope);

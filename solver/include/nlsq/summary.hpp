@@ -96,7 +96,8 @@ struct Certificate {
   // Parameters that end on a bound (indices among the free ones). Everything above concerns the others, with
   // these fixed.
   std::vector<int> at_bound;
-  // Relative bound n·u·κ₀, or n·u·√κ₀ if QR was used. Where errors of differences matter more, what they do.
+  // Bound of its relative error: n·u·κ₀, or n·u·√κ₀ if QR was used. If J is by differences, an estimate of
+  // the error that these cause, where that is larger.
   double covariance_error = 0;
   bool qr = false;                 // by QR of J instead of the normal equations
   std::size_t rechecked_rows = 0;  // row evaluations repeated with the callable in double

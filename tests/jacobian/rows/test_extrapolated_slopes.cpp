@@ -81,8 +81,8 @@ TEST_CASE("no point beyond a bound is evaluated, on either side, and beside one 
   CHECK(slopes_of([](double p) { return std::exp(p); }, 2, 2, 2).slope[0] == 0);  // held on both sides
 }
 
-// Beside a bound the difference was taken over a short step to one side, over which rounding errors of the
-// large constant are a tenth of the slope, and its error was said to be that of no constant.
+// Beside a bound, the difference used to be taken over a short step to one side. Over such a step, rounding
+// errors of the large constant are a tenth of the slope, and the stated error left them out.
 TEST_CASE("beside a bound, rounding errors of a large constant are divided by a long step") {
   for (const double constant : {0.0, 1e8, 1e11}) {
     for (const double room : {0.0, 1e-9, 1e-6, 1e-4}) {

@@ -193,7 +193,8 @@ TEST_CASE("a large offset of y moves neither the minimum of a called function no
   CHECK(successes > 300);
 }
 
-// A parameter that ends beside a bound, or on it: the difference to one side had a short step.
+// A parameter ends beside a bound, or on it. The difference to one side used to have a step that was too
+// short.
 TEST_CASE("beside an offset of y, a bound that is near or active makes no standard error wrong") {
   const auto value = [](double t, const double* p) {
     return p[0] * std::exp(-p[1] * t) + p[2] * std::exp(-p[3] * t) + p[4];
@@ -217,7 +218,7 @@ TEST_CASE("beside an offset of y, a bound that is near or active makes no standa
     if (!free.success()) continue;
     FitOptions options;
     options.bounds = Bounds(std::vector<double>(5, -kNoBound), std::vector<double>(5, kNoBound));
-    // Bounds just beyond the minimum, or just before it.
+    // The bounds lie just beyond the minimum, or just before it.
     options.bounds.upper[0] = free.parameters[0] + free.standard_errors[0] * (seed % 2 == 0 ? 1e-4 : -0.5);
     options.bounds.lower[3] = free.parameters[3] - free.standard_errors[3] * 1e-4;
     std::vector<double> inside = start;
