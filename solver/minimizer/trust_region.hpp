@@ -2,8 +2,8 @@
 //
 // Damped steps are limited by λ, which follows Nielsen's rule (Damping parameter in Marquardt's method,
 // IMM-REP-1999-05): λ falls smoothly with the gain ratio and grows faster with every rejection in a row.
-// Dogleg steps are limited by a radius, which is halved and trebled by Powell's rule (Nocedal, Wright,
-// Numerical Optimization, 2006, algorithm 4.1); λ then only keeps a singular matrix from failing.
+// Dogleg steps are limited by a radius, which changes as in Nocedal, Wright, Numerical Optimization, 2006,
+// algorithm 4.1, but with Ceres's factors 1/2 and 3; λ then only keeps a singular matrix from failing.
 #pragma once
 
 #include <algorithm>
