@@ -37,7 +37,8 @@ struct GroupReport {
   // Returns a name such as "tau". If some parameters are shared, one that each group has for itself is
   // "a[north]".
   std::string parameter_name(std::size_t group, std::size_t parameter) const;
-  // Returns the title of the groups: the column of --group-by, or "y".
+  // Returns the heading of the groups: the column that --group-by names, or "y" if each column of y is a
+  // group.
   std::string title() const;
 };
 

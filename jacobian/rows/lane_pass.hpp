@@ -15,9 +15,10 @@ namespace nlsq::inline v0 {
 
 class StepsCache;  // machine_code/program_steps.hpp
 
-// Evaluates residuals and derivatives and adds them to Gram sums. It works in f64, or in f32 with sums that
-// are added to f64 sums after at most 512 rows. A problem gives the same bits in any lane and beside any
-// other problems. Threads must not share a pass.
+// Evaluates residuals and derivatives of several problems, which are fits of one model to different data, and
+// adds them to Gram sums. Each problem has a lane of the vector registers. The pass works in f64, or in f32
+// with sums that are added to f64 sums after at most 512 rows. A problem gives the same bits in any lane, and
+// whatever the other problems are. Two threads must not use one pass at the same time.
 class NLSQ_API LanePass {
  public:
   // `jacobian` has the outputs J, then r. It must outlive the pass. All problems have `rows` rows, of which

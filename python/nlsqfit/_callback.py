@@ -110,7 +110,7 @@ def refuse_hidden(values):
 
 
 def is_of_size(error):
-    """Whether this exception is about arrays of sizes that do not fit.
+    """Return True if this exception is about arrays of sizes that do not fit.
 
     An integrator that gives up early returns fewer values than it was asked for. A function that subtracts
     data from them raises NumPy's exception.

@@ -324,15 +324,17 @@ class Curve:
         self.reason, self.meanwhile = reason, None
         self.call_whole()
 
-    def _fit_once(self, p0, options):
+    def solve(self, function, *arguments, options, meanwhile=None):
+        """Calls a C function of the model and its data, such as ``nlsq_model_fit``. Returns its Result."""
         keep = []
-        y = column_of(self.y, keep)
+        return solve(
+            function, self.model.handle, self.views, len(self.columns), column_of(self.y, keep), *arguments,
+            options=options, user=self.user, rows=self.rows, meanwhile=meanwhile,
+        )  # fmt: skip
+
+    def _fit_once(self, p0, options):
         try:
-            result = solve(
-                lib.nlsq_model_fit, self.model.handle, self.views, len(self.columns), y,
-                self._start(p0), options=options, user=self.user, rows=self.rows,
-                meanwhile=self.meanwhile,
-            )  # fmt: skip
+            result = self.solve(lib.nlsq_model_fit, self._start(p0), options=options, meanwhile=self.meanwhile)
         except Exception:
             self.check()  # where the data are wrong, its words are SciPy's
             raise
@@ -356,7 +358,7 @@ class Curve:
     def jacobian_at(self, p, better=True):
         """Derivatives of the model at p, rows x parameters.
 
-        `better`: by extrapolated differences where rounding errors of the values matter.
+        With `better`, differences are extrapolated where rounding errors of the values matter.
         """
         self.slopes_error = 0.0
         if not self.reason:

@@ -226,12 +226,10 @@ class _Job:
         self._judge(result)
         pcov = curve.covariance
         infinite = False
-        self.unknown = False  # whether derivatives by differences have too few digits for a covariance
         if self.loss != "linear":
             pcov = self._robust_covariance(popt, result, absolute_sigma)
         elif not all_finite(pcov):
             J = self.weighted(curve.jacobian_at(popt))
-            self.unknown = curve.slopes_error > _UNKNOWN
             rank = np.linalg.matrix_rank(J / np.maximum(np.linalg.norm(J, axis=0), 1e-300), tol=1e-11)
             if method == "lm" and rank < popt.size:
                 infinite = True
@@ -240,7 +238,8 @@ class _Job:
                 if not absolute_sigma and curve.rows > popt.size:
                     pcov *= 2 * result.number("cost") / (curve.rows - popt.size)
         # Without any scatter, parameters that the data do not determine would seem to be exact.
-        infinite = infinite or not curve.certified and not pcov.any() or self.unknown
+        infinite = infinite or not curve.certified and not pcov.any()
+        infinite = infinite or curve.slopes_error > _UNKNOWN  # differences have too few digits
         if infinite or not absolute_sigma and curve.rows <= popt.size:
             pcov = np.full((popt.size, popt.size), np.inf)
             warnings.warn(
@@ -257,7 +256,6 @@ class _Job:
             self.weighted(curve.fitted - curve.y),
             self.weighted(curve.jacobian_at(popt)),
         )
-        self.unknown = curve.slopes_error > _UNKNOWN
         pcov = pseudo_inverse_covariance(J)
         if not absolute_sigma and curve.rows > popt.size:
             pcov *= 2 * result.number("cost") / (curve.rows - popt.size)

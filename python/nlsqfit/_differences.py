@@ -78,8 +78,8 @@ class _Step:
     def error(self, above, here, below):
         """An upper limit on the error of the derivatives, as the norm over all rows.
 
-        Second differences have the rounding errors of the values, and what the values curve. Of few values
-        that a step moves by few of their last digits, they may happen to be 0.
+        Second differences contain the rounding errors of the values, and the curvature. If there are few
+        values, and a step changes only their last digits, second differences may happen to be 0.
         """
         with np.errstate(all="ignore"):
             middle = here

@@ -149,14 +149,14 @@ def _warn_of_unused(text, formula, predictors, parameters):
 
 
 def _fit_text(text, x, y, sigma, p0, sigma_x, solver, given):
-    made = TextModel(text, x)
+    made = TextModel(text, x, y)
     model = made.model
     parameters = model.names
     _warn_of_unused(text, model.formula, made.names, parameters)
     options = make_options(parameters, solver, **given)
     sigma = _errors(options, sigma, sigma_x, y.size)
     start = start_values(p0, parameters, given["fixed"])
-    result = made.solve(lib.nlsq_model_fit, y, start.ctypes.data, options=options)
+    result = made.solve(lib.nlsq_model_fit, start.ctypes.data, options=options)
     noise = Noise(sigma, given["absolute_sigma"], given["loss"], sigma_x is not None)
     return Fit(result, parameters, model.formula, "formula", made, options, x, y, noise)
 

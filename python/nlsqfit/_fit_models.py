@@ -38,26 +38,26 @@ def builtin_models():
 class TextModel:
     """A formula or a built-in model, with its data."""
 
-    def __init__(self, text, x):
-        self.text, self.x = text, x
+    def __init__(self, text, x, y):
+        self.text, self.x, self.y = text, x, y
         names, self.columns = predictors(x)
         count = len(self.columns)
         self.names = names or (["x"] if count == 1 else [f"x{k + 1}" for k in range(count)])
         self.model = Model.from_text(text, names, len(self.columns))
 
     def __reduce__(self):
-        return TextModel, (self.text, self.x)
+        return TextModel, (self.text, self.x, self.y)
 
     def call_unless_right(self, points):
-        """A text is what is fitted: nothing changes."""
+        """Does nothing: a text is not a recording of a function. Returns False."""
         return False
 
-    def solve(self, function, y, *arguments, options):
+    def solve(self, function, *arguments, options):
         """Calls a C function of the model and its data, such as ``nlsq_model_fit``. Returns its Result."""
         keep = []
         return solve(
-            function, self.model.handle, columns_of(self.columns, keep), len(self.columns), column_of(y, keep),
-            *arguments, options=options, rows=y.size,
+            function, self.model.handle, columns_of(self.columns, keep), len(self.columns), column_of(self.y, keep),
+            *arguments, options=options, rows=self.y.size,
         )  # fmt: skip
 
     def evaluate(self, at, p, jacobian):
@@ -132,7 +132,7 @@ class FunctionModel:
     def call_unless_right(self, points):
         """Calls the function from now on if its recording gives other values at one of these points.
 
-        Returns whether this was a change.
+        Returns True if this was a change.
         """
         curve = self.curve
         right = curve.reason or all(curve._agrees(p, curve.values(p), curve.single) for p in points)
@@ -140,18 +140,14 @@ class FunctionModel:
             curve.reason = "its recording gives other values than the function at an end of an interval"
         return not right
 
-    def solve(self, function, y, *arguments, options):
+    def solve(self, function, *arguments, options):
         """Does the same as `TextModel.solve`. A function that is not recorded is called."""
-        curve, keep = self.curve, []
-        if curve.reason:
-            curve.call_whole()
+        if self.curve.reason:
+            self.curve.call_whole()
         try:
-            return solve(
-                function, curve.model.handle, curve.views, len(curve.columns), column_of(y, keep), *arguments,
-                options=options, user=curve.user, rows=y.size,
-            )  # fmt: skip
+            return self.curve.solve(function, *arguments, options=options)
         finally:
-            curve.release()
+            self.curve.release()
 
     def evaluate(self, at, p, jacobian):
         """As of a `TextModel`."""

@@ -259,7 +259,7 @@ class Result(_Owner):
     """nlsq_result: numbers, texts and arrays by name."""
 
     _free = lib.nlsq_result_free
-    note = ""  # what the message of a fit without success ends with
+    note = ""  # is added to the message of a fit without success
 
     def number(self, name):
         value = c_double()

@@ -1,4 +1,4 @@
-"""What follows from a fit: intervals by profile likelihood, and quantities derived from its parameters."""
+"""Confidence intervals of a fit by profile likelihood, and quantities derived from its parameters."""
 
 from __future__ import annotations
 
@@ -57,8 +57,9 @@ class Quantity:
 
 
 def _profile(fit, names, confidence):
+    """The library's table of intervals."""
     return fit._model.solve(
-        lib.nlsq_model_profile_intervals, fit._y, fit._result.handle, ",".join(names).encode(),
+        lib.nlsq_model_profile_intervals, fit._result.handle, ",".join(names).encode(),
         nan if confidence is None else confidence, options=fit._options,
     )  # fmt: skip
 

@@ -218,7 +218,7 @@ class ScaledCurvature {
   std::vector<double> step_, there_, gradient_;
 };
 
-// Holds JᵀJ over the free columns with columns of J scaled to unit length, and LLᵀ = JᵀJ + εI.
+// Holds A = JᵀJ for the free columns of J, scaled to unit length, and the Cholesky factor L of A + εI.
 struct NormalMetric {
   std::vector<std::size_t> free;
   std::vector<double> A, L;
@@ -276,8 +276,8 @@ double beyond_normal(const BlockPoint& at, const GradientAt& gradient_at, Normal
 // the metric of JᵀJ + εI.
 bool curves_like_normal(const BlockPoint& at, const GradientAt& gradient_at, double limit) {
   constexpr std::size_t kLeastUnknowns = 3;  // with fewer, second_order() takes no more evaluations
-  // The shifts are shorter than those of second_order(), because one-sided differences contain third
-  // derivatives, and weakly determined directions magnify these.
+  // The shifts are shorter than those of second_order(). One-sided differences have an error that is
+  // proportional to third derivatives, and this error is large along weakly determined directions.
   constexpr double kShorter = 0x1p-4;
   constexpr double kFalls = 0.5 / kShorter;  // nearly as much as rounding errors do
   NormalMetric metric;

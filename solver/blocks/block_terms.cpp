@@ -266,8 +266,9 @@ std::vector<double> tangent_sizes(const Problem::Impl& problem, const BlockStruc
 
 namespace {
 
-// Returns x as a step. On a manifold it is the product of x with each direction of a step. If x is orthogonal
-// to all of them, as for a rotation, the terms of that product replace it.
+// Returns the step that would change x by its own size. On a manifold, the step in a tangent direction is the
+// scalar product of x with the direction. If the direction is orthogonal to x, as for a rotation, that
+// product is only rounding error. Then the sum of the absolute values of its terms is used.
 std::vector<double> x_as_step(const BlockPoint& at) {
   constexpr double kAcross = 16 * kUnitRoundoff;
   std::vector<double> step(at.structure.tangent_size(), 0.0), plus;

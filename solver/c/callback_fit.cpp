@@ -28,13 +28,6 @@ struct Weighting {
     for (std::size_t i = 0; i < f.size() && !values; ++i)
       f[i] = (f[i] - y[i]) / (sigma.empty() ? 1 : sigma[i]);
   }
-  // Returns |y| / σ by row; empty if the function's values are the residuals.
-  std::vector<double> constants() const {
-    std::vector<double> sizes;
-    for (std::size_t i = 0; i < y.size() && !values; ++i)
-      sizes.push_back(std::fabs(y[i]) / (sigma.empty() ? 1 : sigma[i]));
-    return sizes;
-  }
   void jacobian(std::span<double> J) const {
     const std::size_t n = J.size() / y.size();
     for (std::size_t i = 0; i < y.size() && !sigma.empty(); ++i) {
@@ -143,7 +136,7 @@ FitResult fit_callback(const CallerModel& model, const Column& y, const NamedVal
     auto rows =
         std::make_unique<VectorRows>(function, curve.start, curve.free, jacobian, std::vector<RowComponent>{},
                                      limits.lower, limits.upper, differences);
-    if (!weighting.values) rows->set_constants(weighting.constants());
+    if (!weighting.values) rows->set_constants(response_sizes(*curve.data, 0, curve.form.weighted));
     if (form.loss.is_linear()) return rows;
     return std::make_unique<LossRows>(std::move(rows), form, CountColumn{curve.data, 0});
   };

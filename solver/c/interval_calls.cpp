@@ -3,6 +3,7 @@
 #include "c/errors.hpp"
 #include "c/results/json_writer.hpp"
 #include "policy_text.hpp"  // split(), trimmed()
+#include "prediction/right_side.hpp"
 #include "support/fp_environment.hpp"
 
 #include <nlsq/c/intervals.h>
@@ -83,11 +84,8 @@ nlsq_result* profile_call(CurveCall& call, const CurveResult& of, const char* pa
   }
   const Refit refit = [&](const std::vector<double>& start, const FitOptions& changed) {
     if (call.options.stop_wanted()) throw CallbackStopped("the intervals were cancelled", 0);
-    NamedValues p0;
-    for (std::size_t j = 0; j < start.size(); ++j) {
-      if (of.fit.ties.empty() || of.fit.ties[j].empty()) p0.emplace_back(of.fit.parameter_names[j], start[j]);
-    }
-    return fit_model(call.model, call.x, call.y, p0, changed, call.options.differences);
+    return fit_model(call.model, call.x, call.y, refit_start(of.fit, start), changed,
+                     call.options.differences);
   };
   IntervalOptions wanted;
   wanted.confidence = std::isnan(confidence) ? of.confidence : confidence;

@@ -82,10 +82,10 @@ bool BlockSystem::gradient_is_noise(std::span<const double>, const Recheck&) {
   return block_gradient(solver_, at_.model.cost, terms()->gradient_noise).noise;
 }
 
-// Returns the sizes of the terms of r, which are measured once for each linearization in f64. The loop's
-// tests, the recheck and the certificate share them. Where ‖r‖ is at most `small` beside its terms or the
-// start, bounds of the rounding errors are computed, which take several times as long as the residuals.
-// Functions that were not recorded have no such bounds, so their rounding errors are measured.
+// Returns the sizes of the terms of r, measured once for each linearization in f64. If ‖r‖ is at most `small`
+// times the size of its terms, or of the residuals at the start, bounds of the rounding errors are computed,
+// too, which takes several times as long. Functions that were not recorded have no such bounds, so their
+// rounding errors are measured.
 std::shared_ptr<const BlockTerms> BlockSystem::terms(double small) {
   constexpr double kHardly = 64 * kUnitRoundoff;  // of the terms
   const double r = std::sqrt(2 * at_.model.cost);

@@ -163,11 +163,7 @@ bool may_lie_at_kink(const MinimizerResult& end, bool judged) {
 bool derivatives_are_noise(const DenseEvaluator& evaluator, const RowModel& rows, const MinimizerResult& end,
                            const Linearization& here) {
   constexpr double kMost = 5e-3;  // of a standard error
-  double squares = 0;
-  for (std::size_t j = 0; j < end.x.size(); ++j) {
-    const double width = evaluator.difference_width(end.x, j);
-    if (width > 0) squares += 1 / (width * width * here.normal(j, j));
-  }
+  const double squares = squared_error_of_differences(evaluator, end.x, here);
   if (squares == 0) return false;  // J is not computed by differences
   std::vector<double> residuals(rows.rows()), magnitudes(rows.rows());
   rows.reference_residuals(end.x, 0, rows.rows(), residuals.data(), magnitudes.data());

@@ -261,8 +261,8 @@ void DenseEvaluator::sum_one_by_one(std::size_t begin, std::size_t end, const Pa
   });
 }
 
-// Sums the chunks of a share. If the data were not surveyed yet, the survey reads the rows of each chunk
-// after it was summed, while they are in the caches.
+// Sums the products of all chunks of a share. If the data have not been surveyed yet, the survey reads the
+// rows of each chunk right after the chunk was summed, while they are still in the caches.
 void DenseEvaluator::sum_share(const Share& share, const Pass& pass, bool alone) {
   const auto one = [&](std::size_t c, Scratch& scratch) {
     sum_chunk(c * share.chunk_tiles, std::min(model_.tile_count(), (c + 1) * share.chunk_tiles), pass,

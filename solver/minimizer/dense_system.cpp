@@ -64,12 +64,8 @@ bool DenseSystem::extrapolate_rough_derivatives(std::span<const double> x, const
                                                 const CertificateTests& tests) {
   constexpr double kUsual = 1e-10;  // relative error of differences without such rounding errors
   constexpr double kMost = 5e-3;    // of a standard error
-  double squares = 0;
-  for (std::size_t j = 0; j < x.size(); ++j) {
-    const double width = evaluator_->difference_width(x, j), column = std::sqrt(at_->normal(j, j));
-    if (width > 0 && column > 0) squares += 1 / (width * width * column * column);
-  }
-  if (squares == 0) return false;  // not by differences
+  const double squares = squared_error_of_differences(*evaluator_, x, *at_);
+  if (squares == 0) return false;  // J is not computed by differences
   const std::size_t free = x.size() - c.at_bound.size();
   const double condition = c.rank == static_cast<int>(free) ? c.condition : 1;
   const double of_residuals = scatter(c.cost, residuals(), free, false);

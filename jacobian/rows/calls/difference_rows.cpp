@@ -152,23 +152,11 @@ bool DifferenceRows::extrapolate(bool on) {
   auto rows_at_once = std::make_unique<VectorRows>(
       std::move(function), of_free(curve().parameters), std::move(free), VectorRows::Jacobian{},
       std::vector<RowComponent>{}, of_free(lower_), of_free(upper_), Differences::ridders);
-  rows_at_once->set_constants(constants());
+  if (!curve().values) {
+    rows_at_once->set_constants(response_sizes(*curve().data, curve().function.predictors, curve().weighted));
+  }
   extrapolated_ = std::move(rows_at_once);
   return true;
-}
-
-// Returns |y| / σ, the sizes of what the residuals subtract, or zeros if the function's values are the
-// residuals.
-std::vector<double> DifferenceRows::constants() const {
-  std::vector<double> sizes(rows(), 0.0);
-  if (curve().values) return sizes;
-  const RowSource& data = *curve().data;
-  const int y = curve().function.predictors;
-  data.read(0, rows(), y, sizes.data());
-  std::vector<double> sigma(rows(), 1.0);
-  if (curve().weighted) data.read(0, rows(), y + 1, sigma.data());
-  for (std::size_t i = 0; i < rows(); ++i) sizes[i] = std::fabs(sizes[i]) / sigma[i];
-  return sizes;
 }
 
 double DifferenceRows::difference_width(std::span<const double> x, std::size_t j) const {

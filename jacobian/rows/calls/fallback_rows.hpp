@@ -116,7 +116,6 @@ class NLSQ_API DifferenceRows final : public CallableRows {
   double calls_per_row() const override;
   DifferenceStep step(std::size_t j, double p, double share) const;
   void shorten_steps(std::span<const double> p) const;
-  std::vector<double> constants() const;
 
   std::vector<double> typical_, lower_, upper_;
   mutable std::vector<double> shares_;  // shares of the usual steps, one for each parameter
@@ -124,6 +123,10 @@ class NLSQ_API DifferenceRows final : public CallableRows {
   mutable std::vector<double> checked_;  // the parameters at which the shares were found; empty: not yet
   std::unique_ptr<RowModel> extrapolated_;
 };
+
+// Returns |y| / σ for all rows. y is in column `y` of the data, and σ in the next one if the rows are
+// weighted.
+std::vector<double> response_sizes(const RowSource& data, int y, bool weighted);
 
 // The residuals of a vector function, all computed by one call. A pass evaluates everything once and returns
 // it in tiles. Passes that begin at the same x share the evaluation.
@@ -165,7 +168,7 @@ class NLSQ_API VectorRows final : public RowModel {
   double difference_width(std::span<const double> x, std::size_t j) const override;
   double derivative_error(std::span<const double> x) const override;
   std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const override;
-  // States that each residual is a difference (f - y) w, and gives the sizes |y| w.
+  // States that each residual is a difference (f - y) w, and gives the sizes |y| w (see response_sizes).
   void set_constants(std::vector<double> sizes);
   // Calls the function in double, again whenever row 0 is requested. With constants the magnitudes are those
   // of the terms, |r| + 2 |y| w >= (|f| + |y|) w. Without them the terms are unknown: magnitudes are |r|, and

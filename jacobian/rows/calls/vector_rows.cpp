@@ -230,6 +230,14 @@ std::unique_ptr<TilePass> VectorRows::begin(std::span<const double> x, Fill fill
   return std::make_unique<CopyPass>(std::move(at), std::move(columns), tile_rows(), parameters());
 }
 
+std::vector<double> response_sizes(const RowSource& data, int y, bool weighted) {
+  std::vector<double> sizes(data.rows()), sigma(data.rows(), 1.0);
+  data.read(0, sizes.size(), y, sizes.data());
+  if (weighted) data.read(0, sizes.size(), y + 1, sigma.data());
+  for (std::size_t i = 0; i < sizes.size(); ++i) sizes[i] = std::fabs(sizes[i]) / sigma[i];
+  return sizes;
+}
+
 void VectorRows::set_constants(std::vector<double> sizes) {
   check_size(sizes.size(), rows());
   constants_ = std::move(sizes);

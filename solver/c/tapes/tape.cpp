@@ -56,7 +56,8 @@ bool is_operator(std::string_view name) {
   return std::ranges::any_of(kOperators, [&](const Operator& o) { return o.name == name; });
 }
 
-// apply() does one operation of a graph, for doubles, for recorded numbers and for dual numbers.
+// Each of these functions returns the result of one operation of a graph: of doubles, of recorded numbers, or
+// of dual numbers.
 double apply(Op op, double a, double b, double c) { return evaluate_op(op, a, b, c); }
 Traced apply(Op op, const Traced& a, const Traced& b, const Traced& c) { return record_op(op, a, b, c); }
 

@@ -96,8 +96,9 @@ concept Callable = !std::convertible_to<F, std::string_view> && !std::convertibl
                    !std::convertible_to<F, const Model&> && !std::convertible_to<F, const ModelFunction&> &&
                    !std::convertible_to<F, const PreparedModel&>;
 
-// Fits a callable of one predictor: f(x, p), where x is a number and p is indexed p[0], p[1] ... It is
-// generic in both scalars, or takes double only.
+// Fits a callable of one predictor: f(x, p), where x is a number and p is indexed p[0], p[1] ... The types
+// of x and of p may be template parameters, so that f can be recorded or differentiated. Otherwise f takes
+// doubles, and derivatives are computed by differences.
 template <Callable F>
 FitResult curve_fit(F model, const Column& x, const Column& y, const std::vector<double>& p0,
                     const FitOptions& options = {}) {

@@ -1,5 +1,5 @@
-/* What follows from a curve fit: confidence intervals by profile likelihood, and derived quantities. Include
- * <nlsq/nlsq.h>. */
+/* Confidence intervals of a curve fit by profile likelihood, and quantities derived from its parameters.
+ * Include <nlsq/nlsq.h>. */
 #ifndef NLSQ_C_INTERVALS_H
 #define NLSQ_C_INTERVALS_H
 
