@@ -1,5 +1,5 @@
-// The kernels for block structure of one instruction set. This file is compiled once per set, under the same
-// rule as kernel.cpp: the linker sees only the entry point.
+// Compiles the kernels for block structure of one instruction set. This file is compiled once per set, under
+// the same rule as kernel.cpp: the linker sees only the entry point.
 #include "kernels/factor/cholesky.hpp"
 #include "kernels/factor/elimination.hpp"
 #include "kernels/factor/implicit.hpp"

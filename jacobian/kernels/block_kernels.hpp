@@ -1,5 +1,6 @@
-// Kernels for normal equations with block structure, one table per instruction set. They eliminate many small
-// blocks (the Schur complement) and factor the remaining matrix by dense Cholesky. Block problems use them.
+// Declares kernels for normal equations with block structure, one table per instruction set. They eliminate
+// many small blocks (the Schur complement) and factor the remaining matrix by dense Cholesky. Block problems
+// use them.
 //
 //    H = [U W; Wᵀ V],  V block diagonal with blocks of size e ("points");  S = U - W V⁻¹ Wᵀ  ("cameras")
 //
@@ -19,7 +20,7 @@ namespace nlsq::inline v0 {
 // Returns how many numbers the lower triangle of a symmetric matrix has. Such matrices are stored as their
 // lower triangles, by rows and without gaps, so row i starts at triangle(i).
 NLSQ_INLINE constexpr std::size_t triangle(std::size_t rows) { return rows * (rows + 1) / 2; }
-// Returns entry (i, j) of a matrix that is stored as its lower triangle. j may be larger than i.
+// Returns entry (i, j) of a matrix that is stored as its lower triangle. j may exceed i.
 NLSQ_INLINE double symmetric(const double* matrix, std::size_t i, std::size_t j) {
   return j <= i ? matrix[triangle(i) + j] : matrix[triangle(j) + i];
 }
@@ -28,13 +29,13 @@ inline constexpr int kLargestPoint = 8;  // tangent numbers of a block that may 
 
 // The blocks to eliminate, as plain arrays. Residual blocks ("slots") are sorted by point. A point of size e
 // = 0 holds one residual block that depends on no point. The record of a slot is `rows` rows, `stride` apart,
-// with the columns [E | r | F ...]: E are the derivatives by the point (e of them), r is the residual, and F
-// are the derivatives by other blocks, one cell each.
+// with the columns [E | r | F ...]. E holds the derivatives by the point (e columns), r is the residual, and
+// F holds the derivatives by other blocks, one cell each.
 template <class T>
 struct EliminationData {
   const T* J = nullptr;  // readable up to `pad` numbers past the last record that is used
   std::size_t pad = 0;   // row stride of W and Y: a multiple of every set's lanes
-  // For each point:
+  // These exist for each point.
   EvenView<std::uint32_t> point_size;
   EvenView<std::uint32_t> point_offset;       // offset in vectors over the points
   EvenView<std::uint64_t> point_matrix;       // offset of the point's symmetric matrix among all matrices
@@ -42,21 +43,21 @@ struct EliminationData {
   const std::uint32_t* entry_first =
       nullptr;                                // [points + 1]: the F blocks of its slots, ascending, each once
   const std::uint64_t* pair_first = nullptr;  // pairs of entries (a <= b), by rows; unused with `pair_table`
-  // For each slot:
+  // These exist for each slot.
   EvenView<std::uint64_t> record;
   EvenView<std::uint32_t> stride;
   EvenView<std::uint32_t> rows;
   EvenView<std::uint32_t> cell_first;  // [slots + 1]
-  // For each cell:
+  // These exist for each cell.
   const std::uint32_t* cell_entry = nullptr;   // position among the point's entries; ascending within a slot
   const std::uint32_t* cell_column = nullptr;  // in the rows of the record
-  // For each entry, and for each pair of entries:
+  // These exist for each entry, and for each pair of entries.
   const std::uint32_t* entry_block = nullptr;
   const std::uint32_t* pair_block = nullptr;  // the block of S; unused with `pair_table`
-  // For each block of S: the position where it starts, in the layout of ReducedLayout for the format of the
-  // sums.
+  // For each block of S, this is the position where it starts, in the layout of ReducedLayout for the format
+  // of the sums.
   const std::uint64_t* reduced_target = nullptr;
-  // For each F block:
+  // This exists for each F block.
   const std::uint32_t* block_size = nullptr;
   // This is the index of J[0] among the numbers of all records.
   std::uint64_t J_first = 0;
@@ -66,9 +67,9 @@ struct EliminationData {
   std::size_t pair_stride = 0;
 };
 
-// The layout of a block of S for vectors with a given number of lanes: its columns in whole vectors, row by
-// row. If it takes fewer vectors, the remaining columns are stored one by one after that. (9 x 9 in vectors
-// of 8: 9 + 2 vectors instead of 18.)
+// The layout of a block of S for vectors with a given number of lanes. The columns that fill whole vectors
+// are stored row by row. The remaining columns follow one by one if that takes fewer vectors. For example, a
+// 9 x 9 block takes 9 + 2 vectors of 8 lanes instead of 18.
 struct ReducedLayout {
   std::size_t rows, columns;
   std::size_t whole;          // columns stored by rows; row i starts at i * stride
@@ -105,10 +106,10 @@ struct EliminationKernels {
   void (*substitute)(const EliminationData<R>&, std::size_t first, std::size_t last, const double* inverse,
                      const double* g, const T* s, double* step);
 
-  // Right-hand sides of geodesic acceleration, for the matrix that was eliminated last. For points [first,
-  // last), `step` and s are a step of the points and of the F blocks (`pad` numbers each). `moved` holds, for
-  // each row (`row` gives the first of each slot), the actual change of the residuals in place of J times the
-  // step.
+  // Computes the right-hand sides of geodesic acceleration for the matrix that was eliminated last. For
+  // points [first, last), `step` and s are a step of the points and of the F blocks (`pad` numbers each).
+  // `moved` holds the actual change of the residual of each row, where a linear model has J times the step;
+  // `row` gives the first row of each slot.
   //    ρ = factor (moved - J step), which replaces `moved`;  bent = Eᵀρ;
   //    b += Fᵀ(ρ - E inverse bent), for each F block.
   void (*bend)(const EliminationData<R>&, std::size_t first, std::size_t last, const double* inverse,
@@ -121,8 +122,8 @@ struct EliminationKernels {
 template <class R>
 struct OperatorKernels {
   // For points [first, last): computes `inverse` as eliminate() does. Adds the diagonal blocks of S (of U if
-  // `schur` is false) and b for each F block; reduced_target counts F blocks here. `scratch` as for
-  // eliminate().
+  // `schur` is false) and b for each F block; reduced_target counts F blocks here. `scratch` has the size
+  // that eliminate() needs.
   bool (*prepare)(const EliminationData<R>&, std::size_t first, std::size_t last, const double* V,
                   const double* g, const double* damping, double* inverse, bool schur, double* diagonal,
                   double* b, double* scratch);

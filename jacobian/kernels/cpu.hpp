@@ -1,5 +1,5 @@
-// The features that each kernel set needs of an x86 CPU. A program checks them when it starts, and CMake when
-// NLSQ_KERNELS=native.
+// Lists the features that each kernel set needs of an x86 CPU. A program checks them when it starts, and
+// CMake checks them if NLSQ_KERNELS=native.
 #pragma once
 
 #if defined(__x86_64__)

@@ -1,6 +1,6 @@
-// A list of numbers for block problems and their kernels. Evenly spaced numbers, such as the offsets of
-// blocks of one kind, are kept as a first number and a step. A problem may have millions of blocks, so this
-// saves memory.
+// Defines a list of numbers for block problems and their kernels. Evenly spaced numbers, such as the offsets
+// of blocks of one kind, are kept as a first number and a step. A problem may have millions of blocks, so
+// this saves memory.
 #pragma once
 
 #include "kernels/inline.hpp"
@@ -17,7 +17,7 @@ struct EvenView {
   T first = 0, step = 0;
 
   EvenView() = default;
-  NLSQ_INLINE EvenView(const T* numbers) : table(numbers) {}  // NOLINT: an array is such a list, too
+  NLSQ_INLINE EvenView(const T* numbers) : table(numbers) {}  // NOLINT: an array is also such a list
   NLSQ_INLINE EvenView(const T* numbers, T from, T by) : table(numbers), first(from), step(by) {}
   NLSQ_INLINE T operator[](std::size_t i) const {
     return table ? table[i] : static_cast<T>(first + static_cast<T>(i) * step);

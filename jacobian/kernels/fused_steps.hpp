@@ -1,5 +1,5 @@
 // Runs two instructions as one step if only the second uses the first result and overwrites it. This saves a
-// store and a load. Operations and roundings are the same as one by one.
+// store and a load. The operations and roundings stay the same.
 #pragma once
 
 #include "kernels/functions/elementary.hpp"

@@ -1,5 +1,5 @@
-// Macros that state how functions of kernels are inlined. The sources of a set and of the code generator use
-// them.
+// Defines macros that state how functions of kernels are inlined. The sources of a set and of the code
+// generator use them.
 #pragma once
 
 #define NLSQ_INLINE [[gnu::always_inline]] inline

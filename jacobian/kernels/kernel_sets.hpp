@@ -1,4 +1,4 @@
-// The entry points of the kernel object files. Each object defines one symbol. Dispatch uses them.
+// Declares the entry points of the kernel object files. Each object defines one symbol. Dispatch uses them.
 #pragma once
 
 #include "kernels/block_kernels.hpp"
@@ -16,7 +16,7 @@ const BlockKernels* block_kernels_avx2() noexcept;
 const BlockKernels* block_kernels_avx512() noexcept;
 const BlockKernels* block_kernels_neon() noexcept;
 
-// Replaces gram_bf16 of the avx512 table if the CPU has AVX512_BF16.
+// This replaces gram_bf16 of the avx512 table if the CPU has AVX512_BF16.
 void gram_bf16_avx512(const float* const* columns, int n1, std::size_t rows, double* sums,
                       KernelCounters* counters);
 

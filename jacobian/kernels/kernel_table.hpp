@@ -1,4 +1,4 @@
-// The table of kernels, compiled once per instruction set and chosen once per process.
+// Declares the table of kernels. It is compiled once per instruction set and chosen once per process.
 //
 //  The best set that the CPU supports is used. The environment variable NLSQ_ISA (baseline, avx2, avx512,
 //  neon) selects one; an unknown or unsupported name is an error that lists the available sets.
@@ -42,7 +42,7 @@ struct GeneratedCode {
   std::size_t f64_count = 0;
   std::size_t vectors = 0;  // number of vectors of the tile
 };
-// The most columns of doubles that f32 code reads, and the most vectors of its tile.
+// f32 code reads at most so many columns of doubles, and then its tile has at most so many vectors.
 inline constexpr std::size_t most_f64_columns = 8, most_vectors_with_f64 = 64;
 
 inline constexpr int most_columns_with_ones = 6;
@@ -66,8 +66,9 @@ struct ProgramKernels {
   // other problems or on its lane.
   void (*run_lanes)(const KernelStep* steps, std::size_t count, T* const* vectors, const T* uniforms,
                     std::size_t rows, KernelCounters* counters);
-  // Adds the Gram matrices of these problems to `sums`: entry k of the triangle that KernelTable::gram_f64
-  // describes, for problem l, is at k * lanes + l. Column `ones` contains only ones; -1: there is none.
+  // Adds the Gram matrices of these problems to `sums`. For problem l, entry k of the triangle that
+  // KernelTable::gram_f64 describes is at k * lanes + l. Column `ones` contains only ones; -1 means that
+  // there is none.
   void (*lane_gram)(const T* const* columns, int n1, int ones, std::size_t rows, T* sums,
                     KernelCounters* counters);
 };
@@ -87,7 +88,8 @@ struct KernelTable {
     else return f32;
   }
 
-  // The functions of steps whose instructions are machine code; null where this set has no generator.
+  // These are the functions of steps whose instructions are machine code. They are null where this set has no
+  // generator.
   void (*generated_f64)();
   void (*generated_f32)();
 
@@ -96,8 +98,8 @@ struct KernelTable {
   // lanes. ν² is NaN if a pivot is not above `least` times its diagonal entry; that step must not be used.
   void (*lane_solve)(const double* sums, int n, std::size_t lanes, const double* scale, const double* lambda,
                      double least, double* step, double* nu_squared);
-  // Advance the fits in lanes (lane_state.hpp). lane_take judges the trial points, makes those that are good
-  // enough the new x, and computes all numbers at x. lane_propose computes the next trial points.
+  // These advance the fits in lanes (lane_state.hpp). lane_take judges the trial points, makes those that are
+  // good enough the new x, and computes all numbers at x. lane_propose computes the next trial points.
   void (*lane_take)(const LaneState& state);
   void (*lane_propose)(const LaneState& state);
 
@@ -112,10 +114,11 @@ struct KernelTable {
                    KernelCounters* counters);
   void (*gram_f32_wide)(const float* const* columns, int n1, std::size_t rows, double* sums,
                         KernelCounters* counters);
-  // The same, but the columns before the last are rounded to bf16, subnormal numbers to zero. They are
-  // multiplied as gram_f32 does, or, with bf16_instructions, as VDPBF16PS does, and added to `sums` every 512
-  // rows. Products with the last column (the residuals) are those of gram_f32_wide, unrounded. Uses at most
-  // 2.1 KB per column of the thread, besides gram_f32's memory; throws std::bad_alloc if that fails.
+  // Adds the same matrix, but the columns before the last are rounded to bf16, with subnormal numbers rounded
+  // to zero. They are multiplied as gram_f32 does, or, with bf16_instructions, as VDPBF16PS does, and added
+  // to `sums` every 512 rows. Products with the last column (the residuals) are not rounded; they are those
+  // of gram_f32_wide. Uses at most 2.1 KB of the thread's memory per column, besides that of gram_f32; throws
+  // std::bad_alloc if that fails.
   void (*gram_bf16)(const float* const* columns, int n1, std::size_t rows, double* sums,
                     KernelCounters* counters);
   // Computes only the products with the last column, n1 sums: Jᵀr and rᵀr.
@@ -124,9 +127,9 @@ struct KernelTable {
   void (*gradient_f32_wide)(const float* const* columns, int n1, std::size_t rows, double* sums,
                             KernelCounters* counters);
 
-  // C -= AᵀB, with na and nb columns over `rows` rows; C is stored by rows, `stride` apart. It serves
-  // matrices that are computed after the rows, so it counts no flops. Uses memory of the thread; throws
-  // std::bad_alloc if that fails.
+  // Computes C -= AᵀB, with na and nb columns over `rows` rows; C is stored by rows, `stride` apart. It
+  // serves matrices that are computed after the rows, so it counts no flops. Uses memory of the thread;
+  // throws std::bad_alloc if that fails.
   void (*subtract_products_f64)(const double* const* a, std::size_t na, const double* const* b,
                                 std::size_t nb, std::size_t rows, double* C, std::size_t stride);
 

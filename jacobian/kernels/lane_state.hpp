@@ -59,7 +59,7 @@ struct LaneState {
   double *iterations = nullptr, *growth = nullptr;  // `growth` multiplies λ at the next rejection
   double* initial_cost = nullptr;                   // lane_take sets it at the start if it is NaN
 
-  // Decisions, 1 or 0:
+  // These are decisions, 1 or 0.
   double* undamped = nullptr;  // the next step is undamped
   double* stepped = nullptr;   // the step to x was undamped, so `moved` and `last_step` serve
   double* moves = nullptr;     // the step changes a parameter, and its predicted decrease is finite

@@ -1,6 +1,6 @@
-// The interpreter of tile programs. It decodes instructions, or pairs of them, once into steps. It executes a
-// tile strip by strip, all steps on one strip. From 8 vectors on the length of a strip makes no difference.
-// With 4, calls cost 8 %.
+// Interprets tile programs. It decodes instructions, or pairs of them, once into steps. It executes a tile
+// strip by strip, all steps on one strip. From 8 vectors on, the length of a strip makes no difference. With
+// 4, calls cost 8 %.
 #pragma once
 
 #include "kernels/functions/elementary.hpp"
@@ -16,7 +16,8 @@
 namespace nlsq::inline v0 {
 namespace {
 
-// Computes functions without a vector form lane by lane in double. (SLEEF's fmod fails at large quotients.)
+// Computes functions that have no vector form lane by lane in double. (SLEEF's fmod fails at large
+// quotients.)
 template <class T>
 void by_lanes(const Tile<T>& t, const KernelStep& s, std::size_t row, std::size_t count) {
   const auto operand = [&](int k) NLSQ_INLINE_LAMBDA {
@@ -33,14 +34,14 @@ void by_lanes(const Tile<T>& t, const KernelStep& s, std::size_t row, std::size_
 }
 
 #if !defined(NLSQ_KERNEL_SET_baseline)
-// Some functions have a vector form in double only. These helpers load and store their numbers.
+// Some functions have a vector form in double only. These helpers load and store numbers for them.
 NLSQ_INLINE V64 load_double(const double* p) { return Simd<double>::load(p); }
 NLSQ_INLINE V64 load_double(const float* p) { return Simd<double>::load_widened(p); }
 NLSQ_INLINE void store_double(V64 v, double* p) { Simd<double>::store(v, p); }
 NLSQ_INLINE void store_double(V64 v, float* p) { Simd<double>::store_narrowed(v, p); }
 
 template <class T>
-struct InDouble {  // an operand, widened
+struct InDouble {  // an operand, widened to double
   const T* base;
   std::size_t period;  // number of lanes after which a uniform repeats; 0: a vector
   V64 uniform;
@@ -191,7 +192,7 @@ std::size_t decode(const Instruction* code, std::size_t instructions, KernelStep
 }
 
 #if (defined(NLSQ_KERNEL_SET_avx2) || defined(NLSQ_KERNEL_SET_avx512)) && defined(__unix__)
-// Interprets code that reads columns of doubles. It converts them, some rows at a time.
+// Interprets code that reads columns of doubles, which it converts to floats some rows at a time.
 NLSQ_NOINLINE void interpret_with_f64(const Tile<float>& t, const GeneratedCode& code, std::size_t row,
                                       std::size_t count) {
   constexpr std::size_t some = 128;
@@ -211,7 +212,8 @@ NLSQ_NOINLINE void interpret_with_f64(const Tile<float>& t, const GeneratedCode&
   }
 }
 
-// Runs machine code. The interpreter takes over at the first vector that needs a function for another range.
+// Runs machine code. The interpreter takes over at the first vector whose numbers are out of range for a
+// function.
 template <class T>
 void run_generated(const Tile<T>& t, const KernelStep& s, std::size_t row, std::size_t count) {
   const GeneratedCode& code = *s.generated;
@@ -252,7 +254,7 @@ void run_steps(const KernelStep* steps, std::size_t count, T* const* vectors, co
   }
 }
 
-// The functions of the table, which also count rows.
+// These are the functions of the table, which also count rows.
 template <class T>
 constexpr auto rows_in = sizeof(T) == sizeof(double) ? &KernelCounters::rows_f64 : &KernelCounters::rows_f32;
 

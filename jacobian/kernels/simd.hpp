@@ -1,4 +1,4 @@
-// Simd<T>: the vectors of the instruction set for which this object is compiled.
+// Defines Simd<T>, the vectors of the instruction set for which this object is compiled.
 //
 //  Only kernel.cpp and block_kernel.cpp include it. Everything is in an anonymous namespace: the same names
 //  are different code in the other objects, and the linker must not see them.

@@ -94,7 +94,7 @@ struct Simd {
   NLSQ_INLINE static float ceil_of(float x) { return __builtin_ceilf(x); }
 };
 
-// The compiler's own vector type, which SLEEF's functions use.
+// The compiler's own vector type, which SLEEF's functions take.
 template <class V>
 NLSQ_INLINE V raw(V v) {
   return v;

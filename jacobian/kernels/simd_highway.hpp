@@ -1,4 +1,4 @@
-// The vector type of a wide instruction set, by Highway. Only simd.hpp includes this file.
+// Defines the vector type of a wide instruction set, by Highway. Only simd.hpp includes this file.
 //
 //  HWY_STATIC_TARGET follows the compiler flags of this file; kernel.cpp asserts the width.
 #pragma once
@@ -93,7 +93,7 @@ struct Simd {
 #endif
   }
 #if HWY_MAX_BYTES == 64
-  // Returns entries of a table of doubles. Only the low four bits of an index count.
+  // Returns entries of a table of doubles. Only the low four bits of an index matter.
   NLSQ_INLINE static V permute(const double (&table)[16], Bits index) {
     return {_mm512_permutex2var_pd(hn::Load(D(), table).raw, index.raw, hn::Load(D(), table + 8).raw)};
   }
@@ -139,7 +139,7 @@ struct Simd {
   }
 };
 
-// The compiler's own vector type, which SLEEF's functions use.
+// The compiler's own vector type, which SLEEF's functions take.
 template <class V>
 NLSQ_INLINE auto raw(V v) {
   return v.raw;

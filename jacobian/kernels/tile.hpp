@@ -1,4 +1,4 @@
-// A tile of a program, its operands, and the loop over its rows. The interpreter's steps use it.
+// Defines a tile of a program, its operands, and the loop over its rows. The interpreter's steps use it.
 #pragma once
 
 #include "kernels/simd.hpp"
@@ -13,7 +13,7 @@ struct Tile {
   T* const* vectors;
   const T* uniforms;
   std::size_t rows;  // the true number of rows
-  // 1, or the number of lanes: uniform u of lane l is uniforms[u * per_uniform + l].
+  // This is 1, or the number of lanes. Uniform u of lane l is uniforms[u * per_uniform + l].
   std::size_t per_uniform;
 
   NLSQ_INLINE typename Simd<T>::V uniform(std::int32_t operand) const {
@@ -64,7 +64,8 @@ NLSQ_INLINE void map(T* dst, std::size_t count, F f) {
   for (std::size_t i = 0; i < count; i += lanes) Simd<T>::store(f(i), dst + i);
 }
 
-// The steps of an operation F that takes a few instructions, compiled for each kind of operands.
+// These are the steps of an operation F that takes a few instructions. They are compiled for each kind of
+// operands.
 template <class T, class F, template <class> class A>
 void step_of_one(const Tile<T>& t, const KernelStep& s, std::size_t row, std::size_t count) {
   const A<T> a(t, s.operands[0], row);
@@ -84,9 +85,9 @@ void step_of_three(const Tile<T>& t, const KernelStep& s, std::size_t row, std::
   map(t.vectors[s.dst] + row, count, [&](std::size_t i) NLSQ_INLINE_LAMBDA { return F{}(a(i), b(i), c(i)); });
 }
 
-// The steps of a function F of many instructions. It is compiled once for all kinds of operands and for one
-// vector at a time. This is no slower, and such functions take most of the time that a kernel set takes to
-// compile.
+// These are the steps of a function F of many instructions. They are compiled once for all kinds of operands
+// and for one vector at a time. This is no slower, and such functions take most of the compile time of a
+// kernel set.
 template <class T, class F>
 void long_step_of_one(const Tile<T>& t, const KernelStep& s, std::size_t row, std::size_t count) {
   const FromEither<T> a(t, s.operands[0], row);

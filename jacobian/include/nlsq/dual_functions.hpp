@@ -1,9 +1,10 @@
-// <cmath> and the special functions on dual numbers. Part of <nlsq/dual.hpp>; not to be included alone.
+// Defines the functions of <cmath> and the special functions on dual numbers. <nlsq/dual.hpp> includes this
+// file; do not include it alone.
 #pragma once
 
 namespace nlsq::inline v0 {
 
-// Each function gives its value `f` and its slope as expressions in x and f.
+// A function is given by its value `f` and its slope, which are expressions in x and f.
 #define NLSQ_DUAL_UNARY(function, using_name, slope) \
   template <class T, int N>                          \
   Dual<T, N> function(const Dual<T, N>& a) {         \
@@ -15,7 +16,7 @@ namespace nlsq::inline v0 {
 #define NLSQ_DUAL_STD(function, slope) NLSQ_DUAL_UNARY(function, std::function, slope)
 
 namespace detail {
-// Names that let the slopes below compile for T = double and for nested duals.
+// These names let the slopes below compile for T = double and for nested duals.
 using std::copysign, std::cos, std::cosh, std::exp, std::log, std::sin, std::sinh, std::sqrt;
 template <class T>
 T square(const T& x) {
@@ -112,9 +113,9 @@ Dual<T, N> sign(const Dual<T, N>& a) {
   return Dual<T, N>(x > T(0) ? T(1) : x < T(0) ? T(-1) : x);
 }
 
-// Base and exponent may each be a plain number. Special points: for base 0 the slope is 0 if the exponent
-// exceeds 1, and 1 if it is 1. A negative base with an integer exponent has a slope in the base and NaN as
-// slope in the exponent.
+// The base and the exponent may each be a plain number. At base 0, the slope in the base is 0 if the exponent
+// exceeds 1, and 1 if the exponent is 1. If the base is negative and the exponent an integer, the slope in
+// the base is finite and the slope in the exponent is NaN.
 template <class A, class B, class D = detail::CommonDual<A, B>>
 D pow(const A& base, const B& exponent) {
   using std::floor, std::log, std::pow;
@@ -164,7 +165,7 @@ D fmod(const A& x, const B& y) {  // x - trunc(x/y) y
   return D::chain(fmod(a, b), D(x), T(1), D(y), -trunc(a / b));
 }
 
-// Select the same argument as std::min and std::max.
+// These select the same argument as std::min and std::max.
 template <class A, class B, class D = detail::CommonDual<A, B>>
 D min(const A& a, const B& b) {
   return detail::plain(b) < detail::plain(a) ? D(b) : D(a);
@@ -178,7 +179,8 @@ D clamp(const A& x, const B& low, const C& high) {
   return min(max(D(x), D(low)), D(high));
 }
 
-// Ignore a NaN argument. At a tie they select the second argument, or the dual number if the other is plain.
+// These ignore a NaN argument. At a tie they select the second argument, or the dual number if the other is
+// plain.
 template <class A, class B, class D = detail::CommonDual<A, B>>
 D fmin(const A& a, const B& b) {
   using std::isnan;
@@ -206,7 +208,8 @@ D fma(const A& a, const B& b, const C& c) {
   return D(a) * D(b) + D(c);
 }
 
-// The Faddeeva function w(z) = u + iv, z = x + iy; w' = -2 z w + 2i/sqrt(pi) (DLMF 7.10).
+// This is the Faddeeva function w(z) = u + iv with z = x + iy. Its derivative is w' = -2 z w + 2i/sqrt(pi)
+// (DLMF 7.10).
 inline double wofz_re(double x, double y) { return wofz({x, y}).real(); }
 inline double wofz_im(double x, double y) { return wofz({x, y}).imag(); }
 template <class A, class B, class D = detail::CommonDual<A, B>>

@@ -1,4 +1,5 @@
-// Formulas as text: `a*exp(-b*x)+c`, `log(y) = a - b*x`. Fits from a formula and the command line use it.
+// Parses formulas from text, such as `a*exp(-b*x)+c` and `log(y) = a - b*x`. Fits from a formula and the
+// command line use it.
 //
 //  Grammar, from the lowest precedence up: `||`, `&&`, `!`, comparisons (< <= > >= == !=, not chained), + -,
 //  * /, unary - and +, ^ or ** (right-associative, higher than unary minus: -x^2 is -(x^2); 2^-1 is allowed).
@@ -31,7 +32,7 @@ struct FormulaOptions {
   FormulaLimits limits;
 };
 
-// Functions that become several operations of the graph, or one operation with its operands exchanged.
+// These functions become several operations of the graph, or one operation with its operands exchanged.
 enum class CompoundFunction : std::uint8_t {
   none,
   greater,        // a > b
@@ -40,7 +41,8 @@ enum class CompoundFunction : std::uint8_t {
   voigt,          // voigt(x, sigma, gamma) = Re w((x + i gamma)/(sigma sqrt 2)) / (sigma sqrt(2 pi))
 };
 
-// One step of the formula as written, in postfix order. The independent evaluator executes these steps.
+// One step of a formula as the user typed it, in postfix order. The independent evaluator executes these
+// steps.
 struct FormulaStep {
   Op op = Op::constant;
   CompoundFunction compound = CompoundFunction::none;
@@ -48,20 +50,20 @@ struct FormulaStep {
   double value = 0;         // value of the constant
 };
 
-// A parsed formula. The graph is simplified. `steps` is the formula as typed, without simplification;
-// certificates use it to evaluate the formula independently.
+// A parsed formula. The graph is simplified, but `steps` holds the formula as the user typed it. Certificates
+// evaluate the formula independently from these steps.
 struct NLSQ_API Formula {
   std::string text;
-  std::vector<std::string> parameters;  // names, in order of first appearance
-  std::vector<std::string> predictors;  // names; column i
+  std::vector<std::string> parameters;  // the names, in order of first appearance
+  std::vector<std::string> predictors;  // the names; predictor i is column i
   Graph graph;
   NodeId model = 0;     // the right side
   NodeId response = 0;  // the left side as an expression of column `predictors.size()` (plain y: that column)
-  bool has_left_side = false;               // other than the response alone
+  bool has_left_side = false;               // true if it is more than the response alone
   std::vector<FormulaStep> steps;           // the right side
   std::vector<FormulaStep> response_steps;  // the left side
 
-  // Replaces the right side by another with the same parameters and predictors: both `steps` and the graph.
+  // Replaces the right side, in `steps` and in the graph, by one with the same parameters and predictors.
   void replace_model(std::vector<FormulaStep> with);
 
   // Evaluates the right side from `steps`, with the functions of the C library. Throws ValidationError if
@@ -70,8 +72,9 @@ struct NLSQ_API Formula {
   // Evaluates the left side with the functions of the C library; returns y if there is no left side.
   double evaluate_response(std::span<const double> predictors, double y) const;
 
-  // The same for `count` rows, step by step over blocks of rows. predictors[k] and y point at `count` values.
-  // A square is computed as x*x, which is pow(x, 2) correctly rounded; all other operations are the same.
+  // Evaluate `count` rows, step by step over blocks of rows. predictors[k] and y point at `count` values. A
+  // square is computed as x*x, which is pow(x, 2) correctly rounded; all other operations are those of
+  // evaluate().
   void evaluate_rows(std::span<const double* const> predictors, std::span<const double> parameters,
                      std::size_t count, double* out) const;
   void evaluate_response_rows(std::span<const double* const> predictors, const double* y, std::size_t count,

@@ -1,4 +1,5 @@
-// Extracts the value of a Traced number, for scalars built on Traced such as the jets of another library.
+// Extracts the value of a Traced number. Scalars that are built on Traced, such as the jets of another
+// library, use it.
 #pragma once
 
 #include <nlsq/export.hpp>

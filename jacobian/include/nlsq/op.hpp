@@ -1,5 +1,5 @@
-// The operations of an expression graph and of a tile program. Both use one list, so a kernel can execute
-// everything that a graph can express.
+// Lists the operations of an expression graph and of a tile program. Both use one list, so a kernel can
+// execute everything that a graph can express.
 #pragma once
 
 #include <nlsq/export.hpp>
@@ -81,7 +81,7 @@ enum class Op : std::uint8_t {
   copy,  // a (also fills a register from a uniform value)
 };
 
-// Number of operands of an operation (0 for leaves).
+// Returns the number of operands of an operation, which is 0 for leaves.
 constexpr int arity(Op op) noexcept {
   if (op < Op::add) return 0;
   if (op < Op::neg) return 2;

@@ -1,4 +1,5 @@
-// Subsets of the rows of a fit: ranges, and named components. Row evaluation and precision policies use them.
+// Describes subsets of the rows of a fit: ranges, and named components. Row evaluation and precision policies
+// use them.
 #pragma once
 
 #include <cstddef>

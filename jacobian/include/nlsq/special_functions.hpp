@@ -1,4 +1,4 @@
-// Functions that the C library lacks, in double. tests/jacobian tests their error bounds.
+// Declares functions that the C library lacks, in double. tests/jacobian tests their error bounds.
 #pragma once
 
 #include <nlsq/export.hpp>
@@ -14,10 +14,11 @@ NLSQ_API double gamma_function(double x) noexcept;   // Γ; NaN at 0 and negativ
 NLSQ_API double lgamma_function(double x) noexcept;  // log|Γ|, thread-safe
 NLSQ_API double besj0(double x) noexcept;
 NLSQ_API double besj1(double x) noexcept;
-// The Faddeeva function w(z) = exp(-z²) erfc(-iz), for Im z >= 0 or any z where it does not overflow.
+// This is the Faddeeva function w(z) = exp(-z²) erfc(-iz), for Im z >= 0, or for any z where it does not
+// overflow.
 NLSQ_API std::complex<double> wofz(std::complex<double> z) noexcept;
-// Voigt profile: a Gaussian of standard deviation sigma convolved with a Lorentzian of half width gamma, with
-// area 1 (SciPy's voigt_profile).
+// This is the Voigt profile: a Gaussian of standard deviation sigma convolved with a Lorentzian of half width
+// gamma. Its area is 1 (SciPy's voigt_profile).
 NLSQ_API double voigt(double x, double sigma, double gamma) noexcept;
 
 }  // namespace nlsq::inline v0

@@ -1,13 +1,14 @@
-// std::exp, std::pow, std::max and the like for Traced and Dual numbers. Part of <nlsq/callable.hpp>.
+// Defines std::exp, std::pow, std::max and the like for Traced and Dual numbers. <nlsq/callable.hpp> includes
+// this file.
 //
-//  A callable that writes std::exp(...) instead of `using std::exp; exp(...)` is looked up in namespace std
-//  alone, where the functions of nlsq's numbers are not. The templates below hand such a call on to them. Two
-//  properties keep them out of the way of everything else:
+//  If a callable writes std::exp(...) instead of `using std::exp; exp(...)`, the compiler looks only in
+//  namespace std, where the functions of nlsq's numbers are not. The templates below pass such a call on to
+//  them. Two properties keep them from interfering with other code:
 //  - They take part only if one argument is a Traced or a Dual and all others are that or plain numbers.
 //  - Their arguments are a pack, so any other function that fits is more specialised and is preferred. A call
 //    exp(a) after `using std::exp;` therefore still finds nlsq's own function.
-//  The standard does not provide for additions to namespace std. GCC's and Clang's libraries accept these,
-//  and the only other way, an implicit conversion to double, would lose the derivatives without a word.
+//  The standard does not allow additions to namespace std. GCC's and Clang's libraries accept these, and the
+//  only other way, an implicit conversion to double, would silently lose the derivatives.
 #pragma once
 
 #include <nlsq/dual.hpp>
@@ -37,7 +38,8 @@ concept OwnNumbers = (OwnNumber<A> || ...) && ((OwnNumber<A> || std::is_arithmet
   apply(signbit) apply(fpclassify)
 // clang-format on
 
-// Outside namespace std, so that the call finds nlsq's function and not the template that hands it on.
+// This is outside namespace std, so that the call finds nlsq's function and not the template that passes it
+// on.
 namespace nlsq::inline v0::detail::handed_on {
 #define NLSQ_HAND_ON(function)                               \
   template <class... A>                                      \
@@ -56,8 +58,8 @@ namespace std {  // NOLINT: see above
 NLSQ_STD_FUNCTIONS(NLSQ_TAKE_STD)
 #undef NLSQ_TAKE_STD
 
-// The standard's own min, max and clamp accept these numbers, too, but compare them. That would record a
-// guard and make one program for each answer.
+// The standard's own min, max and clamp accept these numbers too, but compare them. That would record a guard
+// and make one program for each answer.
 template <class A>
 requires nlsq::detail::OwnNumber<A> A min(const A& a, const A& b) {
   return nlsq::detail::handed_on::call_min(a, b);

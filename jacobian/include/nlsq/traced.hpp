@@ -1,4 +1,4 @@
-// The recording scalar: a double that records the operations that produced it.
+// Defines Traced, a double that records the operations that produced it.
 //
 //  Code that is generic in its scalar runs once on Traced numbers and leaves a tape of its operations.
 //  - A number that depends on no recorded input is a plain constant (node 0). Constants belong to no tape, so
@@ -35,12 +35,13 @@ class NLSQ_API Traced {
 
   // Returns the plain number. The recording becomes opaque unless the number is a constant.
   double value() const;
-  double derivative(int k) const;  // for code that reads derivatives of Dual; opaque too, returns 0
+  // Code that reads derivatives of Dual can call this. It returns 0, and the recording becomes opaque.
+  double derivative(int k) const;
   template <class S>
   requires(std::is_arithmetic_v<S> && !std::is_same_v<S, bool>) explicit operator S() const {
     return static_cast<S>(value());
   }
-  explicit operator bool() const { return *this != Traced(0.0); }  // a guard; not opaque
+  explicit operator bool() const { return *this != Traced(0.0); }  // this is a guard and is not opaque
 
   Traced& operator+=(const Traced& b) { return *this = *this + b; }
   Traced& operator-=(const Traced& b) { return *this = *this - b; }
@@ -141,7 +142,7 @@ class NLSQ_API Traced {
   }
   friend Traced copysign(const Traced& a, const Traced& b) { return select(sign_bit(b), -abs(a), abs(a)); }
 
-  // Questions with a bool answer are guards.
+  // These return a bool, so they record guards.
   friend bool isnan(const Traced& a) { return !guard(Op::less_equal, a, infinity()); }
   friend bool isinf(const Traced& a) { return guard(Op::equal, abs(a), infinity()); }
   friend bool isfinite(const Traced& a) { return guard(Op::less, abs(a), infinity()); }
@@ -178,7 +179,7 @@ class NLSQ_API Traced {
 
   double value_;
   std::uint32_t node_;  // 0: a plain constant; otherwise a step of the recording below
-  std::uint32_t tape_;  // which recording
+  std::uint32_t tape_;  // number of the recording
 };
 static_assert(std::is_trivially_copyable_v<Traced>);
 
@@ -194,8 +195,8 @@ inline Traced besj1(const Traced& a) { return record_op(Op::besj1, a); }
 inline Traced wofz_re(const Traced& re, const Traced& im) { return record_op(Op::wofz_re, re, im); }
 inline Traced wofz_im(const Traced& re, const Traced& im) { return record_op(Op::wofz_im, re, im); }
 
-// The truth of a comparison as a recorded number, for nlsq::where; it is evaluated for each row and records
-// no guard. `&&` and `||` evaluate both sides. Used as a bool it becomes a guard.
+// The result of a comparison as a recorded number, for nlsq::where. It is evaluated for each row and records
+// no guard. `&&` and `||` evaluate both sides. A mask that is used as a bool becomes a guard.
 class NLSQ_API TracedMask {
  public:
   TracedMask(bool truth) : condition_(truth ? 1.0 : 0.0) {}  // NOLINT: implicit by design
@@ -209,7 +210,7 @@ class NLSQ_API TracedMask {
   friend TracedMask operator||(const TracedMask& a, const TracedMask& b) {
     return TracedMask(record_op(Op::logical_or, a.condition_, b.condition_));
   }
-  // Overloads for a bool on one side, without which the built-in operator would be ambiguous.
+  // Without these overloads, the built-in operator would be ambiguous if one side is a bool.
   friend TracedMask operator&&(bool a, const TracedMask& b) { return TracedMask(a) && b; }
   friend TracedMask operator&&(const TracedMask& a, bool b) { return a && TracedMask(b); }
   friend TracedMask operator||(bool a, const TracedMask& b) { return TracedMask(a) || b; }

@@ -1,11 +1,11 @@
-// Selection without a branch, and functions that <cmath> lacks, for double, Dual and Traced. Callables use
-// them.
+// Defines selection without a branch, and functions that <cmath> lacks, for double, Dual and Traced.
+// Callables use them.
 //
 //    nlsq::where(nlsq::less(x, p[0]), a, b)   evaluates both sides and records no guard: one program
 //    nlsq::where(x < p[0], a, b)              records a guard; the other side is recorded when a row needs it
 //
-//  Both end as the same `select`. Use the first for branches that must not count against the limit on
-//  variants; it costs nothing where both sides are cheap.
+//  Both become the same `select`. Use the first for branches that must not count against the limit on
+//  variants. It costs nothing extra where both sides are cheap.
 #pragma once
 
 #include <nlsq/dual.hpp>
@@ -17,7 +17,8 @@
 
 namespace nlsq::inline v0 {
 
-// The truth of a comparison: bool, or a TracedMask where one side is Traced. Combine with &&, ||, !.
+// These return the result of a comparison: a TracedMask if one side is Traced, otherwise a bool. Combine
+// results with &&, ||, !.
 #define NLSQ_COMPARISON(function, symbol, op, first, second)                \
   template <class A, class B>                                               \
   auto function(const A& a, const B& b) {                                   \
@@ -55,7 +56,8 @@ double value_of(const Dual<T, N>& a) {
   return value_of(a.value());
 }
 
-// Voigt profile: Re w((x + i gamma)/(sigma sqrt 2)) / (sigma sqrt(2 pi)), sigma > 0 (DLMF 7.19).
+// This is the Voigt profile Re w((x + i gamma)/(sigma sqrt 2)) / (sigma sqrt(2 pi)) for sigma > 0 (DLMF
+// 7.19).
 template <class X, class S, class G, class R = std::common_type_t<X, S, G>>
 requires(std::is_same_v<R, Traced> || detail::is_dual<R>) R
     voigt(const X& x, const S& sigma, const G& gamma) {

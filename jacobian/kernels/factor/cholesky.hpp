@@ -1,6 +1,7 @@
-// A dense Cholesky factorization. The factor is a lower triangle by columns, computed left-looking: eight
-// columns at a time receive the products of all columns before them, in registers, and are then factored
-// (Golub and Van Loan, Matrix Computations, 4.2). Block problems factor the reduced system with it.
+// Factors a dense matrix by Cholesky's method. The factor is a lower triangle by columns and is computed
+// left-looking: eight columns at a time receive the products of all columns before them, in registers, and
+// are then factored (Golub and Van Loan, Matrix Computations, 4.2). Block problems factor the reduced system
+// with it.
 #pragma once
 
 #include "kernels/simd.hpp"
@@ -79,7 +80,7 @@ NLSQ_INLINE void update_panel(double* A, std::size_t n, std::size_t ld, std::siz
   for (; row < n; row += S::lanes) update_strip<1>(A, ld, row, col, depth);
 }
 
-// This overwrites rows above the diagonal that share a vector register with it. Their values are unused.
+// The loops overwrite rows above the diagonal that share a vector register with it. Their values are unused.
 bool cholesky_part_f64(double* A, std::size_t n, std::size_t ld, std::size_t columns) {
   std::size_t col = 0;
   for (; col + kPanel <= columns; col += kPanel) {

@@ -1,5 +1,5 @@
-// One point of an elimination (elimination.hpp): its rows, its normal equations V and g, and the inverse of
-// V.
+// Handles one point of an elimination (elimination.hpp): its rows, its normal equations V and g, and the
+// inverse of V.
 #pragma once
 
 #include "kernels/simd.hpp"
@@ -94,8 +94,8 @@ NLSQ_INLINE void with_size(std::size_t size, auto use) {
   else use(size);
 }
 
-// Finds which of many small matrices are not zero. A point with many entries may have mostly zero ones (such
-// as a spline's distant control points), and the elimination spends its time on pairs of entries. With few
+// Finds which of many small matrices are not zero. A point with many entries may have mostly zero ones, such
+// as a spline's distant control points, and the elimination spends its time on pairs of entries. With few
 // entries the test is skipped.
 class NonZero {
  public:
@@ -129,7 +129,7 @@ NLSQ_INLINE const R* record_of(const EliminationData<R>& d, std::size_t slot) {
 
 // The rows and cells of a slot. Kernels look them up once, before they go through the rows.
 struct SlotView {
-  std::size_t rows, stride, first, last;  // its cells: [first, last)
+  std::size_t rows, stride, first, last;  // its cells are [first, last)
   template <class R>
   NLSQ_INLINE SlotView(const EliminationData<R>& d, std::size_t slot)
       : rows(d.rows[slot]), stride(d.stride[slot]), first(d.cell_first[slot]), last(d.cell_first[slot + 1]) {}

@@ -1,5 +1,6 @@
-// Streaming QR by Householder reflections of [R; tile], where R is upper triangular. A reflection changes one
-// row of R and all rows of the tile (Demmel, Grigori, Hoemmen, Langou, SIAM J. Sci. Comput. 34, 2012).
+// Computes a streaming QR factorization by Householder reflections of [R; tile], where R is upper triangular.
+// A reflection changes one row of R and all rows of the tile (Demmel, Grigori, Hoemmen, Langou, SIAM J. Sci.
+// Comput. 34, 2012).
 #pragma once
 
 #include "kernels/simd.hpp"
@@ -77,7 +78,7 @@ Reflection reflect(double diagonal, double* x, std::size_t padded_rows) {
   const double diagonal_square = diagonal * diagonal;
   if (!(squares > 1e-260 && squares < 1e300) || diagonal_square > 1e300) {
     double top = largest(x, padded_rows);
-    if (top == 0 && squares == 0) return {0, 0, diagonal};  // nothing below the diagonal
+    if (top == 0 && squares == 0) return {0, 0, diagonal};  // there is nothing below the diagonal
     if (__builtin_fabs(diagonal) > top) top = __builtin_fabs(diagonal);
     if (top < __builtin_inf()) {
       // Scales in two steps, because the factor may be as small as 2^-1074.

@@ -1,7 +1,7 @@
-// Streaming QR of many columns. The rows are copied into panels as wide as a vector, row by row. The
-// reflections of a block of columns are accumulated as I - V Tᵀ Vᵀ (Schreiber and Van Loan, SIAM J. Sci.
-// Stat. Comput. 10, 1989). A reflection of [R; rows] changes one row of R, so V = [I; v], and the columns to
-// the right become
+// Computes a streaming QR factorization of many columns. The rows are copied into panels as wide as a vector,
+// row by row. The reflections of a block of columns are accumulated as I - V Tᵀ Vᵀ (Schreiber and Van Loan,
+// SIAM J. Sci. Stat. Comput. 10, 1989). A reflection of [R; rows] changes one row of R, so V = [I; v], and
+// the columns to the right become
 //
 //    w = Tᵀ (R + vᵀC),   R -= w,   C -= v w
 //
@@ -39,7 +39,7 @@ class BlockedQr {
 
   double* R_;
   std::size_t stride_, n1_, rows_, padded_, panel_, count_;
-  // The panels of rows, the reflections v transposed, and the triangle T with kBlock numbers a row.
+  // These are the panels of rows, the transposed reflections v, and the triangle T with kBlock numbers a row.
   double *tile_, *turned_, *T_;
 
   BlockedQr(double* R, std::size_t stride, std::size_t n1, std::size_t rows)

@@ -1,6 +1,6 @@
-// Elementary functions of vectors. They are those of SLEEF, corrected where these differ from the C library.
-// A correction costs one comparison, and its branch is taken if some lane needs it. README.md lists the error
-// bounds.
+// Computes elementary functions of vectors. They are those of SLEEF, corrected where these differ from the C
+// library. A correction costs one comparison, and its branch is taken if some lane needs it. README.md lists
+// the error bounds.
 #pragma once
 
 #include "kernels/functions/sleef_vector.hpp"

@@ -1,10 +1,10 @@
-// atan for every set with a fused multiply-add, inline.
+// Computes atan, inline, for every instruction set with a fused multiply-add.
 //
 //  Let y = |x|. In three ranges, atan y = atan q, pi/4 + atan q, pi/2 + atan q with q = y, (y - 1)/(y + 1),
 //  -1/y (Cephes divides the range in the same way). The ranges meet at 1/2 and at tan(3 pi/8), so |q| <= 1/2.
 //  All three are one quotient (y or 0) - (0 or 1) over (y or 0) + (0 or 1), so lanes of all ranges are
 //  computed together. The rounding errors of q, of the denominator and of the last sum are kept and added.
-//  The numerator is exact: that is why the first range ends at 1/2 and not at tan(pi/8). The polynomials in
+//  The first range ends at 1/2 and not at tan(pi/8), because then the numerator is exact. The polynomials in
 //  z = q² are minimax fits (Remez) of (atan q - q)/q³.
 #pragma once
 

@@ -1,4 +1,4 @@
-// erf for every set with a fused multiply-add, inline.
+// Computes erf, inline, for every instruction set with a fused multiply-add.
 //
 //  Let y = |x|. Below a bound c near 0.7, erf y = y + y p(y²). From there on, erf y = 1 - exp(g(y - c)) with
 //  a polynomial g for log erfc. SLEEF uses the second form for all arguments, and needs two doubles for it.

@@ -1,14 +1,14 @@
-// exp for every set with a fused multiply-add, inline so that consecutive vectors overlap. It is the most
-// frequent function of models.
+// Computes exp, inline so that consecutive vectors overlap, for every instruction set with a fused
+// multiply-add. It is the most frequent function of models.
 //
 //  x = n ln2 + r, |r| <= ln2/2, and exp(x) = 2^n exp(r). The product of n and the first part of ln2 is
 //  subtracted exactly. The product with the second part is kept apart and added to the small terms, because
 //  rounding it into r would cost a quarter of an ulp. The polynomials are Chebyshev fits of
 //  (exp(r) - 1 - r) / r². The error is below 1 ulp; the tests of the elementary functions check it.
 //
-//  The functions are written once, for any vector type S. Simd<T> computes with the CPU's vectors; the code
-//  generator has a type that writes down the operations instead (machine_code/writer.hpp). So generated
-//  code computes the same bits.
+//  The functions are written once, for any vector type S. Simd<T> computes with the CPU's vectors. The code
+//  generator has a type that records the operations instead (machine_code/writer.hpp), so generated code
+//  computes the same bits.
 //
 //  With AVX-512 and doubles, x = n ln2/16 + r, exp(x) = 2^(n/16) exp(r), |r| <= ln2/32. The sixteen powers
 //  2^(j/16) are kept in registers, in two parts, and permuted by the low bits of n (Tang, ACM TOMS 15, 1989).

@@ -1,4 +1,5 @@
-// expm1 for every set with a fused multiply-add, inline; and the parts of exp, which erf and erfc need too.
+// Computes expm1, inline, for every instruction set with a fused multiply-add. It also computes the parts of
+// exp that erf and erfc need.
 //
 //  x = n ln2 + r with |r| <= ln2/2 as in own_exp.hpp, and exp(x) - 1 = (2^n - 1) + 2^n r + 2^n (exp(r) - 1 -
 //  r). The first sum is formed with its rounding error (Dekker), so the result is rounded once. The

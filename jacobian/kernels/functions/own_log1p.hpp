@@ -1,4 +1,4 @@
-// log1p for every set with a fused multiply-add, inline, without look-ups.
+// Computes log1p, inline and without look-ups, for every instruction set with a fused multiply-add.
 //
 //  1 + x = u + c with the rounding error c, and u = 2^k m with sqrt(1/2) <= m < sqrt 2. With f = m - 1 and
 //  s = f/(2 + f), log m = f - (f²/2 - s (f²/2 + R(s²))); this is the form of fdlibm's log. R is a minimax fit

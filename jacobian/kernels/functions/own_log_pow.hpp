@@ -1,12 +1,12 @@
-// log and pow for every set with a fused multiply-add, inline. Both use one logarithm in two parts, because
-// the derivative of x^b needs log x as well.
+// Computes log and pow, inline, for every instruction set with a fused multiply-add. Both use one logarithm
+// in two parts, because the derivative of x^b needs log x as well.
 //
-//  Double: x = 2^k z, 0.734 <= z < 1.469. c is one of sixteen points near z, and 1 if z is near 1.
-//  log x = k ln2 - log(1/c) + log(1 + s), 1 + s = z/c, |s| <= 1/32 (Tang, ACM TOMS 16, 1990). The first two
-//  terms have zeros in their low bits and add without rounding; s and s²/2 are added with their rounding
-//  errors kept separately (Dekker's sums). The remaining (log(1 + s) - s + s²/2)/s³ is a Chebyshev fit. The
-//  total error is 2^-64 of the logarithm. pow multiplies both parts by the exponent; the small part goes into
-//  exp's polynomial. Float: the same in double, in one part, to 2^-37.
+//  In double, x = 2^k z with 0.734 <= z < 1.469. c is one of sixteen points near z, and 1 if z is near 1. log
+//  x = k ln2 - log(1/c) + log(1 + s), 1 + s = z/c, |s| <= 1/32 (Tang, ACM TOMS 16, 1990). The first two terms
+//  have zeros in their low bits and add without rounding; s and s²/2 are added with their rounding errors
+//  kept separately (Dekker's sums). The remaining (log(1 + s) - s + s²/2)/s³ is a Chebyshev fit. The total
+//  error is 2^-64 of the logarithm. pow multiplies both parts by the exponent; the small part goes into exp's
+//  polynomial. Floats are computed in double by the same method, with one part and an error of 2^-37.
 //
 // The functions are valid for finite exponents and for x that is positive, not infinite and, in double, not
 // subnormal. Other lanes need another function. The error is at most 1 ulp; the tests of the elementary
@@ -92,7 +92,7 @@ NLSQ_INLINE LogF64<S> log_parts_f64(VectorOf<S> x) {
   const auto product = S::mul(is.z, c), product_rest = S::mul_sub(is.z, c, product);
   const auto s = S::sub(product, set(1));
   const auto square = S::mul(s, s), square_rest = S::mul_sub(s, s, square);
-  // These are the parts without rounding: the large terms, s and s²/2, with the errors of their sums.
+  // These are the large terms, s and s²/2 without rounding, and the errors of their sums.
   const auto large = S::mul_add(is.k, set(0x1.62e42fefa3800p-1), lookup<S>(logarithm, is.index));
   const auto sum = S::add(large, s), sum_rest = S::sub(s, S::sub(sum, large));
   const auto high = S::neg_mul_add(set(0.5), square, sum);

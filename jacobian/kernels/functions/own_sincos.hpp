@@ -1,5 +1,5 @@
-// sin and cos for every set with a fused multiply-add, inline, both from one reduction, because derivatives
-// need both.
+// Computes sin and cos, inline, for every instruction set with a fused multiply-add. Both come from one
+// reduction, because derivatives need both.
 //
 //  x = n pi/2 + r + rest, |r| <= pi/4 (Cody and Waite; pi/2 in three parts). The first product is subtracted
 //  exactly: both numbers are multiples of ulp(pi/2), and the difference is below 1. The rounding errors of
@@ -89,7 +89,7 @@ NLSQ_INLINE SinCos<S> sincos(VectorOf<S> x) {
   const V w = S::sub(S::set(1), half_z);
   const V low = S::neg_mul_add(r, rest, S::sub(S::sub(S::set(1), w), half_z));
   const V cosine = S::add(w, S::mul_add(z2, p.cosine, low));
-  // The last two bits of n are the quadrant. Odd quadrants exchange the two; signs follow.
+  // The last two bits of n are the quadrant. Odd quadrants exchange sine and cosine; the signs follow.
   constexpr int most = 8 * sizeof(T) - 1;
   const auto quadrant = S::bits(shifted), one = S::set_bits(1);
   const auto sign_of = [](auto bits) NLSQ_INLINE_LAMBDA {

@@ -1,4 +1,4 @@
-// tanh for every set with a fused multiply-add, inline.
+// Computes tanh, inline, for every instruction set with a fused multiply-add.
 //
 //  |x| = m ln2/2 + h with |h| <= ln2/4 (Cody and Waite; the product with the first part of ln2/2 is
 //  subtracted exactly). With s = 2^-m, tanh(m ln2/2) = (1 - s)/(1 + s), so the addition theorem gives
@@ -14,8 +14,8 @@ namespace nlsq::inline v0 {
 namespace {
 namespace own {
 
-// The constants of a format. From `limit` on the result is 1. Above `last` m remains the same: then h is
-// longer and 1 + s still exact. The low bits of `shift` hold the bias of an exponent.
+// The constants of a format. From `limit` on, the result is 1. Above `last`, m remains the same; h then
+// becomes longer, and 1 + s is still exact. The low bits of `shift` hold the bias of an exponent.
 template <class T>
 struct TanhConstants;
 template <>

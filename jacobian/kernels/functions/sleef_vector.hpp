@@ -1,12 +1,13 @@
-// SLEEF's vector functions, the 1-ulp variants, called by the name of the instruction set so that SLEEF does
-// not dispatch again at run time.
+// Names SLEEF's vector functions, in the variants with an error of at most 1 ulp. They are called by the name
+// of the instruction set, so that SLEEF does not dispatch again at run time.
 #pragma once
 
 #include "kernels/simd.hpp"
 
 #include <sleef.h>
 
-// NLSQ_SLEEF_64(exp, _u10) is the function for vectors of doubles, NLSQ_SLEEF_32 the one for floats.
+// NLSQ_SLEEF_64(exp, _u10) is the function for vectors of doubles, and NLSQ_SLEEF_32(exp, _u10) the one for
+// floats.
 #define NLSQ_CONCATENATE(a, b, c, d, e) a##b##c##d##e
 #if defined(NLSQ_KERNEL_SET_avx512)
 #define NLSQ_SLEEF_64(name, bound) NLSQ_CONCATENATE(Sleef_, name, d8, bound, avx512f)

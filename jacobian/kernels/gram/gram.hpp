@@ -1,4 +1,4 @@
-// Gram matrices and gradients of a tile, as the table of a kernel set offers them. They are computed by
+// Computes Gram matrices and gradients of a tile, as the table of a kernel set offers them. It works by
 // blocks of columns, or by panels if there are many columns.
 #pragma once
 
@@ -39,7 +39,7 @@ NLSQ_NOINLINE void products_with(const typename P::In* const* columns, int first
   }
 }
 
-// Computes, for rows [first, first + rows), the products of columns [i, end) with the remaining column number
+// Computes, for rows [first, first + rows), the products of columns [i, end) with one more column, number
 // `last` of n1.
 template <class P>
 void times_left_over(const typename P::In* const* columns, std::size_t i, std::size_t end, std::size_t last,

@@ -1,11 +1,11 @@
-// What the two bf16 Gram kernels have in common. gram_bf16_avx512.cpp uses the bf16 instruction;
+// Contains the code that both bf16 Gram kernels share. gram_bf16_avx512.cpp uses the bf16 instruction;
 // gram_bf16_rounded.hpp serves every set without it.
 //
 //  There are n1 columns, the last of them the residuals r. The n = n1 - 1 others are rounded to bf16 (to
 //  nearest, ties to even; below 2^-126 to zero). The instruction VDPBF16PS multiplies pairs of rows:
 //    c = fma(a0, b0, fma(a1, b1, c)),  a1 (the odd row) first, each result below 2^-126 flushed to zero.
 //  Each entry of J'J has one such chain over at most gram_bf16_rows rows, which is then added to the sums in
-//  f64. Without the instruction the rounded numbers are products and sums of gram_f32.
+//  f64. Without the instruction, gram_f32 multiplies and adds the rounded numbers.
 //  J'r and r'r limit the accuracy of the answer and cost little, so they use the unrounded columns in f64.
 #pragma once
 
@@ -18,8 +18,9 @@
 namespace nlsq::inline v0 {
 namespace {
 
-// Rows between two additions to the f64 sums, a multiple of 32; no tile is longer. The relative error of a
-// chain stays far below that of bf16, and the columns of a panel stay in cache.
+// This is the number of rows between two additions to the f64 sums. It is a multiple of 32, and no tile is
+// longer. The relative error of a chain stays far below that of bf16, and the columns of a panel stay in
+// cache.
 inline constexpr std::size_t gram_bf16_rows = 512;
 
 // Returns the position that column 0 of row i would have in the packed upper triangle of n1 columns.

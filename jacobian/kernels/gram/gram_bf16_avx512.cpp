@@ -1,5 +1,6 @@
-// The bf16 Gram kernel by VDPBF16PS. gram_bf16.hpp defines its result. This file is compiled with
-// AVX512_BF16, and the kernel is used if cpuid reports it. The linker sees only the entry point.
+// Computes bf16 Gram matrices by the instruction VDPBF16PS. gram_bf16.hpp defines the result. This file is
+// compiled with AVX512_BF16, and the kernel is used if cpuid reports it. The linker sees only the entry
+// point.
 #include "kernels/gram/gram_bf16.hpp"
 #include "kernels/gram/transpose_avx512.hpp"
 #include "kernels/kernel_sets.hpp"
@@ -65,7 +66,7 @@ NLSQ_INLINE double sum(__m256d four) {
   return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
 }
 
-// Packs all rows of 8 columns, padded with zeros to a multiple of 32, as r is.
+// Packs all rows of 8 columns. They are padded with zeros to a multiple of 32, like r.
 [[gnu::noinline]] void pack(const float* const (&columns)[8], std::size_t rows, const double* r,
                             std::uint32_t* panel, double (&products)[8]) {
   __m256d sums[8][2];

@@ -1,6 +1,6 @@
-// The bf16 Gram kernel of a set without bf16 instructions: J is rounded to bf16 and multiplied as gram_f32
-// does. A product of two bf16 numbers has 16 bits, so a float holds it exactly; only the sums round.
-// Included by kernel.cpp only.
+// Computes bf16 Gram matrices for a set without bf16 instructions. J is rounded to bf16 and multiplied as
+// gram_f32 does. A product of two bf16 numbers has 16 bits, so a float holds it exactly; only the sums round.
+// Only kernel.cpp includes this file.
 #pragma once
 
 #include "kernels/gram/gram.hpp"

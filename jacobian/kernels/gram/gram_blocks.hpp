@@ -1,7 +1,9 @@
-// Gram matrices of few columns: every sum of a block of columns stays in a register while the rows stream by.
+// Computes Gram matrices of few columns. Every sum of a block of columns stays in a register while the rows
+// are read.
 //
-// The columns are cut into blocks; a diagonal block has the sums of its own upper triangle, another
-// pair of blocks all its products. Sums run in a fixed order: lanes of equal position, then the lanes.
+// The columns are divided into blocks. A diagonal block has the sums of its own upper triangle; another pair
+// of blocks has all its products. Sums run in a fixed order: first each lane over its rows, then over the
+// lanes.
 #pragma once
 
 #include "kernels/kernel_table.hpp"
@@ -48,8 +50,8 @@ struct GramOfLanes {
   }
 };
 
-// The largest number of columns whose triangle of sums, with the vectors that are multiplied, fits the
-// registers.
+// This is the largest number of columns whose triangle of sums, with the vectors that are multiplied, fits in
+// the registers.
 #if defined(NLSQ_KERNEL_SET_avx512) || defined(NLSQ_KERNEL_SET_neon)
 inline constexpr int gram_whole = 6;  // 32 registers
 inline constexpr int gram_across = 4;

@@ -1,8 +1,9 @@
-// Products of many columns. The columns are copied into panels, row by row, as wide as a vector. One number
-// of a column is multiplied with a vector of others, so no sum has to be added across lanes at the end.
+// Computes products of many columns. The columns are copied into panels, row by row, as wide as a vector. One
+// number of a column is multiplied with a vector of others, so no sum has to be added across lanes at the
+// end.
 //
 // A block of `packed_height` columns by `packed_across` panels keeps all its sums in registers while the rows
-// stream by. Each sum is one chain over at most `packed_rows` rows and is then added to the result in double.
+// are read. Each sum is one chain over at most `packed_rows` rows and is then added to the result in double.
 #pragma once
 
 #include "kernels/gram/panel_buffer.hpp"
@@ -26,9 +27,9 @@ inline constexpr std::size_t packed_height = 64;
 inline constexpr std::size_t packed_height = 4;  // 12 sums in 16 registers
 #endif
 inline constexpr std::size_t packed_across = 3;
-// Rows in a panel: a panel of 8 columns of doubles takes half of a 32 KB L1 cache.
+// This is the number of rows in a panel. A panel of 8 columns of doubles then takes half of a 32 KB L1 cache.
 inline constexpr std::size_t packed_rows = 256;
-// Columns of A that stay in an L2 cache while all of B is read.
+// So many columns of A stay in an L2 cache while all of B is read.
 inline constexpr std::size_t packed_group = 96;
 
 // A destination of sums: row i of an upper triangle by rows with n1 columns, but only the first `width`

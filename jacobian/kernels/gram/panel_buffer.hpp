@@ -1,4 +1,4 @@
-// The memory into which kernels copy columns.
+// Provides the memory into which kernels copy columns.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Sums that bound rounding errors: the size of the terms of each residual, and their weight in each column.
+// Computes sums that bound rounding errors: the size of the terms of each residual, and their weight in each
+// column.
 #pragma once
 
 #include "kernels/simd.hpp"

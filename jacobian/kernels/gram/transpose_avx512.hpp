@@ -1,4 +1,4 @@
-// Transposes of vectors in registers, by AVX-512. The Gram kernels use them to pack columns.
+// Transposes vectors in registers by AVX-512. The Gram kernels use it to pack columns.
 #pragma once
 
 #include <immintrin.h>
