@@ -1,5 +1,5 @@
-# cmake -DNM=... -DOBJECT=... -DENTRY=... -P CheckKernelSymbols.cmake
-# Fails unless the object defines exactly one symbol the linker can see, and it is the entry.
+# Fails unless an object defines exactly one symbol that the linker can see, and this is the entry.
+# Usage: cmake -DNM=... -DOBJECT=... -DENTRY=... -P CheckKernelSymbols.cmake
 execute_process(COMMAND ${NM} -C --defined-only --extern-only ${OBJECT}
   OUTPUT_VARIABLE text RESULT_VARIABLE status)
 if(NOT status EQUAL 0)

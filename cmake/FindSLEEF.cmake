@@ -1,5 +1,5 @@
-# Finds SLEEF, which Debian packages without a CMake configuration: SLEEF::sleef.
-# Also installed beside nlsqConfig.cmake, for programs that link the static library.
+# Finds SLEEF, which Debian packages without a CMake configuration, and defines SLEEF::sleef. This file is
+# also installed beside nlsqConfig.cmake, for programs that link the static library.
 find_path(SLEEF_INCLUDE_DIR sleef.h)
 find_library(SLEEF_LIBRARY NAMES sleef)
 mark_as_advanced(SLEEF_INCLUDE_DIR SLEEF_LIBRARY)

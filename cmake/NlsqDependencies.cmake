@@ -1,20 +1,20 @@
-# The dependencies of the library. None of them shows in a public header, and all but SLEEF and oneTBB are
-# headers only: a program that links the static library needs those two beside it, and nothing else.
+# Finds the dependencies of the library. Public headers show none of them. All but SLEEF and oneTBB are used
+# as headers only, so a program that links the static library needs only those two beside it.
 list(APPEND CMAKE_MODULE_PATH "${CMAKE_CURRENT_LIST_DIR}")
 
 find_package(fmt REQUIRED)     # messages; as nlsq_fmt, below
 find_package(Eigen3 REQUIRED)  # solver/: factorisations
 find_package(SLEEF REQUIRED)   # jacobian/kernels: vector elementary functions; SLEEF::sleef
 
-# oneTBB: threads. Without it every fit runs on the calling thread, with the same bits.
+# oneTBB provides threads. Without it every fit runs on the calling thread, with the same bits.
 option(NLSQ_WITH_TBB "Use oneTBB for threads" ON)
 if(NLSQ_WITH_TBB)
   find_package(TBB REQUIRED)
 endif()
 
-# fmt: nlsq_fmt_headers for the library's folders, nlsq_fmt for programs. Its implementation is compiled
-# once, into the library, under a namespace of our own: fmt_once.cpp. Versions of fmt for which that was
-# not tried are used as headers only, which is slower to compile and otherwise the same.
+# The library's folders use fmt as nlsq_fmt_headers, and programs use it as nlsq_fmt. fmt_once.cpp compiles
+# its implementation once, into the library, in a namespace of our own. Versions of fmt for which this was not
+# tried are used as headers only. That compiles more slowly but is otherwise the same.
 if(NOT TARGET nlsq_fmt)
   add_library(nlsq_fmt_headers INTERFACE)
   add_library(nlsq_fmt INTERFACE)
@@ -36,8 +36,8 @@ if(NOT TARGET nlsq_fmt)
   endif()
 endif()
 
-# Highway, by its headers alone: kernels are compiled once per instruction set (static dispatch), so
-# no part of its library is linked.
+# Only the headers of Highway are used. Kernels are compiled once per instruction set (static dispatch), so no
+# part of its library is linked.
 find_path(NLSQ_HIGHWAY_INCLUDE_DIR hwy/highway.h REQUIRED)
 mark_as_advanced(NLSQ_HIGHWAY_INCLUDE_DIR)
 if(NOT TARGET nlsq_highway)

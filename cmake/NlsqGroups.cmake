@@ -1,17 +1,21 @@
-# Most of the time that a file takes to compile goes to what its neighbours need too: headers, and templates of the standard
-# library, of fmt and of Eigen. So the files of a room are compiled in groups, each as one file that includes them. OFF in
-# the presets for debugging: there every file is compiled alone.
+# Most of the compile time of a file goes to headers, and to templates of the standard library, of fmt and of
+# Eigen, which its neighbours need too. So the files of a subfolder (a room) are compiled in groups, each as
+# one file that includes them. The presets for debugging switch this off, so that every file is compiled
+# alone.
 option(NLSQ_GROUP_SOURCES "Compile the library's and the command's files in groups" ON)
 
-# nlsq_group_sources(TARGET [ACROSS_ROOMS] [NAME…] [FIRST NAME…]) puts the target's files into groups. Call it after everything
-# that sets properties of these files, because all files of a group have the same level of optimisation. Names have no ending.
-# The files named before FIRST, and those with flags of their own, stay outside the groups. The files named after FIRST come
-# first, in this order. Name those there that include the same large header: they share a group, and it is compiled once.
+# nlsq_group_sources(TARGET [ACROSS_ROOMS] [NAME…] [FIRST NAME…]) puts the target's files into groups. With
+# ACROSS_ROOMS, a group may have files of several subfolders. Call it after everything that sets properties of
+# these files, because all files of a group have the same level of optimisation. Names have no ending. The
+# files named before FIRST, and those with flags of their own, stay outside the groups. The files named after
+# FIRST come first, in this order. Name those there that include the same large header: they share a group,
+# and it is compiled once.
 function(nlsq_group_sources target)
   if(NOT NLSQ_GROUP_SOURCES)
     return()
   endif()
-  # This is the largest size of a group. Each group costs two seconds before its own code, and one changed file recompiles its group.
+  # This is the largest size of a group. Each group costs two seconds before its own code, and a changed file
+  # recompiles its whole group.
   set(most_bytes 100000)
   get_target_property(sources ${target} SOURCES)
   list(SORT sources)
@@ -36,7 +40,7 @@ function(nlsq_group_sources target)
     get_source_file_property(definitions ${source} COMPILE_DEFINITIONS)
     if(NOT flags)
       set(level O3)
-    elseif(flags MATCHES "^[$]<[$]<CONFIG:Release>:-(O[0-9])>$")  # by nlsq_optimise
+    elseif(flags MATCHES "^[$]<[$]<CONFIG:Release>:-(O[0-9])>$")  # set by nlsq_optimise
       set(level ${CMAKE_MATCH_1})
     else()
       set(level)

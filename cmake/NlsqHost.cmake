@@ -1,4 +1,4 @@
-# NLSQ_HOST_SETS: the kernel sets that this machine runs, the best last.
+# Sets NLSQ_HOST_SETS to the kernel sets that this machine runs. The best is last.
 include(CheckCXXSourceRuns)
 set(NLSQ_HOST_SETS baseline)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")

@@ -1,5 +1,5 @@
-# The installed package: library, headers as <nlsq/...>, nlsq-fit, CMake and pkg-config descriptions.
-# nlsq-bench links GPL code and is never installed.
+# Installs the package: the library, its headers as <nlsq/...>, nlsq-fit, and descriptions for CMake and
+# pkg-config. nlsq-bench links GPL code and is never installed.
 include(CMakePackageConfigHelpers)
 set(NLSQ_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/nlsq)
 
@@ -35,7 +35,7 @@ if(TARGET nlsq-fit)
 endif()
 install(FILES LICENSE THIRD_PARTY_NOTICES DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
-# A static library leaves SLEEF and oneTBB to be linked by the program; a shared one has it already.
+# A program that links a static library must also link SLEEF and oneTBB. A shared library has them already.
 get_target_property(nlsq_type nlsq TYPE)
 set(NLSQ_IS_STATIC OFF)
 set(NLSQ_PC_REQUIRES "")
@@ -53,7 +53,7 @@ endif()
 install(EXPORT nlsqTargets NAMESPACE nlsq:: DESTINATION ${NLSQ_CMAKE_DIR})
 configure_package_config_file(cmake/nlsqConfig.cmake.in ${PROJECT_BINARY_DIR}/cmake/nlsqConfig.cmake
   INSTALL_DESTINATION ${NLSQ_CMAKE_DIR} NO_SET_AND_CHECK_MACRO)
-# Before 1.0 a minor version may break programs; after it, only a major one.
+# Before 1.0, a minor version may break programs; after it, only a major version may.
 set(compatibility SameMajorVersion)
 if(PROJECT_VERSION_MAJOR EQUAL 0)
   set(compatibility SameMinorVersion)

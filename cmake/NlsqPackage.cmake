@@ -1,5 +1,6 @@
-# The Debian package: `cpack -G DEB` in a build folder writes nlsq_VERSION_ARCHITECTURE.deb with what `cmake --install`
-# installs. Configure with -DCMAKE_INSTALL_PREFIX=/usr -DBUILD_SHARED_LIBS=ON for the usual places and a shared library.
+# Describes the Debian package. `cpack -G DEB` in a build folder writes nlsq_VERSION_ARCHITECTURE.deb with
+# what `cmake --install` installs. Configure with -DCMAKE_INSTALL_PREFIX=/usr -DBUILD_SHARED_LIBS=ON for the
+# usual places and a shared library.
 set(CPACK_PACKAGE_NAME nlsq)
 set(CPACK_PACKAGE_CONTACT "The nlsq authors")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")

@@ -1,21 +1,23 @@
-# Helpers for the folders' targets.
+# Defines functions that make the targets of the folders.
 
-# Parsing the standard's headers is half of the work for most files, so they are parsed once. OFF in some presets, which
-# thereby check that every file includes what it uses.
+# Parsing the standard's headers is half of the work for most files, so they are parsed once. Some presets
+# switch this off, and thereby check that every file includes what it uses.
 option(NLSQ_PRECOMPILE_HEADERS "Parse the headers that most files include once" ON)
 set(NLSQ_PRECOMPILED_SOURCE "${CMAKE_CURRENT_LIST_DIR}/precompiled.cpp")
 set(NLSQ_STANDARD_HEADERS <algorithm> <array> <atomic> <bit> <chrono> <cmath> <cstddef> <cstdint> <cstring> <functional>
     <limits> <map> <memory> <mutex> <numbers> <numeric> <optional> <span> <stdexcept> <string> <string_view> <tuple>
     <type_traits> <unordered_map> <utility> <variant> <vector>)
 
-# nlsq_precompiled(NAME HEADER…): for a target already made, which owns the headers. Others share them by
-# nlsq_use_precompiled(TARGET NAME) if they are compiled with the same flags, but for the level of optimisation.
+# nlsq_precompiled(NAME HEADER…) lets an existing target own precompiled headers. Other targets share them by
+# nlsq_use_precompiled(TARGET NAME) if they are compiled with the same flags; only the level of optimisation
+# may differ.
 function(nlsq_precompiled name)
   nlsq_flags(${name})
   if(NLSQ_PRECOMPILE_HEADERS)
     target_precompile_headers(${name} PRIVATE ${ARGN})
-    # Without ccache, for which headers that differ in comments alone are the same. The compiler would then take an old
-    # precompiled header, see that an included file is not the one in it, and define everything twice.
+    # ccache is not used here, because it takes headers that differ only in comments as the same. The compiler
+    # would then use an old precompiled header, see that an included file is not the one in it, and define
+    # everything twice.
     set_target_properties(${name} PROPERTIES CXX_COMPILER_LAUNCHER "")
   endif()
 endfunction()
@@ -28,8 +30,9 @@ function(nlsq_use_precompiled name from)
   endif()
 endfunction()
 
-# nlsq_optimise(TARGET LEVEL NAME…): the target's files of these names, wherever they lie, in place of -O3. For files that
-# run once a fit or less, never once a row: the compiler takes a third less time for them at -O1.
+# nlsq_optimise(TARGET LEVEL NAME…) compiles the target's files of these names at LEVEL in place of -O3,
+# wherever they lie. It is for files that run at most once a fit and never once a row. At -O1 they compile in
+# a third less time.
 function(nlsq_optimise target level)
   get_target_property(sources ${target} SOURCES)
   foreach(name ${ARGN})
@@ -42,12 +45,13 @@ function(nlsq_optimise target level)
   endforeach()
 endfunction()
 
-# A folder of the library: its sources, in rooms, public headers under include/nlsq, internal headers beside their sources,
-# included by their path from the folder. It may see the headers of the folders named after it, and no others. Parts with a
+# nlsq_folder(NAME BELOW…) makes the target of a folder of the library. Its sources lie in subfolders. Public
+# headers are under include/nlsq; internal headers lie beside their sources and are included by their path
+# from the folder. The target sees the headers of the folders named after it, and no others. Parts with a
 # target of their own are left out.
 function(nlsq_folder name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
-  list(FILTER sources EXCLUDE REGEX "^(kernels|ceres|mpi|c)/")  # with targets of their own
+  list(FILTER sources EXCLUDE REGEX "^(kernels|ceres|mpi|c)/")  # these have targets of their own
   add_library(${name} OBJECT ${sources})
   nlsq_use_precompiled(${name} nlsq_library_precompiled)
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
@@ -62,19 +66,21 @@ function(nlsq_folder name)
   nlsq_flags(${name})
 endfunction()
 
-# GCC looks for memory to reuse each time that its heap has doubled, which takes a tenth of its time. It never finds much in a
-# file of ours, so it may use a gigabyte before it looks. Files then take a third more memory, a gigabyte at most.
+# GCC looks for memory to reuse each time that its heap has doubled, which takes a tenth of its time. It never
+# finds much in our files, so it may use a gigabyte before it looks. Files then take a third more memory, and
+# a gigabyte at most.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(NLSQ_COLLECT_LATE --param=ggc-min-heapsize=1000000)
 endif()
 
-# Warnings and the arithmetic every file is compiled with: no contraction that the source does not
-# spell out. A project that adds nlsq without choosing a build type still gets an optimised library.
+# Sets the warnings and the arithmetic with which every file is compiled. The compiler must not contract
+# operations that the source does not contract. A project that adds nlsq without choosing a build type still
+# gets an optimised library.
 function(nlsq_flags name)
   target_compile_options(${name} PRIVATE -Wall -Wextra -Wconversion -Wno-sign-conversion -ffp-contract=off
     $<$<CONFIG:>:-O3> ${NLSQ_COLLECT_LATE})
   if(NLSQ_BUILD_FUZZERS AND name MATCHES "^nlsq_kernels_")
-    return()  # no fuzzer runs kernels, and instrumented they take Clang ten minutes
+    return()  # no fuzzer runs kernels, and Clang takes ten minutes to instrument them
   endif()
   if(NLSQ_SANITIZE)
     target_compile_options(${name} PRIVATE -fsanitize=${NLSQ_SANITIZE} -fno-sanitize-recover=all
@@ -90,7 +96,7 @@ function(nlsq_flags name)
   endif()
 endfunction()
 
-# nlsq_library(NAME FOLDER…): a library of these folders.
+# nlsq_library(NAME FOLDER…) makes a library of these folders.
 function(nlsq_library name)
   set(objects)
   set(includes)

@@ -1,4 +1,4 @@
-# Runs PROGRAM: it must succeed and print something that matches each of the expressions in EXPECTED.
+# Runs PROGRAM. It must succeed and print something that matches each of the expressions in EXPECTED.
 execute_process(COMMAND ${PROGRAM} OUTPUT_VARIABLE output ERROR_VARIABLE errors RESULT_VARIABLE status)
 message("${output}${errors}")
 if(NOT status EQUAL 0)

@@ -1,5 +1,6 @@
-# Writes the reference of the public headers: cmake -DROOT=… -DOUTPUT=… [-DDOXYGEN=…] -P write.cmake
-# Fails where Doxygen warns. That happens when a comment names a parameter or a header that does not exist.
+# Writes the reference of the public headers. It fails where Doxygen warns, which happens when a comment names
+# a parameter or a header that does not exist.
+# Usage: cmake -DROOT=… -DOUTPUT=… [-DDOXYGEN=…] -P write.cmake
 if(NOT DOXYGEN)
   set(DOXYGEN doxygen)
 endif()
@@ -12,7 +13,7 @@ if(result)
   message(FATAL_ERROR "Doxygen ended with ${result}; its warnings stand above")
 endif()
 
-# A filter that stopped working would leave pages without text, and no warning.
+# If the filter stopped working, pages would have no text, and nothing would warn. So some texts are expected.
 function(expect page text)
   file(READ "${OUTPUT}/html/${page}" content)
   if(NOT content MATCHES "${text}")

@@ -3,7 +3,7 @@
 # Usage: check_package.sh PYTHON SOURCES LIBRARY ENVIRONMENT [NLSQ-FIT]
 set -euo pipefail
 python=$1 sources=$2 library=$3 environment=$4
-export NLSQ_FIT=${5:-}  # whose bits the answers are to have
+export NLSQ_FIT=${5:-}  # the answers must have the bits of this program's
 
 rm -rf "$environment"
 "$python" -m venv --system-site-packages "$environment"

@@ -1,4 +1,5 @@
-# Every function of the C headers is in LIBRARY, and every symbol without a C++ name there is one of them.
+# Checks that LIBRARY has every function of the C headers, and that every symbol without a C++ name there is
+# one of them.
 execute_process(COMMAND ${NM} --dynamic --defined-only ${LIBRARY} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL " [A-Z] [^ \n]+" symbols "${text}")
 set(found "")

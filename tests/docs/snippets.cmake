@@ -1,6 +1,6 @@
-# The C++ of the documents, compiled and run: the cpp blocks of one document become functions of one
-# program, in their order, with the names of preamble.hpp in scope. A block with a main of its own is a
-# program of its own.
+# Compiles and runs the C++ of the documents. The cpp blocks of one document become functions of one program,
+# in their order, with the names of preamble.hpp in scope. A block with a main of its own is a program of its
+# own.
 function(nlsq_document_snippets document name)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${document})
   file(READ ${document} rest)
@@ -33,7 +33,7 @@ function(nlsq_document_snippets document name)
   endif()
 endfunction()
 
-# A program that includes <nlsq/ceres.hpp> or <nlsq/mpi.hpp> is built where nlsq::ceres or nlsq::mpi is.
+# A program that includes <nlsq/ceres.hpp> or <nlsq/mpi.hpp> is built only if nlsq::ceres or nlsq::mpi is.
 function(nlsq_snippet_program name text)
   string(FIND "${text}" "<nlsq/ceres" at_ceres)
   if(NOT at_ceres EQUAL -1 AND NOT TARGET nlsq_ceres)

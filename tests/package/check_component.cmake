@@ -1,4 +1,4 @@
-# A consumer of the installed package with a component, configured, built and run from a directory of its own.
+# Configures, builds and runs a consumer of the installed package with a component, in a directory of its own.
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(status)

@@ -50,7 +50,7 @@ file(GLOB_RECURSE shared ${root}/usr/lib/*libnlsq.so*)
 if(NOT shared)
   message(FATAL_ERROR "No shared library is in the package:\n${output}")
 endif()
-# The program finds the library of its package by its own place.
+# The program finds the library of its package relative to its own place.
 run(${root}/usr/bin/nlsq-fit ${ROOT}/data/decay.csv --model exp)
 if(NOT output MATCHES "CONVERGED")
   message(FATAL_ERROR "The program of the package printed:\n${output}")

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# ./dev test in a folder of its own, with tools that only write down what they are asked for: it asks for Ceres, it configures
-# again where Ceres was not found, it names the tests that were left out, and it ends with the status of ctest. And ./dev fit
-# configures a new folder with this CPU's kernels alone, to which ./dev test adds the others.
+# Runs ./dev test in a folder of its own, with tools that only note the arguments they are called with. It
+# asks for Ceres, it configures again where Ceres was not found, it names the tests that were left out, and it
+# ends with the status of ctest. Also checks that ./dev fit configures a new folder with only this CPU's
+# kernels, to which ./dev test adds the others.
 # usage: check_dev.sh DEV WORK
 set -euo pipefail
 dev=$1 work=$2

@@ -1,5 +1,5 @@
-# Every source is as clang-format writes it with .clang-format of ROOT: `./dev format` does it. CLANG_FORMAT is version 14,
-# since others disagree with it here and there.
+# Checks that clang-format with .clang-format of ROOT would change no source. `./dev format` formats them.
+# CLANG_FORMAT is version 14, since other versions differ from it in some places.
 file(GLOB_RECURSE sources ${ROOT}/precision/*.[ch]pp ${ROOT}/jacobian/*.[ch]pp ${ROOT}/solver/*.[ch]pp ${ROOT}/cli/*.[ch]pp
      ${ROOT}/examples/*.[ch]pp ${ROOT}/bench/*.[ch]pp ${ROOT}/tests/*.[ch]pp ${ROOT}/cmake/*.cpp)
 list(LENGTH sources count)

@@ -1,4 +1,4 @@
-# Lists every file the public headers read and fails on one of a third party.
+# Lists every file that the public headers read, and fails if one belongs to a third party.
 foreach(dir ${INCLUDES})
   list(APPEND flags -I${dir})
 endforeach()

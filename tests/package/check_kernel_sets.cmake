@@ -1,10 +1,11 @@
-# Builds nlsq-fit with some of the kernel sets, from the objects of BUILD. With native it runs the best set of HOST_SETS, says
-# so, and refuses the others. With the set LACKED, which this CPU does not have, it refuses to fit. An unknown set is an error of
-# CMake.
+# Builds nlsq-fit with some of the kernel sets, from the objects of BUILD. With native it runs the best set of
+# HOST_SETS, says so, and refuses the others. With the set LACKED, which this CPU does not have, it refuses to
+# fit. An unknown set is an error of CMake.
 include(${CMAKE_CURRENT_LIST_DIR}/reuse_objects.cmake)
 reuse_objects()
 
-# expect(WHAT PATTERN COMMAND…): the command fails or not, as WHAT says, and prints what matches.
+# expect(WHAT PATTERN COMMAND…) checks that the command fails or not, as WHAT says, and that it prints text
+# that matches.
 function(expect what pattern)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if((status AND what STREQUAL "success") OR (NOT status AND what STREQUAL "failure") OR NOT output MATCHES "${pattern}")

@@ -1,5 +1,5 @@
-# Builds the example of another language as it says itself, against the shared library under WORK/shared_prefix, and
-# runs it. LANGUAGE: r or octave.
+# Builds the example of another language by the commands that it shows, against the shared library under
+# WORK/shared_prefix, and runs it. LANGUAGE is r or octave.
 set(folder ${WORK}/language_${LANGUAGE})
 file(REMOVE_RECURSE ${folder})
 file(COPY ${ROOT}/examples/${LANGUAGE}/ DESTINATION ${folder})

@@ -1,5 +1,5 @@
-# Preprocesses one-line sources with a folder's own include path: its own public headers must be found, those of
-# the folders above must not, and no internal header of those either. No source may reach across with a path.
+# Preprocesses one-line sources with a folder's own include path. Its own public headers must be found, but no
+# public or internal header of the folders above. No source may include a file of another folder by its path.
 set(order precision jacobian solver)
 list(FIND order ${FOLDER} level)
 list(REMOVE_DUPLICATES INCLUDES)
@@ -34,8 +34,8 @@ foreach(other ${order})
   endforeach()
 endforeach()
 
-# Internal headers are included by their path from their folder: "rows/row_model.hpp". A name that two folders use
-# would be found in either, so that is a fault, too.
+# Internal headers are included by their path from their folder, such as "rows/row_model.hpp". A name that two
+# folders use could be found in either, so that is a fault, too.
 set(checked 0)
 foreach(other ${order})
   list(FIND order ${other} other_level)
@@ -56,7 +56,7 @@ if(NOT FOLDER STREQUAL "solver" AND checked LESS 20)
   message(FATAL_ERROR "Only ${checked} internal headers found in the folders above ${FOLDER}/")
 endif()
 
-# A path with .. may move within its folder, not out of it.
+# A path with .. may stay within its folder, but not leave it.
 file(GLOB_RECURSE files ${ROOT}/${FOLDER}/*.cpp ${ROOT}/${FOLDER}/*.hpp)
 foreach(file ${files})
   get_filename_component(directory ${file} DIRECTORY)

@@ -1,5 +1,6 @@
-# Compiles callables that cannot be fitted and checks that the compiler reports each by one message that says what is wrong.
-# -DCXX=COMPILER -DINCLUDES=FOLDERS -DSOURCE=mistakes.cpp
+# Compiles callables that cannot be fitted, and checks that the compiler reports each by one message that says
+# what is wrong.
+# Usage: -DCXX=COMPILER -DINCLUDES=FOLDERS -DSOURCE=mistakes.cpp
 set(flags "")
 foreach(folder ${INCLUDES})
   list(APPEND flags -I${folder})

@@ -1,10 +1,11 @@
-# One way for a program to use nlsq, from a build directory of its own. WAY:
+# Tests one way for a program to use nlsq, from a build directory of its own. WAY is one of these:
 #   install            install the library just built under WORK/prefix
 #   shared_install     configure, link and install a shared library under WORK/shared_prefix, from the objects of BUILD
 #   find, shared_find  build the consumer with find_package(nlsq CONFIG) and run it
-#   pkgconfig, shared_pkgconfig   the same with the compiler and pkg-config alone
-#   subdirectory       the same with add_subdirectory
-# The consumer's output is compared with that of NAME=found_by_cmake: a caller's flags change no bit.
+#   pkgconfig, shared_pkgconfig   build it with the compiler and pkg-config alone, and run it
+#   subdirectory       build it with add_subdirectory, and run it
+# The consumer's output is compared with that of NAME=found_by_cmake, because a caller's flags must change no
+# bit.
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(status)
@@ -29,7 +30,7 @@ function(require_in_prefix prefix)
   if(bench)
     message(FATAL_ERROR "The bench was installed: ${bench}")
   endif()
-  # An installed description must not point back at the tree it was built from.
+  # An installed description must not refer to the tree from which it was built.
   file(GLOB descriptions ${prefix}/${LIBDIR}/cmake/nlsq/*.cmake ${prefix}/${LIBDIR}/pkgconfig/*.pc)
   foreach(file ${descriptions})
     file(READ ${file} text)
@@ -87,7 +88,7 @@ elseif(WAY MATCHES "pkgconfig$")
   file(MAKE_DIRECTORY ${program_dir})
   run(${CXX} -std=c++20 ${flag_list} ${CONSUMER}/main.cpp -o ${program_dir}/consumer ${package}
       -Wl,-rpath,${prefix}/${LIBDIR})
-  # And a C program. The library is C++ inside, so the C++ compiler links it.
+  # Also builds a C program. The library is C++ inside, so the C++ compiler links it.
   find_program(c_compiler NAMES cc gcc clang)
   if(c_compiler)
     run(${c_compiler} -std=c11 -Wall -Wextra -pedantic -Werror -c ${CONSUMER}/consumer.c -o ${program_dir}/c.o ${package})
@@ -95,7 +96,7 @@ elseif(WAY MATCHES "pkgconfig$")
     run(${program_dir}/c_consumer)
   endif()
 else()
-  # Where the user chooses no build type, the library must still be an optimised one.
+  # If the user chooses no build type, the library must still be an optimised one.
   reuse_objects()
   list(APPEND cmake -DNLSQ_PRECOMPILE_HEADERS=OFF)
   run(${cmake} -S ${CONSUMER} -B ${program_dir} -DNLSQ_TREE=${ROOT} -DCMAKE_EXPORT_COMPILE_COMMANDS=ON)

@@ -1,4 +1,4 @@
-# No source has more than 400 lines, and no folder of sources more than 30 files.
+# Checks that no source has more than 400 lines, and no folder of sources more than 30 files.
 set(faults "")
 file(GLOB_RECURSE files RELATIVE ${ROOT} ${ROOT}/precision/* ${ROOT}/jacobian/* ${ROOT}/solver/* ${ROOT}/cli/* ${ROOT}/bench/*
      ${ROOT}/examples/* ${ROOT}/docs/* ${ROOT}/cmake/* ${ROOT}/tests/*)

@@ -1,5 +1,6 @@
-# Rules that hold for every file of the library: it never prints, aborts, reads the environment (but for
-# NLSQ_ISA and NLSQ_JIT, in the dispatcher) or asks the locale. And no file of the repository names a path of one machine.
+# Checks rules for every file of the library: it never prints, aborts, reads the environment (except NLSQ_ISA
+# and NLSQ_JIT, in the dispatcher) or uses the locale. Also checks that no file of the repository names a path
+# of one machine.
 set(faults "")
 file(GLOB_RECURSE sources RELATIVE ${ROOT} ${ROOT}/precision/*.[ch]pp ${ROOT}/jacobian/*.[ch]pp ${ROOT}/solver/*.[ch]pp)
 list(LENGTH sources count)

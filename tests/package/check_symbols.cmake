@@ -1,5 +1,6 @@
-# No function of Eigen's may leave the library: the linker would merge it with that of a program, compiled with other flags.
-# In the archive Eigen has a namespace of our own, nlsq_eigen; the shared library shows none of either name.
+# Checks that no function of Eigen's leaves the library. The linker would merge it with that of a program,
+# which is compiled with other flags. In the archive Eigen has a namespace of our own, nlsq_eigen; the shared
+# library shows none of either name.
 function(check option file pattern)
   execute_process(COMMAND ${NM} ${option} --defined-only ${file} OUTPUT_VARIABLE text ERROR_QUIET COMMAND_ERROR_IS_FATAL ANY)
   if(NOT text MATCHES "4nlsq")

@@ -1,6 +1,7 @@
-# A compiler launcher: cmake -DMAIN=BUILD_TREE -P reuse_object.cmake -- COMPILER ARGUMENT…
-# Where the build tree MAIN holds the object of this very compilation it is copied, else the compiler runs. So a test can
-# configure, link and install the library in another way without compiling it a second time.
+# A compiler launcher. If the build tree MAIN holds the object of the same compilation, it copies that;
+# otherwise it runs the compiler. So a test can configure, link and install the library in another way without
+# compiling it a second time.
+# Usage: cmake -DMAIN=BUILD_TREE -P reuse_object.cmake -- COMPILER ARGUMENT…
 set(arguments "")
 set(seen OFF)
 math(EXPR last "${CMAKE_ARGC} - 1")
@@ -12,12 +13,12 @@ foreach(i RANGE ${last})
   endif()
 endforeach()
 
-# What of a command decides on the object's content, as one string. A precompiled header does not, nor does the macro that
-# CMake defines for the objects of a shared library.
+# Returns the parts of a command that decide on the object's content, as one string. A precompiled header does
+# not, nor does the macro that CMake defines for the objects of a shared library.
 function(content_of command result)
   string(REGEX REPLACE " -(Winvalid-pch|fpch-preprocess|MD|MT [^ ]+|MF [^ ]+|o [^ ]+|D[A-Za-z_]+_EXPORTS)" "" command " ${command}")
   string(REGEX REPLACE " -include [^ ]*cmake_pch[.]hxx" "" command "${command}")
-  # A group of sources is a file of the build tree: what it includes counts, not where it lies.
+  # A group of sources is a file of the build tree. Its content counts, not its place.
   if(command MATCHES " -c ([^ ]*/groups/[^ ]*[.]cpp)")
     file(READ "${CMAKE_MATCH_1}" group)
     string(REPLACE " -c ${CMAKE_MATCH_1}" " ${group}" command "${command}")

@@ -1,5 +1,6 @@
-# From reuse_objects() on, builds copy the objects that the build tree BUILD holds. require_reused(DIRECTORY) fails if a build there
-# compiled more than a tenth of its objects itself: then the flags depend on how nlsq is built.
+# After reuse_objects(), builds copy the objects that the build tree BUILD holds. require_reused(DIRECTORY)
+# fails if a build there compiled more than a tenth of its objects itself, because then the flags depend on
+# how nlsq is built.
 function(reuse_objects)
   set(ENV{CMAKE_CXX_COMPILER_LAUNCHER} "${CMAKE_COMMAND};-DMAIN=${BUILD};-P;${CMAKE_CURRENT_FUNCTION_LIST_DIR}/reuse_object.cmake;--")
 endfunction()

@@ -1,5 +1,4 @@
-// Defines the functions of <cmath> and the special functions on dual numbers. <nlsq/dual.hpp> includes this
-// file; do not include it alone.
+// Defines the functions of <cmath> for dual numbers. Part of <nlsq/dual.hpp>; not to be included alone.
 #pragma once
 
 namespace nlsq::inline v0 {
