@@ -1,9 +1,9 @@
-"""Bundle adjustment of residuals in plain Python, beside the same problem in C++: time and cost.
+"""Compares the time and cost of bundle adjustment with residuals in plain Python and in C++.
 
-Usage: ladybug.py FILE EXAMPLE [REPEAT]. FILE is a problem of "Bundle Adjustment in the Large", EXAMPLE the
+Usage: ladybug.py FILE EXAMPLE [REPEAT]. FILE is a problem of "Bundle Adjustment in the Large". EXAMPLE is the
 program example_05_bundle_adjustment of a build. Both run alternately, from the same start with the same
-options. The time in Python includes recording and adding all blocks, but not reading the file. The time in C++
-is that of the solve alone, as the program prints it. All times are medians.
+options. The time in Python includes recording and adding all blocks, but not reading the file. The time in
+C++ is that of the solve alone, as the program prints it. All times are medians.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ EXAMPLE = Path(__file__).resolve().parents[2] / "examples/python/04_bundle_adjus
 
 
 def in_python(reprojection, scene):
-    """Seconds until all blocks are added, seconds of the solve, and the cost."""
+    """Return the seconds until all blocks are added, the seconds of the solve, and the cost."""
     cameras, points, camera_of, point_of, observed = scene
     cameras, points = cameras.copy(), points.copy()
     begin = time.perf_counter()
@@ -34,7 +34,7 @@ def in_python(reprojection, scene):
 
 
 def in_cpp(program, path):
-    """Seconds of the solve, and the cost."""
+    """Return the seconds of the solve, and the cost."""
     text = subprocess.run([program, path], capture_output=True, text=True, check=True).stdout
     cost = re.search(r"cost \S+ (?:→|->) ([0-9.e+-]+)", text)
     return float(re.search(r"([0-9.]+) s,", text).group(1)), float(cost.group(1))

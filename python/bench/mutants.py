@@ -1,10 +1,10 @@
 """Changes recordings of the corpus and checks that the comparison notices each wrong one.
 
-One operation, operand or constant of a tape is changed. A mutant is wrong if it differs from the
-function by more than 1e-6 at some point that the comparison does not use. The comparison looks at the start,
-at the answer, and beside an answer that is the start. Prints the number of wrong mutants and how many of them
-were not noticed; ends with 1 if there is one. Models are recorded at three starts: some way off the answer, all
-ones, and the answer.
+One operation, operand or constant of a tape is changed. A mutant is wrong if it differs from the function by
+more than 1e-6 at some point that the comparison does not use. The comparison looks at the start, at the
+answer, and beside an answer that is the start. The script prints the number of wrong mutants and how many of
+them were not noticed, and it ends with 1 if one was not noticed. Models are recorded at three starts: some
+way off the answer, all ones, and the answer.
 Usage: mutants.py [COUNT]
 """
 
@@ -30,7 +30,7 @@ COMPARISONS = ["<", "<=", ">", ">=", "==", "!="]
 
 
 def mutate(entries, rng):
-    """A copy with one change, or None if the entry that was drawn has no other form."""
+    """Return a copy with one change, or None if the entry that was drawn has no other form."""
     at = int(rng.integers(len(entries)))
     name, *operands = entries[at]
     if name == "constant":
@@ -56,7 +56,7 @@ def mutate(entries, rng):
 
 
 def library_agrees(entries, recording, rows, points, values):
-    """Whether the comparison of the library, which allows for terms that cancel, believes a mutant."""
+    """Return True if the library's own comparison, which allows for terms that cancel, believes a mutant."""
     mutant = copy(recording)
     mutant.entries = entries
     try:

@@ -1,7 +1,8 @@
-"""Time from call to return, ours and SciPy's, alternately in one run.
+"""Measures the time from call to return, for nlsqfit and SciPy alternately in one run.
 
-Usage: speed.py [--quick]. Medians of `repeat` calls. The first ratio is of times by the clock, the second of
-processor time of all threads together. Under NLSQ_ISA=avx2 or baseline, NumPy uses no AVX-512 either.
+Usage: speed.py [--quick]. Times are medians of `repeat` calls. The first ratio is of times by the clock, the
+second of processor time of all threads together. Under NLSQ_ISA=avx2 or baseline, NumPy uses no AVX-512
+either.
 """
 
 import argparse
@@ -11,7 +12,7 @@ import resource
 import sys
 import time
 
-# NumPy reads this when it is imported. Of names that it does not know it warns at most.
+# NumPy reads this when it is imported. At most, it warns of names that it does not know.
 if os.environ.get("NLSQ_ISA") in ("avx2", "baseline"):
     beyond = "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL"
     os.environ.setdefault("NPY_DISABLE_CPU_FEATURES", beyond)
@@ -30,14 +31,14 @@ def pixel(t, a, k):
 
 
 def timed(function):
-    """Seconds by the clock and of the processor."""
+    """Return the seconds by the clock and those of the processor."""
     clock, processor = time.perf_counter(), time.process_time()
     function()
     return np.array([time.perf_counter() - clock, time.process_time() - processor])
 
 
 def alternately(ours, theirs, repeat):
-    """Medians of both, and how many times as long SciPy takes: by the clock, and of the processor."""
+    """Return the medians of both, and how many times as long SciPy takes by the clock and the processor."""
     pairs = np.array([(timed(ours), timed(theirs)) for _ in range(repeat)])
     a, b = np.median(pairs, axis=0)
     return a, b, f"ratio {b[0] / a[0]:6.2f}, of processor time {b[1] / a[1]:6.2f}"

@@ -1,7 +1,7 @@
-"""Builds the wheel: the package's Python files and the shared library, in one zip file (PEP 517, PEP 427).
+"""Builds the wheel, which holds the package's Python files and the shared library (PEP 517, PEP 427).
 
-The library is compiled by CMake and Ninja from the checkout that this folder lies in, or it is the file
-that NLSQ_LIBRARY names. Nothing is downloaded, and no build tool of Python is needed.
+CMake and Ninja compile the library from the checkout that contains this folder, unless NLSQ_LIBRARY names the
+file. Nothing is downloaded, and no build tool of Python is needed.
 """
 
 import base64
@@ -20,7 +20,7 @@ NAME = "nlsqfit"
 
 
 def version():
-    """The version of the library, which is written in one header."""
+    """Return the version of the library, which is written in one header."""
     text = (ROOT / "solver/include/nlsq/version.hpp").read_text()
     return re.search(r'define NLSQ_VERSION "([^"]*)"', text).group(1)
 
@@ -30,7 +30,7 @@ def tag():
 
 
 def library():
-    """The path of libnlsq.so, compiled now unless NLSQ_LIBRARY names it."""
+    """Return the path of libnlsq.so. It is compiled now unless NLSQ_LIBRARY names it."""
     given = os.environ.get("NLSQ_LIBRARY")
     if given:
         path = Path(given).resolve()
@@ -88,7 +88,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     files[f"{_folder()}/RECORD"] = (record + f"{_folder()}/RECORD,,\n").encode()
     with zipfile.ZipFile(Path(wheel_directory) / name, "w", zipfile.ZIP_DEFLATED) as wheel:
         for path, data in files.items():
-            entry = zipfile.ZipInfo(path)  # without a time: the same files give the same wheel
+            entry = zipfile.ZipInfo(path)  # it has no time, so that the same files give the same wheel
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = 0o644 << 16
             wheel.writestr(entry, data)
@@ -101,7 +101,7 @@ def _hash(data):
 
 
 def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
-    """Writes the metadata alone, for pip's questions before the build."""
+    """Writes only the metadata, which pip asks for before the build."""
     folder = Path(metadata_directory) / _folder()
     folder.mkdir()
     (folder / "METADATA").write_text(metadata())

@@ -7,19 +7,19 @@ from math import inf
 
 import numpy as np
 
-RELATIVE = 1e-9  # of each value
-OF_LARGEST = 1e-12  # of the largest value
-RELATIVE_F32 = 1e-5  # the same for callables that give float32
+RELATIVE = 1e-9  # allowed difference, relative to each value
+OF_LARGEST = 1e-12  # allowed difference, relative to the largest value
+RELATIVE_F32 = 1e-5  # the same two limits for callables that give float32
 OF_LARGEST_F32 = 1e-6
 
 
-_FEW = 2_000  # numbers; for more a sum takes less time than a product, and BLAS may start threads
+_FEW = 2_000  # for more numbers, a sum takes less time than a product, for which BLAS may start threads
 
 
 def all_finite(values):
     """Return True if an array of float64 has neither NaN nor infinity.
 
-    A sum of them, or of their squares, reads them once. It may overflow; then each number is looked at.
+    The sum of the numbers, or of their squares, reads each once. If it overflows, each number is tested.
     """
     flat = values.reshape(-1)
     if flat.size <= _FEW:
@@ -29,14 +29,14 @@ def all_finite(values):
 
 
 def tolerances(single=False):
-    """(relative, of_largest) for values in double, or in single precision."""
+    """Return (relative, of_largest) for values in double, or in single precision."""
     return (RELATIVE_F32, OF_LARGEST_F32) if single else (RELATIVE, OF_LARGEST)
 
 
 def agree(recorded, called, single=False):
-    """Return True if two vectors are equal but for rounding. NaN and infinities must be in the same places.
+    """Return True if two vectors are equal except for rounding.
 
-    `Model.agrees` is the same for the values of a model of the library.
+    NaN and infinities must be in the same places. `Model.agrees` does this for a model of the library.
     """
     relative, of_largest = tolerances(single)
     finite = np.isfinite(called)
@@ -59,14 +59,14 @@ def _steps(count):
 
 
 def elsewhere(p, q):
-    """Return True if q is another point than p: every parameter differs by more than a thousandth of it."""
-    for a, b in zip(p.tolist(), q.tolist()):  # few numbers: faster than arrays
+    """Return True if every parameter of q differs from that of p by more than a thousandth."""
+    for a, b in zip(p.tolist(), q.tolist()):  # this is faster than arrays, because the numbers are few
         if not abs(b - a) > 1e-3 * (abs(a) or 1.0):
             return False
     return True
 
 
 def perturbed(p, lower, upper, share=0.1):
-    """A point beside p, within the bounds: each parameter changes by another share of it."""
+    """Return a point beside p, within the bounds. Each parameter changes by another fraction of its size."""
     moved = p + share * _steps(p.size) * np.where(p == 0, 1.0, np.abs(p))
     return np.minimum(np.maximum(moved, lower), upper)

@@ -1,4 +1,4 @@
-"""Bands of a fitted curve by the delta method, as the library's predict() computes them."""
+"""Computes bands of a fitted curve by the delta method, as the library's predict() does."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 
 from ._handles import Model
 
-_MOST_ROUNDING = 1e-2  # of a variance, relative; the third digit of a standard error changes then
+_MOST_ROUNDING = 1e-2  # the relative rounding error of a variance that changes the third digit of an error
 
 
 @dataclass(frozen=True)
 class Noise:
-    """What a fit was told of the errors of its data. `sigma` is None, a number, a vector or a matrix."""
+    """What the user said about the errors of the data. `sigma` is None, a number, a vector or a matrix."""
 
     sigma: np.ndarray | None
     absolute: bool
@@ -21,7 +21,7 @@ class Noise:
     x_errors: bool  # whether the predictors have errors, too
 
     def variance(self, curve, chi2_reduced, at_data):
-        """The variance of one new observation where the curve has these values, and why there is none."""
+        """Return the variance of a new observation where the curve has these values, or why there is none."""
         if self.loss == "poisson":
             return curve, None
         if self.loss != "linear" and not self.absolute:
@@ -38,7 +38,7 @@ class Noise:
 
 
 def tie_slopes(names, values, ties):
-    """∂p/∂p_free, shape (n, n): rows of tied parameters follow from the others, and their columns are 0."""
+    """Return ∂p/∂p_free, shape (n, n). Tied parameters have rows that follow from ties, and columns of 0."""
     tied = [j for j, tie in enumerate(ties) if tie]
     direct, slopes = np.zeros((len(names), len(names))), np.eye(len(names))
     for j in tied:
@@ -52,7 +52,7 @@ def tie_slopes(names, values, ties):
 
 
 def curve_variance(fit, J):
-    """Variances of the curve in rows with the derivatives J, and the reasons why some are NaN."""
+    """Return variances of the curve in rows with the derivatives J, and the reasons why some are NaN."""
     slopes = tie_slopes(list(fit.params), fit.x, fit._ties)
     fixed = np.array([p.fixed for p in fit.params.values()])
     held = np.array([p.at_bound for p in fit.params.values()])
@@ -86,7 +86,7 @@ def curve_variance(fit, J):
 
 
 def _by_rows(fit, G, slopes):
-    """The variances from a triangular factor of the data's J, which loses fewer digits; NaN if too many."""
+    """Return the variances from a QR factor of the data's J, which loses fewer digits, or NaN if too many."""
     noise = fit._noise
     out = np.full(len(G), np.nan)
     if noise.loss != "linear" or noise.x_errors or noise.sigma is not None and noise.sigma.ndim == 2:
@@ -99,7 +99,7 @@ def _by_rows(fit, G, slopes):
     R = np.linalg.qr(rows, mode="r")
     z, size = G.T.copy(), np.abs(G.T)
     with np.errstate(all="ignore"):
-        for k in range(len(z)):  # solves Rᵀ z = g, with the sizes of the terms of each sum
+        for k in range(len(z)):  # solves Rᵀ z = g, and adds up the sizes of the terms of each sum
             terms = R[:k, k, None] * z[:k]
             z[k] = (z[k] - terms.sum(axis=0)) / R[k, k]
             size[k] = (size[k] + np.abs(terms).sum(axis=0)) / abs(R[k, k])
@@ -109,14 +109,14 @@ def _by_rows(fit, G, slopes):
 
 
 def bands(fit, x):
-    """Values, standard errors, confidence band, prediction band, and why one or the other is undefined."""
+    """Return values, standard errors, confidence band, prediction band, and why a band is undefined."""
     values, J = fit._model.evaluate(x, fit.x, True)
     variance, states = curve_variance(fit, J)
     variance[~np.isfinite(values)] = np.nan
     scatter, lack = fit._noise.variance(values, fit.chi2_reduced, x is None)
     with np.errstate(all="ignore"):
         error = np.sqrt(variance)
-        half = np.where(error == 0, 0.0, fit._quantile * error)  # also where there is no quantile
+        half = np.where(error == 0, 0.0, fit._quantile * error)  # this is 0 even if there is no quantile
         whole = fit._quantile * np.sqrt(variance + scatter)
     low = values - whole
     if fit._noise.loss == "poisson":

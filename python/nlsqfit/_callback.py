@@ -1,4 +1,4 @@
-"""Calls between Python and the library: the user's functions, their exceptions, Ctrl-C."""
+"""Handles calls between Python and the library: the user's functions, their exceptions, and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ctypes import byref, c_void_p
 
 import numpy as np
 
-try:  # the module `signal` makes members of enumerations of what these give, which takes ten times as long
+try:  # in the module `signal` these take ten times as long, because they return enumerations
     from _signal import getsignal, signal as set_signal
 except ImportError:
     from signal import getsignal, signal as set_signal
@@ -16,22 +16,22 @@ except ImportError:
 from ._handles import Options, Result, doubles_type
 from ._library import CALLBACK, DATA, OK, Function, lib
 
-# Fits of at most so many rows take less time than a person notices.
+# Fits of at most so many rows take too little time for a person to notice.
 _ROWS_WORTH_A_THREAD = 50_000
 _MOST_PLACES = 64
 _INTERRUPT = int(signal.SIGINT)
 
 
 def vector_at(address, count):
-    """A NumPy view of `count` doubles in the library's memory."""
+    """Return a NumPy view of `count` doubles in the library's memory."""
     return np.frombuffer(doubles_type(count).from_address(address))
 
 
 class Interrupts:
-    """Ctrl-C while C code calls Python: it takes effect inside the user's functions, and nowhere else.
+    """Makes Ctrl-C take effect only inside the user's functions while C code calls Python.
 
-    An exception between them would be lost in C. A signal that comes there is kept until the next call
-    or the end of the work. Used as a context around the C call.
+    C would lose an exception that comes between them. So a signal that comes there is kept until the next
+    call or the end of the work. Use it as a context around the C call.
     """
 
     def __init__(self):
@@ -75,11 +75,12 @@ class Interrupts:
 
 
 def ends_all(error):
-    """Return True if this exception is to end all work, as Ctrl-C is, and not about one call."""
+    """Return True if this exception must end all work, as Ctrl-C does, and is not about one call only."""
     return error is not None and not isinstance(error, Exception)
 
 
-# How the texts of ValueErrors of Python's math begin; all but the first are those of Python 3.14 and later.
+# The texts of ValueErrors of Python's math begin like this. All but the first are those of Python 3.14 and
+# later.
 _OUTSIDE_DOMAIN = (
     "math domain error", "expected a nonnegative input", "expected a positive input", "expected a finite input",
     "expected a number between", "expected a noninteger",
@@ -87,9 +88,9 @@ _OUTSIDE_DOMAIN = (
 
 
 def is_of_arithmetic(error):
-    """Return True if Python's arithmetic raised this exception where NumPy's gives a number that is not finite.
+    """Return True if Python raised this exception where NumPy would give a number that is not finite.
 
-    ``math.exp(1000)`` raises OverflowError, ``1 / 0.0`` ZeroDivisionError, and ``math.sqrt(-1)`` a ValueError.
+    ``math.exp(1000)`` raises OverflowError, ``1 / 0.0`` ZeroDivisionError, and ``math.sqrt(-1)`` ValueError.
     """
     if isinstance(error, ArithmeticError):
         return True
@@ -97,11 +98,11 @@ def is_of_arithmetic(error):
 
 
 class WrongSize(ValueError):
-    """A function gave another number of values than there are rows, or hides some of them."""
+    """Raised where a function gives a wrong number of values, or hides some of them."""
 
 
 def refuse_hidden(values):
-    """Raises for a masked array that hides some of its values, which are then arbitrary."""
+    """Raises WrongSize for a masked array that hides some of its values, which are then arbitrary."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise WrongSize(
             f"the function gives a masked array that hides {np.ma.count_masked(values)} of {values.size} values: "
@@ -110,7 +111,7 @@ def refuse_hidden(values):
 
 
 def is_of_size(error):
-    """Return True if this exception is about arrays of sizes that do not fit.
+    """Return True if this exception is about arrays whose sizes do not fit.
 
     An integrator that gives up early returns fewer values than it was asked for. A function that subtracts
     data from them raises NumPy's exception.
@@ -123,22 +124,23 @@ def is_of_size(error):
 
 
 class UserFunction:
-    """A Python function of all parameters, as a callback of the library.
+    """A Python function of all parameters, which the library calls.
 
-    ``values(p)`` gives a vector of `rows` numbers for a list of parameters, ``jacobian(p)`` (or None)
-    rows x parameters for an array. An exception is kept in `error`, stops the fit, and is raised again by
-    the caller. Where arithmetic fails after the first call, which is at the start, or gives too few values, the
-    values are NaN instead: the library then makes a shorter step. `sizes` counts the calls with too few values,
-    and `size_error` says what was wrong in the latest.
+    ``values(p)`` gives a vector of `rows` numbers for a list of parameters. ``jacobian(p)``, if it is not
+    None, gives rows x parameters for an array. An exception is kept in `error`, stops the fit, and is raised
+    again by the caller. The first call is at the start. If arithmetic fails in a later call, or a later call
+    gives too few values, the values are NaN instead, so that the library makes a shorter step. `sizes` counts
+    the calls with a wrong number of values, and `size_error` says what was wrong in the latest.
     """
 
     def __init__(self, values, jacobian, rows, parameters):
         self.values, self.jacobian = values, jacobian
         self.rows, self.parameters = rows, parameters
         self.vector = doubles_type(parameters)
-        self.places = {}  # arrays by their place in the library's memory, which it uses again and again
+        self.places = {}  # arrays by their address in the library's memory, which it uses again and again
         self.last = None  # the latest parameters, as a list, and what `values` gave for them
-        self.known = []  # the first parameters and the latest, with copies of the values there (with `jacobian`)
+        # With `jacobian`, these are the first parameters and the latest, with copies of the values there.
+        self.known = []
         self.error = None
         self.interrupts = Interrupts()
         self.calls = self.jacobian_calls = self.sizes = 0
@@ -146,7 +148,7 @@ class UserFunction:
         self.pointer = Function(self._called)
 
     def _called(self, p, y, jacobian, _user):
-        if not ends_all(self.error):  # which the library may have left out, at a point that it only tried
+        if not ends_all(self.error):  # the library may have ignored it, at a point that it only tried
             self.error = self.interrupts.call(self._fill, p, y, jacobian)
             of_size = self.error is not None and is_of_size(self.error)
             if of_size:
@@ -163,7 +165,7 @@ class UserFunction:
     def _fill(self, p, y, jacobian):
         parameters = self.vector.from_address(p)[:]
         self.last = None
-        # The library asks for derivatives where it knows the values, and takes both.
+        # The library asks for derivatives where it already knows the values, but it takes both.
         known = [values for at, values in self.known if at == parameters] if jacobian is not None else []
         if y is not None and known:
             self._place(y)[:] = known[0]
@@ -189,7 +191,7 @@ class UserFunction:
         return place
 
     def take_last(self, parameters):
-        """What `values` gave in the latest call, if that was for these parameters; None if not. Once."""
+        """Return, only once, what the latest call of `values` gave if it was for these parameters, or None."""
         last, self.last = self.last, None
         return last[1] if last is not None and last[0] == parameters else None
 
@@ -207,9 +209,9 @@ def takes_long(rows):
 def solve(function, *arguments, options: Options, user=None, rows=0, meanwhile=None):
     """Calls a C function that ends with (options, &result), and returns the Result.
 
-    Ctrl-C stops it at once: user functions see it themselves, and long work without them runs on a
-    thread of its own while this one listens. ``meanwhile()`` runs beside such work; if it gives
-    something that is not "", the work is cancelled, and that is returned.
+    Ctrl-C stops it at once. User functions see it themselves, and long work without them runs on a thread of
+    its own while this one listens. ``meanwhile()`` runs beside such work. If it returns a text other than "",
+    the work is cancelled, and that text is returned.
     """
     handle = c_void_p()
 
@@ -246,7 +248,7 @@ def solve(function, *arguments, options: Options, user=None, rows=0, meanwhile=N
             with user.interrupts:
                 status, text = work()
     if user is not None:
-        # Ctrl-C may come in a trial beside the start or the answer, whose exceptions the library leaves out.
+        # Ctrl-C may come in a trial beside the start or the answer, whose exceptions the library ignores.
         if status != OK or ends_all(user.error):
             user.raise_error()
         user.error = None
@@ -256,12 +258,12 @@ def solve(function, *arguments, options: Options, user=None, rows=0, meanwhile=N
 
 
 def is_of_data(error):
-    """Return True if the library raised this ValueError for data that cannot be fitted, and not for an option."""
+    """Return True if the library raised this ValueError for data that cannot be fitted, not for an option."""
     return getattr(error, "status", None) == DATA
 
 
 def raise_status(status, text):
-    """The exception for a status whose text came from another thread."""
+    """Raises the exception for a status whose text came from another thread."""
     from ._library import MEMORY, MODEL, OPTION, ARGUMENT, LibraryError
 
     message = text.decode("utf-8", "replace")

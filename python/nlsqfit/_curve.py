@@ -1,6 +1,6 @@
-"""Fits a Python function to data: recorded if that is possible and right, called whole otherwise.
+"""Fits a Python function to data. It is recorded if that is possible and right, and called otherwise.
 
-`curve_fit`, `fit` and `least_squares` all come here.
+`curve_fit`, `fit` and `least_squares` all use it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ._handles import DOUBLE, Model, column_of, columns_of, doubles, recorded_mo
 from ._library import lib
 from .recording import record
 
-_MANY_ROWS = 50_000  # a function of more is called for some of them at a time, if it takes them
+_MANY_ROWS = 50_000  # with more rows, a function that allows it is called for some of them at a time
 _BLOCK = 65_536
 
 
@@ -27,18 +27,18 @@ class Curve:
     call : callable
         Gives `rows` values.
     stand_in : callable
-        ``stand_in()`` gives the same for recording: its data are arrays that it cannot change.
+        ``stand_in()`` gives a function like `call` for recording. Its data are arrays that it cannot change.
     y : (rows,) array of float64
     as_vector : bool
         Whether `call` takes all parameters as one array.
     jacobian : callable or None
         ``jacobian(p)`` gives rows x parameters, for models that are called.
     check : callable
-        ``check(but)`` raises if the data are wrong. A fit of many rows makes it while it runs, for the arrays
-        that the library does not look at itself.
+        ``check(but)`` raises an exception if the data are wrong. A fit of many rows calls it while it runs,
+        and leaves out the arrays that the library checks itself.
     predictors : list of (rows,) arrays
-        Data by which the recording is to be differentiated, too. `stand_in` then gives a function of stand-ins
-        for them, in a list, and of all parameters.
+        Data by which the recording is to be differentiated, too. `stand_in` then gives a function of a list
+        of stand-ins for them, and of all parameters.
     """
 
     def __init__(
@@ -49,39 +49,42 @@ class Curve:
         self.rows, self.parameters, self.as_vector = y.size, parameters, as_vector
         self.jacobian, self.names, self.source, self.check = jacobian, names, source, check
         self.single, self.predictors = False, predictors
-        self.answer = self.covariance = self.certified = self.fitted = None  # at the end of a fit
+        self.answer = self.covariance = self.certified = self.fitted = None  # set at the end of a fit
         self.slopes = None  # derivatives at the answer by differences, if they were taken
-        self.slopes_error = 0.0  # the relative error of standard errors that are computed from the latest ones
+        self.slopes_error = 0.0  # the relative error that the latest derivatives cause in standard errors
         self.calls = 0
-        self.at_start = None  # what `call` gave there, if it was asked
+        self.at_start = None  # what `call` gave at the start, if it was called there
         self.reason = ""  # why the model is called; "" if it is recorded
         self.model = None
-        self.columns, self.views = [], None  # of numbers, and the library's views of them
-        self.start = None  # where the recording was compared first
+        self.columns, self.views = [], None  # arrays of numbers, and the library's views of them
+        self.start = None  # the point where the recording was compared first
         self.user = None
         self.meanwhile = None  # a comparison that is made while a long fit runs
         self.first_single = False
-        self.whole_alone = False  # whether the function was tried for blocks of rows, and does not take them
-        self.lower, self.upper = -np.inf, np.inf  # of each parameter, or of all
-        self.begin = None  # where the fit starts: the steps of differences are relative to it
-        self.unstarted = None  # the parameters whose start is not the caller's (None: all are), see _start
+        self.whole_alone = False  # true if the function was tried for blocks of rows, and does not take them
+        self.lower, self.upper = -np.inf, np.inf  # for each parameter, or one for all
+        self.begin = None  # the point where the fit starts; the steps of differences are relative to it
+        # The parameters whose start is not the caller's; None if all are (see _start).
+        self.unstarted = None
         self.plain = False  # whether parameters are passed as Python's numbers, not as NumPy's
 
     def values(self, p):
-        """What the user's function gives, as a vector of float64.
+        """Return what the user's function gives, as a vector of float64.
 
-        It may be an array that the function fills again at the next call: whoever keeps it copies it.
+        It may be an array that the function fills again at the next call, so a caller that keeps it must copy
+        it.
         """
         if self.plain:
             return self._values_of(p.tolist())
         return self._vector(self.call(np.array(p)) if self.as_vector else self.call(*p))  # it may change p
 
     def _values_of(self, numbers):
-        """The same for a list of Python's numbers."""
+        """Return the same as `values` for a list of Python's numbers."""
         if self.plain:
             try:
                 return self._vector(self.call(*numbers))
-            except Exception:  # NumPy's numbers divide by 0, have a shape, and have no complex roots
+            except Exception:
+                # NumPy's numbers can divide by 0, have a shape, and never have complex roots.
                 self.plain = False
         return self.values(np.array(numbers))
 
@@ -127,7 +130,7 @@ class Curve:
         if type(known) is str:
             return known
         if known is not None:
-            # The function, or what it reads, may have changed since: then it is recorded again.
+            # The function, or what it reads, may have changed since. Then it is recorded again.
             self.model, self.columns, self.views = known
             first = self._first(p0, first)
             if not self._compare(p0, first):
@@ -161,7 +164,7 @@ class Curve:
         return first
 
     def _compare_and_forget(self, p0, first):
-        """The same for many rows, whose memory the function takes again at the answer."""
+        """Return the same as `_compare` for many rows, without keeping the values, to save memory."""
         self.check([self.y, *self.columns])
         if first is None and self._agrees_in_blocks(p0):
             self.start, self.fitted = p0, None
@@ -171,17 +174,17 @@ class Curve:
         return reason
 
     def _compare(self, p0, first):
-        """Why the recording is not believed; "" if it gives what the function gives at p0."""
+        """Return why the recording is not believed, or "" if it gives what the function gives at p0."""
         self.start = p0
         if not self._agrees(p0, first, self.first_single):
             return "its recording gives other values than the function at the start"
         return ""
 
     def _compare_at_answer(self, p):
-        """The same at the answer, whose values become `fitted`.
+        """Return why the recording is not believed at the answer, or "". The values become `fitted`.
 
-        A recording that is wrong may be right at one point. So the answer must be another point than the
-        start in every parameter; if it is not, a point beside it is looked at, too.
+        A wrong recording may be right at one point. So the answer must differ from the start in every
+        parameter. If it does not, a point beside it is compared, too.
         """
         if not self._agrees_in_blocks(p):
             self.fitted = self.values(p)
@@ -210,11 +213,11 @@ class Curve:
         return self.source[1].shape[-1:] == (self.rows,)
 
     def _agrees_in_blocks(self, p):
-        """Return True if the function, called for blocks of many rows, gives what the recording gives on every row.
+        """Return True if the function, called for blocks of rows, agrees with the recording on every row.
 
         `fitted` are its values then. The arrays that it makes on the way stay in the cache, which takes up to
         a third less time. A function whose rows depend on each other, or that holds arrays of its own, fails
-        or gives other values: False only means that it must be called for all rows at once.
+        or gives other values. So False only means that it must be called for all rows at once.
         """
         if not self.whole_alone and self._takes_parts():
             self.fitted = self._values_in_blocks(p)
@@ -233,12 +236,12 @@ class Curve:
                 if made.dtype is not DOUBLE or made.shape != part.shape:
                     return None
                 part[:] = made
-        except Exception:  # called for all rows, it raises again or does not
+        except Exception:  # if the function is called for all rows, it raises again or it does not
             return None
         return values
 
     def _some_rows_agree(self, p):
-        """The same at another point, on a sample of the rows."""
+        """Return True if both agree at another point, on a sample of the rows."""
         if not self._takes_parts():
             return False
         function, x = self.source
@@ -262,13 +265,13 @@ class Curve:
             self.user.pointer, self.jacobian is not None, self.parameters, self.names
         )
         self.columns, self.views = [], None
-        # A function that loops over its rows is twice as fast with Python's numbers.
+        # A function that loops over its rows is twice as fast if it gets Python's numbers.
         self.plain = not self.as_vector
 
     def fit(self, p0, options):
-        """The Result of a fit from p0. If the recording is wrong at the answer, it is done again without.
+        """Return the Result of a fit from p0, made again without the recording if that is wrong at the answer.
 
-        `answer` are its parameters, `fitted` is the model there, by the function itself.
+        `answer` holds its parameters. `fitted` holds the values there, which the function itself gives.
         """
         try:
             return self._fit_and_compare(p0, options)
@@ -276,7 +279,7 @@ class Curve:
             self.release()
 
     def release(self):
-        """Frees the model that calls the function. It, and what it calls, would keep each other alive."""
+        """Frees the model that calls the function. Otherwise the two would keep each other alive."""
         if self.user is not None:
             self.user.pointer = self.user = self.model = None
 
@@ -297,7 +300,7 @@ class Curve:
         return result
 
     def _read(self, result):
-        """Takes over the answer, its covariance and whether it is certified, in one call."""
+        """Reads the answer, its covariance and whether it is certified, in one call."""
         n = self.parameters
         numbers = result.values("success parameters covariance", 1 + n + n * n)
         self.certified, self.answer = numbers[0] == 1, numbers[1 : n + 1].copy()
@@ -306,9 +309,9 @@ class Curve:
         return self.answer
 
     def _fitted_by_call(self, result):
-        """The function at the answer; None if Python's numbers, used in the fit, give other values."""
+        """Return the function at the answer, or None if Python's and NumPy's numbers give other values."""
         p = self._read(result)
-        last = self.user.take_last(p.tolist())  # of the library's own comparison at the answer
+        last = self.user.take_last(p.tolist())  # from the library's own comparison at the answer
         if last is None:
             last = self.values(p)
         here = np.array(last)
@@ -336,7 +339,7 @@ class Curve:
         try:
             result = self.solve(lib.nlsq_model_fit, self._start(p0), options=options, meanwhile=self.meanwhile)
         except Exception:
-            self.check()  # where the data are wrong, its words are SciPy's
+            self.check()  # if the data are wrong, this raises SciPy's message
             raise
         if isinstance(result, str):
             self._doubt(result)
@@ -347,16 +350,17 @@ class Curve:
         return result
 
     def _start(self, p0):
-        """The starting values for the library. It judges undetermined parameters by whether they had one.
+        """Return the starting values for the library, with NaN where the caller gave none.
 
-        A model that is called needs all of them.
+        The library judges undetermined parameters by whether they had a start. A model that is called needs
+        all.
         """
         if self.unstarted is not None and not self.reason:
             p0 = np.where(self.unstarted, np.nan, p0)
         return doubles(p0).tobytes()
 
     def jacobian_at(self, p, better=True):
-        """Derivatives of the model at p, rows x parameters.
+        """Return derivatives of the model at p, rows x parameters.
 
         With `better`, differences are extrapolated where rounding errors of the values matter.
         """
@@ -379,7 +383,7 @@ class Curve:
 
     @property
     def evaluator(self):
-        """How the model was evaluated, in words."""
+        """Says in words how the model was evaluated."""
         if not self.reason:
             return "recorded"
         how = "jac" if self.jacobian is not None else "differences"

@@ -1,4 +1,4 @@
-"""curve_fit, with SciPy's arguments, results, errors and warnings."""
+"""Provides curve_fit, with SciPy's arguments, results, errors and warnings."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from ._scipy_words import (
 from .recording import guarded
 
 _NO_BOUNDS = (-np.inf, np.inf)
-_UNKNOWN = 0.02  # the error of standard errors, relative to them, from which they are not known
+_UNKNOWN = 0.02  # if the relative error of standard errors exceeds this, they are not known
 
 
 def curve_fit(
@@ -133,7 +133,7 @@ def curve_fit(
     check_method(method, jac, bounded)
     x, y, sigma, check = data(xdata, ydata, sigma, check_finite, nan_policy)
     if not takes_long(y.size):
-        check() if y.size == 1 else check([y])  # the library looks at y itself
+        check() if y.size == 1 else check([y])  # the library checks y itself
     if "args" in kwargs:
         raise ValueError("'args' is not a supported keyword argument.")
     if method == "lm":
@@ -176,7 +176,7 @@ class _Job:
         self.loss, self.f_scale = "linear", 1.0
         self.options, self.p0, self.sigma = options, p0, sigma
         first = None
-        if y.size == 1:  # the data may be one number for all rows
+        if y.size == 1:  # then the data may be one number for all rows
             first = np.array(f(x, *p0), dtype=float).reshape(-1)
             y = np.full(first.size, y[0])
         jacobian = derivatives(jac, x, y.size, p0.size, by_rows)
@@ -199,8 +199,8 @@ class _Job:
             self._end_as_scipy_does()
 
     def _end_as_scipy_does(self):
-        """Uses SciPy's xtol of 1e-8 for a function that is called."""
-        if self.options is plain_options():  # nobody may change them
+        """Sets SciPy's xtol of 1e-8 for a function that is called."""
+        if self.options is plain_options():  # these are shared and must not change
             self.options = called_options()
         else:
             self.options.set("xtol", 1e-8)
@@ -214,7 +214,7 @@ class _Job:
         return sigma
 
     def check_start(self):
-        """Raises SciPy's exception of 'trf' and 'dogbox' where the model is not finite at the start."""
+        """Raises the exception of SciPy's 'trf' and 'dogbox' if the model is not finite at the start."""
         first = self.curve.at_start
         if not np.isfinite(self.curve.values(self.p0) if first is None else first).all():
             raise ValueError("Residuals are not finite in the initial point.")
@@ -237,7 +237,7 @@ class _Job:
                 pcov = pseudo_inverse_covariance(J)
                 if not absolute_sigma and curve.rows > popt.size:
                     pcov *= 2 * result.number("cost") / (curve.rows - popt.size)
-        # Without any scatter, parameters that the data do not determine would seem to be exact.
+        # Without any scatter, parameters that the data do not determine would seem exact.
         infinite = infinite or not curve.certified and not pcov.any()
         infinite = infinite or curve.slopes_error > _UNKNOWN  # differences have too few digits
         if infinite or not absolute_sigma and curve.rows <= popt.size:
@@ -248,7 +248,7 @@ class _Job:
         return popt, pcov, result
 
     def _robust_covariance(self, popt, result, absolute_sigma):
-        """What SciPy gives with a loss: the inverse of the loss's Gauss-Newton matrix, scaled by the cost."""
+        """Return SciPy's covariance with a loss: the inverse Gauss-Newton matrix, scaled by the cost."""
         curve = self.curve
         _, J = scaled(
             self.loss,
@@ -262,7 +262,7 @@ class _Job:
         return pcov
 
     def _judge(self, result):
-        """Raises where there is no minimum, and warns where it is neither certified nor known to be near."""
+        """Raises if there is no minimum, and warns if it is neither certified nor known to be near."""
         if self.curve.certified:
             return
         if self.curve.reason and self._changes_x():
@@ -276,7 +276,7 @@ class _Job:
         raise RuntimeError("Optimal parameters not found: " + result.text("message"))
 
     def _changes_x(self):
-        """Return True if the function changes x, which is then restored. A change made only once does not count."""
+        """Return True if the function changes x in each call. Restores x."""
         x = self.curve.source[1]
         if not isinstance(x, np.ndarray) or x.dtype.kind != "f" or not x.flags.writeable:
             return False
@@ -290,7 +290,7 @@ class _Job:
         return changed
 
     def weighted(self, values):
-        """Residuals or derivatives in units of their standard deviations."""
+        """Return residuals or derivatives in units of their standard deviations."""
         if self.sigma is None:
             return values
         if self.sigma.ndim == 2:
@@ -299,7 +299,7 @@ class _Job:
         return values / (sigma if values.ndim == 1 else sigma[:, None])
 
     def information(self, result, popt, method):
-        """infodict, mesg and ier."""
+        """Return infodict, mesg and ier."""
         ier, words = status_of(result, self.curve.certified), result.text("message")
         information = {"nfev": self.curve.calls + int(result.number("iterations"))}
         information["fvec"] = self.weighted(self.curve.fitted - self.curve.y)

@@ -1,4 +1,4 @@
-"""What `curve_fit` does to its arguments before it fits: checks, in SciPy's words, and conversions."""
+"""Checks the arguments of `curve_fit`, in SciPy's words, and converts them before the fit."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ._agreement import all_finite
 from ._handles import Options, same_numbers
 from ._scipy_words import LOSSES, METHODS, SCHEMES, TR_SOLVERS, OptimizeWarning, check_scale
 
-# They choose between ways to the same minimum.
+# SciPy's options that only choose between ways to the same minimum.
 _IGNORED = ("epsfcn", "factor", "diag", "diff_step", "tr_options", "jac_sparsity")
 
 
 def start(f, p0):
-    """The start as a vector (None if none was given), and the number of parameters."""
+    """Return the start as a vector, or None if none was given, and the number of parameters."""
     if p0 is not None:
         if type(p0) is list and all(type(p) is float or type(p) is int for p in p0):
-            numbers = np.array(p0, dtype=float)  # what follows gives the same, and takes three times as long
+            numbers = np.array(p0, dtype=float)  # the lines below give the same, but take three times as long
             if numbers.size and all_finite(numbers):
                 return numbers, numbers.size
         p0 = np.atleast_1d(p0)
@@ -64,9 +64,9 @@ def check_method(method, jac, bounded):
 
 
 def derivatives(jac, x, rows, n, by_rows):
-    """The user's derivatives as a function of all parameters, rows x n; None if there are none.
+    """Return the user's derivatives as a function of all parameters, rows x n, or None if there are none.
 
-    `by_rows`: whether `jac` gives n x rows, as MINPACK's ``col_deriv`` asks for.
+    `by_rows` is true if `jac` gives n x rows, as MINPACK's ``col_deriv`` demands.
     """
     if not callable(jac):
         return None
@@ -89,10 +89,10 @@ def derivatives(jac, x, rows, n, by_rows):
 
 
 def data(xdata, ydata, sigma, check_finite, nan_policy):
-    """x, y and sigma as arrays, and a check that they are finite, which the caller makes before it answers.
+    """Return x, y and sigma as arrays, and a function that checks that they are finite.
 
-    The check of many rows takes as long as a pass over them, so the fit begins before it. ``check(but)``
-    leaves out the arrays in `but`, at which the library looks itself.
+    The caller calls it before it answers. The check of many rows takes as long as a pass over them, so the
+    fit begins before it. ``check(but)`` leaves out the arrays in `but`, which the library checks itself.
     """
     if nan_policy not in (None, "raise", "omit"):
         if nan_policy == "propagate":
@@ -151,27 +151,27 @@ def _without_nan(x, y, sigma, nan_policy):
 
 @lru_cache(maxsize=1)
 def plain_options():
-    """The options of calls that set none. Nobody may change them."""
+    """Return the options of calls that set none. They are shared and must not change."""
     return Options(residuals=False)
 
 
 @lru_cache(maxsize=1)
 def called_options():
-    """The same for functions that are called. They have SciPy's xtol, because each step costs many calls."""
+    """Return these for functions that are called, with SciPy's xtol, because each step costs many calls."""
     return Options(residuals=False, xtol=1e-8)
 
 
 def options_of(method, kwargs, n, own):
-    """The library's options for SciPy's keywords, which must fit `n` parameters.
+    """Return the library's options for SciPy's keywords, which must fit `n` parameters.
 
-    `own`: whether the caller sets more of them.
+    `own` is true if the caller sets more of them.
     """
     if not kwargs and method != "dogbox":
         return Options(residuals=False) if own else plain_options()
     kwargs = dict(kwargs)
     options = Options(residuals=False)
     limit = kwargs.pop("maxfev", None)
-    limit = None if method == "lm" and limit == 0 else limit  # MINPACK's 0 is its default
+    limit = None if method == "lm" and limit == 0 else limit  # 0 means MINPACK's default
     limit = kwargs.pop("max_nfev", limit)
     if limit is not None and limit < 1:
         raise ValueError("`max_nfev` must be None or positive integer.")
@@ -197,7 +197,7 @@ def options_of(method, kwargs, n, own):
     if kwargs.pop("verbose", 0) not in (0, 1, 2):
         raise ValueError("`verbose` must be in [0, 1, 2].")
     if method == "lm":
-        kwargs.pop("col_deriv", None)  # `derivatives` has looked at it
+        kwargs.pop("col_deriv", None)  # `derivatives` has used it
     if method == "dogbox":
         options.set("strategy", "dogleg")
     for name in _IGNORED:

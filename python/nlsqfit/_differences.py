@@ -1,4 +1,4 @@
-"""Derivatives of a function that is called, by differences.
+"""Computes derivatives of a function that is called, by differences.
 
 The steps are those of the library's DifferenceStep, and the extrapolation is that of its extrapolated_slopes.
 """
@@ -9,27 +9,27 @@ import numpy as np
 
 _EPS = np.finfo(float).eps
 _FIRST = np.cbrt(_EPS)  # the first step, relative to the parameter's size
-_LEAST = 2.0**-28  # of the first step
-_CURVED = 0.02  # second over first differences, from which a step is too long
-_ROUNDING = 1e3 * _EPS  # of the values: second differences that mean nothing
+_LEAST = 2.0**-28  # the least step, relative to the first step
+_CURVED = 0.02  # if the ratio of second to first differences exceeds this, a step is too long
+_ROUNDING = 1e3 * _EPS  # relative to the values; smaller second differences are rounding errors
 _LONG = 1e-2  # the first step of extrapolated differences, relative to the parameter's size
-_TOO_CURVED = 0.5  # second over first differences, from which that step is too long
-_TOO_CURVED_TO_ONE_SIDE = 0.1  # the same, where extrapolation gains fewer digits in each step
-_LITTLE_ROOM = 1 / 32  # on one side, relative to the room on the other
-_NO_ROOM = 1e-4  # relative to the first step
+_TOO_CURVED = 0.5  # if the ratio of second to first differences exceeds this, that step is too long
+_TOO_CURVED_TO_ONE_SIDE = 0.1  # the same to one side, where extrapolation gains fewer digits in each step
+_LITTLE_ROOM = 1 / 32  # if the room on one side is less, relative to the other side, that side is not used
+_NO_ROOM = 1e-4  # if the room is less, relative to the first step, there are no derivatives
 _STEPS = 10
-_USUAL = 1e-9  # relative error of a column that does not count
-_MATTERS = 5e-3  # errors of standard errors, relative to them, that better derivatives are worth
+_USUAL = 1e-9  # a relative error of a column up to this does not matter
+_MATTERS = 5e-3  # if the relative error of standard errors exceeds this, derivatives are extrapolated
 
 
 def typical_sizes(start):
-    """Lower limits on the size that a step is relative to: the sizes of the starting values, 1 for a zero."""
+    """Return lower limits on the size that a step is relative to: the size of each start, or 1 for a zero."""
     size = np.abs(np.asarray(start, dtype=float))
     return np.where(np.isfinite(size) & (size > 0), size, 1.0)
 
 
 class _Step:
-    """Two places beside p. Where a bound leaves no room for one of them, both lie on the other side.
+    """Two places beside p. If a bound leaves no room for one of them, both lie on the other side.
 
     Parameters
     ----------
@@ -54,10 +54,10 @@ class _Step:
             self.above, self.below = min(self.above, upper), max(self.below, lower)
 
     def curvature(self, above, here, below):
-        """Second over first differences of the values: how far they are from straight.
+        """Return the ratio of second to first differences of the values, which measures how curved they are.
 
-        The ratio is 0 where second differences are rounding, infinite where a value is not finite or the places
-        are not equally spaced, and NaN where nothing moved.
+        The ratio is 0 where second differences are rounding errors, infinite where a value is not finite or
+        the places are not equally spaced, and NaN where no value changes.
         """
         if self.kind == "clipped":
             return np.inf
@@ -76,7 +76,7 @@ class _Step:
         return second / first if first > 0 else np.inf
 
     def error(self, above, here, below):
-        """An upper limit on the error of the derivatives, as the norm over all rows.
+        """Return an upper limit on the error of the derivatives, as the norm over all rows.
 
         Second differences contain the rounding errors of the values, and the curvature. If there are few
         values, and a step changes only their last digits, second differences may happen to be 0.
@@ -89,7 +89,7 @@ class _Step:
             return max(second, _EPS * np.linalg.norm(here)) / abs(self.above - self.below)
 
     def slopes(self, above, here, below):
-        """The derivatives, row by row: from one side where the other value is not finite."""
+        """Return the derivatives, row by row. A row uses one side if the value on the other is not finite."""
         with np.errstate(all="ignore"):
             by_above, by_below = (above - here) / (self.above - self.p), (below - here) / (self.below - self.p)
             if self.kind == "central":
@@ -104,10 +104,10 @@ class _Step:
 
 
 def jacobian(values, p, here, typical, lower, upper, better=True):
-    """Derivatives of ``values(p)`` by all parameters at p, where the values are `here`, and their error.
+    """Return derivatives of ``values(p)`` by all parameters at p, and their error.
 
-    Rounding errors of the values, divided by the step of a difference, are errors of the derivatives. Beside
-    an offset of y they may exceed the usual ones by far, and nearly dependent columns magnify them. Where that
+    The values at p are `here`. The derivatives contain the rounding errors of the values, divided by the step of a difference. Beside an
+    offset of y these errors may be far larger than usual, and nearly dependent columns magnify them. If that
     matters, differences are extrapolated from longer steps, unless `better` is False.
 
     Returns
@@ -129,13 +129,13 @@ def jacobian(values, p, here, typical, lower, upper, better=True):
 
 
 def _magnified(J, errors):
-    """The relative error of J, times its condition number once its columns have length 1."""
+    """Return the relative error of J, times its condition number once its columns have length 1."""
     size = np.linalg.norm(J, axis=0)
     if not np.isfinite(J).all():
         return np.inf
     moved = size > 0
     error = np.linalg.norm(errors[moved] / size[moved])
-    if error <= _USUAL or not moved.any():  # nearly dependent columns are then another matter
+    if error <= _USUAL or not moved.any():  # then it does not matter that columns are nearly dependent
         return 0.0
     values = np.linalg.svd(J[:, moved] / size[moved], compute_uv=False)
     if J.shape[0] < values.size or not values[-1] > 0:
@@ -144,9 +144,9 @@ def _magnified(J, errors):
 
 
 def extrapolated(values, p, j, here, typical, lower, upper):
-    """Derivatives by parameter j and their errors, row by row, by differences that are extrapolated to step zero.
+    """Return derivatives by parameter j, extrapolated to step zero, and their errors, row by row.
 
-    Both are NaN where bounds leave almost no room.
+    Both are NaN if the bounds leave almost no room.
     """
     wanted = _LONG * max(abs(p[j]), typical)
     above, below = min(wanted, upper - p[j]), min(wanted, p[j] - lower)
@@ -202,15 +202,15 @@ def extrapolated(values, p, j, here, typical, lower, upper):
 
 
 def slopes(values, p, j, here, typical, lower, upper):
-    """Derivatives of ``values(p)`` by parameter j at p, where the values are `here`, and an upper limit on their error.
+    """Return derivatives of ``values(p)`` by parameter j at p, and an upper limit on their error.
 
-    A step over which the values are not straight, or not finite, is shortened. An exception of `values` on
-    one side of p is as a value that is not finite. On both sides it is raised.
+    The values at p are `here`. A step over which the values are not straight, or not finite, is shortened. An
+    exception of `values` on one side of p counts as a value that is not finite. On both sides it is raised.
 
     Parameters
     ----------
     values : callable
-        It may change p, and give the same array every time.
+        It may change p, and may return the same array every time.
     typical, lower, upper : float
         The parameter's typical size, and its bounds.
     """

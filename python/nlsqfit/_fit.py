@@ -1,4 +1,4 @@
-"""fit: a formula, a built-in model, a sum of models or a function, with a result that explains itself."""
+"""Provides fit, which fits a formula, a built-in model, a sum of models or a function."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def fit(
         (``"gaussian + linear"``), or a function ``f(x, a, b, ...)``.
     x : array_like, shape (M,) or (k, M), or tuple or dict of arrays
         Predictors. A formula calls them x, or x1 ... xk; the keys of a dict are names. A function gets
-        `x` as it is, with arrays of float64 for arrays and lists; in a tuple or dict, whole numbers stay whole.
+        `x` as it is, with arrays of float64 for arrays and lists; in a tuple or dict, integers stay integers.
     y : array_like, shape (M,)
         The data.
     sigma : array_like, shape (M,) or (M, M), or float, optional
@@ -66,8 +66,8 @@ def fit(
         'linear', 'soft_l1', 'huber', 'cauchy', 'arctan', 'tukey' or 'poisson', and its scale in
         units of the weighted residuals.
     sigma_x : array_like or list of array_like, optional
-        Standard deviations of the predictors, in their units. Not for functions that are not recorded, nor for
-        those that combine numbers of x of several rows, as ``x - x.mean()`` does.
+        Standard deviations of the predictors, in their units. Not available for functions that are not
+        recorded, nor for functions that combine numbers of x of several rows, as ``x - x.mean()`` does.
     jac : callable, optional
         ``jac(x, a, b, ...)`` gives derivatives, shape (M, n), of a function that is not recorded.
     **solver
@@ -105,7 +105,7 @@ def fit(
 
 
 def _real_data(y):
-    """The data as an array. What it would lose in silence is refused."""
+    """Return the data as an array. Raises TypeError for data that would lose something silently."""
     refuse_other_kinds(y, "y")
     if np.ma.is_masked(y):
         raise TypeError("y is a masked array; leave out what it hides: x[~y.mask], y.compressed()")
@@ -113,7 +113,7 @@ def _real_data(y):
 
 
 def _listed(sigma_x):
-    """One error, or one array of errors, for each of the first predictors."""
+    """Return a list with one error, or one array of errors, for each of the first predictors."""
     if sigma_x is None:
         return []
     several = isinstance(sigma_x, (list, tuple)) and len(sigma_x) and np.ndim(sigma_x[0]) > 0
@@ -136,9 +136,9 @@ def _errors(options, sigma, sigma_x, rows):
 
 
 def _warn_of_unused(text, formula, predictors, parameters):
-    """Warns of a formula that uses no predictor, as where it names x by another name.
+    """Warns of a formula that uses no predictor, perhaps because it names x by another name.
 
-    The name of a built-in model is no formula.
+    The name of a built-in model is not a formula.
     """
     used = any(re.search(rf"\b{name}\b", formula) for name in predictors)
     if parameters and not used and not text.strip().isidentifier():
@@ -171,11 +171,11 @@ def _fit_function(function, x, y, sigma, p0, sigma_x, jac, solver, given):
     x = function_data(x)
     lower, upper = limits(given["bounds"], parameters)
     start = completed(start, lower, upper)
-    options.set("residuals", False)  # they are computed by the function itself
+    options.set("residuals", False)  # the function itself computes them
     made = FunctionModel(function, x, np.asarray(y, dtype=float), parameters, jac, lower, upper)
     curve = made.prepare(start, len(_listed(sigma_x)))
     curve.unstarted = unstarted
-    for name in tied_names(given["ties"]):  # what follows from other parameters has no start of its own
+    for name in tied_names(given["ties"]):  # a tied parameter follows from others and has no start of its own
         if name in parameters and (p0 is None or name not in p0):
             start[parameters.index(name)] = np.nan
     if sigma_x is not None and curve.reason:

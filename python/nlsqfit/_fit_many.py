@@ -1,4 +1,4 @@
-"""fit_many: one model fitted to each of many data sets, such as the pixels of an image."""
+"""Provides fit_many, which fits one model to each of many data sets, such as the pixels of an image."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ._many_recorded import Recorded
 
 
 class ManyFits:
-    """The results of `fit_many`. `shape` is that of Y without its axis of data.
+    """The results of `fit_many`. `shape` is the shape of Y without its axis of data.
 
     Attributes
     ----------
@@ -34,36 +34,36 @@ class ManyFits:
     verdict : ndarray of str, shape (*shape)
     iterations : ndarray of int, shape (*shape)
     messages : dict
-        Why a fit has no success, and what would help, for each such fit. Keys are places in the arrays:
+        For each fit without success, why it has none, and what would help. Keys are places in the arrays:
         ``many.messages[2]`` is about ``many.cost[2]``, and ``many.messages[2, 5]`` about ``many.cost[2, 5]``.
     warnings : list of str
-        What is wrong with fits of too few data. Fits are counted along Y without its axis of data.
+        Problems of fits with too few data. Fits are counted along Y without its axis of data.
     evaluator : str
-        "formula", "recorded", or why the function was called, perhaps for some fits alone.
+        "formula", "recorded", or why the function was called, perhaps only for some fits.
     """
 
     def __init__(self, names, shape, evaluator):
         self.names, self.shape, self.evaluator = names, shape, evaluator
         self.warnings = []
-        self._messages = ""  # of the library, with a line for each fit without success; or a dict
+        self._messages = ""  # the library's text with a line for each fit without success; later a dict
 
     @cached_property
-    def verdict(self):  # made when it is asked for, because so many texts take time
+    def verdict(self):  # made on demand, because so many texts take time
         return np.asarray(np.array(VERDICTS)[self._verdicts])
 
     @cached_property
-    def messages(self):  # made when it is asked for, too
+    def messages(self):  # made on demand, too
         by_number = _by_number(self._messages)
         if len(self.shape) == 1:
             return by_number
         return {tuple(map(int, np.unravel_index(n, self.shape))): why for n, why in by_number.items()}
 
     def __getitem__(self, name):
-        """The values of one parameter, shape (*shape)."""
+        """Return the values of one parameter, shape (*shape)."""
         return self.parameters[..., self.names.index(name)]
 
     def stderr(self, name):
-        """The standard errors of one parameter, shape (*shape)."""
+        """Return the standard errors of one parameter, shape (*shape)."""
         return self.std_errors[..., self.names.index(name)]
 
     def __repr__(self):
@@ -106,14 +106,14 @@ def fit_many(
     x : array_like, shape (M,), (k, M), or that of Y; tuple or dict of such arrays
         Predictors, for all fits or for each.
     Y : array_like, shape (..., M)
-        The data: M values (along `axis`) for each fit. What a masked array hides takes no part.
+        The data: M values (along `axis`) for each fit. Values that a masked array hides are left out.
     p0 : dict or array_like, shape (n,) or (..., n), optional
-        Starting values for all fits or for each. A dict has a number, or one for each fit. Built-in models
-        guess what is not given (or NaN).
+        Starting values for all fits or for each. A dict has one number for all fits, or one for each fit.
+        Built-in models guess what is missing or NaN.
     sigma : array_like, shape (M,) or that of Y, optional
         Standard deviations, in units of Y.
     mask : array_like of bool, shape (M,), that of Y, or that of Y without `axis` (whole fits), optional
-        True where a value takes no part.
+        True where a value is left out.
     bounds, fixed, ties, absolute_sigma, loss, f_scale, **solver
         As for `fit`.
     axis : int
@@ -124,8 +124,8 @@ def fit_many(
     Returns
     -------
     ManyFits
-        A fit whose data are wrong is FAILED and keeps its starting values; the others go on, and
-        `messages` says why.
+        A fit whose data are wrong is FAILED and keeps its starting values. The others go on, and `messages`
+        says why it failed.
 
     Examples
     --------
@@ -197,7 +197,7 @@ def fit_many(
 
 
 def _by_number(messages):
-    """The library's lines "fit 3: ..." as a dict."""
+    """Return the library's lines "fit 3: ..." as a dict."""
     if isinstance(messages, dict):
         return messages
     pairs = (line.partition(": ") for line in messages.split("\n") if line)

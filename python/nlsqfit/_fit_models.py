@@ -1,4 +1,4 @@
-"""The models of a `Fit`, which evaluate it again. They are pickled by what they are made of."""
+"""The models of a `Fit`, which can be evaluated again. They are pickled by what they are made of."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .recording import guarded
 
 
 def builtin_models():
-    """The built-in models, which `fit` and `fit_many` take by name, alone or in sums.
+    """List the built-in models, which `fit` and `fit_many` take by name, alone or in sums.
 
     Returns
     -------
@@ -49,7 +49,7 @@ class TextModel:
         return TextModel, (self.text, self.x, self.y)
 
     def call_unless_right(self, points):
-        """Does nothing: a text is not a recording of a function. Returns False."""
+        """Does nothing and returns False, because a text is not a recording of a function."""
         return False
 
     def solve(self, function, *arguments, options):
@@ -61,13 +61,13 @@ class TextModel:
         )  # fmt: skip
 
     def evaluate(self, at, p, jacobian):
-        """Values, and the Jacobian if asked for, at new data or (None) at those of the fit."""
+        """Return values, and the Jacobian if asked for, at new data or (None) at the data of the fit."""
         columns = self.columns if at is None else predictors(at)[1]
         return self.model.evaluate(columns, columns[0].size, p, jacobian)
 
 
 def first_predictors(x, count, rows):
-    """The first `count` predictors as vectors, and a function that gives x with others in their place.
+    """Return the first `count` predictors as vectors, and a function that gives x with others in their place.
 
     Predictors are x itself, its rows, or the parts of a tuple or dict.
     """
@@ -93,7 +93,7 @@ def first_predictors(x, count, rows):
 
 
 class FunctionModel:
-    """A function, with its data. `names`: its parameters; `jac`: its derivatives, or None."""
+    """A function with its data. `names` are its parameters; `jac` gives its derivatives, or is None."""
 
     def __init__(self, function, x, y, names, jac, lower, upper, reason=None):
         self.function, self.x, self.y, self.names, self.jac = function, x, y, names, jac
@@ -107,7 +107,7 @@ class FunctionModel:
                                reason)  # fmt: skip
 
     def prepare(self, p, with_errors=0):
-        """The curve of the fit. So many of the first predictors have errors: it is differentiated by them, too."""
+        """Makes the curve of the fit, to be differentiated by the first `with_errors` predictors, too."""
         self.curve = self._curve_at(self.x, self.y, p, with_errors)
         return self.curve
 
@@ -132,7 +132,7 @@ class FunctionModel:
     def call_unless_right(self, points):
         """Calls the function from now on if its recording gives other values at one of these points.
 
-        Returns True if this was a change.
+        Returns True if the recording is given up.
         """
         curve = self.curve
         right = curve.reason or all(curve._agrees(p, curve.values(p), curve.single) for p in points)
@@ -150,7 +150,7 @@ class FunctionModel:
             self.curve.release()
 
     def evaluate(self, at, p, jacobian):
-        """As of a `TextModel`."""
+        """Return values, and the Jacobian if asked for, at new data or (None) at the data of the fit."""
         p = np.asarray(p)
         if self.curve is None:
             self.prepare(p)

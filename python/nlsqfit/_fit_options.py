@@ -1,4 +1,4 @@
-"""Options of `fit` and `fit_many` by names of parameters, and the forms that data and starts may have."""
+"""Converts options of `fit` and `fit_many` by names of parameters, and the forms of data and starts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from ._handles import Options
 from ._scipy_words import bounds_pair
 
-# Options of the library that `fit` passes on under their own names (docs/command-line.md).
+# `fit` passes these options of the library on under their own names (docs/command-line.md).
 SOLVER = (
     "tau", "max_iterations", "time_limit", "strategy", "geodesic", "nonmonotonic", "initial_lambda",
     "precision",
@@ -21,14 +21,14 @@ SOLVER = (
 
 
 def unknown_option(name, known, others=()):
-    """The TypeError for an option that is none of the `known`. It asks for the nearest of these and `others`."""
+    """Return the TypeError for an option that is not `known`. It suggests the nearest name."""
     near = difflib.get_close_matches(name, (*known, *others), n=1)
     question = f" Did you mean {near[0]!r}?" if near else ""
     return TypeError(f"there is no option {name!r}.{question} The library's options: {', '.join(known)}")
 
 
 def make_options(names, solver, **given):
-    """The library's options. `names` are the parameters; `solver` holds options of the list above."""
+    """Return the library's options. `names` are the parameters; `solver` holds options of the list above."""
     options = Options()
     for name, value in solver.items():
         if name not in SOLVER:
@@ -38,7 +38,7 @@ def make_options(names, solver, **given):
     loss, f_scale = given.get("loss", "linear"), given.get("f_scale", 1.0)
     if loss != "linear":
         options.set("loss", loss)
-        if loss != "poisson" or f_scale != 1.0:  # counts have no scale; any other than the default is refused
+        if loss != "poisson" or f_scale != 1.0:  # counts have no scale, so only the default is accepted
             options.set("f_scale", f_scale)
     set_bounds(options, names, given.get("bounds"))
     for name, value in (_fixed(given.get("fixed"))).items():
@@ -50,7 +50,7 @@ def make_options(names, solver, **given):
 
 
 def set_bounds(options, names, bounds):
-    """Bounds as {name: (low, high)}, as a pair of vectors or numbers, or as an object with lb and ub."""
+    """Sets bounds: a dict {name: (low, high)}, a pair of vectors or numbers, or an object with lb and ub."""
     if bounds is None:
         return
     lower, upper = limits(bounds, names)
@@ -73,7 +73,7 @@ def known(name, names):
 
 
 def start_values(p0, names, fixed=None):
-    """One value for each parameter, NaN where none is given."""
+    """Return one value for each parameter, with NaN where none is given."""
     start = np.full(len(names), np.nan)
     if isinstance(p0, Mapping):
         for name, value in p0.items():
@@ -94,7 +94,7 @@ def start_values(p0, names, fixed=None):
 
 
 def check_starts(starts, names):
-    """Raises ValueError for a start that is infinite, of one fit or (rows) of each. NaN stands for none."""
+    """Raises ValueError for an infinite start of one fit or (rows) of each. NaN means that none is given."""
     infinite = np.argwhere(np.isinf(starts))
     if infinite.size:
         *fit, at = infinite[0]
@@ -104,7 +104,7 @@ def check_starts(starts, names):
 
 
 def check_within(starts, lower, upper, names):
-    """Raises ValueError for a start outside the bounds, of one fit or (rows) of each."""
+    """Raises ValueError for a start outside the bounds, in one fit or (rows) in each."""
     outside = np.argwhere((starts < lower) | (starts > upper))
     if outside.size:
         *fit, at = outside[0]
@@ -115,7 +115,7 @@ def check_within(starts, lower, upper, names):
 
 
 def tied_names(ties):
-    """The parameters that follow from others: "d" of the tie "d = 2*a"."""
+    """Return the parameters that follow from others, such as "d" in the tie "d = 2*a"."""
     return [tie.partition("=")[0].strip() for tie in _listed(ties)]
 
 
@@ -124,7 +124,7 @@ def _listed(ties):
 
 
 def completed(start, lower, upper):
-    """The start with numbers where it is NaN, where the library begins without a value: 1, if bounds allow it."""
+    """Return the start with NaN replaced by the library's default: 1, or a number that the bounds allow."""
     with np.errstate(invalid="ignore"):
         within = np.where(np.isinf(upper), lower + 1, 0.5 * lower + 0.5 * upper)
     within = np.where(np.isinf(lower), upper - 1, within)
@@ -133,7 +133,7 @@ def completed(start, lower, upper):
 
 
 def parameter_names(function, p0):
-    """The names of a function's parameters, without the first, which is x."""
+    """Return the names of a function's parameters, without the first, which is x."""
     try:
         arguments = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
@@ -152,7 +152,7 @@ def parameter_names(function, p0):
 
 
 def refuse_masked(values, what, instead):
-    """Raises TypeError for a masked array, or a tuple, list or dict of them: their masks would be lost."""
+    """Raises TypeError for a masked array, or a tuple, list or dict of them, whose masks would be lost."""
     parts = values.values() if isinstance(values, Mapping) else values
     several = isinstance(values, (Mapping, tuple, list))
     if any(map(np.ma.is_masked, parts)) if several else np.ma.is_masked(values):
@@ -162,7 +162,7 @@ def refuse_masked(values, what, instead):
 def refuse_other_kinds(values, what):
     """Raises TypeError for complex numbers and dates.
 
-    As float64 they would lose their imaginary part, and a date that is not known would be a number.
+    As float64 a complex number would lose its imaginary part, and an unknown date would be a number.
     """
     kind = np.asarray(values).dtype.kind if hasattr(values, "dtype") or np.iscomplexobj(values) else ""
     if kind == "c":
@@ -175,7 +175,7 @@ def refuse_other_kinds(values, what):
 
 
 def predictors(x):
-    """The predictors' names (None: x, or x1, x2 ...) and their vectors."""
+    """Return the predictors' names (None means x, or x1, x2 ...) and their vectors."""
     if hasattr(x, "columns") and hasattr(x, "items"):  # a table of pandas
         x = dict(x.items())
     if isinstance(x, Mapping):
@@ -194,9 +194,10 @@ def predictors(x):
 
 
 def function_data(x):
-    """A function's x: arrays and lists become arrays of float64.
+    """Return a function's x, with arrays and lists as arrays of float64.
 
-    Those in a tuple or dict do, too, but whole numbers stay what they are, because they may be indices.
+    This also holds for those in a tuple or dict, but integers there stay integers, because they may be
+    indices.
     """
     if not isinstance(x, (list, np.ndarray)):
         return with_parts(x, _part)
@@ -208,7 +209,7 @@ def _part(x):
     if isinstance(x, list):
         try:
             np.asarray(x, dtype=float)
-        except (ValueError, TypeError):  # parts of different lengths, or no numbers
+        except (ValueError, TypeError):  # the parts have different lengths, or are not numbers
             return x
         x = np.asarray(x)
     if isinstance(x, np.ndarray):
@@ -217,7 +218,7 @@ def _part(x):
 
 
 def with_parts(x, change):
-    """x with ``change(part)`` in the place of each part, if it is a tuple or dict."""
+    """Return x with ``change(part)`` in place of each part, if it is a tuple or dict."""
     if isinstance(x, Mapping):
         parts = {k: change(v) for k, v in x.items()}
         return x if all(parts[k] is v for k, v in x.items()) else parts
@@ -230,7 +231,7 @@ def with_parts(x, change):
 
 
 def _with_infinities(bounds):
-    """A pair of bounds with infinities in the place of None, as a dict may have it."""
+    """Return a pair of bounds with infinities in place of None, which a dict may contain."""
     if not isinstance(bounds, (tuple, list)) or len(bounds) != 2:
         return bounds
 
@@ -243,7 +244,7 @@ def _with_infinities(bounds):
 
 
 def limits(bounds, names):
-    """Lower and upper bounds of all parameters as two vectors. Raises ValueError for bounds that are none."""
+    """Return lower and upper bounds of all parameters as two vectors. Raises ValueError if they are wrong."""
     lower, upper = np.full(len(names), -np.inf), np.full(len(names), np.inf)
     if bounds is None:
         return lower, upper
@@ -257,7 +258,7 @@ def limits(bounds, names):
         if lower.shape != (len(names),) or upper.shape != lower.shape:
             given = f"bounds have {lower.size} and {upper.size} values"
             raise ValueError(f"{given} for {len(names)} parameters ({', '.join(names)})")
-    for name, low, high in zip(names, lower, upper):  # here, so that starts are not compared with such bounds
+    for name, low, high in zip(names, lower, upper):  # they are checked here, so that starts are not compared with such bounds
         if np.isnan(low) or np.isnan(high):
             which = "lower" if np.isnan(low) else "upper"
             raise ValueError(f"bounds: the {which} one of {name} is NaN: an infinity is no bound")

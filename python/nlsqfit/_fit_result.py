@@ -1,4 +1,4 @@
-"""The result of `fit`: parameters with errors, the certificate, predictions, a picture."""
+"""The result of `fit`: parameters with errors, the certificate, predictions and a plot."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Certificate:
-    """What was checked about the answer in float64 (docs/precision.md).
+    """The checks of the answer in float64, and what they found (docs/precision.md).
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Prediction:
     confidence : tuple of ndarray
         Low and high ends of the interval for the curve.
     prediction : tuple of ndarray
-        The same for a new measurement.
+        The interval for a new measurement.
     """
 
     fit: np.ndarray
@@ -93,7 +93,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class _Texts:
-    """What is kept of a result of the library when a `Fit` is pickled."""
+    """The texts of a result of the library that are kept when a `Fit` is pickled."""
 
     _json: str
     _report: str
@@ -106,7 +106,7 @@ class _Texts:
 
 
 class Fit:
-    """The result of `fit`. It can be pickled if its model is a text or a function that can.
+    """The result of `fit`. It can be pickled if its model is a text, or a function that can be pickled.
 
     Attributes
     ----------
@@ -162,7 +162,8 @@ class Fit:
         self._ties = text("ties").split("\n")
         with np.errstate(all="ignore"):
             width, share = (high - self.x) / self.stderr, np.abs(self.stderr / self.x)
-        usable = np.flatnonzero(np.isfinite(width))  # the one with the largest share has lost no digits
+        # The parameter with the largest relative error has lost the fewest digits.
+        usable = np.flatnonzero(np.isfinite(width))
         best = usable[np.argmax(share[usable])] if usable.size else None
         self._quantile = float("nan") if best is None else float(width[best])
 
@@ -170,12 +171,12 @@ class Fit:
         return self.params[name]
 
     def __getstate__(self):
-        """For pickle: a handle of the library becomes the texts that it gives."""
+        """Return the state for pickle, in which a handle of the library becomes the texts that it gives."""
         texts = _Texts(self._result.json(), self._result.report())
         return {**self.__dict__, "_result": texts, "_options": None}
 
     def predict(self, x=None, band=False):
-        """The fitted curve at `x` (default: the data), and its uncertainty by the delta method.
+        """Evaluate the fitted curve at `x` (default: the data), and its uncertainty by the delta method.
 
         Parameters
         ----------
@@ -190,7 +191,7 @@ class Fit:
         Warns
         -----
         OptimizeWarning
-            Where a band is undefined: says why.
+            Where a band is undefined. The warning says why.
         """
         if not band:
             return self._model.evaluate(x, self.x, False)
@@ -203,14 +204,15 @@ class Fit:
         """Compute confidence intervals by profile likelihood, which need not be symmetric.
 
         A parameter is fixed further and further from its estimate, and the others are fitted again. The
-        interval ends where the cost has risen by as much as chance would explain. An end takes about six fits.
+        interval ends where the cost has risen by as much as chance would explain. An end takes about six
+        fits.
 
         Parameters
         ----------
         parameters : str or list of str, optional
-            Names; all fitted parameters that are not on a bound if left out.
+            Names. Default: all fitted parameters that are not on a bound.
         confidence : float, optional
-            In (0, 1); that of the fit, 0.95 unless it was given, if left out.
+            In (0, 1). Default: the level of the fit, which is 0.95 unless it was given.
 
         Returns
         -------
@@ -219,8 +221,8 @@ class Fit:
         Raises
         ------
         ValueError
-            For a fit that is not certified, a robust loss, a fixed parameter or one on its bound, and for a fit
-            that was unpickled.
+            For a fit that is not certified, a robust loss, a fixed parameter or one on its bound, and for a
+            fit that was unpickled.
 
         Warns
         -----
@@ -246,12 +248,12 @@ class Fit:
         Warns
         -----
         OptimizeWarning
-            Where a number is undefined: says why.
+            Where a number is undefined. The warning says why.
         """
         return derive(self, quantities, confidence)
 
     def to_dict(self):
-        """Everything, as the JSON of ``nlsq-fit --json``."""
+        """Return everything, as the JSON of ``nlsq-fit --json``."""
         return json.loads(self._result.json())
 
     def plot(self, axes=None, band=True):

@@ -1,7 +1,7 @@
-"""Models as people write them in NumPy, after papers, manuals and textbooks of their fields.
+"""Models as people write them in NumPy, taken from papers, manuals and textbooks of their fields.
 
-``MODELS`` lists them all. Each has data `x`, parameters `p` that make sense, and `hard`: whether it
-leaves what a tape can express (an integrator, a loop over elements, interpolation ...).
+``MODELS`` lists them all. Each has data `x` and parameters `p` that make sense. Its `hard` is true if the
+model leaves what a tape can express (it has an integrator, a loop over elements, interpolation ...).
 """
 
 from .registry import MODELS, Entry

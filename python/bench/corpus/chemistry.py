@@ -1,4 +1,4 @@
-"""Adsorption, kinetics, thermodynamics and materials."""
+"""Models of adsorption, kinetics, thermodynamics and materials."""
 
 import numpy as np
 

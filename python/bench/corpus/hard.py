@@ -1,4 +1,4 @@
-"""Models that no tape expresses, or hardly: they are called whole."""
+"""Models that a tape expresses not at all or hardly. They are called whole."""
 
 import math
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""Calibrations, images and global fits, written with arrays of constants."""
+"""Models of calibrations, images and global fits, written with arrays of constants."""
 
 import numpy as np
 

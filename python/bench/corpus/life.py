@@ -1,4 +1,4 @@
-"""Pharmacology, biochemistry, ecology and epidemiology."""
+"""Models of pharmacology, biochemistry, ecology and epidemiology."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Peaks of spectroscopy, chromatography and diffraction."""
+"""Models of the peaks of spectroscopy, chromatography and diffraction."""
 
 import numpy as np
 from scipy import special

@@ -1,4 +1,4 @@
-"""Decays, oscillations, spectra and matter."""
+"""Models of decays, oscillations, spectra and matter."""
 
 import numpy as np
 from scipy.special import expit, gamma, j0

@@ -1,4 +1,4 @@
-"""Models as programs: branches, methods, helper functions, arrays of parameters."""
+"""Models that are programs, with branches, methods, helper functions and arrays of parameters."""
 
 import numpy as np
 
@@ -28,7 +28,7 @@ def parameters_as_array(x, *p):
 
 
 class Instrument:
-    """A model as a method, with calibration as attributes."""
+    """A model that is a method. The calibration is in the attributes."""
 
     def __init__(self, gain):
         self.gain = gain

@@ -1,4 +1,4 @@
-"""The list of models, and the decorator that adds to it."""
+"""Holds the list of models, and the decorator that adds to it."""
 
 from dataclasses import dataclass
 from typing import Any, Callable
@@ -20,7 +20,7 @@ class Entry:
 
     @property
     def y(self):
-        """Data without noise."""
+        """Return the values of the model, without noise."""
         return np.asarray(self.function(self.x, *self.p), dtype=float)
 
 
