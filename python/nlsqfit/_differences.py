@@ -106,9 +106,10 @@ class _Step:
 def jacobian(values, p, here, typical, lower, upper, better=True):
     """Return derivatives of ``values(p)`` by all parameters at p, and their error.
 
-    The values at p are `here`. The derivatives contain the rounding errors of the values, divided by the step of a difference. Beside an
-    offset of y these errors may be far larger than usual, and nearly dependent columns magnify them. If that
-    matters, differences are extrapolated from longer steps, unless `better` is False.
+    The values at p are `here`. The derivatives contain the rounding errors of the values, divided by the step
+    of a difference. Beside an offset of y these errors may be far larger than usual, and nearly dependent
+    columns magnify them. If that matters, differences are extrapolated from longer steps, unless `better` is
+    False.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Python owners of the library's handles: options, models and results. Each frees its handle at its end."""
+"""Python objects that own the library's handles. Each frees its handle at its end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DOUBLE = np.dtype(float)
 
 
 def column_of(array, keep):
-    """The library's view of a vector. Types that it does not read become float64; `keep` holds the copy."""
+    """Return the library's view of a vector. Other types become float64; `keep` holds the copy."""
     array = np.asarray(array)
     code = 0 if array.dtype is DOUBLE else _TYPES.get(array.dtype.str[1:]) if array.dtype.isnative else None
     if code is None:
@@ -30,10 +30,10 @@ def column_of(array, keep):
 
 
 def place_of(array):
-    """The address of an array's numbers. A buffer tells it in a fifth of the time that NumPy takes."""
+    """Return the address of an array's numbers. A buffer gives it in a fifth of the time that NumPy takes."""
     try:
         return addressof(c_char.from_buffer(array))
-    except (TypeError, ValueError):  # no one may write to it, or it is empty or has gaps
+    except (TypeError, ValueError):  # it is read-only or empty, or it has gaps
         return array.__array_interface__["data"][0]
 
 
@@ -46,8 +46,8 @@ doubles_type = lru_cache(maxsize=64)(c_double.__mul__)  # the type of `count` do
 
 
 def new_doubles(count):
-    """A vector, and the memory it lives in, as the library's functions take it."""
-    if count > 4096:  # memory of ctypes is filled with zeros first
+    """Return a new vector, and its memory in the form that the library's functions take."""
+    if count > 4096:  # ctypes would first fill the memory with zeros
         values = np.empty(count)
         return values, place_of(values)
     memory = doubles_type(count)()
@@ -55,7 +55,7 @@ def new_doubles(count):
 
 
 def address_of(values):
-    """The place of a vector of float64, as the library takes it: of a copy, where that is faster."""
+    """Return a pointer to a vector of float64 for the library, or a copy of it where that is faster."""
     return values.tobytes() if values.size <= 1024 else place_of(values)
 
 
@@ -64,7 +64,7 @@ def columns_of(arrays, keep):
 
 
 def batch_column_of(array, keep):
-    """The library's view of a matrix with a fit in each row, or of a vector that all fits share."""
+    """Return the library's view of a matrix with a fit in each row, or of a vector that all fits share."""
     array = np.asarray(array)
     code = _TYPES.get(array.dtype.str[1:]) if array.dtype.isnative else None
     if code is None:
@@ -94,7 +94,7 @@ class _Owner:
 
 
 class Options(_Owner):
-    """nlsq_options: options by the names of the command line."""
+    """Owns an nlsq_options, whose options have the names of the command line."""
 
     _free = lib.nlsq_options_free
 
@@ -106,7 +106,7 @@ class Options(_Owner):
             self.set(name, value)
 
     def set(self, name, value):
-        """Sets an option; None leaves its default. A number, a text, or True and False."""
+        """Sets an option to a number, a text, True or False. None leaves its default."""
         if value is None:
             return
         if isinstance(value, (bool, np.bool_)):
@@ -138,7 +138,7 @@ def _texts(values):
 
 
 class Model(_Owner):
-    """nlsq_model: a formula, a tape or a callback."""
+    """Owns an nlsq_model, which is a formula, a tape or a callback."""
 
     _free = lib.nlsq_model_free
 
@@ -171,7 +171,7 @@ class Model(_Owner):
         return lib.nlsq_model_formula(self.handle).decode()
 
     def evaluate(self, columns, rows, p, jacobian=False, views=None):
-        """Values (rows), and the Jacobian (rows x parameters) if asked for. `views`: columns_of(columns)."""
+        """Return values, and the Jacobian (rows x parameters) if asked for. `views` are those of `columns`."""
         keep, p = [], doubles(p)
         if views is None:
             views = columns_of(columns, keep)
@@ -185,7 +185,7 @@ class Model(_Owner):
 
 
     def agrees(self, columns, p, called, single=False, views=None):
-        """Return True if the model gives the values that a function gave at p, but for rounding."""
+        """Return True if the model gives the values that a function gave at p, except for rounding."""
         keep, called = [], doubles(called)
         if views is None:
             views = columns_of(columns, keep)
@@ -200,9 +200,9 @@ class Model(_Owner):
 
 
 def make_tape(entries, outputs):
-    """An nlsq_tape, which the caller frees."""
+    """Return an nlsq_tape, which the caller frees."""
     tape, node = c_void_p(), c_int()
-    numbers = []  # of the entries in the library, which makes several of one `mod`
+    numbers = []  # the numbers of the entries in the library, which makes several entries of one `mod`
     check(lib.nlsq_tape_new(byref(tape)))
     try:
         for entry in entries:
@@ -225,13 +225,13 @@ def make_tape(entries, outputs):
     return tape
 
 
-_compiled: OrderedDict = OrderedDict()  # models of recordings that were used last
+_compiled: OrderedDict = OrderedDict()  # the models of recordings that were used last
 _lock = Lock()
 _MOST_COMPILED = 64
 
 
 def recorded_model(recording, names=None):
-    """The compiled model of a recording. Recordings that are alike share it."""
+    """Return the compiled model of a recording. Recordings that are alike share it."""
     key = (recording.key(), None if names is None else tuple(names))
     with _lock:
         model = _compiled.get(key)
@@ -256,10 +256,10 @@ def recorded_model(recording, names=None):
 
 
 class Result(_Owner):
-    """nlsq_result: numbers, texts and arrays by name."""
+    """Owns an nlsq_result, which holds numbers, texts and arrays by name."""
 
     _free = lib.nlsq_result_free
-    note = ""  # is added to the message of a fit without success
+    note = ""  # this is added to the message of a fit without success
 
     def number(self, name):
         value = c_double()
@@ -267,7 +267,7 @@ class Result(_Owner):
         return value.value
 
     def values(self, names, count):
-        """Numbers and arrays in one call, one after the other: `count` numbers. `names` has spaces between."""
+        """Return `count` numbers in one call. `names` are numbers and arrays, separated by spaces."""
         values, memory = new_doubles(count)
         check(lib.nlsq_result_values(self.handle, names.encode(), memory, count))
         return values
@@ -279,7 +279,7 @@ class Result(_Owner):
         return text + self.note if name == "message" and self.note and not self.number("success") else text
 
     def array(self, name):
-        """An array: a vector, or a matrix. A long one lies in the library's memory and keeps this result."""
+        """Return a vector or matrix. A long one lies in the library's memory and keeps this result alive."""
         data, rows, columns = c_void_p(), c_size_t(), c_size_t()
         check(lib.nlsq_result_array(self.handle, name.encode(), byref(data), byref(rows), byref(columns)))
         rows, columns = rows.value, columns.value
@@ -287,14 +287,14 @@ class Result(_Owner):
             return np.empty((rows,) if columns == 1 else (rows, columns))
         memory = doubles_type(rows * columns).from_address(data.value)
         made = np.frombuffer(memory)
-        if made.size > 4096:  # a copy would take fresh memory, page by page
+        if made.size > 4096:  # a copy would take new memory, page by page
             memory.owner = self
         else:
             made = made.copy()
         return made if columns == 1 else made.reshape(rows, columns)
 
     def square(self, name):
-        """A copy of an n x n array, also where n is 1."""
+        """Return a copy of an n x n array as a matrix, also if n is 1."""
         values = self.array(name)
         return values if values.ndim == 2 else values.reshape(1, 1)
 

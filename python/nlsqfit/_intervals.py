@@ -1,4 +1,4 @@
-"""Confidence intervals of a fit by profile likelihood, and quantities derived from its parameters."""
+"""Computes confidence intervals of a fit by profile likelihood, and derived quantities."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Quantity:
 
 
 def _profile(fit, names, confidence):
-    """The library's table of intervals."""
+    """Return the library's table of intervals."""
     return fit._model.solve(
         lib.nlsq_model_profile_intervals, fit._result.handle, ",".join(names).encode(),
         nan if confidence is None else confidence, options=fit._options,
@@ -65,7 +65,7 @@ def _profile(fit, names, confidence):
 
 
 def _ends(fit, table):
-    """The estimate with one parameter moved to an end of its interval, for each end that is finite."""
+    """Return the estimate with one parameter moved to an end of its interval, for each finite end."""
     for column in ("ci_low", "ci_high"):
         for name, end in zip(table.text("parameter_names").split(), table.array(column)):
             if isfinite(end):

@@ -1,4 +1,4 @@
-"""least_squares, with SciPy's arguments and results."""
+"""Provides least_squares, with SciPy's arguments and results."""
 
 from __future__ import annotations
 
@@ -35,8 +35,7 @@ class LeastSquaresResult(dict):
     nfev, njev : int
         Steps that were evaluated, and those that were accepted; `njev` is None for 'lm'.
     status, message, success : int, str, bool
-        As in SciPy. An end without a certificate and without a tolerance met has status 0, and `message`
-        says why.
+        As in SciPy. If the answer is not certified and met no tolerance, status is 0 and `message` says why.
     certified : bool
         Whether the minimum passed the checks in float64.
     std_errors : ndarray, shape (n,)
@@ -196,7 +195,7 @@ def _check(method, jac, tr_solver, loss, verbose, max_nfev, ftol, xtol, gtol):
 
 
 def _jacobian(jac, m, x0, args, kwargs, method):
-    """The user's derivatives as a function of p; "sparse" if they are no array; None if there are none."""
+    """Return the user's derivatives as a function of p, or "sparse" if they are, or None if there are none."""
     if not callable(jac):
         return None
     first = jac(x0.copy(), *args, **kwargs)

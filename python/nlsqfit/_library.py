@@ -1,6 +1,6 @@
-"""The shared library `libnlsq.so` and its C functions (``nlsq/nlsq.h``), by ctypes.
+"""Loads the shared library `libnlsq.so` and declares its C functions (``nlsq/nlsq.h``) by ctypes.
 
-The lock of the interpreter (GIL) is free while a C function runs.
+The lock of the interpreter (GIL) is released while a C function runs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 OK, ARGUMENT, HANDLE, MODEL, OPTION, DATA, CALLBACK, RECHECK, MEMORY, INTERNAL = range(10)
 
-# int f(const double* p, double* y, double* jacobian, void* user); pointers come as numbers, NULL as None
+# int f(const double* p, double* y, double* jacobian, void* user); pointers arrive as numbers, NULL as None
 Function = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_void_p)
 # int f(const double* const* blocks, double* residuals, double* const* jacobians, void* user)
 BlockFunction = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_void_p)
@@ -21,19 +21,19 @@ Progress = ctypes.CFUNCTYPE(c_int, c_size_t, c_size_t, c_double, c_double, c_voi
 
 
 class Column(ctypes.Structure):
-    """nlsq_column: a column of numbers in NumPy's memory."""
+    """Mirrors nlsq_column, a column of numbers in NumPy's memory."""
 
     _fields_ = [("data", c_void_p), ("type", c_int), ("stride", c_ssize_t), ("count", c_size_t)]
 
 
 class BatchColumn(ctypes.Structure):
-    """nlsq_batch_column: a column of each of many fits."""
+    """Mirrors nlsq_batch_column, which has a column for each of many fits."""
 
     _fields_ = [("column", Column), ("fit_stride", c_ssize_t)]
 
 
 class LibraryError(RuntimeError):
-    """An error of the library that is no mistake of the caller's."""
+    """Raised for an error of the library that is not the caller's mistake."""
 
 
 def _path():
@@ -141,18 +141,18 @@ lib = _load()
 
 
 def last_error():
-    """The text of the last error of this thread."""
+    """Return the text of the last error of this thread."""
     return lib.nlsq_last_error().decode("utf-8", "replace")
 
 
 def error_number(name):
-    """A number that belongs to the last error ("row", "callback" ...), or None."""
+    """Return a number that belongs to the last error ("row", "callback" ...), or None."""
     value = c_double()
     return value.value if lib.nlsq_last_error_number(name.encode(), byref(value)) == OK else None
 
 
 def check(status):
-    """Turns a status of the library into the exception that Python users expect."""
+    """Raises the exception that Python users expect for a status of the library."""
     if status == OK:
         return
     text = last_error()
@@ -164,10 +164,10 @@ def check(status):
 
 
 def version():
-    """The version of the library inside this package."""
+    """Return the version of the library inside this package."""
     return lib.nlsq_version().decode()
 
 
 def live_handles():
-    """The number of handles that the library holds for this process."""
+    """Return the number of handles that the library holds for this process."""
     return lib.nlsq_live_handles()

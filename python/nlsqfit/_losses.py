@@ -1,4 +1,4 @@
-"""SciPy's losses: rho, its slope and its curvature, as functions of z = (f / f_scale)²."""
+"""Computes SciPy's losses: rho, its slope and its curvature, as functions of z = (f / f_scale)²."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FUNCTIONS = {"soft_l1": _soft_l1, "huber": _huber, "cauchy": _cauchy, "arctan": 
 
 
 def scaled(loss, f_scale, f, J):
-    """The gradient of the cost, and J scaled so that JᵀJ is its Gauss-Newton matrix."""
+    """Return the gradient of the cost, and J scaled so that JᵀJ is its Gauss-Newton matrix."""
     if loss == "linear":
         return J.T @ f, J
     _, slope, curvature = FUNCTIONS[loss]((f / f_scale) ** 2)

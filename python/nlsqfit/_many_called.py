@@ -1,4 +1,4 @@
-"""`fit_many` with a function that is not recorded: it is called, for one fit after the other."""
+"""Calls a function that is not recorded for one fit of `fit_many` after the other."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from ._many_data import VERDICTS, chosen, values_of
 
 
 def one_by_one(function, x, data, names, starts, sigma, mask, solver, given, reason, fits):
-    """The arrays of a `ManyFits` for these fits, their warnings, and a message for each without success.
-    `given`: what `make_options` takes by name.
+    """Fit one data set after the other, by calling the function.
 
-    A fit whose data are wrong is FAILED, and the others go on. Other mistakes are those of all fits.
+    Returns the arrays of a `ManyFits` for these fits, their warnings, and a message for each fit without
+    success. `given` holds what `make_options` takes by name. A fit whose data are wrong is FAILED, and the
+    others go on. Other mistakes concern all fits and are raised.
     """
     count, n = len(fits), len(names)
     first = np.array(np.broadcast_to(starts, (data.fits, n))[fits])
@@ -39,7 +40,7 @@ def one_by_one(function, x, data, names, starts, sigma, mask, solver, given, rea
         curve = Curve(call, None, y, n, names=names)
         curve.prepare(None, None, None, recordable=reason)
         start = np.array(starts if starts.ndim == 1 else starts[fit])
-        start[tied] = np.nan  # what follows from other parameters has no start of its own
+        start[tied] = np.nan  # a tied parameter follows from others and has no start of its own
         try:
             result = curve.fit(start, options)
         except ValueError as error:
@@ -59,7 +60,7 @@ def one_by_one(function, x, data, names, starts, sigma, mask, solver, given, rea
 
 
 def _of_kept_rows(message, mask):
-    """Says how rows are counted, where the message names one and a mask leaves some out."""
+    """If a message names a row and a mask leaves some out, adds how rows are counted."""
     if mask is None or " row " not in message:
         return message
     return message + " (rows are counted without those that the mask leaves out)"

@@ -1,4 +1,4 @@
-"""The data of `fit_many` as fits x rows, and the forms that its other arguments may have."""
+"""Arranges the data of `fit_many` as fits x rows, and converts its other arguments."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from ._fit_options import (
     check_starts, function_data, known, predictors, refuse_other_kinds, start_values, tied_names, with_parts,
 )  # fmt: skip
 
-VERDICTS = ("CONVERGED", "NOISE_FLOOR", "RANK_DEFICIENT", "TOLERANCE", "BUDGET", "FAILED")  # by number
+VERDICTS = ("CONVERGED", "NOISE_FLOOR", "RANK_DEFICIENT", "TOLERANCE", "BUDGET", "FAILED")  # in the library's order
 
 
 class ManyData:
-    """Y as fits x rows, and what goes with it.
+    """Y as fits x rows, with its shape and its mask.
 
     Attributes
     ----------
     Y : ndarray, shape (fits, rows)
     shape : tuple
-        That of Y as it was given, without its axis of data.
+        The shape of Y as it was given, without its axis of data.
     hidden : ndarray of bool, shape (fits, rows), or None
-        What a masked array hides.
+        True where a masked array hides a value.
     """
 
     def __init__(self, Y, axis):
@@ -40,7 +40,7 @@ class ManyData:
         self.hidden = None if hidden is None else np.moveaxis(hidden, axis, -1).reshape(self.Y.shape)
 
     def spread(self, values, what, of_fits=False):
-        """One vector for all fits, or fits x rows. `of_fits`: one number for each fit will do, too."""
+        """Return one vector for all fits, or fits x rows. `of_fits` also allows one number for each fit."""
         values = np.asarray(values)
         if values.ndim == 0:
             return np.full(self.rows, values[()])
@@ -53,7 +53,7 @@ class ManyData:
         return np.moveaxis(values, self.axis, -1).reshape(self.fits, self.rows)
 
     def mask(self, mask):
-        """What takes no part, as `spread` gives it; None if everything does."""
+        """Return True where a value is left out, in the form of `spread`; None if all values are used."""
         if mask is None:
             return self.hidden
         mask = np.asarray(mask)
@@ -63,7 +63,7 @@ class ManyData:
         return mask if self.hidden is None else mask | self.hidden
 
     def starts(self, p0, names, fixed, ties):
-        """Starting values: n, or fits x n; NaN where none is given, as for what is tied."""
+        """Return starting values, n or fits x n, with NaN where none is given and for tied parameters."""
         starts = self._given_starts(p0, names, fixed)
         check_starts(starts, names)
         for name in tied_names(ties):
@@ -86,12 +86,12 @@ class ManyData:
                 f"p0 has shape {p0.shape}; ({len(names)},) or {(*self.shape, len(names))} is wanted"
             )
         starts = np.array(p0.reshape(-1, len(names)))
-        of_all = start_values(None, names, fixed)  # the values that parameters are fixed at
+        of_all = start_values(None, names, fixed)  # the values at which parameters are fixed
         starts[:, ~np.isnan(of_all)] = of_all[~np.isnan(of_all)]
         return starts
 
     def _of_each_fit(self, p0, names):
-        """Starts by name, of which some have a number for each fit, as an array."""
+        """Return starts by name as an array, if some of them have a number for each fit."""
         starts = np.full((*self.shape, len(names)), np.nan)
         for name, value in p0.items():
             if np.ndim(value) > 0 and np.shape(value) != self.shape:
@@ -101,7 +101,7 @@ class ManyData:
         return starts
 
     def columns(self, x):
-        """Predictors of a formula: names, and for each a vector or fits x rows."""
+        """Return the names of a formula's predictors, and for each a vector or fits x rows."""
         if isinstance(x, Mapping):
             for name, values in x.items():
                 refuse_other_kinds(values, f"x[{name!r}]")
@@ -117,7 +117,7 @@ class ManyData:
         return None, [self.spread(v, "x") for v in predictors(x)[1]]
 
     def arguments(self, x):
-        """The x of a function, each array that has the shape of Y as `ForEach`."""
+        """Return the x of a function, with `ForEach` in place of each array that has the shape of Y."""
         return self._for_each(function_data(x))
 
     def _for_each(self, x):
@@ -129,7 +129,7 @@ class ManyData:
 
 
 class ForEach:
-    """An array of x with a row for each fit."""
+    """Holds an array of x with a row for each fit."""
 
     def __init__(self, values):
         self.values = values
@@ -143,12 +143,12 @@ def differs(x):
 
 
 def chosen(x, choose):
-    """A function's x with ``choose(values)`` in the place of what differs between fits."""
+    """Return a function's x with ``choose(values)`` in place of each array that differs between fits."""
     return choose(x.values) if isinstance(x, ForEach) else with_parts(x, lambda part: chosen(part, choose))
 
 
 def values_of(function, x, p, rows):
-    """What the function gives for the x of one fit, and whether it is float32."""
+    """Return what the function gives for the x of one fit, and whether that is float32."""
     values = function(x, *p)
     if values is None:
         raise TypeError("the model gives None; it must return its values")

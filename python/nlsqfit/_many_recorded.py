@@ -1,4 +1,4 @@
-"""The recording of a function for `fit_many`, and the fits for which it is in doubt."""
+"""Records a function for `fit_many`, and finds the fits for which the recording is in doubt."""
 
 from __future__ import annotations
 
@@ -10,30 +10,31 @@ from ._handles import columns_of, recorded_model
 from ._many_data import chosen, differs, values_of
 from .recording import NOT_FINITE, guarded, record
 
-_CHECKED = 64  # fits whose answers are compared with the function itself
-_CHECKED_X = 10_000  # the same at the start, where each fit has its own x
+_CHECKED = 64  # so many answers are compared with the function itself
+_CHECKED_X = 10_000  # so many starts are compared if each fit has its own x
 _AT_START = "its recording gives other values than the function at the start"
 _AT_ANSWERS = "its recording gives other values than the function at the answers"
 
 
 class Recorded:
-    """A compiled recording, its columns, and its doubts: for each fit that is to be called, why."""
+    """A compiled recording, its columns, and its doubts. These say for each fit that must be called, why."""
 
     def __init__(self, function, x, data, model, columns, box):
         self.function, self.x, self.data, self.box = function, x, data, box
         self.model, self.columns = model, columns
-        self.holes = not all(_agreement.all_finite(c) for c in columns)  # which a mask hides, or that raise a doubt
+        # A mask hides these rows, or they raise a doubt.
+        self.holes = not all(_agreement.all_finite(c) for c in columns)
         shared = all(c.ndim == 1 for c in columns) and not self.holes
         self.views = columns_of(columns, []) if shared else None
         self.doubts = {}
 
     @classmethod
     def of(cls, function, x, data, parameters, starts, bounds, mask):
-        """The recording, or the reason why every fit calls the function."""
+        """Return the recording, or the reason why every fit must call the function."""
         several = differs(x)
         rows = data.fits * data.rows if several else data.rows
         stand_in = guarded(chosen(x, lambda values: values.reshape(-1)))
-        unusable = set()  # fits whose x gives numbers that are not finite, where no mask hides them
+        unusable = set()  # fits whose x gives numbers that are not finite and not hidden by a mask
 
         def usable(column):
             bad = ~np.isfinite(column.reshape(-1, data.rows))
@@ -57,9 +58,10 @@ class Recorded:
         return recorded._compare_at_start(first, several) or recorded
 
     def _compare_at_start(self, first, several):
-        """Why every fit calls the function; "" if the recording serves most of them.
+        """Return why every fit must call the function, or "" if the recording serves most of them.
 
-        Many fits are looked at where each has its own x, by whose sum or maximum the function may divide.
+        If each fit has its own x, many fits are compared, since the function may divide by the sum or maximum
+        of x.
         """
         some = self._trusted(_CHECKED_X if several else 1)
         wrong = [fit for fit in some if not self._same(fit, first)]
@@ -72,10 +74,11 @@ class Recorded:
         return "" if same else "its recording gives other values than the function beside the start"
 
     def compare_at_answers(self, answers):
-        """Adds doubts about answers (fits x parameters). All are looked at once there is a doubt, else some.
+        """Adds doubts about answers (fits x parameters).
 
-        A recording that is wrong for one fit may be right at the answer of another, and at that point alone.
-        So all are then compared beside their answers, too.
+        Some answers are compared, and all once there is a doubt. A recording that is wrong for one fit may be
+        right at the answer of another, and at that point alone. So all are then compared beside their
+        answers, too.
         """
         if not self._wrong():
             self._doubt(self._trusted(_CHECKED), answers, self._same)
@@ -83,13 +86,13 @@ class Recorded:
             self._doubt(range(self.data.fits), answers, self._same_around)
 
     def _wrong(self):
-        """Return True if the recording was seen to be wrong."""
+        """Return True if the recording was found to be wrong for some fit."""
         return any(why is not NOT_FINITE for why in self.doubts.values())
 
     def _trusted(self, most):
-        """Some fits without a doubt."""
+        """Return at most so many fits without a doubt."""
         fits = range(self.data.fits)
-        if self.doubts:  # there may be many fits, and most have none
+        if self.doubts:  # if nothing is in doubt, there may be many fits, and no list is made
             fits = [fit for fit in fits if fit not in self.doubts]
         return [fits[at] for at in _some(len(fits), most)]
 
@@ -99,7 +102,7 @@ class Recorded:
                 continue
             try:
                 believed = same(fit, answers[fit])
-            except Exception:  # a fit that calls the function may not go there
+            except Exception:  # the function may fail at the answer of a fit that would not get there by calls
                 believed = False
             if not believed:
                 self.doubts[fit] = _AT_ANSWERS
@@ -108,7 +111,7 @@ class Recorded:
         return self._same(fit, p) and self._same_beside(fit, p) is True
 
     def _same_beside(self, fit, p):
-        """Return True if both give the same beside p; None if the function fails there."""
+        """Return True if both give the same beside p, or None if the function fails there."""
         for share in (0.1, 1e-4):
             try:
                 return self._same(fit, _agreement.perturbed(p, *self.box, share))

@@ -1,4 +1,4 @@
-"""The picture of a fit, by matplotlib: data, fit and band above, residuals below."""
+"""Plots a fit by matplotlib, with data, fit and band above, and residuals below."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._scipy_words import OptimizeWarning
 
 
 def plot(fit, x, y, sigma, axes=None, band=True):
-    """Draw a fit over its first predictor. `axes`: two axes of matplotlib, or None for a new figure."""
+    """Draw a fit over its first predictor. `axes` are two axes of matplotlib, or None for a new figure."""
     import matplotlib.pyplot as plt
 
     single, at = _predictor(x, y.size)
@@ -30,7 +30,7 @@ def plot(fit, x, y, sigma, axes=None, band=True):
         fine = np.linspace(at.min(), at.max(), 400)
         try:
             _curve(fit, top, fine, band)
-        except (ValueError, TypeError):  # a function may want its own data, and no others
+        except (ValueError, TypeError):  # a function may accept only its own data
             _at_data(fit, top, at)
     else:
         _at_data(fit, top, at)

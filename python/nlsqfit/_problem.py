@@ -1,4 +1,4 @@
-"""Problem: residual blocks that each depend on a few parameter blocks, as in bundle adjustment."""
+"""Provides Problem, whose residual blocks each depend on a few parameter blocks, as in bundle adjustment."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _restore(start):
 
 
 class Problem:
-    """Least squares of any structure: minimizes half the sum of the squared residuals of all blocks.
+    """Least squares of any structure. It minimizes half the sum of the squared residuals of all blocks.
 
     Parameter blocks are rows of the caller's arrays of float64; `solve` writes the answer into them.
 
@@ -57,8 +57,8 @@ class Problem:
             ``residual(block, ..., number, ...)`` gives a vector of residuals. It gets one vector for each
             parameter block, and one entry (or row) of each array in `data`.
         *blocks : ndarray, shape (size,), or tuple (ndarray of shape (count, size), index of shape (K,))
-            A parameter block; or blocks as rows of an array, with the row that each of the K residual
-            blocks uses. Arrays are C-contiguous float64: `solve` changes them.
+            A parameter block, or many blocks as rows of an array, with the row that each of the K residual
+            blocks uses. Arrays must be C-contiguous float64, because `solve` changes them.
         data : sequence of array_like, shape (K, ...)
             Measurements, one entry for each residual block.
         loss, f_scale : str, float
@@ -66,7 +66,7 @@ class Problem:
         """
         arrays, indices = self._take(blocks)
         if not len(indices[0]):
-            return  # no residual blocks
+            return  # there are no residual blocks
         data = [np.asarray(d, dtype=float) for d in data]
         for d in data:
             if d.ndim == 0 or len(d) != len(indices[0]):
@@ -93,7 +93,7 @@ class Problem:
         self._groups.append(group)
 
     def _take(self, blocks):
-        """The arrays of parameter blocks and the rows that are used, all declared to the library."""
+        """Declares the parameter blocks to the library. Returns their arrays and the rows that are used."""
         arrays, indices = [], []
         count = max([len(b[1]) for b in blocks if isinstance(b, tuple)], default=1)
         for block in blocks:
@@ -145,7 +145,7 @@ class Problem:
         return np.ascontiguousarray(np.stack(parts, axis=1).astype(np.uintp))
 
     def _add_tape(self, group, tape, loss, f_scale):
-        """Adds the blocks of a tape, if it gives what the function gives. The reason if it does not."""
+        """Adds the blocks of a tape if it gives what the function gives. Otherwise returns the reason."""
         columns = [c for d in group.data for c in d.reshape(group.count, -1).T]
         addresses, keep = self._addresses(group), []
         trial = Problem()
@@ -166,7 +166,7 @@ class Problem:
         return None
 
     def _residuals(self, count):
-        """The residuals at the present values, without losses, in the order of `add`."""
+        """Return the residuals at the present values, without losses, in the order of `add`."""
         cost, residuals = c_double(), np.empty(count)
         check(lib.nlsq_problem_evaluate(self._handle, byref(cost), residuals.ctypes.data, count))
         return residuals
@@ -202,7 +202,7 @@ class Problem:
             )
 
     def _blocks(self, block):
-        """The addresses of a parameter block, or of the blocks that are the rows of an array."""
+        """Return the address of a parameter block, or those of the blocks that are the rows of an array."""
         array = np.asarray(block)
         whole = array.ndim != 2 or self._declared.get(array.ctypes.data) == array.size
         rows = array.reshape(1, -1) if whole else array
@@ -218,12 +218,12 @@ class Problem:
         return known, size
 
     def set_constant(self, block, constant=True):
-        """Hold a parameter block (an array, or a row of one; all rows of an array of blocks) where it is."""
+        """Hold a parameter block constant: an array, a row of one, or all rows of an array of blocks."""
         for address in self._blocks(block)[0]:
             check(lib.nlsq_problem_set_constant(self._handle, address, int(constant)))
 
     def set_bounds(self, block, lower=None, upper=None):
-        """Bounds of the numbers of a block, or of all blocks of an array; None: none on that side."""
+        """Set bounds of a block, or of all blocks of an array. None means no bound on that side."""
         addresses, size = self._blocks(block)
         sides = [
             None if b is None else np.ascontiguousarray(np.broadcast_to(b, (size,)), dtype=float)
@@ -234,19 +234,19 @@ class Problem:
             check(lib.nlsq_problem_set_bounds(self._handle, address, *pointers))
 
     def set_manifold(self, block, manifold):
-        """Parameters that are no plain vector: "quaternion", "sphere 3", "quaternion + euclidean 3" ..."""
+        """Set the manifold of a block: "quaternion", "sphere 3", "quaternion + euclidean 3" ..."""
         for address in self._blocks(block)[0]:
             check(lib.nlsq_problem_set_manifold(self._handle, address, manifold.encode()))
 
     @property
     def cost(self):
-        """The cost at the present values."""
+        """Return the cost at the present values."""
         value = c_double()
         check(lib.nlsq_problem_evaluate(self._handle, byref(value), None, 0))
         return value.value
 
     def solve(self, **options):
-        """Minimize, and write the answer into the parameter blocks.
+        """Minimize the cost, and write the answer into the parameter blocks.
 
         Parameters
         ----------
@@ -264,7 +264,7 @@ class Problem:
         settings = Options(**options)
         called = any(e != "recorded" for e in self._evaluators)
         if called:
-            settings.set("threads", 1)  # Python runs one function at a time
+            settings.set("threads", 1)  # Python runs only one function at a time
         start = [
             (m, m.copy()) for m in {id(m): m for m in self._keep if isinstance(m, np.ndarray)}.values()
         ]
@@ -280,7 +280,7 @@ class Problem:
         return ProblemResult(result, list(self._evaluators))
 
     def _compare_at_answer(self, start):
-        """Every recording must give what its function gives, or the answer is not believed."""
+        """Raises RuntimeError if a recording gives other values than its function at the answer."""
         residuals = self._residuals(sum(g.count * g.residuals for g in self._groups))
         at = 0
         for evaluator, group in zip(self._evaluators, self._groups):

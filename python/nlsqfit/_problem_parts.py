@@ -1,4 +1,4 @@
-"""The groups of residual blocks of a Problem, and the result of its solve."""
+"""Defines the groups of residual blocks of a Problem, and the result of its solve."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from . import _agreement
 
 
 class Group:
-    """Residual blocks that were added together: one function, many rows."""
+    """Residual blocks that were added together, and so have one function and many rows."""
 
     def __init__(self, function, arrays, indices, data, residuals, tape):
         self.function, self.arrays, self.indices = function, arrays, indices
@@ -19,16 +19,16 @@ class Group:
         return [a[i[number]].copy() for a, i in zip(self.arrays, self.indices)]
 
     def data_of(self, number):
-        """Copies: a function that changes its arguments changes nothing else."""
+        """Return copies, so that a function that changes its arguments changes nothing else."""
         return [np.array(d[number]) if d.ndim > 1 else d[number] for d in self.data]
 
     def called(self, number):
-        """The function's residuals of one block."""
+        """Return the function's residuals of one block."""
         values = self.function(*self.blocks_of(number), *self.data_of(number))
         return np.array(values, dtype=float).reshape(-1)
 
     def all_called(self):
-        """The function's residuals of all blocks: in one call with vectors, or one by one."""
+        """Return the residuals of all blocks, from one call with vectors or one call for each block."""
         every = []
         try:
             blocks = [np.array(a[i].T, order="C") for a, i in zip(self.arrays, self.indices)]
@@ -37,7 +37,7 @@ class Group:
             some = np.linspace(0, self.count - 1, min(16, self.count)).astype(int)
             if all(_agreement.agree(every[i], self.called(i)) for i in some):
                 return np.ascontiguousarray(every)
-        except Exception:  # a function for single blocks may do anything with vectors
+        except Exception:  # a function for single blocks may fail in any way for vectors
             pass
         return np.array([self.called(i) for i in range(self.count)])
 

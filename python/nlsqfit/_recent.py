@@ -1,7 +1,7 @@
-"""The recordings that were used last, for programs that fit one function many times.
+"""Keeps the recordings that were used last, for programs that fit one function many times.
 
-A recording that is found here is compared with the function like a new one before it is used. Where a function
-could not be recorded, the reason is kept in its place: the function is called, which is right for any function.
+Before a recording from here is used, it is compared with the function like a new one. If a function could not
+be recorded, the reason is kept instead. The function is then called, which is right for any function.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy as np
 from ._handles import place_of
 
 _MOST = 16
-_MOST_ROWS = 20_000  # longer data take far longer to fit than to record
+_MOST_ROWS = 20_000  # fits of longer data take far longer than recording
 _known: OrderedDict = OrderedDict()
 _lock = Lock()
 
 
 def find(source, rows, parameters):
-    """What was stored for this function and these data, or None."""
+    """Return what was stored for this function and these data, or None."""
     if source is None or not _fits(source, rows):
         return None
     function, x = source
@@ -37,14 +37,14 @@ _compare.argtypes, _compare.restype = [c_void_p, c_char_p, c_size_t], c_int
 
 
 def _holds(x, numbers):
-    """Return True if an array is made of these bytes. A long one that lies in memory as they do is not copied."""
+    """Return True if an array consists of these bytes. A long contiguous array is compared without a copy."""
     if x.nbytes < 8192 or not x.flags.c_contiguous:
         return x.tobytes() == numbers
     return x.nbytes == len(numbers) and _compare(place_of(x), numbers, len(numbers)) == 0
 
 
 def store(source, rows, parameters, value):
-    """Keeps a recording of ``source = (function, x)``."""
+    """Stores a recording of ``source = (function, x)``."""
     if source is None or not _fits(source, rows):
         return
     function, x = source

@@ -1,4 +1,4 @@
-"""What SciPy's users expect of arguments, warnings and results, in NumPy alone."""
+"""Provides what SciPy's users expect of arguments, warnings and results, with NumPy alone."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ MESSAGES = {
 }
 
 
-_NEAR = 0.1  # standard errors from the optimum, within which an end by the caller's tolerance needs no warning
+_NEAR = 0.1  # an end by the caller's tolerance within so many standard errors of the optimum needs no warning
 
 
 def warn_if_doubtful(result, certified, stacklevel):
-    """Warns of an answer that is neither certified, nor by the caller's tolerance and known to be near."""
+    """Warns of an answer that is not certified, unless it met a tolerance and is near the optimum."""
     near = result.text("status") == "tolerance" and result.number("decrement_sigma") <= _NEAR
     if not certified and not near:
         words = "The answer is not certified as a minimum: " + result.text("message")
@@ -40,17 +40,17 @@ def warn_if_doubtful(result, certified, stacklevel):
 
 
 def ended_by_rounding(result):
-    """Return True if the gradient is within rounding at the answer, which is then as good as float64 can make it."""
+    """Return True if the gradient at the answer is a rounding error; float64 allows no better answer."""
     return result.text("message").startswith("as far as float64 can see")
 
 
 def status_of(result, certified):
-    """SciPy's status of an end: 0 where it has neither a certificate nor met a tolerance."""
+    """Return SciPy's status: 0 without a certificate, a tolerance met, or an end by rounding."""
     return 1 if certified else 2 if result.text("status") == "tolerance" else 3 if ended_by_rounding(result) else 0
 
 
 def bounds_pair(bounds, n):
-    """Lower and upper bounds as two vectors, from a pair, or from an object with lb and ub."""
+    """Return lower and upper bounds as two vectors, from a pair or from an object with lb and ub."""
     if hasattr(bounds, "lb") and hasattr(bounds, "ub"):
         lower, upper = bounds.lb, bounds.ub
     else:
@@ -68,19 +68,19 @@ def bounds_pair(bounds, n):
 
 
 def check_bounds(lower, upper, x0):
-    """Raises ValueError, in SciPy's words, for bounds that do not fit the start."""
+    """Raises ValueError, in SciPy's words, for bounds that are wrong or exclude the start."""
     if lower.shape != x0.shape or upper.shape != x0.shape:
         raise ValueError("Inconsistent shapes between bounds and `x0`.")
     if np.any(lower >= upper):
         first = int(np.argmax(lower >= upper))
         which = f"Those of parameter {first} are {lower[first]:g} and {upper[first]:g}."
         raise ValueError("Each lower bound must be strictly less than each upper bound. " + which)
-    if not np.all((x0 >= lower) & (x0 <= upper)):  # NaN is nowhere
+    if not np.all((x0 >= lower) & (x0 <= upper)):  # this is false for NaN, so NaN is refused
         raise ValueError("Initial guess is outside of provided bounds: `x0` is infeasible.")
 
 
 def check_scale(x_scale, n):
-    """Raises ValueError, in SciPy's words, for an `x_scale` that is no scale of n parameters."""
+    """Raises ValueError, in SciPy's words, for an `x_scale` that is not a valid scale of n parameters."""
     if isinstance(x_scale, str) and x_scale == "jac":
         return
     try:
@@ -95,7 +95,7 @@ def check_scale(x_scale, n):
 
 
 def feasible_start(lower, upper):
-    """A start of ones, or one within the bounds, as SciPy chooses it."""
+    """Return a start of ones, or one within the bounds, as SciPy chooses it."""
     start = np.ones_like(lower)
     below, above = np.isfinite(lower), np.isfinite(upper)
     both = below & above
@@ -108,7 +108,7 @@ def feasible_start(lower, upper):
 
 
 def pivoted_qr(J):
-    """Householder QR with column pivoting: (R, pivots, Q) with J[:, pivots] = Q R, as MINPACK makes it."""
+    """Return (R, pivots, Q) with J[:, pivots] = Q R, by Householder QR with column pivoting as in MINPACK."""
     R = np.array(J, dtype=float)
     m, n = R.shape
     pivots = np.arange(n)
@@ -134,10 +134,10 @@ def pivoted_qr(J):
 
 
 def pseudo_inverse_covariance(J):
-    """(JᵀJ)⁺ by singular values, without those that are zero but for rounding.
+    """Return (JᵀJ)⁺ by singular values, without those that are zero except for rounding.
 
-    Columns have the units of their parameters. So J is scaled first, and only where it has no full rank
-    even then, the smallest singular values are left out as SciPy does, without scales.
+    Columns have the units of their parameters, so J is scaled first. If it does not have full rank then, the
+    smallest singular values of J without scales are left out, as SciPy does.
     """
     size = np.linalg.norm(J, axis=0)
     if np.all(np.isfinite(size) & (size > 0)):
@@ -148,7 +148,7 @@ def pseudo_inverse_covariance(J):
 
 
 def _normal_inverse(J):
-    """The pseudo-inverse of JᵀJ, and the rank of J."""
+    """Return the pseudo-inverse of JᵀJ, and the rank of J."""
     _, s, vt = np.linalg.svd(J, full_matrices=False)
     kept = s > np.finfo(float).eps * max(J.shape) * s[0]
     vt, s = vt[kept], s[kept]

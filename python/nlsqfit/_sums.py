@@ -1,4 +1,4 @@
-"""Fits whose rows lie in several places: `partial_sums` of each block of rows, `solve_sums` of them all."""
+"""Fits data in several places, by `partial_sums` of each block and `solve_sums` of them all."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ._handles import Model, Options, Result, column_of, columns_of, doubles
 from ._library import check, lib
 from .recording import guarded
 
-_CALLED_ERROR = 1e-8  # relative error of derivatives by differences, as the library takes it
+_CALLED_ERROR = 1e-8  # the library's value for the relative error of derivatives by differences
 
 
 @dataclass(frozen=True)
 class SumsStep:
-    """What `solve_sums` gives: the point where sums are wanted next or, if `done`, the answer.
+    """The result of `solve_sums`: the point where sums are wanted next or, if `done`, the answer.
 
     Attributes
     ----------
@@ -30,15 +30,16 @@ class SumsStep:
     success : bool
         Whether the answer is certified as a minimum.
     verdict, status, message, governed_by : str
-        The verdict, why the iteration ended, the same in words, and the test that decided.
+        The verdict, why the iteration ended, a message about it, and the test that decided.
     cost : float
         Half the sum of squares.
     covariance, std_errors : ndarray, shapes (n, n) and (n,)
-        Of the parameters. NaN where they are not determined.
+        Those of the parameters. NaN where the data do not determine them.
     decrement_sigma, condition : float
         The distance to the minimum in standard errors, and the condition number of the scaled Jacobian.
     rank, rows, passes : int
-        How many parameters the data determine, and the numbers of rows and of passes over them.
+        How many parameters the data determine, how many rows there are, and how many passes were made over
+        them.
     """
 
     parameters: np.ndarray
@@ -62,28 +63,28 @@ class SumsStep:
 
 
 def partial_sums(model, params, columns):
-    """The sums over a block of rows that a step of a fit needs: cost, gradient, JᵀJ and a few more.
+    """Compute the sums over a block of rows that a step of a fit needs: cost, gradient, JᵀJ and a few more.
 
     Parameters
     ----------
     model : str or callable
         As for `fit`: a formula, a built-in model, a sum of them, or a function ``f(x, a, b, ...)``.
     params : array_like, shape (n,)
-        All parameters, in the order of the function's arguments; of a formula, in that of their first
-        appearance (`fit` shows it).
+        All parameters, in the order of the function's arguments. For a formula, in the order of their first
+        appearance, which `fit` shows.
     columns : tuple ``(x, y)`` or ``(x, y, sigma)``
         The rows: predictors and data as for `fit`, and standard deviations of y, shape (M,) or a number.
 
     Returns
     -------
     ndarray, shape (k,)
-        Float64 numbers. Those of several blocks are added: ``sum(partial_sums(...) for ...)``. They are NaN,
-        but for the number of rows, where the model is not finite.
+        Float64 numbers. Add those of several blocks: ``sum(partial_sums(...) for ...)``. If the model is not
+        finite, all of them are NaN except the number of rows.
 
     Notes
     -----
-    A recorded function is compared with its recording on every row of the block, in each call. One that
-    cannot be recorded is called 2 n + 1 times, and its derivatives are differences.
+    In each call, a recorded function is compared with its recording on every row of the block. A function
+    that cannot be recorded is called 2 n + 1 times, and its derivatives are differences.
 
     Examples
     --------
@@ -116,22 +117,22 @@ def partial_sums(model, params, columns):
 
 
 def solve_sums(sums, at, *, bounds=None, absolute_sigma=None, max_iterations=None, xtol=None, gtol=None):
-    """The next step of a fit, from the sums of all blocks of rows.
+    """Compute the next step of a fit, from the sums of all blocks of rows.
 
     Parameters
     ----------
     sums : array_like, shape (k,)
         The sum of `partial_sums` of all blocks.
     at : array_like, shape (n,), or SumsStep
-        Where they were taken: the starting values, or what the call before gave.
+        Where they were taken: the starting values, or the result of the previous call.
     bounds : 2-tuple or Bounds, optional
-        Lower and upper bounds of all parameters. This and all that follow: in the first call only.
+        Lower and upper bounds of all parameters. Give these and the options below only in the first call.
     absolute_sigma : bool, optional
         Whether `sigma` has the units of y. If not, errors are scaled by the scatter of the fit.
     max_iterations : int, optional
         The most steps. Default: 1000.
     xtol, gtol : float, optional
-        The tests of the answer, as of `fit`. Default: 1e-10.
+        The tests of the answer, as in `fit`. Default: 1e-10.
 
     Returns
     -------
@@ -139,10 +140,10 @@ def solve_sums(sums, at, *, bounds=None, absolute_sigma=None, max_iterations=Non
 
     Notes
     -----
-    The steps and tests are those of `fit` in float64. The start is taken as it is: parameters that enter
-    linearly are not solved for first, so poor starts need more passes. Nothing is certified where columns of
-    the Jacobian are so alike that sums of their products have too few digits, or where rounding errors may
-    hide the minimum. That every pass had the same rows is checked by their number alone.
+    The steps and tests are those of `fit` in float64. The start is used as it is: linear parameters are not
+    solved for first, so poor starts need more passes. Nothing is certified if columns of the Jacobian are so
+    alike that sums of their products have too few digits, or if rounding errors may hide the minimum. Only
+    the number of rows is checked to find out whether every pass had the same rows.
 
     Examples
     --------
@@ -219,7 +220,7 @@ def _check_count(p, names):
 
 
 def _curve(function, x, y, p):
-    """The function over these rows, recorded if its recording gives the same values at p on every row."""
+    """Return the curve over these rows, recorded if the recording agrees at p on every row."""
     if isinstance(x, (list, np.ndarray)):
         x = np.asarray(x, dtype=float)
 
@@ -249,7 +250,7 @@ def _sums(model, arrays, p, y, sigma):
 
 
 def _called_sums(curve, p, sigma):
-    """The same for a function that is called. The order of the sums is that of ``nlsq/c/sums.h``."""
+    """Return the sums for a function that is called. Their order is that of ``nlsq/c/sums.h``."""
     curve.plain = False
     curve.release()
     sigma = np.ones(curve.rows) if sigma is None else sigma
@@ -272,7 +273,7 @@ def _called_sums(curve, p, sigma):
 
 
 def _data_sums(values, y, sigma):
-    """What shows whether rows of heavy weight hide the others behind rounding errors."""
-    error = np.clip(sigma, 1e-140, 1e140)  # squares can be added
+    """Return numbers that show whether rows of heavy weight hide the others behind rounding errors."""
+    error = np.clip(sigma, 1e-140, 1e140)  # so that squares can be added
     plain = [min(np.sum(column * column), 1e280) for column in (values - y, y)]
     return [np.sum((y / sigma) ** 2), 0.5 * plain[0], plain[1], np.sum(error**2), np.sum(error**-2.0)]

@@ -1,4 +1,4 @@
-"""Makes the corpus of models (bench/) and the helpers beside the tests importable."""
+"""Makes the corpus of models in bench/ and the helpers beside the tests importable."""
 
 import sys
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""SciPy's own tests of curve_fit and least_squares, with ours in the place of theirs.
+"""Runs SciPy's own tests of curve_fit and least_squares with the functions of nlsqfit in place of SciPy's.
 
-``python scipy_suite.py`` runs them all from the installed SciPy and prints which pass. Tests that look at
-how SciPy searches, not at what it finds, are listed in EXPECTED with the reason.
+``python scipy_suite.py`` runs them all from the installed SciPy and prints which pass. EXPECTED lists the
+tests of how SciPy searches, and not of what it finds, with the reason.
 """
 
 import sys
@@ -32,7 +32,7 @@ EXPECTED = {
 
 
 def reason(nodeid):
-    """Why a test may fail with ours in place; None if it must pass."""
+    """Return why a test may fail with nlsqfit's functions; None if it must pass."""
     for name, text in EXPECTED.items():
         if nodeid.endswith("::" + name) or nodeid.endswith(name):
             return text
@@ -50,7 +50,7 @@ def put_ours_in_place():
 
 
 class _Chosen:
-    """Keeps the tests of the two functions, and counts what comes of them."""
+    """Keeps the tests of the two functions, and counts their outcomes."""
 
     def __init__(self):
         self.passed, self.failed = [], []

@@ -1,4 +1,4 @@
-"""A plain second implementation of tapes, in NumPy, to test recordings without the library."""
+"""Evaluates tapes by a plain second implementation in NumPy, to test recordings without the library."""
 
 import numpy as np
 from scipy import special
@@ -27,7 +27,7 @@ OPERATIONS = {
 
 
 def evaluate(entries, result, columns, p, rows):
-    """The value of a tape for all rows."""
+    """Return the values of a tape for all rows."""
     values = []
     with np.errstate(all="ignore"):
         for name, *operands in entries:

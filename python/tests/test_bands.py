@@ -1,4 +1,4 @@
-"""Bands of Fit.predict are those of the library's own predict()."""
+"""Tests that the bands of Fit.predict are those of the library's own predict()."""
 
 import warnings
 from ctypes import byref, c_void_p

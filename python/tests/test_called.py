@@ -1,4 +1,4 @@
-"""Functions that are called: their parameters may be Python's numbers, and the fit is that by NumPy's."""
+"""Tests functions that are called. Their parameters may be Python's numbers, which give the same fit."""
 
 import math
 import operator
@@ -28,7 +28,7 @@ def divides_by_zero(x, a, b, c):
 
 
 def has_two_roots(x, a, b, c):
-    # The root of a negative number is NaN by NumPy's numbers, and complex by Python's, of size 1.
+    # The power 0 of a negative number is 1 by NumPy's numbers and by Python's.
     return a * np.exp(-float(b) * x) + c * abs((a - 3.0) ** 0.0) + 0 * math.exp(0)
 
 
@@ -75,11 +75,11 @@ def test_the_function_is_called_a_few_times_only():
     many = np.linspace(0, 4, 100)
     noise = np.random.default_rng(1).normal(size=many.size)
     nf.curve_fit(counted, many, 2.5 * np.exp(-1.3 * many) + 0.5 + 0.05 * noise)
-    assert calls <= 70  # of 58 to 65, by rounding; 84 before differences were to one side where the next step is long
+    assert calls <= 70  # 58 to 65, by rounding; 84 without one-sided differences
 
 
 def test_what_is_known_is_not_asked_for_again():
-    """A function that could not be recorded is not tried again, and the answer is looked at once as SciPy would."""
+    """A function that could not be recorded is not recorded again, and its answer is compared only once."""
     seen = []
 
     def watched(x, a, b, c):
@@ -97,7 +97,7 @@ def test_what_is_known_is_not_asked_for_again():
 
 
 def test_a_function_that_may_be_recorded_after_all_gives_the_same():
-    """What makes it so may be a number of the module, which a notebook changes."""
+    """A number of the module, which a notebook changes, may be what made it impossible to record."""
     by_math = True
 
     def either(x, a, b, c):
@@ -129,7 +129,7 @@ def test_no_digits_are_sought_beyond_xtol():
 @pytest.mark.parametrize("offset", [0.0, 1e5, 2.45e6, 1.7e9])
 @pytest.mark.parametrize("loss", ["linear", "soft_l1"])
 def test_a_parameter_may_be_a_date(offset, loss):
-    """Steps relative to a date cross the whole peak; the answer and its errors are those without an offset."""
+    """Steps relative to a date cross the whole peak. The answer must be that without an offset."""
 
     def peak(t, c, a, s):
         return np.array([a * math.exp(-0.5 * ((v - c) / s) ** 2) for v in t])
@@ -166,7 +166,7 @@ def test_a_function_that_raises_where_parameters_are_only_tried_is_fitted(start)
 
 
 def test_arithmetic_that_fails_at_a_long_step_is_a_value_that_is_not_finite():
-    """Functions of math raise where NumPy's give inf or NaN; a step that leads there is made shorter."""
+    """Functions of math raise where NumPy's give inf or NaN. A step that leads there is made shorter."""
     t = np.linspace(0, 5, 60)
     data = 2 * np.exp(-0.3 * t) + np.exp(-3 * t) + 0.01 * np.sin(40 * t)
 
@@ -191,8 +191,11 @@ def test_arithmetic_that_fails_at_the_start_is_raised():
 
 
 def test_the_given_start_is_tried_before_a_fit_goes_on_with_extrapolated_differences():
-    """The best amplitudes at the start lead to where both decays are one, which derivatives by differences leave
-    after thousands of calls; the given start leads to the minimum after a hundred."""
+    """A start with the best amplitudes leads to a point where both decays are one.
+
+    With differences, the fit leaves that point only after thousands of calls. The given start leads to the
+    minimum after a hundred.
+    """
     t = np.linspace(0, 5, 60)
     data = 2 * np.exp(-0.3 * t) + np.exp(-3 * t) + 0.01 * np.random.default_rng(13).normal(size=60)
     calls = []
@@ -211,7 +214,7 @@ def test_ctrl_c_where_parameters_are_only_tried_ends_the_fit():
     calls = []
 
     def interrupted(x, a, b, c):
-        a = float(a)  # not recorded, where `if` goes both ways
+        a = float(a)  # this cannot be recorded, because `if` goes both ways
         calls.append(a)
         if a == 12 and calls.count(a) == 1:  # twice the start
             raise KeyboardInterrupt
@@ -261,7 +264,7 @@ def test_what_a_function_keeps_serves_as_numbers_do(use):
 
 
 def test_what_a_function_keeps_of_its_recording_are_the_numbers_of_the_start():
-    """A function may keep its parameters in a list, or a part of its result for the next call with the same ones."""
+    """A function may keep its parameters in a list, or a part of its result for the next call."""
     history = []
 
     def that_logs(x, a, b, c):
@@ -291,7 +294,7 @@ def test_what_a_function_keeps_of_its_recording_are_the_numbers_of_the_start():
 
 @pytest.mark.parametrize("number", [float, lambda value: value])
 def test_residuals_whose_derivatives_vanish_at_the_minimum_are_certified(number):
-    """Powell's singular function: half of its rows have no terms at the minimum, where all residuals are 0."""
+    """In Powell's singular function, half of the rows have no terms at the minimum, whose residuals are 0."""
 
     def powell(p):
         a, b, c, d = (number(value) for value in p)
@@ -302,7 +305,7 @@ def test_residuals_whose_derivatives_vanish_at_the_minimum_are_certified(number)
 
 
 def test_values_are_not_called_for_where_derivatives_are_wanted():
-    """The library asks for both, and knows the values already."""
+    """The library asks for values and derivatives, but the values are known already."""
     points = []
 
     def counted(x, a, b, c):
@@ -336,7 +339,7 @@ def test_a_function_that_changes_its_x_is_named(calls):
 
 
 def test_calls_of_decays_and_of_fits_that_get_nowhere():
-    """The limits are above the 43, 20, 446 and 1658 calls of this writing; before, there were 48, 30, 1480 and 15760."""
+    """The limits are above 43, 20, 446 and 1658, as measured; before: 48, 30, 1480 and 15760 calls."""
     calls = [0]
 
     def counted(function):
@@ -378,7 +381,7 @@ def test_calls_of_decays_and_of_fits_that_get_nowhere():
 
 
 def gives_up_early(t, k, r):
-    """y' = k y² - r y from y = 1. Where y grows without limit, the last values are missing."""
+    """Solves y' = k y² - r y from y = 1. Where y grows without limit, the last values are missing."""
     if float(k) > float(r):
         t = t[: max(2, int(20 * float(r) / float(k)))]
     k, r = float(k), float(r)
@@ -401,7 +404,7 @@ def test_a_step_to_too_few_values_is_refused(way):
             found = nf.curve_fit(called, t, y, p0=start)[0]
         elif way == "fit":
             found = [one.value for one in nf.fit(called, t, y, p0=start).params.values()]
-        else:  # NumPy raises, since the function subtracts data
+        else:  # NumPy raises, because the function subtracts data
             found = nf.least_squares(lambda p: called(t, *p) - y, start).x
         assert found == pytest.approx([k, r], rel=0.05)
         several += len(sizes) > 1
@@ -416,7 +419,7 @@ def test_too_few_values_at_the_start_are_an_error_and_elsewhere_the_message_says
     with pytest.raises(ValueError, match="broadcast"):
         nf.least_squares(lambda p: gives_up_early(t, *p) - y, [5, 0.1])
 
-    def ends(t, a, b):  # before the minimum
+    def ends(t, a, b):  # this is before the minimum
         return (float(a) * np.exp(-float(b) * t))[: 40 if a < 1.5 else 39]
 
     with pytest.warns(nf.OptimizeWarning, match="calls failed: the model gives 39 values"):
@@ -424,7 +427,7 @@ def test_too_few_values_at_the_start_are_an_error_and_elsewhere_the_message_says
 
 
 def test_a_fit_that_ends_where_the_function_ends_keeps_its_parameters():
-    """Differences to both sides are not finite there. The fit failed, and blamed a function that changes its x."""
+    """Differences to both sides are not finite there. Once, the fit failed and blamed a change of x."""
     t = np.linspace(0, 5, 40)
 
     def ends(t, a, b):
@@ -439,7 +442,7 @@ def test_a_fit_that_ends_where_the_function_ends_keeps_its_parameters():
 @pytest.mark.filterwarnings("ignore:Warning. converting a masked element")
 @pytest.mark.parametrize("number", [float, lambda a: a])
 def test_what_a_masked_result_hides_is_not_fitted(number):
-    """The mask was lost: hidden values were fitted, silently."""
+    """Once, the mask was lost, and hidden values were fitted silently."""
     t = np.linspace(0, 4, 40)
     hidden = np.arange(40) % 7 == 3
     y = np.where(hidden, 1e3, 2.5 * np.exp(-1.3 * t))

@@ -1,4 +1,4 @@
-"""Functions that fill one array every time, change their arguments, or are defined on one side alone."""
+"""Tests functions that fill one array every time, change their arguments, or are defined on one side only."""
 
 import numpy as np
 import nlsqfit as nf
@@ -16,7 +16,7 @@ def exact(x, a, b, c):
 
 
 class Buffered:
-    """Gives one array every time."""
+    """Returns the same array every time."""
 
     def __init__(self, function, size):
         self.function, self.buffer = function, np.zeros(size)
@@ -81,7 +81,7 @@ def test_fit_and_its_predictions_keep_their_values():
 
 @pytest.mark.parametrize("unit", [1e-15, 1e-9, 1.0, 1e9])
 def test_errors_under_a_loss_do_not_depend_on_units(unit):
-    """The units of one parameter change: SciPy's own covariance loses it where they differ by 1e15."""
+    """The units of one parameter change. SciPy's own covariance fails if they differ by 1e15."""
 
     def scaled(x, a, b, c):
         return np.array([float(a) / unit * np.exp(-float(b) * v) + float(c) for v in x])
@@ -95,7 +95,7 @@ def test_errors_under_a_loss_do_not_depend_on_units(unit):
 
 @pytest.mark.parametrize("start", [0.7, 5.0])
 def test_a_small_parameter_beside_outliers(start):
-    """A length of some 1e-9: the curvature over a long step is hidden by the residuals of outliers."""
+    """A length is about 1e-9. The residuals of outliers hide the curvature over a long step."""
 
     def decay(x, a, d):
         return np.array([float(a) * np.exp(-v / float(d)) for v in x])
@@ -112,7 +112,7 @@ def test_a_small_parameter_beside_outliers(start):
 
 @pytest.mark.parametrize("way", ["raises", "nan"])
 def test_a_function_that_is_defined_on_one_side_of_the_answer(way):
-    """The answer lies on the edge of where the function is defined, which is also the bound of the fit."""
+    """The answer lies on the edge of the function's domain, which is also the bound of the fit."""
 
     def edge(x, a, b):
         if float(b) < 0:

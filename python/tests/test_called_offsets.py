@@ -1,4 +1,4 @@
-"""Functions that are called, beside a large offset of y: rounding errors of y are errors of differences."""
+"""Tests called functions beside a large offset of y, whose rounding errors become errors of differences."""
 
 import warnings
 
@@ -22,7 +22,7 @@ def derivatives(t, a, b, c, d, _offset):
 
 
 def fits(rows, count):
-    """Data, start and bounds; some of the bounds are active, and some lie just beside the minimum."""
+    """Yields data, starts and bounds. Some of the bounds are active, and some lie just beside the minimum."""
     for seed in range(count):
         random = np.random.default_rng(seed)
         truth = random.uniform([1, 0.2, 1, 0, 0], [5, 1, 5, 0, 0])
@@ -56,7 +56,7 @@ def test_standard_errors_beside_offsets_and_bounds_are_right_or_not_known(rows):
                 try:
                     if way == "curve_fit":
                         p, pcov = nf.curve_fit(called, t, y, p0=start, bounds=bounds)
-                        errors, free = np.sqrt(np.diag(pcov)), np.ones(5, dtype=bool)  # as in SciPy, all
+                        errors, free = np.sqrt(np.diag(pcov)), np.ones(5, dtype=bool)  # all are free, as in SciPy
                     elif way == "fit":
                         limits = dict(zip("a b c d offset".split(), zip(*bounds)))
                         fit = nf.fit(called, t, y, p0=list(start), bounds=limits)
@@ -99,7 +99,7 @@ def test_the_returned_jacobian_is_right_beside_offsets(loss):
 
 
 def test_noise_of_differences_is_no_kink():
-    """Gradients beside the end differed by rounding errors of y: a fit 0.1 standard errors away was certified."""
+    """Gradients at the end had rounding errors of y. A fit 0.1 standard errors away was certified."""
     t = np.linspace(0, 7.905061466190358, 7)
     y = np.array([-6268527.179963301, -6268529.692730108, -6268530.081964678, -6268530.1368207075,
                   -6268530.174946311, -6268530.17125795, -6268530.16214145])  # fmt: skip

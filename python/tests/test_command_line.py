@@ -1,4 +1,4 @@
-"""The answers of Python have the bits of the command line's. NLSQ_FIT is the path of nlsq-fit."""
+"""Tests that the answers of Python have the bits of the command line's. NLSQ_FIT is the path of nlsq-fit."""
 
 import json
 import os
@@ -20,7 +20,7 @@ MODELS = {
 
 
 def by_the_command_line(x, y, formula, folder):
-    """Parameters and standard errors."""
+    """Return parameters and standard errors."""
     table, answer = folder / "table.csv", folder / "fit.json"
     np.savetxt(table, np.column_stack([x, y]), fmt="%.17g", delimiter=",", header="x,y", comments="")
     command = [PROGRAM, table, "--model", formula, "--p0", "a=1,b=1,c=1", "--json", answer]
@@ -36,7 +36,7 @@ def test_a_recorded_function_and_a_formula_have_the_bits_of_the_command_line(for
     x = np.linspace(0.01, 4, rows)
     y = function(x, *truth) + 0.05 * np.random.default_rng(1).normal(size=rows)
     values, errors = by_the_command_line(x, y, formula, tmp_path)
-    for _ in range(6):  # also as machine code, to which a model goes over that is fitted again
+    for _ in range(6):  # a model that is fitted again becomes machine code, which must give the same bits
         popt, pcov = nf.curve_fit(function, x, y)
         assert popt.tolist() == values and np.sqrt(np.diag(pcov)).tolist() == errors
     fit = nf.fit(formula, x, y, p0={"a": 1, "b": 1, "c": 1})

@@ -1,4 +1,4 @@
-"""The code that docs/python.md and the README show runs, and so do the examples."""
+"""Runs the code that docs/python.md and the README show, and the examples."""
 
 import re
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples" / "python").glob("0*.py"))
-WANTED = {"06_dask_array": "dask.array"}  # what else an example needs
+WANTED = {"06_dask_array": "dask.array"}  # other packages that an example needs
 
 
 @pytest.mark.parametrize("name", ["docs/python.md", "python/README.md", "README.md"])
@@ -32,7 +32,7 @@ def test_there_are_six_examples():
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.stem)
 def test_an_example(example):
-    if example.stem in WANTED:  # without it CMake names the example among the tests left out
+    if example.stem in WANTED:  # without the package, CMake lists the example among the tests left out
         pytest.importorskip(WANTED[example.stem])
     more = ["--pixels", "2500"] if "pixels" in example.stem else []
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Errors in x of functions: slopes by x are those of the whole function, whatever it computes of x alone."""
+"""Tests errors in x of functions. Slopes by x must be those of the whole function."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ CASES = [
     (lambda x, a, b, c: a * x[0] ** 2 + b * x[1] ** 2 + c, "a*x1^2+b*x2^2+c", np.array([X, W]), [OF_X, OF_W]),
     (lambda x, a, b, c: a * x[0] ** 2 + b * x[1] ** 2 + c, "a*x1^2+b*x2^2+c", (X, W), OF_X),
     (lambda x, a, b, c: a * x["u"] ** 2 + b * x["w"] + c, "a*u^2+b*w+c", {"u": X, "w": W}, [OF_X, OF_W]),
-    (lambda x, a, b, c: a * W + b * x + c * x**2, "a*w+b*x+c*x^2", X, OF_X),  # numbers that are not of x come first
+    (lambda x, a, b, c: a * W + b * x + c * x**2, "a*w+b*x+c*x^2", X, OF_X),  # numbers that do not come from x come first
 ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""fit, fit_many and Problem: names, options, results."""
+"""Tests fit, fit_many and Problem: their names, options and results."""
 
 import copy
 import math
@@ -76,7 +76,7 @@ def test_fixed_bounds_and_ties():
     assert f.params["a"].value == 0.3 and f.params["a"].fixed and f.params["a"].stderr == 0
     assert f.params["s"].at_bound and f["s"].value == 0.45
     g = nf.fit("a*exp(-b*x)+c", np.abs(X), Y, ties=["c = 2*a"])
-    for function in (  # recorded, and called
+    for function in (  # the first is recorded, the second called
         lambda x, a, b, c: a * np.exp(-b * x) + c,
         lambda x, a, b, c: np.array([a * math.exp(-b * s) + c for s in x]),
     ):
@@ -113,7 +113,7 @@ def test_a_formula_that_does_not_parse_is_named():
         nf.fit("a*exq(x)", X, Y)
 
 
-# ---- fit_many
+# ---- tests of fit_many
 
 T = np.arange(16.0)
 A, B = RNG.uniform(1, 3, (6, 7)), RNG.uniform(0.1, 0.4, (6, 7))
@@ -167,7 +167,7 @@ def test_each_fit_may_have_its_own_x_and_start():
     assert guessed.success.all()
 
 
-# ---- Problem
+# ---- tests of Problem
 
 
 def rosenbrock_like(a, b):

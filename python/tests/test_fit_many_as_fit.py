@@ -1,4 +1,4 @@
-"""fit_many gives for each data set what fit gives for it alone, whatever kind of model and options it has."""
+"""Tests that fit_many gives for each data set what fit gives for it alone, for all models and options."""
 
 from collections import namedtuple
 
@@ -21,7 +21,7 @@ every_kind = pytest.mark.parametrize("model", [recorded, called, "a*sin(t*x)/(1+
 
 
 def both(model, x, y, p0=None, **options):
-    """The Fit of y, after fits of it in a batch were compared with it."""
+    """Return the Fit of y. Fits of y in a batch are first compared with it."""
     one = nf.fit(model, x, y, p0=p0, **options)
     many = nf.fit_many(model, x, np.stack([y, y]), p0=p0, **options)
     assert list(many.success) == [one.success] * 2
@@ -52,7 +52,7 @@ def test_one_fit_of_a_formula_looks_for_starts_where_ones_lead_to_a_poor_minimum
 @pytest.mark.parametrize("model", [lambda x, a, b, t: np.where(x < t, a * x, a * t + b * (x - t)),
                                    "if(x<t, a*x, a*t+b*(x-t))"], ids=["rec", "text"])  # fmt: skip
 def test_an_undetermined_parameter_without_a_start_is_no_success(model):
-    y = 3 + 0.5 * X + 0.1 * np.sin(77 * X)  # no x is below t = 1, where it begins
+    y = 3 + 0.5 * X + 0.1 * np.sin(77 * X)  # no x is below t = 1, where t begins
     assert not both(model, X, y).success
     assert both(model, X, y, p0=[1, 1, 1]).success
 
@@ -161,7 +161,7 @@ def test_several_starts(model):
     fit = both(waves.get(model, "a*sin(w*x)"), X, wave, starts=32, **options)
     assert np.isclose(fit["w"].value, 3.7, rtol=0.01)
     one = nf.fit_many(waves.get(model, "a*sin(w*x)"), X, wave[None], **options)
-    assert abs(one["w"][0] - 3.7) > 0.5  # one start misses it
+    assert abs(one["w"][0] - 3.7) > 0.5  # a single start misses it
 
 
 @decays

@@ -1,4 +1,4 @@
-"""fit_many: a recording that is in doubt for some fits is left for those alone."""
+"""Tests that fit_many stops using a recording only for the fits for which it is in doubt."""
 
 import numpy as np
 import nlsqfit as nf
@@ -37,7 +37,7 @@ def test_an_end_where_rounding_is_all_is_a_doubt():
 
 
 def counted(branch):
-    """A decay whose recording does not see what happens for some a, and the number of its calls."""
+    """Return a decay whose recording misses what happens for some a, and the number of its calls."""
     calls = [0]
 
     def f(x, a, k):
@@ -114,7 +114,7 @@ def test_a_function_that_fails_at_an_answer_is_called_for_that_fit():
 @pytest.mark.parametrize("shared", [False, True])
 def test_x_that_a_mask_hides_may_be_NaN(shared):
     x = np.tile(T, (40, 1)) if not shared else T.copy()
-    x[..., 9:] = np.nan  # shorter data sets, filled up
+    x[..., 9:] = np.nan  # these data sets are shorter, and are filled up
     Y = np.array([a * np.exp(-0.7 * T) + 0.01 * np.cos(50 * a * T) for a in np.linspace(1, 2, 40)])
     f, calls = counted(lambda y, x, a: y)
     many = nf.fit_many(f, x, Y, p0=[1, 0.5], mask=np.broadcast_to(np.isnan(x), Y.shape))
@@ -131,7 +131,7 @@ def test_x_that_is_NaN_in_one_fit_calls_the_function_for_this_fit_alone():
     many = nf.fit_many(f, x, Y, p0=[1, 0.5])
     assert many.evaluator.startswith("recorded, but called for 2 of 40 fits: it computes numbers")
     assert [many.success[k] for k in (6, 7, 8)] == [True, False, True]
-    for k in (6, 7, 9):  # at infinity this function is 0
+    for k in (6, 7, 9):  # this function is 0 at infinity
         alone = nf.fit(f, x[k], Y[k], p0=[1, 0.5])
         assert many.verdict[k] == alone.certificate.verdict
         assert np.allclose(many.parameters[k], alone.x, rtol=1e-6)

@@ -1,4 +1,4 @@
-"""What fit_many says of fits without success, and of starts and bounds that are wrong."""
+"""Tests the messages of fit_many about fits without success, and about wrong starts and bounds."""
 
 import numpy as np
 import nlsqfit as nf
@@ -20,7 +20,7 @@ every_kind = pytest.mark.parametrize("model", [decay, called_decay, "a*exp(-b*x)
 
 
 def data(fits=40):
-    """Decays; those of fits 1, 5 and 6 cannot be fitted."""
+    """Return decays. Those of fits 1, 5 and 6 cannot be fitted."""
     scale = np.linspace(1, 3, fits)[:, None]
     Y = scale * np.exp(-0.5 * X) + 0.1 + 0.01 * np.cos(70 * X)
     Y[1, 3], Y[5], Y[6] = np.nan, np.where(X > 2, 1.0, -1.0) * 1e-9 * X**7, 1e200
@@ -28,7 +28,7 @@ def data(fits=40):
 
 
 def said_of(model, y, **options):
-    """The message of a fit alone, or of the exception that it raises."""
+    """Return the message of a fit alone, or of the exception that it raises."""
     try:
         return nf.fit(model, X, y, p0=START, **options).message
     except ValueError as error:
@@ -36,7 +36,7 @@ def said_of(model, y, **options):
 
 
 @every_kind
-@pytest.mark.parametrize("fits", [40, 8])  # in lanes, or one by one
+@pytest.mark.parametrize("fits", [40, 8])  # fits in lanes, and fits one by one
 def test_each_fit_without_success_says_why_as_a_fit_alone_does(model, fits):
     Y = data(fits)
     many = nf.fit_many(model, X, Y, p0=START)
@@ -72,7 +72,7 @@ def test_a_message_says_how_rows_are_counted_beside_a_mask(model):
 
 def test_a_fit_that_is_called_beside_recorded_ones_has_its_own_message():
     x = np.stack([X + 0.01 * fit for fit in range(8)])
-    x[2, 4] = np.nan  # the function is called for this fit
+    x[2, 4] = np.nan  # the function must be called for this fit
     many = nf.fit_many(decay, x, data(8), p0=START)
     assert many.evaluator.startswith("recorded, but called for 1 of 8")
     assert {1, 2, 6} <= set(many.messages) and "not finite" in many.messages[2]

@@ -1,4 +1,4 @@
-"""fit_many: axes, masks and x of each fit, where a mistake of shape would give a wrong answer in silence."""
+"""Tests axes, masks and x of each fit in fit_many, where a wrong shape would silently give a wrong answer."""
 
 import gc
 
@@ -119,7 +119,7 @@ def test_p0_of_one_parameter_may_be_a_number():
         "a*exp(-b*x)+c",
         "exp",
         lambda x, a, b, c: a * np.exp(-b * x) + c,
-        lambda x, a, b, c: a * np.exp(-float(b) * x) + c,  # not recorded
+        lambda x, a, b, c: a * np.exp(-float(b) * x) + c,  # this cannot be recorded
     ],
 )
 def test_a_fit_of_too_few_data_fails_alone(model, left):
@@ -148,7 +148,7 @@ def test_long_results_live_as_long_as_they_are_used():
     handles = live_handles()
     many = [nf.fit_many(recorded, T, Y, **P0) for _ in range(3)]
     gc.collect()
-    many[2]["a"][0] = 7  # an array is the caller's
+    many[2]["a"][0] = 7  # the array belongs to the caller
     for one in many:
         assert np.allclose(one["a"][1:], np.linspace(1, 2, 5000)[1:]) and np.allclose(one["k"], 0.5)
     assert many[0]["a"][0] != 7 and one.verdict.shape == (5000,)

@@ -1,4 +1,4 @@
-"""Profile intervals and derived quantities of a fit."""
+"""Tests profile intervals and derived quantities of a fit."""
 
 import math
 import pickle
@@ -32,7 +32,7 @@ def fits():
 
 
 def held_rss(name, value):
-    """The sum of squares with one parameter fixed, by SciPy."""
+    """Return the sum of squares with one parameter fixed, by SciPy."""
     free = [n for n in NAMES if n != name]
 
     def residuals(p):
@@ -71,9 +71,9 @@ def test_sigma_of_the_data_scales_the_intervals():
 
 
 def test_a_recording_that_is_wrong_at_an_end_is_not_used():
-    limit = 1.35  # between the estimate of b and its upper end
+    limit = 1.35  # this is between the estimate of b and its upper end
 
-    def bent(x, a, b, c):  # what records the function is neither a float nor an array
+    def bent(x, a, b, c):  # the stand-in of a recording is neither a float nor an array
         late = max(0.0, b - limit) if isinstance(b, (float, np.floating)) else 0.0
         return a * np.exp(-b * x) + c + 10 * late * x
 

@@ -1,4 +1,4 @@
-"""Arguments of fit and fit_many of kinds that would lose something as float64, and forms that are allowed."""
+"""Tests arguments of fit and fit_many that would lose something as float64, and forms that are allowed."""
 
 import numpy as np
 import nlsqfit as nf
@@ -21,7 +21,7 @@ every_kind = pytest.mark.parametrize("model", [recorded, called, "a*exp(-b*x)"],
 
 
 def refused(kind, match, model, x, y, **options):
-    """Both functions refuse it, for one data set and for several."""
+    """Checks that both functions refuse it, for one data set and for several."""
     with pytest.raises(kind, match=match):
         nf.fit(model, x, y[0], p0=START, **options)
     with pytest.raises(kind, match=match.replace("y ", "Y ")):

@@ -1,4 +1,4 @@
-"""What people do who have not read everything: masks, transposed data, guards, unused predictors."""
+"""Tests what people do who have not read everything: masks, transposed data, guards, unused predictors."""
 
 import numpy as np
 import pytest
@@ -109,7 +109,7 @@ def test_a_symmetric_start_is_no_minimum_but_a_saddle():
 
 @pytest.mark.parametrize("offset", [1e5, 1e6, 1e7])
 def test_residuals_that_subtract_data_with_a_large_offset_are_certified(offset):
-    """Their rounding is that of y, which no column of data tells; 39 of 60 such fits had no success."""
+    """Their rounding is that of y, which no column of data shows. Once, 39 of 60 such fits had no success."""
     x = np.linspace(0, 4, 40)
     for seed in range(20):
         y = 2.5 * np.exp(-1.3 * x) + 0.5 + offset + 0.1 * np.random.default_rng(seed).normal(size=x.size)

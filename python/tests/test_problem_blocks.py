@@ -1,4 +1,4 @@
-"""Parameter blocks of a Problem: those that overlap, arrays of blocks, parts of a block; and data of fit."""
+"""Tests parameter blocks of a Problem that overlap, arrays of blocks, parts of a block, and data of fit."""
 
 import time
 

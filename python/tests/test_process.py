@@ -1,4 +1,4 @@
-"""What concerns the whole process: Ctrl-C, threads, memory, doctests."""
+"""Tests what concerns the whole process: Ctrl-C, threads, memory and doctests."""
 
 import doctest
 import gc
@@ -42,7 +42,7 @@ def test_ten_threads_fit_at_once():
 
 
 def _resident():
-    """Memory of this process in bytes."""
+    """Return the memory of this process in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
@@ -59,7 +59,7 @@ def test_no_handle_and_no_memory_is_left_behind(exp, calls):
                 nf.curve_fit(lambda x, a, b: np.array([a * exp(-b * s) for s in x]), x, y)
 
     gc.collect()
-    gc.disable()  # what is freed is freed at once, without cycles of references
+    gc.disable()  # so that objects are freed at once, and cycles of references are found
     try:
         many(300)
         handles, before = live_handles(), _resident()
@@ -107,7 +107,7 @@ def test_ctrl_c_comes_back_at_once(model, call):
     script = textwrap.dedent(INTERRUPTED).format(model=model, call=call)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    assert float(done.stdout) < 2.0  # 0.2 s where no other work fills the machine
+    assert float(done.stdout) < 2.0  # it is 0.2 s if no other work fills the machine
 
 
 def test_the_interpreter_runs_while_the_library_works():

@@ -1,4 +1,4 @@
-"""Recordings give what the function gives, and what cannot be recorded is refused with a reason."""
+"""Tests that recordings give what the function gives, and that others are refused with a reason."""
 
 import math
 
@@ -152,7 +152,7 @@ def test_an_operation_that_the_library_makes_of_several():
 
 
 def test_parts_of_complex_numbers_side_by_side_are_recorded():
-    """np.r_ takes short arrays apart, and its result is made of the arrays again."""
+    """np.r_ takes short arrays apart. Its result must consist of the arrays again."""
     frequencies = np.logspace(-1, 5, 50)
 
     def impedance(w, r0, r1, q, n):

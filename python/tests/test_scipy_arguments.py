@@ -1,4 +1,4 @@
-"""Arguments of curve_fit that were once ignored, or whose mistakes had other exceptions than SciPy's."""
+"""Tests arguments of curve_fit that were once ignored, or had other exceptions than SciPy's."""
 
 import numpy as np
 import nlsqfit as nf

@@ -1,4 +1,4 @@
-"""curve_fit takes SciPy's arguments, and gives its results, errors and warnings."""
+"""Tests that curve_fit takes SciPy's arguments, and gives its results, errors and warnings."""
 
 import numpy as np
 import nlsqfit as nf

@@ -1,4 +1,4 @@
-"""Fits from the sums of blocks of rows: the answer of a fit, what is refused, what is not certified."""
+"""Tests fits from the sums of blocks of rows: the answer, what is refused, and what is not certified."""
 
 import math
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +26,7 @@ def blocks(x, *others):
 
 
 def fit(model, parts, start=START, **options):
-    """The steps up to the answer."""
+    """Return the steps up to the answer."""
 
     def total(p):
         return sum(nf.partial_sums(model, p, part) for part in parts)
@@ -42,7 +42,7 @@ def fit(model, parts, start=START, **options):
 def test_the_answer_is_that_of_curve_fit(model):
     popt, pcov = nf.curve_fit(decay, X, Y)
     step = fit(model, blocks(X, Y))
-    # The derivatives of a function that is called are rough.
+    # The derivatives of a function that is called are less accurate.
     verdicts = ("CONVERGED", "NOISE_FLOOR") if model is called else ("CONVERGED",)
     assert step.success and step.verdict in verdicts and step.rank == 3 and step.rows == X.size
     assert step.decrement_sigma < 1e-3 and step.passes <= 10
@@ -74,7 +74,7 @@ def test_sigma_bounds_and_absolute_errors():
         assert step.success and step.parameters[2] == 0.6
         np.testing.assert_allclose(step.parameters, wanted.x, rtol=1e-7)
         np.testing.assert_allclose(step.std_errors[:2], [wanted[n].stderr for n in "ab"], rtol=1e-6)
-        assert np.isnan(step.std_errors[2])  # it is held by the bound
+        assert np.isnan(step.std_errors[2])  # the bound holds it
     free = fit(decay, blocks(X, Y, sigma), absolute_sigma=True)
     _, pcov = nf.curve_fit(decay, X, Y, sigma=sigma, absolute_sigma=True)
     np.testing.assert_allclose(free.covariance, pcov, rtol=1e-6)
@@ -129,7 +129,7 @@ def test_terms_that_cancel_may_hide_the_minimum():
         return a + float(b) * x + c * x * x
 
     u = np.linspace(-1, 1, 200)
-    x = 2000 + 600 * u  # years: the terms are far larger than y
+    x = 2000 + 600 * u  # these are years, so the terms are far larger than y
     noise = np.random.default_rng(0).normal(size=200)
     for model in (parabola, called_parabola):
         for relative, success in ((1e-14, False), (1e-13, False), (1e-5, True)):
@@ -150,18 +150,18 @@ def test_sums_of_numbers_whose_squares_overflow():
 def test_a_recording_is_compared_in_every_block():
     table = {10: 0.0, 690: 0.0, 800: 0.25, 1500: 0.0}
 
-    def by_length(x, a, b, c):  # the recording of one block is wrong for another
+    def by_length(x, a, b, c):  # a recording from one block is wrong for another
         return a * np.exp(-b * x) + c + table[x.size]
 
     parts = blocks(X, Y)
     own = [nf.partial_sums(by_length, START, part) for part in parts]
     moved = [nf.partial_sums(decay, START, (x, y - table[x.size])) for x, y in parts]
-    for first, second in zip(own, moved):  # rows, cost, gradient and normal matrix
+    for first, second in zip(own, moved):  # these are rows, cost, gradient and normal matrix
         at = [0, 1, *range(13, 16), *range(19, 25)]
         np.testing.assert_allclose(first[at], second[at], rtol=1e-9, atol=1e-9)
     state = {"shift": 0.0}
 
-    def changing(x, a, b, c):  # reads what changes between calls
+    def changing(x, a, b, c):  # this reads a number that changes between calls
         return a * np.exp(-b * x) + c + state["shift"]
 
     nf.partial_sums(changing, START, parts[0])
@@ -176,7 +176,7 @@ def test_long_blocks_are_compared_too():
     y = decay(x, 2.5, 1.3, 0.5)
     calls = []
 
-    def changes(x, a, b, c):  # the values differ from those that were recorded
+    def changes(x, a, b, c):  # its values differ from those that were recorded
         calls.append(type(a).__name__)
         return a * np.exp(-b * x) + c + (0.5 if calls[-1] == "float64" else 0.0)
 
@@ -195,7 +195,7 @@ def test_points_that_are_not_finite():
     step = nf.solve_sums(nf.partial_sums(root, [0.5, 1], (x, y)), [0.5, 1])
     assert step.done and not step.success and step.status == "failure" and "not finite" in step.message
     good = nf.solve_sums(nf.partial_sums(root, [1.1, 5], (x, y)), [1.1, 5])
-    while not good.done:  # passes points without values on the way
+    while not good.done:  # it passes points without values
         good = nf.solve_sums(nf.partial_sums(root, good.parameters, (x, y)), good)
     assert good.success and np.allclose(good.parameters, [1.7, 2])
 

@@ -1,4 +1,4 @@
-"""An adversary's models: what they give changes, or depends on what a recording does not see."""
+"""Tests models whose values change, or depend on something that a recording does not see."""
 
 import numpy as np
 import nlsqfit as nf
@@ -40,7 +40,7 @@ def test_a_model_with_state_is_called():
     try:
         evaluator, _ = evaluator_and_answer(f, y)
     except RuntimeError:
-        return  # the search of a function that never stands still may fail, as in SciPy
+        return  # the search may fail for a function that never stays the same, as in SciPy
     assert evaluator != "recorded"
 
 
@@ -86,7 +86,7 @@ def test_data_that_the_model_changes_are_the_users_own_affair_but_not_recorded()
 
 def test_a_branch_that_only_the_answer_takes_is_compared_there():
     def f(x, a, b):
-        # A test of identity is hidden from a recording, which takes the other way.
+        # A test of identity is hidden from a recording, which takes the other branch.
         if type(a) is np.float64 and a > 1.9:
             return a * np.exp(-b * x) + 0.1
         return a * np.exp(-b * x)
@@ -127,7 +127,7 @@ def test_an_answer_that_is_the_start_is_no_second_comparison(start):
     x, start = X, np.array(start)
 
     def f(x, a, b):
-        # Wrong everywhere but at the start, in a way that a recording does not see.
+        # It is wrong everywhere except at the start, in a way that a recording does not see.
         recorded = type(a) is not np.float64 and type(a) is not float
         return a * x + b if recorded else a * x + b + 0.1 * (a - start[0]) * x * x + 0.1 * (b - start[1])
 
@@ -145,7 +145,7 @@ def test_a_function_is_called_once_to_record_it_and_once_for_each_comparison():
     assert evaluator_and_answer(f, 2 * np.exp(-0.7 * X) + NOISE)[0] == "recorded"
     assert len(calls) == 3
     nf.curve_fit(f, X, 2 * np.exp(-0.7 * X) + NOISE)
-    assert len(calls) == 5  # the recording is known
+    assert len(calls) == 5  # the recording is known by now
 
 
 def test_tiny_values_are_compared_by_themselves():
@@ -164,7 +164,7 @@ def test_a_function_of_many_rows_is_called_for_some_of_them_at_a_time():
     sizes = []
 
     def f(x, a, b):
-        if type(a) is np.float64:  # no recording
+        if type(a) is np.float64:  # it is not being recorded
             sizes.append(x.size)
         return a * np.exp(-b * x)
 

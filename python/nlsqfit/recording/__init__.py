@@ -1,4 +1,4 @@
-"""Recording of NumPy models as tapes (see ``record.py``)."""
+"""Records NumPy models as tapes (see ``record.py``)."""
 
 from .record import NOT_FINITE, Recording, guarded, record
 

@@ -1,4 +1,4 @@
-"""Recording a residual function of parameter blocks and measurements."""
+"""Records a residual function of parameter blocks and measurements."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .traced import Traced
 def record_block(function, sizes, shapes, residuals):
     """Records ``function(block, ..., measurement, ...)`` for one residual block.
 
-    `sizes` are those of the parameter blocks, `shapes` those of the measurements (without their first
-    axis). Returns the entries of a tape and the entries that are its outputs, or the reason (a text)
-    why there is none.
+    `sizes` are the sizes of the parameter blocks. `shapes` are the shapes of the measurements, without their
+    first axis. Returns the entries of a tape and the entries that are its outputs, or the reason (a text) why
+    there is none.
     """
     recorder = Recorder()
 

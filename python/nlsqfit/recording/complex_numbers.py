@@ -1,4 +1,4 @@
-"""Complex arithmetic on a tape, which has real numbers only: each complex number is a pair of entries."""
+"""Lowers complex arithmetic to a tape, which has only real numbers. A complex number is a pair of entries."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from .nodes import NotRecordable
 
 
 def lower(tape, op, operands):
-    """The entry of a real result, or the pair of a complex one."""
+    """Return the entry of a real result, or the pair of entries of a complex one."""
     function = _OPERATIONS.get(op)
     if function is None:
         raise NotRecordable(f"it applies {op} to complex numbers")
@@ -52,7 +52,7 @@ def _log(t, a):
 
 
 def _sqrt(t, a):
-    # The half-angle forms; the sign of the imaginary part is that of a's (+ for 0).
+    # These are the half-angle forms. The sign of the imaginary part is that of a's (+ for 0).
     size = _abs(t, a)
     half = t.constant(0.5)
     zero = t.constant(0.0)

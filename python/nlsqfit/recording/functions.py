@@ -1,4 +1,4 @@
-"""NumPy's functions of whole arrays for traced values: where, select, sum, dot, concatenate ..."""
+"""Records NumPy's functions of whole arrays: where, select, sum, dot, concatenate ..."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def handles(*names, module=np):
 
 
 def find_in_arguments(function, args, kwargs):
-    """The recorder of traced values among the arguments, those that a piecewise function returns, too."""
+    """Return the recorder of traced values in the arguments, or in closures of functions for np.piecewise."""
     found = find_recorder(args) or find_recorder(list(kwargs.values()))
     if found is None and function is np.piecewise:
         functions = args[2] if len(args) > 2 else kwargs.get("funclist", [])
@@ -35,7 +35,7 @@ def find_in_arguments(function, args, kwargs):
 
 
 def call_function(rec, function, args, kwargs):
-    """What a function of NumPy gives for arguments with traced values."""
+    """Return what a function of NumPy gives for arguments with traced values."""
     if rec.finished:
         return function(*at_start(args), **{k: at_start(v) for k, v in kwargs.items()})
     handler = TABLE.get(function)

@@ -1,6 +1,6 @@
-"""Stand-ins that a model kept when its recording was over, in a list or for its next call.
+"""Evaluates stand-ins that a model kept after its recording, in a list or for its next call.
 
-The model was called with them at the start of the fit, and from then on they are numbers: those of the start.
+The model was called with them at the start of the fit. Afterwards they are the numbers of that start.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .traced import Traced
 
 
 def value_at_start(traced):
-    """The number or array that a stand-in of a finished recording stands for."""
+    """Return the number or array for which a stand-in of a finished recording stands."""
     rec, node = traced._rec, traced._node
     if rec.start is None or traced._mask is not None:
         raise TypeError("a value that was kept from the recording of a function has no numbers")

@@ -1,4 +1,4 @@
-"""From the graph of arrays to a tape of one row.
+"""Turns the graph of arrays into a tape for one row.
 
 ``lower(node, where)`` gives the tape's entry for the element of `node` that each row needs. `where` is
 None (row i needs element i), a number (all rows need that element), or one number for each row.
@@ -13,16 +13,16 @@ from .nodes import NotRecordable
 from .tape import Tape
 
 MAX_COLUMNS = 400
-MAX_COLUMN_ENTRIES = 10**8  # numbers in all columns together
-MAX_PIECES = 32  # expressions that rows choose from
+MAX_COLUMN_ENTRIES = 10**8  # for the numbers in all columns together
+MAX_PIECES = 32  # for the expressions from which rows choose
 MAX_ENTRIES = 20000
-_PLAIN = frozenset(("+", "-", "*", "/", "^", "exp"))  # the most frequent operations
+_PLAIN = frozenset(("+", "-", "*", "/", "^", "exp"))  # these are the most frequent operations
 
 
 def lower(node, rows, predictors=()):
-    """The tape of a node with `rows` elements, or with one element that serves all rows.
+    """Return the tape of a node with `rows` elements, or with one element that serves all rows.
 
-    Returns the tape and the entry that is its result. `predictors` are its first columns.
+    Also returns the entry that is its result. `predictors` are its first columns.
     """
     work = _Lowering(rows)
     work.tape.columns.extend(predictors)
@@ -36,7 +36,7 @@ def lower(node, rows, predictors=()):
 
 
 def lower_elements(node):
-    """The tape of all elements of a node, one output each, and the entries that are its outputs."""
+    """Return the tape of all elements of a node, and the entries that are its outputs, one for each."""
     work = _Lowering(1)
     try:
         outputs = [work.entry(node, i) for i in range(node.size)]
@@ -52,7 +52,7 @@ class _Lowering:
         self.rows = rows
         self.tape = Tape()
         self.known = {}
-        self.keep = []  # index arrays whose id is in a key of `known`
+        self.keep = []  # index arrays whose id is in a key of `known`; they must stay alive
 
     def entry(self, node, where):
         key = (id(node), where if where is None or isinstance(where, int) else -1 - id(where))
@@ -99,7 +99,7 @@ class _Lowering:
         return self.tape.append(op, *operands)
 
     def element_of(self, operand, shape, where):
-        """Which element of an operand belongs to element `where` of the broadcast result."""
+        """Return which element of an operand belongs to element `where` of the broadcast result."""
         if operand.shape == shape:
             return where
         if operand.size == 1:
@@ -139,7 +139,7 @@ class _Lowering:
         return self.tape.column(np.ascontiguousarray(values, dtype=float))
 
     def from_stack(self, node, where):
-        """An element of one of several arrays: rows that need different ones choose by a column."""
+        """Return an element of one of several arrays. If rows need different arrays, a column chooses."""
         offsets = node.data
         numbers = np.arange(node.size) if where is None else where
         if isinstance(numbers, int):
@@ -170,9 +170,9 @@ class _Lowering:
         return result
 
     def from_numbers(self, nodes):
-        """One entry for single numbers, one for each row; None if they are too many kinds of operations.
+        """Return one entry for single numbers, one for each row, or None if their operations differ too much.
 
-        ``[a[i] * np.exp(-k * t) for i, t in zip(which, times)]`` makes one kind for each a.
+        ``[a[i] * np.exp(-k * t) for i, t in zip(which, times)]`` makes one kind of operations for each a.
         """
         kinds, known = {}, {}
         for row, node in enumerate(nodes):
@@ -190,7 +190,7 @@ class _Lowering:
         return result
 
     def unified(self, nodes):
-        """One entry for single numbers that are the same operations on other constants; None if they are not.
+        """Return one entry for numbers that differ only in their constants, or None if they differ more.
 
         ``matrix @ np.array([a, b])`` makes such numbers, one for each row.
         """
@@ -227,7 +227,7 @@ class _Lowering:
             column = index[:, j]
             element = column if where is None else column[where]
             terms.append(self.entry(node.args[0], _simplest(element)))
-        # Pairs of pairs, so that the nesting is shallow and rounding errors are small.
+        # Adds pairs, then pairs of pairs, so that the nesting is shallow and rounding errors are small.
         while len(terms) > 1:
             pairs = [self.pair(name, a, b) for a, b in zip(terms[::2], terms[1::2])]
             terms = pairs + ([terms[-1]] if len(terms) % 2 else [])
@@ -240,7 +240,7 @@ class _Lowering:
 
 
 def _kind_of(node, known):
-    """A number that is the same for nodes that are the same operations on other constants."""
+    """Return a number that is equal for nodes that differ only in their constants."""
     key = "constant" if node.op == "constant" else id(node)
     if node.args and node.op not in ("gather", "stack") and not node.op.startswith("reduce:"):
         if id(node) in known:
@@ -252,13 +252,13 @@ def _kind_of(node, known):
 
 
 def _first_of_equal(nodes):
-    """For each node the number of the first one that is the same single number."""
+    """Return for each node the number of the first one that is the same single number."""
     known = {}
     return np.array([known.setdefault(id(n), i) if n.size == 1 else i for i, n in enumerate(nodes)])
 
 
 def _simplest(where):
-    """One number where all rows need the same element, None where row i needs element i."""
+    """Return one number if all rows need the same element, and otherwise the numbers."""
     if isinstance(where, (int, np.integer)):
         return int(where)
     if where.size == 1 or where[0] == where[-1] and (where == where[0]).all():

@@ -1,4 +1,4 @@
-"""The operators and methods of arrays, for traced values and for data that carry them."""
+"""Adds the operators and methods of arrays to traced values, and to data that carry them."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _COMPARE = {
     "ne": np.not_equal,
 }  # fmt: skip
 _UNARY = {"neg": np.negative, "abs": np.absolute, "invert": np.invert}
-# Names that NumPy looks up on the objects of an array of objects.
+# NumPy looks up these names on the objects of an array of objects.
 _OBJECT_LOOPS = (
     "exp exp2 expm1 log log2 log10 log1p sqrt cbrt sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh "
     "arccosh arctanh floor ceil trunc sign fabs square deg2rad rad2deg radians degrees reciprocal"
 ).split()
-# Methods that need a value as a plain number. After the recording they are those of the number at the start.
+# These methods need a value as a plain number. After the recording they use the number at the start.
 _PLAIN = "float int round trunc floor ceil str repr format reduce reduce_ex".split()
 _METHODS = "sum prod mean ravel reshape transpose squeeze dot clip min max repeat swapaxes take".split()
 
 
 def _call(ufunc, *operands):
-    """An operator. Operands without a mask, which most are, need no further look."""
+    """Applies an operator. Most operands have no mask, and need no further check."""
     nodes, rec = [], None
     for operand in operands:
         if type(operand) is Traced:
@@ -95,7 +95,7 @@ def _plain(name):
 
 
 def _astype(self, dtype, *args, **kwargs):
-    # A tape has float64 alone. A function that gives float32 is compared to the digits of float32.
+    # A tape has only float64. A function that gives float32 is compared to the digits of float32.
     if np.dtype(dtype) not in (np.dtype(np.float64), np.dtype(np.float32)):
         self._rec.refuse(f"it converts values to {np.dtype(dtype)}")
     return Traced(self._rec, self._rec.gather(self._node, None, self._node.shape))
@@ -143,7 +143,7 @@ Traced.imag = property(lambda self: np.imag(self))
 
 
 def _carried(name):
-    """A method of arrays that looks at the traced values, if there are some."""
+    """Return a method of arrays that uses the traced values, if there are some."""
     original = getattr(np.ndarray, name)
 
     def call(self, *args, **kwargs):

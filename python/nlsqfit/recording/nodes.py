@@ -1,4 +1,4 @@
-"""The graph that a recording builds: nodes that stand for whole NumPy arrays.
+"""Defines the graph that a recording builds. Its nodes stand for whole NumPy arrays.
 
 A node is an operation on arrays, with the shape that NumPy would give its result. Lowering
 (``lower.py``) turns the graph into a tape, which has one operation after the other for a single row.
@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 MAX_NODES = 20000  # a model with more operations is called as it is
-MAX_DECISIONS = 12  # `if`s on parameters along one path
-MAX_TERMS = 256  # values in a sum or product that the tape writes out
-MAX_TERMS_OF_ALL = 32  # the same, of a sum over a whole array
+MAX_DECISIONS = 12  # the most `if`s on parameters along one path
+MAX_TERMS = 256  # the most values in a sum or product that the tape writes out
+MAX_TERMS_OF_ALL = 32  # the same for a sum over a whole array
 
 
 class NotRecordable(BaseException):
@@ -46,13 +46,13 @@ class Recorder:
 
     def __init__(self):
         self.table = {}
-        self.keep = []  # arrays whose id is a key of the table
+        self.keep = []  # arrays whose id is a key of the table; they must stay alive
         self.refused = None  # the first reason; it counts even if the model caught the exception
         self.decisions = {}  # condition node -> True or False on this path
         self.order = []  # condition nodes in the order they were asked for
         self.count = 0
-        self.finished = False  # whether the recording is over; stand-ins that the model kept are then numbers
-        self.start = None  # the parameters at which the model was called, for them
+        self.finished = False  # true if the recording is over; stand-ins that the model kept are then numbers
+        self.start = None  # the parameters at which the model was called, for those stand-ins
 
     def refuse(self, reason):
         if self.finished:
@@ -61,7 +61,7 @@ class Recorder:
             self.refused = reason
         raise NotRecordable(reason)
 
-    # ---- making nodes
+    # ---- these make nodes
 
     def node(self, op, args, shape, data=None, kind="f"):
         self.count += 1
@@ -73,11 +73,11 @@ class Recorder:
         return self.interned(("p", index), lambda: self.node("parameter", (), (), index))
 
     def column(self, index):
-        """A measurement of a residual block: one number in each."""
+        """Return a measurement of a residual block, one number for each block."""
         return self.interned(("column", index), lambda: self.node("column", (), (), index))
 
     def predictor(self, index, rows):
-        """A predictor that stays a symbol: column `index`, of which row i has element i."""
+        """Return a predictor that stays a symbol. It is column `index`, and row i has element i."""
         return self.interned(("column", index), lambda: self.node("column", (), (rows,), index))
 
     def interned(self, key, make):
@@ -87,7 +87,7 @@ class Recorder:
         return found
 
     def number(self, value):
-        """A constant from a Python or NumPy number."""
+        """Return a constant for a Python or NumPy number."""
         if type(value) is float:
             kind = "f"
         elif isinstance(value, (bool, np.bool_)):
@@ -101,7 +101,7 @@ class Recorder:
         )
 
     def array(self, value):
-        """A constant from an array of numbers. It is copied unless nobody can write to it."""
+        """Return a constant for an array of numbers. It is copied unless nobody can write to it."""
         kind = {"b": "b", "i": "f", "u": "f", "f": "f", "c": "c"}.get(value.dtype.kind)
         if kind is None:
             self.refuse(f"it uses an array of type {value.dtype}")
@@ -124,7 +124,7 @@ class Recorder:
         return made
 
     def elementwise(self, op, *args, kind=None):
-        """An operation on each element, with NumPy's broadcasting."""
+        """Return an operation on each element, with NumPy's broadcasting."""
         key = (op, *map(id, args))
         found = self.table.get(key)
         if found is not None:
@@ -144,15 +144,15 @@ class Recorder:
         made = self.table[key] = self.node(op, args, shape, None, kind)
         return made
 
-    # ---- structure: which element goes where
+    # ---- these decide which element goes where
 
     def indices(self, shape):
-        """The numbers of the elements of an array of this shape, in that shape."""
+        """Return the numbers of the elements of an array of this shape, in that shape."""
         key = ("i", shape)
         return self.interned(key, lambda: _read_only(np.arange(_size(shape)).reshape(shape)))
 
     def gather(self, node, index, shape):
-        """The elements `index` (numbers in C order; None: all in order) of a node, in a new shape."""
+        """Return the elements `index` (in C order; None for all) of a node, in a new shape."""
         if index is None:
             if shape == node.shape:
                 return node
@@ -190,7 +190,7 @@ class Recorder:
         return self.gather(node, None if same else moved, moved.shape)
 
     def stack(self, nodes):
-        """All elements of some nodes, one node after the other, as a vector."""
+        """Return all elements of some nodes, one node after the other, as a vector."""
         offsets = np.cumsum([0] + [n.size for n in nodes])
         kind = _common(nodes)
         return self.node("stack", tuple(nodes), (int(offsets[-1]),), offsets, kind)
@@ -206,7 +206,7 @@ class Recorder:
         return self.gather(stacked, index, moved.shape)
 
     def reduce(self, op, node, axis, keepdims=False):
-        """Sum, product, minimum or maximum of a node over some axes."""
+        """Return the sum, product, minimum or maximum of a node over some axes."""
         axes = (
             tuple(range(len(node.shape))) if axis is None else np.atleast_1d(axis) % max(1, len(node.shape))
         )
@@ -225,10 +225,10 @@ class Recorder:
         kind = "c" if node.kind == "c" else "f"
         return self.node("reduce:" + op, (node,), shape, index, kind)
 
-    # ---- decisions
+    # ---- this decides conditions
 
     def decide(self, node):
-        """The truth of a condition on this path. Each condition is decided once for each path."""
+        """Return the truth of a condition on this path. Each condition is decided once for each path."""
         key = id(node)
         if key not in self.decisions:
             if len(self.order) >= MAX_DECISIONS:

@@ -1,4 +1,4 @@
-"""Recording: calls a model once with stand-ins for its parameters, and makes a tape of what it does."""
+"""Records a model: calls it once with stand-ins for its parameters, and makes a tape of its operations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NOT_FINITE = "it computes numbers from its data that are not finite"
 
 
 class Recording:
-    """A model as a tape: entries, the entry that is the value, and the columns of numbers it reads."""
+    """A model as a tape: its entries, the entry that is the value, and the columns of numbers it reads."""
 
     __slots__ = ("entries", "result", "columns", "parameters")
 
@@ -24,12 +24,12 @@ class Recording:
         self.parameters = parameters
 
     def key(self):
-        """A value that is equal for recordings that are the same model but for their columns."""
+        """Return a value that is equal for recordings whose models differ only in their columns."""
         return (tuple(map(repr, self.entries)), self.result, self.parameters, len(self.columns))
 
 
 def guarded(x):
-    """The data as the model sees them while it is recorded: arrays that it cannot change."""
+    """Return the data that the model sees while it is recorded, with arrays that it cannot change."""
     if isinstance(x, np.ndarray) and x.dtype != object:
         view = x.view(Data)
         view.flags.writeable = False
@@ -48,12 +48,12 @@ def record(
 ):  # fmt: skip
     """Records ``call(p0, p1, ...)``, or ``call(p)`` if `as_vector`, or ``call(x, p0, p1, ...)`` with `predictors`.
 
-    Returns a Recording, or the reason (a text) why there is none. `rows` is the number of values that
-    the model gives, or None if that is to be found out. `usable` says of a column of numbers that are not
-    all finite whether it serves all the same. A stand-in that the model keeps, in a list or for its next call,
-    is the number that it stands for at the parameters `start`, as soon as the recording is over.
-    `predictors` are arrays with one number for each row, by which the tape can be differentiated: they become its
-    first columns, and x is a list of stand-ins for them.
+    Returns a Recording, or the reason (a text) why there is none. `rows` is the number of values that the
+    model gives, or None if that is not known. ``usable(column)`` says whether a column that has numbers that
+    are not finite can be used anyway. If the model keeps a stand-in, in a list or for its next call, it
+    becomes the number at the parameters `start` when the recording is over. `predictors` are arrays with one
+    number for each row, by which the tape can be differentiated. They become its first columns, and x is a
+    list of stand-ins for them.
     """
     recorder = Recorder()
     recorder.start = start
@@ -72,7 +72,7 @@ def record(
         if not _finite(tape, usable):
             return NOT_FINITE
         if not tape.columns:
-            tape.columns.append(np.zeros(rows))  # the library wants one column at least
+            tape.columns.append(np.zeros(rows))  # the library wants at least one column
         return Recording(tape, result, parameters)
     except NotRecordable as reason:
         return recorder.refused or str(reason)
@@ -80,7 +80,7 @@ def record(
         raise
     except RecursionError:
         return "its operations are nested too deeply"
-    except Exception as error:  # whatever NumPy or the model objects to in the stand-ins
+    except Exception as error:  # NumPy or the model may object to the stand-ins in any way
         return (
             recorder.refused
             or f"it does not take stand-ins for its parameters ({type(error).__name__}: {error})"
@@ -90,7 +90,7 @@ def record(
 
 
 def _finite(tape, usable):
-    """Return True if the library can read the columns. A column of NaN, as from a guard `if b < 0`, is a constant."""
+    """Return True if the library can read the columns. A column of NaN, as from `if b < 0`, is a constant."""
     for number, column in enumerate(tape.columns):
         with np.errstate(all="ignore"):
             total = np.add.reduce(column)
@@ -110,7 +110,7 @@ def _finite(tape, usable):
 def _all_paths(recorder, call, parameters, as_vector):
     """Calls the model once for each way that its `if`s on parameters can go."""
     results = []
-    path = []  # [condition, truth] of the path to take
+    path = []  # [condition, truth] of each decision of the path to take
     while True:
         recorder.decisions = {id(node): truth for node, truth in path}
         recorder.order = [node for node, _ in path]
@@ -139,7 +139,7 @@ def _one_path(recorder, call, parameters, as_vector):
     except Exception as error:
         if recorder.refused is not None or not recorder.order:
             raise
-        # A path that only other parameters take, such as `if b < 0: raise`, has no value: NaN.
+        # A path that only other parameters take, such as `if b < 0: raise`, has no value, so it is NaN.
         del error
         return recorder.number(float("nan"))
     if recorder.refused is not None:
@@ -149,7 +149,7 @@ def _one_path(recorder, call, parameters, as_vector):
 
 
 def _merge(recorder, results, depth):
-    """One value from those of all paths: a choice by each condition."""
+    """Return one value from those of all paths, by a choice on each condition."""
     if len(results) == 1:
         return results[0][1]
     condition = results[0][0][depth][0]

@@ -1,4 +1,4 @@
-"""Sums, products and matrix products of traced values."""
+"""Records sums, products and matrix products of traced values."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def _mean(rec, a, axis=None, weights=None, keepdims=False, **_):
 
 
 def matmul(rec, a, b):
-    """The node of a @ b for vectors and matrices."""
+    """Return the node of a @ b for vectors and matrices."""
     if len(a.shape) > 2 or len(b.shape) > 2 or not a.shape or not b.shape:
         rec.refuse("it multiplies arrays of more than two dimensions")
-    if len(b.shape) == 2 and len(a.shape) == 2:  # (i, k) (k, j): sum over the last of (i, j, k)
+    if len(b.shape) == 2 and len(a.shape) == 2:  # for (i, k) (k, j): sum over the last axis of (i, j, k)
         a = rec.gather(a, None, (a.shape[0], 1, a.shape[1]))
         b = rec.restructure(b, lambda n: n.T)
-    elif len(b.shape) == 2:  # (k) (k, j)
+    elif len(b.shape) == 2:  # for (k) (k, j)
         b = rec.restructure(b, lambda n: n.T)
     if a.shape[-1] != b.shape[-1]:
         raise ValueError("matmul: dimensions do not agree")

@@ -1,4 +1,4 @@
-"""The tape: the operations of a model for one row, each on results of earlier ones."""
+"""Defines the tape, which lists the operations of a model for one row. Each uses results of earlier ones."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Tape:
         return self.append("parameter", index)
 
     def column(self, values):
-        """The leaf for a column of numbers. Columns with the same numbers are one."""
+        """Return the leaf for a column of numbers. Columns with the same numbers are one."""
         for index, known in enumerate(self.columns):
             if known is values or (
                 known[0] == values[0] and known[-1] == values[-1] and (known == values).all()
@@ -42,11 +42,11 @@ class Tape:
         return self.append("column", len(self.columns) - 1)
 
     def value(self, node):
-        """The number of a constant, or None for any other entry."""
+        """Return the number of a constant, or None for any other entry."""
         entry = self.entries[node]
         return entry[1] if entry[0] == "constant" else None
 
-    # Shorthands that lowering uses.
+    # Lowering uses these short names.
 
     def add(self, a, b):
         return self.append("+", a, b)

@@ -1,7 +1,7 @@
-"""Stand-ins for numbers and arrays while a model is recorded.
+"""Defines the stand-ins for numbers and arrays while a model is recorded.
 
-`Traced` stands for a value that depends on parameters. `Data` is an ordinary array of the caller's
-numbers; only if a model stores traced values into it, it carries them along.
+`Traced` stands for a value that depends on parameters. `Data` is an ordinary array of the caller's numbers.
+If a model stores traced values into it, it carries them along.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 
 def as_node(rec, value):
-    """The node of anything that can be an operand."""
+    """Return the node of anything that can be an operand."""
     if isinstance(value, Traced):
         if value._rec.finished:
             return as_node(rec, at_start(value))
@@ -48,7 +48,7 @@ def _object_node(rec, value):
 
 
 def _put_together(rec, nodes, shape):
-    """Single numbers as one array. Elements of an array, as ``np.r_`` makes them of it, become that array again."""
+    """Return single numbers as one array. Elements of one array, as from ``np.r_``, become it again."""
     arrays, indices = {}, []
     for node in nodes:
         whole, index = node, 0
@@ -62,7 +62,7 @@ def _put_together(rec, nodes, shape):
 
 
 def at_start(value):
-    """The same value with stand-ins of recordings that are over replaced by what they stood for at the start."""
+    """Return the same value, with numbers of the start in place of stand-ins whose recordings are over."""
     if isinstance(value, Traced) and value._rec.finished:
         return kept.value_at_start(value)
     if isinstance(value, Data):
@@ -86,7 +86,7 @@ def has_traced(value):
 
 
 def find_recorder(values):
-    """The recorder of the first traced value among these."""
+    """Return the recorder of the first traced value among these."""
     for value in values:
         if isinstance(value, Traced):
             return value._rec
@@ -104,7 +104,7 @@ def find_recorder(values):
 
 
 def plain(value):
-    """The same value with `Data` replaced by ordinary arrays, in lists and tuples, too."""
+    """Return the same value with ordinary arrays in place of `Data`, also in lists and tuples."""
     if isinstance(value, Data):
         return value.view(np.ndarray)
     if type(value) in (list, tuple):
@@ -113,7 +113,7 @@ def plain(value):
 
 
 def as_data(value):
-    """The same value with ordinary arrays replaced by `Data`."""
+    """Return the same value with `Data` in place of ordinary arrays."""
     if isinstance(value, np.ndarray) and value.dtype != object and not isinstance(value, Data):
         return value.view(Data)
     if type(value) in (list, tuple):
@@ -122,7 +122,7 @@ def as_data(value):
 
 
 def assign(rec, old, key, value):
-    """The node of an array `old` after ``old[key] = value``."""
+    """Return the node of an array `old` after ``old[key] = value``."""
     mask = key._node if isinstance(key, Traced) else None
     if mask is not None:
         if mask.kind != "b" or mask.shape != old.shape:
@@ -166,7 +166,7 @@ class Traced:
         self._view = view
         self._mask = mask
 
-    # ---- what NumPy calls
+    # ---- NumPy calls these
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         return ufuncs.call_ufunc(self._rec, ufunc, method, inputs, kwargs)
@@ -175,7 +175,7 @@ class Traced:
         return functions.call_function(self._rec, function, args, kwargs)
 
     def __array__(self, dtype=None, copy=None):
-        """What np.asarray sees: a number is one object; an array is an array of such objects."""
+        """Return what np.asarray sees. A number is one object, and an array is an array of such objects."""
         if self._rec.finished:
             return np.asarray(at_start(self), dtype)
         if dtype is not None and np.dtype(dtype) not in (np.dtype(object), np.dtype(float)):
@@ -198,7 +198,7 @@ class Traced:
     def __getattr__(self, name):
         if self._rec.finished:
             return getattr(at_start(self), name)
-        # Without this, a way of an `if` that uses such a method would seem to raise, and have no value.
+        # Without this, a path of an `if` that uses such a method would seem to raise, and have no value.
         if not name.startswith("__") and hasattr(np.ndarray, name):
             self._rec.refuse(f"it uses the method {name} of arrays, which the tape does not have")
         raise AttributeError(f"a value that depends on parameters has no attribute {name!r}")
@@ -213,7 +213,7 @@ class Traced:
             node = self._rec.elementwise("!=", node, self._rec.number(0.0), kind="b")
         return self._rec.decide(self._rec.gather(node, None, ()))
 
-    # ---- arrays
+    # ---- these are the methods of arrays
 
     def __len__(self):
         if not self._node.shape:
@@ -264,7 +264,7 @@ def _size(shape):
 
 
 class Data(np.ndarray):
-    """An array of the caller's numbers. `overlay` is a Traced once traced values were stored in it."""
+    """An array of the caller's numbers. `overlay` is a Traced if traced values were stored in it."""
 
     overlay = None
 
@@ -289,7 +289,7 @@ class Data(np.ndarray):
         return as_data(function(*plain(args), **{k: plain(v) for k, v in kwargs.items()}))
 
     def carry(self, rec, node):
-        """Stores traced values in this array. Its own numbers become NaN, so that no stale one is used."""
+        """Stores traced values in this array. Its own numbers become NaN, so that no outdated one is used."""
         if not self.flags.writeable:
             rec.refuse("it changes its data in place")
         if self.dtype != np.float64:
@@ -314,5 +314,5 @@ class Data(np.ndarray):
             self.view(np.ndarray)[plain(key)] = plain(value)
 
 
-# These modules use the classes above; `methods` adds the operators and methods to both of them.
+# These modules use the classes above. `methods` adds operators and methods to both of them.
 from . import functions, kept, methods, ufuncs  # noqa: E402,F401

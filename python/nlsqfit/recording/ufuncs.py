@@ -1,4 +1,4 @@
-"""NumPy's and SciPy's element-wise functions as operations of a tape."""
+"""Records NumPy's and SciPy's element-wise functions as operations of a tape."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SPECIAL = {
     "j0": "besj0", "j1": "besj1", "cbrt": "cbrt", "expm1": "expm1", "log1p": "log1p", "wofz": "wofz",
 }  # fmt: skip
 
-WHOLE_ARRAYS = {}  # what ufuncs do with whole arrays; sums.py enters it
+WHOLE_ARRAYS = {}  # functions for ufuncs of whole arrays; sums.py adds them
 
 
 def _arithmetic(op, logical=None):
@@ -89,7 +89,7 @@ def _complex_part(op):
 
 
 class _Formula:
-    """A function in terms of others, written with ordinary operators."""
+    """Writes a function in terms of others, with ordinary operators."""
 
     def __init__(self, function):
         self.function = function
@@ -212,7 +212,7 @@ def _handler(ufunc):
 
 
 def call_ufunc(rec, ufunc, method, inputs, kwargs):
-    """What a ufunc gives for traced operands."""
+    """Return what a ufunc gives for traced operands."""
     if rec.finished:
         return getattr(ufunc, method)(*map(at_start, inputs), **kwargs)
     out = kwargs.pop("out", None)
@@ -248,7 +248,7 @@ def call_ufunc(rec, ufunc, method, inputs, kwargs):
 
 
 def _under_mask(rec, handler, inputs, masks, out):
-    """An operation on values that were picked by a mask: done for all rows, under the same mask."""
+    """Records an operation on values that a mask picked. It is done for all rows, under the same mask."""
     if len(masks) != 1 or out is not None:
         rec.refuse("it mixes values under different masks")
     mask = next(iter(masks.values()))
@@ -264,7 +264,7 @@ def _under_mask(rec, handler, inputs, masks, out):
 
 
 def deliver(rec, node, out=None):
-    """The result of a function, stored in `out` if that was given."""
+    """Return the result of a function, which is stored in `out` if that was given."""
     if out is None:
         return Traced(rec, node)
     target = out[0] if isinstance(out, tuple) else out
