@@ -1,4 +1,4 @@
-// The errors of nlsq-fit outside the fit itself. Each kind has its exit status.
+// Defines the errors of nlsq-fit outside the fit itself. Each kind has its exit status.
 #pragma once
 
 #include <stdexcept>
@@ -9,27 +9,27 @@ namespace nlsq::cli {
 enum ExitStatus : int {
   kExitConverged = 0,  // verdict CONVERGED, NOISE_FLOOR or RANK_DEFICIENT
   kExitEnded = 1,      // ended without such a verdict; the best parameters are still printed
-  kExitUsage = 2,      // error in the command line or the model
-  kExitBadData = 3,    // error in the data, out of memory, or an output that cannot be written
+  kExitUsage = 2,      // an error in the command line or the model
+  kExitBadData = 3,    // an error in the data, out of memory, or an output that cannot be written
   kExitInterrupted = 130
 };
 
-// An error in the command line or the model.
+// Thrown for an error in the command line or the model.
 struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// An error in the input. The message contains `file:line:column` if there is one.
+// Thrown for an error in the input. The message contains `file:line:column` if there is one.
 struct BadData : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// An output could not be written. Its previous content is unchanged.
+// Thrown if an output could not be written. Its previous content is unchanged.
 struct OutputError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Ctrl-C while reading, when there is no best result to print yet.
+// Thrown after Ctrl-C while reading, when there is no best result to print yet.
 struct Interrupted : std::runtime_error {
   Interrupted() : std::runtime_error("interrupted") {}
 };

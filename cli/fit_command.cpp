@@ -36,7 +36,7 @@ namespace nlsq::cli {
 
 namespace {
 
-// Bounds for all parameters of the model. Parameters without bounds get infinities.
+// Returns bounds for all parameters of the model. Parameters without bounds get infinities.
 Bounds bounds_of(const Arguments& arguments, const std::vector<std::string>& parameters) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (arguments.bounds.empty()) return {};
@@ -207,7 +207,7 @@ std::vector<std::string> collect_warnings(const FitData& data, const ModelChoice
 }
 
 void write_outputs(const FitReport& report) {
-  const EndsAtOnce from_here;  // a signal need not wait for large files
+  const EndsAtOnce from_here;  // so that a signal need not wait until large files are read
   const Arguments& arguments = report.arguments;
   const bool stdout_taken =
       arguments.json == "-" || arguments.residuals == "-" || arguments.prediction.csv == "-";
@@ -355,7 +355,7 @@ int fit_command(const Arguments& given) {
     name_places(data, *report.fitted_after);
   }
   part.reset();
-  if (!others) name_places(data, fit);  // compare_models() did
+  if (!others) name_places(data, fit);  // otherwise compare_models() has done it
   report.files = describe_inputs(given.files, data.read, input.inputs);
   if (others) report.comparison = &others->comparison;
   // A fit that was stopped may end with another reason, such as lost parameters.

@@ -1,4 +1,4 @@
-// Runs one fit from the command line: reads the data, chooses the model, fits, reports.
+// Runs one fit from the command line: reads the data, chooses the model, fits, and reports.
 #pragma once
 
 #include "arguments/arguments.hpp"
@@ -20,7 +20,7 @@
 
 namespace nlsq::cli {
 
-// The data of a text report or JSON object.
+// The contents of a text report or JSON object.
 struct FitReport {
   const Arguments& arguments;
   const FitData& data;
@@ -35,7 +35,7 @@ struct FitReport {
   std::optional<ProfileIntervals> intervals = {};  // from --intervals profile
   PredictionResults after = {};                    // from --predict, --derive, --bootstrap
   const ModelComparison* comparison = nullptr;     // from --compare
-  std::optional<FitResult> fitted_after = {};  // with --certify: a fit from parameters that are no minimum
+  std::optional<FitResult> fitted_after = {};  // with --certify: a fit from parameters that are not a minimum
 
   std::vector<InputFile> files = {};  // for --json
   // Returns the degrees of freedom of the intervals. They are infinite with absolute sigma.

@@ -1,4 +1,4 @@
-// Implements the line of progress. What it counts is in atomics; only the thread that writes takes the lock.
+// Implements the line of progress. The counts are atomics; only the thread that writes takes the lock.
 #include "progress.hpp"
 
 #include <fmt/format.h>

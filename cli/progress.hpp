@@ -30,11 +30,11 @@ class ProgressPart {
   ~ProgressPart();
 };
 
-// These concern the current part. Without one they do nothing. Any thread may call them.
+// These change the current part. Without one they do nothing. Any thread may call them.
 void progress_done(std::uint64_t more);                     // so many more are done
-void progress_of(std::uint64_t more, std::uint64_t total);  // the same, where the total is known only then
+void progress_of(std::uint64_t more, std::uint64_t total);  // so many more are done, of `total`
 void progress_rows(std::uint64_t more);                     // so many more rows are read
-void progress_iteration(int iteration, double cost);        // of the fit
+void progress_iteration(int iteration, double cost);        // of the current fit
 
 // Returns true if a line is on the terminal now. A signal handler may call this.
 bool progress_line_shown() noexcept;

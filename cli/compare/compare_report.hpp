@@ -1,4 +1,4 @@
-// The comparison of models in the text report and in JSON. report.cpp and json_report.cpp use it.
+// Writes the comparison of models in the text report and in JSON. report.cpp and json_report.cpp use it.
 #pragma once
 
 #include <nlsq/compare.hpp>
@@ -9,10 +9,10 @@
 
 namespace nlsq::cli {
 
-// The table of models, the tests of nested pairs, and warnings. Ends with an empty line.
+// Returns the table of models, the tests of nested pairs, and warnings. The text ends with an empty line.
 std::string comparison_table(const ModelComparison& comparison);
 
-// Adds `comparison` and `comparison_tests`.
+// Adds the members `comparison` and `comparison_tests`.
 void add_comparison_json(nlohmann::ordered_json& json, const ModelComparison& comparison);
 
 }  // namespace nlsq::cli

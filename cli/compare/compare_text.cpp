@@ -12,7 +12,7 @@ namespace nlsq::cli {
 
 namespace {
 
-constexpr std::size_t kMostName = 48;  // characters of a model in the table
+constexpr std::size_t kMostName = 48;  // largest number of characters of a model in the table
 
 std::string number(double value, int digits = 6) {
   return std::isfinite(value) ? fmt::format("{:.{}g}", value, digits) : "undefined";
@@ -45,7 +45,7 @@ std::string table(const ModelComparison& comparison) {
   return aligned_table(rows, "  ");
 }
 
-// The reason of each failure, since the table has no place for it.
+// Returns the reason of each failure, because the table has no room for it.
 std::string failures(const ModelComparison& comparison) {
   std::string out;
   for (const ModelFit& m : comparison.models) {

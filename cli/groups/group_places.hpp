@@ -14,7 +14,7 @@ namespace nlsq::cli {
 // Replaces the row numbers in the messages of the groups. `group` is the column by which they were fitted.
 void name_places(const FitData& data, const Column& group, GroupsResult& fits);
 
-// The same for a message about the first group of the table.
+// Does this for a message about the first group of the table.
 std::string with_places_of_first(const std::string& message, const FitData& data, const Column& group);
 
 }  // namespace nlsq::cli

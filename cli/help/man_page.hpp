@@ -1,4 +1,4 @@
-// The manual page, in the language of troff. It is installed as nlsq-fit.1.
+// Writes the manual page, in the language of troff. It is installed as nlsq-fit.1.
 #pragma once
 
 #include "help/option_texts.hpp"

@@ -27,7 +27,7 @@ constexpr std::size_t kChunk = 8192;  // pixels that are copied and fitted toget
 constexpr double kExplains = 0.5;     // largest share of the scatter that a neighbour's curve may leave
 constexpr double kUnusual = 3;        // standard deviations of a cost
 constexpr double kPattern = 2;        // standard deviations of a correlation of residuals
-constexpr double kRounding = 1e-20;   // of the scatter: a cost below it is one of rounding errors
+constexpr double kRounding = 1e-20;   // share of the scatter; a cost below it consists of rounding errors
 
 using Pixels = std::vector<std::uint32_t>;
 

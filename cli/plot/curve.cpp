@@ -89,7 +89,7 @@ CurvePoints curve_points(const CurveFunction& f, double low, double high, std::s
   for (const double x : data) {
     if (x > low && x < high) candidates.emplace_back(x, false);
   }
-  // Of points with equal x, one that must be kept remains.
+  // If several points have the same x, one that must be kept comes first and remains.
   std::sort(candidates.begin(), candidates.end(),
             [](const auto& a, const auto& b) { return a.first != b.first ? a.first < b.first : a.second; });
   const auto same = [](const auto& a, const auto& b) { return a.first == b.first; };

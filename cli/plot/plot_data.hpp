@@ -1,5 +1,5 @@
-// What a picture of a fit shows: points, curve, band, residuals and their quantiles. It is computed once from
-// the fit. The gnuplot script, the text picture, the HTML report and Vega-Lite draw it.
+// Describes the contents of a picture of a fit: points, curve, band, residuals and their quantiles. They are
+// computed once from the fit. The gnuplot script, the text picture, the HTML report and Vega-Lite draw them.
 #pragma once
 
 #include "fit_command.hpp"

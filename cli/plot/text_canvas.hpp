@@ -15,8 +15,8 @@ class TextCanvas {
  public:
   TextCanvas(std::size_t width, std::size_t height, bool unicode);
 
-  // Positions are fractions of the width and the height, from the lower left corner. What lies outside is
-  // left out.
+  // Positions are fractions of the width and the height, from the lower left corner. Points outside are left
+  // out.
   void add_point(double x, double y);
   void add_line(double x0, double y0, double x1, double y1);
   // Adds a dotted line from left to right, below everything else.

@@ -21,9 +21,9 @@ bool has_column(const CsvShape& shape, const std::string& name) {
   return !name.empty() && std::ranges::find(shape.names, name) != shape.names.end();
 }
 
-// Refuses points in another unit than the data: T [C] for T [K]. Points of T without a unit are accepted. A
-// column T [C] is accepted for a T without a unit, but not in an expression, where only the name has found
-// the column.
+// Refuses points in another unit than the data, such as T [C] for T [K]. Points of T without a unit are
+// accepted. A column T [C] is accepted for a T without a unit, but not in an expression, where only the name
+// has found the column.
 void check_unit(const Table& table, const std::string& here, const ColumnExpression& of_data,
                 const std::string& name) {
   const bool same_unit = here == name || name_before_unit(here) == here;

@@ -184,7 +184,8 @@ void share_rows(InputData& input) {
       processes()->share(std::move(columns), std::exchange(data.memory, {}));
   for (std::size_t k = 0; k < chosen.size(); ++k) *chosen[k] = shared.columns[k];
   data.team = told_of_interrupts(shared.team);
-  // Every process sorts the rows by groups. Of the other columns it takes what the groups that it fits need.
+  // Every process sorts the rows by groups. It copies the rows of the other columns only for the groups that
+  // it fits.
   if (data.group_expression) copy_rows(data, data.group);
 }
 

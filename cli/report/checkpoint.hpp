@@ -1,4 +1,4 @@
-// The file of --checkpoint.
+// Reads and writes the file of --checkpoint.
 #pragma once
 
 #include "arguments/arguments.hpp"

@@ -84,7 +84,7 @@ class Resolver {
   }
 
  private:
-  // Refuses a name that several columns have in formulas: T, of T [K] and T [C].
+  // Refuses a name that several columns have in formulas, as T [K] and T [C] are both called T.
   void refuse_several(std::string_view name) const {
     std::vector<std::string> same;
     for (const std::size_t column : columns_called(shape_, name))

@@ -43,8 +43,8 @@ ColumnExpression parse_column_expression(std::string_view text, const CsvShape& 
 // Returns the name of a column, otherwise "column 2", for messages. An expression is returned as typed.
 std::string column_title(const CsvShape& shape, const ColumnExpression& expression);
 
-// Finds the column with that name. If there is none, finds the column that is called so in formulas: T [K]
-// for T. Returns nothing if there is no such column, or if there are several.
+// Finds the column with that name. If there is none, finds the column that has this name in formulas, where T
+// [K] is called T. Returns nothing if there is no such column, or if there are several.
 std::optional<std::size_t> find_column(const CsvShape& shape, std::string_view name);
 
 }  // namespace nlsq::cli

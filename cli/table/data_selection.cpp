@@ -114,7 +114,7 @@ void refuse_non_finite(const FitData& data, std::vector<CheckedColumn> columns) 
   refuse_found(data, columns);
 }
 
-// Refuses NaN of an expression whose numbers are all there. What remains NaN is missing.
+// Refuses NaN of an expression if all its numbers are present. A NaN that remains counts as missing.
 void refuse_computed_nan(const FitData& data, const ReadColumns& columns, const ColumnExpression& expression,
                          const Column& y) {
   if (!data.lacks_y || expression.plain) return;

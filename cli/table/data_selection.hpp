@@ -42,7 +42,7 @@ struct FitData {
   bool has_text = false;  // whether a file is a text, and no array
   std::vector<ColumnExpression> x;
   ColumnExpression y_expression;
-  std::vector<ColumnExpression> more_y_expressions;  // of --y a,b,c the second and those after it
+  std::vector<ColumnExpression> more_y_expressions;  // the second y of --y a,b,c and those after it
   std::optional<ColumnExpression> sigma_expression;
   std::vector<std::optional<ColumnExpression>> sigma_x_expressions;  // one for each x, or empty
 
@@ -62,12 +62,12 @@ struct FitData {
 
   std::size_t rows_in_file = 0, dropped_missing = 0, excluded_where = 0, excluded_range = 0;
   std::size_t excluded() const { return dropped_missing + excluded_where + excluded_range; }
-  bool lacks_y = false;  // of several responses one may be missing (NaN) in a row that has the others
+  bool lacks_y = false;  // a row may lack some of several responses, which are then NaN
   std::size_t missing_y = 0, rows_before_stack = 0;  // set by stack_responses()
   std::size_t underflows = 0;
   std::string first_underflow;
   RowVector<std::size_t> kept;  // indices of the rows kept among those read; empty: all
-  TableColumns read;            // what was read, without its columns: rows by file, and their lines
+  TableColumns read;            // the table that was read, without its columns: rows by file, and their lines
   // Several processes divide the passes of the fit with this team, which is null in a single process. If they
   // have divided the rows, too, `place_in_all` gets the place from the process that has the row.
   std::shared_ptr<Team> team;

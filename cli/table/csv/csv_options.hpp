@@ -34,7 +34,7 @@ struct CsvOptions {
   std::size_t max_line = std::size_t{16} << 20;  // bytes
   int threads = 0;                               // maximum; 0: all cores of the machine
   std::size_t block = std::size_t{512} << 10;    // bytes parsed at a time; does not affect the table
-  std::vector<FilePart> parts = {};              // of each file the part to read; empty: whole files
+  std::vector<FilePart> parts = {};              // for each file, the part to read; empty: whole files
 };
 
 // The first date or time of a column. Its cells are read as seconds since then.

@@ -176,7 +176,7 @@ RecordParser::Outcome RecordParser::scan_before_comment(const char*& p, std::siz
     parser.record_ = at;
     parser.for_later_ = for_later_;
     outcome = parser.scan(at, 0, inner_lines, out, stride);
-  } catch (const BadData&) {  // of a quote; the message about the whole line has the right place
+  } catch (const BadData&) {  // a quote is wrong; the message about the whole line has the right place
   }
   if (outcome == Outcome::fault) return outcome;
   underflows_ = parser.underflows_;

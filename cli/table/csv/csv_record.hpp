@@ -16,13 +16,13 @@
 
 namespace nlsq::cli {
 
-// What to do with a column that is not plainly numbers. These cells are read without the fast parser.
+// Tells how to read a column that is not plainly numbers. Its cells are read without the fast parser.
 struct SpecialColumn {
   std::size_t column = 0;
-  int slot = -1;                 // of its numbers or times; -1: only texts are compared
-  std::optional<Moment> origin;  // of a column of dates
+  int slot = -1;                 // for its numbers or times; -1: only texts are compared
+  std::optional<Moment> origin;  // for a column of dates
   std::vector<std::pair<TextMatch, std::size_t>> texts;  // comparisons and their slots
-  int group_slot = -1;  // of the numbers that its distinct texts get, for --group-by
+  int group_slot = -1;  // for the numbers that its distinct texts get, for --group-by
 };
 
 // The column of groups and the slot of their numbers.
@@ -41,7 +41,7 @@ struct CsvLayout {
   std::vector<int> slot_of;    // index of each column among the chosen ones, or -1
   std::size_t slots = 0;       // number of chosen columns
   std::vector<SpecialColumn> specials = {};
-  std::size_t group_slot = TextIndex::npos;  // of the column of groups, if there is one
+  std::size_t group_slot = TextIndex::npos;  // for the column of groups, if there is one
   // Columns whose bad cells are NaN and become errors only if their rows are fitted.
   std::vector<std::size_t> judged_later = {};
   std::vector<std::size_t> keeps_missing = {};  // columns whose missing values are NaN and drop no row

@@ -17,10 +17,10 @@ struct InputFiles {
   std::shared_ptr<InputChecksums> checksums;
 };
 
-// What --json says about a file.
+// The members that --json writes for a file.
 struct InputFile {
   std::string name;
-  std::size_t rows = 0;  // those left out included
+  std::size_t rows = 0;  // includes those left out
   std::string checksum;  // empty if none is wanted
 };
 

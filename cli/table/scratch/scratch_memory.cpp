@@ -101,8 +101,8 @@ std::uint64_t number_in(const std::string& file) {
 
 std::uint64_t group_limit(const std::string& groups, const std::string& root) {
   std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
-  // From the group at `path` up to the top. In a container the path may be that of the host, which is not
-  // there; the group's own files are at the top then.
+  // Looks at the groups from `path` up to the top. In a container the path may be that of the host, which
+  // does not exist there; the group's own files are then at the top.
   const auto look = [&](const std::string& tree, std::string path, const char* file) {
     for (;;) {
       least = std::min(least, number_in(tree + path + "/" + file));
