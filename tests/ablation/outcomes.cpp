@@ -1,5 +1,5 @@
-// Measures the worth of each rule of the scheduler. Runs the corpora once with all rules and once without
-// each rule; the differences are one row of a table.
+// Measures the worth of each rule of the scheduler. It runs the corpora once with all rules and once without
+// each rule. The differences are one row of a table.
 #include "adversarial.hpp"
 #include "benign.hpp"
 #include "census.hpp"
@@ -23,7 +23,7 @@ using problems::Outcome, problems::Problem;
 
 constexpr std::size_t kOracleRows = 3000;
 constexpr double kMostWork =
-    4e8;  // limit on the counted work of the f64 run; costlier fits are left out, except for samples
+    4e8;  // most counted work of the f64 run; costlier fits are left out, except for samples
 
 struct Run {
   std::string verdict, outcome, digest;  // digest: all bits of parameters and cost
@@ -85,7 +85,7 @@ class Recorder {
   const Runs* known_;
 };
 
-// Starts a fit where it ends and stops it soon, so no point on the way is better than the start.
+// Starts a fit at its own end and stops it soon, so that no point on the way is better than the start.
 void run_stopped(Recorder& to, Problem problem, const std::vector<const char*>& policies) {
   const nlsq::FitResult end = problems::fit(problem, "f64");
   problem.p0.clear();
@@ -100,7 +100,7 @@ void run_stopped(Recorder& to, Problem problem, const std::vector<const char*>& 
   }
 }
 
-// Starts a fit close to its end, except for the last parameter.
+// Starts a fit close to its end, with only the last parameter farther away.
 void run_close(Recorder& to, Problem problem) {
   const nlsq::FitResult end = problems::fit(problem, "f64");
   problem.p0.clear();
@@ -126,7 +126,7 @@ void run_corpora(Recorder& to) {
   const std::vector<const char*> gated{"auto", "aggressive"};
   for (const Problem& p : problems::adversarial()) {
     to.add("adversarial", p, p, p.rows() < 100000 ? low : gated);
-    // Problems with expected events, repeated to pass the entry gate and to be sampled.
+    // Problems with expected events are repeated, so that they pass the entry gate and are sampled.
     if (p.repeatable && p.generator != 16 && !p.events.empty())
       to.add("repeated", problems::repeated(p, std::size_t{1} << 17), p, gated);
   }
@@ -145,7 +145,7 @@ void run_corpora(Recorder& to) {
   for (const Problem& p : problems::adversarial(14)) {
     if (p.predictors.size() == 2) run_close(to, p);
   }
-  for (const int generator : {4, 11}) {  // a user rule that lowers precision too often
+  for (const int generator : {4, 11}) {  // with a user rule that lowers precision too often
     for (const Problem& p : problems::adversarial(generator))
       to.add("rules", p, p, {"f32; condition < 1e12 -> jacobian=bf16"});
   }
@@ -161,8 +161,9 @@ void run_corpora(Recorder& to) {
   to.add("peaks", offset, offset, {"auto", "f32", "bf16", "aggressive"});
 }
 
-//  rule | runs changed | certificates lost or minima worse | silent wrong answers | counted work of the
-//  changed runs, in total | geometric mean | most |
+// Prints these columns: the rule, how many runs changed, how many lost a certificate or ended in a worse
+// minimum, how many answers were silently wrong, and the counted work of the changed runs (in total, the
+// geometric mean and the most).
 void print_row(const std::string& rule, const Runs& before, const Runs& after) {
   int changed = 0, worse = 0, mended = 0, wrong = 0;
   double work = 0, work_before = 0, logarithms = 0, dearest = 1;
@@ -190,7 +191,7 @@ void print_row(const std::string& rule, const Runs& before, const Runs& after) {
 
 }  // namespace
 
-// ablation [TEXT…]: prints the rows of all rules, or of those whose name contains one of the texts.
+// Usage: ablation [TEXT…]. Prints the rows of all rules, or of those whose name contains one of the texts.
 int main(int argc, char** argv) {
   try {
     const auto asked_for = [&](const std::string& name) {

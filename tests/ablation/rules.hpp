@@ -1,4 +1,4 @@
-// The names of the rules as the table prints them, in the order of the enumeration.
+// Lists the names of the rules as the table prints them, in the order of the enumeration.
 #pragma once
 
 #include <ablation.hpp>

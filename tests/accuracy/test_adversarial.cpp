@@ -1,5 +1,5 @@
-// The adversarial set under every policy: each case ends as the all-f64 run does, certified truly or failed
-// honestly, and what it was made to provoke stands in its trace.
+// Runs the adversarial set under every policy. Each case must end as the all-f64 run does, with a true
+// certificate or an honest failure, and its trace must contain the events that it was made to provoke.
 #include <doctest/doctest.h>
 
 #include <fmt/format.h>
@@ -20,11 +20,12 @@ using problems::Expect;
 using problems::Outcome;
 using problems::Problem;
 
-// Every starting format; all but `auto` without the entry gate, so that small cases cannot hide in f64.
+// These are all starting formats. All except `auto` have no entry gate, so that small cases cannot stay in
+// f64.
 constexpr const char* kPolicies[] = {
     "auto",       "f32",       "residual=f32,gram=f32,gate=off", "bf16", "aggressive,gate=off",
     "always_f16", "always_f32"};
-constexpr std::size_t kOracleRows = 100000;  // more are left to the comparison with f64
+constexpr std::size_t kOracleRows = 100000;  // with more rows, only the comparison with f64 is made
 
 struct Tally {
   int cases = 0, runs = 0, same = 0, better = 0, both_failed = 0, worse = 0, lost = 0, false_certificates = 0;
@@ -65,7 +66,7 @@ std::string events_of(const nlsq::FitResult& fit) {
 
 bool in_f32_first(const nlsq::FitResult& fit) { return fit.summary.precision.counters.rows_f32 > 0; }
 
-// What a run must be whatever it is compared with. `copies` as in false_certificate.
+// Checks what must hold for every run. `copies` is that of false_certificate.
 void check_sound(const problems::Reference& reference, const nlsq::FitResult& fit, double copies,
                  Tally& tally, bool by_oracle) {
   CHECK(problems::unsound_report(fit) == "");
@@ -89,17 +90,17 @@ void check_expected(const Problem& c, const nlsq::FitResult& f64) {
 }
 
 void check_events(const Problem& c, const nlsq::FitResult& fit) {
-  if (c.double_only) CHECK(!in_f32_first(fit));  // differences are refused f32 rows
+  if (c.double_only) CHECK(!in_f32_first(fit));  // derivatives by differences are never computed in f32
   if (!in_f32_first(fit)) return;
   CAPTURE(events_of(fit));
-  // A policy with a ceiling stays where it is while steps are to be had; J of 16 bits takes other ways.
+  // A policy with a ceiling stays in its format while steps are possible, and J of 16 bits takes other paths.
   const auto policy = nlsq::PrecisionPolicy::parse(fit.summary.precision.policy);
   const bool free = policy.ceiling == nlsq::PrecisionPolicy{}.ceiling && policy.jacobian >= nlsq::Format::f32;
   if (!c.events.empty() && free) {
     CHECK(std::any_of(c.events.begin(), c.events.end(),
                       [&](nlsq::Event e) { return problems::has_event(fit, e); }));
   }
-  // J of 16 bits may be given up all the same: what must stay are the rows.
+  // J of 16 bits may be given up, but the rows must stay in the low format.
   const std::string events = events_of(fit);
   if (c.must_stay_low) CHECK((events.ends_with("finishing") && events.find("noise") == std::string::npos));
 }
@@ -118,7 +119,7 @@ void check_policy(const Problem& c, const problems::Reference& reference, const 
   check_sound(reference, fit, copies, tally, reference.available());
   CHECK(compared.outcome != Outcome::lost);
   CHECK(compared.outcome != Outcome::worse_minimum);
-  // Other parameters at the same cost are one minimum under other names only where terms can be exchanged.
+  // If the cost is the same at other parameters, terms can be exchanged, and it is the same minimum.
   if (compared.renamed) WARN_MESSAGE(false, c.name << ": the same cost at other parameters");
   check_events(c, fit);
 }
@@ -174,6 +175,6 @@ TEST_CASE("f32 without a scheduler is silently wrong on many of them") {
   fmt::print("naive f32 on {} cases: {} right, {} silently wrong, {} not finite, {} gave up\n", compared,
              count[NaiveOutcome::right], count[NaiveOutcome::silent_wrong], count[NaiveOutcome::not_finite],
              count[NaiveOutcome::gave_up]);
-  CHECK(count[NaiveOutcome::silent_wrong] >= 10);  // else the set would be harmless
+  CHECK(count[NaiveOutcome::silent_wrong] >= 10);  // otherwise the set would be harmless
   CHECK(count[NaiveOutcome::not_finite] >= 1);
 }

@@ -1,5 +1,5 @@
-// The adversarial set with rows repeated to 2^18 and more: too many for the entry gate, so that `auto`
-// computes in f32 in earnest; and 2^25 identical rows, whose sums must not drift.
+// Runs the adversarial set with rows repeated to 2^18 and more. That is too many for the entry gate, so
+// `auto` computes in f32. Also runs 2^25 identical rows, whose sums must not drift.
 #include <doctest/doctest.h>
 
 #include <fmt/format.h>
@@ -19,8 +19,8 @@ using problems::Outcome;
 using problems::Problem;
 
 constexpr std::size_t kRows = std::size_t{1} << 18;
-constexpr double kMostPasses = 60;  // longer ways are walked in test_adversarial.cpp
-// `auto` through the gate, and the others, each in a format of its own, past it.
+constexpr double kMostPasses = 60;  // longer fits are run in test_adversarial.cpp
+// `auto` passes the gate. The others have no gate, and each begins in another format.
 constexpr const char* kPolicies[] = {"auto", "gram=f32,gate=off", "bf16", "aggressive,gate=off",
                                      "always_f16"};
 
@@ -29,7 +29,7 @@ bool has_one_of(const nlsq::FitResult& fit, const std::vector<nlsq::Event>& even
                      [&](nlsq::Event e) { return problems::has_event(fit, e); });
 }
 
-// Rows made as they are read: x the same in all, y off by ± level alternately.
+// Makes rows as they are read: all have the same x, and y alternates between level above and below.
 class IdenticalRows final : public nlsq::RowSource {
  public:
   IdenticalRows(std::size_t rows, double x, double y, double level)
@@ -51,7 +51,7 @@ class IdenticalRows final : public nlsq::RowSource {
 TEST_CASE("rows repeated to 2^18: every policy computes in f32 and below in earnest, and ends as f64 does") {
   int cases = 0, with_f32 = 0, certified = 0, same = 0, failed = 0;
   for (const Problem& once : problems::adversarial()) {
-    if (!once.repeatable || once.generator == 16) continue;  // NIST's have a test of their own
+    if (!once.repeatable || once.generator == 16) continue;  // NIST's sets have a test of their own
     const nlsq::FitResult small = problems::fit(once, "f64");
     const double passes =
         static_cast<double>(small.summary.precision.counters.rows_f64) / static_cast<double>(once.rows());
@@ -81,8 +81,8 @@ TEST_CASE("rows repeated to 2^18: every policy computes in f32 and below in earn
       failed += compared.outcome == Outcome::both_failed;
       if (once.double_only) CHECK(k.rows_f32 == 0);
       else if (std::string_view(policy) != "auto")
-        CHECK(k.rows_f32 > 0);  // lines are too cheap for f32 still
-      // A sample that settles the fit leaves no need for the event; J of 16 bits takes other ways.
+        CHECK(k.rows_f32 > 0);  // lines are still too cheap for f32
+      // If a sample settles the fit, the event need not occur. J of 16 bits takes other paths.
       const bool f32 = policy == kPolicies[0] || policy == kPolicies[1];
       if (f32 && k.rows_f32 > 0 && !once.events.empty() && !has_one_of(fit, once.events)) {
         CHECK(static_cast<double>(k.rows_f64) < 4 * static_cast<double>(many.rows()));
@@ -93,7 +93,7 @@ TEST_CASE("rows repeated to 2^18: every policy computes in f32 and below in earn
              with_f32, certified, same, failed);
   CHECK(cases >= 150);
   CHECK(with_f32 >= 0.9 * static_cast<double>(std::size(kPolicies)) *
-                        cases);  // all but lines, and what takes double alone
+                        cases);  // all but lines, and callables that take only double
 }
 
 TEST_CASE("2^25 rows of one x: sums keep their digits") {

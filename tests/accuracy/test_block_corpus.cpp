@@ -1,9 +1,9 @@
-// The adversarial corpus of block problems under every policy, by nlsq::solve(Problem) and by nlsq::Solve:
-// every success is true by long double, and nothing is lost that all-f64 finds.
+// Runs the adversarial corpus of block problems under every policy, by nlsq::solve(Problem) and by
+// nlsq::Solve. Every success must be true by long double, and every minimum that all-f64 finds must be found.
 //
-// One case alone: NLSQ_BLOCK_CASE=part/of/family/name, and NLSQ_BLOCK_POLICY, NLSQ_BLOCK_WAY (problem, Solve
-// default ...); NLSQ_BLOCK_TRACE=1 prints traces.
-#include "run.hpp"  // first: glog, of Ceres, has a CHECK of its own
+// To run one case alone, set NLSQ_BLOCK_CASE=part/of/family/name, and NLSQ_BLOCK_POLICY and NLSQ_BLOCK_WAY
+// (problem, Solve default ...). NLSQ_BLOCK_TRACE=1 prints traces.
+#include "run.hpp"  // first, because glog, which Ceres includes, has its own CHECK
 
 #include <doctest/doctest.h>
 
@@ -52,7 +52,8 @@ struct Tally {
 
 struct Tallies {
   std::map<std::string, Tally> families;
-  std::vector<std::string> order, failures, uncertified;  // the last: in f64, of problems that have an answer
+  // `uncertified` are runs in f64, on problems that have an answer.
+  std::vector<std::string> order, failures, uncertified;
 
   Tally& of(const std::string& family) {
     if (!families.contains(family)) order.push_back(family);
@@ -83,7 +84,7 @@ struct Tallies {
   }
 };
 
-// Answers of one case that were judged before: most policies give the same bits.
+// Keeps answers of one case that were judged before, because most policies give the same bits.
 class Judged {
  public:
   explicit Judged(const blocks::Scene& scene) : oracle_(scene) {}
@@ -100,7 +101,8 @@ class Judged {
   std::vector<std::pair<std::vector<double>, Judgement>> known_;
 };
 
-// Runs that end elsewhere than all-f64 does, and why. None of them claims a success that is not true.
+// These runs end elsewhere than all-f64 does, for the reason given. None of them claims a success that is not
+// true.
 struct Explained {
   const char *family, *name;
   Way way;
@@ -171,11 +173,11 @@ void check_run(const Case& c, const blocks::Scene& scene, Way way, const char* p
     }
   }
   if (f64 == nullptr || !f64->success() || c.kind == Kind::changing) return;
-  if (!false_success(c.kind, *f64, judged.of(f64->x)).empty()) return;  // nothing to lose
+  if (!false_success(c.kind, *f64, judged.of(f64->x)).empty()) return;  // there is nothing to lose
   const Judgement& best = judged.of(f64->x);
   const double more = answer.summary.final_cost - static_cast<double>(best.lowest);
-  // A stop that the user's tolerance asked for: by Ceres's defaults wherever it is, by tight ones at the
-  // minimum only.
+  // This is a stop that the user's tolerance asked for. By Ceres's defaults it may be anywhere, by tight
+  // tolerances only at the minimum.
   const bool tolerance = way != Way::problem && answer.summary.verdict == nlsq::Verdict::tolerance;
   const bool stopped = tolerance && (way == Way::solve_default || more <= static_cast<double>(best.allowed));
   if (is_explained(c, way)) return;
@@ -248,8 +250,9 @@ TEST_CASE("CONVERGENCE in Ceres's words: a minimum, or a tolerance of the user's
   CHECK(convergence == 0);
 }
 
-// From points a millimetre before a camera, and from far starts of published problems, steps by derivatives
-// in float32 may lead to a place with no way on. Which ones do depends on the instruction set.
+// Some bundles start a millimetre in front of a camera, and some published problems start far away. There,
+// steps by derivatives in float32 may lead to a point from which no step leads on. Which ones do depends on
+// the instruction set.
 TEST_CASE(
     "a solve that begins again in float64 ends no higher than float64 alone, and its trace has both runs") {
   int again = 0;
@@ -285,13 +288,13 @@ TEST_CASE("the corpus is as large as it is said to be, and Ceres sees the same p
     const bool there = scene.theirs(x.data(), true)->Evaluate({}, &theirs, nullptr, nullptr, nullptr);
     const double ours = scene.ours(x.data()).evaluate().cost;
     INFO(c.family << "/" << c.name);
-    if (c.kind == Kind::changing) continue;                  // not the same twice
-    if (!std::isfinite(oracle) || !std::isfinite(theirs)) {  // squares that double cannot hold
+    if (c.kind == Kind::changing) continue;                  // its values differ from call to call
+    if (!std::isfinite(oracle) || !std::isfinite(theirs)) {  // some squares overflow
       CHECK(!std::isfinite(ours));
       continue;
     }
     CHECK(there);
-    const double digits = c.family == "cancelling" ? 1e-4 : 1e-6;  // terms of 1e12 leave four
+    const double digits = c.family == "cancelling" ? 1e-4 : 1e-6;  // with terms of 1e12, four digits are left
     CHECK(theirs == doctest::Approx(oracle).epsilon(digits));
     CHECK(ours == doctest::Approx(oracle).epsilon(digits));
   }

@@ -1,8 +1,9 @@
-// Random block problems (random_blocks.hpp) by nlsq::solve(Problem) and nlsq::Solve: every success is true by
-// long double, auto loses nothing that all-f64 finds, and solves end soon after the minimum is reached.
+// Runs random block problems (random_blocks.hpp) by nlsq::solve(Problem) and nlsq::Solve. Every success must
+// be true by long double, auto must lose nothing that all-f64 finds, and solves must end soon after they
+// reach the minimum.
 //
-// NLSQ_TEST_BLOCK_SEEDS=first:count tries others.
-#include "run.hpp"  // first: glog, of Ceres, has a CHECK of its own
+// NLSQ_TEST_BLOCK_SEEDS=first:count selects other seeds.
+#include "run.hpp"  // first, because glog, which Ceres includes, has its own CHECK
 
 #include "random_blocks.hpp"
 
@@ -85,8 +86,8 @@ TEST_CASE("Random block problems: no success is false, and auto loses nothing") 
   }
 }
 
-// Here Gauss-Newton steps went to and fro between two points, accepted and rejected by last bits, until 1,000
-// iterations were over.
+// Here Gauss-Newton steps went to and fro between two points. The last bits decided whether they were
+// accepted, until 1,000 iterations were over.
 TEST_CASE("Where rounding decides about steps, a solve ends with its certificate") {
   for (const std::uint64_t seed : {135u, 503u, 647u, 1472u, 2279u, 2560u, 3671u, 3728u}) {
     const Case c = random_case(seed);
@@ -99,9 +100,8 @@ TEST_CASE("Where rounding decides about steps, a solve ends with its certificate
   }
 }
 
-// Here a parameter left the range in which data depend on it. Its gradient and its second derivative were
-// tiny together, so that Newton's step for it looked like the last one to a minimum, and the end was
-// certified.
+// Here a parameter left the range in which the data depend on it. Its gradient and its second derivative were
+// both tiny, so that Newton's step for it looked like the last one to a minimum, and the end was certified.
 TEST_CASE("Second derivatives that rounding hides certify nothing") {
   for (const std::uint64_t seed : {5026u, 6706u, 6994u}) {
     const Case c = random_case(seed);

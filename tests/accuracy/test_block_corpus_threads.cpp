@@ -1,9 +1,9 @@
-// A sample of the block corpus on one, two and three threads, and with derivatives that are evaluated again
-// instead of kept: the same bits. And functors that throw: the exception
-// passes through, the parameter blocks are as they were, and the problem can be solved afterwards.
+// Checks that a sample of the block corpus has the same bits on one, two and three threads, and with
+// derivatives that are evaluated again instead of kept. If a functor throws, the exception must pass through,
+// the parameter blocks must be as before, and the problem can be solved again.
 #include "blocks/functors.hpp"
 #include "blocks/windows/record_windows.hpp"
-#include "run.hpp"  // first: glog, of Ceres, has a CHECK of its own
+#include "run.hpp"  // first, because glog, which Ceres includes, has its own CHECK
 
 #include <doctest/doctest.h>
 
@@ -29,7 +29,7 @@ bool same_bits(const Answer& a, const Answer& b) {
          a.exception == b.exception;
 }
 
-// Sets which derivatives are evaluated again, until it ends.
+// Sets which derivatives are evaluated again, as long as this object lives.
 class WindowsOf {
  public:
   ~WindowsOf() { nlsq::window_rule() = before_; }
@@ -40,7 +40,7 @@ class WindowsOf {
   nlsq::WindowRule before_ = nlsq::window_rule();
 };
 
-// One row of an exponential; once `left` calls are used up, it throws.
+// One row of an exponential. It throws once `left` calls are used up.
 struct Throwing {
   blocks::Row<blocks::Exponential> row;
   std::shared_ptr<std::atomic<int>> left;
@@ -117,7 +117,7 @@ TEST_CASE(
           scene.add<1, 2>(Throwing{{data.t[i], data.y[i]}, left}, {p});
         }
         const Answer broken = blocks::solve(scene, way, policy);
-        if (*left < 0) {  // else it was done before
+        if (*left < 0) {  // otherwise the solve ended before it threw
           CHECK(broken.exception == "the functor's own");
           CHECK(broken.x == scene.start());
         }

@@ -1,4 +1,4 @@
-// NIST's problems within bounds, beside what SciPy finds (bounded_scipy.json, written by bounded_scipy.py).
+// Compares NIST's problems within bounds with the answers of SciPy (bounded_scipy.json, by bounded_scipy.py).
 #include "nist.hpp"
 
 #include <nlsq/nlsq.hpp>
@@ -55,7 +55,7 @@ FitResult fit_bounded(const nist::Set& set, const Bounded& problem, const char* 
   for (std::size_t j = 0; j < set.parameters.size(); ++j)
     start.emplace_back(set.parameters[j], set.start2[j]);
   const Formula formula = parse_formula(set.equation(), names);
-  for (const std::string& name : formula.parameters) {  // in the order they appear in
+  for (const std::string& name : formula.parameters) {  // in the order in which they appear
     const std::size_t j = position(set.parameters, name);
     options.bounds.lower.push_back(problem.lower[j]);
     options.bounds.upper.push_back(problem.upper[j]);

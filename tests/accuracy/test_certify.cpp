@@ -1,4 +1,5 @@
-// certify() on NIST's regressions: the certified values pass, values that are a standard error off do not.
+// Tests certify() on NIST's regressions. The certified values must pass; values a standard error away must
+// not.
 #include <doctest/doctest.h>
 #include <nlsq/certify.hpp>
 
@@ -14,7 +15,7 @@ nlsq::FitResult judge(const nist::Set& set, std::vector<double> values) {
   for (std::size_t j = 0; j < values.size(); ++j) p.emplace_back(set.parameters[j], values[j]);
   const std::vector<nlsq::Column> x(set.x.begin(), set.x.end());
   nlsq::FitResult fit = nlsq::certify(formula, nlsq::Columns(x), set.y, p);
-  // Not a bit has moved.
+  // Not a single bit may change.
   for (std::size_t j = 0; j < p.size(); ++j) {
     const auto at = std::find(fit.parameter_names.begin(), fit.parameter_names.end(), p[j].first);
     CHECK(fit.parameters[static_cast<std::size_t>(at - fit.parameter_names.begin())] == p[j].second);
@@ -47,7 +48,8 @@ TEST_CASE("values that are one standard error off fail, and the distance is at l
       CAPTURE(set.parameters[j]);
       CAPTURE(fit.summary.message);
       CHECK_FALSE(fit.success());
-      // A move of one parameter alone is at least one standard error in the metric of the covariance.
+      // If one parameter moves by one standard error, the distance in the metric of the covariance is at
+      // least one.
       CHECK_FALSE(fit.summary.certificate.decrement_sigma < 0.3);
     }
   }

@@ -1,5 +1,5 @@
-// The data sets under data/: figures intact, and fits by built-in models, without a start given, that
-// agree with what the literature reports.
+// Checks that the data sets under data/ are unchanged, and that fits by built-in models without a start agree
+// with the literature.
 #include <doctest/doctest.h>
 
 #include <nlsq/curve_fit.hpp>
@@ -28,7 +28,7 @@ Table read(const std::string& name) {
   return columns;
 }
 
-// Rows whose third column has the value given.
+// Returns the rows whose third column has the given value.
 Table group(const Table& table, double value) {
   Table rows(2);
   for (std::size_t i = 0; i < table[0].size(); ++i)
@@ -95,7 +95,7 @@ TEST_CASE("orange trees and census: logistic growth") {
   CHECK(fit("logistic", read("us_population.csv")).r_squared > 0.997);
 }
 
-// Subjects 2 and 5 do not determine five parameters: their best fits have a rate at zero or at infinity.
+// Subjects 2 and 5 do not determine five parameters. Their best fits have a rate at zero or at infinity.
 TEST_CASE("indomethacin: two decays to a plateau in four subjects of six") {
   const Table data = read("indomethacin.csv");
   CHECK(data[0].size() == 66);

@@ -1,5 +1,5 @@
-// Every loss within every kind of bounds, beside what SciPy finds (loss_bounds_scipy.json, by the script of
-// that name).
+// Compares fits with every loss within every kind of bounds with those of SciPy (loss_bounds_scipy.json, by
+// the script of that name).
 #include <nlohmann/json.hpp>
 
 #include <nlsq/nlsq.hpp>
@@ -75,7 +75,8 @@ Loss loss_of(const Bounded& problem) {
   return problem.loss == "linear" ? Loss() : Loss::named(problem.loss, problem.scale);
 }
 
-// Parameters of a formula come in the order they appear in, those of a problem in its own.
+// The parameters of a formula are in the order of their first appearance, those of a problem in its own
+// order.
 FitResult by_formula(const Set& set, const Bounded& problem, const char* policy) {
   FitOptions options;
   options.threads = 1;
@@ -91,7 +92,7 @@ FitResult by_formula(const Set& set, const Bounded& problem, const char* policy)
   return curve_fit(formula, set.x, set.y, start, options);
 }
 
-// The same as residuals of a double: with derivatives by differences.
+// Returns the value of the model in double. Fits of its residuals take derivatives by differences.
 double value(const std::string& set, double x, std::span<const double> p) {
   if (set == "decay") return p[0] * std::exp(-p[1] * x) + p[2];
   if (set == "saturation") return p[0] * x / (p[1] + x);
@@ -130,7 +131,7 @@ bool at(const Minimum& minimum, const Bounded& problem, const std::vector<double
   return true;
 }
 
-// Which of SciPy's minima p is, to 1e-7 and with the same bounds active; -1: none.
+// Returns which of SciPy's minima p is, to 1e-7 and with the same bounds active, or -1.
 int which(const Bounded& problem, const std::vector<double>& p) {
   for (std::size_t k = 0; k < problem.minima.size(); ++k) {
     if (at(problem.minima[k], problem, p)) return static_cast<int>(k);
@@ -146,7 +147,7 @@ TEST_CASE(
   std::map<std::string, std::set<std::string>> sets_of;
   for (const Bounded& p : all.problems) {
     sets_of[p.loss + "/" + p.kind].insert(p.set);
-    int held = 0, on_bound = 0;  // of some minimum: the lowest may have got away
+    int held = 0, on_bound = 0;  // counted over all minima, because the lowest may not be on a bound
     for (const Minimum& minimum : p.minima)
       held += std::ranges::any_of(minimum.active, [](int a) { return a != 0; });
     for (std::size_t j = 0; j < p.start.size(); ++j) {
@@ -169,9 +170,8 @@ TEST_CASE(
   }
 }
 
-// Where a loss leaves far residuals out there may be several minima, and which of them an iteration ends in
-// is its own affair; that it is one, and not a point that is none, is what is asked. How often it is the
-// lowest is told.
+// A loss that suppresses large residuals may have several minima. A fit may end in any of them, but not at a
+// point that is no minimum. The test prints how often it is the lowest.
 TEST_CASE("Every loss within every kind of bounds: a minimum of SciPy's to 1e-7, the same bounds hold") {
   const Recorded all = load();
   for (const char* policy : {"auto", "f32", "f64"}) {

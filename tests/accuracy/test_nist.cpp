@@ -1,5 +1,5 @@
-// NIST's 27 nonlinear regressions from both starts through the library with default options, in every
-// policy; then from starts moved by one per cent.
+// Runs NIST's 27 nonlinear regressions from both starts with default options, in every policy. Then starts
+// are moved by one per cent.
 // Source: NIST Statistical Reference Datasets, https://www.itl.nist.gov/div898/strd/nls/nls_main.shtml
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
-// The project's copy of NIST's figures is sound: every model, evaluated at its certified values on
-// the figures, has the certified residual sum of squares.
+// Checks that the project's copy of NIST's figures is sound. Every model, evaluated at its certified values,
+// must have the certified residual sum of squares.
 #include <doctest/doctest.h>
 
 #include <nlsq/formula.hpp>
@@ -15,7 +15,7 @@ double sum_of_squares(const nist::Set& set, const std::vector<double>& p) {
   options.predictors = set.predictors;
   const nlsq::Formula formula = nlsq::parse_formula(set.equation(), options);
   REQUIRE(formula.parameters.size() == p.size());
-  std::vector<double> ordered;  // the formula's order is that of first appearance
+  std::vector<double> ordered;  // in the formula's order, which is that of first appearance
   for (const std::string& name : formula.parameters) {
     const auto at = std::find(set.parameters.begin(), set.parameters.end(), name);
     REQUIRE(at != set.parameters.end());
@@ -54,7 +54,7 @@ TEST_CASE("certified values reproduce the certified residual sum of squares") {
   for (const nist::Set& set : nist::load()) {
     CAPTURE(set.name);
     const double rss = sum_of_squares(set, set.certified);
-    // Lanczos1's certified sum (1.4e-25) is below what eleven printed digits of the values can reach.
+    // Lanczos1's certified sum (1.4e-25) is less than eleven printed digits of the values can reach.
     if (set.name == "Lanczos1") CHECK(rss < 1e-19);
     else CHECK(nist::lre(rss, set.rss) > 8);
   }

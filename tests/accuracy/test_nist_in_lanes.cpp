@@ -1,5 +1,5 @@
-// NIST's 54 runs as batches: copies of one fit, in lanes where they serve, reach the certified values, each
-// with the same bits.
+// Runs NIST's 54 runs as batches of copies of one fit, in lanes where they apply. All copies must reach the
+// certified values with the same bits.
 #include <doctest/doctest.h>
 
 #include "nist_fits.hpp"

@@ -1,5 +1,5 @@
-// Every NIST set with its rows repeated to 2^18 and more: too many for the entry gate, so that f32 rows
-// are used in earnest, and the estimates must not show it.
+// Runs every NIST set with its rows repeated to 2^18 and more. That is too many for the entry gate, so f32
+// rows are used, and the estimates must not show it.
 #include <doctest/doctest.h>
 
 #include "nist_fits.hpp"
@@ -20,8 +20,8 @@ nist::Set repeated(const nist::Set& set, std::size_t rows) {
   return out;
 }
 
-// Which of MGH17's two exponentials is the first is the path's doing: exchanged (b2, b4 for b3, b5) they are
-// the same curve and the same minimum. Put in the order of the certified values, the slower one first.
+// Either of MGH17's two exponentials may come first: with b2, b4 in place of b3, b5 the curve and the minimum
+// are the same. This puts the slower one first, as in the certified values.
 void order_exponentials(nlsq::FitResult& fit) {
   const auto at = [&](const char* name) {
     return static_cast<std::size_t>(std::ranges::find(fit.parameter_names, name) -
@@ -56,7 +56,7 @@ TEST_CASE("2^18 rows give the estimates of the set itself, and f32 rows had a pa
                  static_cast<double>(k.rows_f32) / static_cast<double>(m),
                  static_cast<double>(k.rows_f64) / static_cast<double>(m), fit.summary.time.total);
       // Lanczos1 repeated has residuals of 1e-13 that round by 1e-15 in the same way in every copy. The
-      // optimum of such data is known to a third of a standard error only, which is too far for a
+      // optimum of such data is known only to a third of a standard error, which is too far for a
       // certificate.
       const bool exact = set.name == "Lanczos1";
       CHECK(fit.success() != exact);

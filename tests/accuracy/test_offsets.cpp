@@ -1,6 +1,6 @@
-// Curves on offsets of up to 1e12 and over Unix times: `auto` ends where all of f64 does, for about the same
-// work, and claims no success that it does not have. NLSQ_TEST_PROBLEMS says how many, NLSQ_TEST_SEED which
-// series, NLSQ_TEST_SKIP where in it to begin.
+// Fits curves on offsets of up to 1e12 and over Unix times. `auto` must end where all of f64 does, for about
+// the same work, and must claim no false success. NLSQ_TEST_PROBLEMS sets how many, NLSQ_TEST_SEED which
+// series, and NLSQ_TEST_SKIP where in it to begin.
 #include <doctest/doctest.h>
 
 #include <fmt/format.h>
@@ -18,10 +18,10 @@ std::uint64_t number(const char* variable, std::uint64_t fallback) {
   return text != nullptr ? std::strtoull(text, nullptr, 10) : fallback;
 }
 
-constexpr double kMostWork = 1.3;            // times that of all of f64
-constexpr double kMostWorkInNoise = 2;       // the same where neither run succeeds
-constexpr double kMostStandardErrors = 0.1;  // from the optimum, where success is claimed
-// So every number of rows passes the gate.
+constexpr double kMostWork = 1.3;            // relative to the work of f64
+constexpr double kMostWorkInNoise = 2;       // relative to the work of f64, if neither run succeeds
+constexpr double kMostStandardErrors = 0.1;  // largest distance from the optimum if success is claimed
+// Without a threshold, every number of rows passes the gate.
 constexpr const char* kAuto = "auto,threshold.entry_work=0";
 
 struct Tally {
@@ -30,19 +30,19 @@ struct Tally {
   double most_work = 0, most_work_in_noise = 0, sum_of_work = 0, furthest = 0;
 };
 
-// For more than a look at some rows.
+// Returns true if f32 is used for more than a test on some rows.
 bool uses_f32(const nlsq::FitResult& fit) { return fit.summary.precision.counters.rows_f32 >= fit.rows; }
 
-// A lower cost by the oracle, and by more than a tenth of a standard error. `unseen`: what float64 cannot see
-// of a cost.
+// Returns true if a's cost by the oracle is higher by more than a tenth of a standard error. `unseen` is the
+// part of a cost that float64 cannot represent.
 bool worse(const problems::OffsetDistance& a, const problems::OffsetDistance& b, std::size_t rows,
            double unseen) {
   const double sigma2 = 2 * b.cost / static_cast<double>(rows);
   return a.cost > b.cost + 0.5 * kMostStandardErrors * kMostStandardErrors * sigma2 + 1e-12 * b.cost + unseen;
 }
 
-// Returns true if both runs report that float64 allows no progress: without success, or with one that took
-// residuals of twice the digits. Their last steps are then decided by rounding.
+// Returns true if both runs report that float64 allows no progress, either without success or with one that
+// took residuals of twice the digits. Rounding then decides their last steps.
 bool both_in_noise(const nlsq::FitResult& a, const nlsq::FitResult& b) {
   const auto says_so = [](const nlsq::FitResult& fit) {
     if (fit.success()) return fit.summary.certificate.governed_by == "twofold residuals";
@@ -51,7 +51,7 @@ bool both_in_noise(const nlsq::FitResult& a, const nlsq::FitResult& b) {
   return says_so(a) && says_so(b);
 }
 
-// What the rounding of y does to a cost, if it hits the residuals at random.
+// Returns the change of a cost by the rounding of y, if it changes the residuals at random.
 double rounding_of(double cost, const problems::Problem& p) {
   double largest = 0;
   for (const double y : p.y) largest = std::max(largest, std::fabs(y));
@@ -98,8 +98,7 @@ void print(const char* what, const Tally& t) {
       "above {} in {}; false claims {}, at most {:.1e} standard errors\n",
       what, t.cases, t.successes, t.f64_successes, t.in_f32, t.worse, t.better,
       t.sum_of_work / std::max(1, t.cases), t.most_work, kMostWork, t.dearer, t.false_claims, t.furthest);
-  // One case in all is beyond the limit, by half a percent: a peak fitted on samples, whose way takes one
-  // step more.
+  // Only one case exceeds the limit, by half a percent: a peak fitted on samples takes one step more.
   constexpr double kLimitFound = 1.31;
   CHECK(t.dearer <= 1);
   CHECK(t.most_work <= kLimitFound);
@@ -119,7 +118,7 @@ TEST_CASE(
     compare(problems::offset_problem(seed, i, kRows), tally);
   print("50,000 rows", tally);
   if (count < 100) return;
-  CHECK(tally.f64_successes >= 0.85 * tally.cases);  // else there would be nothing to compare with
+  CHECK(tally.f64_successes >= 0.85 * tally.cases);  // otherwise there would be nothing to compare with
   CHECK(tally.in_f32 >= 0.1 * tally.cases);
 }
 

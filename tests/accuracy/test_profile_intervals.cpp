@@ -1,5 +1,5 @@
-// Profile intervals beside SciPy's (profile_reference.json, by the script of that name), formulas, and ends
-// that there are not.
+// Compares profile intervals with SciPy's (profile_reference.json, by the script of that name) and with
+// formulas, and tests intervals without an end.
 #include <nlohmann/json.hpp>
 
 #include <nlsq/nlsq.hpp>
@@ -73,7 +73,7 @@ TEST_CASE("Puromycin: what R's confint prints, to the digits of its spline") {
   CHECK(found.intervals[1].upper == doctest::Approx(0.086160).epsilon(2e-4));
 }
 
-// profile_published.py says where they are printed.
+// profile_published.py names the pages that print them.
 TEST_CASE(
     "what lmfit's documentation prints for a reciprocal and for two exponentials, to its five decimals") {
   std::ifstream stream(std::string(NLSQ_SOURCE_DIR) + "/tests/accuracy/profile_published.json");
@@ -133,14 +133,14 @@ TEST_CASE("of a linear model the profile interval is estimate ± t standard erro
 
 TEST_CASE("where the data leave a side open the interval has no end there, or that of a bound") {
   const FitResult fit = curve_fit(kDemand, kDay, kOxygen, {{"a", 20}, {"b", 0.5}});
-  // As b grows the curve becomes the mean of the data: the sum of squares rises by 12.5 s² in all, and at 99
-  // % by 21.2 s².
+  // As b grows the curve becomes the mean of the data. The sum of squares then rises by 12.5 s² in all, but
+  // the interval at 99 % ends where it rises by 21.2 s².
   const ProfileIntervals open = profile_intervals(kDemand, Columns(kDay), kOxygen, fit, {}, at(0.99, {"b"}));
   CHECK(open.intervals[0].upper_end == IntervalEnd::unbounded);
   CHECK(open.intervals[0].upper == INFINITY);
   CHECK(open.intervals[0].lower_end == IntervalEnd::found);
   CHECK(open.intervals[0].lower ==
-        doctest::Approx(-0.0444940).epsilon(1e-5));  // beyond the straight line that b = 0 stands for
+        doctest::Approx(-0.0444940).epsilon(1e-5));  // beyond b = 0, where the curve is a straight line
   FitOptions options;
   options.bounds = {{0, 0}, {100, 1}};
   const FitResult bounded = curve_fit(kDemand, kDay, kOxygen, {{"a", 20}, {"b", 0.5}}, options);

@@ -1,5 +1,6 @@
-// Random problems: every policy against all of f64. NLSQ_TEST_PROBLEMS says how many, NLSQ_TEST_SEED which
-// series, NLSQ_TEST_SKIP where in it to begin. `nlsq-bench --suite random` prints the table for ten thousand.
+// Compares every policy with all of f64 on random problems. NLSQ_TEST_PROBLEMS sets how many, NLSQ_TEST_SEED
+// which series, and NLSQ_TEST_SKIP where in it to begin. `nlsq-bench --suite random` prints the table for ten
+// thousand.
 #include <doctest/doctest.h>
 
 #include <fmt/format.h>
@@ -43,13 +44,14 @@ TEST_CASE("random problems end under every policy as in f64, and no certificate 
     CHECK(t.count(problems::Outcome::lost) <= 0.01 * t.runs + 1);
     CHECK(t.count(problems::Outcome::worse_minimum) <= 0.01 * t.runs + 1);
   }
-  if (count < 100) return;  // shares of a few say nothing
+  if (count < 100) return;  // shares of so few mean nothing
   CHECK(census.ill_conditioned >= 0.3 * census.problems);
   CHECK(census.large >= 0.1 * census.problems);
 }
 
 TEST_CASE("a sample whose optimum is farther from that of all rows than chance explains is dropped") {
-  // A wave on a parabola: the sample ended at another minimum, 46 standard errors away, and so did the fit.
+  // This is a wave on a parabola. The sample ended at another minimum, 46 standard errors away, and so did
+  // the fit.
   const problems::Problem problem = problems::random_problem(1, 8219);
   const nlsq::FitResult fit = problems::fit(problem, "auto", {}), f64 = problems::fit(problem, "f64", {});
   CHECK(fit.success());
@@ -57,7 +59,7 @@ TEST_CASE("a sample whose optimum is farther from that of all rows than chance e
 }
 
 TEST_CASE("a path along which parameters run to 1e160 and back is reported without NaN") {
-  // Sums of peaks, some of which leave the data for a while: squares of the scaled step and of the scaled
+  // In these sums of peaks, some leave the data for a while. Squares of the scaled step and of the scaled
   // parameters overflowed, and the report's step was their ratio.
   for (const std::uint64_t i : {5613, 5649}) {
     const problems::Problem problem = problems::random_problem(1, i);

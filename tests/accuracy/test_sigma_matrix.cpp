@@ -1,5 +1,5 @@
-// A full covariance of y: SciPy's curve_fit (sigma_matrix_scipy.json, by the script of that name), what it
-// comes to in cases that are known otherwise, and what is refused.
+// Tests fits with a full covariance of y against SciPy's curve_fit (sigma_matrix_scipy.json, by the script of
+// that name) and in cases with known answers, and checks what is refused.
 #include <nlohmann/json.hpp>
 
 #include <nlsq/nlsq.hpp>
@@ -132,8 +132,8 @@ TEST_CASE(
   for (std::size_t j = 0; j < 3; ++j)
     CHECK(b.intervals[j].lower == doctest::Approx(a.intervals[j].lower).epsilon(1e-7));
 
-  // Errors that keep 0.6 of the row before's: e_i - 0.6 s_i/s_{i-1} e_{i-1} are independent, with 0.8 of the
-  // deviation.
+  // Each error keeps 0.6 of the error of the row before. Then e_i - 0.6 s_i/s_{i-1} e_{i-1} are independent,
+  // with 0.8 of the deviation.
   by_matrix.sigma_matrix = correlated(d.sigma, 0.6);
   const FitResult whitened = fit(by_matrix);
   const LeastSquaresResult by_hand = least_squares(
@@ -161,7 +161,7 @@ TEST_CASE("branches that some rows alone take are found through the covariance, 
   const Data d = data();
   FitOptions options;
   options.sigma_matrix = correlated(d.sigma, 0.7);
-  // Row 2 alone, x = 0.267, which no model is recorded at before the first pass.
+  // Only row 2 with x = 0.267 is in this branch. No model is recorded there before the first pass.
   const auto jump = [](const auto& x, const auto& p) {
     return x > 0.2 && x < 0.3 ? decay(x, p) + 0.1 * p[0] : decay(x, p);
   };
@@ -174,7 +174,7 @@ TEST_CASE("branches that some rows alone take are found through the covariance, 
     CHECK(recorded.parameters[j] == doctest::Approx(called.parameters[j]).epsilon(1e-9));
     CHECK(recorded.standard_errors[j] == doctest::Approx(called.standard_errors[j]).epsilon(1e-7));
   }
-  // A model that is not defined in one row says so, and of which.
+  // If a model is not defined in one row, the message names that row.
   const auto undefined = [](const auto& x, const auto& p) {
     using std::log;
     return p[0] * log(x - p[1]) + p[2];
@@ -213,7 +213,7 @@ TEST_CASE("a covariance that is none is refused, with the row and column") {
       "row 3, column 1 is nan"));
   CHECK(contains(message([](FitOptions& o) { o.sigma_matrix(4, 4) = -1; }),
                  "not positive definite: at row 4, column 4"));
-  // Row 6 is row 2 once more.
+  // Row 6 equals row 2.
   CHECK(contains(message([](FitOptions& o) {
                    for (std::size_t j = 0; j < 8; ++j)
                      o.sigma_matrix(6, j) = o.sigma_matrix(j, 6) = o.sigma_matrix(2, j);

@@ -1,5 +1,6 @@
-// Dogleg and nonmonotonic steps end where damped ones do: NIST's sets from both starts, Moré, Garbow and
-// Hillstrom's problems within bounds, and what is said of either where it cannot be.
+// Checks that dogleg and nonmonotonic steps end where damped steps do, on NIST's sets from both starts and on
+// Moré, Garbow and Hillstrom's problems within bounds. Also checks the errors where these steps are not
+// available.
 #include "mgh.hpp"
 #include "nist.hpp"
 
@@ -28,7 +29,7 @@ constexpr Way kWays[] = {{"dogleg", Algorithm::dogleg, 0},
                          {"nonmonotonic", Algorithm::levenberg_marquardt, 5},
                          {"nonmonotonic dogleg", Algorithm::dogleg, 5}};
 
-// A minimum other than NIST's, or none.
+// Returns true if the fit is known to end in another minimum than NIST's, or in none.
 bool known_miss(const Way& way, const std::string& set, int start) {
   return way.algorithm == Algorithm::dogleg && start == 1 && (set == "MGH09" || set == "MGH17");
 }
@@ -104,7 +105,7 @@ TEST_CASE("Moré, Garbow and Hillstrom's bounded problems by each way: the minim
 }
 
 TEST_CASE("nonmonotonic steps do raise the cost on the way, and the answer is the best point") {
-  // Rosenbrock's valley from far away.
+  // This is Rosenbrock's valley from far away.
   const auto valley = [](const auto& p) { return std::vector{10 * (p[1] - p[0] * p[0]), 1 - p[0]}; };
   LeastSquaresOptions options;
   const LeastSquaresResult down = least_squares(valley, {-120.0, 100.0}, options);
@@ -120,7 +121,7 @@ TEST_CASE("nonmonotonic steps do raise the cost on the way, and the answer is th
   CHECK(free.success());
   CHECK(free.cost < 1e-20);
   CHECK(free.summary.iterations.size() < down.summary.iterations.size());
-  // Ended on the way up, it gives the lowest point it has seen.
+  // If it is stopped while the cost is rising, it returns the lowest point that it has seen.
   for (int most = 1; most < 20; ++most) {
     options.max_iterations = most;
     const LeastSquaresResult part = least_squares(valley, {-120.0, 100.0}, options);

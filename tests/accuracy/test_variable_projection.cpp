@@ -1,6 +1,6 @@
-// What variable projection is worth on separable problems: NIST's from both starts, and drawn ones. Work is
-// what kernels counted, passes that solve for linear parameters included. Source: NIST Statistical Reference
-// Datasets, https://www.itl.nist.gov/div898/strd/nls/nls_main.shtml
+// Measures what variable projection is worth on separable problems: NIST's from both starts, and random ones.
+// Work is what kernels counted, with passes that solve for linear parameters included.
+// Source: NIST Statistical Reference Datasets, https://www.itl.nist.gov/div898/strd/nls/nls_main.shtml
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -20,7 +20,7 @@ using nlsq::VariableProjection;
 
 using Fit = std::function<FitResult(const FitOptions&)>;
 
-// Linear in some of its parameters, not in all.
+// Returns true if the model is linear in some of its parameters, but not in all.
 bool separable(const nlsq::Formula& formula) {
   std::vector<int> all;
   for (std::size_t j = 0; j < formula.parameters.size(); ++j) all.push_back(static_cast<int>(j));
@@ -28,11 +28,11 @@ bool separable(const nlsq::Formula& formula) {
   return !linear.empty() && linear.size() < all.size();
 }
 
-// The same fit of the whole problem and with `wish`.
+// The results of a fit of the whole problem and of the same fit with `wish`.
 struct Pair {
   bool whole = false, projected = false;  // certified, and at the lower cost of the two
   int whole_steps = 0, projected_steps = 0;
-  double work = 1;  // projected beside whole
+  double work = 1;  // work of the projected fit relative to the whole one
 };
 
 Pair compare(const Fit& fit, VariableProjection wish) {
@@ -138,7 +138,7 @@ TEST_CASE(
   }
   total.print("NIST");
   CHECK(total.runs == 50);
-  CHECK(no_more.size() >= 24);  // of 25; MGH09 from its first start takes more
+  CHECK(no_more.size() >= 24);  // out of 25; MGH09 from its first start takes more
   CHECK(fewer.size() >= 12);
   CHECK(total.projected_steps * 2 < total.whole_steps);
   CHECK(total.work() < 0.75);
@@ -153,7 +153,7 @@ TEST_CASE("drawn separable problems end in the lower minimum at least as often, 
   CHECK(total.work() < 0.85);
 }
 
-// Half a minute; run with --no-skip for the table that the rule of `automatic` was chosen by.
+// This takes half a minute. Run it with --no-skip for the table by which the rule of `automatic` was chosen.
 TEST_CASE("what always projecting is worth beside automatic" * doctest::skip()) {
   for (const VariableProjection wish : {VariableProjection::automatic, VariableProjection::on}) {
     const std::string name = wish == VariableProjection::on ? "on" : "auto";

@@ -1,5 +1,5 @@
-// Functors as users of Ceres write them, for comparing derivatives that are recorded with those of its jets:
-// what can be recorded, what looks into the jet, and what opts out.
+// Defines functors as users of Ceres write them, to compare recorded derivatives with those of Ceres's jets.
+// Some can be recorded, some read the parts of the jet, and some are excluded from recording.
 #pragma once
 
 #include "block_functors.hpp"
@@ -53,7 +53,7 @@ struct QuaternionByCeres {
   }
 };
 
-struct MatrixAndBack {  // decisions on the trace, and loops
+struct MatrixAndBack {  // decides on the trace, and has loops
   NLSQ_BLOCK_FUNCTOR(MatrixAndBack, 4, 3)
   template <class T>
   bool operator()(const T* w, T* r) const {
@@ -76,7 +76,7 @@ struct EulerAngles {
   }
 };
 
-struct FullNames {  // Ceres's functions by their full names
+struct FullNames {  // calls Ceres's functions by their full names
   NLSQ_BLOCK_FUNCTOR(FullNames, 2, 2)
   template <class T>
   bool operator()(const T* x, T* r) const {
@@ -88,7 +88,7 @@ struct FullNames {  // Ceres's functions by their full names
   }
 };
 
-struct PlainNumbers {  // ints and floats beside jets
+struct PlainNumbers {  // mixes ints and floats with jets
   NLSQ_BLOCK_FUNCTOR(PlainNumbers, 2, 2)
   template <class T>
   bool operator()(const T* x, T* r) const {
@@ -127,7 +127,7 @@ struct Slerp {
   }
 };
 
-struct EigenPose {  // angle-axis to matrix, isometry, mixed with doubles
+struct EigenPose {  // converts angle-axis to matrix to isometry, mixed with doubles
   NLSQ_BLOCK_FUNCTOR(EigenPose, 3, 6, 3)
   template <class T>
   bool operator()(const T* pose, const T* point, T* r) const {
@@ -171,7 +171,7 @@ struct DynamicSums {
   }
 };
 
-// Every one of them looks into the jet.
+// The functors that follow read the parts of the jet.
 template <class T>
 double value_of(const T& x) {
   return x.a;
@@ -206,7 +206,7 @@ double slope_of(const ceres::Jet<double, N>& x) {
 }
 inline double slope_of(double) { return 0; }
 
-struct ScalesSlope {  // works on the derivatives alone: only the comparison with jets can tell
+struct ScalesSlope {  // changes only the derivatives, which only the comparison with jets can detect
   NLSQ_BLOCK_FUNCTOR(ScalesSlope, 1, 2)
   template <class T>
   bool operator()(const T* x, T* r) const {
@@ -217,7 +217,7 @@ struct ScalesSlope {  // works on the derivatives alone: only the comparison wit
   }
 };
 
-struct Counts {  // state
+struct Counts {  // has state
   NLSQ_BLOCK_FUNCTOR(Counts, 1, 1)
   mutable int calls = 0;
   template <class T>

@@ -1,4 +1,4 @@
-// The same Ceres program with its parameter blocks at other addresses, as from run to run, has the same bits.
+// Tests that a Ceres program has the same bits if its parameter blocks lie at other addresses.
 #include <nlsq/ceres.hpp>
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Bounds, manifolds and orderings, in ceres::Problem and in nlsq::Problem.
+// Tests bounds, manifolds and orderings, in ceres::Problem and in nlsq::Problem.
 #include "ceres_problems.hpp"
 
 #include <nlsq/error.hpp>
@@ -21,7 +21,7 @@ using ceres_problems::cost, ceres_problems::tight;
 
 namespace {
 
-struct Distance {  // weighted distance of x from a place
+struct Distance {  // the weighted distance of x from a place
   double place, weight;
   template <class T>
   bool operator()(const T* x, T* r) const {
@@ -59,7 +59,7 @@ struct Powell {
   }
 };
 
-struct Turned {  // a direction, seen after a rotation
+struct Turned {  // a direction after a rotation
   double from[3], to[3];
   template <class T>
   bool operator()(const T* q, T* r) const {
@@ -96,7 +96,7 @@ struct Row {
 
 struct Plus {
   template <class T>
-  bool operator()(const T* x, const T* delta, T* out) const {  // the length stays
+  bool operator()(const T* x, const T* delta, T* out) const {  // this keeps the length
     using std::sqrt;
     T size(0.0), moved(0.0);
     for (int i = 0; i < 4; ++i) size += x[i] * x[i];
@@ -136,7 +136,7 @@ TEST_CASE("A bound that is in the way is where the minimum is, to the bit; the r
     CHECK(nlsq::is_success(summary.verdict));
     if (upper == 3) {
       CHECK(x[0] == 3);
-      // Of x1: (2 + x1) + 0.25 (x1 + 4) = 0.
+      // This solves (2 + x1) + 0.25 (x1 + 4) = 0 for x1.
       CHECK(x[1] == doctest::Approx(-2.4).epsilon(1e-9));
       CHECK(summary.message.find("1 numbers are at their bounds") != std::string::npos);
     } else {
@@ -364,7 +364,7 @@ TEST_CASE("The first group of a linear_solver_ordering is eliminated first, wher
   CHECK(points.message.find("linear_solver_ordering") == std::string::npos);
   const ceres::Solver::Summary some = solve(1, "some points first");
   CHECK(some.linear_solver_ordering_used == std::vector<int>{40, 26});
-  // A camera sees points: the group is not one to eliminate.
+  // A camera sees points, so the group cannot be eliminated.
   const ceres::Solver::Summary mixed = solve(2, "a camera among them");
   CHECK(mixed.linear_solver_ordering_used == std::vector<int>{60, 6});
   CHECK(mixed.message.find("linear_solver_ordering") != std::string::npos);

@@ -1,4 +1,4 @@
-// Callbacks, progress, limits and threads of nlsq::Solve.
+// Tests callbacks, progress, limits and threads of nlsq::Solve.
 #include "ceres_problems.hpp"
 
 #include <bal.hpp>
@@ -73,7 +73,7 @@ struct Shared final : ceres::EvaluationCallback {
   }
 };
 
-// The same through a functor that would be recorded: what it gives depends on the callback, too.
+// A functor that would be recorded, but whose values also depend on the callback.
 struct Functor {
   const Shared* shared;
   template <class T>
@@ -84,7 +84,7 @@ struct Functor {
   }
 };
 
-// What goes to stdout meanwhile.
+// Returns what `work` writes to stdout.
 template <class F>
 std::string captured(F work) {
   std::fflush(stdout);

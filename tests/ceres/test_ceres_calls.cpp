@@ -1,5 +1,5 @@
-// How programs call nlsq::Solve and own what they hand to it: names, null pointers, cost functions that are
-// moved.
+// Tests how programs call nlsq::Solve and own the objects that they pass to it: names, null pointers, and
+// cost functions that are moved.
 #include "ceres_problems.hpp"
 
 #include <nlsq/error.hpp>
@@ -47,7 +47,7 @@ struct Counted {
   }
 };
 
-// A point of a curve that counts its calls in double.
+// A residual of a point on a curve. It counts its calls in double.
 struct CountedPoint {
   double t, y;
   int* calls;
@@ -67,7 +67,7 @@ ceres::Problem::Options keep_ownership() {
   return options;
 }
 
-// One problem, started at 1; its root is that of 2.
+// A problem that starts at 1. Its minimum is at 2.
 struct Root {
   double x = 1;
   ceres::Problem problem;
@@ -147,7 +147,7 @@ TEST_CASE("A cost function without a functor fails, and nothing is changed") {
 }
 
 TEST_CASE("Cost functions in a vector: they are moved as it grows") {
-  static_assert(!std::is_copy_constructible_v<Square> && !std::is_move_assignable_v<Square>);  // as Ceres's
+  static_assert(!std::is_copy_constructible_v<Square> && !std::is_move_assignable_v<Square>);  // as in Ceres
   std::vector<Square> functions;
   for (int i = 0; i < 40; ++i) functions.emplace_back(new MinusNumber{1.0 + i});
   std::vector<double> x(functions.size(), 3.0);
@@ -260,14 +260,14 @@ TEST_CASE("A function that leaves a number unwritten fails, as in Ceres") {
     ceres::Solver::Summary summary;
     nlsq::Solve(tight(), &problem, &summary);
     CHECK(summary.termination_type == ceres::FAILURE);
-    CHECK(summary.initial_cost == -1);  // as in Ceres: not known
+    CHECK(summary.initial_cost == -1);  // as in Ceres, this means that it is not known
     CHECK(summary.num_successful_steps == 0);
     CHECK(x == 4);
   }
 }
 
-// Many programs test only the outer pointer: ceres::Solve always gives memory for the derivatives of free
-// blocks.
+// Many programs test only the outer pointer, because ceres::Solve always gives memory for the derivatives of
+// free blocks.
 struct OuterPointerOnly final : ceres::SizedCostFunction<2, 2, 1> {
   bool Evaluate(double const* const* x, double* r, double** J) const override {
     r[0] = x[0][0] * x[0][1] - x[1][0];
@@ -309,7 +309,7 @@ TEST_CASE("The final cost takes no calls beside those that compare the programs 
   options.max_num_iterations = 0;
   ceres::Solver::Summary summary;
   nlsq::Solve(options, &problem, &summary);
-  CHECK(of_first > of_last);  // an evaluation callback would be called through it
+  CHECK(of_first > of_last);  // an evaluation callback would be called through the first
   CHECK(of_last == 4);        // an evaluation of the whole problem at the end would be the fifth call
   double true_cost = 0;
   problem.Evaluate({}, &true_cost, nullptr, nullptr, nullptr);

@@ -1,4 +1,4 @@
-// nlsq::Certify: what ceres::Solve found is judged, and nothing is changed.
+// Tests nlsq::Certify, which judges what ceres::Solve found and changes nothing.
 #include "ceres_problems.hpp"
 
 #include "messages.hpp"
@@ -33,8 +33,8 @@ Made growth(std::vector<double> start = {1, 1}) {
   return out;
 }
 
-// Brown and Dennis' function (Moré, Garbow and Hillstrom, number 16). Its residuals are large at the minimum,
-// where Gauss-Newton steps shorten slowly.
+// Brown and Dennis's function (Moré, Garbow and Hillstrom, number 16). Its residuals are large at the
+// minimum, so Gauss-Newton steps become shorter only slowly.
 struct BrownDennis {
   double t;
   template <class T>
@@ -100,7 +100,7 @@ TEST_CASE("the minimum that ceres::Solve found passes, other values do not, and 
 
 TEST_CASE("where Ceres's default tolerances stop early, the certificate says so") {
   Made early = brown_dennis();
-  ceres::Solver::Options patient;  // default tolerances; 50 steps are too few
+  ceres::Solver::Options patient;  // these have default tolerances; 50 steps are too few
   patient.max_num_iterations = 20000;
   REQUIRE(solve_by_ceres(early, patient).termination_type == ceres::CONVERGENCE);
   const nlsq::Summary judged = certify(early);

@@ -1,4 +1,4 @@
-// Covariances of chosen blocks beside Ceres's own, on the same functors at the same values.
+// Compares covariances of chosen blocks with Ceres's own, on the same functors at the same values.
 #include <bal.hpp>
 #include <pose_graph.hpp>
 #include <sliding_window.hpp>
@@ -19,7 +19,7 @@ namespace {
 
 using Pairs = std::vector<std::pair<const double*, const double*>>;
 
-// Largest difference of all blocks, relative to the geometric mean of the variances it stands between.
+// Returns the largest difference of all blocks, relative to the geometric mean of the two variances.
 double difference(const nlsq::BlockCovariance& ours, const ceres::Covariance& theirs,
                   const std::vector<const double*>& blocks, bool tangent) {
   double largest = 0;
@@ -169,5 +169,5 @@ TEST_CASE("A gauge that nothing fixes: both refuse, and give the same pseudo-inv
   options.null_space_rank = 7;
   ceres::Covariance covariance(options);
   REQUIRE(covariance.Compute(pairs(blocks), &theirs));
-  CHECK(difference(mine, covariance, blocks, false) < 1e-4);  // κ of J in its own units is some 1e7
+  CHECK(difference(mine, covariance, blocks, false) < 1e-4);  // κ of J in its own units is about 1e7
 }

@@ -1,4 +1,4 @@
-// Cost functions whose shape only the run knows, and the check of gradients.
+// Tests cost functions whose shape is known only at run time, and the check of gradients.
 #include "ceres_problems.hpp"
 
 #include <ceres/dynamic_autodiff_cost_function.h>
@@ -16,7 +16,7 @@ using ceres_problems::tight;
 
 namespace {
 
-// Any number of blocks; the i-th residual a polynomial in the blocks' numbers, less y[i].
+// A cost function of any number of blocks. Residual i is a function of the blocks' numbers, minus y[i].
 struct Sums {
   std::vector<int> sizes;
   std::vector<double> y;
@@ -38,7 +38,7 @@ struct Sums {
 
 template <class Cost>
 std::unique_ptr<Cost> make(const std::vector<int>& sizes, int residuals, double y) {
-  // Near what the sums are where every number is 0.3, `y` from it.
+  // Chooses y near the sums where every number is 0.3, at a distance of `y`.
   Sums sums{sizes, std::vector<double>(static_cast<std::size_t>(residuals), 0.0)};
   const std::vector<double> truth(16, 0.3);
   const std::vector<const double*> at(sizes.size(), truth.data());

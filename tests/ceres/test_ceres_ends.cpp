@@ -1,5 +1,5 @@
-// How solves end: CONVERGENCE means a minimum, or a tolerance that was met; problems with nothing to find;
-// failures.
+// Tests how solves end. CONVERGENCE must mean a minimum, or a tolerance that was met. Also tests problems
+// with nothing to find, and failures.
 #include <nlsq/ceres.hpp>
 
 #include "ceres_comparison.hpp"
@@ -27,7 +27,7 @@ struct Minus {
   }
 };
 
-// Residuals x - 1, x + 1 and x², with derivatives times `sign`: with -1 every step climbs.
+// Residuals x - 1, x + 1 and x². Their derivatives are multiplied by `sign`; with -1 every step climbs.
 struct Signed final : ceres::SizedCostFunction<3, 1> {
   double sign;
   explicit Signed(double s) : sign(s) {}
@@ -43,7 +43,7 @@ struct Fails final : ceres::SizedCostFunction<1, 1> {
   bool Evaluate(double const* const*, double*, double**) const override { return false; }
 };
 
-// x² - 2, without derivatives below 1.6, where its minimum is.
+// The residual x² - 2, which has no derivatives below 1.6, where its minimum is.
 struct NoSlope final : ceres::SizedCostFunction<1, 1> {
   bool Evaluate(double const* const* x, double* r, double** J) const override {
     const double v = x[0][0];
@@ -54,7 +54,7 @@ struct NoSlope final : ceres::SizedCostFunction<1, 1> {
   }
 };
 
-// Another answer at each call, by a little.
+// Its values differ a little from call to call.
 struct Wavers final : ceres::SizedCostFunction<2, 1> {
   mutable int calls = 0;
   bool Evaluate(double const* const* x, double* r, double** J) const override {
@@ -65,7 +65,7 @@ struct Wavers final : ceres::SizedCostFunction<2, 1> {
   }
 };
 
-// Huber's loss with a common mistake: its slope is that of 1/r², not of 1/r.
+// Huber's loss with a common mistake: its slope is that of 1/r², and not of 1/r.
 struct WrongSlope final : ceres::LossFunction {
   void Evaluate(double s, double rho[3]) const override {
     const bool far = s > 1;
@@ -238,7 +238,7 @@ struct Nothing final : ceres::CostFunction {
   bool Evaluate(double const* const*, double*, double**) const override { return true; }
 };
 
-// A plane in which no step is longer than ½.
+// A plane whose steps are never longer than ½.
 struct ShortSteps final : ceres::Manifold {
   int AmbientSize() const override { return 2; }
   int TangentSize() const override { return 2; }
@@ -339,7 +339,7 @@ TEST_CASE("the point of a sphere that is farthest from the data is left") {
     }
     problem.SetManifold(x, new ceres::SphereManifold<3>);
     ceres::Solver::Options options;
-    options.gradient_tolerance = 0;  // by this test alone, a maximum is as good as a minimum
+    options.gradient_tolerance = 0;  // by this test alone, a maximum would pass as a minimum
     ceres::Solver::Summary summary;
     nlsq::Solve(options, &problem, &summary);
     INFO(summary.message);

@@ -1,6 +1,5 @@
-// How often nlsq::Solve calls the cost functions. Checks of derivatives, of the curvature and of points
-// beside the end may take several times as many calls as the solve, where they ask about each unknown by
-// itself.
+// Tests how often nlsq::Solve calls the cost functions. Checks of derivatives, of the curvature and of points
+// near the end would take several times as many calls as the solve if they tested each unknown by itself.
 #include "ceres_problems.hpp"
 
 #include <ceres/normal_prior.h>
@@ -61,7 +60,7 @@ TEST_CASE("a small solve that a tolerance ends calls its functions seldom") {
 
 namespace {
 
-struct Link final : ceres::SizedCostFunction<1, 1, 1> {  // of a chain
+struct Link final : ceres::SizedCostFunction<1, 1, 1> {  // a link of a chain
   double length;
   Calls& calls;
   Link(double l, Calls& counted) : length(l), calls(counted) {}
@@ -98,8 +97,8 @@ TEST_CASE("a linear solve of many unknowns calls its functions seldom, with and 
 
 namespace {
 
-// A point in the image of a camera: rotation and translation, then focal length and two numbers of
-// distortion.
+// A point in the image of a camera. The parameters are rotation and translation, then focal length and two
+// numbers for distortion.
 struct Seen {
   std::array<double, 3> point;
   double u, v;
@@ -148,8 +147,8 @@ TEST_CASE("a camera of nine unknowns is certified by few calls, with noise and w
 
 namespace {
 
-// A cost function of eight unknowns that is linear in combinations of them, but for one: the cost falls from
-// x = 0 to both sides of a ridge on which the derivatives are those of one side.
+// A cost function of eight unknowns that is linear except in one of them. The cost falls from x = 0 to both
+// sides of a ridge, but the derivatives there are those of one side.
 struct Ridge final : ceres::SizedCostFunction<9, 8> {
   double slope;
   explicit Ridge(double of_sides) : slope(of_sides) {}
@@ -169,7 +168,7 @@ struct Ridge final : ceres::SizedCostFunction<9, 8> {
   }
 };
 
-// Eight unknowns, of which two columns of equal length are given in each other's place.
+// Eight unknowns. Two columns of derivatives, of equal length, may be exchanged by mistake.
 struct Exchanged final : ceres::SizedCostFunction<16, 8> {
   bool exchanged;
   explicit Exchanged(bool wrong) : exchanged(wrong) {}
@@ -204,8 +203,8 @@ TEST_CASE("a ridge of one unknown among eight is no minimum") {
 
 namespace {
 
-// Eight unknowns with their minimum at 0, but for a kink: the cost falls where x[a] - x[b] grows, or, as two
-// ramps, where x[a] grows and x[b] does not.
+// Eight unknowns with their minimum at 0, except for a kink. The cost falls as x[a] - x[b] grows or, with two
+// ramps, as x[a] grows and x[b] does not.
 struct Kink final : ceres::SizedCostFunction<17, 8> {
   std::size_t a, b;
   bool two_ramps;
@@ -234,8 +233,8 @@ struct Kink final : ceres::SizedCostFunction<17, 8> {
 
 }  // namespace
 
-// Where two unknowns move about alike, such kinks hardly change the cost. The certificate passed for some of
-// the pairs after it moved all unknowns along one direction alone.
+// If two unknowns have nearly the same effect, such kinks hardly change the cost. After the certificate had
+// moved all unknowns along one direction only, it passed for some of the pairs.
 TEST_CASE("a kink in a difference of two unknowns, or two kinks that cancel, are no minimum") {
   for (std::size_t a = 0; a < 8; ++a) {
     for (std::size_t b = 0; b < 8; ++b) {
@@ -249,7 +248,7 @@ TEST_CASE("a kink in a difference of two unknowns, or two kinks that cancel, are
         problem.AddResidualBlock(new Kink(a, b, two_ramps), nullptr, x);
         nlsq::Summary summary;
         nlsq::Solve(ceres_problems::tight(), &problem, &summary);
-        if (summary.certificate.passed) CHECK(x[a] - x[b] > 0.02);  // it left the kink
+        if (summary.certificate.passed) CHECK(x[a] - x[b] > 0.02);  // the solve left the kink
       }
     }
   }

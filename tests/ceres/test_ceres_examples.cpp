@@ -1,5 +1,5 @@
-// The kinds of problems that Ceres's published examples show, built anew: curves and shapes. Solved by Ceres
-// with its cost functions and by nlsq with both kinds, from the same start.
+// Builds curves and shapes like those of Ceres's published examples. Ceres solves them with its cost
+// functions, and nlsq with both kinds, from the same start.
 #include "ceres_comparison.hpp"
 
 #include <ceres/cubic_interpolation.h>
@@ -65,7 +65,7 @@ struct ExponentialByHand final : ceres::SizedCostFunction<1, 1, 1> {
 struct OnCircle {
   double px, py;
   template <class T>
-  bool operator()(const T* x, const T* y, const T* m, T* r) const {  // radius m²: never negative
+  bool operator()(const T* x, const T* y, const T* m, T* r) const {  // the radius is m², never negative
     const T dx = px - x[0], dy = py - y[0];
     r[0] = m[0] * m[0] * m[0] * m[0] - dx * dx - dy * dy;
     return true;
@@ -82,7 +82,7 @@ struct NearPolygon {
     T t = p[0][0];
     t = t - 12.0 * floor(t / 12.0);
     double whole = 0;
-    while (whole < corners - 1 && t >= whole + 1) whole += 1;  // decisions on t
+    while (whole < corners - 1 && t >= whole + 1) whole += 1;  // this decides on t
     const auto i = static_cast<int>(whole), j = (i + 1) % corners;
     const T part = t - whole;
     r[0] = (1.0 - part) * p[1 + i][0] + part * p[1 + j][0] - px;
@@ -211,8 +211,8 @@ TEST_CASE("A sampled function, interpolated") {
   static const ceres::CubicInterpolator<ceres::Grid1D<double>> f(grid);
   Comparison how;
   how.traced = false;
-  // The lowest sample is 2.5, so at the minimum the slope is zero and the residual is not. There Ceres's
-  // first step by its usual radius leads out of the samples, where the function is 1 and flat.
+  // The lowest sample is 2.5, so at the minimum the slope is zero and the residual is not. There the first
+  // step of Ceres with its usual radius leaves the samples, where the function is 1 and flat.
   how.radius_at_end = 1;
   compare(
       "sampled",

@@ -1,8 +1,8 @@
-// Solves whose steps go wrong far from the optimum: derivatives that are rounding errors, and steps that are
-// short because of their damping.
+// Tests solves whose steps are wrong far from the optimum: derivatives may be rounding errors, and steps may
+// be short because of their damping.
 #include <nlsq/ceres.hpp>
 
-#include <ceres/rotation.h>  // before doctest, which has another DCHECK_NE
+#include <ceres/rotation.h>  // before doctest, which has its own DCHECK_NE
 
 #include <doctest/doctest.h>
 
@@ -12,7 +12,7 @@
 
 namespace {
 
-// A square root, whose functor fails near its branch point.
+// A square root whose functor fails near its branch point.
 struct Root {
   double x, y;
   template <class T>
@@ -25,7 +25,7 @@ struct Root {
   }
 };
 
-// The distance of a point, moved by a rotation and a shift, from the tangent plane of its partner.
+// The distance of a point, after a rotation and a shift, from the tangent plane of its partner.
 struct PointToPlane {
   std::array<double, 3> point, partner, normal;
   double weight;
@@ -42,7 +42,7 @@ struct PointToPlane {
 
 }  // namespace
 
-// Points of a sphere that are compared along its normals do not determine the rotation at the start: the
+// If points of a sphere are compared along its normals, they do not determine the rotation at the start. The
 // derivatives by the rotation are rounding errors there. A step along them led to angles of 1e14.
 TEST_CASE("derivatives that are rounding errors lead to no step of any length") {
   for (unsigned seed = 0; seed < 10; ++seed) {
@@ -72,7 +72,7 @@ TEST_CASE("derivatives that are rounding errors lead to no step of any length") 
   }
 }
 
-// Steps are short because of their damping, since the functions fail nearby. So they lower the cost by
+// Steps are short because of their damping, since the functions fail nearby. So they lower the cost only a
 // little.
 TEST_CASE("a tolerance that is met several standard errors from the optimum is no success") {
   for (const double start : {1.5, 1.6, 1.7, 1.8}) {

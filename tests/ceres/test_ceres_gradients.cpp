@@ -1,5 +1,5 @@
-// Recorded cost functions beside Ceres's jets: values and derivatives, in f64 and f32; and what cannot be
-// recorded.
+// Compares recorded cost functions with Ceres's jets, by values and derivatives in f64 and f32. Also tests
+// functors that cannot be recorded.
 #include "block_functors.hpp"
 #include "ceres_parts.hpp"
 #include "ceres_problems.hpp"
@@ -28,8 +28,8 @@ CostFunction make(int number, std::index_sequence<k...>) {
   return CostFunction(ceres_problems::cost<kOurs, F, F::residuals, F::sizes[k]...>(F(number)));
 }
 
-// A functor's numbers and its cost functions. What is made of them is no template, which would be compiled
-// for each functor.
+// A functor's numbers and its cost functions. The code that uses them is no template, so that it is not
+// compiled for each functor.
 struct Kind {
   std::size_t residuals;
   std::vector<int> sizes;
@@ -44,7 +44,7 @@ Kind kind() {
           [](int number) { return make<F, false>(number, std::make_index_sequence<F::sizes.size()>{}); }};
 }
 
-// `count` blocks of one functor, side by side.
+// `count` blocks of one functor.
 struct Blocks {
   std::size_t residuals;
   std::vector<CostFunction> ours, theirs;
@@ -81,7 +81,7 @@ struct Blocks {
     }
   }
 
-  // Largest differences from Ceres's jets, beside the residual's largest derivative.
+  // Largest differences from Ceres's jets, relative to the residual's largest derivative.
   struct Worst {
     double value = 0, f64 = 0, f32 = 0;
   };
@@ -108,7 +108,7 @@ struct Blocks {
       REQUIRE(theirs[b]->Evaluate(at.data(), own.data(), out.data()));
       for (std::size_t i = 0; i < residuals; ++i) {
         double size = 1e-300, terms = std::fabs(own[i]);
-        std::vector<double> slopes;  // of this row, by all parameters
+        std::vector<double> slopes;  // the derivatives of this row by all parameters
         for (std::size_t k = 0; k < parts.size(); ++k) {
           const std::size_t columns = parts[k].size() / residuals;
           for (std::size_t c = 0; c < columns; ++c) {

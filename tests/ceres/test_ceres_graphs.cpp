@@ -1,5 +1,5 @@
-// The kinds of problems that Ceres's published examples show, built anew: many parameter blocks, each in a
-// few residuals. Solved by Ceres with its cost functions and by nlsq with both kinds, from the same start.
+// Builds problems with many parameter blocks, each in a few residuals, like those of Ceres's published
+// examples. Ceres solves them with its cost functions, and nlsq with both kinds, from the same start.
 #include "ceres_comparison.hpp"
 
 #include <bal.hpp>
@@ -15,7 +15,7 @@ using ceres_problems::compare, ceres_problems::Comparison, ceres_problems::cost,
 
 namespace {
 
-struct Planar {  // a relative pose, measured
+struct Planar {  // a measured relative pose
   double dx, dy, turn;
   template <class T>
   bool operator()(const T* xa, const T* ya, const T* ta, const T* xb, const T* yb, const T* tb, T* r) const {
@@ -53,7 +53,7 @@ struct Noisy {
     return r[0] = pixel[0] - value, true;
   }
 };
-struct Expert {  // a filter whose answer to smooth images is small
+struct Expert {  // a filter that gives small values for smooth images
   double weights[9];
   template <class T>
   bool operator()(const T* const* p, T* r) const {
@@ -70,7 +70,7 @@ TEST_CASE("Bundle adjustment") {
     Comparison how;
     how.options.linear_solver_type = ceres::DENSE_SCHUR;
     how.options.num_threads = 2;
-    how.flat = robust;  // points between observations that are far out: Huber's loss is linear there
+    how.flat = robust;  // points between outlying observations, where Huber's loss is linear, may move freely
     compare(
         robust ? "robust" : "plain",
         [&](auto ours) {
@@ -84,8 +84,8 @@ TEST_CASE("Bundle adjustment") {
                                             made->x.data() + 9 * o.camera,
                                             made->x.data() + 9 * scene.cameras + 3 * o.point);
           }
-          // One camera and one coordinate of another fix the frame and its scale: without them distances mean
-          // little.
+          // One camera and one coordinate of another fix the frame and its scale. Otherwise distances would
+          // mean little.
           made->problem->SetParameterBlockConstant(made->x.data());
           made->problem->SetManifold(made->x.data() + 9, new ceres::SubsetManifold(9, {5}));
           return made;

@@ -1,4 +1,5 @@
-// Ceres's iterative linear solvers: what is asked for serves where it pays, and the summary says what did.
+// Tests Ceres's iterative linear solvers. The solver that is asked for is used where it pays, and the summary
+// says which was used.
 #include <bal.hpp>
 
 #include <nlsq/ceres.hpp>
@@ -32,7 +33,7 @@ struct Reached {
   ceres::Solver::Summary summary;
 };
 
-// Cameras that see points with many others, and few each: a factor takes more than products do.
+// Each camera sees points with many others, and few with each. So a factorization takes longer than products.
 bal::Problem scattered() { return bal::generate(100, 1000, 3000, 4, 0.5, 0.01, true); }
 
 Reached adjust(const ceres::Solver::Options& options, bool theirs = false, bal::Problem scene = scattered()) {
@@ -111,6 +112,6 @@ TEST_CASE(
 TEST_CASE("A direct solver that is named is one") {
   const Reached direct =
       adjust(with(ceres::SPARSE_SCHUR, ceres::JACOBI), false, bal::generate(12, 150, 900, 4));
-  CHECK(direct.summary.linear_solver_type_used == ceres::DENSE_SCHUR);  // of 108 unknowns
+  CHECK(direct.summary.linear_solver_type_used == ceres::DENSE_SCHUR);  // it has 108 unknowns
   CHECK(direct.summary.preconditioner_type_used == ceres::IDENTITY);
 }

@@ -1,5 +1,5 @@
-// nlsq::Solve again on a ceres::Problem: what was recorded serves again, and makes no difference to the
-// numbers.
+// Tests nlsq::Solve again on the same ceres::Problem. It uses the recordings again, which must make no
+// difference to the numbers.
 #include <nlsq/ceres.hpp>
 #include <nlsq/ceres_dynamic_autodiff.hpp>
 
@@ -18,7 +18,7 @@ namespace {
 
 int recorded = 0;  // calls of functors that record
 
-// a exp(-b t) - y.
+// The residual a exp(-b t) - y.
 struct Decay {
   double t, y;
   template <class T>
@@ -45,7 +45,7 @@ struct Fit {
                                              nullptr, p.data()));
     }
   }
-  // From the same start each time.
+  // Solves from the same start each time.
   nlsq::Summary solve() {
     p = {1, 1};
     nlsq::Summary summary;
@@ -165,7 +165,7 @@ TEST_CASE("The final cost is the problem's own evaluation, also where it is solv
 
 namespace {
 
-// A polynomial, of as many coefficients as the parameter blocks have.
+// A polynomial with as many coefficients as the parameter blocks have numbers.
 struct Polynomial {
   double t, y;
   std::vector<int> sizes;
@@ -214,7 +214,7 @@ TEST_CASE("A cost function may have another shape in the next problem, in the sa
 
 namespace {
 
-// A term that is switched on for a later solve.
+// A term that a later solve switches on.
 struct Bent {
   double u, y, bends;
   template <class T>

@@ -1,6 +1,6 @@
-// A header that calls ceres::floor by its full name and is included before <nlsq/ceres.hpp>: the call finds
-// Ceres's own template, which reads the jet's part. The functor cannot be recorded then, and the user is told
-// why.
+// Tests a header that calls ceres::floor by its full name and is included before <nlsq/ceres.hpp>. The call
+// finds Ceres's own template, which reads the jet's value. The functor then cannot be recorded, and the
+// message must say why.
 #include <ceres/ceres.h>
 
 namespace {
@@ -25,7 +25,7 @@ struct WrapsAngle {
 
 namespace {
 
-// The same call, where nlsq's functions are known.
+// The same call after nlsq's functions are declared.
 struct WrapsLater {
   double angle;
   template <class T>

@@ -1,5 +1,5 @@
-// Parameters that are large offsets, such as seconds since 1970: tolerances and checks of derivatives that
-// are relative to a parameter must not take its size for that of a change.
+// Tests parameters that are large offsets, such as seconds since 1970. Tolerances and checks of derivatives
+// that are relative to a parameter must not mistake its size for the size of a change.
 #include <nlsq/ceres.hpp>
 
 #include <ceres/ceres.h>
@@ -22,8 +22,8 @@ struct SineOfSeconds {
 
 }  // namespace
 
-// One step of the usual differences is a few hours long, in which a sine cannot move as far as its slope
-// says.
+// One step of the usual differences is a few hours long. Over such a step a sine cannot change as much as its
+// slope predicts.
 TEST_CASE("derivatives by seconds since 1970 are not called wrong") {
   for (const double wrong : {1.0, 3.0}) {
     CAPTURE(wrong);
@@ -50,8 +50,8 @@ TEST_CASE("derivatives by seconds since 1970 are not called wrong") {
   }
 }
 
-// Beside 1.7e9 s every step is short. Of a step that still moves the sine by several standard errors the
-// solve must not end.
+// Relative to 1.7e9 s every step is short. The solve must not end while a step still moves the sine by
+// several standard errors.
 TEST_CASE("a short step beside seconds since 1970 ends no solve while it promises more than noise") {
   double p[3] = {1, 1.1, 1.7e9};
   ceres::Problem problem;

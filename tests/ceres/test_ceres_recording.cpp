@@ -1,5 +1,5 @@
-// What is recorded under nlsq::Solve, and what is not worth it: few blocks of many residuals, and blocks each
-// of its own shape.
+// Tests which functors nlsq::Solve records, and which are not worth it: few blocks of many residuals, and
+// blocks that all have different shapes.
 #include <ceres_problems.hpp>
 
 #include <nlsq/ceres_dynamic_autodiff.hpp>
@@ -29,7 +29,7 @@ struct Decay {
   }
 };
 
-// A robot in a corridor: each range to its end depends on all ways it went before.
+// A robot moves in a corridor, and each range to its end depends on all its earlier moves.
 struct Range {
   double range;
   int count;

@@ -1,4 +1,4 @@
-// Regressions of NIST and the functions of Moré, Garbow and Hillstrom as Ceres programs, solved by Ceres and
+// Solves regressions of NIST and the functions of Moré, Garbow and Hillstrom as Ceres programs, by Ceres and
 // by nlsq.
 #include "ceres_comparison.hpp"
 
@@ -16,7 +16,7 @@ using ceres_problems::compare, ceres_problems::cost, ceres_problems::Made;
 
 namespace {
 
-// Misra1a, Chwirut2, MGH09, Thurber, Eckerle4, Rat43: one of each kind of NIST's models.
+// Misra1a, Chwirut2, MGH09, Thurber, Eckerle4 and Rat43 represent each kind of NIST's models.
 template <int which>
 struct Nist {
   double x, y;
@@ -63,7 +63,7 @@ TEST_CASE("NIST's regressions") {
 
 namespace {
 
-// A success that is claimed is certified, or is one of the tolerances that were asked for; the certified ones
+// Returns true if each claimed success is certified or met a requested tolerance, and if certified answers
 // are minima.
 template <class F>
 bool claims_rightly(double scale, const ceres::Solver::Options& options) {

@@ -1,4 +1,4 @@
-// nlsq::Solve on a ceres::Problem: what Ceres's users rely on.
+// Tests what Ceres's users rely on in nlsq::Solve on a ceres::Problem.
 #include "ceres_problems.hpp"
 
 #include <nlsq/error.hpp>
@@ -51,7 +51,7 @@ struct Saturation {
   }
 };
 
-// Points on a line, one of them far away.
+// Points on a line, with one of them far away.
 template <bool kOurs>
 void add_line(ceres::Problem& problem, double* slope, double* offset, ceres::LossFunction* loss) {
   for (int i = 0; i < 20; ++i) {
@@ -149,8 +149,8 @@ TEST_CASE("Losses are called, whatever they are: final costs are Ceres's") {
 TEST_CASE("Constant blocks stay, and cost what they cost") {
   double x = 3, y = 5, z = 0;
   ceres::Problem problem;
-  problem.AddResidualBlock(cost<true, TenMinus, 1, 1>({}), nullptr, &x);             // constant: 24.5
-  problem.AddResidualBlock(cost<true, Line, 1, 1, 1>({2.0, 1.0}), nullptr, &y, &z);  // y constant
+  problem.AddResidualBlock(cost<true, TenMinus, 1, 1>({}), nullptr, &x);  // constant, with cost 24.5
+  problem.AddResidualBlock(cost<true, Line, 1, 1, 1>({2.0, 1.0}), nullptr, &y, &z);  // y is constant
   problem.SetParameterBlockConstant(&x);
   problem.SetParameterBlockConstant(&y);
   const ceres::Solver::Summary summary = run(tight(), problem);
@@ -195,7 +195,7 @@ TEST_CASE("An empty problem, a value that is not finite, a function that fails a
 }
 
 TEST_CASE("A step to where a function fails is not taken") {
-  struct Root {  // no value from 3 on, minimum at 2.9
+  struct Root {  // it has no value from 3 on, and its minimum is at 2.9
     bool operator()(const double* x, double* r) const {
       if (x[0] >= 3) return false;
       r[0] = std::exp(x[0]) - std::exp(2.9);

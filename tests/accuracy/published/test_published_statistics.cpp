@@ -1,6 +1,6 @@
-// Standard errors, covariances, AIC, BIC and bands of fits to 21 published data sets, against SciPy and lmfit
-// (published_statistics.json) and against R (published_statistics_r.json, both by the scripts of those
-// names). Six digits have to agree.
+// Compares standard errors, covariances, AIC, BIC and bands of fits to 21 published data sets with SciPy and
+// lmfit (published_statistics.json) and with R (published_statistics_r.json). The scripts of those names
+// wrote the files. Six digits have to agree.
 #include <nlohmann/json.hpp>
 
 #include <nlsq/nlsq.hpp>
@@ -45,7 +45,7 @@ Rows rows_of(const nlohmann::json& e) {
   return rows;
 }
 
-// The largest difference in units of what is compared.
+// The largest relative differences.
 struct Largest {
   double parameters = 0, errors = 0, covariance = 0, criteria = 0, bands = 0;
 };
@@ -54,7 +54,7 @@ double relative(double a, double b) { return std::fabs(a - b) / std::fabs(b); }
 
 void compare_covariance(const nlohmann::json& e, const FitResult& fit, Largest& largest) {
   const auto& C = e.at("covariance");
-  std::vector<std::size_t> place;  // of each of the file's parameters in the fit
+  std::vector<std::size_t> place;  // the place in the fit of each parameter of the file
   for (const std::string& name : e.at("parameters").get<std::vector<std::string>>())
     place.push_back(
         static_cast<std::size_t>(std::ranges::find(fit.parameter_names, name) - fit.parameter_names.begin()));
@@ -70,15 +70,15 @@ void compare_covariance(const nlohmann::json& e, const FitResult& fit, Largest& 
   }
 }
 
-// What another program adds to our AIC and BIC.
+// The terms that another program adds to our AIC and BIC.
 struct Convention {
   double to_aic, to_bic;
 };
 
-// lmfit does not count the variance as a parameter: its AIC is less by 2, its BIC by ln m.
+// lmfit does not count the variance as a parameter, so its AIC is less by 2, and its BIC by ln m.
 Convention of_lmfit(const nlohmann::json&, double m) { return {-2, -std::log(m)}; }
 
-// R keeps the constants of the normal distribution, those of the weights included.
+// R keeps the constants of the normal distribution, including those of the weights.
 Convention of_r(const nlohmann::json& e, double m) {
   const double constants = m * (1 + std::log(2 * std::numbers::pi)) - e.at("log_weights").get<double>();
   return {constants, constants};
