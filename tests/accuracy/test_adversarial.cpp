@@ -119,7 +119,8 @@ void check_policy(const Problem& c, const problems::Reference& reference, const 
   check_sound(reference, fit, copies, tally, reference.available());
   CHECK(compared.outcome != Outcome::lost);
   CHECK(compared.outcome != Outcome::worse_minimum);
-  // If the cost is the same at other parameters, terms can be exchanged, and it is the same minimum.
+  // The same cost at other parameters is the same minimum only if terms can be exchanged, so this is a
+  // warning.
   if (compared.renamed) WARN_MESSAGE(false, c.name << ": the same cost at other parameters");
   check_events(c, fit);
 }

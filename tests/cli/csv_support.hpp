@@ -1,4 +1,4 @@
-// Reading a table from a string, and what its refusal says.
+// Reads a table from a string, and returns the message if it is refused.
 #pragma once
 
 #include "errors.hpp"
@@ -16,7 +16,7 @@ struct ReadTable {
   CsvColumns columns;
 };
 
-// Reads every column, or those asked for.
+// Reads every column, or those in `wanted`.
 inline ReadTable read(const std::string& bytes, const CsvOptions& options = {},
                       std::vector<std::size_t> wanted = {}) {
   CsvReader reader(open_memory(bytes, "t.csv"), options);
@@ -36,7 +36,7 @@ inline std::vector<nlsq::cli::RowVector<double>> values(const std::string& bytes
   return read(bytes, options, std::move(wanted)).columns.values;
 }
 
-// The message of the refusal; "accepted" when there was none.
+// Returns the message of the refusal, or "accepted" if there is none.
 inline std::string refusal(const std::string& bytes, const CsvOptions& options = {},
                            std::vector<std::size_t> wanted = {}) {
   try {
@@ -47,7 +47,7 @@ inline std::string refusal(const std::string& bytes, const CsvOptions& options =
   return "accepted";
 }
 
-// The message starts at the place and holds every part.
+// Returns true if the message starts with the place and contains every part.
 inline bool says(const std::string& message, const std::string& place,
                  std::initializer_list<const char*> parts) {
   if (message.rfind("t.csv:" + place + ": ", 0) != 0) return false;

@@ -10,7 +10,7 @@ namespace deflate_support {
 // Compresses bytes. `window_bits` selects the format, with the values of zlib's deflateInit2: -15 gives bare
 // DEFLATE data, and 15 + 16 gives a gzip member.
 inline std::string deflated(const std::string& bytes, int window_bits) {
-  constexpr std::size_t kHeader = 64;  // more than that of gzip
+  constexpr std::size_t kHeader = 64;  // this is more than the header of gzip
   z_stream stream = {};
   deflateInit2(&stream, 6, Z_DEFLATED, window_bits, 8, Z_DEFAULT_STRATEGY);
   std::string out(deflateBound(&stream, bytes.size()) + kHeader, '\0');

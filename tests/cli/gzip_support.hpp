@@ -1,4 +1,4 @@
-// Bytes as a gzip member.
+// Compresses bytes into a gzip member.
 #pragma once
 
 #include "deflate_support.hpp"

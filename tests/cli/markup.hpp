@@ -1,4 +1,4 @@
-// Checks that HTML or SVG is well-formed XML: a reader of its own, so that the tests need no package.
+// Checks that HTML or SVG is well-formed XML. It has its own reader, so that the tests need no package.
 #pragma once
 
 #include <cctype>
@@ -8,8 +8,8 @@
 
 namespace markup {
 
-// What is wrong, with the text there; empty if nothing is. Understands elements, attributes, entities,
-// comments, CDATA, declarations and processing instructions.
+// Finds the first fault, and the text there; the result is empty if there is none. It understands elements,
+// attributes, entities, comments, CDATA, declarations and processing instructions.
 class Reader {
  public:
   explicit Reader(std::string_view text) : text_(text) {}

@@ -1,4 +1,4 @@
-// Runs nlsq-fit as a user would: a shell command, its exit status, what it printed.
+// Runs nlsq-fit as a user would, by a shell command, and returns its exit status and its output.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -32,19 +32,20 @@ inline Outcome run_command(const std::string& command) {
   return outcome;
 }
 
-// `arguments` are shell text behind the program's name; `before` stands in front of it ("cat f |").
+// Runs nlsq-fit. `arguments` are shell text after the program's name; `before` stands in front of it ("cat f
+// |").
 inline Outcome run(const std::string& arguments, const std::string& before = "") {
   return run_command(before + " " NLSQ_BIN_DIR "/nlsq-fit " + arguments);
 }
 
-// The result of --json without what may differ between runs of one fit.
+// Returns the result of --json without the members that may differ between runs of one fit.
 inline std::string without_circumstances(const std::string& text) {
   nlohmann::json object = nlohmann::json::parse(text);
   for (const char* const fact : {"options", "time", "peak_bytes", "threads"}) object.erase(fact);
   return object.dump();
 }
 
-// The object that --json - prints; null when it printed none.
+// Returns the object that --json - prints, or null if it printed none.
 inline nlohmann::json fit_json(const std::string& arguments) {
   const Outcome outcome = run(arguments + " --quiet --json -");
   return nlohmann::json::parse(outcome.out, nullptr, false);
@@ -57,7 +58,7 @@ inline nlohmann::json parameter(const nlohmann::json& fit, const std::string& na
   return nullptr;
 }
 
-// A directory of its own, gone with the object.
+// A temporary directory, which is removed with the object.
 class Scratch {
  public:
   Scratch() {

@@ -1,4 +1,4 @@
-// Tables that tests of the program read.
+// Makes tables that tests of the program read.
 #pragma once
 
 #include "program.hpp"
@@ -14,7 +14,7 @@ namespace program {
 inline const std::string kData = NLSQ_SOURCE_DIR "/data/";
 inline const std::string kDecay = kData + "decay.csv";
 
-// A fit that takes long: many rows, and a starting point far away.
+// Writes a table with many rows, whose fit takes long.
 inline std::string long_table(const Scratch& scratch, int rows) {
   std::mt19937_64 random(3);
   std::normal_distribution<double> noise(0, 0.01);
@@ -28,8 +28,8 @@ inline std::string long_table(const Scratch& scratch, int rows) {
   return scratch.write("long.csv", text);
 }
 
-// A decay with noise in every group. Two of three have 30 rows, the others have fewer. Some groups are only
-// noise, and some have too few rows for a fit.
+// Returns a table with a noisy decay in every group. Two of three groups have 30 rows, the others fewer. Some
+// groups are only noise, and some have too few rows for a fit.
 inline std::string table_of_groups(int count) {
   std::mt19937_64 random(7);
   std::normal_distribution<double> noise(0, 0.02);
@@ -48,7 +48,7 @@ inline std::string table_of_groups(int count) {
   return text;
 }
 
-// A .npy file of decays along the last axis, with noise; one pixel is only noise, one is not finite.
+// Returns a .npy file of noisy decays along the last axis. One pixel is only noise, and one is not finite.
 inline std::string image_of_decays(int height, int width, int points) {
   std::mt19937_64 random(9);
   std::normal_distribution<double> noise(0, 0.02);

@@ -1,4 +1,4 @@
-// Random tables as text, with the numbers that were written.
+// Makes random tables as text, and keeps the numbers that were written.
 #pragma once
 
 #include "csv_support.hpp"
@@ -89,7 +89,7 @@ inline Written random_table(Random& random) {
   return w;
 }
 
-// Up to four bytes changed or cut out: by those that mean something.
+// Deletes bytes in up to four places, or replaces them by bytes that have a meaning.
 inline void damage(Written& w, Random& random) {
   static constexpr char kBytes[] = {'\0', '"', ',', '\n', '\r', '#', ' ', '\xFF', '\xC3', 'e', '-', '.', '1'};
   for (std::size_t n = 1 + below(random, 4); n-- > 0;) {
@@ -103,7 +103,7 @@ inline void damage(Written& w, Random& random) {
   }
 }
 
-// Hands out a few bytes a time, as a slow pipe does: records end up cut at every place.
+// Returns a few bytes at a time, as a slow pipe does, so that records are cut at every place.
 class Dribble final : public ByteSource {
  public:
   Dribble(std::string bytes, Random& random) : bytes_(std::move(bytes)), random_(random) {}

@@ -1,4 +1,5 @@
-// The JSON of the C interface beside that of nlsq-fit for the same fit: the same keys with the same values.
+// Compares the JSON of the C interface with that of nlsq-fit for the same fit. Keys and values must be the
+// same.
 #include <doctest/doctest.h>
 
 #include "program.hpp"
@@ -48,8 +49,8 @@ Json c_json(const std::string& model, const std::vector<std::pair<const char*, c
   return json;
 }
 
-// Compares everything but times, memory and what belongs to the table or to the command. Counts of operations
-// may differ, since a handle has prepared programs.
+// Compares everything except times, memory and members that concern the table or the command. Counts of
+// operations may differ, because a handle has prepared programs.
 void compare(const Json& theirs, const Json& ours, const std::string& path) {
   static const std::set<std::string> others = {"/time",     "/peak_bytes", "/columns", "/threads",
                                                "/excluded", "/files",      "/options", "/version"};

@@ -1,4 +1,5 @@
-// --checkpoint and --resume: a fit that ended early goes on, to the bits of one that did not.
+// Tests --checkpoint and --resume. A fit that ended early goes on, and must have the bits of one that did
+// not.
 #include "program.hpp"
 #include "program_data.hpp"
 
@@ -17,7 +18,7 @@ namespace {
 
 std::string facts(const Outcome& outcome) { return without_circumstances(outcome.out); }
 
-// Changes a digit of groups.csv: the command, which has a checkpoint c, must refuse to go on.
+// Changes a digit of groups.csv. The command, which has a checkpoint c, must then refuse to go on.
 void check_changed_data(const Scratch& files, const std::string& command) {
   std::string changed = files.read("groups.csv");
   const std::size_t digit = changed.find_last_of("123456789");
@@ -47,10 +48,10 @@ TEST_CASE("a fit that was stopped goes on to the same bits") {
     const auto size = std::filesystem::file_size(files.path("c"));
     CHECK(facts(run(fit + checkpoint + " --resume --threads 1")) == whole);
     CHECK(std::filesystem::file_size(files.path("c")) > size);
-    CHECK(facts(run(fit + checkpoint + " --resume")) == whole);  // from its end
-    CHECK(facts(run(fit + checkpoint)) == whole);                // anew
+    CHECK(facts(run(fit + checkpoint + " --resume")) == whole);  // it goes on from its end
+    CHECK(facts(run(fit + checkpoint)) == whole);                // it begins anew
     std::filesystem::remove(files.path("c"));
-    CHECK(facts(run(fit + checkpoint + " --resume")) == whole);  // there was none
+    CHECK(facts(run(fit + checkpoint + " --resume")) == whole);  // there is no file to go on from
   }
 }
 
@@ -65,7 +66,7 @@ TEST_CASE("a fit that was killed while it resampled takes the finished samples f
   CHECK(facts(run(fit + " --resume")) == whole);
 }
 
-// Runs the command, cuts its checkpoint as a process that is killed leaves it, and goes on from there.
+// Runs the command, cuts its checkpoint as a killed process would leave it, and goes on from there.
 void check_going_on(const Scratch& files, const std::string& command, const std::string& result) {
   REQUIRE(run(command).status <= 1);
   const std::string whole = files.read(result), checkpoint = files.path("c");
@@ -85,8 +86,8 @@ void check_going_on(const Scratch& files, const std::string& command, const std:
 
 TEST_CASE("fits of groups go on from what was finished, and refuse other data") {
   const Scratch files;
-  // Most groups have one length and are fitted in lanes; the others are fitted singly. Some groups are only
-  // noise, and some have too few rows.
+  // Most groups have the same number of rows and are fitted in lanes; the others are fitted singly. Some
+  // groups are only noise, and some have too few rows.
   const std::string table = files.write("groups.csv", table_of_groups(9'000));
   const std::string fit =
       table + " --group-by g --x x --y y --model exp --quiet --csv " + files.path("r.csv");
@@ -124,7 +125,7 @@ TEST_CASE("a joint fit that is killed at any moment goes on to the same bits") {
   std::filesystem::remove(files.path("r.csv"));
   std::mt19937 random(3);
   std::uniform_real_distribution<double> share(0.1, 0.9);
-  for (int k = 0; k < 5; ++k)  // one job after the other goes on from where the last one was killed
+  for (int k = 0; k < 5; ++k)  // each job goes on from the place where the last one was killed
     run(kept, fmt::format("timeout -s KILL {:.3f}", share(random) * whole_time.count()));
   if (std::filesystem::exists(files.path("r.csv"))) CHECK((files.read("r.csv") == whole));
   REQUIRE(run(kept).status <= 1);

@@ -1,4 +1,4 @@
-// Tables as they are found, from the command line to the report: what was assumed about them is said.
+// Tests tables as users find them, from the command line to the report, which must state what was assumed.
 #include "program.hpp"
 
 #include <doctest/doctest.h>
@@ -49,7 +49,7 @@ TEST_CASE("--where compares texts, and $0 counts the rows of the file") {
   CHECK(north["rows"] == 4);
   CHECK(parameter(north, "a")["value"].get<double>() == doctest::Approx(2));
   CHECK(fit_json(fit + "'site != \"south\" && $0 > 1'")["rows"] == 4);
-  CHECK(fit_json(fit + "'$0 > 3'")["rows"] == 4);  // row 3 is missing, and counts
+  CHECK(fit_json(fit + "'$0 > 3'")["rows"] == 4);  // row 3 is missing, but is counted
   CHECK(fit_json(fit + "'\"north, old\" == $1 || site == \"south\" || t == 0'")["rows"] == 3);
   const Outcome numbers = run(file + " --x site --y y --model linear");
   CHECK(numbers.status == 3);
@@ -113,7 +113,7 @@ TEST_CASE("--sigma with a bare number is a column; where that cannot be meant, t
   CHECK(contains(none.out, "there are only 2 columns; for a constant standard deviation write --sigma 3.0"));
   CHECK(contains(run(kDecay + " --model exp --sigma 0.5").out, "sigma = 0.5"));
   CHECK(contains(run(kDecay + " --model exp --sigma 1.0").out, "sigma = 1.0"));
-  CHECK(run(kDecay + " --model exp --sigma '$2'").status == 0);  // relative errors, on purpose
+  CHECK(run(kDecay + " --model exp --sigma '$2'").status == 0);  // these are relative errors
 }
 
 TEST_CASE("an output may overwrite neither the input nor another output") {

@@ -1,5 +1,5 @@
-// NLSQ_ISA reaches the whole program: every set of kernels this CPU runs gives the same fit, and says its
-// name.
+// Tests that NLSQ_ISA applies to the whole program. Every set of kernels that this CPU runs must give the
+// same fit, and the report must name it.
 #include <doctest/doctest.h>
 
 #include <string>

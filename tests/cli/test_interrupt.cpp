@@ -1,4 +1,4 @@
-// Signals while reading, while fitting and while writing.
+// Tests signals while the program reads, fits and writes.
 #include "program.hpp"
 
 #include <doctest/doctest.h>
@@ -17,7 +17,7 @@ using namespace program;
 
 namespace {
 
-// The program started with its standard input held open by us, output into a file.
+// Runs the program with its standard input open, and its output in a file.
 class Running {
  public:
   Running(const std::vector<std::string>& arguments, const std::string& output) {
@@ -61,7 +61,7 @@ class Running {
 
 TEST_CASE("Ctrl-C while waiting for data ends with status 130") {
   Scratch scratch;
-  // Before the handler is installed the signal simply kills: wait longer until it is.
+  // Before the handler is installed, the signal kills the program. So this waits longer and longer.
   for (int delay = 100; delay < 10000; delay *= 2) {
     Running running({"nlsq-fit", "-", "--model", "exp"}, scratch.path("out"));
     const int status = running.interrupt_after(std::chrono::milliseconds(delay));
@@ -137,7 +137,7 @@ TEST_CASE("Ctrl-C during a fit prints the best parameters so far, and ends with 
     Running running(arguments, scratch.path("out"));
     const int status = running.interrupt_after(std::chrono::milliseconds(delay));
     const std::string out = scratch.read("out");
-    if (!contains(out, "best parameters so far")) continue;  // still reading, or too soon for the handler
+    if (!contains(out, "best parameters so far")) continue;  // it is still reading, or has no handler yet
     CHECK(status == 130);
     CHECK(contains(out, "std. error"));
     const nlohmann::json fit = nlohmann::json::parse(scratch.read("fit.json"));
@@ -163,7 +163,7 @@ TEST_CASE("Ctrl-C during a fit that cannot be certified ends with status 130, to
   for (int delay = 300; delay < 2000; delay *= 2) {
     Running running(arguments, scratch.path("out"));
     const int status = running.interrupt_after(std::chrono::milliseconds(delay));
-    if (status < 0) continue;  // too soon for the handler
+    if (status < 0) continue;  // it has no handler yet
     CAPTURE(scratch.read("out"));
     CHECK(status == 130);
     return;
@@ -180,7 +180,7 @@ TEST_CASE("Ctrl-C during a bootstrap reports the samples drawn so far, and ends 
     Running running(arguments, scratch.path("out"));
     const int status = running.interrupt_after(std::chrono::milliseconds(delay));
     const std::string out = scratch.read("out");
-    if (!contains(out, "bootstrap: stopped after")) continue;  // too soon for the handler
+    if (!contains(out, "bootstrap: stopped after")) continue;  // it has no handler yet
     CHECK(status == 130);
     CHECK(contains(out, "of 3000000 samples"));
     const nlohmann::json fit = nlohmann::json::parse(scratch.read("fit.json"));
@@ -203,7 +203,7 @@ TEST_CASE(
     std::this_thread::sleep_for(std::chrono::milliseconds(delay));
     const auto sent = std::chrono::steady_clock::now();
     const int status = running.send(SIGTERM);
-    if (status == -SIGTERM) continue;  // before the handler was installed
+    if (status == -SIGTERM) continue;  // it has no handler yet
     CHECK(status == 130);
     CHECK(std::chrono::steady_clock::now() - sent < std::chrono::seconds(10));
     CHECK(!std::filesystem::exists(scratch.path("out.csv")));

@@ -1,4 +1,4 @@
-// NIST's 27 nonlinear regressions from both starts through the program, in every precision.
+// Runs NIST's 27 nonlinear regressions from both starts through the program, in every precision.
 // Source: NIST Statistical Reference Datasets, https://www.itl.nist.gov/div898/strd/nls/nls_main.shtml
 #include "program.hpp"
 
@@ -12,7 +12,7 @@ using namespace program;
 
 namespace {
 
-// Correct digits: the log relative error of StRD, at most the 11 that are certified.
+// Returns the number of correct digits: the log relative error of StRD, at most the 11 certified digits.
 double digits(double value, double certified) {
   if (value == certified) return 11;
   return std::clamp(-std::log10(std::fabs(value - certified) / std::fabs(certified)), 0.0, 11.0);
@@ -37,7 +37,7 @@ void score_fit(const nlohmann::json& set, const nlohmann::json& fit, Score& scor
   score.values += value_digits;
   score.worst = std::min(score.worst, value_digits);
   ++score.fits;
-  if (set["name"] == "Lanczos1") return;  // its residuals are below what its eleven digits determine
+  if (set["name"] == "Lanczos1") return;  // its residuals are smaller than its eleven digits determine
   score.errors += error_digits;
   ++score.error_fits;
 }

@@ -1,4 +1,5 @@
-// --optimize and --profile: what is chosen can be replayed, what is measured is in the table and the JSON.
+// Tests --optimize and --profile. The chosen policy can be replayed, and measurements are in the table and
+// the JSON.
 #include "program.hpp"
 
 #include "arguments/precision_options.hpp"
@@ -15,7 +16,7 @@ namespace {
 
 const std::string kDecay = NLSQ_SOURCE_DIR "/data/decay.csv";
 
-// Some hundred thousand rows: enough for f32 to be worth something.
+// Returns some hundred thousand rows, so that f32 pays.
 std::string table() {
   std::string text = "x,y\n";
   for (int i = 0; i < 150000; ++i) {

@@ -1,5 +1,5 @@
-// Options of the fit and of the table whose effect no other test of the program shows, and a check that every
-// option of the help page is in a test.
+// Tests options of the fit and of the table whose effect no other test of the program shows. Also checks that
+// every option of the help page is in a test.
 #include "program.hpp"
 
 #include <doctest/doctest.h>
@@ -37,7 +37,7 @@ TEST_CASE("--ftol, --xtol and --gtol say when a fit ends") {
   CHECK(steps(by_cost) < steps(usual));
   CHECK(steps(fit_json(kFar + " --xtol 0.1")) < steps(usual));
   const nlohmann::json by_gradient = fit_json(kFar + " --gtol 0.5 --xtol 0.5");
-  CHECK(by_gradient["verdict"] == "TOLERANCE");  // several standard errors away
+  CHECK(by_gradient["verdict"] == "TOLERANCE");  // this is several standard errors away
   CHECK(by_gradient["certificate"]["gradient_norm"].get<double>() <= 0.5);
   CHECK(steps(by_gradient) < steps(usual));
   for (const char* wrong : {"--gtol 2", "--gtol -1", "--gtol x"}) {

@@ -1,4 +1,4 @@
-// Messages of the program name the place in the file, and formulas are read sign by sign.
+// Tests that messages name the place in the file, and that formulas are read character by character.
 #include <doctest/doctest.h>
 
 #include "cli/program.hpp"

@@ -1,4 +1,4 @@
-// nlsq-fit end to end: what it prints, what it writes, how it exits.
+// Tests nlsq-fit from end to end: its output, the files that it writes, and its exit status.
 #include "program.hpp"
 
 #include <doctest/doctest.h>
@@ -67,17 +67,17 @@ TEST_CASE("JSON carries every promised key") {
 TEST_CASE("a straight line gives the textbook's numbers, intervals and p-value included") {
   Scratch scratch;
   const std::string file = scratch.write("line.csv", kExact);
-  // By hand: x mean 2, Sxx 10, Sxy 19.7, y mean 5.
+  // Computed by hand: x mean 2, Sxx 10, Sxy 19.7, y mean 5.
   const nlohmann::json fit = fit_json(file + " --model linear");
   CHECK(parameter(fit, "a")["value"].get<double>() == doctest::Approx(1.97).epsilon(1e-13));
   CHECK(parameter(fit, "b")["value"].get<double>() == doctest::Approx(1.06).epsilon(1e-12));
   const double rss = 0.091, s2 = rss / 3;
   CHECK(fit["rss"].get<double>() == doctest::Approx(rss).epsilon(1e-11));
   CHECK(parameter(fit, "a")["std_error"].get<double>() == doctest::Approx(std::sqrt(s2 / 10)).epsilon(1e-11));
-  const double t3 = 3.182446305284263;  // Student's 97.5 % quantile, 3 degrees of freedom
+  const double t3 = 3.182446305284263;  // the quantile of Student's t at 97.5 % with 3 degrees of freedom
   CHECK(parameter(fit, "a")["ci_high"].get<double>() ==
         doctest::Approx(1.97 + t3 * std::sqrt(s2 / 10)).epsilon(1e-11));
-  // Absolute sigmas: normal intervals, and a p-value in the report.
+  // With absolute sigmas there are normal intervals, and a p-value in the report.
   const nlohmann::json weighted = fit_json(file + " --model linear --sigma s --absolute-sigma");
   const nlohmann::json a = parameter(weighted, "a");
   CHECK((a["ci_high"].get<double>() - a["value"].get<double>()) / a["std_error"].get<double>() ==
@@ -108,7 +108,7 @@ TEST_CASE("a fit started from its own JSON starts at the same bits, and ends the
     CHECK(std::bit_cast<std::uint64_t>(value) == std::bit_cast<std::uint64_t>(guess));
     CHECK(parameter(again, name)["value"].get<double>() == doctest::Approx(value).epsilon(1e-10));
   }
-  // The command line wins over the file.
+  // The command line overrides the file.
   CHECK(parameter(fit_json(kDecay + " --model 'a*exp(-b*x)+c' --fix c=80 --p0 @" + file), "c")["value"] ==
         80.0);
 }
@@ -158,7 +158,7 @@ TEST_CASE("names in a formula are what --x chose; the header's name and x both w
   CHECK(by_x.status == 0);
   CHECK(by_name.status == 0);
   CHECK(contains(by_x.out, "x is day"));
-  // A column that was not chosen is a parameter, with a warning; as the only x it is a mistake.
+  // A column that was not chosen becomes a parameter, with a warning. If it is the only x, that is a mistake.
   Scratch scratch;
   const std::string file = scratch.write("t.csv", "x,y,z\n0,1,5\n1,3.1,6\n2,4.9,7\n3,7.2,8\n");
   CHECK(contains(run(file + " --model 'a*x+z' --p0 a=1,z=1").out, "'z' is fitted as a parameter"));

@@ -1,4 +1,5 @@
-// What nlsq-fit does where something is wrong: exit status, message, and outputs that are whole or not there.
+// Tests nlsq-fit when something is wrong: exit status, message, and outputs, which are complete or do not
+// exist.
 
 #include "program.hpp"
 
@@ -133,7 +134,7 @@ TEST_CASE("times of day over midnight, thousands, and tables of points without x
 
 TEST_CASE("a parameter that the fit takes to 0 is named, since other starts would lead there again") {
   Scratch scratch;
-  std::string table = "x,y\n";  // a peak sharper than a Lorentzian: no Gaussian part fits it
+  std::string table = "x,y\n";  // this peak is sharper than a Lorentzian, so no Gaussian part fits it
   for (int i = -60; i <= 60; ++i)
     table += fmt::format("{},{}\n", 0.1 * i,
                          5 / (1 + std::pow(std::fabs(0.1 * i), 1.9)) + 0.1 * std::sin(7.0 * i));
@@ -159,7 +160,7 @@ TEST_CASE("a fit that loses a parameter exits with 1 and says what to try; nothi
     CAPTURE(command);
     const Outcome outcome = run(command);
     CHECK(outcome.status == 1);
-    const bool is_flat = command.starts_with(flat);  // where other starts are no advice
+    const bool is_flat = command.starts_with(flat);  // other starts would not help there
     CHECK(contains(outcome.out, "determines no more than a constant") == is_flat);
     CHECK(contains(outcome.out, "--starts") == !is_flat);
     CHECK(contains(outcome.out, "--p0") == !is_flat);
@@ -202,7 +203,7 @@ TEST_CASE("a time limit ends a fit with the best so far") {
   CHECK(fit["verdict"] == "BUDGET");
 }
 
-// Sanitizers reserve more address space than any limit that would bite.
+// Sanitizers reserve more address space than any useful limit.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST_CASE("out of memory is a message and exit 3, and no output is left half written") {
   Scratch scratch;

@@ -1,4 +1,4 @@
-// --progress: what is told on a terminal, in a pipe, and when not.
+// Tests --progress: what it prints on a terminal and in a pipe, and when it prints nothing.
 #include "program.hpp"
 #include "program_data.hpp"
 
@@ -12,7 +12,7 @@ using namespace program;
 
 namespace {
 
-// What the shell command writes to a terminal.
+// Returns what the shell command writes to a terminal.
 std::string on_terminal(const std::string& command) {
   int terminal = -1;
   const pid_t child = ::forkpty(&terminal, nullptr, nullptr, nullptr);
@@ -29,7 +29,7 @@ std::string on_terminal(const std::string& command) {
   return out;
 }
 
-// A command that gets the second half of a table late.
+// Returns a command that gets the second half of a table late.
 std::string fed_slowly(const std::string& last_line, const std::string& options) {
   return "(printf 'x,y\\n1,2.1\\n2,2.9\\n3,4.2\\n'; sleep 0.8; printf '" + last_line +
          "\\n') | " NLSQ_BIN_DIR "/nlsq-fit - --model linear " + options;
@@ -73,7 +73,7 @@ TEST_CASE("on a terminal a line appears after half a second and is cleared; --qu
   CHECK(contains(shown, kClear + "reading: "));
   const std::size_t last = shown.rfind(kClear);
   REQUIRE(last != std::string::npos);
-  CHECK(shown.substr(last).find("reading") == std::string::npos);  // it was cleared before the report
+  CHECK(shown.substr(last).find("reading") == std::string::npos);  // the line was cleared before the report
   CHECK(contains(shown.substr(last), "CONVERGED"));
   CHECK_FALSE(contains(on_terminal(fed_slowly("4,4.8", "--quiet")), "reading"));
   CHECK_FALSE(contains(on_terminal(fed_slowly("4,4.8", "--progress off")), "reading"));

@@ -1,4 +1,4 @@
-// Tables larger than --memory: their columns lie in scratch files, and results have the same bits.
+// Tests tables larger than --memory. Their columns lie in scratch files, and results must have the same bits.
 #include "program.hpp"
 
 #include "table/scratch/large_mappings.hpp"
@@ -25,7 +25,7 @@ using namespace program;
 
 namespace {
 
-constexpr int kRows = 300'000;  // columns of 2.4 MB
+constexpr int kRows = 300'000;  // each column takes 2.4 MB
 
 std::string table(const std::string& last = "") {
   std::string text = "g,x,y\n";
@@ -36,7 +36,7 @@ std::string table(const std::string& last = "") {
   return text + last;
 }
 
-// How much of the mapping at `memory` the process holds, in kB (Linux).
+// Returns how much of the mapping at `memory` the process holds, in kB (Linux).
 long held(const void* memory) {
   std::ifstream maps("/proc/self/smaps");
   const std::string begin = fmt::format("{:x}-", reinterpret_cast<std::uintptr_t>(memory));
@@ -98,7 +98,7 @@ TEST_CASE("a pass gives back the rows of a large file that it has read, and leav
     CAPTURE(pass);
     columns[0].read(0, seen.size(), seen.data());
     CHECK(seen == numbers);
-    if (held(first) < 0) break;  // not on Linux
+    if (held(first) < 0) break;  // this is not Linux
     CHECK(held(first) > 7000);
     for (const nlsq::Column& column : columns) column.was_read(0, seen.size() / 2);
     CHECK(held(first) < 4500);
@@ -112,7 +112,7 @@ TEST_CASE("a full disk, a missing folder and a bad cell late in the table end wi
   const Scratch files;
   const std::string file = files.write("table.csv", table());
   const std::string fit = file + " --x x --y y --model exp --memory 1M --scratch ";
-  const Outcome full = run(fit + files.path(""), "ulimit -f 1000;");  // blocks of 512 bytes or 1 KiB
+  const Outcome full = run(fit + files.path(""), "ulimit -f 1000;");  // a block is 512 bytes or 1 KiB
   CHECK(full.status == 3);
   CHECK(contains(full.out, "cannot reserve a scratch file in " + files.path("")));
   CHECK(contains(full.out, "are free there, and the limit of --memory (1 MB) is reached"));
@@ -162,6 +162,6 @@ TEST_CASE("the limit of memory is the smallest of the control groups and those t
   CHECK(nlsq::cli::group_limit("0::/\n", root) == none);
   CHECK(nlsq::cli::group_limit("5:cpu:/jobs\n4:memory:/jobs/seven\n0::/user/job\n", root) == 3'000'000);
   CHECK(nlsq::cli::group_limit("", root) == none);
-  set("root/memory.max", "2000000");  // of a container, whose path is the host's
+  set("root/memory.max", "2000000");  // this is for a container, whose path is that of the host
   CHECK(nlsq::cli::group_limit("0::/elsewhere/container\n", root) == 2'000'000);
 }

@@ -1,4 +1,4 @@
-// Writes .npz archives for tests: members stored or deflated.
+// Writes .npz archives for tests, with members stored or deflated.
 #pragma once
 
 #include "deflate_support.hpp"
@@ -19,7 +19,7 @@ inline std::string little(std::uint64_t value, int bytes) {
   return out;
 }
 
-// A .npy file of doubles. `shape` as Python writes it: "(3,)".
+// Returns a .npy file of doubles. `shape` has the form that Python writes: "(3,)".
 inline std::string npy(const std::vector<double>& values, const std::string& shape,
                        const char* type = "<f8") {
   std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}\n", type, shape);

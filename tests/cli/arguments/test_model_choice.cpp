@@ -1,5 +1,5 @@
-// --model with sums of built-in models, with formulas that are built-in models in other words, and with names
-// of models where they do not belong.
+// Tests --model with sums of built-in models, with formulas that are equivalent to built-in models, and with
+// names of models in wrong places.
 #include "cli/program.hpp"
 
 #include <doctest/doctest.h>
@@ -18,7 +18,7 @@ using namespace program;
 
 namespace {
 
-// Two peaks on a slope, and columns with the names of models.
+// Returns a table of two peaks on a slope, whose columns have the names of models.
 std::string two_peaks() {
   std::string text = "x,y,power\n";
   for (int i = 0; i < 200; ++i) {
@@ -48,7 +48,7 @@ TEST_CASE("a sum of models needs no starting values") {
   CHECK(parameter(fit, "g2_mu")["value"].get<double>() == doctest::Approx(6.5).epsilon(1e-3));
   CHECK(parameter(fit, "l1_a")["value"].get<double>() == doctest::Approx(0.7).epsilon(1e-2));
   CHECK(parameter(fit, "c")["value"].get<double>() == doctest::Approx(1).epsilon(1e-2));
-  // Values may be given, held and bounded as with any model.
+  // Values may be given, fixed and bounded as with any model.
   const nlohmann::json held =
       fit_json(file + " --model '2*gaussian+linear' --fix g1_mu=3 --bounds g2_mu=6:7 --p0 l1_a=1");
   CHECK(held["verdict"] == "CONVERGED");
@@ -65,10 +65,10 @@ TEST_CASE("a name of a model inside a formula is never silently a parameter") {
   const Outcome unknown = run(file + " --model 'gaussian + foo'");
   CHECK(unknown.status == 2);
   CHECK(contains(unknown.out, "'foo'"));
-  // It is one if the command gives it a value, or if it is a column.
+  // It is a parameter if the command gives it a value, and a predictor if it is a column.
   CHECK(run(file + " --model 'linear*x+b' --p0 linear=1 --quiet").status == 0);
   CHECK(run(file + " --x x,power --model 'a*x+b*power' --quiet").status == 0);
-  CHECK(run(file + " --model 'a*exp(-b*x)+c' --max-iterations 0").status == 1);  // a call is no model
+  CHECK(run(file + " --model 'a*exp(-b*x)+c' --max-iterations 0").status == 1);  // a call is not a model
 }
 
 TEST_CASE("a formula that is a built-in model in other words gets its guess") {
@@ -106,7 +106,7 @@ TEST_CASE("the terms of a sum are columns of the residual file and lines of the 
     CHECK(contains(picture, part));
   CHECK(contains(html, "component c3"));
   CHECK(contains(html, "l1: linear"));
-  // A model alone has no terms.
+  // A single model has no terms.
   run(kDecay + " --model exp --quiet --residuals " + residuals);
   std::ifstream alone(residuals);
   std::getline(alone, line);
@@ -135,7 +135,7 @@ TEST_CASE("a formula of several parameters that uses no column is refused") {
                  "apart; write x where the formula means the column"));
   CHECK(contains(run(kDecay + " --model 'a*t+b'").out, "write x or day where the formula means the column"));
   CHECK(contains(run(file + " --x x,z --y y --model 'a+b'").out, "write x1 or x, x2 or z where"));
-  CHECK(run(file + " --model 'a*1'").status == 0);  // the mean
+  CHECK(run(file + " --model 'a*1'").status == 0);  // this is the mean
 }
 
 TEST_CASE("a column with a unit in its name is found by the name before the unit") {
@@ -156,7 +156,8 @@ TEST_CASE("a column with a unit in its name is found by the name before the unit
     CHECK(result.status == 0);
     CHECK(contains(result.out, "65000"));
   }
-  // The name before the unit of y may be a parameter's. Where it is no column's alone, it is no column's.
+  // A parameter may have the name of y without its unit. If several columns share such a name, it means none
+  // of them.
   CHECK(run(file + " --model 'k*exp(-T/b)' --p0 k=1e-2,b=-8").status == 0);
   const std::string two = scratch.write("two.csv", "t (s),t (h)\n1,2\n2,3\n3,5\n4,6\n5,8\n");
   CHECK(contains(run(two + " --model 'a*t+b'").out, "does not use t (s) (as x)"));
@@ -185,13 +186,13 @@ TEST_CASE("the model may be typed without --model, as the last word that is no f
   const Outcome named = run(kDecay + " exp");
   CHECK(named.status == 0);
   CHECK(contains(named.out, "Model  exp: a*exp(-b*x)+c"));
-  CHECK(run(kDecay + " line").status == 0);  // another name of linear
+  CHECK(run(kDecay + " line").status == 0);  // this is another name of linear
   const Outcome formula = run(kDecay + " 'weight = a*exp(-b*day)+c' --p0 b=0.01");
   CHECK(formula.status == 0);
   CHECK(contains(formula.out, "a        "));
   CHECK(contains(run(kDecay + " 'a*exp(-b*x'").out, "a*exp(-b*x"));
 
-  // A file that is not there is not taken for a model: its name has no operator of a formula.
+  // A missing file is not mistaken for a model, because its name has no operator of a formula.
   const Outcome missing = run(kDecay + " data/more-days.csv");
   CHECK(missing.status == 2);
   CHECK(contains(missing.out, "there is no file data/more-days.csv"));

@@ -1,4 +1,4 @@
-// --precision and --rule: every name of a policy, and what is said of what is none.
+// Tests --precision and --rule with every name of a policy, and the messages about unknown names.
 #include "cli/program.hpp"
 
 #include "arguments/arguments.hpp"

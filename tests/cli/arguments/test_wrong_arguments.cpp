@@ -1,4 +1,5 @@
-// Arguments that cannot be meant are refused, with words that say what was found and what would do.
+// Tests that arguments that make no sense are refused, with words that say what was found and what would be
+// right.
 #include "cli/program_data.hpp"
 #include "cli/zip_support.hpp"
 
@@ -44,7 +45,7 @@ TEST_CASE("what a number, an option or a folder should have been is said") {
     CAPTURE(outcome.out);
     CHECK(outcome.status == 3);
     CHECK(contains(outcome.out, "cannot write: there is no folder " + folder));
-    CHECK_FALSE(contains(outcome.out, "Result"));  // it is said before the fit
+    CHECK_FALSE(contains(outcome.out, "Result"));  // the error comes before the fit
   }
 }
 
@@ -90,7 +91,7 @@ TEST_CASE("options of texts are refused where no text is read") {
     refuses(array + given + " --predict 0:1:3", words + array + " is no text");
     refuses(array + given + " --x 1 --y 2 --group-by 1", words + array + " is no text");
   }
-  // One text among the files is enough: the option is of it.
+  // One text among the files is enough, because the option is for it.
   for (const std::string& read :
        {array + " " + text, text + " " + array, text + " --predict " + array, array + " --predict " + text}) {
     CAPTURE(read);
@@ -110,7 +111,7 @@ TEST_CASE("--thousands that is given already is no advice") {
                  "exactly three digits; if '.' means something else here, leave --thousands out"));
   const std::string commas = files.write("c.csv", "t;v\n1;1,234\n2;1,5\n3;2,345\n");
   CHECK(contains(run(commas + " --model linear --thousands ,").out, "give --decimal , instead"));
-  // Without the option it is the advice, as before.
+  // Without the option, the message advises to give it.
   CHECK(contains(run(commas + " --model linear").out, "for a thousands separator give --thousands ,"));
 }
 
@@ -125,7 +126,7 @@ TEST_CASE("lists where one column is expected say how many are expected for what
   refuses(table + " --model 'a*x1+b*x2' --x t,s --y v --sigma s --sigma-x s",
           "--sigma-x s: 1 part is given, and --x chose 2 columns");
   refuses(fit + "--group-by s,t", "--group-by s,t: give one column");
-  CHECK(run(fit + "--sigma u,w --quiet").status == 0);  // the name of one column
+  CHECK(run(fit + "--sigma u,w --quiet").status == 0);  // this is the name of one column
   CHECK(run(fit + "--sigma 'max(s,1)' --quiet").status == 0);
 }
 

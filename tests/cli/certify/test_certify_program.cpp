@@ -1,4 +1,4 @@
-// nlsq-fit --certify as a user runs it, and ends that are certified but no success.
+// Tests nlsq-fit --certify as a user runs it, and ends that are certified but no success.
 #include "cli/program_data.hpp"
 
 #include <doctest/doctest.h>
@@ -61,10 +61,10 @@ TEST_CASE("undetermined parameters without starting values are no success, with 
   std::string text = "x,y\n";
   for (int i = 0; i < 30; ++i) text += std::to_string(i) + "," + std::to_string((i * 7919) % 13 - 6) + "\n";
   const std::string file = scratch.write("t.csv", text);
-  // Nothing but d has an effect on these rows.
+  // Only d has an effect on these rows.
   const std::string model = " --model 'a*exp(-(x-m)^2/w)*if(x>100,1,0)+d'";
   const Outcome outcome = run(file + model);
-  CHECK(outcome.status == 1);  // was 0
+  CHECK(outcome.status == 1);  // once this was 0
   CHECK(contains(outcome.out, "the undetermined m, w had no starting value"));
   CHECK(contains(outcome.out, "--starts 32"));
   const nlohmann::json fit = fit_json(file + model);
@@ -74,7 +74,7 @@ TEST_CASE("undetermined parameters without starting values are no success, with 
   const Outcome started = run(file + model + " --p0 a=1,m=1,w=1,d=1");
   CHECK(started.status == 1);
   CHECK(contains(started.out, "explains nothing"));
-  // Where the rest of the model is determined it is one. Parameters that enter linearly need no start.
+  // If the rest of the model is determined, it is a success. Linear parameters need no start.
   CHECK(run(kDecay + " --model '(a+b)*x+c' --p0 a=1,b=1,c=1").status == 0);
   CHECK(run(kDecay + " --model '(a+b)*x+c'").status == 0);
 }
@@ -92,7 +92,7 @@ TEST_CASE(
   const Outcome groups = run(fit + "--group-by g --quiet --csv -");
   CHECK(groups.status == 1);
   CHECK_FALSE(contains(groups.out, "NOISE_FLOOR"));
-  // One parameter that is 0 to rounding is no reason: y does not depend on x, and b says so.
+  // If only one parameter is 0 to rounding, it is a success: y does not depend on x, and b says so.
   CHECK(run(scratch.path("constant.csv") + " --x 'x+1' --y y --where 'g == 0' --model power").status == 0);
 }
 
@@ -100,7 +100,7 @@ TEST_CASE("a fit that could not start has no cost and no R²") {
   const std::string model = kDecay + " --model 'a*log(x-1000)'";
   const Outcome outcome = run(model);
   CHECK(outcome.status == 1);
-  CHECK(contains(outcome.out, "Cost undefined"));  // was 0, with R² 1
+  CHECK(contains(outcome.out, "Cost undefined"));  // once this was 0, with R² 1
   CHECK_FALSE(contains(outcome.out, "every residual is zero"));
   CHECK(fit_json(model)["r_squared"].is_null());
 }

@@ -1,4 +1,4 @@
-// nlsq-fit --compare as a user runs it.
+// Tests nlsq-fit --compare as a user runs it.
 #include "cli/program_data.hpp"
 
 #include <doctest/doctest.h>
@@ -38,7 +38,7 @@ TEST_CASE("--compare ranks by AICc, tests nested models and reports the best") {
   CHECK(sum == doctest::Approx(1).epsilon(1e-12));
   const std::string best = fit["comparison"][0]["model"];
   CHECK(fit["model"] == best);
-  // The best is reported as if it had been fitted alone, to the same bits.
+  // The best model is reported as if it had been fitted alone, with the same bits.
   const nlohmann::json alone = fit_json(kDecay + " --model " + best);
   CHECK(fit["parameters"] == alone["parameters"]);
   CHECK(fit["aicc"] == fit["comparison"][0]["aicc"]);
@@ -76,12 +76,12 @@ TEST_CASE("failures are listed with their reasons and do not win") {
   CHECK(fit["model"] == "linear");
   CHECK(entry(fit, "poly9")["certified"] == false);
   CHECK(entry(fit, "a*log(x-100)")["rss"].is_null());
-  // None is left: the reasons are the message.
+  // If no model is left, the message contains the reasons.
   const Outcome none = run(file + " --compare poly8,poly9");
   CHECK(none.status == 3);
   CHECK(contains(none.out, "no model could be fitted"));
   CHECK(contains(none.out, "poly8: "));
-  // Fitted, but without a certificate.
+  // The models are fitted, but without a certificate.
   const Outcome uncertain = run(file + " --compare 'a*log(x-100),b*log(x-100)'");
   CHECK(uncertain.status == 1);
   CHECK(contains(uncertain.out, "No model reached a certified minimum"));

@@ -1,4 +1,4 @@
-// A table of several decays, and the lines of --json of groups, for tests of --group-by.
+// Makes a table of several decays, and reads the lines of --json of groups, for tests of --group-by.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,7 +11,7 @@
 
 namespace sites_of_groups {
 
-// Decays of sites, `rows` each, in turn: a row of each site, then the next of each.
+// Returns decays of sites with `rows` rows each. A row of each site is followed by the next row of each.
 inline std::string sites(const std::vector<std::string>& names, int rows, unsigned seed = 1) {
   std::mt19937 random(seed);
   std::normal_distribution<double> noise(0, 0.05);

@@ -1,4 +1,4 @@
-// nlsq-fit --group-by, as a user runs it: the table, the JSON lines, the CSV file, and what fails.
+// Tests nlsq-fit --group-by as a user runs it: the table, the JSON lines, the CSV file, and failures.
 #include "cli/groups/sites.hpp"
 #include "cli/program.hpp"
 
@@ -97,7 +97,7 @@ TEST_CASE("Groups have the same bits on any number of threads, and for any order
   CHECK(one == run(table + kFit + "--csv - --threads 3").out);
   CHECK(std::count(one.begin(), one.end(), '\n') == 1201);
 
-  // The rows sorted by group in descending order.
+  // These are the rows sorted by group in descending order.
   std::istringstream rows(files.read("d.csv"));
   std::vector<std::string> list;
   std::string header;

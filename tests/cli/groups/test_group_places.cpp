@@ -1,4 +1,4 @@
-// The reasons of groups that did not succeed name places in the file.
+// Tests that the reasons of groups that did not succeed name places in the file.
 #include "cli/program.hpp"
 
 #include <doctest/doctest.h>

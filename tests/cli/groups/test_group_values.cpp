@@ -1,4 +1,4 @@
-// nlsq-fit --group-by: what counts as a group, and what is said of parameters on a bound.
+// Tests which values nlsq-fit --group-by takes as groups, and the messages about parameters on a bound.
 #include "cli/groups/sites.hpp"
 #include "cli/program.hpp"
 

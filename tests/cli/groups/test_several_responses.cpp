@@ -1,4 +1,4 @@
-// nlsq-fit --y a,b,c where rows lack some of the responses.
+// Tests nlsq-fit --y a,b,c if rows lack some of the responses.
 #include "cli/program.hpp"
 #include "cli/zip_support.hpp"
 
@@ -14,7 +14,7 @@ using nlohmann::json;
 
 namespace {
 
-// Decays p and q; every row but some of each has both. Cells that lack a number hold `missing`.
+// Returns decays p and q. Most rows have both. Cells that lack a number hold `missing`.
 std::string decays(const std::string& missing) {
   std::string text = "t,p,q\n";
   for (int i = 0; i < 30; ++i) {
@@ -52,7 +52,8 @@ TEST_CASE("A row that lacks one of several responses is left out of that one alo
       CHECK(line_of(both, k)["parameters"][1]["value"].get<double>() ==
             doctest::Approx(alone["parameters"][1]["value"].get<double>()).epsilon(1e-9));
     }
-    // An expression lacks what its columns lack; a value that it cannot compute is an error as before.
+    // An expression is missing if one of its columns is. A value that it cannot compute is an error, as
+    // before.
     CHECK(line_of(run(table + fit + "--y p,q/2").out, 1)["rows"] == 27);
     const Outcome computed = run(table + fit + "--y 'p,log(q-3)'");
     CHECK(computed.status == 3);

@@ -1,5 +1,4 @@
-// What the program says about itself: help pages, manual page, completions. All come from one list of
-// options.
+// Tests the help pages, the manual page and the completions. All come from one list of options.
 #include "help/formula_help.hpp"
 
 #include "cli/program.hpp"
@@ -25,7 +24,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// The options in the left column of --help.
+// Returns the options in the left column of --help.
 std::vector<std::string> options() {
   std::vector<std::string> names;
   for (const std::string& line : lines_of(run("--help").out)) {
@@ -96,7 +95,7 @@ TEST_CASE("bash reads the completion, and completes options, words, models and f
   CHECK(contains(completed("nlsq-fit --mod"), "--model"));
   CHECK(completed("nlsq-fit t.csv --loss hu") == "huber\n");
   CHECK(contains(completed("nlsq-fit t.csv --model gau"), "gaussian"));
-  CHECK(completed("nlsq-fit t.csv --model exp --fix ''") == "\n");  // a free value
+  CHECK(completed("nlsq-fit t.csv --model exp --fix ''") == "\n");  // any value is allowed
   CHECK(completed("nlsq-fit " NLSQ_SOURCE_DIR "/data/deca") == NLSQ_SOURCE_DIR "/data/decay.csv\n");
   CHECK(completed("nlsq-fit --json " NLSQ_SOURCE_DIR "/data/deca") == NLSQ_SOURCE_DIR "/data/decay.csv\n");
   CHECK(run("--completion csh").status == 2);

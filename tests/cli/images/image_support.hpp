@@ -1,4 +1,4 @@
-// An image of decays, and the maps that nlsq-fit writes, for the tests of images.
+// Makes an image of decays, and reads the maps that nlsq-fit writes, for the tests of images.
 #pragma once
 
 #include "cli/program.hpp"
@@ -20,7 +20,8 @@ struct Map {
   std::vector<double> values;
 };
 
-// The arrays of a .npz file, read with the table reader's parts. Entries of one byte become doubles, too.
+// Returns the arrays of a .npz file, read with the table reader's parts. Entries of one byte become doubles,
+// too.
 inline std::map<std::string, Map> maps_of(const std::string& archive) {
   std::map<std::string, Map> out;
   for (const nlsq::cli::ZipMember& member : nlsq::cli::zip_members(archive)) {
@@ -62,7 +63,7 @@ struct Cube {
     return (i * kColumns + j) * kPoints + k;
   }
   std::string file() const { return zip_support::npy(values, "(20, 24, 30)"); }
-  // The numbers of another layout: at(a, b, c) is the number with these indices in the new array.
+  // Returns the numbers in another layout. at(a, b, c) is the number with these indices in the new array.
   template <class At>
   std::vector<double> arranged(std::size_t n0, std::size_t n1, std::size_t n2, At at) const {
     std::vector<double> out;
@@ -78,7 +79,7 @@ struct Cube {
   }
 };
 
-// The maps of a command; `status` is what it must return.
+// Returns the maps of a command. `status` is the status that it must return.
 inline std::map<std::string, Map> maps(const program::Scratch& files, const std::string& arguments,
                                        int status = 0) {
   const program::Outcome outcome = program::run(arguments + " --quiet --maps " + files.path("maps.npz"));
@@ -98,7 +99,7 @@ inline bool same(const std::map<std::string, Map>& a, const std::map<std::string
   return all;
 }
 
-// Replaces the word that gives the layout; both words have one length.
+// Replaces the word for the layout. Both words have the same length.
 inline std::string in_fortran_order(std::string file) {
   return file.replace(file.find("'fortran_order': False"), 22, "'fortran_order': True ");
 }

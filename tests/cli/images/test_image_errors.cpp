@@ -1,4 +1,4 @@
-// What nlsq-fit --maps refuses, and that it writes nothing unless it writes all.
+// Tests what nlsq-fit --maps refuses, and that it writes either all or nothing.
 #include "cli/images/image_support.hpp"
 
 #include <doctest/doctest.h>

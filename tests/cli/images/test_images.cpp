@@ -1,4 +1,4 @@
-// nlsq-fit --maps, as a user runs it: maps against fits of single pixels and of groups, axes, sigma and mask.
+// Tests nlsq-fit --maps as a user runs it. Its maps are compared with fits of single pixels and of groups.
 #include "cli/images/image_support.hpp"
 
 #include <doctest/doctest.h>
@@ -27,7 +27,7 @@ TEST_CASE("Maps have the answers of single fits") {
       CAPTURE(name);
       const auto one = parameter(alone, name);
       const double error = one["std_error"];
-      // The fits start elsewhere. Both are certified to lie so close to the minimum.
+      // The fits have different starts, but both are certified to be so close to the minimum.
       CHECK(std::fabs(found.at(name).values[pixel] - double(one["value"])) <= 1e-6 * error);
       CHECK(found.at(std::string(name) + "_std_error").values[pixel] == doctest::Approx(error).epsilon(1e-6));
     }
@@ -60,7 +60,7 @@ TEST_CASE("Maps have the same bits for any threads, axis, byte layout and dimens
                              model),
              wanted));
   CHECK(same(maps(files, "- " + model + " < " + files.path("cube.npy")), wanted));
-  // The pixels of two dimensions are those of one row, in blocks of another form.
+  // Pixels in two dimensions must give the same as pixels in one row, which are divided into other blocks.
   const auto row = maps(files, files.write("row.npy", npy(cube.values, "(480, 30)")) + model);
   CHECK(row.at("a").shape == std::vector<std::size_t>{kRows * kColumns});
   for (std::size_t p = 0; p < row.at("a").values.size(); ++p)
@@ -102,7 +102,7 @@ TEST_CASE("Pixels outside the mask and pixels that are not numbers have no answe
   Cube cube;
   cube.values[Cube::index(2, 3, 7)] = std::nan("");
   cube.values[Cube::index(9, 9, 0)] = std::nan("");
-  cube.values[Cube::index(12, 12, 4)] = INFINITY;  // chosen as a neighbour
+  cube.values[Cube::index(12, 12, 4)] = INFINITY;  // this pixel would be chosen as a neighbour
   const std::string fit =
       files.write("cube.npy", cube.file()) + " --model exp --x " + files.write("t.npy", npy(cube.x));
   std::string mask = npy({}, "(20, 24)", "|b1");
@@ -123,8 +123,8 @@ TEST_CASE("Pixels outside the mask and pixels that are not numbers have no answe
   CHECK(contains(report.out, "point 4"));
 }
 
-// On a slope, the curve of a pixel whose peak lies elsewhere explains nearly all of the scatter, and a fit
-// from there ends beside the peak at about twice the cost.
+// On a slope, the curve of a pixel whose peak lies elsewhere explains nearly all of the scatter. A fit from
+// there ends beside the peak at about twice the cost.
 TEST_CASE("A narrow region with its peak elsewhere is not fitted with the peak of the pixels around it") {
   const Scratch files;
   std::mt19937 random(5);
@@ -146,7 +146,8 @@ TEST_CASE("A narrow region with its peak elsewhere is not fitted with the peak o
   CHECK(wrong == 0);
 }
 
-// Two peaks of one height: from the other one's place a fit ends in a worse minimum, which is certified.
+// Here are two peaks of one height. From the place of the other peak, a fit ends in a worse minimum, which is
+// certified.
 TEST_CASE("A neighbour's answer does not lead to a worse minimum than the pixel's own guess") {
   const Scratch files;
   std::mt19937 random(5);
@@ -189,14 +190,14 @@ TEST_CASE("Held parameters, ties, losses and several starts apply to every pixel
     CHECK(tied.at("c").values[p] == doctest::Approx(tied.at("a").values[p] / 8));
     CHECK(several.at("status").values[p] == 1);
   }
-  // A parameter held at its guess is held at the guess of each pixel, not at that of a neighbour.
+  // A parameter fixed at its guess is fixed at the guess of each pixel, not at that of a neighbour.
   const auto held = maps(files, fit + "--fix c");
   const auto alone = fit_json(files.write("one.csv", cube.pixel_csv(1, 2)) + " --model exp --fix c");
   CHECK(held.at("c").values[kColumns + 2] ==
         doctest::Approx(double(parameter(alone, "c")["value"])).epsilon(1e-12));
 }
 
-// Of pure noise many own guesses lead nowhere, some to numbers that overflow.
+// With pure noise, many guesses lead nowhere, and some lead to numbers that overflow.
 TEST_CASE("An image succeeds wherever its pixels do as groups, at no higher cost, and in more places") {
   const Scratch files;
   std::mt19937 random(7);
@@ -243,7 +244,7 @@ TEST_CASE("An image succeeds wherever its pixels do as groups, at no higher cost
   CHECK(after_failure > 0);
 }
 
-// A peak that is fitted to a cubic moves away and becomes wider for ever.
+// A peak that is fitted to a cubic moves away and becomes wider and wider.
 TEST_CASE("A pixel without a minimum ends after 200 iterations, or after as many as are asked for") {
   const Scratch files;
   std::vector<double> values;
@@ -291,7 +292,7 @@ TEST_CASE("Maps, report and JSON say in which pixels a parameter ends on a bound
   const std::string to = " --maps " + files.path("maps.npz");
   const Outcome told = run(fit + to);
   CHECK(contains(told.out, "pixels on a bound"));
-  CHECK(contains(told.out, "no bounds"));  // c
+  CHECK(contains(told.out, "no bounds"));  // for c
   CHECK(contains(told.out, fmt::format(" {}\n", pixels)));
   const auto summary = nlohmann::json::parse(run(fit + " --json -" + to).out);
   CHECK(summary["parameters"][0]["at_bound"] == pixels);
@@ -311,7 +312,7 @@ TEST_CASE("--json sums the image up") {
   const std::string fit = image + " --model exp --x " + times + " --mask " + mask + " --json - --maps ";
   const Outcome outcome = run(fit + files.path("maps.npz"));
   CHECK(outcome.status == 1);
-  const auto summary = nlohmann::json::parse(outcome.out);  // nothing else is written
+  const auto summary = nlohmann::json::parse(outcome.out);  // so nothing else is written
   CHECK(summary["shape"] == nlohmann::json({20, 24}));
   CHECK(summary["axis"] == 2);
   CHECK(summary["points"] == 30);
@@ -327,7 +328,7 @@ TEST_CASE("--json sums the image up") {
   CHECK(contains(summary["reasons"][0]["message"], "point 4"));
   const Map b = maps_of(files.read("maps.npz")).at("b");
   double lowest = 1e9;
-  for (const double value : b.values) lowest = std::fmin(lowest, value);  // fmin leaves NaN out
+  for (const double value : b.values) lowest = std::fmin(lowest, value);  // fmin ignores NaN
   CHECK(summary["parameters"][1]["name"] == "b");
   CHECK(summary["parameters"][1]["lowest"] == lowest);
   CHECK(summary["files"].size() == 3);

@@ -11,7 +11,7 @@ namespace script {
 
 using Rows = std::vector<std::vector<double>>;
 
-// The script of a fit. Fails the test if there is none.
+// Returns the script of a fit. Fails the test if there is none.
 inline std::string of(const program::Scratch& scratch, const std::string& arguments, int status = 0) {
   const program::Outcome outcome = program::run(arguments + " --quiet --plot " + scratch.path("p.gp"));
   if (outcome.status != status)
@@ -19,7 +19,7 @@ inline std::string of(const program::Scratch& scratch, const std::string& argume
   return scratch.read("p.gp");
 }
 
-// The numbers of a data block.
+// Returns the numbers of a data block.
 inline Rows block(const std::string& text, const std::string& name) {
   const std::string start = "$" + name + " << EOD\n";
   const std::size_t from = text.find(start), to = text.find("EOD\n", from + start.size());

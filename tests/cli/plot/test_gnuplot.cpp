@@ -1,4 +1,5 @@
-// --plot FILE.svg, .png and .pdf: gnuplot is run, draws what it should, and runs nothing else.
+// Tests that --plot FILE.svg, .png and .pdf runs gnuplot, that this draws what it should, and that no text is
+// run.
 #include <doctest/doctest.h>
 
 #include "plot/gnuplot.hpp"
@@ -13,7 +14,7 @@ using namespace program;
 
 namespace {
 
-// A folder with a program named gnuplot that is a shell script.
+// Returns a PATH with a folder that has a shell script named gnuplot.
 std::string path_with_gnuplot(const Scratch& scratch, const std::string& commands) {
   scratch.write("gnuplot", "#!/bin/sh\n" + commands);
   std::filesystem::permissions(scratch.path("gnuplot"), std::filesystem::perms::owner_all);
@@ -51,7 +52,7 @@ TEST_CASE("the script that --plot FILE.gp keeps draws the same picture") {
 TEST_CASE("names of columns, parameters and files run no commands and are shown as they are") {
   Scratch scratch;
   const std::string mark = scratch.path("mark");
-  // Each would make the file `mark` if gnuplot or a shell ran it.
+  // Each of these would make the file `mark` if gnuplot or a shell ran it.
   const std::vector<std::string> names = {"`touch " + mark + "`",
                                           "'; system('touch " + mark + "'); print '",
                                           "\"\"; system(\"\"touch " + mark + "\"\") #",

@@ -1,4 +1,4 @@
-// Axes, tick marks, the points of curves and the normal quantiles of pictures.
+// Tests axes, tick marks, the points of curves and the normal quantiles of pictures.
 #include "plot/axis.hpp"
 
 #include "plot/curve.hpp"
@@ -16,7 +16,7 @@ using namespace nlsq::cli;
 
 namespace {
 
-// The largest vertical distance between `f` and the straight lines between the points.
+// Returns the largest vertical distance between `f` and the straight lines between the points.
 template <class F>
 double largest_gap(const CurvePoints& points, F f) {
   double gap = 0;
@@ -168,7 +168,7 @@ TEST_CASE("curve points rise, from end to end, on both kinds of axes") {
 }
 
 TEST_CASE("normal quantiles: published values, and all residuals of few rows") {
-  // z for (i - 1/2)/5 = 0.1, 0.3, 0.5, 0.7, 0.9 (Abramowitz and Stegun, table 26.5)
+  // These are z for (i - 1/2)/5 = 0.1, 0.3, 0.5, 0.7, 0.9 (Abramowitz and Stegun, table 26.5).
   const NormalQuantiles q = normal_quantiles({4, -2, 0, 1, -1}, 2);
   REQUIRE(q.normal.size() == 5);
   const std::vector<double> z = {-1.2815515655, -0.5244005127, 0, 0.5244005127, 1.2815515655};

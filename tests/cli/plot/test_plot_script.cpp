@@ -1,4 +1,4 @@
-// What --plot draws, read from the gnuplot script: data, curve, band, residuals, axes and texts.
+// Tests what --plot draws, by the gnuplot script: data, curve, band, residuals, axes and texts.
 #include <doctest/doctest.h>
 
 #include "plot/gnuplot_script.hpp"
@@ -14,7 +14,7 @@ using script::block;
 
 namespace {
 
-// Ten points near a line.
+// These are ten points near a line.
 const std::string kLine =
     "time,length\n1,2.1\n2,3.9\n3,6.2\n4,7.8\n5,10.1\n6,12.2\n7,13.8\n8,16.1\n9,18.0\n10,19.9\n";
 
@@ -42,7 +42,7 @@ TEST_CASE("the band is that of linear regression") {
       script::of(scratch, scratch.write("line.csv", kLine) + " --model 'a+b*x' --p0 a=1,b=1");
   double sx = 0, sy = 0, sxx = 0, sxy = 0, rss = 0;
   const script::Rows data = block(text, "data");
-  const double n = 10, t = 2.306004135;  // Student's t for 8 degrees of freedom and 95 %
+  const double n = 10, t = 2.306004135;  // for 8 degrees of freedom and 95 %
   for (const auto& row : data) sx += row[0], sy += row[1], sxx += row[0] * row[0], sxy += row[0] * row[1];
   const double slope = (n * sxy - sx * sy) / (n * sxx - sx * sx), start = (sy - slope * sx) / n;
   for (const auto& row : data) rss += std::pow(row[1] - start - slope * row[0], 2);
@@ -99,12 +99,12 @@ TEST_CASE("of many rows every k-th is drawn, and the picture says so; axes hold 
   const std::string drawn =
       script::of(scratch, scratch.write("many.csv", text) + " --model 'a+0*x' --p0 a=1");
   const script::Rows data = block(drawn, "data");
-  CHECK(data.size() == 6001);  // rows 0, 4, 8 ...
+  CHECK(data.size() == 6001);  // these are rows 0, 4, 8 ...
   CHECK(data[1][0] == 4);
   CHECK(contains(drawn, "'every 4th of 24001 rows is drawn'"));
   const std::size_t range = drawn.find("set yrange [");
   CHECK(std::stod(drawn.substr(drawn.find(':', range) + 1)) > 500);
-  CHECK(block(drawn, "quantiles").back()[1] > 50);  // of all rows: row 7 is there
+  CHECK(block(drawn, "quantiles").back()[1] > 50);  // these are of all rows, including row 7
 }
 
 TEST_CASE("error bars are left out where they would cover the points") {

@@ -1,4 +1,4 @@
-// --plot -: the picture in characters.
+// Tests --plot -, which draws the picture in characters.
 #include "plot/text_plot.hpp"
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@ using nlsq::cli::TextCanvas;
 
 namespace {
 
-// A line through the points, drawn in plain ASCII.
+// This is a line through the points, drawn in plain ASCII.
 const std::string kSmall = "x,y\n0,0\n2,2.1\n4,3.8\n6,6.2\n8,7.9\n10,10\n";
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -78,8 +78,8 @@ TEST_CASE("the canvas: corners, dots of a Braille cell, points over and under a 
   TextCanvas canvas(4, 2, true);
   canvas.add_point(0, 0);
   canvas.add_point(1, 1);
-  canvas.add_point(1.01, 0.5);            // outside
-  canvas.add_line(0, 0.5001, 1, 0.5001);  // the lowest dots of the upper row: 7 and 8 of each cell
+  canvas.add_point(1.01, 0.5);            // this is outside
+  canvas.add_line(0, 0.5001, 1, 0.5001);  // these are the lowest dots of the upper row, 7 and 8 of each cell
   CHECK(canvas.rows(false) == std::vector<std::string>{"⣀⣀⣀•", "•   "});
   CHECK(canvas.rows(true) == std::vector<std::string>{"⣀⣀⣀⣀", "▓   "});
   TextCanvas ascii(4, 2, false);

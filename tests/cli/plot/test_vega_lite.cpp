@@ -1,4 +1,4 @@
-// --plot FILE.vl.json: a Vega-Lite specification whose panels name data sets and fields that are there.
+// Tests --plot FILE.vl.json, a Vega-Lite specification whose panels must name existing data sets and fields.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
@@ -24,8 +24,8 @@ json picture(const Scratch& scratch, const std::string& arguments) {
   return out;
 }
 
-// The rules of the schema that a mistake here would break: known marks and channels, fields that exist in the
-// data set of their layer, types and scales by name.
+// Checks the rules of the schema that a mistake here would break: known marks and channels, fields that exist
+// in the data set of their layer, and types and scales by name.
 void check_layer(const json& spec, const json& layer) {
   CAPTURE(layer.dump());
   const std::set<std::string> marks = {"point", "line", "area", "rule"},

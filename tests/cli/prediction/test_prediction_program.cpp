@@ -1,4 +1,4 @@
-// nlsq-fit --predict, --band, --csv, --derive, --bootstrap, as a user runs it.
+// Tests nlsq-fit --predict, --band, --csv, --derive and --bootstrap as a user runs them.
 #include "cli/program_data.hpp"
 
 #include <nlsq/nlsq.hpp>
@@ -12,10 +12,10 @@ using namespace program;
 
 namespace {
 
-// Ten rows of a straight line with known scatter.
+// These are rows of a straight line with known scatter.
 const std::string kLine = "t,v,s\n1,2.1,0.1\n2,3.9,0.1\n3,6.2,0.1\n4,7.8,0.2\n6,12.3,0.2\n";
 
-// The numbers of a CSV file, without its header.
+// Returns the numbers of a CSV file, without its header.
 std::vector<std::vector<double>> numbers(const std::string& csv) {
   std::vector<std::vector<double>> rows;
   std::istringstream lines(csv);
@@ -45,7 +45,7 @@ TEST_CASE("--predict A:B:N --csv - writes the curve and its bands") {
   CHECK(outcome.out.substr(0, outcome.out.find('\n')) == "t,fit,conf_low,conf_high,pred_low,pred_high");
   const auto rows = numbers(outcome.out);
   REQUIRE(rows.size() == 3);
-  // By hand: mean t = 3.2, Sxx = 14.8; the 97.5 % point of t with 3 degrees of freedom is 3.18245.
+  // Computed by hand: mean t = 3.2, Sxx = 14.8; the 97.5 % point of t with 3 degrees of freedom is 3.18245.
   const double mean = 6.46, slope = 30.14 / 14.8;
   double rss = 0;
   const double t[] = {1, 2, 3, 4, 6}, v[] = {2.1, 3.9, 6.2, 7.8, 12.3};
@@ -64,7 +64,7 @@ TEST_CASE("--predict takes values of x between commas") {
   const auto grid = fit_json(kDecay + " --model exp --predict 0:400:3")["prediction"];
   CHECK(fit_json(kDecay + " --model exp --predict 0,200,400")["prediction"] == grid);
   CHECK(numbers(run(kDecay + " --model exp --predict 350 --csv - --quiet").out).size() == 1);
-  std::string many = "1";  // longer than the name of a file may be
+  std::string many = "1";  // this is longer than the name of a file may be
   for (int i = 2; i <= 300; ++i) many += "," + std::to_string(i);
   CHECK(numbers(run(kDecay + " --model exp --predict " + many + " --csv - --quiet").out).size() == 300);
   CHECK(contains(said("--predict 350,x", 3), "350,x: cannot open"));
@@ -78,7 +78,8 @@ TEST_CASE("--predict takes values of x between commas") {
 TEST_CASE("--predict FILE finds the columns by name and reads expressions and sigma") {
   const Scratch scratch;
   const std::string table = scratch.write("line.csv", kLine);
-  // The columns in another order, with other ones between them; sigma of the new observations.
+  // The columns are in another order, with other ones between them, and s is the sigma of the new
+  // observations.
   const std::string points = scratch.write("points.csv", "s;other;t\n0.5;9;10\n0.1;9;0\n");
   const std::string fit =
       table + " --x t --y v --sigma s --model 'a+b*t' --predict " + points + " --csv - --quiet --delimiter ";
@@ -121,7 +122,7 @@ TEST_CASE("points in another unit than the data are refused") {
   CHECK(with(kelvin, "T", alone).status == 3);
   CHECK(with(kelvin, "1", alone).status == 3);
   CHECK(with(plain, "1/T", celsius).status == 3);
-  CHECK(with(plain, "T", alone).status == 0);  // as a single column of any other name
+  CHECK(with(plain, "T", alone).status == 0);  // like a single column of any other name
 }
 
 TEST_CASE("sigma that differs by row leaves the prediction band out, and says so") {
@@ -287,7 +288,7 @@ TEST_CASE("--range and --predict take dates where x is a column of dates") {
   CHECK(by_time.status == 0);
   CHECK(by_time.out.find("3 rows fitted, 1 left out (1 by --range)") != std::string::npos);
   CHECK(run(days + " --model line --range :2025-01-03").out.find("1 by --range") != std::string::npos);
-  // Forms that the column does not have, and columns without dates.
+  // These are forms that the column does not have, and columns without dates.
   const auto refused = [&](const std::string& arguments, const char* why) {
     const Outcome outcome = run(arguments);
     CHECK(outcome.status == 2);

@@ -1,4 +1,5 @@
-// --report: a page that browsers can read, with everything in it and nothing from elsewhere.
+// Tests --report, which must write a page that browsers can read, with everything in it and nothing from
+// elsewhere.
 #include <doctest/doctest.h>
 
 #include "report/html/html_text.hpp"
@@ -74,7 +75,7 @@ TEST_CASE("the page holds the model, the data, every parameter, the statistics a
     CAPTURE(part);
     CHECK(contains(page, part));
   }
-  CHECK(contains(page, ">-0.989<"));  // correlation of a and c, as --json has it
+  CHECK(contains(page, ">-0.989<"));  // the correlation of a and c, as in --json
   CHECK(count(page, "<svg viewBox=\"0 0 720") == 2);
   CHECK(count(page, "<svg viewBox=\"0 0 420") == 2);
 }

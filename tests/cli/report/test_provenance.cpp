@@ -1,4 +1,5 @@
-// --json says where a result came from: the file with its rows and checksum, the options, the version.
+// Tests that --json says where a result came from: the file with its rows and checksum, the options, the
+// version.
 #include <doctest/doctest.h>
 
 #include <nlsq/version.hpp>
@@ -29,7 +30,7 @@ std::string line_of(int rows) {
   return out;
 }
 
-// Without doubt the file, and no byte more or less, for tables of any kind.
+// Checks that the checksum is that of all bytes of the file, for tables of any kind.
 void check_file(const std::string& name, const std::string& bytes, const std::string& arguments, int rows) {
   const Scratch scratch;
   const std::string file = scratch.write(name, bytes);
@@ -41,7 +42,7 @@ void check_file(const std::string& name, const std::string& bytes, const std::st
   CHECK(fit["files"][0]["checksum"] == expected(bytes));
 }
 
-// An array of doubles as NumPy writes it.
+// Returns an array of doubles as NumPy writes it.
 std::string npy(int rows) {
   std::string header =
       "{'descr': '<f8', 'fortran_order': False, 'shape': (" + std::to_string(rows) + ", 2), }\n";

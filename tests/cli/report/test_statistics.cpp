@@ -1,4 +1,4 @@
-// The distributions of the report against closed forms.
+// Compares the distributions of the report with closed forms.
 #include "report/statistics.hpp"
 
 #include <doctest/doctest.h>
@@ -22,7 +22,7 @@ TEST_CASE("Student's quantile has its closed forms for one, two and four degrees
     CAPTURE(c);
     CHECK(near(student_t_quantile(c, 1), std::tan(M_PI * c / 2), 1e-10));
     CHECK(near(student_t_quantile(c, 2), c * std::sqrt(2 / (1 - c * c)), 1e-10));
-    const double a = 1 - c * c;  // of four: Shaw, J. Comput. Finance 9 (2006) 37
+    const double a = 1 - c * c;  // for four degrees of freedom: Shaw, J. Comput. Finance 9 (2006) 37
     const double q = std::cos(std::acos(std::sqrt(a)) / 3) / std::sqrt(a);
     CHECK(near(student_t_quantile(c, 4), 2 * std::sqrt(q - 1), 1e-9));
   }
@@ -42,7 +42,7 @@ TEST_CASE("many degrees of freedom lead over to the normal distribution without 
   const double normal = 1.9599639845400545;
   CHECK(near(student_t_quantile(0.95, std::numeric_limits<double>::infinity()), normal, 1e-15));
   CHECK(near(student_t_quantile(0.95, 1e12), normal, 1e-11));
-  // On either side of where the expansion takes over: the slope is -z(z²+1)/(4 dof²).
+  // The expansion begins between these. The slope there is -z(z²+1)/(4 dof²).
   const double below = student_t_quantile(0.95, 9990), above = student_t_quantile(0.95, 10010);
   CHECK(near(below - above, 20 * normal * (normal * normal + 1) / 4e8, 1e-3));
   CHECK(near(student_t_quantile(0.6826894921370859, 1e15), 1.0, 1e-14));

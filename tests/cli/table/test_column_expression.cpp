@@ -1,4 +1,4 @@
-// --x, --y, --sigma, --where: names, numbers and expressions over columns.
+// Tests --x, --y, --sigma and --where with names, numbers and expressions over columns.
 #include "table/column_expression.hpp"
 #include "table/formula_words.hpp"
 
@@ -28,7 +28,7 @@ ColumnExpression parse(const std::string& text, const CsvShape& shape = kShape) 
   return parse_column_expression(text, shape, "t.csv:1:1", "--x");
 }
 
-// Column k holds k + 1 everywhere.
+// Evaluates an expression where column k is k + 1 in every row.
 double value(const std::string& text, const CsvShape& shape = kShape) {
   const ColumnExpression e = parse(text, shape);
   std::vector<std::vector<double>> columns;

@@ -1,5 +1,5 @@
-// Several files are one table: the results have the bits of one file with the same rows, and every error and
-// every count names the file.
+// Tests that several files are one table. The results must have the bits of one file with the same rows, and
+// every error and every count must name the file.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@ using namespace program;
 
 namespace {
 
-// Row i of a table with columns x, y, s and the group g, in the order that the names ask for.
+// Returns row i of a table with columns x, y, s and the group g, in the given order.
 std::string row(int i, const std::string& order) {
   std::string out;
   for (const char column : order) {
@@ -44,7 +44,7 @@ std::string table(int from, int to, const std::string& order = "xysg") {
   return out;
 }
 
-// An .npy file of doubles with two columns.
+// Returns a .npy file of doubles with two columns.
 std::string npy(int from, int to) {
   std::vector<double> values;
   for (int i = from; i < to; ++i) {
@@ -54,14 +54,15 @@ std::string npy(int from, int to) {
   return zip_support::npy(values, fmt::format("({}, 2)", to - from));
 }
 
-// What must not depend on the files: everything but their names, the options and the times.
+// Returns everything except names of files, options and times. It must not depend on the files.
 nlohmann::json essence(nlohmann::json fit) {
   for (const char* key : {"files", "options", "time", "source", "data"}) fit.erase(key);
   return fit;
 }
 
 struct Tables : Scratch {
-  // Three files with 30, 1 and 49 rows, the columns of the third in another order, the second compressed.
+  // These are three files with 30, 1 and 49 rows. The third has its columns in another order; the second is
+  // compressed.
   std::string one = write("one.csv", table(0, 80));
   std::string parts = write("a.csv", table(0, 30)) + " " +
                       write("b.csv.gz", csv_support::gzip(table(30, 31))) + " " +

@@ -1,4 +1,4 @@
-// Columns in which some numbers have a percent sign and others have none.
+// Tests columns in which some numbers have a percent sign and others have none.
 #include "cli/program.hpp"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
-// Bad cells in rows that --where or --range leaves out are no errors; in rows that are fitted they are, with
-// their place.
+// Tests that bad cells are no errors in rows that --where or --range leaves out, and that in rows that are
+// fitted they are errors with their place.
 #include "cli/program.hpp"
 
 #include <doctest/doctest.h>
@@ -85,11 +85,11 @@ TEST_CASE("a bad cell in a row that --range leaves out is no error") {
     const Outcome fitted = run(fit + "--range :9");
     CHECK(fitted.status == 3);
     CHECK(contains(fitted.out, table + ":6:5: "));
-    // --where judges the bad row first, so that x is judged in the rows it leaves.
+    // --where decides about the bad row first, so that x is needed only in the rows that it leaves.
     CHECK(run(fit + "--where 't != 9' --range 0:20").status == 0);
     CHECK(run(fit + "--where 't != 7' --range 0:8").status == 0);
     CHECK(run(fit + "--where 't != 7' --range 0:20").status == 3);
-    // The same cell as x: whether its row is left out cannot be known.
+    // If the bad cell is x itself, nobody can know whether its row is left out.
     const std::string turned = table + " --x v --y t --model linear ";
     CHECK(contains(run(turned + "--range :8").out, table + ":6:5: "));
     CHECK(contains(run(turned + "--range :8 --where 't < 20'").out, table + ":6:5: "));

@@ -1,4 +1,4 @@
-// Everything a table may be.
+// Tests all forms of tables that are accepted.
 #include "cli/csv_support.hpp"
 #include "cli/gzip_support.hpp"
 

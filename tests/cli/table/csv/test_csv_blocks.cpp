@@ -1,4 +1,4 @@
-// However the text is cut into blocks, and on however many threads they are parsed: one table, one refusal.
+// Tests that a table, or its refusal, is the same for any division into blocks and any number of threads.
 #include "cli/random_tables.hpp"
 
 #include <doctest/doctest.h>
@@ -16,7 +16,7 @@ using namespace csv_support;
 
 namespace {
 
-// All there is to know of a table, or of its refusal.
+// Returns all facts about a table, or the message of its refusal.
 std::string told(const std::string& text, const CsvOptions& options, const std::vector<std::size_t>& wanted) {
   try {
     const ReadTable table = read(text, options, wanted);
@@ -49,7 +49,7 @@ std::size_t threads_now() {
                                                 std::filesystem::directory_iterator()));
 }
 
-// Rows with quoted line endings, comments, and blank lines; two numbers in each.
+// Returns rows with quoted line endings, comments and blank lines, and two numbers in each.
 std::string mixed_rows(int rows) {
   std::string text = "x,note,y\n";
   for (int i = 0; i < rows; ++i) {

@@ -1,5 +1,5 @@
-// Inputs that break off or turn out to be damaged while they are read: what came before is read, the fault is
-// told once, at its place, however the bytes arrive and the text is cut.
+// Tests inputs that end early or turn out to be damaged while they are read. The bytes before the fault are
+// read. The fault is reported once, at its place, for any division of the bytes and the text.
 #include "cli/gzip_support.hpp"
 #include "cli/random_tables.hpp"
 
@@ -15,7 +15,7 @@ using namespace csv_support;
 
 namespace {
 
-// Hands out its bytes and then fails, having written into the caller's memory what is no data: decoders do.
+// Returns its bytes and then fails after it wrote other bytes into the caller's memory, as decoders do.
 class Failing final : public ByteSource {
  public:
   Failing(std::string bytes, std::size_t step) : bytes_(std::move(bytes)), step_(step) {}
@@ -35,7 +35,7 @@ class Failing final : public ByteSource {
   std::size_t step_, at_ = 0;
 };
 
-// Any source, a few bytes at a time.
+// Reads any source a few bytes at a time.
 class Slow final : public ByteSource {
  public:
   Slow(std::unique_ptr<ByteSource> inner, std::size_t step) : inner_(std::move(inner)), step_(step) {}
@@ -127,7 +127,7 @@ TEST_CASE("gzip cut at any byte is refused, the same however it arrives") {
   for (std::size_t size = 3; size < zipped.size(); ++size) {
     CAPTURE(size);
     const std::string told = zipped_refusal(zipped.substr(0, size), 100000, 100000);
-    if (size == first) {  // whole, as far as anyone can tell
+    if (size == first) {  // the input seems to be complete
       CHECK(told == "accepted");
       continue;
     }

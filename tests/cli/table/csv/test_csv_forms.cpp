@@ -1,5 +1,5 @@
-// Forms of tables that instruments, spreadsheets and publications produce: names in comments, comments behind
-// data, units, Excel's "sep=", typographic numbers, dates, and texts in columns.
+// Tests forms of tables that instruments, spreadsheets and publications produce: names in comments, comments
+// after data, units, Excel's "sep=", typographic numbers, dates, and texts in columns.
 #include "cli/csv_support.hpp"
 
 #include <doctest/doctest.h>
@@ -33,10 +33,10 @@ TEST_CASE("a comment just before the data names the columns") {
 TEST_CASE("other comments before the data name nothing") {
   const Names none = {"", ""};
   CHECK(read("# three words here\n0 1\n").shape.names == none);
-  CHECK(read("# 5 6\n0 1\n").shape.names == none);                  // a row that was commented out
+  CHECK(read("# 5 6\n0 1\n").shape.names == none);                  // this row was commented out
   CHECK(read("# t t\n0 1\n").shape.names == none);                  // the same name twice
-  CHECK(read("# t y\n\n0 1\n").shape.names == none);                // not just before the data
-  CHECK(read("# t y\n#\n0 1\n").shape.names == none);               // nor this
+  CHECK(read("# t y\n\n0 1\n").shape.names == none);                // this is not just before the data
+  CHECK(read("# t y\n#\n0 1\n").shape.names == none);               // this is not, either
   CHECK(read("# a b\nt y\n0 1\n").shape.names == Names{"t", "y"});  // there is a header
   CsvOptions no_header;
   no_header.header = HeaderChoice::no;
@@ -54,7 +54,7 @@ TEST_CASE("a comment behind the data of a row is skipped") {
 
 TEST_CASE("a comment does not hide a faulty row") {
   CHECK(says(refusal("1,2\n3 # 4,5\n"), "2:1", {"'3 # 4' in column 1 is not a number"}));
-  CHECK(says(refusal("1,2\n3,4#5\n"), "2:3", {"'4#5'"}));  // no blank before the sign
+  CHECK(says(refusal("1,2\n3,4#5\n"), "2:3", {"'4#5'"}));  // there is no blank before the sign
   CsvOptions none;
   none.comment = "";
   CHECK(says(refusal("1,2\n3,4 # x\n", none), "2:3", {"'4 # x'"}));
@@ -109,7 +109,7 @@ TEST_CASE("Excel's first line sep= gives the delimiter") {
   CHECK(values("\xEF\xBB\xBFSEP=|\r\nt|y\r\n1|2\r\n") == Values{{1}, {2}});
   CHECK(values("\"sep=,\"\n1,2\n") == Values{{1}, {2}});
   CHECK(says(refusal("sep=;\nt;y\n1;x\n"), "3:3", {"'x'"}));
-  CHECK(read("sep=1\n5\n").shape.names == Names{"sep=1"});  // no delimiter, but a name
+  CHECK(read("sep=1\n5\n").shape.names == Names{"sep=1"});  // this is no delimiter, but a name
 }
 
 TEST_CASE("the vertical bar is a delimiter") {
@@ -135,9 +135,9 @@ TEST_CASE("percent signs, typographic spaces and minus signs in numbers") {
   CHECK(values("a\n12.3%\n") == Values{{0.123}});  // the nearest double, not 12.3/100
   CHECK(values("a,b\n1\u00A0234.5,\u00A07\u00A0\n1\u202F234\u2009567,\u22128\n") ==
         Values{{1234.5, 1234567}, {7, -8}});
-  CHECK(says(refusal("a,b\n1,2\n1\u00A023,5\n"), "3:1", {"not a number"}));  // no group of three
+  CHECK(says(refusal("a,b\n1,2\n1\u00A023,5\n"), "3:1", {"not a number"}));  // this is not a group of three
   CHECK(says(refusal("a,b\n1,2\n%,5\n"), "3:1", {"not a number"}));
-  CHECK(read("name,5%,95%\n1,2,3\n").shape.names == Names{"name", "5%", "95%"});  // quantiles
+  CHECK(read("name,5%,95%\n1,2,3\n").shape.names == Names{"name", "5%", "95%"});  // these are quantiles
 }
 
 TEST_CASE("characters of no width and no-break spaces around names are removed") {

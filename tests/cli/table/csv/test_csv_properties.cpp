@@ -1,4 +1,4 @@
-// Random tables written and read back, bit for bit; random damage never does more than refuse.
+// Tests that random tables are read back bit for bit, and that random damage leads at most to a refusal.
 #include "cli/random_tables.hpp"
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@ TEST_CASE("tables that arrive a few bytes at a time are read the same") {
   for (int trial = 0; trial < 1000; ++trial) {
     Written w = random_table(random);
     CAPTURE(w.text);
-    w.options.max_line = 1000;  // the first look is no longer than that, so that most is read in pieces
+    w.options.max_line = 1000;  // the first look is not longer, so that most is read in pieces
     OpenedSource source;
     source.bytes = std::make_unique<Dribble>(w.text, random);
     source.name = "t.csv";

@@ -1,4 +1,4 @@
-// Everything a table may not be: each refusal names the place, the text, and what would mend it.
+// Tests all forms of tables that are refused. Each message names the place, the text, and a remedy.
 #include "cli/csv_support.hpp"
 #include "cli/gzip_support.hpp"
 
@@ -95,7 +95,7 @@ TEST_CASE("missing values are refused unless they may be dropped") {
 
 TEST_CASE("two columns of one name are refused") {
   CHECK(says(refusal("x,y,x\n1,2,3\n"), "1:1", {"columns 1 and 3", "'x'", "--header no"}));
-  CHECK(refusal("x,,\n1,2,3\n", {}, {0}) == "accepted");  // columns without a name are not alike
+  CHECK(refusal("x,,\n1,2,3\n", {}, {0}) == "accepted");  // two columns without a name have not the same name
 }
 
 TEST_CASE("an empty input, only comments, or only a header is refused") {

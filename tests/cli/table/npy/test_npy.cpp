@@ -1,4 +1,5 @@
-// NumPy's arrays as tables: every layout gives the numbers that were written; what is no table is refused.
+// Tests NumPy's arrays as tables. Every layout must give the numbers that were written. Other arrays are
+// refused.
 #include "cli/gzip_support.hpp"
 #include "cli/program.hpp"
 #include "errors.hpp"
@@ -113,7 +114,7 @@ void check_type(const char* kind, nlsq::ElementType native) {
   }
 }
 
-// y = 2 exp(-x/2) + 1/4 with a little noise.
+// Returns y = 2 exp(-x/2) + 1/4 with a little noise.
 std::vector<std::vector<double>> decay(std::size_t rows) {
   std::mt19937_64 random(3);
   std::vector<std::vector<double>> table(2);
@@ -166,7 +167,7 @@ TEST_CASE("groups of integers that doubles round are refused, because two of the
   for (const std::string& bytes : {array_of<std::int64_t>("i", table), array_of<std::uint64_t>("u", table)}) {
     CHECK(outcome(bytes).starts_with("t.npy, row 2: the group is about 9007199254740992"));
     CHECK(outcome(bytes).find("number the groups anew") != std::string::npos);
-    CHECK(read(bytes, {0, 1}).rows == 3);  // as numbers they are rounded like everywhere
+    CHECK(read(bytes, {0, 1}).rows == 3);  // as numbers they are rounded as usual
   }
   CHECK(outcome(array_of<std::int64_t>("i", {{1, 2}, {5, 1 - 0x1p53}})) == "accepted");
   CHECK(outcome(array_of<double>("f", table)) == "accepted");
@@ -271,7 +272,7 @@ TEST_CASE("truncated arrays, and arrays with something behind them, are refused,
     REQUIRE(says(refusal(whole.substr(0, size)), {"truncated"}));
   }
   CHECK(says(refusal(whole + "x"), {"behind the array"}));
-  // A header may promise what it likes: memory is taken for what there is.
+  // A header may promise any size, but memory is taken only for the bytes that exist.
   CHECK(says(
       refusal(file_of("{'descr': '<f8', 'fortran_order': False, 'shape': (100000000000,), }", "12345678")),
       {"promises 800000000000 bytes", "there are 8"}));
@@ -382,7 +383,7 @@ TEST_CASE("NaN and infinity are refused in the rows that --range keeps alone") {
   CHECK(contains(fitted, "26 rows fitted, 24 left out (24 by --range)"));
   CHECK(contains(told(range + "--x '$1+0' --y '2*$2'"), "26 rows fitted, 24 left out (24 by --range)"));
   CHECK(contains(told(fmt::format("--range {}:", middle)), "row 41: y = $2 is not a number here"));
-  table[0][45] = kNaN;  // nobody can say whether this row is in the interval
+  table[0][45] = kNaN;  // this row may or may not be in the interval
   CHECK(contains(told(range), "row 46: x = $1 is not a number here"));
   CHECK(contains(told(range + "--missing drop"), "26 rows fitted, 24 left out (2 by --missing drop"));
 }

@@ -1,4 +1,4 @@
-// Tables from .npz archives: each one-dimensional array is a column.
+// Tests tables from .npz archives, in which each one-dimensional array is a column.
 #include "cli/zip_support.hpp"
 #include "errors.hpp"
 #include "table/column_expression.hpp"

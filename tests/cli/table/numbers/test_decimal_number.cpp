@@ -1,4 +1,4 @@
-// The reader's own way with decimal numbers against fast_float: the same end, the same bits, or no answer.
+// Tests the reader's own parser of decimal numbers against fast_float: the same end and bits, or no answer.
 #include "table/numbers/decimal_number.hpp"
 
 #include <doctest/doctest.h>
@@ -164,7 +164,7 @@ TEST_CASE("numbers written in many ways are the nearest doubles") {
   CHECK(answers > 1000000);
 }
 
-// Half way between two doubles, and next to it: where rounding is hardest.
+// Rounding is hardest half way between two doubles, and next to that.
 TEST_CASE("numbers half way between doubles go to the even one") {
   Random random(7);
   for (int trial = 0; trial < 300000; ++trial) {

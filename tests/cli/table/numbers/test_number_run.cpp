@@ -1,5 +1,5 @@
-// Runs of plain numbers at the start of a record: what is read is what parse_decimal reads, and where a run
-// ends nothing behind it has been touched.
+// Tests runs of plain numbers at the start of a record. The numbers must be those of parse_decimal, and
+// nothing after the end of a run may be written.
 #include "table/numbers/decimal_number.hpp"
 #include "table/numbers/number_run.hpp"
 
@@ -25,7 +25,7 @@ struct Read {
   std::vector<double> values;
 };
 
-// All columns, in their order, or those whose place is given.
+// Reads all columns in their order, or those that have a slot.
 Read run(std::string text, std::size_t columns, NumberRun layout = {}, std::vector<int> slot_of = {}) {
   const std::size_t size = text.size();
   text.append(64, '\0');
@@ -83,9 +83,9 @@ TEST_CASE("a run ends before what is no plain number, and leaves its place alone
 
 TEST_CASE("the last column ends with a line feed, the others with the delimiter, and nothing else does") {
   if (absent()) return;
-  CHECK(run("1,2,3\n", 2).columns == 1);   // a field too many
-  CHECK(run("1\n2,3\n", 2).columns == 0);  // one too few
-  CHECK(run("1,2", 2).columns == 1);       // the end of the text
+  CHECK(run("1,2,3\n", 2).columns == 1);   // there is one field too many
+  CHECK(run("1\n2,3\n", 2).columns == 0);  // there is one too few
+  CHECK(run("1,2", 2).columns == 1);       // the text ends here
   CHECK(run("1,2\r\n", 2).columns == 1);
   CHECK(run("1;2\n", 2).columns == 0);
   CHECK(run("1;2\n", 2, {.delimiter = ';'}).columns == 2);
