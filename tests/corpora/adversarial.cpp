@@ -1,4 +1,4 @@
-// The list of the adversarial problems, generator by generator.
+// Lists the adversarial problems, generator by generator.
 #include "adversarial.hpp"
 
 #include "adversarial_cases.hpp"

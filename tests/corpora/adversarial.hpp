@@ -1,5 +1,5 @@
-// The adversarial set: problems designed to break a solver that computes in low precision. Each generator
-// varies an exponent. Generators are numbered as in the table of docs/precision.md.
+// Declares the adversarial set: problems designed to break a solver that computes in low precision. Each
+// generator varies an exponent. Generators are numbered as in the table of docs/precision.md.
 #pragma once
 
 #include "problem.hpp"
@@ -10,12 +10,12 @@ namespace problems {
 
 inline constexpr int kGenerators = 18;
 
-// Describes what a generator attacks, in a few words.
+// Describes in a few words what a generator attacks.
 const char* attack(int generator);
 
-// All cases of one generator. Generator 16 (NIST, Osborne, MGH) reads the project's data folder.
+// Returns all cases of one generator. Generator 16 (NIST, Osborne, MGH) reads the project's data folder.
 std::vector<Problem> adversarial(int generator);
-// All cases of all generators, in order; always the same ones.
+// Returns all cases of all generators, in order. They are always the same.
 std::vector<Problem> adversarial();
 
 }  // namespace problems

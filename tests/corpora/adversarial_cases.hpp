@@ -1,4 +1,4 @@
-// The generators of the adversarial set, and helpers that build their cases.
+// Declares the generators of the adversarial set, and helpers that build their cases.
 #pragma once
 
 #include "problem.hpp"
@@ -12,13 +12,13 @@ namespace problems::adversarial_cases {
 using nlsq::Event;
 using Cases = std::vector<Problem>;
 
-// `count` evenly spaced numbers from low to high.
+// Returns `count` evenly spaced numbers from low to high.
 std::vector<double> spaced(double low, double high, std::size_t count);
-// A curve with data y = f(x) + level * normal.
+// Returns a curve with data y = f(x) + level * normal.
 Problem curve(int generator, std::string name, std::string equation, std::vector<double> x,
               const std::function<double(double)>& f, double level, nlsq::NamedValues p0);
 
-// Generators 1 to 10: digits of data, parameters and residuals.
+// These are generators 1 to 10, about digits of data, parameters and residuals.
 Cases big_response_offset();
 Cases big_predictor_offset();
 Cases scaled_columns();
@@ -30,7 +30,7 @@ Cases cancellation();
 Cases zero_residual();
 Cases large_residual();
 
-// Generators 11 to 18: rows, derivatives and paths to the optimum.
+// These are generators 11 to 18, about rows, derivatives and paths to the optimum.
 Cases polynomials();
 Cases constant_predictor();
 Cases tiny_and_huge();

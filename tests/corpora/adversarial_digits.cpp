@@ -1,5 +1,5 @@
-// Generators 1 to 10 of the adversarial set: low precision cannot represent the digits, sizes or directions
-// of their data, parameters or residuals.
+// Defines generators 1 to 10 of the adversarial set. Low precision cannot represent the digits, sizes or
+// directions of their data, parameters or residuals.
 #include "adversarial_cases.hpp"
 #include "benign.hpp"
 #include "noise.hpp"
@@ -43,12 +43,11 @@ Cases big_response_offset() {
                       [&](double x) { return offset + 2 * std::exp(-0.7 * x); }, 0.01,
                       {{"a", 1}, {"b", 1}, {"c", offset}});
     if (p >= 5) c.events = {Event::gradient_noise, Event::cost_noise};
-    // The numbers of f64 around 1e12 are a fifth of a standard error of c apart: no end can be within a
-    // tenth.
+    // Near 1e12, numbers of f64 are a fifth of a standard error of c apart, so no end can be within a tenth.
     if (p == 12) c.expect = Expect::as_f64;
     out.push_back(std::move(c));
   }
-  for (const int peaks : {18, 32}) {  // so many parameters that the products cost more than the rows
+  for (const int peaks : {18, 32}) {  // with so many parameters, the products cost more than the rows
     Problem c = gaussian_peaks(peaks, 2000, static_cast<std::uint64_t>(peaks), 1e5);
     c.generator = 1;
     c.name = fmt::format("{} peaks, y offset 1e5", peaks);
@@ -83,8 +82,8 @@ Cases big_predictor_offset() {
                         [&](double x) { return std::sin(2 * x) + 0.5 * std::cos(2 * x); }, 0.01,
                         {{"w", 2 * (1 + 0.1 / offset)}, {"a", 1}, {"b", 1}}));
   }
-  // Only the parameter is large, like a time since 1970. The f32 grid has no value between two seconds, and
-  // rows evaluated on that grid do not see the difference.
+  // Only the parameter is large, like a time since 1970. f32 has no value between two seconds, so rows
+  // evaluated in f32 do not see the difference.
   for (const int p : {3, 5, 6, 7, 9}) {
     const double offset = std::pow(10.0, p);
     Problem c = curve(2, fmt::format("parameter offset 1e{}", p),

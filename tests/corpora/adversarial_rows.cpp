@@ -1,5 +1,5 @@
-// Generators 11 to 18 of the adversarial set: low precision, or samples of the rows, fail on their rows,
-// derivatives or paths to the optimum.
+// Defines generators 11 to 18 of the adversarial set. Low precision, or samples of the rows, fail on their
+// rows, derivatives or paths to the optimum.
 #include "adversarial_cases.hpp"
 #include "nist.hpp"
 #include "noise.hpp"

@@ -1,5 +1,5 @@
-// Large fits that suit low precision: well conditioned, with noise above rounding, and starting values from
-// which every solver converges.
+// Declares large fits that suit low precision: they are well conditioned, have noise above rounding, and have
+// starting values from which every solver converges.
 #pragma once
 
 #include "problem.hpp"

@@ -48,8 +48,8 @@ bool more_iterations_help(const Problem& problem, std::string_view policy, const
          cause_of(problem, policy, longer, f64, compare(problem, longer, f64).outcome) != Cause::unexplained;
 }
 
-// f64 continued from this result is not certified and does not improve it, so the path led there, not the
-// precision.
+// Returns true if f64, continued from this result, is not certified and does not improve it. Then the path
+// led there, and not the precision.
 bool stuck_in_f64(const Problem& problem, const nlsq::FitResult& fit) {
   const nlsq::FitResult further = continued(problem, fit);
   return !further.success() && further.summary.final_cost >= fit.summary.final_cost * (1 - 1e-3);

@@ -13,7 +13,7 @@
 
 namespace problems {
 
-// Every named policy, and the same with the entry gate off, so that small problems do not default to f64.
+// Returns every named policy, and each with the entry gate off, so that small problems do not default to f64.
 // "auto" is first.
 std::vector<std::string> all_policies();
 
@@ -77,7 +77,7 @@ class Census {
   nlsq::FitOptions options_;
 };
 
-// The table, one line for each policy, and the fractions of the problems.
+// Returns the table, with one line for each policy, and the fractions of the problems.
 std::string table(const Census& census);
 std::string shares(const Census& census);
 

@@ -1,4 +1,4 @@
-// Comparison of a run with the f64 run and with the oracle.
+// Compares a run with the f64 run and with the oracle.
 #include "comparison.hpp"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kU = 0x1p-53;
 
-// σ of the f64 run from its degrees of freedom, if there are any.
+// Returns σ of the f64 run from its degrees of freedom, if there are any.
 double sigma_of(const nlsq::FitResult& fit) {
   const double dof = static_cast<double>(fit.rows) - static_cast<double>(fit.parameters.size());
   return dof > 0 ? std::sqrt(2 * fit.summary.final_cost / dof) : 0;
@@ -69,7 +69,7 @@ Comparison compare(const Problem& problem, const nlsq::FitResult& fit, const nls
     if (beyond > 0)
       out.relative = std::max(out.relative, beyond / std::max(std::fabs(f64.parameters[j]), error));
   }
-  // Costs in units of σ²: half of the squared distance in standard errors.
+  // Costs are in units of σ². They are half of the squared distance in standard errors.
   const double gap = fit.summary.final_cost - f64.summary.final_cost;
   const double noise = rounding * (std::sqrt(2 * f64.summary.final_cost) + rounding) * 8;
   const double room = 1e-6 * sigma * sigma + 1e-9 * f64.summary.final_cost + noise;
@@ -104,8 +104,9 @@ std::string false_certificate(const Reference& reference, const nlsq::FitResult&
   if (deficient && d.next_singular > 1e-13 && !d.beyond_f64) {
     return fmt::format("rank {} is claimed, the next singular value is {:.1e}", c.rank, d.next_singular);
   }
-  // The promise is a distance of 1e-3 standard errors, but not less than the rounding of the residuals.
-  // Without degrees of freedom, or if the fit is exact to ten digits, the angle of the gradient decides.
+  // A certificate promises a distance of 1e-3 standard errors, or of the rounding of the residuals if that is
+  // more. Without degrees of freedom, or if the fit is exact to ten digits, the angle of the gradient
+  // decides.
   const bool near = d.in_standard_errors() * std::sqrt(copies) <= 2e-3,
              within_rounding = d.decrement <= rounding + 64 * kU * r;
   const bool flat = d.cosine <= 2e-10 && d.relative_step <= 1e-9;

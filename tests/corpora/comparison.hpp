@@ -29,7 +29,7 @@ struct Comparison {
 Comparison compare(const Problem& problem, const nlsq::FitResult& fit, const nlsq::FitResult& f64);
 
 // Checks a successful verdict in long double. Returns an empty text if it is true, else what is wrong.
-// `copies`: how often the fit repeated the rows of the reference's problem.
+// `copies` says how often the fit repeated the rows of the reference's problem.
 std::string false_certificate(const Reference& reference, const nlsq::FitResult& fit, double copies = 1);
 
 // Returns the faults that no report may have: NaN or infinity in the figures of a success, or a cost above

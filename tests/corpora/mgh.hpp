@@ -1,6 +1,7 @@
-// The least-squares problems of Moré, Garbow and Hillstrom (Testing unconstrained optimization software, ACM
-// TOMS 7, 1981), numbers 1 to 19. Each starts from its published start and from 10 and 100 times it; ten of
-// them also have bounds. Functors are called as Ceres calls them. Minima are of ‖r‖², as printed there.
+// Defines the least-squares problems of Moré, Garbow and Hillstrom (Testing unconstrained optimization
+// software, ACM TOMS 7, 1981), numbers 1 to 19. Each starts from its published start and from 10 and 100
+// times it; ten of them also have bounds. Functors are called as Ceres calls them. Minima are of ‖r‖², as
+// printed there.
 #pragma once
 
 #include <array>
@@ -159,7 +160,7 @@ struct Meyer : Sized<3, 16> {
   }
 };
 
-// With the published correction: |y_i - x_2| instead of |y_i m i x_2|.
+// This has the published correction: |y_i - x_2| instead of |y_i m i x_2|.
 struct Gulf : Sized<3, 100> {
   static constexpr const char* name = "Gulf research";
   static constexpr Start start{5, 2.5, 0.15};
@@ -348,7 +349,7 @@ struct Bounded {
 };
 
 // Calls use(bounded problem) for each. The minimum of Gulf is not in the literature, because its formula is
-// the corrected one: with the first two parameters at the bound 10, a search along the third (SciPy's
+// the corrected one. With the first two parameters at the bound 10, a search along the third (SciPy's
 // minimize_scalar) gives 5.290862426 at 0.61450846.
 template <class Use>
 void for_each_bounded(Use use) {
@@ -374,15 +375,15 @@ inline constexpr auto vector_function = [](const auto& p) {
   return r;
 };
 
-// True if ‖r‖² = `found` is the minimum to the printed digits; if the minimum is zero, at most 1e-10 of the
-// value at the start.
+// Returns true if ‖r‖² = `found` is the minimum to the printed digits. If the minimum is zero, `found` must
+// be at most 1e-10 of the value at the start.
 inline bool reached(double minimum, double found, double at_start) {
   if (minimum == 0) return found <= 1e-10 * std::fmax(1.0, at_start);
   return std::fabs(found - minimum) <= 1e-4 * minimum;
 }
 
-// The criterion of Ceres's example of these problems: four digits, or four decimals if the minimum is zero.
-// No other minimum counts.
+// This is the criterion of Ceres's example of these problems: four digits, or four decimals if the minimum is
+// zero. No other minimum counts.
 inline bool reached_for_ceres(double minimum, double found) {
   return std::fabs(found - minimum) <= 1e-4 * (minimum > 0 ? minimum : 1);
 }

@@ -1,4 +1,4 @@
-// The naive fits and the judgement of their results.
+// Implements the naive fits and judges their results.
 #include "naive_fit.hpp"
 
 #include "plain_fit.hpp"
@@ -38,8 +38,8 @@ NaiveFit believed(const Problem& problem, float ftol) {
 NaiveFit naive_f32(const Problem& problem) { return believed<AsComputed>(problem, std::sqrt(0x1p-24f)); }
 NaiveFit naive_bf16(const Problem& problem) { return believed<StoredAsBf16>(problem, std::sqrt(0x1p-8f)); }
 
-// Wrong means: it claims to have converged, but is more than a standard error from the optimum, its cost is
-// higher by more than a hundredth, and its residuals are distinguishable from zero even in f32.
+// A result is wrong if it claims to have converged, but is more than a standard error from the optimum, has a
+// cost that is higher by more than a hundredth, and has residuals that differ from zero even in f32.
 NaiveOutcome judge(const Problem& problem, const NaiveFit& naive, const nlsq::FitResult& certified) {
   if (!naive.finite) return NaiveOutcome::not_finite;
   const Reference reference(problem);

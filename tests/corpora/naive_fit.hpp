@@ -1,4 +1,4 @@
-// The result of a fit in f32 or bf16 alone, with the usual convergence tests and no certificate.
+// Fits in f32 or bf16 alone, with the usual convergence tests and no certificate.
 #pragma once
 
 #include "problem.hpp"
@@ -17,10 +17,10 @@ struct NaiveFit {
 enum class NaiveOutcome : std::uint8_t { right, silent_wrong, not_finite, gave_up };
 NaiveOutcome judge(const Problem& problem, const NaiveFit& naive, const nlsq::FitResult& certified);
 
-// Levenberg-Marquardt by QR, all in float; it ends at a relative gain of √u, as MINPACK does.
+// Fits by Levenberg-Marquardt with QR, all in float. It ends at a relative gain of √u, as MINPACK does.
 NaiveFit naive_f32(const Problem& problem);
-// The same with everything stored in bf16 (parameters, data, every step of the model and its derivatives,
-// residuals). Sums and the factorization are in f32, as in bf16 hardware.
+// Does the same with everything stored in bf16 (parameters, data, every step of the model and its
+// derivatives, residuals). Sums and the factorization are in f32, as in bf16 hardware.
 NaiveFit naive_bf16(const Problem& problem);
 
 }  // namespace problems

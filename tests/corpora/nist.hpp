@@ -1,4 +1,5 @@
-// NIST's certified regressions (data/nist): data, models, certified values, and the measure of agreement.
+// Loads NIST's certified regressions (data/nist): data, models, certified values, and the measure of
+// agreement.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -30,12 +31,12 @@ struct Set {
   std::vector<double> y;                // as observed; if the response is a log, it is not taken here
 
   std::size_t rows() const { return y.size(); }
-  // The model in the syntax of nlsq: "formula", or "log(y) = formula".
+  // Returns the model in the syntax of nlsq: "formula", or "log(y) = formula".
   std::string equation() const { return response == "y" ? formula : response + " = " + formula; }
 };
 
-// Correct significant digits: -log10(|q-c|/|c|), absolute if c is 0; at most 11, at least 0. A value that is
-// not finite has none.
+// Returns the number of correct significant digits: -log10(|q-c|/|c|), absolute if c is 0, at most 11 and at
+// least 0. It is 0 for a value that is not finite.
 inline double lre(double value, double certified) {
   if (!std::isfinite(value)) return 0;
   const double difference = std::abs(value - certified);

@@ -52,7 +52,7 @@ inline std::vector<std::size_t> places(const Set& set, const nlsq::FitResult& fi
   return out;
 }
 
-// `copies`: how often each row was repeated. Standard errors are scaled back to those of single rows.
+// Standard errors are scaled back to those of single rows. `copies` says how often each row was repeated.
 inline Digits digits(const Set& set, const nlsq::FitResult& fit, double copies = 1) {
   Digits out;
   const double n = static_cast<double>(set.parameters.size()), m = static_cast<double>(set.rows()) * copies;

@@ -1,4 +1,5 @@
-// Random numbers that are equal on every platform: splitmix64 (Steele, Lea, Flood 2014), and Box and Muller.
+// Makes random numbers that are equal on every platform, by splitmix64 (Steele, Lea, Flood 2014), and Box and
+// Muller.
 #pragma once
 
 #include <cmath>

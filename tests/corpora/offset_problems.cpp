@@ -95,7 +95,7 @@ Curve curve(OffsetShape shape, double span, double height, Noise& noise) {
   return out;
 }
 
-// The starting value of the constant: zero, or a guess.
+// Returns the starting value of the constant: zero, or a guess.
 double constant_start(double offset, double height, Noise& noise) {
   switch (noise.below(3)) {
     case 0: return 0;

@@ -1,5 +1,5 @@
-// Curves far from zero: sines, decays and peaks on offsets of up to 1e12, or over Unix times. float32 has
-// seven digits, so it resolves little or nothing of such data.
+// Declares curves far from zero: sines, decays and peaks on offsets of up to 1e12, or over Unix times.
+// float32 has seven digits, so it resolves little or nothing of such data.
 #pragma once
 
 #include "problem.hpp"
@@ -19,11 +19,11 @@ struct OffsetProblem {
   double sigma = 0;     // of the noise
 };
 
-// Case `index` of a series; always the same. A quarter of the cases have Unix times as x.
+// Returns case `index` of a series, which is always the same. A quarter of the cases have Unix times as x.
 OffsetProblem offset_problem(std::uint64_t seed, std::uint64_t index, std::size_t rows);
 
-// A point as the oracle evaluates it: x and y relative to their origins, subtracted exactly, so that nothing
-// cancels.
+// Describes a point as the oracle evaluates it. x and y are relative to their origins, which are subtracted
+// exactly, so that nothing cancels.
 struct OffsetDistance {
   double cost = 0;             // ½‖r‖²
   double standard_errors = 0;  // ν₀/σ: the distance from the minimum of the linear model

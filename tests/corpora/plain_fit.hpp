@@ -1,6 +1,6 @@
-// Levenberg-Marquardt in one floating-point type throughout: Householder QR of blocks of rows, columns scaled
-// to unit length. In long double it is the oracle. In float, or with stored numbers rounded further, it is a
-// naive solver without certificates.
+// Fits by Levenberg-Marquardt in one floating-point type throughout, by Householder QR of blocks of rows,
+// with columns scaled to unit length. In long double it is the oracle. In float, or with stored numbers
+// rounded further, it is a naive solver without certificates.
 #pragma once
 
 #include "problem.hpp"

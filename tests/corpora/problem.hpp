@@ -1,4 +1,4 @@
-// A curve fit as a value: model, data, start, and the expected outcome. The corpora consist of these.
+// Describes a curve fit: model, data, start, and the expected outcome. The corpora consist of these.
 #pragma once
 
 #include <nlsq/nlsq.hpp>
@@ -39,7 +39,7 @@ Problem repeated(const Problem& problem, std::size_t rows);
 
 nlsq::Formula parsed(const Problem& problem);
 
-// Fits the problem under a policy ("auto", "f32", ...); everything else as in `options`.
+// Fits the problem under a policy ("auto", "f32", ...). All other options are those in `options`.
 nlsq::FitResult fit(const Problem& problem, std::string_view policy, nlsq::FitOptions options = {});
 
 }  // namespace problems

@@ -44,7 +44,7 @@ Draw built_in(Noise& noise) {
   return out;
 }
 
-// Powers of x on [0, 1]: κ from 1e6 to 1e16.
+// Powers of x on [0, 1] have κ from 1e6 to 1e16.
 Draw polynomial(Noise& noise) {
   const int degree = 5 + static_cast<int>(noise.below(6));
   Draw out{fmt::format("degree {}", degree), "p0", {"x"}, {0}, {1}, {{"p0", noise.normal()}}};
@@ -55,7 +55,7 @@ Draw polynomial(Noise& noise) {
   return out;
 }
 
-// Two or three exponentials with rates a factor of 1.1 to 4 apart.
+// These are two or three exponentials with rates a factor of 1.1 to 4 apart.
 Draw exponentials(Noise& noise) {
   const int terms = 2 + static_cast<int>(noise.below(2));
   Draw out{fmt::format("{} exponentials", terms), "", {"x"}, {0}, {8}, {}};
@@ -69,7 +69,7 @@ Draw exponentials(Noise& noise) {
   return out;
 }
 
-// A decay far from the origin of x; the data hardly separate its amplitude and rate.
+// This is a decay far from the origin of x. The data hardly separate its amplitude and rate.
 Draw far_decay(Noise& noise) {
   const double start = decade(noise, 1, 4);
   return {"far decay", "a*exp(-b*x)+c",
@@ -77,7 +77,7 @@ Draw far_decay(Noise& noise) {
           {start + 8}, {{"a", std::exp(0.01 * std::min(start, 3000.0))}, {"b", 0.01}, {"c", noise.normal()}}};
 }
 
-// Rational functions with steep and flat parts.
+// These are rational functions with steep and flat parts.
 Draw rational(Noise& noise) {
   return {"rational",
           "(a+b*x+c*x^2)/(1+d*x+f*x^2+g*x^3)",
@@ -92,7 +92,7 @@ Draw rational(Noise& noise) {
            {"g", noise.uniform(0, 0.5)}}};
 }
 
-// A wave on a parabola with a large offset.
+// This is a wave on a parabola with a large offset.
 Draw wave(Noise& noise) {
   return {"wave on parabola",
           "a*sin(w*x+p)+b0+b1*x+b2*x^2",
@@ -107,7 +107,7 @@ Draw wave(Noise& noise) {
            {"b2", 0.1 * noise.normal()}}};
 }
 
-// Two peaks closer than their widths.
+// These are two peaks closer than their widths.
 Draw peaks(Noise& noise) {
   const double gap = decade(noise, -1, 0.5);
   return {"two peaks",
@@ -124,7 +124,7 @@ Draw peaks(Noise& noise) {
            {"d", noise.normal()}}};
 }
 
-// 18 to 30 parameters, so that products of columns cost more than the rows.
+// With 18 to 30 parameters, products of columns cost more than the rows.
 Draw many_peaks(Noise& noise) {
   const int count = 6 + static_cast<int>(noise.below(5));
   Draw out{fmt::format("{} peaks", count), "", {"x"}, {0}, {static_cast<double>(count)}, {}};

@@ -1,4 +1,4 @@
-// The oracle: distances from the minimum and reference fits in long double.
+// Implements the oracle: distances from the minimum and reference fits in long double.
 #include "reference_fit.hpp"
 
 #include "plain_fit.hpp"
@@ -53,7 +53,8 @@ Distance Reference::distance(const std::vector<double>& p, int wanted_rank) cons
   }
   const Eigen::JacobiSVD<Fit::Matrix> svd(R, Eigen::ComputeFullU | Eigen::ComputeFullV);
   const Fit::Vector& sv = svd.singularValues();
-  // The rank that a Jacobian in double can determine, with a margin: beyond it even exact steps mean nothing.
+  // This is the rank that a Jacobian in double can determine, with a margin. Beyond it even exact steps mean
+  // nothing.
   const Real tolerance = 1e-15L * sv[0];
   Eigen::Index rank = 0;
   while (rank < n && sv[rank] > tolerance) ++rank;

@@ -1,5 +1,6 @@
-// An oracle that shares only the parsed formula with the solver. It runs the formula's steps on dual numbers
-// in long double (64-bit significand), and solves least-squares problems by Householder QR in long double.
+// Declares an oracle that shares only the parsed formula with the solver. It runs the formula's steps on dual
+// numbers in long double (64-bit significand), and solves least-squares problems by Householder QR in long
+// double.
 #pragma once
 
 #include "problem.hpp"
@@ -28,11 +29,11 @@ class Reference {
  public:
   // `problem` is used as it is; repeating rows only changes the scale.
   explicit Reference(const Problem& problem);
-  // False if the formula uses a function that long double does not have (Bessel, Faddeeva, ...).
+  // Returns false if the formula uses a function that long double does not have (Bessel, Faddeeva, ...).
   bool available() const { return available_; }
 
-  // Parameters are in the order of the formula. `rank`: number of directions of the subspace used; 0: all
-  // that double precision can separate.
+  // Parameters are in the order of the formula. `rank` is the number of directions of the subspace used; 0
+  // stands for all that double precision can separate.
   Distance distance(const std::vector<double>& p, int rank = 0) const;
   // The lowest cost that damped steps in long double reach from p, and its position.
   struct Minimum {

@@ -1,4 +1,4 @@
-// Runs a formula's steps on any floating-point type, with derivatives: dual numbers on a stack. The oracle
+// Runs a formula's steps on any floating-point type, with derivatives, by dual numbers on a stack. The oracle
 // and the naive fits use it.
 #pragma once
 
@@ -38,7 +38,7 @@ inline int operands_of(const nlsq::FormulaStep& step) {
   return step.compound != CompoundFunction::none ? 2 : arity(step.op);
 }
 
-// The policy of stored values: here they stay as computed.
+// A policy for stored values. This one leaves them as computed.
 struct AsComputed {
   template <class Real>
   static Real store(Real value) {

@@ -1,4 +1,4 @@
-// What the documents show: fenced blocks of Markdown, by their language.
+// Reads the fenced blocks of Markdown in the documents. Their language says what is done with them:
 //   sh       run as a script
 //   console  lines "$ command" are run, what follows each is what it must print
 //   cpp      compiled and run (snippets.cmake)

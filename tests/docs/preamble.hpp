@@ -1,5 +1,5 @@
-// The names that snippets of the documents use without saying where they come from: data of one decay,
-// its errors, and a vector of residuals.
+// Defines the names that snippets of the documents use without a definition: data of one decay, its errors,
+// and a vector of residuals.
 #pragma once
 
 #include <nlsq/nlsq.hpp>

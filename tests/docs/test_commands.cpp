@@ -1,4 +1,4 @@
-// Every command line that the documents show is run, and prints what they say it prints.
+// Runs every command line that the documents show, and checks its output.
 #include <doctest/doctest.h>
 
 #include <set>
@@ -11,9 +11,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A directory that looks like a checkout to the commands shown: the data and the guides, and a `./dev`
-// that builds nothing. Of its commands `fit` runs the program just built; of others it is only asked
-// whether they exist.
+// A directory that looks like a checkout to the commands shown. It has the data, the guides, and a `./dev`
+// that builds nothing. `./dev fit` runs the program just built; of other commands it only checks that they
+// exist.
 class Checkout {
  public:
   Checkout() {
@@ -26,7 +26,7 @@ class Checkout {
     fs::permissions(scratch_.path("dev"), fs::perms::owner_all);
   }
 
-  // Runs a shell script here; its status and what it printed.
+  // Runs a shell script here. Returns its status and its output.
   program::Outcome run(const std::string& script) const {
     scratch_.write("script", "PATH='" NLSQ_BIN_DIR "':$PATH\nset -eu\n" + script);
     const std::string command = "cd '" + scratch_.path("") + "' && sh script 2>&1";
@@ -49,7 +49,8 @@ std::vector<std::string> split(const std::string& text) {
   return result;
 }
 
-// Times, the number of iterations and rounding depend on the machine; of these lines the first word counts.
+// Times, the number of iterations and rounding depend on the machine. Of these lines only the first word is
+// compared.
 bool depends_on_machine(const std::string& line) {
   return line.starts_with("Precision ") || line.starts_with("Time ");
 }
@@ -58,7 +59,7 @@ void check_output(const std::string& printed, const std::vector<std::string>& sh
   const std::vector<std::string> got = split(printed);
   REQUIRE(got.size() >= shown.size());
   for (std::size_t i = 0; i < shown.size(); ++i) {
-    if (shown[i] == "...") return;  // and so on
+    if (shown[i] == "...") return;  // the rest is not shown
     if (depends_on_machine(shown[i]))
       CHECK(got[i].substr(0, got[i].find(' ')) == shown[i].substr(0, shown[i].find(' ')));
     else CHECK(got[i] == shown[i]);
@@ -93,7 +94,7 @@ TEST_CASE("every command line of the documents runs, and prints what is shown") 
   int run = 0;
   for (const fs::path& file : documents::list()) {
     const std::string name = file.filename().string();
-    const Checkout checkout;  // blocks of one document follow each other
+    const Checkout checkout;  // shared by all blocks of a document, which follow each other
     for (const documents::Block& block : documents::blocks(file)) {
       CAPTURE(name);
       CAPTURE(block.line);

@@ -6,7 +6,7 @@
 //
 // NLSQ_ISA chooses the kernel set.
 //
-// Exit status 1 if an error is above the bound that jacobian/kernels/README.md promises.
+// The exit status is 1 if an error is above the bound that jacobian/kernels/README.md promises.
 #include <nlsq/op.hpp>
 #include "kernels/kernel_table.hpp"
 #include "support/random.hpp"
@@ -32,9 +32,9 @@ using nlsq::Op;
 using nlsq::Random;
 using Wide = long double;
 
-// A function, the range of arguments in which it has values to show, and an argument near which it is hard.
-// `period`: it is hard near multiples of this one, too. The second argument of pow is drawn from its own
-// range.
+// A function, the range of arguments in which its values are interesting, and an argument near which it is
+// hard to compute. With a `period` it is also hard near multiples of that. The second argument of pow has its
+// own range.
 struct Function {
   Op op;
   Wide (*reference)(Wide, Wide);
@@ -58,8 +58,8 @@ constexpr Function functions[] = {
 };
 // clang-format on
 
-// A quarter of the arguments lie evenly in the range, or in its part within 1000 of zero where it is longer;
-// a quarter have every magnitude; half lie close to where the function is hard, at every distance.
+// A quarter of the arguments are uniform in the range, or in its part within 1000 of zero if it is longer. A
+// quarter have every magnitude. Half lie at every distance from a place where the function is hard.
 double draw(const Function& f, Random& random) {
   const double from = std::max(f.least, -1000.0), to = std::min(f.most, 1000.0);
   const std::uint64_t kind = random.bits() >> 62;
@@ -81,7 +81,7 @@ struct Worst {
 constexpr std::size_t kTile = 512;
 
 // Evaluates one tile of arguments and keeps the largest error. Results below eight times the smallest normal
-// number are left out: their bound is another one.
+// number are left out, because they have another bound.
 template <class T>
 void add_tile(const Function& f, std::vector<T>& x, std::vector<T>& y, std::vector<T>& result, Worst& worst) {
   const nlsq::Instruction code{f.op, 2, 0, 1, 0};
@@ -105,7 +105,7 @@ Worst over_doubles(const Function& f, std::uint64_t arguments) {
   for (std::uint64_t done = 0; done < arguments; done += kTile) {
     for (std::size_t i = 0; i < kTile; ++i) {
       x[i] = draw(f, random);
-      // Exponents whose powers stay in the range of doubles, most of them near its ends.
+      // Draws exponents whose powers stay in the range of doubles. Most powers are near its ends.
       if (f.op == Op::pow)
         y[i] = (2 * random.uniform() - 1) * 709 / std::max(0x1p-40, std::fabs(std::log(x[i])));
     }

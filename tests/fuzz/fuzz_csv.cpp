@@ -1,7 +1,7 @@
-// Any bytes as a table. Two leading bytes choose the options. What is accepted must be finite, rectangular,
-// independent of how the bytes arrive, how they are cut into blocks and on how many threads these are parsed,
-// and must read back to the same bits when written out again. What is refused must be refused for a stated
-// reason, the same one in all these cases.
+// Takes any bytes as a table. The first two bytes choose the options. An accepted table must be finite and
+// rectangular, must not depend on how the bytes arrive, how they are divided into blocks and how many threads
+// parse these, and must have the same bits when it is written and read again. A refusal must have a reason,
+// which is the same in all these cases.
 #include "errors.hpp"
 #include "table/csv/csv_reader.hpp"
 
@@ -22,7 +22,7 @@ using namespace nlsq::cli;
 
 constexpr std::size_t kLargest = std::size_t{1} << 20;  // bytes after decompression
 
-// Hands out at most `step` bytes a call, and `kLargest` in all.
+// Returns at most `step` bytes a call, and `kLargest` in all.
 class Trickle final : public ByteSource {
  public:
   Trickle(std::unique_ptr<ByteSource> from, std::size_t step) : from_(std::move(from)), step_(step) {}

@@ -1,9 +1,9 @@
-// Any bytes as a formula. What parses must evaluate the same by two roads: the steps as typed, and the
-// simplified graph; its derivatives must build and compile. What does not parse must say where.
+// Takes any bytes as a formula. If it parses, its steps as typed and its simplified graph must have the same
+// value, and its derivatives must build and compile. If it does not parse, the error must say where.
 //
-// "The same" needs care, as formulas may amplify rounding without limit. The steps are walked many
-// times with every operation disturbed by 1e-13; the graph's value must lie within what those walks
-// span. A walk that overflows or leaves an operation's domain says nothing.
+// Formulas may amplify rounding without limit, so "the same" needs care. The steps are evaluated many times
+// with every operation disturbed by 1e-13, and the graph's value must lie within the range of these values.
+// An evaluation that overflows or leaves an operation's domain proves nothing.
 #include <nlsq/formula.hpp>
 #include <nlsq/special_functions.hpp>
 #include "program/tile_program.hpp"
@@ -29,7 +29,7 @@ constexpr double kPredictor[] = {1.25};
 constexpr int kWalks = 24;
 constexpr double kDisturbance = 1e-13;
 
-// A small generator of its own, so that a finding replays.
+// This has its own generator of random numbers, so that a finding can be repeated.
 class Disturbance {
  public:
   explicit Disturbance(std::uint64_t seed) : state_(seed) {}
@@ -102,7 +102,7 @@ void compare(const Formula& formula) {
     report(formula, "Formula::evaluate disagrees with its steps", plain, own);
   }
   const double graph = nlsq::evaluate(formula.graph, formula.model, kPredictor, parameters);
-  // An equality that rounding decides has no neighbourhood to compare within.
+  // If rounding decides an equality, values nearby cannot be compared.
   for (const FormulaStep& step : formula.steps) {
     if (step.compound == CompoundFunction::none && (step.op == Op::equal || step.op == Op::not_equal)) return;
   }
@@ -121,7 +121,7 @@ void compare(const Formula& formula) {
 }
 
 void derive_and_compile(Formula& formula) {
-  constexpr std::size_t kLargest = 400;  // nodes: enough for every shape, few enough to be quick
+  constexpr std::size_t kLargest = 400;  // so many nodes allow every shape, and are quick
   if (formula.graph.size() > kLargest || formula.parameters.size() > 12) return;
   std::vector<int> wrt;
   for (std::size_t j = 0; j < formula.parameters.size(); ++j) wrt.push_back(static_cast<int>(j));
@@ -129,7 +129,7 @@ void derive_and_compile(Formula& formula) {
   try {
     outputs = nlsq::differentiate(formula.graph, formula.model, wrt);
   } catch (const nlsq::Error&) {
-    return;  // an operation without a derivative says so
+    return;  // an operation without a derivative throws this
   }
   outputs.push_back(formula.model);
   (void)nlsq::compile(formula.graph, outputs);

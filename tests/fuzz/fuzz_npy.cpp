@@ -1,6 +1,6 @@
-// Any bytes as an array of NumPy's: behind the magic that makes it one, and in pieces. What is accepted has
-// the rows and columns its header promises; what is refused is refused for a stated reason, the same one when
-// the rows with missing values may be left out, unless it is that none is left.
+// Takes any bytes as an array of NumPy's, after the magic bytes that begin one, and in pieces. An accepted
+// array has the rows and columns that its header promises. A refusal has a reason, which is the same if rows
+// with missing values may be left out, unless no row is left then.
 #include "errors.hpp"
 #include "table/table.hpp"
 

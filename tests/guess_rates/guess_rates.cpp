@@ -7,7 +7,7 @@
 //
 // --first is the number of the first draw. Another number gives other data. --best keeps the best costs known
 // in FILE, so that a second run need not search for them again. --list names each draw that misses. --negate
-// changes the sign of y: dips in place of peaks. --x replaces the range of x, for curves that the data cut
+// changes the sign of y, which makes dips of peaks. --x replaces the range of x, for curves that the data cut
 // off.
 #include <nlsq/curve_fit.hpp>
 #include <nlsq/models.hpp>
@@ -76,7 +76,7 @@ Settings read_settings(int count, char** words) {
   return s;
 }
 
-// The best costs known: by model, signal-to-noise ratio, draw and number of random starts.
+// Holds the best costs known, by model, signal-to-noise ratio, draw and number of random starts.
 class BestCosts {
  public:
   using Key = std::tuple<std::string, std::string, int, int>;
@@ -109,7 +109,7 @@ struct Ended {
   bool certified = false;
 };
 
-// A fit from the given parameters, or from the guess if there are none.
+// Fits from the given parameters, or from the guess if there are none.
 Ended fitted(const nlsq::PreparedModel& model, const trials::Data& data, const std::vector<double>& start) {
   const std::vector<nlsq::Column> columns(data.x.begin(), data.x.end());
   nlsq::FitOptions options;
@@ -122,7 +122,7 @@ Ended fitted(const nlsq::PreparedModel& model, const trials::Data& data, const s
   return {std::isfinite(cost) ? cost : kInfinity, fit.success()};
 }
 
-// Draw number t: sizes 30 to 2000, even and uneven x in turn.
+// Returns draw number t. Sizes are 30 to 2000, with even and uneven x in turn.
 trials::Data draw(nlsq::Model model, int t, double snr, const Settings& s) {
   constexpr std::array<std::size_t, 6> sizes = {30, 50, 100, 250, 700, 2000};
   trials::Random random(20240501 + static_cast<std::uint64_t>(t));
@@ -168,7 +168,7 @@ Rate measure(const nlsq::Model& model, const std::string& snr, const Settings& s
   return rate;
 }
 
-// Processor time of one guess in microseconds, the least of several repetitions.
+// Returns the processor time of one guess in microseconds, the least of several repetitions.
 double guess_time(const nlsq::Model& model, std::size_t rows) {
   trials::Random random(31);
   const trials::Data data = trials::draw(model, random, rows, true, 20);

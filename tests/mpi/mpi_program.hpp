@@ -12,7 +12,7 @@ inline Outcome run_mpi(int processes, const std::string& arguments) {
                      " " NLSQ_BIN_DIR "/nlsq-fit-mpi " + arguments);
 }
 
-// A decay with noise, `rows` lines behind a header.
+// Returns `rows` lines of a decay with noise, after a header.
 inline std::string decay_rows(int first, int rows, int all) {
   std::string text;
   char line[96];

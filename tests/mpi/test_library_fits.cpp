@@ -1,5 +1,5 @@
-// nlsq::mpi::curve_fit: processes that hold parts of the rows get the bits of one that has them all. mpirun
-// starts this program three times.
+// Tests nlsq::mpi::curve_fit. Processes that hold parts of the rows must get the bits of one that has them
+// all. mpirun starts this program three times.
 #include "same_fit.hpp"
 
 #include <doctest/doctest.h>
@@ -53,7 +53,7 @@ const Data& data() {
   return all;
 }
 
-// The rows of this process: the second of three has none.
+// The rows of this process. The second of three has none.
 struct Part {
   std::size_t first, count;
 };
@@ -130,7 +130,7 @@ TEST_CASE("every process reads every row") {
     CHECK(same);
   }
   std::vector<double> whole(kRows);
-  for (std::size_t first = 0; first < kRows; first += 512)  // in order, so that long pieces are fetched
+  for (std::size_t first = 0; first < kRows; first += 512)  // in order, so that long pieces are read
     rows.read(first, std::min<std::size_t>(512, kRows - first), 0, whole.data() + first);
   CHECK(whole == all.x);
   const double* const direct = rows.direct_f64(mine.first, 0);

@@ -1,4 +1,4 @@
-// nlsq-fit-mpi: the results and messages of one process, for any number of processes.
+// Tests that nlsq-fit-mpi gives the results and messages of one process, for any number of processes.
 #include "mpi_program.hpp"
 #include "program_data.hpp"
 

@@ -1,6 +1,6 @@
-// A program that computes with Eigen itself and fits with nlsq, beside each other. How Eigen aligns,
-// allocates and frees depends on the flags that this file is compiled with: the library must not call
-// functions made here, nor this file its.
+// A program that uses Eigen itself and fits with nlsq. How Eigen aligns, allocates and frees depends on the
+// flags with which this file is compiled. So the library must not call functions made here, and this file
+// must not call the library's.
 #include <nlsq/nlsq.hpp>
 
 #include <Eigen/Cholesky>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kRows = 60, kParameters = 40;
 
-// The straight least-squares solution of a polynomial, by Eigen.
+// Returns the direct least-squares solution of a polynomial, by Eigen.
 Eigen::VectorXd solution(const Eigen::MatrixXd& A, const Eigen::VectorXd& b) {
   const Eigen::MatrixXd H = A.transpose() * A;
   const Eigen::VectorXd by_cholesky = Eigen::LLT<Eigen::MatrixXd>(H).solve(A.transpose() * b);
@@ -42,7 +42,7 @@ bool fit_of_few_parameters() {
   return true;
 }
 
-// So many that the library factors, and decomposes, by Eigen.
+// With so many parameters, the library factors and decomposes by Eigen.
 bool fit_of_many_parameters() {
   Eigen::MatrixXd A(kRows, kParameters);
   Eigen::VectorXd b(kRows);

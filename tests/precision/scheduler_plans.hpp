@@ -1,4 +1,4 @@
-// Plans and health reports that tests of the scheduler share.
+// Defines plans and health reports that tests of the scheduler share.
 #pragma once
 
 #include <nlsq/scheduler.hpp>
@@ -15,7 +15,7 @@ inline constexpr PrecisionPlan all[] = {half, tile, wide, f64, qr};
 inline constexpr PrecisionPlan mixed{Format::f64,
                                      Gram::bf16};  // f64 rows, J rounded for the Gram matrix alone
 
-// Nothing wrong: digits to spare in any plan.
+// Returns a report in which nothing is wrong, so that any plan has enough digits.
 inline HealthReport healthy(PrecisionPlan plan) {
   HealthReport h;
   h.plan = plan;

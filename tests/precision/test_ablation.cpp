@@ -1,4 +1,5 @@
-// Each rule of the scheduler can be switched off by itself: what it alone decided is then decided otherwise.
+// Tests that each rule of the scheduler can be switched off by itself, which changes what that rule alone
+// decided.
 #include <ablation.hpp>
 
 #include <nlsq/scheduler.hpp>
@@ -15,7 +16,7 @@ namespace {
 constexpr PrecisionPlan half{Format::f32, Gram::bf16}, tile{Format::f32, Gram::f32_tile},
     wide{Format::f32, Gram::f32_wide}, f64{Format::f64, Gram::f64}, qr{Format::f64, Gram::qr};
 
-// Nothing is wrong, and nothing asks for fewer digits.
+// Returns a report in which nothing is wrong, and nothing asks for fewer digits.
 HealthReport healthy(PrecisionPlan plan) {
   HealthReport h;
   h.plan = plan;

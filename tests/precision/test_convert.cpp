@@ -1,5 +1,5 @@
-// Rounding to formats of 16 bits: every number of them and every boundary between two, against the definition
-// of the formats, and against Eigen's own types.
+// Tests rounding to formats of 16 bits: every number of them and every boundary between two, against the
+// definition of the formats, and against Eigen's own types.
 #include "convert.hpp"
 
 #include <doctest/doctest.h>
@@ -32,7 +32,7 @@ bool special(const Fields& f, unsigned bits) {
   return (bits & 0x7fff) >> f.fraction_bits == (0x7fffu >> f.fraction_bits);
 }
 
-// By the definition: (-1)^s 2^(e - bias) 1.f, or 2^(1 - bias) 0.f, infinity and NaN.
+// Decodes by the definition: (-1)^s 2^(e - bias) 1.f, or 2^(1 - bias) 0.f, infinity and NaN.
 double decoded(const Fields& f, unsigned bits) {
   const int exponent = static_cast<int>((bits & 0x7fff) >> f.fraction_bits);
   const double fraction = std::ldexp(static_cast<double>(fraction_of(f, bits)), -f.fraction_bits);
@@ -42,8 +42,8 @@ double decoded(const Fields& f, unsigned bits) {
   return bits & 0x8000 ? -size : size;
 }
 
-// The bits a value has when its size lies between those of `low` and the pattern after it: by distance
-// alone, the even one in the middle.
+// Returns the bits of a value whose size lies between that of `low` and that of the next pattern. The nearer
+// one is taken, and the even one in the middle.
 unsigned nearest(const Fields& f, unsigned low, long double size) {
   const long double below = decoded(f, low);
   const long double above = special(f, low + 1) ? below + (below - decoded(f, low - 1)) : decoded(f, low + 1);
@@ -51,9 +51,9 @@ unsigned nearest(const Fields& f, unsigned low, long double size) {
   return low % 2 == 0 ? low : low + 1;
 }
 
-// Each finite pattern, and what lies between it and the next: just above, just below the middle, the
-// middle, just above, just below the next. T is the type that the values are stored in. With the values
-// expected.
+// Lists each finite pattern and values between it and the next: just above it, just below the middle, the
+// middle, just above that, and just below the next. T is the type in which the values are stored. Also lists
+// the expected values.
 template <class T>
 void boundaries(const Fields& f, std::vector<double>& values, std::vector<double>& expected) {
   for (unsigned low = 0; !special(f, low); ++low) {
@@ -160,7 +160,7 @@ TEST_CASE("Values beyond the range become infinite, those below vanish, infiniti
 TEST_CASE("Scaling by a power of two rescues numbers that the format cannot hold") {
   for (const double size : {1e-25, 1e25, 1e-306, 1e300}) {
     CAPTURE(size);
-    auto values = normal_numbers(2003, 5, size);  // not a whole number of lanes
+    auto values = normal_numbers(2003, 5, size);  // this is not a multiple of the lanes
     for (double& v : values) v = std::copysign(std::max(std::fabs(v), size * 1e-3), v);
     for (const double v : rounded_to(Format::f16, values)) REQUIRE((v == 0 || std::isinf(v)));
     const std::vector<double> scaled = scaled_to(Format::f16, values);
@@ -170,7 +170,7 @@ TEST_CASE("Scaling by a power of two rescues numbers that the format cannot hold
     CHECK(largest <= 0x1p-11);
     CHECK(largest > 0x1p-12);
     for (double& v : values) v = static_cast<double>(static_cast<float>(v));
-    if (size > 1e-30 && size < 1e30) {  // floats are rounded as doubles are
+    if (size > 1e-30 && size < 1e30) {  // floats are rounded like doubles
       const std::vector<float> floats =
           scaled_to(Format::f16, std::vector<float>(values.begin(), values.end()));
       const std::vector<double> doubles = scaled_to(Format::f16, values);
@@ -197,7 +197,7 @@ TEST_CASE("The scale brings the root mean square into [1, 2), and minds neither 
     rounded.resize(777);
     CHECK(rounded == by_hand);
   }
-  // Squares of values above 65504 / 2 in a root mean square near 1: the largest decides.
+  // These are squares of values above 65504 / 2 with a root mean square near 1. The largest decides.
   std::vector<double> uneven(1 << 20, 0.0);
   uneven[5] = 1e-3;
   uneven[7] = 1024;
@@ -205,7 +205,7 @@ TEST_CASE("The scale brings the root mean square into [1, 2), and minds neither 
   std::vector<double> nothing{0, -0.0, not_a_number};
   CHECK(same_bits(scaled_to(Format::f16, nothing)[1], -0.0));
   CHECK(scaled_to(Format::f16, std::vector<double>{}).empty());
-  // Scaled and direct agree where nothing leaves the range.
+  // Scaled and direct sums agree if nothing leaves the range.
   const auto values = normal_numbers(500, 7, 100);
   CHECK(scaled_to(Format::bf16, values) == rounded_to(Format::bf16, values));
 }

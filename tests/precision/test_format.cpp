@@ -1,4 +1,5 @@
-// Number formats: what their names parse to and what the table promises, against the limits of the types.
+// Tests number formats: the names that parse, and the properties in the table, against the limits of the
+// types.
 #include <nlsq/error.hpp>
 #include <nlsq/format.hpp>
 
@@ -14,7 +15,7 @@ namespace {
 
 constexpr Format all[] = {Format::bf16, Format::f16, Format::f32, Format::f64};
 
-// A format of `digits` binary digits and exponents of normal numbers from `low` to `high`.
+// Checks a format of `digits` binary digits, whose normal numbers have exponents from `low` to `high`.
 void check_table(Format format, int digits, int low, int high, int bytes) {
   const FormatInfo& i = info(format);
   CAPTURE(i.name);

@@ -1,4 +1,4 @@
-// The parts' formats: which go together, and how the unnamed follow the named.
+// Tests the formats of the parts: which are compatible, and how unnamed formats follow from named ones.
 #include <nlsq/part_formats.hpp>
 
 #include <doctest/doctest.h>
@@ -62,7 +62,7 @@ TEST_CASE("what is not named follows what is") {
   CHECK(changed(automatic, c) == p4);
   CHECK(changed(p1, c) == p4);
   CHECK(changed({f64, f32, f32, f64}, c) ==
-        PartFormats{f64, f32, f32, f64});  // f64 already: nothing to follow
+        PartFormats{f64, f32, f32, f64});  // this is f64 already, so nothing follows
   c = {};
   c.jacobian = bf16;
   CHECK(changed(automatic, c) == p1);

@@ -1,5 +1,5 @@
-// The vocabulary of policies: aliases and presets, operations, floors, ceilings, thresholds, components,
-// rules.
+// Tests the vocabulary of policies: aliases and presets, operations, floors, ceilings, thresholds,
+// components, rules.
 #include <nlsq/error.hpp>
 #include <nlsq/precision_policy.hpp>
 
@@ -172,8 +172,8 @@ TEST_CASE("the format of every operation, and of a kind the narrowest of its own
     for (const Operation o : kOperations) all.push_back(policy(text).precision_for(o));
     return all;
   };
-  // evaluate, gram_product, solve, cost_sum, gradient_sum, gram_sum, elementwise, jacobian_storage,
-  // parameters, results
+  // The order is evaluate, gram_product, solve, cost_sum, gradient_sum, gram_sum, elementwise,
+  // jacobian_storage, parameters, results.
   CHECK(formats("f64") == std::vector<Format>(10, f64));
   CHECK(formats("auto") == std::vector<Format>{f32, f32, f64, f64, f64, f64, f32, f32, f64, f64});
   CHECK(formats("always_f32") == std::vector<Format>{f32, f32, f64, f32, f32, f32, f32, f32, f64, f64});
@@ -311,7 +311,8 @@ TEST_CASE("the refusals come all at once, from text and from a policy made by ha
   CHECK(contains(only_violation("gram=f32,gram=f32"), "named twice"));
 }
 
-// Policies of random fields: those that validate() passes are printed as texts that read back to them.
+// Policies have random fields. Those that validate() accepts are printed as texts that parse to the same
+// policy.
 TEST_CASE("any sound policy is printed as a text that parses back to it") {
   std::mt19937 random(3);
   const auto pick = [&](int n) {

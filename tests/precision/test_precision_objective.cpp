@@ -1,4 +1,4 @@
-// Objectives: their texts, and the choice among policies from numbers alone.
+// Tests objectives: their texts, and the choice among policies by numbers alone.
 #include <nlsq/error.hpp>
 #include <nlsq/precision_objective.hpp>
 
@@ -22,8 +22,8 @@ PolicyMeasurement measured(const char* policy, double seconds, std::size_t bytes
   return m;
 }
 
-// auto is 1.5 times as fast, f32 twice, always_f16 three times but without a certificate; conservative takes
-// least memory.
+// auto is 1.5 times as fast as f64, f32 twice, and always_f16 three times but without a certificate;
+// conservative takes least memory.
 const std::vector<PolicyMeasurement> kMeasured{
     measured("auto", 2, 1000, 13), measured("f64", 3, 900, 16), measured("f32", 1.5, 1200, 10.5),
     measured("always_f16", 1, 500, 9, false), measured("conservative", 2.5, 600, 14)};
@@ -110,8 +110,8 @@ TEST_CASE("balanced weighs the three") {
   CHECK(chosen("balanced:1,0,0") == "f32");
   CHECK(chosen("balanced:0,1,0") == "conservative");
   CHECK(chosen("balanced:0,0,1") == "f64");
-  // Speed as a share of the fastest, memory of the least, digits of 16: .75 .6 .81 | .5 .67 1 | 1 .5 .66 | .6
-  // 1 .875.
+  // With speed relative to the fastest, memory relative to the least and digits relative to 16, these are .75
+  // .6 .81 | .5 .67 1 | 1 .5 .66 | .6 1 .875.
   CHECK(chosen("balanced:1,1,1") == "conservative");
   CHECK(chosen("balanced:8,1,1") == "f32");
 }

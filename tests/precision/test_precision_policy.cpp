@@ -1,4 +1,4 @@
-// Precision policies as text: what parses, what is printed, and every violation by name.
+// Tests precision policies as text: what parses, what is printed, and the message about every violation.
 #include <nlsq/error.hpp>
 #include <nlsq/precision_policy.hpp>
 

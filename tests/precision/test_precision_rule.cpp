@@ -1,4 +1,4 @@
-// Rules: what parses, when they hold, what they change.
+// Tests rules: what parses, when they hold, and what they change.
 #include <nlsq/error.hpp>
 #include <nlsq/precision_rule.hpp>
 
@@ -176,7 +176,7 @@ TEST_CASE("what is no rule is refused with what to write instead") {
 
 TEST_CASE("rules made by hand are checked in full") {
   PrecisionRule rule;
-  CHECK(rule.validate().size() == 2);  // neither condition nor change
+  CHECK(rule.validate().size() == 2);  // it has neither condition nor change
   rule.conditions.push_back({RuleVariable::rho, Comparison::less, std::nan("")});
   rule.change.residual = f32;
   CHECK(rule.validate().size() == 2);

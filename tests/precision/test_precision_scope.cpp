@@ -1,4 +1,4 @@
-// The policy that solves without one of their own run under.
+// Tests the policy for solves that have none of their own.
 #include <nlsq/error.hpp>
 #include <nlsq/precision_scope.hpp>
 

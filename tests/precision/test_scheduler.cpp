@@ -1,4 +1,4 @@
-// The scheduler from numbers alone: every edge of its graph, the thresholds, and that no plan goes down.
+// Tests the scheduler by numbers alone: every edge of its graph, the thresholds, and that no plan goes down.
 #include <nlsq/scheduler.hpp>
 
 #include <doctest/doctest.h>
@@ -25,7 +25,7 @@ TEST_CASE("overflow of f32 rows asks for f64 rows beyond one tile in a hundred")
     h.finite = false;
     check_edge(h, f64, Event::overflow);
   }
-  // In f64 there are no more exponents to give: the step is at fault, not the format.
+  // f64 has the largest range of exponents, so the step is at fault and not the format.
   HealthReport h = healthy(f64);
   h.finite = false;
   check_edge(h, f64, Event::none);
@@ -65,7 +65,7 @@ TEST_CASE("f32 rows with f64 sums are left out where they cost nearly as much as
   check_edge(h, wide, Event::condition);
   h.wide_price = 0.86;
   check_edge(h, f64, Event::condition);
-  // A ceiling below f64 leaves only that form.
+  // With a ceiling below f64, only that form is left.
   PrecisionPolicy policy;
   policy.ceiling = formats_of(wide);
   CHECK(next_plan(h, policy, {}).plan == wide);
@@ -107,7 +107,7 @@ TEST_CASE("a gradient that is noise asks for f64, and f64 has none") {
     h.gradient_noise = 0.2001;
     check_edge(h, f64, Event::gradient_noise);
     h.gradient_noise = 0;
-    h.grid_noise = 0.2;  // where the next point cannot be on the grid of f32
+    h.grid_noise = 0.2;  // here the next point cannot be represented in f32
     check_edge(h, plan, Event::none);
     h.grid_noise = 0.2001;
     check_edge(h, f64, Event::gradient_noise);
@@ -187,12 +187,12 @@ TEST_CASE(
   h.parameters = 96;
   h.gradient_noise = 0.5;
   check_edge(h, f64, Event::gradient_noise);
-  h.relative_distance = 1;  // two passes more will do
+  h.relative_distance = 1;  // two more passes are enough
   check_edge(h, f64, Event::finishing);
   h = healthy(mixed);
   h.parameters = 96;
   check_edge(h, mixed, Event::none);
-  h.stalled = true;  // the end of f64 rows, which is looked at with all digits anyway
+  h.stalled = true;  // f64 rows end here, and the end is checked with all digits anyway
   check_edge(h, mixed, Event::none);
   h = healthy(mixed);
   h.factored = false;

@@ -1,4 +1,4 @@
-// The scheduler over a whole fit: where it starts, what rules change, and what never happens.
+// Tests the scheduler over a whole fit: where it starts, what rules change, and what never happens.
 
 #include <nlsq/scheduler.hpp>
 
@@ -30,7 +30,7 @@ TEST_CASE("a ceiling holds as long as steps are to be had below it, and no longe
   CHECK(next_plan(h, single_only).plan == wide);
   h.finite = false;
   CHECK(next_plan(h, single_only).plan == f64);
-  h = healthy(f64);  // above it already: what the end needs is to be had
+  h = healthy(f64);  // it is above that already, so that the end can have what it needs
   h.kappa_lambda = 1e13;
   CHECK(next_plan(h, single_only).plan == qr);
 }
@@ -82,7 +82,7 @@ TEST_CASE("the entry gate sends small problems to f64, and the rest to what pays
   CHECK(plan("gram=f32", 1) == f64);
   CHECK(plan("f64", 1e12) == f64);
   CHECK(plan("residual=f64,gate=off", 1e12) == f64);
-  CHECK(plan("f32", 1e12, 4, false) == f64);  // rows that exist in f64 alone
+  CHECK(plan("f32", 1e12, 4, false) == f64);  // these rows exist only in f64
   CHECK(plan("bf16", 0) == half);
   CHECK(plan("always_f16", 0) == PrecisionPlan{Format::f32, Gram::f16});
   CHECK(plan("auto_bf16", 1e9) == tile);

@@ -1,5 +1,5 @@
-// Block problems with bounds: active at the minimum, reached on the way, on subset manifolds, narrow, and
-// active at the start.
+// Defines block problems with bounds that are active at the minimum, reached on the way, on subset manifolds,
+// narrow, or active at the start.
 #include "corpus.hpp"
 #include "functors.hpp"
 #include "mgh.hpp"

@@ -1,5 +1,5 @@
-// Bundle adjustment problems: far starts, gauge freedom, offsets and scales in single blocks, points near the
-// camera's plane, outliers.
+// Defines bundle adjustment problems with far starts, gauge freedom, offsets and scales in single blocks,
+// points near the camera's plane, and outliers.
 #include "corpus.hpp"
 #include "functors.hpp"
 
@@ -21,8 +21,8 @@ bool project(const T* seen, double u, double v, const T& focal, T* r) {
   return true;
 }
 
-// Camera: rotation vector, then its centre. The world may have a large offset, so the difference is taken
-// first.
+// A camera is a rotation vector, then its centre. The world may have a large offset, so the difference is
+// taken first.
 struct Sight {
   double u, v;
   template <class T>
@@ -34,7 +34,7 @@ struct Sight {
   }
 };
 
-// The same in the form of "Bundle Adjustment in the Large": rotation and translation, with the lens as a
+// A camera in the form of "Bundle Adjustment in the Large": rotation and translation, with the lens as a
 // separate block.
 struct SightWithLens {
   double u, v;
@@ -75,7 +75,7 @@ World make_world(int cameras, int points, double scale, double offset, Noise& no
   World world;
   for (int i = 0; i < cameras; ++i) {
     const double angle = 0.35 * (i - 0.5 * (cameras - 1));
-    // Rotated by `angle` around y, at distance 8.
+    // The camera is rotated by `angle` around y, at distance 8.
     std::vector<double> camera{0.02 * noise.normal(), -angle, 0.02 * noise.normal()};
     camera.push_back(offset - scale * 8 * std::sin(angle));
     camera.push_back(offset + scale * 0.3 * noise.normal());
@@ -255,7 +255,7 @@ void add_bundles(std::vector<Case>& cases) {
       }
     }
   }
-  // Derivatives in float32 lead to a place with no way on, and the solve begins again.
+  // Derivatives in float32 lead to a point from which no step leads on, and the solve begins again.
   add(cases, "bundles near plane", "gauge free points 1e-05 before seed 5",
       {.gauge_free = true, .before = 1e-5, .seed = 5});
   for (const LossSpec::Kind kind : kRobust) {

@@ -1,4 +1,4 @@
-// The adversarial corpus of block problems: families of small problems designed to break a solver of
+// Declares the adversarial corpus of block problems: families of small problems designed to break a solver of
 // nlsq::Problem, and of ceres::Problem through nlsq::Solve. They are always the same, and each takes
 // milliseconds.
 #pragma once
@@ -39,7 +39,7 @@ void add_manifolds(std::vector<Case>& cases);
 void add_hostile(std::vector<Case>& cases);
 void add_programs(std::vector<Case>& cases);  // of the kinds in Ceres's examples
 
-// All of them, in order.
+// Returns all of them, in order.
 std::vector<Case> corpus();
 
 }  // namespace blocks

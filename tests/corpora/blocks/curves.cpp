@@ -1,4 +1,4 @@
-// Curves as block problems, one residual block for each row: far starts, scales, offsets.
+// Defines curves as block problems, with one residual block for each row: far starts, scales, offsets.
 #include "corpus.hpp"
 #include "functors.hpp"
 

@@ -1,4 +1,4 @@
-// Block problems whose data determine some directions hardly or not at all, with exact data, with
+// Defines block problems whose data determine some directions hardly or not at all, with exact data, with
 // cancellation, and with points where residuals do not exist.
 #include "corpus.hpp"
 #include "functors.hpp"
@@ -39,7 +39,7 @@ struct Unused {
     return true;
   }
 };
-// Two columns that differ by `e`.
+// Two columns that differ only by `e`.
 struct Twins {
   double t, y, e;
   template <class T>

@@ -1,4 +1,4 @@
-// Functors that several problem families share, as users write them for Ceres.
+// Defines functors that several problem families share, as users write them for Ceres.
 #pragma once
 
 #include "noise.hpp"
@@ -22,7 +22,7 @@ struct Row {
     return true;
   }
 };
-// The same with one block for each parameter.
+// One row of a curve, with one block for each parameter.
 template <class Model>
 struct Row2 {
   double t, y;
@@ -61,7 +61,7 @@ struct Line {
 struct Sampled {
   std::vector<double> t, y;
 };
-// `rows` values of the model between t0 and t1, with noise.
+// Returns `rows` values of the model between t0 and t1, with noise.
 template <class Model>
 Sampled sample(const std::vector<double>& truth, int rows, double t0, double t1, double sigma, Noise& noise) {
   Sampled out;
@@ -103,7 +103,7 @@ void rotate_by_quaternion(const T* q, const P* p, T* out) {
   out[2] = p[2] + 2.0 * scale * (q[0] * z + q[1] * y - q[2] * x);
 }
 
-// The Hamilton product a b of quaternions w, x, y, z.
+// Returns the Hamilton product a b of quaternions w, x, y, z.
 template <class A, class B, class T>
 void multiply(const A* a, const B* b, T* out) {
   out[0] = a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3];

@@ -1,5 +1,5 @@
-// Block problems whose functions have wrong derivatives, only have finite differences, or branch on their
-// parameters.
+// Defines block problems whose functions have wrong derivatives, only have finite differences, or branch on
+// their parameters.
 #include "corpus.hpp"
 #include "functors.hpp"
 
@@ -56,10 +56,10 @@ struct Counted {
   }
 };
 
-// What a functor that keeps a state does with it. The count goes on through all copies and solves.
+// Says how the values of a functor depend on its count of calls, which goes on through all copies and solves.
 enum class Habit { noisy, drifts, refuses };
 
-// The same as Row<Exponential>, plus a term that depends on the number of earlier calls.
+// Row<Exponential> plus a term that depends on the number of earlier calls.
 struct Unsteady {
   Row<Exponential> row;
   Habit habit;
@@ -79,7 +79,7 @@ struct Unsteady {
 struct UnsteadyByDifferences : Unsteady {
   bool operator()(const double* p, double* r) const { return call(p, r); }
 };
-// Generic: recorded, or evaluated by dual numbers.
+// This one is generic, so it is recorded, or evaluated by dual numbers.
 struct UnsteadyGeneric : Unsteady {
   bool operator()(const double* p, double* r) const { return call(p, r); }
   template <class T>

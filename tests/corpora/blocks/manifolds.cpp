@@ -1,4 +1,4 @@
-// Block problems on directions and rotations: starts on the far side, rotations of nearly π, and two
+// Defines block problems on directions and rotations: starts on the far side, rotations of nearly π, and two
 // representations of the same rotation.
 #include "corpus.hpp"
 #include "functors.hpp"

@@ -1,4 +1,4 @@
-// The oracle of block problems: cost, rank and distance from the minimum in long double.
+// Implements the oracle of block problems: cost, rank and distance from the minimum in long double.
 #include "oracle.hpp"
 
 #include <Eigen/QR>
@@ -34,7 +34,7 @@ int tangent_of(const Block& b) {
   return b.shape == Shape::vector ? b.size - static_cast<int>(b.held.size()) : b.size - 1;
 }
 
-// D: the column norms of J, 1 for a column that is zero in f64: exp(-2000) is not zero in long double.
+// Returns D, the column norms of J, with 1 for a column that is zero in f64, such as exp(-2000).
 Vector column_norms(const Matrix& J) {
   Vector d = J.colwise().norm().transpose();
   for (Real& v : d) v = v > std::numeric_limits<double>::min() ? v : 1;
@@ -153,7 +153,7 @@ Oracle::Linear Oracle::linearize(const Point& x) const {
   return out;
 }
 
-// Moves x by a step in the free directions; keeps it on its manifolds and within its bounds.
+// Moves x by a step in the free directions, and keeps it on its manifolds and within its bounds.
 Oracle::Point Oracle::moved(const Point& x, const Linear& at, const Vector& step) const {
   Vector all = Vector::Zero(tangent_size());
   for (std::size_t j = 0; j < at.columns.size(); ++j) all[at.columns[j]] = step[static_cast<Eigen::Index>(j)];
@@ -184,13 +184,13 @@ Vector Oracle::damped_step(const Linear& at, Real lambda) const {
   return Eigen::HouseholderQR<Matrix>(A).solve(b).cwiseQuotient(d);
 }
 
-// A lower cost behind a rise belongs to another minimum, and says nothing against this one.
+// If the cost rises on the way, a lower cost behind that belongs to another minimum, and does not count.
 bool Oracle::rises(const Point& x, const Linear& at, const Vector& step, Real noise) const {
   return std::ranges::any_of(std::array{0.01L, 0.1L, 0.3L},
                              [&](Real part) { return cost_at(moved(x, at, part * step)) > at.cost + noise; });
 }
 
-// Levenberg-Marquardt from x until the model promises a decrease of less than `stop`.
+// Takes Levenberg-Marquardt steps from x until the model promises a decrease of less than `stop`.
 Oracle::Point Oracle::polish(Point x, Real lambda, Real stop) const {
   Linear at = linearize(x);
   Real grow = 4;
@@ -215,8 +215,8 @@ Oracle::Point Oracle::polish(Point x, Real lambda, Real stop) const {
   return x;
 }
 
-// The part of the cost that f64 cannot resolve: rounding in the residual functions, in the numbers of x, and
-// in the sum.
+// Returns the part of the cost that f64 cannot resolve: rounding in the residual functions, in the numbers of
+// x, and in the sum.
 Real Oracle::rounding(std::span<const double> x, const Linear& at) const {
   const Point wide(x.begin(), x.end());
   Real squares = 0, products = 0;
@@ -239,8 +239,8 @@ Real Oracle::rounding(std::span<const double> x, const Linear& at) const {
     squares += slope * difference;
     products += slope * std::sqrt(own * difference);
   }
-  // Where the terms J_j x_j are large, a gain of 64 of their roundings does not count. The oracle of curves
-  // has the same rule.
+  // If the terms J_j x_j are large, a gain of 64 of their roundings does not count. The oracle of curves has
+  // the same rule.
   Real moved_by = 0;
   const std::vector<Real> size = sizes(x);
   for (std::size_t j = 0; j < at.columns.size(); ++j) {

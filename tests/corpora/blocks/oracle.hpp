@@ -35,14 +35,15 @@ struct Judgement {
 class Oracle {
  public:
   explicit Oracle(const Scene& scene) : scene_(scene) {}
-  // Judges the answer x, which lists all numbers of the scene. `thorough`: searches for the lowest cost even
-  // if the first test already decides.
+  // Judges the answer x, which lists all numbers of the scene. If `thorough`, it searches for the lowest cost
+  // even if the first test already decides.
   Judgement judge(std::span<const double> x, bool thorough = false) const;
   Real cost(std::span<const double> x) const;
 
  private:
   using Point = std::vector<Real>;
-  // First-order model at a point: corrected residuals and Jacobian (Triggs), whose product is the gradient.
+  // The first-order model at a point: corrected residuals and Jacobian (Triggs), whose product is the
+  // gradient.
   struct Linear {
     bool finite = false;
     Real cost = 0;
@@ -54,13 +55,13 @@ class Oracle {
   Linear linearize(const Point& x) const;
   Matrix tangent_basis(const Block& block, const Point& x) const;
   Point moved(const Point& x, const Linear& at, const Vector& step) const;
-  // True if the cost rises on the way along the step.
+  // Returns true if the cost rises on the way along the step.
   bool rises(const Point& x, const Linear& at, const Vector& step, Real noise) const;
   Real rounding(std::span<const double> x, const Linear& at) const;
-  // x| for each tangent coordinate, to which rounding is relative; 1 on manifolds.
+  // Returns |x| for each tangent coordinate, to which rounding is relative; it is 1 on manifolds.
   std::vector<Real> sizes(std::span<const double> x) const;
   Point polish(Point x, Real lambda, Real stop) const;
-  // A step of the damped linear problem with scaled columns, by QR.
+  // Returns a step of the damped linear problem with scaled columns, by QR.
   Vector damped_step(const Linear& at, Real lambda) const;
   int tangent_size() const;
 

@@ -1,4 +1,4 @@
-// Pose graphs in the plane and in space: map offsets, gauge freedom, far starts, wrong loop closures,
+// Defines pose graphs in the plane and in space: map offsets, gauge freedom, far starts, wrong loop closures,
 // rotations near π.
 #include "corpus.hpp"
 #include "functors.hpp"
@@ -83,8 +83,8 @@ struct Spatial {
   }
 };
 
-// `near_pi`: each pose is rotated by nearly π from the previous one. `turned`: rotation of the starts from
-// the truth.
+// Returns a pose graph in space. With `near_pi`, each pose is rotated by nearly π from the previous one.
+// `turned` is the rotation of the starts from the truth.
 Scene spatial(const Setup& s, bool near_pi, double turned) {
   constexpr int kPoses = 7;
   Noise noise(s.seed);

@@ -1,4 +1,4 @@
-// Block problems of the kinds in Ceres's examples, written independently.
+// Defines block problems of the kinds in Ceres's examples, written independently.
 #include "corpus.hpp"
 #include "functors.hpp"
 

@@ -1,5 +1,5 @@
-// The problems of Moré, Garbow and Hillstrom as block problems: the whole vector as one residual block, or
-// each residual as its own block.
+// Defines the problems of Moré, Garbow and Hillstrom as block problems. The whole vector is one residual
+// block, or each residual is its own block.
 #include "corpus.hpp"
 #include "mgh.hpp"
 

@@ -1,4 +1,4 @@
-// The families of random block problems, and the draw of one.
+// Lists the families of random block problems, and draws one problem.
 #include "random_blocks.hpp"
 
 #include <fmt/format.h>

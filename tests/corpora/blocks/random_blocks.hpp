@@ -1,6 +1,6 @@
-// Random block problems, a family and all of its circumstances drawn by a seed. No rule of the library was
-// chosen by them. What the adversarial corpus tries one at a time comes together here: units, noise, distance
-// of the start, offsets, losses, outliers.
+// Declares random block problems. A seed decides on the family and all of its properties. No rule of the
+// library was chosen by them. They combine what the adversarial corpus tries one at a time: units, noise,
+// distance of the start, offsets, losses, outliers.
 #pragma once
 
 #include "corpus.hpp"
@@ -39,13 +39,13 @@ struct Draw {
     const double x = gauss(), y = gauss(), z = gauss();
     return {x, y, z};
   }
-  // Noise of a measurement in units of sigma, sometimes an outlier.
+  // Returns the noise of a measurement in units of sigma, which is sometimes an outlier.
   double deviate() {
     const double e = noise.normal();
     return noise.uniform() < outliers ? 300 * e : e;
   }
   double error() { return sigma * deviate(); }
-  // What residuals are multiplied by, and the size of residuals whose terms have the size `size`.
+  // These return the factor of residuals, and the size of residuals whose terms have the size `size`.
   double weight() const { return loss.kind == LossSpec::Kind::none ? unit : 1 / sigma; }
   double scale(double size) const { return weight() * size; }
   Noise noise;

@@ -1,4 +1,4 @@
-// Random block problems of curves, and of what is linear in parts of its blocks.
+// Defines random block problems of curves, and of models that are linear in parts of their blocks.
 #include "random_blocks.hpp"
 
 namespace blocks {
@@ -207,7 +207,7 @@ Scene growth(Draw& d) {
     const double w = d.weight() / size, tight = d.pick({1, 10, 1e4});
     s.add<3, 3, 3>(AroundMean{{10 * tight * w * size / size, tight * w * size, 20 * tight * w * size}},
                    {b, m});
-    const int rows = k == 5 ? 1 : 12;  // the last subject is only known by the mean
+    const int rows = k == 5 ? 1 : 12;  // only the mean determines the last subject
     for (int i = 0; i < rows; ++i) {
       const double t = day + 1.7 * i;
       const double y = own[0] / (1 + std::exp(-own[2] * (t - own[1]))) + size * d.error();

@@ -1,4 +1,4 @@
-// Random block problems of positions, poses and views.
+// Defines random block problems of positions, poses and views.
 #include "random_blocks.hpp"
 
 namespace blocks {
@@ -31,7 +31,7 @@ Scene positioning(Draw& d) {
   Scene s;
   const double earth = 6.37e6, p[3] = {0.6 * earth, 0.3 * earth, 0.74 * earth};
   const double metres = 100 * d.sigma,
-               far = d.away > 0.5 ? earth : 1e3 * d.away;  // of the noise, of the start
+               far = d.away > 0.5 ? earth : 1e3 * d.away;  // size of the noise, and of the start's error
   const double w = d.loss.kind == LossSpec::Kind::none ? d.unit : 1 / metres;
   const int place = s.block({p[0] - far, p[1] - 0.3 * far, p[2] - 0.7 * far});
   const double bias = d.pick({0, 1e3, 3e5, 3e8}), rate = d.pick({0, 0.1, 30});
@@ -145,7 +145,7 @@ Scene hand_eye(Draw& d) {
     b = product(b.data(), wrong.data());
     std::copy_n(a.data(), 4, f.qa), std::copy_n(b.data(), 4, f.qb);
     for (double& v : f.ta) v = d.gauss();
-    // R_X tb = R_A tx + ta - tx
+    // This is R_X tb = R_A tx + ta - tx.
     double moved[3], right[3];
     rotate_by_quaternion(f.qa, tx, moved);
     for (int k = 0; k < 3; ++k) right[k] = moved[k] + f.ta[k] - tx[k];

@@ -1,4 +1,4 @@
-// Positions from distances: maps with offsets, clocks of 1.7e9 s, starts exactly at an anchor.
+// Defines positions from distances: maps with offsets, clocks of 1.7e9 s, starts exactly at an anchor.
 #include "corpus.hpp"
 #include "functors.hpp"
 

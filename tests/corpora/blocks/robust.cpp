@@ -1,4 +1,4 @@
-// Block problems with outliers under every loss, and with data that change between two solves.
+// Defines block problems with outliers under every loss, and with data that change between two solves.
 #include "corpus.hpp"
 #include "functors.hpp"
 
@@ -10,7 +10,7 @@ namespace {
 
 using enum LossSpec::Kind;
 
-// For each loss, the scale that leaves good rows (σ = 0.1) nearly unchanged.
+// Returns each loss with the scale that leaves good rows (σ = 0.1) nearly unchanged.
 LossSpec spec(LossSpec::Kind kind) {
   if (kind == tukey) return {kind, 0.6};
   if (kind == tolerant) return {kind, 0.04, 0.01};

@@ -143,7 +143,7 @@ std::string unsound(const Scene& scene, const Answer& answer) {
   }
   if (!answer.exception.empty() || answer.summary.termination == nlsq::Termination::failure) return {};
   if (!std::isfinite(answer.summary.final_cost)) return "the cost is not finite";
-  // What residuals may differ by that the program and the functor round otherwise.
+  // The program and the functor may round differently. So much may their residuals differ.
   const double terms = 1e-12 * scene.scale;
   const double before = answer.summary.initial_cost, shown = answer.summary.final_cost;
   if (shown > before * (1 + 1e-9) + terms * std::sqrt(before))

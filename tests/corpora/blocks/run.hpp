@@ -34,8 +34,9 @@ Answer solve(const Scene& scene, Way way, const std::string& policy, int threads
 // Restores the scene's original data.
 void reset(const Scene& scene);
 
-// Ceres's summary of nlsq::Solve. CONVERGENCE is true where one of the user's three tolerances holds by the
-// summary's own last iteration, or the answer is a minimum. Empty where it is; else what is wrong.
+// Checks CONVERGENCE in Ceres's summary of nlsq::Solve. It is true if the summary's own last iteration met
+// one of the user's three tolerances, or the answer is a minimum. Returns an empty text if so, else what is
+// wrong.
 std::string false_convergence(const Scene& scene, Way way, const std::string& policy);
 
 // Checks a success. Returns an empty text if it is true, else what is wrong.

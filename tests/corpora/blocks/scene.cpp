@@ -1,4 +1,4 @@
-// Losses, derivatives and problems made from scenes.
+// Makes losses, derivatives and problems from scenes.
 #include "scene.hpp"
 
 #include <cmath>
@@ -16,7 +16,7 @@ std::array<Real, 3> LossSpec::operator()(Real s) const {
     }
     case Kind::soft_l1: {
       const Real t = 1 + s / a2, root = std::sqrt(t);
-      // √t - 1 without cancellation, for residuals that are nearly zero.
+      // This is √t - 1 without cancellation, for residuals that are nearly zero.
       return {2 * s / (root + 1), 1 / root, -1 / (2 * a2 * t * root)};
     }
     case Kind::cauchy: {

@@ -57,7 +57,8 @@ class Term {
  public:
   virtual ~Term() = default;
   virtual std::shared_ptr<const nlsq::BlockFunction> ours() const = 0;
-  // `recordable`: a cost function of nlsq that can be recorded; otherwise one that only offers Evaluate.
+  // Returns a cost function of nlsq that can be recorded if `recordable`; otherwise one that only offers
+  // Evaluate.
   virtual ceres::CostFunction* theirs(bool recordable) const = 0;
   // These return false where the residuals do not exist. J is row-major, residuals x all numbers of the
   // blocks.
@@ -166,7 +167,7 @@ class DifferencesTerm final : public TermOf<F, residuals_, sizes...> {
   }
 };
 
-// Hand-written derivatives: those of `inner`, with an error. J[k] is null where it is not wanted.
+// Returns hand-written derivatives: those of `inner`, with an error. J[k] is null if it is not wanted.
 bool faulty_derivatives(const Term& inner, std::span<const int> sizes, const Lie& lie, const double* const* x,
                         double* r, double* const* J);
 
@@ -257,14 +258,15 @@ class Scene {
   const std::vector<Block>& blocks() const { return blocks_; }
   const std::vector<std::unique_ptr<Term>>& terms() const { return terms_; }
   int residuals() const;
-  // The cost in f64 by the functors; infinite where residuals do not exist.
+  // Returns the cost in f64 by the functors. It is infinite where residuals do not exist.
   double cost(const std::vector<double>& x) const;
 
   // Builds the problem on the numbers at x, which must outlive it.
   nlsq::Problem ours(double* x) const;
   std::unique_ptr<ceres::Problem> theirs(double* x, bool recordable) const;
 
-  // Size of the residuals' own terms. With exact data, anything below 1e-8 of it counts as rounding.
+  // This is the size of the residuals' own terms. With exact data, anything below 1e-8 of it counts as
+  // rounding.
   double scale = 1;
   // Data that functors may refer to. change(data, k) alters them before the k-th solve of the same problem; k
   // = 0 restores them.

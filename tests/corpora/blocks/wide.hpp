@@ -1,5 +1,5 @@
-// Dual numbers of long double: a functor called with them returns residuals and derivatives with a 64-bit
-// significand. The oracle of the block corpus uses them. They share no arithmetic with the library.
+// Defines dual numbers of long double. A functor called with them returns residuals and derivatives with a
+// 64-bit significand. The oracle of the block corpus uses them. They share no arithmetic with the library.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Residual blocks by shared programs: the numbers are those of the user's own code on dual numbers.
+// Tests residual blocks in shared programs. The numbers must be those of the user's own code on dual numbers.
 #include "block_functors.hpp"
 #include "blocks/block_reference.hpp"
 #include "blocks_side_by_side.hpp"
@@ -20,7 +20,7 @@ using blocks_side_by_side::Blocks, blocks_side_by_side::evaluate, blocks_side_by
 
 namespace {
 
-// Beside dual numbers: differences relative to the largest derivative of the residual.
+// Compares with dual numbers. Differences are relative to the largest derivative of the residual.
 void check_against_dual(const Blocks& blocks, const Values& v, std::span<const double> x, double f64,
                         double f32) {
   double worst = 0, worst_f32 = 0;
@@ -118,7 +118,7 @@ TEST_CASE(
   CHECK(evaluator.programs() == 1);
   check_against_dual(blocks, evaluate(blocks, evaluator, blocks.x), blocks.x, 1e-12, 1e-5);
 
-  std::vector<double> moved = blocks.x;  // 40 of the cameras turn
+  std::vector<double> moved = blocks.x;  // 40 of the cameras are rotated
   for (std::size_t b = 0; b < 40; ++b) moved[12 * b] = 0.3;
   const Values v = evaluate(blocks, evaluator, moved);
   CHECK(v.left == 3 * 40);
@@ -146,7 +146,7 @@ TEST_CASE("Each tile stands alone: any pass gives the same bits") {
     pass->residuals(t, blocks.x, single.r.data());
     CHECK(pass->counters().rows_f32 == evaluator.tile_blocks(t));
     const std::size_t sampled =
-        pass->take_samples().size();  // one tile of the program: 64 of its blocks in f64, too
+        pass->take_samples().size();  // this tile is sampled: 64 of its blocks in f64, too
     CHECK(sampled == (t == 0 ? 1 : 0));
     CHECK(pass->counters().rows_f64 == 2 * evaluator.tile_blocks(t) + 64 * sampled);
   }
@@ -171,7 +171,7 @@ TEST_CASE("Derivatives by constant blocks are not written") {
 
 namespace {
 
-struct Peeks {  // looks inside its scalar
+struct Peeks {  // reads the value of its scalar
   template <class T>
   bool operator()(const T* a, T* r) const {
     r[0] = a[0] * nlsq::value_of(a[1]) + a[1];
@@ -179,7 +179,7 @@ struct Peeks {  // looks inside its scalar
   }
 };
 
-struct Counts {  // remembers: not the same from call to call
+struct Counts {  // counts, and so differs from call to call
   std::shared_ptr<std::atomic<int>> calls = std::make_shared<std::atomic<int>>(0);
   template <class T>
   bool operator()(const T* a, T* r) const {
@@ -195,7 +195,7 @@ struct Plain {
   }
 };
 
-struct Positive {  // no residuals for a < 0
+struct Positive {  // has no residuals for a < 0
   template <class T>
   bool operator()(const T* a, T* r) const {
     using std::sqrt;
@@ -239,7 +239,7 @@ TEST_CASE("What cannot be recorded runs on dual numbers, and says why") {
   const Values v = evaluate(blocks, evaluator, blocks.x);
   CHECK(v.r[0] == 9);
   CHECK(v.J[0] == 3);
-  CHECK(v.J[1] == 1);  // Peeks' own derivative: it hides a factor from dual numbers, too
+  CHECK(v.J[1] == 1);  // the derivative by Peeks, which hides a factor from dual numbers, too
   CHECK(v.J[3] == 9);
   CHECK(v.J[4] == 12);
   CHECK(v.J[5] == doctest::Approx(3 * std::cos(2.0)).epsilon(1e-9));

@@ -1,4 +1,4 @@
-// Blocks asked by tasks: the groups, and all numbers, are those of asking one block after the other.
+// Tests that blocks scanned by tasks give the groups and all numbers of blocks scanned one after the other.
 #include "blocks/block_evaluator.hpp"
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@ using namespace nlsq;
 
 namespace {
 
-struct Branches {  // three paths
+struct Branches {  // has three paths
   double c;
   template <class T>
   bool operator()(const T* a, T* r) const {
@@ -88,7 +88,7 @@ struct Blocks {
   }
 };
 
-// Kinds by turns, one of them met late only.
+// Makes blocks of several kinds in turn. One kind comes only late.
 Blocks mixed(int count) {
   Blocks blocks;
   for (int b = 0; b < count; ++b) {
@@ -103,7 +103,7 @@ Blocks mixed(int count) {
   return blocks;
 }
 
-// Tasks from the last to the first, on three threads.
+// Runs tasks from the last to the first, on three threads.
 void on_threads(std::size_t count, const std::function<void(std::size_t)>& task) {
   std::atomic<std::size_t> left{count};
   std::vector<std::exception_ptr> thrown(count);

@@ -1,4 +1,4 @@
-// Which programs of residual blocks are worth making, and how well their numbers are known.
+// Tests which programs of residual blocks are worth making, and how well their numbers are known.
 #include "blocks/block_reference.hpp"
 #include "blocks_side_by_side.hpp"
 
@@ -14,9 +14,9 @@ using blocks_side_by_side::Blocks, blocks_side_by_side::evaluate, blocks_side_by
 
 namespace {
 
-constexpr double kSolve = 20;  // evaluations of J
+constexpr double kSolve = 20;  // so many evaluations of J
 
-// A curve whose data are inside one functor; counts how often it was recorded.
+// A curve whose data are inside one functor. It counts how often it was recorded.
 struct Curve {
   int rows;
   double shift;
@@ -39,7 +39,7 @@ Blocks curves(int count, int rows, int more_rows_each = 0) {
   return blocks;
 }
 
-// A state that is carried along: each residual is made of all that came before it.
+// A state that develops from residual to residual, so that each depends on all before it.
 struct Trajectory {
   int rows;
   double y;
@@ -69,7 +69,7 @@ struct Inverse {
   }
 };
 
-// Rows u, v and a combination of them, off by `gap`.
+// Returns a matrix with rows u, v and a combination of them that is off by `gap`.
 std::vector<double> nearly_singular(std::mt19937& random, double gap) {
   const auto number = [&] { return static_cast<double>(random()) / 4294967296.0 * 2 - 1; };
   std::vector<double> m(9);
@@ -87,7 +87,7 @@ Blocks inverses(double gap, unsigned seed) {
   return blocks;
 }
 
-// The largest difference of J from dual numbers, relative to the largest derivative of the block.
+// Returns the largest difference of J from dual numbers, relative to the largest derivative of the block.
 double worst_slope(const Blocks& blocks, const Values& v) {
   double worst = 0;
   for (std::size_t b = 0; b < blocks.list.blocks(); ++b) {
@@ -137,7 +137,7 @@ TEST_CASE("Blocks each of a shape of its own share no program, and none is made"
   CHECK(evaluator.counts().left_to_dual_numbers == 60);
   CHECK(evaluator.jacobian_cost() > 0);
   CHECK(worst_slope(blocks, evaluate(blocks, evaluator, blocks.x)) == 0);
-  // The same on a second look: what was made before decides nothing.
+  // A second look must give the same. Earlier programs must decide nothing.
   blocks.list.evaluations = 0;
   CHECK(BlockEvaluator(blocks.list, blocks.x).programs() == 60);
   blocks.list.evaluations = kSolve;

@@ -1,4 +1,4 @@
-// Programs of residual blocks are made once for all evaluators that need the same.
+// Tests that programs of residual blocks are made once for all evaluators that need the same.
 #include "blocks/block_program_cache.hpp"
 
 #include "blocks/block_evaluator.hpp"
@@ -27,7 +27,7 @@ struct Evaluated {
   std::vector<double> r, J;
 };
 
-// Blocks on one parameter block of two numbers.
+// Makes blocks on one parameter block of two numbers.
 template <class F>
 Evaluated evaluate(const std::vector<F>& functors) {
   BlockList list;
@@ -122,7 +122,7 @@ TEST_CASE("The cache is bounded, and what was used longest ago goes") {
   CHECK(cache.programs() == 3);
   REQUIRE(cache.find(key(8)));
   CHECK(cache.find(key(8))->inputs == 8);
-  cache.keep(key(7), program(7));  // the ninth was used longest ago
+  cache.keep(key(7), program(7));  // the ninth was not used for the longest time
   CHECK(cache.find(key(8)));
   CHECK(cache.find(key(10)));
   CHECK(cache.find(key(7)));

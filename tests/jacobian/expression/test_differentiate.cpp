@@ -15,7 +15,7 @@ using nlsq_test::RandomExpression;
 
 namespace {
 
-// Fourth-order central difference.
+// Returns a fourth-order central difference.
 template <class Function>
 double difference(Function f, double at) {
   const double h = 1e-3 * std::max(1.0, std::fabs(at));
@@ -35,12 +35,12 @@ double numerical(const Graph& g, NodeId root, std::span<const double> columns, s
 
 struct Range {
   Op op;
-  double from, to;  // of the argument
+  double from, to;  // range of the argument
 };
 
 double lerp(double from, double to, int i, int count) { return from + (to - from) * (i + 0.5) / count; }
 
-// The value of the derivative at one point, for expressions of one column.
+// Returns the derivative at one point, for expressions of one column.
 double derivative_at(const char* text, double x, std::vector<double> p) {
   Formula f = parse_formula(text);
   const int wrt[] = {0};
@@ -99,7 +99,7 @@ TEST_CASE("the derivative of every function of two arguments agrees with differe
   constexpr int kPoints = 7;
   for (const Case& c : cases) {
     Graph g;
-    // Two shared parameters, so that both operands move with each of them.
+    // Two shared parameters are used, so that both operands depend on each of them.
     const NodeId u = g.add(g.column(0), g.mul(g.parameter(0), g.parameter(1)));
     const NodeId v = g.add(g.column(1), g.mul(g.parameter(0), g.constant(0.3)));
     const NodeId root = g.make(c.op, u, v);
@@ -157,7 +157,7 @@ TEST_CASE("derivatives at special points follow their conventions") {
   CHECK(derivative_at("hypot(p*x, q)", 2, {0, 0}) == 0);
   CHECK(derivative_at("sqrt(p+x)", 0, {0}) == infinity);
   CHECK(derivative_at("besj1(p+x)", 0, {0}) == 0.5);
-  CHECK(derivative_at("min(p, 2-x)", 1, {1}) == 1);  // a tie: the first argument's
+  CHECK(derivative_at("min(p, 2-x)", 1, {1}) == 1);  // at a tie, it is that of the first argument
   CHECK(derivative_at("max(p, 2-x)", 1, {1}) == 1);
   CHECK(derivative_at("min(x, p)", 1, {1}) == 0);
 }
@@ -228,7 +228,7 @@ TEST_CASE("derivatives stay finite where an exponential inside an exponential or
 }
 
 TEST_CASE("powers and roots of a product that is 0 have finite derivatives") {
-  // The first parameter is that of the derivative. All of these models are 0 or constant at x = 0.
+  // The derivative is by the first parameter. All of these models are 0 or constant at x = 0.
   const char* const finite[] = {"a*0+exp(-(x/a)^b)",      "a*0+b*sqrt(a*x)",       "b*cbrt(x/a)+a*0",
                                 "a*0+(x/(a*b))^0.5",      "a*0+b+1/(1+(x/a)^0.7)", "a*0+b/(1-(x*a)^0.3)",
                                 "a*0+sqrt(1/(1+(x/a)^b))"};
@@ -245,7 +245,7 @@ TEST_CASE("powers and roots of a product that is 0 have finite derivatives") {
         1.7);
     CHECK(derivative_at(text, near, {1.7, 0.6}) == doctest::Approx(wanted).epsilon(1e-8));
   }
-  // By the exponent, and where a negative exponent makes the power infinite.
+  // These derivatives are by the exponent, and where a negative exponent makes the power infinite.
   CHECK(derivative_at("b*0+(x/c)^b", 0, {0.6, 1.7}) == 0);
   CHECK(derivative_at("h+1/(1+(x/k)^h)-h", 0, {-1.2, 2}) == 0);
   CHECK(derivative_at("k*0+1/(1+(x/k)^h)", 0, {2, -1.2}) == 0);
@@ -253,7 +253,7 @@ TEST_CASE("powers and roots of a product that is 0 have finite derivatives") {
         doctest::Approx(-std::pow(0.25, -1.2) * std::log(0.25) / std::pow(1 + std::pow(0.25, -1.2), 2)));
   // A slope that is infinite stays so.
   CHECK(std::isinf(derivative_at("sqrt(x-a)", 1, {1})));
-  // Behind max() the base is 0 and does not move.
+  // After max() the base is 0 and does not depend on the parameter.
   CHECK(derivative_at("n*0+b*max(x-n,0)^b", 0.5, {1, 0.6}) == 0);
   CHECK(derivative_at("K*0+sqrt(max(1-(x/K)^2,0))", 3, {2}) == 0);
 }
@@ -303,7 +303,7 @@ TEST_CASE("derivatives of random expressions agree with differences") {
     for (std::size_t j = 0; j < 3; ++j) {
       const double exact = evaluate(e.graph, d[j], e.columns, e.parameters);
       const double approximate = numerical(e.graph, e.root(), e.columns, e.parameters, j);
-      // Differences are only trusted where halving the step in another formula tells the same.
+      // Differences are trusted only if another formula with half of the step agrees.
       const double shifted = (evaluate(e.graph, e.root(), e.columns,
                                        [&] {
                                          auto p = e.parameters;
@@ -361,7 +361,7 @@ TEST_CASE("derivatives do not depend on the order in which an expression was bui
 }
 
 TEST_CASE("the adjoint form keeps products of many parameters cheap") {
-  // d(p0 p1 ... p19 x)/dp_i in forward form costs ~n^2 products, in adjoint form ~2n.
+  // The forward form of d(p0 p1 ... p19 x)/dp_i costs ~n^2 products, and the adjoint form ~2n.
   Graph g;
   NodeId root = g.column(0);
   std::vector<int> wrt;

@@ -70,7 +70,7 @@ TEST_CASE("operations that do nothing disappear") {
   CHECK(l.g.add(l.x, l.x) == l.g.mul(l.number(2), l.x));
   CHECK(l.g.mul(l.number(0.5), l.g.mul(l.number(2), l.x)) == l.x);
   CHECK(l.g.mul(l.number(3), l.g.mul(l.number(2), l.x)) == l.g.mul(l.number(6), l.x));
-  CHECK(l.g.mul(l.number(3), l.g.mul(l.number(7), l.x)) != l.g.mul(l.number(21), l.x));  // would round
+  CHECK(l.g.mul(l.number(3), l.g.mul(l.number(7), l.x)) != l.g.mul(l.number(21), l.x));  // this would round
   CHECK(l.g.div(l.x, l.number(4)) == l.g.mul(l.number(0.25), l.x));
   CHECK(l.g[l.g.div(l.x, l.number(3))].op == Op::div);
   CHECK(l.g[l.g.div(l.x, l.x)].op == Op::div);  // 0/0 is not 1
@@ -243,10 +243,10 @@ TEST_CASE("What both sides of a choice do alike is done once, to the operand cho
   const auto around = [&](NodeId inside) { return g.add(g.mul(b, g.make(Op::exp, inside)), c); };
   const NodeId branched = g.make(Op::select, test, around(g.mul(a, x)), around(g.mul(a, b)));
   CHECK(branched == around(g.mul(a, g.make(Op::select, test, x, b))));
-  // Two operands differ: both sides stay.
+  // Two operands differ, so both sides stay.
   const NodeId apart = g.make(Op::select, test, g.sub(x, a), g.sub(b, c));
   CHECK(g[apart].op == Op::select);
-  // A chain of any length is unwound without recursion.
+  // A chain of any length is simplified without recursion.
   NodeId yes = x, no = b;
   for (int i = 0; i < 200000; ++i) {
     yes = g.make(i % 2 ? Op::sin : Op::exp, yes);

@@ -12,7 +12,7 @@ namespace {
 
 using Search = std::vector<int> (*)(const Graph&, NodeId, std::span<const int>);
 
-// Names of the parameters found in a formula over x, x1 and x2, in order of first appearance.
+// Returns the names of the parameters found in a formula over x, x1 and x2, in order of first appearance.
 std::string found_in(const char* text, Search search) {
   FormulaOptions options;
   options.predictors = {"x", "x1", "x2"};
@@ -37,8 +37,8 @@ TEST_CASE("the parameters that only move jumps are found") {
   CHECK(jumping_in("if(x<t && x>s,a*x,b)") == "t s");
   CHECK(jumping_in("a*floor(x/P)+b") == "P");
   CHECK(jumping_in("a*ceil(b*x)+floor(c*x)") == "b c");
-  CHECK(jumping_in("if(x<t,a*t,b)") == "");  // seen before the jump
-  CHECK(jumping_in("a*(x-t)*(x>t)") == "");  // a kink
+  CHECK(jumping_in("if(x<t,a*t,b)") == "");  // t also has an effect before the jump
+  CHECK(jumping_in("a*(x-t)*(x>t)") == "");  // this is a kink
   CHECK(jumping_in("max(a*x,b)") == "");
   CHECK(jumping_in("a*exp(-b*x)+c") == "");
   CHECK(jumping_in("0*t+a*x") == "");  // the formula does not depend on t

@@ -1,4 +1,5 @@
-// Special functions against values computed with 60 and more digits (mpmath), and against their identities.
+// Compares special functions with values computed with 60 and more digits (mpmath), and with their
+// identities.
 #include <nlsq/special_functions.hpp>
 
 #include <doctest/doctest.h>
@@ -254,7 +255,7 @@ TEST_CASE("The Faddeeva function is erfcx on the imaginary axis and continuous w
   for (int i = 0; i < 20000; ++i) {
     const double x = 0.0007 * i, y = 1e-4 * (i % 7);
     const auto w = nlsq::wofz({x, y}), next = nlsq::wofz({x * (1 + 0x1p-50), y});
-    // |w'| = |2 i / sqrt(pi) - 2 z w| < 2 + 2 |z w|
+    // This follows from |w'| = |2 i / sqrt(pi) - 2 z w| < 2 + 2 |z w|.
     REQUIRE(std::abs(w - next) < 1e-14 * (1 + x));
   }
   const auto w = nlsq::wofz({1.25, 0.5});

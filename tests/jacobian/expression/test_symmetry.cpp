@@ -1,4 +1,4 @@
-// Which parameters may change their signs without a change of the model, and when fits use that.
+// Tests which parameters may change their signs without a change of the model, and when fits use that.
 #include "expression/symmetry.hpp"
 
 #include <doctest/doctest.h>
@@ -63,7 +63,7 @@ TEST_CASE("other expressions are not even") {
 }
 
 TEST_CASE("the sign of a zero counts where an operation tells 0 from -0") {
-  // The constant 0 keeps its sign, so atan2(0, x) is no odd function of w.
+  // The constant 0 keeps its sign, so atan2(0, x) is not an odd function of w.
   CHECK_FALSE(even("atan2(0,x)*w", {"w"}));
   CHECK_FALSE(even("atan(w/0)", {"w"}));
   CHECK_FALSE(even("atan2(if(x>0,w,0),x)*w", {"w"}));
@@ -113,5 +113,5 @@ TEST_CASE("signs are those of the start; linear parameters follow and never lead
   CHECK(restored({1, 1, 1, 0}, {2, 3, 4, -5}, all) == List{3});
   CHECK(restored({1, 1, 1, 1}, {-2, -3, 4, 5}, all) == List{0, 1});
   CHECK(restored({1, 1, 1, 1}, {2, -3, 4, -5}, all) == List{0, 1, 3});
-  CHECK(restored({1, 1, 1, 1}, {2, -3, 4, -5}, {1, 2, 3}) == List{3});  // a is held, so w stays as it is
+  CHECK(restored({1, 1, 1, 1}, {2, -3, 4, -5}, {1, 2, 3}) == List{3});  // a is fixed, so w stays as it is
 }

@@ -15,7 +15,7 @@ namespace {
 
 const double kPi = std::numbers::pi;
 
-// A formula's value by its steps; the graph must agree.
+// Returns a formula's value by its steps. The graph must agree.
 double value_of(const std::string& text, double x = 0, std::vector<double> p = {}) {
   const Formula f = parse_formula(text);
   const double columns[] = {x};
@@ -192,7 +192,7 @@ TEST_CASE("a left side over the response is kept apart") {
 
   Formula named = parse_formula("y = a*x+b");
   CHECK(named.response == named.graph.column(1));
-  for (const char* text : {"f(x) = a*x+b", "y(x) = a*x+b"}) {  // as gnuplot's functions are written
+  for (const char* text : {"f(x) = a*x+b", "y(x) = a*x+b"}) {  // gnuplot's functions are written like this
     const Formula defined = parse_formula(text);
     CHECK(!defined.has_left_side);
     CHECK(defined.parameters == std::vector<std::string>{"a", "b"});
@@ -218,7 +218,7 @@ TEST_CASE("a typed formula and a built graph are one node") {
 
 TEST_CASE("numbers are read the same in every locale") {
   const std::string before = std::setlocale(LC_ALL, nullptr);
-  std::setlocale(LC_ALL, "de_DE.UTF-8");  // where it is installed
+  std::setlocale(LC_ALL, "de_DE.UTF-8");  // if it is installed
   CHECK(value_of("1.5*2") == 3);
   std::setlocale(LC_ALL, before.c_str());
 }
@@ -250,7 +250,7 @@ TEST_CASE("steps and graph agree on random formulas") {
     const double p[] = {1.25, -0.75};
     const double steps = f.evaluate(x, p), graph = evaluate(f.graph, f.model, x, p);
     CAPTURE(text);
-    if (!std::isfinite(steps)) continue;  // x*0 and the sign of a zero are simplification's licence
+    if (!std::isfinite(steps)) continue;  // simplification may change x*0 and the sign of a zero
     ++compared;
     REQUIRE(graph == steps);
   }

@@ -198,14 +198,14 @@ TEST_CASE("raised limits are honoured without overflowing the stack") {
 }
 
 TEST_CASE("large formulas are refused quickly") {
-  const std::clock_t start = std::clock();  // processor time: the machine may be busy
+  const std::clock_t start = std::clock();  // processor time, because the machine may be busy
   check_fails(std::string(10 << 20, '('), 0, "the formula has 10485760 bytes; at most 1048576 are read");
   std::string sum = "x";
   for (int i = 0; i < 200000; ++i) sum += "+x";
   const auto got = failure(sum);
   REQUIRE(got.has_value());
   CHECK(got->message.find("more than 100000 operations") != std::string::npos);
-  CHECK(!failure(std::string(1 << 20, 'a')));  // one long name
+  CHECK(!failure(std::string(1 << 20, 'a')));  // this is one long name
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   CHECK(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC < 5);
 #endif

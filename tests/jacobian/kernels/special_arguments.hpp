@@ -1,4 +1,4 @@
-// Arguments at which vector functions are compared with those of the C library.
+// Lists arguments at which vector functions are compared with those of the C library.
 #pragma once
 
 #include <nlsq/op.hpp>

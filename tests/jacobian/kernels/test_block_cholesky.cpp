@@ -1,4 +1,4 @@
-// The Cholesky factor of the block kernels, whole and in part.
+// Tests the Cholesky factor of the block kernels, whole and in part.
 
 #include "kernels/block_kernels.hpp"
 
@@ -24,7 +24,7 @@ TEST_CASE("The Cholesky factor solves systems of every size, and refuses what is
         B.data()[i] = static_cast<double>(random() % 2001) / 1000 - 1;
       const Eigen::MatrixXd A = B * B.transpose() + Eigen::MatrixXd::Identity(size, size);
       const std::size_t ld = (n + 7) / 8 * 8 + 8;
-      std::vector<double> L(ld * n + 8, -7.0);  // what is not the lower triangle must not matter
+      std::vector<double> L(ld * n + 8, -7.0);  // numbers outside the lower triangle must not matter
       for (std::size_t j = 0; j < n; ++j) {
         for (std::size_t i = j; i < n; ++i)
           L[j * ld + i] = A(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j));

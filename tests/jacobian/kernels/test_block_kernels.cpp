@@ -1,4 +1,5 @@
-// Elimination of points, and the dense Cholesky factor, beside dense algebra in Eigen, for every kernel set.
+// Compares elimination of points, and the dense Cholesky factor, with dense algebra in Eigen, for every
+// kernel set.
 #include "kernels/block_kernels.hpp"
 
 #include "decompositions.hpp"
@@ -15,7 +16,7 @@ using namespace nlsq;
 
 namespace {
 
-// Random points and cameras; J as one dense matrix, columns points first.
+// Random points and cameras, and J as one dense matrix with the columns of points first.
 struct Scene {
   std::vector<std::uint32_t> point_size, point_offset, slot_first{0}, entry_first{0}, stride, rows,
       cell_first{0}, cell_entry, cell_column, entry_block, block_size, camera_offset{0}, pair_block;
@@ -26,7 +27,8 @@ struct Scene {
   Eigen::MatrixXd dense;
   Eigen::VectorXd r;
 
-  // `wide`: every residual block has all cameras, two in three of them with derivatives that are zero.
+  // If `wide`, every residual block has all cameras, and two in three of these have derivatives that are
+  // zero.
   Scene(unsigned seed, const std::vector<std::uint32_t>& cameras, const std::vector<std::uint32_t>& sizes,
         bool wide = false)
       : block_size(cameras) {
@@ -106,7 +108,7 @@ struct Scene {
       pair_first.push_back(pair_block.size());
       most = std::max(most, entries.size() * sizes[p]);
     }
-    J.resize(J.size() + pad, 1e30);  // read, not used
+    J.resize(J.size() + pad, 1e30);  // this is read, but not used
     dense = Eigen::MatrixXd::Zero(static_cast<Eigen::Index>(all.size()),
                                   static_cast<Eigen::Index>(point_numbers + camera_offset.back()));
     r.resize(static_cast<Eigen::Index>(all.size()));
@@ -120,7 +122,7 @@ struct Scene {
   ReducedLayout layout(std::size_t k, std::size_t lanes) const {
     return {block_size[block_of_target[k].first], block_size[block_of_target[k].second], lanes};
   }
-  // Of the blocks of S, and the end.
+  // Returns the offsets of the blocks of S, and the end.
   std::vector<std::uint64_t> targets(std::size_t lanes) const {
     std::vector<std::uint64_t> offsets{0};
     for (std::size_t k = 0; k < block_of_target.size(); ++k)
@@ -165,7 +167,7 @@ void check(const Scene& s, std::size_t lanes, auto gather, auto eliminate, auto 
     REQUIRE(eliminate(data, first, last, V.data(), g.data(), damping.data(), inverse.data(), S.data(),
                       b.data(), scratch.data()));
   }
-  // The blocks of S from a table by pair of cameras: the same bits.
+  // With the blocks of S from a table by pairs of cameras, the bits must be the same.
   const std::vector<std::uint32_t> table = s.pair_table();
   EliminationData<R> tabled = data;
   tabled.pair_block = nullptr;
@@ -217,7 +219,7 @@ void check(const Scene& s, std::size_t lanes, auto gather, auto eliminate, auto 
   for (std::size_t k = 0; k < s.point_numbers; ++k)
     CHECK(std::abs(step[k] - expected[static_cast<Eigen::Index>(k)]) <= tolerance * size);
 
-  // Right-hand sides of the second derivative along the step, in two parts.
+  // Tests right-hand sides of the second derivative along the step, in two parts.
   std::vector<std::uint32_t> row{0};
   for (const std::uint32_t count : s.rows) row.push_back(row.back() + count);
   const Eigen::VectorXd bent_rows = Eigen::VectorXd::LinSpaced(s.r.size(), -1, 2);
@@ -244,7 +246,7 @@ void check(const Scene& s, std::size_t lanes, auto gather, auto eliminate, auto 
   }
 }
 
-// S as an operator, and its diagonal blocks, in two parts.
+// Tests S as an operator, and its diagonal blocks, in two parts.
 template <class R>
 void check_operator(const Scene& s, std::size_t lanes, auto gather, auto prepare, auto multiply,
                     double tolerance) {

@@ -1,4 +1,4 @@
-// Errors of the vector functions in units of the last place, against the C library in long double.
+// Measures errors of the vector functions in units of the last place, against the C library in long double.
 // The bounds here are those of jacobian/kernels/README.md.
 #include <nlsq/op.hpp>
 #include <nlsq/special_functions.hpp>
@@ -24,7 +24,7 @@ namespace {
 
 using WideFunction = Wide (*)(Wide, Wide);
 
-// How arguments are drawn.
+// Says how arguments are drawn.
 enum class Range { unit, ten, near_one, large, exponent, every_magnitude, subnormal };
 constexpr Range ranges[] = {Range::unit,     Range::ten,      Range::near_one,
                             Range::large,    Range::exponent, Range::every_magnitude,
@@ -87,7 +87,8 @@ T draw(Range range, std::mt19937_64& random) {
   return 0;
 }
 
-// At and below the smallest normal numbers intermediate values have lost bits: there the bound is 2 units.
+// At and below the smallest normal numbers, intermediate values have lost bits, so the bound there is 2
+// units.
 template <class T>
 double excess(T got, Wide want, double bound) {
   const bool subnormal = std::fabs(want) < 8 * std::numeric_limits<T>::min();
@@ -157,7 +158,7 @@ void check_special(const Case& c) {
   }
 }
 
-// Operations evaluated in double whatever the format: float results are one rounding away.
+// Tests operations that are always evaluated in double. Float results then differ by one rounding.
 template <class T>
 void check_by_lanes(const KernelTable& set) {
   std::vector<T> a, b;
@@ -193,8 +194,8 @@ TEST_CASE("Vector functions keep their bounds in float over every range of argum
 
 namespace {
 
-// Powers whose results fill the range of the format, where an error of log x weighs most; x next to 1 above
-// all.
+// Tests powers whose results fill the range of the format, where an error of log x matters most, especially
+// for x next to 1.
 template <class T>
 void check_long_powers(const KernelTable& set) {
   std::mt19937_64 random(31);
@@ -247,7 +248,7 @@ TEST_CASE("Integer powers of negative numbers have the sign of the C library's, 
       for (const double y :
            {1.0, 2.0, 3.0, -1.0, -2.0, -3.0, 0.0, 0.5, -1.5, 4503599627370497.0, 9007199254740992.0}) {
         a.push_back(x), b.push_back(y);
-        a.push_back(-x), b.push_back(y);  // beside it, a lane that needs nothing of the kind
+        a.push_back(-x), b.push_back(y);  // the lane beside it needs no correction
       }
     }
     const auto got = harness::apply<double>(*set, Op::pow, a, b);

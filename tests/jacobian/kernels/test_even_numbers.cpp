@@ -1,4 +1,4 @@
-// Lists of numbers that take memory only where they are not evenly spaced (kernels/even_numbers.hpp).
+// Tests lists of numbers that take memory only if they are not evenly spaced (kernels/even_numbers.hpp).
 #include "kernels/even_numbers.hpp"
 
 #include <doctest/doctest.h>

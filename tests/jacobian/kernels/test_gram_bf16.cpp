@@ -1,5 +1,5 @@
-// The Gram kernels in bf16 of every set, to the last bit. Where the set has the instruction, the reference is
-// the arithmetic of VDPBF16PS done one operation at a time in long double. Elsewhere it is gram_f32 of
+// Tests the Gram kernels in bf16 of every set, to the last bit. If the set has the instruction, the reference
+// is the arithmetic of VDPBF16PS done one operation at a time in long double. Otherwise it is gram_f32 of
 // columns that are rounded here. Both are compared with sums in long double.
 #include "kernels/kernel_table.hpp"
 
@@ -24,7 +24,7 @@ constexpr std::size_t flush_rows = 512;
 
 float from_bits(std::uint32_t bits) { return std::bit_cast<float>(bits); }
 
-// x to `digits` binary digits, ties to even, the exponent unbounded.
+// Rounds x to `digits` binary digits, with ties to even and an unbounded exponent.
 long double rounded(long double x, int digits) {
   if (x == 0 || !std::isfinite(x)) return x;
   int exponent = 0;
@@ -34,14 +34,14 @@ long double rounded(long double x, int digits) {
 
 long double flushed(long double x) { return std::fabs(x) < 0x1p-126L ? std::copysign(0.0L, x) : x; }
 
-// Rounded to bf16, a float below 2^-126 to zero.
+// Rounds to bf16, and a float below 2^-126 to zero.
 float bf16(float x) {
   const long double y = rounded(flushed(x), 8);
   return std::fabs(y) > 0x1.fep127L ? std::copysign(std::numeric_limits<float>::infinity(), x)
                                     : static_cast<float>(y);
 }
 
-// One multiply-add in f32: one rounding, tiny results to zero, large ones to infinity.
+// Returns one multiply-add in f32, with one rounding. Tiny results become zero, large ones infinity.
 float multiply_add(float a, float b, float c) {
   const long double sum = static_cast<long double>(a) * b + c;
   const long double y = flushed(rounded(sum, 24));
@@ -52,7 +52,7 @@ float multiply_add(float a, float b, float c) {
 
 using Columns = std::vector<std::vector<float>>;
 
-// n1 columns padded with NaN.
+// Returns n1 columns, padded with NaN.
 template <class Draw>
 Columns drawn(int n1, std::size_t rows, Draw draw) {
   Columns c(static_cast<std::size_t>(n1),
@@ -80,7 +80,7 @@ std::vector<double> run(const KernelTable& set, const Columns& c, std::size_t ro
   return sums;
 }
 
-// Products with the residuals: eight sums in f64, added in halves.
+// Returns products with the residuals, as eight sums in f64 that are added in halves.
 double dot(const std::vector<float>& a, const std::vector<float>& r, std::size_t first, std::size_t end) {
   double sums[8] = {};
   for (std::size_t row = first; row < end; ++row)
@@ -90,7 +90,7 @@ double dot(const std::vector<float>& a, const std::vector<float>& r, std::size_t
   return sums[0];
 }
 
-// c with its first `rows` rows rounded and zeros beyond them.
+// Returns c with its first `rows` rows rounded and zeros beyond them.
 Columns rounded_columns(const Columns& c, std::size_t rows) {
   Columns low = c;
   for (auto& column : low)
@@ -118,7 +118,7 @@ std::vector<double> by_instruction(const Columns& c, std::size_t rows) {
   return sums;
 }
 
-// gram_f32 of rounded columns, with the last column of gradient_f32_wide of unrounded ones.
+// Returns gram_f32 of rounded columns, with the last column of gradient_f32_wide of unrounded ones.
 std::vector<double> by_f32(const KernelTable& set, const Columns& c, std::size_t rows) {
   Columns low = rounded_columns(c, rows);
   low.back() = c.back();
@@ -141,7 +141,7 @@ std::vector<double> oracle(const KernelTable& set, const Columns& c, std::size_t
   return set.bf16_instructions ? by_instruction(c, rows) : by_f32(set, c, rows);
 }
 
-// Bits that differ; two NaN are the same.
+// Counts the numbers whose bits differ. Two NaN are the same.
 std::size_t differences(const std::vector<double>& a, const std::vector<double>& b) {
   REQUIRE(a.size() == b.size());
   std::size_t count = 0;
@@ -152,7 +152,8 @@ std::size_t differences(const std::vector<double>& a, const std::vector<double>&
   return count;
 }
 
-// All sets against the oracle on `calls` tiles of four rows: two pairs, so a sum meets a sum.
+// Compares all sets with the oracle on `calls` tiles of four rows. These are two pairs, so a sum is added to
+// a sum.
 template <class Draw>
 void check_random(int calls, Draw draw) {
   constexpr int n1 = 33;
@@ -194,11 +195,11 @@ TEST_CASE("Every set has the bits of its reference where products and sums are t
 }
 
 TEST_CASE("A sum that f32 would round up to 2^-126 is flushed only if it is tiny with f32's digits") {
-  // c = 2^-126 from the first pair, then c - t for t around 2^-150 and 2^-151.
+  // c is 2^-126 after the first pair, then c - t for t around 2^-150 and 2^-151.
   std::size_t flushes = 0, kept = 0;
   for (int digits = 64; digits < 256; ++digits)
     for (int shift = -155; shift < -147; ++shift) {
-      const float t = std::ldexp(static_cast<float>(digits), -7);  // 0.5 to 2, eight digits
+      const float t = std::ldexp(static_cast<float>(digits), -7);  // from 0.5 to 2, with eight digits
       Columns c(3, std::vector<float>(64, 0.0f));
       c[0][0] = c[1][0] = 0x1p-63f;
       c[0][2] = -std::ldexp(t, shift / 2);
@@ -229,7 +230,8 @@ TEST_CASE("Every number of columns and every remainder of rows, to the last bit,
 }
 
 TEST_CASE("Where every sum is exact, every set has the products of a plain loop, few columns or many") {
-  // Rounded values are multiples of 1/16 below 16: 200 products of 16 bits add up to less than 24 bits.
+  // Rounded values are multiples of 1/16 below 16, so 200 products of 16 bits have a sum of less than 24
+  // bits.
   std::mt19937 random(9);
   const auto draw = [&] {
     const float size = 8 + std::ldexp(static_cast<float>(random() >> 8), -22) * 1.9f;
@@ -289,7 +291,7 @@ TEST_CASE("Rounding is to nearest, ties to even; residuals and the products with
   for (const KernelTable* set : nlsq::available_kernels()) {
     CAPTURE(std::string(set->name));
     const std::pair<float, float> cases[] = {
-        {1 + 0x1p-8f, 1.0f},  // ties
+        {1 + 0x1p-8f, 1.0f},  // these are ties
         {1 + 0x3p-8f, 1 + 0x1p-6f}, {1 + 0x1p-8f + 0x1p-23f, 1 + 0x1p-7f}, {1 + 0x1p-8f - 0x1p-23f, 1.0f},
         {0x1.fffffep0f, 2.0f},      {-1 - 0x3p-8f, -1 - 0x1p-6f}};
     for (const auto& [x, nearest] : cases) {

@@ -1,4 +1,4 @@
-// Gram matrices and streaming QR of every kernel set against sums in long double.
+// Compares Gram matrices and streaming QR of every kernel set with sums in long double.
 #include "kernels/kernel_table.hpp"
 
 #include <doctest/doctest.h>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
 
-// n1 columns of `rows` random rows, NaN from there to the next multiple of 64.
+// n1 columns of `rows` random rows, with NaN from there to the next multiple of 64.
 template <class T>
 struct Columns {
   std::vector<std::vector<T>> data;
@@ -36,7 +36,7 @@ struct Columns {
 
 std::size_t packed_size(int n1) { return static_cast<std::size_t>(n1 * (n1 + 1) / 2); }
 
-// Packed upper triangle of the Gram matrix, and of the sums of magnitudes that bound its error.
+// Returns the packed upper triangle of the Gram matrix, and of the sums of magnitudes that bound its error.
 template <class T>
 void reference(const Columns<T>& c, std::size_t rows, std::vector<long double>& sums,
                std::vector<long double>& sizes) {
@@ -53,7 +53,7 @@ void reference(const Columns<T>& c, std::size_t rows, std::vector<long double>& 
     }
 }
 
-// Largest error in units of eps * (sum of magnitudes).
+// Returns the largest error in units of eps * (sum of magnitudes).
 template <class T, class Kernel>
 double worst_error(Kernel kernel, int n1, std::size_t rows, double eps, KernelCounters* counters) {
   const Columns<T> c(n1, rows, static_cast<unsigned>(n1) * 1000 + static_cast<unsigned>(rows));
@@ -71,12 +71,12 @@ double worst_error(Kernel kernel, int n1, std::size_t rows, double eps, KernelCo
 constexpr std::size_t row_counts[] = {1,  2,  3,  5,   7,   8,   9,   15,  16,  17,  31, 33,
                                       63, 64, 65, 100, 127, 129, 255, 256, 500, 511, 512};
 
-// R of order n1, zero.
+// Returns a zero R of order n1.
 std::vector<double> zero_matrix(int n1) {
   return std::vector<double>(static_cast<std::size_t>(n1 * n1), 0.0);
 }
 
-// Largest |(R'R)_ij - G_ij| over the geometric mean of the diagonals.
+// Returns the largest |(R'R)_ij - G_ij| relative to the geometric mean of the diagonals.
 double gram_mismatch(const std::vector<double>& R, int n1, const std::vector<long double>& G) {
   long double worst = 0;
   std::vector<long double> diagonal;
@@ -112,7 +112,7 @@ TEST_CASE("Gram sums are right for every width and every remainder, whatever lie
         worst_wide =
             std::max(worst_wide, worst_error<float>(set->gram_f32_wide, n1, rows, 0x1p-53, &counters));
       }
-    // A chain of 512/lanes sums errs by about the square root of its length, far below the length.
+    // A chain of 512/lanes sums has an error of about the square root of its length, far below the length.
     CHECK(worst_f64 < 1.5 * std::sqrt(512.0 / set->lanes_f64));
     CHECK(worst_f32 < 1.5 * std::sqrt(512.0 / set->lanes_f32));
     CHECK(worst_wide < 1.5 * std::sqrt(512.0 / set->lanes_f64));
@@ -263,7 +263,7 @@ TEST_CASE("Folding tiles into R keeps R'R equal to the sum of their Gram matrice
 }
 
 TEST_CASE("QR keeps a small singular value that the Gram matrix loses") {
-  // Columns 1 and 1 + d x differ by 1e-10: the Gram matrix knows d² to 1e-16, R knows d.
+  // Columns 1 and 1 + d x differ by 1e-10. The Gram matrix knows d² to 1e-16, but R knows d.
   for (const KernelTable* set : nlsq::available_kernels()) {
     CAPTURE(std::string(set->name));
     Columns<double> c(2, 512, 1);
@@ -272,7 +272,7 @@ TEST_CASE("QR keeps a small singular value that the Gram matrix loses") {
     for (std::size_t i = 0; i < 512; ++i) {
       c.data[0][i] = 1;
       c.data[1][i] = 1 + 1e-10 * std::cos(static_cast<double>(i));
-      difference.push_back(c.data[1][i] - 1);  // exact
+      difference.push_back(c.data[1][i] - 1);  // this is exact
     }
     for (double d : difference) mean += d / 512.0L;
     for (double d : difference) spread += (d - mean) * (d - mean);
@@ -293,7 +293,7 @@ TEST_CASE("QR passes zero columns, huge and tiny ones") {
     set->qr_fold(R.data(), 3, 3, c.pointers.data(), 20, &counters);
     CHECK(R[4] == 0);
     for (double v : R) CHECK(std::isfinite(v));
-    // All zero: R stays what it was.
+    // If all columns are zero, R stays as it was.
     Columns<double> nothing(3, 20, 2);
     for (auto& column : nothing.data) std::fill(column.begin(), column.end(), 0.0);
     const auto before = R;

@@ -1,4 +1,4 @@
-// A kernel gives the same bits whatever runs beside it in one call, and in whatever lane.
+// Tests that a kernel gives the same bits in any lane, whatever else is in the same call.
 
 #include <nlsq/error.hpp>
 #include <nlsq/op.hpp>
@@ -29,7 +29,8 @@ TEST_CASE("Two instructions give the same bits in one call as in two") {
   for (const KernelTable* set : nlsq::available_kernels()) {
     CAPTURE(std::string(set->name));
     for (int trial = 0; trial < 4000; ++trial) {
-      // Vectors 0 and 1 are data, 2 and 3 registers; 2 holds the result of the first, mostly of both.
+      // Vectors 0 and 1 are data, 2 and 3 are registers. The first result is in 2, and the second mostly,
+      // too.
       const auto operand = [&] {
         const int v = pick(-2, 3);
         return v;
@@ -87,7 +88,8 @@ TEST_CASE("sin and cos of one vector give the same bits together as alone, whate
 
 namespace {
 
-// log and a power of x, in vectors 0 to 3: x, the exponents, and two more. `exponent` may be a uniform, ~0.
+// Tests log and a power of x. Vectors 0 to 3 are x, the exponents, and two more. `exponent` may be a uniform,
+// ~0.
 template <class T>
 void check_log_and_pow(const KernelTable& set, bool log_first, std::int32_t exponent, std::int32_t second_dst,
                        std::mt19937& random) {
@@ -131,14 +133,14 @@ TEST_CASE("log and a power of one vector give the same bits together as alone, w
     for (int trial = 0; trial < 60; ++trial) {
       for (const bool log_first : {true, false}) {
         for (const std::int32_t exponent : {1, ~0}) {
-          for (const std::int32_t second : {0, 1, 3}) {  // over x, over the exponents, elsewhere
+          for (const std::int32_t second : {0, 1, 3}) {  // over x, over the exponents, and elsewhere
             check_log_and_pow<double>(*set, log_first, exponent, second, random);
             check_log_and_pow<float>(*set, log_first, exponent, second, random);
           }
         }
       }
     }
-    // x to the power of its logarithm: one needs the other.
+    // This is x to the power of its logarithm, where one needs the other.
     std::vector<double> x(64, 2.5), a(64), b(64);
     double* vectors[] = {x.data(), a.data(), b.data()};
     const Instruction code[] = {{Op::log, 1, 0, 0, 0}, {Op::pow, 2, 0, 1, 0}};

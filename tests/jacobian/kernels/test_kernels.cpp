@@ -1,4 +1,4 @@
-// Dispatch, operand kinds, and the operations that must agree with evaluate_op to the last bit.
+// Tests dispatch, operand kinds, and the operations that must agree with evaluate_op to the last bit.
 #include <nlsq/error.hpp>
 #include <nlsq/op.hpp>
 #include "kernels/kernel_table.hpp"
@@ -23,8 +23,8 @@ using nlsq::Op;
 
 namespace {
 
-// The name of the set that a fresh process uses when the variable is `forced` ("!" and a message on an
-// error), with "+code" behind it if the set generates code.
+// Returns the name of the set that a fresh process uses if the variable is `forced`, or "!" and a message on
+// an error. "+code" follows if the set generates code.
 std::string chosen_under(const char* forced, const char* variable = "NLSQ_ISA") {
   int ends[2];
   REQUIRE(pipe(ends) == 0);
@@ -53,7 +53,7 @@ std::string chosen_under(const char* forced, const char* variable = "NLSQ_ISA") 
   return std::string(text, static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
 }
 
-// Ordinary numbers and every special one.
+// Returns ordinary numbers and every special one.
 template <class T>
 std::vector<T> awkward_numbers() {
   using L = std::numeric_limits<T>;
@@ -63,7 +63,7 @@ std::vector<T> awkward_numbers() {
           T(-1e9 - 0.5), T(7.25),  T(-3.75),      T(1e-3)};
 }
 
-// Every triple of awkward numbers as three long columns.
+// Returns every triple of awkward numbers as three long columns.
 template <class T>
 void triples(std::vector<T>& a, std::vector<T>& b, std::vector<T>& c) {
   const auto values = awkward_numbers<T>();
@@ -90,7 +90,7 @@ void check_exact(const KernelTable& set) {
     CAPTURE(std::string(nlsq::name(op)));
     const auto got = harness::apply<T>(set, op, a, b, c);
     std::size_t wrong = 0;
-    // One rounding of a double result is the float result: these operations are innocuous to it.
+    // For these operations, the float result is the double result, rounded once.
     for (std::size_t i = 0; i < got.size(); ++i)
       wrong += !same(got[i], static_cast<T>(nlsq::evaluate_op(op, a[i], b[i], c[i])));
     CHECK(wrong == 0);
@@ -195,7 +195,7 @@ TEST_CASE("NaN wins min and max, is true, and equals nothing") {
     CHECK(harness::apply<double>(*set, Op::logical_not, a)[0] == 0);
     CHECK(harness::apply<double>(*set, Op::not_equal, a, a)[0] == 1);
     CHECK(harness::apply<double>(*set, Op::equal, a, a)[0] == 0);
-    // The branch not taken may hold anything.
+    // The branch that is not taken may contain anything.
     CHECK(harness::apply<double>(*set, Op::select, {0.0, 1.0}, {nan, 3.0}, {4.0, nan}) ==
           std::vector<double>{4, 3});
   }
@@ -208,7 +208,7 @@ TEST_CASE("Multiply-add rounds once on wide sets and at most twice on the baseli
   for (int i = 0; i < 1000; ++i) {
     a.push_back(uniform(random));
     b.push_back(uniform(random));
-    c.push_back(-a.back() * b.back() * (1 + 1e-15 * uniform(random)));  // heavy cancellation
+    c.push_back(-a.back() * b.back() * (1 + 1e-15 * uniform(random)));  // this cancels heavily
   }
   for (const KernelTable* set : nlsq::available_kernels()) {
     const bool once = std::string(set->name) != "baseline";

@@ -1,4 +1,5 @@
-// Kernels and passes whose lanes are problems: every problem has the bits it has by itself, in every set.
+// Tests kernels and passes whose lanes are problems. Every problem must have the bits of a run alone, in
+// every set.
 #include "kernels/kernel_table.hpp"
 #include "rows/graph_rows.hpp"
 #include "rows/lane_pass.hpp"
@@ -37,7 +38,7 @@ bool same(T a, T b) {
   return a == b || (std::isnan(a) && std::isnan(b));
 }
 
-// Arguments of all sizes, where functions take other ways, too.
+// Returns arguments of all sizes, for which functions use other methods, too.
 template <class T>
 T argument(std::mt19937_64& random) {
   constexpr double kSpecial[] = {0,    -0.0,  1,   -1,   0.5,  1e4,  -3e5, 1e7, -1e12,
@@ -49,7 +50,7 @@ T argument(std::mt19937_64& random) {
   return static_cast<T>(std::normal_distribution<>(0, k < 40 ? 1 : 30)(random));
 }
 
-// One operation on rows of problems, arguments as vectors and as uniforms, beside each number by itself.
+// Tests one operation on rows of problems, with vectors and uniforms as arguments, against each number alone.
 template <class T>
 void check_operation(const KernelTable& table, Op op, std::mt19937_64& random) {
   const Set<T> set{table};
@@ -86,7 +87,7 @@ void check_operation(const KernelTable& table, Op op, std::mt19937_64& random) {
 
 std::size_t packed_size(std::size_t n1) { return n1 * (n1 + 1) / 2; }
 
-// Kernels of one format, sums widened.
+// Calls the kernel of one format, and widens the sums.
 template <class T>
 std::vector<double> lane_gram(const KernelTable& table, const std::vector<std::vector<T>>& columns,
                               std::size_t rows, int ones) {
@@ -133,7 +134,7 @@ void check_gram(const KernelTable& table) {
           }
         }
       }
-      // Another lane's NaN reaches nobody.
+      // NaN in one lane must not reach the others.
       for (auto& column : columns) {
         if (column[0] != 1) column[0] = std::numeric_limits<T>::quiet_NaN();
       }

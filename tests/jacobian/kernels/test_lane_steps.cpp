@@ -26,7 +26,7 @@ struct Numbers {
   Numbers(std::size_t n, std::size_t lanes, bool single, std::mt19937_64& random) {
     state.lanes = lanes;
     state.n = static_cast<int>(n);
-    for (std::size_t j = 0; j < n; ++j) free.push_back(static_cast<int>(2 * j));  // every other is fixed
+    for (std::size_t j = 0; j < n; ++j) free.push_back(static_cast<int>(2 * j));  // every second one is fixed
     state.free = free.data();
     state.freedom = 7;
     state.unit_sigma = random() % 2 == 0;
@@ -61,7 +61,7 @@ struct Numbers {
     state.phase = make(1, [&] { return static_cast<double>(random() % 5); });
     state.iterations = make(1, [&] { return static_cast<double>(random() % 10); });
     state.initial_cost = make(1, [&] { return random() % 2 == 0 ? kUnknown : positive(); });
-    // What occurs at ends: no step, a fit whose step is not known, last steps that differ greatly.
+    // These occur at ends: no step, a fit whose step is not known, and last steps that differ greatly.
     if (n > 1) state.trial_step[0] = state.trial_step[lanes] = 0;
     state.trial_nu_squared[lanes - 1] = kUnknown;
     if (random() % 2 == 0) state.trial_sums[((n + 1) * (n + 2) / 2 - 1) * lanes] = kUnknown;
@@ -71,7 +71,7 @@ struct Numbers {
 
 bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
-// One fit by loops: what lane_take and then lane_propose do to lane l.
+// Does by loops for lane l what lane_take and then lane_propose do.
 struct OneFit {
   const LaneState& s;
   std::size_t l;

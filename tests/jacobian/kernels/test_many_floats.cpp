@@ -1,5 +1,5 @@
-// Goes through every 61st float at which exp, log, sin and cos have own vector forms, for every set of
-// kernels. The reference is the C library in double: its error is 2^-29 of a float's unit in the last place.
+// Goes through every 61st float at which exp, log, sin and cos have their own vector forms, for every set of
+// kernels. The reference is the C library in double. Its error is 2^-29 of a float's unit in the last place.
 #include <nlsq/op.hpp>
 #include "kernels/kernel_table.hpp"
 
@@ -19,8 +19,8 @@ namespace {
 struct Sweep {
   Op op;
   double (*reference)(double);
-  float least, most;  // of the magnitude
-  bool negative;      // negative arguments too
+  float least, most;  // range of the magnitude
+  bool negative;      // negative arguments, too
 };
 
 constexpr Sweep sweeps[] = {
@@ -30,14 +30,14 @@ constexpr Sweep sweeps[] = {
     {Op::cos, [](double x) { return std::cos(x); }, 0x1p-14f, 1e4f, true},
 };
 
-// Distance of `got` in units of the last place that a float of the size of `want` has.
+// Returns the distance of `got` in units of the last place that a float of the size of `want` has.
 double ulps(float got, double want) {
   if (std::fabs(want) > 0x1.ffffffp+127) return std::isinf(got) ? 0 : 1e9;
   const int exponent = want == 0 ? -126 : std::max(std::ilogb(want), -126);
   return std::fabs(static_cast<double>(got) - want) * std::ldexp(1.0, 23 - exponent);
 }
 
-// Returns the largest error over all floats of the sweep, or every `stride`-th.
+// Returns the largest error over all floats of the sweep, or over every `stride`-th.
 double largest_error(const nlsq::KernelTable& set, const Sweep& s, std::uint32_t stride) {
   constexpr std::size_t tile = 512;
   std::vector<float> x(tile), result(tile);
@@ -64,7 +64,7 @@ double largest_error(const nlsq::KernelTable& set, const Sweep& s, std::uint32_t
 
 TEST_CASE("exp, log, sin and cos of every 61st float err by less than one unit in the last place") {
   for (const nlsq::KernelTable* set : nlsq::available_kernels()) {
-    // The baseline set calls SLEEF, whose bound is its authors' own: a sample suffices.
+    // The baseline set calls SLEEF, whose authors give the bound, so a sample suffices.
     const bool own = std::string(set->name) != "baseline";
     for (const Sweep& s : sweeps) {
       const double worst = largest_error(*set, s, own ? 61 : 997);

@@ -1,4 +1,4 @@
-// Accuracy of lgamma, erfcx and the Faddeeva functions in the vector kernels.
+// Tests the accuracy of lgamma, erfcx and the Faddeeva functions in the vector kernels.
 
 #include <nlsq/op.hpp>
 #include <nlsq/special_functions.hpp>
@@ -22,7 +22,7 @@ using namespace elementary;
 
 namespace {
 
-// Error of lgamma in units of the last place of the larger of the result and 1.
+// Returns the error of lgamma in units of the last place of the larger of the result and 1.
 template <class T>
 double lgamma_error(T got, Wide want) {
   const Wide unit = std::numeric_limits<T>::epsilon() * std::max(1.0L, std::fabs(want));
@@ -43,10 +43,10 @@ void check_lgamma(const KernelTable& set) {
     if (a[i] > 0) worst_positive = std::max(worst_positive, harness::ulps(got[i], want));
   }
   CHECK(worst < 1);
-  CHECK(worst_positive < 1);  // relative, at the zeros 1 and 2 too
+  CHECK(worst_positive < 1);  // this is relative, also at the zeros 1 and 2
 }
 
-// Largest error relative to evaluate_op's value, in units of the format's epsilon.
+// Returns the largest error relative to evaluate_op's value, in units of the format's epsilon.
 template <class T>
 double worst_against_scalar(const KernelTable& set, Op op, const std::vector<T>& a, const std::vector<T>& b,
                             T* at_a = nullptr, T* at_b = nullptr) {

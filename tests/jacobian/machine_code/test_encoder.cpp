@@ -1,5 +1,5 @@
-// The encoder gives the bytes that GNU as gives for the same instruction (with {vex3}, {load} or {disp32}
-// where that has a shorter form).
+// Tests that the encoder gives the bytes that GNU as gives for the same instruction (with {vex3}, {load} or
+// {disp32} if that has a shorter form).
 #include <doctest/doctest.h>
 
 #include "machine_code/encoder.hpp"
@@ -38,7 +38,7 @@ std::string text_of(std::span<const std::uint8_t> code) {
   return text;
 }
 
-// What was written since the last call should be this instruction.
+// Compares the bytes that were written since the last call with one instruction.
 class Written {
  public:
   explicit Written(const Encoder& encoder) : encoder_(encoder) {}
@@ -205,7 +205,7 @@ TEST_CASE("instructions of AVX-512") {
 }
 
 TEST_CASE("constants are behind the code, and instructions find them") {
-  // A displacement counts from the end of the instruction, a byte that follows it included.
+  // A displacement counts from the end of the instruction, which includes a byte that follows it.
   const auto place_of = [](std::span<const std::uint8_t> code, std::size_t end, std::size_t displacement) {
     std::size_t distance = 0;
     for (std::size_t k = 0; k < 4; ++k) distance |= std::size_t(code[displacement + k]) << 8 * k;

@@ -1,6 +1,6 @@
-// Machine code generated for a program gives the same bits as the interpreter: every operation at special
-// arguments, random programs of values and derivatives, programs with more values than registers, and rows
-// that leave the range of the inline functions.
+// Tests that machine code generated for a program gives the same bits as the interpreter: every operation at
+// special arguments, random programs of values and derivatives, programs with more values than registers, and
+// rows that leave the range of the inline functions.
 #include <doctest/doctest.h>
 
 #include "../kernels/special_arguments.hpp"
@@ -24,7 +24,7 @@ using nlsq_test::RandomExpression;
 
 namespace {
 
-// The sets that have a generator. A CPU that runs AVX-512 runs AVX2 as well.
+// Returns the sets that have a generator. A CPU that runs AVX-512 runs AVX2 as well.
 std::vector<const KernelTable*> with_generator() {
   std::vector<const KernelTable*> sets;
   for (const KernelTable* set : available_kernels()) {
@@ -43,7 +43,7 @@ void on_each_set(Test test) {
   substitute_kernels(nullptr);
 }
 
-constexpr std::size_t kRows = 130;  // two groups of 64 and a rest
+constexpr std::size_t kRows = 130;  // this is two groups of 64 and a rest
 
 // Runs a program on columns with `Real` elements and returns its outputs. With `lanes`, row r of problem l is
 // element r * lanes + l, and problem l has its own parameters.
@@ -109,7 +109,7 @@ class Run {
 
   const TileProgram& program_;
   bool lanes_;
-  RandomExpression e_;  // draws numbers
+  RandomExpression e_;  // this draws numbers
   std::size_t width_ = 1;
   std::vector<Real> uniforms_;
   std::vector<std::vector<Real>> columns_;
@@ -155,8 +155,8 @@ TileProgram made_by_hand(int columns, int registers, int parameters) {
   return program;
 }
 
-// Values that are all live at once, and so many outputs that each use all of them. Functions are inline for
-// all arguments: wrong ones must not send the rows to the interpreter, which would hide them.
+// Makes a program whose values are all live at once, with many outputs that each use all of them. Its
+// functions are inline for all arguments, so that no row goes to the interpreter, which would hide a mistake.
 TileProgram crowded(int count, int outputs_wanted) {
   Graph g;
   std::vector<NodeId> values, outputs;
@@ -194,7 +194,7 @@ TEST_CASE("every operation, of special arguments, in vectors and uniforms") {
         CAPTURE(uniforms);
         TileProgram program = made_by_hand(3, 2, 3);
         const auto operand = [&](int k) { return uniforms >> k & 1 ? ~k : k; };
-        // The second one overwrites the result of the first.
+        // The second instruction overwrites the result of the first.
         program.code = {
             {op, 3, operand(0), operand(1), operand(2)}, {Op::neg, 4, 3}, {op, 3, 4, operand(1), operand(2)}};
         program.outputs = {3, 4};
@@ -258,7 +258,7 @@ TEST_CASE("more values than registers, and more vectors than pointers") {
       check<float>(
           program, [](RandomExpression& e) { return static_cast<float>(e.draw_value()); }, 1, true);
     }
-    // The interpreter is faster for a program as long as this.
+    // For a program as long as this, the interpreter is faster.
     CHECK(ProgramSteps(crowded(80, 80), {.generate = true}).generated_runs() == 0);
   });
 }
@@ -288,7 +288,8 @@ TEST_CASE("a vector that is overwritten keeps its old value for all that need it
   on_each_set([] {
     TileProgram program = made_by_hand(2, 3, 1);
     program.once = {{Op::copy, 2, ~0}};
-    // The last instruction computes the value of the first once more, into a vector that the second reads.
+    // The last instruction computes the first value once more, into a vector that the second instruction
+    // reads.
     program.code = {{Op::add, 3, 0, 1}, {Op::mul, 4, 2, ~0}, {Op::add, 2, 0, 1}};
     program.outputs = {2, 3, 4};
     check<double>(
@@ -333,7 +334,7 @@ TEST_CASE("f32 code converts columns of doubles") {
     std::vector<std::vector<float>> floats(static_cast<std::size_t>(program.columns + program.registers),
                                            std::vector<float>(kRoom, 1.5F));
     for (std::size_t i = 0; i < kRoom; ++i) {
-      // Below 1, above it, and lanes that log leaves to the interpreter.
+      // These are numbers below 1, above it, and lanes that log leaves to the interpreter.
       doubles[i] = 0.013 * static_cast<double>(i) + 1e-9 - (i % 50 == 7 ? 3 : 0);
       for (std::size_t c = 0; c < 3; ++c) floats[c][i] = static_cast<float>(doubles[i]);
     }

@@ -20,8 +20,8 @@ namespace {
 
 const double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-// What a program does, in the plainest way: vectors[v][row]. Contracted products round twice here, so
-// that every value must equal that of the graph that is lowered, to the last bit.
+// Runs a program in the plainest way: vectors[v][row]. Contracted products round twice here, so that every
+// value must equal that of the lowered graph to the last bit.
 class Interpreter {
  public:
   Interpreter(const TileProgram& program, std::span<const double> parameters, std::size_t rows)
@@ -72,7 +72,7 @@ class Interpreter {
 
 bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
-// The sign of a zero is not kept, so what divides by one may differ: such rows prove nothing.
+// The sign of a zero is not kept, so a division by it may differ. Such rows prove nothing.
 bool meets_infinity(const Graph& g, std::span<const double> columns, std::span<const double> parameters) {
   for (NodeId id = 0; id < g.size(); ++id) {
     if (std::isinf(evaluate(g, id, columns, parameters))) return true;
@@ -159,7 +159,7 @@ TEST_CASE("the exponential decay with its derivatives takes six instructions") {
   CHECK(program.parameter_slot.size() == 3);
 }
 
-// Largest difference between what is lowered and what was meant, relative, over many rows.
+// Returns the largest relative difference between the lowered expression and the original over many rows.
 double rewriting_error(const char* text) {
   const Formula f = parse_formula(text);
   std::vector<NodeId> outputs{f.model};

@@ -1,5 +1,5 @@
-// A compiled program lets results overwrite operands that die. Kernels must not notice: the same
-// program with a register of its own for every result gives the same bits, on every kernel set.
+// Tests programs that let results overwrite operands which are not needed any more. The same program with a
+// register of its own for every result must give the same bits, on every kernel set.
 #include <doctest/doctest.h>
 
 #include "random_expression.hpp"
@@ -18,7 +18,7 @@ using nlsq_test::RandomExpression;
 
 namespace {
 
-// Every instruction of `code` gets a destination nobody else writes.
+// Gives every instruction of `code` a destination that no other instruction writes.
 TileProgram without_reuse(TileProgram program) {
   std::vector<std::int32_t> now(static_cast<std::size_t>(program.columns + program.registers));
   for (std::size_t v = 0; v < now.size(); ++v) now[v] = static_cast<std::int32_t>(v);
@@ -77,7 +77,7 @@ bool same_bits(const std::vector<std::vector<Real>>& l, const std::vector<std::v
   return true;
 }
 
-// 130 rows: two full groups of 64 and a rest; wild values included.
+// Makes columns with extreme values. 130 rows are two full groups of 64 and a rest.
 std::vector<std::vector<double>> wild_columns(RandomExpression& e, std::size_t rows) {
   std::vector<std::vector<double>> columns(RandomExpression::kColumns, std::vector<double>(rows));
   for (auto& column : columns) {
@@ -111,7 +111,7 @@ TEST_CASE("every operation may write over each of its operands") {
     const Op op = static_cast<Op>(number);
     CAPTURE(std::string(name(op)));
     Graph g;
-    // Sums are computed just before and die in the operation.
+    // Each sum is computed just before, and is not needed after the operation.
     const NodeId u = g.add(g.column(0), g.parameter(0)), v = g.add(g.column(1), g.parameter(1)),
                  w = g.add(g.column(2), g.parameter(2));
     const NodeId node = g.make(op, u, v, w);
@@ -145,7 +145,7 @@ TEST_CASE("kernels agree with the plain walk of the graph") {
     for (const double value : e.columns) columns.push_back({value});
     for (const KernelTable* kernels : available_kernels()) {
       const double value = run<double>(*kernels, program, columns, 1, e.parameters)[0][0];
-      // A contracted product rounds once: what is left of a cancellation may differ in every digit.
+      // A contracted product rounds once, so every digit that is left after a cancellation may differ.
       double scale = 1;
       for (std::size_t i = 0; i < e.values.size(); ++i) scale = std::max(scale, std::fabs(e.values[i]));
       if (scale > 1e4) continue;

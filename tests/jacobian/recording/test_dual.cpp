@@ -23,7 +23,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 D2 first(double x) { return D2(x, 0); }
 D2 second(double x) { return D2(x, 1); }
 
-// Ridders' method: Richardson extrapolation of central differences, a few 1e-11 of the derivative.
+// This is Ridders' method: Richardson extrapolation of central differences, to a few 1e-11 of the derivative.
 double slope(const std::function<double(double)>& f, double x) {
   constexpr int kRounds = 8;
   double table[kRounds][kRounds], h = 0.05 * std::max(std::fabs(x), 0.1), best = kNaN, error = kInf;

@@ -1,5 +1,5 @@
-// std::exp and the like on the numbers with which a callable is recorded and differentiated give what the
-// functions found through the arguments give: the same recording, the same values and the same derivatives.
+// Tests std::exp and the like on the numbers with which a callable is recorded and differentiated. They must
+// give the recording, the values and the derivatives of the functions that are found through their arguments.
 #include <nlsq/nlsq.hpp>
 
 #include <doctest/doctest.h>
@@ -12,7 +12,7 @@ using namespace nlsq;
 
 namespace {
 
-// Both are called with a parameter and a plain number.
+// Both functions are called with a parameter and a plain number.
 #define NLSQ_PAIR(name, full, found)                                                                         \
   struct name {                                                                                              \
     template <class T>                                                                                       \

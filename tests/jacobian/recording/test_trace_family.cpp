@@ -1,4 +1,4 @@
-// Merging recordings into one graph, and rolling up vector functions.
+// Tests the merging of recordings into one graph, and vector functions whose residuals share a program.
 #include <nlsq/error.hpp>
 #include "recording/trace.hpp"
 
@@ -18,7 +18,7 @@ namespace {
 std::vector<double> at(double x) { return {x}; }
 bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
-// Two levels of decisions, one of them on a value computed on the way.
+// There are two levels of decisions, and one of them is on a computed value.
 const auto nested = [](auto x, auto p) {
   using std::exp, std::sqrt;
   const auto u = p[0] * x;
@@ -53,7 +53,7 @@ TEST_CASE("Variants merge into one program: branches taken have their values, ot
   CHECK(family.variants() == 4);
   Graph graph;
   const NodeId root = family.build(graph), explored = family.build_explored(graph);
-  CHECK(graph.is_constant(explored, 1));  // every branch is known: nothing is left to ask
+  CHECK(graph.is_constant(explored, 1));  // all branches are known
   const std::vector<int> wrt{0, 1};
   const std::vector<NodeId> derivatives = differentiate(graph, root, wrt);
   const ModelFunction function = make_model_function(nested);
@@ -124,7 +124,7 @@ TEST_CASE("Variants, guards and length are capped, and the reason names the cap"
   for (int k = 0; k < 8; ++k) CHECK(many.record(at(k + 0.5), p) == Outcome::added);
   CHECK(many.record(at(9.5), p) == Outcome::opaque);
   CHECK(contains(many.reason(), "more than 8 different paths"));
-  CHECK(many.record(at(0.5), p) == Outcome::opaque);  // for good
+  CHECK(many.record(at(0.5), p) == Outcome::opaque);  // this is final
   Graph graph;
   CHECK_THROWS_AS(many.build(graph), Error);
 
@@ -160,7 +160,7 @@ TEST_CASE("A callable whose constants or operations change between calls is opaq
   CHECK(operations.record(at(1), p) == Outcome::opaque);
   CHECK(contains(operations.reason(), "change between calls"));
 
-  // State that changes later is seen when another row is recorded.
+  // A state that changes later is noticed when another row is recorded.
   double state = 1;
   TraceFamily later(make_model_function([&state](auto x, auto q) { return q[0] * x * state; }), 1);
   CHECK(later.record(at(1), p) == Outcome::added);
@@ -210,7 +210,7 @@ TEST_CASE("Rows and parameters of the wrong number are errors") {
 }
 
 TEST_CASE("Residuals that are one expression share a program; constants that differ become columns") {
-  // x holds a 0 and a 1: constants are told apart by place, so nothing folds for these rows.
+  // x contains a 0 and a 1. Constants are told apart by their place, so nothing is folded for these rows.
   const std::vector<double> x{0, 1, 2, 3.5}, y{1, 1, 0.5, 0.25};
   const auto f = [&](const auto& p) {
     using T = std::remove_cvref_t<decltype(p[0])>;
@@ -219,7 +219,7 @@ TEST_CASE("Residuals that are one expression share a program; constants that dif
     const T rate = exp(p[1]);
     for (std::size_t i = 0; i < x.size(); ++i)
       r.push_back(p[0] * exp(-rate * x[i]) + 3.0 * p[1] * x[i] - y[i]);
-    r.push_back(0.1 * (p[0] - 1));  // a prior
+    r.push_back(0.1 * (p[0] - 1));  // this is a prior
     return r;
   };
   const VectorFunction function = make_vector_function(f);
@@ -274,7 +274,7 @@ TEST_CASE("A vector function that cannot be rolled up says why") {
   CHECK(contains(roll(make_vector_function(stateful), p).reason, "change between calls"));
   const auto doubles = [](const std::vector<double>& q) { return q; };
   CHECK(contains(roll(make_vector_function(doubles), p).reason, "not generic"));
-  const auto growing = [](const auto& q) {  // each residual a longer expression than the last
+  const auto growing = [](const auto& q) {  // each residual is a longer expression than the last
     auto r = std::vector{q[0]};
     for (int i = 0; i < 100; ++i) r.push_back(r.back() * q[1] + 1);
     return r;

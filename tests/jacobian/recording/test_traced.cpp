@@ -1,5 +1,5 @@
-// Recording: the graph of a recorded callable has the callable's values and slopes, and what cannot be
-// recorded says so.
+// Tests that the graph of a recorded callable has the callable's values and slopes, and that a callable which
+// cannot be recorded gives the reason.
 #include "recording/trace.hpp"
 
 #include <doctest/doctest.h>
@@ -25,7 +25,7 @@ std::vector<int> first_parameters(std::size_t n) {
   return all;
 }
 
-// Records f at one row; the reason where it is opaque.
+// Records f at one row. Returns the reason if it is opaque.
 template <class F>
 std::string reason_of(F f, double x = 0.5, std::vector<double> p = {1.5, 2.0}) {
   TraceFamily family(make_model_function(std::move(f)), static_cast<int>(p.size()));
@@ -77,7 +77,7 @@ TEST_CASE("A recorded functor has the values and the derivatives of the functor 
             doctest::Approx(functor(x, std::span<const double>(p))).epsilon(1e-13));
       CHECK(agrees_with_dual(graph, value, derivatives, function, row, p));
     }
-    // Away from the points recorded, where the same branches are taken.
+    // These points differ from the recorded ones, but the same branches are taken.
     for (const auto& [x, p] : points) {
       std::vector<double> q = p;
       for (double& v : q) v *= 1 + 1e-3;
@@ -135,7 +135,7 @@ TEST_CASE("A callable that lets a number out is opaque, and says why") {
   CHECK(has(reason_of([](auto x, auto p) { return p[0] * static_cast<double>(static_cast<int>(p[1] * x)); }),
             "plain"));
   CHECK(has(reason_of([](auto x, auto p) { return p[0] + 0 * nlsq::value_of(x); }), "into a plain one"));
-  // Constants may be read: they depend on nothing.
+  // Constants may be read, because they depend on nothing.
   CHECK(reason_of([](auto x, auto p) {
           using T = std::remove_cvref_t<decltype(x)>;
           return p[0] * x + static_cast<double>(T(2) * T(3));
@@ -224,7 +224,7 @@ TEST_CASE("round and trunc are C's") {
 }
 
 TEST_CASE("A number kept from an earlier call makes the recording opaque") {
-  // The number of the first call is added in the second.
+  // The second call adds the number of the first call.
   struct Keeps {
     static Traced& kept() {
       static thread_local Traced t;
@@ -303,7 +303,7 @@ TEST_CASE("Callables are told apart by what they take") {
   CHECK((!vector.trace && !vector.dual));
   const auto pointer = make_model_function([](double x, const double* p) { return p[0] * x; });
   CHECK((!pointer.trace && !pointer.dual));
-  // A body that compiles for double alone is never instantiated with anything else.
+  // A callable that takes only double is never instantiated with any other type.
   const auto result =
       make_model_function([](const auto& x, const auto& p) -> double { return std::cyl_bessel_j(p[0], x); });
   CHECK((!result.trace && !result.dual));

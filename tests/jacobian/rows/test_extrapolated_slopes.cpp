@@ -1,4 +1,4 @@
-// Extrapolated differences against derivatives known in closed form.
+// Compares extrapolated differences with derivatives known in closed form.
 #include "rows/calls/difference_step.hpp"
 
 #include <doctest/doctest.h>
@@ -81,7 +81,7 @@ TEST_CASE("no point beyond a bound is evaluated, on either side, and beside one 
   CHECK(slopes_of([](double p) { return std::exp(p); }, 2, 2, 2).slope[0] == 0);  // held on both sides
 }
 
-// Beside a bound, the difference used to be taken over a short step to one side. Over such a step, rounding
+// Beside a bound, the difference was once taken over a short step to one side. Over such a step, rounding
 // errors of the large constant are a tenth of the slope, and the stated error left them out.
 TEST_CASE("beside a bound, rounding errors of a large constant are divided by a long step") {
   for (const double constant : {0.0, 1e8, 1e11}) {

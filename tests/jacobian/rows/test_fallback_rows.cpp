@@ -1,4 +1,4 @@
-// Rows by calls of the user's code: dual numbers, given derivatives, finite differences.
+// Tests rows by calls of the user's code: dual numbers, given derivatives, and finite differences.
 #include <nlsq/error.hpp>
 #include "rows/calls/fallback_rows.hpp"
 
@@ -38,7 +38,7 @@ Data make_data(std::size_t m) {
   return data;
 }
 
-// All rows of a pass: n columns of J (empty for residuals alone), then r.
+// Returns all rows of a pass: n columns of J (none for residuals only), then r.
 std::vector<std::vector<double>> collect(const RowModel& model, const std::vector<double>& x, Fill fill) {
   const auto n = static_cast<std::size_t>(model.parameters());
   std::vector<std::vector<double>> columns(n + 1);
@@ -50,7 +50,7 @@ std::vector<std::vector<double>> collect(const RowModel& model, const std::vecto
     for (std::size_t c = 0; c <= n; ++c) {
       if (tile[c] == nullptr) continue;
       columns[c].insert(columns[c].end(), tile[c], tile[c] + count);
-      std::fill_n(tile[c], (count + 63) / 64 * 64, -1e300);  // what is handed out may be overwritten
+      std::fill_n(tile[c], (count + 63) / 64 * 64, -1e300);  // callers may overwrite a tile
     }
   }
   CHECK(counters.rows_f64 == model.rows());
@@ -67,7 +67,7 @@ double largest_difference(const std::vector<double>& a, const std::vector<double
 }  // namespace
 
 TEST_CASE("Dual numbers and differences fill the same tiles") {
-  const Data data = make_data(700);  // two tiles and a part
+  const Data data = make_data(700);  // two tiles and a part of one
   const ModelFunction function = make_model_function(decay);
   const std::vector<double> start{1.5, 0.4, 0.1}, x{2.0, 0.7};
   const std::vector<int> free{0, 1};  // the third stays at 0.1
@@ -120,7 +120,7 @@ TEST_CASE("More parameters than one call carries take more calls") {
   std::vector<int> free;
   for (std::size_t j = 0; j < kTerms; ++j) {
     p.push_back(0.3 + 0.1 * static_cast<double>(j));
-    if (j != 7) free.push_back(static_cast<int>(j));  // 19 free: three calls
+    if (j != 7) free.push_back(static_cast<int>(j));  // 19 are free, so there are three calls
   }
   std::vector<double> x;
   for (const int j : free) x.push_back(p[static_cast<std::size_t>(j)]);
@@ -156,7 +156,8 @@ TEST_CASE("The error of central differences is as stated, and a side that is not
     CHECK(all[0][i] == doctest::Approx(x[i] * std::exp(x[i])).epsilon(2e-10 * x[i] * x[i]));
     CHECK(all[1][i] == doctest::Approx(0.25).epsilon(1e-9 + 1e-10 * std::exp(x[i])));
   }
-  // sqrt at 1e-9 with steps of 6e-6: below is NaN, above serves; the order is all that can be asked.
+  // At sqrt(1e-9) with steps of 6e-6, the value below is NaN, and the one above is used. Only the order is
+  // checked.
   const DifferenceRows edge({make_model_function(f), rows, false, {1.0, 1.0}, {1}});
   const auto one_sided = collect(edge, {1e-9}, Fill::jacobian_and_residual);
   CHECK(std::isfinite(one_sided[0][0]));
@@ -179,7 +180,7 @@ TEST_CASE("What a callable throws passes through, and the next pass is clean") {
   KernelCounters counters;
   CHECK_THROWS_AS(pass->fill_f64(0, 10, counters), std::runtime_error);
   fail = false;
-  double* const* tile = pass->fill_f64(0, 10, counters);  // the pass that threw has its parameters back
+  double* const* tile = pass->fill_f64(0, 10, counters);  // the pass that threw has its parameters again
   CHECK(tile[1][9] == doctest::Approx(data.x[9] - data.y[9]));
   CHECK(tile[0][9] == doctest::Approx(data.x[9]).epsilon(1e-10));
 }
@@ -196,7 +197,7 @@ TEST_CASE("Columns, parameters and functions that do not fit together are errors
 
 namespace {
 
-// 600 residuals of three parameters: more than two tiles.
+// With 600 residuals of three parameters, there are more than two tiles.
 const auto many = [](const auto& p) {
   using std::exp;
   std::vector<std::remove_cvref_t<decltype(p[0])>> r;
@@ -215,7 +216,7 @@ void many_slopes(std::span<const double> p, std::span<double> J) {
 
 TEST_CASE("A vector function's rows: dual numbers, the given Jacobian and differences agree") {
   const std::vector<double> start{1.0, 0.5, 2.0}, x{3.0, 1.5};
-  const std::vector<int> free{2, 0};  // any order
+  const std::vector<int> free{2, 0};  // in any order
   const VectorFunction generic = make_vector_function(many);
   VectorFunction doubles = generic;
   doubles.trace = nullptr, doubles.dual = nullptr;
@@ -230,7 +231,7 @@ TEST_CASE("A vector function's rows: dual numbers, the given Jacobian and differ
     for (int k = 0; k < 2; ++k) model->prepare(x, Fill::jacobian_and_residual);  // differences to both sides
     const auto all = collect(*model, x, Fill::jacobian_and_residual);
     const auto again =
-        collect(*model, x, Fill::jacobian_and_residual);  // the tiles handed out were overwritten
+        collect(*model, x, Fill::jacobian_and_residual);  // the tiles of the first pass were overwritten
     CHECK(all == again);
     const auto alone = collect(*model, x, Fill::residual);
     CHECK(alone[2] == all[2]);
@@ -261,7 +262,7 @@ TEST_CASE("A vector function is called once for all who ask at one x, and afresh
   one.join(), two.join();
   CHECK(calls == 2);
   rows.begin(x, Fill::jacobian_and_residual, false);
-  CHECK(calls == 4);  // its residuals are known
+  CHECK(calls == 4);  // its residuals are known already
   std::vector<double> r(1000), sizes(1000);
   for (std::size_t first = 0; first < 1000; first += 250)
     rows.reference_residuals(x, first, 250, &r[first], &sizes[first]);
@@ -288,23 +289,23 @@ TEST_CASE(
     elsewhere.prepare(std::vector<double>{5, 1}, Fill::jacobian_and_residual);  // no fit begins there
     CHECK_FALSE(elsewhere.rough(std::vector<double>{5, 1}));
   }
-  CHECK(calls_for({1, 1}) == 2);  // the first point, whose residuals are known
+  CHECK(calls_for({1, 1}) == 2);  // this is the first point, whose residuals are known
   CHECK(rows.rough(std::vector<double>{1, 1}));
   CHECK(calls_for({2, 1}) == 3);
   const auto slope = [&] { return collect(rows, {2, 1}, Fill::jacobian_and_residual)[0][0]; };
   CHECK(std::fabs(slope() - 12) > 1e-6);
   CHECK(std::fabs(slope() - 12) < 1e-3);
   CHECK(rows.rough(std::vector<double>{2, 1}));
-  CHECK(calls_for({2, 1}) == 4);  // the fit has come back: both sides
+  CHECK(calls_for({2, 1}) == 4);  // the fit has come back, so both sides are used
   CHECK_FALSE(rows.rough(std::vector<double>{2, 1}));
   CHECK(std::fabs(slope() - 12) < 1e-8);
-  CHECK(calls_for({2, 1}) == 0);  // and they are known
-  CHECK(calls_for({1, 1}) == 4);  // back at the start: both sides
+  CHECK(calls_for({2, 1}) == 0);  // they are known now
+  CHECK(calls_for({1, 1}) == 4);  // it is back at the start, so both sides are used
   const std::vector<double> beside{2, 1.0000001};
   CHECK(calls_for(beside) == 3);  // what the other sides add is that of the point beside it
   CHECK_FALSE(rows.rough(beside));
   CHECK(std::fabs(collect(rows, beside, Fill::jacobian_and_residual)[1][1] - std::exp(beside[1])) < 1e-9);
-  CHECK(calls_for({2, 1.000003}) == 5);  // too far for that, and near enough for both sides
+  CHECK(calls_for({2, 1.000003}) == 5);  // this is too far for that, but near enough for both sides
   CHECK(calls_for({3, 2}) == 3);
   CHECK(calls_for({4, 3}) == 3);
   CHECK(calls_for({1, 1}) == 0);  // the start is kept

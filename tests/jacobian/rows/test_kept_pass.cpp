@@ -1,4 +1,4 @@
-// Passes that a worker keeps from fit to fit: when they go over to machine code, and that their bits stay.
+// Tests passes that a worker keeps from fit to fit: when they become machine code, and that their bits stay.
 #include "kernels/kernel_table.hpp"
 #include "machine_code/program_steps.hpp"
 #include "rows/graph_rows.hpp"
@@ -48,7 +48,7 @@ TEST_CASE("a kept pass ends where its rows have repaid machine code, and the nex
   CHECK_FALSE(pass->restart(p));
   pass = model.begin(p, Fill::jacobian_and_residual, false);
   CHECK(same(bits(*pass), first));
-  if (kernels().generated_f64 == nullptr) return;  // no machine code is to be had
+  if (kernels().generated_f64 == nullptr) return;  // machine code is not available
   for (rows = 0; !repays_code(rows); rows += kRows) bits(*pass);
   CHECK(pass->restart(p));  // it has machine code
 }

@@ -1,5 +1,5 @@
-// Residuals finished by losses and counts: the graph's formulas beside others in double, slopes beside
-// differences.
+// Tests residuals that losses and counts finish. The graph's formulas are compared with others in double, and
+// slopes with differences.
 #include <nlsq/error.hpp>
 #include "rows/residual_form.hpp"
 
@@ -54,7 +54,7 @@ TEST_CASE("The square of a finished residual is the loss, its slope the derivati
         if (size > 1e-150) {
           CHECK(d.residual * d.residual == doctest::Approx(loss(r * r).rho).epsilon(1e-14));
           CHECK(g.residual * g.slope ==
-                doctest::Approx(loss(r * r).slope * r).epsilon(1e-13));  // the exact gradient
+                doctest::Approx(loss(r * r).slope * r).epsilon(1e-13));  // this is the exact gradient
         }
         CHECK(std::signbit(g.residual) == std::signbit(r));
         if (size > 1e-9 && size < 1e7) {
@@ -104,7 +104,7 @@ TEST_CASE("The signed deviance keeps its digits where model and count are near, 
       const Evaluated g = by_graph(f, y, form);
       const FinishedNumber d = finish_residual(f, y, form);
       const long double F = f, Y = y,
-                        half = Y > 0 ? Y * logl(Y / F) - Y + F : F;  // loses digits itself where f is near y
+                        half = Y > 0 ? Y * logl(Y / F) - Y + F : F;  // this loses digits if f is near y
       CHECK(g.residual == doctest::Approx(d.residual).epsilon(1e-12).scale(1e-12));
       CHECK(g.slope == doctest::Approx(d.slope).epsilon(1e-11));
       if (y == 0 || std::fabs(ratio - 1) > 1e-4)

@@ -1,4 +1,4 @@
-// A program as a user would write it: the same curve as a callable, as a formula and as a built-in
+// A program as a user would write it, with the same curve as a callable, as a formula and as a built-in
 // model. It prints every bit of the answers, so that builds of it can be compared.
 #include <nlsq/nlsq.hpp>
 
@@ -18,7 +18,7 @@ void print(const char* label, const nlsq::FitResult& fit) {
 }  // namespace
 
 int main() {
-  // Literals only: the data must not depend on how this file was compiled.
+  // These are only literals, because the data must not depend on how this file was compiled.
   const std::vector<double> x = {0, 0.25, 0.5, 0.75, 1, 1.5, 2, 2.5, 3, 4, 5, 6};
   const std::vector<double> y = {3.52, 3.01, 2.55, 2.21, 1.96, 1.42, 1.13, 0.91, 0.78, 0.58, 0.55, 0.49};
   const auto decay = [](const auto& t, const auto& p) {

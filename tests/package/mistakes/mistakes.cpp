@@ -1,4 +1,4 @@
-// Callables that cannot be fitted. CASE chooses one; the test compiles each and reads the compiler's
+// Contains callables that cannot be fitted. CASE chooses one; the test compiles each and reads the compiler's
 // messages.
 #include <nlsq/nlsq.hpp>
 
@@ -12,9 +12,9 @@ auto model = [](const auto& t, const auto& p) { (void)(p[0] * t); };
 auto model = [](double t, std::span<const double> p) { return std::polar(p[0], p[1] * t); };
 #elif CASE == 3  // takes the wrong arguments
 auto model = [](double t) { return t; };
-#elif CASE == 4  // residuals: a single number
+#elif CASE == 4  // residuals: returns a single number
 auto residuals = [](const auto& p) { return p[0] - 1.0; };
-#elif CASE == 5  // residuals: nothing
+#elif CASE == 5  // residuals: returns nothing
 auto residuals = [](const auto& p) { (void)p[0]; };
 #elif CASE == 6  // a residual block that returns nothing
 auto block = [](const auto* a) { (void)a[0]; };
