@@ -1,4 +1,4 @@
-// Bundle adjustment as parameter and residual blocks, and options of a precision policy.
+// Makes bundle adjustment from parameter and residual blocks, and options of a precision policy.
 #pragma once
 
 #include <bal.hpp>

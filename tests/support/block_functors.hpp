@@ -1,5 +1,6 @@
-// Residual functors as users write them for Ceres. Each is made from a number, which sets its constants, and
-// takes parameter blocks of given sizes with values between 0.2 and 1.2. Tests of residual blocks use them.
+// Defines residual functors as users write them for Ceres. Each is made from a number, which sets its
+// constants, and takes parameter blocks of given sizes with values between 0.2 and 1.2. Tests of residual
+// blocks use them.
 #pragma once
 
 #include <nlsq/eigen_scalars.hpp>
@@ -96,7 +97,7 @@ struct Circle {
   }
 };
 
-struct Distance {  // hypot
+struct Distance {  // uses hypot
   NLSQ_BLOCK_FUNCTOR(Distance, 2, 2, 3)
   template <class T>
   bool operator()(const T* p, const T* q, T* r) const {

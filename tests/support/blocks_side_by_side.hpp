@@ -1,4 +1,4 @@
-// Independent residual blocks, each with its own parameter blocks, for tests of the block evaluator.
+// Makes independent residual blocks, each with its own parameter blocks, for tests of the block evaluator.
 #pragma once
 
 #include "blocks/block_evaluator.hpp"

@@ -1,5 +1,4 @@
-// Fits of a decay within bounds, and the same fits with the parameters at active bounds fixed. Tests compare
-// the two.
+// Fits a decay within bounds, and with the parameters at active bounds fixed. Tests compare the two.
 #pragma once
 
 #include "corpora/noise.hpp"

@@ -1,5 +1,5 @@
-// Any bytes as calls of the C interface: options by name and text, starting values, tapes, and everything
-// that a tape can be given to. The fuzzer and a test with random bytes use it. Every call must return a
+// Takes any bytes as calls of the C interface: options by name and text, starting values, tapes, and every
+// function that takes a tape. The fuzzer and a test with random bytes use it. Every call must return a
 // documented status, and NLSQ_ERROR_INTERNAL is none of them.
 #pragma once
 
@@ -20,7 +20,7 @@ class Bytes {
   Bytes(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
   bool empty() const { return at_ >= size_; }
   unsigned next() { return empty() ? 0u : data_[at_++]; }
-  // Up to 40 bytes, until a zero.
+  // Returns up to 40 bytes, until a zero.
   std::string text() {
     std::string out;
     while (!empty() && out.size() < 40) {
@@ -127,8 +127,7 @@ struct FuzzRows {
   }
 };
 
-// Fits a model once and in a batch, predicts by the result, and evaluates.
-// A few passes of a fit from sums, with these options and without.
+// Makes a few passes of a fit from sums, with these options and without.
 inline void drive_sums(const nlsq_model* model, const FuzzRows& rows, const double* p,
                        const nlsq_options* options) {
   std::size_t n = 0, predictors = 0;
@@ -151,6 +150,7 @@ inline void drive_sums(const nlsq_model* model, const FuzzRows& rows, const doub
   }
 }
 
+// Fits a model once and in a batch, predicts by the result, and evaluates.
 inline void drive_model(nlsq_model* model, const FuzzRows& rows, const double* p,
                         const nlsq_options* options) {
   nlsq_result *result = nullptr, *other = nullptr;
@@ -189,7 +189,8 @@ inline void drive_model(nlsq_model* model, const FuzzRows& rows, const double* p
                                &agrees));
 }
 
-// The tape as twelve residual blocks on two blocks of parameters, with a loss and a manifold by any text.
+// Uses the tape as twelve residual blocks on two blocks of parameters, with a loss and a manifold by any
+// text.
 inline void drive_problem(Bytes& bytes, const nlsq_tape* tape, const FuzzRows& rows, double* p,
                           const nlsq_options* options) {
   nlsq_problem* problem = nullptr;

@@ -1,4 +1,4 @@
-// Data and models of the tests of the C interface.
+// Defines data and models for the tests of the C interface.
 #pragma once
 
 #include <nlsq/nlsq.h>
@@ -24,7 +24,7 @@ struct Decay {
 };
 inline const char* const kDecayFormula = "a*exp(-b*x)+c";
 
-// The same model as a callback. Adds `error` to row 7, and returns `code`.
+// The same model as a callback. It adds `error` to row 7, and returns `code`.
 struct DecayCallback {
   const Decay* data;
   double error = 0;
@@ -63,7 +63,7 @@ inline int column(nlsq_tape* tape, std::size_t index) {
   return node;
 }
 
-// p0*exp(-p1*x) + p2, without output.
+// Adds p0*exp(-p1*x) + p2 to a tape, without output.
 inline int decay_nodes(nlsq_tape* tape) {
   const int product = operation(tape, "*", {parameter(tape, 1), column(tape, 0)});
   const int term =

@@ -1,5 +1,5 @@
-// One set of fits that is compiled twice: like every other test, and with -ffast-math, as a user's program
-// may be. A test compares the results.
+// Makes one set of fits that is compiled twice: like every other test, and with -ffast-math, as a user's
+// program may be. A test compares the results.
 #pragma once
 
 #include <nlsq/nlsq.hpp>

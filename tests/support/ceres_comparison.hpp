@@ -1,5 +1,5 @@
-// Solves one program by Ceres and by nlsq, with default and with tight tolerances. A success claimed by nlsq
-// is checked by Ceres: continued with tolerances of 1e-15, it must move less than 0.1 standard errors.
+// Solves one program by Ceres and by nlsq, with default and with tight tolerances. If nlsq claims success,
+// Ceres continues with tolerances of 1e-15 and must move less than 0.1 standard errors.
 #pragma once
 
 #include "ceres_problems.hpp"
@@ -26,8 +26,8 @@ struct Distance {
   double sigma = 0, cost = 0;
 };
 
-// Difference of two points in tangent coordinates, ordered like the columns of Evaluate's Jacobian; 0 for
-// constant blocks.
+// Returns the difference of two points in tangent coordinates, ordered like the columns of Evaluate's
+// Jacobian, with 0 for constant blocks.
 inline std::vector<double> tangent_difference(const ceres::Problem& problem,
                                               const std::vector<std::vector<double>>& from) {
   std::vector<double*> blocks;
@@ -93,12 +93,12 @@ struct Comparison {
   ceres::Solver::Options options;  // all but the tolerances
   bool traced = true;              // whether nlsq's cost functions are recorded
   double slack = 1e-12;
-  // The cost is flat in some directions, which its Jacobian, corrected for a loss, does not show. With
-  // default tolerances 0.1 standard errors are those of the cost then; with tight ones parameters are
-  // checked, too.
+  // The cost is flat in some directions, but its Jacobian, corrected for a loss, does not show that. With
+  // default tolerances, 0.1 standard errors then apply to the cost; with tight ones parameters are checked,
+  // too.
   bool flat = false;
-  // The trust region with which Ceres begins where it continues from our end. Where the Jacobian vanishes at
-  // the minimum, a step from there by the usual radius leads anywhere.
+  // This is the trust region with which Ceres continues from nlsq's end. If the Jacobian vanishes at the
+  // minimum, a step of the usual radius may lead anywhere.
   double radius_at_end = ceres::Solver::Options().initial_trust_region_radius;
 
   Comparison() { options.logging_type = ceres::SILENT; }

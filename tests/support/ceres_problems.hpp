@@ -1,5 +1,5 @@
-// Ceres problems as user programs write them. Each can be built again for every solve, by Ceres and by nlsq,
-// with Ceres's own cost functions or with nlsq's.
+// Makes Ceres problems as user programs write them. Each can be built again for every solve, by Ceres and by
+// nlsq, with Ceres's own cost functions or with nlsq's.
 #pragma once
 
 #include <nlsq/ceres.hpp>
@@ -14,7 +14,7 @@
 
 namespace ceres_problems {
 
-// An AutoDiffCostFunction of nlsq or of Ceres.
+// Makes an AutoDiffCostFunction of nlsq or of Ceres.
 template <bool kOurs, class F, int r, int... n>
 ceres::CostFunction* cost(F functor) {
   if constexpr (kOurs) return new nlsq::AutoDiffCostFunction<F, r, n...>(new F(std::move(functor)));
@@ -47,7 +47,7 @@ inline ceres::Solver::Options tight() {
 inline double uniform(std::mt19937& random, double low, double high) {
   return low + (high - low) * static_cast<double>(random()) / 4294967296.0;
 }
-// A roughly normal number: the sum of twelve uniform ones.
+// Returns a roughly normal number, the sum of twelve uniform ones.
 inline double noise(std::mt19937& random) {
   double sum = -6;
   for (int i = 0; i < 12; ++i) sum += uniform(random, 0, 1);

@@ -1,4 +1,4 @@
-// Callables f(x, p) that are generic in their scalar, as users write them, with points at which tests
+// Defines callables f(x, p) that are generic in their scalar, as users write them, with points at which tests
 // evaluate them.
 #pragma once
 

@@ -54,8 +54,9 @@ std::vector<T> apply(const nlsq::KernelTable& set, nlsq::Op op, std::vector<T> a
   return result;
 }
 
-// Distance in units of the last place of `want` in format T, for exponents down to the smallest normal one.
-// The distance between infinity and the largest finite numbers is counted too; two NaN have distance 0.
+// Returns the distance in units of the last place of `want` in format T, for exponents down to the smallest
+// normal one. The distance between infinity and the largest finite numbers is counted too; two NaN have
+// distance 0.
 template <class T>
 double ulps(T got, long double want) {
   using Limits = std::numeric_limits<T>;

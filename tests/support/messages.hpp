@@ -1,4 +1,4 @@
-// Access to the messages of errors, for tests.
+// Returns the messages of errors, for tests.
 #pragma once
 
 #include <nlsq/error.hpp>

@@ -1,4 +1,4 @@
-// Rows of a known curve with normal noise, rounded to double once.
+// Makes rows of a known curve with normal noise, rounded to double once.
 #pragma once
 
 #include <random>

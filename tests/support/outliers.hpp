@@ -1,5 +1,5 @@
-// Data with outliers, the robust losses that handle them, and a comparison of two fits. Tests of losses use
-// them.
+// Makes data with outliers, lists the robust losses that handle them, and compares two fits. Tests of losses
+// use it.
 #pragma once
 
 #include <nlsq/nlsq.hpp>
@@ -22,7 +22,7 @@ inline const auto decay = [](const auto& x, const auto& p) {
 struct Data {
   std::vector<double> x, y;
 };
-// About one row in ten is an outlier.
+// Returns data of which about one row in ten is an outlier.
 inline Data contaminated(std::size_t rows, unsigned seed = 3, double noise = 0.05, double share = 0.1) {
   Data d;
   std::mt19937_64 random(seed);

@@ -1,5 +1,5 @@
-// Seeded random expressions, built in a graph and also evaluated operation by operation as written. Tests
-// check that simplification and compilation do not change their values.
+// Makes seeded random expressions, which are built in a graph and also evaluated operation by operation as
+// written. Tests check that simplification and compilation do not change their values.
 #pragma once
 
 #include <nlsq/graph.hpp>
@@ -40,7 +40,7 @@ struct RandomExpression {
   nlsq::Graph graph;
   std::vector<nlsq::NodeId> nodes;                  // operands to choose from; the last is the root
   std::vector<double> columns, parameters, values;  // values[i] is nodes[i] evaluated as written
-  std::vector<std::uint8_t> tame;  // all values below it were finite and not close to underflow
+  std::vector<std::uint8_t> tame;  // 1 if all values below it were finite and not close to underflow
 
   RandomExpression(std::uint64_t seed, int operations, const std::vector<nlsq::Op>& ops) : rng_(seed) {
     for (int i = 0; i < kColumns; ++i) columns.push_back(draw_value());

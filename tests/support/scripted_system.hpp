@@ -1,5 +1,5 @@
-// A System without a model: it answers the loop with numbers that a test invents, and writes down what it was
-// asked.
+// Defines a System without a model. It answers the loop with numbers that a test invents, and notes what it
+// was asked.
 #pragma once
 
 #include <minimizer/system.hpp>
@@ -14,8 +14,8 @@ namespace scripted {
 
 using namespace nlsq;
 
-// One parameter. A test replaces what it is about; the rest is a parabola with its minimum at 0: cost 1 +
-// x²/2.
+// It has one parameter. A test replaces the functions that it is about. The others describe a parabola with
+// its minimum at 0 and cost 1 + x²/2.
 class ScriptedSystem : public System {
  public:
   std::function<double(double)> cost_at = [](double x) { return 1 + 0.5 * x * x; };
@@ -23,17 +23,17 @@ class ScriptedSystem : public System {
   std::function<bool(double, const PrecisionPlan&)> finite_at = [](double, const PrecisionPlan&) {
     return true;
   };
-  std::function<bool(double)> factored_at = [](double) { return true; };  // by damping
-  std::function<Certified(double)> certificate_at;  // none: passes where the slope is below 1e-8
+  std::function<bool(double)> factored_at = [](double) { return true; };  // depends on the damping
+  std::function<Certified(double)> certificate_at;  // if none: passes where the slope is below 1e-8
   std::function<void(HealthReport&)> health = [](HealthReport&) {};
   bool first_order_usable = true, apart = false, gradient_falls = true, iterative = false, agrees = true;
-  double term_size = 0;        // of the residuals, for rounding
-  double predicted_share = 1;  // the predicted decrease over the model's
-  double probed_noise = 0;     // of costs below f64
+  double term_size = 0;        // size of the terms of the residuals, for rounding
+  double predicted_share = 1;  // ratio of the predicted decrease to the model's
+  double probed_noise = 0;     // noise of costs below f64
   PrecisionPlan first = {Format::f64, Gram::f64};
   std::vector<std::string> calls;
-  std::vector<double> dampings, points;  // of solve; of linearize
-  std::vector<double> slacks;            // of trial_gradient_falls
+  std::vector<double> dampings, points;  // arguments of solve, and of linearize
+  std::vector<double> slacks;            // arguments of trial_gradient_falls
 
   std::size_t residuals() const override { return 100; }
   std::size_t parameters() const override { return 1; }

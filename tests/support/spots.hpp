@@ -1,4 +1,4 @@
-// Camera images of spots, 15 x 15 pixels, for tests of batch fits.
+// Makes camera images of spots, 15 x 15 pixels, for tests of batch fits.
 #pragma once
 
 #include <nlsq/nlsq.hpp>

@@ -1,4 +1,4 @@
-// Rows whose Jacobian and residuals are a table of numbers. Evaluators and solvers are tested on them,
+// Makes rows whose Jacobian and residuals are a table of numbers. Evaluators and solvers are tested on them,
 // because sums over a table can be computed in long double.
 #pragma once
 
@@ -41,7 +41,7 @@ struct Table {
     for (std::size_t k = 0; k < m; ++k) sum += static_cast<long double>(columns[i][k]) * columns[j][k];
     return sum;
   }
-  // Σ |a b|, which scales the rounding error of the sum.
+  // Returns Σ |a b|, which scales the rounding error of the sum.
   double size(std::size_t i, std::size_t j) const {
     double sum = 0;
     for (std::size_t k = 0; k < m; ++k) sum += std::fabs(columns[i][k] * columns[j][k]);
@@ -49,7 +49,7 @@ struct Table {
   }
 };
 
-// The linearization that an exact evaluator would return.
+// Returns the linearization that an exact evaluator would return.
 inline nlsq::Linearization linearized(const Table& t, bool with_triangle = false) {
   nlsq::Linearization at;
   at.plan = {nlsq::Format::f64, with_triangle ? nlsq::Gram::qr : nlsq::Gram::f64};

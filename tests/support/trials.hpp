@@ -1,4 +1,4 @@
-// Data drawn from the registry entry of a built-in model, for tests of first guesses.
+// Draws data from the registry entry of a built-in model, for tests of first guesses.
 #pragma once
 
 #include <nlsq/formula.hpp>

@@ -1,4 +1,4 @@
-// Many fits of one model: each is curve_fit's, whatever thread did it, and nothing is allocated for it.
+// Tests many fits of one model. Each must be curve_fit's, on any thread, and none may allocate memory.
 #include "batch/batch.hpp"
 
 #include <nlsq/nlsq.hpp>
@@ -19,7 +19,7 @@ namespace {
 std::atomic<long> allocations{0};
 }
 
-// Counted. Inlined, GCC takes the pair for one that does not match.
+// These count allocations. If GCC inlines them, it takes the pair for one that does not match.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 #endif
@@ -51,7 +51,7 @@ void check_same(const BatchResult& a, const BatchResult& b) {
   }
 }
 
-// Fit f of the batch beside curve_fit's.
+// Compares fit f of the batch with curve_fit's.
 void check_as_curve_fit(const BatchResult& batch, std::size_t f, const FitResult& fit) {
   CAPTURE(f);
   CHECK(batch.verdict[f] == fit.summary.verdict);
@@ -115,7 +115,7 @@ TEST_CASE("a fit allocates nothing of its own") {
   };
   count(many);
   const long small = count(few), large = count(many);
-  // Some for every 32 fits, which share a task.
+  // Some allocations are made for every 32 fits, which share a task.
   CHECK(large - small <= 20 * 10);
 }
 
@@ -173,7 +173,7 @@ TEST_CASE("with as many rows as parameters, errors of the determined parameters 
   std::ranges::copy(std::vector<double>{1, 3.1, 4.9, 1, 2.9, 5.2}, y.data());
   const std::vector<double> x = {0, 1, 2};
   BatchOptions bounded;
-  bounded.bounds = {{-HUGE_VAL, 2.5, -HUGE_VAL}, HUGE_VAL};  // holds b, so that one degree of freedom is left
+  bounded.bounds = {{-HUGE_VAL, 2.5, -HUGE_VAL}, HUGE_VAL};  // fixes b, so that one degree of freedom is left
   Matrix start(1, 3);
   std::ranges::copy(std::vector<double>{1, 3, 0.1}, start.data());
   for (const char* formula : {"a+b*x+c*x^2", "a+(b+c)*x"}) {  // the second has rank 2
@@ -199,7 +199,7 @@ TEST_CASE("callables are recorded once; branches that later fits take give the b
   Matrix y(40, 30), p0(40, 3);
   for (std::size_t f = 0; f < 40; ++f) {
     const double at =
-        f < 5 ? 10 : 1.03 + 0.01 * static_cast<double>(f);  // the first fits see one branch alone
+        f < 5 ? 10 : 1.03 + 0.01 * static_cast<double>(f);  // the first fits have only one branch
     for (std::size_t i = 0; i < 30; ++i) {
       y(f, i) = (x[i] < at ? 2 * x[i] : 2 * at + 0.5 * (x[i] - at)) +
                 0.01 * std::sin(5.0 * static_cast<double>(i * (f + 1)));
@@ -221,7 +221,7 @@ TEST_CASE("callables are recorded once; branches that later fits take give the b
 }
 
 TEST_CASE("callables in double alone run, one thread at a time where they must") {
-  int calls = 0;  // not safe for threads
+  int calls = 0;  // this is not safe for threads
   const auto counting = [&calls](double x, const std::vector<double>& p) mutable {
     ++calls;
     return p[0] * std::exp(-p[1] * x);
@@ -295,7 +295,7 @@ TEST_CASE("a fit without success has the message of curve_fit, in lanes, alone a
 }
 
 TEST_CASE("what a left side explains is judged by the left side, as in curve_fit, not by a tiny y") {
-  const PreparedModel model("log(y) = log(a*b) - c*x");  // of a and b the data determine the product alone
+  const PreparedModel model("log(y) = log(a*b) - c*x");  // the data determine only the product of a and b
   std::vector<double> x(30);
   Matrix y(40, 30), p0(1, 3, 1.0);
   for (std::size_t i = 0; i < 30; ++i) {

@@ -1,4 +1,4 @@
-// The progress of a batch: it is asked for between parts, and can stop the batch.
+// Tests the progress of a batch, which is reported between parts, and which can stop the batch.
 #include <nlsq/nlsq.hpp>
 
 #include <doctest/doctest.h>

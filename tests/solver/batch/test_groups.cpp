@@ -1,4 +1,4 @@
-// curve_fit_groups: each group has the answer of its rows alone, wherever these are in the table.
+// Tests curve_fit_groups. Each group must have the answer of its rows alone, wherever they are in the table.
 #include <nlsq/groups.hpp>
 #include <nlsq/nlsq.hpp>
 
@@ -20,7 +20,7 @@ struct Rows {
   void add(double g, double at, double value, double error = 1) {
     group.push_back(g), x.push_back(at), y.push_back(value), sigma.push_back(error);
   }
-  // The rows of one group.
+  // Returns the rows of one group.
   Rows of(double g) const {
     Rows out;
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -38,7 +38,7 @@ struct Rows {
   }
 };
 
-// Decays with noise of one percent. Group g has rows(g) rows.
+// Returns decays with noise of one percent. Group g has rows(g) rows.
 template <class Count>
 Rows decays(int groups, Count rows, unsigned seed = 1) {
   std::mt19937 random(seed);
@@ -217,7 +217,7 @@ TEST_CASE("A group with too few rows has no parameters and no degrees of freedom
 }
 
 TEST_CASE("Nearly all fits from good first guesses stay in lanes") {
-  // f32 costs once sent half of them away: a good guess differs from the minimum by less than their rounding.
+  // Once, f32 costs rejected half of them: a good guess differs from the minimum by less than their rounding.
   const Rows rows = decays(
       400, [](int) { return 50; }, 8);
   const GroupsResult fits = curve_fit_groups(model("exp"), rows.x, rows.y, rows.group);
@@ -226,7 +226,7 @@ TEST_CASE("Nearly all fits from good first guesses stay in lanes") {
 }
 
 TEST_CASE("Groups that start together have the minima of their own guesses") {
-  // 4200 groups of widely different rates start from one point. 600 of them have growth instead of decay.
+  // 4200 groups of widely different rates start from one point. 600 of them grow instead of decaying.
   std::mt19937 random(4);
   std::uniform_real_distribution<double> uniform(0, 1);
   std::normal_distribution<double> noise(0, 0.05);
@@ -311,7 +311,7 @@ TEST_CASE("groups of a formula without starting values begin where the fit of th
     CHECK(std::fabs(found.parameters(k, 1)) == doctest::Approx(2.3).epsilon(1e-3));
     CHECK(found.r_squared[k] > 0.99);
   }
-  // Values of the caller's are kept.
+  // Values that the caller gives are kept.
   const GroupsResult kept =
       curve_fit_groups(formula, rows.x, rows.y, rows.group, {{"a", 1}, {"w", 1}, {"p", 1}, {"c", 1}});
   CHECK(*std::ranges::max_element(kept.r_squared) < 0.5);

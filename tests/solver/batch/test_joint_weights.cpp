@@ -1,6 +1,6 @@
-// Joint fits with rows of next to no sigma. Such rows hold exactly, and where they determine parameters,
-// these are known to less than the spacing of float64 numbers. Light rows then decide about the rest, but
-// their residuals may drown in the rounding errors of the heavy ones. No such fit may claim a minimum.
+// Tests joint fits with rows whose sigma is nearly 0. Such rows hold exactly, and the parameters that they
+// determine are known to less than the spacing of float64 numbers. The other rows then decide about the rest,
+// but the rounding errors of these rows may hide their residuals. No such fit may claim a minimum.
 #include <nlsq/groups.hpp>
 #include <nlsq/nlsq.hpp>
 
@@ -19,7 +19,8 @@ struct Table {
   std::vector<double> x, y, sigma, group;
 };
 
-// Decays with a shared rate. In the first group, `heavy` rows have `factor` times the sigma of the others.
+// Returns decays with a shared rate. In the first group, `heavy` rows have `factor` times the sigma of the
+// others.
 Table decays(int heavy, double factor, double noise, std::mt19937& random) {
   const auto uniform = [&](double from, double to) {
     return from + (to - from) * static_cast<double>(random()) / 0x1p32;

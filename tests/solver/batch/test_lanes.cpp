@@ -1,4 +1,4 @@
-// Fits in lanes: the answers of fits alone, certified, whatever goes in the lanes beside.
+// Tests fits in lanes. They must have the certified answers of fits alone, whatever is in the other lanes.
 #include <nlsq/nlsq.hpp>
 
 #include <doctest/doctest.h>
@@ -18,7 +18,7 @@ BatchOptions alone(BatchOptions options = {}) {
   return options;
 }
 
-// The rows of a matrix in another order.
+// Returns the rows of a matrix in another order.
 Matrix rows_of(const Matrix& all, const std::vector<std::size_t>& rows) {
   Matrix out(rows.size(), all.columns());
   for (std::size_t i = 0; i < rows.size(); ++i)
@@ -40,8 +40,9 @@ void check_same_fit(const BatchResult& a, std::size_t fa, const BatchResult& b, 
   }
 }
 
-// No further apart than the certificates say, which give the distance to the minimum in standard errors (to
-// first order: twice that) and bound the step; errors to the ten digits of the normal equations.
+// Checks that both differ by no more than their certificates say. These give the distance to the minimum in
+// standard errors (to first order: twice that) and bound the step. Errors must agree to the ten digits of the
+// normal equations.
 void check_agree(const BatchResult& lanes, const BatchResult& one) {
   REQUIRE(lanes.size() == one.size());
   CHECK(lanes.verdict == one.verdict);
@@ -193,14 +194,14 @@ TEST_CASE("what lanes cannot certify is done alone, with the bits it has there")
   Spots spots(128);
   for (const std::size_t f : {3u, 40u, 41u, 90u}) {
     for (std::size_t i = 0; i < 225; ++i)
-      spots.image(f, i) = i % 2 == 0 ? 10 : 12;  // nothing to see of a spot
+      spots.image(f, i) = i % 2 == 0 ? 10 : 12;  // in these numbers no spot is visible
   }
-  for (std::size_t i = 0; i < 225; ++i) {  // exact data: the cost is rounding
+  for (std::size_t i = 0; i < 225; ++i) {  // with exact data, the cost is a rounding error
     const double square = std::pow(spots.x[i] - 7, 2) + std::pow(spots.y[i] - 7, 2);
     spots.image(64, i) = 100 * std::exp(-square / 8) + 10;
   }
   spots.image(17, 3) = std::numeric_limits<double>::quiet_NaN();
-  spots.start(18, 3) = 0;  // a division by zero at the start
+  spots.start(18, 3) = 0;  // this is a division by zero at the start
   const PreparedModel model(kSpot, 2);
   const BatchResult lanes = curve_fit_batch(model, spots.predictors(), spots.image, spots.start);
   const BatchResult one = curve_fit_batch(model, spots.predictors(), spots.image, spots.start, alone());
@@ -227,7 +228,7 @@ TEST_CASE("ill-conditioned fits are left to the means that bear them") {
   const char* const model = "a*exp(-k*x) + b*exp(-l*x)";
   const BatchResult lanes = curve_fit_batch(model, ColumnPerFit(x), y, p0),
                     one = curve_fit_batch(model, ColumnPerFit(x), y, p0, alone());
-  CHECK(lanes.in_lanes == 0);  // a condition number of 10⁹
+  CHECK(lanes.in_lanes == 0);  // the condition number is 10⁹
   CHECK(lanes.success());
   for (std::size_t f = 0; f < 40; ++f) check_same_fit(lanes, f, one, f);
 }
@@ -272,7 +273,7 @@ TEST_CASE("fits of a batch that lose a parameter are no successes, in lanes or a
   for (std::size_t f = 0; f < kFits; ++f) {
     for (std::size_t i = 0; i < kRows; ++i) {
       const double decay = 2 * std::exp(-0.5 * x[i]) + 1 + 0.01 * std::sin(static_cast<double>(37 * i + f));
-      Y(f, i) = f % 2 == 0 ? decay : 3.1;  // a constant leaves the rate open
+      Y(f, i) = f % 2 == 0 ? decay : 3.1;  // a constant does not determine the rate
     }
   }
   const PreparedModel model("a*exp(-b*x)+c");
@@ -318,7 +319,7 @@ TEST_CASE("callables go in lanes as they were recorded; branches not recorded ye
     std::copy(start, start + 3, &p0(f, 0));
   }
   const PreparedModel one_branch(make_model_function(kinked), x,
-                                 {10, 1, 1});  // recorded where one side alone is seen
+                                 {10, 1, 1});  // it is recorded where only one side is seen
   const BatchResult bent = curve_fit_batch(one_branch, ColumnPerFit(x), kinks, p0);
   const BatchResult bent_alone = curve_fit_batch(one_branch, ColumnPerFit(x), kinks, p0, alone());
   CHECK(bent.in_lanes == 0);

@@ -1,4 +1,4 @@
-// curve_fit_groups with shared parameters: the joint fit is that of one formula over all rows.
+// Tests curve_fit_groups with shared parameters. The joint fit must be that of one formula over all rows.
 #include <nlsq/groups.hpp>
 #include <nlsq/nlsq.hpp>
 
@@ -17,7 +17,7 @@ struct Rows {
   std::vector<double> x, y, sigma, group;
 };
 
-// Decays with one rate. Group g has 12 + 5 g rows and its own height and plateau.
+// Returns decays with one rate. Group g has 12 + 5 g rows and its own height and plateau.
 Rows decays(int groups, unsigned seed = 1) {
   std::mt19937 random(seed);
   std::normal_distribution<double> noise(0, 0.05);
@@ -100,7 +100,7 @@ TEST_CASE("Two shared parameters have the covariance of the one formula") {
                 {{"a0", 3}, {"a1", 4}, {"b", 0.5}, {"c", 0}});
   REQUIRE(fits.joint);
   REQUIRE(fits.joint->parameter_names == std::vector<std::string>{"b", "c"});
-  const std::size_t b = 2, c = 3;  // among a0, a1, b, c
+  const std::size_t b = 2, c = 3;  // these are their places among a0, a1, b, c
   REQUIRE(one.parameter_names[b] == "b");
   CHECK(near(fits.joint->covariance(0, 1), one.covariance(b, c), 1e-6));
   CHECK(near(fits.joint->covariance(1, 1), one.covariance(c, c), 1e-6));
@@ -120,7 +120,7 @@ TEST_CASE("Many groups, any number of threads, in any order: the same bits or th
       CHECK(same_bits(one.standard_errors(k, j), three.standard_errors(k, j)));
     }
   }
-  Rows back;  // the rows from the last to the first
+  Rows back;  // these are the rows from the last to the first
   for (std::size_t i = rows.x.size(); i-- > 0;) {
     back.x.push_back(rows.x[i]), back.y.push_back(rows.y[i]), back.group.push_back(rows.group[i]);
   }
@@ -132,11 +132,11 @@ TEST_CASE("Many groups, any number of threads, in any order: the same bits or th
 
 TEST_CASE("A group with too few rows for a fit of its own takes part if they determine its own parameters") {
   Rows rows = decays(3);
-  for (const double x : {0.0, 3.0}) {  // two rows: enough for a and c
+  for (const double x : {0.0, 3.0}) {  // two rows are enough for a and c
     rows.x.push_back(x), rows.group.push_back(7);
     rows.y.push_back(4 * std::exp(-0.7 * x) + 1);
   }
-  rows.x.push_back(1), rows.y.push_back(1), rows.group.push_back(8);  // one row: not enough
+  rows.x.push_back(1), rows.y.push_back(1), rows.group.push_back(8);  // one row is not enough
   const GroupsResult fits = curve_fit_groups(model("exp"), rows.x, rows.y, rows.group, {}, sharing({"b"}));
   REQUIRE(fits.size() == 5);
   CHECK(is_success(fits.verdict[3]));
@@ -244,7 +244,7 @@ TEST_CASE("Standard errors of a joint fit that float64 cannot give are unknown, 
     CHECK(fits.joint->summary.message.find("subtract it") != std::string::npos);
     return;
   }
-  // One slope over the rows about their means: the error has a closed form.
+  // With one slope over the rows about their means, the error has a closed form.
   double rss = 0;
   for (const double part : fits.rss) rss += part;
   const double expected = std::sqrt(rss / (60 - 4) / (3 * 665.0));
@@ -262,7 +262,7 @@ TEST_CASE("Parameters that the rows of all groups do not determine have no stand
 
 TEST_CASE("A group whose derivatives overflow when squared ends the joint fit as FAILED") {
   Rows rows = decays(6);
-  for (int i = 0; i < 40; ++i) {  // 1e-145 exp(73 x): the derivative by a reaches 1e158
+  for (int i = 0; i < 40; ++i) {  // with 1e-145 exp(73 x), the derivative by a reaches 1e158
     rows.group.push_back(6);
     rows.x.push_back(5.0 * i / 40);
     rows.y.push_back(-1e-145 * std::exp(73 * rows.x.back()) * (1 + 0.01 * (i % 3)));
@@ -285,7 +285,7 @@ TEST_CASE("With absolute sigma the distance of a joint fit counts in standard er
   options.absolute_sigma = true;
   const GroupsResult best = fit();
   REQUIRE(best.success());
-  // Loose tests end where few of the standard errors by scatter are left, and thousands of the given sigma's.
+  // Loose tests end within few of the standard errors by scatter, and within thousands of the given sigma's.
   options.tau = 0.05;
   options.xtol = 0.9;
   const GroupsResult loose = fit();

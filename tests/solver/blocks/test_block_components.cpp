@@ -1,5 +1,5 @@
-// Parts of a Problem by name: formats of their own, and only the program whose f32 derivatives are spoilt is
-// raised.
+// Tests named parts of a Problem. Each has its own formats, and only the program whose f32 derivatives are
+// inaccurate is raised.
 #include "blocks/problem_impl.hpp"
 
 #include <nlsq/nlsq.hpp>
@@ -16,7 +16,7 @@ using namespace nlsq;
 
 namespace {
 
-// a exp(-b t) + c - y.
+// The residual a exp(-b t) + c - y.
 struct Decay {
   double t, y;
   template <class T>
@@ -27,7 +27,7 @@ struct Decay {
   }
 };
 
-// A phase far from zero: of sin(f + w) f32 sees what is left of w beside f, in steps of 0.06.
+// A phase far from zero. In sin(f + w), f32 represents w beside f only in steps of 0.06.
 struct Phase {
   double turns, y;
   template <class T>
@@ -38,7 +38,7 @@ struct Phase {
   }
 };
 
-// p = e^(huge) e^(-huge): between, f32 overflows.
+// The residual e^(p0 + huge) e^(p1 - huge) - y. Its factors overflow in f32.
 struct Tall {
   double height, y;
   template <class T>
@@ -114,7 +114,7 @@ TEST_CASE(
   CHECK(part(summary, "cam").escalations == 0);
   CHECK(part(summary, "cam").rows == 300);
   CHECK(part(summary, "imu").rows == 200);
-  // Evaluated in f32 once, then never again; the others until the finish.
+  // The part is evaluated in f32 only once, the others until the finish.
   CHECK(part(summary, "imu").counters.rows_f32 <= 256);
   CHECK(part(summary, "cam").counters.rows_f32 >= 600);
 }
@@ -188,7 +188,7 @@ TEST_CASE("the same bits on any number of threads, and when a kept problem is so
   one.p[2] = 0.3;
   const Summary again = one.solve("f32", 1);
   for (int j = 0; j < 3; ++j) CHECK(one.p[j] == doctest::Approx(first[j]).epsilon(1e-12));
-  CHECK(part(again, "imu").escalations == 1);  // raised by this solve: the one before is forgotten
+  CHECK(part(again, "imu").escalations == 1);  // this solve raises it; the one before is forgotten
 }
 
 TEST_CASE("overflow in f32 raises the program that overflows, not the rest") {

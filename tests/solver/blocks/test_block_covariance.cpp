@@ -1,4 +1,4 @@
-// Covariances of chosen blocks: beside formulas, and said to be none where there are none.
+// Tests covariances of chosen blocks against formulas, and that undetermined ones are reported.
 #include <sliding_window.hpp>
 
 #include <nlsq/covariance.hpp>
@@ -25,7 +25,7 @@ struct Line {
   }
 };
 
-// (XᵀX)⁻¹ of a line through points, about their mean, in long double.
+// Computes (XᵀX)⁻¹ of a line through points, about their mean, in long double.
 struct LineOracle {
   std::vector<long double> x, w;
   void add(double place, double weight) {
@@ -110,7 +110,7 @@ TEST_CASE(
 
 TEST_CASE("What the data do not determine has no covariance, unless the pseudo-inverse is asked for") {
   double a[1] = {1}, b[1] = {2}, c[1] = {3};
-  Problem problem;  // only a + b, and c
+  Problem problem;  // determines only a + b, and c
   for (int i = 0; i < 5; ++i) {
     problem.add_residual_block([](const auto* p, const auto* q) { return p[0] + q[0] - 3.0; }, nullptr,
                                {a, b});
@@ -126,7 +126,7 @@ TEST_CASE("What the data do not determine has no covariance, unless the pseudo-i
   const BlockCovariance pseudo = covariance(problem, {a, b, c}, options);
   CHECK_FALSE(pseudo.determined);
   CHECK(pseudo.rank == 2);
-  // JᵀJ = 5 (1 1; 1 1) and 20: eigenvalue 10 along (1, 1)/√2.
+  // JᵀJ = 5 (1 1; 1 1) and 20, so the eigenvalue along (1, 1)/√2 is 10.
   CHECK(pseudo.block(a)(0, 0) == doctest::Approx(0.05));
   CHECK(pseudo.block(a, b)(0, 0) == doctest::Approx(0.05));
   CHECK(pseudo.block(c)(0, 0) == doctest::Approx(0.05));
@@ -221,8 +221,8 @@ struct Kept {
   void remove(double* block) { problem.remove_parameter_block(block); }
   void hold(double* pose) { problem.set_constant(pose); }
   double solve() {
-    // Poses and points, eliminated and not: the same by the elimination and by J itself, on one thread and on
-    // three.
+    // Poses and points may be eliminated or not. The covariance by elimination must be that by J itself, on
+    // one thread and on three.
     nlsq::solve(problem, {});
     CovarianceOptions one, three;
     one.threads = 1;
@@ -232,7 +232,7 @@ struct Kept {
     CHECK(c.determined);
     CHECK(c.error < 1e-8);
     CHECK(covariance(problem, chosen, three).joint() == c.joint());
-    // A pose beside what a small change of a measurement of it does: C is its own inverse's inverse.
+    // The inverse of the inverse of C must give the block of a pose again.
     const Matrix all = covariance(problem, {poses.begin() + 1, poses.end()}, one).joint();
     const Matrix last = c.block(poses.back());
     Matrix part(6, 6);
@@ -254,7 +254,7 @@ TEST_CASE("In a window, blocks eliminated and not, on any number of threads") {
 
 namespace {
 
-// Two columns that differ by 1e-10 of their size, as a template and for doubles alone.
+// Two columns that differ by 1e-10 of their size. One form is a template, the other takes only doubles.
 struct NearTwins {
   static constexpr int residuals = 1;
   double x, y;

@@ -1,5 +1,5 @@
-// Residual blocks that depend on many small parameter blocks each: points beside a closed polygon, whose
-// control points are all arguments of every one of them, two with derivatives other than 0.
+// Tests residual blocks that depend on many small parameter blocks each: points beside a closed polygon,
+// whose control points are all arguments of every block. Only two have derivatives other than 0.
 #include "blocks/block_structure.hpp"
 
 #include <nlsq/problem.hpp>
@@ -59,7 +59,7 @@ struct Apart {
   }
 };
 
-// Numbers at places of their own.
+// A contour whose numbers are at separate addresses.
 struct Contour {
   std::vector<double> t, corner;
   std::vector<std::array<double, 2>> seen;
@@ -98,7 +98,7 @@ struct Contour {
   }
 };
 
-// The largest derivative of the cost, by differences.
+// Returns the largest derivative of the cost, by differences.
 double largest_slope(Contour& c) {
   double largest = 0;
   const double h = 1e-6;
@@ -123,7 +123,8 @@ TEST_CASE("Control points that nearly the same residual blocks depend on are eli
   contour.problem.impl().close_gaps();
   const BlockStructure structure(contour.problem.impl(), block_kernels().lanes_f32,
                                  block_kernels().lanes_f64);
-  // Pairs of cells of 200 residual blocks: of 151 each they would be 11,476 times as many.
+  // This counts pairs of cells of 200 residual blocks. With 151 cells in each they would be 11,476 times as
+  // many.
   CHECK(structure.pairs <= 200 * 400);
   CHECK(structure.zeros_in_records);
   CHECK(structure.tangent_size() == 200 + 300);

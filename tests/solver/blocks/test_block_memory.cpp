@@ -1,5 +1,5 @@
-// What a block problem keeps for each of its blocks, and that the small structures which save memory find the
-// same as plain ones.
+// Tests how much memory a block problem keeps for each of its blocks, and that the small structures which
+// save memory give the same as plain ones.
 #include "blocks/block_structure.hpp"
 #include "support/block_addresses.hpp"
 
@@ -59,7 +59,7 @@ struct BlockAt {
 
 }  // namespace
 
-// Its record, rows and columns would take 36 bytes of a block, its pairs of cameras 18.
+// The record, rows and columns of a block would take 36 bytes, and its pairs of cameras 18.
 TEST_CASE("Residual blocks of one kind take few bytes in the structure of a problem") {
   Scene scene;
   const BlockStructure structure = scene.structure();

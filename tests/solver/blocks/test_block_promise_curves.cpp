@@ -1,5 +1,5 @@
-// Curves as residual blocks, from starts where columns of J shrink by orders of magnitude on the way:
-// whatever success is claimed, the minimum is there.
+// Tests curves as residual blocks, from starts where columns of J shrink by orders of magnitude on the way.
+// If success is claimed, the minimum must be there.
 #include <nlsq/problem.hpp>
 
 #include <doctest/doctest.h>
@@ -83,7 +83,8 @@ Outcome fit(const std::vector<F>& rows, std::vector<double> start, const char* p
   return out;
 }
 
-// Nothing is claimed that the least cost contradicts: at 0.1 standard errors a cost is higher by 0.005 σ².
+// Checks that the least cost does not contradict a claim. At 0.1 standard errors the cost is higher by 0.005
+// σ².
 template <class F>
 void check_promise(const Outcome& found, double least, const std::vector<F>& rows, std::size_t parameters) {
   const double variance = 2 * least / static_cast<double>(rows.size() - parameters);

@@ -1,5 +1,5 @@
-// Moré, Garbow and Hillstrom's problems as residual blocks, and what else block problems did not bring to
-// their minimum.
+// Tests Moré, Garbow and Hillstrom's problems as residual blocks, and other block problems that once did not
+// reach their minimum.
 #include "mgh.hpp"
 
 #include <nlsq/problem.hpp>
@@ -50,14 +50,14 @@ void check_reached() {
       reached = reached || mgh::reached(F::local_minimum, found.squares, 0);
     if (scale == 1) CHECK(reached);
     if (scale == 1) CHECK(is_success(found.summary.verdict));
-    // Where it is not the minimum, at least no parameter that could still move is called an optimum.
+    // If it is not the minimum, no parameter that could still move may be called an optimum.
     if (is_success(found.summary.verdict))
       CHECK((reached || found.summary.certificate.decrement_sigma <= 0.1));
     if (found.summary.termination == Termination::converged) CHECK(found.summary.certificate.passed);
   }
 }
 
-// Ceres's TolerantLoss: ρ'' > 0 everywhere.
+// Ceres's TolerantLoss, for which ρ'' > 0 everywhere.
 Loss tolerant(double a, double b) {
   return Loss::own([a, b](double s) {
     const double x = (s - a) / b, c = b * std::log1p(std::exp(-a / b));
@@ -66,7 +66,7 @@ Loss tolerant(double a, double b) {
   });
 }
 
-// The same as Ceres computes it: small values are lost beside the 1 in the logarithm.
+// The same loss as Ceres computes it. Small values are lost beside the 1 in the logarithm.
 Loss tolerant_beside_one(double a, double b) {
   return Loss::own([a, b](double s) {
     const double e = std::exp((s - a) / b);
@@ -124,7 +124,8 @@ TEST_CASE("What is called converged has passed its certificate") {
 TEST_CASE("A column of norm 4e-44 is damped like any other") {
   const Outcome found = solve_from<mgh::PowellBadlyScaled>({0, 100});
   CAPTURE(found.summary.message);
-  // On this side of the valley the cost falls to 1e-8 at infinity: it is reached, and called no minimum.
+  // On this side of the valley the cost falls to 1e-8 at infinity. The fit reaches that, and must not call it
+  // a minimum.
   CHECK(found.squares < 1.001e-8);
   CHECK(!is_success(found.summary.verdict));
 }
@@ -164,11 +165,11 @@ TEST_CASE("Bounds of numbers that a subset manifold lets move are an active set 
   CAPTURE(summary.message);
   CHECK(is_success(summary.verdict));
   CHECK(p[1] == 2);
-  CHECK(p[0] == doctest::Approx(2.4).epsilon(1e-9));  // ½(a - 3)² + ⅛a² at its least
+  CHECK(p[0] == doctest::Approx(2.4).epsilon(1e-9));  // the minimum of ½(a - 3)² + ⅛a²
   CHECK(p[2] == 1);
 }
 
-// A line with outliers; one row in three has no loss.
+// Fits a line with outliers. One row in three has no loss.
 Summary with_loss(const Loss& loss, double noise = 0.3) {
   std::mt19937_64 random(7);
   std::normal_distribution<double> normal(0, noise);
@@ -201,7 +202,7 @@ TEST_CASE("A loss whose slope is not that of its values certifies nothing, and t
   }
   const Loss never_flat = Loss::own([](double s) { return Loss::Value{std::fmin(s, 4.0), 1}; });
   CHECK_FALSE(is_success(with_loss(never_flat).verdict));
-  // Kinks, flat parts and values that are lost in rounding say nothing against a slope.
+  // Kinks, flat parts and values that are lost in rounding do not prove a slope wrong.
   const Loss truncated = Loss::own([](double s) {
     return s < 0.5 ? Loss::Value{s, 1} : Loss::Value{0.5, 0};
   });

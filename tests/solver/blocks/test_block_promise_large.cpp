@@ -1,4 +1,4 @@
-// More unknowns than complete pivoting can look at: the pivots of the factor tell the rank.
+// Tests more unknowns than complete pivoting can handle. The pivots of the factor then tell the rank.
 #include <nlsq/problem.hpp>
 
 #include <doctest/doctest.h>
@@ -11,7 +11,7 @@ using namespace nlsq;
 
 namespace {
 
-// A chain of places, each seen from the one before; the step between them is a little bent.
+// A chain of places, each seen from the one before. The step between them is slightly bent.
 struct Link {
   static constexpr int residuals = 1;
   double step;

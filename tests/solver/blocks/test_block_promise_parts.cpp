@@ -1,4 +1,4 @@
-// Each block and each parameter is judged by itself: none hides behind a large one.
+// Tests that each block and each parameter is judged by itself, so that none hides behind a large one.
 #include <nlsq/problem.hpp>
 
 #include <doctest/doctest.h>
@@ -33,7 +33,7 @@ struct Measured {
   }
 };
 
-// A clock's offset beside a decay that knows nothing of it.
+// A clock's offset beside a decay that does not depend on it.
 struct Tick {
   static constexpr int residuals = 1;
   double read;
@@ -55,7 +55,7 @@ struct Decay {
   }
 };
 
-// Map coordinates: a circle around a place of a million metres.
+// A circle in map coordinates, around a place a million metres away.
 struct OnCircle {
   static constexpr int residuals = 1;
   double x, y;

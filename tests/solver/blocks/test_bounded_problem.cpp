@@ -1,4 +1,4 @@
-// Bounds, losses of the user's own, elimination groups and a watched solve of nlsq::Problem.
+// Tests bounds, the user's own losses, elimination groups, and callbacks of nlsq::Problem.
 #include <nlsq/error.hpp>
 #include <nlsq/problem.hpp>
 #include <nlsq/problem_control.hpp>
@@ -14,7 +14,7 @@ using namespace nlsq;
 
 namespace {
 
-struct Coupled {  // free minimum at (4, -3)
+struct Coupled {  // the free minimum is at (4, -3)
   template <class T>
   bool operator()(const T* x, T* r) const {
     r[0] = x[0] + x[1] - 1.0;
@@ -45,8 +45,8 @@ struct Saturation {
 }  // namespace
 
 TEST_CASE("Each of the nine places of a box is where the minimum of a quadratic can lie") {
-  // The box's corner cuts the plane: minimum by cases, from the normal equations 1.25 x + 0.75 y = 2.75, 0.75
-  // x + 1.25 y = -0.75.
+  // The box's corner cuts the plane. The minimum in each case follows from the normal equations 1.25 x + 0.75
+  // y = 2.75, 0.75 x + 1.25 y = -0.75.
   for (const double x_high : {2.0, 9.0}) {
     for (const double y_low : {-2.0, -9.0}) {
       double x[2] = {0, 0};

@@ -1,7 +1,7 @@
-// Residual blocks whose terms cancel: polynomials in years, one row a block. Rounding errors of the terms are
-// far larger than the last digits of y, so noise below them must not pass for exact data. A success is at
-// most a tenth of a standard error from the minimum, which is computed here in long double about the middle
-// year.
+// Tests residual blocks whose terms cancel: polynomials in years, one row a block. Rounding errors of the
+// terms are far larger than the last digits of y, so noise below them must not pass for exact data. A success
+// is at most a tenth of a standard error from the minimum, which is computed here in long double about the
+// middle year.
 #include "expression/twofold.hpp"
 
 #include <nlsq/manifold.hpp>
@@ -42,7 +42,7 @@ struct Polynomial {
   }
 };
 
-// The same as a function that cannot be recorded: it calls the residuals with doubles alone.
+// The same as a function that cannot be recorded, because it calls the residuals with doubles only.
 struct CalledPolynomial {
   Polynomial row;
   double operator()(const double* p) const { return row(p); }
@@ -63,7 +63,7 @@ struct Rows {
     }
   }
 
-  // How far c0 + c1 x + ... is from the minimum, in standard errors.
+  // Returns the distance of c0 + c1 x + ... from the minimum, in standard errors.
   double distance(std::span<const double> c) const {
     std::vector<Long> left(y.begin(), y.end()), residuals;
     for (std::size_t i = 0; i < x.size(); ++i) {

@@ -1,5 +1,5 @@
-// Some hundred unknowns of which the data leave a few directions free, as the place of a whole map. These are
-// found by the factor of JᵀJ, and only what JᵀJ cannot show is left to QR of all rows.
+// Tests some hundred unknowns of which the data leave a few directions free, such as the place of a whole
+// map. The factor of JᵀJ finds these, and only what JᵀJ cannot show is left to QR of all rows.
 #include <nlsq/problem.hpp>
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
-// A gradient within the bound of its rounding errors may be a true one: the bound is a worst case. Where the
-// linear model ends before the step that it asks for, the cost tells which it is.
+// Tests gradients within the bound of their rounding errors. They may still be true, because the bound is a
+// worst case. If the linear model holds only for a shorter step than it asks for, the cost decides.
 #include <nlsq/certify.hpp>
 #include <nlsq/problem.hpp>
 
@@ -17,7 +17,8 @@ struct Cancels {
   }
 };
 
-// Almost flat at the start, then falls with the third power: no minimum, and no saddle of second order.
+// This is almost flat at the start, and then falls with the third power: neither a minimum nor a second-order
+// saddle.
 struct Inflection {
   double slope, level;
   template <class T>
@@ -57,5 +58,5 @@ TEST_CASE("A fall that the cost shows is none of rounding, though the gradient i
   const Summary summary = solve(flat.problem);
   CAPTURE(summary.message);
   CHECK(is_success(summary.verdict));
-  CHECK(summary.final_cost == doctest::Approx(1));  // of the two constants
+  CHECK(summary.final_cost == doctest::Approx(1));  // the cost of the two constants
 }

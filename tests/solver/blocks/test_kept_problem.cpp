@@ -1,5 +1,5 @@
-// Problems that are solved again, as they are and after blocks have come and gone: what is kept from solve to
-// solve shows in nothing but time.
+// Tests problems that are solved again, unchanged and after blocks were added and removed. The data that are
+// kept from solve to solve must change nothing but the time.
 #include <sliding_window.hpp>
 
 #include <nlsq/covariance.hpp>
@@ -30,8 +30,8 @@ SolverOptions usual(int threads = 1) {
   return options;
 }
 
-// Solves by a problem it keeps, and each time by one made anew from the same start, which must give the same
-// bits.
+// Solves by one problem that it keeps, and by one that is made anew from the same start each time. Both must
+// give the same bits.
 struct Twice {
   Problem kept;
   int threads;
@@ -83,8 +83,8 @@ struct Twice {
     Problem fresh;
     for (const auto& [block, size] : blocks) fresh.add_parameter_block(block, size);
     fresh.set_constant(held);
-    // In the order in which they were added, as near as two lists tell: that of residual blocks decides no
-    // bit here but through the order of elimination, which goes by parameter blocks.
+    // Adds blocks in their order, as far as two lists keep it. The order of residual blocks matters here only
+    // through the order of elimination, which follows that of parameter blocks.
     for (const auto& [motion, a, b] : motions) fresh.add_residual_block(motion, nullptr, {a, b});
     for (const auto& [sight, pose, point] : sights)
       fresh.add_residual_block(sight, Loss::huber(2), {pose, point});
@@ -95,7 +95,7 @@ struct Twice {
   }
 };
 
-// Counts the calls that record, or replay.
+// Counts the calls that record or replay.
 struct Counting {
   static constexpr int residuals = 1;
   double x, y;
@@ -160,7 +160,7 @@ TEST_CASE("Functions are called to be recorded when they are new, and not again"
   CHECK(second.final_cost == first.final_cost);
   CHECK(second.accepted == first.accepted);
   CHECK(second.precision.counters.rows_f64 ==
-        first.precision.counters.rows_f64 + 50);  // beside the start: are the functions what they were?
+        first.precision.counters.rows_f64 + 50);  // beside the start, to compare the functions
   const ResidualBlockId extra = problem.add_residual_block(Counting{9, 9, recorded}, nullptr, {p});
   solve(problem);
   CHECK(*recorded >= 1);
@@ -178,7 +178,7 @@ TEST_CASE("What functions refer to may change from solve to solve") {
   problem.add_residual_block(Pull{&weight}, nullptr, {p});
   problem.add_residual_block(At{&one, 0}, nullptr, {p});
   problem.add_residual_block(At{&three, 1}, nullptr, {p});
-  const auto solved = [&](double w, double a, double b) {  // of w²(p - q) + p - a = 0, w²(q - p) + q - b = 0
+  const auto solved = [&](double w, double a, double b) {  // w²(p - q) + p - a = 0, w²(q - p) + q - b = 0
     CHECK(solve(problem).certificate.passed);
     CHECK(p[0] + p[1] == doctest::Approx(a + b));
     CHECK(p[0] - p[1] == doctest::Approx((a - b) / (1 + 2 * w * w)));
@@ -187,7 +187,7 @@ TEST_CASE("What functions refer to may change from solve to solve") {
   weight = 2;
   solved(2, 1, 3);
   three = 1;
-  solved(2, 1, 1);  // p = q: the weight does not show in the residuals
+  solved(2, 1, 1);  // with p = q, the residuals do not show the weight
   weight = 5;
   one = 7;
   solved(5, 7, 1);
@@ -198,14 +198,14 @@ TEST_CASE("What functions refer to may change from solve to solve") {
   problem.add_residual_block(At{&five, 0}, nullptr, {p});  // nothing that shows at the start has changed
   const Summary summary = solve(problem);
   CHECK(summary.certificate.recheck_passed);
-  // 0.01 (p - q) + 2p - 12 = 0, 0.01 (q - p) + q - 7 = 0
+  // The solution satisfies 0.01 (p - q) + 2p - 12 = 0, 0.01 (q - p) + q - 7 = 0.
   CHECK(0.01 * (p[0] - p[1]) + 2 * p[0] == doctest::Approx(12));
   CHECK(0.01 * (p[1] - p[0]) + p[1] == doctest::Approx(7));
 }
 
 namespace {
 
-// A lens that bends the line more towards its ends: first without that term, and then with it.
+// A lens that bends the line more towards its ends. It begins without that term, and then has it.
 struct Lens {
   double u, y;
   const double* bends;
@@ -360,7 +360,7 @@ TEST_CASE("A function that throws leaves a problem that can be solved again") {
 }
 
 TEST_CASE("Where the linear model tells the cost, damping gives way at once") {
-  double p[2] = {0, 0};  // two columns that are nearly the same
+  double p[2] = {0, 0};  // these are two nearly equal columns
   Problem problem;
   for (int i = 0; i < 30; ++i) {
     const double x = 0.001 * i;
@@ -369,5 +369,5 @@ TEST_CASE("Where the linear model tells the cost, damping gives way at once") {
   }
   const Summary summary = solve(problem, usual());
   CHECK(p[1] == doctest::Approx(3).epsilon(1e-6));
-  CHECK(summary.accepted <= 9);  // by thirds: 12
+  CHECK(summary.accepted <= 9);  // steps by thirds would be 12
 }

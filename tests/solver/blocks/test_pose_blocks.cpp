@@ -1,5 +1,5 @@
-// Pose graphs: blocks that the same residuals depend on are solved for together, whatever they are handed in
-// as.
+// Tests pose graphs. Blocks on which the same residuals depend are solved for together, in whatever form they
+// are given.
 #include "blocks/block_structure.hpp"
 
 #include <nlsq/problem.hpp>
@@ -18,7 +18,7 @@ namespace {
 
 using Plane = pose_graph::Graph<pose_graph::Planar>;
 
-// The same measurement of poses that are one block of three numbers each.
+// The measurement for poses that are one block of three numbers each.
 struct Joint {
   pose_graph::Planar measured;
   template <class T>
@@ -27,7 +27,7 @@ struct Joint {
   }
 };
 
-// And of poses whose angles come first.
+// The measurement for poses whose angles come first.
 struct Turned {
   pose_graph::Planar measured;
   template <class T>
@@ -87,7 +87,7 @@ TEST_CASE("Blocks that are used together only sometimes stay apart") {
 TEST_CASE(
     "A pose graph has the same minimum however its poses are handed in, and the same bits on any number of "
     "threads") {
-  const Plane graph = pose_graph::planar(400, 60, 3, 1);  // 1197 numbers: by the sparse factor
+  const Plane graph = pose_graph::planar(400, 60, 3, 1);  // 1197 numbers, for the sparse factor
   std::vector<double> reference;
   for (const Form form : {Form::joint, Form::apart, Form::turned}) {
     std::vector<double> one;

@@ -1,4 +1,4 @@
-// What a Problem holds and refuses; losses; manifolds.
+// Tests what a Problem holds and refuses, losses, and manifolds.
 #include <nlsq/error.hpp>
 #include <nlsq/problem.hpp>
 
@@ -35,8 +35,7 @@ std::string message(Call call) {
   return "";
 }
 
-// Unit quaternions once more, for dual numbers: exp(δ) x to second order is enough for the derivative,
-// renormalised.
+// Unit quaternions for dual numbers. For the derivative, exp(δ) x to second order is enough, renormalised.
 struct TurnedQuaternion {
   template <class T>
   bool Plus(const T* x, const T* d, T* out) const {
@@ -50,7 +49,7 @@ struct TurnedQuaternion {
   }
 };
 
-// More directions than one call of dual numbers carries.
+// It has more directions than one call of dual numbers computes.
 struct ScaledVector {
   template <class T>
   bool Plus(const T* x, const T* d, T* out) const {
@@ -178,7 +177,7 @@ TEST_CASE("Manifolds: a step of zero moves nothing, Jacobians are derivatives, l
     CHECK(std::hypot(std::hypot(y[0], y[1]), std::hypot(y[2], y[3])) == doctest::Approx(1).epsilon(1e-15));
     CHECK(y[0] != x[0]);
   }
-  // Both say the same derivative, and a point that is not there is not finite.
+  // Both give the same derivative, and a point that does not exist is not finite.
   const double at[4] = {0.5, -0.5, 0.7, 0.1};
   double by_hand[12], by_dual[12];
   quaternion_manifold()->plus_jacobian(at, by_hand);
@@ -188,7 +187,7 @@ TEST_CASE("Manifolds: a step of zero moves nothing, Jacobians are derivatives, l
   std::vector<double> none(11);
   autodiff_manifold<11, 11>(ScaledVector{})->plus(far.data(), step.data(), none.data());
   CHECK(std::isnan(none[10]));
-  // A line: the direction keeps its length, the point moves across the direction and by the step's length.
+  // On a line, the direction keeps its length, and the point moves across the direction by the step's length.
   const double line[6] = {1, 2, 3, 0, 3, 4}, across[4] = {0.3, -0.4, 0, 0}, tilt[4] = {0, 0, 0.2, 0.1};
   double shifted[6], tilted[6];
   line_manifold(3)->plus(line, across, shifted);
@@ -198,7 +197,7 @@ TEST_CASE("Manifolds: a step of zero moves nothing, Jacobians are derivatives, l
   CHECK(shifted[4] == 3);
   CHECK(std::hypot(tilted[3], tilted[4], tilted[5]) == doctest::Approx(5).epsilon(1e-15));
   CHECK(tilted[0] == 1);
-  // A quarter turn about z, from the unit quaternion: half the rotation vector.
+  // A quarter turn about z from the unit quaternion has half the rotation vector.
   const double one[4] = {1, 0, 0, 0}, quarter[3] = {0, 0, std::numbers::pi / 4};
   double turned[4];
   quaternion_manifold()->plus(one, quarter, turned);

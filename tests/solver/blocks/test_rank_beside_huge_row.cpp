@@ -1,5 +1,6 @@
-// A row of weight 1e15 makes J look rank-deficient in float64, although other rows determine what it does
-// not. The distance along the directions that J does not show is unknown, so nothing is certified.
+// Tests a row of weight 1e15, which makes J look rank-deficient in float64, although other rows determine
+// what it does not. The distance along the directions that J does not show is unknown, so nothing is
+// certified.
 #include <nlsq/certify.hpp>
 #include <nlsq/problem.hpp>
 
@@ -91,8 +92,8 @@ struct Decays {
   std::vector<std::array<double, 1>> level;
 };
 
-// Decays with a common level. It is one parameter, or, if there is a weight, one for each decay, and rows of
-// this weight hold them together.
+// Returns decays with a common level. It is one parameter, or, if there is a weight, one for each decay, and
+// rows of this weight tie them together.
 Decays decays(std::size_t count, double weight, unsigned seed) {
   std::mt19937 random(seed);
   std::normal_distribution<double> noise(0, 0.01);
@@ -128,7 +129,7 @@ TEST_CASE("Parameters that heavy rows hold together are fitted like one paramete
         if (weight <= 1e9) CHECK(success);
         CHECK_FALSE((success && held.summary.verdict == Verdict::rank_deficient));
         for (std::size_t i = 0; success && i < count; ++i) {
-          // A thousandth is a tenth of a standard error or less.
+          // A thousandth is at most a tenth of a standard error.
           for (int k = 0; k < 2; ++k) CHECK(std::fabs(held.p[i][k] - one.p[i][k]) <= 1e-3);
           CHECK(std::fabs(held.level[i][0] - one.level[0][0]) <= 1e-3);
         }

@@ -1,5 +1,5 @@
-// Derivatives in f64 that are evaluated again instead of kept (solver/blocks/windows/): answers have the same
-// bits as without, and the user's functions are not called more often.
+// Tests derivatives in f64 that are evaluated again instead of kept (solver/blocks/windows/). Answers must
+// have the same bits, and the user's functions must not be called more often.
 #include "blocks/windows/record_windows.hpp"
 
 #include <nlsq/covariance.hpp>
@@ -30,7 +30,7 @@ class RuleFor {
 const WindowRule kNone{.least_numbers = std::numeric_limits<std::size_t>::max()};
 const WindowRule kWindows{.least_numbers = 0, .window_numbers = 40};
 
-// A distance in the plane. Beyond `far` it is measured on another scale, so that blocks leave their program.
+// A distance in the plane. Beyond `far` it has another scale, so that blocks leave their program.
 struct Distance {
   double measured, far;
   int* calls;

@@ -1,5 +1,5 @@
-// Solves that start at, or are led to, a point that is no minimum although its gradient is zero: a saddle of
-// a symmetric problem, or a bound where the cost is flat. No solve may certify such a point.
+// Tests solves that start at, or are led to, a point that is no minimum although its gradient is zero: a
+// saddle of a symmetric problem, or a bound where the cost is flat. No solve may certify such a point.
 #include <nlsq/nlsq.hpp>
 #include <nlsq/problem.hpp>
 
@@ -15,7 +15,7 @@ using namespace nlsq;
 
 namespace {
 
-struct Range {  // of a beacon
+struct Range {  // the range of a beacon
   double x, y, distance;
   template <class T>
   T operator()(const T* p) const {
@@ -35,7 +35,7 @@ struct OnCircle {
   }
 };
 
-struct Turned {  // a point and where a rotation should take it
+struct Turned {  // a point and its place after a rotation
   std::array<double, 3> from, to;
   static constexpr int residuals = 3;
   template <class T>
@@ -69,7 +69,7 @@ struct SquareMinus {  // w (x² - 1)
   }
 };
 
-struct Measured {  // a number
+struct Measured {  // a measured number
   double value;
   template <class T>
   T operator()(const T* x) const {
@@ -77,7 +77,7 @@ struct Measured {  // a number
   }
 };
 
-// A sum of shares of all unknowns, which is 0, or whose distance from 0 is 1, measured from 0.5 to the side.
+// A weighted sum of all unknowns, which should be 0, or, if `is_distance`, whose square should be 1.
 struct Mixture {
   std::vector<double> shares;
   double beside;
@@ -93,7 +93,7 @@ struct Mixture {
   }
 };
 
-// A sum of shares of all unknowns beside an offset, which is 0, and the height of a peak there, which is 0.
+// A weighted sum of all unknowns beside an offset, and the height of a peak there. Both should be 0.
 struct Peak {
   std::vector<double> shares;
   double offset, height;
@@ -180,7 +180,7 @@ TEST_CASE("a saddle along a mixture of all unknowns is seen") {
   }
 }
 
-// Differences over shares of 1e9 reach far beyond the peak, where the residuals are straight.
+// If the weights are 1e9, differences reach far beyond the peak, where the residuals are straight.
 TEST_CASE("the top of a narrow peak far from 0 is seen to be a saddle") {
   for (const std::size_t n : {3, 8, 20, 64, 65, 150}) {
     CAPTURE(n);
@@ -284,7 +284,7 @@ TEST_CASE("a bound where the cost has no slope, but falls into the feasible side
     if (summary.certificate.passed) CHECK(x[0] == doctest::Approx(1));
   }
   FitOptions bounded;
-  bounded.bounds = {{0, -1e9}, {1e9, 1e9}};  // of b and c
+  bounded.bounds = {{0, -1e9}, {1e9, 1e9}};  // for b and c
   const std::vector<double> at{0, 0.5, 1}, y{-1, 1, 3};
   const FitResult fit = curve_fit("b^2*x-1+c", at, y, NamedValues{{"b", 0.0}, {"c", 0.1}}, bounded);
   if (fit.success()) CHECK(fit.parameters[0] == doctest::Approx(2));

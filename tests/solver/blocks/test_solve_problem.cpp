@@ -1,4 +1,4 @@
-// Problems of parameter and residual blocks, solved: optima known in advance or by other means.
+// Solves problems of parameter and residual blocks whose optima are known in advance or by other means.
 #include <bal.hpp>
 
 #include <nlsq/curve_fit.hpp>
@@ -128,7 +128,7 @@ TEST_CASE("Bundle adjustment: f32 work, f64's end, and gauge freedom is named") 
   CHECK(high.precision.counters.rows_f32 == 0);
   CHECK(low.initial_cost == high.initial_cost);
   CHECK(low.final_cost == doctest::Approx(high.final_cost).epsilon(1e-9));
-  // 900 observations of noise 0.5 in each coordinate, less the parameters.
+  // There are 900 observations with noise of 0.5 in each coordinate; the parameters are subtracted.
   const double freedom = 2 * 900 - (9 * 8 + 3 * 150 - 7);
   CHECK(low.final_cost == doctest::Approx(0.5 * 0.25 * freedom).epsilon(0.15));
   for (const Summary* s : {&low, &high}) {

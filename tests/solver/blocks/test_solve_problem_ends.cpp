@@ -1,4 +1,4 @@
-// How solving a problem of blocks ends where functors throw, fail or do not repeat, and where a budget runs
+// Tests how solving a problem of blocks ends if functors throw, fail or do not repeat, and if a budget runs
 // out.
 
 #include <bal.hpp>
@@ -90,8 +90,8 @@ TEST_CASE("Functors that do not repeat are never certified") {
   CHECK_FALSE(summary.certificate.recheck_passed);
 }
 
-// Residuals that are zero but for rounding are compared with the size of their terms. Where the changes of
-// two terms cancelled in the one direction that measured them, right programs were taken for wrong ones.
+// Residuals that are zero but for rounding are compared with the size of their terms. If the changes of two
+// terms cancelled in the one direction that measured them, right programs were mistaken for wrong ones.
 TEST_CASE("Programs whose residuals are zero but for rounding are not taken for wrong ones") {
   for (unsigned seed = 0; seed < 200; ++seed) {
     std::mt19937 random(seed);

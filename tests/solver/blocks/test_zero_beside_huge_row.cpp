@@ -1,4 +1,4 @@
-// A row with huge terms has huge rounding errors. The others' residuals are not zero beside it.
+// Tests a row with huge terms and so huge rounding errors. The other residuals are not zero beside it.
 #include <nlsq/certify.hpp>
 #include <nlsq/problem.hpp>
 
@@ -29,7 +29,7 @@ struct KnownLevel {
   }
 };
 
-// What three neighbours in a network add up to.
+// A weighted sum of three neighbours in a network.
 struct Balance {
   double y;
   template <class T>
@@ -74,7 +74,7 @@ TEST_CASE(
   }
 }
 
-// Two rows of a decay, and one of weight 1e12 that tells its level: as many rows as unknowns.
+// Two rows of a decay, and one of weight 1e12 for its level, are as many rows as unknowns.
 TEST_CASE("Without degrees of freedom every row is zero beside its own terms, or none is") {
   double p[2] = {3, 0.7}, level[1] = {1.1};
   Problem problem;
@@ -92,8 +92,8 @@ TEST_CASE("Without degrees of freedom every row is zero beside its own terms, or
   CHECK(p[1] == doctest::Approx(0.7).epsilon(1e-12));
 }
 
-// A parameter that is 0 is as inexact as its neighbours, and a row of such parameters has no terms to be
-// small beside.
+// A parameter that is 0 is as inexact as its neighbours, so a row of such parameters has no large terms
+// beside which it could be small.
 TEST_CASE("Exact data of parameters that are mostly 0 are fitted exactly") {
   constexpr int kNodes = 30;
   std::size_t solves = 0, iterations = 0;
@@ -124,7 +124,7 @@ TEST_CASE("Exact data of parameters that are mostly 0 are fitted exactly") {
       }
     }
   }
-  // Rounding decides when a single one ends, and differs between instruction sets.
+  // Rounding decides when a single solve ends, and differs between instruction sets.
   CHECK(iterations < 30 * solves);
 }
 
@@ -139,7 +139,7 @@ struct Line {
   }
 };
 
-// Twelve readings of two groups near 1e6, of slope 1.5. The second one has this weight. Returns its x.
+// Adds twelve readings of two groups near 1e6, of slope 1.5. The second has this weight. Returns its x.
 double add_lines(Problem& problem, double (&levels)[2][1], double (&slope)[1], double weight,
                  std::mt19937& random) {
   std::normal_distribution<double> noise(0, 0.04);

@@ -1,5 +1,5 @@
-// Residuals that count as zero: those that are nothing but their own rounding error. Clocks of 1.7e9 s with
-// noise of a few of their last digits are not, although their residuals are 1e-15 of their terms.
+// Tests residuals that count as zero, because they are nothing but their own rounding errors. Clocks of 1.7e9
+// s with noise in a few of their last digits do not, although their residuals are 1e-15 of their terms.
 #include <nlsq/certify.hpp>
 #include <nlsq/problem.hpp>
 
@@ -42,7 +42,7 @@ struct Stamps {
     }
     return sum;
   }
-  // Distance from the minimum in standard errors.
+  // Returns the distance from the minimum in standard errors.
   double distance(double clock, double drift) const {
     long double n = 0, x = 0, xx = 0, y = 0, xy = 0;
     for (std::size_t i = 0; i < t.size(); ++i) {
@@ -144,8 +144,8 @@ struct DistanceFrom {
 
 }  // namespace
 
-// The loop itself sees that the residuals are rounding errors. It need not wait until the cost happens to
-// fall to a share of the cost at the start.
+// The loop itself notices that the residuals are rounding errors. It need not wait until the cost falls to a
+// fraction of the cost at the start.
 TEST_CASE("networks of exact distances end where the residuals are rounding errors") {
   std::size_t solves = 0, iterations = 0, most = 0;
   for (const double size : {1.0, 1e3, 1e6}) {
@@ -206,7 +206,7 @@ struct FromPlane {
 struct Registered {
   Certificate certificate;
   bool success;
-  double off;  // of the angles
+  double off;  // error of the angles
 };
 
 Registered registered(double angle, double noise, unsigned seed) {
@@ -235,7 +235,7 @@ Registered registered(double angle, double noise, unsigned seed) {
 
 }  // namespace
 
-// The angles are far smaller than the places, so terms of first order do not show how the residuals round.
+// The angles are far smaller than the places, so first-order terms do not show how the residuals round.
 TEST_CASE("exact places beside planes are registered at every angle, and noise is told from rounding") {
   for (const double angle : {1e-2, 1e-4, 1e-6}) {
     for (unsigned seed = 0; seed < 20; ++seed) {
@@ -252,7 +252,7 @@ TEST_CASE("exact places beside planes are registered at every angle, and noise i
 
 namespace {
 
-// An oscillator by many small steps, beside its place and speed at a time.
+// An oscillator that is integrated by many small steps, and its measured place and speed.
 struct Swing {
   double time, place, speed;
   int steps;
@@ -272,7 +272,7 @@ struct Swing {
 
 }  // namespace
 
-// A bound for rounding errors that all go one way grows exponentially with the number of steps.
+// A bound that assumes the same sign for all rounding errors grows exponentially with the number of steps.
 TEST_CASE("noise beside a long recurrence is no rounding error") {
   constexpr double kNoise = 1e-9;
   const double truth[3] = {0.3, 0.8, 1.0};
@@ -303,7 +303,7 @@ namespace {
 
 using Point = std::array<double, 3>;
 
-// The distances of a point from a line, a point and a direction of length 1, as a vector.
+// The distance vector of a point from a line, which is a point and a direction of length 1.
 struct FromLine {
   Point p;
   template <class T>
@@ -334,8 +334,8 @@ Verdict solve_line(const std::vector<Point>& points, double* line) {
 
 }  // namespace
 
-// The direction of a line has the length 1, however far its point is from zero. Terms with the length of both
-// together made residuals of any size look like rounding errors: of 579 successes 31 were wrong, some at a
+// The direction of a line has length 1, however far its point is from zero. When terms had the length of both
+// together, residuals of any size looked like rounding errors: of 579 successes 31 were wrong, some at a
 // thousand times the least cost.
 TEST_CASE("the noise of points beside a line far from zero is not zero") {
   constexpr double kLocal[] = {0, 0, 0, 0.6, 0.64, 0.48};
@@ -353,7 +353,7 @@ TEST_CASE("the noise of points beside a line far from zero is not zero") {
         Point p, q;
         for (std::size_t k = 0; k < 3; ++k) {
           p[k] = offset + along * slant[k] + noise * draw();
-          q[k] = p[k] - offset;  // without rounding
+          q[k] = p[k] - offset;  // this is exact
         }
         far.push_back(p);
         near.push_back(q);
@@ -366,7 +366,7 @@ TEST_CASE("the noise of points beside a line far from zero is not zero") {
       ++successes;
       for (std::size_t k = 0; k < 3; ++k) line[k] -= offset;
       const double best = cost_of_line(near, least), freedom = 3 * 15 - 4;
-      // Within a tenth of a standard error.
+      // This is within a tenth of a standard error.
       CHECK(cost_of_line(near, line) < best * (1 + 0.015 / freedom) + 1e-30);
     }
   }

@@ -1,4 +1,4 @@
-// Curve fits through the C interface: three ways to bring a model, columns, options, evaluation, prediction.
+// Tests curve fits through the C interface: three kinds of models, columns, options, evaluation, prediction.
 #include <doctest/doctest.h>
 
 #include "c_interface.hpp"
@@ -12,7 +12,7 @@ using namespace nlsq_test;
 
 namespace {
 
-// Frees what a test makes.
+// Frees the handles that a test makes.
 struct Kept {
   nlsq_options* options = nullptr;
   nlsq_model* model = nullptr;
@@ -102,7 +102,7 @@ TEST_CASE("a tape gives the fit of its formula, to rounding") {
   for (std::size_t j = 0; j < 3; ++j)
     CHECK(array(kept.result, "parameters")[j] == doctest::Approx(fit.parameters[j]).epsilon(1e-12));
   CHECK(text(kept.result, "evaluator") == "graph");
-  // It follows ties, fixed parameters and bounds.
+  // The fit respects ties, fixed parameters and bounds.
   kept.set("tie", "c = a/4");
   kept.set("bounds", "b=:1");
   REQUIRE(kept.fit(data, (const double[]){3, 1, std::nan("")}) == NLSQ_OK);
@@ -125,7 +125,7 @@ TEST_CASE("a width has the sign of its start") {
     const double sign = start[2] == '-' ? -1 : 1;
     CHECK(number(result, "success") == 1);
     CHECK(array(result, "parameters")[2] == doctest::Approx(sign * 0.6).epsilon(0.02));
-    CHECK(array(result, "covariance")[2] * sign < 0);  // of h and s
+    CHECK(array(result, "covariance")[2] * sign < 0);  // covariance of h and s
     nlsq_result_free(result);
   }
 }
@@ -219,7 +219,7 @@ TEST_CASE("a recheck believes a right tape, and refuses a wrong one at the start
   double row = -1;
   CHECK(nlsq_last_error_number("row", &row) == NLSQ_OK);
   CHECK(row == 7);
-  // This one is right at the start and another model at the end.
+  // This one is right at the start, and is another model at the end.
   struct Late {
     const Decay* data;
     static int call(const double* p, double* y, double*, void* user) {
@@ -235,7 +235,7 @@ TEST_CASE("a recheck believes a right tape, and refuses a wrong one at the start
 }
 
 TEST_CASE("a recheck allows the rounding of cancelled terms, and no more") {
-  // (x + 1e9) - 1e9 loses nine digits, which the callback, x itself, keeps.
+  // (x + 1e9) - 1e9 loses nine digits that the callback, which returns x itself, keeps.
   Decay data;
   Kept kept;
   REQUIRE(nlsq_tape_new(&kept.tape) == NLSQ_OK);

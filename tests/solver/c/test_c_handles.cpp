@@ -1,4 +1,4 @@
-// Handles, status codes and error texts of the C interface.
+// Tests handles, status codes and error texts of the C interface.
 #include <doctest/doctest.h>
 
 #include "c_interface.hpp"

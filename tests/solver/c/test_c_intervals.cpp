@@ -1,4 +1,4 @@
-// Profile intervals and derived quantities through the C interface, compared with those of C++.
+// Compares profile intervals and derived quantities through the C interface with those of C++.
 #include <doctest/doctest.h>
 
 #include "c_interface.hpp"

@@ -1,4 +1,4 @@
-// Mistakes of callers that the C interface must name, and fits that go on beside a mistake.
+// Tests mistakes of callers that the C interface must name, and fits that go on in spite of a mistake.
 #include <doctest/doctest.h>
 
 #include "c_interface.hpp"
@@ -17,7 +17,7 @@ TEST_CASE("a fit of too few rows fails alone, and the batch says which and why")
   }
   const nlsq_batch_column cx{nlsq_column_of(x.data(), rows), 0};
   const nlsq_batch_column cy{nlsq_column_of(y.data(), rows), rows * sizeof(double)};
-  for (const std::size_t left : {std::size_t{0}, std::size_t{2}}) {  // rows of fit 1
+  for (const std::size_t left : {std::size_t{0}, std::size_t{2}}) {  // the rows of fit 1
     for (const char* model : {kDecayFormula, "exp"}) {
       CAPTURE(left);
       CAPTURE(model);
@@ -106,11 +106,11 @@ TEST_CASE("without starting values, a batch starts where a fit of one curve does
   std::vector<double> x(rows), y(rows);
   struct Case {
     const char *formula, *bounds;
-    double t;  // what the data are made with
+    double t;  // the value with which the data are made
     bool success;
   };
   for (const Case& c : {Case{"a*sin(t*x)/(1+x)", "t=2:5", 3.4, true},
-                        // No x is below 1, where t begins: the data say nothing of it.
+                        // No x is below 1, where t begins, so the data say nothing about it.
                         Case{"if(x<t, a*x, a*t+b*(x-t))", "", 0, false}}) {
     CAPTURE(c.formula);
     for (std::size_t i = 0; i < rows; ++i) {
@@ -177,7 +177,7 @@ TEST_CASE("no parameter of nlsq_least_squares passes its bound by rounding, what
     CHECK(watched.most <= upper);
     nlsq_result_free(result);
   }
-  CHECK(rounded > 0);  // or the test could not fail
+  CHECK(rounded > 0);  // otherwise the test could not fail
   nlsq_options_free(options);
 }
 
@@ -242,7 +242,8 @@ TEST_CASE("an initial damping of 0 and blocks that overlap are refused") {
 TEST_CASE("a prediction is refused for another tape of the same length and names") {
   const Decay data;
   const nlsq_column x = data.cx(), y = data.cy();
-  // p0 exp(-p1 x) + p2, and `last` times a sum that doubles in every step: too long for a formula.
+  // The model is p0 exp(-p1 x) + p2, and `last` times a sum that doubles in every step: too long for a
+  // formula.
   const auto model_of = [](double last) {
     nlsq_tape* tape = nullptr;
     nlsq_tape_new(&tape);

@@ -1,4 +1,4 @@
-// Random bytes as calls of the C interface: a short run of what the fuzzer does.
+// Runs random bytes as calls of the C interface, as the fuzzer does, but only briefly.
 #include <doctest/doctest.h>
 
 #include "c_bytes.hpp"

@@ -1,4 +1,4 @@
-// Residual functions, batches and problems through the C interface.
+// Tests residual functions, batches and problems through the C interface.
 #include <doctest/doctest.h>
 
 #include "c_interface.hpp"
@@ -12,7 +12,7 @@ using namespace nlsq_test;
 
 namespace {
 
-// Rosenbrock's function; user points at a code to return, or is NULL.
+// Rosenbrock's function. `user` points at a code to return, or is NULL.
 int rosenbrock(const double* x, double* r, double* J, void* user) {
   r[0] = 10 * (x[1] - x[0] * x[0]);
   r[1] = 1 - x[0];
@@ -25,8 +25,7 @@ int rosenbrock(const double* x, double* r, double* J, void* user) {
   return user == nullptr ? 0 : *static_cast<int*>(user);
 }
 
-// Seventy noisy decays. The array has room for 50 values of each, of which 40 are data, so a stride is
-// needed.
+// Seventy noisy decays. The array has room for 50 values of each, of which 40 are data, so it needs a stride.
 struct Many {
   static constexpr std::size_t fits = 70, rows = 40, stride = 50;
   std::vector<double> x, y;
@@ -45,7 +44,7 @@ struct Many {
   }
 };
 
-// Residuals p0*exp(-p1*t) + p2 - y of columns t, y.
+// Returns a tape with the residuals p0*exp(-p1*t) + p2 - y of columns t, y.
 nlsq_tape* residual_tape() {
   nlsq_tape* tape = nullptr;
   REQUIRE(nlsq_tape_new(&tape) == NLSQ_OK);
@@ -147,7 +146,7 @@ TEST_CASE("a batch leaves out masked rows, guesses by a built-in model, and fail
     mask[f * Many::rows + f % Many::rows] = 1;
     many.y[f * Many::stride + f % Many::rows] = std::nan("");
   }
-  many.y[3 * Many::stride + 20] = std::nan("");  // fit 3 is wrong in a row that takes part
+  many.y[3 * Many::stride + 20] = std::nan("");  // fit 3 has a wrong number in a row that is used
   const nlsq_batch_column x = many.cx(), y = many.cy();
   const nlsq_batch_column left_out{{mask.data(), NLSQ_U8, 1, Many::rows},
                                    static_cast<std::ptrdiff_t>(Many::rows)};

@@ -1,4 +1,4 @@
-// Fits from sums of blocks of rows through the C interface.
+// Tests fits from sums of blocks of rows through the C interface.
 #include <doctest/doctest.h>
 
 #include "c_interface.hpp"
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t n = 3;
 
-// Rows of a decay, cut into blocks of `rows_of_block`, and the points and sums of a fit to them.
+// Rows of a decay, in blocks of `rows_of_block`, with the points and sums of a fit to them.
 struct Blocks {
   Decay data{100};
   std::size_t rows_of_block;
@@ -41,7 +41,7 @@ struct Blocks {
     sums.insert(sums.end(), total.begin(), total.end());
   }
   std::size_t passes() const { return points.size() / n; }
-  // The answer, which the caller frees.
+  // Returns the answer, which the caller frees.
   nlsq_result* solve(const nlsq_options* options = nullptr) {
     for (nlsq_result* result = nullptr;;) {
       add_pass();
@@ -140,8 +140,8 @@ TEST_CASE("too few digits in the sums, and starts without values, are said and n
 
 namespace {
 
-// A line with noise through 60 rows in two blocks, of `heavy` and of the other rows. The weight of the first
-// block is `ratio` times that of the second.
+// Fits a line to 60 noisy rows in two blocks: `heavy` rows, and the others. The weight of the first block is
+// `ratio` times that of the second.
 nlsq_result* solve_line(std::size_t heavy, double ratio) {
   constexpr std::size_t rows = 60;
   std::vector<double> x, y, sigma;
@@ -232,7 +232,7 @@ TEST_CASE("mistakes about sums are told") {
   blocks.sums[0] = 2;
   CHECK(blocks.step() == NLSQ_ERROR_DATA);  // fewer rows than parameters
   blocks.sums[0] = 100;
-  blocks.points.insert(blocks.points.end(), {5, 5, 5});  // not the point that was asked for
+  blocks.points.insert(blocks.points.end(), {5, 5, 5});  // this is not the point that was asked for
   blocks.add_pass();
   CHECK(blocks.step() == NLSQ_ERROR_OPTION);
   CHECK(std::string(nlsq_last_error()).find("pass 1: its point was not asked for") != std::string::npos);

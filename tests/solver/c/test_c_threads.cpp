@@ -1,4 +1,4 @@
-// Threads, cancelling, progress and memory of the C interface.
+// Tests threads, cancelling, progress and memory of the C interface.
 #include <doctest/doctest.h>
 
 #include "c_interface.hpp"
@@ -21,7 +21,7 @@ using namespace nlsq_test;
 
 namespace {
 
-// Memory of the process, in bytes.
+// Returns the memory of the process, in bytes.
 double resident() {
   std::ifstream file("/proc/self/statm");
   double total = 0, pages = 0;
@@ -66,7 +66,7 @@ TEST_CASE("ten threads fit with one model and one set of options, and get the sa
 }
 
 TEST_CASE("a fit that is cancelled from another thread ends with the best parameters") {
-  // A callback that takes its time, and never ends by itself.
+  // A callback that is slow, and never ends by itself.
   struct Slow {
     std::atomic<int> calls = 0;
     static int call(const double* x, double* r, double*, void* user) {
@@ -79,7 +79,7 @@ TEST_CASE("a fit that is cancelled from another thread ends with the best parame
   } slow;
   nlsq_options* options = nullptr;
   REQUIRE(nlsq_options_new(&options) == NLSQ_OK);
-  // Damping so strong that progress is slow.
+  // The damping is so strong that progress is slow.
   REQUIRE(nlsq_options_set(options, "initial_lambda", "1e12") == NLSQ_OK);
   REQUIRE(nlsq_options_set(options, "threads", "1") == NLSQ_OK);
   std::thread other([&] {
@@ -93,7 +93,7 @@ TEST_CASE("a fit that is cancelled from another thread ends with the best parame
   CHECK(number(result, "termination") == NLSQ_ENDED_USER_STOP);
   CHECK(number(result, "cost") <= number(result, "initial_cost"));
   nlsq_result_free(result);
-  // It stays cancelled until it is reset.
+  // The options stay cancelled until they are reset.
   const Decay data;
   const nlsq_column x = data.cx(), y = data.cy();
   REQUIRE(nlsq_options_set(options, "initial_lambda", "1e-3") == NLSQ_OK);
@@ -172,7 +172,7 @@ TEST_CASE("many short fits are the same whether someone watches their progress o
     parameters[options == nullptr] = array(result, "parameters");
     nlsq_result_free(result);
   }
-  CHECK(calls == 1);  // short fits are told of in parts of 16,384 or more
+  CHECK(calls == 1);  // short fits are reported in parts of 16,384 or more
   CHECK(parameters[0] == parameters[1]);
   nlsq_options_free(watched);
 }
@@ -220,8 +220,8 @@ TEST_CASE("a hundred thousand small calls leave no memory behind") {
   const double before = resident();
   round(95000);
   CHECK(nlsq_live_handles() == handles);
-  // 40 bytes a call would be 4 MB. AddressSanitizer keeps freed memory for a while, and finds what leaks
-  // itself.
+  // With 40 bytes a call, this would be 4 MB. AddressSanitizer keeps freed memory for a while, and finds
+  // leaks itself.
 #if !defined(__SANITIZE_ADDRESS__) && !NLSQ_CLANG_ASAN
   CHECK(resident() - before < 3e6);
 #else

@@ -1,4 +1,4 @@
-// Values of models through nlsq_model_evaluate, for few rows and for many.
+// Tests values of models through nlsq_model_evaluate, for few rows and for many.
 #include <doctest/doctest.h>
 
 #include "c_interface.hpp"
@@ -13,7 +13,7 @@ using namespace nlsq_test;
 
 namespace {
 
-// Values at x, by one call.
+// Returns values at x, by one call.
 std::vector<double> values_at(const nlsq_model* model, const std::vector<double>& x, const double* p) {
   std::vector<double> out(x.size());
   const nlsq_column column = nlsq_column_of(x.data(), x.size());
@@ -100,7 +100,7 @@ TEST_CASE("values agree with a model where they differ by rounding, and NaN and 
     CHECK(agrees(0, -inf) == 0);
     CHECK(agrees(0, 1e300) == 0);
     CHECK(agrees(rows - 1, 0.0) == 0);
-    // Beside the largest value, which is in another part.
+    // These differ relative to the largest value, which is in another part.
     CHECK(agrees(2 * rows / 3, exact[2 * rows / 3] + 0.5e-12 * exact[1], 0) == 1);
     CHECK(agrees(2 * rows / 3, exact[2 * rows / 3] + 2e-12 * exact[1], 0) == 0);
   }
@@ -108,7 +108,7 @@ TEST_CASE("values agree with a model where they differ by rounding, and NaN and 
 }
 
 TEST_CASE("values are compared up to the last row, and nothing behind it is read") {
-  // Values that end with a page, before one that must not be read.
+  // The values end with a page, and the next page must not be read.
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   void* const memory = mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   REQUIRE(memory != MAP_FAILED);

@@ -1,4 +1,4 @@
-// What is certified about a minimum: verdicts, rank, covariance, against linear regression done by hand.
+// Tests what is certified about a minimum: verdicts, rank and covariance, against linear regression by hand.
 #include "certificate/certificate.hpp"
 #include "dense/dense_evaluator.hpp"
 
@@ -24,7 +24,7 @@ namespace {
 struct Line {
   std::vector<double> x, y, sigma;
 };
-// y = 2 + 3x with noise of known, uneven standard deviations.
+// Returns y = 2 + 3x with noise of known, uneven standard deviations.
 Line line(std::size_t m, unsigned seed) {
   Line d;
   std::mt19937 random(seed);
@@ -72,7 +72,8 @@ std::string joined(const std::vector<std::string>& lines) {
   return std::accumulate(lines.begin(), lines.end(), std::string());
 }
 
-// A table judged where its linear model is: r does not depend on x, so x is the optimum iff Jᵀr = 0.
+// Certifies a table at the point of its linear model. r does not depend on x, so x is the optimum iff Jᵀr =
+// 0.
 Certified certify_table(const Table& t, CertificateTests tests = {}) {
   TableRows rows(t, t.rounded(), 256);
   DenseEvaluator evaluator(rows);
@@ -83,7 +84,7 @@ Certified certify_table(const Table& t, CertificateTests tests = {}) {
   certify(evaluator, x, at, tests, scratch, out);
   return out;
 }
-// Residuals made orthogonal to the columns of J, twice, in long double.
+// Makes the residuals orthogonal to the columns of J, twice, in long double.
 void project(Table& t) {
   const auto m = static_cast<Eigen::Index>(t.m), n = static_cast<Eigen::Index>(t.n);
   using Long = Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic>;
@@ -139,7 +140,7 @@ TEST_CASE("the distance to the optimum is in standard errors: one error off is o
   options.solve_linear_start = false;
   const FitResult best = curve_fit("a+b*x", d.x, d.y);
   for (const double errors : {0.01, 1.0, 100.0}) {
-    // Along b with a at its conditional optimum, the metric of H is b's standard error.
+    // Along b, with a at its conditional optimum, a unit in the metric of H is b's standard error.
     const double shift = errors * best.standard_errors[1];
     const double a = best.parameters[0] + best.covariance(0, 1) / best.covariance(1, 1) * shift;
     const FitResult off =
@@ -191,7 +192,7 @@ TEST_CASE("confounded parameters are named, and have no finite standard error") 
   CHECK(std::isnan(fit.standard_errors[0]));
   CHECK(std::isnan(fit.standard_errors[1]));
   CHECK(std::isnan(fit.covariance(0, 2)));
-  // What the data do determine is determined.
+  // The parameters that the data determine are right.
   const Regression exact(d, false);
   CHECK(fit.parameters[0] + fit.parameters[1] == doctest::Approx(exact.b).epsilon(1e-10));
   CHECK(fit.parameters[2] == doctest::Approx(exact.a).epsilon(1e-10));
@@ -284,7 +285,7 @@ TEST_CASE("κ₀ is the squared ratio of the singular values of J with unit colu
     Table t = Table::random(500, 3, 6);
     for (std::size_t i = 0; i < t.m; ++i) {
       t.columns[1][i] = t.columns[0][i] + mix * t.columns[1][i];
-      t.columns[2][i] *= 1e9;  // scales are not conditions
+      t.columns[2][i] *= 1e9;  // scales do not change the condition
     }
     Eigen::MatrixXd J(500, 3);
     for (Eigen::Index j = 0; j < 3; ++j) {
@@ -306,7 +307,7 @@ TEST_CASE("where normal equations lose digits QR serves, and its covariance has 
   CHECK(found.certificate.qr);
   CHECK(found.certificate.rank == 2);
   CHECK(found.certificate.covariance_error < 1e-8);
-  // The inverse of a symmetric 2 × 2 matrix in long double.
+  // This is the inverse of a symmetric 2 × 2 matrix in long double.
   const long double a = t.product(0, 0), b = t.product(0, 1), c = t.product(1, 1),
                     determinant = a * c - b * b;
   CHECK(found.covariance(0, 0) == doctest::Approx(static_cast<double>(c / determinant)).epsilon(1e-6));
@@ -316,7 +317,7 @@ TEST_CASE("where normal equations lose digits QR serves, and its covariance has 
 
 TEST_CASE("a point is certified by the tests it passes and by no others") {
   Table t = Table::random(200, 3, 9);
-  CHECK_FALSE(certify_table(t).certificate.passed);  // a random residual is no optimum
+  CHECK_FALSE(certify_table(t).certificate.passed);  // a random residual is not at an optimum
   CHECK(certify_table(t).certificate.verdict == Verdict::failed);
   project(t);
   const Certified optimal = certify_table(t);
@@ -324,7 +325,7 @@ TEST_CASE("a point is certified by the tests it passes and by no others") {
   CHECK(optimal.first_order);
   CHECK(optimal.certificate.verdict == Verdict::converged);
   CHECK(optimal.certificate.governed_by == "decrement+xtol");
-  // With every tolerance at zero only the rounding bound of the gradient is left.
+  // With every tolerance at zero, only the rounding bound of the gradient is left.
   const Certified strict = certify_table(
       t, {.tau = 0, .xtol = 0, .gtol = 0, .magnitude = 20, .initial_cost = 0, .unit_sigma = false});
   CHECK(strict.certificate.verdict == Verdict::noise_floor);

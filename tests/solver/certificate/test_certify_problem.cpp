@@ -1,4 +1,5 @@
-// certify() of a Problem: it makes no step, changes nothing, and gives the verdict that the values deserve.
+// Tests certify() of a Problem. It makes no step, changes nothing, and gives the verdict that the values
+// deserve.
 #include <nlsq/certify.hpp>
 #include <nlsq/curve_fit.hpp>
 #include <nlsq/error.hpp>
@@ -23,7 +24,7 @@ double count_of(std::size_t i) {
   return 2 * std::exp(-0.7 * time_of(i)) + 1 + 0.02 * (static_cast<double>(i * 7919 % 23) / 11.0 - 1);
 }
 
-// a exp(-b t) + c with data of a little noise, as one residual block for each row.
+// a exp(-b t) + c with slightly noisy data, as one residual block for each row.
 struct Decay {
   std::array<double, 3> p{2, 0.7, 1};
   Problem problem;
@@ -48,7 +49,7 @@ void expect_untouched(const Summary& summary) {
   CHECK(summary.initial_cost == summary.final_cost);
 }
 
-// What solve() finds passes, and the same values with number `moved` off by `off` do not.
+// Checks that the values of solve() pass, and that they fail if number `moved` is changed by `off`.
 void check_ends(Decay& decay, std::size_t moved, double off) {
   REQUIRE(is_success(solve(decay.problem).verdict));
   const std::array<double, 3> found = decay.p;
@@ -83,7 +84,7 @@ TEST_CASE("the end of a solve passes; one standard error beside it does not, and
     CAPTURE(j);
     Decay decay;
     check_ends(decay, j, fit.standard_errors[j]);
-    // With the others left where they are, the distance is at least what the parameter moved.
+    // If the others stay where they are, the distance is at least the change of the parameter.
     CHECK(certify(decay.problem).certificate.decrement_sigma > 0.9);
   }
 }
@@ -133,7 +134,7 @@ TEST_CASE("a saddle point and a maximum are no minimum, although the gradient va
   CHECK_FALSE(is_success(there.verdict));
   p = {std::sqrt(4.5), 0};
   CHECK(is_success(certify(saddle).verdict));
-  // Himmelblau's function: the saddle between two of its four minima, and one of these.
+  // q begins at the saddle between two of the four minima of Himmelblau's function, and then is one of these.
   std::array<double, 2> q{0.0866775, 2.8842547};
   Problem himmelblau;
   himmelblau.add_residual_block(

@@ -1,4 +1,4 @@
-// The derivative checker: what is right passes, what is wrong is named, what cannot be judged is counted.
+// Tests the derivative checker. Right derivatives pass, wrong ones are named, others are counted as unclear.
 #include "messages.hpp"
 
 #include <nlsq/nlsq.hpp>
@@ -29,7 +29,7 @@ void decay_jacobian(std::span<const double> p, std::span<double> J) {
   }
 }
 
-// Two residuals of blocks of 2 and 3 numbers, with derivatives by hand; one of them may be spoilt.
+// Two residuals of blocks of 2 and 3 numbers, with derivatives by hand, one of which may be made wrong.
 class ByHand final : public BlockFunction {
  public:
   explicit ByHand(double spoilt = 0) : BlockFunction(2), spoilt_(spoilt) {}
@@ -140,7 +140,7 @@ TEST_CASE("blocks of a problem: by hand and by dual numbers, constant ones left 
   check = check_derivatives(problem);
   REQUIRE(check.wrong.size() == 1);
   CHECK(contains(check.report(), "residual block 3, residual 1, parameter block 1, number 1"));
-  problem.set_lower_bound(b, 1, -0.8);  // at its bound: differences of one side
+  problem.set_lower_bound(b, 1, -0.8);  // it is at its bound, so differences are to one side
   check = check_derivatives(problem);
   CHECK(check.wrong.size() == 1);
   CHECK(check.wrong[0].difference == doctest::Approx(-1.6).epsilon(1e-6));
@@ -199,7 +199,7 @@ TEST_CASE("bad input is refused") {
 
 TEST_CASE(
     "residuals in double, differenced by Ridders's method: more digits, the same minimum, bounds kept") {
-  // Bard's function; minimum by the recorded callable.
+  // This is Bard's function. The recorded callable gives the minimum.
   const auto bard = [](const auto& p) {
     using T = std::decay_t<decltype(p[0])>;
     static const double y[] = {0.14, 0.18, 0.22, 0.25, 0.29, 0.32, 0.35, 0.39,

@@ -1,5 +1,5 @@
-// Fits whose start is a saddle that symmetry would keep them on: the slope is 0 there, J has full rank, and
-// the cost falls to both sides of one direction, which mixes all parameters.
+// Tests fits that start at a saddle, where symmetry would keep them. The slope is 0 there, J has full rank,
+// and the cost falls to both sides of one direction, which mixes all parameters.
 #include <nlsq/nlsq.hpp>
 
 #include <doctest/doctest.h>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kAtSaddle = 0.5;  // the cost there; at the minima it is below 0.2
 
-// Sums of shares of all parameters, which should be 0, but for the first, whose square should be 1.
+// Weighted sums of all parameters, which should be 0, except for the first, whose square should be 1.
 std::vector<double> mixtures(const std::vector<double>& p) {
   std::mt19937 random(static_cast<unsigned>(p.size()));
   std::uniform_real_distribution<double> unit(-1, 1);
@@ -43,7 +43,7 @@ TEST_CASE(
   }
 }
 
-// A maximum at a large offset: a step in proportion to the offset crosses the whole peak.
+// This is a maximum at a large offset. A step in proportion to the offset crosses the whole peak.
 TEST_CASE("a formula leaves the top of a peak, however far from 0 it lies") {
   for (const double offset : {0.0, 1e3, 1e6, 1e9}) {
     CAPTURE(offset);
@@ -54,7 +54,7 @@ TEST_CASE("a formula leaves the top of a peak, however far from 0 it lies") {
   }
 }
 
-// The differences of a called function cross a peak whose width is 10⁻⁶ of the parameter or less.
+// The differences of a called function cross a peak if its width is at most 10⁻⁶ of the parameter.
 TEST_CASE("a called function leaves the top of a peak that is a thousand times its width from 0") {
   for (const std::size_t n : {2, 20}) {
     CAPTURE(n);

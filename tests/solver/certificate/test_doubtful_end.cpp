@@ -1,5 +1,5 @@
-// Certified ends that are no success: undetermined parameters without a start, models that explain nothing.
-// The library withdraws their certificates, so that all its users see the same verdict.
+// Tests certified ends that are no success: undetermined parameters without a start, and models that explain
+// nothing. The library withdraws their certificates, so that all its users see the same verdict.
 #include "certificate/doubtful_end.hpp"
 
 #include <nlsq/curve_fit_batch.hpp>
@@ -69,10 +69,10 @@ TEST_CASE("curve_fit, batches, groups and joint fits give no success to such an 
   const Line d;
   const NamedValues all{{"a", 1}, {"m", 1}, {"w", 1}, {"d", 1}};
   const FitResult unstarted = curve_fit(kUnseen, d.x, d.y);
-  CHECK_FALSE(unstarted.success());  // was a success, RANK_DEFICIENT
+  CHECK_FALSE(unstarted.success());  // once this was a success, RANK_DEFICIENT
   CHECK(unstarted.summary.message.find("m, w had no starting value") != std::string::npos);
   const FitResult started = curve_fit(kUnseen, d.x, d.y, all);
-  CHECK(started.summary.verdict == Verdict::rank_deficient);  // d is all there is to find
+  CHECK(started.summary.verdict == Verdict::rank_deficient);  // only d can be found
 
   const std::vector<double> zeros(d.x.size(), 0.0);
   CHECK_FALSE(curve_fit("d*0 + exp(-m^2)*if(x>100,1,0)", d.x, zeros, {{"d", 1}, {"m", 1}}).success());
@@ -82,7 +82,7 @@ TEST_CASE("curve_fit, batches, groups and joint fits give no success to such an 
   for (std::size_t j = 0; j < 4; ++j) p0(0, j) = 1;
   const BatchResult batch = curve_fit_batch(kUnseen, d.x, y, p0);
   CHECK(batch.verdict[0] == Verdict::rank_deficient);
-  CHECK(batch.verdict[1] == Verdict::budget);  // noise: nothing of it is explained
+  CHECK(batch.verdict[1] == Verdict::budget);  // this is noise, of which nothing is explained
 
   std::vector<double> x, both, group;
   for (int g = 0; g < 2; ++g)
@@ -111,10 +111,10 @@ TEST_CASE("a joint fit with a doubtful group is no success as a whole, in all th
   const GroupsResult fits = curve_fit_groups(PreparedModel(kUnseen, 1), x, y, group, all, options);
   const Summary& joint = fits.joint->summary;
   CHECK(joint.verdict == Verdict::budget);
-  CHECK(joint.termination == Termination::no_progress);  // was "converged", beside BUDGET
+  CHECK(joint.termination == Termination::no_progress);  // once this was "converged", beside BUDGET
   CHECK_FALSE(joint.certificate.passed);
   CHECK(joint.certificate.verdict == Verdict::budget);
-  CHECK(fits.succeeded == 0);  // was 2: their verdict is that of the joint fit
+  CHECK(fits.succeeded == 0);  // once this was 2; their verdict is that of the joint fit
   for (std::size_t k = 0; k < 3; ++k) {
     CHECK(fits.verdict[k] == joint.verdict);
     CHECK(fits.termination[k] == joint.termination);
@@ -136,7 +136,7 @@ TEST_CASE("a joint fit that loses rank elsewhere doubts no parameter that the da
     options.share = {shared};
     const GroupsResult fits =
         curve_fit_groups(PreparedModel("a*d*exp(-b*x)+c", 1), x, y, group, start, options);
-    CHECK(fits.joint->summary.verdict == Verdict::rank_deficient);  // was BUDGET: "the undetermined b"
+    CHECK(fits.joint->summary.verdict == Verdict::rank_deficient);  // once BUDGET: "the undetermined b"
     CHECK(fits.succeeded == 3);
   }
   GroupOptions options;

@@ -1,4 +1,4 @@
-// Fits whose cost has its minimum at a kink: broken lines, and tables that are interpolated linearly.
+// Tests fits whose cost has its minimum at a kink: broken lines, and tables that are interpolated linearly.
 #include <nlsq/curve_fit.hpp>
 #include <nlsq/least_squares.hpp>
 
@@ -30,7 +30,7 @@ struct Rows {
     for (const double at : x) y.push_back(curve(at) + noise * normal(random));
   }
 
-  // The least cost of a + b * bent(x, c) for this c: a straight line through (bent, y).
+  // Returns the least cost of a + b * bent(x, c) for this c, by a straight line through (bent, y).
   template <class Bent>
   double cost(Bent bent, double c) const {
     const auto n = static_cast<double>(x.size());
@@ -47,8 +47,8 @@ struct Rows {
   }
 };
 
-// Returns true if no c within a tenth of its standard error lowers the cost by more than a tenth of a
-// standard error of distance could: by 0.005 σ².
+// Returns true if no c within a tenth of its standard error lowers the cost by more than 0.005 σ², which is
+// the effect of a tenth of a standard error.
 template <class Bent>
 bool is_minimum(const Rows& rows, const FitResult& fit, Bent bent) {
   constexpr int kPlaces = 200;
@@ -60,7 +60,7 @@ bool is_minimum(const Rows& rows, const FitResult& fit, Bent bent) {
   return true;
 }
 
-// A table of e^-u at 0, 0.06, 0.12 ..., interpolated linearly. It has no derivatives but differences.
+// Interpolates linearly in a table of e^-u at 0, 0.06, 0.12 ... Its derivatives can only be differences.
 double interpolated(double u) {
   static const std::vector<double> table = [] {
     std::vector<double> values;
@@ -123,7 +123,7 @@ TEST_CASE("a table that is interpolated needs few calls, and its minimum is cert
     CAPTURE(fit.summary.message);
     CHECK(fit.success());
     CHECK(calls <= 250);
-    // The minimum of the smooth curve is as near as the table is fine.
+    // The minimum of the smooth curve is at a distance of the table's spacing.
     const FitResult smooth = curve_fit("a*exp(-b*x)+c", rows.x, rows.y, {{"a", 1}, {"b", 1}, {"c", 1}});
     for (std::size_t j = 0; j < 3; ++j)
       CHECK(std::fabs(fit.x[j] - smooth.parameters[j]) < 0.5 * fit.standard_errors[j]);

@@ -1,5 +1,5 @@
-// J may lose rank at the end of a fit. At a minimum that second derivatives of the cost determine, the end is
-// a success. Where a parameter ran off, or the cost is flat, it is none.
+// Tests fits at whose end J loses rank. At a minimum that second derivatives of the cost determine, the end
+// is a success. If a parameter ran off, or the cost is flat, it is none.
 #include "certificate/second_order_minimum.hpp"
 #include "dense/dense_evaluator.hpp"
 
@@ -49,7 +49,7 @@ void check_lost(double scale) {
   CHECK_FALSE(end.success());
 }
 
-// Residuals of two unknowns with their derivatives, for points that no fit would end at.
+// Residuals of two unknowns with their derivatives, at points where no fit would end.
 struct Row {
   double r, by_a, by_b;
 };
@@ -110,20 +110,20 @@ Rows bent(double curvature) {
 
 TEST_CASE("second derivatives tell a minimum from a saddle, a flat cost and a point beside the minimum") {
   CHECK(is_minimum(bent(1), {3, 2}));
-  CHECK_FALSE(is_minimum(bent(-0.1), {3, 2}));   // a saddle
+  CHECK_FALSE(is_minimum(bent(-0.1), {3, 2}));   // this is a saddle
   CHECK(is_minimum(bent(-0.1), {3, 2}, {1}));    // b lies on a bound and does not count
   CHECK_FALSE(is_minimum(bent(0), {3, 2}));      // b moves nothing
   CHECK_FALSE(is_minimum(bent(1e-15), {3, 2}));  // b moves less than rounding does
   CHECK_FALSE(is_minimum(bent(1), {3, 2.1}));    // the minimum is elsewhere
   const std::vector<double> lower{0, 2}, upper{9, 9};
-  CHECK(is_minimum(bent(1), {3, 2}, {}, {lower, upper}));  // differences to one side
-  // A valley: only the product of a and b counts.
+  CHECK(is_minimum(bent(1), {3, 2}, {}, {lower, upper}));  // with differences to one side
+  // This is a valley, because only the product of a and b counts.
   CHECK_FALSE(is_minimum(
       [](double a, double b) {
         return std::vector<Row>{{a * b - 6, b, a}, {1, 0, 0}};
       },
       {3, 2}));
-  // b ran off: the cost still falls, by less and less, and bends upward all the way.
+  // b ran off. The cost still falls, by less and less, and bends upward all the way.
   CHECK_FALSE(is_minimum(
       [](double a, double b) {
         return std::vector<Row>{{a - 3, 1, 0}, {1 + std::exp(-b), 0, -std::exp(-b)}};

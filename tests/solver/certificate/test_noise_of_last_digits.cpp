@@ -1,6 +1,6 @@
-// Data near a large offset, with noise of some of their last digits. Rounding of the residuals, and of the
-// offset that is fitted, may then be a large part of a standard error. A certificate says that the minimum is
-// within a tenth of one, or that the residuals are rounding alone.
+// Tests data near a large offset, with noise in some of their last digits. Rounding of the residuals, and of
+// the offset that is fitted, may then be a large part of a standard error. A certificate says that the
+// minimum is within a tenth of one, or that the residuals are only rounding errors.
 #include <nlsq/curve_fit.hpp>
 #include <nlsq/curve_fit_batch.hpp>
 
@@ -35,7 +35,8 @@ struct Wave {
     y = std::move(drawn.y);
   }
 
-  // Distance of (c, a, b) from the minimum in standard errors. The offset is taken from y first, exactly.
+  // Returns the distance of (c, a, b) from the minimum in standard errors. The offset is first taken from y,
+  // exactly.
   double distance(const std::vector<double>& p) const {
     const Row given{p[0] - static_cast<long double>(kOffset), p[1], p[2]};
     std::array<std::array<long double, 4>, 3> sums{};
@@ -60,7 +61,7 @@ struct Wave {
     const Row row = row_at(i);
     return (y[i] - static_cast<long double>(kOffset)) - p[0] - p[1] * row[1] - p[2] * row[2];
   }
-  // gᵀ H⁻¹ g by Gaussian elimination: how far r² falls to the minimum.
+  // Returns gᵀ H⁻¹ g by Gaussian elimination, which is the decrease of r² to the minimum.
   static long double explained(std::array<std::array<long double, 4>, 3> sums) {
     long double fall = 0;
     for (std::size_t k = 0; k < 3; ++k) {

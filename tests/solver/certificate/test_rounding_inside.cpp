@@ -1,6 +1,6 @@
-// Minima that rounding errors of numbers inside a function hide, as in (p + 1e8) - 1e8, and bounds that
-// rounding makes parameters end on. A success is at most a tenth of a standard error from the minimum, which
-// is computed here in long double. Noise of some last digits of y counts as none.
+// Tests minima that rounding errors of numbers inside a function hide, as in (p + 1e8) - 1e8, and bounds on
+// which rounding makes parameters end. A success is at most a tenth of a standard error from the minimum,
+// which is computed here in long double. Noise in some of the last digits of y counts as none.
 #include <nlsq/curve_fit.hpp>
 #include <nlsq/least_squares.hpp>
 
@@ -36,7 +36,7 @@ struct Line {
       y.push_back(0.3 + 0.7 * t.back() + noise * uniform(random));
     }
   }
-  // From p to the minimum, in standard errors.
+  // Returns the distance from p to the minimum, in standard errors.
   double distance(std::span<const double> p) const {
     Long mean = 0, slope = 0, squares = 0, off = 0;
     for (std::size_t i = 0; i < t.size(); ++i) mean += Long(y[i]) / 20, slope += Long(t[i]) * y[i] / 665;
@@ -130,7 +130,7 @@ TEST_CASE("nor does one inside a function that is only called") {
     });
     CHECK((successes >= 12 || large > 1e7));  // beyond, all noise is refused
   }
-  // Without such a number the same functions succeed, also of exact data.
+  // Without such a number, the same functions succeed, also for exact data.
   std::mt19937 random(7);
   for (const double noise : {0.0, 1e-15, 1e-12, 1e-8, 1e-2}) {
     CAPTURE(noise);
@@ -187,7 +187,8 @@ struct Cubic {
     best[3] = s * s * s * in_u[3];
     for (std::size_t i = 0; i < x.size(); ++i) squares += (value[i] - y[i]) * (value[i] - y[i]) / 26;
   }
-  // From p to the minimum, in standard errors. The terms at p cancel, so they have twice the digits.
+  // Returns the distance from p to the minimum, in standard errors. The terms at p cancel, so they have twice
+  // the digits.
   double distance(std::span<const double> p) const {
     Long off = 0;
     for (std::size_t i = 0; i < x.size(); ++i) {

@@ -1,5 +1,6 @@
-// Fits whose terms cancel, judged with twice the digits of float64: polynomials in years. A success is at
-// most a tenth of a standard error from the minimum, which is computed here in long double about a centred x.
+// Tests fits whose terms cancel, judged with twice the digits of float64: polynomials in years. A success is
+// at most a tenth of a standard error from the minimum, which is computed here in long double about a centred
+// x.
 #include "certificate/ends_of_fits.hpp"
 #include "expression/twofold.hpp"
 
@@ -30,7 +31,7 @@ std::string power_series(std::size_t parameters) {
   return text;
 }
 
-// The minimum in powers of x - kOrigin: an orthonormal basis of the columns, and what it leaves of y.
+// The minimum in powers of x - kOrigin, as an orthonormal basis of the columns and the rest of y.
 struct Reference {
   std::vector<std::vector<Long>> basis;
   std::vector<Long> weight;
@@ -58,7 +59,7 @@ struct Reference {
     sigma = std::sqrt(dot(left, left) / static_cast<Long>(x.size() - n));
   }
 
-  // The distance in standard errors of c0 + c1 x + ... from the minimum.
+  // Returns the distance of c0 + c1 x + ... from the minimum, in standard errors.
   double distance(const std::vector<double>& x, const std::vector<double>& y,
                   std::span<const double> c) const {
     std::vector<Long> residuals;
@@ -89,7 +90,7 @@ struct Years {
   std::vector<double> x, y, sigma;
 };
 
-// A polynomial of n coefficients of size 1 over 35 years, with noise of this size.
+// Returns a polynomial of n coefficients of size 1 over 35 years, with noise of this size.
 Years years_with(double noise, std::size_t n, bool weighted, std::mt19937& random) {
   const auto uniform = [&](double from, double to) {
     return from + (to - from) * static_cast<double>(random()) / 0x1p32;
@@ -252,7 +253,7 @@ TEST_CASE("a function of residuals knows y from x and from weights") {
         if (noise == 0 && far == 0) CHECK(fit.success());
         if (noise == 0 || !fit.success()) continue;
         std::vector<double> y = years.y;
-        if (form == 3) {  // the quotient is rounded: y of the fit is another one
+        if (form == 3) {  // the quotient is rounded, so the fit has another y
           for (std::size_t i = 0; i < y.size(); ++i) y[i] = y[i] / years.sigma[i] * years.sigma[i];
         }
         CHECK(Reference(years.x, y, years.sigma, fit.x.size(), kOrigin + far).distance(years.x, y, fit.x) <=
@@ -312,12 +313,12 @@ TEST_CASE("the bound of a sine's error counts what rounding takes from a large a
   const NodeId product = graph.make(Op::mul, graph.column(0), graph.column(1));
   TwofoldExpression cosine(graph, graph.make(Op::cos, product));
   const std::vector<double> factors = {1e14 / 3, 1.0 / 3};
-  const double rest = 1e14 / 9 * 0x1p-64;  // at most this is lost to long double
+  const double rest = 1e14 / 9 * 0x1p-64;  // long double loses at most this
   CHECK(cosine(factors, {}).error >= 1e-4 * rest * rest);
 }
 
 TEST_CASE("functions of twofold arguments") {
-  // log(exp(ab)) - ab, sin² + cos² - 1 of a product, and a power beside its square: all are 0.
+  // These are log(exp(ab)) - ab, sin² + cos² - 1 of a product, and a power minus its square. All are 0.
   Graph graph;
   const NodeId a = graph.column(0), b = graph.parameter(0), product = graph.mul(a, b);
   const NodeId sine = graph.make(Op::sin, product), cosine = graph.make(Op::cos, product);
@@ -387,7 +388,7 @@ TEST_CASE("a function of residuals that is only called is refused rather than wr
 }
 
 TEST_CASE("whole numbers of last digits cancel together") {
-  // Two columns that are nearly alike: a step across them needs many digits of both.
+  // The two columns are nearly alike, so a step across them needs many digits of both.
   const std::vector<double> B{1, 0, 1, 1e-3};
   const std::vector<double> z{0.3, -0.25};
   const std::vector<double> times = nearest_on_grid(B, 2, z);

@@ -1,4 +1,5 @@
-// A Jacobian of the user's is checked against differences of the residuals: a wrong one is never certified.
+// Tests that a user's Jacobian is compared with differences of the residuals, and a wrong one is never
+// certified.
 #include <nlsq/nlsq.hpp>
 
 #include <doctest/doctest.h>
@@ -19,7 +20,7 @@ Vector times() {
   return t;
 }
 
-// a exp(-b t) + c, of any scale of c's units.
+// a exp(-b t) + c with any scale of c's units.
 struct Decay {
   double unit = 1, noise = 0.01;
   Vector t = times();
@@ -104,7 +105,7 @@ TEST_CASE(
     "error of the Jacobian") {
   CHECK(fit({}, [](auto) {}, {0, 0.5, 0}).success());
   LeastSquaresOptions options;
-  // |p - 1| at its kink, beside a line that pulls nowhere.
+  // This is |p - 1| at its kink, beside a line that pulls nowhere.
   options.jacobian = [](std::span<const double> p, std::span<double> J) {
     J[0] = p[0] > 1 ? 1 : -1, J[1] = 1, J[2] = 1;
   };
@@ -114,7 +115,7 @@ TEST_CASE(
   options.jacobian = [](std::span<const double>, std::span<double> J) { J[0] = 1, J[1] = 0, J[2] = 0; };
   const auto edge = [](const Vector& p) { return Vector{p[0], p[0] < 0 ? std::nan("") : 0.5, 1}; };
   CHECK(least_squares(edge, {0.0}, options).success());
-  // As a numerical integration gives them.
+  // A numerical integration gives residuals like these.
   Decay rough;
   const auto eight = [&](const Vector& p) {
     Vector r = rough(p);

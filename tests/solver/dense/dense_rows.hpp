@@ -1,4 +1,4 @@
-// Plans, and rows of a formula or of a table, for tests of the evaluator.
+// Makes plans, and rows of a formula or of a table, for tests of the evaluator.
 #pragma once
 
 #include "dense/dense_evaluator.hpp"

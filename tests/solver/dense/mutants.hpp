@@ -1,4 +1,4 @@
-// Kernels that differ from the real ones in format or in what they count, and a way to use them.
+// Defines kernels that differ from the real ones in format or in what they count, and a way to use them.
 #pragma once
 
 #include "dense/dense_evaluator.hpp"
@@ -20,7 +20,7 @@ namespace mutants {
 
 using namespace nlsq;
 
-// The set in use while it lives.
+// Uses a set of kernels as long as this object lives.
 class InUse {
  public:
   explicit InUse(const KernelTable& table) { substitute_kernels(&table); }
@@ -29,7 +29,7 @@ class InUse {
   InUse& operator=(const InUse&) = delete;
 };
 
-// The best set of this machine, and a copy to spoil.
+// Return the best set of this machine, and a copy of it that may be changed.
 inline const KernelTable& real() { return *available_kernels().back(); }
 
 struct Mutant {
@@ -37,7 +37,7 @@ struct Mutant {
   std::function<void(KernelTable&)> spoil;
 };
 
-// Columns of one type as columns of another, padded as kernels ask.
+// Converts columns to another type, padded as kernels demand.
 template <class To, class From>
 struct Converted {
   std::vector<std::vector<To>> memory;
@@ -55,7 +55,7 @@ struct Converted {
   }
 };
 
-// Rows of type T evaluated by the kernel of type Other, and counted as T.
+// Evaluates rows of type T by the kernel of type Other, and counts them as T.
 template <class T, class Other, class Run>
 void rows_by(Run run, const KernelStep* steps, std::size_t count, T* const* vectors, const T* uniforms,
              std::size_t rows, KernelCounters& counters) {
@@ -183,7 +183,7 @@ inline const Mutant kMutants[] = {
                         KernelCounters* counters) {
          const std::vector<float> zero((rows + 63) / 64 * 64);
          std::vector<const float*> more(columns, columns + n1);
-         more.push_back(zero.data());  // so that the residuals are no longer last
+         more.push_back(zero.data());  // so that the residuals are not last
          std::vector<double> triangle(static_cast<std::size_t>((n1 + 1) * (n1 + 2) / 2));
          KernelCounters own;
          real().gram_bf16(more.data(), n1 + 1, rows, triangle.data(), &own);

@@ -1,5 +1,5 @@
-// Named components of a problem: each has formats of its own, and only the one that cannot bear them is
-// raised.
+// Tests named components of a problem. Each has its own formats, and only a component that they do not suit
+// is raised.
 #include "dense/dense_evaluator.hpp"
 
 #include <nlsq/nlsq.hpp>
@@ -16,7 +16,7 @@ using namespace nlsq;
 
 namespace {
 
-// Two sensors see one decay: one as it is, the other on top of an offset that leaves f32 few digits of it.
+// Two sensors see one decay. One sees it as it is, the other on an offset, of which f32 has few digits left.
 struct Sensors {
   std::size_t cam = 12000, imu = 3000;
   double offset = 0, scale = 1;
@@ -120,7 +120,7 @@ TEST_CASE("noise of one component raises that one, the trace names it, and the o
   CHECK(noise->components == std::vector<std::string>{"imu"});
   CHECK(noise->reason.starts_with("imu: "));
   CHECK(contains(fit.summary.trace_report(), "(imu: "));
-  // After it rows of the other were still evaluated in f32, and none of the raised one.
+  // Afterwards, rows of the other component are still evaluated in f32, and none of the raised one.
   CHECK(part(fit, "imu").escalations == 1);
   CHECK(part(fit, "cam").escalations == 0);
   KernelCounters after;
@@ -133,7 +133,7 @@ TEST_CASE("noise of one component raises that one, the trace names it, and the o
 }
 
 TEST_CASE("a component that overflows f32 is raised by itself, however few its rows") {
-  // 60 of 12,060 rows grow beyond f32's range: less than 1 % of all, and all of their component.
+  // 60 of 12,060 rows grow beyond f32's range. They are less than 1 % of all, but all of their component.
   std::vector<double> t;
   for (int i = 0; i < 12060; ++i) t.push_back(i < 12000 ? 1e-4 * i : 100.0 + 0.01 * (i - 12000));
   const auto residuals = [&](const auto& p) {
@@ -191,7 +191,7 @@ TEST_CASE("sums of a pass are those of each component's own format, and so are i
   const double work = evaluator.counted_work();
   CHECK(work > 0);
   CHECK(work == doctest::Approx(evaluator.pass_work(low)));
-  // A probe sees the differences of the low component alone.
+  // A probe uses only the differences of the low component.
   const Probe probe = evaluator.probe(x, low);
   REQUIRE(probe.components.size() == 2);
   CHECK(probe.components[1].cost_noise == 0);
@@ -205,7 +205,7 @@ TEST_CASE("sums of a pass are those of each component's own format, and so are i
   CHECK(all_low.cost != mixed.cost);
   CHECK(all_f64.cost != mixed.cost);
   CHECK(std::fabs(mixed.cost - all_f64.cost) < 1e-6 * all_f64.cost);
-  CHECK(evaluator.cost(x, Format::f32) == doctest::Approx(all_f64.cost).epsilon(1e-13));  // both raised
+  CHECK(evaluator.cost(x, Format::f32) == doctest::Approx(all_f64.cost).epsilon(1e-13));  // both are raised
 }
 
 TEST_CASE("the same bits on any number of threads, with components as without") {

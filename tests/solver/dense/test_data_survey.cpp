@@ -1,4 +1,4 @@
-// Data are looked at once: small ones before the fit, large ones within its first pass.
+// Tests that data are examined once: small ones before the fit, large ones within its first pass.
 #include <doctest/doctest.h>
 
 #include "dense/data_survey.hpp"
@@ -14,7 +14,7 @@
 
 namespace {
 
-constexpr std::size_t kLarge = 300'000;  // sampled, and looked at in the first pass over all rows
+constexpr std::size_t kLarge = 300'000;  // sampled, and examined in the first pass over all rows
 
 struct Data {
   std::vector<double> x, y, sigma;
@@ -62,7 +62,7 @@ TEST_CASE("a number that is none is refused by its row, wherever it hides in lar
       d.y[row] = std::numeric_limits<double>::quiet_NaN();
       CHECK(refused_row(d, options) == row);
       d = decay(kLarge);
-      d.x[row] = std::numeric_limits<double>::infinity();  // exp(-inf) is finite: the fit would not mind
+      d.x[row] = std::numeric_limits<double>::infinity();  // exp(-inf) is finite, so the fit would not notice
       CHECK(refused_row(d, options) == row);
       d = decay(kLarge);
       d.sigma[row] = -1;
@@ -119,7 +119,7 @@ TEST_CASE("the scatter about the mean is that of two passes, however far the mea
 }
 
 TEST_CASE("the first pass of a large fit is all that reads the data to look at them") {
-  // A source that counts what is read of its y column.
+  // A source that counts how often its y column is read.
   struct Counting final : nlsq::RowSource {
     mutable std::atomic<std::size_t> read_y{0};
     std::size_t rows() const override { return kLarge; }
@@ -137,5 +137,5 @@ TEST_CASE("the first pass of a large fit is all that reads the data to look at t
   CHECK_FALSE(survey.complete());
   CHECK(source->read_y == 0);
   survey.run();
-  CHECK(source->read_y == kLarge + 1);  // and the first value, from which distances count
+  CHECK(source->read_y == kLarge + 1);  // also the first value, relative to which distances count
 }

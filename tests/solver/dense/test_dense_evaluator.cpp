@@ -1,4 +1,4 @@
-// The evaluator against sums in long double: every plan, its counters, its tiles, its probe.
+// Tests the evaluator against sums in long double: every plan, its counters, its tiles and its probe.
 #include "dense/dense_evaluator.hpp"
 
 #include <nlsq/nlsq.hpp>
@@ -20,7 +20,7 @@ using namespace dense_rows;
 
 namespace {
 
-// Largest |computed - exact| / Σ|products| over the Gram matrix, the gradient and the cost.
+// Returns the largest |computed - exact| / Σ|products| over the Gram matrix, the gradient and the cost.
 double worst_error(const Linearization& at, const Table& exact) {
   double worst = 0;
   const auto compare = [&](double value, std::size_t i, std::size_t j) {
@@ -55,12 +55,12 @@ TEST_CASE("sums of every plan are those of its own numbers, whatever the number 
 
 TEST_CASE("a plan is carried out in its format: each leaves its own rounding errors") {
   const Table high = Table::random(5000, 4, 3), low = high.rounded();
-  // f32 rows hold other numbers than f64 rows ...
+  // f32 rows contain other numbers than f64 rows.
   CHECK(worst_error(linearize(high, low, wide), high) > 1e-11);
   CHECK(worst_error(linearize(high, low, f64), low) > 1e-11);
-  // ... sums of f32 tiles are less exact than sums in f64 ...
+  // Sums of f32 tiles are less exact than sums in f64.
   CHECK(worst_error(linearize(high, low, tile), low) > 1e-9);
-  // ... and the cost alone follows the format it is asked for.
+  // The cost alone has the requested format.
   TableRows rows(high, low, 256);
   DenseEvaluator evaluator(rows);
   const double in_f64 = evaluator.cost({}, Format::f64), in_f32 = evaluator.cost({}, Format::f32);
@@ -154,7 +154,7 @@ TEST_CASE("QR finds the small singular value that normal equations cannot see") 
   Table t = Table::random(500, 2, 4);
   for (std::size_t i = 0; i < t.m; ++i) t.columns[1][i] = t.columns[0][i] + 1e-9 * t.columns[1][i];
   const Linearization at = linearize(t, t, qr);
-  // det R = ‖a‖ · (distance of b from a): about 1e-9 · m, where JᵀJ keeps nothing of it.
+  // det R = ‖a‖ · (distance of b from a), about 1e-9 · m. JᵀJ contains nothing of it.
   const double distance = std::fabs(at.triangle(1, 1)) / std::sqrt(500.0);
   CHECK(distance == doctest::Approx(1e-9).epsilon(0.2));
 }
@@ -177,7 +177,7 @@ TEST_CASE("counters say which rows were evaluated and which products were summed
   DenseEvaluator evaluator(*data.rows);
   const Vector x{3, 2, 0.5};
   const std::uint64_t m = 10007,
-                      gram = 4 * 5 * m;  // n1 (n1 + 1) / 2 products and as many sums, two flops each
+                      gram = 4 * 5 * m;  // n1 (n1 + 1) / 2 products and as many sums, of two flops each
   KernelCounters k;
   const auto check = [&](std::uint64_t f64_rows, std::uint64_t f32_rows, std::uint64_t gram_f64,
                          std::uint64_t gram_f32, std::uint64_t gram_wide) {
@@ -200,7 +200,7 @@ TEST_CASE("counters say which rows were evaluated and which products were summed
   evaluator.cost(x, Format::f32);
   check(0, m, 0, 0, 2 * m);
   const Probe probe = evaluator.probe(x, wide);
-  check(probe.rows, probe.rows, 2 * 4 * probe.rows, 0, 2 * 4 * probe.rows);  // g and r'r both ways
+  check(probe.rows, probe.rows, 2 * 4 * probe.rows, 0, 2 * 4 * probe.rows);  // g and r'r in both formats
   CHECK(probe.rows >= 2048);
   CHECK(probe.rows <= 4096);
   const std::uint64_t qr_before = k.qr_flops_f64;
@@ -216,12 +216,12 @@ TEST_CASE("counted work is rows times operations and products, each at the price
   const Vector x{3, 2, 0.5};
   evaluator.linearize(x, f64);
   const double full = evaluator.counted_work();
-  CHECK(full == 5000 * (evaluator.row_cost() + 10));  // ten products of [J | r] a row
+  CHECK(full == 5000 * (evaluator.row_cost() + 10));  // there are ten products of [J | r] a row
   CHECK(full == evaluator.pass_work(f64));
   evaluator.linearize(x, wide);
-  const double price = kernels().lanes_f64 == 8 ? 1.15 : 1.25;  // of a product, by instruction set
+  const double price = kernels().lanes_f64 == 8 ? 1.15 : 1.25;  // price of a product, by instruction set
   CHECK(evaluator.counted_work() == doctest::Approx(full + 5000 * (0.5 * evaluator.row_cost() + price * 10)));
-  // f64 rows are narrowed, and rounded, entry by entry of J.
+  // f64 rows are narrowed and rounded, for each entry of J.
   CHECK(evaluator.pass_work({Format::f64, Gram::bf16}) >= 5000 * (evaluator.row_cost() + 3 * 15.5));
   evaluator.cost(x, Format::f64);
   CHECK(evaluator.counted_work() < 2.7 * full);
@@ -262,7 +262,7 @@ TEST_CASE("a re-check sees a program that disagrees with the callable, and nothi
   CHECK(all.largest < 1e-15);
   CHECK(sample.magnitude == doctest::Approx(all.magnitude).epsilon(0.02));
 
-  class Lying final : public ResidualSource {  // the program computes 3x, the callable 3x + 1e-6
+  class Lying final : public ResidualSource {  // the program computes 3x, and the callable 3x + 1e-6
    public:
     NodeId build(Graph& graph) const override {
       return graph.sub(graph.mul(graph.parameter(0), graph.column(0)), graph.column(1));
@@ -281,7 +281,7 @@ TEST_CASE("a re-check sees a program that disagrees with the callable, and nothi
 }
 
 TEST_CASE("a re-check sees a callable that changes from call to call; formulas have no state") {
-  class Changing final : public ResidualSource {  // agrees with its program in every second call
+  class Changing final : public ResidualSource {  // agrees with its program only in every second call
    public:
     NodeId build(Graph& graph) const override {
       return graph.sub(graph.mul(graph.parameter(0), graph.column(0)), graph.column(1));
@@ -306,7 +306,8 @@ TEST_CASE("a re-check sees a callable that changes from call to call; formulas h
 }
 
 TEST_CASE("samples reach every tile, however uneven the tiles") {
-  // 100 tiles of 64 rows where a tile may hold 1024; the callable disagrees in the last ten tiles alone.
+  // There are 100 tiles of 64 rows where a tile may hold 1024. The callable differs only in the last ten
+  // tiles.
   class Uneven final : public TableRows {
    public:
     using TableRows::TableRows;

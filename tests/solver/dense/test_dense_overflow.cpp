@@ -1,5 +1,5 @@
-// Tiles that overflow in f32 are evaluated again in f64; residuals that are not finite in f64 either make the
-// point so.
+// Tests tiles that overflow in f32 and are evaluated again in f64. If residuals are not finite in f64 either,
+// the point is not finite.
 
 #include "dense/dense_evaluator.hpp"
 
@@ -39,7 +39,7 @@ TEST_CASE("tiles that overflow in f32 alone are redone in f64, and only those") 
 }
 
 TEST_CASE("a fit in which 0.5 % of the rows overflow in f32 ends with f64's answer") {
-  // exp(0.9 x) passes f32's 3.4e38 beyond x = 98.6: the last 30 of 6,000 rows.
+  // exp(0.9 x) exceeds f32's 3.4e38 beyond x = 98.6, in the last 30 of 6,000 rows.
   std::vector<double> x, y, sigma;
   for (int i = 0; i < 6000; ++i) {
     x.push_back(i < 5970 ? 60.0 * i / 5970 : 99 + 0.01 * (i - 5970));
@@ -102,7 +102,7 @@ TEST_CASE("a row far from the growth of Gompertz and Richards curves refuses no 
     const FitResult fit = curve_fit(formula, x, y, start);
     CHECK(fit.success());
     CHECK(fit.parameters == by_code.parameters);  // to the bit
-    // Without the far rows the answer is the same: they have no derivative.
+    // Without the far rows the answer is the same, because these have no derivative.
     const std::vector<double> near_x(x.begin() + 2, x.end()), near_y(y.begin() + 2, y.end());
     const FitResult near = curve_fit(formula, near_x, near_y, start);
     REQUIRE(near.success());

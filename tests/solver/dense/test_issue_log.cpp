@@ -1,4 +1,4 @@
-// The issue log and the counters of each iteration: what numbers below f64 did, and what ran.
+// Tests the issue log and the counters of each iteration: what numbers below f64 did, and what ran.
 #include "dense/dense_evaluator.hpp"
 #include "dense/tile_issues.hpp"
 
@@ -43,11 +43,11 @@ TEST_CASE("numbers near the limit are counted on tiles that do not fail, exactly
     Table t = Table::random(5000, 3, 7);
     t.columns[1][row] = -kNear;
     t.columns[2][row] = 2.2e37;
-    t.columns[3][(row + 700) % 5000] = kNear;  // a residual
+    t.columns[3][(row + 700) % 5000] = kNear;  // this is a residual
     const auto found = issues(t, wide);
     REQUIRE(found.size() == 1);
     CHECK(found[0] == issue(Operation::evaluate, Format::f32, 0, 0, 3, 2));
-    // Of f64 rows only J is narrowed.
+    // For f64 rows, only J is narrowed.
     const auto narrowed = issues(t, mixed);
     REQUIRE(narrowed.size() == 1);
     CHECK(narrowed[0] == issue(Operation::jacobian_storage, Format::f32, 0, 0, 2, 1));
@@ -78,11 +78,11 @@ TEST_CASE("of tiles redone the log tells values from sums") {
   Table t = Table::random(2000, 2, 5);
   t.columns[0][600] = 1e200;
   t.columns[2][601] = std::nan("");
-  auto low = issues(t, wide);  // the NaN stays one in f64: that is no matter of formats, but it is counted
+  auto low = issues(t, wide);  // NaN stays NaN in f64, so the format is not its cause, but it is counted
   REQUIRE(low.size() == 1);
   CHECK(low[0] == issue(Operation::evaluate, Format::f32, 1, 1, 0, 2));
   t = Table::random(2000, 2, 5);
-  t.columns[0][600] = 1e25;  // a fine number of f32, whose square is none
+  t.columns[0][600] = 1e25;  // f32 has this number, but not its square
   low = issues(t, tile);
   REQUIRE(low.size() == 1);
   CHECK(low[0].operation == Operation::gram_sum);
@@ -107,7 +107,7 @@ TEST_CASE("a cost has its log, and what was taken is not told twice") {
 }
 
 TEST_CASE("a fit's log names the iterations, also of passes whose points were rejected") {
-  // exp(b x) leaves f32's range where the first steps overshoot.
+  // exp(b x) exceeds f32's range where the first steps overshoot.
   std::vector<double> x, y;
   for (int i = 0; i < 30000; ++i) {
     x.push_back(90.0 * i / 30000);

@@ -1,4 +1,4 @@
-// Fits with a mutant among the kernels: they end certified only where the answer is right.
+// Tests fits with one mutant among the kernels. They must end certified only if the answer is right.
 
 #include "dense/dense_evaluator.hpp"
 #include "kernels/kernel_sets.hpp"

@@ -1,6 +1,6 @@
-// Kernels that ignore the format in their name are found out. A suite of checks, of counters and of rounding,
-// is run on the evaluator with every set of kernels, which must pass, and with mutants of each kernel, none
-// of which may.
+// Tests that kernels which ignore the format in their name are detected. A suite of checks, of counters and
+// of rounding, runs on the evaluator with every set of kernels, which must pass, and with mutants of each
+// kernel, none of which may.
 #include "dense/dense_evaluator.hpp"
 #include "kernels/kernel_sets.hpp"
 
@@ -41,7 +41,7 @@ struct Rows {
                                         Vector(n, 1.0), std::vector<int>{0, 1, 2});
   }
 
-  // [J | r] as a pass gives them, and as they are.
+  // Returns [J | r] as a pass computes them.
   template <class T>
   std::vector<std::vector<double>> filled(const Vector& at) const {
     constexpr bool single = std::is_same_v<T, float>;
@@ -59,7 +59,7 @@ struct Rows {
     }
     return columns;
   }
-  // Of data and parameters of type T.
+  // Returns the exact [J | r] of data and parameters of type T.
   template <class T>
   std::vector<std::vector<double>> exact(const Vector& p) const {
     std::vector<std::vector<double>> columns(n + 1);
@@ -97,14 +97,14 @@ struct Product {
   double error(double value) const { return static_cast<double>(std::fabs(value - sum) / size); }
 };
 
-// What a plan's pass must have counted, and how much its sums must and may err.
+// The counts that a plan's pass must have, and the range of errors that its sums must have.
 struct Expected {
   const char* name;
   PrecisionPlan plan;
-  std::uint64_t KernelCounters::*gram;  // the counter of the J'J products
-  double least, most;                   // error of J'J
-  double gradient;                      // most of J'r and r'r
-  std::uint64_t beside = 0;             // times J'r and r'r are formed apart from J'J
+  std::uint64_t KernelCounters::*gram;  // counts the J'J products
+  double least, most;                   // range of the error of J'J
+  double gradient;                      // largest error of J'r and r'r
+  std::uint64_t beside = 0;             // how often J'r and r'r are formed apart from J'J
 };
 
 constexpr double kF64 = 1e-14;
@@ -125,7 +125,7 @@ const Expected kPlans[] = {
      1},
 };
 
-// Everything that is wrong, in words. Empty for kernels that do what they say.
+// Returns everything that is wrong, in words. It is empty for kernels that do what they say.
 std::vector<std::string> complaints() {
   std::vector<std::string> found;
   const auto require = [&](bool good, const std::string& what) {
@@ -135,11 +135,12 @@ std::vector<std::string> complaints() {
   const Vector at{2.5, 1.7, 0.6};
   const auto f64 = rows.filled<double>(at), f32 = rows.filled<float>(at), exact = rows.exact<double>(at),
              exact_f32 = rows.exact<float>(at);
-  // Rows: as many digits as their format has, and no more; J_0 and J_1 are several operations each.
+  // Rows must have as many digits as their format, and no more. J_0 and J_1 take several operations each.
   for (const std::size_t j : {0u, 1u, 3u}) {
     require(relative(f64[j], exact[j]) < kF64, "f64 rows have fewer digits than f64");
     require(relative(f32[j], exact_f32[j]) < 1e-5, "f32 rows have fewer digits than f32");
-    // What is computed in f64 and rounded once is the nearest float; several operations in f32 often are not.
+    // A number that is computed in f64 and rounded once is the nearest float. Several operations in f32 often
+    // give another.
     double off = 0;
     for (std::size_t i = 0; i < kRows; ++i)
       off += f32[j][i] != static_cast<double>(static_cast<float>(exact_f32[j][i])) ? 1 : 0;

@@ -1,4 +1,4 @@
-// Second-order differences of the residuals against the second derivatives of the model.
+// Compares second-order differences of the residuals with the second derivatives of the model.
 #include "dense/dense_evaluator.hpp"
 
 #include <doctest/doctest.h>
@@ -25,7 +25,7 @@ TEST_CASE("the second derivative along a direction is that of the model") {
   double expected[2] = {0, 0}, expected_squares = 0;
   for (const double x : data.x) {
     const double e = std::exp(-p[1] * x);
-    // f_ab = -x e, f_bb = a x² e
+    // These are f_ab = -x e, f_bb = a x² e.
     const double second = 2 * v[0] * v[1] * -x * e + v[1] * v[1] * p[0] * x * x * e;
     expected[0] += e * second;
     expected[1] += -p[0] * x * e * second;
@@ -51,5 +51,5 @@ TEST_CASE("second-order differences have the same bits on any number of threads,
   for (std::size_t j = 0; j < 2; ++j)
     CHECK(one[j] == doctest::Approx(static_cast<double>(expected[j])).epsilon(1e-3));
   DenseEvaluator(*data.rows).second_order_into(Vector{1, -800}, v, 1e-4, far);
-  CHECK_FALSE(std::isfinite(far[0]));  // the caller sees that it cannot be used
+  CHECK_FALSE(std::isfinite(far[0]));  // so the caller sees that it cannot be used
 }

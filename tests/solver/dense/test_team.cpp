@@ -1,4 +1,4 @@
-// Several processes of a team, here played by threads, come to the bits of one process.
+// Tests several processes of a team, which are threads here. They must have the bits of one process.
 #include "same_fit.hpp"
 
 #include <doctest/doctest.h>
@@ -19,7 +19,7 @@ using namespace nlsq;
 
 namespace {
 
-// What the threads of a team share.
+// The data that the threads of a team share.
 struct Meeting {
   explicit Meeting(int size) : given(static_cast<std::size_t>(size)), all_here(size) {}
   std::vector<std::string> given;

@@ -1,4 +1,4 @@
-// An exponential decay with noise: the model as a callable, and data.
+// Makes an exponential decay with noise: the model as a callable, and data.
 #pragma once
 
 #include <nlsq/nlsq.hpp>

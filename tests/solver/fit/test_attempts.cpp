@@ -1,5 +1,5 @@
-// What a solve is made of, samples first and attempts last, keeps one account: iterations, counts, stops,
-// costs.
+// Tests that the parts of a solve, from samples to later attempts, keep one account of iterations, counts,
+// stops and costs.
 #include <nlsq/nlsq.hpp>
 
 #include <doctest/doctest.h>
@@ -43,7 +43,7 @@ double cost_of(const std::vector<double>& p) {
   return static_cast<double>(sum / 2);
 }
 
-// Counts in the summary are those of the trace, and of the callback.
+// Checks that the counts in the summary are those of the trace and of the callback.
 void check_account(const Summary& s, const std::vector<IterationSummary>& seen) {
   int accepted = 0, rejected = 0, escalations = 0;
   for (std::size_t i = 0; i < s.iterations.size(); ++i) {
@@ -87,7 +87,7 @@ TEST_CASE("iterations on samples, on all rows and of every attempt are one accou
     CHECK(fit.summary.iterations.front().rows < kRows);
     check_account(fit.summary, watched.seen);
   }
-  {  // samples that miss a peak of twenty rows
+  {  // the samples miss a peak of twenty rows
     std::vector<double> y(kRows, 0.0);
     for (std::size_t i = 0; i < 20; ++i)
       y[200000 + i] = std::exp(-std::pow((static_cast<double>(i) - 10) / 5, 2));
@@ -101,7 +101,7 @@ TEST_CASE("iterations on samples, on all rows and of every attempt are one accou
     CHECK(abandoned);
     check_account(fit.summary, watched.seen);
   }
-  {  // a second attempt
+  {  // this makes a second attempt
     std::vector<double> x, y;
     for (int i = 0; i < 50; ++i) {
       x.push_back(i / 49.0);
@@ -139,7 +139,8 @@ TEST_CASE(
 }
 
 TEST_CASE("a stop at a point that is certified on fewer dimensions starts no second attempt") {
-  // b's effect is gone where the first step leads: rank 1, certified; at the start both count.
+  // Where the first step leads, b has no effect. The point is certified with rank 1, although both count at
+  // the start.
   std::vector<double> x, y;
   for (int i = 0; i < 40; ++i) {
     x.push_back(1 + i / 39.0);
@@ -234,7 +235,7 @@ TEST_CASE("a parameter whose square alone matters ends at zero where a negative 
     CHECK(fit.parameters[1] == 0);
     CHECK(fit.parameters[0] == doctest::Approx(curve_fit("a*x", x, y, {{"a", 1}}).parameters[0]));
   }
-  // Where the best b is not zero, it is found.
+  // If the best b is not zero, it is found.
   for (double& value : y) value += 1.05;
   const FitResult fit = curve_fit("a*x+b^2", x, y, {{"a", 1}, {"b", 1e-9}});
   CHECK(fit.success());

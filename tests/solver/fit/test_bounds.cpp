@@ -1,4 +1,5 @@
-// Bounds of curve fits: where they hold and where they do not, and what is said of a parameter on one.
+// Tests bounds of curve fits: where they are active and where not, and what is said of a parameter on a
+// bound.
 #include "bounded_fits.hpp"
 #include "messages.hpp"
 
@@ -110,7 +111,7 @@ TEST_CASE("all parameters held: the cost is evaluated, certified, and no step is
   CHECK(fixed.success());
   CHECK(fixed.parameters == std::vector<double>{2, 1, 0.5});
   CHECK(fixed.summary.iterations.empty());
-  // Not fixed, but each at a bound that the cost pushes it against.
+  // The parameters are not fixed, but the cost pushes each against a bound.
   FitOptions corner = within({{0, 1, 0}, {2, 5, 0.3}});
   const FitResult cornered = fit(d, corner, {{"a", 2}, {"b", 1}, {"c", 0.3}});
   CHECK(cornered.success());
@@ -131,7 +132,7 @@ TEST_CASE("all parameters held: the cost is evaluated, certified, and no step is
 }
 
 TEST_CASE("a bound exactly at the minimum without bounds: found, and the others' errors conditional on it") {
-  // r = (p0 - 1, p1 - 2, (p0 - 1) + (p1 - 2)): the minimum is at (1, 2) with a gradient of exactly 0.
+  // With r = (p0 - 1, p1 - 2, (p0 - 1) + (p1 - 2)), the minimum is at (1, 2) with a gradient of exactly 0.
   const auto residuals = [](const auto& p) {
     return std::vector{p[0] - 1, p[1] - 2, (p[0] - 1) + (p[1] - 2)};
   };
@@ -143,7 +144,7 @@ TEST_CASE("a bound exactly at the minimum without bounds: found, and the others'
     CHECK(r.x[1] == doctest::Approx(2).epsilon(1e-12));
     CHECK(r.x[0] <= 1);
   }
-  // With data: bounds at the parameters found without any.
+  // With data, the bounds are at the parameters that were found without bounds.
   const Data d = decay_data();
   const FitResult free = fit(d, {});
   for (std::size_t j = 0; j < 3; ++j) {
@@ -208,7 +209,7 @@ TEST_CASE("every point that the model is called at lies within the bounds") {
 }
 
 TEST_CASE("a model that is undefined beyond its bounds is fitted on them") {
-  // √p1 at p1 = 0: its derivative there is not finite, and p1 = 0 is not the start.
+  // The derivative of √p1 at p1 = 0 is not finite, and p1 = 0 is not the start.
   std::vector<double> x, y;
   for (int i = 0; i < 30; ++i) {
     x.push_back(i);

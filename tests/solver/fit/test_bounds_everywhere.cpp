@@ -1,5 +1,5 @@
-// Bounds in every way of fitting: policies, batches, vector functions, losses, ties; and bounds that cannot
-// be kept.
+// Tests bounds in every way of fitting: policies, batches, vector functions, losses, ties. Also tests bounds
+// that cannot be satisfied.
 #include "bounded_fits.hpp"
 #include "messages.hpp"
 
@@ -17,7 +17,7 @@ using namespace bounded_fits;
 TEST_CASE("precision policies, samples of many rows, sigma and threads agree on bounded fits") {
   const Data d = decay_data(1 << 18, 0.1);
   const std::vector<double> sigma(d.x.size(), 0.1);
-  FitOptions options = within({{0, 0.1, 0}, {2.3, 3.3, 3.3}});  // 2.3 and 3.3 are no floats
+  FitOptions options = within({{0, 0.1, 0}, {2.3, 3.3, 3.3}});  // 2.3 and 3.3 are not floats
   options.precision = PrecisionPolicy::parse("f64");
   options.sampling = Sampling::never;
   options.sigma = sigma;
@@ -55,7 +55,7 @@ TEST_CASE("linear starting values respect bounds") {
   FitOptions options = within({{0, 0, 0}, {1.5, 5, 0.2}});
   options.max_iterations = 0;
   const FitResult start = fit(d, options, {{"a", 0.5}, {"b", 1.3}, {"c", 0.1}});
-  CHECK(start.parameters[0] == 1.5);  // both would be larger
+  CHECK(start.parameters[0] == 1.5);  // without bounds, both would be larger
   CHECK(start.parameters[2] == 0.2);
   CHECK(start.summary.final_cost < start.summary.initial_cost);
 }
@@ -74,7 +74,7 @@ TEST_CASE("what is not given starts inside: at 1, or where SciPy starts") {
 
 TEST_CASE("dependent columns of which a bound holds one: what is left is determined") {
   const Data d = decay_data();
-  // a and c enter as a sum where b is held at 0.
+  // a and c enter as a sum if b is fixed at 0.
   FitOptions options = within({{-5, -5, 0}, {5, 5, 1e-3}});
   const FitResult r =
       curve_fit("(a+c)*exp(-b*x)/(1+x)", d.x, d.y, {{"a", 1}, {"b", 5e-4}, {"c", 5}}, options);
@@ -111,7 +111,7 @@ TEST_CASE("batches keep bounds, fit by fit the bits of curve_fit") {
 }
 
 TEST_CASE("least_squares keeps bounds, recorded and called, and says which hold") {
-  // Rosenbrock's valley, cut off left of its minimum.
+  // This is Rosenbrock's valley, cut off left of its minimum.
   const auto valley = [](const auto& p) { return std::vector{10 * (p[1] - p[0] * p[0]), 1 - p[0]}; };
   for (const double limit : {0.5, -0.5}) {
     const LeastSquaresResult r = least_squares(valley, {-1.2, 1.0}, bounded({{-2, -2}, {limit, 2}}));
@@ -136,7 +136,7 @@ TEST_CASE("bounds that cannot be kept are errors that say which") {
   CHECK(contains(error({kInfinity, kInfinity}), "no number lies between"));
   CHECK(contains(error({1.5, 5}), "a = 1 is below its lower bound 1.5"));
   CHECK(contains(error({-5, {5, 5, 0.25}}), "c = 0.4 is above its upper bound 0.25"));
-  CHECK(contains(error({{0, 3, 0}, {5, 2, -5}}), "c"));  // all that is wrong is listed
+  CHECK(contains(error({{0, 3, 0}, {5, 2, -5}}), "c"));  // everything that is wrong is listed
   const auto valley = [](const auto& p) { return std::vector{p[0] - 1, p[1]}; };
   CHECK(contains(message_of([&] {
                    least_squares(valley, {0.0, 9.0}, bounded({-1.0, 1.0}));
@@ -150,7 +150,7 @@ TEST_CASE("bounds that cannot be kept are errors that say which") {
 
 TEST_CASE("losses, counts and ties keep bounds, and what holds is as if it were fixed") {
   Data d = decay_data();
-  for (std::size_t i = 0; i < d.y.size(); i += 9) d.y[i] += 1.5;  // outliers
+  for (std::size_t i = 0; i < d.y.size(); i += 9) d.y[i] += 1.5;  // these are outliers
   FitOptions options = within({-kInfinity, {kInfinity, 1.1, kInfinity}});
   options.loss = Loss::huber(0.05);
   FitOptions fixed = options;

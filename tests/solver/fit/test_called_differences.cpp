@@ -1,5 +1,5 @@
-// Functions that are called in double alone: where their usual differences are not accurate enough to certify
-// a minimum, extrapolated ones are.
+// Tests functions that are called only in double. If their usual differences are not accurate enough to
+// certify a minimum, extrapolated ones are.
 #include <nlsq/curve_fit.hpp>
 #include <nlsq/least_squares.hpp>
 
@@ -15,7 +15,7 @@ using namespace nlsq;
 
 namespace {
 
-// A wave with noise. Its phase or its offset may be small, and steps of differences with it.
+// A wave with noise. Its phase or its offset may be small, and so may the steps of differences.
 struct Wave {
   std::vector<double> x, y, start;
 

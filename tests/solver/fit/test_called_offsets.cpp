@@ -1,5 +1,5 @@
-// Functions that are called in double alone, with a parameter that is an offset: a date of 2.45 million days,
-// a clock of 1.7e9 s. A step relative to such a number crosses whole peaks of the data.
+// Tests functions that are called only in double, with a parameter that is an offset: a date of 2.45 million
+// days, a clock of 1.7e9 s. A step relative to such a number crosses whole peaks of the data.
 #include <nlsq/covariance.hpp>
 #include <nlsq/curve_fit.hpp>
 #include <nlsq/least_squares.hpp>
@@ -59,7 +59,7 @@ TEST_CASE("a step is too long where the second difference is as large as the fir
   const auto wave = [](double x) { return std::sin(2 * x); };
   CHECK(ratio(1e-3, wave) < kCurved);
   CHECK(ratio(0.2, wave) > kCurved);
-  CHECK(ratio(15, [](double x) { return 3 * x + 1; }) == 0);                     // a straight line
+  CHECK(ratio(15, [](double x) { return 3 * x + 1; }) == 0);                     // this is a straight line
   CHECK(ratio(1e-5, [](double x) { return (x - 0.4) * (x - 0.4); }) < kCurved);  // flat, but hardly moved
   CHECK(std::isnan(ratio(1e-9, [](double x) { return std::floor(7.3 * x); })));
   CHECK(std::isinf(ratio(0.2, [](double x) { return std::log(x); })));
@@ -83,7 +83,7 @@ TEST_CASE("residuals of a function are fitted at any offset, with few calls") {
   }
 }
 
-// Far outside the peak all differences are 0. They agree, and so looked like a derivative of 0.
+// Far outside the peak all differences are 0. They agreed, and so looked like a derivative of 0.
 TEST_CASE("extrapolated differences are taken across no peak") {
   for (const double offset : kOffsets) {
     CAPTURE(offset);
@@ -124,7 +124,7 @@ TEST_CASE("residual blocks without derivatives are solved at any offset") {
 }
 
 // The rounding errors of y, divided by the width of a difference, are errors of J. At an offset of 10¹⁰ they
-// were a tenth of J: 35 of 255 successes of such fits were wrong by up to 0.7 standard errors.
+// were a tenth of J, and 35 of 255 successes of such fits were wrong by up to 0.7 standard errors.
 TEST_CASE("a large offset of y moves neither the minimum of a called function nor its standard errors") {
   struct Decay {
     std::vector<double> t, y;
@@ -193,8 +193,7 @@ TEST_CASE("a large offset of y moves neither the minimum of a called function no
   CHECK(successes > 300);
 }
 
-// A parameter ends beside a bound, or on it. The difference to one side used to have a step that was too
-// short.
+// A parameter ends beside a bound, or on it. Once, the difference to one side had a step that was too short.
 TEST_CASE("beside an offset of y, a bound that is near or active makes no standard error wrong") {
   const auto value = [](double t, const double* p) {
     return p[0] * std::exp(-p[1] * t) + p[2] * std::exp(-p[3] * t) + p[4];
@@ -246,9 +245,9 @@ TEST_CASE("beside an offset of y, a bound that is near or active makes no standa
   CHECK(unknown < successes);
 }
 
-// At a bound all points of a difference lie on one side, and the length of the step was not examined: beside
-// a date of 2.45 million days it crossed the peak, and a parameter stayed on a bound that it should have
-// left.
+// At a bound, all points of a difference lie on one side, and once the length of the step was not examined.
+// Beside a date of 2.45 million days it crossed the peak, and a parameter stayed on a bound that it should
+// have left.
 TEST_CASE("an offset leaves a bound that it starts on") {
   for (const double offset : kOffsets) {
     for (const bool upper : {false, true}) {

@@ -1,4 +1,4 @@
-// certify(): no step, the right verdict, for every kind of curve fit.
+// Tests certify() for every kind of curve fit. It must make no step and give the right verdict.
 #include <nlsq/certify.hpp>
 #include "decay_data.hpp"
 
@@ -32,7 +32,7 @@ NamedValues named(const FitResult& fit) {
   return p;
 }
 
-// What a fit ends at passes with the same numbers; what is moved by half a standard error does not.
+// Checks that the end of a fit passes with the same numbers, and a point half a standard error away does not.
 void check(const FitOptions& options, std::size_t moved) {
   const std::vector<double> x = some_x(), y = some_y();
   const FitResult fit = curve_fit(kFormula, {x}, y, {{"a", 1}, {"b", 1}, {"c", 0.5}}, options);
@@ -143,7 +143,7 @@ TEST_CASE("values at which the model is not finite are not certified, and have n
   const FitResult judged = certify("a*log(x-b)", {x}, y, {{"a", 1}, {"b", 100}});
   CHECK_FALSE(judged.success());
   CHECK(judged.summary.message.find("not finite") != std::string::npos);
-  // Was 0 and 1, as if the fit were perfect.
+  // Once these were 0 and 1, as if the fit were perfect.
   CHECK(std::isnan(judged.rss));
   CHECK(std::isnan(judged.r_squared));
   CHECK(std::isnan(judged.summary.certificate.decrement_sigma));

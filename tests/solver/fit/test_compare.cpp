@@ -1,4 +1,5 @@
-// Ranking of models: information criteria and tests by hand, what is nested in what, and what never wins.
+// Tests the ranking of models: information criteria and tests by hand, which models are nested, and what
+// never wins.
 #include <nlsq/compare.hpp>
 #include <nlsq/nlsq.hpp>
 
@@ -10,8 +11,8 @@ using namespace nlsq;
 
 namespace {
 
-// By hand: constant 5, rss 38.9; slope 1.97, rss 0.091; with the contrast (2,-1,-2,-1,2), rss 0.091 -
-// 0.25/14.
+// Computed by hand: constant 5, rss 38.9; slope 1.97, rss 0.091; with the contrast (2,-1,-2,-1,2), rss 0.091
+// - 0.25/14.
 const std::vector<double> kX = {0, 1, 2, 3, 4}, kY = {1, 3.1, 4.9, 7.2, 8.8};
 const double kRss0 = 38.9, kRss1 = 0.091, kRss2 = 0.091 - 0.25 / 14;
 
@@ -44,14 +45,14 @@ TEST_CASE("AIC, AICc and BIC count the variance as a parameter: numbers by hand"
   const ModelComparison c = compare({"constant", "linear"}, {kX}, kY);
   const FitResult &constant = *of(c, "constant").fit, &linear = *of(c, "linear").fit;
   CHECK(linear.rss == doctest::Approx(kRss1).epsilon(1e-12));
-  // m ln(rss/m) + 2k with k = 3: slope, intercept and variance. m = 5.
+  // AIC is m ln(rss/m) + 2k with k = 3 (slope, intercept and variance) and m = 5.
   const double log_term = 5 * std::log(kRss1 / 5);
   CHECK(log_term == doctest::Approx(-20.0316684245).epsilon(1e-10));
   CHECK(linear.aic == doctest::Approx(log_term + 6).epsilon(1e-12));
   CHECK(linear.bic == doctest::Approx(log_term + 3 * std::log(5.0)).epsilon(1e-12));
   CHECK(aicc(linear) == doctest::Approx(log_term + 6 + 2 * 3 * 4 / 1.0).epsilon(1e-12));
   CHECK(aicc(constant) == doctest::Approx(5 * std::log(kRss0 / 5) + 4 + 2 * 2 * 3 / 2.0).epsilon(1e-12));
-  // lmfit and many SciPy programs leave the variance out: AIC is less by 2, BIC by ln m.
+  // lmfit and many SciPy programs leave the variance out, so AIC is less by 2, and BIC by ln m.
   const double lmfit_aic = 5 * std::log(kRss1 / 5) + 2 * 2,
                lmfit_bic = 5 * std::log(kRss1 / 5) + std::log(5.0) * 2;
   CHECK(linear.aic - lmfit_aic == doctest::Approx(2).epsilon(1e-10));
@@ -69,7 +70,7 @@ TEST_CASE("Akaike weights are those of AICc, and add up to 1") {
 
 TEST_CASE("F-tests by hand, where the distribution has a closed form") {
   const ModelComparison c = compare({"poly2", "constant", "linear"}, {kX}, kY);
-  // F(1, 2): p = 1 - sqrt(F/(2 + F)). F(2, 2): p = 1/(1 + F).
+  // For F(1, 2), p = 1 - sqrt(F/(2 + F)). For F(2, 2), p = 1/(1 + F).
   const NestedTest& one = test_of(c, "linear", "poly2");
   const double f1 = (kRss1 - kRss2) / (kRss2 / 2);
   CHECK(one.statistic == doctest::Approx(f1).epsilon(1e-9));
@@ -82,7 +83,7 @@ TEST_CASE("F-tests by hand, where the distribution has a closed form") {
   CHECK_FALSE(two.approximate);
   CHECK(c.tests.size() == 3);
   CHECK(c.unknown.empty());
-  // With two rows more than parameters there is no AICc: k = 4, m = 5.
+  // With only one row more than parameters there is no AICc: k = 4, m = 5.
   CHECK(std::isnan(of(c, "poly2").aicc));
   CHECK(c.models.back().name == "poly2");
 }
@@ -98,7 +99,7 @@ TEST_CASE("with absolute sigmas the difference of chi-squares is tested") {
   const double difference = (kRss1 - kRss2) / 0.04;
   CHECK(t.statistic == doctest::Approx(difference).epsilon(1e-9));
   CHECK(t.p_value ==
-        doctest::Approx(std::erfc(std::sqrt(difference / 2))).epsilon(1e-9));  // one degree of freedom
+        doctest::Approx(std::erfc(std::sqrt(difference / 2))).epsilon(1e-9));  // for one degree of freedom
 }
 
 TEST_CASE("what is nested in what") {
@@ -158,7 +159,7 @@ TEST_CASE("what is nested in what") {
   CHECK(nesting_of("biexp", "stretched_exp") == Nesting::unknown);
 }
 
-// Draws a smaller model's curve and fits the larger one to it: nothing may be left.
+// Draws a smaller model's curve and fits the larger one to it. No residual may be left.
 TEST_CASE("a model that is nested by the table can be fitted exactly by the larger one") {
   for (const auto& [smaller, larger] :
        std::vector<std::pair<const char*, const char*>>{{"exp", "stretched_exp"},
@@ -227,7 +228,7 @@ TEST_CASE("fixed parameters make no test") {
 TEST_CASE("a formula that adds names and multiples of them is no sum of built-in models") {
   const ModelComparison c = compare({"a+0*x", "a+2*x"}, kX, kY);
   REQUIRE(of(c, "a+2*x").fit.has_value());
-  CHECK(of(c, "a+2*x").fit->parameters[0] == doctest::Approx(1.0));  // the mean of y - 2 x
+  CHECK(of(c, "a+2*x").fit->parameters[0] == doctest::Approx(1.0));  // this is the mean of y - 2 x
   CHECK(of(c, "a+0*x").fit->parameters[0] == doctest::Approx(5.0));
 }
 

@@ -1,4 +1,4 @@
-// Counts: the deviance takes the place of squares, the Fisher information that of JᵀJ.
+// Tests counts. The deviance replaces squares, and the Fisher information replaces JᵀJ.
 #include <nlsq/groups.hpp>
 #include <nlsq/nlsq.hpp>
 
@@ -22,7 +22,7 @@ const auto decay = [](const auto& x, const auto& p) {
 struct Counts {
   std::vector<double> x, y;
 };
-// From some sixty down to a background of half a count: many zeros.
+// Counts fall from some sixty to a background of half a count, so there are many zeros.
 Counts decaying(std::size_t rows, std::uint64_t seed, double size = 60, double background = 0.5) {
   Counts d;
   std::mt19937_64 random(seed);
@@ -121,7 +121,7 @@ TEST_CASE("Counts are fitted alike however the model is given, and statistics fo
   CHECK(formula.loss == Loss::poisson());
   CHECK(formula.bic == doctest::Approx(formula.rss + 3 * std::log(120.0)));
   CHECK(formula.r_squared > 0.9);
-  // The Fisher information, by hand.
+  // This is the Fisher information, computed by hand.
   double H[3][3] = {};
   for (std::size_t i = 0; i < d.x.size(); ++i) {
     const auto& p = formula.parameters;
@@ -130,7 +130,7 @@ TEST_CASE("Counts are fitted alike however the model is given, and statistics fo
       for (int b = 0; b < 3; ++b) H[a][b] += J[a] * J[b] / f;
     }
   }
-  for (std::size_t a = 0; a < 3; ++a) {  // H C = 1
+  for (std::size_t a = 0; a < 3; ++a) {  // solves H C = 1
     for (std::size_t b = 0; b < 3; ++b) {
       double sum = 0;
       for (std::size_t k = 0; k < 3; ++k) sum += H[a][k] * formula.covariance(k, b);
@@ -225,7 +225,7 @@ TEST_CASE("What counts cannot be is refused by name, and a model that is not pos
     CHECK(contains(e.what(), "y has 1 value"));
     CHECK(contains(e.what(), "negative"));
   }
-  d.y[7] = -0.0;  // is zero
+  d.y[7] = -0.0;  // this is zero
   CHECK(curve_fit(decay, d.x, d.y, {40.0, 1.0, 1.0}, poisson()).success());
 }
 
@@ -246,7 +246,7 @@ TEST_CASE("Nothing but zeros, and data in many rows with one negative count") {
 
 namespace {
 
-// A straight line through small counts, whose guess is below 0 at x = 0.
+// Returns small counts along a straight line, whose guess is below 0 at x = 0.
 Counts rising() {
   Counts d;
   d.y = {0, 0, 0, 1, 0, 0, 1, 0, 3, 1, 3, 1, 2, 0, 5, 2, 2, 1, 3, 2, 8, 5, 3, 3, 1};
@@ -285,7 +285,7 @@ TEST_CASE("A curve that ends at 0 is named with the row, not blamed on the calla
   std::string said = fit.summary.message;
   for (const std::string& warning : fit.warnings) said += warning;
   CHECK(contains(said, "the curve is all but 0 in row 29, which has no counts"));
-  // A decay to nothing has such rows, too, and a minimum.
+  // A decay to 0 has such rows, too, but it has a minimum.
   const FitResult good = curve_fit("a*exp(-b*x)", d.x, d.y, {}, poisson());
   CHECK(good.success());
   CHECK(good.warnings.empty());

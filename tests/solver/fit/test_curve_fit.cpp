@@ -1,4 +1,4 @@
-// curve_fit as users call it: three kinds of model, any data, options, and every error by name.
+// Tests curve_fit as users call it: three kinds of model, any data, options, and every error by name.
 #include <nlsq/nlsq.hpp>
 
 #include "messages.hpp"
@@ -101,7 +101,7 @@ TEST_CASE("columns of any element type and stride are read as the numbers they h
   const std::vector<double> as_double(counts.begin(), counts.end()), index(ticks.begin(), ticks.end());
   check_same(curve_fit("a*exp(-b*x/10)+c", ticks, counts), curve_fit("a*exp(-b*x/10)+c", index, as_double),
              1e-13);
-  // Backwards: the same rows in the other order.
+  // These are the same rows in reverse order.
   check_same(curve_fit(decay, Column(d.x.data() + 39, 40, -1), Column(d.y.data() + 39, 40, -1), {1, 1, 0}),
              curve_fit(decay, d.x, d.y, {1, 1, 0}), 1e-9);
 }
@@ -138,7 +138,7 @@ TEST_CASE("rows from a source are fitted like columns, sigma where there is one 
 }
 
 TEST_CASE("a column of a row source stands wherever a column does, with the same bits") {
-  // A user's own source: a decay that is computed when it is read.
+  // A user's own source, with a decay that is computed when it is read.
   class Decay final : public RowSource {
    public:
     std::size_t rows() const override { return 70000; }

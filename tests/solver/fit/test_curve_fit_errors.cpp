@@ -1,4 +1,5 @@
-// curve_fit refuses what cannot be fitted, by name and place, and survives trial points outside the domain.
+// Tests that curve_fit refuses what cannot be fitted, by name and place, and survives trial points outside
+// the domain.
 
 #include <nlsq/certify.hpp>
 #include <nlsq/groups.hpp>
@@ -103,7 +104,8 @@ TEST_CASE("what a callable throws is rethrown, and the data are as they were") {
     CAPTURE(when);
     int calls = 0;
     const auto f = [&](double x, const std::vector<double>& p) {
-      // From some call on. What is thrown where a parameter is only tried says that it is not linear.
+      // This throws from some call on. If it throws where a parameter is only tried, that is taken as
+      // nonlinear.
       if (calls++ >= when) throw std::domain_error("by the user");
       return p[0] * std::exp(-p[1] * x) + p[2];
     };
@@ -179,10 +181,10 @@ TEST_CASE("a formula of several parameters that uses no predictor is refused") {
   CHECK(contains(message("a*exp(-t/tau)"),
                  "uses no predictor (x): a, t, tau are its parameters and cannot be told apart; write x"));
   CHECK(contains(message("log(y) = a+b"), "uses no predictor"));
-  // Batches and groups prepare the model of a text.
+  // Batches and groups prepare the model from a text.
   CHECK(contains(message_of<ValidationError>([] { PreparedModel("a*exp(-t/tau)"); }), "uses no predictor"));
   CHECK(PreparedModel("a+b", 0).parameter_names().size() == 2);
-  CHECK(curve_fit("a*1", d.x, d.y).success());            // one parameter is the mean
+  CHECK(curve_fit("a*1", d.x, d.y).success());            // one parameter is allowed, it is the mean
   CHECK(curve_fit("y/(1+x) = a*1", d.x, d.y).success());  // the left side uses x
 }
 
@@ -222,7 +224,7 @@ TEST_CASE("a callable that reads more parameters than have starting values is re
         },
         {1.0});
   });
-  // Whatever prepares a callable: a batch, groups, an evaluation, a prediction, a bootstrap.
+  // These prepare a callable: a batch, groups, an evaluation, a prediction and a bootstrap.
   Matrix start(1, 1, 1.0);
   refused([&] { PreparedModel(make_model_function(of_span), Columns(x), {1.0}); });
   refused([&] { curve_fit_batch(generic, x, y, start); });
@@ -235,7 +237,7 @@ TEST_CASE("a callable that reads more parameters than have starting values is re
   refused([&] { bootstrap(generic, x, y, line); });
   CHECK_THROWS_AS(predict(generic, x, FitResult()), ValidationError);
   CHECK_THROWS_AS(predict(of_span, x, FitResult()), ValidationError);
-  // A vector is copied for it, and called residuals are not called for this alone: they end as NaN.
+  // A vector is copied for each call, and called residuals are not called only for this, so they end as NaN.
   const auto of_vector = [](double t, const std::vector<double>& p) { return p[0] * std::exp(-p[1] * t); };
   CHECK_FALSE(curve_fit(of_vector, x, y, {1.0}).success());
   const LeastSquaresResult called = least_squares(

@@ -1,4 +1,5 @@
-// nlsq::evaluate: one evaluation under a policy, in the formats it names, with single tiles redone in f64.
+// Tests nlsq::evaluate: one evaluation under a policy, in the formats it names, with single tiles redone in
+// f64.
 #include <nlsq/nlsq.hpp>
 
 #include <doctest/doctest.h>
@@ -31,7 +32,7 @@ const std::vector<double> kP{2.5, 0.7, 0.3};
 
 double truth(double x) { return 2.5 * std::exp(-0.7 * x) + 0.3; }
 
-// Largest relative error against the truth in long double precision.
+// Returns the largest error relative to the values in long double.
 double worst(const std::vector<double>& x, const std::vector<double>& values) {
   double error = 0;
   for (std::size_t i = 0; i < x.size(); ++i)
@@ -128,7 +129,7 @@ TEST_CASE("derivatives are rounded to the Jacobian's format, values are not") {
       evaluate("a*exp(-b*x)+c", x, kP, policy("residual=f64,jacobian=f32,gate=off"), options);
   CHECK(worst(x, mixed.values) < 1e-15);
   CHECK(error("residual=f64,jacobian=f32,gate=off") > 1e-9);
-  // Every number of 16 bits is one of bf16's: eight significant bits.
+  // Each of these numbers has eight significant bits, and so is a number of bf16.
   const Evaluation half = evaluate("a*exp(-b*x)+c", x, kP, policy("bf16"), options);
   for (std::size_t i = 0; i < x.size(); ++i) {
     int exponent = 0;
@@ -139,7 +140,7 @@ TEST_CASE("derivatives are rounded to the Jacobian's format, values are not") {
 
 TEST_CASE("only the tile that f32 cannot hold is evaluated in f64, and the issues count what was wrong") {
   std::vector<double> x = grid(20000, 0, 1);
-  x[7000] = -100;  // exp(100) is beyond f32, not beyond f64
+  x[7000] = -100;  // exp(100) is beyond the range of f32, but not of f64
   const Evaluation at = evaluate("a*exp(-x)", x, {3.0}, policy("f32"));
   CHECK(at.finite);
   REQUIRE(at.redone.size() == 1);
@@ -161,7 +162,7 @@ TEST_CASE("only the tile that f32 cannot hold is evaluated in f64, and the issue
 
 TEST_CASE("values near the format's limit are counted although nothing overflows") {
   std::vector<double> x = grid(3000, 0, 1);
-  x[10] = x[2000] = -87.5;  // exp(87.5) = 1.0e38: f32's largest is 3.4e38
+  x[10] = x[2000] = -87.5;  // exp(87.5) is 1.0e38; f32's largest is 3.4e38
   const Evaluation at = evaluate("a*exp(-x)", x, {1.0}, policy("f32"));
   CHECK(at.redone.empty());
   REQUIRE(at.issues.size() == 1);
@@ -222,7 +223,7 @@ TEST_CASE("a callable in double alone is evaluated in f64, whatever the policy, 
 
 TEST_CASE("branches that the recording has not seen are found, in f32 too") {
   auto x = grid(3000, 0, 1);
-  x[1717] = 40;  // the only row of the other branch
+  x[1717] = 40;  // this is the only row in the other branch
   const auto kink = [](const auto& at, const auto& p) { return at > 20.0 ? p[0] * at : p[0] + at; };
   for (const char* text : {"f32", "f64"}) {
     const Evaluation at = evaluate(kink, x, {2.0}, policy(text));

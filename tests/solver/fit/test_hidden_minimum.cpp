@@ -1,6 +1,6 @@
-// Minima that float64 cannot see. Polynomials in an x far from 0, such as Julian dates and years: the powers
-// cancel. Or rows whose sigma is so small that their rounding errors hide all others. No fit may claim such a
-// minimum, in whatever way it was made.
+// Tests minima that float64 cannot represent: polynomials in an x far from 0, such as Julian dates and years,
+// whose powers cancel, and rows whose sigma is so small that their rounding errors hide all others. No fit
+// may claim such a minimum, in whatever way it was made.
 #include <nlsq/curve_fit_batch.hpp>
 #include <nlsq/groups.hpp>
 #include <nlsq/nlsq.hpp>
@@ -25,7 +25,7 @@ struct Data {
   std::vector<double> x, y;
 };
 
-// A wave of height 100 with noise of 0.05, around x = `middle`.
+// Returns a wave of height 100 with noise of 0.05, around x = `middle`.
 Data wave_at(double middle) {
   Data data;
   for (int i = 0; i < kRows; ++i) {
@@ -60,7 +60,7 @@ TEST_CASE("a certified polynomial is within a few tenths of a standard error of 
       ++certified;
       CAPTURE(degree);
       CAPTURE(middle);
-      CHECK(fit.rss - least <= 0.1 * least / (kRows - degree - 1));  // 0.3 standard errors
+      CHECK(fit.rss - least <= 0.1 * least / (kRows - degree - 1));  // this is 0.3 standard errors
     }
   }
   CHECK(certified >= 15);
@@ -159,7 +159,7 @@ TEST_CASE("a left side that is followed to its last digits is compared with itse
 
 TEST_CASE("rows of next to no sigma do not stand for the others") {
   // Two rows with a sigma of 1e-6 of the others' make the curve pass through these two points. A smaller
-  // sigma does not change the answer. But then rounding errors of the two rows weigh more than all other
+  // sigma does not change the answer, but the rounding errors of the two rows then weigh more than all other
   // residuals.
   std::mt19937 random(11);
   const auto uniform = [&](double from, double to) {
@@ -215,7 +215,7 @@ TEST_CASE("sigma of all sizes are no obstacle where y follows the model to its l
 
 namespace {
 
-// Residuals w_i (a exp(-(x_i/t)^b) - y_i) as a function of (a, t, b).
+// Returns residuals w_i (a exp(-(x_i/t)^b) - y_i) as a function of (a, t, b).
 auto weighted_decay(const std::vector<double>& x, const std::vector<double>& y,
                     const std::vector<double>& weight) {
   return [&x, &y, &weight](const auto& p) {
@@ -278,7 +278,7 @@ TEST_CASE("weights of all sizes are no obstacle where the residuals vanish to th
 }
 
 TEST_CASE("tails of a peak without noise are no light rows that a heavy peak hides") {
-  // Far from the peak rows are as small as 1e-300. There the data are 0, or off by the rounding errors of an
+  // Far from the peak, rows are as small as 1e-300. There the data are 0, or have the rounding errors of an
   // offset that was subtracted.
   for (const double off : {0.0, 1.0}) {
     for (const double width : {0.1, 0.3, 1.0}) {
@@ -323,7 +323,7 @@ TEST_CASE("a function of residuals that is only called, without noise") {
                                std::sqrt(10) * std::pow(p[0] - p[3], 2)};
   };
   CHECK(fit_of_called(powell, {3, -1, 0, 1}).success());
-  // Equations that no float64 numbers solve exactly. The largest row is the only one that says something.
+  // No float64 numbers solve these equations exactly. Only the largest row gives information.
   const auto square = [](const std::vector<double>& p) { return std::vector<double>{p[0] * p[0] - 2}; };
   CHECK(fit_of_called(square, {1}).success());
   const auto beside_zero = [](const std::vector<double>& p) {

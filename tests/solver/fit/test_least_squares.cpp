@@ -1,5 +1,6 @@
-// least_squares on classic problems: recorded, on dual numbers, with the user's Jacobian, by differences.
-// Moré, Garbow, Hillstrom: Testing unconstrained optimization software (ACM TOMS 7, 1981).
+// Tests least_squares on classic problems: recorded, on dual numbers, with the user's Jacobian, by
+// differences. Source: Moré, Garbow, Hillstrom: Testing unconstrained optimization software (ACM TOMS 7,
+// 1981).
 #include <nlsq/nlsq.hpp>
 
 #include <doctest/doctest.h>
@@ -12,7 +13,7 @@
 #include <type_traits>
 #include <vector>
 
-// {.jacobian = jac} leaves the base's options at their defaults, which is the point of it.
+// {.jacobian = jac} leaves the base's options at their defaults on purpose.
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 using namespace nlsq;
@@ -42,7 +43,8 @@ const auto powell_singular = [](const auto& p) {
                         std::sqrt(10.0) * cross * cross};
 };
 
-// Bard: three parameters, fifteen figures, a residual that is not zero. Minimum 8.21487e-3.
+// Bard's problem has three parameters, fifteen figures, and a residual that is not zero. The minimum is
+// 8.21487e-3.
 const auto bard = [](const auto& p) {
   using T = std::decay_t<decltype(p[0])>;
   static const double y[] = {0.14, 0.18, 0.22, 0.25, 0.29, 0.32, 0.35, 0.39,
@@ -55,7 +57,7 @@ const auto bard = [](const auto& p) {
   return r;
 };
 
-// The same function in the four ways; `in_double` takes numbers alone.
+// Solves the same function in four ways. `in_double` takes only doubles.
 template <class F>
 std::vector<LeastSquaresResult> all_ways(F f, const std::vector<double>& x0) {
   const auto in_double = [f](const std::vector<double>& p) { return f(p); };
@@ -81,7 +83,7 @@ TEST_CASE("Rosenbrock's valley ends at (1, 1) whichever way derivatives come") {
     CHECK(r.cost < 1e-18);
     CHECK(r.residuals == rosenbrock(r.x));
     CHECK(r.summary.initial_cost == doctest::Approx(12.1));
-    CHECK(std::isnan(r.standard_errors[0]));  // as many residuals as parameters
+    CHECK(std::isnan(r.standard_errors[0]));  // there are as many residuals as parameters
   }
 }
 
@@ -151,7 +153,7 @@ TEST_CASE("many residuals of few kinds are rolled up and fitted in every precisi
     using T = std::decay_t<decltype(p[0])>;
     std::vector<T> r;
     for (std::size_t i = 0; i < t.size(); ++i) r.push_back(p[0] * exp(-p[1] * t[i]) - y[i]);
-    r.push_back(0.1 * (p[0] - 3.0));  // a prior: an expression of its own
+    r.push_back(0.1 * (p[0] - 3.0));  // this is a prior, which is an expression of its own
     return r;
   };
   LeastSquaresOptions options;
@@ -206,7 +208,7 @@ TEST_CASE("a function not finite at the start is a failure that leaves x0") {
 }
 
 TEST_CASE("residuals that end far below the smallest square are zero beside their terms, and certified") {
-  // The helical valley of Fletcher and Powell: the last step leaves 1e-242.
+  // In the helical valley of Fletcher and Powell, the last step leaves 1e-242.
   const auto valley = [](const auto& p) {
     using std::atan, std::sqrt;
     auto theta = atan(p[1] / p[0]) / 6.283185307179586;
@@ -261,7 +263,7 @@ TEST_CASE(
   }
   std::vector<double> y(m);
   for (double& v : y) v = normal(random);
-  // Nearly linear.
+  // These residuals are nearly linear.
   const auto residuals = [&](const auto& p) {
     using std::sin;
     using T = std::decay_t<decltype(p[0])>;
@@ -283,7 +285,7 @@ TEST_CASE(
   CHECK(s.accepted + s.rejected < 100);  // the budget is 200
   CHECK(std::fabs(fit.x[5]) < 10);       // not 1e13
   CHECK(std::fabs(fit.x[6]) < 10);
-  // The sum of both is what the data determine: the cost is that of the fit without one of them.
+  // The data determine the sum of both. The cost is that of the fit without one of them.
   std::vector<double> fewer(fit.x.begin(), fit.x.end());
   fewer[5] += fewer[6];
   fewer[6] = 0;

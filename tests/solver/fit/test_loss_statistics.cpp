@@ -1,4 +1,4 @@
-// Robust losses: standard errors and statistics, batches, poor starts, refusals.
+// Tests robust losses: standard errors and statistics, batches, poor starts, refusals.
 #include "dense/row_statistics.hpp"
 
 #include "messages.hpp"
@@ -37,7 +37,7 @@ TEST_CASE("Standard errors follow Huber's formula, and statistics their definiti
     }
     const double m = 200, mean = slope / m, K = 1 + 3 / m * (slope2 / m - mean * mean) / (mean * mean);
     const double factor = K * K * psi2 / (m - 3) / (mean * mean);
-    // (H⁻¹)₁₁ by cofactors.
+    // This is (H⁻¹)₁₁ by cofactors.
     const double minor = H[0][0] * H[2][2] - H[0][2] * H[2][0];
     const double det = H[0][0] * (H[1][1] * H[2][2] - H[1][2] * H[2][1]) -
                        H[0][1] * (H[1][0] * H[2][2] - H[1][2] * H[2][0]) +
@@ -98,7 +98,7 @@ TEST_CASE("95 % intervals under a loss cover the truth in 93 to 97 % of simulate
     o.loss = c.loss;
     const BatchResult many = curve_fit_batch("a*exp(-b*x)+c", x, Y, P0, o);
     CHECK(many.certified == fits);
-    const double truth[3] = {3, 0.8, 0.5}, t = 1.985;  // 97 degrees of freedom
+    const double truth[3] = {3, 0.8, 0.5}, t = 1.985;  // for 97 degrees of freedom
     for (std::size_t j = 0; j < 3; ++j) {
       std::size_t covered = 0;
       for (std::size_t f = 0; f < fits; ++f)

@@ -1,5 +1,5 @@
-// Robust losses of curve fits and residual functions: minima beside SciPy's, one answer however the model is
-// given and whatever the policy.
+// Tests robust losses of curve fits and residual functions. Minima are compared with SciPy's, and the answer
+// must not depend on the form of the model or on the policy.
 #include "dense/loss_curvature.hpp"
 
 #include "outliers.hpp"
@@ -108,7 +108,8 @@ TEST_CASE("Minima under every loss are SciPy's") {
     }
   }
   CHECK(combinations >= 40);
-  // 696 to steps of 1e-10, by J̃ᵀJ̃ alone 968; SciPy takes 532 evaluations to its default tolerances of 1e-8.
+  // 696 iterations to steps of 1e-10, with J̃ᵀJ̃ alone 968. SciPy takes 532 evaluations to its default
+  // tolerances of 1e-8.
   CAPTURE(iterations);
   CAPTURE(evaluations);
   CHECK(iterations < 800);
@@ -133,7 +134,7 @@ TEST_CASE("A loss is the same however the model is given") {
     CHECK(callable.summary.evaluator == "graph");
     CHECK(dual.summary.evaluator == "dual");
     CHECK(differences.summary.evaluator == "finite differences");
-    CHECK(formula.parameters == callable.parameters);  // the same program
+    CHECK(formula.parameters == callable.parameters);  // both are the same program
     CHECK(of_source.parameters == callable.parameters);
     check_close(prepared, formula, 1e-12);
     check_close(dual, formula, 1e-8);
@@ -272,7 +273,7 @@ TEST_CASE("The same bits on any number of threads") {
 }
 
 TEST_CASE("where the better start leads to no minimum, the given start is used") {
-  // Of two peaks that begin as one, the best heights are large and of opposite sign.
+  // If two peaks begin as one, the best heights are large and of opposite sign.
   for (const int rows : {40, 50, 60, 70}) {
     Vector x, y;
     for (int i = 0; i < rows; ++i) {

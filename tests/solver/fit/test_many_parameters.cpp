@@ -1,5 +1,5 @@
-// Where the Gram matrix is what a pass costs: a fit of 36 parameters begins with J in bf16 where the CPU
-// multiplies it, keeps the cheap products under f64 rows, and ends where the all-f64 fit does.
+// Tests fits whose time goes to the Gram matrix. A fit of 36 parameters begins with J in bf16 if the CPU
+// multiplies it, keeps the cheap products with f64 rows, and ends where the all-f64 fit does.
 #include <nlsq/nlsq.hpp>
 #include "kernels/kernel_table.hpp"
 
@@ -45,7 +45,7 @@ struct Peaks {
   }
 };
 
-// Two layers of eight tanh units on two inputs: the way to the minimum is a long curved valley.
+// Two layers of eight tanh units on two inputs. The path to the minimum is a long curved valley.
 struct Network {
   static constexpr int width = 8;
 
@@ -67,7 +67,7 @@ struct Network {
   }
 };
 
-// The network's data, and a start not far from what made them.
+// The network's data, and a start near the true parameters.
 struct Valley {
   static constexpr int rows = 4000;
   std::vector<double> u, v, y, start;
@@ -151,7 +151,7 @@ TEST_CASE(
     REQUIRE(std::fabs(fit.parameters[j] - f64.parameters[j]) <= 1e-3 * f64.standard_errors[j]);
     REQUIRE(fit.standard_errors[j] == doctest::Approx(f64.standard_errors[j]).epsilon(1e-6));
   }
-  // The certificate is that of a pass in f64 where the fit ended.
+  // The certificate is that of a pass in f64 at the end of the fit.
   CHECK(fit.summary.certificate.step <= 1e-10);
   CHECK(fit.summary.certificate.decrement_sigma <= 1e-3);
   CHECK(fit.summary.certificate.covariance_error ==
@@ -189,16 +189,15 @@ TEST_CASE(
     const FitResult stopped = curve_fit(data.formula, data.x, data.y, data.start, options);
     CHECK(stopped.summary.iterations.size() == stop + 1);
     const bool may_pass =
-        stop + 2 >= one.summary.iterations.size();  // what the last steps leave may be within tolerances
+        stop + 2 >= one.summary.iterations.size();  // the last steps may leave less than the tolerances
     CHECK((may_pass || !stopped.success()));
   }
 }
 
 TEST_CASE("wide fits whose columns are nearly dependent are certified by no less than float64 alone would") {
-  // Two peaks in the place of one, apart by a share of their width: exactly alike, hardly, and a little.
-  // At 0.01 the condition number is 1e17. Last bits decide there whether float64 itself can certify its end:
-  // of six starts between h = 0.49 and 0.52 it certifies three, with AVX2 or without. So only the end is
-  // tested.
+  // Two peaks replace one, apart by a fraction of their width: exactly alike, hardly, and a little. At 0.01
+  // the condition number is 1e17. There the last bits decide whether float64 itself can certify its end: of
+  // six starts between h = 0.49 and 0.52 it certifies three, with AVX2 or without. So only the end is tested.
   for (const std::string apart : {"", "-0.00001", "-0.01", "-0.1"}) {
     CAPTURE(apart);
     Peaks data(8000, 40);
@@ -209,8 +208,8 @@ TEST_CASE("wide fits whose columns are nearly dependent are certified by no less
     if (apart == "-0.1") CHECK(fit.summary.verdict == Verdict::converged);
     CHECK(fit.summary.certificate.rank <= f64.summary.certificate.rank);
     if (apart.empty()) CHECK(fit.summary.verdict == Verdict::rank_deficient);
-    // At 0.1 there is a second minimum, 0.2 σ² higher, to which `auto` comes with AVX-512. Float64 begun at
-    // the end of `auto` finds nothing lower.
+    // At 0.1 there is a second minimum, 0.2 σ² higher, which `auto` reaches with AVX-512. A float64 fit that
+    // starts there finds nothing lower.
     const bool same = fit.summary.final_cost <= f64.summary.final_cost * (1 + 1e-9);
     if (fit.summary.verdict == Verdict::converged && same) {
       CHECK(fit.summary.certificate.covariance_error ==
@@ -225,7 +224,7 @@ TEST_CASE("wide fits whose columns are nearly dependent are certified by no less
       CHECK(from_there.summary.verdict == Verdict::converged);
       CHECK(from_there.summary.final_cost == doctest::Approx(fit.summary.final_cost).epsilon(1e-9));
     }
-    // What is certified in fewer directions lies within a standard error of the lowest.
+    // If it is certified in fewer directions, it is within a standard error of the lowest.
     CHECK(fit.summary.final_cost <=
           f64.summary.final_cost * (1 + 1.0 / static_cast<double>(data.x.size() - data.start.size())));
   }
@@ -233,10 +232,10 @@ TEST_CASE("wide fits whose columns are nearly dependent are certified by no less
 
 TEST_CASE("hard fits of many parameters below float64 follow the curvature as those in float64 do") {
   const Valley valley;
-  // `auto` alone would take float64 at once, as sums in float64 take most of a pass here.
+  // `auto` alone would use float64 at once, because sums in float64 take most of a pass here.
   const Summary f64 = valley.fit("f64"), low = valley.fit("auto,floor.gram=f64");
   CHECK(low.precision.counters.rows_f32 > 20 * Valley::rows);
-  // What acceleration takes of f64 rows, beside probes and the end.
+  // These are the f64 rows of acceleration, besides probes and the end.
   std::uint64_t below = 0;
   for (const IterationSummary& it : low.iterations) {
     if (it.iteration >= 12 && it.plan.residual == Format::f32) below = std::max(below, it.counters.rows_f64);
@@ -260,8 +259,8 @@ TEST_CASE(
   CHECK(in_vain <= rejected / 4);
 }
 
-// The re-check looks at 4,096 rows in groups of neighbours. Between the groups lie peaks so narrow that
-// squares of their tails, all that those rows see, underflow; all rows see far more.
+// The re-check uses 4,096 rows in groups of neighbours. Between the groups lie peaks so narrow that these
+// rows see only squares of their tails, which underflow. All rows together see far more.
 TEST_CASE("peaks that a part of the rows sees nothing of but tails too small to be squared are certified") {
   constexpr std::size_t rows = 20000, groups = 64;
   std::vector<double> x, y;

@@ -1,4 +1,4 @@
-// What a summary says about numbers out of range: which, how large, and what to do about it.
+// Tests what a summary says about numbers out of range: which, how large, and what to do about it.
 #include <nlsq/nlsq.hpp>
 
 #include <doctest/doctest.h>
@@ -140,7 +140,7 @@ TEST_CASE("a callable that changes between calls is accused of it") {
 }
 
 TEST_CASE("where y is 0, a linear model ends at 0, and a nonlinear one says what is undetermined") {
-  constexpr double kFinest = 1e-322;  // a few of the smallest numbers that there are
+  constexpr double kFinest = 1e-322;  // this is a few of the smallest numbers of all
   const auto line = [](const auto& x, const auto& p) { return p[0] * (x / 5.0) + p[1]; };
   const auto decay = [](const auto& x, const auto& p) {
     using std::exp;
@@ -167,7 +167,7 @@ TEST_CASE("where y is 0, a linear model ends at 0, and a nonlinear one says what
       if (rows < 5) continue;
       for (const std::vector<double>& start : {std::vector<double>{1, 1, 1}, {1, 1, 0}, {5, 2, 1}}) {
         const FitResult fit = curve_fit(decay, x, y, start);
-        CHECK_FALSE(fit.success());  // with a = 0, every b is as good
+        CHECK_FALSE(fit.success());  // with a = 0, every b is as good as any other
         says(fit, "the data determine only 2 of 3 parameters");
       }
     }

@@ -1,4 +1,4 @@
-// Which policy a solve runs under: its own, else the thread's at the moment it is called.
+// Tests which policy a solve runs under: its own, or else that of the thread when it is called.
 #include <nlsq/nlsq.hpp>
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
-// Policies measured on a problem, and one chosen: what is measured is true, and what is chosen can be had
-// again.
+// Tests that policies are measured on a problem and one is chosen. The measurements must be true, and the
+// choice must be repeatable.
 #include <nlsq/nlsq.hpp>
 
 #include <doctest/doctest.h>
@@ -78,7 +78,7 @@ TEST_CASE("every policy with a name is measured once, with the counters of its o
   CHECK(find(profile, "f64").escalations == 0);
   CHECK(find(profile, "f32").below_f64 > 0);
   CHECK(find(profile, "f32").escalations > 0);
-  // The figures are those of a fit of the same rows.
+  // The numbers are those of a fit of the same rows.
   FitOptions f32;
   f32.precision = PrecisionPolicy::parse("f32");
   const FitResult fit = curve_fit("a*exp(-b*x)+c", d.x, d.y, kStart, f32);
@@ -88,20 +88,20 @@ TEST_CASE("every policy with a name is measured once, with the counters of its o
 }
 
 TEST_CASE("a sample is spread over all rows, and the entry gate decides as for all of them") {
-  const Data d(300000);  // 300,000 rows go below f64 under auto; 2,000 of them alone would not
+  const Data d(300000);  // under auto, 300,000 rows go below f64, but 2,000 alone would not
   ProfileOptions small;
   small.rows = 2000;
   small.repeats = 1;
   small.policies = {PrecisionPolicy::parse("auto")};
   const PolicyProfile profile = profile_policies(decay, d.x, d.y, {1.0, 1.0, 0.0}, {}, small);
   CHECK(profile.sampled == 2000);
-  REQUIRE(profile.policies.size() == 2);  // f64 comes first, to compare with
+  REQUIRE(profile.policies.size() == 2);  // f64 comes first, for comparison
   CHECK(profile.policies[0].policy == "f64");
   CHECK(profile.policies[1].policy == "auto");
   CHECK(find(profile, "auto").below_f64 > 0);
   const Data few(2000);
   CHECK(find(profile_policies(decay, few.x, few.y, {1.0, 1.0, 0.0}, {}, small), "auto").below_f64 == 0);
-  // Rows come from everywhere: a model that only the last quarter determines is determined.
+  // The rows come from everywhere, so a model that only the last quarter determines is determined.
   FitOptions seen;
   std::size_t rows = 0;
   double least = 1e9, most = -1e9;
@@ -111,7 +111,7 @@ TEST_CASE("a sample is spread over all rows, and the entry gate decides as for a
       const double at = x.list()[0][i];
       least = std::min(least, at);
       most = std::max(most, at);
-      CHECK(y[i] == doctest::Approx(2 * std::exp(-0.5 * at) + 1).epsilon(0.02));  // x and y of one row
+      CHECK(y[i] == doctest::Approx(2 * std::exp(-0.5 * at) + 1).epsilon(0.02));  // x and y belong to one row
       CHECK(options.sigma[i] == 0.01);
     }
     return curve_fit("a*exp(-b*x)+c", x, y, kStart, options);

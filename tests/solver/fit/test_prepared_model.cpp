@@ -1,4 +1,5 @@
-// A model made ready once serves one data set after the other as a model made ready for each would.
+// Tests that a prepared model gives for one data set after the other what a model prepared for each would
+// give.
 #include <nlsq/nlsq.hpp>
 
 #include <doctest/doctest.h>
@@ -21,7 +22,7 @@ struct Decay {
   }
 };
 
-// NaN like NaN.
+// Returns true if all numbers are equal, where NaN equals NaN.
 bool same(const double* a, const double* b, std::size_t count) {
   return std::equal(a, a + count, b,
                     [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); });

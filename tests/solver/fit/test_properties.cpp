@@ -1,4 +1,4 @@
-// What must hold between two fits, whatever the data: seeded random problems, thousands of them.
+// Tests properties that must hold between two fits of any data, by thousands of seeded random problems.
 #include <nlsq/nlsq.hpp>
 
 #include <doctest/doctest.h>
@@ -24,7 +24,7 @@ struct RandomFit {
 struct Kind {
   const char* formula;  // the last parameter is an additive constant
   std::vector<TrialRange> truth;
-  double low, high;  // of x
+  double low, high;  // range of x
 };
 
 const std::vector<Kind>& kinds() {
@@ -39,7 +39,8 @@ const std::vector<Kind>& kinds() {
   return all;
 }
 
-// A random one of the kinds, started within a few per cent of the truth, with noise of two per cent.
+// Returns a random problem of these kinds. It starts within a few per cent of the truth, with noise of two
+// per cent.
 RandomFit draw(trials::Random& random) {
   const Kind& kind =
       kinds()[static_cast<std::size_t>(random.uniform() * static_cast<double>(kinds().size()))];
@@ -65,7 +66,7 @@ FitResult fit(const RandomFit& p, const FitOptions& options = {}) {
   return curve_fit(p.formula, p.x, p.y, p.start, options);
 }
 
-// Largest difference of two fits' parameters, in standard errors of the first.
+// Returns the largest difference of two fits' parameters, in standard errors of the first.
 double distance(const FitResult& a, const FitResult& b) {
   double largest = 0;
   for (std::size_t j = 0; j < a.parameters.size(); ++j) {
@@ -74,7 +75,7 @@ double distance(const FitResult& a, const FitResult& b) {
   return largest;
 }
 
-// Calls `check` with `count` random problems and their fits; next to all must be certified.
+// Calls `check` with `count` random problems and their fits. Nearly all must be certified.
 template <class Check>
 void for_problems(std::uint64_t seed, int count, Check check) {
   trials::Random random(seed);
@@ -92,7 +93,7 @@ void for_problems(std::uint64_t seed, int count, Check check) {
   CHECK(certified >= count * 99 / 100);
 }
 
-constexpr double same = 1e-7;  // standard errors: rounding, and where an iteration stops
+constexpr double same = 1e-7;  // standard errors, for rounding and for where an iteration stops
 
 }  // namespace
 
@@ -128,7 +129,7 @@ TEST_CASE("data taken twice give the same parameters, and errors smaller by sqrt
 
 TEST_CASE("weights of one half are the same as rows left out and taken twice") {
   for_problems(3, 700, [](const RandomFit& p, const FitResult& one, trials::Random& random) {
-    // Each row as two, of standard deviation √2 times its own.
+    // Each row becomes two rows with √2 times its standard deviation.
     RandomFit split = p;
     split.x.insert(split.x.end(), p.x.begin(), p.x.end());
     split.y.insert(split.y.end(), p.y.begin(), p.y.end());
@@ -183,7 +184,7 @@ TEST_CASE("y in units smaller or larger by a power of two: the same bits in othe
 
 TEST_CASE("parameters in another order are the same parameters") {
   for_problems(6, 1000, [](const RandomFit& p, const FitResult& one, trials::Random&) {
-    // "c + 0 ..." first: the formula names c before the others.
+    // With "c + 0 ..." first, the formula names c before the others.
     RandomFit turned = p;
     turned.formula = "c+" + p.formula.substr(0, p.formula.size() - 2);
     const FitResult two = fit(turned);
@@ -233,7 +234,7 @@ TEST_CASE("a fixed parameter at its fitted value leaves the others where they ar
     FitOptions options;
     options.fixed = {one.parameter_names[j]};
     const FitResult two = fit(held, options);
-    CHECK(distance(one, two) < 1e-4);  // the held value is not the optimum to the last digit
+    CHECK(distance(one, two) < 1e-4);  // the fixed value is not the optimum to the last digit
     CHECK(two.rss == doctest::Approx(one.rss).epsilon(1e-9));
     for (std::size_t k = 0; k < one.parameters.size(); ++k) {
       const double n = static_cast<double>(one.parameters.size()), m = static_cast<double>(p.x.size());

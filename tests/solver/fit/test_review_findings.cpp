@@ -1,4 +1,4 @@
-// Points that once passed for minima and are none, and states that once led the loop astray.
+// Tests points that once were mistaken for minima, and states that once misled the loop.
 #include <nlsq/curve_fit_batch.hpp>
 #include <nlsq/nlsq.hpp>
 
@@ -30,7 +30,7 @@ struct Growth {
   }
 };
 
-constexpr double kBest = 1.2979833;  // of exp(p x) on those data
+constexpr double kBest = 1.2979833;  // the best p of exp(p x) on those data
 const auto growth = [](const auto& x, const auto& p) {
   using std::exp;
   return exp(p[0] * x);
@@ -135,12 +135,12 @@ TEST_CASE("a start that only f32 takes for finite is a failure of the start") {
   }
   FitOptions options;
   options.precision = PrecisionPolicy::parse("f32");
-  // 1 in f32, where the logarithm is one of 1e-12; of a negative number in f64.
+  // `a` is 1 in f32, where the logarithm is that of 1e-12. In f64, it is the logarithm of a negative number.
   const NamedValues start{{"a", 1 - 1e-9}, {"b", 1}};
   const FitResult fit = curve_fit("b*x+1e-3*log(a*x-x+1e-12)", x, y, start, options);
   CHECK(fit.summary.termination == Termination::failure);
   CHECK_FALSE(fit.success());
-  CHECK(fit.parameters == std::vector<double>{1, 1 - 1e-9});  // b, a: unchanged, linear b too
+  CHECK(fit.parameters == std::vector<double>{1, 1 - 1e-9});  // b and a are unchanged, although b is linear
 }
 
 TEST_CASE("Eigen's vectors are columns, with their strides; temporaries are not kept") {
@@ -204,7 +204,7 @@ TEST_CASE("two parameters of one name, or two starting values for one, are an er
   FitOptions options;
   options.parameter_names = {"a", "a"};
   CHECK_THROWS_AS(curve_fit(two, data.x, data.y, {1.0, 2.0}, options), ValidationError);
-  options.parameter_names = {"p1"};  // the second is p1 by default
+  options.parameter_names = {"p1"};  // the second one is p1 by default
   CHECK_THROWS_AS(curve_fit(two, data.x, data.y, {1.0, 2.0}, options), ValidationError);
   CHECK_THROWS_AS(curve_fit("a*x+b", data.x, data.y, {{"a", 1}, {"a", 2}}), ValidationError);
 }
@@ -240,7 +240,7 @@ TEST_CASE("a linear model far from the origin is solved from its start") {
 }
 
 TEST_CASE("a parameter that the f32 grid has no place for sends rows to f64 before steps are lost on it") {
-  // A time since 1970, from which the formula takes most away: rows on the grid see no rounding at all.
+  // The formula subtracts most of a time since 1970, so rows on the grid have no rounding errors.
   std::vector<double> x, y;
   for (int i = 0; i < 30000; ++i) {
     x.push_back(8.0 * i / 30000);
@@ -264,7 +264,8 @@ TEST_CASE("a parameter that the f32 grid has no place for sends rows to f64 befo
 }
 
 TEST_CASE("a parameter that no row sees, however large, makes no step look small") {
-  // r is orthogonal to both columns but for 1e-11 of a square that b alone could take: far from settled.
+  // r is orthogonal to both columns except for 1e-11 of a square that b alone could remove, so it is far from
+  // settled.
   std::vector<double> x, y;
   for (int i = 1; i <= 40; ++i) x.push_back(i / 20.0);
   double cubes = 0, squares = 0;

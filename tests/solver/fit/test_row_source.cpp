@@ -1,4 +1,4 @@
-// What a fit of many rows reads from a row source: samples with a hint, and few passes over all rows.
+// Tests what a fit of many rows reads from a row source: samples with a hint, and few passes over all rows.
 #include <doctest/doctest.h>
 
 #include <nlsq/curve_fit.hpp>
@@ -16,7 +16,7 @@ using namespace nlsq;
 
 namespace {
 
-// Rows that are computed when they are read, and counted.
+// A source whose rows are computed and counted when they are read.
 class CountedRows final : public RowSource {
  public:
   explicit CountedRows(std::size_t rows, double noise = 0.1) : rows_(rows), noise_(noise) {}
@@ -46,16 +46,16 @@ class CountedRows final : public RowSource {
   }
   mutable std::atomic<std::size_t> with_gaps = 0, in_order = 0, unforeseen = 0, released = 0;
   mutable int gaps = 0, hints = 0;
-  // How often one thread went through all rows: how often it came to that marked row that it saw least. It
-  // may turn back at the first and the last of them.
+  // Returns how often one thread went through all rows, which is how often it came to the marked row that it
+  // saw least. It may turn back at the first and the last of them.
   int passes() const { return *std::min_element(visits_.begin() + 1, visits_.end() - 1); }
-  // How often it went on to a marked row before the one that it had come from.
+  // Returns how often it went on to a marked row before the one that it had come from.
   int steps_back() const { return steps_back_; }
 
  private:
   std::size_t rows_;
   double noise_;
-  // Between -0.5 and 0.5.
+  // Returns a number between -0.5 and 0.5.
   static double random(std::size_t row) {
     auto bits = static_cast<std::uint32_t>(row);
     for (const std::uint32_t factor : {0x2c1b3c6dU, 0x297a2d39U}) bits = (bits ^ bits >> 15) * factor;
@@ -89,9 +89,9 @@ TEST_CASE("samples of very many rows are read with gaps, and all rows a few time
   CHECK(rows.gaps == 0);
   CHECK(rows.with_gaps > 0);
   CHECK(rows.with_gaps < rows.rows() / 8);
-  CHECK(rows.unforeseen < rows.with_gaps / 20);  // probes of few rows
-  // Two passes over all rows: one in f32, with the cost at the start and the survey of the data, and one in
-  // f64.
+  CHECK(rows.unforeseen < rows.with_gaps / 20);  // these are probes of few rows
+  // There are two passes over all rows: one in f32, with the cost at the start and the survey of the data,
+  // and one in f64.
   const std::size_t read = rows.in_order;
   CHECK(read < 5 * rows.rows());
 }

@@ -1,4 +1,4 @@
-// First steps on samples of the rows: they save work, and the answer is the one of all rows.
+// Tests first steps on samples of the rows. They save work, and the answer is that of all rows.
 #include "rows/sample_rows.hpp"
 
 #include <nlsq/nlsq.hpp>
@@ -143,7 +143,7 @@ TEST_CASE("a sample is made of windows spread evenly, and a sample of a sample o
         CHECK(sample.rows() == counted);
         CHECK(sample.tile_rows() % 64 == 0);
         if (rows / share < 128) continue;
-        // No more than the rows asked for and a window, and gaps of about the same length.
+        // There are no more than the requested rows and a window, and gaps have about the same length.
         CHECK(counted <= rows / share + sample.tile_rows());
         CHECK(2 * counted >= rows / share);
         CHECK(std::max(longest_gap, rows - end) <= 2 * rows / sample.tile_count() + 2 * tile);

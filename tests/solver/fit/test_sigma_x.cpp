@@ -1,4 +1,4 @@
-// Errors in x: the variance of a residual is sigma² + (∂f/∂x)² sigma_x².
+// Tests errors in x, where the variance of a residual is sigma² + (∂f/∂x)² sigma_x².
 #include <nlsq/nlsq.hpp>
 
 #include "messages.hpp"
@@ -44,7 +44,8 @@ FitOptions options_of(const Data& d, bool absolute = true) {
 
 }  // namespace
 
-// D. York, N. M. Evensen et al., Am. J. Phys. 72, 367 (2004), table II: Pearson's data with York's weights.
+// The data are Pearson's with York's weights: D. York, N. M. Evensen et al., Am. J. Phys. 72, 367 (2004),
+// table II.
 TEST_CASE("York's line through data with errors in both coordinates") {
   const std::vector<double> x = {0.0, 0.9, 1.8, 2.6, 3.3, 4.4, 5.2, 6.1, 6.5, 7.4},
                             y = {5.9, 5.4, 4.4, 4.6, 3.5, 3.7, 2.8, 2.8, 2.4, 1.5};
@@ -111,7 +112,7 @@ TEST_CASE("Errors in x, by formula and callable; the objective is the one stated
       return sum;
     };
     CHECK(formula.summary.final_cost == doctest::Approx(cost(formula.parameters)).epsilon(1e-12));
-    for (std::size_t j = 0; j < 3; ++j) {  // least along every axis
+    for (std::size_t j = 0; j < 3; ++j) {  // it is least along every axis
       const double h = 1e-3 * formula.standard_errors[j];
       std::vector<double> up = formula.parameters, down = formula.parameters;
       up[j] += h, down[j] -= h;

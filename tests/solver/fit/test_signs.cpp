@@ -1,5 +1,5 @@
-// A width that enters a model as its square may end with either sign. Fits report the sign of the start, with
-// the statistics that belong to it, in every way of fitting.
+// Tests widths that enter a model as their square, and so may end with either sign. Fits report the sign of
+// the start, with the statistics that belong to it, in every way of fitting.
 #include <nlsq/groups.hpp>
 #include <nlsq/nlsq.hpp>
 
@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kPeak = "h*exp(-(x-mu)^2/(2*s^2))+c";
 constexpr const char* kArea = "a/(s*sqrt(2*pi))*exp(-(x-mu)^2/(2*s^2))+c";
 
-// A peak with a ripple in place of noise. From the width 5 at mu = 5 the fit crosses zero.
+// A peak with a ripple instead of noise. From the width 5 at mu = 5, the fit crosses zero.
 struct Data {
   std::vector<double> x, y;
   explicit Data(double height = 3, double width = 0.6) {
@@ -111,7 +111,7 @@ TEST_CASE("built-in, prepared and C++ models do as formulas do, losses and sever
 
 TEST_CASE("a branch that the fit enters on its way counts, too") {
   const Data data;
-  const auto stepped = [](const auto& x, const auto& p) {  // the start has p[0] = 1, the end 3
+  const auto stepped = [](const auto& x, const auto& p) {  // p[0] is 1 at the start and 3 at the end
     using std::exp;
     const auto z = (x - p[1]) / p[2];
     if (p[0] > 2.0) return p[3] + p[0] * exp(-0.5 * z * z);
@@ -141,10 +141,10 @@ TEST_CASE("a sum of models: each width has the sign of its start") {
   int same = 0;
   for (const double s : {0.3, 1.0, 2.0, 4.0}) {
     const FitResult fit = curve_fit(sum, data.x, data.y, {{"g1_sigma", s}, {"g2_sigma", s}});
-    if (!fit.success()) continue;  // too far
+    if (!fit.success()) continue;  // this is too far
     CHECK(value(fit, "g1_sigma") > 0);
     CHECK(value(fit, "g2_sigma") > 0);
-    if (std::fabs(fit.rss - guessed.rss) > 1e-6 * guessed.rss) continue;  // another minimum
+    if (std::fabs(fit.rss - guessed.rss) > 1e-6 * guessed.rss) continue;  // this is another minimum
     ++same;
     check_same(fit, guessed);
   }
@@ -162,7 +162,7 @@ TEST_CASE("a sign that the user chose stays: by a negative start, bounds, or a f
   CHECK(bounded.success());
   CHECK(std::fabs(value(bounded, "s")) == doctest::Approx(value(free, "s")));
   options = {};
-  options.fixed = {"a"};  // with a < 0 held, the upright peak has s < 0
+  options.fixed = {"a"};  // with a < 0 fixed, the upright peak has s < 0
   const FitResult held = curve_fit(kArea, data.x, data.y, {{"a", -4.5}, {"s", -1}, {"mu", 4}}, options);
   CHECK(value(held, "s") < 0);
   CHECK(value(held, "a") == -4.5);

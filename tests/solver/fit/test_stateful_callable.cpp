@@ -1,5 +1,5 @@
-// Callables that are not functions of their arguments alone: caught, never certified. And callables that
-// cannot be recorded: fitted all the same, by dual numbers, with a note that says why.
+// Tests callables that are not functions of only their arguments, which must be detected and never certified.
+// Callables that cannot be recorded must be fitted by dual numbers, with a note that says why.
 #include <nlsq/nlsq.hpp>
 
 #include <doctest/doctest.h>
@@ -30,7 +30,7 @@ struct Drifting {
   }
 };
 
-// In double it is another function than when recorded: dual numbers agree with the recording.
+// In double this is another function than when it is recorded, but dual numbers agree with the recording.
 struct TwoFaced {
   double operator()(double x, std::span<const double> p) const { return p[0] + p[1] * x + 0.3 * x * x; }
   template <class T>
@@ -95,7 +95,7 @@ TEST_CASE("a functor changed by the user's callback in the middle of the fit is 
     return Continue;
   };
   const FitResult fit = curve_fit(Switched{&slope}, d.x, d.y, {1, 0.5}, options);
-  // The recording is discarded; what follows sees one function, the changed one, and may certify that.
+  // The recording is discarded. The rest of the fit uses only the changed function, and may certify that.
   if (fit.success()) {
     CHECK(fit.summary.evaluator == "dual");
     CHECK(contains(fit.summary.evaluator_note, "discarded"));
@@ -136,7 +136,7 @@ TEST_CASE("a vector function that changes between calls is caught") {
 TEST_CASE("a callable with more branches than are recorded is fitted by dual numbers, with a note") {
   const auto steps = [](const auto& x, const auto& p) {
     int k = 0;
-    while (x > 0.25 * k) ++k;  // a new branch for each twentieth of the data
+    while (x > 0.25 * k) ++k;  // there is a new branch for each twentieth of the data
     return p[0] + p[1] * (0.25 * k);
   };
   const Data d = line();
@@ -161,7 +161,7 @@ TEST_CASE("a callable that looks at its numbers is fitted by dual numbers") {
 }
 
 TEST_CASE("branches that rows take only later in the fit are recorded then") {
-  // All rows start left of the knee; it moves into the data.
+  // All rows start left of the knee, which then moves into the data.
   const auto knee = [](const auto& x, const auto& p) {
     return x < p[0] ? p[1] * x : p[1] * p[0] + p[2] * (x - p[0]);
   };

@@ -1,4 +1,4 @@
-// Parameters that follow from others.
+// Tests parameters that follow from others.
 #include <nlsq/nlsq.hpp>
 
 #include "messages.hpp"
@@ -28,7 +28,7 @@ Data two_peaks(std::size_t rows = 120) {
   return d;
 }
 
-// h1, m1, w1, h2, m2, w2, c
+// The parameters are h1, m1, w1, h2, m2, w2, c.
 const auto peaks = [](const auto& x, const auto& p) {
   using std::exp;
   const auto u = (x - p[1]) / p[2], v = (x - p[4]) / p[5];
@@ -51,7 +51,7 @@ TEST_CASE("A tie is the model with the expression in its place") {
   const FitResult typed = curve_fit("h1*exp(-((x-m1)/w1)^2)+(h1/2)*exp(-((x-m2)/w1)^2)+c", d.x, d.y, start);
   const FitResult fit = curve_fit(kPeaks, d.x, d.y, start, tied({"w2 = w1", "h2=h1/2"}));
   REQUIRE(fit.success());
-  // h1 m1 w1 h2 m2 w2 c beside h1 m1 w1 m2 c
+  // The parameters h1 m1 w1 h2 m2 w2 c are compared with h1 m1 w1 m2 c.
   const int same[] = {0, 1, 2, -1, 3, -1, 4};
   for (std::size_t j = 0; j < 7; ++j) {
     if (same[j] < 0) continue;
@@ -93,7 +93,7 @@ TEST_CASE("Ties of callables: recorded, by dual numbers, by differences, prepare
     }
     CHECK(fit->parameters[3] == doctest::Approx(fit->parameters[0] * std::exp(-fit->parameters[6])));
   }
-  // The delta method, by hand.
+  // This is the delta method by hand.
   const double e = std::exp(-traced.parameters[6]), h = traced.parameters[0];
   const double variance = e * e * traced.covariance(0, 0) - 2 * e * h * e * traced.covariance(0, 6) +
                           h * e * h * e * traced.covariance(6, 6);

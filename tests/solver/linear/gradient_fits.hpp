@@ -1,4 +1,4 @@
-// Bundle adjustment solved by a given way of computing steps.
+// Solves bundle adjustment by a given way of computing steps.
 #pragma once
 
 #include "blocks/prepared_problem.hpp"

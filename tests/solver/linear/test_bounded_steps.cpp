@@ -1,5 +1,5 @@
-// Steps within bounds against all active sets tried one by one, and against the conditions that single out
-// the minimum.
+// Tests steps within bounds against all active sets tried one by one, and against the conditions that the
+// minimum satisfies.
 #include "linear/linear_solver.hpp"
 
 #include <doctest/doctest.h>
@@ -25,7 +25,7 @@ struct Room {
   Box box() const { return {lower, upper}; }
 };
 
-// Sides at 0, near, far and at infinity, and some that are equal.
+// Returns bounds at 0, near, far and at infinity, some of which are equal.
 Room random_room(std::size_t n, double size, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<double> uniform(0, 1);
@@ -44,7 +44,7 @@ Room random_room(std::size_t n, double size, unsigned seed) {
 }
 
 struct System {
-  Eigen::MatrixXd K;  // D⁻¹JᵀJD⁻¹ + λ, in unscaled steps: JᵀJ + λD²
+  Eigen::MatrixXd K;  // D⁻¹JᵀJD⁻¹ + λ, or JᵀJ + λD² for unscaled steps
   Eigen::VectorXd g;
 };
 System system_of(const Linearization& at, const Vector& scale, double lambda) {
@@ -62,7 +62,7 @@ double model(const System& s, const Eigen::VectorXd& step) {
   return s.g.dot(step) + 0.5 * step.dot(s.K * step);
 }
 
-// With columns of unit length: steps times their lengths.
+// Scales columns to unit length, so that steps are multiplied by their lengths.
 System scaled(System s, Room& room) {
   for (Eigen::Index j = 0; j < s.g.size(); ++j) {
     const double d = std::sqrt(s.K(j, j));
@@ -75,7 +75,8 @@ System scaled(System s, Room& room) {
   return s;
 }
 
-// The least value over all assignments of parameters to their lower bound, their upper one, or neither.
+// Returns the least value over all assignments of parameters to their lower bound, their upper one, or
+// neither.
 double least_by_enumeration(const System& unscaled, Room room) {
   const System s = scaled(unscaled, room);
   const auto n = s.g.size();
@@ -108,7 +109,7 @@ double least_by_enumeration(const System& unscaled, Room room) {
   return best;
 }
 
-// Inside, and no direction left in which the model falls.
+// Checks that the step is within the bounds and that the model falls in no direction.
 void check_minimum(const System& s, const Room& room, const Step& step, double tolerance) {
   const Eigen::VectorXd at = Eigen::Map<const Eigen::VectorXd>(step.step.data(), s.g.size());
   const Eigen::VectorXd slope = s.g + s.K * at;
@@ -134,7 +135,7 @@ TEST_CASE("the bounded step is the least of all active sets', by Cholesky and by
   for (unsigned seed = 0; seed < 300; ++seed) {
     const std::size_t n = 1 + seed % 5;
     Table t = Table::random(40, n, seed + 1);
-    if (n > 1 && seed % 3 == 0) {  // nearly dependent columns, and columns of many sizes
+    if (n > 1 && seed % 3 == 0) {  // columns are nearly dependent and of many sizes
       for (std::size_t i = 0; i < t.m; ++i) t.columns[1][i] = t.columns[0][i] + 1e-3 * t.columns[1][i];
     }
     if (seed % 2 == 0) {
@@ -157,7 +158,7 @@ TEST_CASE("the bounded step is the least of all active sets', by Cholesky and by
         const System s = system_of(at, scale, lambda);
         check_minimum(s, room, step, 1e-9);
         const double found = model(s, Eigen::Map<const Eigen::VectorXd>(step.step.data(), s.g.size()));
-        CHECK(found <= least_by_enumeration(s, room) + 1e-10 * at.cost);  // what its slack may gain
+        CHECK(found <= least_by_enumeration(s, room) + 1e-10 * at.cost);  // the slack allows this gain
         CHECK(step.nu * step.nu == doctest::Approx(-2 * found).epsilon(1e-9));
         const double undamped =
             model(system_of(at, scale, 0), Eigen::Map<const Eigen::VectorXd>(step.step.data(), s.g.size()));
@@ -175,7 +176,7 @@ TEST_CASE("many parameters: the conditions of the minimum hold, whatever was tri
       CAPTURE(n);
       CAPTURE(seed);
       Table t = Table::random(120, n, seed + 50);
-      // One direction that all columns share: the hardest for guesses of the set.
+      // All columns share one direction, which makes the set hardest to guess.
       for (std::size_t j = 0; j < n; ++j) {
         for (std::size_t i = 0; i < t.m; ++i) t.columns[j][i] += 3 * t.columns[n][(i * 7 + seed) % t.m];
       }
@@ -185,7 +186,7 @@ TEST_CASE("many parameters: the conditions of the minimum hold, whatever was tri
         const Vector scale = column_norms(at);
         LinearSolver solver(at, scale);
         solver.keep_within(room.box());
-        for (const double lambda : {1.0, 1e-2, 1e-6}) {  // each from the set of the one before
+        for (const double lambda : {1.0, 1e-2, 1e-6}) {  // each begins with the set of the one before
           const Step step = solver.solve(lambda);
           REQUIRE(step.factored);
           check_minimum(system_of(at, scale, lambda), room, step, 1e-9);
@@ -218,7 +219,7 @@ TEST_CASE("columns that only a bound tells apart are solved for") {
   const Linearization at = linearized(t);
   const Vector scale = column_norms(at);
   LinearSolver solver(at, scale);
-  // The second cannot follow its gradient: it is held where it is.
+  // The second parameter cannot follow its gradient, so it is held where it is.
   const bool falls_below = at.gradient[0] > 0;
   const Vector lower{-kInfinity, falls_below ? 0 : -kInfinity}, upper{kInfinity, falls_below ? kInfinity : 0};
   solver.keep_within({lower, upper});

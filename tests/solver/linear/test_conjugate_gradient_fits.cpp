@@ -1,4 +1,4 @@
-// Whole problems solved with steps by conjugate gradients, beside those by the factor.
+// Compares whole problems solved by conjugate gradients with those solved by the factor.
 
 #include "blocks/prepared_problem.hpp"
 #include "linear/conjugate_gradients.hpp"
@@ -68,7 +68,7 @@ TEST_CASE("Both ways end in one minimum of a bundle adjustment, and the summary 
       CAPTURE(policy);
       CHECK(summary.final_cost == doctest::Approx(direct.final_cost).epsilon(1e-9));
       CHECK(summary.termination == Termination::converged);
-      // Seven directions are a gauge: never CONVERGED, and the rank is not looked at.
+      // Seven directions are a gauge, so the verdict is never CONVERGED, and the rank is not examined.
       CHECK(summary.verdict == Verdict::tolerance);
       CHECK(summary.certificate.passed);
       CHECK(summary.certificate.rank == -1);
@@ -104,7 +104,7 @@ TEST_CASE("Conjugate gradients give the same bits on any number of threads") {
 
 TEST_CASE(
     "Where conjugate gradients run into their limit, steps still lower the cost and nothing is certified") {
-  bal::Problem scene = bal::generate(30, 400, 1200, 6);  // a ring of narrow views: ill-conditioned
+  bal::Problem scene = bal::generate(30, 400, 1200, 6);  // a ring of narrow views, which is ill-conditioned
   SolverOptions options = by(StepSolver::iterative);
   options.preconditioner = Preconditioner::jacobi;
   options.max_linear_iterations = 3;
@@ -146,7 +146,7 @@ TEST_CASE(
   SolverOptions options;
   options.max_iterations = 1;
   CHECK(solve_scene(small, options).linear_iterations == 0);
-  // 1,200 cameras that see points with each other everywhere: S would have 10,800 unknowns and most of its
+  // 1,200 cameras see points with each other everywhere, so S would have 10,800 unknowns and most of its
   // blocks.
   bal::Problem full = bal::generate(1200, 12000, 120000, 1, 0.5, 0.01, true),
                banded = bal::generate(1200, 12000, 120000, 1);
@@ -155,7 +155,7 @@ TEST_CASE(
 }
 
 TEST_CASE("A factor of some hundred unknowns is sparse where that takes fewer operations") {
-  // Each block is linked to the next `links` ones.
+  // Each block is linked to the next `links` blocks.
   const auto solver_of = [](std::size_t blocks, std::size_t links) {
     std::vector<double> x(2 * blocks, 0.7);
     Problem problem;

@@ -1,5 +1,5 @@
-// Steps by conjugate gradients on the Schur complement as an operator, against dense algebra and against the
-// factor.
+// Tests steps by conjugate gradients on the Schur complement as an operator, against dense algebra and
+// against the factor.
 #include "blocks/prepared_problem.hpp"
 #include "linear/conjugate_gradients.hpp"
 
@@ -26,7 +26,7 @@ using namespace gradient_fits;
 
 namespace {
 
-// Symmetric, with these eigenvalues in random directions.
+// Returns a symmetric matrix with these eigenvalues in random directions.
 Eigen::MatrixXd matrix_with(const Eigen::VectorXd& values, unsigned seed) {
   std::mt19937 random(seed);
   Eigen::MatrixXd A(values.size(), values.size());
@@ -39,7 +39,7 @@ Eigen::MatrixXd matrix_with(const Eigen::VectorXd& values, unsigned seed) {
 CgResult solve(const Eigen::MatrixXd& A, const Eigen::VectorXd& scale, const Eigen::VectorXd& b,
                Eigen::VectorXd& x, const CgGoal& goal) {
   ConjugateGradients gradients;
-  x = Eigen::VectorXd::Constant(b.size(), 7);  // must not count
+  x = Eigen::VectorXd::Constant(b.size(), 7);  // this must not matter
   return gradients.solve(
       [&](std::span<const double> in, std::span<double> out) {
         Eigen::Map<Eigen::VectorXd>(out.data(), b.size()) =
@@ -52,7 +52,7 @@ CgResult solve(const Eigen::MatrixXd& A, const Eigen::VectorXd& scale, const Eig
       std::span(x.data(), static_cast<std::size_t>(x.size())), goal);
 }
 
-// Two cameras at most see each point, and three numbers are what a functor of three blocks depends on.
+// At most two cameras see each point, and the functor depends on three blocks.
 struct Triple {
   static constexpr int residuals = 2;
   double a, b;
@@ -64,7 +64,7 @@ struct Triple {
   }
 };
 
-// A step of the first linear model, by every way. `scene`: at its start.
+// Returns a step of the first linear model at the start, by the given way.
 template <class R>
 BlockStep step_of(Problem& problem, StepSolver how, Preconditioner preconditioner, double lambda,
                   const CgGoal& goal, int threads = 1) {
@@ -109,7 +109,7 @@ TEST_CASE(
       solve(A, Eigen::VectorXd::Ones(40), b, x, {.eta = 1e-12, .residual = 1e-12, .most = 100});
   CHECK(result.reached);
   CHECK(result.definite);
-  CHECK(result.iterations <= 6);  // five eigenvalues
+  CHECK(result.iterations <= 6);  // there are five eigenvalues
   CHECK((x - decompositions::solve(A, b)).norm() <= 1e-11 * x.norm());
   CHECK(std::fabs(result.leftover) <= 1e-12 * x.dot(b));
 }
@@ -212,7 +212,7 @@ TEST_CASE("A step that is cut short has what its own quadratic says") {
   const BlockStep exact =
       step_of<double>(problem, StepSolver::factored, Preconditioner::jacobi, 1e-4, kExact);
   constexpr double kLambda = 1e-4;
-  // What conjugate gradients minimise: the model with the damping in it.
+  // Conjugate gradients minimise the model with the damping in it.
   const auto decrease = [](const BlockStep& step) {
     return step.predicted - 0.5 * kLambda * step.scaled_norm * step.scaled_norm;
   };

@@ -1,4 +1,5 @@
-// What a triangle determines: the way by its inverse, for many parameters, beside the way by singular values.
+// Tests what a triangle determines. For many parameters its inverse is used; this is compared with singular
+// values.
 #include "linear/determined_subspace.hpp"
 
 #include "decompositions.hpp"
@@ -13,7 +14,7 @@ using namespace nlsq;
 
 namespace {
 
-// Columns of length one, n of them, with `twins` of them nearly or wholly copies of their neighbours.
+// n columns of length one, of which `twins` are nearly or exactly copies of their neighbours.
 struct LinearProblem {
   Eigen::MatrixXd R;
   Eigen::VectorXd z;
@@ -102,7 +103,7 @@ TEST_CASE("the step and the covariance where many parameters lose rank are those
   for (const Eigen::Index n : {12, 20, 32, 40, 150}) {
     CAPTURE(n);
     LinearProblem problem(n, 0, 3);
-    // One more direction that no single parameter has: the sum of the columns from the eighth on is zero.
+    // One more direction belongs to no single parameter: the sum of the columns from the eighth on is zero.
     Eigen::MatrixXd R = problem.R;
     R.col(n - 1) = -R.middleCols(8, n - 9).rowwise().sum() / std::sqrt(static_cast<double>(n));
     problem.R = decompositions::qr(R).R;

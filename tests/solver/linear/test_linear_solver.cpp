@@ -1,4 +1,4 @@
-// Damped steps against Eigen's rank-revealing QR of the stacked rows [J D⁻¹; √λ I].
+// Compares damped steps with Eigen's rank-revealing QR of the stacked rows [J D⁻¹; √λ I].
 #include "linear/dot.hpp"
 #include "linear/linear_solver.hpp"
 
@@ -31,7 +31,7 @@ Eigen::VectorXd eigen(const Vector& v) {
   return Eigen::Map<const Eigen::VectorXd>(v.data(), static_cast<Eigen::Index>(v.size()));
 }
 
-// The step by QR of the rows themselves: no squaring of condition numbers.
+// Returns the step by QR of the rows themselves, which does not square condition numbers.
 Eigen::VectorXd reference_step(const Table& t, const Vector& scale, double lambda) {
   const auto n = static_cast<Eigen::Index>(t.n), m = static_cast<Eigen::Index>(t.m);
   Eigen::MatrixXd A = Eigen::MatrixXd::Zero(m + n, n);
@@ -42,7 +42,7 @@ Eigen::VectorXd reference_step(const Table& t, const Vector& scale, double lambd
   return eigen(scale).cwiseInverse().cwiseProduct(decompositions::least_squares(A, b).col(0));
 }
 
-// Columns that share a direction: condition of JᵀJ about `ratio`².
+// Returns columns that share a direction, so that the condition of JᵀJ is about `ratio`².
 Table nearly_collinear(std::size_t m, std::size_t n, double ratio, unsigned seed) {
   Table t = Table::random(m, n, seed);
   for (std::size_t i = 0; i < m; ++i) t.columns[1][i] = t.columns[0][i] + t.columns[1][i] / ratio;
@@ -73,7 +73,7 @@ TEST_CASE("Cholesky and QR steps are Eigen's, whatever the damping and the scale
         for (double& v : t.columns[j]) v *= std::pow(10, static_cast<double>(j % 7) * 4 - 12);
       }
       Vector scale = column_norms(linearized(t));
-      scale[0] *= 3;  // any positive scale is a scale
+      scale[0] *= 3;  // any positive scale is allowed
       const Eigen::VectorXd expected = reference_step(t, scale, lambda);
       for (const bool qr : {false, true}) {
         CAPTURE(qr);
@@ -125,7 +125,7 @@ TEST_CASE("the root mean square norm of a random vector follows from its covaria
   const Vector scale = column_norms(linearized(t));
   LinearSolver solver(linearized(t), scale);
   REQUIRE(solver.solve(0.01).factored);
-  // The covariance BᵀB of rows v_k: the mean square is the sum of the squared norms.
+  // For the covariance BᵀB of rows v_k, the mean square is the sum of the squared norms.
   Matrix rows(4, 3);
   double squares = 0;
   std::size_t k = 0;
@@ -153,7 +153,7 @@ TEST_CASE(
       B(i, j) = A(i, j) + 1e-3 * std::sin(static_cast<double>(7 * i + j));
     }
   }
-  // With S = L⁻¹D⁻¹: the norms of S'EᵀES and of S(BᵀB - AᵀA)s, column by column of S by unit vectors.
+  // With S = L⁻¹D⁻¹, these are the norms of S'EᵀES and of S(BᵀB - AᵀA)s, by columns of S from unit vectors.
   Eigen::MatrixXd E(40, 3), H(3, 3), D = Eigen::MatrixXd::Zero(3, 3), a(40, 3), b(40, 3);
   for (Eigen::Index i = 0; i < 40; ++i) {
     for (Eigen::Index j = 0; j < 3; ++j) {
@@ -204,7 +204,7 @@ TEST_CASE("the condition number is exact for up to 64 parameters and an estimate
 
 TEST_CASE("a singular matrix is not factored, and damping mends it") {
   Table t = Table::random(60, 3, 5);
-  t.columns[2].assign(t.m, 0.0);  // a dead parameter
+  t.columns[2].assign(t.m, 0.0);  // this parameter has no effect
   const Vector scale{1, 1, 1};
   for (const bool qr : {false, true}) {
     CAPTURE(qr);
@@ -246,7 +246,7 @@ TEST_CASE(
   at.normal(0, 0) = 4, at.normal(1, 1) = 0.25, at.normal(0, 1) = at.normal(1, 0) = 0.3;
   at.gradient = {-2, -1};
   const Vector scale{1, 0.5};
-  // In scaled variables: H = [4 0.6; 0.6 1], g = (-2, -2).
+  // In scaled variables, H = [4 0.6; 0.6 1] and g = (-2, -2).
   const Eigen::Matrix2d H{{4, 0.6}, {0.6, 1}};
   const Eigen::Vector2d g{-2, -2};
   const Eigen::Vector2d newton = -decompositions::solve(H, g),
@@ -271,7 +271,7 @@ TEST_CASE(
     CHECK(std::fabs((s - from).x() * (to - from).y() - (s - from).y() * (to - from).x()) <=
           1e-12 * (to - from).squaredNorm());
   }
-  // By QR the same.
+  // QR must give the same.
   Linearization triangle = at;
   triangle.triangle = Matrix(3, 3);
   const Eigen::Matrix2d L = decompositions::cholesky(Eigen::Matrix2d{{4, 0.3}, {0.3, 0.25}}),
@@ -290,7 +290,7 @@ TEST_CASE(
     for (std::size_t j = 0; j < 2; ++j) CHECK(b.step[j] == doctest::Approx(a.step[j]).epsilon(1e-10));
     CHECK(b.predicted == doctest::Approx(a.predicted).epsilon(1e-10));
   }
-  // Within bounds the path never leaves them; where the step ends on one it comes straight back.
+  // Within bounds, the path never leaves them. If the step ends on a bound, it comes straight back.
   const Vector below{-5, -5}, above{0.1, 1};
   LinearSolver bounded(at, scale);
   bounded.keep_within({below, above});

@@ -1,5 +1,5 @@
-// Sparse Cholesky by supernodes: solutions beside a dense factor's, orders that are permutations, patterns
-// that hold what is filled in.
+// Tests sparse Cholesky by supernodes: solutions are compared with a dense factor's, orders must be
+// permutations, and patterns must contain the fill-in.
 #include "linear/sparse_cholesky.hpp"
 
 #include <Eigen/Core>
@@ -27,7 +27,7 @@ struct LinearProblem {
     A.setZero(static_cast<Eigen::Index>(first.back()), static_cast<Eigen::Index>(first.back()));
     for (std::uint32_t i = 0; i < sizes.size(); ++i) pairs.emplace_back(i, i);
   }
-  // Adds J'J of a residual on blocks a and b: what keeps the matrix positive definite.
+  // Adds J'J of a residual on blocks a and b, which keeps the matrix positive definite.
   void couple(std::uint32_t a, std::uint32_t b, std::mt19937& random) {
     if (a != b && std::ranges::find(pairs, std::pair(std::min(a, b), std::max(a, b))) == pairs.end())
       pairs.emplace_back(std::min(a, b), std::max(a, b));
@@ -83,7 +83,7 @@ TEST_CASE("Chains with loops, stars, grids and islands of blocks of many sizes a
         if (shape == 1 && i > 0) p.couple(i, 0, random);
         if (shape == 2 && i > 0 && i % 9 != 0) p.couple(i, i - 1, random);
         if (shape == 2 && i >= 9) p.couple(i - 9, i, random);
-        if (shape == 3 && i % 4 != 0) p.couple(i, i - 1, random);  // islands
+        if (shape == 3 && i % 4 != 0) p.couple(i, i - 1, random);  // there are islands
         if (shape == 4) p.couple(i, static_cast<std::uint32_t>(random() % count), random);
       }
       SparseCholesky cholesky(p.sizes, p.pairs);

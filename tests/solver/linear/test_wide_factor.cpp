@@ -1,4 +1,4 @@
-// Factors of wide matrices against their definition, to the same bits for any number of threads.
+// Tests factors of wide matrices against their definition, with the same bits for any number of threads.
 #include "linear/wide_factor.hpp"
 
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-// BᵀB + I of random B, by columns (or rows: it is symmetric), NaN below the diagonal.
+// BᵀB + I of random B, by columns (or rows, as it is symmetric), with NaN below the diagonal.
 struct Symmetric {
   std::size_t n;
   Numbers whole, upper;
@@ -36,7 +36,7 @@ struct Symmetric {
 
 Parallelism of(int threads) { return {threads, {}}; }
 
-// ‖·‖_max of what f gives for all i, j.
+// Returns ‖·‖_max of the values of f for all i, j.
 template <class F>
 double largest(std::size_t n, F f) {
   double most = 0;
@@ -71,7 +71,7 @@ TEST_CASE(
     for (std::size_t j = 0; j < n; ++j) {
       for (std::size_t i = j + 1; i < n; ++i) kept = kept && std::isnan(R[j * n + i]);
     }
-    CHECK(kept);  // what lies below the diagonal
+    CHECK(kept);  // numbers below the diagonal
 
     invert_wide(R.data(), n, X.data(), of(1));
     const auto identity = [&](std::size_t i, std::size_t j) {  // (XR - 1)_ij
@@ -105,7 +105,7 @@ TEST_CASE("a matrix that is not positive definite has no factor, wherever it sho
     B.upper[bad * 150 + bad] = std::nan("");
     CHECK_FALSE(factor_wide(B.upper.data(), 150, of(2)));
   }
-  Symmetric twice(130);  // two columns alike
+  Symmetric twice(130);  // two columns are alike
   for (std::size_t i = 0; i < 130; ++i) {
     twice.upper[129 * 130 + i] = i < 129 ? twice.whole[128 * 130 + i] : 0;
   }

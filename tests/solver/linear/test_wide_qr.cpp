@@ -1,5 +1,5 @@
-// Blocked QR of many columns against Eigen's and against sums in long double: kernels, triangles, passes and
-// steps.
+// Tests blocked QR of many columns against Eigen's and against sums in long double: kernels, triangles,
+// passes and steps.
 #include "dense/dense_evaluator.hpp"
 #include "linear/linear_solver.hpp"
 #include "linear/wide_factor.hpp"
@@ -38,7 +38,7 @@ Dense random_matrix(Eigen::Index m, Eigen::Index n, unsigned seed) {
   return Dense::NullaryExpr(m, n, [&] { return normal(engine); });
 }
 
-// Rows `first` and on of A folded into R, as a kernel set does it: its columns may be destroyed.
+// Folds rows of A from `first` on into R, as a kernel set does it. Its columns may be destroyed.
 void fold(const KernelTable& set, double* R, std::size_t stride, const Dense& A, KernelCounters& counters) {
   const auto padded = (A.rows() + 63) / 64 * 64;
   Dense copy = Dense::Constant(padded, A.cols(), std::nan(""));
@@ -59,8 +59,8 @@ Rows triangle_of(const KernelTable& set, const Dense& A, Eigen::Index tile) {
   return R;
 }
 
-// ‖RᵀR - AᵀA‖ by columns, in units of u: what a backward stable QR keeps small for every column, whatever its
-// size.
+// Returns ‖RᵀR - AᵀA‖ by columns, in units of u. A backward stable QR keeps this small for every column of
+// any size.
 double mismatch(const Rows& R, const Dense& A) {
   using Wide = Eigen::Matrix<long double, Eigen::Dynamic, Eigen::Dynamic>;
   const Wide r = R.cast<long double>(), a = A.cast<long double>();
@@ -78,7 +78,7 @@ double mismatch(const Rows& R, const Dense& A) {
 
 bool upper(const Rows& R) { return Rows(R.triangularView<Eigen::StrictlyLower>()).isZero(0); }
 
-// Rows that are work enough for threads.
+// Rows with enough work for threads.
 class SharedRows final : public TableRows {
  public:
   using TableRows::TableRows;
@@ -92,7 +92,7 @@ Table table_of(const Dense& J, const Eigen::VectorXd& r) {
   return t;
 }
 
-// Singular values from 1 to 1/condition, in random directions.
+// Returns a matrix with singular values from 1 to 1/condition, in random directions.
 Dense with_condition(Eigen::Index m, Eigen::Index n, double condition, unsigned seed) {
   const Dense U = decompositions::qr(random_matrix(m, n, seed)).Q;
   const Dense V = decompositions::qr(random_matrix(n, n, seed + 1)).Q;
@@ -123,7 +123,8 @@ TEST_CASE("R is Eigen's up to signs, for columns and rows that blocks divide and
           const double sign = R(i, i) * expected(i, i) < 0 ? -1 : 1;
           difference.row(i) = R.row(i) - sign * expected.row(i);
         }
-        // A perturbation of A by some u moves R by κ(A) times as much, and κ of such random rows is below 7.
+        // A perturbation of A by some u changes R by κ(A) times as much, and κ of such random rows is below
+        // 7.
         CHECK(difference.norm() < 200 * kU * A.norm());
       }
     }
@@ -169,7 +170,7 @@ TEST_CASE("columns of zeros, of huge and of tiny numbers, and columns twice leav
     CHECK((R.col(3).array() == 0).all());
     CHECK(std::fabs(R(60, 60)) < 1e-13 * A.col(60).norm());
     CHECK(std::fabs(R(61, 61)) < 1e-13 * A.col(61).norm());
-    for (const double size : {1e300, 1e200, 1e-200, 0x1p-1000}) {  // squares of all of them leave the range
+    for (const double size : {1e300, 1e200, 1e-200, 0x1p-1000}) {  // the squares of all leave the range
       CAPTURE(size);
       const Dense B = random_matrix(100, 70, 10);
       const Rows all = triangle_of(*set, size * B, 100), one = triangle_of(*set, B, 100);
@@ -248,7 +249,7 @@ TEST_CASE("triangles are folded and squared as the rows they stand for") {
     }
     CHECK(worst < 50 * kU);
 
-    // All columns but the last receive a diagonal.
+    // All columns except the last get a diagonal.
     Dense damped(A.rows() + order - 1, order);
     damped << A, Dense::Zero(order - 1, order);
     std::vector<double> diagonal;
@@ -291,7 +292,7 @@ TEST_CASE(
     }
   }
   CHECK(worst < 1e-14);
-  // 22 chunks of at least 2 n rows are 22 triangles; J as a whole would be 6.3 MB.
+  // 22 chunks of at least 2 n rows are 22 triangles. J as a whole would be 6.3 MB.
   CHECK(bytes < (23 * (n + 1) * (n + 1) + 6 * tile * (n + 1)) * sizeof(double));
   for (const int threads : {2, 3, 8}) {
     CAPTURE(threads);

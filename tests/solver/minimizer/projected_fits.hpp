@@ -1,4 +1,4 @@
-// Models with linear parameters, data of theirs, and comparison of two fits.
+// Makes models with linear parameters and data for them, and compares two fits.
 #pragma once
 
 #include <nlsq/nlsq.hpp>
@@ -18,10 +18,10 @@ using namespace nlsq;
 
 struct Sample {
   std::string formula;
-  NamedValues start;  // of all parameters, far enough for some steps
+  NamedValues start;  // for all parameters, far enough away for some steps
   NamedValues truth;
   double low, high, noise;
-  int linear;  // parameters that enter so
+  int linear;  // number of linear parameters
 };
 
 inline const Sample kSamples[] = {
@@ -115,8 +115,8 @@ inline bool warns(const FitResult& fit, const std::string& what) {
                              [&](const std::string& w) { return w.find(what) != std::string::npos; });
 }
 
-// Equal to `digits` of a standard error, and errors and correlations as far as the condition of J lets them
-// be.
+// Checks that parameters agree to `digits` of a standard error, and errors and correlations as far as the
+// condition of J allows.
 inline void check_same(const FitResult& a, const FitResult& b) {
   REQUIRE(a.parameters.size() == b.parameters.size());
   CHECK(a.summary.verdict == b.summary.verdict);

@@ -1,4 +1,4 @@
-// A problem whose residuals, noise and re-check a test writes down, and the loop run on it.
+// Defines a problem whose residuals, noise and re-check a test prescribes, and runs the loop on it.
 #pragma once
 
 #include "minimizer/dense_system.hpp"
@@ -16,9 +16,9 @@ namespace scripted {
 using namespace nlsq;
 using tables::Table;
 
-using Model = std::function<void(const Vector& x, Table& rows)>;  // fills columns of J, then r
+using Model = std::function<void(const Vector& x, Table& rows)>;  // sets the columns of J, then r
 
-// A problem that answers f64 questions by `high` and f32 questions by `low`, and remembers what it was asked.
+// A problem that answers f64 questions by `high` and f32 questions by `low`, and remembers the questions.
 class Scripted final : public Evaluator {
  public:
   struct Call {
@@ -39,7 +39,7 @@ class Scripted final : public Evaluator {
   int parameters() const override { return static_cast<int>(n_); }
   std::size_t residuals() const override { return m_; }
   bool has_f32() const override { return true; }
-  double row_cost() const override { return 1e6; }  // dear enough for f32, and too dear to polish
+  double row_cost() const override { return 1e6; }  // expensive enough for f32, and too expensive to polish
 
   void linearize_into(std::span<const double> x, const PrecisionPlan& plan, Linearization& out) override {
     calls.push_back({"linearize", Vector(x.begin(), x.end()), plan});
@@ -105,7 +105,7 @@ inline SolverOptions in(const char* policy) {
   return options;
 }
 
-// r_i = x - t_i: the mean.
+// With r_i = x - t_i, the minimum is the mean.
 inline Model mean_of(Vector t, double shift = 0) {
   return [t, shift](const Vector& x, Table& rows) {
     for (std::size_t i = 0; i < t.size(); ++i) {
@@ -114,7 +114,7 @@ inline Model mean_of(Vector t, double shift = 0) {
     }
   };
 }
-// Rosenbrock's valley with a constant residual beside it.
+// Rosenbrock's valley with an additional constant residual.
 inline Model rosenbrock(double constant) {
   return [constant](const Vector& x, Table& rows) {
     rows.columns[0] = {-20 * x[0], -1, 0};
@@ -122,7 +122,7 @@ inline Model rosenbrock(double constant) {
     rows.columns[2] = {10 * (x[1] - x[0] * x[0]), 1 - x[0], constant};
   };
 }
-// log(x) against two values: not defined for x <= 0, where a long first step leads.
+// Residuals log(x) with two values. They are not defined for x <= 0, where a long first step leads.
 inline void logarithm(const Vector& x, Table& rows) {
   rows.columns[0] = {1 / x[0], 1 / x[0]};
   rows.columns[1] = {std::log(x[0]) + 3, std::log(x[0]) + 3.5};

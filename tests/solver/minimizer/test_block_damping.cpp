@@ -1,4 +1,4 @@
-// How the damping of a block problem falls after good steps, by numbers that a test invents.
+// Tests how the damping of a block problem falls after good steps, with invented numbers.
 #include <minimizer/minimizer.hpp>
 
 #include <doctest/doctest.h>
@@ -58,12 +58,12 @@ TEST_CASE("where half the damping is too little, few steps of a block problem ar
   ScriptedSystem system;
   system.apart = true;
   system.first_order_usable = false;
-  double at = 1000;  // the point that steps start from
+  double at = 1000;  // the point from which steps start
   system.slope_at = [&at](double x) { return at = x; };
   system.cost_at = [&at](double x) { return x < 0.6 * at ? 1e9 : 1 + 0.18 * x * x; };
   SolverOptions options;
   options.precision = PrecisionPolicy::parse("f64");
-  options.initial_lambda = 2;  // to 2/3 of x; half the damping leads to half of x
+  options.initial_lambda = 2;  // leads to 2/3 of x; half the damping leads to half of x
   options.max_iterations = 12;
   const MinimizerResult result = minimize(system, at, options);
   CHECK(result.summary.accepted >= 8);

@@ -1,4 +1,4 @@
-// A step at whose end no pass over all rows is made: what is said of that end is true of it.
+// Tests a last step after which no pass over all rows is made. The statements about its end must be true.
 #include <doctest/doctest.h>
 
 #include <nlsq/nlsq.hpp>
@@ -22,7 +22,7 @@ const auto decay = [](auto x, const auto& p) {
   return p[0] * exp(-p[1] * x) + p[2];
 };
 
-// y = 2.5 exp(-1.3 x) + 0.5 + noise + misfit(x)
+// Returns y = 2.5 exp(-1.3 x) + 0.5 + noise + misfit(x).
 template <class Misfit>
 Data decay_data(std::size_t rows, double noise, Misfit misfit) {
   Data d;
@@ -35,9 +35,9 @@ Data decay_data(std::size_t rows, double noise, Misfit misfit) {
   return d;
 }
 
-// The gradient's norm in the metric of the covariance, in standard errors, and the cost: in long double, at
-// p. `rounding`: what a pass in double may miss of the cost, where each residual is known to a rounding of
-// its terms.
+// The cost at p, and the gradient's norm in the metric of the covariance in standard errors, in long double.
+// `rounding` is the error of the cost that a pass in double may make if each residual is known to a rounding
+// of its terms.
 struct Truth {
   long double cost = 0, distance = 0, rounding = 0;
 };
@@ -55,7 +55,7 @@ Truth truth(const Data& d, const FitResult& fit) {
     products += r * r * error * error;
     squares_of_errors += error * error;
   }
-  // covariance = sigma² H⁻¹, and the distance is √(gᵀH⁻¹g)/sigma.
+  // The covariance is sigma² H⁻¹, so the distance is √(gᵀH⁻¹g)/sigma.
   const long double sigma2 = 2 * cost / static_cast<long double>(d.x.size() - 3);
   long double squares = 0;
   for (std::size_t i = 0; i < 3; ++i) {
@@ -82,10 +82,10 @@ TEST_CASE("after a last step cost and distance to the optimum are what a pass in
     const FitResult f = fit(d);
     const Certificate& c = f.summary.certificate;
     REQUIRE(c.passed);
-    last_steps += c.last_step > 0 ? 1 : 0;  // none where the pass before ended within the tolerances
+    last_steps += c.last_step > 0 ? 1 : 0;  // none if the pass before ended within the tolerances
     CHECK(c.step <= 1e-10);
     const Truth t = truth(d, f);
-    constexpr double kRounding = 1e-12;  // of the gradient, in standard errors
+    constexpr double kRounding = 1e-12;  // error of the gradient, in standard errors
     CHECK(static_cast<double>(t.distance) <= c.decrement_sigma + kRounding);
     CHECK(f.summary.final_cost == doctest::Approx(static_cast<double>(t.cost)).epsilon(1e-13));
   }
@@ -116,8 +116,8 @@ TEST_CASE("the covariance says how many digits it has") {
 }
 
 TEST_CASE("where residuals are no noise and bend the path, the end is as true") {
-  // Gauss-Newton contracts slowly here: the misfit is a fifth of the signal, and of one sign where the model
-  // bends.
+  // Gauss-Newton contracts slowly here, because the misfit is a fifth of the signal, and of one sign where
+  // the model bends.
   const auto misfit = [](double x) {
     return 0.5 * std::sin(3 * x) + 0.3 * std::exp(-std::pow((x - 1) / 0.1, 2));
   };
@@ -132,7 +132,7 @@ TEST_CASE("where residuals are no noise and bend the path, the end is as true") 
 }
 
 TEST_CASE("rows that no sample sees do not spoil it") {
-  // All that is known of b lies in 300 rows of 400,000, between the tiles that samples take.
+  // All information about b is in 300 of 400,000 rows, between the tiles that samples take.
   Data d = decay_data(400'000, 0.05, none);
   problems::Noise random(8);
   for (std::size_t i = 0; i < d.x.size(); ++i) {
@@ -149,8 +149,7 @@ TEST_CASE("rows that no sample sees do not spoil it") {
 }
 
 TEST_CASE("rows that no sample sees and the model does not fit: what is said of the end is true of it") {
-  // a is determined by a few hundred rows between the samples' tiles, which bend the path: alone, or by a
-  // fifth.
+  // A few hundred rows between the samples' tiles, which bend the path, determine a alone, or a fifth of it.
   for (const double shared : {0.0, 0.05}) {
     const auto model = [shared](auto x, const auto& p) {
       using std::exp, std::sin;
@@ -170,7 +169,7 @@ TEST_CASE("rows that no sample sees and the model does not fit: what is said of 
                                      (shared > 0 ? 0.1 : 0.01) * random.normal());
         }
         const FitResult f = curve_fit(model, d.x, d.y, {1.5, 0.6});
-        FitOptions here;  // a pass over all rows at f's end, and no step
+        FitOptions here;  // makes a pass over all rows at f's end, and no step
         here.strict = true;
         here.precision = PrecisionPolicy::parse("f64");
         here.solve_linear_start = false;
@@ -194,8 +193,8 @@ TEST_CASE("rows that no sample sees and the model does not fit: what is said of 
 }
 
 TEST_CASE("what a step leaves in rows that no sample sees is not hidden by rows that converge faster") {
-  // a, known to a fifth by 170 or 270 rows between the tiles that are not fitted well, converges slowly from
-  // close by; b, far away at first, in no time.
+  // Between the tiles, 170 or 270 rows that are not fitted well determine a fifth of a, which converges
+  // slowly from close by. b starts far away and converges fast.
   const auto model = [](auto x, const auto& p) {
     using std::exp, std::sin;
     return x < 0 ? p[0] * exp(p[0] * x) : p[1] * exp(0.4 * p[1] * x) * x + p[0] * 0.05 * sin(7.0 * x);
@@ -255,8 +254,9 @@ TEST_CASE("exact data: cost and errors are no difference of numbers that the las
       const Truth t = truth(d, f);
       const double cost = static_cast<double>(t.cost) / (0.05 * 0.05),
                    rounding = static_cast<double>(t.rounding) / (0.05 * 0.05);
-      // Exact residuals are differences of numbers of size 1: of a cost of 4e-12 not even a pass over all
-      // rows finds nine digits. A cost that the last step's decrease was taken from would be off by far more.
+      // Exact residuals are differences of numbers of size 1. Not even a pass over all rows computes nine
+      // digits of a cost of 4e-12. A cost from which the last step's decrease was subtracted would be far
+      // less accurate.
       CHECK(std::fabs(f.summary.final_cost - cost) <= 1e-9 * cost + 2 * rounding);
     }
   }

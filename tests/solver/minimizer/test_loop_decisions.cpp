@@ -1,4 +1,4 @@
-// Every decision of the loop, without a model: a system that replays invented numbers.
+// Tests every decision of the loop without a model, by a system that replays invented numbers.
 #include <minimizer/minimizer.hpp>
 
 #include <doctest/doctest.h>
@@ -92,7 +92,7 @@ TEST_CASE(
   ScriptedSystem system;
   system.first = kLowRows;
   system.first_order_usable = false;
-  bool uphill = true;  // until f64 looks
+  bool uphill = true;  // until f64 is used
   system.cost_at = [&](double x) { return uphill && x != 50 ? 1e9 : 1 + 0.5 * x * x; };
   int reports = 0;
   system.health = [&](HealthReport& h) {
@@ -127,7 +127,7 @@ TEST_CASE("near the optimum steps are undamped, and a failed one leaves the damp
 TEST_CASE("a difference that the costs' rounding covers is left to the gradient") {
   for (const bool falls : {true, false}) {
     ScriptedSystem system;
-    system.cost_at = [](double) { return 1e6; };  // nothing to be seen
+    system.cost_at = [](double) { return 1e6; };  // no difference is visible
     system.term_size = 1e10;
     system.gradient_falls = falls;
     minimize(system, 1e-3, in("f64"));
@@ -177,7 +177,7 @@ TEST_CASE("the residuals of a system with derivatives apart are asked before its
   CHECK(system.count("cost f64") > 0);
   ScriptedSystem whole;
   minimize(whole, 50, in("f64"));
-  CHECK(whole.count("cost f64") == 0);  // one pass for both
+  CHECK(whole.count("cost f64") == 0);  // one pass serves both
 }
 
 TEST_CASE(
@@ -328,7 +328,7 @@ TEST_CASE("while the cost falls, or the distance halves, nothing stagnates") {
   SolverOptions options = in("f64");
   options.max_iterations = 100;
   minimize(system, 50, options);
-  CHECK(asked == 1);  // at the end
+  CHECK(asked == 1);  // it asked at the end
 }
 
 TEST_CASE("a step that is hardly damped has to lower the gradient by some percent") {
@@ -341,14 +341,14 @@ TEST_CASE("a step that is hardly damped has to lower the gradient by some percen
   options.max_iterations = 9;
   minimize(system, 3, options);
   REQUIRE(system.slacks.size() >= 2);
-  CHECK(system.slacks.front() / 1e-7 == doctest::Approx(-0.05));  // the undamped step
+  CHECK(system.slacks.front() / 1e-7 == doctest::Approx(-0.05));  // of the undamped step
   CHECK(system.dampings.front() == 0);
   CHECK(system.slacks.back() == 0);
   CHECK(system.dampings.back() > 0.01);
 }
 
 TEST_CASE("where undamped steps fail time after time, they are tried ever more rarely") {
-  ScriptedSystem system;  // the curvature is five times what the model knows
+  ScriptedSystem system;  // the true curvature is five times that of the model
   system.cost_at = [](double x) { return 1 + 2.5 * x * x; };
   system.slope_at = [](double x) { return 5 * x; };
   const MinimizerResult result = minimize(system, 0.1, in("f64"));

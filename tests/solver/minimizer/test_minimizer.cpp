@@ -1,5 +1,5 @@
-// The loop driven by a scripted problem: what it asks for, at which x and in which precision, and what it
-// makes of the answers.
+// Tests the loop on a scripted problem: what it asks for, at which x and in which precision, and how it uses
+// the answers.
 #include "minimizer/dense_system.hpp"
 #include "minimizer/minimizer.hpp"
 
@@ -77,7 +77,7 @@ TEST_CASE("the iteration limit ends with the best point, verified, and no certif
     CHECK(result.summary.iterations.size() == static_cast<std::size_t>(limit));
     check_best_verified(problem, result, {-1.2, 1});
   }
-  // Where x0 is the minimum already, no iteration is needed to certify it.
+  // If x0 is the minimum already, no iteration is needed to certify it.
   Scripted solved(3, 1, mean_of({1, 2, 6}));
   SolverOptions options = in("f64");
   options.max_iterations = 0;
@@ -155,8 +155,8 @@ TEST_CASE("what the problem throws passes through") {
 }
 
 TEST_CASE("with one degree of freedom a far point is not taken for one inside a standard error") {
-  // m - n = 1: ν₀/σ <= 1 everywhere, as σ is made of the distance itself. Undamped steps from far leave
-  // the domain; if each of them raised the damping, the fit would end in ever smaller steps.
+  // With m - n = 1, ν₀/σ <= 1 everywhere, because σ is computed from the distance itself. Undamped steps from
+  // far leave the domain. If each of them raised the damping, the fit would end in ever smaller steps.
   Scripted problem(2, 1, logarithm);
   const MinimizerResult result = minimize(problem, {5}, in("f64"));
   CHECK(result.summary.verdict == Verdict::converged);
@@ -164,7 +164,7 @@ TEST_CASE("with one degree of freedom a far point is not taken for one inside a 
 }
 
 TEST_CASE("an undamped step that fails leaves the damping as it was") {
-  // Near the optimum in units of σ, but the model bends: the undamped step leads uphill.
+  // It is near the optimum in units of σ, but the model bends, so the undamped step leads uphill.
   Scripted problem(40, 1, [](const Vector& x, Table& rows) {
     for (std::size_t i = 0; i < 40; ++i) {
       rows.columns[0][i] = i == 0 ? 1 / (1 + x[0] * x[0]) : 0;

@@ -1,5 +1,4 @@
-// The loop driven by a scripted problem: when it escalates to f64, and what it keeps when f64 contradicts
-// f32.
+// Tests the loop on a scripted problem: when it escalates to f64, and what it keeps when f64 contradicts f32.
 
 #include "minimizer/dense_system.hpp"
 #include "minimizer/minimizer.hpp"
@@ -18,7 +17,7 @@ using namespace scripted;
 
 namespace {
 
-// What a probe found: noise of the cost, and of each entry of the gradient.
+// Returns the result of a probe: noise of the cost, and of each entry of the gradient.
 Probe noisy(double cost_noise, const Vector& gradient_noise) {
   Probe probe;
   probe.cost_noise = cost_noise;
@@ -53,13 +52,13 @@ TEST_CASE("a gradient that is noise escalates: the same x again in f64, no step,
 
 TEST_CASE(
     "a gain ratio inside the noise is undecided: both costs again in f64, and twice running escalates") {
-  // Near its minimum x² - 2 is close to linear: the decrease is the predicted one.
+  // Near its minimum x² - 2 is nearly linear, so the decrease is the predicted one.
   Scripted problem(2, 1, [](const Vector& x, Table& rows) {
     rows.columns[0] = {2 * x[0], 0};
-    rows.columns[1] = {x[0] * x[0] - 2, 1e-4};  // next to nothing: never inside a standard error
+    rows.columns[1] = {x[0] * x[0] - 2, 1e-4};  // so small that x is never within a standard error
   });
   problem.probe_at = [](const Vector& x) {
-    const double r = x[0] * x[0] - 2;  // undamped, predicted = r²/2
+    const double r = x[0] * x[0] - 2;  // for an undamped step, predicted = r²/2
     return noisy(0.95 * r * r / 2, {0});
   };
   SolverOptions options = in("f32");
@@ -71,7 +70,7 @@ TEST_CASE(
   CHECK(trace[1].outcome == StepOutcome::accepted);
   CHECK(trace[2].outcome == StepOutcome::escalated);
   CHECK(trace[2].event == Event::cost_noise);
-  // f32 at 2 and at the trial point, then both costs in f64.
+  // The loop asks for f32 at 2 and at the trial point, then for both costs in f64.
   REQUIRE(problem.calls.size() > 4);
   const Vector trial = problem.calls[1].x;
   CHECK(problem.calls[1].plan.residual == Format::f32);
@@ -90,7 +89,7 @@ TEST_CASE("a decrease beyond the noise is accepted in f32 without an f64 pass, a
   bool rejected = false, was_low = true;
   for (const IterationSummary& it : result.summary.iterations) {
     const bool low = it.plan.residual == Format::f32;
-    CHECK((was_low || !low));  // never back to f32
+    CHECK((was_low || !low));  // it never goes back to f32
     was_low = low;
     rejected = rejected || (low && it.outcome == StepOutcome::rejected);
   }
@@ -105,7 +104,7 @@ TEST_CASE("a decrease beyond the noise is accepted in f32 without an f64 pass, a
 }
 
 TEST_CASE("an f32 path that led away is taken back to the checkpoint when f64 shows it") {
-  // Two basins: the start is in the good one, f32 sees a slope that leads over into the bad one.
+  // There are two basins. The start is in the good one, but f32 sees a slope that leads into the bad one.
   Scripted problem(2, 1, [](const Vector& x, Table& rows) {
     rows.columns[0] = {1, 0};
     rows.columns[1] = x[0] < 2 ? Vector{x[0] + 1, 0.5} : Vector{x[0] - 4, 3};
@@ -122,7 +121,7 @@ TEST_CASE("an f32 path that led away is taken back to the checkpoint when f64 sh
   CHECK(result.summary.verdict == Verdict::converged);
   CHECK(result.x[0] == doctest::Approx(-1).epsilon(1e-12));
   check_best_verified(problem, result, {0});
-  // With no iterations left to mend it, the start is returned.
+  // If no iterations are left to correct it, the start is returned.
   SolverOptions options = in("f32");
   options.max_iterations = 3;
   Scripted again = problem;
@@ -131,7 +130,7 @@ TEST_CASE("an f32 path that led away is taken back to the checkpoint when f64 sh
 }
 
 TEST_CASE("an f32 path that led astray in the right basin goes on from where it is") {
-  // f32 sees its minimum at 4, the truth is -1.
+  // f32 has its minimum at 4, but the true one is at -1.
   Scripted problem(3, 1, mean_of({-2, -1, 0}));
   problem.low = mean_of({-2, -1, 0}, 5);
   problem.probe_at = [](const Vector& x) { return noisy(0, {x[0] > 3 ? 1000.0 : 0.0}); };
@@ -163,7 +162,7 @@ TEST_CASE("a bias of the gradient that is measured well is taken out, and one lo
 }
 
 TEST_CASE("a point from which the next one is expected near the optimum is the last below f64") {
-  // From far away ν₀/σ is nearly 100, close by it is 100 x. A step leaves about bend x².
+  // From far away ν₀/σ is nearly 100, and close by it is 100 x. A step leaves about bend x².
   constexpr std::size_t kRows = 10000;
   const auto model = [](double bend) {
     return [bend](const Vector& x, Table& rows) {
@@ -186,7 +185,7 @@ TEST_CASE("a point from which the next one is expected near the optimum is the l
     return low;
   };
   CHECK(low_points(0.0025) == 2);  // 95, 2.2 and then 1e-4 standard errors
-  CHECK(low_points(0.02) == 3);    // 95, 16 and then 0.05: from 16 on, the next may be too far
+  CHECK(low_points(0.02) == 3);    // 95, 16 and then 0.05; after 16, the next may be too far
 }
 
 TEST_CASE("a point that is better in f64 too is kept at escalation") {

@@ -1,4 +1,4 @@
-// Variable projection where only some parameters can be eliminated: bounds, ties, confounded parameters.
+// Tests variable projection if only some parameters can be eliminated: bounds, ties, confounded parameters.
 
 #include <nlsq/nlsq.hpp>
 
@@ -27,7 +27,7 @@ TEST_CASE("what has bounds is not eliminated, the others are, and the answer kee
   const Sample& s = kSamples[2];
   const Data d = drawn(s, 150);
   const Formula formula = parse_formula(s.formula);
-  for (const double most : {10.0, 1.9}) {  // of a2, whose best value is 2
+  for (const double most : {10.0, 1.9}) {  // upper bound of a2, whose best value is 2
     FitOptions off = options_of(VariableProjection::off), on = options_of(VariableProjection::on);
     for (FitOptions* o : {&off, &on}) {
       o->bounds = {std::vector<double>(5, -kInf), std::vector<double>(5, kInf)};
@@ -81,7 +81,7 @@ TEST_CASE(
   none(s.formula, dogleg, "Levenberg-Marquardt", d.y);
   none("a^2*exp(-b*x)+c^2", options_of(VariableProjection::on), "linear in no", d.y);
   none("a+b*x+c*x^2", options_of(VariableProjection::on), "linear in all", d.y);
-  // Where it is not asked for, nothing is said.
+  // If it is not asked for, no message is given.
   FitOptions automatic = options_of(VariableProjection::automatic);
   automatic.loss = Loss::huber(0.1);
   CHECK(curve_fit(s.formula, d.x, d.y, {}, automatic).warnings.empty());

@@ -1,5 +1,5 @@
-// Variable projection at one point: the projected step and the linear parameters beside figures by QR of J
-// itself.
+// Tests variable projection at one point. The projected step and the linear parameters are compared with
+// results of QR of J itself.
 #include "linear/linear_solver.hpp"
 #include "minimizer/variable_projection.hpp"
 
@@ -24,7 +24,7 @@ struct Point {
   Linearization at;
 };
 
-// Columns of J of very different lengths, no two orthogonal.
+// Returns columns of J of very different lengths, no two of which are orthogonal.
 Point point(std::uint64_t seed, Eigen::Index rows, Eigen::Index columns) {
   problems::Noise random(seed);
   Point p{Eigen::MatrixXd(rows, columns), Eigen::VectorXd(rows), {}};
@@ -66,7 +66,7 @@ Eigen::MatrixXd columns_of(const Point& p, const std::vector<int>& which) {
   return out;
 }
 
-// v less its part in the span of Φ's columns.
+// Returns v minus its projection on the columns of Φ.
 Eigen::MatrixXd perpendicular(const Eigen::MatrixXd& phi, const Eigen::MatrixXd& v) {
   return v - phi * decompositions::least_squares(phi, v);
 }
@@ -82,7 +82,7 @@ TEST_CASE(
       Projection projection;
       projection.offer(linear, {}, VariableProjection::on);
       CHECK(projection.active());
-      CHECK(projection.eliminated().empty());  // no point was seen yet
+      CHECK(projection.eliminated().empty());  // it has seen no point yet
       const auto weights = projection.weigh_damping(p.at);
       CHECK(std::ranges::equal(projection.eliminated(), linear));
       REQUIRE(weights.size() == 6);
@@ -136,7 +136,7 @@ TEST_CASE(
       for (std::size_t k = 0; k < linear.size(); ++k) whole[linear[k]] = moved[static_cast<Eigen::Index>(k)];
       for (std::size_t j = 0; j < 6; ++j)
         CHECK(step.step[j] == doctest::Approx(whole[static_cast<Eigen::Index>(j)]).epsilon(1e-8));
-      // What the linear model falls by there.
+      // This is the decrease of the linear model there.
       CHECK(step.predicted ==
             doctest::Approx(0.5 * (p.r.squaredNorm() - (p.r + p.J * whole).squaredNorm())).epsilon(1e-9));
     }
@@ -154,7 +154,7 @@ TEST_CASE("weights of the damping hold within bounds, too") {
   free.weigh_damping(weights);
   boxed.weigh_damping(weights);
   const Step far = free.solve(0.1);
-  // Bounds out of reach change nothing; one at half the way of parameter 2 holds it, and the rest is the
+  // Bounds out of reach change nothing. A bound half the way of parameter 2 holds it, and the rest is the
   // minimum beside it.
   Vector lower(6, -1e6), upper(6, 1e6);
   boxed.keep_within({lower, upper});
@@ -188,7 +188,7 @@ TEST_CASE("columns that depend on others stay; where all become dependent nothin
   CHECK(std::ranges::equal(projection.eliminated(), std::vector<int>{1, 2}));
   CHECK(weights[3] == 1);
   CHECK(weights[1] == 0);
-  // Another point, where the two that are left coincide.
+  // At another point, the two columns that are left coincide.
   p.J.col(2) = p.J.col(1);
   linearize(p);
   CHECK(projection.weigh_damping(p.at).empty());
@@ -232,7 +232,7 @@ TEST_CASE("a J of 16 bits decides nothing; one of f32 drops no column") {
   CHECK(automatic.weigh_damping(p.at).empty());
   CHECK_FALSE(automatic.active());
   CHECK(on.weigh_damping(p.at).empty());
-  CHECK(on.active());  // decided at the first point of more digits
+  CHECK(on.active());  // decided at the first point with more digits
   p.at.plan = {Format::f64, Gram::f64};
   CHECK(on.weigh_damping(p.at).size() == 4);
 

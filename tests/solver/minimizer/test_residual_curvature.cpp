@@ -1,4 +1,4 @@
-// The curvature of large residuals: what is learned of it, when it is used, and what fits gain by it.
+// Tests the curvature of large residuals: what is learned of it, when it is used, and how it helps fits.
 #include "mgh.hpp"
 
 #include "linear/linear_solver.hpp"
@@ -147,7 +147,7 @@ TEST_CASE("small steps around a point teach its curvature, which shrinks where r
   CHECK((matrix(curvature, 3) - expected).norm() <= 1e-2 * expected.norm());
 
   Quadratic small = q;
-  small.c = -small.A * centre;  // residuals all but vanish
+  small.c = -small.A * centre;  // the residuals nearly vanish
   for (Eigen::Index i = 0; i < small.c.size(); ++i)
     small.c[i] -= 0.5 * centre.dot(small.B[static_cast<std::size_t>(i)] * centre);
   const Numbers d = Numbers::Constant(3, 1e-6);
@@ -160,7 +160,7 @@ TEST_CASE("the model that promises better is taken after three trials in a row, 
   const Numbers x = Numbers::Constant(3, 0.3), d = Numbers::Constant(3, 1e-2);
   const Linearization at = q.at(x);
   ResidualCurvature curvature;
-  CHECK_FALSE(curvature.choose(at, view(d), 1));  // nothing is known
+  CHECK_FALSE(curvature.choose(at, view(d), 1));  // nothing is known yet
   CHECK_FALSE(curvature.in_use());
   curvature.learn(at, q.at(x + d), view(d));
   const Eigen::Map<const Numbers> g(at.gradient.data(), 3);
@@ -170,13 +170,13 @@ TEST_CASE("the model that promises better is taken after three trials in a row, 
   REQUIRE(without != with);
   CHECK_FALSE(curvature.choose(at, view(d), with));
   CHECK_FALSE(curvature.choose(at, view(d), with));
-  CHECK_FALSE(curvature.choose(at, view(d), without));  // in a row
+  CHECK_FALSE(curvature.choose(at, view(d), without));  // trials must be in a row
   CHECK_FALSE(curvature.choose(at, view(d), with));
   CHECK_FALSE(curvature.choose(at, view(d), with));
   CHECK_FALSE(curvature.in_use());
   CHECK(curvature.choose(at, view(d), with));
   CHECK(curvature.in_use());
-  CHECK_FALSE(curvature.choose(at, view(d), 0.5 * (with + without)));  // neither is nearer
+  CHECK_FALSE(curvature.choose(at, view(d), 0.5 * (with + without)));  // neither model is nearer
   CHECK_FALSE(curvature.choose(at, view(d), without));
   CHECK(curvature.choose(at, view(d), without));
   CHECK_FALSE(curvature.in_use());

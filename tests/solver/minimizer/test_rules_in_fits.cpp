@@ -1,4 +1,5 @@
-// Every variable that a rule may ask for has a value in a fit, and a rule on it changes what the kernels run.
+// Tests that every variable that a rule may use has a value in a fit, and that rules change what the kernels
+// run.
 #include <nlsq/nlsq.hpp>
 
 #include <doctest/doctest.h>
@@ -13,7 +14,7 @@ namespace {
 
 struct Data {
   std::vector<double> x, y;
-  // The last `far` rows have a residual that leaves f32 at the start.
+  // The last `far` rows have a residual at the start that f32 cannot represent.
   explicit Data(std::size_t far = 0) {
     for (std::size_t i = 0; i < 20000; ++i) {
       x.push_back(2.5e-4 * static_cast<double>(i));
@@ -58,7 +59,7 @@ TEST_CASE("a rule on any variable acts where its condition holds, and only there
   };
   for (const auto& [holds, never] : cases) {
     CAPTURE(std::string(holds));
-    if (never == nullptr) {  // no comparison of rules
+    if (never == nullptr) {  // there is no comparison of rules
       CHECK_THROWS_AS(PrecisionPolicy::parse(std::string("f32; ") + holds + " -> residual=f64"),
                       ValidationError);
       continue;

@@ -1,5 +1,5 @@
-// Nielsen's rule for the damping, that of the radius, and steps that may raise the cost, by their defining
-// properties.
+// Tests Nielsen's rule for the damping, the rule for the radius, and steps that may raise the cost, by their
+// defining properties.
 #include "minimizer/nonmonotonic.hpp"
 #include "minimizer/trust_region.hpp"
 
@@ -90,13 +90,13 @@ TEST_CASE(
   CHECK(trust.by_radius());
   trust.accepted(0.9, 8);
   CHECK(trust.radius() == 24);
-  trust.accepted(0.9, 1);  // a short one, the whole undamped step: the radius stays
+  trust.accepted(0.9, 1);  // a short undamped step leaves the radius as it is
   CHECK(trust.radius() == 24);
   trust.accepted(0.5, 24);
   CHECK(trust.radius() == 24);
   trust.accepted(0.1, 6);
   CHECK(trust.radius() == 3);
-  trust.rejected(2, true);  // of the step's length, where that is shorter
+  trust.rejected(2, true);  // half of the step's length, if that is shorter
   CHECK(trust.radius() == 1);
   trust.rejected(1, false);
   CHECK(trust.radius() == doctest::Approx(0.1));
@@ -116,14 +116,14 @@ TEST_CASE(
   CHECK(steps.on());
   steps.start(10);
   CHECK(steps.decrease(12) == -2);
-  CHECK(steps.accepted(6, 5));    // the least so far
-  CHECK(steps.decrease(8) == 2);  // from 10
+  CHECK(steps.accepted(6, 5));    // this is the least so far
+  CHECK(steps.decrease(8) == 2);  // relative to 10
   CHECK(steps.promised(1) == 6);
   CHECK_FALSE(steps.accepted(8, 1));
-  CHECK(steps.decrease(9) == 1);  // 10 still counts: it is two steps away
+  CHECK(steps.decrease(9) == 1);  // 10 still counts, because it is two steps away
   CHECK(steps.promised(0.5) == 6.5);
   CHECK_FALSE(steps.accepted(7, 2));
-  CHECK(steps.decrease(7.5) == doctest::Approx(0.5));  // from 8
+  CHECK(steps.decrease(7.5) == doctest::Approx(0.5));  // relative to 8
   CHECK(steps.promised(0) == 2);
   CHECK(steps.accepted(5, 1));
   steps.end();

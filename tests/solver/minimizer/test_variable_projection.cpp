@@ -1,5 +1,5 @@
-// Variable projection in fits: beside those of the whole problem; what is not eliminated; starts for
-// nonlinear parameters alone.
+// Tests variable projection in fits. They are compared with fits of the whole problem. Also tests parameters
+// that are not eliminated, and starts for only the nonlinear parameters.
 #include <nlsq/nlsq.hpp>
 
 #include "corpora/noise.hpp"
@@ -56,7 +56,7 @@ TEST_CASE("weights, absolute sigma, fixed parameters and every policy keep the a
         o->precision = PrecisionPolicy::parse(policy);
       }
       NamedValues start = s.start;
-      start.back().second = 0.5;  // c, held where it belongs
+      start.back().second = 0.5;  // c, fixed at its true value
       const FitResult a = curve_fit(s.formula, d.x, d.y, start, on),
                       b = curve_fit(s.formula, d.x, d.y, start, off);
       CHECK(eliminated(a) == Names{"a1", "a2"});
@@ -113,7 +113,7 @@ TEST_CASE(
     for (const VariableProjection wish : {VariableProjection::automatic, VariableProjection::on}) {
       const FitResult fit = curve_fit(s.formula, d.x, d.y, s.start, options_of(wish));
       CHECK(fit.success());
-      // The scatter that was put in, and no more.
+      // The scatter is that of the noise, and no more.
       const double rows = static_cast<double>(fit.dof),
                    most = (rows + 6 * std::sqrt(2 * rows)) * s.noise * s.noise;
       if (wish == VariableProjection::automatic) CHECK(fit.rss < most);
@@ -148,7 +148,7 @@ TEST_CASE("off, and automatic that declines, are the whole problem bit by bit") 
   CHECK(automatic.parameters == off.parameters);
   CHECK(automatic.summary.counted_work == off.summary.counted_work);
   CHECK(automatic.summary.iterations.size() == off.summary.iterations.size());
-  // Starts that are to be taken as given tell nothing about it.
+  // Starts that must be used as given say nothing about it.
   const Sample& sum = kSamples[2];
   const Data e = drawn(sum, 150);
   FitOptions given = options_of(VariableProjection::automatic);
@@ -218,7 +218,7 @@ TEST_CASE(
     "a first point that is noise in f32 is seen again in f64: what may be eliminated is decided there") {
   problems::Noise random(4);
   std::vector<double> x, y;
-  for (int i = 0; i < 3000; ++i) {  // times of a clock that has run for a day: f32 sees no phase
+  for (int i = 0; i < 3000; ++i) {  // these are times of a clock after a day, from which f32 gets no phase
     x.push_back(1e5 + 8.0 * i / 2999);
     y.push_back(std::sin(2 * x.back()) + 0.5 * std::cos(2 * x.back()) + 0.01 * random.normal());
   }
@@ -230,7 +230,7 @@ TEST_CASE(
   CHECK(fit.success());
   CHECK(fit.summary.precision.escalations >= 1);
   CHECK(fit.summary.accepted <=
-        6);  // by the whole problem, or with an elimination that f32 had ruled out, hundreds
+        6);  // the whole problem, or an elimination that f32 had ruled out, takes hundreds
 }
 
 TEST_CASE("automatic elimination wants an eighth of the parameters to be linear, as a network's are not") {

@@ -1,4 +1,5 @@
-// Guesses from columns that are not in memory as doubles: the same bits, and never many rows at once.
+// Tests guesses from columns that are not in memory as doubles. The bits are the same, and few rows are read
+// at once.
 #include <nlsq/models.hpp>
 
 #include <doctest/doctest.h>
@@ -13,7 +14,7 @@
 
 namespace {
 
-// Columns of doubles that are only given away in parts.
+// Columns of doubles that are only given in parts.
 class Rows final : public nlsq::RowSource {
  public:
   explicit Rows(std::vector<std::vector<double>> columns) : columns_(std::move(columns)) {}
@@ -24,7 +25,7 @@ class Rows final : public nlsq::RowSource {
     std::copy_n(columns_[static_cast<std::size_t>(column)].begin() + static_cast<std::ptrdiff_t>(first),
                 count, out);
   }
-  mutable std::size_t most = 0;  // rows that were asked for at once
+  mutable std::size_t most = 0;  // most rows that were requested at once
 
  private:
   std::vector<std::vector<double>> columns_;

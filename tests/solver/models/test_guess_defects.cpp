@@ -1,4 +1,5 @@
-// First guesses that were wrong once: each case is a kind of data on which fits failed or ended elsewhere.
+// Tests first guesses that were wrong once. Each case is a kind of data for which fits failed or ended
+// elsewhere.
 #include <doctest/doctest.h>
 
 #include <nlsq/curve_fit.hpp>
@@ -26,7 +27,7 @@ bool as_low_as_truth(const nlsq::Model& model, const trials::Data& data) {
   return cost_from(model, data, {}) <= cost_from(model, data, data.truth) * (1 + 1e-6);
 }
 
-// Draw number t of the program nlsq_guess_rates with `rows` rows, at signal-to-noise 100.
+// Returns draw number t of the program nlsq_guess_rates with `rows` rows, at signal-to-noise 100.
 trials::Data drawn(const nlsq::Model& model, int t, std::size_t rows, bool even) {
   trials::Random random(20240501 + static_cast<std::uint64_t>(t));
   return trials::draw(model, random, rows, even, 100);

@@ -1,4 +1,4 @@
-// First guesses of data whose rows have standard errors of their own, and of data with outliers.
+// Tests first guesses for data whose rows have their own standard errors, and for data with outliers.
 #include <doctest/doctest.h>
 
 #include <nlsq/curve_fit.hpp>
@@ -24,7 +24,7 @@ double range_of(const std::vector<double>& y) {
   return *high > *low ? *high - *low : 1.0;
 }
 
-// The noise grows by a factor of 100 along x.
+// Returns data whose noise grows by a factor of 100 along x.
 Weighted growing_noise(const nlsq::Model& model, trials::Random& random) {
   constexpr double kSignalToNoise = 100;
   Weighted out{trials::draw(model, random, 100, true, 1e9), {}};
@@ -36,7 +36,7 @@ Weighted growing_noise(const nlsq::Model& model, trials::Random& random) {
   return out;
 }
 
-// Some rows are far off, and their sigma says so.
+// Returns data of which some rows are far off, with a large sigma.
 Weighted flagged_rows(const nlsq::Model& model, trials::Random& random) {
   Weighted out{trials::draw(model, random, 100, true, 100), {}};
   const double range = range_of(out.data.y);
@@ -59,7 +59,7 @@ double cost_from(const nlsq::Model& model, const Weighted& drawn, const std::vec
   return std::isfinite(fit.summary.final_cost) ? fit.summary.final_cost : 1e300;
 }
 
-// The fraction of fits from the guess that end as low as those from the parameters the data were drawn with.
+// Returns the fraction of fits from the guess that end as low as those from the true parameters.
 double rate(const nlsq::Model& model, Weighted (*draw)(const nlsq::Model&, trials::Random&)) {
   constexpr int kDraws = 20;
   trials::Random random(7);

@@ -1,5 +1,5 @@
-// First guesses: how often a fit from the guess reaches the best minimum known, and what guesses do
-// with data that are no use.
+// Tests first guesses: how often a fit from the guess reaches the best minimum known, and how guesses treat
+// useless data.
 #include <doctest/doctest.h>
 
 #include <nlsq/curve_fit.hpp>
@@ -33,7 +33,7 @@ double fitted_cost(const nlsq::Model& model, const trials::Data& data, const std
   return std::isfinite(fit.summary.final_cost) ? fit.summary.final_cost : kInf;
 }
 
-// Success: within 1e-6 of the best of fits from the truth and from `starts` random points of the ranges.
+// Returns true if the fit is within 1e-6 of the best of fits from the truth and from `starts` random points.
 bool reaches_best(const nlsq::Model& model, const trials::Data& data, trials::Random& random, int starts) {
   const double cost = fitted_cost(model, data, model.guess(data.columns(), data.y).values);
   double best = fitted_cost(model, data, data.truth);
@@ -42,7 +42,8 @@ bool reaches_best(const nlsq::Model& model, const trials::Data& data, trials::Ra
   return cost <= best * (1 + 1e-6);
 }
 
-// Fraction of `count` seeded trials that succeed: sizes 30 to 2000, even and uneven x in turn.
+// Returns the fraction of `count` seeded trials that succeed. Sizes are 30 to 2000, with even and uneven x in
+// turn.
 double success_rate(const nlsq::Model& model, double snr, int count, int starts) {
   constexpr std::array<std::size_t, 6> sizes = {30, 50, 100, 250, 700, 2000};
   trials::Random random(20240501);
@@ -291,13 +292,13 @@ TEST_CASE("a million rows cost little more than a thousand") {
     const nlsq::Model& model = nlsq::model(name);
     trials::Random random(9);
     const trials::Data data = trials::draw(model, random, 1000000, true, 50);
-    const std::clock_t start = std::clock();  // processor time: the machine may be busy
+    const std::clock_t start = std::clock();  // processor time, because the machine may be busy
     model.guess(data.columns(), data.y);
     const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     CHECK(seconds < 20.0);
 #else
-    CHECK(seconds < 1.0);  // measured 1 to 60 ms
+    CHECK(seconds < 1.0);  // 1 to 60 ms were measured
 #endif
   }
 }

@@ -1,5 +1,5 @@
-// Sums of built-in models: their formulas and names, and how often a fit from the guess reaches the best
-// minimum known. Formulas that are built-in models in other words.
+// Tests sums of built-in models: their formulas and names, and how often a fit from the guess reaches the
+// best minimum known. Also tests formulas that are equivalent to built-in models.
 #include <doctest/doctest.h>
 
 #include <nlsq/curve_fit.hpp>
@@ -98,7 +98,7 @@ TEST_CASE("a text without the name of a built-in model is a formula, unless it i
     CAPTURE(text);
     CHECK(nlsq::guessing::chooses_model(text, x));
   }
-  const std::vector<std::string> own{"linear", "gaussian"};  // predictors with the names of models
+  const std::vector<std::string> own{"linear", "gaussian"};  // the predictors have names of models
   CHECK_FALSE(nlsq::guessing::chooses_model("a + 2*linear", own));
   CHECK_FALSE(nlsq::guessing::chooses_model("gaussian", own));
   CHECK(message_of("gaussian + x").find("read as a sum of built-in models, because 'gaussian' is one") !=
@@ -108,9 +108,9 @@ TEST_CASE("a text without the name of a built-in model is a formula, unless it i
 TEST_CASE("the guess of a sum leads to the best minimum known") {
   struct Sum {
     const char* text;
-    double demanded;  // share of the draws
+    double demanded;  // required fraction of the draws
   };
-  // Beside a parabola many draws have peaks that the noise hides.
+  // Beside a parabola, the noise hides the peaks in many draws.
   for (const auto& [text, demanded] :
        {Sum{"gaussian+linear", 0.95}, Sum{"2*gaussian+linear", 0.95}, Sum{"3*gaussian+linear", 0.95},
         Sum{"3*lorentzian", 0.9}, Sum{"gaussian+logistic", 0.95}, Sum{"gaussian+lorentzian+poly2", 0.7},
@@ -142,7 +142,7 @@ TEST_CASE("terms that are easily taken for others are told apart") {
   struct Draw {
     std::string text;
     double snr;
-    std::vector<std::uint64_t> seeds;  // with each, the rows are 60, 120, 400, 1000 in turn
+    std::vector<std::uint64_t> seeds;  // the rows of these are 60, 120, 400, 1000 in turn
   };
   const Draw draws[] = {
       {"gaussian+logistic", 20, {1, 4, 17, 26, 35}},   // a step beside a peak, not a dip on its other side

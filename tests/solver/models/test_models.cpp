@@ -1,4 +1,4 @@
-// The registry of built-in models: rows are complete and agree with their formulas.
+// Tests the registry of built-in models. Its rows must be complete and agree with their formulas.
 #include <doctest/doctest.h>
 
 #include <nlsq/formula.hpp>
@@ -118,7 +118,7 @@ TEST_CASE("x = 0 is no trap: values and derivatives are finite there where the m
     std::vector<double> p;
     std::vector<int> all;
     for (const nlsq::TrialRange& range : model.trials) {
-      p.push_back(range.low + 0.3 * (range.high - range.low));  // exponents below 1 among them
+      p.push_back(range.low + 0.3 * (range.high - range.low));  // exponents below 1 are among them
       all.push_back(static_cast<int>(all.size()));
     }
     if (std::string(name).starts_with("power")) p[1] = 0.5;
@@ -142,7 +142,7 @@ TEST_CASE("area variants have the area they are given") {
       if (model.parameters[j] == "c") p[j] = 0;
     const bool positive = model.trial_x.low > 0;
     double area = 0;
-    const double step = 0.01;  // midpoint rule; the Lorentzian wings beyond 4000 hold 1e-4 of the area
+    const double step = 0.01;  // by the midpoint rule; the Lorentzian tails beyond 4000 have 1e-4 of the area
     for (double x = (positive ? 0 : -4000) + step / 2; x < (positive ? 400 : 4000); x += step)
       area += step * formula.evaluate({&x, 1}, p);
     CHECK(area == doctest::Approx(p[0]).epsilon(1e-3));

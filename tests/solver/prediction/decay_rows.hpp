@@ -1,4 +1,4 @@
-// 25 rows of 5 exp(-0.8 x) + 1 with errors that grow with y, for the tests of predictions.
+// Makes 25 rows of 5 exp(-0.8 x) + 1 with errors that grow with y, for the tests of predictions.
 #pragma once
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// A second implementation of the delta method for the tests of predictions: derivatives by central
-// differences in long double, and the normal matrix inverted by Gauss-Jordan elimination.
+// Implements the delta method a second time for the tests of predictions. Derivatives are central differences
+// in long double, and Gauss-Jordan elimination inverts the normal matrix.
 #pragma once
 
 #include <cmath>
@@ -45,7 +45,8 @@ inline std::vector<std::vector<Real>> inverse(std::vector<std::vector<Real>> A) 
   return B;
 }
 
-// gᵀ (JᵀWJ)⁻¹ g at x0, where W has 1/sigma². Multiplied by the variance of a residual, it is var f(x0).
+// Returns gᵀ (JᵀWJ)⁻¹ g at x0, where W has 1/sigma². Multiplied by the variance of a residual, it is var
+// f(x0).
 inline double variance(const Model& f, const std::vector<double>& x, const std::vector<double>& sigma,
                        const std::vector<double>& p, double x0) {
   const std::size_t n = p.size();

@@ -1,4 +1,4 @@
-// The bootstrap: errors from fits to resampled data.
+// Tests the bootstrap, which estimates errors from fits to resampled data.
 #include <nlsq/nlsq.hpp>
 
 #include "messages.hpp"
@@ -30,8 +30,8 @@ bool close(double a, double b, double relative) { return std::fabs(a - b) <= rel
 }  // namespace
 
 TEST_CASE("for a straight line the methods agree with the known standard errors") {
-  // Errors of equal size, so that all methods estimate the same. With 4000 samples a standard deviation is
-  // known to 1.1 %; rows drawn at random differ by some percent more.
+  // Errors have equal size, so that all methods estimate the same. With 4000 samples a standard deviation is
+  // known to 1.1 %. Rows drawn at random differ by some percent more.
   std::vector<double> x, y;
   SampleRandom random(5, 0);
   for (int i = 0; i < 200; ++i) x.push_back(0.01 * i), y.push_back(1 + 2 * x.back() + 0.3 * random.normal());
@@ -51,7 +51,7 @@ TEST_CASE("for a straight line the methods agree with the known standard errors"
 }
 
 TEST_CASE("with few rows, residuals are enlarged to the size of the errors") {
-  // Eight rows and two parameters: as they are, residuals would give errors too small by √(6/8) = 0.87.
+  // There are eight rows and two parameters. Without enlargement, errors would be too small by √(6/8) = 0.87.
   const std::vector<double> x = {1, 2, 3, 4, 5, 6, 7, 8}, y = {1.2, 1.7, 3.4, 3.8, 5.3, 5.7, 7.1, 8.3};
   const FitResult fit = curve_fit("a+b*x", x, y);
   for (const auto method : {BootstrapMethod::residual, BootstrapMethod::parametric}) {
@@ -86,7 +86,8 @@ TEST_CASE("residuals of a robust loss are not centred: their mean is that of the
 }
 
 TEST_CASE("rows keep their sigma when they are drawn") {
-  // Every second row is worthless, and its sigma says so. With another row's sigma it would spoil the fit.
+  // Every second row is worthless, and its sigma says so. With the sigma of another row it would spoil the
+  // fit.
   std::vector<double> x, y, sigma;
   for (int i = 0; i < 40; ++i) {
     x.push_back(0.1 * i);
@@ -156,7 +157,8 @@ TEST_CASE("counts are drawn from Poisson's distribution") {
       square += e * e;
       cube += e * e * e;
     }
-    // Four standard deviations of each mean: the variance is `mean`, the third central moment, too.
+    // The mean must be within four standard deviations. The variance is `mean`, and so is the third central
+    // moment.
     CHECK(std::fabs(sum / kDraws) < 4 * std::sqrt(mean / kDraws));
     CHECK(std::fabs(square / kDraws - mean) < 4 * std::sqrt((2 * mean * mean + mean) / kDraws));
     CHECK(std::fabs(cube / kDraws - mean) <
@@ -218,12 +220,12 @@ TEST_CASE("a callable of several predictors") {
 }
 
 TEST_CASE("fits that fail are counted, and a warning says so") {
-  // Four rows: a sample with a single x cannot determine the line. This happens in 4/256 of the samples with
-  // one x, and 12 rows of the same two x do not matter.
+  // There are four rows. A sample with a single x cannot determine the line. This happens in 4/256 of the
+  // samples with one x, and 12 rows of the same two x do not matter.
   const std::vector<double> x = {1, 1, 1, 2}, y = {1, 1.2, 0.9, 2.1};
   const FitResult fit = curve_fit("a+b*x", x, y);
   const Bootstrap b = bootstrap("a+b*x", x, y, fit, {}, with(BootstrapMethod::cases, 1000));
-  // Without row 4 in the sample, (3/4)^4 = 31.6 % of them, b is undetermined; only row 4: 0.4 %.
+  // In the (3/4)^4 = 31.6 % of the samples without row 4, b is undetermined. Only row 4 occurs in 0.4 %.
   CHECK(close(b.failures, 320, 0.15));
   CHECK(b.values.rows() == static_cast<std::size_t>(1000 - b.failures));
   REQUIRE_FALSE(b.warnings.empty());

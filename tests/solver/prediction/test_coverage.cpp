@@ -1,5 +1,6 @@
-// Intervals and bands cover as often as they promise: simulated data sets with a known truth. With 2000 sets,
-// a true coverage of 95 % is found between 93 % and 97 % but for one in 20,000 such counts.
+// Tests that intervals and bands cover as often as they promise, by simulated data sets with a known truth.
+// With 2000 sets, a true coverage of 95 % is found between 93 % and 97 % except for one in 20,000 such
+// counts.
 #include <nlsq/nlsq.hpp>
 
 #include "prediction/bootstrap_samples.hpp"
@@ -51,7 +52,7 @@ const std::vector<Experiment> kExperiments = {
     {"counts", "a*exp(-b*x)+c", {300, 0.5, 40}, even(0, 8, 30), 0, Errors::counts, "q=a+c"},
 };
 
-// Rows that differ by up to a factor 2 in their errors.
+// Returns the size of a row's error, which differs by up to a factor of 2.
 double size_of(const Experiment& e, std::size_t row) {
   const bool varies = e.errors == Errors::relative || e.errors == Errors::absolute;
   return e.sigma * (varies ? 1 + static_cast<double>(row % 3) / 2 : 1);
@@ -107,7 +108,7 @@ class Simulation {
   std::vector<double> sigma_, given_;
 };
 
-// Counts how often intervals hold the truth.
+// Counts how often intervals contain the truth.
 class Counter {
  public:
   void see(const std::string& what, double low, double truth, double high) {
@@ -186,7 +187,7 @@ TEST_CASE("bands and quantities by profile cover for few rows and a curved model
                                   .front();
     counter.see(e.derived, q.ci_low, simulation.derived(), q.ci_high);
   }
-  counter.check(0.92, 0.98);  // 400 sets: almost three standard deviations
+  counter.check(0.92, 0.98);  // with 400 sets, this is almost three standard deviations
 }
 
 // Percentile intervals take no account of the degrees of freedom, so they cover a little less than 95 %.

@@ -1,4 +1,4 @@
-// Derived quantities: values, errors by the delta method, intervals by profile likelihood.
+// Tests derived quantities: values, errors by the delta method, intervals by profile likelihood.
 #include <nlsq/nlsq.hpp>
 
 #include "messages.hpp"
@@ -29,10 +29,10 @@ TEST_CASE("a quantity has the standard error of the formula by hand") {
   CHECK(half.expression == "log(2)/b");
   CHECK(half.value == doctest::Approx(std::log(2) / b).epsilon(1e-14));
   CHECK(half.standard_error == doctest::Approx(std::log(2) / (b * b) * sb).epsilon(1e-12));
-  CHECK(half.ci_high - half.value == doctest::Approx(2.0738730679040147 * half.standard_error));  // t at 22
+  CHECK(half.ci_high - half.value == doctest::Approx(2.0738730679040147 * half.standard_error));  // t for 22
   CHECK(half.note.empty());
 
-  // Var(a + c) = Var a + Var c + 2 Cov; Var(a/c) by the quotient rule.
+  // Var(a + c) is Var a + Var c + 2 Cov. Var(a/c) follows from the quotient rule.
   const double a = fit.parameters[0], c = fit.parameters[2];
   const double aa = fit.covariance(0, 0), cc = fit.covariance(2, 2), ac = fit.covariance(0, 2);
   CHECK(derive(fit, "top=a+c").standard_error == doctest::Approx(std::sqrt(aa + cc + 2 * ac)).epsilon(1e-12));
@@ -85,7 +85,7 @@ TEST_CASE("what is not defined is NaN and has a note") {
   const DecayRows d = decay_rows();
   const FitResult held = curve_fit(kDecay, d.x, d.y, {{"a", 4}, {"b", 1}, {"c", 2}}, bounded);
   CHECK(contains(derive(held, "top=a+c", bounded).note, "on a bound"));
-  // A profile lets the parameter leave its bound, and only the standard error takes it as fixed.
+  // A profile lets the parameter leave its bound. Only the standard error treats it as fixed.
   const auto by_profile = derive_by_profile(kDecay, Columns(d.x), d.y, held, {"top=a+c"}, bounded);
   CHECK(by_profile[0].by_profile);
   CHECK(contains(by_profile[0].note, "the standard error takes a parameter on a bound as fixed there"));
@@ -120,13 +120,13 @@ TEST_CASE("the profile of a function of one parameter is that of the parameter, 
   CHECK(q.ci_high == doctest::Approx(std::log(2) / b.lower).epsilon(1e-6));
   CHECK(q.fits > 4);
   CHECK(q.note.empty());
-  // It is not symmetric, as the delta method's is.
+  // It is not symmetric, unlike that of the delta method.
   CHECK(q.ci_high - q.value > 1.02 * (q.value - q.ci_low));
 }
 
 TEST_CASE("the profile of a function of several parameters is that of a model with it as a parameter") {
   const DecayRows d = decay_rows();
-  // h = a/c as a parameter: a = h*c.
+  // Here h = a/c is a parameter, so a = h*c.
   const FitResult other = curve_fit("h*c*exp(-b*x)+c", d.x, d.y, {{"h", 5}, {"c", 1}, {"b", 1}});
   const auto intervals = profile_intervals("h*c*exp(-b*x)+c", d.x, d.y, other).intervals;
   const auto q = derive_by_profile(kDecay, d.x, d.y, decay_fit(), {"inverse=c/a", "h=1/inverse"});
@@ -204,6 +204,6 @@ TEST_CASE("by profile, an end that no fit reaches is undefined, not far outside"
   const std::vector<double> x = {1, 2, 3, 4, 5, 6}, y = {1.0, -0.5, 2.2, 1.9, 0.1, 0.6};
   const FitResult fit = curve_fit("b+0*x", x, y);
   const DerivedQuantity q = derive_by_profile("b+0*x", x, y, fit, {"q = b^5"})[0];
-  CHECK(!(q.ci_low < -0.01));  // -0.00037 by the profile of b
+  CHECK(!(q.ci_low < -0.01));  // it is -0.00037 by the profile of b
   CHECK((std::isfinite(q.ci_low) || contains(q.note, "could not be followed")));
 }

@@ -1,4 +1,4 @@
-// Predictions: the fitted curve with its standard error, confidence band and prediction band.
+// Tests predictions: the fitted curve with its standard error, confidence band and prediction band.
 #include <nlsq/nlsq.hpp>
 
 #include "messages.hpp"
@@ -31,7 +31,7 @@ TEST_CASE("a straight line has the bands of the textbooks") {
   const FitResult fit = curve_fit("a+b*x", x, y);
   const std::vector<double> at = {-1, 3.2, 10};
   const Prediction p = predict("a+b*x", at, fit);
-  // Sums by hand: mean x = 3.2, Sxx = Σ(x - 3.2)² = 14.8, Sxy = Σ(x - 3.2) y.
+  // The sums are computed by hand: mean x = 3.2, Sxx = Σ(x - 3.2)² = 14.8, Sxy = Σ(x - 3.2) y.
   const double mean_y = (2.1 + 3.9 + 6.2 + 7.8 + 12.3) / 5;
   const double Sxy = -2.2 * 2.1 - 1.2 * 3.9 - 0.2 * 6.2 + 0.8 * 7.8 + 2.8 * 12.3, slope = Sxy / 14.8;
   double rss = 0;
@@ -82,7 +82,7 @@ TEST_CASE("a nonlinear model agrees with a long double computation, for every co
     const std::vector<double> new_sigma = {0.1, 0.2, 0.3, 0.4, 0.5};
     if (convention > 0) wanted.sigma = new_sigma;
     const Prediction p = predict(kDecay, kAt, fit, options, wanted);
-    const double t = convention == 2 ? 1.6448536269514722 : 1.717144374380242;  // t at 22
+    const double t = convention == 2 ? 1.6448536269514722 : 1.717144374380242;  // t for 22
     const double s2 = convention == 2 ? 1 : fit.chi2_reduced;
     for (std::size_t i = 0; i < kAt.size(); ++i) {
       const double h = reference::variance(decay_model, d.x, convention > 0 ? d.sigma : std::vector<double>{},
@@ -167,7 +167,7 @@ TEST_CASE("treated puromycin: far out, the error of the curve is that of Vm") {
 }
 
 TEST_CASE("the band of a linear regression through several predictors and a left side") {
-  // log(y) = a + b x1 + c x2 is a linear regression of log(y), in whose units the bands are.
+  // log(y) = a + b x1 + c x2 is a linear regression of log(y), and the bands are in units of log(y).
   const std::vector<double> x1 = {1, 2, 3, 4, 5, 6, 7, 8}, x2 = {3, 1, 4, 1, 5, 9, 2, 6};
   std::vector<double> y, logs;
   for (std::size_t i = 0; i < 8; ++i) {
@@ -199,7 +199,7 @@ TEST_CASE("counts have the scatter of the model's value, and a band that ends at
   const std::vector<double> at = {0, 35};
   const Prediction p = predict("a*exp(-b*x)", at, fit, options);
   CHECK(p.quantile == doctest::Approx(1.959963984540054).epsilon(1e-12));
-  // The inverse Fisher information, with sigma² = f in the reference.
+  // The reference is the inverse Fisher information with sigma² = f.
   std::vector<double> root;
   for (const double v : x) root.push_back(std::sqrt(fit.parameters[0] * std::exp(-fit.parameters[1] * v)));
   const reference::Model f = [](reference::Real v, const std::vector<reference::Real>& q) {
@@ -223,7 +223,7 @@ TEST_CASE("bands that are not defined are NaN, and a warning says why") {
     CHECK(mentions(p.warnings, "as many parameters as rows"));
   }
   SUBCASE("a parameter that the data do not determine, where the curve depends on it") {
-    // At x <= 0 the data say nothing of b, which acts only on positive x.
+    // At x <= 0 the data say nothing about b, which acts only on positive x.
     std::vector<double> x, y;
     for (int i = 0; i < 10; ++i) x.push_back(-i), y.push_back(3 - i + 0.1 * (i % 3));
     const char* model = "a + b*max(x, 0) + c*min(x, 0)";
@@ -276,7 +276,7 @@ TEST_CASE("the same sigma in all rows also holds for a new row") {
 }
 
 TEST_CASE("strongly correlated parameters give the right band or none") {
-  // A cubic far from its origin. The same curve about its centre has the true band.
+  // This is a cubic far from its origin. The same curve about its centre has the true band.
   for (const double centre : {30.0, 300.0, 3000.0, 30000.0, 300000.0}) {
     CAPTURE(centre);
     std::vector<double> x, u, y;

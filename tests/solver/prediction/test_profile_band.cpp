@@ -1,4 +1,4 @@
-// Confidence bands by profile likelihood.
+// Tests confidence bands by profile likelihood.
 #include <nlsq/nlsq.hpp>
 
 #include "messages.hpp"
@@ -39,7 +39,7 @@ TEST_CASE("for a nonlinear model it is the profile of the curve's value as a par
     if (weighted) options.sigma = d.sigma;
     const FitResult fit = curve_fit(kDecay, d.x, d.y, kStart, options);
     const Prediction p = predict_by_profile(kDecay, d.x, d.y, kAt, fit, options);
-    // f(1.3) as the parameter f: a = (f - c) exp(1.3 b).
+    // f(1.3) is the parameter f here, so a = (f - c) exp(1.3 b).
     const char* model = "(f-c)*exp(b*(1.3-x))+c";
     const FitResult other = curve_fit(model, d.x, d.y, {{"f", 2}, {"c", 1}, {"b", 1}}, options);
     IntervalOptions only;

@@ -1,5 +1,5 @@
-// Profiles whose held fits may stay in another minimum, or leap over values that the data reject. The ends
-// are those of profiles on dense grids, with linear parameters eliminated.
+// Tests profiles whose fits with a fixed parameter may stay in another minimum, or jump over values that the
+// data reject. The expected ends are those of profiles on dense grids, with linear parameters eliminated.
 #include <nlsq/curve_fit.hpp>
 #include <nlsq/prediction.hpp>
 #include <nlsq/profile_intervals.hpp>
@@ -33,14 +33,14 @@ ProfileInterval interval_of(const Model& model, const std::vector<double>& x, co
 
 TEST_CASE("an end is where the lowest of the held fits rises, not where another minimum begins") {
   const ProfileInterval growth = interval_of(model("weibull_growth"), kDay, kGrown, "c");
-  CHECK(growth.lower == doctest::Approx(0.009048).epsilon(1e-4));  // was the estimate itself
+  CHECK(growth.lower == doctest::Approx(0.009048).epsilon(1e-4));  // once this was the estimate itself
   CHECK(growth.upper == doctest::Approx(0.169862).epsilon(1e-5));
   const ProfileInterval ratio = interval_of(model("rational11"), kDose, kResponse, "a1");
   CHECK(ratio.lower == doctest::Approx(0.23306).epsilon(1e-4));
   CHECK(ratio.upper == doctest::Approx(9.78103).epsilon(1e-5));
 }
 
-// Where K passes 0 the curve is flat, and behind it the first row rises to a pole at K = -0.5.
+// Where K passes 0 the curve is flat. Beyond that, the first row rises to a pole at K = -0.5.
 TEST_CASE("no step leaps over what lies just behind 0") {
   const std::vector<double> dose{0.5, 1.17, 1.83, 2.5, 3.17, 3.83, 4.5};
   const std::vector<double> rate{0.15, 0.13, 1.5, 0.64, 1.26, 0.49, 0.74};
@@ -51,9 +51,9 @@ TEST_CASE("no step leaps over what lies just behind 0") {
     wanted.parameters = {"k"};
     return profile_intervals("v*x/(k+x)", x, y, fit, {}, wanted).intervals.front();
   };
-  CHECK(of_k(dose, rate, 1).lower == doctest::Approx(-0.3197457).epsilon(1e-5));  // was -1.84
+  CHECK(of_k(dose, rate, 1).lower == doctest::Approx(-0.3197457).epsilon(1e-5));  // once -1.84
   const std::vector<double> other{0.5, 1.3, 2.1, 2.9, 3.7, 4.5}, slow{0.92, 0.59, 0.47, 1.12, 1.46, 1.56};
-  CHECK(of_k(other, slow, 7).lower == doctest::Approx(-0.2719473).epsilon(1e-5));  // was -infinity
+  CHECK(of_k(other, slow, 7).lower == doctest::Approx(-0.2719473).epsilon(1e-5));  // once -infinity
 }
 
 TEST_CASE("with n parameters of which the data determine r, statistics are those of r parameters") {
@@ -61,7 +61,7 @@ TEST_CASE("with n parameters of which the data determine r, statistics are those
   const NamedValues start{{"a", 1}, {"b", 0}, {"c", 0}};
   const FitResult whole = curve_fit("a*x+b", x, y), split = curve_fit("a*x+b+c", x, y, start);
   REQUIRE(split.summary.verdict == Verdict::rank_deficient);
-  CHECK(split.dof == whole.dof);  // was 2, one less
+  CHECK(split.dof == whole.dof);  // once 2, one less
   CHECK(split.chi2_reduced == doctest::Approx(whole.chi2_reduced));
   CHECK(split.aic == doctest::Approx(whole.aic));
   CHECK(split.bic == doctest::Approx(whole.bic));

@@ -1,4 +1,4 @@
-// Models that are called in double alone: which of their parameters are linear is found by moving them.
+// Tests models that are called only in double. Moving their parameters shows which of them are linear.
 #include <nlsq/curve_fit.hpp>
 
 #include <doctest/doctest.h>
@@ -30,7 +30,7 @@ double decay(double x, const double* p) {
   const double a = p[0], b = p[1], c = p[2];
   return a * std::exp(-b * x) + c;
 }
-// a and b are linear each by itself, but not together; c is nonlinear.
+// a and b are linear each by itself, but not together. c is nonlinear.
 double product(double x, const double* p) {
   const double a = p[0], b = p[1], c = p[2];
   return a * (std::exp(-c * x) + b);
@@ -45,7 +45,7 @@ double with_sizes(double x, const double* p) {
 TEST_CASE("a called model finds its way from ones, at any scale of y") {
   for (const double scale : {1e-15, 1e-6, 1.0, 1e3, 1e6, 1e12}) {
     for (const auto model : {decay, product, with_sizes}) {
-      // Across the kink of |a| differences fail if their step, which is relative to the start, is far longer
+      // Across the kink of |a|, differences fail if their step, which is relative to the start, is far longer
       // than a.
       if (model == with_sizes && scale < 1e-6) continue;
       CAPTURE(scale);
@@ -66,7 +66,7 @@ TEST_CASE(
   const FitResult fit = curve_fit(decay, data.x, data.y, {1, 1, 1}, options);
   REQUIRE(fit.success());
   CHECK(fit.eliminated == std::vector<bool>{true, false, true});
-  // Of a and b, which are not linear together, the first one is.
+  // a and b are not linear together, so only the first one is taken as linear.
   const FitResult of_product = curve_fit(product, data.x, data.y, {1, 1, 1}, options);
   REQUIRE(of_product.success());
   CHECK(of_product.eliminated == std::vector<bool>{true, false, false});
@@ -103,13 +103,13 @@ TEST_CASE("a model that throws where parameters are moved is fitted as it was wi
   CHECK(thrown > 0);
   CHECK(fit.success());
   CHECK(fit.r_squared > 0.998);
-  // An exception where the fit itself goes is the user's, as before.
+  // If the fit itself comes to an exception, that is rethrown to the user, as before.
   const auto never = [](double, const double*) -> double { throw std::domain_error("never defined"); };
   CHECK_THROWS_AS(curve_fit(never, data.x, data.y, {1, 0.1, 0}), std::domain_error);
 }
 
 TEST_CASE("what only seems to be linear is not taken for it where the end is judged") {
-  // Moved from b to 1.5 b and 2 b, the rounded number may lie on a line: 1, 2, 3.
+  // If b is moved to 1.5 b and 2 b, the rounded numbers may lie on a line, such as 1, 2, 3.
   const auto rounded = [](double x, const double* p) { return p[0] * x + std::round(p[1]); };
   std::vector<double> x, y;
   for (int i = 0; i < 70; ++i) {
@@ -122,7 +122,7 @@ TEST_CASE("what only seems to be linear is not taken for it where the end is jud
       CAPTURE(b);
       const FitResult fit = curve_fit(rounded, x, y, {a, b});
       CAPTURE(fit.summary.message);
-      CHECK_FALSE(fit.success());  // no derivative shows what b does
+      CHECK_FALSE(fit.success());  // no derivative shows the effect of b
     }
   }
 }

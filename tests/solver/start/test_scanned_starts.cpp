@@ -1,4 +1,4 @@
-// Formulas typed without starting values, over data of any unit: starts are looked for in the data.
+// Tests formulas without starting values, for data in any units. Starts are then searched for in the data.
 #include <nlsq/curve_fit.hpp>
 
 #include <doctest/doctest.h>
@@ -17,7 +17,7 @@ namespace {
 
 struct Typed {
   std::string formula;
-  std::function<double(double u)> curve;  // u: x as a share of its range
+  std::function<double(double u)> curve;  // u is x as a fraction of its range
 };
 
 const std::vector<Typed> kTyped{
@@ -129,7 +129,7 @@ TEST_CASE("starts of the caller's are kept, and so are limits") {
   FitOptions few_steps;
   few_steps.max_iterations = 5;
   CHECK(curve_fit(wave, data.x, data.y, {}, few_steps).guess == std::vector<double>(3, 1.0));
-  FitOptions bounded;  // away from the best frequency, 4.3/5000
+  FitOptions bounded;  // these exclude the best frequency, 4.3/5000
   bounded.bounds = Bounds({-HUGE_VAL, 1e-4, -10}, {HUGE_VAL, 6e-4, 10});
   const FitResult within = curve_fit(wave, data.x, data.y, {}, bounded);
   CHECK(within.parameters[1] >= 1e-4);

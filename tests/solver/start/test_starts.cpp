@@ -1,4 +1,5 @@
-// Several starts: the best certified minimum, all others listed, the same for the same seed.
+// Tests several starts: the best certified minimum is returned, all others are listed, and a seed gives the
+// same.
 #include "start/multi_start.hpp"
 
 #include <nlsq/nlsq.hpp>
@@ -20,7 +21,7 @@ const std::string kWave = "a*sin(w*x)";
 struct Data {
   std::vector<double> x, y;
 };
-// Many minima in w, the deepest at 3.7.
+// Returns data with many minima in w, of which the deepest is at 3.7.
 Data wave_data() {
   Data d;
   problems::Noise random(11);
@@ -110,7 +111,7 @@ TEST_CASE("starts are a Latin hypercube: one in each layer of every dimension") 
     beyond += std::fabs(x[3] - 1) > 1;
   }
   for (const auto& layer : layers) CHECK(layer.size() == 16);
-  CHECK(beyond == 8);  // half of them farther than its size
+  CHECK(beyond == 8);  // half of them are farther away than its size
 }
 
 TEST_CASE("one-sided bounds are kept by starts, and fixed parameters stay") {
@@ -171,7 +172,7 @@ struct ManyRows {
   FitResult fit(const FitOptions& options) const {
     return curve_fit(text, d.x, d.y, {{"a", 5}, {"b", 1.3}, {"c", 0.5}}, options);
   }
-  double cost(const std::vector<double>& p) const {  // of all rows, not of a sample
+  double cost(const std::vector<double>& p) const {  // the cost of all rows, not of a sample
     const std::vector<double> values = evaluate(text, d.x, p, PrecisionPolicy::all_f64()).values;
     double sum = 0;
     for (std::size_t i = 0; i < d.y.size(); ++i) sum += 0.5 * std::pow(values[i] - d.y[i], 2);
@@ -243,8 +244,8 @@ TEST_CASE("each fit of a batch makes the starts that a fit alone makes") {
 TEST_CASE(
     "least_squares from several starts: the best certified minimum, all others listed, the same for the same "
     "seed") {
-  // Freudenstein and Roth's function: from the usual start into the local minimum, ‖r‖² = 48.98; the other is
-  // 0 at (5, 4).
+  // From the usual start, Freudenstein and Roth's function leads into the local minimum with ‖r‖² = 48.98.
+  // The other minimum is 0 at (5, 4).
   const auto residuals = [](const auto& p) {
     return std::vector{-13.0 + p[0] + ((5.0 - p[1]) * p[1] - 2.0) * p[1],
                        -29.0 + p[0] + ((p[1] + 1.0) * p[1] - 14.0) * p[1]};
@@ -272,7 +273,7 @@ TEST_CASE(
   const LeastSquaresResult again = least_squares(residuals, {0.5, -2.0}, options);
   CHECK(again.x == best.x);
   CHECK(again.minima.size() == best.minima.size());
-  // Within bounds that leave the lower minimum out every start stays inside.
+  // If the bounds exclude the lower minimum, every start stays within them.
   options.bounds = {{-10, -3}, {30, 2}};
   const LeastSquaresResult inside = least_squares(residuals, {0.5, -2.0}, options);
   CHECK(2 * inside.cost == doctest::Approx(48.9842537).epsilon(1e-8));

@@ -1,4 +1,4 @@
-// Compiled with -ffast-math: see CMakeLists.txt.
+// Calls the library from code compiled with -ffast-math (see CMakeLists.txt).
 #include <caller.hpp>
 
 #ifndef __FAST_MATH__

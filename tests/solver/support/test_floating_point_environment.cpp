@@ -1,4 +1,4 @@
-// A caller's floating-point environment changes no bit of a result, and is as it was afterwards.
+// Tests that a caller's floating-point environment changes no bit of a result, and is restored afterwards.
 #include <nlsq/nlsq.hpp>
 
 #include <doctest/doctest.h>
@@ -79,7 +79,7 @@ TEST_CASE("floating-point traps of the caller do not fire inside, and are armed 
   const unsigned before = _mm_getcsr();
   _mm_setcsr(before & ~0x0e80u & ~0x3fu);  // invalid, division by zero, overflow, underflow unmasked
   const unsigned armed = _mm_getcsr();
-  // The first step leads where the logarithm has no value, and 1/0 is met at the start of the second model.
+  // The first step leads where the logarithm has no value, and the second model has 1/0 at the start.
   const nlsq::FitResult fit = nlsq::curve_fit("log(a+b*x)", d.x, d.y, {{"a", 9}, {"b", 1}});
   const nlsq::FitResult pole = nlsq::curve_fit("a/(x-x)+b", d.x, d.y);
   const unsigned after = _mm_getcsr();

@@ -1,5 +1,5 @@
-// A fit that is repeated with its journal takes the sums of its passes from there, and ends with the same
-// bits.
+// Tests that a fit that is repeated with its journal takes the sums of its passes from there, and ends with
+// the same bits.
 #include "same_fit.hpp"
 
 #include <doctest/doctest.h>
@@ -46,7 +46,7 @@ struct Data {
   std::atomic<long> calls = 0;
 };
 
-// A function that is called for every row, so that its calls can be counted.
+// Fits a function that is called for every row, so that its calls can be counted.
 FitResult fit(Data& data, const std::shared_ptr<Journal>& journal, int stop_after = -1, int starts = 1) {
   FitOptions options;
   options.threads = 1;
@@ -219,5 +219,5 @@ TEST_CASE("joint fits of other shared parameters begin with other fits of the gr
       for (std::size_t j = 0; j < 3; ++j) CHECK(a.parameters(k, j) == b.parameters(k, j));
   };
   joint("b", false);
-  check_equal(joint("c", true), joint("c", false, false));  // fits with b held are not those with c held
+  check_equal(joint("c", true), joint("c", false, false));  // fits with fixed b are not those with fixed c
 }

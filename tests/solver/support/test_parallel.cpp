@@ -1,5 +1,5 @@
-// Work shared out over executors that keep their word and such that do not, and over callables with threads
-// of their own.
+// Tests work that is divided by executors that do what they promise and by others that do not, and by
+// callables with threads of their own.
 #include <nlsq/nlsq.hpp>
 #include <nlsq/problem.hpp>
 
@@ -26,7 +26,7 @@ using Task = std::function<void(std::size_t)>;
 
 constexpr std::size_t kRows = 1 << 17;
 
-// Enough rows for several tasks.
+// It has enough rows for several tasks.
 struct Line {
   std::vector<double> x = std::vector<double>(kRows), y = std::vector<double>(kRows);
   Line() {
@@ -101,7 +101,7 @@ TEST_CASE("threads that took part are counted") {
   options.threads = 0;
   const std::vector<double> few{0, 1, 2, 3, 4}, values{2, 1, 0.5, 0.2, 0.1};
   CHECK(curve_fit("a*exp(-b*x)", few, values, {{"a", 1}, {"b", 2}}, options).summary.threads ==
-        1);  // not worth a second
+        1);  // it is not worth a second thread
 }
 
 TEST_CASE(
@@ -149,7 +149,7 @@ TEST_CASE(
                                      nullptr, {p});
         }
         problem.add_residual_block([](const auto* q) { return 1e-3 * (q[0] - 3.0); }, nullptr,
-                                   {p});  // a program of its own
+                                   {p});  // this has a program of its own
       }
       int asked = 0;
       SolverOptions options;

@@ -1,4 +1,5 @@
-// No globals: solves at once, a solve inside another's callable or callback, a solve after fork.
+// Tests that there are no globals: solves at once, a solve inside another's callable or callback, a solve
+// after fork.
 #include <nlsq/nlsq.hpp>
 
 #include "support/parallel.hpp"
@@ -19,7 +20,7 @@ using namespace nlsq;
 
 namespace {
 
-// Enough rows for several tasks, and for f32.
+// It has enough rows for several tasks, and for f32.
 struct Decay {
   std::vector<double> x, y;
   explicit Decay(std::size_t rows, double rate = 0.7) : x(rows), y(rows) {
@@ -56,7 +57,7 @@ TEST_CASE("solves at once on several threads give the bits of each alone") {
   }
 }
 
-// Keeps all threads of oneTBB busy while it lives.
+// Keeps all threads of oneTBB busy as long as this object lives.
 class Busy {
  public:
   Busy() : threads_(most_threads({})) {
@@ -98,7 +99,7 @@ TEST_CASE("the memory of a fit is the same number, whatever runs beside it") {
 TEST_CASE("a callable may solve a problem of its own") {
   const Decay inner(30);
   const double rate = inner.fit().parameters[1];
-  // y = a x + rate, where the rate is fitted afresh at every call.
+  // In y = a x + rate, the rate is fitted anew at every call.
   const auto line = [&](double x, const std::vector<double>& p) {
     return p[0] * x + p[1] * inner.fit().parameters[1];
   };
@@ -108,7 +109,7 @@ TEST_CASE("a callable may solve a problem of its own") {
   CHECK(fit.success());
   CHECK(fit.parameters[0] == doctest::Approx(3).epsilon(1e-9));
   CHECK(fit.parameters[1] == doctest::Approx(2).epsilon(1e-9));
-  // Recorded: the solve inside is a constant to the recording.
+  // This callable is recorded, and the solve inside is a constant in the recording.
   const auto generic = [&](const auto& t, const auto& p) {
     return p[0] * exp(-inner.fit().parameters[1] * t) + p[1];
   };
@@ -141,7 +142,7 @@ TEST_CASE("a process that has fitted on threads may fork, and the child may fit"
   const pid_t child = fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    alarm(60);  // a child that waits for its parent's threads would wait for ever
+    alarm(60);  // a child that waited for its parent's threads would wait for ever
     _exit(data.fit().parameters == before ? 0 : 1);
   }
   int status = -1;

@@ -1,5 +1,6 @@
-// A typed formula, a C++ lambda and a built-in model of one curve are one program: identical bits in the
-// parameters, the covariance and every number of the trace. Branches, guards and choices included.
+// Tests that a typed formula, a C++ lambda and a built-in model of one curve are one program, with identical
+// bits in the parameters, the covariance and every number of the trace, also with branches, guards and
+// choices.
 #include <nlsq/nlsq.hpp>
 
 #include <doctest/doctest.h>
@@ -62,7 +63,7 @@ Sample draw(const Formula& formula, const std::vector<double>& truth, double low
   return d;
 }
 
-int compared = 0;  // curves, over all test cases
+int compared = 0;  // number of curves in all test cases
 
 FitOptions in(const char* policy) {
   FitOptions options;
@@ -70,7 +71,8 @@ FitOptions in(const char* policy) {
   return options;
 }
 
-// The formula, the lambda, and, where there is one of that name, the built-in model, from the same start.
+// Compares the formula, the lambda and, if there is one of that name, the built-in model, from the same
+// start.
 template <class F>
 void compare(const std::string& text, F f, const std::vector<double>& truth, double low, double high,
              const Model* built_in = nullptr) {
@@ -97,7 +99,7 @@ void compare(const std::string& text, F f, const std::vector<double>& truth, dou
   ++compared;
 }
 
-// A built-in model by name, at the middle of its trial ranges.
+// Compares a built-in model by name, at the middle of its trial ranges.
 template <class F>
 void compare_model(const char* name, F f) {
   const std::string model_name = name;
@@ -180,7 +182,7 @@ TEST_CASE("a branch in a lambda is the formula's if") {
       "if(x < 4, a + b*x, a + 4*b + c*(x-4))",
       [](const auto& x, const auto& p) { return x < 4 ? p[0] + p[1] * x : p[0] + 4 * p[1] + p[2] * (x - 4); },
       {1, 0.5, -0.3}, 0, 10);
-  // On a parameter: rows change sides as the fit goes on.
+  // This branch is on a parameter, so rows change sides as the fit goes on.
   compare(
       "if(x < t, a*x, a*t + b*(x-t))",
       [](const auto& x, const auto& p) {

@@ -1,4 +1,5 @@
-// Tasks that are shared out again and again, as in each step of a solve, do not take more memory each time.
+// Tests that tasks which are shared out again and again, as in each step of a solve, do not take more memory
+// each time.
 #include "support/parallel.hpp"
 
 #include <doctest/doctest.h>
@@ -13,7 +14,7 @@ using namespace nlsq;
 
 namespace {
 
-// Memory of the process, in bytes; 0 where the system does not tell.
+// Returns the memory of the process in bytes, or 0 if the system does not tell.
 double resident() {
   std::ifstream file("/proc/self/statm");
   double total = 0, pages = 0;
