@@ -50,7 +50,7 @@ void check_reached() {
       reached = reached || mgh::reached(F::local_minimum, found.squares, 0);
     if (scale == 1) CHECK(reached);
     if (scale == 1) CHECK(is_success(found.summary.verdict));
-    // If it is not the minimum, no parameter that could still move may be called an optimum.
+    // A success elsewhere must at least be within 0.1 standard errors of the linear model's minimum.
     if (is_success(found.summary.verdict))
       CHECK((reached || found.summary.certificate.decrement_sigma <= 0.1));
     if (found.summary.termination == Termination::converged) CHECK(found.summary.certificate.passed);

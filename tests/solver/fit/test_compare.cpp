@@ -83,7 +83,7 @@ TEST_CASE("F-tests by hand, where the distribution has a closed form") {
   CHECK_FALSE(two.approximate);
   CHECK(c.tests.size() == 3);
   CHECK(c.unknown.empty());
-  // With only one row more than parameters there is no AICc: k = 4, m = 5.
+  // With two rows more than parameters there is no AICc, because k = 4 and m = 5.
   CHECK(std::isnan(of(c, "poly2").aicc));
   CHECK(c.models.back().name == "poly2");
 }

@@ -149,7 +149,8 @@ TEST_CASE("rows that no sample sees do not spoil it") {
 }
 
 TEST_CASE("rows that no sample sees and the model does not fit: what is said of the end is true of it") {
-  // A few hundred rows between the samples' tiles, which bend the path, determine a alone, or a fifth of it.
+  // A few hundred rows between the samples' tiles, which bend the path, have all information about a, or a
+  // fifth of it.
   for (const double shared : {0.0, 0.05}) {
     const auto model = [shared](auto x, const auto& p) {
       using std::exp, std::sin;
@@ -193,8 +194,8 @@ TEST_CASE("rows that no sample sees and the model does not fit: what is said of 
 }
 
 TEST_CASE("what a step leaves in rows that no sample sees is not hidden by rows that converge faster") {
-  // Between the tiles, 170 or 270 rows that are not fitted well determine a fifth of a, which converges
-  // slowly from close by. b starts far away and converges fast.
+  // Between the tiles, 170 or 270 rows that are not fitted well have a fifth of the information about a, which
+  // starts close by and converges slowly. b starts far away and converges fast.
   const auto model = [](auto x, const auto& p) {
     using std::exp, std::sin;
     return x < 0 ? p[0] * exp(p[0] * x) : p[1] * exp(0.4 * p[1] * x) * x + p[0] * 0.05 * sin(7.0 * x);
