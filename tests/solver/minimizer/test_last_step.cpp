@@ -194,8 +194,8 @@ TEST_CASE("rows that no sample sees and the model does not fit: what is said of 
 }
 
 TEST_CASE("what a step leaves in rows that no sample sees is not hidden by rows that converge faster") {
-  // Between the tiles, 170 or 270 rows that are not fitted well have a fifth of the information about a, which
-  // starts close by and converges slowly. b starts far away and converges fast.
+  // Between the tiles, 170 or 270 rows that are not fitted well have a fifth of the information about a,
+  // which starts close by and converges slowly. b starts far away and converges fast.
   const auto model = [](auto x, const auto& p) {
     using std::exp, std::sin;
     return x < 0 ? p[0] * exp(p[0] * x) : p[1] * exp(0.4 * p[1] * x) * x + p[0] * 0.05 * sin(7.0 * x);
