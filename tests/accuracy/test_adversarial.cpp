@@ -159,7 +159,7 @@ TEST_CASE("every adversarial case ends as in f64, under every policy, and no cer
   CHECK(uncertified.size() * 20 <= cases.size());
 }
 
-TEST_CASE("f32 without a scheduler is silently wrong on many of them") {
+TEST_CASE("f32 without a scheduler is silently wrong on many adversarial cases") {
   std::map<problems::NaiveOutcome, int> count;
   int compared = 0;
   for (const Problem& c : problems::adversarial()) {

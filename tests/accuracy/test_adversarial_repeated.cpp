@@ -48,7 +48,7 @@ class IdenticalRows final : public nlsq::RowSource {
 
 }  // namespace
 
-TEST_CASE("rows repeated to 2^18: every policy computes in f32 and below in earnest, and ends as f64 does") {
+TEST_CASE("with rows repeated to 2^18, every policy computes in f32 or below, and ends as f64 does") {
   int cases = 0, with_f32 = 0, certified = 0, same = 0, failed = 0;
   for (const Problem& once : problems::adversarial()) {
     if (!once.repeatable || once.generator == 16) continue;  // NIST's sets have a test of their own

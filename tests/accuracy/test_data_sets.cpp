@@ -45,7 +45,7 @@ nlsq::FitResult fit(const char* model, const Table& data) {
 
 }  // namespace
 
-TEST_CASE("decay: weight loss as Venables and Ripley report it") {
+TEST_CASE("decay: the fit of the weight loss is that of Venables and Ripley") {
   const nlsq::FitResult result = fit("exp", read("decay.csv"));
   CHECK(result.rows == 52);
   CHECK(result.parameters[0] == doctest::Approx(102.684).epsilon(1e-5));

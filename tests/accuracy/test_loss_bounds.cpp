@@ -202,8 +202,8 @@ TEST_CASE("Every loss within every kind of bounds: a minimum of SciPy's to 1e-7,
 }
 
 TEST_CASE(
-    "The same as residuals differenced in double; losses that leave far residuals out from the minimum under "
-    "huber") {
+    "Residuals that are differenced in double end in the same minima; losses that suppress large residuals "
+    "start from huber's") {
   const Recorded all = load();
   std::map<std::string, std::vector<double>> huber;  // by set and kind
   for (const Bounded& p : all.problems) {

@@ -122,7 +122,7 @@ TEST_CASE(
   CHECK(tally.in_f32 >= 0.1 * tally.cases);
 }
 
-TEST_CASE("the same where the fit begins on samples of the rows") {
+TEST_CASE("fits that begin on samples of the rows also end as f64 does, and claim nothing false") {
   constexpr std::size_t kRows = 600000;
   nlsq::FitOptions options;
   options.sampling = nlsq::Sampling::always;

@@ -61,7 +61,7 @@ TEST_CASE("textbook examples: SciPy's profile intervals to seven digits") {
   CHECK(compared == 16);
 }
 
-TEST_CASE("Puromycin: what R's confint prints, to the digits of its spline") {
+TEST_CASE("the intervals of puromycin are those of R's confint, to the digits of its spline") {
   const std::vector<double> x{0.02, 0.02, 0.06, 0.06, 0.11, 0.11, 0.22, 0.22, 0.56, 0.56, 1.10, 1.10};
   const std::vector<double> y{76, 47, 97, 107, 123, 139, 159, 152, 191, 201, 207, 200};
   const FitResult fit = curve_fit("V*x/(K+x)", x, y, {{"V", 200}, {"K", 0.1}});
@@ -75,7 +75,8 @@ TEST_CASE("Puromycin: what R's confint prints, to the digits of its spline") {
 
 // profile_published.py names the pages that print them.
 TEST_CASE(
-    "what lmfit's documentation prints for a reciprocal and for two exponentials, to its five decimals") {
+    "the intervals of a reciprocal and of two exponentials are those in lmfit's documentation, to five "
+    "decimals") {
   std::ifstream stream(std::string(NLSQ_SOURCE_DIR) + "/tests/accuracy/profile_published.json");
   REQUIRE(stream);
   int compared = 0;
@@ -103,7 +104,7 @@ TEST_CASE(
   CHECK(compared == 14);
 }
 
-TEST_CASE("of a linear model the profile interval is estimate ± t standard errors") {
+TEST_CASE("the profile interval of a linear model is the estimate ± t standard errors") {
   problems::Noise random(4);
   std::vector<double> x, y, sigma;
   for (int i = 0; i < 25; ++i) {
@@ -131,7 +132,7 @@ TEST_CASE("of a linear model the profile interval is estimate ± t standard erro
   }
 }
 
-TEST_CASE("where the data leave a side open the interval has no end there, or that of a bound") {
+TEST_CASE("if the data do not limit a side, the interval ends there at infinity or at a bound") {
   const FitResult fit = curve_fit(kDemand, kDay, kOxygen, {{"a", 20}, {"b", 0.5}});
   // As b grows the curve becomes the mean of the data. The sum of squares then rises by 12.5 s² in all, but
   // the interval at 99 % ends where it rises by 21.2 s².

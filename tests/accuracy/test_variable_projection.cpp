@@ -154,7 +154,7 @@ TEST_CASE("drawn separable problems end in the lower minimum at least as often, 
 }
 
 // This takes half a minute. Run it with --no-skip for the table by which the rule of `automatic` was chosen.
-TEST_CASE("what always projecting is worth beside automatic" * doctest::skip()) {
+TEST_CASE("compares projecting always with projecting automatically" * doctest::skip()) {
   for (const VariableProjection wish : {VariableProjection::automatic, VariableProjection::on}) {
     const std::string name = wish == VariableProjection::on ? "on" : "auto";
     const Total nist = moved_nist(wish), problems = drawn_problems(wish, 3);

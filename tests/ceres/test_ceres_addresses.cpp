@@ -59,7 +59,7 @@ std::vector<double> solved(const std::vector<std::size_t>& place, ceres::LinearS
 
 }  // namespace
 
-TEST_CASE("where the parameter blocks lie does not change a bit") {
+TEST_CASE("the addresses of the parameter blocks do not change a bit") {
   for (const auto type : {ceres::DENSE_QR, ceres::SPARSE_NORMAL_CHOLESKY, ceres::ITERATIVE_SCHUR}) {
     std::vector<std::size_t> place(kPoints);
     for (std::size_t i = 0; i < kPoints; ++i) place[i] = i;

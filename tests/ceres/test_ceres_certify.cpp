@@ -98,7 +98,7 @@ TEST_CASE("the minimum that ceres::Solve found passes, other values do not, and 
   SUBCASE("nlsq's cost functions") { check_growth<true>(); }
 }
 
-TEST_CASE("where Ceres's default tolerances stop early, the certificate says so") {
+TEST_CASE("if Ceres's default tolerances stop early, the certificate says so") {
   Made early = brown_dennis();
   ceres::Solver::Options patient;  // these have default tolerances; 50 steps are too few
   patient.max_num_iterations = 20000;
@@ -143,7 +143,7 @@ TEST_CASE("bounds, constant blocks and losses are those of the problem") {
   CHECK(nlsq::is_success(certify(robust).verdict));
 }
 
-TEST_CASE("what cannot be judged is reported as by nlsq::Solve") {
+TEST_CASE("problems that cannot be judged are reported as by nlsq::Solve") {
   nlsq::Summary ours;
   ceres::Solver::Summary theirs;
   CHECK(contains(message_of([&] { nlsq::Certify({}, nullptr, &ours); }), "null pointer"));

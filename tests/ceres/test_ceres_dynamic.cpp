@@ -102,7 +102,8 @@ TEST_CASE("Values and derivatives of any shape are Ceres's, to the bit, whicheve
   }
 }
 
-TEST_CASE("They are recorded, one program for each shape, and solved as Ceres solves them") {
+TEST_CASE(
+    "Dynamic cost functions are recorded, one program for each shape, and solved as Ceres solves them") {
   double costs[2];
   for (const bool mine : {false, true}) {
     std::vector<std::array<double, 3>> a(120, {0.1, 0.2, -0.1});

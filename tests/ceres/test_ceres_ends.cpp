@@ -295,7 +295,7 @@ TEST_CASE("residual blocks without residuals add nothing") {
   CHECK(alone == 1);
 }
 
-TEST_CASE("where a manifold has no point, no gradient is small and no function is called") {
+TEST_CASE("if a manifold has no point, no gradient is small and no function is called") {
   bool called_there = false;
   double x[2] = {-1.2, 1};
   ceres::Problem problem;

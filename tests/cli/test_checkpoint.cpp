@@ -169,7 +169,7 @@ TEST_CASE("other work, other data and other files are refused, and nothing is lo
                  "there is no folder"));
 }
 
-TEST_CASE("what has no checkpoint says so") {
+TEST_CASE("commands that have no checkpoint say so") {
   for (const auto& [arguments, words] : {std::pair{" --model exp --resume", "--resume needs --checkpoint"},
                                          {" --model exp --checkpoint c --optimize speed", "measure times"},
                                          {" --model exp --checkpoint c --profile", "measure times"}}) {

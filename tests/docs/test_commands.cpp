@@ -127,7 +127,7 @@ TEST_CASE("a block says what it is, so that none escapes the tests by having no 
   }
 }
 
-TEST_CASE("what the documents link to within the repository is there") {
+TEST_CASE("the links of the documents within the repository exist") {
   for (const fs::path& file : documents::list()) {
     bool code = false;
     for (const std::string& line : documents::lines(file)) {

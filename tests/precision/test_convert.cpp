@@ -122,7 +122,9 @@ TEST_CASE("Between any two neighbours a number goes to the nearer, from the midd
   }
 }
 
-TEST_CASE("Doubles are rounded once: by way of float the middle would hide which side they are on") {
+TEST_CASE(
+    "Doubles are rounded once, because rounding to float first would lose on which side of the middle they "
+    "are") {
   const std::vector<double> values{1 + 0x1p-8 + 0x1p-40, 1 + 0x3p-8 - 0x1p-40, -1 - 0x1p-8 - 0x1p-52};
   const std::vector<double> once = rounded_to(Format::bf16, values);
   CHECK(once == std::vector<double>{1 + 0x1p-7, 1 + 0x1p-7, -1 - 0x1p-7});

@@ -54,7 +54,7 @@ TEST_CASE("each refusal says why and what to give instead, and names its part wi
   CHECK(found[2].message() == "imu.solve=bf16: " + found[2].reason);
 }
 
-TEST_CASE("what is not named follows what is") {
+TEST_CASE("parts that are not named follow those that are") {
   const PartFormats automatic, p1{f32, bf16, f32, f64}, p2a{f32, f32, f32, f64}, p4{f64, f64, f64, f64};
   FormatChange c;
   CHECK(changed(p1, c) == p1);

@@ -62,7 +62,7 @@ TEST_CASE("objectives are read as they are printed, with and without targets") {
   CHECK(PrecisionObjective::parse("memory:.25").target == 0.25);
 }
 
-TEST_CASE("what is no objective is refused with what there is") {
+TEST_CASE("an unknown objective is refused with a list of those that exist") {
   CHECK(contains(complaint("fast"),
                  "objective 'fast': use speed[:2], memory[:0.5], accuracy[:12] or balanced"));
   CHECK(contains(complaint(""), "use speed"));
@@ -125,7 +125,7 @@ TEST_CASE("times within 3 % are one time: the first counts, so that noise does n
   CHECK(chosen("balanced", close) == "auto");
 }
 
-TEST_CASE("where f64 is not certified no policy need be, and the message says so") {
+TEST_CASE("if f64 is not certified, no policy need be, and the message says so") {
   std::vector<PolicyMeasurement> none = kMeasured;
   for (PolicyMeasurement& m : none) m.certified = false;
   CHECK(chosen("speed", none) == "always_f16");

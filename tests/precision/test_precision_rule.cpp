@@ -112,7 +112,7 @@ TEST_CASE("all conditions of a rule must hold, and the first rule that holds win
   CHECK_FALSE(apply_rules({}, values));
 }
 
-TEST_CASE("what is not known makes no condition hold; infinity is a value") {
+TEST_CASE("no condition on an unknown value holds; infinity is a value") {
   for (const char* text : {"condition > -1e300 -> gram=f64", "condition < 1e300 -> gram=f64",
                            "condition >= 0 -> gram=f64", "condition <= 0 -> gram=f64"}) {
     const auto all = rules({text});
@@ -146,7 +146,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("what is no rule is refused with what to write instead") {
+TEST_CASE("a text that is no rule is refused, with what to write instead") {
   CHECK(contains(complaint(""), "no '->'"));
   CHECK(contains(complaint("condition > 1e6"), "no '->'"));
   CHECK(contains(complaint("condition > 1e6 gram=f64"), "no '->'"));

@@ -141,7 +141,7 @@ TEST_CASE("no progress in f32 asks for f64; in f64 it is the minimizer's affair"
   }
 }
 
-TEST_CASE("of several reasons the one that asks for f64 rows at once is named first") {
+TEST_CASE("if there are several reasons, one that asks for f64 rows at once is named first") {
   HealthReport h = healthy(tile);
   h.nonfinite_tiles = 0.5;
   h.factored = false;
@@ -151,7 +151,7 @@ TEST_CASE("of several reasons the one that asks for f64 rows at once is named fi
   check_edge(h, wide, Event::not_definite);
 }
 
-TEST_CASE("what 16 bits of J bear the measured error says, whatever the condition number") {
+TEST_CASE("the measured error decides whether J may have 16 bits, whatever the condition number") {
   HealthReport h = healthy(half);
   h.kappa_lambda = 1e14;
   h.epsilon_j = 0.1;

@@ -32,7 +32,7 @@ TEST_CASE("an option that takes one value and is given twice is named so") {
   refuses(kDecay + " --model", "--model needs a value: --model NAME|SUM|FORMULA");
 }
 
-TEST_CASE("what a number, an option or a folder should have been is said") {
+TEST_CASE("a wrong number, option or folder gets a message that says what is expected") {
   refuses(kDecay + " --model exp --confidence 95", "must lie between 0 and 1; for 95 % write 0.95");
   refuses(kDecay + " --model exp --p0 b=abc", "--p0 b=abc: not a number");
   refuses(kDecay + " --model exp -x day", "-x; did you mean '--x'?");

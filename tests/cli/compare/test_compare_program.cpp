@@ -106,7 +106,7 @@ TEST_CASE("sums, formulas with commas in parentheses, and --model beside --compa
   CHECK(contains(fit["comparison_warnings"].dump(), "same curve"));
 }
 
-TEST_CASE("what --compare cannot do is refused with the reason") {
+TEST_CASE("--compare refuses what it cannot do, with the reason") {
   CHECK(contains(refused("--compare exp"), "two models or more"));
   CHECK(contains(refused("--compare exp,exp"), "given twice"));
   CHECK(contains(refused("--compare exp,,linear"), "a model is empty"));

@@ -91,7 +91,7 @@ TEST_CASE("residuals of counts are in units of the root of the fit") {
   CHECK(contains(text, "'residual / √fit'"));
 }
 
-TEST_CASE("of many rows every k-th is drawn, and the picture says so; axes hold them all") {
+TEST_CASE("only every k-th of many rows is drawn, and the picture says so; the axes contain all rows") {
   Scratch scratch;
   std::string text = "x,y\n";
   for (int i = 0; i < 24001; ++i)

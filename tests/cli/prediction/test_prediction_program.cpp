@@ -302,7 +302,7 @@ TEST_CASE("--range and --predict take dates where x is a column of dates") {
   refused(kDecay + " --model exp --range 10:2025-01-02", "with numbers, or with dates");
 }
 
-TEST_CASE("where y does not vary, other starts are no advice") {
+TEST_CASE("if y does not vary, the message does not advise other starts") {
   const Scratch scratch;
   const Outcome outcome =
       run(scratch.write("constant.csv", "x,y\n1,5\n2,5\n3,5\n4,5\n5,5\n6,5\n") + " --model exp");

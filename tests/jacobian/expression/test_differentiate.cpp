@@ -374,7 +374,7 @@ TEST_CASE("the adjoint form keeps products of many parameters cheap") {
   CHECK(compile(g, outputs).code.size() < 140);
 }
 
-TEST_CASE("what has no derivative says so") {
+TEST_CASE("operations without a derivative are errors") {
   Graph g;
   const NodeId root = g.make(Op::trigamma, g.parameter(0));
   const int wrt[] = {0};

@@ -77,7 +77,7 @@ TEST_CASE("the sign of a zero counts where an operation tells 0 from -0") {
   CHECK(even("atan2(w*x,-1)*w", {"w"}));
 }
 
-TEST_CASE("what is taken for even is even at numbers") {
+TEST_CASE("models that are taken for even are even at numbers") {
   for (const char* text : {"h*exp(-(x-m)^2/(2*w^2))", "cos(w*x)*h+m", "abs(w)^h*m+x", "h*x^2/w^2+m*w^6",
                            "h*sin(w*x)/w+m", "hypot(w*x,h)+m", "atan2(w,h)*w+m*x", "h+m*asinh(w)*w*x"}) {
     CAPTURE(text);

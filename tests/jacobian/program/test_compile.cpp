@@ -230,7 +230,7 @@ TEST_CASE("half powers run as products and square roots, and stay within a few u
   CHECK(count(compile_text("x^2.7"), Op::pow) == 1);
 }
 
-TEST_CASE("what no column enters is computed once a pass") {
+TEST_CASE("expressions without a column are computed once a pass") {
   const TileProgram program = compile_text("sin(a)*exp(b)/2*x");
   CHECK(program.code.size() == 1);
   CHECK(program.prologue.size() == 4);

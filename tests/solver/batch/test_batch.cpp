@@ -294,7 +294,7 @@ TEST_CASE("a fit without success has the message of curve_fit, in lanes, alone a
         std::string::npos);
 }
 
-TEST_CASE("what a left side explains is judged by the left side, as in curve_fit, not by a tiny y") {
+TEST_CASE("a fit with a left side is judged by the left side, as in curve_fit, not by a tiny y") {
   const PreparedModel model("log(y) = log(a*b) - c*x");  // the data determine only the product of a and b
   std::vector<double> x(30);
   Matrix y(40, 30), p0(1, 3, 1.0);
@@ -381,7 +381,7 @@ TEST_CASE("sizes that disagree, callbacks and empty batches are errors that say 
                   ValidationError);
 }
 
-TEST_CASE("of callables that throw the lowest fit's exception arrives") {
+TEST_CASE("if several callables throw, the exception of the lowest fit is rethrown") {
   std::vector<double> x{0, 1, 2, 3};
   Matrix y(200, 4), p0(200, 1);
   for (std::size_t f = 0; f < 200; ++f) p0(f, 0) = static_cast<double>(f);

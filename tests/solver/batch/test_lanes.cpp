@@ -190,7 +190,7 @@ TEST_CASE("a left side, many parameters, one parameter, and as many rows as vect
   }
 }
 
-TEST_CASE("what lanes cannot certify is done alone, with the bits it has there") {
+TEST_CASE("fits that lanes cannot certify are fitted alone, with the bits of a fit alone") {
   Spots spots(128);
   for (const std::size_t f : {3u, 40u, 41u, 90u}) {
     for (std::size_t i = 0; i < 225; ++i)

@@ -302,7 +302,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("Blocks that come and go: what is removed has no say") {
+TEST_CASE("Blocks that are removed have no effect on a solve") {
   double p[1] = {0};
   Problem problem;
   const auto at = [&](double y) {

@@ -300,7 +300,7 @@ TEST_CASE("κ₀ is the squared ratio of the singular values of J with unit colu
   }
 }
 
-TEST_CASE("where normal equations lose digits QR serves, and its covariance has them") {
+TEST_CASE("QR is used where normal equations lose digits, and its covariance has these digits") {
   Table t = Table::random(400, 2, 8);
   for (std::size_t i = 0; i < t.m; ++i) t.columns[1][i] = t.columns[0][i] + 1e-6 * t.columns[1][i];
   const Certified found = certify_table(t);

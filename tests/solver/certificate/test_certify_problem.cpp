@@ -147,7 +147,7 @@ TEST_CASE("a saddle point and a maximum are no minimum, although the gradient va
   CHECK(is_success(certify(himmelblau).verdict));
 }
 
-TEST_CASE("where the data do not determine all parameters, the verdict says so") {
+TEST_CASE("if the data do not determine all parameters, the verdict says so") {
   std::array<double, 2> p{1, 1};
   Problem problem;
   for (int i = 0; i < 10; ++i) {
@@ -216,7 +216,7 @@ TEST_CASE("limits and callbacks of the options have no effect, mistakes in them 
   CHECK(contains(message_of([&] { certify(decay.problem, options); }), "tau"));
 }
 
-TEST_CASE("where residuals do not exist, nothing is certified") {
+TEST_CASE("if residuals do not exist, nothing is certified") {
   std::array<double, 1> p{-1};
   Problem problem;
   problem.add_residual_block(

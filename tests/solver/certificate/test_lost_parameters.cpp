@@ -137,7 +137,7 @@ TEST_CASE("a minimum that second derivatives determine is a success, though J is
   check_deficient_minimum<mgh::JennrichSampson>(1, mgh::JennrichSampson::minimum);
 }
 
-TEST_CASE("where a parameter ran off or an amplitude vanished, second derivatives excuse nothing") {
+TEST_CASE("if a parameter ran off or an amplitude vanished, second derivatives make the end no success") {
   check_lost<mgh::Box>(10);
   check_lost<mgh::JennrichSampson>(10);  // the cost is 1e-32 of the start's, and not zero
   check_lost<mgh::OsborneTwo>(10);

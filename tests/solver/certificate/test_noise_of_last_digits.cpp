@@ -82,7 +82,7 @@ Wave drawn(double digits, int draw) {
 
 }  // namespace
 
-TEST_CASE("noise of some last digits beside an offset: what is certified is a minimum") {
+TEST_CASE("with noise of some last digits beside an offset, certified points are minima") {
   constexpr double kClaimed = 0.1, kOfMeasurement = 0.05;
   for (const double digits : {4.0, 10.0, 40.0, 130.0}) {
     CAPTURE(digits);

@@ -356,7 +356,7 @@ TEST_CASE("a pass at two points gives the bits of a pass at each") {
   }
 }
 
-TEST_CASE("where rows are not finite at x, the cost at the other point is still that of all rows") {
+TEST_CASE("if rows are not finite at x, the cost at the other point is still that of all rows") {
   FormulaRows data("a*log(x + b)", 100'000, [](double x) { return std::log(x + 1); });
   const Vector here{1, -0.5}, there{0.9, 1.1};
   DenseEvaluator evaluator(*data.rows);

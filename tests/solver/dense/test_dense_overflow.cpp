@@ -74,7 +74,7 @@ TEST_CASE("residuals that are not finite in f64 either make the point not finite
   }
 }
 
-TEST_CASE("where f32 overflows at the other point its cost is still that of f64") {
+TEST_CASE("if f32 overflows at the other point, its cost is still that of f64") {
   FormulaRows data("a*exp(b*x)", 100'000, [](double x) { return std::exp(x); });
   DenseEvaluator evaluator(*data.rows);
   Linearization at;

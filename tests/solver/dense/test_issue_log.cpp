@@ -74,7 +74,7 @@ TEST_CASE("the count is the table's own, for many such numbers and none") {
   CHECK(found[0] == issue(Operation::evaluate, Format::f32, 0, 0, near, rows));
 }
 
-TEST_CASE("of tiles redone the log tells values from sums") {
+TEST_CASE("for tiles that are redone, the log tells values from sums") {
   Table t = Table::random(2000, 2, 5);
   t.columns[0][600] = 1e200;
   t.columns[2][601] = std::nan("");

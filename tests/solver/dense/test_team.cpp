@@ -168,7 +168,7 @@ TEST_CASE("processes with other arguments notice") {
   for (const std::string& message : messages) CHECK(message.find("do different work") != std::string::npos);
 }
 
-TEST_CASE("what a team does not do is refused by name") {
+TEST_CASE("options that a team does not support are refused by name") {
   const Data data(100);
   FitOptions options;
   options.team = std::make_shared<ThreadTeam>(std::make_shared<Meeting>(1), 0, 1.0);

@@ -60,7 +60,7 @@ TEST_CASE("linear starting values respect bounds") {
   CHECK(start.summary.final_cost < start.summary.initial_cost);
 }
 
-TEST_CASE("what is not given starts inside: at 1, or where SciPy starts") {
+TEST_CASE("parameters without a start begin within the bounds: at 1, or where SciPy starts") {
   const Data d = decay_data();
   FitOptions options = within({{2, -kInfinity, 0}, {kInfinity, 0.5, 10}});
   options.max_iterations = 0;
@@ -72,7 +72,7 @@ TEST_CASE("what is not given starts inside: at 1, or where SciPy starts") {
   CHECK(curve_fit(model("exp"), d.x, d.y, {}, options).guess[1] == 0.7);
 }
 
-TEST_CASE("dependent columns of which a bound holds one: what is left is determined") {
+TEST_CASE("if a bound holds one of two dependent columns, the other is determined") {
   const Data d = decay_data();
   // a and c enter as a sum if b is fixed at 0.
   FitOptions options = within({{-5, -5, 0}, {5, 5, 1e-3}});

@@ -102,7 +102,7 @@ TEST_CASE("with absolute sigmas the difference of chi-squares is tested") {
         doctest::Approx(std::erfc(std::sqrt(difference / 2))).epsilon(1e-9));  // for one degree of freedom
 }
 
-TEST_CASE("what is nested in what") {
+TEST_CASE("the comparison knows which models are nested") {
   for (const auto& [smaller, larger] :
        std::vector<std::pair<const char*, const char*>>{{"constant", "linear"},
                                                         {"linear", "poly2"},
@@ -260,7 +260,7 @@ TEST_CASE("without a column of x, a model that needs one says so") {
   CHECK_THROWS_AS(compare({"a"}, {}, kY), ValidationError);  // one name is that of a built-in model
 }
 
-TEST_CASE("what cannot be compared is refused") {
+TEST_CASE("models that cannot be compared are refused") {
   FitOptions robust;
   robust.loss = Loss::huber(0.1);
   CHECK_THROWS_AS(compare({"linear", "poly2"}, {kX}, kY, robust), ValidationError);

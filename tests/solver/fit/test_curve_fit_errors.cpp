@@ -98,7 +98,7 @@ TEST_CASE("unknown names, values that are not finite and unsound options are ref
   CHECK_THROWS_AS(curve_fit(decay, d.x, d.y, {1, 1, 1}, names), ValidationError);
 }
 
-TEST_CASE("what a callable throws is rethrown, and the data are as they were") {
+TEST_CASE("an exception of a callable is rethrown, and the data are as they were") {
   const Data d = decay_data(), before = d;
   for (const int when : {0, 3, 200}) {
     CAPTURE(when);

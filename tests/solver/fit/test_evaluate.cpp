@@ -247,7 +247,7 @@ TEST_CASE("the same bits on any number of threads") {
   CHECK(a.counters.rows_f32 == b.counters.rows_f32);
 }
 
-TEST_CASE("what is wrong is refused, all of it at once") {
+TEST_CASE("all mistakes are reported at once") {
   const auto x = grid(10, 0, 5);
   const auto message = [](auto&& call) -> std::string {
     try {

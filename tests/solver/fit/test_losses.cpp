@@ -272,7 +272,7 @@ TEST_CASE("The same bits on any number of threads") {
   }
 }
 
-TEST_CASE("where the better start leads to no minimum, the given start is used") {
+TEST_CASE("if the better start leads to no minimum, the given start is used") {
   // If two peaks begin as one, the best heights are large and of opposite sign.
   for (const int rows : {40, 50, 60, 70}) {
     Vector x, y;

@@ -244,9 +244,7 @@ TEST_CASE("hard fits of many parameters below float64 follow the curvature as th
   CHECK(low.final_cost <= 1.02 * f64.final_cost);
 }
 
-TEST_CASE(
-    "where steps are rejected often enough, those of many parameters are judged before a Gram matrix is "
-    "made") {
+TEST_CASE("if steps are often rejected, those of many parameters are judged before a Gram matrix is made") {
   const Summary fit = Valley(0.3).fit("f64", VariableProjection::off);
   const std::uint64_t n = Network::width * (Network::width + 5) + 1, pass = (n + 1) * (n + 2) * Valley::rows;
   int rejected = 0, in_vain = 0;

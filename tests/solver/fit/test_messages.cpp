@@ -65,7 +65,7 @@ TEST_CASE("residuals or derivatives whose squares underflow are said to be too s
 }
 
 // The b of these curves is e^(c x₀). It is a pure number, so another unit of y does not bring it near 1.
-TEST_CASE("where a parameter is far from 1 the message names it, and the zero of x, instead of y") {
+TEST_CASE("if a parameter is far from 1, the message names it, and the zero of x, instead of y") {
   std::vector<double> x, above, below;
   for (int i = 0; i < 60; ++i) {
     x.push_back(0.17 * i);
@@ -114,7 +114,7 @@ TEST_CASE("guesses from numbers that are too large, or to numbers that would be,
   CHECK(warning(x).find("give x a zero amid its values") != std::string::npos);
 }
 
-TEST_CASE("where cancellation spoils residuals the callable is not accused of changing") {
+TEST_CASE("if cancellation makes residuals inexact, the message does not say that the callable changes") {
   std::vector<double> x, y;
   for (int i = 0; i < 200; ++i) {
     x.push_back(1e-6 * (1 + i / 200.0));
@@ -139,7 +139,7 @@ TEST_CASE("a callable that changes between calls is accused of it") {
   says(fit, "does the callable change");
 }
 
-TEST_CASE("where y is 0, a linear model ends at 0, and a nonlinear one says what is undetermined") {
+TEST_CASE("if y is 0, a linear model ends at 0, and a nonlinear one says what is undetermined") {
   constexpr double kFinest = 1e-322;  // this is a few of the smallest numbers of all
   const auto line = [](const auto& x, const auto& p) { return p[0] * (x / 5.0) + p[1]; };
   const auto decay = [](const auto& x, const auto& p) {

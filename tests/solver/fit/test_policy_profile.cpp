@@ -123,7 +123,7 @@ TEST_CASE("a sample is spread over all rows, and the entry gate decides as for a
   CHECK(most > 3.4);
 }
 
-TEST_CASE("what is chosen can be had again from its text, to the last bit") {
+TEST_CASE("a chosen policy can be repeated from its text, to the last bit") {
   const Data d(200000);
   ProfileOptions quick;
   quick.repeats = 1;

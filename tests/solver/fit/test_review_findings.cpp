@@ -99,7 +99,7 @@ TEST_CASE("nothing is certified where the squares of residuals or derivatives un
   CHECK(curve_fit(scaled(1e-140), data.x, data.y, {1e139}).success());
 }
 
-TEST_CASE("where no parameter moves the residual nothing is fitted and nothing is certified") {
+TEST_CASE("if no parameter changes the residual, nothing is fitted and nothing is certified") {
   const Growth data;
   CHECK_FALSE(curve_fit("a*b*x", data.x, data.y, {{"a", 0}, {"b", 0}}).success());
   CHECK_FALSE(curve_fit("max(a,0)*x", data.x, data.y, {{"a", -1}}).success());

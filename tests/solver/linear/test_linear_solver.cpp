@@ -139,7 +139,7 @@ TEST_CASE("the root mean square norm of a random vector follows from its covaria
 }
 
 TEST_CASE(
-    "what rounding of J does to steps: its largest singular value in the metric, and the step it spoils") {
+    "rounding of J is measured by its largest singular value in the metric, and by the step that it spoils") {
   const Table t = Table::random(40, 3, 12);
   const Linearization at = linearized(t);
   const Vector scale = column_norms(at);

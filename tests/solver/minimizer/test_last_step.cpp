@@ -115,7 +115,7 @@ TEST_CASE("the covariance says how many digits it has") {
   }
 }
 
-TEST_CASE("where residuals are no noise and bend the path, the end is as true") {
+TEST_CASE("the end is as accurate if residuals are no noise and bend the path") {
   // Gauss-Newton contracts slowly here, because the misfit is a fifth of the signal, and of one sign where
   // the model bends.
   const auto misfit = [](double x) {
@@ -148,7 +148,7 @@ TEST_CASE("rows that no sample sees do not spoil it") {
   }
 }
 
-TEST_CASE("rows that no sample sees and the model does not fit: what is said of the end is true of it") {
+TEST_CASE("statements about the end are true if the model does not fit rows that no sample sees") {
   // A few hundred rows between the samples' tiles, which bend the path, have all information about a, or a
   // fifth of it.
   for (const double shared : {0.0, 0.05}) {
@@ -193,7 +193,7 @@ TEST_CASE("rows that no sample sees and the model does not fit: what is said of 
   }
 }
 
-TEST_CASE("what a step leaves in rows that no sample sees is not hidden by rows that converge faster") {
+TEST_CASE("rows that converge faster do not hide what a step leaves in rows that no sample sees") {
   // Between the tiles, 170 or 270 rows that are not fitted well have a fifth of the information about a,
   // which starts close by and converges slowly. b starts far away and converges fast.
   const auto model = [](auto x, const auto& p) {

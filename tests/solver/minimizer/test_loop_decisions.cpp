@@ -145,7 +145,8 @@ TEST_CASE("below f64 an undecided step is judged by two costs in f64") {
   CHECK(system.count("cost f64") >= 2);
 }
 
-TEST_CASE("what is not finite at the start in f32 is taken in f64; in f64 it is a failure") {
+TEST_CASE(
+    "a start that is not finite in f32 is evaluated in f64; if it is not finite there, the solve fails") {
   ScriptedSystem low;
   low.first = kLowRows;
   low.finite_at = [](double, const PrecisionPlan& plan) { return plan.residual == Format::f64; };
@@ -347,7 +348,7 @@ TEST_CASE("a step that is hardly damped has to lower the gradient by some percen
   CHECK(system.dampings.back() > 0.01);
 }
 
-TEST_CASE("where undamped steps fail time after time, they are tried ever more rarely") {
+TEST_CASE("undamped steps that fail time after time are tried ever more rarely") {
   ScriptedSystem system;  // the true curvature is five times that of the model
   system.cost_at = [](double x) { return 1 + 2.5 * x * x; };
   system.slope_at = [](double x) { return 5 * x; };

@@ -110,7 +110,7 @@ TEST_CASE("the callback sees every iteration and can stop") {
   check_best_verified(problem, result, {-1.2, 1});
 }
 
-TEST_CASE("where no step decreases the cost the loop ends, and says so") {
+TEST_CASE("if no step decreases the cost, the loop ends and says so") {
   Scripted problem(3, 1, [](const Vector& x, Table& rows) {
     for (std::size_t i = 0; i < 3; ++i) {
       rows.columns[0][i] = -1;  // the derivative has the wrong sign
@@ -146,7 +146,7 @@ TEST_CASE("a callable that disagrees with its program is not certified, however 
   CHECK(result.summary.certificate.recheck_discrepancy == 1e-3);
 }
 
-TEST_CASE("what the problem throws passes through") {
+TEST_CASE("exceptions of the problem pass through") {
   Scripted problem(3, 1, [](const Vector& x, Table& rows) {
     if (x[0] < 50) throw std::runtime_error("by the user");
     mean_of({1, 2, 6})(x, rows);
@@ -154,7 +154,7 @@ TEST_CASE("what the problem throws passes through") {
   CHECK_THROWS_WITH_AS(minimize(problem, {100}, in("f64")), "by the user", std::runtime_error);
 }
 
-TEST_CASE("with one degree of freedom a far point is not taken for one inside a standard error") {
+TEST_CASE("with one degree of freedom, a far point does not count as within a standard error") {
   // With m - n = 1, ν₀/σ <= 1 everywhere, because σ is computed from the distance itself. Undamped steps from
   // far leave the domain. If each of them raised the damping, the fit would end in ever smaller steps.
   Scripted problem(2, 1, logarithm);

@@ -23,7 +23,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-TEST_CASE("what has bounds is not eliminated, the others are, and the answer keeps the bounds") {
+TEST_CASE("parameters with bounds are not eliminated, the others are, and the answer keeps the bounds") {
   const Sample& s = kSamples[2];
   const Data d = drawn(s, 150);
   const Formula formula = parse_formula(s.formula);
@@ -87,7 +87,7 @@ TEST_CASE(
   CHECK(curve_fit(s.formula, d.x, d.y, {}, automatic).warnings.empty());
 }
 
-TEST_CASE("ties: what is linear in the model they make of it is eliminated") {
+TEST_CASE("with ties, parameters that are linear in the resulting model are eliminated") {
   const Sample& s = kSamples[2];
   const Data d = drawn(s, 150);
   const auto start = [](std::initializer_list<const char*> names) {

@@ -108,8 +108,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "with its weights of the damping a step of the whole problem has Kaufman's step as its part in the "
-    "others") {
+    "with these weights of the damping, a step of the whole problem is Kaufman's step in the parameters that "
+    "are not eliminated") {
   const std::vector<int> linear{1, 4}, others{0, 2, 3, 5};
   for (const bool qr : {false, true}) {
     for (const double lambda : {0.0, 1e-3, 1.0, 1e4}) {

@@ -101,7 +101,8 @@ Ended fit(double scale, LeastSquaresOptions options = {}) {
 }  // namespace
 
 TEST_CASE(
-    "what is learned maps the last step to what JᵀJ leaves out of the gradient's change, and is symmetric") {
+    "the learned matrix maps the last step to the part of the gradient's change that JᵀJ leaves out, and is "
+    "symmetric") {
   const Quadratic q(12, 4, 5, 0.3, 1);
   ResidualCurvature curvature;
   std::mt19937 random(2);
@@ -235,7 +236,7 @@ TEST_CASE("it is learned below float64, too: no hundreds of steps are taken ther
   }));
 }
 
-TEST_CASE("where residuals vanish, fits are easy, or bounds or a radius limit steps, JᵀJ is the model") {
+TEST_CASE("JᵀJ is the model if residuals vanish, fits are easy, or bounds or a radius limit steps") {
   CHECK(fit<mgh::Rosenbrock>(1).used == 0);
   CHECK(fit<mgh::Wood>(10).used == 0);
   CHECK(fit<mgh::Bard>(1).used == 0);

@@ -158,7 +158,7 @@ TEST_CASE("off, and automatic that declines, are the whole problem bit by bit") 
   CHECK(eliminated(curve_fit(sum.formula, e.x, e.y, sum.start, given)).size() == 3);
 }
 
-TEST_CASE("with any number of threads the same bits, samples and f32 included") {
+TEST_CASE("the bits are the same with any number of threads, also with samples and f32") {
   const Sample& s = kSamples[2];
   Data d = drawn(s, 300000);
   for (const VariableProjection wish : {VariableProjection::automatic, VariableProjection::on}) {
@@ -215,7 +215,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a first point that is noise in f32 is seen again in f64: what may be eliminated is decided there") {
+    "a first point that is noise in f32 is evaluated again in f64, which decides what may be eliminated") {
   problems::Noise random(4);
   std::vector<double> x, y;
   for (int i = 0; i < 3000; ++i) {  // these are times of a clock after a day, from which f32 gets no phase

@@ -105,7 +105,7 @@ TEST_CASE("flat data give a warning and finite values, for every model") {
   }
 }
 
-TEST_CASE("where y is 0 throughout, every model can start from its guess") {
+TEST_CASE("if y is 0 throughout, every model can start from its guess") {
   std::vector<double> x, x2;
   for (int i = 0; i < 50; ++i) x.push_back(0.1 + 0.08 * i), x2.push_back(std::sin(0.24 * i));
   const std::vector<double> y(50, 0.0);

@@ -69,7 +69,7 @@ TEST_CASE("fixed and tied parameters, absolute sigma") {
   CHECK(q.ci_high - q.value == doctest::Approx(1.959963984540054 * q.standard_error).epsilon(1e-9));
 }
 
-TEST_CASE("what is not defined is NaN and has a note") {
+TEST_CASE("an undefined quantity is NaN and has a note") {
   const FitResult fit = decay_fit();
   const DerivedQuantity bad = derive(fit, "q = log(-b)");
   CHECK(std::isnan(bad.value));

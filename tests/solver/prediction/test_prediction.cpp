@@ -213,7 +213,7 @@ TEST_CASE("counts have the scatter of the model's value, and a band that ends at
 
 TEST_CASE("bands that are not defined are NaN, and a warning says why") {
   const DecayRows d = decay_rows();
-  SUBCASE("no degrees of freedom") {
+  SUBCASE("there are no degrees of freedom") {
     const std::vector<double> x = {0, 1, 2}, y = {6, 3.2, 2};
     const FitResult fit = curve_fit(kDecay, x, y, {{"a", 4}, {"b", 1}, {"c", 0}});
     const Prediction p = predict(kDecay, kAt, fit);

@@ -56,7 +56,7 @@ TEST_CASE("no step leaps over what lies just behind 0") {
   CHECK(of_k(other, slow, 7).lower == doctest::Approx(-0.2719473).epsilon(1e-5));  // once -infinity
 }
 
-TEST_CASE("with n parameters of which the data determine r, statistics are those of r parameters") {
+TEST_CASE("if the data determine r of n parameters, statistics are those of r parameters") {
   const std::vector<double> x{1, 2, 3, 4, 5}, y{2.1, 3.9, 6.2, 7.8, 10.1};
   const NamedValues start{{"a", 1}, {"b", 0}, {"c", 0}};
   const FitResult whole = curve_fit("a*x+b", x, y), split = curve_fit("a*x+b+c", x, y, start);

@@ -108,7 +108,7 @@ TEST_CASE("a model that throws where parameters are moved is fitted as it was wi
   CHECK_THROWS_AS(curve_fit(never, data.x, data.y, {1, 0.1, 0}), std::domain_error);
 }
 
-TEST_CASE("what only seems to be linear is not taken for it where the end is judged") {
+TEST_CASE("a parameter that only seems to be linear does not count as linear when the end is judged") {
   // If b is moved to 1.5 b and 2 b, the rounded numbers may lie on a line, such as 1, 2, 3.
   const auto rounded = [](double x, const double* p) { return p[0] * x + std::round(p[1]); };
   std::vector<double> x, y;

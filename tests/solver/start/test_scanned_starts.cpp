@@ -149,7 +149,7 @@ TEST_CASE("a fit that explains y from ones stays as it is") {
   CHECK(fit.guess == std::vector<double>(2, 1.0));
 }
 
-TEST_CASE("with weights and two predictors, too") {
+TEST_CASE("formulas with weights and two predictors are fitted without starting values, too") {
   std::mt19937 random(7);
   std::normal_distribution<double> normal;
   std::vector<double> t, z, y, sigma;

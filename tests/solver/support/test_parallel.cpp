@@ -70,7 +70,8 @@ TEST_CASE("an executor that leaves tasks out, or runs one twice, is an error tha
   }
 }
 
-TEST_CASE("of an executor's tasks the lowest-numbered one's exception is thrown, not a count") {
+TEST_CASE(
+    "if tasks of an executor throw, the exception of the lowest-numbered task is rethrown, not a count") {
   const auto half = [](std::size_t count, const Task& task) {
     for (std::size_t i = 0; i < count / 2; ++i) task(i);
   };

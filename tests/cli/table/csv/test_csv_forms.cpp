@@ -158,7 +158,7 @@ TEST_CASE("a date and a time that blanks separate are two columns; the message s
   CHECK(says(refusal("t y\n2024-03-01 12:00:00 1\n"), "2:21", {"at least 3 fields", "--x '$1+$2'"}));
 }
 
-TEST_CASE("what is no date of its column is refused") {
+TEST_CASE("a cell that is no date of its column's form is refused") {
   const std::string head = "t,y\n2024-03-01,1\n";
   CHECK(says(refusal(head + "2024-02-30,2\n"), "3:1", {"not a date or time such as '2024-03-01'"}));
   CHECK(says(refusal("when,v\n2024-02-30,1\n2024-03-01,2\n"), "2:1", {"the calendar has no such day"}));

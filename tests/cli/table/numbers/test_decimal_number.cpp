@@ -94,7 +94,7 @@ TEST_CASE("the usual numbers have an answer, and fast_float's") {
   }
 }
 
-TEST_CASE("what is no number has no answer, nor has what could leave the range") {
+TEST_CASE("texts that are no numbers have no answer, nor have numbers that may be out of range") {
   for (const char* text : {"",
                            "-",
                            ".",

@@ -113,7 +113,7 @@ TEST_CASE("columns that were not chosen end a run; chosen ones go to their place
 }
 
 TEST_CASE(
-    "every length, sign, exponent and place of the decimal sign: what parse_decimal reads, and its bits") {
+    "runs of every length, sign, exponent and place of the decimal sign have the bits of parse_decimal") {
   if (absent()) return;
   std::mt19937_64 random(20260301);
   std::size_t read_here = 0;
@@ -141,7 +141,7 @@ TEST_CASE(
   CHECK(read_here > 8000);
 }
 
-TEST_CASE("bytes at random: what is read has an end, a value, and comes from the text alone") {
+TEST_CASE("a run of random bytes has an end and values that come only from the text") {
   if (absent()) return;
   std::mt19937_64 random(7);
   const std::string signs = "0123456789012345678901234567890123456789..-,,,\n;e+ \"x";
