@@ -21,7 +21,7 @@ using Evenness = std::function<bool(std::span<const int> flipped)>;
 
 // Returns the parameters whose signs have to change so that `end` has the signs of `start`, as far as the
 // model stays the same. A start of 0 counts as positive. Signs change for one parameter alone, or for two
-// together. Of such a pair, the second is linear and follows the first (a/sigma*exp(-(x-mu)^2/(2*sigma^2))),
+// together. In such a pair, the second is linear and follows the first (a/sigma*exp(-(x-mu)^2/(2*sigma^2))),
 // or both have the wrong sign. `free` lists the parameters that may change, and `linear` those among them
 // that enter linearly. `start` and `end` have the values of all parameters.
 NLSQ_API std::vector<int> signs_to_restore(const Evenness& is_even, std::span<const int> free,

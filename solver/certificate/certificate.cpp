@@ -247,7 +247,7 @@ bool examine_face(Evaluator& evaluator, std::span<const double> x, Linearization
   return true;
 }
 
-// What can be said of a point where the first-order tests are within rounding errors.
+// Describes a point where the first-order tests are within rounding errors.
 struct WithinRounding {
   bool alone = false;  // the residuals are their own rounding errors
   bool near = false;   // x is a minimum as far as f64 can tell: ν₀ and the error of ν₀ are far below σ

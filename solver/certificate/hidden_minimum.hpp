@@ -58,8 +58,8 @@ class NormOfMost {
 // Returns true if the residuals at x are no more than the last digits of y. The norm of y leaves out the
 // tenth of the rows with the largest y.
 bool follows_to_last_digits(const RowModel& rows, std::span<const double> x);
-// The same for a function of residuals, where y is not given separately. Here |Jx| of a row stands for y: it
-// equals y where the model is linear, and it is small beside the terms of the row where these cancel. A
+// Tests the same for a function of residuals, where y is not given separately. Here |Jx| of a row stands for
+// y: it equals y where the model is linear, and it is small beside the terms of the row where these cancel. A
 // residual within the last digits of its own row counts as 0. The norm of |Jx| leaves out the tenth of the
 // rows with the largest |Jx|, but at most as many rows as there are parameters. So many rows can be fitted
 // exactly whatever happens to the others; but a whole peak must not be left out.

@@ -56,7 +56,7 @@ bool add_column(Evaluator& evaluator, std::span<const double> x, const Box& room
   return span > 0;
 }
 
-// What examine() computes at a point x for the parameters `free`, those that are not in `fixed`.
+// Holds what examine() computes at a point x for the parameters `free`, those that are not in `fixed`.
 struct Examined {
   std::vector<std::size_t> free;
   Vector norms, gradient, sizes;

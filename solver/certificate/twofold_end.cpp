@@ -52,8 +52,8 @@ std::optional<Rows> rows_at(const RowModel& model, std::span<const double> x,
   return out;
 }
 
-// What the linear model predicts: the step to its minimum, in scaled parameters, the distance to it, and the
-// residuals that remain there.
+// Holds what the linear model predicts: the step to its minimum, in scaled parameters, the distance to it,
+// and the residuals that remain there.
 struct Model {
   std::vector<double> R, z, step;  // R: n x n by columns
   double nu = 0, least = 0;        // ‖z‖, and the norm of the residuals at the minimum

@@ -27,7 +27,7 @@ constexpr double kUnseen = 0.3;
 constexpr double kSameScatter = 0.1;  // tolerated relative error of the part's cost
 constexpr double kFurthest = 10;      // the step may begin at most this many times tau away
 
-// What the step leaves of the distance, as a share of ν₀ and of ‖D s‖.
+// Holds the distance that the step leaves, as a share of ν₀ and of ‖D s‖.
 struct Left {
   double decrement = 0, size = 0;
 };

@@ -46,7 +46,7 @@ bool scaled_spectrum(std::span<const double> G, std::span<const double> norms, S
 // part of its shift_length(), so that the errors by third derivatives and by rounding are about equal.
 inline constexpr double kCurvatureShift = 0x1p-17;
 
-// What shifts are proportional to: the sizes of the parameters, or the changes of parameters that would
+// Shifts are proportional either to the sizes of the parameters, or to the changes of parameters that would
 // compensate the residuals. If the parameters have an offset, such as a date or 10⁶ metres, the curvature may
 // change over a distance far shorter than their sizes. Where residuals nearly vanish, the changes that
 // compensate them are too short to be useful.

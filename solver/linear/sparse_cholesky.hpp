@@ -26,8 +26,8 @@ class SparseCholesky {
   // Block k of the matrix couples pairs[k].first with pairs[k].second. Diagonal blocks are included.
   SparseCholesky(std::vector<std::uint32_t> sizes, const Pairs& pairs);
 
-  // Factors the matrix. `add(k, place)` must add block k at its place, which is zero before. Of a diagonal
-  // block only the lower triangle is used. Returns false if the matrix is not positive definite.
+  // Factors the matrix. `add(k, place)` must add block k at its place, which is zero before. Only the lower
+  // triangle of a diagonal block is used. Returns false if the matrix is not positive definite.
   bool factor(const std::function<void(std::size_t, const FrontPlace&)>& add);
   // Solves A x = b and overwrites b with x. Must be called after factor().
   void solve(std::span<double> b);

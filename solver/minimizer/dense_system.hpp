@@ -13,7 +13,7 @@
 
 namespace nlsq::inline v0 {
 
-// What a solve is asked to do, besides the rows.
+// Holds the settings of a solve, besides the rows.
 struct DenseRequest {
   const SolverOptions& options;
   bool unit_sigma = false;

@@ -37,7 +37,7 @@ struct MinimizerRequest {
   bool by_calls = false;  // each evaluation calls the user's code, so a search without success is cut short
 };
 
-// What numbers of twice the digits of f64 show about an end that f64 cannot judge (twofold_end.cpp).
+// Says what numbers of twice the digits of f64 show about an end that f64 cannot judge (twofold_end.cpp).
 enum class EndByTwofold : std::uint8_t {
   unknown,     // not evaluated
   near,        // x is the optimum, as close as any success must be
@@ -161,7 +161,7 @@ struct RoundingSizes {
   const Recheck& last() const { return end.rows > 0 ? end : start; }
 };
 
-// What stagnates() records of the last progress in float64.
+// Holds what stagnates() records of the last progress in float64.
 struct Stagnation {
   double decrement = std::numeric_limits<double>::infinity();  // ν₀ at that time
   double cost = std::numeric_limits<double>::infinity();

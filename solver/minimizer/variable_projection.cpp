@@ -19,8 +19,9 @@ constexpr double kDependent = 1e-10, kDependentInF32 = 1e-6;
 // valley. Where A is nearly orthogonal to Φ (such as the centre of a peak beside its height), elimination
 // gains nothing. It also adds minima that attract the iteration: a peak that starts far away may shrink to a
 // single row. The counted work relative to the whole problem, as a geometric mean, was 0.66 on NIST's 50
-// runs, 0.65 on 300 around them, 0.74 on 589 drawn problems. Of the latter, 523 end in the lower minimum; 522
-// by the whole problem, 506 with all projected (tests/accuracy/test_variable_projection.cpp --no-skip).
+// runs, 0.65 on 300 around them, 0.74 on 589 drawn problems. 523 of the drawn problems end in the lower
+// minimum; 522 do so without elimination, and 506 if linear parameters are always eliminated
+// (tests/accuracy/test_variable_projection.cpp --no-skip).
 constexpr double kNear = 0.02;
 // Elimination does not pay where the linear parameters are a smaller share of all parameters than this. The
 // output weights of a neural network are few. When its neurons become alike, these weights are hardly

@@ -53,7 +53,7 @@ Solved solve_linear(const Linearization& at, const std::vector<int>& linear, Vec
 }
 
 // Does the same from the triangular factor of a QR pass, whose condition number is the square root of that of
-// the normal equations. Of all solutions it takes the shortest, with columns at unit length. So directions
+// the normal equations. It takes the shortest of all solutions, with columns at unit length. So directions
 // that the rows do not determine do not change.
 bool solve_linear_by_triangle(const Linearization& at, const std::vector<int>& linear, Vector& x) {
   const std::size_t k = linear.size(), rows = at.triangle.rows();

@@ -23,8 +23,9 @@ namespace {
 constexpr double kLeastWork = 1e6;              // rows * operations per row; with less, sampling does not pay
 constexpr std::size_t kRowsPerParameter = 512;  // smallest sample; it must determine the parameters
 constexpr std::size_t kLevels[] = {256, 16};    // shares of the rows: m/256, then m/16
-// The same for so many rows that they are likely to come from a disk, where m/16 takes as long as all rows.
-// In memory it saves more than it takes: a fit from m/64 more often needs another pass over all rows.
+// These are the shares for so many rows that they are likely to come from a disk, where m/16 takes as long as
+// all rows. In memory m/16 saves more than it takes: a fit from m/64 more often needs another pass over all
+// rows.
 constexpr std::size_t kLevelsOfMany[] = {256, 64}, kManyRows = 1 << 26;
 constexpr double kNearEnough = 0.5;    // standard errors of the sample
 constexpr double kRepresentative = 4;  // largest ratio between the information of sample and of all rows

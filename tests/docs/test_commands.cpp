@@ -49,7 +49,7 @@ std::vector<std::string> split(const std::string& text) {
   return result;
 }
 
-// Times, the number of iterations and rounding depend on the machine. Of these lines only the first word is
+// Times, the number of iterations and rounding depend on the machine. Only the first word of these lines is
 // compared.
 bool depends_on_machine(const std::string& line) {
   return line.starts_with("Precision ") || line.starts_with("Time ");

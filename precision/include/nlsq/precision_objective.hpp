@@ -1,5 +1,5 @@
-// What to optimize when a precision policy is chosen, and the choice among measured policies. The choice is a
-// pure function of the measurements; policy_profile.hpp makes them.
+// An objective says what to optimize when a precision policy is chosen, and choose_policy() picks one of the
+// measured policies. The choice is a pure function of the measurements; policy_profile.hpp makes them.
 #pragma once
 
 #include <nlsq/export.hpp>

@@ -54,9 +54,9 @@ struct Model {
   std::vector<ModelTerm> terms;      // of a sum; empty for a built-in model
 
   // Returns the first guess from data in any order. `x` holds `predictors` columns as long as `y`. Rows with
-  // NaN or Inf are left out. With sigma, each row counts by 1/sigma², as in the fit. Of long data it uses a
-  // fixed, reproducible choice of rows, so that it takes milliseconds, and at most a few passes over the data
-  // (peaks, waves). Throws DataError if the number or the lengths of columns disagree.
+  // NaN or Inf are left out. With sigma, each row counts by 1/sigma², as in the fit. Where there are many
+  // rows, it uses a fixed, reproducible choice of them, so that it takes milliseconds, and at most a few
+  // passes over the data (peaks, waves). Throws DataError if the number or the lengths of columns disagree.
   Guess guess(std::span<const std::span<const double>> x, std::span<const double> y,
               const GuessHints& hints = {}) const;
   Guess guess(std::span<const double> x, std::span<const double> y, const GuessHints& hints = {}) const {

@@ -21,7 +21,7 @@
 
 namespace nlsq::inline v0 {
 
-// What a callback returns: whether the solve continues.
+// A callback returns whether the solve continues.
 enum class CallbackResult : std::uint8_t { proceed, stop };
 inline constexpr CallbackResult Continue = CallbackResult::proceed;
 inline constexpr CallbackResult Stop = CallbackResult::stop;

@@ -73,8 +73,8 @@ class NLSQ_API Problem {
   void set_variable(double* block);
   bool is_constant(const double* block) const;
   // Set the bounds of number `index` of a declared block; -∞ and ∞ mean none. On a manifold, the moved point
-  // is projected onto its bounds. So is a start outside them. Throws ValidationError for NaN and for an index
-  // out of range.
+  // is projected onto its bounds. A start outside the bounds is projected onto them, too. Throws
+  // ValidationError for NaN and for an index out of range.
   void set_lower_bound(double* block, int index, double bound);
   void set_upper_bound(double* block, int index, double bound);
   // Blocks of the lowest group are eliminated first, provided that no two of them share a residual block and

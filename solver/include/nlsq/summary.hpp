@@ -26,7 +26,7 @@ enum class Termination : std::uint8_t {
   failure,         // the residuals are not finite at the start
 };
 
-// What is certified about the result, in f64.
+// The verdict says what is certified about the result, in f64.
 enum class Verdict : std::uint8_t {
   converged,       // CONVERGED: gradient and undamped f64 step vanish to tolerance
   noise_floor,     // NOISE_FLOOR: the gradient is below its own rounding bound

@@ -16,8 +16,8 @@ struct PrefixSums {
 };
 
 // Returns for each row by how much a box of half width `half` centred there reduces the residual sum of
-// squares, with the sign of the bump. Of rows of weight 1, a box of m of n rows with sum s (of y minus its
-// mean) reduces it by s² n / (m (n - m)). With weights, n and m are sums of their squares.
+// squares, with the sign of the bump. If all n rows have weight 1, a box of m of them with sum s (of y minus
+// its mean) reduces it by s² n / (m (n - m)). With weights, n and m are sums of their squares.
 std::vector<double> box_scores(std::span<const double> u, const PrefixSums& prefix, double half) {
   constexpr double kNothing = 1e-9;  // rounding of a sum beside the whole
   const std::size_t n = u.size();

@@ -71,7 +71,7 @@ for label, file, group, sigma_text, formula, names, start in problems():
     weights = None if sigma is None else 1 / sigma
     settings = {"xtol": 1e-15, "ftol": 1e-15, "gtol": 1e-15}
     result = lm.fit(y, x=x, weights=weights, fit_kws=settings, **dict(zip(names, p)))
-    # What follows is of SciPy's minimum and covariance, whatever rounding left of lmfit's own.
+    # The lines below use SciPy's minimum and covariance, because lmfit's own contain rounding errors.
     for j, name in enumerate(names):
         result.params[name].value, result.params[name].stderr = p[j], np.sqrt(covariance[j, j])
     result.covar, result.best_values = covariance, dict(zip(names, p))

@@ -42,7 +42,8 @@ struct Polynomial {
   }
 };
 
-// The same as a function that cannot be recorded, because it calls the residuals with doubles only.
+// Evaluates the same polynomial as a function that is called with doubles only, so that it cannot be
+// recorded.
 struct CalledPolynomial {
   Polynomial row;
   double operator()(const double* p) const { return row(p); }
