@@ -40,7 +40,7 @@ class WindowsOf {
   nlsq::WindowRule before_ = nlsq::window_rule();
 };
 
-// One row of an exponential. It throws once `left` calls are used up.
+// Computes one row of an exponential. It throws once `left` calls are used up.
 struct Throwing {
   blocks::Row<blocks::Exponential> row;
   std::shared_ptr<std::atomic<int>> left;

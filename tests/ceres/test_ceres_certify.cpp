@@ -33,7 +33,7 @@ Made growth(std::vector<double> start = {1, 1}) {
   return out;
 }
 
-// Brown and Dennis's function (Moré, Garbow and Hillstrom, number 16). Its residuals are large at the
+// This is Brown and Dennis's function (Moré, Garbow and Hillstrom, number 16). Its residuals are large at the
 // minimum, so Gauss-Newton steps become shorter only slowly.
 struct BrownDennis {
   double t;

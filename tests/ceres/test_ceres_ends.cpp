@@ -27,7 +27,8 @@ struct Minus {
   }
 };
 
-// Residuals x - 1, x + 1 and x². Their derivatives are multiplied by `sign`; with -1 every step climbs.
+// The residuals are x - 1, x + 1 and x². Their derivatives are multiplied by `sign`; with -1 every step
+// climbs.
 struct Signed final : ceres::SizedCostFunction<3, 1> {
   double sign;
   explicit Signed(double s) : sign(s) {}

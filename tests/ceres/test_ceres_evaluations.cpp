@@ -19,7 +19,7 @@ struct Calls {
   int residuals = 0, derivatives = 0;
 };
 
-// Odometry along a line that bends a little.
+// Measures the step between two places on a line that bends a little.
 struct Bend final : ceres::SizedCostFunction<2, 2, 2> {
   double length;
   Calls& calls;
@@ -168,7 +168,7 @@ struct Ridge final : ceres::SizedCostFunction<9, 8> {
   }
 };
 
-// Eight unknowns. Two columns of derivatives, of equal length, may be exchanged by mistake.
+// There are eight unknowns. Two columns of derivatives, of equal length, may be exchanged by mistake.
 struct Exchanged final : ceres::SizedCostFunction<16, 8> {
   bool exchanged;
   explicit Exchanged(bool wrong) : exchanged(wrong) {}
@@ -203,8 +203,8 @@ TEST_CASE("a ridge of one unknown among eight is no minimum") {
 
 namespace {
 
-// Eight unknowns with their minimum at 0, except for a kink. The cost falls as x[a] - x[b] grows or, with two
-// ramps, as x[a] grows and x[b] does not.
+// There are eight unknowns with their minimum at 0, except for a kink. The cost falls as x[a] - x[b] grows
+// or, with two ramps, as x[a] grows and x[b] does not.
 struct Kink final : ceres::SizedCostFunction<17, 8> {
   std::size_t a, b;
   bool two_ramps;

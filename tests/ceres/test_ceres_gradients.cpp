@@ -81,7 +81,7 @@ struct Blocks {
     }
   }
 
-  // Largest differences from Ceres's jets, relative to the residual's largest derivative.
+  // Holds the largest differences from Ceres's jets, relative to the residual's largest derivative.
   struct Worst {
     double value = 0, f64 = 0, f32 = 0;
   };

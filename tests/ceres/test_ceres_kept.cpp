@@ -18,7 +18,7 @@ namespace {
 
 int recorded = 0;  // calls of functors that record
 
-// The residual a exp(-b t) - y.
+// Computes the residual a exp(-b t) - y.
 struct Decay {
   double t, y;
   template <class T>

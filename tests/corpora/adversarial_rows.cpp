@@ -194,8 +194,8 @@ Problem from_rows(std::string name, std::string equation, std::vector<std::vecto
 
 namespace {
 
-// The curves among the problems of Moré, Garbow, Hillstrom: Testing unconstrained optimization software, ACM
-// TOMS 7 (1981).
+// Returns the curves among the problems of Moré, Garbow, Hillstrom: Testing unconstrained optimization
+// software, ACM TOMS 7 (1981).
 Cases more_garbow_hillstrom() {
   Cases out;
   out.push_back(from_rows("Osborne 1", "x1+x2*exp(-x4*t)+x3*exp(-x5*t)", {spaced(0, 320, 33)},

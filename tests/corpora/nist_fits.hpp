@@ -29,7 +29,7 @@ inline nlsq::FitResult fit(const Set& set, const std::vector<double>& start,
   return nlsq::curve_fit(parsed(set), x, set.y, p0, options);
 }
 
-// The smallest number of correct digits of the parameters, and of their standard errors.
+// Holds the smallest number of correct digits of the parameters, and of their standard errors.
 struct Digits {
   double values = 11, errors = 11;
 };

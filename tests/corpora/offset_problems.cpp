@@ -67,7 +67,7 @@ std::string equation(OffsetShape shape, bool unix_times) {
   }
 }
 
-// The true parameters, and the starting values.
+// Holds the true parameters and the starting values.
 struct Curve {
   std::array<double, 4> truth{}, start{};
 };

@@ -13,7 +13,7 @@ namespace problems {
 
 namespace {
 
-// A model with known parameters, before scaling, rows and noise.
+// Describes a model with known parameters, before scaling, rows and noise.
 struct Draw {
   std::string name, formula;
   std::vector<std::string> predictors;

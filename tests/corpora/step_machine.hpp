@@ -38,7 +38,7 @@ inline int operands_of(const nlsq::FormulaStep& step) {
   return step.compound != CompoundFunction::none ? 2 : arity(step.op);
 }
 
-// A policy for stored values. This one leaves them as computed.
+// A policy says how values are stored. This one leaves them as computed.
 struct AsComputed {
   template <class Real>
   static Real store(Real value) {
@@ -46,7 +46,7 @@ struct AsComputed {
   }
 };
 
-// The values of one row on a stack, each followed by its n derivatives.
+// Holds the values of one row on a stack, each followed by its n derivatives.
 template <class Real, class Storage = AsComputed>
 class Machine {
  public:

@@ -53,7 +53,7 @@ const Data& data() {
   return all;
 }
 
-// The rows of this process. The second of three has none.
+// Says which rows belong to this process. The second of three processes has none.
 struct Part {
   std::size_t first, count;
 };

@@ -29,7 +29,8 @@ void rotate(const T* w, const T* p, T* out) {
   }
 }
 
-// Rotation, translation, focal length and two radial terms, as in "Bundle Adjustment in the Large".
+// A camera has rotation, translation, focal length and two radial terms, as in "Bundle Adjustment in the
+// Large".
 template <class T>
 bool reproject(const T* camera, const T* point, double u, double v, T* r) {
   T p[3];

@@ -12,7 +12,7 @@ namespace blocks_side_by_side {
 
 using namespace nlsq;
 
-// J by rows, with all columns of a block.
+// Lists residual blocks whose J is stored by rows, with all columns of a block.
 struct Blocks {
   BlockList list;
   std::unique_ptr<BlockUses> problem = std::make_unique<BlockUses>();  // stays where it is when this moves

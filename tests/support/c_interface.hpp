@@ -10,7 +10,7 @@
 
 namespace nlsq_test {
 
-// y = 3 exp(-1.3 x) + 0.7 with a small fixed disturbance.
+// Holds y = 3 exp(-1.3 x) + 0.7 with a small fixed disturbance.
 struct Decay {
   std::vector<double> x, y;
   explicit Decay(int rows = 100) {
@@ -24,7 +24,7 @@ struct Decay {
 };
 inline const char* const kDecayFormula = "a*exp(-b*x)+c";
 
-// The same model as a callback. It adds `error` to row 7, and returns `code`.
+// Computes the same model as a callback. It adds `error` to row 7, and returns `code`.
 struct DecayCallback {
   const Decay* data;
   double error = 0;

@@ -21,14 +21,14 @@ Dense inverse(const Dense& A);
 // Returns L of A = LLᵀ, for A symmetric and positive definite.
 Dense cholesky(const Dense& A);
 
-// A = QR by Householder reflections. A is m × n with m >= n; Q is m × n, R is n × n with any signs on its
-// diagonal.
+// Computes A = QR by Householder reflections. A is m × n with m >= n; Q is m × n, R is n × n with any signs
+// on its diagonal.
 struct Qr {
   Dense Q, R;
 };
 Qr qr(const Dense& A);
 
-// A = U diag(values) Vᵀ with min(m, n) singular values, the largest first.
+// Computes A = U diag(values) Vᵀ with min(m, n) singular values, the largest first.
 struct Svd {
   Dense U, V;
   Eigen::VectorXd values;

@@ -48,7 +48,7 @@ struct Sight {
   }
 };
 
-// An odometry measurement of two frames: differences of rotation vectors and translations (small rotations).
+// Measures the motion between two frames: differences of rotation vectors and translations (small rotations).
 struct Motion {
   static constexpr int residuals = 6;
   std::array<double, 6> moved;

@@ -14,7 +14,7 @@
 
 namespace tables {
 
-// m rows with n columns of J, then r. Column-major.
+// Holds m rows with n columns of J, then r, column-major.
 struct Table {
   std::size_t m = 0, n = 0;
   std::vector<std::vector<double>> columns;  // n + 1
@@ -74,7 +74,7 @@ inline nlsq::Linearization linearized(const Table& t, bool with_triangle = false
   return at;
 }
 
-// A row model over the table: J is constant and r does not depend on x. f32 rows come from `low`.
+// Gives the table as a row model: J is constant and r does not depend on x. f32 rows come from `low`.
 class TableRows : public nlsq::RowModel {
  public:
   TableRows(Table high, Table low, std::size_t tile)

@@ -45,7 +45,7 @@ Rows rows_of(const nlohmann::json& e) {
   return rows;
 }
 
-// The largest relative differences.
+// Holds the largest relative differences.
 struct Largest {
   double parameters = 0, errors = 0, covariance = 0, criteria = 0, bands = 0;
 };

@@ -15,7 +15,7 @@ namespace {
 
 namespace mgh = problems::mgh;
 
-// a exp(b t) + c: one block of three parameters.
+// The curve is a exp(b t) + c. Its three parameters are one block.
 struct Shifted {
   double t, y;
   template <class T>
@@ -71,7 +71,7 @@ void add_published_bounded(std::vector<Case>& cases, const mgh::Bounded<F>& prob
   }
 }
 
-// A block of three numbers and one of two, each with a measured value, and coupled to each other.
+// Near gives a block of n numbers measured values. Tied couples a block of three numbers with one of two.
 template <int n>
 struct Near {
   std::array<double, n> at;

@@ -20,7 +20,7 @@ struct SumOfTwo {
     return true;
   }
 };
-// a b exp(-c t)
+// The curve is a b exp(-c t), so only the product of a and b is determined.
 struct Product {
   double t, y;
   template <class T>

@@ -12,7 +12,7 @@ namespace blocks {
 
 using problems::Noise;
 
-// One row of a curve: Model::f(p, t) and its y. All parameters are one block.
+// Computes one row of a curve: Model::f(p, t) minus its y. All parameters are one block.
 template <class Model>
 struct Row {
   double t, y;
@@ -22,7 +22,7 @@ struct Row {
     return true;
   }
 };
-// One row of a curve, with one block for each parameter.
+// Computes one row of a curve, with one block for each parameter.
 template <class Model>
 struct Row2 {
   double t, y;
@@ -119,7 +119,7 @@ inline std::vector<double> quaternion_of(const std::vector<double>& w) {
   return {std::cos(angle / 2), s * w[0], s * w[1], s * w[2]};
 }
 
-// The residual of a measured value of the block.
+// Computes the residuals of measured values of a block.
 template <int n>
 struct Prior {
   std::array<double, n> mean;

@@ -12,7 +12,7 @@ namespace blocks {
 
 namespace {
 
-// Two straight lines that meet at the third parameter.
+// The curve consists of two straight lines that meet at the third parameter.
 struct Broken {
   double t, y;
   template <class T>

@@ -17,7 +17,7 @@ struct Direction {
     return true;
   }
 };
-// The angle between a vector and a direction, measured by its cosine.
+// Measures the component of a scaled vector along a direction.
 struct Projection {
   double d[3], length;
   template <class T>
@@ -36,7 +36,8 @@ struct TurnedVector {
     return true;
   }
 };
-// The same rotation by a rotation vector, by x, y, z, w quaternions, or with a shift.
+// TurnedByVector has a rotation vector instead of the quaternion. Registered has a quaternion x, y, z, w and
+// a shift.
 struct TurnedByVector {
   double from[3], to[3];
   template <class T>
@@ -58,7 +59,7 @@ struct Registered {
     return true;
   }
 };
-// Two rotations in sequence: hand-eye calibration.
+// Applies two unknown rotations, with a known one between them, as in hand-eye calibration.
 struct TwoTurns {
   double from[3], to[3], between[4];
   template <class T>

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kTurn = 2 * std::numbers::pi;
 
-// The pose of b in the frame of a. A pose is x, y, angle.
+// Measures the pose of b in the frame of a. A pose is x, y, angle.
 struct Planar {
   double dx, dy, turn;
   template <class T>
@@ -65,7 +65,7 @@ Scene planar(const Setup& s) {
   return scene;
 }
 
-// A position, and a quaternion w, x, y, z.
+// Measures the same in space. A pose is a position and a quaternion w, x, y, z.
 struct Spatial {
   double d[3], q[4];
   template <class T>

@@ -43,7 +43,7 @@ struct Powell4 {
     return true;
   }
 };
-// exp(m t + c)
+// The curve is exp(m t + c).
 struct Exponent {
   double t, y;
   template <class T>

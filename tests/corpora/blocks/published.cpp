@@ -13,7 +13,7 @@ namespace {
 
 namespace mgh = problems::mgh;
 
-// Only residual number `row` of F.
+// Computes only residual number `row` of F.
 template <class F>
 struct One {
   int row;

@@ -5,7 +5,7 @@ namespace blocks {
 
 namespace {
 
-// A -> B -> C, integrated by Runge and Kutta's method.
+// Computes the reaction A -> B -> C, integrated by Runge and Kutta's method.
 struct Kinetics {
   double t, y, unit_of_time, weight;
   template <class T>
@@ -48,7 +48,7 @@ Scene kinetics(Draw& d) {
 
 namespace {
 
-// Hill curves with shared plateaus.
+// Hill curves share their plateaus; each has a place and a slope of its own.
 struct Hill {
   double log_dose, y, weight;
   template <class T>
@@ -84,7 +84,7 @@ Scene doses(Draw& d) {
 
 namespace {
 
-// A matrix of rank two with missing entries.
+// Computes an entry of a matrix of rank two; other entries are missing.
 struct Entry {
   double y, weight;
   template <class T>
@@ -134,7 +134,7 @@ Scene factors(Draw& d, bool ridge) {
 
 namespace {
 
-// Two peaks on a slope, a block each.
+// The curve has two peaks on a slope. Each peak is a block.
 struct TwoPeaks {
   double x, y, weight;
   template <class T>
@@ -220,7 +220,7 @@ Scene growth(Draw& d) {
 
 namespace {
 
-// A small network.
+// Computes a network of three tanh units on one input.
 struct Net {
   double x, y, weight;
   template <class T>
@@ -253,7 +253,7 @@ Scene network(Draw& d) {
 
 namespace {
 
-// A quotient with poles, and a logarithm that exists on one side.
+// The curve is a quotient with poles plus a logarithm that exists on one side only.
 struct Quotient {
   double x, y, weight;
   template <class T>
@@ -288,7 +288,7 @@ Scene quotient(Draw& d) {
 
 namespace {
 
-// A tide: sines at known times since 1970, with an unknown frequency.
+// The curve is a tide: a sine with an unknown frequency and a straight line, at times since 1970.
 struct Tide {
   double t, y, since, weight;
   template <class T>

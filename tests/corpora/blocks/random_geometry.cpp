@@ -5,7 +5,7 @@ namespace blocks {
 
 namespace {
 
-// Pseudoranges of satellites.
+// Measures the distance to a satellite plus the error of the receiver's clock.
 struct Pseudorange {
   double at[3], range, weight;
   template <class T>
@@ -91,7 +91,7 @@ Scene ellipse(Draw& d) {
 
 namespace {
 
-// A camera on a robot's hand.
+// Relates two motions of a robot's hand to those of a camera that is fixed on it.
 struct HandEye {
   double qa[4], ta[3], qb[4], tb[3], weight;
   template <class T>
@@ -262,7 +262,8 @@ Scene bearings(Draw& d) {
 
 namespace {
 
-// The relative pose of two views: a rotation and a direction, by Sampson's error.
+// Measures the distance of a point from its epipolar line. The relative pose of the two views is a rotation
+// and a direction.
 struct Epipolar {
   double a[2], b[2], weight;
   template <class T>

@@ -19,7 +19,7 @@ struct Range {
   }
 };
 
-// The distance of two unknown positions.
+// Measures the distance between two unknown positions.
 struct Between {
   double distance, weight;
   template <class T>
@@ -30,7 +30,7 @@ struct Between {
   }
 };
 
-// The arrival of a sound with unknown time and position of origin.
+// Measures when a sound arrives whose time and position of origin are unknown.
 struct Arrival {
   double at[3], stamp, speed;
   template <class T>
@@ -42,7 +42,7 @@ struct Arrival {
   }
 };
 
-// Odometry and ranges to landmarks, after Ceres's SLAM example.
+// Measures the step between two places (odometry), after Ceres's SLAM example.
 struct Step {
   double dx, dy;
   template <class T>

@@ -1,5 +1,5 @@
-// A block problem written once, with parameter blocks and residual blocks of template functors. It builds an
-// nlsq::Problem, a ceres::Problem, and the residuals in long double for the oracle.
+// A Scene is a block problem written once, with parameter blocks and residual blocks of template functors. It
+// builds an nlsq::Problem, a ceres::Problem, and the residuals in long double for the oracle.
 #pragma once
 
 #include "wide.hpp"
@@ -52,7 +52,7 @@ inline constexpr LossSpec::Kind kRobust[] = {LossSpec::Kind::huber,  LossSpec::K
                                              LossSpec::Kind::cauchy, LossSpec::Kind::arctan,
                                              LossSpec::Kind::tukey,  LossSpec::Kind::tolerant};
 
-// A residual block.
+// A Term is a residual block.
 class Term {
  public:
   virtual ~Term() = default;
@@ -71,7 +71,7 @@ class Term {
   int residuals = 0;
 };
 
-// Hand-written derivatives of a functor with an optional error.
+// Holds an error that is put into the hand-written derivatives of a functor.
 struct Lie {
   int number = -1;    // index, among the numbers of all blocks, of the wrong derivative; -1: none
   double factor = 1;  // factor by which its derivative is wrong

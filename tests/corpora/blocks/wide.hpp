@@ -10,7 +10,7 @@ namespace blocks {
 
 using Real = long double;
 
-// A value and its derivatives by N numbers.
+// Holds a value and its derivatives by N numbers.
 template <int N>
 struct Wide {
   Real a = 0;

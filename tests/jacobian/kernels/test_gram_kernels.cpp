@@ -17,7 +17,7 @@ namespace {
 
 constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
 
-// n1 columns of `rows` random rows, with NaN from there to the next multiple of 64.
+// Holds n1 columns of `rows` random rows, with NaN from there to the next multiple of 64.
 template <class T>
 struct Columns {
   std::vector<std::vector<T>> data;

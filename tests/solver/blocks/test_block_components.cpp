@@ -16,7 +16,7 @@ using namespace nlsq;
 
 namespace {
 
-// The residual a exp(-b t) + c - y.
+// Computes the residual a exp(-b t) + c - y.
 struct Decay {
   double t, y;
   template <class T>
@@ -27,7 +27,7 @@ struct Decay {
   }
 };
 
-// A phase far from zero. In sin(f + w), f32 represents w beside f only in steps of 0.06.
+// The phase is far from zero. In sin(f + w), f32 represents w beside f only in steps of 0.06.
 struct Phase {
   double turns, y;
   template <class T>
@@ -38,7 +38,7 @@ struct Phase {
   }
 };
 
-// The residual e^(p0 + huge) e^(p1 - huge) - y. Its factors overflow in f32.
+// Computes the residual e^(p0 + huge) e^(p1 - huge) - y. Its factors overflow in f32.
 struct Tall {
   double height, y;
   template <class T>

@@ -57,7 +57,7 @@ void check_reached() {
   }
 }
 
-// Ceres's TolerantLoss, for which ρ'' > 0 everywhere.
+// This is Ceres's TolerantLoss, for which ρ'' > 0 everywhere.
 Loss tolerant(double a, double b) {
   return Loss::own([a, b](double s) {
     const double x = (s - a) / b, c = b * std::log1p(std::exp(-a / b));

@@ -11,7 +11,7 @@ using namespace nlsq;
 
 namespace {
 
-// A chain of places, each seen from the one before. The step between them is slightly bent.
+// Links form a chain of places, each measured from the one before. The measurement is slightly nonlinear.
 struct Link {
   static constexpr int residuals = 1;
   double step;

@@ -30,8 +30,8 @@ struct Anchor {
   }
 };
 
-// Chains of 60 places each. The first place of the first chain has an anchor of this weight, if it is above
-// 0.
+// Solves for chains of 60 places each. The first place of the first chain has an anchor of this weight, if it
+// is above 0.
 Summary solve_chains(std::size_t chains, double weight) {
   constexpr std::size_t kPlaces = 60;
   std::vector<std::array<double, 1>> x(chains * kPlaces);

@@ -35,7 +35,8 @@ std::string message(Call call) {
   return "";
 }
 
-// Unit quaternions for dual numbers. For the derivative, exp(δ) x to second order is enough, renormalised.
+// Moves unit quaternions of dual numbers. For the derivative, exp(δ) x to second order is enough,
+// renormalised.
 struct TurnedQuaternion {
   template <class T>
   bool Plus(const T* x, const T* d, T* out) const {

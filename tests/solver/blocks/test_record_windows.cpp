@@ -30,7 +30,7 @@ class RuleFor {
 const WindowRule kNone{.least_numbers = std::numeric_limits<std::size_t>::max()};
 const WindowRule kWindows{.least_numbers = 0, .window_numbers = 40};
 
-// A distance in the plane. Beyond `far` it has another scale, so that blocks leave their program.
+// Measures a distance in the plane. Beyond `far` it has another scale, so that blocks leave their program.
 struct Distance {
   double measured, far;
   int* calls;

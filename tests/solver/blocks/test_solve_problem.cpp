@@ -40,7 +40,7 @@ struct Point {
   }
 };
 
-// Rosenbrock's valley, turned.
+// Computes a curved valley like Rosenbrock's. `turn` scales its curvature.
 struct Valley {
   static constexpr int residuals = 2;
   double turn;

@@ -130,7 +130,7 @@ TEST_CASE("Exact data of parameters that are mostly 0 are fitted exactly") {
 
 namespace {
 
-// A reading of a line with the level of its group.
+// Measures a point of a straight line whose level belongs to its group.
 struct Line {
   double x, y, weight;
   template <class T>

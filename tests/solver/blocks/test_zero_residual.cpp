@@ -25,7 +25,7 @@ struct Drift {
   }
 };
 
-// Time stamps of a clock that drifts by 2.5, with noise, and their exact minimum.
+// Holds time stamps of a clock that drifts by 2.5, with noise, and their exact minimum.
 struct Stamps {
   std::vector<double> t, stamp;
 
@@ -192,7 +192,7 @@ namespace {
 
 using Place = std::array<double, 3>;
 
-// The distance of a moved point from a plane, for small angles w: (p + w × p + t - q) · n.
+// Measures the distance of a moved point from a plane, for small angles w: (p + w × p + t - q) · n.
 struct FromPlane {
   Place p, q, n;
   template <class T>

@@ -12,7 +12,7 @@ using namespace nlsq_test;
 
 namespace {
 
-// Rosenbrock's function. `user` points at a code to return, or is NULL.
+// Computes Rosenbrock's function. `user` points at a code to return, or is NULL.
 int rosenbrock(const double* x, double* r, double* J, void* user) {
   r[0] = 10 * (x[1] - x[0] * x[0]);
   r[1] = 1 - x[0];
@@ -25,7 +25,8 @@ int rosenbrock(const double* x, double* r, double* J, void* user) {
   return user == nullptr ? 0 : *static_cast<int*>(user);
 }
 
-// Seventy noisy decays. The array has room for 50 values of each, of which 40 are data, so it needs a stride.
+// Holds seventy noisy decays. The array has room for 50 values of each, of which 40 are data, so it needs a
+// stride.
 struct Many {
   static constexpr std::size_t fits = 70, rows = 40, stride = 50;
   std::vector<double> x, y;

@@ -24,7 +24,7 @@ double count_of(std::size_t i) {
   return 2 * std::exp(-0.7 * time_of(i)) + 1 + 0.02 * (static_cast<double>(i * 7919 % 23) / 11.0 - 1);
 }
 
-// a exp(-b t) + c with slightly noisy data, as one residual block for each row.
+// Builds a exp(-b t) + c with slightly noisy data, as one residual block for each row.
 struct Decay {
   std::array<double, 3> p{2, 0.7, 1};
   Problem problem;

@@ -35,7 +35,8 @@ struct End {
   }
 };
 
-// A line with a hump that acts only beyond x = 100. The rows end at 29, so only d has an effect on them.
+// The model is a line with a hump that acts only beyond x = 100. The rows end at 29, so only d has an effect
+// on them.
 constexpr const char* kUnseen = "a*exp(-(x-m)^2/w)*if(x>100,1,0)+d*x";
 struct Line {
   std::vector<double> x, y;

@@ -123,7 +123,7 @@ TEST_CASE("second derivatives tell a minimum from a saddle, a flat cost and a po
         return std::vector<Row>{{a * b - 6, b, a}, {1, 0, 0}};
       },
       {3, 2}));
-  // b ran off. The cost still falls, by less and less, and bends upward all the way.
+  // Here b runs off to infinity: the cost still falls, by less and less, and bends upward all the way.
   CHECK_FALSE(is_minimum(
       [](double a, double b) {
         return std::vector<Row>{{a - 3, 1, 0}, {1 + std::exp(-b), 0, -std::exp(-b)}};

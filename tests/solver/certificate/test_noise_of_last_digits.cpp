@@ -23,7 +23,8 @@ const NamedValues kStart{{"c", kOffset + 0.4}, {"a", 2.0}, {"b", 1.0}};
 
 using Row = std::array<long double, 3>;
 
-// A wave of known frequency on the offset, and the exact minimum by the normal equations in long double.
+// Holds a wave of known frequency on the offset, and the exact minimum by the normal equations in long
+// double.
 struct Wave {
   std::vector<double> x, y;
 

@@ -26,7 +26,7 @@ using Long = long double;
 
 double uniform(std::mt19937& random) { return 2 * static_cast<double>(random()) / 0x1p32 - 1; }
 
-// y = 0.3 + 0.7 t with noise, for t from -9.5 to 9.5.
+// Holds y = 0.3 + 0.7 t with noise, for t from -9.5 to 9.5.
 struct Line {
   std::vector<double> t, y;
 
@@ -146,7 +146,7 @@ TEST_CASE("nor does one inside a function that is only called") {
 
 namespace {
 
-// A cubic in x with noise, and the least cubic through it.
+// Holds a cubic in x with noise, and the least cubic through it.
 struct Cubic {
   std::vector<double> x, y;
   std::vector<Long> value;  // of the least cubic

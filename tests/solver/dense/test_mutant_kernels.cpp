@@ -85,7 +85,7 @@ double relative(const std::vector<double>& a, const std::vector<double>& truth) 
   return largest / size;
 }
 
-// Σ a b in long double, and Σ |a b|.
+// Holds Σ a b in long double, and Σ |a b|.
 struct Product {
   long double sum = 0, size = 0;
   Product(const std::vector<double>& a, const std::vector<double>& b) {

@@ -15,7 +15,7 @@ using namespace nlsq;
 
 namespace {
 
-// A wave with noise. Its phase or its offset may be small, and so may the steps of differences.
+// Holds a wave with noise. Its phase or its offset may be small, and so may the steps of differences.
 struct Wave {
   std::vector<double> x, y, start;
 

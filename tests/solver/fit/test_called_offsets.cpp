@@ -23,7 +23,7 @@ double peak(double t, const double* p) {
   return p[1] * std::exp(-0.5 * u * u);
 }
 
-// A peak of width 0.4 near an offset, with noise. Its true place is `place`.
+// Holds a peak of width 0.4 near an offset, with noise. Its true place is `place`.
 struct Peak {
   double place;
   std::vector<double> t, y, start;

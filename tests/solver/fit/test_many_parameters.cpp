@@ -45,7 +45,7 @@ struct Peaks {
   }
 };
 
-// Two layers of eight tanh units on two inputs. The path to the minimum is a long curved valley.
+// Computes two layers of eight tanh units on two inputs. The path to the minimum is a long curved valley.
 struct Network {
   static constexpr int width = 8;
 

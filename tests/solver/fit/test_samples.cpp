@@ -49,7 +49,7 @@ void check_same_end(const FitResult& a, const FitResult& b) {
     CHECK(std::fabs(a.parameters[j] - b.parameters[j]) <= 2e-3 * b.standard_errors[j]);
 }
 
-// Rows 0, 1, 2, ... in tiles of the given size.
+// Numbers its rows 0, 1, 2, ... in tiles of the given size.
 class CountedRows final : public RowModel {
  public:
   CountedRows(std::size_t rows, std::size_t tile) : rows_(rows), tile_(tile) {}

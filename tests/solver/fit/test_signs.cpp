@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kPeak = "h*exp(-(x-mu)^2/(2*s^2))+c";
 constexpr const char* kArea = "a/(s*sqrt(2*pi))*exp(-(x-mu)^2/(2*s^2))+c";
 
-// A peak with a ripple instead of noise. From the width 5 at mu = 5, the fit crosses zero.
+// Holds a peak with a ripple instead of noise. From the width 5 at mu = 5, the fit crosses zero.
 struct Data {
   std::vector<double> x, y;
   explicit Data(double height = 3, double width = 0.6) {

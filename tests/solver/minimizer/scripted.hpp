@@ -114,7 +114,7 @@ inline Model mean_of(Vector t, double shift = 0) {
     }
   };
 }
-// Rosenbrock's valley with an additional constant residual.
+// Returns Rosenbrock's valley with an additional constant residual.
 inline Model rosenbrock(double constant) {
   return [constant](const Vector& x, Table& rows) {
     rows.columns[0] = {-20 * x[0], -1, 0};

@@ -27,7 +27,7 @@ namespace {
 using Dense = Eigen::MatrixXd;
 using Numbers = Eigen::VectorXd;
 
-// Residuals c_i + a_iᵀx + ½ xᵀB_i x.
+// Computes the residuals c_i + a_iᵀx + ½ xᵀB_i x.
 struct Quadratic {
   Dense A;
   Numbers c;

@@ -13,7 +13,7 @@ using namespace nlsq;
 
 namespace {
 
-// Twelve rows of a growth curve, with noise.
+// These are twelve rows of a growth curve, with noise.
 const std::vector<double> kDay{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
 const std::vector<double> kGrown{1.1,   1.24,  2.133, 2.632, 2.81,  3.943,
                                  4.056, 4.527, 5.043, 4.798, 4.562, 4.726};
