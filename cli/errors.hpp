@@ -14,12 +14,12 @@ enum ExitStatus : int {
   kExitInterrupted = 130
 };
 
-// Thrown for an error in the command line or the model.
+// Is thrown for an error in the command line or the model.
 struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Thrown for an error in the input. The message contains `file:line:column` if there is one.
+// Is thrown for an error in the input. The message contains `file:line:column` if there is one.
 struct BadData : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -1,4 +1,4 @@
-// The values of the command line. Every accepted option has an effect; everything else is an error.
+// Holds the values of the command line. Every accepted option has an effect; everything else is an error.
 // fit_command and run use it.
 #pragma once
 
@@ -38,8 +38,8 @@ struct Arguments {
 
   std::vector<std::string> files;  // one table: their rows in this order
   CsvOptions csv;
-  // Most bytes of columns in memory. Larger columns are in files of the folder `scratch`. Without a value, it
-  // is three quarters of the memory.
+  // At most this many bytes of columns are kept in memory. Larger columns are in files of the folder
+  // `scratch`. Without a value, it is three quarters of the memory.
   std::optional<std::uint64_t> memory;
   std::string scratch;  // empty: that of TMPDIR, or /tmp
   Selection selection;

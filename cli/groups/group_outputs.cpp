@@ -1,4 +1,4 @@
-// --csv and --json of groups. They are written in pieces, because there may be very many groups.
+// Writes --csv and --json of groups. They are written in pieces, because there may be very many groups.
 #include "groups/group_report.hpp"
 #include "report/json_report.hpp"
 #include "report/statistics.hpp"

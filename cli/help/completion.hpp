@@ -1,4 +1,4 @@
-// Scripts that complete the command line in shells. They are generated from the options, and installed.
+// Makes scripts that complete the command line in shells. They are generated from the options, and installed.
 #pragma once
 
 #include "help/option_texts.hpp"

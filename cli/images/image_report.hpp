@@ -14,8 +14,8 @@
 
 namespace nlsq::cli {
 
-// The default of --max-iterations for a pixel. Pixels without a minimum, such as those outside a peak, use
-// all of it. Hardly any pixel with a minimum needs more.
+// This is the default of --max-iterations for a pixel. Pixels without a minimum, such as those outside a
+// peak, use all of it. Hardly any pixel with a minimum needs more.
 inline constexpr int kPixelIterations = 200;
 
 struct ImageReport {
@@ -33,7 +33,7 @@ struct ImageReport {
   std::size_t failed() const;
 };
 
-// The range of a parameter over the pixels that succeeded.
+// Holds the range of a parameter over the pixels that succeeded.
 struct ParameterRange {
   std::string name;
   double median = 0, lowest = 0, highest = 0, median_error = 0;  // NaN where nothing determines them

@@ -16,7 +16,7 @@ namespace nlsq::cli {
 
 namespace {
 
-// Parts of the picture, as fractions of its width and height.
+// These are places in the picture, as fractions of its width and height.
 constexpr double kLeft = 0.10, kRight = 0.70;                // of the panels that share the x axis
 constexpr double kTextLeft = 0.72, kLineHeight = 0.034;      // of the column of text
 constexpr double kQuantileTop = 0.38, kQuantileLeft = 0.79;  // of the panel with normal quantiles

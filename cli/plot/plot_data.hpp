@@ -38,7 +38,7 @@ struct PlotPoints {
   std::size_t size() const { return x.size(); }
 };
 
-// Quantiles of the standardized residuals of all rows beside those of the normal distribution.
+// Holds quantiles of the standardized residuals of all rows, and those of the normal distribution.
 struct NormalQuantiles {
   std::vector<double> normal, residual;
 };
@@ -62,7 +62,7 @@ struct PlotData {
 // At most about `most_points` rows become points. `options` are those of the fit.
 PlotData plot_data(const FitReport& report, const FitOptions& options, std::size_t most_points);
 
-// A text such as "102.7 ± 2.1", or another state of the parameter: "80 (fixed)".
+// The value is a text such as "102.7 ± 2.1", or another state of the parameter: "80 (fixed)".
 struct ParameterLine {
   std::string name, value;
 };

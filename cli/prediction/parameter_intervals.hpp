@@ -1,4 +1,4 @@
-// The profile intervals of the parameters, for --intervals profile.
+// Computes the profile intervals of the parameters, for --intervals profile.
 #pragma once
 
 #include "fit_command.hpp"

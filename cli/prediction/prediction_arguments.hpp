@@ -18,7 +18,7 @@ namespace nlsq::cli {
 
 struct Arguments;
 
-// The texts of the options, filled by CLI11.
+// Holds the texts of the options, filled by CLI11.
 struct RawPrediction {
   std::string predict, band = "standard", csv, bootstrap, method;
   std::vector<std::string> derive;
@@ -39,8 +39,8 @@ struct PredictionArguments {
   std::optional<Grid> grid;  // if it is A:B:N
   std::vector<XLimit> list;  // if it is values of x
   bool profile_band = false;
-  // From --csv: a file, or "-", for predictions, or with --group-by for the table of groups. Empty: the
-  // report has the table.
+  // This is the value of --csv: a file, or "-", for predictions, or with --group-by for the table of groups.
+  // If it is empty, the report has the table.
   std::string csv;
   std::vector<std::string> derive;  // "name=expression"
   int bootstrap = 0;                // number of samples; 0: none

@@ -1,4 +1,4 @@
-// A number of a JSON document.
+// Converts a number for a JSON document.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// Classes of ASCII characters, whatever the locale.
+// Classifies ASCII characters, whatever the locale.
 #pragma once
 
 namespace nlsq::cli {

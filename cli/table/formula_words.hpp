@@ -9,8 +9,8 @@
 
 namespace nlsq::cli {
 
-// A word in a formula: its position and its kind. A function is a name before a bracket; a number reference
-// is $2; a quoted word is in backquotes, with them.
+// Holds a word of a formula: its position and its kind. A function is a name before a bracket; a number
+// reference is $2; a quoted word is in backquotes, with them.
 struct Word {
   std::size_t begin = 0, end = 0;
   enum Kind { name, function, number_reference, quoted } kind = name;

@@ -57,7 +57,7 @@ class ReadColumns {
   std::vector<TextMatch> texts_;
   std::optional<std::size_t> group_;
   bool row_number_ = false;
-  // Those of numbers_, those of texts_, then the groups and the row number if wanted.
+  // These are the columns of numbers_ and of texts_, then the groups and the row number if wanted.
   std::vector<Column> columns_;
 };
 

@@ -67,9 +67,9 @@ struct EliminationData {
   std::size_t pair_stride = 0;
 };
 
-// The layout of a block of S for vectors with a given number of lanes. The columns that fill whole vectors
-// are stored row by row. The remaining columns follow one by one if that takes fewer vectors. For example, a
-// 9 x 9 block takes 9 + 2 vectors of 8 lanes instead of 18.
+// Lays out a block of S for vectors with a given number of lanes. The columns that fill whole vectors are
+// stored row by row. The remaining columns follow one by one if that takes fewer vectors. For example, a 9 x
+// 9 block takes 9 + 2 vectors of 8 lanes instead of 18.
 struct ReducedLayout {
   std::size_t rows, columns;
   std::size_t whole;          // columns stored by rows; row i starts at i * stride
@@ -97,9 +97,9 @@ struct EliminationKernels {
   // squared column norms to `squares` and Fᵀr to `gradient`, for each F block, `pad` numbers each.
   void (*gather)(const EliminationData<R>&, std::size_t first, std::size_t last, double* V, double* g,
                  T* squares, T* gradient);
-  // For points [first, last): inverse = (V + diag(damping))⁻¹; S += FᵀF - W inverse Wᵀ; b += W inverse g, for
-  // each F block. `scratch` has 2 * entries * e * pad numbers for the largest point. Returns false if some V
-  // is not positive definite.
+  // For points [first, last), computes inverse = (V + diag(damping))⁻¹, and for each F block adds FᵀF - W
+  // inverse Wᵀ to S and W inverse g to b. `scratch` has 2 * entries * e * pad numbers for the largest point.
+  // Returns false if some V is not positive definite.
   bool (*eliminate)(const EliminationData<R>&, std::size_t first, std::size_t last, const double* V,
                     const double* g, const double* damping, double* inverse, T* S, T* b, T* scratch);
   // Computes the step of points [first, last): -inverse (g + Wᵀ s). s holds `pad` numbers for each F block.

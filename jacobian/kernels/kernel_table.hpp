@@ -121,7 +121,7 @@ struct KernelTable {
   // std::bad_alloc if that fails.
   void (*gram_bf16)(const float* const* columns, int n1, std::size_t rows, double* sums,
                     KernelCounters* counters);
-  // Computes only the products with the last column, n1 sums: Jᵀr and rᵀr.
+  // Computes only the products with the last column, which are the n1 sums Jᵀr and rᵀr.
   void (*gradient_f64)(const double* const* columns, int n1, std::size_t rows, double* sums,
                        KernelCounters* counters);
   void (*gradient_f32_wide)(const float* const* columns, int n1, std::size_t rows, double* sums,

@@ -50,7 +50,7 @@ struct LaneState {
   double *x = nullptr, *sums = nullptr, *step = nullptr, *nu_squared = nullptr;
   double *scale = nullptr, *cost = nullptr, *decrement_sigma = nullptr;
   double* step_size = nullptr;  // ‖D s‖ / ‖D x‖ with the column norms D; NaN where ν² is; not if `single`
-  // The damped step of each lane, its ν² and λ.
+  // These are the damped step of each lane, its ν² and λ.
   double *other_step = nullptr, *other_nu_squared = nullptr, *lambda = nullptr;
   double *moved = nullptr, *last_step = nullptr;  // from the point before to x; the undamped step there
   double* predicted = nullptr;  // decrease of the cost by the proposed step, by the quadratic model

@@ -27,7 +27,8 @@ template <class T>
 using StepFunction = void (*)(const Tile<T>& tile, const KernelStep& step, std::size_t row,
                               std::size_t count);
 
-// An operand of a step. A vector is loaded; a uniform (one number, or one for each lane) stays in a register.
+// Reads an operand of a step. A vector is loaded; a uniform (one number, or one for each lane) stays in a
+// register.
 template <class T>
 struct FromVector {
   const T* base;

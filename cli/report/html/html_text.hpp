@@ -1,4 +1,4 @@
-// Text within HTML and SVG. The files of this folder use it.
+// Escapes text for HTML and SVG. The files of this folder use it.
 #pragma once
 
 #include <string>

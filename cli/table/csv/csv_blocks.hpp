@@ -20,7 +20,7 @@ enum class BlockEnd {
   too_long   // more text, but no line ending within the longest line
 };
 
-// An uninitialised character buffer with `size` characters and kPadding more bytes.
+// Owns an uninitialised character buffer with `size` characters and kPadding more bytes.
 class TextBuffer {
  public:
   char* data() { return bytes_.get(); }

@@ -15,7 +15,7 @@ namespace nlsq::cli {
 
 namespace {
 
-// Maximum amount of text after a fault that a message quotes.
+// A message quotes at most this many characters after a fault.
 constexpr std::size_t kQuoted = 256;
 
 // Requests large pages. A page fault for every 4 KiB would cost a fifth of the time of a short number. If the

@@ -104,7 +104,7 @@ std::vector<LineCount> count_lines(const CsvView& text, const char* p, const std
   return counts;
 }
 
-// The occurrences of the candidates in all lines.
+// Counts how often the candidates occur in all lines.
 struct Totals {
   std::array<std::size_t, 4> total{}, lines_with{};
   char most = '\0';  // the candidate other than tab that occurs most

@@ -37,7 +37,7 @@ struct CsvOptions {
   std::vector<FilePart> parts = {};              // for each file, the part to read; empty: whole files
 };
 
-// The first date or time of a column. Its cells are read as seconds since then.
+// Holds the first date or time of a column. Its cells are read as seconds since then.
 struct TimeOrigin {
   std::string text;
   Moment moment;
@@ -64,7 +64,8 @@ struct CsvShape {
   }
 };
 
-// A comparison of a text column: 1 where the cell is (or with `negated` is not) this text, otherwise 0.
+// Compares a text column: the result is 1 where the cell is (or with `negated` is not) this text, otherwise
+// 0.
 struct TextMatch {
   std::size_t column = 0;
   std::string text;

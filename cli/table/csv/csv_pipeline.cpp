@@ -14,7 +14,7 @@ namespace nlsq::cli {
 
 namespace {
 
-// A block in the pipeline and its parsed rows.
+// Holds a block in the pipeline and its parsed rows.
 struct Load {
   Block block;
   CsvRows rows;

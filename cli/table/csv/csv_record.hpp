@@ -25,7 +25,7 @@ struct SpecialColumn {
   int group_slot = -1;  // for the numbers that its distinct texts get, for --group-by
 };
 
-// The column of groups and the slot of their numbers.
+// Says which column has the groups, and which slot takes their numbers.
 struct GroupColumn {
   std::size_t column = 0, slot = 0;
   // The text of the group that was read last, with the delimiter behind it, and the number of that group.

@@ -1,4 +1,5 @@
-// The rows of a piece of text as numbers, independent of its position in the input. CsvCollector joins them.
+// Holds the rows of a piece of text as numbers, independent of its position in the input. CsvCollector joins
+// them.
 #pragma once
 
 #include "table/csv/csv_record.hpp"
@@ -11,7 +12,7 @@
 
 namespace nlsq::cli {
 
-// The line of the file for each row. It is stored only where rows skip lines.
+// Finds the line of the file for each row. It is stored only where rows skip lines.
 class LineMap {
  public:
   void add(std::size_t row, std::size_t line) {
@@ -28,7 +29,7 @@ class LineMap {
   std::size_t line(std::size_t row) const;  // 0 if unknown
 
  private:
-  // Pairs (first row, its line); from there, one line per row.
+  // These are pairs (first row, its line); from there, each row takes one line.
   std::vector<std::pair<std::size_t, std::size_t>> runs_;
 };
 

@@ -1,5 +1,5 @@
-// Tables from NumPy's .npy arrays. Where the layout allows it, columns refer to the mapped file directly.
-// table.cpp uses it.
+// Reads tables from NumPy's .npy arrays. Where the layout allows it, columns refer to the mapped file
+// directly. table.cpp uses it.
 #pragma once
 
 #include "table/table.hpp"

@@ -18,7 +18,7 @@ namespace nlsq::cli {
 
 namespace {
 
-// An array of the archive and its columns.
+// Holds an array of the archive and its columns.
 struct Member {
   ZipMember zip;
   std::string name;  // without ".npy"

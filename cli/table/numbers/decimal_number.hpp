@@ -1,5 +1,5 @@
-// Fast parsing of decimal numbers in tables, eight digits at a time and with few branches. The result is
-// always the nearest double. Unusual numbers are left to fast_float. The CSV reader uses it.
+// Parses decimal numbers in tables fast, eight digits at a time and with few branches. The result is always
+// the nearest double. Unusual numbers are left to fast_float. The CSV reader uses it.
 #pragma once
 
 #include "table/numbers/decimal_scale.hpp"
@@ -41,7 +41,7 @@ inline std::uint64_t eight_digits(std::uint64_t word) noexcept {
   return ((word & 0x0000FFFF0000FFFFu) * (1 + (std::uint64_t{10000} << 32))) >> 32;
 }
 
-// The digits of a number without its exponent.
+// Holds the digits of a number without its exponent.
 struct Digits {
   std::uint64_t mantissa;
   int decimals;  // number of digits after the decimal sign
@@ -145,7 +145,8 @@ inline const char* parse_decimal(const char* p, char decimal, double& value) noe
     if (p == nullptr || exponent < kLeastScale || exponent > kGreatestScale) return nullptr;
     magnitude = digits.mantissa == 0 ? 0.0 : scale_by_ten(digits.mantissa, exponent);
   } else if (digits.length < 16) {
-    // Below 2^53, divided by a power of ten below 10^22: rounded once (Clinger, PLDI 1990).
+    // Both numbers are exact, the digits below 2^53 and the power of ten below 10^22, so the quotient is
+    // rounded once (Clinger, PLDI 1990).
     magnitude =
         static_cast<double>(static_cast<std::int64_t>(digits.mantissa)) / swar::kPowersOfTen[digits.decimals];
   } else {

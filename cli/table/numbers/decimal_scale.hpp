@@ -30,7 +30,7 @@ constexpr std::array<Wide, kGreatestScale - kLeastScale + 1> powers_of_five() {
   }
   power = 5;
   for (int q = -1; q >= kLeastScale; --q, power *= 5) {
-    // Binary digits of 2^k / power, starting with the first one: 128 steps of long division.
+    // Computes the binary digits of 2^k / power, starting with the first one, by 128 steps of long division.
     Wide remainder = 1, quotient = 0;
     while (remainder < power) remainder <<= 1;
     for (int bit = 0; bit < 128; ++bit) {
@@ -54,7 +54,7 @@ inline double scale_by_ten(std::uint64_t mantissa, int exponent) noexcept {
   const std::uint64_t w = mantissa << zeros;
   const Wide five = scale_detail::kPowersOfFive[static_cast<std::size_t>(exponent - kLeastScale)];
   Wide product = Wide{w} * static_cast<std::uint64_t>(five >> 64);
-  // Bits below the 55 used ones. If all are ones, a carry is possible.
+  // These are the bits below the 55 used ones. If all are ones, a carry is possible.
   constexpr std::uint64_t kUndecided = 0x1FF;
   if ((static_cast<std::uint64_t>(product >> 64) & kUndecided) == kUndecided) {
     product += (Wide{w} * static_cast<std::uint64_t>(five)) >> 64;

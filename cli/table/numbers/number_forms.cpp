@@ -10,7 +10,7 @@ namespace nlsq::cli {
 namespace {
 
 constexpr std::string_view kZeroWidth[] = {"\u200B", "\u200C", "\u200D", "\u2060", "\uFEFF"};
-// No-break space, figure space, thin space, narrow no-break space.
+// These are the no-break space, figure space, thin space and narrow no-break space.
 constexpr std::string_view kSpaces[] = {"\u00A0", "\u2007", "\u2009", "\u202F"};
 constexpr std::string_view kMinus = "\u2212";
 constexpr char kGroupMark = '\x01';  // stands for a typographic space between digits

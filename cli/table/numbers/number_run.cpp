@@ -21,7 +21,7 @@ constexpr std::uint8_t kNothing = 0x80;  // a shuffle writes 0 for it
 
 using Shuffle = std::array<std::uint8_t, 16>;
 
-// Shuffles that remove the byte at `place`, the decimal sign; 16: none.
+// Returns for each `place` the shuffle that removes this byte, the decimal sign; for 16 it removes none.
 constexpr std::array<Shuffle, 17> without_byte() {
   std::array<Shuffle, 17> table{};
   for (std::size_t place = 0; place <= 16; ++place) {
@@ -63,7 +63,8 @@ NLSQ_SSE41 inline std::uint32_t equal(__m128i bytes, __m128i value) {
   return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, value)));
 }
 
-// The value of sixteen digits, the first in the lowest byte. Multiply-adds combine pairs, fours and eights.
+// Returns the value of sixteen digits, the first in the lowest byte. Multiply-adds combine pairs, fours and
+// eights.
 NLSQ_SSE41 inline std::uint64_t sixteen_digits(__m128i digits) {
   const __m128i pairs = _mm_maddubs_epi16(digits, _mm_set1_epi16(1 << 8 | 10));
   const __m128i fours = _mm_madd_epi16(pairs, _mm_set1_epi32(1 << 16 | 100));
@@ -130,7 +131,8 @@ NLSQ_SSE41 std::size_t read_run(const char*& begin, const NumberRun& run, std::s
     const __m128i values = _mm_sub_epi8(text, _mm_set1_epi8('0'));
     const Outline is = outline(text, values, decimal);
     if (p[is.length] == end && is.digits() - 1 < 15 && is.one_dot_at_most()) {  // one to fifteen digits
-      // Below 2^53, divided by a power of ten below 10^22: rounded once (Clinger, PLDI 1990).
+      // Both numbers are exact, the digits below 2^53 and the power of ten below 10^22, so the quotient is
+      // rounded once (Clinger, PLDI 1990).
       const auto mantissa = static_cast<std::int64_t>(mantissa_of(values, is));
       value = with_sign(static_cast<double>(mantissa) / kPowersOfTen[is.length - is.place() - is.has_dot()],
                         is.sign);

@@ -49,7 +49,7 @@ struct ScratchAllocator {
   friend bool operator==(ScratchAllocator, ScratchAllocator) { return true; }
 };
 
-// A vector with an entry for each row.
+// Is a vector with an entry for each row.
 template <class T>
 using RowVector = std::vector<T, ScratchAllocator<T>>;
 

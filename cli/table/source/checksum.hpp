@@ -12,8 +12,8 @@ namespace nlsq::cli {
 // text.
 std::uint32_t crc32_of(std::uint32_t crc, const char* bytes, std::size_t size);
 
-// The checksum of one input. The source adds the bytes that it reads. finish() reads what the table did not,
-// because it looked at the file in memory or needed only some of it.
+// Computes the checksum of one input. The source adds the bytes that it reads. finish() reads what the table
+// did not, because it looked at the file in memory or needed only some of it.
 class InputChecksum {
  public:
   // `fd` is the descriptor of the input if it is a regular file, otherwise -1. A table reads other inputs to

@@ -12,7 +12,7 @@ namespace {
 
 using Byte = unsigned char;
 
-// For a lead byte: the number of continuation bytes, and the range of the first of them.
+// Says how many continuation bytes follow a lead byte, and gives the range of the first of them.
 struct Lead {
   int more;
   Byte low, high;

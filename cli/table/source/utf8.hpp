@@ -1,4 +1,4 @@
-// UTF-8 validation and texts for messages. The table readers and reports use it.
+// Validates UTF-8, and makes texts for messages. The table readers and reports use it.
 #pragma once
 
 #include <cstddef>

@@ -88,7 +88,7 @@ constexpr bool is_generic_model() {
   }
 }
 
-// State shared by the type-erased functions. It is const if the callable can be called as const.
+// The type-erased functions share this state. It is const if the callable can be called as const.
 template <class F, bool Const>
 using State = std::shared_ptr<std::conditional_t<Const, const F, F>>;
 

@@ -1,4 +1,4 @@
-// Data columns as views of the user's memory, and the row sources that supply tiles with data.
+// A Column is a view of data in the user's memory; a RowSource supplies tiles with data.
 #pragma once
 
 #include <nlsq/error.hpp>
@@ -13,13 +13,13 @@
 
 namespace nlsq::inline v0 {
 
-// The type of the numbers in memory; `source` if a row source supplies them.
+// Says which type the numbers in memory have; `source` if a row source supplies them.
 enum class ElementType : std::uint8_t { f64, f32, i8, u8, i16, u16, i32, u32, source };
 
 class RowSource;
 
-// A view of numbers in memory, contiguous or strided, or of a column of a row source. It does not own them;
-// the data must outlive the fit.
+// Views numbers in memory, contiguous or strided, or a column of a row source. It does not own them; the data
+// must outlive the fit.
 class NLSQ_API Column {
  public:
   Column() = default;
@@ -117,7 +117,7 @@ class NLSQ_API RowSource {
   virtual void was_read(std::size_t first, std::size_t count, int column) const;
 };
 
-// A row source over columns in memory.
+// Supplies rows from columns in memory.
 class NLSQ_API MemoryRows final : public RowSource {
  public:
   explicit MemoryRows(std::vector<Column> columns);  // throws DataError if lengths differ

@@ -1,4 +1,5 @@
-// The choice between two kinds of finite differences. Fits of callables that only accept double use it.
+// Declares the choice between two kinds of finite differences. Fits of callables that only accept double use
+// it.
 #pragma once
 
 namespace nlsq::inline v0 {

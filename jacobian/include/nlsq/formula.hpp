@@ -41,7 +41,7 @@ enum class CompoundFunction : std::uint8_t {
   voigt,          // voigt(x, sigma, gamma) = Re w((x + i gamma)/(sigma sqrt 2)) / (sigma sqrt(2 pi))
 };
 
-// One step of a formula as the user typed it, in postfix order. The independent evaluator executes these
+// Is one step of a formula as the user typed it, in postfix order. The independent evaluator executes these
 // steps.
 struct FormulaStep {
   Op op = Op::constant;
@@ -50,8 +50,8 @@ struct FormulaStep {
   double value = 0;         // value of the constant
 };
 
-// A parsed formula. The graph is simplified, but `steps` holds the formula as the user typed it. Certificates
-// evaluate the formula independently from these steps.
+// Holds a parsed formula. The graph is simplified, but `steps` holds the formula as the user typed it.
+// Certificates evaluate the formula independently from these steps.
 struct NLSQ_API Formula {
   std::string text;
   std::vector<std::string> parameters;  // the names, in order of first appearance

@@ -195,8 +195,8 @@ inline Traced besj1(const Traced& a) { return record_op(Op::besj1, a); }
 inline Traced wofz_re(const Traced& re, const Traced& im) { return record_op(Op::wofz_re, re, im); }
 inline Traced wofz_im(const Traced& re, const Traced& im) { return record_op(Op::wofz_im, re, im); }
 
-// The result of a comparison as a recorded number, for nlsq::where. It is evaluated for each row and records
-// no guard. `&&` and `||` evaluate both sides. A mask that is used as a bool becomes a guard.
+// Holds the result of a comparison as a recorded number, for nlsq::where. It is evaluated for each row and
+// records no guard. `&&` and `||` evaluate both sides. A mask that is used as a bool becomes a guard.
 class NLSQ_API TracedMask {
  public:
   TracedMask(bool truth) : condition_(truth ? 1.0 : 0.0) {}  // NOLINT: implicit by design

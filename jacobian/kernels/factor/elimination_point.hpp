@@ -127,7 +127,7 @@ NLSQ_INLINE const R* record_of(const EliminationData<R>& d, std::size_t slot) {
   return d.J + (d.record[slot] - d.J_first);
 }
 
-// The rows and cells of a slot. Kernels look them up once, before they go through the rows.
+// Holds the rows and cells of a slot. Kernels look them up once, before they go through the rows.
 struct SlotView {
   std::size_t rows, stride, first, last;  // its cells are [first, last)
   template <class R>

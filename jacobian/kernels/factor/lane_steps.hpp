@@ -10,8 +10,8 @@
 namespace nlsq::inline v0 {
 namespace {
 
-// One vector of lanes, which starts at lane `first`. With a constant N = n the compiler unrolls the loops. N
-// = 0 stands for any n.
+// Holds one vector of lanes, which starts at lane `first`. With a constant N = n the compiler unrolls the
+// loops. N = 0 stands for any n.
 template <int N>
 class LaneVector {
  public:

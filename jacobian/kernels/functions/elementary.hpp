@@ -25,7 +25,7 @@ namespace elementary {
 using sleef::acos, sleef::asin, sleef::atan2, sleef::atanh, sleef::cbrt;
 using sleef::hypot, sleef::lgamma, sleef::log10, sleef::log2;
 
-// The operations on vectors of type V.
+// Of<V> has the operations on vectors of type V.
 template <class V>
 using Of = Simd<std::conditional_t<std::is_same_v<V, V64>, double, float>>;
 

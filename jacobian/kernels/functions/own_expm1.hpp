@@ -50,8 +50,8 @@ NLSQ_INLINE VectorOf<S> expm1_polynomial(VectorOf<S> r, VectorOf<S> r2) {
   }
 }
 
-// The parts of exp(x) = 2^n (1 + exact + small), with no rounding error in `exact`. The low bits of `shifted`
-// hold n, the bias of an exponent and `more`.
+// Holds the parts of exp(x) = 2^n (1 + exact + small), with no rounding error in `exact`. The low bits of
+// `shifted` hold n, the bias of an exponent and `more`.
 template <class S>
 struct ExpParts {
   VectorOf<S> n, shifted, exact, small;

@@ -60,7 +60,7 @@ alignas(64) constexpr double logarithm_rest[16] = {0x0.0p+0,
                                                    0x1.7e9dd7009902cp-46,
                                                    0x1.ddfc7f461c516p-44};
 
-// The parts of x = 2^k z. The low four bits of `index` are the number of the point near z.
+// Holds the parts of x = 2^k z. The low four bits of `index` are the number of the point near z.
 template <class S>
 struct Scaled {
   VectorOf<S> k, z;
