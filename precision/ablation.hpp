@@ -11,35 +11,35 @@
 namespace nlsq::inline v0 {
 
 enum class Rule : std::uint8_t {
-  // The entry.
+  // These rules choose the formats at the start.
   entry_gate,
   linear_models_begin_in_f64,
   parameters_choose_first_gram,
   sixteen_bits_need_parameters,
-  // `overflow`, and other numbers that a format cannot hold.
+  // These rules handle numbers that a format cannot hold (`overflow` and others).
   redone_tiles_are_limited,
   tiles_are_redone,
   columns_may_underflow,
-  // `not_definite`, `condition`, `jacobian_error`: the Gram matrix.
+  // These rules test the Gram matrix (`not_definite`, `condition`, `jacobian_error`).
   not_definite,
   condition_of_gram,
   condition_of_f64_gram,
   sampled_jacobian_error,
   step_error,
-  // `gradient_noise`, `cost_noise`: noise below f64.
+  // These rules test the noise below f64 (`gradient_noise`, `cost_noise`).
   gradient_noise,
   parameter_grid,
   cost_noise,
   undecided_steps_are_limited,
   undecided_steps_are_judged_in_f64,
-  // `rejected_step`, `stalled`, `finishing`: what the steps show.
+  // These rules follow from what the steps show (`rejected_step`, `stalled`, `finishing`).
   rejections_blame_gram,
   stalled_rows,
   finishing,
   finishing_step_lowers_gradient,
   wasted_work_is_limited,
   iterations_below_f64_are_limited,
-  // Steps and checkpoints.
+  // These rules concern steps and checkpoints.
   parameters_on_f32_grid,
   gain_ratio_below_f64,
   checkpoints_are_verified,
@@ -48,13 +48,13 @@ enum class Rule : std::uint8_t {
   escalation_forgets_scales,
   another_attempt_in_f64,
   never_above_start,
-  // The last step.
+  // These rules concern the last step.
   last_step,
   last_step_by_contraction,
   last_step_part_has_cost_of_all,
   last_step_counts_missing_share,
   last_step_part_is_checked,
-  // Samples.
+  // These rules concern samples.
   samples_represent_all_rows,
   samples_end_below_start,
   count,  // number of rules

@@ -42,7 +42,8 @@ void round_all(Format to, std::span<T> values, double scale) {
                largest = info(to).max, back = reciprocal(scale);
   for (T& value : values) {
     const double v = static_cast<double>(value) * scale;
-    // Spacing of the format's numbers at v. Below the smallest normal number it is the spacing there.
+    // Computes the spacing of the format's numbers at v. Below the smallest normal number it is the spacing
+    // there.
     const double binade =
         std::bit_cast<double>(std::bit_cast<std::uint64_t>(v) & (std::uint64_t{0x7ff} << 52));
     const double quantum = (binade > least ? binade : least) * step;

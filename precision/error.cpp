@@ -1,4 +1,4 @@
-// Texts of the library's exceptions.
+// Writes the texts of the library's exceptions.
 #include <nlsq/error.hpp>
 
 #include <fmt/format.h>

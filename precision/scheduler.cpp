@@ -1,4 +1,4 @@
-// The decisions of the precision scheduler. The minimizer calls it for the plan of each evaluation.
+// Makes the decisions of the precision scheduler. The minimizer calls it for the plan of each evaluation.
 #include <nlsq/scheduler.hpp>
 
 #include "ablation.hpp"

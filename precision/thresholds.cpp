@@ -1,4 +1,4 @@
-// Presets of the scheduler's thresholds, and the table of their names and ranges.
+// Defines presets of the scheduler's thresholds, and the table of their names and ranges.
 #include <nlsq/thresholds.hpp>
 
 #include <array>
@@ -9,7 +9,7 @@ namespace {
 
 using T = Thresholds;
 
-// The range of each threshold, in the order of the struct.
+// Lists the range of each threshold, in the order of the struct.
 constexpr std::array<ThresholdInfo, 15> kTable{{
     {"entry_work", &T::entry_work, 0, 1e18},
     {"sixteen_bit_parameters", &T::sixteen_bit_parameters, 1, 1e9},

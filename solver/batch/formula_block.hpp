@@ -20,7 +20,7 @@ struct FormulaRows {
   std::vector<int> shared, own;     // indices of parameters; the others have fixed `values`
   std::vector<double> values;       // of all parameters
   std::vector<NodeId> derivatives;  // by the shared parameters, then by the own ones, in formula.graph
-  // The data by row. The response is the left side of the formula; weights are 1 / sigma.
+  // These are the data by row. The response is the left side of the formula; weights are 1 / sigma.
   std::vector<const double*> predictors;
   const double* response = nullptr;
   const double* weight = nullptr;  // null if all are 1

@@ -44,8 +44,8 @@ class GroupRows {
   std::vector<std::uint32_t> order_;  // the rows sorted by group; empty if the table is already sorted
 };
 
-// The columns of a table by groups. If a team divides the groups and their rows are consecutive, a process
-// copies only those rows of its own groups that it does not have in memory.
+// Copies the columns of a table by groups. If a team divides the groups and their rows are consecutive, a
+// process copies only those rows of its own groups that it does not have in memory.
 class GroupColumns {
  public:
   // `divided` says that load() is called before parts are used.

@@ -1,7 +1,7 @@
-// Bounds of a block problem, as an active set (Bertsekas, SIAM J. Control Optim. 20, 1982, 2). A number at
-// its bound whose step would leave the box is fixed for that step: its column and its step are zero. Steps of
-// free numbers are projected back into the box, and the linear model is evaluated again for the projected
-// step.
+// Keeps the bounds of a block problem by an active set (Bertsekas, SIAM J. Control Optim. 20, 1982, 2). A
+// number at its bound whose step would leave the box is fixed for that step: its column and its step are
+// zero. Steps of free numbers are projected back into the box, and the linear model is evaluated again for
+// the projected step.
 #pragma once
 
 #include "blocks/block_structure.hpp"

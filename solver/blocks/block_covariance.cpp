@@ -30,8 +30,8 @@ constexpr double kDifferenceError = 1e-10;  // of a column of J by central diffe
 constexpr std::size_t kMostDense = 1000;    // unknowns
 constexpr double kMostWork = 8e9;           // multiply-adds of the factorisation
 
-// SVD of a square matrix: singular values in descending order, and the right singular vectors one after the
-// other.
+// Holds the singular values of a square matrix in descending order, and its right singular vectors one after
+// the other.
 struct SingularValues {
   std::vector<double> values, V;
 };

@@ -32,7 +32,7 @@ constexpr double kNegligibleDamping = 1e-13;
 // Returns the column norms at x, and 1 for a column that is zero.
 std::vector<double> column_norms(const SchurSolver& solver);
 
-// JᵀJ over the given columns, n x n, with columns of J scaled to unit length.
+// Holds JᵀJ over the given columns, n x n, with columns of J scaled to unit length.
 struct ScaledNormal {
   std::vector<double> A;
   double heaviest = 0;  // norm of the largest row

@@ -24,8 +24,8 @@
 
 namespace nlsq::inline v0 {
 
-// A residual block with manifolds or fixed numbers. Its derivatives go to an ambient record first and are
-// then mapped to tangent coordinates.
+// Describes a residual block with manifolds or fixed numbers. Its derivatives go to an ambient record first
+// and are then mapped to tangent coordinates.
 struct ManifoldRecord {
   std::uint32_t slot = 0;
   std::uint64_t ambient = 0;  // its record over ambient numbers
@@ -41,8 +41,8 @@ struct BlockStructure {
   BlockStructure(const Problem::Impl& problem, std::size_t lanes_f32, std::size_t lanes_f64,
                  bool known = false, StepSolver how = StepSolver::factored, bool factor_if_cheaper = false);
 
-  // Residual blocks in elimination order. The position in this order is called "slot". The evaluator uses
-  // this list.
+  // Lists the residual blocks in elimination order. The position in this order is called "slot". The
+  // evaluator uses this list.
   BlockList list;
   std::vector<Loss> losses;                      // by slot; empty if all are linear
   std::vector<ManifoldRecord> manifold_records;  // ascending by slot
@@ -92,7 +92,7 @@ struct BlockStructure {
   bool implicit = false;
   // Returns true if S is applied as an operator. `factor_if_cheaper` is ProblemControl::factor_if_cheaper.
   bool implicit_if(StepSolver how, bool factor_if_cheaper) const;
-  // Blocks of S by camera pairs a <= b, ascending, with all diagonal blocks.
+  // Describes a block of S for cameras a <= b. Blocks ascend and include all diagonal ones.
   struct ReducedBlock {
     std::uint32_t a = 0, b = 0;
   };

@@ -15,7 +15,7 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr double kUndamped = 1e-14;  // the least damping that lets a singular matrix be factored
-// The least column norm in damping, relative to ‖r‖ over the parameter's size, or over 1.
+// Damping takes at least this column norm, relative to ‖r‖ over the parameter's size, or over 1.
 constexpr double kLeastColumn = 1e-6;
 constexpr double kShortWay = 0.1;        // of the step, for the finite difference that measures curvature
 constexpr double kLeastEta = 1e-4;       // conjugate gradient tolerance for steps

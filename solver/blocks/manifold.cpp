@@ -1,4 +1,5 @@
-// Built-in manifolds: subset, quaternion, sphere, line and products. Each computes x ⊞ δ and its Jacobian.
+// Defines the built-in manifolds: subset, quaternion, sphere, line and products. Each computes x ⊞ δ and its
+// Jacobian.
 #include <nlsq/error.hpp>
 #include <nlsq/manifold.hpp>
 
@@ -46,7 +47,8 @@ class Subset final : public Manifold {
   std::vector<int> free_;
 };
 
-// A quaternion. `w` is the index of the real part. The imaginary parts start at index `v`.
+// Is the manifold of unit quaternions. `w` is the index of the real part. The imaginary parts start at index
+// `v`.
 template <int w, int v>
 class Quaternion final : public Manifold {
  public:
@@ -139,8 +141,8 @@ class Sphere final : public Manifold {
   int size_;
 };
 
-// The line: (o, d) ⊞ (a, b) = (o + B a, d ⊞ b on the sphere), where B is an orthonormal basis of the
-// complement of d.
+// Is the manifold of lines: (o, d) ⊞ (a, b) = (o + B a, d ⊞ b on the sphere), where B is an orthonormal basis
+// of the complement of d.
 class Line final : public Manifold {
  public:
   explicit Line(int size) : size_(checked_size(size)), direction_(size) {

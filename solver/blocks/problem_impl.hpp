@@ -42,7 +42,7 @@ struct ParameterBlock {
   int tangent() const { return constant ? 0 : manifold ? manifold->tangent() : size; }
 };
 
-// One value for each residual block. It takes memory only once some block has another value than T{}.
+// Holds one value for each residual block. It takes memory only once some block has another value than T{}.
 template <class T>
 class OfBlocks {
  public:

@@ -10,7 +10,7 @@
 
 namespace nlsq::inline v0::c {
 
-// Thrown for a wrong argument of a C function.
+// Is thrown for a wrong argument of a C function.
 struct ArgumentError : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
@@ -26,7 +26,7 @@ struct CallbackStopped : std::runtime_error {
   int code;
 };
 
-// Thrown if a tape and its recheck callback disagree in a row.
+// Is thrown if a tape and its recheck callback disagree in a row.
 struct RecheckFailed : std::runtime_error {
   RecheckFailed(const std::string& message, std::size_t number) : std::runtime_error(message), row(number) {}
   std::size_t row;

@@ -1,4 +1,5 @@
-// The functions of intervals.h: intervals by profile likelihood, and quantities derived from parameters.
+// Defines the functions of intervals.h: intervals by profile likelihood, and quantities derived from
+// parameters.
 #include "c/caller_fit.hpp"
 #include "c/errors.hpp"
 #include "c/results/json_writer.hpp"
@@ -21,8 +22,8 @@ namespace nlsq::inline v0::c {
 
 namespace {
 
-// A table with a line for each parameter or quantity. All its columns are arrays of the result, and its texts
-// have a line for each line of the table.
+// Holds a table with a line for each parameter or quantity. All its columns are arrays of the result, and its
+// texts have a line for each line of the table.
 class TableResult final : public Result {
  public:
   explicit TableResult(double confidence) {

@@ -1,4 +1,4 @@
-// An nlsq::Problem built from a ceres::Problem through its public interface. Both use the same parameter
+// Builds an nlsq::Problem from a ceres::Problem through its public interface. Both use the same parameter
 // memory. ceres_solve.cpp uses it.
 #pragma once
 

@@ -12,7 +12,7 @@ namespace {
 
 // relative change of x by which the size of a residual's terms is measured
 constexpr double kLittle = 0x1p-20;
-// Largest allowed difference, relative to a block's largest residual and to its terms.
+// This is the largest allowed difference, relative to a block's largest residual and to its terms.
 constexpr double kSameResidual = 1e-9;
 constexpr double kSameTerms = 1e-13;
 // The same limits where constants of a function were recorded in an earlier solve and the function was not
@@ -21,7 +21,7 @@ constexpr double kSameTerms = 1e-13;
 // such as a pixel's coordinate beside a small angle.
 constexpr double kCarriedResidual = 1e-10, kCarriedTerms = 5e-14;
 
-// The seeds for near(). With each seed the parameters move by other shares and with other signs.
+// These are seeds for near(). With each seed the parameters move by other shares and with other signs.
 constexpr std::uint32_t kDirections[] = {1, 0x9E3779B9, 0x85EBCA6B};
 
 double largest_magnitude(std::span<const double> values) {

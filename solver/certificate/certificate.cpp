@@ -44,7 +44,7 @@ double relative_size(std::span<const double> step, std::span<const double> x, co
   return s2 == 0 ? 0.0 : std::sqrt(s2 / x2);
 }
 
-// The scaled triangle R D⁻¹, column-major, and Qᵀr, from QR of the rows or from Cholesky of H.
+// Holds the scaled triangle R D⁻¹, column-major, and Qᵀr, from QR of the rows or from Cholesky of H.
 struct Factor {
   explicit Factor(std::size_t n) : R(n * n), z(n) {}
   Square R;

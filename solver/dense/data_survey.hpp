@@ -51,7 +51,7 @@ class DataSurvey {
   void run();
   bool complete() const { return complete_; }
 
-  // Surveys in parts: any number of chunks, each by one thread, with rows in any order.
+  // These survey in parts. Each chunk is surveyed by one thread, with rows in any order.
   void start(std::size_t chunks);
   void look(std::size_t chunk, std::size_t first, std::size_t count);
   // seen() returns what was found in the chunks [begin, end), as bytes. Another process of a team adds it to
@@ -61,7 +61,7 @@ class DataSurvey {
   // Throws DataError naming the first NaN, Inf, sigma <= 0, negative count or negative sigma_x.
   void finish();
 
-  // Returns that of column y. Valid once complete.
+  // Returns the total squares of column y. It is valid once the survey is complete.
   double total_squares() const { return total_squares_; }
 
  private:

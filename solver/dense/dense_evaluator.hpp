@@ -1,5 +1,5 @@
-// DenseEvaluator: the Evaluator over rows of any kind. Tiles of rows go to Gram or QR kernels, and their sums
-// are combined in a fixed tree. Curve fits and residual functions use it.
+// DenseEvaluator is the Evaluator over rows of any kind. Tiles of rows go to Gram or QR kernels, and their
+// sums are combined in a fixed tree. Curve fits and residual functions use it.
 #pragma once
 
 #include "dense/data_survey.hpp"

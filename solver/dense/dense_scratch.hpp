@@ -37,7 +37,7 @@ struct DenseEvaluator::Scratch {
     for (auto& row : there_) row[0] = row[1] = false;
   }
 
-  // The size of each buffer in bytes. For several workers, the largest size.
+  // Holds the size of each buffer in bytes. For several workers, it is the largest size.
   struct Sizes {
     std::size_t vectors = 0, low_gram = 0, passes[2][2] = {};
     std::size_t total() const {

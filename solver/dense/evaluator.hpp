@@ -1,5 +1,5 @@
-// Evaluator: the interface between DenseSystem and the rows of a problem. It linearizes, evaluates costs and
-// measures errors on samples of rows, each in a given precision.
+// Evaluator is the interface between DenseSystem and the rows of a problem. It linearizes, evaluates costs
+// and measures errors on samples of rows, each in a given precision.
 #pragma once
 
 #include "minimizer/minimizer_step_values.hpp"
@@ -35,7 +35,7 @@ struct Linearization : PointModel {
   bool unbiased = false;  // the bias that a probe measured has been subtracted from the gradient
 };
 
-// One component's part of a probe.
+// Holds one component's part of a probe.
 struct NoiseOf {
   double cost_noise = 0;
   Vector gradient_bias;
@@ -84,7 +84,7 @@ struct Recheck {
   bool underflow = false;
 };
 
-// The sizes of residuals and derivatives, for error messages.
+// Holds the sizes of residuals and derivatives, for error messages.
 struct RowSizes {
   bool finite = true;
   std::size_t row = 0;  // the row of the first entry that is not finite, else of the largest

@@ -1,4 +1,4 @@
-// The curvature correction for steps under a robust loss. J̃ᵀJ̃ of the transformed residuals
+// Corrects steps under a robust loss for its curvature. J̃ᵀJ̃ of the transformed residuals
 // (residual_form.hpp) weights a row by ρ'² z/ρ. The cost's own curvature has the smaller weight ρ' + 2ρ'' z
 // (B. Triggs et al., Bundle Adjustment: A Modern Synthesis, 2000, section 4.3). Gauss-Newton steps are then
 // too short. If residuals and J are independent, they are so by the same factor in all directions, and

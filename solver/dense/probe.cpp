@@ -66,7 +66,7 @@ struct Stratum {
   }
 };
 
-// A group of rows from any stratum.
+// Is a group of rows from any stratum.
 struct Group {
   const Stratum* stratum;
   TileRange rows;

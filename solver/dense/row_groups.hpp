@@ -1,4 +1,4 @@
-// Functions that visit rows: all tiles, or groups of neighbouring rows within one tile. The probe and the
+// These functions visit rows: all tiles, or groups of neighbouring rows within one tile. The probe and the
 // recheck use such groups as samples.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Statistics of the rows at a minimum under a loss, for standard errors. They take one more f64 pass, over
-// rows with extra columns (residual_form.hpp). Curve fits use them.
+// Computes statistics of the rows at a minimum under a loss, for standard errors. They take one more f64
+// pass, over rows with extra columns (residual_form.hpp). Curve fits use them.
 #pragma once
 
 #include "dense/evaluator.hpp"

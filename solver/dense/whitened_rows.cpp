@@ -49,8 +49,8 @@ Whitening::Whitening(const Matrix& covariance, std::size_t rows) : L_(rows, rows
     for (std::size_t j = 0; j < i; ++j)
       L_(i, j) = (covariance(i, j) - dense::dot(row, &L_(j, 0), j)) / L_(j, j);
     const double left = covariance(i, i) - dense::dot(row, row, i);
-    // The variance of row i given the rows before it. A value within rounding errors does not count as
-    // variance.
+    // This is the variance of row i given the rows before it. A value within rounding errors does not count
+    // as variance.
     if (!(left > 0x1p-52 * static_cast<double>(i + 1) * covariance(i, i))) {
       throw ValidationError(
           fmt::format("sigma_matrix is not positive definite: at row {0}, column {0} nothing is left of the "

@@ -1,6 +1,6 @@
-// Rows with correlated errors (generalised least squares). If LLᵀ is the covariance of r, the residuals L⁻¹r
-// and their derivatives L⁻¹J have independent errors of variance one. A pass evaluates all rows at once.
-// Curve fits with sigma_matrix use it.
+// Makes rows with correlated errors independent (generalised least squares). If LLᵀ is the covariance of r,
+// the residuals L⁻¹r and their derivatives L⁻¹J have independent errors of variance one. A pass evaluates all
+// rows at once. Curve fits with sigma_matrix use it.
 #pragma once
 
 #include <nlsq/matrix.hpp>

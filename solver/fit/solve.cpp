@@ -188,7 +188,7 @@ class Attempts {
     keep_better();
     if (by_differences) judge_by_distance(request_, w_.best);
   }
-  // Precision issues of all attempts.
+  // Returns the precision issues of all attempts.
   std::vector<PrecisionIssue>& issues() { return issues_; }
 
  private:
@@ -202,7 +202,7 @@ class Attempts {
     std::optional<KernelCounters> counted = std::nullopt;
   };
 
-  // Options of attempts after the first: in f64.
+  // Returns the options of attempts after the first, which are in f64.
   const SolverOptions& rest() {
     if (!rest_) {
       rest_ = request_.options;

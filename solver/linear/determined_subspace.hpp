@@ -17,8 +17,8 @@ double rank_tolerance(std::size_t n);
 // directions.
 inline constexpr double kConfounded = 0.05;
 
-// R, n x n upper triangular by columns, and z = Qᵀr. Both are destroyed. `scale` holds the divisors of the
-// columns. `qr` says that R comes from QR of the rows, not from Cholesky of JᵀJ.
+// Holds R, n x n upper triangular by columns, and z = Qᵀr. Both are destroyed. `scale` holds the divisors of
+// the columns. `qr` says that R comes from QR of the rows, not from Cholesky of JᵀJ.
 struct ScaledTriangle {
   double* R;
   double* z;

@@ -304,7 +304,7 @@ double LinearSolver::largest_in_metric(const Matrix& A, const Matrix& B) const {
   const Impl& m = *impl_;
   const Rows a = rows_of(A), b = rows_of(B);
   const auto parts = static_cast<std::size_t>((a.rows() + kTogether - 1) / kTogether);
-  // Rows of E = (B - A)D⁻¹, and their products with v.
+  // Holds rows of E = (B - A)D⁻¹, and their products with v.
   struct Part {
     Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> E;
     DenseVector product;

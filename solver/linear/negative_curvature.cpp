@@ -14,8 +14,8 @@ namespace {
 
 constexpr double kNothingLeft = 1e-6;  // relative to the largest eigenvalue
 
-// The lowest eigenvalue of a symmetric tridiagonal matrix with its eigenvector, and the largest magnitude of
-// an eigenvalue.
+// Holds the lowest eigenvalue of a symmetric tridiagonal matrix with its eigenvector, and the largest
+// magnitude of an eigenvalue.
 struct Lowest {
   double value = 0, largest = 0;
   std::vector<double> vector;

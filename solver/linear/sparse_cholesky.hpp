@@ -12,7 +12,7 @@
 
 namespace nlsq::inline v0 {
 
-// The place of a block of the matrix in a front. `turned` says that the block is transposed.
+// Says where a block of the matrix is in a front. `turned` says that the block is transposed.
 struct FrontPlace {
   double* front = nullptr;  // lower triangle by columns
   std::size_t ld = 0, column = 0, row = 0;

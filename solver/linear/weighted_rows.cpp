@@ -59,7 +59,7 @@ std::vector<double> typical_entries(const DenseRows& A) {
   return typical;
 }
 
-// The triangle of J with its rows sorted and its columns pivoted.
+// Holds the triangle of J with its rows sorted and its columns pivoted.
 struct SortedTriangle {
   double spread = 1;
   std::vector<double> R, z;

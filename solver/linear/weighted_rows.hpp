@@ -19,7 +19,7 @@ constexpr double kHeavyRows = 1e5;
 // rows are smaller.
 constexpr double kLightRows = 0.05;
 
-// The columns of J, one after the other, and r. There are at least as many rows as columns.
+// Holds the columns of J, one after the other, and r. There are at least as many rows as columns.
 struct DenseRows {
   std::size_t rows, columns;
   std::vector<double> J, r;

@@ -1,4 +1,4 @@
-// DenseSystem: the System of a problem with few parameters and any number of rows. It keeps JᵀJ, or the
+// DenseSystem is the System of a problem with few parameters and any number of rows. It keeps JᵀJ, or the
 // triangle of a QR pass over all rows. Curve fits and residual functions use it.
 #pragma once
 

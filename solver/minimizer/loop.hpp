@@ -69,7 +69,7 @@ struct MinimizerResult {
   std::optional<Termination> spent = std::nullopt;
 };
 
-// The result of a warm-up.
+// Holds the result of a warm-up.
 struct WarmStart {
   Vector x;
   std::vector<IterationSummary> iterations;

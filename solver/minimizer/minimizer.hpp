@@ -1,4 +1,4 @@
-// The Levenberg-Marquardt / Gauss-Newton loop over a System, for curves and block problems alike.
+// Runs the Levenberg-Marquardt / Gauss-Newton loop over a System, for curves and block problems alike.
 //
 // Each iteration linearizes x in the precision in force and solves for a step. It changes the precision if
 // the digits do not suffice, and concludes if a first-order test holds in float64. Otherwise it proposes a

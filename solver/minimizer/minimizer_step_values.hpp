@@ -29,9 +29,9 @@ struct Step {
   int linear_iterations = 0;  // of conjugate gradients; 0 for a direct solve
 };
 
-// Undamped first-order quantities at x, from the normal equations alone. They are cheap to compute, so the
-// loop uses them at every point. `usable` is false where H is numerically singular, or where they were not
-// computed.
+// Holds undamped first-order quantities at x, from the normal equations alone. They are cheap to compute, so
+// the loop uses them at every point. `usable` is false where H is numerically singular, or where they were
+// not computed.
 struct FirstOrder {
   bool usable = false;
   double condition = 0;        // κ₀; 0 if not known

@@ -1,6 +1,6 @@
-// Nonmonotonic steps, which may raise the cost for a while. A step is also judged against the highest of the
-// last few points and the decrease predicted since (P. L. Toint, Math. Program. 77, 1997; A. R. Conn, N. I.
-// M. Gould, P. L. Toint, Trust-Region Methods, 2000, section 10.1).
+// Judges nonmonotonic steps, which may raise the cost for a while. A step is also judged against the highest
+// of the last few points and the decrease predicted since (P. L. Toint, Math. Program. 77, 1997; A. R. Conn,
+// N. I. M. Gould, P. L. Toint, Trust-Region Methods, 2000, section 10.1).
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Built-in models of two peaks of the same profile on a constant background.
+// Defines built-in models of two peaks of the same profile on a constant background.
 #include "models/guesses/peak_fit.hpp"
 #include "models/guesses/separable.hpp"
 #include "models/model_families.hpp"

@@ -1,5 +1,5 @@
-// Built-in exponential models. The guess searches rates over the range of x; all other parameters are
-// linear.
+// Defines the built-in exponential models. The guess searches rates over the range of x; all other parameters
+// are linear.
 #include "models/guesses/exponential_fit.hpp"
 #include "models/guesses/separable.hpp"
 #include "models/model_families.hpp"

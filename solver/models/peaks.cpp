@@ -1,5 +1,5 @@
-// Built-in symmetric peaks on a constant background. Most have a height parameter; the *_area variants have
-// an area.
+// Defines built-in symmetric peaks on a constant background. Most have a height parameter; the *_area
+// variants have an area.
 #include "models/guesses/peak_fit.hpp"
 #include "models/guesses/separable.hpp"
 #include "models/model_families.hpp"

@@ -1,5 +1,5 @@
-// Built-in models constant, linear, poly2 ... poly9. They are linear in every parameter, so the guess is the
-// fit of the sample.
+// Defines the built-in models constant, linear, poly2 ... poly9. They are linear in every parameter, so the
+// guess is the fit of the sample.
 #include "models/guesses/separable.hpp"
 #include "models/model_families.hpp"
 

@@ -1,4 +1,4 @@
-// Built-in power laws, logarithm and Arrhenius' law. Their guesses are exponentials in log x or 1/x.
+// Defines built-in power laws, logarithm and Arrhenius' law. Their guesses are exponentials in log x or 1/x.
 #include "models/guesses/exponential_fit.hpp"
 #include "models/guesses/separable.hpp"
 #include "models/model_families.hpp"

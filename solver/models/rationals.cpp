@@ -20,7 +20,7 @@ namespace {
 // taken instead if its sum of squares is at most this many times that of the curve with a pole.
 constexpr double kAsGood = 1.25;
 
-// x divided by the largest |x|.
+// Holds x divided by the largest |x|.
 struct Scaled {
   std::vector<double> v;
   double scale;

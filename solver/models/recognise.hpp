@@ -10,7 +10,7 @@
 
 namespace nlsq::inline v0::guessing {
 
-// A formula's parameter as a function of one parameter of the model.
+// Gives a formula's parameter as a function of one parameter of the model.
 using Relation = double (*)(double q);
 
 struct Recognised {

@@ -1,4 +1,4 @@
-// Built-in saturation curves with one nonlinear constant, the x of half saturation.
+// Defines built-in saturation curves with one nonlinear constant, the x of half saturation.
 #include "models/guesses/separable.hpp"
 #include "models/model_families.hpp"
 

@@ -1,4 +1,4 @@
-// Built-in asymmetric peaks: skew Gaussian, exponentially modified Gaussian, Fano resonance.
+// Defines built-in asymmetric peaks: skew Gaussian, exponentially modified Gaussian, Fano resonance.
 #include "models/guesses/peak_fit.hpp"
 #include "models/guesses/separable.hpp"
 #include "models/model_families.hpp"

@@ -1,4 +1,4 @@
-// Built-in Gaussian peaks over two predictors.
+// Defines built-in Gaussian peaks over two predictors.
 #include "models/guesses/peak_fit.hpp"
 #include "models/guesses/separable.hpp"
 #include "models/model_families.hpp"

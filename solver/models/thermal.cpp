@@ -1,5 +1,5 @@
-// Built-in models of thermal radiation and occupation. They have one temperature, or a temperature and a pole
-// left of the data.
+// Defines built-in models of thermal radiation and occupation. They have one temperature, or a temperature
+// and a pole left of the data.
 #include "models/guesses/separable.hpp"
 #include "models/model_families.hpp"
 

@@ -1,5 +1,5 @@
-// Built-in sine and damped sine. The guess takes frequencies from the spectrum of data at even or uneven
-// abscissae; amplitude and phase are the linear coefficients of a sine and a cosine.
+// Defines the built-in sine and damped sine. The guess takes frequencies from the spectrum of data at even or
+// uneven abscissae; amplitude and phase are the linear coefficients of a sine and a cosine.
 #include "models/guesses/separable.hpp"
 #include "models/guesses/wide_vectors.hpp"
 #include "models/model_families.hpp"

@@ -1,5 +1,5 @@
-// The right side of a model, fitted to the values of its left side. Predictions and the bootstrap repeat fits
-// in this form.
+// Separates the right side of a model, which is fitted to the values of its left side. Predictions and the
+// bootstrap repeat fits in this form.
 #pragma once
 
 #include <nlsq/curve_fit.hpp>

@@ -23,7 +23,7 @@ constexpr double kSeen = 1e-3;      // a shorter move, relative to the terms, is
 constexpr double kUnseen = 1e-6;    // with less than this, it is lost in rounding
 constexpr double kRounding = 16 * kUnitRoundoff;  // of residuals, relative to their terms
 
-// The residuals of some rows, spread over all of them, at any values of the free parameters.
+// Computes the residuals of some rows, spread over all of them, at any values of the free parameters.
 class TrialRows {
  public:
   // `rows` are those of curve.form. If there is a loss, their values are not residuals, so other rows are

@@ -23,7 +23,7 @@ void for_blocks(const Column& column, Visit visit) {
   }
 }
 
-// The smallest and the largest number of a column.
+// Holds the smallest and the largest number of a column.
 struct ColumnRange {
   double least = std::numeric_limits<double>::infinity(), most = -least;
   double width() const { return most - least; }

@@ -20,7 +20,7 @@ void run_sequentially(std::size_t count, const std::function<void(std::size_t)>&
   for (std::size_t i = 0; i < count; ++i) task(i);
 }
 
-// One task: the thread that ran it and the exception it threw.
+// Records one task: the thread that ran it and the exception it threw.
 struct TaskRecord {
   std::atomic<bool> taken{false};
   std::thread::id thread;

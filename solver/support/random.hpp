@@ -7,7 +7,8 @@
 
 namespace nlsq::inline v0 {
 
-// SplitMix64 (Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014).
+// Draws random numbers by SplitMix64 (Steele, Lea, Flood, Fast splittable pseudorandom number generators,
+// OOPSLA 2014).
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}

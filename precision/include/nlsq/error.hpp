@@ -27,7 +27,7 @@ struct NLSQ_API Violation {
   bool operator==(const Violation&) const = default;
 };
 
-// An option, a policy or an argument breaks a rule. The exception lists every violation found.
+// Is thrown if an option, a policy or an argument breaks a rule. The exception lists every violation found.
 class NLSQ_API ValidationError : public Error {
  public:
   explicit ValidationError(std::string message);

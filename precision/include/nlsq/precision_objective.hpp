@@ -32,7 +32,7 @@ struct NLSQ_API PrecisionObjective {
   std::string to_string() const;
 };
 
-// The measured result of one policy on a problem.
+// Holds the measured result of one policy on a problem.
 struct PolicyMeasurement {
   std::string policy;          // in the syntax of PrecisionPolicy::parse
   double seconds = 0;          // of one fit: the least of several runs
@@ -45,7 +45,7 @@ struct PolicyMeasurement {
   std::string status;      // the verdict of the fit: "CONVERGED"
 };
 
-// The chosen policy. If f64 ends with a certificate, a policy that ends without one is not a candidate.
+// Holds the chosen policy. If f64 ends with a certificate, a policy that ends without one is not a candidate.
 struct PolicyChoice {
   std::size_t index = 0;  // index into the measurements
   bool met = true;        // whether the target was met; true if there was none

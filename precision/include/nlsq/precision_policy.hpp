@@ -25,7 +25,7 @@ struct ComponentFormats {
 
 struct PrecisionPolicy;
 
-// A named policy.
+// Gives a policy a name and an explanation.
 struct PolicyAlias {
   const char* name;
   const char* meaning;

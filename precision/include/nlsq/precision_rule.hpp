@@ -33,8 +33,8 @@ enum class RuleVariable : std::uint8_t {
 inline constexpr std::size_t kRuleVariables = 11;
 NLSQ_API const char* name(RuleVariable variable) noexcept;
 
-// The values of the variables at one iteration. A variable without a value is NaN, and no condition on it
-// holds.
+// Holds the values of the variables at one iteration. A variable without a value is NaN, and no condition on
+// it holds.
 struct RuleValues {
   RuleValues() { values.fill(std::numeric_limits<double>::quiet_NaN()); }
   double& operator[](RuleVariable v) noexcept { return values[static_cast<std::size_t>(v)]; }

@@ -59,10 +59,10 @@ struct HealthReport {
   double predicted = 0;        // predicted cost decrease of the next step
   double epsilon_j = 0;  // ε_J = ‖(J̃ - J)L⁻ᵀ‖₂ of a J rounded to 16 bits, from the sampled rows; 0 otherwise
   double contraction = 0;  // η: relative error of the next step due to the rounding of J, from the same rows
-  // Distance to the optimum, divided by the distance within which undamped steps are trusted: at most 1 means
-  // that they are trusted here. For curves these are ν₀ and one standard error, or more after a start from
-  // samples. For blocks they are ν of a step with little damping and a hundredth of a standard error. Huge if
-  // unknown.
+  // This is the distance to the optimum, divided by the distance within which undamped steps are trusted: at
+  // most 1 means that they are trusted here. For curves these are ν₀ and one standard error, or more after a
+  // start from samples. For blocks they are ν of a step with little damping and a hundredth of a standard
+  // error. The value is huge if the distance is unknown.
   double relative_distance = 1e300;
   int parameters = 1;
   int undecided_in_a_row = 0;  // consecutive gain ratios that the noise of the cost left undecided

@@ -1,4 +1,4 @@
-// The thresholds of the precision scheduler. A PrecisionPolicy holds one set; presets are sets of them.
+// Holds the thresholds of the precision scheduler. A PrecisionPolicy holds one set; presets are sets of them.
 #pragma once
 
 #include <nlsq/export.hpp>

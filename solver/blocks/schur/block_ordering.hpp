@@ -12,7 +12,7 @@
 
 namespace nlsq::inline v0 {
 
-// Columns [first, first + columns) of the reordered blocks, and the nonzero blocks below them.
+// Holds columns [first, first + columns) of the reordered blocks, and the nonzero blocks below them.
 struct Supernode {
   std::uint32_t first = 0, columns = 0;
   std::vector<std::uint32_t> below;  // ascending, below its own columns

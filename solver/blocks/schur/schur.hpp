@@ -32,7 +32,7 @@ struct BlockStep {
   double decrement = 0;      // √(gᵀ(H+λD²)⁻¹g)
   double scaled_norm = 0;    // ‖D s‖
   int iterations = 0;        // of conjugate gradients
-  // Conjugate gradients met their tolerance. If false, the step still decreases the model.
+  // Is true if conjugate gradients met their tolerance. If false, the step still decreases the model.
   bool reached = true;
 };
 

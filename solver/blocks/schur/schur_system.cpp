@@ -10,7 +10,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// The rows of one slot and their columns.
+// Holds the rows of one slot and their columns.
 struct SlotRows {
   const BlockStructure& s;
   const double* row;

@@ -20,7 +20,7 @@
 
 namespace nlsq::inline v0::c {
 
-// rows x columns numbers: `values`, or numbers that the result itself holds.
+// Holds rows x columns numbers: `values`, or numbers that the result itself holds.
 struct Array {
   std::vector<double> values;
   std::size_t rows = 0, columns = 1;
@@ -42,7 +42,7 @@ struct Contents {
   std::map<std::string_view, std::function<Array(const Result&)>> arrays;
 };
 
-// A result. Requested texts and arrays are kept, so that pointers to them stay valid. Several threads may
+// Keeps the texts and arrays that were requested, so that pointers to them stay valid. Several threads may
 // read one result.
 class Result : public Object {
  public:

@@ -1,5 +1,5 @@
-// A tape: operations in the order a caller appended them. It runs on doubles, on recorded numbers and on dual
-// numbers, so curve fits and residual blocks take it like a C++ callable.
+// A tape holds operations in the order a caller appended them. It runs on doubles, on recorded numbers and on
+// dual numbers, so curve fits and residual blocks take it like a C++ callable.
 #pragma once
 
 #include "c/handles.hpp"

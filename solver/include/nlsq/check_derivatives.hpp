@@ -20,8 +20,8 @@
 
 namespace nlsq::inline v0 {
 
-// One wrong derivative of a residual by a parameter. In a Problem both indices count within their blocks. In
-// a block with a manifold, `parameter` is a direction of the tangent space.
+// Describes one wrong derivative of a residual by a parameter. In a Problem both indices count within their
+// blocks. In a block with a manifold, `parameter` is a direction of the tangent space.
 struct DerivativeError {
   std::size_t residual = 0, parameter = 0;
   double given = 0;                 // the user's value; not finite if it was left out

@@ -10,8 +10,8 @@
 
 namespace nlsq::inline v0 {
 
-// One predictor or several, each a column with one entry per row. It is a view: the data must outlive the
-// call.
+// Holds one predictor or several, each a column with one entry per row. It is a view: the data must outlive
+// the call.
 class Columns {
  public:
   template <class T>

@@ -40,7 +40,7 @@ NLSQ_API const Model* known_model(const Formula& formula);
 // a robust loss.
 NLSQ_API double aicc(const FitResult& fit);
 
-// One model of a comparison.
+// Describes one model of a comparison and its fit.
 struct ModelFit {
   std::string name;
   const Model* known = nullptr;  // the built-in model or the sum of models that it is equivalent to; else

@@ -28,7 +28,7 @@ struct CovarianceOptions : Parallelism {
   bool pseudo_inverse = false;
 };
 
-// The covariances of the chosen blocks.
+// Holds the covariances of the chosen blocks.
 class NLSQ_API BlockCovariance {
  public:
   // True if all directions are determined and the entries have six digits, or as many as `error` shows. If

@@ -20,7 +20,7 @@
 
 namespace nlsq::inline v0 {
 
-// A derived quantity. Undefined numbers are NaN, and `note` gives the reason.
+// Holds a derived quantity. Undefined numbers are NaN, and `note` gives the reason.
 struct DerivedQuantity {
   std::string name, expression;
   double value = 0;

@@ -21,7 +21,7 @@ struct Guess {
   std::string warning;
 };
 
-// Further information on the data, besides x and y.
+// Tells a guess more about the data than x and y do.
 struct GuessHints {
   Column sigma;           // standard deviations of y, as long as y; if empty, all rows count alike
   bool outliers = false;  // the loss is robust: a row far from its neighbours on both sides is left out

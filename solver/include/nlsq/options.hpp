@@ -30,12 +30,12 @@ inline constexpr CallbackResult Stop = CallbackResult::stop;
 enum class Algorithm : std::uint8_t {
   levenberg_marquardt,
   gauss_newton,  // undamped; a step that does not decrease the cost is replaced by damped ones
-  // Powell's dogleg: steepest descent, then towards the undamped step, up to a trust radius. It is not
-  // available for Problem.
+  // Powell's dogleg path goes down the steepest descent, then towards the undamped step, up to a trust
+  // radius. It is not available for Problem.
   dogleg,
 };
 
-// When geodesic acceleration corrects a step (Transtrum, Machta, Sethna, Phys. Rev. E 83, 036701).
+// Says when geodesic acceleration corrects a step (Transtrum, Machta, Sethna, Phys. Rev. E 83, 036701).
 enum class Geodesic : std::uint8_t {
   // It is used from the tenth iteration on, and throughout a second attempt. 324 perturbed NIST runs then
   // take 14,600 iterations instead of 35,700, and easy fits take no more time.
@@ -86,13 +86,13 @@ enum class StepSolver : std::uint8_t {
   iterative,
 };
 
-// The preconditioner of conjugate gradients: the inverses of the diagonal blocks of ...
+// The preconditioner of conjugate gradients consists of the inverses of the diagonal blocks of ...
 enum class Preconditioner : std::uint8_t {
   jacobi,        // the normal matrix
   schur_jacobi,  // the reduced matrix after points are eliminated
 };
 
-// The options of every solver.
+// Every solver has these options.
 struct NLSQ_API SolverOptions : Parallelism {
   Algorithm algorithm = Algorithm::levenberg_marquardt;
   Geodesic geodesic = Geodesic::automatic;
@@ -107,10 +107,10 @@ struct NLSQ_API SolverOptions : Parallelism {
   double max_seconds = 0;  // time limit in s; 0: no limit
 
   double initial_lambda = 1e-3;  // initial damping λ, relative to the squared column norms
-  // Nonmonotonic steps: up to this many steps in a row may raise the cost, if it stays below the highest cost
-  // among them by enough of the predicted decrease (Toint, Math. Program. 77, 1997). This helps to cross
-  // curved valleys. Used in float64 only; the result is the best point seen. With 0, every step must lower
-  // the cost. Not for Problem.
+  // Up to this many steps in a row may raise the cost, if it stays below the highest cost among them by
+  // enough of the predicted decrease (nonmonotonic steps; Toint, Math. Program. 77, 1997). This helps to
+  // cross curved valleys. It is used in float64 only; the result is the best point seen. With 0, every step
+  // must lower the cost. It is not available for Problem.
   int nonmonotonic_steps = 0;
   // Solve for the starting values of linear parameters instead of using the given ones. A loss that ignores
   // distant residuals is replaced by a convex one for this (docs/losses.md).
@@ -121,7 +121,7 @@ struct NLSQ_API SolverOptions : Parallelism {
   std::optional<PrecisionPolicy> precision;
   Sampling sampling = Sampling::automatic;
   bool strict = false;  // re-evaluate every row with the user's callable, not just a sample
-  // Called after each line of the trace; Stop ends the solve. Its exceptions pass through.
+  // Is called after each line of the trace; Stop ends the solve. Its exceptions pass through.
   std::function<CallbackResult(const IterationSummary&)> callback;
 
   // The options below are for Problem only.
@@ -168,13 +168,13 @@ struct NLSQ_API FitOptions : SolverOptions {
   // docs/losses.md describes the effect of each loss on statistics and standard errors.
   // soft_l1, huber, cauchy, arctan, tukey reduce the weight of outliers; poisson: y are counts
   Loss loss;
-  // Standard deviations of the predictors, in their units: one column for each, empty if exact. Needs
-  // `sigma`. The variance of a residual is sigma² + Σ (∂f/∂x_k)² sigma_x[k]². This is possible for formulas
-  // and for models that can be recorded.
+  // These are the standard deviations of the predictors, in their units: one column for each, empty if exact.
+  // They need `sigma`. The variance of a residual is sigma² + Σ (∂f/∂x_k)² sigma_x[k]². This is possible for
+  // formulas and for models that can be recorded.
   std::vector<Column> sigma_x;
-  // Tied parameters, {"d = 2*a"}. The right side is an expression of the model's parameters, which may
-  // themselves be tied. Tied parameters are not fitted but have standard errors. A starting value for a tied
-  // parameter is an error by name, and is ignored by position.
+  // These parameters are tied, as in {"d = 2*a"}. The right side is an expression of the model's parameters,
+  // which may themselves be tied. Tied parameters are not fitted but have standard errors. A starting value
+  // for a tied parameter is an error by name, and is ignored by position.
   std::vector<std::string> ties;
 };
 

@@ -27,7 +27,7 @@ struct ProfileOptions {
   double seconds = 3;    // no further repeat after this time in s
 };
 
-// The measurements of all policies.
+// Holds the measurements of all policies.
 struct NLSQ_API PolicyProfile {
   std::size_t rows = 0, sampled = 0;        // rows of the problem, and of the sample
   std::vector<PolicyMeasurement> policies;  // in the requested order; f64 first if it was not requested
@@ -45,7 +45,7 @@ using FitFunction = std::function<FitResult(const Columns& x, const Column& y, c
 NLSQ_API PolicyProfile profile_policies(const FitFunction& fit, const Columns& x, const Column& y,
                                         const FitOptions& options = {}, const ProfileOptions& profile = {});
 
-// The chosen policy.
+// Holds the chosen policy and the measurements behind it.
 struct OptimizedPolicy {
   PrecisionPolicy policy;
   std::string text;     // the policy as text: PrecisionPolicy::parse(text) == policy

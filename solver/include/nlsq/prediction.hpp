@@ -52,8 +52,8 @@ struct PredictionOptions : Parallelism {
   std::function<bool()> stop;
 };
 
-// One entry for each row of x. A band that is not defined there is NaN, and a warning gives the reason: no
-// degrees of freedom, a direction that the data do not determine, a model that is not finite.
+// Has one entry for each row of x. A band that is not defined there is NaN, and a warning gives the reason:
+// no degrees of freedom, a direction that the data do not determine, a model that is not finite.
 struct Prediction {
   std::vector<double> fit;             // f(x)
   std::vector<double> standard_error;  // of f(x)

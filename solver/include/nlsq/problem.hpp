@@ -1,5 +1,5 @@
-// Problem: least squares of any structure. It has parameter blocks, and residual blocks that each depend on a
-// few of them.
+// A Problem is a least squares problem of any structure. It has parameter blocks, and residual blocks that
+// each depend on a few of them.
 //
 //   nlsq::Problem problem;
 //   problem.add_residual_block<2>(Reprojection{u, v}, nlsq::Loss::huber(1), {camera, point});
@@ -49,7 +49,7 @@ struct ResidualBlockId {
   std::uint64_t index = 0;  // number of blocks added before it, removed ones included
 };
 
-// The problem evaluated at the present values.
+// Holds the problem evaluated at the present values.
 struct ProblemEvaluation {
   double cost = 0;                // ½ Σ_b ρ_b(‖r_b‖²); NaN if a functor has no residuals
   std::vector<double> residuals;  // all blocks in the order they were added, without losses

@@ -43,7 +43,7 @@ struct BlockSolveFacts {
   double cost_by_functions = std::numeric_limits<double>::quiet_NaN();
 };
 
-// Stop tests and callbacks of an observed solve.
+// Holds the stop tests and callbacks of an observed solve.
 struct ProblemControl {
   // Stop tests; 0 switches one off. The first two apply to every trial step, with f64 numbers on both sides.
   double function_tolerance = 0;  // |decrease| <= tolerance * cost
@@ -61,7 +61,7 @@ struct ProblemControl {
   // stop tests, the limits and the observer then have no effect.
   bool certify_only = false;
 
-  // Called after each step; Stop ends the solve.
+  // Is called after each step; Stop ends the solve.
   std::function<CallbackResult(const BlockStepReport&)> observer;
   // Called before any function is called at x. `new_point` is true if functions were last called at another
   // x.

@@ -34,7 +34,7 @@ enum class IntervalEnd : std::uint8_t {
 };
 NLSQ_API const char* name(IntervalEnd end) noexcept;
 
-// The interval of one parameter, in its units.
+// Holds the interval of one parameter, in its units.
 struct ProfileInterval {
   std::string parameter;
   double estimate = 0, lower = 0, upper = 0;

@@ -14,8 +14,8 @@
 
 namespace nlsq::inline v0 {
 
-// Why the iteration ended. The returned parameters are always finite and have the lowest verified f64 cost
-// seen, never above that of the start. Only `failure` leaves them at the start.
+// Says why the iteration ended. The returned parameters are always finite and have the lowest verified f64
+// cost seen, never above that of the start. Only `failure` leaves them at the start.
 enum class Termination : std::uint8_t {
   converged,       // a first-order test held in f64 and was certified
   tolerance,       // a tolerance of the user's (ftol) was met; the first-order test is not certified
@@ -41,7 +41,7 @@ NLSQ_API const char* name(Verdict verdict) noexcept;
 // Returns true if the result may be used as a minimum: CONVERGED, NOISE_FLOOR or RANK_DEFICIENT.
 NLSQ_API bool is_success(Verdict verdict) noexcept;
 
-// The outcome of a step.
+// Says how a step ended.
 enum class StepOutcome : std::uint8_t {
   accepted,  // the gain ratio is large enough
   rejected,  // the cost did not fall enough; the damping grows
@@ -52,7 +52,7 @@ enum class StepOutcome : std::uint8_t {
 };
 NLSQ_API const char* name(StepOutcome outcome) noexcept;
 
-// One line of the trace. Costs are ½‖r‖² at the x where the step started.
+// Holds one line of the trace. Costs are ½‖r‖² at the x where the step started.
 struct IterationSummary {
   int iteration = 0;
   double cost = 0;

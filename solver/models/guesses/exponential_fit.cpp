@@ -154,7 +154,7 @@ class RateFits {
     return finite;
   }
 
-  // The best a and c at a rate, and the Gauss-Newton step of the rate.
+  // Holds the best a and c at a rate, and the Gauss-Newton step of the rate.
   struct Fit {
     double rate = 0, a = 0, c = 0, rss = 0, step = 0;
   };

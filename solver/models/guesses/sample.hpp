@@ -1,4 +1,5 @@
-// The data for a first guess: at most a few thousand finite rows, sorted by x. Every built-in model uses it.
+// Selects the data for a first guess: at most a few thousand finite rows, sorted by x. Every built-in model
+// uses it.
 #pragma once
 
 #include <nlsq/models.hpp>
@@ -52,7 +53,7 @@ class Source {
   mutable std::optional<bool> ascends_;  // the first predictor ascends, so that ranges need no pass
 };
 
-// Rows sorted by x (with two predictors, by the first).
+// Holds rows sorted by x (with two predictors, by the first).
 struct Sample {
   std::vector<double> x, y;
   std::vector<double> x2;                   // the second predictor, if the model has one

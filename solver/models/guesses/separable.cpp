@@ -48,7 +48,7 @@ class Room {
   std::size_t used_ = 0;
 };
 
-// Result of one evaluation: the projected residual and the linear coefficients.
+// Holds the result of one evaluation: the projected residual and the linear coefficients.
 struct Projection {
   static std::size_t numbers(const Separable& problem) {
     const std::size_t n = problem.y.size(), k = static_cast<std::size_t>(problem.linear);

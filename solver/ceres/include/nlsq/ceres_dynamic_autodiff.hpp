@@ -20,7 +20,7 @@
 
 namespace nlsq::inline v0 {
 
-// Functor: template <class T> bool operator()(T const* const* blocks, T* residuals) const. Call
+// The functor has template <class T> bool operator()(T const* const* blocks, T* residuals) const. Call
 // AddParameterBlock for each block, and SetNumResiduals, before use.
 template <class Functor, int Stride = 4>
 class DynamicAutoDiffCostFunction final
@@ -88,7 +88,7 @@ class DynamicAutoDiffCostFunction final
   }
 
  private:
-  // The numbers of all blocks as one scalar type, concatenated.
+  // Holds the numbers of all blocks as one scalar type, concatenated.
   template <class Jet>
   class Inputs {
    public:

@@ -22,7 +22,7 @@ inline constexpr const char* kReadsPart =
     "that is "
     "included before <nlsq/ceres.hpp>: include <nlsq/ceres.hpp> first";
 
-// The part `.a` of a recording jet.
+// Stands for the part `.a` of a recording jet.
 class RecordedPart {
  public:
   constexpr RecordedPart() = default;

@@ -24,7 +24,7 @@
 
 namespace nlsq::inline v0::mpi {
 
-// A Team of the processes of a communicator. MPI must have been initialised.
+// Joins the processes of a communicator in a Team. MPI must have been initialised.
 class NLSQ_API ProcessTeam : public Team {
  public:
   // All processes must call the constructor together. `ends` holds the first row of each process and, last,
