@@ -45,7 +45,7 @@ class Worker {
   std::string name_, buffer_;
 };
 
-// A new empty directory. The destructor removes it with all its contents.
+// Makes a new empty directory. The destructor removes it with all its contents.
 class TemporaryDirectory {
  public:
   TemporaryDirectory();

@@ -12,7 +12,7 @@ int main() {
   const std::vector<double> concentration = {0.02, 0.02, 0.06, 0.06, 0.11, 0.11,
                                              0.22, 0.22, 0.56, 0.56, 1.10, 1.10};
   const std::vector<double> rate = {76, 47, 97, 107, 123, 139, 159, 152, 191, 201, 207, 200};
-  // Standard deviation of a rate, from the manufacturer of the instrument.
+  // This is the standard deviation of a rate, from the manufacturer of the instrument.
   const std::vector<double> errors(rate.size(), 10.0);
 
   nlsq::FitOptions options;

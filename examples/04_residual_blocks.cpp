@@ -11,7 +11,7 @@
 
 namespace {
 
-// The distance between two nodes minus the measured one, in units of the measurement error.
+// Computes the distance between two nodes minus the measured one, in units of the measurement error.
 struct Distance {
   double measured, error;
 

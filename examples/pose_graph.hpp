@@ -31,7 +31,8 @@ struct Planar {
   }
 };
 
-// A measured relative pose in space, with position (3 numbers) and unit quaternion (x, y, z, w) of each pose.
+// Holds a measured relative pose in space, with position (3 numbers) and unit quaternion (x, y, z, w) of each
+// pose.
 struct Spatial {
   Eigen::Vector3d position;
   Eigen::Quaterniond turn;

@@ -1,4 +1,4 @@
-// The table of curves, and random data drawn from them.
+// Lists the curves, and draws random data from them.
 #include "curves/curve_data.hpp"
 
 #include "trials.hpp"

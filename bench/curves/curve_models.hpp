@@ -1,4 +1,4 @@
-// The models of the curve suite in C++, with derivatives by hand. Peers run them.
+// Defines the models of the curve suite in C++, with derivatives by hand. Peers run them.
 #pragma once
 
 #include <cmath>

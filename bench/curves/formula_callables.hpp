@@ -85,7 +85,7 @@ void for_each_built_in(Visit visit_erased) {
   });
 }
 
-// A model that only exists in the bench.
+// Makes a model that only exists in the bench.
 inline nlsq::Model branching_model(const char* name, const char* formula, std::vector<std::string> parameters,
                                    nlsq::TrialRange x, std::vector<nlsq::TrialRange> trials) {
   nlsq::Model model;

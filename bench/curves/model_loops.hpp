@@ -25,7 +25,7 @@ struct Data {
   std::size_t rows() const { return y.size(); }
 };
 
-// The loops of one model over all rows. They are compiled for the model, without calls through pointers
+// Holds the loops of one model over all rows. They are compiled for the model, without calls through pointers
 // inside.
 struct ModelLoops {
   const char* name;

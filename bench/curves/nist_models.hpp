@@ -1,5 +1,5 @@
-// The models of NIST's certified regressions, with derivatives by hand. Data sets with the same model share a
-// struct; nist_model() gives its name. Suites nist and small use them.
+// Defines the models of NIST's certified regressions, with derivatives by hand. Data sets with the same model
+// share a struct; nist_model() gives its name. Suites nist and small use them.
 #pragma once
 
 #include <cmath>

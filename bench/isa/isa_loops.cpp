@@ -1,6 +1,6 @@
-// Fused loops for the models of isa_models.hpp. The file is compiled once for each instruction set, with its
-// flags, and defines one symbol, isa_loops_<set>. It must not instantiate functions of shared headers,
-// because the linker could keep this object's copy for all.
+// Defines fused loops for the models of isa_models.hpp. The file is compiled once for each instruction set,
+// with its flags, and defines one symbol, isa_loops_<set>. It must not instantiate functions of shared
+// headers, because the linker could keep this object's copy for all.
 #include "isa/isa_loops.hpp"
 
 #include "isa/isa_models.hpp"

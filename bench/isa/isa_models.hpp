@@ -1,6 +1,6 @@
-// The models of the curve suite for fused loops. `Functions` computes exp, sin and similar functions of a row
-// first; the row [J | r] follows from them. Parameters are in the order of the formulas in curve_models.hpp.
-// Only isa_loops.cpp includes this file.
+// Defines the models of the curve suite for fused loops. `Functions` computes exp, sin and similar functions
+// of a row first; the row [J | r] follows from them. Parameters are in the order of the formulas in
+// curve_models.hpp. Only isa_loops.cpp includes this file.
 #pragma once
 
 #include "isa/isa_vector.hpp"

@@ -1,5 +1,5 @@
-// The peer of suite batch: MINPACK's lmder on many spots, written for speed, with derivatives by hand, reused
-// workspaces, and one thread per core.
+// Runs the peer of suite batch: MINPACK's lmder on many spots, written for speed, with derivatives by hand,
+// reused workspaces, and one thread per core.
 #include "peers/peer_batch.hpp"
 
 #if NLSQ_BENCH_CMINPACK

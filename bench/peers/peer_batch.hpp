@@ -1,4 +1,4 @@
-// Data and peer of suite batch: many small images of one spot each.
+// Declares data and peer of suite batch, which has many small images of one spot each.
 #pragma once
 
 #include "harness.hpp"
@@ -9,8 +9,8 @@
 
 namespace bench {
 
-// Images of 15 x 15 pixels of a exp(-((x - cx)² + (y - cy)²) / 2s²) + b, with parameters in the order a, cx,
-// cy, s, b.
+// Holds images of 15 x 15 pixels of a exp(-((x - cx)² + (y - cy)²) / 2s²) + b, with parameters in the order
+// a, cx, cy, s, b.
 struct SpotBatch {
   std::size_t fits = 0;
   std::vector<double> x, y;            // of the pixels, the same for all images

@@ -20,7 +20,7 @@ namespace bench {
 
 namespace {
 
-// A residual of one row, as in Ceres's curve fitting tutorial.
+// Computes the residual of one row, as in Ceres's curve fitting tutorial.
 template <class Model>
 struct RowFunctor {
   double x[Model::predictors];

@@ -17,7 +17,7 @@ namespace bench {
 
 namespace {
 
-// A curve as NumPy and gnuplot code.
+// Holds a curve as NumPy and gnuplot code.
 struct Written {
   std::string_view model, parameters, value, jacobian, gnuplot;
 };

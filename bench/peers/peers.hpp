@@ -1,4 +1,4 @@
-// Other libraries as peers. Each is available if it was found when the bench was built.
+// Runs other libraries as peers. Each is available if it was found when the bench was built.
 #pragma once
 
 #include "curves/model_loops.hpp"

@@ -14,8 +14,7 @@
 
 namespace hard_graphs {
 
-// The pose of b as measured from a, in the plane, with standard errors. Each pose is one block: x, y and
-// angle.
+// Measures the pose of b from a in the plane, with standard errors. Each pose is one block: x, y and angle.
 struct Measurement {
   double dx, dy, turn, place_sigma, turn_sigma;
 

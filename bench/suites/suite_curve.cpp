@@ -25,7 +25,7 @@ namespace {
 
 constexpr double kCeresRowBytes = 400;  // of a row with a block of its own; measured 340 at 1e6
 
-// Goals at 1e7 rows of exp, with all cores where possible, and at 1e6 rows on one core.
+// Lists the goals at 1e7 rows of exp, with all cores where possible, and at 1e6 rows on one core.
 struct Wanted {
   std::string_view peer;  // start of its name
   double ratio;

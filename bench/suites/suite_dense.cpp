@@ -1,5 +1,5 @@
-// Suite dense: many parameters. Compares Gram kernels with a core's peak, and whole fits with all-f64 and
-// Ceres.
+// Suite dense has many parameters. It compares Gram kernels with a core's peak, and whole fits with all-f64
+// and Ceres.
 #include "curves/wide_models.hpp"
 #include "memory_use.hpp"
 #include "suites/suites.hpp"

@@ -1,5 +1,5 @@
-// Suite formula: one model as a formula, as a C++ callable, and as a built-in model. All must give the same
-// bits in the same time.
+// Suite formula fits one model as a formula, as a C++ callable, and as a built-in model. All must give the
+// same bits in the same time.
 #include "curves/formula_callables.hpp"
 #include "suites/suites.hpp"
 
@@ -21,7 +21,7 @@ namespace bench {
 
 namespace {
 
-// A model and data drawn from it.
+// Holds a model and data drawn from it.
 struct Task {
   nlsq::Model model;
   bool built_in = true;
@@ -65,7 +65,7 @@ bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
   return true;
 }
 
-// The worst results so far.
+// Holds the worst results so far.
 struct Worst {
   double ratio = 0;  // time of the formula over that of the callable
   std::string model;

@@ -1,4 +1,5 @@
-// Suite nist: NIST's certified regressions, 27 sets from two starts each. It reports correct digits and time.
+// Suite nist fits NIST's certified regressions, 27 sets from two starts each. It reports correct digits and
+// time.
 #include "curves/nist_models.hpp"
 #include "peers/peers.hpp"
 #include "suites/suites.hpp"

@@ -1,4 +1,4 @@
-// Suite programs: small programs for Ceres, of 3 to 180 unknowns. The same ceres::Problem is solved by
+// Suite programs solves small programs for Ceres, of 3 to 180 unknowns. The same ceres::Problem is solved by
 // nlsq::Solve with Ceres's cost functions and with nlsq's, and by ceres::Solve. Most of these solves take
 // less than a millisecond. Their time depends on how often the functions are called, and on the set-up of the
 // solve.

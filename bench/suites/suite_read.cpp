@@ -60,7 +60,7 @@ std::string short_field(std::mt19937_64& random) {
   }
 }
 
-// A temporary file. The destructor removes it.
+// Owns a temporary file. The destructor removes it.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& bytes)

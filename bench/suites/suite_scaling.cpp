@@ -21,9 +21,9 @@ namespace bench {
 
 namespace {
 
-// A curve measured repeatedly at 4096 values of x. Each row follows from its index alone: 12 bits of a hash
-// choose x, and the sum of four 13-bit numbers is the noise (Irwin and Hall's approximation of a normal
-// distribution).
+// Makes the rows of a curve measured repeatedly at 4096 values of x. Each row follows from its index alone:
+// 12 bits of a hash choose x, and the sum of four 13-bit numbers is the noise (Irwin and Hall's approximation
+// of a normal distribution).
 class MadeRows final : public nlsq::RowSource {
  public:
   MadeRows(const CurveCase& c, std::size_t rows) : rows_(rows), x_(kSettings), f_(kSettings) {

@@ -1,4 +1,4 @@
-// Suite small: NIST's 54 regressions with prepared models, as in a program that fits the same model
+// Suite small fits NIST's 54 regressions with prepared models, as in a program that fits the same model
 // repeatedly.
 #include "curves/nist_models.hpp"
 #include "peers/peers.hpp"

@@ -1,5 +1,5 @@
-// Suite window: a sliding window that is solved again at every frame, by nlsq::Problem, nlsq::Solve and
-// Ceres. Problems persist between frames, with blocks added and removed.
+// Suite window solves a sliding window again at every frame, by nlsq::Problem, nlsq::Solve and Ceres.
+// Problems persist between frames, with blocks added and removed.
 #include "suites/suites.hpp"
 
 #if NLSQ_BENCH_CERES_ENTRY

@@ -1,4 +1,5 @@
-// The suites of the bench. Each runs its cases and adds rows to the report; main.cpp lists and starts them.
+// Declares the suites of the bench. Each runs its cases and adds rows to the report; main.cpp lists and
+// starts them.
 #pragma once
 
 #include "harness.hpp"
@@ -76,8 +77,8 @@ inline constexpr Suite kSuites[] = {
     {"naive", "f32 and bf16 without a scheduler, beside ours: silent wrong answers", run_naive, true},
 };
 
-// The worker process of suite isa. Prints the name of its kernels, then, for each line of standard input,
-// fits and prints "wall-seconds cpu-seconds parameters..." (NaN if the fit is not certified).
+// Runs the worker process of suite isa. Prints the name of its kernels, then, for each line of standard
+// input, fits and prints "wall-seconds cpu-seconds parameters..." (NaN if the fit is not certified).
 void answer_with_fits(const std::string& model, std::size_t rows);
 
 }  // namespace bench

@@ -28,8 +28,8 @@ struct BlockPlace {
   bool operator==(const BlockPlace&) const = default;
 };
 
-// The residual blocks of a problem. Block b uses the parameter blocks with the numbers uses[first[b]] to
-// uses[first[b + 1] - 1].
+// Lists the residual blocks of a problem. Block b uses the parameter blocks with the numbers uses[first[b]]
+// to uses[first[b + 1] - 1].
 struct BlockUses {
   std::vector<std::shared_ptr<const BlockFunction>> functions;
   EvenNumbers<std::uint32_t> first;
@@ -42,8 +42,8 @@ struct BlockUses {
   }
 };
 
-// Some blocks of a problem, and the positions of their parameters in x. The caller owns all arrays and keeps
-// them alive.
+// Lists some blocks of a problem, and the positions of their parameters in x. The caller owns all arrays and
+// keeps them alive.
 struct BlockList {
   const BlockUses* problem = nullptr;
   EvenNumbers<std::uint32_t> residual_block;  // the number in the problem of each block of this list
@@ -97,8 +97,8 @@ struct BlockCounts {
   std::size_t left_to_dual_numbers = 0;  // those of them whose programs were not worth building
 };
 
-// The destination of the derivatives of a range of blocks. Number `first` of all records is at records[0].
-// Records from `boundary` on are in an array of their own, which begins with number `ambient_first`.
+// Says where the derivatives of a range of blocks go. Number `first` of all records is at records[0]. Records
+// from `boundary` on are in an array of their own, which begins with number `ambient_first`.
 template <class T>
 struct RecordTarget {
   T* records = nullptr;
@@ -111,7 +111,7 @@ struct RecordTarget {
   }
 };
 
-// The buffers of one thread. It is valid until the evaluator ends, or until its next classify() or
+// Holds the buffers of one thread. It is valid until the evaluator ends, or until its next classify() or
 // distrust().
 class BlockPass {
  public:
@@ -135,7 +135,7 @@ class BlockPass {
   virtual void rounding(std::size_t tile, std::span<const double> x, double* bounds, double most) = 0;
   // Returns the samples since the last call.
   virtual std::vector<SampledError> take_samples() = 0;
-  // Counters of all programs, or of the programs of one component.
+  // These return the counters of all programs, or of the programs of one component.
   virtual KernelCounters counters() const = 0;
   virtual KernelCounters counters(std::uint32_t component) const = 0;
 };

@@ -32,7 +32,7 @@ struct BlockGroup {
   std::shared_ptr<const ProgramSteps> value_f64, jacobian_f64, jacobian_f32;
 };
 
-// Blocks of one function type with the same parameter sizes.
+// Holds blocks of one function type with the same parameter sizes.
 struct BlockKind {
   const void* tag = nullptr;
   int residuals = 0;

@@ -1,4 +1,4 @@
-// The cache of residual block programs, and the words of its keys.
+// Caches the programs of residual blocks, and forms the words of their keys.
 #include "blocks/block_program_cache.hpp"
 
 #include <algorithm>

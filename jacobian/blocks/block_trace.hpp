@@ -56,7 +56,7 @@ class BlockReplay {
   std::vector<Traced> inputs_, results_;
 };
 
-// All recordings of one kind of block.
+// Holds all recordings of one kind of block.
 class BlockFamily {
  public:
   static constexpr int kNone = -1;

@@ -12,7 +12,7 @@
 
 namespace nlsq::inline v0 {
 
-// Times in units of a few nanoseconds.
+// Holds times in units of a few nanoseconds.
 struct BlockWork {
   double build = 0;           // building the program, once
   double program = 0;         // J by the program: fixed cost of each tile

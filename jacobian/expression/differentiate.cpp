@@ -1,5 +1,5 @@
-// Symbolic derivatives of graphs. The forward form computes a tangent for every node and parameter, from the
-// leaves up. The adjoint form computes one derivative of the root for every node, from the root down
+// Computes symbolic derivatives of graphs. The forward form computes a tangent for every node and parameter,
+// from the leaves up. The adjoint form computes one derivative of the root for every node, from the root down
 // (Griewank and Walther, Evaluating Derivatives, chapter 3). Both only visit nodes that depend on a wanted
 // leaf.
 #include "expression/graph_walk.hpp"

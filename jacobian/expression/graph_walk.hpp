@@ -12,7 +12,7 @@
 
 namespace nlsq::inline v0 {
 
-// The operands of a node, or of a step with the same members. There are as many as its operation has.
+// Lists the operands of a node, or of a step with the same members. There are as many as its operation has.
 class Operands {
  public:
   explicit Operands(const auto& node) : ids_{node.a, node.b, node.c}, count_(arity(node.op)) {}

@@ -25,7 +25,7 @@ std::string_view tied_name(std::string_view tie);
 // Returns the Levenshtein distance, with which names are suggested.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-// An expression of parameters alone.
+// Holds an expression of parameters alone.
 struct ParameterExpression {
   Formula formula;
   std::vector<NodeId> derivatives;  // by each parameter, as nodes of the formula's graph

@@ -1,4 +1,4 @@
-// Derivatives of expressions, as graph nodes. The first part has the rules for single operations. The
+// Builds derivatives of expressions as graph nodes. The first part has the rules for single operations. The
 // functions at the end differentiate whole expressions by these rules (differentiate.cpp).
 #pragma once
 
@@ -66,9 +66,9 @@ bool needs_tangents(const Graph& graph, NodeId id, Variation& varies, const IsAc
 // Returns w * growing. Where w is 0 the product is 0, even if `growing` is infinite.
 NodeId product_with_growing(Graph& graph, NodeId w, NodeId growing);
 
-// Products and quotients of derivatives. Derivatives need not keep the user's order of operations, so they
-// can be rearranged. `gather` groups factors that are the same in every row, u*(v*x) as (u*v)*x, and replaces
-// division by such a factor with multiplication by its reciprocal.
+// Forms products and quotients of derivatives. Derivatives need not keep the user's order of operations, so
+// they can be rearranged. `gather` groups factors that are the same in every row, u*(v*x) as (u*v)*x, and
+// replaces division by such a factor with multiplication by its reciprocal.
 class DerivativeProducts {
  public:
   DerivativeProducts(Graph& graph, Variation& varies, bool gather)

@@ -12,7 +12,7 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr double kUnit = 0x1p-53;
-// The possible error of a function of the C library or of a kernel, in units in the last place.
+// This is the possible error of a function of the C library or of a kernel, in units in the last place.
 constexpr double kOfFunction = 4;
 constexpr double kLeastMove = 0x1p-26;  // relative step of a difference quotient; a smaller one would be lost
                                         // in the rounding of the difference

@@ -1,4 +1,4 @@
-// Special functions that the C library lacks, in double.
+// Computes special functions that the C library lacks, in double.
 #include <nlsq/special_functions.hpp>
 
 #include <cmath>

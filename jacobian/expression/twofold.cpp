@@ -90,10 +90,10 @@ std::optional<Twofold> by_twofold(Op op, Twofold a, Twofold b, Twofold c) {
   }
 }
 
-// The value of a function of long double, and its derivatives by its arguments. `bend` is half its second
-// derivative by the first argument. Rounding to long double changes an argument by 2⁻⁶⁴ of itself at most, so
-// the second derivative only matters for sines of huge arguments and where the slope is nearly infinite.
-// `bend` is 0 everywhere else.
+// Holds the value of a function of long double, and its derivatives by its arguments. `bend` is half its
+// second derivative by the first argument. Rounding to long double changes an argument by 2⁻⁶⁴ of itself at
+// most, so the second derivative only matters for sines of huge arguments and where the slope is nearly
+// infinite. `bend` is 0 everywhere else.
 struct Smooth {
   long double value = 0, by_a = 0, by_b = 0, bend = 0;
 };

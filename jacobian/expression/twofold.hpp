@@ -39,7 +39,7 @@ class NLSQ_API TwofoldExpression {
     return run(columns, parameters, {});
   }
 
-  // A number of the data: a column, or a constant of the expression.
+  // Is a number of the data: a column, or a constant of the expression.
   struct Datum {
     std::size_t place = 0;  // index of its step
     int column = -1;        // -1: a constant

@@ -38,7 +38,7 @@ inline double evaluate_compound(CompoundFunction compound, double a, double b, d
 
 constexpr std::size_t kBlockRows = 64;
 
-// A value for each row of a block, or one value for all rows.
+// Holds a value for each row of a block, or one value for all rows.
 struct BlockValue {
   double* own;  // memory for kBlockRows values
   // Points to `own` or to values of another owner. It is null if there is one number for all rows.

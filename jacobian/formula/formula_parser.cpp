@@ -1,4 +1,4 @@
-// The formula parser: Dijkstra's shunting-yard algorithm.
+// Parses formulas by Dijkstra's shunting-yard algorithm.
 #include "formula/formula_parser.hpp"
 
 #include <nlsq/error.hpp>
@@ -12,7 +12,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// Operator precedence, lowest first. Comparisons do not chain; ^ is right-associative.
+// Orders the operators by precedence, lowest first. Comparisons do not chain; ^ is right-associative.
 enum Binding : int { kOr = 1, kAnd, kNot, kCompare, kSum, kProduct, kSign, kPower };
 
 struct Operator {

@@ -18,7 +18,7 @@ namespace nlsq::inline v0 {
 struct VectorSet {
   std::int32_t bytes;  // bytes of a vector register
   int registers;       // number of vector registers
-  // True for AVX-512. Its instructions begin with the EVEX prefix, its comparisons write their results to
+  // Is true for AVX-512. Its instructions begin with the EVEX prefix, its comparisons write their results to
   // mask registers, and an instruction can use one number from memory for all lanes. With AVX2, comparisons
   // write their results to vectors.
   bool avx512;
@@ -26,7 +26,7 @@ struct VectorSet {
 
 inline constexpr VectorSet vectors_avx2{32, 16, false}, vectors_avx512{64, 32, true};
 
-// General registers by their number in an encoding.
+// Numbers the general registers as in an encoding.
 enum class Register : std::uint8_t {
   rax,
   rcx,
@@ -46,7 +46,7 @@ enum class Register : std::uint8_t {
   r15
 };
 
-// The last operand of a vector instruction: a vector register or memory.
+// Is the last operand of a vector instruction: a vector register or memory.
 struct VectorOperand {
   enum class Kind : std::uint8_t { vector, memory, indexed, constant };
   Kind kind = Kind::vector;
@@ -64,8 +64,8 @@ struct VectorOperand {
   }
 };
 
-// An opcode with its mandatory prefix (0, 0x66, 0xf3, 0xf2 as 0 to 3), map (1: 0F, 2: 0F38, 3: 0F3A) and W.
-// If `half` is true, the VEX form works on 16 bytes.
+// Holds an opcode with its mandatory prefix (0, 0x66, 0xf3, 0xf2 as 0 to 3), map (1: 0F, 2: 0F38, 3: 0F3A)
+// and W. If `half` is true, the VEX form works on 16 bytes.
 struct VectorOpcode {
   std::uint8_t prefix, map, opcode;
   bool w = false, half = false;

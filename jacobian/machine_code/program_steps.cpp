@@ -242,7 +242,7 @@ std::shared_ptr<const ProgramSteps> StepsCache::get(int number, const TileProgra
   return entries_.back().steps;
 }
 
-// Executable memory by mmap and mprotect.
+// Makes executable memory by mmap and mprotect.
 ExecutableMemory::ExecutableMemory(std::span<const std::uint8_t> code) noexcept {
 #if defined(__unix__)
   void* memory = mmap(nullptr, code.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -44,8 +44,8 @@ struct StepsRequest {
   friend bool operator==(const StepsRequest&, const StepsRequest&) = default;
 };
 
-// The gap between the vectors of a tile, in elements: a cache line. Without it, the same row of all vectors
-// would be in one set of the L1 cache, which is too small for code that uses them all at once.
+// This gap separates the vectors of a tile, in elements. It is a cache line. Without it, the same row of all
+// vectors would be in one set of the L1 cache, which is too small for code that uses them all at once.
 template <class T>
 inline constexpr std::size_t vectors_apart = 64 / sizeof(T);
 

@@ -17,7 +17,7 @@
 
 namespace nlsq::inline v0 {
 
-// The contents of general registers in generated code.
+// Says what the general registers hold in generated code.
 struct CodeRegisters {
   static constexpr Register vectors = Register::rdi, uniforms = Register::rsi, row = Register::rdx,
                             end = Register::rcx, scratch = Register::rax, table = Register::r15;

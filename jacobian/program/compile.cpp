@@ -1,5 +1,5 @@
-// The last step of compiling a tile program: numbers the uniforms and assigns registers to scheduled values.
-// Also computes the values of a program's uniforms, and the cost of a row.
+// Makes the last step of compiling a tile program: numbers the uniforms and assigns registers to scheduled
+// values. Also computes the values of a program's uniforms, and the cost of a row.
 #include "program/lowering.hpp"
 
 #include "expression/op_kinds.hpp"

@@ -9,7 +9,7 @@
 
 namespace nlsq::inline v0 {
 
-// One value of the program. Signs and products are already merged into the instructions that use them.
+// Is one value of the program. Signs and products are already merged into the instructions that use them.
 // Operands are indices of other values.
 struct LoweredValue {
   Op op = Op::constant;

@@ -15,7 +15,7 @@ namespace {
 constexpr double kRelative = 1e-9;    // relative tolerance where nothing cancels
 constexpr double kCancelled = 1e-11;  // tolerance relative to terms that cancel
 
-// The results of the callable for one residual. The graph must match them.
+// Holds the results of the callable for one residual. The graph must match them.
 struct Claim {
   double plain = 0;            // in double
   double value = 0;            // on dual numbers

@@ -83,7 +83,7 @@ struct StructureOrder {
   }
 };
 
-// The constants of a group. Each constant in the structure has one vector with a value for each row.
+// Holds the constants of a group. Each constant in the structure has one vector with a value for each row.
 struct Gathered {
   std::vector<std::vector<double>> constants;
   std::vector<std::size_t> residuals;

@@ -21,7 +21,7 @@ inline bool same_bits(double a, double b) {
   return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
 }
 
-// One operation, or a leaf. Operands are step numbers. Step 0 is unused, because node 0 means "plain
+// Is one operation, or a leaf. Operands are step numbers. Step 0 is unused, because node 0 means "plain
 // constant". A constant is a new step at every occurrence.
 struct TapeStep {
   Op op = Op::constant;

@@ -85,7 +85,7 @@ struct RolledGroup {
   std::vector<std::size_t> residuals;        // the residual number of each row, ascending
 };
 
-// A vector function, recorded as a whole and grouped into a few row programs.
+// Holds a vector function, recorded as a whole and grouped into a few row programs.
 struct RolledTrace {
   std::vector<RolledGroup> groups;
   std::size_t residuals = 0;

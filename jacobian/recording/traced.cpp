@@ -147,7 +147,7 @@ double Traced::derivative(int) const {
 
 namespace {
 
-// The most frequent operations of recorded code, computed inline.
+// Computes the most frequent operations of recorded code inline.
 inline double value_of_op(Op op, double a, double b, double c) {
   switch (op) {
     case Op::add: return a + b;

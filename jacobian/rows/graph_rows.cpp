@@ -24,7 +24,7 @@ constexpr std::size_t kPad = 64;  // kernels access whole multiples of this many
 constexpr std::size_t kFewParameters = 32;
 std::size_t padded(std::size_t rows) { return (rows + kPad - 1) / kPad * kPad; }
 
-// The registers and uniforms of one worker, in one precision.
+// Holds the registers and uniforms of one worker, in one precision.
 template <class T>
 class ProgramPass final : public TilePass {
  public:

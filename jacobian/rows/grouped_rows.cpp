@@ -1,4 +1,4 @@
-// Rows of a recorded vector function, evaluated group by group.
+// Evaluates the rows of a recorded vector function group by group.
 #include "rows/grouped_rows.hpp"
 #include "rows/residual_sources.hpp"
 #include "rows/twofold_rows.hpp"
@@ -31,7 +31,8 @@ class OwnedRows final : public RowSource {
   std::size_t rows_;
 };
 
-// The expression of one group. GroupedRows checks the whole function, so this class has no reference values.
+// Is the expression of one group. GroupedRows checks the whole function, so this class has no reference
+// values.
 class GroupResidual final : public ResidualSource {
  public:
   GroupResidual(Graph graph, NodeId root, const ResidualForm& form)

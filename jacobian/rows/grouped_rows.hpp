@@ -1,5 +1,5 @@
-// Rows of a recorded vector function: a few row programs, one for each different expression among its
-// residuals.
+// Evaluates the rows of a recorded vector function. It has a few row programs, one for each different
+// expression among its residuals.
 #pragma once
 
 #include "recording/trace.hpp"

@@ -17,8 +17,8 @@
 
 namespace nlsq::inline v0 {
 
-// The form of a residual. Data columns: the predictors, y, sigma if `weighted`, then the standard deviations
-// of the predictors listed in `x_errors`.
+// Describes the form of a residual. The data columns are the predictors, y, sigma if `weighted`, then the
+// standard deviations of the predictors listed in `x_errors`.
 struct ResidualForm {
   bool weighted = false;
   Loss loss;
@@ -36,7 +36,7 @@ struct ResidualForm {
   bool keeps_linear() const { return loss.is_linear() && x_errors.empty(); }
   // Returns the robust loss that is minimized, or null if there is none.
   const Loss* minimized_loss() const { return loss.is_robust() && !for_covariance ? &loss : nullptr; }
-  // Number of columns between J and the residual.
+  // Returns the number of columns between J and the residual.
   int extra_columns() const { return for_covariance && loss.is_robust() ? 4 : 0; }
   int data_columns(int predictors) const {
     return predictors + 1 + (weighted ? 1 : 0) + static_cast<int>(x_errors.size());
@@ -52,8 +52,8 @@ struct FinishedNodes {
 };
 NLSQ_API FinishedNodes finish_residual(Graph& graph, NodeId base, NodeId response, const ResidualForm& form);
 
-// The finished residual of one row in double, by different formulas where possible. Certificates compare
-// graphs with it, and rows computed by calls of the user's code use it.
+// Holds the finished residual of one row in double, by different formulas where possible. Certificates
+// compare graphs with it, and rows computed by calls of the user's code use it.
 struct FinishedNumber {
   double residual = 0, slope = 1;
   double extra[4] = {0, 0, 0, 0};

@@ -1,4 +1,4 @@
-// Residual graphs of typed formulas and of recorded callables.
+// Builds residual graphs of typed formulas and of recorded callables.
 #include "rows/residual_sources.hpp"
 
 #include "expression/graph_walk.hpp"

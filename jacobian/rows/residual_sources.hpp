@@ -1,5 +1,5 @@
-// Residuals of curves as graphs: (model - response) / sigma with a loss applied, for a typed formula or a
-// recorded callable. residual_form.hpp describes the data columns. GraphRows evaluates them.
+// Builds residuals of curves as graphs: (model - response) / sigma with a loss applied, for a typed formula
+// or a recorded callable. residual_form.hpp describes the data columns. GraphRows evaluates them.
 #pragma once
 
 #include <nlsq/callable.hpp>
@@ -35,8 +35,8 @@ class NLSQ_API FormulaResidual final : public ResidualSource {
   std::vector<NodeId> by_predictor_;  // ∂f/∂x for the predictors in form_.x_errors
 };
 
-// The residual of a recorded callable. The values and derivatives of every program are checked once against
-// dual numbers.
+// Is the residual of a recorded callable. The values and derivatives of every program are checked once
+// against dual numbers.
 class NLSQ_API RecordedResidual final : public ResidualSource {
  public:
   RecordedResidual(ModelFunction function, int parameters, ResidualForm form);

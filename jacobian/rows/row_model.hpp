@@ -1,4 +1,4 @@
-// The interface between the evaluation of residuals and the minimizers.
+// RowModel is the interface between the evaluation of residuals and the minimizers.
 //
 // A RowModel fills tiles [J | r]: `parameters()` derivative columns and the residual. GraphRows and
 // GroupedRows do it by tile programs, in f64 and f32. DualRows (forward dual numbers), DifferenceRows (finite

@@ -1,4 +1,4 @@
-// A row model that consists of windows of rows of another one, spread evenly over all of them. Starts from
+// Is a row model that consists of windows of rows of another one, spread evenly over all of them. Starts from
 // samples use it. Windows are many rows long, because a strided sample would touch every cache line of the
 // data.
 #pragma once

@@ -1,4 +1,4 @@
-// Rows with derivatives by central differences.
+// Computes rows with derivatives by central differences.
 #include <nlsq/error.hpp>
 #include "rows/calls/fallback_rows.hpp"
 
@@ -12,7 +12,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// A curve as a function of one parameter on some of the rows. The other parameters stay at p.
+// Evaluates a curve as a function of one parameter on some of the rows. The other parameters stay at p.
 class SomeRows {
  public:
   SomeRows(const CurveRows& curve, std::span<const double> p, std::size_t parameter)

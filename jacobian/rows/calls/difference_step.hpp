@@ -128,10 +128,10 @@ inline std::vector<double> typical_sizes(std::span<const double> start) {
   return sizes;
 }
 
-// Derivatives by extrapolated differences: central differences with ever shorter steps, extrapolated to step
-// zero. C. J. F. Ridders, Accurate computation of F'(x) and F'(x)F''(x), Advances in Engineering Software
-// 4(2), 1982. They take about ten evaluations instead of two for central differences. They give ten to twelve
-// digits instead of seven to ten, and an error estimate.
+// Holds derivatives by extrapolated differences: central differences with ever shorter steps, extrapolated to
+// step zero (C. J. F. Ridders, Accurate computation of F'(x) and F'(x)F''(x), Advances in Engineering
+// Software 4(2), 1982). They take about ten evaluations instead of two for central differences. They give ten
+// to twelve digits instead of seven to ten, and an error estimate.
 struct ExtrapolatedSlopes {
   std::vector<double> slope;  // for each component; NaN where f is not finite near p
   std::vector<double> error;  // its estimated error: the larger of truncation and rounding

@@ -1,4 +1,4 @@
-// Rows with derivatives by dual numbers.
+// Computes rows with derivatives by dual numbers.
 #include <nlsq/error.hpp>
 #include "rows/calls/fallback_rows.hpp"
 

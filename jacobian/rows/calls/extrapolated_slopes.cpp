@@ -1,4 +1,4 @@
-// Derivatives by extrapolated differences (Ridders).
+// Computes derivatives by extrapolated differences (Ridders).
 #include "rows/calls/difference_step.hpp"
 
 #include <algorithm>
@@ -26,8 +26,8 @@ constexpr double kEnough = 4 * std::numeric_limits<double>::epsilon();
 // A component ends when its last entries differ by this multiple of the best error.
 constexpr double kWorse = 2;
 
-// The extrapolation table of one component. Row i starts with the difference of step h / 2^i. Entry k of a
-// row is free of the error terms up to h^(2k), or up to h^k if the differences are to one side.
+// Holds the extrapolation table of one component. Row i starts with the difference of step h / 2^i. Entry k
+// of a row is free of the error terms up to h^(2k), or up to h^k if the differences are to one side.
 class Table {
  public:
   explicit Table(double orders) : orders_(orders) {}

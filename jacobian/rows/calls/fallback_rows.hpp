@@ -16,9 +16,9 @@
 
 namespace nlsq::inline v0 {
 
-// A curve: residual_i = (f(x_i, p) - y_i) / sigma_i. The columns of `data` are the predictors, then y, then
-// sigma if `weighted`; sigma is 1 otherwise. With `values`, residual_i = f(x_i, p), for a loss that needs it
-// (loss_rows.hpp).
+// Is a curve: residual_i = (f(x_i, p) - y_i) / sigma_i. The columns of `data` are the predictors, then y,
+// then sigma if `weighted`; sigma is 1 otherwise. With `values`, residual_i = f(x_i, p), for a loss that
+// needs it (loss_rows.hpp).
 struct CurveRows {
   ModelFunction function;
   std::shared_ptr<const RowSource> data;
@@ -228,8 +228,8 @@ struct VectorRows::Evaluation {
   std::vector<std::vector<double>> derivatives;  // for each free parameter; empty if not requested
   bool one_sided = false;                        // true if derivatives are one-sided, because x is far
   double error = 0;                              // RowModel::derivative_error
-  // For each free parameter, the derivative by central differences minus the one by one-sided differences.
-  // Both have steps of `shares`. It is empty if some parameter has one-sided differences only.
+  // Holds for each free parameter the derivative by central differences minus the one by one-sided
+  // differences. Both have steps of `shares`. It is empty if some parameter has one-sided differences only.
   std::vector<std::vector<double>> bends;
   std::vector<double> shares;
 };
