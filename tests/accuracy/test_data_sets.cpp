@@ -78,7 +78,7 @@ TEST_CASE("planets: Kepler's third law") {
   CHECK(result.parameters[1] == doctest::Approx(1.5).epsilon(1e-3));
 }
 
-TEST_CASE("Nottingham: the year has twelve months") {
+TEST_CASE("Nottingham's temperatures: the period of the fitted sine is twelve months") {
   const nlsq::FitResult result = fit("sine", read("nottingham_temperature.csv"));
   CHECK(result.parameters[1] == doctest::Approx(1.0 / 12).epsilon(5e-3));
   CHECK(result.parameters[3] == doctest::Approx(48.65).epsilon(1e-3));

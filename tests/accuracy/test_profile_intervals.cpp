@@ -214,7 +214,9 @@ TEST_CASE("parameters on bounds, fixed and tied ones have no interval of their o
                  "no likelihood"));
 }
 
-TEST_CASE("a lower cost met on the way is said, with where it is; fits that end nowhere make no end") {
+TEST_CASE(
+    "a lower cost that is found on the way is reported with its parameters; fits that do not converge make "
+    "no end") {
   FitResult fit = curve_fit(kDemand, kDay, kOxygen, {{"a", 20}, {"b", 0.5}});
   const Refit lower = [&](const std::vector<double>& start, const FitOptions& options) {
     FitResult held = curve_fit(kDemand, kDay, kOxygen, {{"a", start[0]}, {"b", start[1]}}, options);

@@ -197,7 +197,7 @@ TEST_CASE("several hundred correlated rows, on one thread and two, give the same
   CHECK(one.standard_errors == two.standard_errors);
 }
 
-TEST_CASE("a covariance that is none is refused, with the row and column") {
+TEST_CASE("a matrix that is not a covariance is refused, with the row and column") {
   const Data d = data(8);
   const auto message = [&](auto change) {
     FitOptions options;

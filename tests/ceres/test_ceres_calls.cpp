@@ -90,7 +90,7 @@ void by_directive(Root& root, nlsq::Summary& summary) {
 }  // namespace
 
 TEST_CASE(
-    "nlsq::Solve can be named by using: ceres::Solve, which the arguments would find, is not looked for") {
+    "using nlsq::Solve selects nlsq's function, although argument-dependent lookup would find ceres::Solve") {
   Root first, second;
   ceres::Solver::Summary theirs;
   nlsq::Summary ours;
@@ -146,7 +146,7 @@ TEST_CASE("A cost function without a functor fails, and nothing is changed") {
   CHECK(x == 1);
 }
 
-TEST_CASE("Cost functions in a vector: they are moved as it grows") {
+TEST_CASE("Cost functions in a vector are moved as it grows") {
   static_assert(!std::is_copy_constructible_v<Square> && !std::is_move_assignable_v<Square>);  // as in Ceres
   std::vector<Square> functions;
   for (int i = 0; i < 40; ++i) functions.emplace_back(new MinusNumber{1.0 + i});
@@ -160,7 +160,8 @@ TEST_CASE("Cost functions in a vector: they are moved as it grows") {
     CHECK(x[i] == doctest::Approx(std::sqrt(1.0 + static_cast<double>(i))).epsilon(1e-12));
 }
 
-TEST_CASE("What is moved brings its functor, ownership and shape, and leaves a cost function that fails") {
+TEST_CASE(
+    "A moved cost function keeps its functor, ownership and shape, and the one it was moved from fails") {
   int alive = 0;
   {
     using Owner = nlsq::AutoDiffCostFunction<Counted, ceres::DYNAMIC, 1>;
@@ -220,7 +221,7 @@ TEST_CASE("Functors are made from arguments, as Ceres 2.2 makes them") {
   CHECK(alive == 0);
 }
 
-TEST_CASE("What the problem does not own is left alone, and may be gone before the next solve") {
+TEST_CASE("Functions that the problem does not own are left alone, and may be gone before the next solve") {
   for (int round = 0; round < 3; ++round) {
     int alive = 0;
     double x = 5;

@@ -97,7 +97,7 @@ void check_times_and_counts(const ceres::Solver::Summary& summary) {
 
 }  // namespace
 
-TEST_CASE("Beale's function from far away: an end in the valley that leads nowhere is no success") {
+TEST_CASE("Beale's function from far away: an end in the valley that runs to infinity is no success") {
   using Beale = problems::mgh::Beale;
   for (const double start : {10.0, 100.0}) {
     for (const double tolerance : {0.0, 1e-18, 1e-15}) {
@@ -160,7 +160,7 @@ TEST_CASE("A loss whose slope is not that of its values is no success, and the m
   CHECK(summary.message.find("a loss gives at s = ") != std::string::npos);
 }
 
-TEST_CASE("Nothing to find: an empty problem, blocks without residuals, constant blocks alone") {
+TEST_CASE("Problems without free parameters or without residuals converge where they start") {
   double x = 5, y = 1;
   ceres::Problem empty, unused, constant;
   unused.AddParameterBlock(&y, 1);

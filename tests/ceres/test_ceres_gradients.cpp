@@ -154,8 +154,8 @@ TEST_CASE_TEMPLATE("Recorded derivatives are those of Ceres's jets, in f64 and f
   CHECK(worst.f32 <= 1e-5);
 }
 
-TEST_CASE_TEMPLATE("What cannot be recorded runs on Ceres's jets, and says so", F, LooksInside, Interpolates,
-                   ScalesSlope, OptedOut) {
+TEST_CASE_TEMPLATE("Functors that cannot be recorded run on Ceres's jets, and the note says so", F,
+                   LooksInside, Interpolates, ScalesSlope, OptedOut) {
   INFO(F::name());
   const Blocks blocks(kind<F>(), 20, 5);
   const BlockEvaluator evaluator(blocks.list, blocks.x);

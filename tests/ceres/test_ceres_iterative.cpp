@@ -66,7 +66,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("Other preconditioners, and CGNR, are answered with what served") {
+TEST_CASE("For other preconditioners, and for CGNR, the message says what was used instead") {
   const Reached plain = adjust(with(ceres::ITERATIVE_SCHUR, ceres::IDENTITY));
   CHECK(plain.summary.IsSolutionUsable());
   CHECK(plain.summary.preconditioner_type_used == ceres::SCHUR_JACOBI);
@@ -109,7 +109,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("A direct solver that is named is one") {
+TEST_CASE("A direct solver that is named is used") {
   const Reached direct =
       adjust(with(ceres::SPARSE_SCHUR, ceres::JACOBI), false, bal::generate(12, 150, 900, 4));
   CHECK(direct.summary.linear_solver_type_used == ceres::DENSE_SCHUR);  // it has 108 unknowns

@@ -120,8 +120,8 @@ TEST_CASE("A curve of 1,000 points in one residual block is not recorded, and en
 }
 
 TEST_CASE(
-    "Of 120 blocks, 60 of them of a shape of its own each, those alike share a program and no other is "
-    "made") {
+    "In a problem of 60 equal blocks and 60 blocks of different shapes, the equal ones share a program and "
+    "no other is made") {
   std::string note;
   const double theirs = robot(false, note), ours = robot(true, note);
   CHECK(ours == doctest::Approx(theirs).epsilon(1e-12));

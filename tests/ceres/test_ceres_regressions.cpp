@@ -91,7 +91,8 @@ bool claims_rightly(double scale, const ceres::Solver::Options& options) {
 
 }  // namespace
 
-TEST_CASE("Functions of Moré, Garbow and Hillstrom, from near and far: nothing but a success is called one") {
+TEST_CASE(
+    "Functions of Moré, Garbow and Hillstrom, from near and far: only true minima are called a success") {
   int claimed = 0, solves = 0;
   problems::mgh::for_each([&]<class F>(F) {
     for (const double scale : {1.0, 10.0, 100.0}) {

@@ -104,7 +104,9 @@ TEST_CASE("an unknown name suggests the nearest, and the option that has it is b
   says(" --model exp --y wieght", 3, "did you mean 'weight'?");
 }
 
-TEST_CASE("--sigma with a bare number is a column; where that cannot be meant, the advice is a constant") {
+TEST_CASE(
+    "--sigma with a bare number is a column; if that is x, y or no column, the advice is to write a "
+    "constant") {
   const Outcome x = run(kDecay + " --model exp --sigma 1");
   CHECK(x.status == 2);
   CHECK(contains(x.out, "already x or y; for a constant standard deviation write --sigma 1.0"));

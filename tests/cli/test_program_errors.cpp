@@ -14,7 +14,7 @@
 
 using namespace program;
 
-TEST_CASE("exit status 2: usage and model errors say what would mend them") {
+TEST_CASE("exit status 2: usage and model errors come with a remedy") {
   Scratch scratch;
   const std::string bad_json = scratch.write("bad.json", "[1,2]");
   const auto usage = [&](const std::string& arguments, const char* part) {
@@ -113,7 +113,7 @@ TEST_CASE("exit status 1: ended without a certificate, the best parameters are p
                  "a, b, c had no starting value"));
 }
 
-TEST_CASE("times of day over midnight, thousands, and tables of points without x say what would mend them") {
+TEST_CASE("times of day over midnight, thousands, and tables of points without x are refused with a remedy") {
   Scratch scratch;
   const auto refused = [&](const std::string& arguments, const char* part) {
     const Outcome outcome = run(arguments);
@@ -216,7 +216,7 @@ TEST_CASE("out of memory is a message and exit 3, and no output is left half wri
 }
 #endif
 
-TEST_CASE("--bounds that cannot be meant are refused, with what would do") {
+TEST_CASE("impossible --bounds are refused with a remedy") {
   for (const auto& [bounds, words] : std::vector<std::pair<std::string, std::string>>{
            {"a=0", "write name=lower:upper"},
            {"a", "write name=lower:upper"},

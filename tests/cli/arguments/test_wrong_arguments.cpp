@@ -25,7 +25,7 @@ void refuses(const std::string& arguments, const std::string& words) {
 
 }  // namespace
 
-TEST_CASE("an option that takes one value and is given twice is named so") {
+TEST_CASE("an option that takes one value and is given twice is refused by name") {
   refuses(kDecay + " --model exp --model linear", "--model is given twice: exp and linear; give it once");
   refuses(kDecay + " --model exp --json a --json b --json c", "--json is given 3 times: a and b and c");
   refuses(kDecay + " --model exp --strategy dogleg --algorithm dogleg", "is given twice: dogleg and dogleg");
@@ -101,7 +101,7 @@ TEST_CASE("options of texts are refused where no text is read") {
   }
 }
 
-TEST_CASE("--thousands that is given already is no advice") {
+TEST_CASE("the message does not advise --thousands if it is given already") {
   const Scratch files;
   const std::string points = files.write("p.csv", "t;v\n1;1.234\n2;1.5\n3;2.345\n");
   const Outcome outcome = run(points + " --model linear --thousands .");
@@ -115,7 +115,7 @@ TEST_CASE("--thousands that is given already is no advice") {
   CHECK(contains(run(commas + " --model linear").out, "for a thousands separator give --thousands ,"));
 }
 
-TEST_CASE("lists where one column is expected say how many are expected for what") {
+TEST_CASE("a list with the wrong number of columns is refused, and the message says how many are expected") {
   const Scratch files;
   const std::string table = files.write("d.csv", "t,v,s,\"u,w\"\n1,2,1,1\n2,3,1,1\n3,4.1,1,1\n4,5,1,1\n");
   const std::string fit = table + " --model linear --x t --y v ";
@@ -130,7 +130,7 @@ TEST_CASE("lists where one column is expected say how many are expected for what
   CHECK(run(fit + "--sigma 'max(s,1)' --quiet").status == 0);
 }
 
-TEST_CASE("dates in other forms, half a grid, and text above a table get a hint at what would do") {
+TEST_CASE("dates in other forms, half a grid, and text above a table are refused with a remedy") {
   const Scratch files;
   for (const char* const date :
        {"01/03/2024", "1.3.2024", "3-Mar-24", "2024/03/01", "March 3 2024", "9:05"}) {

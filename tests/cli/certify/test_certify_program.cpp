@@ -47,7 +47,7 @@ TEST_CASE("--certify fails beside the minimum, and says which parameter would mo
   CHECK(judged["certify"]["fit"]["values"]["c"].get<double>() == doctest::Approx(81.3738).epsilon(1e-5));
 }
 
-TEST_CASE("--certify refuses what it cannot mean") {
+TEST_CASE("--certify refuses options that do not apply to it") {
   CHECK(contains(refused("--certify"), "needs the parameters"));
   CHECK(contains(refused("--certify --p0 a=1,b=2"), "no value for c"));
   CHECK(contains(refused("--certify --p0 a=1,b=2,c=3 --starts 4"), "--starts"));

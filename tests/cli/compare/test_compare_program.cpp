@@ -64,7 +64,7 @@ TEST_CASE("the same comparison has the same bits on one thread and several") {
   CHECK(one["comparison_tests"] == two["comparison_tests"]);
 }
 
-TEST_CASE("failures are listed with their reasons and do not win") {
+TEST_CASE("models that fail are listed with their reasons and do not win") {
   Scratch scratch;
   const std::string file = scratch.write("t.csv", kPoints);
   const Outcome outcome = run(file + " --compare 'poly9, linear, a*log(x-100)'");

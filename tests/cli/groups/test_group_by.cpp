@@ -176,7 +176,7 @@ TEST_CASE("Rows that --where, --range and --missing leave out form no group") {
   CHECK(contains(missing.out, "d.csv:92:1: a value ('NA') is missing in column 1 (site)"));
 }
 
-TEST_CASE("What --group-by cannot do is an error") {
+TEST_CASE("Options that --group-by does not support are errors") {
   const Scratch files;
   const std::string table = files.write("d.csv", sites({"a", "b"}, 10));
   const std::string plain = table + " --x t --y v --model exp --group-by ";
@@ -254,7 +254,7 @@ TEST_CASE("a text without quotes in --where gets the advice to quote it") {
   CHECK(contains(out.out, "if it is a text, quote it: \"north\""));
 }
 
-TEST_CASE("--share that cannot be done says why") {
+TEST_CASE("--share is refused with a reason where it cannot be done") {
   const Scratch files;
   const std::string table = files.write("s.csv", sites({"north", "south"}, 30));
   const auto bad = [&](const std::string& options, const std::string& message) {

@@ -35,7 +35,7 @@ json line_of(const std::string& text, std::size_t which) {
 
 }  // namespace
 
-TEST_CASE("A row that lacks one of several responses is left out of that one alone") {
+TEST_CASE("A row that lacks one of several responses is left out only from the fit of that response") {
   const Scratch files;
   const std::string fit = " --x t --model exp --missing drop --quiet --json - ";
   for (const char* const missing : {"", "NA"}) {

@@ -61,7 +61,7 @@ TEST_CASE("Shapes that do not agree are refused with both shapes") {
   CHECK(contains(bound.out, "a_at_bound is the name of another map"));
 }
 
-TEST_CASE("Nothing is written unless everything is") {
+TEST_CASE("Commands that are refused or interrupted write no maps") {
   const Scratch files;
   const Cube cube;
   const std::string file = files.write("cube.npy", cube.file());

@@ -86,7 +86,7 @@ TEST_CASE("the name of the picture reaches no shell") {
   CHECK(scratch.files() == 1);
 }
 
-TEST_CASE("many kinds of fits are drawn without a word from gnuplot") {
+TEST_CASE("many kinds of fits are drawn without a message from gnuplot") {
   Scratch scratch;
   const std::string constant = scratch.write("c.csv", "x,y\n1,5\n2,5\n3,5\n4,5\n");
   const std::string huge = scratch.write("h.csv", "x,y\n1e-300,1e300\n2e-300,3e300\n3e-300,2e300\n");

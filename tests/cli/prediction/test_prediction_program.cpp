@@ -174,7 +174,7 @@ TEST_CASE("--derive is in the report and in JSON, and follows --intervals profil
   CHECK(contains(report, "half_life = log(2)/b   141.91  ±        5.29  [131.271, 152.55]"));
 }
 
-TEST_CASE("--derive by profile says where it is by the delta method instead") {
+TEST_CASE("--derive by profile says which quantities are by the delta method instead") {
   const Scratch scratch;
   std::string table = "x,y\n";
   for (int i = 0; i < 20; ++i)
@@ -218,7 +218,7 @@ TEST_CASE("a fit without a certified minimum keeps its report, without a bootstr
   CHECK(contains(outcome.out, "bands: the fit ended without a certified minimum"));
 }
 
-TEST_CASE("mistakes are named") {
+TEST_CASE("mistakes in the options are named") {
   CHECK(contains(said("--derive 'h=log(2)/k'"),
                  "--derive 'h=log(2)/k': there is no parameter 'k'; the parameters are a, b, c"));
   CHECK(contains(said("--derive 'log(2)/b'"), "write name = expression"));

@@ -225,7 +225,7 @@ struct Throws {
 template <>
 inline constexpr bool nlsq::no_trace<Untraceable> = true;
 
-TEST_CASE("What cannot be recorded runs on dual numbers, and says why") {
+TEST_CASE("Functions that cannot be recorded run on dual numbers, and the note says why") {
   Blocks blocks;
   blocks.add(make_block_function<1>(Peeks(), 1), {{2, 3}});
   blocks.add(make_block_function<1>(Counts(), 1), {{2}});
@@ -262,13 +262,13 @@ TEST_CASE("A function that says there are no residuals gives NaN, recorded or no
   CHECK(v.r[2] == 4);
 }
 
-TEST_CASE("What a user's function throws passes through") {
+TEST_CASE("Exceptions of a user's function pass through") {
   Blocks blocks;
   blocks.add(make_block_function<1>(Throws(), 1), {{1}});
   CHECK_THROWS_WITH_AS(BlockEvaluator(blocks.list, blocks.x), "no data", std::runtime_error);
 }
 
-TEST_CASE("Programs no longer believed give way to the user's code") {
+TEST_CASE("A program that is distrusted is replaced by the user's code") {
   const Blocks blocks = many<block_functors::Reprojection>(100, 5);
   BlockEvaluator evaluator(blocks.list, blocks.x);
   evaluator.distrust("seen to differ");

@@ -166,7 +166,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("What a function throws passes through, from the first block or one far behind") {
+TEST_CASE("Exceptions of a function pass through, from the first block or one far behind") {
   for (const double at : {0.0, 4000.0}) {
     Blocks blocks;
     for (int b = 0; b < 5000; ++b) blocks.add(ThrowsAt{static_cast<double>(b), at}, 1, 1);

@@ -121,7 +121,7 @@ TEST_CASE("A long block alone is not recorded; dual numbers give its derivatives
   CHECK(worst_slope(blocks, evaluate(blocks, evaluator, blocks.x)) == 0);
 }
 
-TEST_CASE("Whoever does not say how often J is evaluated gets programs") {
+TEST_CASE("If the number of evaluations of J is not given, programs are made") {
   const Blocks blocks = curves(1, 1000);
   const BlockEvaluator evaluator(blocks.list, blocks.x);
   CHECK(evaluator.programs() == 1);

@@ -84,7 +84,8 @@ TEST_CASE(
   CHECK(second.J == std::vector<double>{5, 1, 2, 1, 8, 1});
 }
 
-TEST_CASE("A constant that all blocks share belongs to their program: another one, another program") {
+TEST_CASE(
+    "A constant that all blocks share belongs to their program, so another constant needs another program") {
   evaluate(std::vector<Line>{{1, 2}, {1, 4}});
   const std::size_t programs = BlockProgramCache::shared().programs();
   const Evaluated other = evaluate(std::vector<Line>{{6, 2}, {6, 4}});
@@ -107,7 +108,7 @@ TEST_CASE("Functors of two types are compared with dual numbers each for itself"
   CHECK(BlockProgramCache::shared().programs() == programs + 1);
 }
 
-TEST_CASE("The cache is bounded, and what was used longest ago goes") {
+TEST_CASE("The cache is bounded, and drops the programs that were used longest ago") {
   const std::vector<int> wanted{0};
   const auto key = [&](std::size_t length) {
     return BlockProgramKey(nullptr, recording_of(length), ConstantPlan(), 1, wanted);

@@ -236,7 +236,7 @@ TEST_CASE("every operation reads as many operands as its name says") {
   for (const Op op : {Op::select, Op::fma, Op::fms, Op::fnma}) CHECK(arity(op) == 3);
 }
 
-TEST_CASE("What both sides of a choice do alike is done once, to the operand chosen") {
+TEST_CASE("An operation on both sides of a choice is done once, on the operand chosen") {
   Graph g;
   const NodeId x = g.column(0), a = g.parameter(0), b = g.parameter(1), c = g.parameter(2);
   const NodeId test = g.make(Op::less, x, a);

@@ -342,7 +342,7 @@ TEST_CASE("Residual blocks of many cameras, most of them without a part in them"
   check_all(Scene(6, {2, 2, 16, 2, 1, 2, 3, 2, 2, 9, 2, 2, 2}, {1, 0, 1, 3, 0, 2, 7, 0}, true));
 }
 
-TEST_CASE("No cameras at all: points alone") {
+TEST_CASE("A problem may consist of points without cameras") {
   Scene scene(3, {4}, {3, 3, 2});
   for (auto& first : scene.cell_first) first = 0;
   for (auto& first : scene.entry_first) first = 0;

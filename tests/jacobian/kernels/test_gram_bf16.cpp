@@ -229,7 +229,7 @@ TEST_CASE("Every number of columns and every remainder of rows, to the last bit,
     }
 }
 
-TEST_CASE("Where every sum is exact, every set has the products of a plain loop, few columns or many") {
+TEST_CASE("If all sums are exact, every set gives the products of a plain loop, for few columns or many") {
   // Rounded values are multiples of 1/16 below 16, so 200 products of 16 bits have a sum of less than 24
   // bits.
   std::mt19937 random(9);

@@ -78,7 +78,7 @@ TEST_CASE("A branch not explored leaves the derivatives of the explored rows alo
   CHECK_FALSE(agrees_with_dual(graph, root, derivatives, make_model_function(nested), at(0.5), p));
 }
 
-TEST_CASE("The same question asked twice on one path is one select") {
+TEST_CASE("A comparison that occurs twice on one path is recorded as one select") {
   const auto twice = [](auto x, auto p) {
     auto y = x < 1 ? p[0] : p[1];
     if (x < 1) y *= 2;

@@ -166,7 +166,7 @@ TEST_CASE("The error of central differences is as stated, and a side that is not
                   ValidationError);
 }
 
-TEST_CASE("What a callable throws passes through, and the next pass is clean") {
+TEST_CASE("Exceptions of a callable pass through, and the next pass is clean") {
   const Data data = make_data(10);
   bool fail = true;
   const auto f = [&fail](double x, const std::vector<double>& p) {
@@ -248,7 +248,7 @@ TEST_CASE("A vector function's rows: dual numbers, the given Jacobian and differ
   }
 }
 
-TEST_CASE("A vector function is called once for all who ask at one x, and afresh for the reference") {
+TEST_CASE("A vector function is called once for each x, and again for the reference") {
   int calls = 0;
   const auto f = [&calls](const std::vector<double>& p) {
     ++calls;

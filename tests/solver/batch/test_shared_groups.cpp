@@ -202,7 +202,7 @@ TEST_CASE("A left side, a fixed parameter and a bound have the effects that they
   }
 }
 
-TEST_CASE("What the joint fit does not take is an error that says so") {
+TEST_CASE("Options that the joint fit does not support are errors that say so") {
   const Rows rows = decays(2);
   const auto fit = [&](GroupOptions options) {
     return curve_fit_groups(model("exp"), rows.x, rows.y, rows.group, {}, options);

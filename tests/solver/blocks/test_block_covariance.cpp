@@ -108,7 +108,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("What the data do not determine has no covariance, unless the pseudo-inverse is asked for") {
+TEST_CASE("Undetermined parameters have no covariance, unless the pseudo-inverse is requested") {
   double a[1] = {1}, b[1] = {2}, c[1] = {3};
   Problem problem;  // determines only a + b, and c
   for (int i = 0; i < 5; ++i) {
@@ -138,7 +138,7 @@ TEST_CASE("What the data do not determine has no covariance, unless the pseudo-i
   CHECK(held.block(a, b)(0, 0) == 0);
 }
 
-TEST_CASE("Losses weigh, or do not, as is asked") {
+TEST_CASE("Losses weight the covariance if that is requested") {
   double a[1] = {0}, b[1] = {0};
   Problem problem;
   LineOracle plain, weighed;
@@ -183,7 +183,7 @@ TEST_CASE("On manifolds: tangent numbers, and what they are in ambient ones") {
   CHECK(c.block(q, s).columns() == 3);
 }
 
-TEST_CASE("What is wrong is refused; what is not finite has no covariance") {
+TEST_CASE("Wrong arguments are refused; residuals that are not finite give no covariance") {
   double a[1] = {0}, b[1] = {0}, apart[1] = {0};
   Problem problem;
   problem.add_residual_block(Line{1, 2, 1}, nullptr, {a, b});

@@ -107,7 +107,7 @@ TEST_CASE("Problems of large residuals end certified at their minimum") {
   check_reached<mgh::Bard>();
 }
 
-TEST_CASE("What is called converged has passed its certificate") {
+TEST_CASE("A result called converged has passed its certificate") {
   for (const double start : {10.0, 3.0, -10.0, 30.0}) {
     for (const double tolerance : {0.0, 1e-18}) {
       const Outcome found = solve_from<mgh::Beale>({start, start}, tolerance);

@@ -89,7 +89,7 @@ TEST_CASE("Data that change between two solves are seen, however large a residua
   CHECK(p[0] == doctest::Approx(1.7).epsilon(0.02));
 }
 
-TEST_CASE("A clock of 1.7e9 that is known well excuses no other parameter") {
+TEST_CASE("A precisely determined clock of 1.7e9 s does not loosen the test of the other parameters") {
   std::mt19937 random(3);
   std::normal_distribution<double> normal;
   std::vector<Decay> decays;
@@ -121,7 +121,7 @@ TEST_CASE("A clock of 1.7e9 that is known well excuses no other parameter") {
   }
 }
 
-TEST_CASE("Map coordinates of a million metres loosen no test") {
+TEST_CASE("Map coordinates of a million metres do not loosen the tests") {
   std::mt19937 random(4);
   std::normal_distribution<double> normal;
   std::vector<OnCircle> rows;

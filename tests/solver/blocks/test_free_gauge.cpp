@@ -61,7 +61,7 @@ TEST_CASE("A free gauge is found without QR, whatever the number of free directi
   }
 }
 
-TEST_CASE("An anchor counts, however weak, until its row is rounding") {
+TEST_CASE("A weak anchor determines the gauge until its row is lost in rounding") {
   for (const double weight : {1e-3, 1e-6, 1e-8, 1e-10, 1e-16}) {
     const Summary held = solve_chains(3, weight);
     CAPTURE(weight);

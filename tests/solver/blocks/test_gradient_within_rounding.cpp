@@ -49,7 +49,8 @@ struct Flat {
 
 }  // namespace
 
-TEST_CASE("A fall that the cost shows is none of rounding, though the gradient is within its bound") {
+TEST_CASE(
+    "A decrease that the cost shows is not rounding, although the gradient is within its rounding bound") {
   Flat flat(-1e-7, 0.9e-7);
   const Summary here = certify(flat.problem);
   CAPTURE(here.certificate.governed_by);

@@ -172,7 +172,7 @@ TEST_CASE("Functions are called to be recorded when they are new, and not again"
   CHECK(*recorded == 0);
 }
 
-TEST_CASE("What functions refer to may change from solve to solve") {
+TEST_CASE("Data that functions refer to may change from solve to solve") {
   double p[2] = {0, 0}, weight = 1, one = 1, three = 3;
   Problem problem;
   problem.add_residual_block(Pull{&weight}, nullptr, {p});
@@ -218,7 +218,7 @@ struct Lens {
 
 }  // namespace
 
-TEST_CASE("What multiplies a zero at the start and at the end may change, too") {
+TEST_CASE("A number that multiplies a zero at the start and at the end may change, too") {
   for (const bool bounded : {false, true}) {
     double line[2] = {1, 0}, k[1] = {0}, bends = 0;
     Problem problem;
@@ -263,7 +263,7 @@ TEST_CASE("A function that can be called at the start, and not beside it") {
   CHECK(p[0] == 2);
 }
 
-TEST_CASE("A decision that falls otherwise at the next start is recorded there") {
+TEST_CASE("A branch that is first taken at the next start is recorded there") {
   double p[1] = {4};
   Problem problem;
   for (int i = 1; i <= 40; ++i) {
@@ -359,7 +359,7 @@ TEST_CASE("A function that throws leaves a problem that can be solved again") {
   CHECK(p[0] == doctest::Approx(2));
 }
 
-TEST_CASE("Where the linear model tells the cost, damping gives way at once") {
+TEST_CASE("Damping falls fast where the linear model predicts the cost exactly") {
   double p[2] = {0, 0};  // these are two nearly equal columns
   Problem problem;
   for (int i = 0; i < 30; ++i) {

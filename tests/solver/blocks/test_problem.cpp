@@ -91,7 +91,7 @@ TEST_CASE("Blocks are counted, evaluated in the order they were added, and remov
   CHECK(problem.evaluate().cost == 0);
 }
 
-TEST_CASE("What is wrong is refused, with what would mend it") {
+TEST_CASE("Wrong arguments are refused with a remedy") {
   double a[2] = {1, 2}, b[1] = {1};
   double* unknown = b;
   Problem problem;

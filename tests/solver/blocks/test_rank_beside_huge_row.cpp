@@ -47,7 +47,9 @@ Summary certified(double weight, double p0, bool differences) {
 
 }  // namespace
 
-TEST_CASE("What only light rows determine beside a row of weight 1e15 is not certified as undetermined") {
+TEST_CASE(
+    "Parameters that only light rows determine are not certified as undetermined beside a row of weight "
+    "1e15") {
   for (const double weight : {1.0, 1e8, 1e15, 1e18}) {
     const Summary beside = certified(weight, 1.25, true);
     CAPTURE(weight);

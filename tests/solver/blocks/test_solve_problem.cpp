@@ -156,7 +156,7 @@ TEST_CASE("With the gauge held by constants and a subset, the data determine eve
   CHECK(scene.camera(4)[5] == held);
 }
 
-TEST_CASE("The same bits for any number of threads") {
+TEST_CASE("Any number of threads gives the same bits") {
   for (const char* policy : {"f64", "auto,gate=off"}) {
     std::vector<double> reference;
     double cost = 0;

@@ -56,7 +56,7 @@ struct Drifts {
 
 }  // namespace
 
-TEST_CASE("What a functor throws passes through, and the parameters are as they were") {
+TEST_CASE("Exceptions of a functor pass through, and the parameters are as they were") {
   double p[1] = {5};
   Problem problem;
   problem.add_residual_block<1>(Fragile{std::make_shared<std::atomic<int>>(0)}, nullptr, {p});

@@ -91,7 +91,8 @@ TEST_CASE("a number inside a formula that is far larger than all terms hides no 
   }
 }
 
-TEST_CASE("nor does one inside a function of residuals, also if it stands beside the data alone") {
+TEST_CASE(
+    "a large number inside a function of residuals hides no noise, even if it is added to the data alone") {
   for (const double large : {1e6, 1e8, 1e10}) {
     CAPTURE(large);
     const int beside_parameters = successes_of([&](const Line& line) {
@@ -117,7 +118,7 @@ TEST_CASE("nor does one inside a function of residuals, also if it stands beside
   }
 }
 
-TEST_CASE("nor does one inside a function that is only called") {
+TEST_CASE("a large number inside a function that is only called hides no noise") {
   for (const double large : {1e6, 1e8, 1e10}) {
     CAPTURE(large);
     const int successes = successes_of([&](const Line& line) {

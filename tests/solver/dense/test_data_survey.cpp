@@ -53,7 +53,7 @@ std::size_t refused_row(const Data& d, const nlsq::FitOptions& options = {}) {
 
 }  // namespace
 
-TEST_CASE("a number that is none is refused by its row, wherever it hides in large data") {
+TEST_CASE("NaN and infinity are refused with their row, wherever they are in large data") {
   for (const std::size_t row : {std::size_t{0}, std::size_t{131'077}, kLarge - 1}) {
     for (const char* policy : {"auto", "f64"}) {
       nlsq::FitOptions options;
@@ -72,7 +72,7 @@ TEST_CASE("a number that is none is refused by its row, wherever it hides in lar
   }
 }
 
-TEST_CASE("a first guess from data with a number that is none does not hide it") {
+TEST_CASE("NaN and infinity in x are refused although a first guess leaves such rows out") {
   for (const std::size_t row : {std::size_t{0}, std::size_t{131'077}, kLarge - 1}) {
     for (const double value : {std::nan(""), std::numeric_limits<double>::infinity()}) {
       Data d = decay(kLarge);
@@ -83,7 +83,7 @@ TEST_CASE("a first guess from data with a number that is none does not hide it")
   }
 }
 
-TEST_CASE("so it is by a callable that cannot be recorded, before it is called") {
+TEST_CASE("NaN is refused before a callable that cannot be recorded is called") {
   Data d = decay(kLarge);
   d.x[200'000] = std::numeric_limits<double>::quiet_NaN();
   bool called = false;

@@ -92,7 +92,7 @@ TEST_CASE("for tiles that are redone, the log tells values from sums") {
   CHECK(issues(t, wide).empty());
 }
 
-TEST_CASE("a cost has its log, and what was taken is not told twice") {
+TEST_CASE("a cost has its log, and entries that were taken are not reported again") {
   Table t = Table::random(2000, 2, 5);
   t.columns[2][100] = kNear;
   TableRows rows(t, t.rounded(), 256);

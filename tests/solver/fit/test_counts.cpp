@@ -193,7 +193,7 @@ TEST_CASE("95 % intervals of counts cover the truth in 93 to 97 % of simulated f
   }
 }
 
-TEST_CASE("What counts cannot be is refused by name, and a model that is not positive says so") {
+TEST_CASE("Data that cannot be counts are refused by name, and a model that is not positive says so") {
   Counts d = decaying(30, 2);
   FitOptions o = poisson();
   o.sigma = d.x;
@@ -229,7 +229,7 @@ TEST_CASE("What counts cannot be is refused by name, and a model that is not pos
   CHECK(curve_fit(decay, d.x, d.y, {40.0, 1.0, 1.0}, poisson()).success());
 }
 
-TEST_CASE("Nothing but zeros, and data in many rows with one negative count") {
+TEST_CASE("Counts that are all zero are fitted, and one negative count among many rows is refused") {
   const std::vector<double> x = {1, 2, 3, 4, 5}, y(5, 0.0);
   const FitResult fit = curve_fit("exp(a)+0*x", x, y, {{"a", 0}}, poisson());  // the minimum is at a = -inf
   CHECK(std::isfinite(fit.parameters[0]));

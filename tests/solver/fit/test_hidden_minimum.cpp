@@ -78,7 +78,7 @@ TEST_CASE("a fit that cancellation hides says so, and where x should begin") {
   CHECK(fit.warnings.back() == "x is far from 0 beside its range: fit x - 2450015 in its place");
 }
 
-TEST_CASE("nor do batches and groups claim such fits") {
+TEST_CASE("batches and groups do not claim such fits either") {
   const Data data = wave_at(2450015);
   const PreparedModel cubic{std::string_view(polynomial(3))};
   Matrix Y(3, kRows), P0(1, 4, 1.0);

@@ -225,7 +225,7 @@ TEST_CASE("Fixed parameters, all of them too, and fits of exact data under a los
   }
 }
 
-TEST_CASE("What a loss cannot be is refused by name") {
+TEST_CASE("Invalid losses are refused by name") {
   const Data d = contaminated(20);
   CHECK(contains(message_of<ValidationError>([] { Loss::huber(0); }), "huber"));
   CHECK(contains(message_of<ValidationError>([] { Loss::cauchy(-1); }), "-1"));

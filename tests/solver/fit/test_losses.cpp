@@ -257,7 +257,7 @@ TEST_CASE("Every policy ends at f64's minimum, on rows enough for samples and lo
   }
 }
 
-TEST_CASE("The same bits on any number of threads") {
+TEST_CASE("Any number of threads gives the same bits") {
   const Data d = contaminated(std::size_t{1} << 17, 9);
   for (const Loss& loss : {Loss::huber(0.07), Loss::cauchy(0.1)}) {
     FitOptions o;

@@ -224,7 +224,7 @@ TEST_CASE("95 % intervals under errors in x cover the truth in 93 to 97 % of sim
   }
 }
 
-TEST_CASE("What errors in x cannot be is refused by name") {
+TEST_CASE("Invalid errors in x are refused by name") {
   const Data d = decaying(20, 1);
   const std::vector<double> p0 = {2.0, 1.0, 0.0};
   const auto with = [&](auto change) {

@@ -146,7 +146,7 @@ TEST_CASE("Ties of a batch are those of its fits") {
   }
 }
 
-TEST_CASE("What a tie cannot be is refused by name") {
+TEST_CASE("Invalid ties are refused by name") {
   const Data d = two_peaks(30);
   const auto refused = [&](std::vector<std::string> ties, std::vector<std::string> fixed = {},
                            NamedValues p0 = {}) {

@@ -196,7 +196,7 @@ TEST_CASE("many parameters: the conditions of the minimum hold, whatever was tri
   }
 }
 
-TEST_CASE("a room that the step does not reach the sides of changes no bit of it") {
+TEST_CASE("bounds that a step does not reach change no bit of it") {
   const Table t = Table::random(60, 4, 5);
   for (const bool qr : {false, true}) {
     const Linearization at = linearized(t, qr);

@@ -102,8 +102,7 @@ TEST_CASE("Conjugate gradients give the same bits on any number of threads") {
   }
 }
 
-TEST_CASE(
-    "Where conjugate gradients run into their limit, steps still lower the cost and nothing is certified") {
+TEST_CASE("If conjugate gradients reach their limit, steps still lower the cost and nothing is certified") {
   bal::Problem scene = bal::generate(30, 400, 1200, 6);  // a ring of narrow views, which is ill-conditioned
   SolverOptions options = by(StepSolver::iterative);
   options.preconditioner = Preconditioner::jacobi;

@@ -184,7 +184,7 @@ TEST_CASE("columns of zeros, of huge and of tiny numbers, and columns twice leav
   }
 }
 
-TEST_CASE("a number that is none shows in R, wherever it stands and whatever is beside it") {
+TEST_CASE("NaN shows in R, wherever it is and whatever is beside it") {
   for (const KernelTable* set : available_kernels()) {
     CAPTURE(std::string(set->name));
     for (const double bad :

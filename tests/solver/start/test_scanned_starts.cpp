@@ -167,7 +167,7 @@ TEST_CASE("formulas with weights and two predictors are fitted without starting 
   CHECK(2 * fit.summary.final_cost <= 1.4 * 200);
 }
 
-TEST_CASE("a response alone on the left side is no left side") {
+TEST_CASE("a left side that is the response alone does not count as a left side") {
   std::mt19937 random(11);
   const Data data(kTyped[4], 10, 1, 60, random);
   const FitResult plain = curve_fit("a*sin(w*x+p)+c", data.x, data.y),

@@ -221,7 +221,7 @@ TEST_CASE("rows with missing values in the chosen columns are dropped when told 
       says(refusal(array_of<double>("f", {{kNaN, kNaN}}), {0}, options), {"all 2 rows have missing values"}));
 }
 
-TEST_CASE("arrays that are no table of real numbers are refused, with what would mend it") {
+TEST_CASE("arrays that are no table of real numbers are refused with a remedy") {
   const std::string data(64, '\0');
   const auto descr = [&](const char* type) {
     return refusal(

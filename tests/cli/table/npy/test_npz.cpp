@@ -103,7 +103,7 @@ TEST_CASE("an archive cut anywhere, or with any byte changed, is read or refused
   }
 }
 
-TEST_CASE("a complex array that is chosen is named with what would do, and others are usable beside it") {
+TEST_CASE("a complex array that is chosen is refused with a remedy, and others are usable beside it") {
   const std::string complex = npy({1, 0, 2, 0, 3, 1}, "(3,)", "<c16");
   const auto table = table_of(zip({{"t.npy", npy({0, 1, 2})}, {"z.npy", complex}}, false));
   CHECK(table->shape().names == std::vector<std::string>{"t"});
