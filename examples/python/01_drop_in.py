@@ -1,4 +1,4 @@
-"""A script written for SciPy, with one line changed: the import."""
+"""This script was written for SciPy. One line is changed: the import."""
 
 import numpy as np
 

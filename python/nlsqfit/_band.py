@@ -13,7 +13,7 @@ _MOST_ROUNDING = 1e-2  # the relative rounding error of a variance that changes 
 
 @dataclass(frozen=True)
 class Noise:
-    """What the user said about the errors of the data. `sigma` is None, a number, a vector or a matrix."""
+    """Holds the given errors of the data. `sigma` is None, a number, a vector or a matrix."""
 
     sigma: np.ndarray | None
     absolute: bool

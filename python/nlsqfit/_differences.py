@@ -29,7 +29,7 @@ def typical_sizes(start):
 
 
 class _Step:
-    """Two places beside p. If a bound leaves no room for one of them, both lie on the other side.
+    """Holds two places beside p. If a bound leaves no room for one of them, both lie on the other side.
 
     Parameters
     ----------

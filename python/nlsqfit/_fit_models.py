@@ -36,7 +36,7 @@ def builtin_models():
 
 
 class TextModel:
-    """A formula or a built-in model, with its data."""
+    """Holds a formula or a built-in model, with its data."""
 
     def __init__(self, text, x, y):
         self.text, self.x, self.y = text, x, y
@@ -93,7 +93,7 @@ def first_predictors(x, count, rows):
 
 
 class FunctionModel:
-    """A function with its data. `names` are its parameters; `jac` gives its derivatives, or is None."""
+    """Holds a function with its data. `names` are its parameters; `jac` gives its derivatives, or is None."""
 
     def __init__(self, function, x, y, names, jac, lower, upper, reason=None):
         self.function, self.x, self.y, self.names, self.jac = function, x, y, names, jac

@@ -17,7 +17,7 @@ _AT_ANSWERS = "its recording gives other values than the function at the answers
 
 
 class Recorded:
-    """A compiled recording, its columns, and its doubts. These say for each fit that must be called, why."""
+    """Holds a recording and its columns. `doubts` says which fits need calls of the function, and why."""
 
     def __init__(self, function, x, data, model, columns, box):
         self.function, self.x, self.data, self.box = function, x, data, box

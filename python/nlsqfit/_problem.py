@@ -22,7 +22,7 @@ def _restore(start):
 
 
 class Problem:
-    """Least squares of any structure. It minimizes half the sum of the squared residuals of all blocks.
+    """Minimizes half the sum of the squared residuals of all blocks, for least squares of any structure.
 
     Parameter blocks are rows of the caller's arrays of float64; `solve` writes the answer into them.
 

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Bounded NIST problems solved by SciPy's least_squares, recorded in bounded_scipy.json beside this script.
+"""Solves NIST's problems with bounds by SciPy's least_squares, and writes bounded_scipy.json.
 
-Each of the 27 sets from its second start, with three kinds of bounds:
+Each of the 27 sets is fitted from its second start, with three kinds of bounds:
   one   one parameter may go half the way from its start to NIST's value: its bound holds at the end
-  two   so may two others, and all have a wide box besides
-  box   all have a box around NIST's value that the start lies in: no bound holds at the end
+  two   two other parameters are bounded in this way, and all have a wide box besides
+  box   all have a box around NIST's value that contains the start: no bound holds at the end
 
-method='trf' (and 'dogbox' where trf gives up) with xtol = ftol = gtol = 1e-15 and complex-step derivatives finds the
-minimum. Its iterates lie strictly inside the bounds, so its digits end where a parameter is a little short of one: what
-is within 1e-6 of the box's width of a bound and pushed against it is put there, and the others are solved for once more
-by method='lm'. Kept is what then satisfies the first-order conditions, Gauss-Newton's step below 1e-9 of every
-parameter, and what both methods agree about as to the active set.
+method='trf' (and 'dogbox' where trf gives up) finds the minimum, with xtol = ftol = gtol = 1e-15 and complex-step
+derivatives. Its iterates lie strictly inside the bounds, so a parameter that a bound limits ends a little short of it. Such
+a parameter, if it is within 1e-6 of the box's width of a bound and the gradient pushes it there, is put on the bound, and
+the others are solved for once more by method='lm'. A result is kept if it satisfies the first-order conditions with a
+Gauss-Newton step below 1e-9 of every parameter, and if both methods agree on the active set.
 
 python3 tests/accuracy/bounded_scipy.py > tests/accuracy/bounded_scipy.json
 """
@@ -52,7 +52,7 @@ def jacobian(fun, p):
 
 
 def gauss_newton(fun, p, free):
-    """Step and gradient, columns scaled to unit length."""
+    """Return the Gauss-Newton step and the gradient, with columns scaled to unit length."""
     J, r = jacobian(fun, p), fun(p)
     D = np.linalg.norm(J, axis=0)
     s = np.zeros(len(p))
@@ -140,7 +140,7 @@ def main():
         fun = problem(entry)
         start, certified = np.array(entry["start2"]), np.array(entry["certified"])
         for kind, lower, upper in variants(start, certified):
-            # To the digits that are written, so that whoever reads them has the same problem.
+            # Bounds are rounded to the digits that are written, so that the readers of the file have the same problem.
             lower, upper = (np.array([float("%.12g" % v) for v in side]) for side in (lower, upper))
             best = solve(fun, start, lower, upper)
             if best is None:

@@ -1,24 +1,24 @@
 #!/usr/bin/env python3
-"""Every loss within every kind of bounds, solved by SciPy's least_squares and recorded in loss_bounds_scipy.json.
+"""Solves fits with every loss and every kind of bounds by SciPy's least_squares, and writes loss_bounds_scipy.json.
 
-Eight models with 30 to 48 rows of simulated data, one row in nine an outlier; the six losses of docs/losses.md, the scale of
-each its usual multiple of the noise; and for each pair
+There are eight models with 30 to 48 rows of simulated data, in which one row in nine is an outlier. Each is fitted under the
+six losses of docs/losses.md, with the usual multiple of the noise as scale, and with these bounds:
   none           no bounds
-  lower          lower bounds alone, that do not hold at the end
-  box            both sides, that do not hold at the end
-  lower_active   one parameter has one bound, half the way from its start to the minimum without bounds: it holds
-  box_active     a wide box, two parameters cut like that
-  start_leaves   every parameter starts on a bound that the minimum is away from
+  lower          lower bounds alone, which do not hold at the end
+  box            bounds on both sides, which do not hold at the end
+  lower_active   one bound half the way from the start to the minimum without bounds: it holds at the end
+  box_active     a wide box in which two parameters are bounded like that
+  start_leaves   every parameter starts on a bound that is away from the minimum
   start_stays    one parameter starts on a bound that holds, one on a bound that does not
-  equal          one parameter has equal bounds: SciPy, which refuses them, fits the others
+  equal          one parameter has equal bounds, which SciPy refuses, so SciPy fits the others
 
-SciPy's 'trf' and 'dogbox' start where nlsq does, 'trf' once more from the minimum under huber, and from 24 places about it
-where a loss may have several minima (cauchy, arctan, tukey), one for the others, all with xtol = ftol = gtol = 1e-15 and
-complex-step derivatives. Every minimum that one of them ends in is recorded, the lowest first, with the first method that
-found it. SciPy's iterates lie inside the bounds and end where costs no longer differ. What is within 1e-6 of the box's width
-of a bound and pushed against it is put there, and for the others scipy.optimize.root finds where the gradient vanishes;
-"before_polish" is the largest relative change of a parameter that this made. Kept is what satisfies the first-order
-conditions, with a positive definite Hessian.
+SciPy's 'trf' and 'dogbox' start where nlsq does. 'trf' also starts from the minimum under huber, and from 24 places about it
+where a loss may have several minima (cauchy, arctan, tukey), otherwise from one. All use xtol = ftol = gtol = 1e-15 and
+complex-step derivatives. Every minimum that one of them finds is recorded, the lowest first, with the first method that found
+it. SciPy's iterates lie inside the bounds and end where costs no longer differ. A parameter that is within 1e-6 of the box's
+width of a bound, and that the gradient pushes there, is put on the bound, and scipy.optimize.root finds where the gradient of
+the others vanishes; "before_polish" is the largest relative change of a parameter that this made. A result is kept if it
+satisfies the first-order conditions with a positive definite Hessian.
 
 python3 tests/accuracy/loss_bounds_scipy.py > tests/accuracy/loss_bounds_scipy.json
 """
@@ -31,7 +31,7 @@ from scipy.optimize import least_squares, root
 
 warnings.filterwarnings("ignore")
 
-# name, formula, parameters, truth, start, x from, to, rows, noise
+# Each line has name, formula, parameters, truth, start, first x, last x, rows, noise.
 MODELS = [
     ("decay", "a*exp(-b*x)+c", "abc", [3, 1.3, 0.5], [2, 0.9, 0.3], 0, 4, 40, 0.04),
     ("saturation", "v*x/(k+x)", "vk", [210, 0.06], [180, 0.1], 0.02, 1.1, 36, 5),
@@ -44,7 +44,7 @@ MODELS = [
 ]
 SCALES = {"linear": 1, "soft_l1": 1.5, "huber": 1.345, "cauchy": 2.385, "arctan": 3, "tukey": 4.685}  # of the noise
 
-# Three minima under tukey, of more than a dozen, that nlsq ends in and none of these starts does: from about there, too.
+# nlsq ends in three minima under tukey, of more than a dozen, that none of the other starts finds. So SciPy also starts near them.
 CLOSE_BY = {("two", "tukey", "lower_active"): [[4.6, 3.05, 3.65, 0.399], [4.47, 2.97, 3.64, 0.399]],
             ("two", "tukey", "start_stays"): [[5.37, 3.5, 3.13, 0.31]]}
 
@@ -56,7 +56,7 @@ def tukey(z):
 
 
 def losses(name, z):
-    """rho, rho', rho'' of z."""
+    """Return rho, rho' and rho'' of z."""
     if name == "linear":
         return np.array([z, np.ones_like(z), np.zeros_like(z)])
     if name == "soft_l1":
@@ -143,7 +143,7 @@ def by_scipy(problem, start, lower, upper, method, loss):
 
 
 def polished(problem, reached, lower, upper, span):
-    """The minimum that SciPy ended at, to all digits: parameters, active set; None where it is none."""
+    """Return the minimum near SciPy's end to all digits (parameters, active set), or None if there is none."""
     x = reached.copy()
     cosines, held = problem.cosines(x), lower == upper
     low = ~held & (x - lower <= 1e-6 * span) & (cosines > 1e-6)
@@ -173,7 +173,7 @@ def polished(problem, reached, lower, upper, span):
 
 
 def solve(problem, start, lower, upper, close_by=()):
-    """All minima that attempts end in, the lowest first."""
+    """Return all minima that the attempts find, the lowest first."""
     random, many = np.random.RandomState(7), problem.loss in ("cauchy", "arctan", "tukey")
     huber = np.clip(by_scipy(problem, start, lower, upper, "trf", "huber"), lower, upper)
     attempts = [("trf", start), ("dogbox", start), ("trf from huber", huber)]

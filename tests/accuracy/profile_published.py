@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Data of two fits whose profile intervals lmfit's documentation prints, recorded in profile_published.json beside this script.
+"""Writes profile_published.json: two fits whose profile intervals lmfit's documentation prints.
 
-M. Newville and others, LMFIT: Non-Linear Least-Squares Minimization and Curve-Fitting for Python, "Calculation of confidence
-intervals", its basic and its advanced example, release 1.3: lmfit.github.io/lmfit-py/confidence.html. The data are made from
-NumPy's seed 0 as described there; the intervals, distances from the estimate, are copied from what is printed there, to the
-five decimals printed. They are those of the F test of one parameter, at the probabilities of 1, 2 and 3 sigma.
+The source is M. Newville and others, LMFIT: Non-Linear Least-Squares Minimization and Curve-Fitting for Python, "Calculation of
+confidence intervals", its basic and its advanced example, release 1.3: lmfit.github.io/lmfit-py/confidence.html. The data are
+made from NumPy's seed 0 as described there. The intervals are distances from the estimate, copied to the five decimals printed.
+They are those of the F test of one parameter, at the probabilities of 1, 2 and 3 sigma.
 
 python3 tests/accuracy/profile_published.py > tests/accuracy/profile_published.json
 """

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Profile intervals of textbook fits by SciPy alone, recorded in profile_reference.json beside this script.
+"""Computes profile intervals of textbook fits by SciPy alone, and writes profile_reference.json.
 
-The parameter in question is held, the others are fitted by least_squares (method='lm', tolerances 1e-15), and brentq finds
+The parameter in question is fixed, the others are fitted by least_squares (method='lm', tolerances 1e-15), and brentq finds
 where the residual sum of squares has risen by t² s². Nothing of nlsq is used.
 
 python3 tests/accuracy/profile_reference.py > tests/accuracy/profile_reference.json
@@ -16,10 +16,10 @@ PUROMYCIN_X = [0.02, 0.02, 0.06, 0.06, 0.11, 0.11, 0.22, 0.22, 0.56, 0.56, 1.10,
 PUROMYCIN_Y = [76, 47, 97, 107, 123, 139, 159, 152, 191, 201, 207, 200]
 UNTREATED_Y = [67, 51, 84, 86, 98, 115, 131, 124, 144, 158, 160]
 PROBLEMS = [
-    # Bates and Watts 1988, A1.3: reaction velocity of an enzyme treated with Puromycin, and untreated.
+    # Bates and Watts 1988, A1.3, give the reaction velocity of an enzyme treated with Puromycin, and untreated.
     ("puromycin treated", "V*x/(K+x)", lambda x, p: p[0] * x / (p[1] + x), ["V", "K"], [200, 0.1], PUROMYCIN_X, PUROMYCIN_Y),
     ("puromycin untreated", "V*x/(K+x)", lambda x, p: p[0] * x / (p[1] + x), ["V", "K"], [150, 0.1], PUROMYCIN_X[:11], UNTREATED_Y),
-    # Bates and Watts 1988, A1.4: biochemical oxygen demand.
+    # Bates and Watts 1988, A1.4, give the biochemical oxygen demand.
     ("bod", "a*(1-exp(-b*x))", lambda x, p: p[0] * (1 - np.exp(-p[1] * x)), ["a", "b"], [20, 0.5],
      [1, 2, 3, 4, 5, 7], [8.3, 10.3, 19.0, 16.0, 15.6, 19.8]),
     # NIST Misra1a.

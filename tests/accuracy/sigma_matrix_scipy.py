@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Fits with a full covariance of y by SciPy's curve_fit, recorded in sigma_matrix_scipy.json beside this script.
+"""Fits data with a full covariance of y by SciPy's curve_fit, and writes sigma_matrix_scipy.json.
 
-A decay with errors that keep 0.8 of the row before's (an AR(1) process) and variances that grow, and a straight line whose
-two halves share an unknown offset each. curve_fit(sigma=covariance, xtol = ftol = gtol = 1e-15), with and without
-absolute_sigma; no nlsq.
+One data set is a decay with errors that keep 0.8 of the row before's (an AR(1) process) and variances that grow. The other is a
+straight line whose two halves have an unknown offset each, shared by the rows of the half. They are fitted by
+curve_fit(sigma=covariance, xtol = ftol = gtol = 1e-15), with and without absolute_sigma. Nothing of nlsq is used.
 
 python3 tests/accuracy/sigma_matrix_scipy.py > tests/accuracy/sigma_matrix_scipy.json
 """

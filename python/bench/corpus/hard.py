@@ -1,4 +1,4 @@
-"""Models that a tape expresses not at all or hardly. They are called whole."""
+"""These models cannot be recorded on a tape, or hardly. They are called whole."""
 
 import math
 from functools import lru_cache

@@ -10,7 +10,7 @@ MODELS = []
 
 @dataclass(frozen=True)
 class Entry:
-    """A model with data and parameters."""
+    """Holds a model with data and parameters."""
 
     name: str
     function: Callable

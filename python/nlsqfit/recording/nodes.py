@@ -22,7 +22,7 @@ class NotRecordable(BaseException):
 
 
 class Node:
-    """An operation with its operands. `kind` is 'f' (real), 'b' (truth values) or 'c' (complex)."""
+    """Holds an operation with its operands. `kind` is 'f' (real), 'b' (truth values) or 'c' (complex)."""
 
     __slots__ = ("op", "args", "shape", "data", "kind")
 

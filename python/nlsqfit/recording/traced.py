@@ -264,7 +264,7 @@ def _size(shape):
 
 
 class Data(np.ndarray):
-    """An array of the caller's numbers. `overlay` is a Traced if traced values were stored in it."""
+    """Holds an array of the caller's numbers. `overlay` is a Traced if traced values were stored in it."""
 
     overlay = None
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env Rscript
-# Statistics of the fits of published_statistics.json by R's nls, recorded in published_statistics_r.json. R finds parameters,
+# Computes statistics of the fits of published_statistics.json by R's nls, for published_statistics_r.json. R finds parameters,
 # covariance, residual sum, AIC and BIC itself, from derivatives by deriv(). It has no bands for nls; they are computed here
-# from its covariance and from deriv(). No nlsq. Needs R and its package jsonlite.
+# from its covariance and from deriv(). Nothing of nlsq is used. The script needs R and its package jsonlite.
 #
 # Rscript tests/accuracy/published/published_statistics.R > tests/accuracy/published/published_statistics_r.json
 library(jsonlite)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Statistics of fits to published data sets by SciPy's curve_fit and by lmfit, recorded in published_statistics.json.
+"""Computes statistics of fits to published data sets by SciPy's curve_fit and by lmfit, for published_statistics.json.
 
 Parameters and covariance are SciPy's (Levenberg-Marquardt, ftol = xtol = gtol = 1e-15, derivatives by complex steps). AIC, BIC
-and the bands are lmfit's at that minimum: its bands take differences, here of a ten-thousandth of a standard error. No nlsq.
+and the bands are lmfit's at that minimum. Its bands take differences, here of a ten-thousandth of a standard error. Nothing of
+nlsq is used.
 
 python3 tests/accuracy/published/published_statistics.py > tests/accuracy/published/published_statistics.json
 """

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes scipy_losses.txt: contaminated data and what SciPy's least_squares makes of them, by loss and scale.
+"""Writes scipy_losses.txt: contaminated data, and the fits of SciPy's least_squares to them, by loss and scale.
 
-tests/solver/fit/test_losses.cpp reads it. Derivatives are complex steps, exact to rounding; each fit is repeated from its own end
-until the parameters stand still, since a single run stops where the cost no longer falls. What is left of the gradient moves
-no parameter by 1e-8 of itself.
+tests/solver/fit/test_losses.cpp reads it. Derivatives are complex steps, exact to rounding. Each fit is repeated from its own
+end until the parameters no longer change, since a single run stops where the cost no longer falls. The gradient that is left
+moves no parameter by 1e-8 of itself.
 """
 import numpy as np
 import scipy
