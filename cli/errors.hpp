@@ -24,12 +24,12 @@ struct BadData : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Thrown if an output could not be written. Its previous content is unchanged.
+// Is thrown if an output could not be written. Its previous content is unchanged.
 struct OutputError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Thrown after Ctrl-C while reading, when there is no best result to print yet.
+// Is thrown after Ctrl-C while reading, when there is no best result to print yet.
 struct Interrupted : std::runtime_error {
   Interrupted() : std::runtime_error("interrupted") {}
 };

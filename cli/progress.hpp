@@ -16,7 +16,7 @@ enum class ProgressChoice : std::uint8_t {
   off
 };
 
-// Called once, before the work begins.
+// Is called once, before the work begins.
 void choose_progress(ProgressChoice choice, bool quiet);
 
 // A part of the work, which lasts as long as this object. There is at most one at a time.

@@ -15,12 +15,12 @@ struct ArgumentError : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-// Thrown if a formula, a name or a tape is no model.
+// Is thrown if a formula, a name or a tape is no model.
 struct ModelError : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-// Thrown if a callback returned a number that is not 0.
+// Is thrown if a callback returned a number that is not 0.
 struct CallbackStopped : std::runtime_error {
   CallbackStopped(const std::string& message, int number) : std::runtime_error(message), code(number) {}
   int code;

@@ -26,7 +26,7 @@ class Object {
   Kind kind_;
 };
 
-// Thrown for a handle that is NULL, freed or of another type.
+// Is thrown for a handle that is NULL, freed or of another type.
 struct HandleError : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };

@@ -17,7 +17,7 @@
 
 namespace nlsq::inline v0 {
 
-// Thrown if a recorded function took a branch that cannot be added to its program. Dual numbers must then
+// Is thrown if a recorded function took a branch that cannot be added to its program. Dual numbers must then
 // replace the recording.
 struct RecordingFailed : std::runtime_error {
   using std::runtime_error::runtime_error;

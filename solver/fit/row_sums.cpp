@@ -28,11 +28,11 @@ constexpr std::size_t kHead = at(SumAt::head);
 // Rows of a block that are evaluated again, to learn the size of their terms.
 constexpr std::size_t kRecheckRows = 1024;
 
-// Thrown if the minimizer needs a point without sums.
+// Is thrown if the minimizer needs a point without sums.
 struct PointWanted {
   Vector point;
 };
-// Thrown if JᵀJ has too few digits. A QR pass over the rows themselves would have enough digits.
+// Is thrown if JᵀJ has too few digits. A QR pass over the rows themselves would have enough digits.
 struct RowsWanted {};
 
 // An Evaluator that returns the known sums.

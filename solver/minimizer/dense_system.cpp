@@ -199,7 +199,7 @@ bool DenseSystem::curvature_counts(int accepted) const {
          parameters() <= kMostParameters && at_->triangle.empty();
 }
 
-// Lets the model learn from a tried step. Called after each trial, before x moves.
+// Lets the model learn from a tried step. Is called after each trial, before x moves.
 bool DenseSystem::learn(const TriedStep& tried) {
   if (!curvature_counts(tried.accepted_before)) {
     curvature_.forget();

@@ -82,10 +82,11 @@ struct WarmStart {
 class StepObserver {
  public:
   virtual ~StepObserver() = default;
-  // Called when x has been linearized. Returns the name of a stop test that holds there, or an empty string.
+  // Is called when x has been linearized. Returns the name of a stop test that holds there, or an empty
+  // string.
   virtual std::string test_point(const Vector& x) = 0;
   virtual CallbackResult report(const Vector& x, double cost, double lambda) = 0;
-  // Called when a step has been judged. Returns the name of a stop test that holds, or an empty string.
+  // Is called when a step has been judged. Returns the name of a stop test that holds, or an empty string.
   virtual std::string test_step(const Vector& x, const Vector& trial, double cost, double trial_cost,
                                 double gain, StepOutcome outcome, const Step& step, int accepted_before) = 0;
   virtual double least_gain() const = 0;
@@ -254,7 +255,8 @@ std::optional<Termination> budget_spent(const Loop& loop);
 void move_to_trial(Loop& loop, bool by_undamped_step);
 // Does the same for a trial point that the system has linearized, and makes the system accept it.
 void take_trial(Loop& loop, bool by_undamped_step);
-// Called after a step was accepted. After later rejections, the loop comes back to the damping in force now.
+// Is called after a step was accepted. After later rejections, the loop comes back to the damping in force
+// now.
 void end_rejections(Damping& damping);
 void roll_back(Loop& loop);  // moves to the checkpoint, in f64
 void prepare_point(Loop& loop);

@@ -42,10 +42,10 @@ struct BootstrapOptions : Parallelism {  // the threads share the samples
   std::uint64_t seed = 1;
   double confidence = 0.95;          // in (0, 1)
   std::vector<std::string> derived;  // further quantities, as for derive()
-  // Called by all threads before each sample and in each iteration. Once it returns true, fits in progress
+  // Is called by all threads before each sample and in each iteration. Once it returns true, fits in progress
   // end and are not counted, and no further samples are drawn. If it is empty, all samples are drawn.
   std::function<bool()> stop;
-  // Called by any thread when `more` further samples of `all` have been fitted. May be empty.
+  // Is called by any thread when `more` further samples of `all` have been fitted. It may be empty.
   std::function<void(std::size_t more, std::size_t all)> progress;
 };
 

@@ -63,9 +63,9 @@ struct NLSQ_API BatchOptions : FitOptions {
   // True if many small fits share SIMD vectors, with one fit in each lane. If false, they are fitted one
   // after the other, each with the bits of curve_fit.
   bool in_lanes = true;
-  // Called by the calling thread at the start and after each few thousand fits, with the number of fits done
-  // and the number of all fits. Once it returns false, the other fits end as USER_STOP, without parameters
-  // (NaN). Not called if `team` or `journal` is set.
+  // Is called by the calling thread at the start and after each few thousand fits, with the number of fits
+  // done and the number of all fits. Once it returns false, the other fits end as USER_STOP, without
+  // parameters (NaN). It is not called if `team` or `journal` is set.
   std::function<bool(std::size_t done, std::size_t all)> progress;
 };
 

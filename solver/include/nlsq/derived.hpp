@@ -34,7 +34,7 @@ struct DerivedQuantity {
 struct DeriveOptions : Parallelism {
   double confidence = 0.95;  // in (0, 1)
   int most_fits = 60;        // derive_by_profile: limit on fits for each end
-  // Called by all threads in each iteration of derive_by_profile. Once it returns true, the remaining
+  // Is called by all threads in each iteration of derive_by_profile. Once it returns true, the remaining
   // intervals are NaN. If it is empty, derive_by_profile is not stopped.
   std::function<bool()> stop;
 };

@@ -26,8 +26,8 @@ struct NLSQ_API GroupOptions : FitOptions {
   // problem, whose parameters are these and, for each group, the others. If this is empty, each group is
   // fitted by itself.
   std::vector<std::string> share;
-  // Called by any thread when `more` further groups of `all` have been fitted. Not called for a joint fit.
-  // May be empty.
+  // Is called by any thread when `more` further groups of `all` have been fitted. It is not called for a
+  // joint fit. It may be empty.
   std::function<void(std::size_t more, std::size_t all)> progress;
 };
 

@@ -14,7 +14,7 @@
 
 namespace nlsq::inline v0 {
 
-// Thrown if a journal cannot be read or written, or belongs to other work or other data. The message names
+// Is thrown if a journal cannot be read or written, or belongs to other work or other data. The message names
 // the file and describes the remedy.
 class NLSQ_API JournalError : public Error {
  public:

@@ -47,8 +47,8 @@ struct PredictionOptions : Parallelism {
   // not given. Not used with a loss, errors in x and sigma_matrix. predict_by_profile has the data anyway.
   std::vector<Column> data;
   int most_fits = 60;  // predict_by_profile: limit on fits for each end of a band
-  // Called after each 4096 rows, and by predict_by_profile in each iteration by all threads. Once it returns
-  // true, the remaining bands are NaN. If it is empty, the computation is not stopped.
+  // Is called after each 4096 rows, and by predict_by_profile in each iteration by all threads. Once it
+  // returns true, the remaining bands are NaN. If it is empty, the computation is not stopped.
   std::function<bool()> stop;
 };
 

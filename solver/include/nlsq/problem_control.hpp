@@ -63,8 +63,8 @@ struct ProblemControl {
 
   // Is called after each step; Stop ends the solve.
   std::function<CallbackResult(const BlockStepReport&)> observer;
-  // Called before any function is called at x. `new_point` is true if functions were last called at another
-  // x.
+  // Is called before any function is called at x. `new_point` is true if functions were last called at
+  // another x.
   std::function<void(std::span<const double> x, bool derivatives, bool new_point)> before_evaluation;
   BlockSolveFacts* facts = nullptr;
 };

@@ -56,7 +56,7 @@ NLSQ_C_API int nlsq_model_agrees(const nlsq_model* model, const nlsq_column* x, 
 /* Computes the fitted curve at any x, with its errors by the delta method (C++: predict). `fit` is a result
  * of this model and `options` are those of that fit; a "sigma" in them is that of the rows of x here. The
  * result has the arrays "fit", "std_error", "confidence_low", "confidence_high", "prediction_low",
- * "prediction_high". Not for callbacks. */
+ * "prediction_high". Models that are callbacks are refused. */
 NLSQ_C_API int nlsq_model_predict(const nlsq_model* model, const nlsq_column* x, size_t predictors,
                                   const nlsq_result* fit, const nlsq_options* options,
                                   nlsq_result** prediction);
@@ -67,10 +67,11 @@ NLSQ_C_API int nlsq_model_predict(const nlsq_model* model, const nlsq_column* x,
  * NaN, or if p0 is NULL (p0_fits = 0), the start is 1, or the guess of a built-in model. Tied parameters must
  * be NaN. A fit of unusable data or too few rows is NLSQ_FAILED, and the others are still made; the text
  * "warnings" names the fits with too few rows. The text "messages" has a line for each fit without success,
- * "fit 3: ...", with the reason and the remedy. Results have the same bits for any number of threads. Not for
- * callbacks, nor with a recheck. The result has the arrays "parameters", "std_errors" (fits x parameters),
- * "cost", "decrement_sigma", "verdict", "termination", "iterations", "success" (fits x 1), and the numbers
- * "fits", "certified". Cancelled fits are NLSQ_FAILED with NLSQ_ENDED_USER_STOP and have NaN. */
+ * "fit 3: ...", with the reason and the remedy. Results have the same bits for any number of threads. Models
+ * that are callbacks or have a recheck are refused. The result has the arrays "parameters", "std_errors"
+ * (fits x parameters), "cost", "decrement_sigma", "verdict", "termination", "iterations", "success" (fits x
+ * 1), and the numbers "fits", "certified". Cancelled fits are NLSQ_FAILED with NLSQ_ENDED_USER_STOP and have
+ * NaN. */
 NLSQ_C_API int nlsq_model_fit_batch(const nlsq_model* model, const nlsq_batch_column* x, size_t predictors,
                                     const nlsq_batch_column* y, const nlsq_batch_column* sigma,
                                     const nlsq_batch_column* mask, size_t fits, const double* p0,

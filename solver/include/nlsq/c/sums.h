@@ -27,7 +27,7 @@ NLSQ_C_API size_t nlsq_sums_size(size_t parameters);
 /* Fills `sums` with nlsq_sums_size(n) sums over these rows at the n parameters p, in float64. If a residual
  * or derivative is not finite, they are NaN, except for the number of rows. The options threads and the
  * column sigma have an effect. Bounds and options that would change the problem are an error (fix, tie, loss,
- * precision, sigma_x, sigma_matrix). Not for callbacks. */
+ * precision, sigma_x, sigma_matrix). Models that are callbacks are refused. */
 NLSQ_C_API int nlsq_model_sums(const nlsq_model* model, const nlsq_column* x, size_t predictors,
                                const nlsq_column* y, const double* p, const nlsq_options* options,
                                double* sums);
