@@ -1,5 +1,5 @@
-// The solvers that suite bal compares. Each builds a bundle adjustment problem from observations and solves
-// it until its cost is low enough.
+// Declares the solvers that suite bal compares. Each builds a bundle adjustment problem from observations and
+// solves it until its cost is low enough.
 #pragma once
 
 #include <bal.hpp>

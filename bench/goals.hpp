@@ -1,4 +1,4 @@
-// The goals of the bench: the required value of a figure, and whether this run met it.
+// Declares the goals of the bench: the required value of a figure, and whether this run met it.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// The limits of one core of this machine. The harness derives a lower bound for every time from them.
+// Measures the limits of one core of this machine. The harness derives a lower bound for every time from
+// them.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// The results of a bench run: one row per case and peer, as a table and as JSON. Every suite writes to it.
+// Collects the results of a bench run: one row per case and peer, as a table and as JSON. Every suite writes
+// to it.
 #pragma once
 
 #include "goals.hpp"

@@ -1,4 +1,4 @@
-// The program that main() calls: takes arguments, returns the exit status.
+// Declares the program that main() calls. It takes arguments and returns the exit status.
 #pragma once
 
 namespace nlsq::cli {

@@ -1,4 +1,4 @@
-// The table of number formats, and the names that parse to them.
+// Defines the table of number formats, and the names that parse to them.
 #include <nlsq/error.hpp>
 #include <nlsq/format.hpp>
 

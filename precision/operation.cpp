@@ -1,4 +1,4 @@
-// Names and kinds of the operations of a solve.
+// Defines names and kinds of the operations of a solve.
 #include <nlsq/operation.hpp>
 
 #include "enum_names.hpp"

@@ -1,4 +1,4 @@
-// The table of named policies: the names of nlsq, the names that graph compilers use, and presets.
+// Defines the table of named policies: the names of nlsq, the names that graph compilers use, and presets.
 #include <nlsq/precision_policy.hpp>
 
 #include <array>

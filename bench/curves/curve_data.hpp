@@ -1,4 +1,5 @@
-// The curves that several suites fit: a model, the true parameters of the data, and the start of every fit.
+// Declares the curves that several suites fit: a model, the true parameters of the data, and the start of
+// every fit.
 #pragma once
 
 #include "curves/model_loops.hpp"

@@ -1,4 +1,4 @@
-// Built-in models, and three models with branches, as C++ callables that a user would write.
+// Defines built-in models, and three models with branches, as C++ callables that a user would write.
 // suite_formula.cpp uses them.
 #pragma once
 

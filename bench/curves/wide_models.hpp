@@ -1,5 +1,5 @@
-// Curves with many parameters, as callables for nlsq and with derivatives by hand for a peer. suite_dense.cpp
-// uses them.
+// Declares curves with many parameters, as callables for nlsq and with derivatives by hand for a peer.
+// suite_dense.cpp uses them.
 #pragma once
 
 #include <nlsq/callable.hpp>

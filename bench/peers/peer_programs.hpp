@@ -1,4 +1,5 @@
-// Peers that are separate programs: SciPy in a Python process, and gnuplot. Suites curve and cli use them.
+// Declares the peers that are separate programs: SciPy in a Python process, and gnuplot. Suites curve and cli
+// use them.
 #pragma once
 
 #include "curves/curve_data.hpp"

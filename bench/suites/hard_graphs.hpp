@@ -1,5 +1,5 @@
-// Pose graphs that start far from their minimum: a robot drives through a grid of streets, its odometry is
-// poor, and it seldom recognises a place. The suite `pose` compares iterations on them.
+// Makes pose graphs that start far from their minimum: a robot drives through a grid of streets, its odometry
+// is poor, and it seldom recognises a place. The suite `pose` compares iterations on them.
 #pragma once
 
 #include <algorithm>

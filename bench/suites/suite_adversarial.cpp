@@ -1,5 +1,5 @@
-// Suite adversarial: answers of each policy on the adversarial set and on fits that suit low precision. It
-// measures no times.
+// Suite adversarial counts the answers of each policy on the adversarial set and on fits that suit low
+// precision. It measures no times.
 #include "suites/suites.hpp"
 
 #include "adversarial.hpp"

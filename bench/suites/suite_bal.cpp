@@ -1,4 +1,4 @@
-// Suite bal: bundle adjustment from one start to one cost, by nlsq::Problem and by Ceres with the same
+// Suite bal times bundle adjustment from one start to one cost, by nlsq::Problem and by Ceres with the same
 // functor.
 #include "suites/suite_bal.hpp"
 #include "bal_ways.hpp"

@@ -1,4 +1,4 @@
-// The part of suite bal that runs each solver in its own process.
+// Declares the part of suite bal that runs each solver in its own process.
 #pragma once
 
 #include "harness.hpp"

@@ -1,4 +1,5 @@
-// Suite bal with each solver in its own process, so that the system's count of memory is that of the solver.
+// Runs suite bal with each solver in its own process, so that the system's count of memory is that of the
+// solver.
 #include "bal_ways.hpp"
 #include "child_process.hpp"
 #include "memory_use.hpp"

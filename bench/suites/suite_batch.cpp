@@ -1,5 +1,5 @@
-// Suite batch: many fits of one small image each on two threads. It reports fits per second; each of ours is
-// certified in f64.
+// Suite batch makes many fits of one small image each on two threads. It reports fits per second; each of
+// ours is certified in f64.
 #include "peers/peer_batch.hpp"
 #include "suites/suites.hpp"
 

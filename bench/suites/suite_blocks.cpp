@@ -1,6 +1,6 @@
-// Suite blocks: random block problems (tests/corpora/blocks/random_blocks.hpp) by nlsq::solve and by Ceres,
-// both with one thread and tolerances so small that only a minimum meets them. An oracle in long double
-// judges every claim.
+// Suite blocks solves random block problems (tests/corpora/blocks/random_blocks.hpp) by nlsq::solve and by
+// Ceres, both with one thread and tolerances so small that only a minimum meets them. An oracle in long
+// double judges every claim.
 #include "suites/suites.hpp"
 
 #if NLSQ_BENCH_BLOCKS

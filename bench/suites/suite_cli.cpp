@@ -1,5 +1,5 @@
-// Suite cli: from a file of 10^6 rows to a certified report, as at a prompt. nlsq-fit, a SciPy script and
-// gnuplot each run as a process, timed from start to end.
+// Suite cli times the way from a file of 10^6 rows to a certified report, as at a prompt. nlsq-fit, a SciPy
+// script and gnuplot each run as a process, timed from start to end.
 #include "peers/peer_programs.hpp"
 #include "suites/suites.hpp"
 

@@ -1,5 +1,5 @@
-// Suite curve: whole fits of curves in memory, by nlsq, by nlsq in float64 with and without samples, and by
-// peers.
+// Suite curve times whole fits of curves in memory, by nlsq, by nlsq in float64 with and without samples, and
+// by peers.
 #include "curves/curve_data.hpp"
 #include "curves/curve_passes.hpp"
 #include "memory_use.hpp"

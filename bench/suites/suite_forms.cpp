@@ -1,5 +1,5 @@
-// Suite forms: one pass over the rows in each form of the Gram matrix, by the number of parameters. It also
-// times the derivatives of all rows alone, which are the minimum cost of a product with JᵀJ if J is not
+// Suite forms times one pass over the rows in each form of the Gram matrix, by the number of parameters. It
+// also times the derivatives of all rows alone, which are the minimum cost of a product with JᵀJ if J is not
 // stored.
 #include "suites/suites.hpp"
 

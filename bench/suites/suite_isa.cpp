@@ -1,5 +1,5 @@
-// Suite isa: the curves under each set of kernels that this CPU can run. NLSQ_ISA is read once per process,
-// so each set has a worker process.
+// Suite isa fits the curves under each set of kernels that this CPU can run. NLSQ_ISA is read once per
+// process, so each set has a worker process.
 #include "child_process.hpp"
 #include "curves/curve_data.hpp"
 #include "peers/peers.hpp"

@@ -1,5 +1,5 @@
-// Suite mgh: the problems of Moré, Garbow and Hillstrom from their starts and from 10 and 100 times them,
-// from perturbed starts, from many starts, and within bounds. It counts who reaches the minimum.
+// Suite mgh solves the problems of Moré, Garbow and Hillstrom from their starts and from 10 and 100 times
+// them, from perturbed starts, from many starts, and within bounds. It counts who reaches the minimum.
 #include "peers/peers.hpp"
 #include "suites/suites.hpp"
 

@@ -1,4 +1,5 @@
-// Suite naive: answers in low precision without a scheduler, and those of nlsq. It measures no times.
+// Suite naive compares the answers in low precision without a scheduler with those of nlsq. It measures no
+// times.
 #include "suites/suites.hpp"
 
 #include "adversarial.hpp"

@@ -1,4 +1,4 @@
-// Suite pose: pose graphs from one start, by nlsq::Solve and by Ceres, with the same ceres::Problem and
+// Suite pose solves pose graphs from one start, by nlsq::Solve and by Ceres, with the same ceres::Problem and
 // options.
 #include "suites/suites.hpp"
 

@@ -1,5 +1,5 @@
-// Suite probe: the cost of the precision probe and of the condition number, as a share of the fits that use
-// them.
+// Suite probe measures the cost of the precision probe and of the condition number, as a share of the fits
+// that use them.
 #include "curves/curve_data.hpp"
 #include "suites/suites.hpp"
 

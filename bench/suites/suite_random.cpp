@@ -1,4 +1,4 @@
-// Suite random: answers of every policy on problems drawn at random. It measures no times.
+// Suite random counts the answers of every policy on problems drawn at random. It measures no times.
 #include "suites/suites.hpp"
 
 #include "census.hpp"

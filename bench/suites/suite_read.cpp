@@ -1,5 +1,6 @@
-// Suite read: tables read from a file into columns, compared with the number parser alone on the same bytes
-// in memory. The difference is the cost of finding records, checking UTF-8 and structure, and storing.
+// Suite read times how tables are read from a file into columns, and compares this with the number parser
+// alone on the same bytes in memory. The difference is the cost of finding records, checking UTF-8 and
+// structure, and storing.
 #include "suites/suites.hpp"
 
 #if NLSQ_BENCH_CLI

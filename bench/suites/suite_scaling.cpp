@@ -1,5 +1,5 @@
-// Suite scaling: one curve at increasing numbers of rows, from a source that computes each row on request and
-// from memory, on one thread and on all.
+// Suite scaling fits one curve at increasing numbers of rows, from a source that computes each row on request
+// and from memory, on one thread and on all.
 #include "curves/curve_data.hpp"
 #include "memory_use.hpp"
 #include "suites/suites.hpp"

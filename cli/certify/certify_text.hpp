@@ -1,4 +1,4 @@
-// The part of the text report that --certify adds. report.cpp uses it.
+// Declares the part of the text report that --certify adds. report.cpp uses it.
 #pragma once
 
 #include <nlsq/curve_fit.hpp>

@@ -1,4 +1,5 @@
-// The groups of --group-by: a number for each row, and the name of each group. group_command.cpp uses it.
+// Declares the groups of --group-by: a number for each row, and the name of each group. group_command.cpp
+// uses it.
 #pragma once
 
 #include "table/data_selection.hpp"

@@ -1,4 +1,4 @@
-// The outputs of --group-by: the table of the report, --csv, and --json with one object a line.
+// Declares the outputs of --group-by: the table of the report, --csv, and --json with one object a line.
 // group_command.cpp writes them.
 #pragma once
 

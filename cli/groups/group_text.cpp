@@ -1,4 +1,4 @@
-// The table of groups in the report for people.
+// Writes the table of groups in the report for people.
 #include "groups/group_report.hpp"
 #include "report/report.hpp"
 #include "table/source/utf8.hpp"

@@ -1,4 +1,4 @@
-// Several columns in --y: each is a group of its own, named by its column. group_command.cpp uses it.
+// Reads several columns in --y: each is a group of its own, named by its column. group_command.cpp uses it.
 #pragma once
 
 #include "table/data_selection.hpp"

@@ -1,4 +1,4 @@
-// The page that --help formulas prints: operators, constants and functions of formulas.
+// Declares the page that --help formulas prints: operators, constants and functions of formulas.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// The texts that the program prints about itself: --help, --help formulas, --man and --completion.
+// Declares the texts that the program prints about itself: --help, --help formulas, --man and --completion.
 // arguments.cpp uses it.
 #pragma once
 

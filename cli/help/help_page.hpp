@@ -1,4 +1,4 @@
-// The page that --help prints.
+// Declares the page that --help prints.
 #pragma once
 
 #include "help/option_texts.hpp"

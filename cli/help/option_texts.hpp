@@ -1,4 +1,5 @@
-// The options of the command line as texts, for the help page, the manual page and the completions of shells.
+// Gives the options of the command line as texts, for the help page, the manual page and the completions of
+// shells.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// An image whose pixels are curves: the array, its axes, x, sigma and the mask. image_fit.cpp fits it.
+// Declares an image whose pixels are curves: the array, its axes, x, sigma and the mask. image_fit.cpp fits
+// it.
 #pragma once
 
 #include "arguments/arguments.hpp"

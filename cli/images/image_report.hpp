@@ -1,4 +1,4 @@
-// The report about the fits of an image. image_command.cpp prints it.
+// Declares the report about the fits of an image. image_command.cpp prints it.
 #pragma once
 
 #include "arguments/arguments.hpp"

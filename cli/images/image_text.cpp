@@ -1,4 +1,4 @@
-// The report about an image: how its pixels ended, and the range of each parameter.
+// Writes the report about an image: how its pixels ended, and the range of each parameter.
 #include "images/image_report.hpp"
 #include "report/report.hpp"
 #include "table/source/utf8.hpp"

@@ -1,4 +1,4 @@
-// The pixels of an image whose answers are starts for the pixels around them. image_fit.cpp uses it.
+// Declares the pixels of an image whose answers are starts for the pixels around them. image_fit.cpp uses it.
 #pragma once
 
 #include "images/image.hpp"

@@ -1,5 +1,5 @@
-// The main function of nlsq-fit-mpi. It runs the command of nlsq-fit in several MPI processes, which divide
-// the rows among them.
+// This is the main function of nlsq-fit-mpi. It runs the command of nlsq-fit in several MPI processes, which
+// divide the rows among them.
 #include "processes/processes.hpp"
 #include "run.hpp"
 

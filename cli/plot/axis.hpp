@@ -1,5 +1,5 @@
-// An axis of a picture: its range, linear or logarithmic, and its tick marks. The text picture and the HTML
-// report draw with it; the gnuplot script takes its range.
+// Declares an axis of a picture: its range, linear or logarithmic, and its tick marks. The text picture and
+// the HTML report draw with it; the gnuplot script takes its range.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The points at which the fitted curve is drawn. plot_data.cpp uses it.
+// Declares the points at which the fitted curve is drawn. plot_data.cpp uses it.
 #pragma once
 
 #include "plot/axis.hpp"

@@ -1,5 +1,5 @@
-// The gnuplot script of a fit, with its data inside. plot_output.cpp writes it to a file or hands it to
-// gnuplot.
+// Declares the gnuplot script of a fit, with its data inside. plot_output.cpp writes it to a file or hands it
+// to gnuplot.
 #pragma once
 
 #include "plot/plot_data.hpp"

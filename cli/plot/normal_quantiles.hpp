@@ -1,4 +1,4 @@
-// The points of a normal Q-Q picture. plot_data.cpp uses it.
+// Declares the points of a normal Q-Q picture. plot_data.cpp uses it.
 #pragma once
 
 #include "plot/plot_data.hpp"

@@ -1,4 +1,5 @@
-// The residual of each row in units of its standard deviation, and the error bars. plot_data.cpp uses it.
+// Declares the residual of each row in units of its standard deviation, and the error bars. plot_data.cpp
+// uses it.
 #pragma once
 
 #include "fit_command.hpp"

@@ -1,4 +1,4 @@
-// A grid of characters on which the text picture is drawn. text_plot.cpp uses it.
+// Declares a grid of characters on which the text picture is drawn. text_plot.cpp uses it.
 #pragma once
 
 #include "plot/axis.hpp"

@@ -1,4 +1,4 @@
-// The picture of a fit in characters, for --plot -.
+// Declares the picture of a fit in characters, for --plot -.
 #pragma once
 
 #include "plot/plot_data.hpp"

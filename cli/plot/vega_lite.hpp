@@ -1,5 +1,5 @@
-// The picture of a fit as a Vega-Lite specification, with its data: for web pages, notebooks and editors that
-// draw it. plot_output.cpp writes it for files with the ending .vl.json.
+// Declares the picture of a fit as a Vega-Lite specification, with its data: for web pages, notebooks and
+// editors that draw it. plot_output.cpp writes it for files with the ending .vl.json.
 #pragma once
 
 #include "plot/plot_data.hpp"

@@ -1,4 +1,5 @@
-// The parts of the JSON object on derived quantities, the bootstrap and predictions. json_report.cpp uses it.
+// Declares the parts of the JSON object on derived quantities, the bootstrap and predictions. json_report.cpp
+// uses it.
 #pragma once
 
 #include "prediction/prediction_results.hpp"

@@ -1,4 +1,4 @@
-// The points of --predict: read from a table, or evenly spaced.
+// Declares the points of --predict: read from a table, or evenly spaced.
 #pragma once
 
 #include "arguments/arguments.hpp"

@@ -1,5 +1,5 @@
-// The results after a fit: predictions, derived quantities and the bootstrap. fit_command.cpp computes them,
-// and the reports show them.
+// Declares the results after a fit: predictions, derived quantities and the bootstrap. fit_command.cpp
+// computes them, and the reports show them.
 #pragma once
 
 #include "arguments/arguments.hpp"

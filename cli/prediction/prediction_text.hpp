@@ -1,4 +1,5 @@
-// The parts of the text report on derived quantities, the bootstrap and predictions. report.cpp uses it.
+// Declares the parts of the text report on derived quantities, the bootstrap and predictions. report.cpp uses
+// it.
 #pragma once
 
 #include "fit_command.hpp"

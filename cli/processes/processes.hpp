@@ -1,5 +1,5 @@
-// The processes that run one command together: nlsq-fit-mpi. All make the same calls and get the same result.
-// The first one writes it. nlsq-fit is a single process, in which processes() is null.
+// Declares the processes that run one command together: nlsq-fit-mpi. All make the same calls and get the
+// same result. The first one writes it. nlsq-fit is a single process, in which processes() is null.
 #pragma once
 
 #include <nlsq/column.hpp>

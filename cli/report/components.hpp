@@ -1,4 +1,4 @@
-// The terms of a fitted sum of models, each with its own values: for pictures and the residual file.
+// Declares the terms of a fitted sum of models, each with its own values: for pictures and the residual file.
 #pragma once
 
 #include "fit_command.hpp"

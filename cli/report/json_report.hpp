@@ -1,5 +1,5 @@
-// The result of a fit as one JSON object. Programs depend on the keys (docs): add keys freely, but rename
-// none.
+// Declares the result of a fit as one JSON object. Programs depend on the keys (docs): add keys freely, but
+// rename none.
 #pragma once
 
 #include "fit_command.hpp"

@@ -1,4 +1,4 @@
-// Texts of --list-models and --describe. run.cpp prints them.
+// Writes the texts of --list-models and --describe. run.cpp prints them.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// Where a result came from, for --json: the files read with their checksums, the options and the version.
+// Records where a result came from, for --json: the files read with their checksums, the options and the
+// version.
 #pragma once
 
 #include "fit_command.hpp"

@@ -1,4 +1,5 @@
-// The text report for people: the data read, the fit, and its uncertainty. fit_command.cpp prints it.
+// Declares the text report for people: the data read, the fit, and its uncertainty. fit_command.cpp prints
+// it.
 #pragma once
 
 #include "fit_command.hpp"

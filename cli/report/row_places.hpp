@@ -1,4 +1,4 @@
-// Row numbers in messages of the library, which count from 0, as places in the file.
+// Converts row numbers in messages of the library, which count from 0, to places in the file.
 #pragma once
 
 #include "table/data_selection.hpp"

@@ -1,4 +1,4 @@
-// The distributions that reports use.
+// Declares the distributions that reports use.
 #pragma once
 
 #include <nlsq/statistics.hpp>

@@ -1,4 +1,5 @@
-// The arguments of --x, --y, --sigma and --where: a column by name or number, or an expression over columns.
+// Declares the arguments of --x, --y, --sigma and --where: a column by name or number, or an expression over
+// columns.
 //
 //   time        the column with the header time, time (s) or time [s]
 //   `my time`   the column with that header, which is not an identifier

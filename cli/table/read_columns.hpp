@@ -1,5 +1,5 @@
-// The columns that the expressions of a selection read, and the evaluation of the expressions on them.
-// data_selection.cpp uses it.
+// Declares the columns that the expressions of a selection read, and the evaluation of the expressions on
+// them. data_selection.cpp uses it.
 #pragma once
 
 #include "table/column_expression.hpp"

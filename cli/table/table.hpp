@@ -1,4 +1,4 @@
-// A table of numbers, independent of the kind of file. data_selection.cpp reads it.
+// Declares a table of numbers, independent of the kind of file. data_selection.cpp reads it.
 #pragma once
 
 #include "table/csv/csv_options.hpp"

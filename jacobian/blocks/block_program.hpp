@@ -1,4 +1,5 @@
-// The compiled program that blocks with one recording share. Inputs, and constants that differ, are columns.
+// Declares the compiled program that blocks with one recording share. Inputs, and constants that differ, are
+// columns.
 #pragma once
 
 #include "blocks/block_trace.hpp"

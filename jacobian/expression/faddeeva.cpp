@@ -1,4 +1,4 @@
-// The Faddeeva function, by the trapezoidal and midpoint rules for its integral
+// Computes the Faddeeva function, by the trapezoidal and midpoint rules for its integral
 //
 //    w(z) = (i/pi) ∫ exp(-t²) / (z - t) dt,  Im z > 0,
 //

@@ -1,5 +1,5 @@
-// Functions for names in texts that users write, and for the names of predictors. Ties, derived quantities,
-// sums of models and fits use them.
+// Declares functions for names in texts that users write, and for the names of predictors. Ties, derived
+// quantities, sums of models and fits use them.
 #pragma once
 
 #include "policy_text.hpp"  // trimmed()

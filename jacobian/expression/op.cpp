@@ -1,4 +1,4 @@
-// Names and reference evaluation of the operations of a graph.
+// Defines names and reference evaluation of the operations of a graph.
 #include <nlsq/op.hpp>
 
 #include "enum_names.hpp"

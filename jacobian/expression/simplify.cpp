@@ -1,7 +1,7 @@
-// The simplification rules of Graph::make. Each is exact for every finite value up to the sign of a zero,
-// except small integer powers (a few ulp) and x*0 = 0 (drops 0*inf). Signs move outward: an operand of *, /
-// or an odd function is never a negation, nor is an operand of + or - (a + (-b) is a - b), and no factor,
-// divisor or added constant is negative.
+// Defines the simplification rules of Graph::make. Each is exact for every finite value up to the sign of a
+// zero, except small integer powers (a few ulp) and x*0 = 0 (drops 0*inf). Signs move outward: an operand of
+// *, / or an odd function is never a negation, nor is an operand of + or - (a + (-b) is a - b), and no
+// factor, divisor or added constant is negative.
 #include "expression/op_kinds.hpp"
 
 #include <nlsq/graph.hpp>

@@ -1,5 +1,5 @@
-// The operands and values of a formula's steps, for one row and for a block of rows. A formula and a tape run
-// each of their steps over a block, so that a step is decoded once per block and not once per row.
+// Declares the operands and values of a formula's steps, for one row and for a block of rows. A formula and a
+// tape run each of their steps over a block, so that a step is decoded once per block and not once per row.
 #pragma once
 
 #include <nlsq/formula.hpp>

@@ -1,4 +1,4 @@
-// The table of functions of the formula language, their aliases, and suggestions for unknown names.
+// Defines the table of functions of the formula language, their aliases, and suggestions for unknown names.
 #include "formula/formula_functions.hpp"
 
 #include "expression/names.hpp"

@@ -1,4 +1,5 @@
-// The functions of the formula language, and suggestions for unknown function names. The parser uses them.
+// Declares the functions of the formula language, and suggestions for unknown function names. The parser uses
+// them.
 #pragma once
 
 #include <nlsq/formula.hpp>

@@ -1,4 +1,4 @@
-// The steps that run a tile program: decoded for the interpreter, or machine code generated for it.
+// Declares the steps that run a tile program: decoded for the interpreter, or machine code generated for it.
 //
 //  Generated code keeps the values of a row in registers, where the interpreter writes the result of each
 //  step to memory. It executes the same operations in the same order, so it computes the same bits. A run of

@@ -1,4 +1,4 @@
-// The vector registers, and the mask registers of AVX-512, during one loop of generated code.
+// Assigns the vector registers, and the mask registers of AVX-512, during one loop of generated code.
 //
 // The code has no branches but those that leave it, so all uses of a value are known. If a register is needed
 // and none is free, the value whose next use is farthest away loses its register (Belady, IBM Systems J. 5,

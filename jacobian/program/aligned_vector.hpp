@@ -1,4 +1,4 @@
-// AlignedVector: a vector that begins at a cache line. Kernels access whole vector registers, and an access
+// AlignedVector is a vector that begins at a cache line. Kernels access whole vector registers, and an access
 // that crosses two lines costs two.
 #pragma once
 

@@ -1,4 +1,4 @@
-// A tile program: a flat list of vector operations over tiles of rows, compiled from a graph. The kernels
+// A tile program is a flat list of vector operations over tiles of rows, compiled from a graph. The kernels
 // execute it.
 //
 //  It has three kinds of values. *Uniforms* are one number for the whole pass: constants, parameters, and

@@ -1,5 +1,5 @@
-// The tape: the operations that one call of a callable on Traced numbers recorded. Recording of rows and of
-// residual blocks uses it.
+// A tape holds the operations that one call of a callable on Traced numbers recorded. Recording of rows and
+// of residual blocks uses it.
 #pragma once
 
 #include <nlsq/graph.hpp>

@@ -1,4 +1,4 @@
-// Rows of a curve whose residual is a graph, evaluated by tile programs in f64 or f32.
+// Evaluates the rows of a curve whose residual is a graph by tile programs in f64 or f32.
 #pragma once
 
 #include <nlsq/column.hpp>

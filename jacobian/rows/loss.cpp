@@ -1,4 +1,4 @@
-// Values, slopes and names of loss functions.
+// Defines values, slopes and names of loss functions.
 #include <nlsq/error.hpp>
 #include <nlsq/loss.hpp>
 

@@ -1,5 +1,6 @@
-// A model that also evaluates many rows in one call, which is faster than row by row. It has no state that
-// calls could change. ModelFunction::value holds it, and code that needs values of many rows looks there.
+// Declares a model that also evaluates many rows in one call, which is faster than row by row. It has no
+// state that calls could change. ModelFunction::value holds it, and code that needs values of many rows looks
+// there.
 #pragma once
 
 #include <nlsq/callable.hpp>

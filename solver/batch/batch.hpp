@@ -1,4 +1,4 @@
-// Batch: the checked input of curve_fit_batch, and functions that store the result of one fit.
+// Batch is the checked input of curve_fit_batch, and functions that store the result of one fit.
 #pragma once
 
 #include "fit/fit_statistics.hpp"

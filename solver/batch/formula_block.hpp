@@ -1,4 +1,4 @@
-// FormulaBlock: one row of a curve as a residual block, whose parameter blocks are the parameters that all
+// FormulaBlock is one row of a curve as a residual block, whose parameter blocks are the parameters that all
 // groups share and those of the row's own group. shared_fit.cpp uses it.
 #pragma once
 

@@ -1,4 +1,4 @@
-// GroupRows: the rows of a table sorted by group. curve_fit_groups uses it.
+// GroupRows holds the rows of a table sorted by group. curve_fit_groups uses it.
 #pragma once
 
 #include <nlsq/column.hpp>

@@ -1,5 +1,5 @@
-// LaneBatch: fits of a batch in lanes. f32 brings them near the optimum and f64 converges them. Each is
-// certified and re-evaluated by the user's own callable. curve_fit_batch uses it.
+// LaneBatch makes the fits of a batch in lanes. f32 brings them near the optimum and f64 converges them. Each
+// is certified and re-evaluated by the user's own callable. curve_fit_batch uses it.
 #pragma once
 
 #include "batch/batch.hpp"

@@ -1,6 +1,6 @@
-// LaneMinimizer: Levenberg-Marquardt for many small fits of one program at once. Each fit has a lane of every
-// vector, and a lane whose fit has ended takes the next fit. Steps, damping and tests are those of Minimizer;
-// fits that need other means are left to Minimizer. LaneBatch uses it.
+// LaneMinimizer runs Levenberg-Marquardt for many small fits of one program at once. Each fit has a lane of
+// every vector, and a lane whose fit has ended takes the next fit. Steps, damping and tests are those of
+// Minimizer; fits that need other means are left to Minimizer. LaneBatch uses it.
 //
 // Fits run in two formats: f32 brings them to within a few steps of the optimum, and f64 converges them. No
 // fit depends on the others.

@@ -1,6 +1,6 @@
-// The first-order tests of a block problem, and their verdict. They use the undamped f64 J at the point and
-// no data from other points. Every parameter is tested on its own; the step of a small parameter must be
-// short even if another is large. BlockSystem::certify runs the tests and then checks their result
+// Declares the first-order tests of a block problem, and their verdict. They use the undamped f64 J at the
+// point and no data from other points. Every parameter is tested on its own; the step of a small parameter
+// must be short even if another is large. BlockSystem::certify runs the tests and then checks their result
 // (block_certificate.cpp).
 #pragma once
 

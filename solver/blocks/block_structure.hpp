@@ -1,4 +1,4 @@
-// The structure of a block problem: which parameter blocks are eliminated first ("points"), which remain
+// The structure of a block problem says which parameter blocks are eliminated first ("points"), which remain
 // ("cameras"), the order of the residual blocks, and the layout of their records of J. It depends on the
 // graph only, not on values. BlockModel and SchurSolver use it.
 //

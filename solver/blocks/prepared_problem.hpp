@@ -1,5 +1,5 @@
-// The structure, programs and buffers of a solve. The problem keeps them for its next solve: unchanged if no
-// block was added or removed since, otherwise as a source of parts to reuse.
+// Holds the structure, programs and buffers of a solve. The problem keeps them for its next solve: unchanged
+// if no block was added or removed since, otherwise as a source of parts to reuse.
 #pragma once
 
 #include "blocks/block_model.hpp"

@@ -1,4 +1,4 @@
-// The data of a Problem, which the solver's other files read.
+// Holds the data of a Problem, which the solver's other files read.
 #pragma once
 
 #include <nlsq/problem.hpp>

@@ -1,4 +1,4 @@
-// The model behind a handle nlsq_model: a formula, a built-in model, a tape or a callback.
+// Declares the model behind a handle nlsq_model: a formula, a built-in model, a tape or a callback.
 #pragma once
 
 #include "c/caller_options.hpp"

@@ -1,4 +1,4 @@
-// The options behind a handle nlsq_options, and the library's options that follow from them.
+// Declares the options behind a handle nlsq_options, and the library's options that follow from them.
 #pragma once
 
 #include "c/caller_columns.hpp"

@@ -1,5 +1,5 @@
-// The errors of the C interface: every function runs its work in `guarded`, which turns exceptions into
-// status codes and keeps the text for nlsq_last_error.
+// Defines the errors of the C interface. Every function runs its work in `guarded`, which turns exceptions
+// into status codes and keeps the text for nlsq_last_error.
 #pragma once
 
 #include <nlsq/c/base.h>

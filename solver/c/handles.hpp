@@ -1,6 +1,6 @@
-// The handles of the C interface. A handle is a number that is never used twice, in the form of a pointer. So
-// a freed handle, NULL and any other pointer are recognised, and an object that one thread frees during a
-// call of another lives until the end of that call.
+// Declares the handles of the C interface. A handle is a number that is never used twice, in the form of a
+// pointer. So a freed handle, NULL and any other pointer are recognised, and an object that one thread frees
+// during a call of another lives until the end of that call.
 #pragma once
 
 #include <nlsq/c/base.h>

@@ -1,4 +1,4 @@
-// The certificate of a dense problem: factors J, analyses its rank and covariance, and applies the
+// Computes the certificate of a dense problem: factors J, analyses its rank and covariance, and applies the
 // first-order tests.
 #include "certificate/certificate.hpp"
 

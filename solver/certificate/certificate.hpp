@@ -1,4 +1,4 @@
-// The certificate: the verdict on a point in f64. It states which parameters the data determine and how far
+// The certificate is the verdict on a point in f64. It states which parameters the data determine and how far
 // the optimum is. The minimizer computes it at the end of a solve.
 #pragma once
 

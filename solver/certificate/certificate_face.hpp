@@ -1,5 +1,5 @@
-// The face of the bounds that x lies on: which parameters are fixed, and the smaller problem of the free
-// ones. The certificate uses it.
+// The face of the bounds that x lies on says which parameters are fixed, and holds the smaller problem of the
+// free ones. The certificate uses it.
 #pragma once
 
 #include "dense/evaluator.hpp"

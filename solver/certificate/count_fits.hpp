@@ -1,4 +1,4 @@
-// Functions that only fits of counts (Loss::poisson) need.
+// Declares functions that only fits of counts (Loss::poisson) need.
 #pragma once
 
 #include "rows/row_model.hpp"

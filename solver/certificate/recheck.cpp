@@ -1,4 +1,4 @@
-// The recheck: compares the compiled program's residuals with the user's own function, and measures the sizes
+// The recheck compares the compiled program's residuals with the user's own function, and measures the sizes
 // to which rounding errors are proportional. The certificate does not trust the program that it certifies.
 #include "dense/dense_scratch.hpp"
 #include "dense/row_groups.hpp"

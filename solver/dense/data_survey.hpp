@@ -1,5 +1,5 @@
-// DataSurvey: checks once that all numbers of the data are usable, and computes the total sum of squares of
-// y. Curve fits use it.
+// DataSurvey checks once that all numbers of the data are usable, and computes the total sum of squares of y.
+// Curve fits use it.
 #pragma once
 
 #include <nlsq/column.hpp>

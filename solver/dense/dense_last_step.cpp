@@ -1,4 +1,4 @@
-// The last step of a fit with many rows, taken without a pass at its end. Close to the optimum undamped steps
+// Takes the last step of a fit with many rows without a pass at its end. Close to the optimum undamped steps
 // contract: each leaves a small share θ of the distance before it. Once θ·‖step‖ is below every tolerance, a
 // pass over all rows at the end would only confirm that. ODE solvers end their Newton iterations this way
 // (Hairer & Wanner, Solving Ordinary Differential Equations II, IV.8); Kantorovich's theorem bounds what a

@@ -1,4 +1,4 @@
-// LowGram: computes the Gram matrix of a tile in the forms below f64, from f32 or f64 rows. TileFolder uses
+// LowGram computes the Gram matrix of a tile in the forms below f64, from f32 or f64 rows. TileFolder uses
 // it.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The probe: evaluates the same rows under a plan and in f64. It assumes nothing about the sources of error,
+// The probe evaluates the same rows under a plan and in f64. It assumes nothing about the sources of error,
 // so it includes rounding of the data, of the parameters and in the math library. DenseSystem uses it.
 #include "dense/dense_pass.hpp"
 #include "dense/row_groups.hpp"

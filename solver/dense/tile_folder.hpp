@@ -1,5 +1,5 @@
-// TileFolder: evaluates one tile of rows and adds it to the sums of a worker. The passes of DenseEvaluator
-// use it.
+// TileFolder evaluates one tile of rows and adds it to the sums of a worker. The passes of DenseEvaluator use
+// it.
 #pragma once
 
 #include "dense/dense_scratch.hpp"

@@ -1,4 +1,4 @@
-// The common form of every curve fit after its arguments are checked, and the functions that fit it.
+// Declares the common form of every curve fit after its arguments are checked, and the functions that fit it.
 // curve_fit, prepared models and fallback fits use it.
 #pragma once
 

@@ -1,5 +1,5 @@
-// LinearSolver: computes steps from a linearization, in scaled variables. Columns of J are divided by
-// `scale`, so that one damping λ is right for parameters of any size. DenseSystem and the certificate use it.
+// LinearSolver computes steps from a linearization, in scaled variables. Columns of J are divided by `scale`,
+// so that one damping λ is right for parameters of any size. DenseSystem and the certificate use it.
 //
 //   (H + λ I) s = -g,   H = D⁻¹ JᵀJ D⁻¹,  g = D⁻¹ Jᵀr,  step = D⁻¹ s
 //

@@ -1,4 +1,4 @@
-// Steps within bounds: minimizes gᵀs + ½ sᵀ(H + λI)s over a box, a strictly convex problem, exactly.
+// Computes steps within bounds: minimizes gᵀs + ½ sᵀ(H + λI)s over a box, a strictly convex problem, exactly.
 //
 // First it guesses the whole active set (the primal-dual active-set method: Hintermüller, Ito, Kunisch, SIAM
 // J. Optim. 13, 2003). That takes two or three solves if it terminates, but it may cycle. Then it descends

@@ -1,4 +1,4 @@
-// The implementation of LinearSolver: the system in scaled variables, and its reduction by bounds
+// Declares the implementation of LinearSolver: the system in scaled variables, and its reduction by bounds
 // (linear_solver_bounds.cpp).
 #pragma once
 

@@ -1,6 +1,6 @@
-// Functions for second derivatives of the cost: a search for a direction in which the cost curves down, the
-// eigenvalues of a scaled matrix, and the lengths of shifts for differences. The checks for saddles use them,
-// for blocks and for curves.
+// Declares functions for second derivatives of the cost: a search for a direction in which the cost curves
+// down, the eigenvalues of a scaled matrix, and the lengths of shifts for differences. The checks for saddles
+// use them, for blocks and for curves.
 #pragma once
 
 #include "minimizer/minimizer_step_values.hpp"

@@ -1,5 +1,5 @@
-// The singular value decomposition of a small square matrix, and least squares with columns that may depend
-// on each other. The certificate uses it, as do starting values of linear parameters.
+// Computes the singular value decomposition of a small square matrix, and least squares with columns that may
+// depend on each other. The certificate uses it, as do starting values of linear parameters.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Bounds on the free parameters, the active set, and steps that stay within the bounds. The minimizer, the
-// linear solvers and the certificate use it.
+// Declares bounds on the free parameters, the active set, and steps that stay within the bounds. The
+// minimizer, the linear solvers and the certificate use it.
 #pragma once
 
 #include <algorithm>

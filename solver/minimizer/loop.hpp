@@ -1,5 +1,5 @@
-// The state of the Levenberg-Marquardt loop, and the functions that minimizer.cpp and the files beside it
-// call. The functions are grouped by subject, one file for each group.
+// Holds the state of the Levenberg-Marquardt loop, and the functions that minimizer.cpp and the files beside
+// it call. The functions are grouped by subject, one file for each group.
 #pragma once
 
 #include "minimizer/nonmonotonic.hpp"

@@ -1,4 +1,4 @@
-// The Levenberg-Marquardt loop itself: the start, the iterations and the warm-up.
+// Runs the Levenberg-Marquardt loop itself: the start, the iterations and the warm-up.
 #include "minimizer/minimizer.hpp"
 #include "support/constants.hpp"
 

@@ -1,9 +1,9 @@
-// The last steps of a fit with many parameters, where an f64 gradient costs a small part of a pass that also
-// forms the Gram matrix. The gradient alone defines the optimum. So from the last point below f64 on, steps
-// combine that point's Gram matrix with f64 gradients. An f64 Gram matrix, which the certificate needs, is
-// formed only at the final point. This is a modified Newton method: each step leaves a share of the distance
-// that grows with the error of the matrix and the curvature of the model (Kelley, Iterative Methods for
-// Linear and Nonlinear Equations, section 5.4).
+// Takes the last steps of a fit with many parameters, where an f64 gradient costs a small part of a pass that
+// also forms the Gram matrix. The gradient alone defines the optimum. So from the last point below f64 on,
+// steps combine that point's Gram matrix with f64 gradients. An f64 Gram matrix, which the certificate needs,
+// is formed only at the final point. This is a modified Newton method: each step leaves a share of the
+// distance that grows with the error of the matrix and the curvature of the model (Kelley, Iterative Methods
+// for Linear and Nonlinear Equations, section 5.4).
 #include "minimizer/loop.hpp"
 #include "support/constants.hpp"
 

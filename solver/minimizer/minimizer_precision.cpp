@@ -1,4 +1,4 @@
-// The choice of precision: fills in the scheduler's report, carries out its decisions, and rolls back to the
+// Chooses the precision: fills in the scheduler's report, carries out its decisions, and rolls back to the
 // checkpoint. Every iteration of the loop calls assess and change_precision.
 #include "minimizer/loop.hpp"
 

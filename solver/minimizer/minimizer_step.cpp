@@ -1,4 +1,4 @@
-// One step of the loop: solves for it, proposes a trial point, judges it, and accepts or rejects it.
+// Makes one step of the loop: solves for it, proposes a trial point, judges it, and accepts or rejects it.
 #include "minimizer/loop.hpp"
 
 #include "ablation.hpp"

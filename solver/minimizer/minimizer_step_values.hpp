@@ -1,4 +1,5 @@
-// Values passed between the loop and its System: a step, first-order quantities, a certificate and its tests.
+// Declares the values passed between the loop and its System: a step, first-order quantities, a certificate
+// and its tests.
 #pragma once
 
 #include "minimizer/box.hpp"

@@ -1,4 +1,4 @@
-// The rules that scale, judge and damp steps, as pure functions of numbers. The loop of one problem
+// Declares the rules that scale, judge and damp steps, as pure functions of numbers. The loop of one problem
 // (minimizer.hpp) and that of many small ones in lanes (lane_minimizer.hpp) share them.
 #pragma once
 

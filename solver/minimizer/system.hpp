@@ -1,5 +1,5 @@
-// The interface between the loop and the problem it minimizes. DenseSystem implements it for curves and
-// residual functions, BlockSystem for problems of parameter blocks; the tests contain one that replays
+// System is the interface between the loop and the problem it minimizes. DenseSystem implements it for curves
+// and residual functions, BlockSystem for problems of parameter blocks; the tests contain one that replays
 // prescribed numbers. The loop identifies points by x alone: matrices, residuals and factors stay inside the
 // System. A System holds what it computed at the point x that it linearized last, and at one trial point.
 #pragma once

@@ -1,4 +1,4 @@
-// The limit on a step's length. The loop reports whether each step was accepted, rejected or invalid.
+// Limits the length of a step. The loop reports whether each step was accepted, rejected or invalid.
 //
 // Damped steps are limited by λ, which follows Nielsen's rule (Damping parameter in Marquardt's method,
 // IMM-REP-1999-05): λ falls smoothly with the gain ratio and grows faster with every rejection in a row.

@@ -1,4 +1,4 @@
-// Variable projection: eliminates the parameters that enter a model linearly, so the cost depends on the
+// Variable projection eliminates the parameters that enter a model linearly, so the cost depends on the
 // others alone. DenseSystem uses it.
 //
 // J = [A | Φ], where Φ holds the columns of the linear parameters. Rows are streamed and only JᵀJ is kept, so

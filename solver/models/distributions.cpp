@@ -1,4 +1,5 @@
-// Built-in models: log-normal and Weibull densities, scaled by an area. They are peaks in log x.
+// Defines the built-in models of log-normal and Weibull densities, scaled by an area. They are peaks in log
+// x.
 #include "models/guesses/separable.hpp"
 #include "models/model_families.hpp"
 

@@ -1,4 +1,4 @@
-// Built-in ratios of polynomials, with the constant of the denominator equal to 1.
+// Defines built-in ratios of polynomials, with the constant of the denominator equal to 1.
 //
 // Starts come from y Q(x) = P(x), which is linear in the coefficients. It is solved repeatedly with weights
 // 1/Q from the previous pass (Sanathanan and Koerner, IEEE Trans. Autom. Control 8 (1963) 56).

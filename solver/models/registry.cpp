@@ -1,5 +1,5 @@
-// The registry of built-in models: all rows, and look-up by name. An unknown name gives an error with the
-// nearest names.
+// Implements the registry of built-in models: all rows, and look-up by name. An unknown name gives an error
+// with the nearest names.
 #include "models/model_families.hpp"
 #include "models/model_sum.hpp"
 

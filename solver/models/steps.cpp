@@ -1,4 +1,4 @@
-// Built-in sigmoid steps in x, and in log x (dose-response curves).
+// Defines built-in sigmoid steps in x, and in log x (dose-response curves).
 #include "models/guesses/separable.hpp"
 #include "models/model_families.hpp"
 

@@ -1,4 +1,4 @@
-// The delta method: computes the variance of a function of fitted parameters from its derivatives and the
+// The delta method computes the variance of a function of fitted parameters from its derivatives and the
 // covariance of the fit. Predictions and derived quantities use it.
 #pragma once
 

@@ -1,5 +1,5 @@
-// The expressions of derived quantities: their values, their derivatives, and their steps as formulas of the
-// model's parameters. derive() and bootstrap() use them.
+// Declares the expressions of derived quantities: their values, their derivatives, and their steps as
+// formulas of the model's parameters. derive() and bootstrap() use them.
 #pragma once
 
 #include "expression/names.hpp"

@@ -1,4 +1,4 @@
-// The clock for times and time limits.
+// Declares the clock for times and time limits.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// FpEnvironment: sets the floating-point environment for the duration of a call to round to nearest, no flush
+// FpEnvironment sets the floating-point environment for the duration of a call to round to nearest, no flush
 // to zero, no traps. Its destructor restores the caller's environment. Public functions use it.
 #pragma once
 

@@ -1,5 +1,5 @@
-// IdlePool: objects that tasks use one at a time. A later task reuses the object of an earlier one, so there
-// is one object for each thread, not one for each task.
+// IdlePool holds objects that tasks use one at a time. A later task reuses the object of an earlier one, so
+// there is one object for each thread, not one for each task.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Kept: an optional value that keeps its memory when it is reset. It is used for linearizations, whose
+// Kept is an optional value that keeps its memory when it is reset. It is used for linearizations, whose
 // vectors are refilled often.
 #pragma once
 

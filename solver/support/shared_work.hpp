@@ -1,4 +1,4 @@
-// SharedWork: distributes work on many items, such as the fits of a batch, among the processes of a team, and
+// SharedWork distributes work on many items, such as the fits of a batch, among the processes of a team, and
 // stores the results in a journal.
 #pragma once
 

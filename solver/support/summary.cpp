@@ -1,4 +1,4 @@
-// Names of the summary's enumerators, and the text reports.
+// Defines names of the summary's enumerators, and the text reports.
 #include <nlsq/summary.hpp>
 
 #include "enum_names.hpp"

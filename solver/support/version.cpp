@@ -1,4 +1,4 @@
-// The version, and the build information that the command line prints.
+// Defines the version, and the build information that the command line prints.
 #include "dense/dense_algebra.hpp"
 
 #include <nlsq/version.hpp>

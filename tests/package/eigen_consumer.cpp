@@ -1,6 +1,6 @@
-// A program that uses Eigen itself and fits with nlsq. How Eigen aligns, allocates and frees depends on the
-// flags with which this file is compiled. So the library must not call functions made here, and this file
-// must not call the library's.
+// This is a program that uses Eigen itself and fits with nlsq. How Eigen aligns, allocates and frees depends
+// on the flags with which this file is compiled. So the library must not call functions made here, and this
+// file must not call the library's.
 #include <nlsq/nlsq.hpp>
 
 #include <Eigen/Cholesky>

@@ -1,4 +1,4 @@
-// The pictures of the HTML report. html_report.cpp uses it.
+// Declares the pictures of the HTML report. html_report.cpp uses it.
 #pragma once
 
 #include "plot/plot_data.hpp"

@@ -1,4 +1,4 @@
-// The page that --report writes: one file without scripts or references to other files.
+// Declares the page that --report writes: one file without scripts or references to other files.
 #pragma once
 
 #include "plot/plot_data.hpp"

@@ -1,4 +1,4 @@
-// Tables of results after a fit: derived quantities and the bootstrap. html_report.cpp uses it.
+// Writes tables of results after a fit: derived quantities and the bootstrap. html_report.cpp uses it.
 #pragma once
 
 #include "fit_command.hpp"

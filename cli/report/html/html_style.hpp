@@ -1,4 +1,4 @@
-// The style of the HTML report, for screens with a light or a dark scheme and for paper.
+// Declares the style of the HTML report, for screens with a light or a dark scheme and for paper.
 #pragma once
 
 namespace nlsq::cli {

@@ -1,4 +1,4 @@
-// The tables of the HTML report. html_report.cpp uses it.
+// Declares the tables of the HTML report. html_report.cpp uses it.
 #pragma once
 
 #include "fit_command.hpp"

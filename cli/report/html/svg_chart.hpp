@@ -1,5 +1,5 @@
-// A chart as SVG for the HTML report. Colours come from classes that the style of the page defines, so that a
-// chart follows the page into dark mode and onto paper. charts.cpp uses it.
+// Declares a chart as SVG for the HTML report. Colours come from classes that the style of the page defines,
+// so that a chart follows the page into dark mode and onto paper. charts.cpp uses it.
 #pragma once
 
 #include "plot/axis.hpp"

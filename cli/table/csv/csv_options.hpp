@@ -1,4 +1,5 @@
-// The options of an input table, and the format found in it. The command line and the CSV reader use them.
+// Declares the options of an input table, and the format found in it. The command line and the CSV reader use
+// them.
 #pragma once
 
 #include "table/numbers/date_time.hpp"

@@ -1,5 +1,5 @@
-// The beginning of the input in contiguous memory, long enough to detect the format of the table. CsvReader
-// uses it. The amount depends on the content only, not on how the bytes arrive.
+// Declares the beginning of the input in contiguous memory, long enough to detect the format of the table.
+// CsvReader uses it. The amount depends on the content only, not on how the bytes arrive.
 #pragma once
 
 #include "table/csv/csv_view.hpp"

@@ -1,5 +1,5 @@
-// A piece of valid UTF-8 text without NUL, and functions that report errors with line and column. All CSV
-// parsing uses it.
+// Declares a piece of valid UTF-8 text without NUL, and functions that report errors with line and column.
+// All CSV parsing uses it.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Several files as one table. input_files.cpp makes it.
+// Reads several files as one table. input_files.cpp makes it.
 #pragma once
 
 #include "table/joined/input_files.hpp"

@@ -1,5 +1,5 @@
-// The numbers of a .npy file, in the mapped file or in memory. npy_table.cpp reads columns of it, images/
-// reads pixels.
+// Declares the numbers of a .npy file, in the mapped file or in memory. npy_table.cpp reads columns of it,
+// images/ reads pixels.
 #pragma once
 
 #include "table/npy/npy_header.hpp"

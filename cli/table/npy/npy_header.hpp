@@ -1,4 +1,4 @@
-// The header of NumPy's .npy format, versions 1 to 3 (numpy/lib/format.py). NpyArray uses it.
+// Declares the header of NumPy's .npy format, versions 1 to 3 (numpy/lib/format.py). NpyArray uses it.
 #pragma once
 
 #include "table/source/byte_source.hpp"

@@ -1,5 +1,5 @@
-// Tables from NumPy's .npz archives: each one-dimensional array is a column with the array's name. table.cpp
-// uses it.
+// Reads tables from NumPy's .npz archives: each one-dimensional array is a column with the array's name.
+// table.cpp uses it.
 #pragma once
 
 #include "table/table.hpp"

@@ -1,5 +1,5 @@
-// Sources of input bytes: a file, standard input, or a string. gzip and UTF-16 are detected from the first
-// bytes and decoded. The output should be UTF-8, but is not checked here. The table readers use it.
+// Declares sources of input bytes: a file, standard input, or a string. gzip and UTF-16 are detected from the
+// first bytes and decoded. The output should be UTF-8, but is not checked here. The table readers use it.
 #pragma once
 
 #include "table/source/checksum.hpp"

@@ -1,5 +1,5 @@
-// The CRC-32 of the bytes of an input, as gzip, zlib and Python's zlib.crc32 compute it. --json reports it,
-// so that a reader can tell later which version of a file was fitted.
+// Computes the CRC-32 of the bytes of an input, as gzip, zlib and Python's zlib.crc32 compute it. --json
+// reports it, so that a reader can tell later which version of a file was fitted.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// The function of a residual block, type-erased: it computes some residuals from some parameter blocks. The
-// solver calls the same code with double, with the recording scalar and with dual numbers. User code creates
-// it. The rest of the library contains no template for it.
+// A BlockFunction is the type-erased function of a residual block. It computes some residuals from some
+// parameter blocks. The solver calls the same code with double, with the recording scalar and with dual
+// numbers. User code creates it. The rest of the library contains no template for it.
 //
 //  A functor has one of these forms. T is one scalar type for all arguments.
 //    bool operator()(const T* a, const T* b, T* residuals) const

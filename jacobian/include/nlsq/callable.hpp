@@ -1,5 +1,6 @@
-// A user's callable f(x, p), type-erased. The library calls the same code with double, with the recording
-// scalar and with dual numbers. User code creates it. The rest of the library contains no template for it.
+// Declares the type-erased form of a user's callable f(x, p). The library calls the same code with double,
+// with the recording scalar and with dual numbers. User code creates it. The rest of the library contains no
+// template for it.
 //
 //  All scalars of one call have one type T. x is a T (one predictor) or a std::span<const T>. p is a
 //  std::span<const T>, or a const std::vector<T>& or const T* if the callable does not take a span.

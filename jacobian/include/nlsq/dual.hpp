@@ -1,4 +1,4 @@
-// Forward dual numbers: a value and N derivatives (Clifford 1871; Griewank and Walther, Evaluating
+// Declares forward dual numbers: a value and N derivatives (Clifford 1871; Griewank and Walther, Evaluating
 // Derivatives, chapter 3). The library uses them where a callable cannot be recorded.
 //
 //  Dual supports the same operations as Traced: code that compiles for one compiles for the other. Plain

@@ -1,4 +1,4 @@
-// Rows of a curve computed by calls of the user's code, one row at a time.
+// Computes the rows of a curve by calls of the user's code, one row at a time.
 #include <nlsq/error.hpp>
 #include "rows/calls/fallback_rows.hpp"
 

@@ -1,5 +1,5 @@
-// Rows whose residuals or derivatives come from calls of the user's code, one row at a time (curves) or all
-// rows at once (vector functions). They are f64 only. Exceptions of a callable pass through.
+// Declares rows whose residuals or derivatives come from calls of the user's code, one row at a time (curves)
+// or all rows at once (vector functions). They are f64 only. Exceptions of a callable pass through.
 #pragma once
 
 #include <nlsq/callable.hpp>

@@ -1,4 +1,4 @@
-// Rows by calls of the user's code, with a loss applied to each residual.
+// Computes rows by calls of the user's code, with a loss applied to each residual.
 #include "rows/calls/loss_rows.hpp"
 #include <nlsq/error.hpp>
 

@@ -1,4 +1,4 @@
-// A tile of columns [J | r] in f64, for rows that are computed one by one by the user's code.
+// Holds a tile of columns [J | r] in f64, for rows that are computed one by one by the user's code.
 #pragma once
 
 #include "program/aligned_vector.hpp"

@@ -1,5 +1,5 @@
-// Derivatives of a vector function by differences: one-sided, central, corrected from a near point, or
-// extrapolated.
+// Computes derivatives of a vector function by differences: one-sided, central, corrected from a near point,
+// or extrapolated.
 #include "rows/calls/difference_step.hpp"
 #include "rows/calls/fallback_rows.hpp"
 

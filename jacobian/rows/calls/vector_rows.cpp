@@ -1,4 +1,4 @@
-// Rows of a vector function, all computed by one call of the user's code.
+// Computes the rows of a vector function, all by one call of the user's code.
 #include <nlsq/error.hpp>
 #include "rows/calls/fallback_rows.hpp"
 

@@ -1,5 +1,6 @@
-// The exceptions of the library, for mistakes that a caller can make. Each message names the wrong value and
-// says how to correct it. A numerical outcome is not an error: the Summary reports it as a Termination.
+// Declares the exceptions of the library, for mistakes that a caller can make. Each message names the wrong
+// value and says how to correct it. A numerical outcome is not an error: the Summary reports it as a
+// Termination.
 #pragma once
 
 #include <nlsq/export.hpp>

@@ -1,4 +1,5 @@
-// The number formats of the library, with their roundoff and range. Every precision choice uses them.
+// Declares the number formats of the library, with their roundoff and range. Every precision choice uses
+// them.
 #pragma once
 
 #include <nlsq/export.hpp>

@@ -1,5 +1,5 @@
-// The formats of the four parts of a solve, and partial changes to them. Precision policies and rules use
-// both.
+// Declares the formats of the four parts of a solve, and partial changes to them. Precision policies and
+// rules use both.
 #pragma once
 
 #include <nlsq/error.hpp>

@@ -1,4 +1,4 @@
-// The precision policy of a fit: which number format each operation may use. Users set it as one value.
+// The precision policy of a fit says which number format each operation may use. Users set it as one value.
 #pragma once
 
 #include <nlsq/error.hpp>

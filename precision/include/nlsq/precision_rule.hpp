@@ -1,4 +1,4 @@
-// A user's rules for changing precision during a fit, such as "condition > 1e6 -> gram=f64". A
+// Declares a user's rules for changing precision during a fit, such as "condition > 1e6 -> gram=f64". A
 // PrecisionPolicy holds them.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The default precision policy of a thread, for solves whose options name none.
+// Declares the default precision policy of a thread, for solves whose options name none.
 #pragma once
 
 #include <nlsq/export.hpp>

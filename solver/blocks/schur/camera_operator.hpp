@@ -1,7 +1,7 @@
-// The reduced camera system as an operator, for SchurSolver: S s = (U + D) s - W (V + D)⁻¹ Wᵀ s, computed
-// from the rows of the points, with the inverses of diagonal blocks as preconditioner (Agarwal, Snavely,
-// Seitz, Szeliski, Bundle adjustment in the large, ECCV 2010). Vectors have `pad` numbers for each camera;
-// unused ones are zero. Sums are f64 in a fixed order, whatever the number of threads.
+// Applies the reduced camera system as an operator, for SchurSolver: S s = (U + D) s - W (V + D)⁻¹ Wᵀ s,
+// computed from the rows of the points, with the inverses of diagonal blocks as preconditioner (Agarwal,
+// Snavely, Seitz, Szeliski, Bundle adjustment in the large, ECCV 2010). Vectors have `pad` numbers for each
+// camera; unused ones are zero. Sums are f64 in a fixed order, whatever the number of threads.
 #pragma once
 
 #include "blocks/block_structure.hpp"

@@ -1,4 +1,5 @@
-// The undamped normal matrix of SchurSolver as an operator: products with H = JᵀJ, and H⁻¹ by its factors.
+// Applies the undamped normal matrix of SchurSolver as an operator: computes products with H = JᵀJ, and H⁻¹
+// by its factors.
 #include "blocks/schur/schur.hpp"
 #include "linear/dot.hpp"
 

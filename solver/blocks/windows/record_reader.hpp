@@ -1,5 +1,6 @@
-// The interface by which SchurSolver and the certificate read the records of J, one range of points after the
-// other. A reader need not know whether a range is kept in memory or is evaluated again for this reading.
+// Declares the interface by which SchurSolver and the certificate read the records of J, one range of points
+// after the other. A reader need not know whether a range is kept in memory or is evaluated again for this
+// reading.
 #pragma once
 
 #include "blocks/block_structure.hpp"

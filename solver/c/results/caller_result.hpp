@@ -1,4 +1,4 @@
-// The result behind a handle nlsq_result, with its numbers, texts and arrays by name, and its JSON.
+// Declares the result behind a handle nlsq_result, with its numbers, texts and arrays by name, and its JSON.
 #pragma once
 
 #include "c/handles.hpp"

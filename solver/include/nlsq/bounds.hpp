@@ -1,4 +1,4 @@
-// Bounds of parameters in SciPy's form: options.bounds = {lower, upper}.
+// Declares bounds of parameters in SciPy's form: options.bounds = {lower, upper}.
 #pragma once
 
 #include <nlsq/export.hpp>

@@ -1,4 +1,4 @@
-// Columns: the predictors of a fit.
+// Columns holds the predictors of a fit.
 #pragma once
 
 #include <nlsq/column.hpp>

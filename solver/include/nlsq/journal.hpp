@@ -1,5 +1,5 @@
-// Journal: a file that stores the results of a long fit, so that a later call can continue from there. Pass
-// it as FitOptions::journal.
+// A Journal is a file that stores the results of a long fit, so that a later call can continue from there.
+// Pass it as FitOptions::journal.
 #pragma once
 
 #include <nlsq/error.hpp>

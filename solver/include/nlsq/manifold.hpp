@@ -1,4 +1,4 @@
-// Manifold: parameters that are not a plain vector, such as rotations. A manifold defines how a point of
+// A Manifold describes parameters that are not a plain vector, such as rotations. It defines how a point of
 // `ambient` numbers moves by a step of `tangent` numbers.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Matrix: a small dense row-major matrix of doubles, in which the library returns results.
+// A Matrix is a small dense row-major matrix of doubles, in which the library returns results.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The built-in models: each has a name, a formula, and a rule for the first guess.
+// Declares the built-in models. Each has a name, a formula, and a rule for the first guess.
 #pragma once
 
 #include <nlsq/columns.hpp>

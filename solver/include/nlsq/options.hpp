@@ -1,5 +1,5 @@
-// The options of a fit: plain fields with defaults, named as in SciPy where SciPy has them. Every solve takes
-// them.
+// The options of a fit are plain fields with defaults, named as in SciPy where SciPy has them. Every solve
+// takes them.
 #pragma once
 
 #include <nlsq/bounds.hpp>

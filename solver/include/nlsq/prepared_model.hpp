@@ -1,5 +1,5 @@
-// PreparedModel: a model that is read or recorded, differentiated and compiled only once. Fits of many data
-// sets share this cost and their memory.
+// A PreparedModel is a model that is read or recorded, differentiated and compiled only once. Fits of many
+// data sets share this cost and their memory.
 #pragma once
 
 #include <nlsq/callable.hpp>

@@ -1,4 +1,4 @@
-// ProblemControl: observes a solve of blocks more closely than a callback of SolverOptions can. Adapters to
+// ProblemControl observes a solve of blocks more closely than a callback of SolverOptions can. Adapters to
 // other libraries' interfaces use it, such as nlsq::ceres, which have their own stop tests and reports.
 #pragma once
 

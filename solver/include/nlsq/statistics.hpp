@@ -1,5 +1,5 @@
-// The distributions that reports use. Their relative accuracy is about 1e-12 for the sizes that occur
-// (degrees of freedom up to 1e8; tests/cli/report/test_statistics.cpp).
+// Declares the distributions that reports use. Their relative accuracy is about 1e-12 for the sizes that
+// occur (degrees of freedom up to 1e8; tests/cli/report/test_statistics.cpp).
 #pragma once
 
 #include <nlsq/export.hpp>

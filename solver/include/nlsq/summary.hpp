@@ -1,4 +1,4 @@
-// Summary: the result of a solve besides the parameters. It has the verdict, the certificate behind it, and
+// Summary is the result of a solve besides the parameters. It has the verdict, the certificate behind it, and
 // one entry for each iteration.
 #pragma once
 

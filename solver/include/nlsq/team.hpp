@@ -1,5 +1,6 @@
-// Team: several processes that make one curve fit together. Each process passes its team as FitOptions::team.
-// The component nlsq::mpi makes teams of MPI processes; a class of your own can use any other transport.
+// A Team consists of several processes that make one curve fit together. Each process passes its team as
+// FitOptions::team. The component nlsq::mpi makes teams of MPI processes; a class of your own can use any
+// other transport.
 #pragma once
 
 #include <nlsq/export.hpp>

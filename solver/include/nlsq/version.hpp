@@ -1,4 +1,4 @@
-// The version of the library. CMake reads it from this file.
+// Defines the version of the library. CMake reads it from this file.
 #pragma once
 
 #define NLSQ_VERSION_MAJOR 0

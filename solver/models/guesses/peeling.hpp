@@ -1,5 +1,5 @@
-// The steps by which a sum of models is guessed. Terms are guessed one by one from the data minus the other
-// terms ("peeling"), and improved together by short fits. sum_guess.cpp chooses the steps.
+// Declares the steps by which a sum of models is guessed. Terms are guessed one by one from the data minus
+// the other terms ("peeling"), and improved together by short fits. sum_guess.cpp chooses the steps.
 #pragma once
 
 #include "models/guesses/sum_guess.hpp"

@@ -1,4 +1,4 @@
-// The first guess of a sum of models.
+// Declares the first guess of a sum of models.
 #pragma once
 
 #include "models/guesses/sample.hpp"

@@ -1,5 +1,5 @@
-// A program outside the tree that uses the component `ceres`: a recorded cost function and one of Ceres's
-// own.
+// This is a program outside the tree that uses the component `ceres`: a recorded cost function and one of
+// Ceres's own.
 #include <nlsq/ceres.hpp>
 
 #include <ceres/ceres.h>

@@ -1,5 +1,5 @@
-// A program as a user would write it, with the same curve as a callable, as a formula and as a built-in
-// model. It prints every bit of the answers, so that builds of it can be compared.
+// This is a program as a user would write it, with the same curve as a callable, as a formula and as a
+// built-in model. It prints every bit of the answers, so that builds of it can be compared.
 #include <nlsq/nlsq.hpp>
 
 #include <cmath>

@@ -1,6 +1,6 @@
-// The scalar that records cost functions written for Ceres: ceres::Jet<double, 0>, a jet without derivatives.
-// Code that compiles for Ceres's jets compiles for it. Code that reads the parts `.a` and `.v` of a jet
-// extracts plain numbers, which the recording detects; it then ends, and Ceres's own jets are used.
+// Defines the scalar that records cost functions written for Ceres: ceres::Jet<double, 0>, a jet without
+// derivatives. Code that compiles for Ceres's jets compiles for it. Code that reads the parts `.a` and `.v`
+// of a jet extracts plain numbers, which the recording detects; it then ends, and Ceres's own jets are used.
 //
 // Part of <nlsq/ceres.hpp>. Include that header before functors that call ceres::sin and similar functions by
 // their full names. Otherwise those calls select Ceres's general functions, which read the parts.
