@@ -26,7 +26,7 @@ struct Finished {
 // std::runtime_error if no process can be created. A program that is not found gives status 127.
 Finished run_program(const std::vector<std::string>& argv, const Environment& environment = {});
 
-// A program that answers each line with a line.
+// This is a program that answers each line with a line.
 class Worker {
  public:
   explicit Worker(const std::vector<std::string>& argv, const Environment& environment = {});

@@ -20,7 +20,7 @@
 
 namespace nlsq::cli {
 
-// The contents of a text report or JSON object.
+// Holds the contents of a text report or JSON object.
 struct FitReport {
   const Arguments& arguments;
   const FitData& data;

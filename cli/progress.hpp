@@ -19,7 +19,7 @@ enum class ProgressChoice : std::uint8_t {
 // Is called once, before the work begins.
 void choose_progress(ProgressChoice choice, bool quiet);
 
-// A part of the work, which lasts as long as this object. There is at most one at a time.
+// This is a part of the work, which lasts as long as this object. There is at most one at a time.
 class ProgressPart {
  public:
   // `what` is in front of the line, as in "fitting groups". `total` is how many of them there are, or how

@@ -5,7 +5,7 @@
 
 namespace nlsq::cli {
 
-// A clock that starts when it is constructed.
+// This is a clock that starts when it is constructed.
 class Stopwatch {
  public:
   double seconds() const {

@@ -25,7 +25,7 @@ double reciprocal(double q) {
   return std::bit_cast<double>((std::uint64_t{2046} << 52) - std::bit_cast<std::uint64_t>(q));
 }
 
-// A format: its number of binary digits, and the exponents of its normal numbers.
+// This is a format: its number of binary digits, and the exponents of its normal numbers.
 struct Shape {
   int digits, lowest, highest;
 };

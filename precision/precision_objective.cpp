@@ -59,7 +59,7 @@ void read_weights(std::string_view text, std::string_view given, double (&weight
   for (double& w : weights) w /= sum;
 }
 
-// The candidates, and the f64 measurement that they are compared with.
+// Holds the candidates, and the f64 measurement that they are compared with.
 class Chooser {
  public:
   Chooser(std::span<const PolicyMeasurement> measured, const PrecisionObjective& objective)

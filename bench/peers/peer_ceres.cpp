@@ -56,7 +56,7 @@ MakeRow row_maker(std::string_view name) {
   return found;
 }
 
-// All rows in one cost function, with derivatives by hand.
+// Computes all rows in one cost function, with derivatives by hand.
 class AllRows final : public ceres::CostFunction {
  public:
   AllRows(const ModelLoops& model, const Data& data) : model_(model), data_(data) {

@@ -11,7 +11,7 @@
 
 namespace bench {
 
-// One fit for a peer. The data must outlive the contender.
+// This is one fit for a peer. The data must outlive the contender.
 struct PeerTask {
   std::string_view model;  // of model_loops
   const Data* data = nullptr;

@@ -31,7 +31,7 @@ void write_csv(const std::string& path, const Data& data, int digits) {
 
 std::string program() { return program_directory() / "nlsq-fit"; }
 
-// The result that nlsq-fit reported for its last fit.
+// Holds the result that nlsq-fit reported for its last fit.
 struct Told {
   bool certified = false;
   std::string times;

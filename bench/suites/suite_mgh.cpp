@@ -27,7 +27,7 @@ namespace {
 
 namespace mgh = problems::mgh;
 
-// A problem with its start, bounds and minimum.
+// Holds a problem with its start, bounds and minimum.
 template <class F>
 struct Case {
   std::vector<double> start, lower, upper;  // bounds; empty: none

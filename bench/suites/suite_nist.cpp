@@ -23,7 +23,7 @@ namespace {
 
 constexpr const char* kGraph = "reading the formula, differentiating, compiling";
 
-// One set in the forms that nlsq and its peers need.
+// Holds one set in the forms that nlsq and its peers need.
 struct Task {
   const nist::Set& set;
   nlsq::Formula formula;

@@ -26,8 +26,8 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-// A point that a camera sees. `pose` is the rotation and the translation of the camera, and `lens` its focal
-// length and two numbers of distortion.
+// Measures the pixel at which a camera sees a point. `pose` is the rotation and the translation of the
+// camera, and `lens` its focal length and two numbers of distortion.
 struct Seen {
   std::array<double, 3> point;
   double u, v;
@@ -111,7 +111,7 @@ using PlainAutoDiff = ceres::AutoDiffCostFunction<Functor, residuals, sizes...>;
 template <class Functor, int residuals, int... sizes>
 using OurAutoDiff = nlsq::AutoDiffCostFunction<Functor, residuals, sizes...>;
 
-// A problem, its blocks and their start.
+// Holds a problem, its blocks and their start.
 struct Program {
   ceres::Problem problem;
   std::deque<Numbers> blocks;

@@ -25,7 +25,7 @@ namespace nlsq::cli {
 
 enum class Action { fit, help, version, list_models, describe_model };
 
-// The options of a fit of each pixel of an image.
+// Holds the options of a fit of each pixel of an image.
 struct ImageArguments {
   std::string maps, mask;   // file names; without maps there is no image
   std::optional<int> axis;  // of the points of a pixel, counted as in NumPy

@@ -11,8 +11,8 @@
 
 namespace nlsq::cli {
 
-// The command line as it applies to one model. Starting values, bounds, fixed and tied parameters that this
-// model does not have are left out. `arguments.p0` has all starting values, also those of a file.
+// Holds the command line as it applies to one model. Starting values, bounds, fixed and tied parameters that
+// this model does not have are left out. `arguments.p0` has all starting values, also those of a file.
 struct OneModel {
   Arguments arguments;
   ModelChoice model;

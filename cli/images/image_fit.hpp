@@ -28,7 +28,8 @@ inline constexpr PixelStatus kStatuses = 7;
 // Returns true if the numbers of the pixel may be used as a minimum.
 bool is_success(PixelStatus status);
 
-// The fits of all pixels. Row or entry p of every array belongs to pixel p. It is NaN if nothing was fitted.
+// Holds the fits of all pixels. Row or entry p of every array belongs to pixel p. It is NaN if nothing was
+// fitted.
 struct ImageFits {
   std::vector<std::string> parameter_names;
   Matrix parameters, standard_errors;

@@ -42,7 +42,7 @@ struct ParameterRange {
 // Returns nothing if no pixel succeeded.
 std::vector<ParameterRange> parameter_ranges(const ImageReport& report);
 
-// A reason why pixels did not succeed. Messages that differ in numbers alone are one reason.
+// This is a reason why pixels did not succeed. Messages that differ in numbers alone are one reason.
 struct FailureReason {
   std::size_t first = 0, pixels = 0;  // the first pixel, and how many there are
 };

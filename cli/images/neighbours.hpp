@@ -13,7 +13,7 @@
 
 namespace nlsq::cli {
 
-// A pixel that was fitted from its own guess and succeeded.
+// This is a pixel that was fitted from its own guess and succeeded.
 struct Neighbour {
   std::vector<double> parameters, curve;  // the curve: the model at every x
   double cost = 0;

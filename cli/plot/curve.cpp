@@ -20,7 +20,7 @@ double even_point(double low, double high, std::size_t i, bool log_x) {
   return log_x ? low * std::pow(high / low, t) : low * (1 - t) + high * t;
 }
 
-// The coordinates of a point on the axes.
+// Holds the coordinates of a point on the axes.
 struct Drawn {
   std::vector<double> u, v;
 };

@@ -30,7 +30,7 @@ namespace {
   throw OutputError(fmt::format("--plot: {}: {}", what, std::strerror(error)));
 }
 
-// A file in memory, without a name.
+// This is a file in memory, without a name.
 class MemoryFile {
  public:
   MemoryFile() : fd_(::memfd_create("nlsq-fit", MFD_CLOEXEC)) {

@@ -25,13 +25,13 @@ struct PlotCurve {
   std::vector<double> low, high;  // confidence band; both are empty if there is none
 };
 
-// One term of a sum of models, at the curve's x. The constant that the terms share is added to each.
+// This is one term of a sum of models, at the curve's x. The constant that the terms share is added to each.
 struct PlotComponent {
   std::string title;  // "g1: gaussian"
   std::vector<double> y;
 };
 
-// The points drawn. All vectors have one entry for each of them, except errors, which may be empty.
+// Holds the points drawn. All vectors have one entry for each of them, except errors, which may be empty.
 struct PlotPoints {
   std::vector<double> x, y, fit, residual;
   std::vector<double> x_error, y_error;  // half the length of an error bar

@@ -13,7 +13,7 @@ namespace nlsq::cli {
 
 enum class PlotScale { automatic, linear, log_x, log_y, log_log };
 
-// How a picture is written, by the ending of its name. `terminal` is "-", a picture of characters.
+// Says how a picture is written, by the ending of its name. `terminal` is "-", a picture of characters.
 enum class PlotFormat { terminal, script, vega_lite, svg, png, pdf };
 
 struct PlotOptions {

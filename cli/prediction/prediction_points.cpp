@@ -70,7 +70,7 @@ bool has_named_columns(const Table& table, const ColumnExpression& expression, c
          });
 }
 
-// The columns that were read, in the order of their numbers in the file.
+// Holds the columns that were read, in the order of their numbers in the file.
 class PointColumns {
  public:
   PointColumns(Table& table, const std::vector<ColumnExpression>& wanted) {

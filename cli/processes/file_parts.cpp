@@ -57,7 +57,7 @@ std::uint64_t line_start(int file, std::uint64_t at, std::uint64_t data, std::ui
   return size;
 }
 
-// The size and the checksum of both ends of a file. They are zero for what is no regular file.
+// Holds the size and the checksum of both ends of a file. They are zero for what is no regular file.
 struct FileMark {
   std::uint64_t size = 0, ends = 0;
   bool operator==(const FileMark&) const = default;

@@ -24,7 +24,7 @@ void check_same_files(const std::vector<std::string>& files);
 // cannot be read in parts, because it is compressed, or not UTF-8.
 std::unique_ptr<ByteSource> open_part(const OpenedSource& source, const FilePart& part, std::uint64_t data);
 
-// The rows [first, end) of an array. A process reads them when it has a part of the array's file.
+// Holds the rows [first, end) of an array. A process reads them when it has a part of the array's file.
 struct RowPart {
   std::size_t first, end;
 };

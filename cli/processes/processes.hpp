@@ -12,7 +12,7 @@
 
 namespace nlsq::cli {
 
-// How the processes exchange bytes and rows. cli/mpi/main.cpp implements it with MPI.
+// Exchanges bytes and rows between the processes. cli/mpi/main.cpp implements it with MPI.
 class Processes {
  public:
   virtual ~Processes() = default;
@@ -43,7 +43,7 @@ std::shared_ptr<Team> told_of_interrupts(std::shared_ptr<Team> team);
 // the result of the last exchange, so that all end at the same iteration.
 bool shall_stop();
 
-// The ways in which a step of the work can end in a process.
+// Lists the ways in which a step of the work can end in a process.
 enum class StepEnd : char { done, failed, interrupted };
 // Sends the other processes how the step ended here, and returns how it ended in each, by rank. In a single
 // process that is only `mine`.

@@ -37,7 +37,7 @@ bool needs_whole_table(const Selection& selection, std::size_t files) {
          std::ranges::any_of(selection.where, has_row_number);
 }
 
-// The counts of a process for one file.
+// Holds the counts of a process for one file.
 struct FileCount {
   std::size_t rows = 0, dropped_missing = 0, lines = 0;
 };
@@ -45,7 +45,7 @@ struct Counts {
   std::size_t rows = 0, excluded_where = 0, excluded_range = 0;  // rows: of the fit
 };
 
-// The counts of every process, and those of its files.
+// Holds the counts of every process, and those of its files.
 struct AllCounts {
   std::vector<Counts> of_process;
   std::vector<std::vector<FileCount>> of_files;  // by process

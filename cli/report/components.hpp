@@ -10,7 +10,7 @@
 
 namespace nlsq::cli {
 
-// One term of the sum, without the constant that all terms share.
+// This is one term of the sum, without the constant that all terms share.
 struct Component {
   std::string label, model;  // "g1", "gaussian"
   std::vector<double> values;

@@ -21,7 +21,7 @@ constexpr std::size_t kRowsOfPiece = 64 * 1024;  // rows that one thread formats
 
 using Values = std::array<double, kBlock>;
 
-// The values that are written: predictors, response, fit, sigma, and the terms of a sum of models.
+// Holds the values that are written: predictors, response, fit, sigma, and the terms of a sum of models.
 struct Written {
   const FitData* data;
   std::vector<double> response, fitted;

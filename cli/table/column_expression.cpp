@@ -121,7 +121,7 @@ std::string replace_all(std::string text, const std::string& from, const std::st
   return text;
 }
 
-// An expression rewritten for the parser, with a plain name for every column reference.
+// This is an expression rewritten for the parser, with a plain name for every column reference.
 struct Rewritten {
   std::string text;
   std::vector<std::string> names;       // predictors for the parser

@@ -71,7 +71,7 @@ void for_blocks(Columns& columns, Look look) {
   }
 }
 
-// A column whose numbers must be finite.
+// This is a column whose numbers must be finite.
 struct CheckedColumn {
   const Column* column;
   const ColumnExpression* expression;

@@ -21,7 +21,7 @@
 
 namespace nlsq::inline v0 {
 
-// Where an evaluator stores a block's constants.
+// Says where an evaluator stores a block's constants.
 struct BlockPlace {
   static constexpr std::uint32_t kNowhere = 0xffffffffU;
   std::uint32_t group = kNowhere, lane = 0;
@@ -84,7 +84,7 @@ struct BlockProgramInfo {
   bool wide = false;  // evaluated in f64, even if J is stored in f32
 };
 
-// The error of a program's f32 derivatives, from some blocks evaluated in both formats.
+// Holds the error of a program's f32 derivatives, from some blocks evaluated in both formats.
 struct SampledError {
   std::size_t program = 0;
   // ‖J̃_j - J_j‖ / ‖J_j‖ over those blocks, for the input j for which it is largest. It is ∞ if f32

@@ -24,7 +24,7 @@ constexpr std::uint32_t kLead = 512,
 
 constexpr const char* kSpared = "a program would cost more than it saves";
 
-// The blocks that perform the operations of one recording, and their constants, block by block.
+// Holds the blocks that perform the operations of one recording, and their constants, block by block.
 struct Followers {
   std::vector<std::uint32_t> blocks;
   std::vector<double> constants;

@@ -44,7 +44,7 @@ NLSQ_INLINE void copy_lanes(const BlockList& list, const BlockGroup& group, cons
   }
 }
 
-// The columns and registers of one program in one format.
+// Holds the columns and registers of one program in one format.
 template <class T>
 class Lanes {
  public:

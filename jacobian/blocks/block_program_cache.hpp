@@ -23,7 +23,7 @@ struct BlockProgramKey {
   bool operator==(const BlockProgramKey&) const = default;
 };
 
-// One cache for the process; any thread may use it. It drops the least recently used program first.
+// This cache belongs to the process; any thread may use it. It drops the least recently used program first.
 class BlockProgramCache {
  public:
   explicit BlockProgramCache(std::size_t most_words) : most_words_(most_words) {}

@@ -26,7 +26,7 @@ std::size_t find_kind(const BlockList& list, std::uint32_t block, std::span<cons
   return static_cast<std::size_t>(std::ranges::find_if(kinds, fits) - kinds.begin());
 }
 
-// The work and the buffers of one task.
+// Holds the work and the buffers of one task.
 struct BlockScan::Share {
   const BlockList& list;
   std::span<const double> x;

@@ -16,7 +16,8 @@
 
 namespace nlsq::inline v0 {
 
-// The recording of one call. Its inputs are columns 0, 1, ... of the tape, one parameter block after another.
+// Holds the recording of one call. Its inputs are columns 0, 1, ... of the tape, one parameter block after
+// another.
 struct BlockRecording : Recording {
   bool success = true;        // what the function returned
   std::size_t constants = 0;  // number of constant steps

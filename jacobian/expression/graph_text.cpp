@@ -35,8 +35,8 @@ Infix infix(Op op) {
   }
 }
 
-// A piece of the text that is still to be written: a literal, or a node, in parentheses if its precedence is
-// too low.
+// This is a piece of the text that is still to be written: a literal, or a node, in parentheses if its
+// precedence is too low.
 struct Task {
   const char* piece = nullptr;
   NodeId node = 0;

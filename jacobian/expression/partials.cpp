@@ -200,7 +200,7 @@ std::vector<RelativeChange> changes_of_sum(Graph& graph, NodeId b) {
   return out;
 }
 
-// A factor or divisor of a product.
+// This is a factor or divisor of a product.
 struct Factor {
   NodeId node;
   bool divides;

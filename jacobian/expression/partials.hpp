@@ -32,9 +32,9 @@ class Variation {
 // Error if the derivative is not an operation of the graph.
 Partial partial_derivative(Graph& graph, NodeId node, int which, Variation& varies);
 
-// One part of the relative change of a node f. The derivative by the operand is f * factor * growing.
-// `factor` stays finite. `growing` may become infinite where f or 1/f is 0; if it has no value, it counts
-// as 1.
+// This is one part of the relative change of a node f. The derivative by the operand is f * factor * growing.
+// `factor` stays finite. `growing` may become infinite where f or 1/f is 0; if it has no value, it counts as
+// 1.
 struct RelativeChange {
   NodeId operand = 0, factor = 0;
   std::optional<NodeId> growing = {};

@@ -12,7 +12,7 @@
 
 namespace nlsq::inline v0 {
 
-// The sum of two doubles, of which `low` is at most half a unit in the last place of `high`.
+// Holds the sum of two doubles, of which `low` is at most half a unit in the last place of `high`.
 struct Twofold {
   double high = 0, low = 0;
   double rounded() const { return high + low; }
@@ -21,7 +21,7 @@ struct Twofold {
 NLSQ_API Twofold twofold_sum(Twofold a, Twofold b);
 NLSQ_API Twofold twofold_product(Twofold a, Twofold b);
 
-// A twofold number and a bound of its rounding error.
+// This is a twofold number and a bound of its rounding error.
 struct TwofoldValue {
   Twofold number;
   double error = 0;
@@ -39,7 +39,7 @@ class NLSQ_API TwofoldExpression {
     return run(columns, parameters, {});
   }
 
-  // Is a number of the data: a column, or a constant of the expression.
+  // This is a number of the data: a column, or a constant of the expression.
   struct Datum {
     std::size_t place = 0;  // index of its step
     int column = -1;        // -1: a constant

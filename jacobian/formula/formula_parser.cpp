@@ -50,7 +50,7 @@ const Operator* find(const Operator (&table)[n], Symbol symbol) {
   return found == std::end(table) ? nullptr : &*found;
 }
 
-// An operator or call that waits for its right operand or its closing parenthesis.
+// This is an operator or call that waits for its right operand or its closing parenthesis.
 struct Pending {
   enum Kind : std::uint8_t { binary, prefix, parenthesis, call } kind;
   Token token;

@@ -13,7 +13,7 @@
 
 namespace nlsq::inline v0 {
 
-// The meaning of names on one side of a formula.
+// Holds the meaning of names on one side of a formula.
 struct FormulaNames {
   const FormulaOptions* options = nullptr;
   bool left_side = false;                          // the response is allowed, parameters are not

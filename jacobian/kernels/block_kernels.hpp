@@ -90,7 +90,7 @@ struct ReducedLayout {
   }
 };
 
-// The kernels for records of R that compute and sum in T: R or double.
+// Holds the kernels for records of R that compute and sum in T: R or double.
 template <class R, class T>
 struct EliminationKernels {
   // For points [first, last): computes V (a symmetric matrix each) and the gradient g = Eᵀr. Also adds the

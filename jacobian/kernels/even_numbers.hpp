@@ -10,7 +10,8 @@
 
 namespace nlsq::inline v0 {
 
-// The list as kernels read it. Number i is table[i] if there is a table, and first + i * step otherwise.
+// Holds the list as kernels read it. Number i is table[i] if there is a table, and first + i * step
+// otherwise.
 template <class T>
 struct EvenView {
   const T* table = nullptr;
@@ -24,7 +25,8 @@ struct EvenView {
   }
 };
 
-// A list that owns its numbers. T is an unsigned integer, so that every two numbers have a difference.
+// This is a list that owns its numbers. T is an unsigned integer, so that every two numbers have a
+// difference.
 template <class T>
 class EvenNumbers {
  public:

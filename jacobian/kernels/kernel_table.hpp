@@ -48,7 +48,7 @@ inline constexpr std::size_t most_f64_columns = 8, most_vectors_with_f64 = 64;
 inline constexpr int most_columns_with_ones = 6;
 inline constexpr int most_lane_parameters = 16;
 
-// The kernels that run programs on numbers of one format: double or float.
+// Holds the kernels that run programs on numbers of one format: double or float.
 template <class T>
 struct ProgramKernels {
   // Runs a program on `rows` rows. vectors[v] points to column or register v.

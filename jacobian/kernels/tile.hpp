@@ -43,7 +43,7 @@ struct FromUniform {
   NLSQ_INLINE typename Simd<T>::V operator()(std::size_t) const { return value; }
 };
 
-// An operand that is a column or one number. The constructor determines which.
+// This is an operand that is a column or one number. The constructor determines which.
 template <class T>
 struct FromEither {
   alignas(64) T uniform[Simd<T>::lanes];

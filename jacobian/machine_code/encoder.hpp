@@ -14,7 +14,7 @@
 
 namespace nlsq::inline v0 {
 
-// The properties of an instruction set on which generated code depends.
+// Holds the properties of an instruction set on which generated code depends.
 struct VectorSet {
   std::int32_t bytes;  // bytes of a vector register
   int registers;       // number of vector registers
@@ -46,7 +46,7 @@ enum class Register : std::uint8_t {
   r15
 };
 
-// Is the last operand of a vector instruction: a vector register or memory.
+// This is the last operand of a vector instruction: a vector register or memory.
 struct VectorOperand {
   enum class Kind : std::uint8_t { vector, memory, indexed, constant };
   Kind kind = Kind::vector;

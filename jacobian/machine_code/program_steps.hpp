@@ -35,7 +35,7 @@ class ExecutableMemory {
   std::size_t size_ = 0;
 };
 
-// The ways in which a program can be run.
+// Holds the ways in which a program can be run.
 struct StepsRequest {
   bool f64 = true;                // f64 or f32
   bool lanes = false;             // each lane is a problem of its own, with uniforms of its own
@@ -86,8 +86,8 @@ class NLSQ_API ProgramSteps {
   ExecutableMemory memory_;
 };
 
-// The steps of the two programs of a model. Each is made when it is first requested. Several threads may
-// request steps at the same time.
+// Holds the steps of the two programs of a model. Each is made when it is first requested. Several threads
+// may request steps at the same time.
 class NLSQ_API StepsCache {
  public:
   // `number`, 0 or 1, selects the program. Code is generated if the `rows` that are about to be evaluated and

@@ -13,7 +13,7 @@
 
 namespace nlsq::inline v0 {
 
-// A node, or a constant that no code holds yet.
+// This is a node, or a constant that no code holds yet.
 struct WrittenValue {
   VectorCode* code = nullptr;
   std::uint32_t node = 0;

@@ -9,8 +9,8 @@
 
 namespace nlsq::inline v0 {
 
-// Is one value of the program. Signs and products are already merged into the instructions that use them.
-// Operands are indices of other values.
+// This is one value of the program. Signs and products are already merged into the instructions that use
+// them. Operands are indices of other values.
 struct LoweredValue {
   Op op = Op::constant;
   bool varies = false;  // depends on a data column: a vector; otherwise a uniform

@@ -24,7 +24,7 @@ Recording record(const VectorFunction& function, std::span<const double> p, cons
   return made;
 }
 
-// The steps of one residual, renumbered from 0 in the order of recording.
+// Holds the steps of one residual, renumbered from 0 in the order of recording.
 class Expressions {
  public:
   explicit Expressions(const std::vector<TapeStep>& steps)

@@ -21,7 +21,7 @@ inline bool same_bits(double a, double b) {
   return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
 }
 
-// Is one operation, or a leaf. Operands are step numbers. Step 0 is unused, because node 0 means "plain
+// This is one operation, or a leaf. Operands are step numbers. Step 0 is unused, because node 0 means "plain
 // constant". A constant is a new step at every occurrence.
 struct TapeStep {
   Op op = Op::constant;
@@ -51,14 +51,14 @@ std::vector<NodeId> replay(Graph& graph, std::span<const TapeStep> steps, std::s
   return nodes;
 }
 
-// The answer that a comparison gave. `position` is the number of steps recorded before it.
+// Holds the answer that a comparison gave. `position` is the number of steps recorded before it.
 struct TapeGuard {
   std::uint32_t condition = 0;
   std::uint32_t position = 0;
   bool outcome = false;
 };
 
-// The operations and guards that a tape has recorded.
+// Holds the operations and guards that a tape has recorded.
 struct Recording {
   std::vector<TapeStep> steps;
   std::vector<TapeGuard> guards;

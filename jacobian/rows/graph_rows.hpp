@@ -51,7 +51,7 @@ class NLSQ_API ResidualSource {
                               std::size_t count, double* residuals, double* magnitudes) const;
 };
 
-// The compiled programs of one residual graph, for one set of free parameters.
+// Holds the compiled programs of one residual graph, for one set of free parameters.
 struct NLSQ_API ResidualPrograms {
   TileProgram residual, jacobian;  // outputs: r; and J (free parameters in order), extra columns, r
   double residual_cost = 0, jacobian_cost = 0;  // costs of a row

@@ -31,7 +31,7 @@ class OwnedRows final : public RowSource {
   std::size_t rows_;
 };
 
-// Is the expression of one group. GroupedRows checks the whole function, so this class has no reference
+// This is the expression of one group. GroupedRows checks the whole function, so this class has no reference
 // values.
 class GroupResidual final : public ResidualSource {
  public:
@@ -54,7 +54,7 @@ class GroupResidual final : public ResidualSource {
   ResidualForm form_;
 };
 
-// The rows of a group that belong to one component; without components, the whole group.
+// Holds the rows of a group that belong to one component; without components, the whole group.
 struct GroupPart {
   std::size_t component = 0;
   RolledGroup group;

@@ -35,7 +35,7 @@ class NLSQ_API FormulaResidual final : public ResidualSource {
   std::vector<NodeId> by_predictor_;  // ∂f/∂x for the predictors in form_.x_errors
 };
 
-// Is the residual of a recorded callable. The values and derivatives of every program are checked once
+// This is the residual of a recorded callable. The values and derivatives of every program are checked once
 // against dual numbers.
 class NLSQ_API RecordedResidual final : public ResidualSource {
  public:

@@ -1,6 +1,6 @@
-// Is a row model that consists of windows of rows of another one, spread evenly over all of them. Starts from
-// samples use it. Windows are many rows long, because a strided sample would touch every cache line of the
-// data.
+// This is a row model that consists of windows of rows of another one, spread evenly over all of them. Starts
+// from samples use it. Windows are many rows long, because a strided sample would touch every cache line of
+// the data.
 #pragma once
 
 #include "rows/row_model.hpp"

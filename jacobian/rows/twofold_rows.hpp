@@ -24,7 +24,7 @@ class NLSQ_API TwofoldRows {
   virtual void last_digits(std::span<const double> x, std::size_t first, std::size_t count, double* out) = 0;
 };
 
-// Rows whose residual is one expression of their data and of all parameters.
+// Evaluates rows whose residual is one expression of their data and of all parameters.
 class NLSQ_API TwofoldGraphRows final : public TwofoldRows {
  public:
   using Expand = std::function<void(std::span<const double> x, std::span<double> all)>;

@@ -10,8 +10,8 @@
 
 namespace nlsq::inline v0 {
 
-// The covariance of the joint fit. Its normal matrix has a block for each group, which is coupled with the
-// others only by the shared parameters.
+// Computes the covariance of the joint fit. Its normal matrix has a block for each group, which is coupled
+// with the others only by the shared parameters.
 class Arrow {
  public:
   Arrow(std::size_t shared, std::size_t groups)

@@ -61,7 +61,7 @@ struct Batch {
 // as fit_rows does. `source` is that of the worker that fitted it; see PreparedModel::Impl::is_even.
 void restore_signs(const Batch& batch, std::size_t fit, const ResidualSource* source, BatchResult& out);
 
-// The result of one fit, besides its parameters.
+// Holds the result of one fit, besides its parameters.
 struct BatchEnd {
   double cost = 0, decrement_sigma = 0;
   Verdict verdict = Verdict::failed;

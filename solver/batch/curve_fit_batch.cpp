@@ -40,7 +40,7 @@ bool enough_rows(const Batch& batch, std::size_t f) {
   return batch.y[f].size() >= std::max<std::size_t>(1, batch.free.size());
 }
 
-// One thread's work on single fits.
+// Does one thread's work on single fits.
 class BatchTask {
  public:
   BatchTask(const Batch& batch, BatchResult& out) : batch_(batch), out_(out) {

@@ -43,7 +43,7 @@ constexpr std::size_t kWithoutJournal = 16;
 // The number of the format that group_bytes() writes. Format 1 stored groups in lanes differently.
 constexpr std::uint64_t kGroupFormat = 2;
 
-// The positions of the columns of a fit among all columns of the table.
+// Holds the positions of the columns of a fit among all columns of the table.
 struct Layout {
   std::size_t predictors = 0;
   bool sigma = false;

@@ -11,7 +11,7 @@
 
 namespace nlsq::inline v0 {
 
-// The data and the formula that all rows have in common.
+// Holds the data and the formula that all rows have in common.
 struct FormulaRows {
   FormulaRows(const Formula& model, std::vector<double> fixed_values, const std::vector<int>& shared_ones,
               const std::vector<int>& own_ones);

@@ -12,8 +12,8 @@
 
 namespace nlsq::inline v0 {
 
-// The certificate of a fit that was done in a lane. It contains the results of those tests of certificate.hpp
-// for which the normal equations suffice.
+// Holds the certificate of a fit that was done in a lane. It contains the results of those tests of
+// certificate.hpp for which the normal equations suffice.
 struct LaneCertificate {
   double condition = 0;        // κ₀, 1-norm
   double decrement_sigma = 0;  // ν₀/σ

@@ -18,7 +18,7 @@
 
 namespace nlsq::inline v0 {
 
-// The settings that all fits share.
+// Holds the settings that all fits share.
 struct LaneProblem {
   std::size_t rows = 0, parameters = 0;  // free and fixed parameters
   std::vector<int> free;
@@ -28,7 +28,7 @@ struct LaneProblem {
   bool unit_sigma = false;
 };
 
-// The state that a fit takes from one format to the next.
+// Holds the state that a fit takes from one format to the next.
 struct LaneStart {
   bool after_f32 = false;  // f32 steps were taken, so linear parameters have been solved for
   bool by_step = false;    // the last step to this point was undamped
@@ -69,7 +69,7 @@ class LaneMinimizer {
   void linearization(std::size_t lane, Linearization& out) const;
 
  private:
-  // The state of one fit. Its numbers are in at_.
+  // Holds the state of one fit. Its numbers are in at_.
   struct Lane {
     std::size_t fit = 0;
     End end = End::needs_minimizer;

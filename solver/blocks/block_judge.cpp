@@ -194,7 +194,7 @@ std::string doubt_here(const BlockPoint& at, const BlockTests& tests, const Bloc
   return "";
 }
 
-// The test that holds at a point whose distance to the optimum is known, with its verdict.
+// Holds the test that holds at a point whose distance to the optimum is known, with its verdict.
 struct TestHeld {
   Verdict verdict;
   const char* name;

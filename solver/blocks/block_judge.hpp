@@ -40,7 +40,8 @@ struct BlockJudgement {
 // Returns σ = √(2F / (m - rank)). Without degrees of freedom, ‖r‖ replaces it.
 double block_sigma(double cost, std::size_t residuals, std::size_t determined);
 
-// The largest cosine between r and a column of J, and the rounding errors of the gradient on the same scale.
+// Holds the largest cosine between r and a column of J, and the rounding errors of the gradient on the same
+// scale.
 struct BlockGradient : GradientNoise {
   double cosine = 0;
 };

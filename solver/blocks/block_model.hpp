@@ -62,7 +62,8 @@ class BlockModel {
   // Chooses, at the start of a solve, the format of the derivatives of each component where J is in f32, and
   // the largest f32 error allowed.
   void start_formats(const PrecisionPolicy& policy);
-  // A program whose f32 derivatives were too inaccurate. It is evaluated in f64 from then on, including at x.
+  // This is a program whose f32 derivatives were too inaccurate. It is evaluated in f64 from then on,
+  // including at x.
   struct WidenedProgram {
     std::string component;  // empty if it has none
     std::size_t blocks = 0;

@@ -17,7 +17,8 @@ namespace {
 // is certainly positive.
 constexpr double kClearly = 1e-2;
 
-// A free parameter block that has a manifold. `block` is null if parameter block p is constant or has none.
+// This is a free parameter block that has a manifold. `block` is null if parameter block p is constant or has
+// none.
 struct CurvedBlock {
   const ParameterBlock* block = nullptr;
   std::size_t number = 0, first = 0;  // of its numbers and of its tangent coordinates

@@ -1,5 +1,5 @@
-// Is the minimizer's System for parameter blocks. Residuals are in f64, J is in f32 or f64 by residual block,
-// and steps come from eliminating points. solve_problem.cpp uses it.
+// This is the minimizer's System for parameter blocks. Residuals are in f64, J is in f32 or f64 by residual
+// block, and steps come from eliminating points. solve_problem.cpp uses it.
 #pragma once
 
 #include "blocks/block_judge.hpp"

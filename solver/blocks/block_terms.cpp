@@ -83,8 +83,8 @@ void add_terms(const double* row, std::span<const RecordColumns> parts, double t
   }
 }
 
-// A map from the number of a class of rows to a value. Most rows belong to a few classes, so the entries that
-// were used last are kept in an array beside the map, where they are found faster.
+// This is a map from the number of a class of rows to a value. Most rows belong to a few classes, so the
+// entries that were used last are kept in an array beside the map, where they are found faster.
 template <class T>
 class ByClass {
  public:

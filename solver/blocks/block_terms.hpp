@@ -12,7 +12,7 @@
 
 namespace nlsq::inline v0 {
 
-// A point where J is available in f64: its records are complete, and the solver has gathered them.
+// This is a point where J is available in f64: its records are complete, and the solver has gathered them.
 struct BlockPoint {
   BlockModel& model;
   const BlockStructure& structure;

@@ -47,8 +47,8 @@ class Subset final : public Manifold {
   std::vector<int> free_;
 };
 
-// Is the manifold of unit quaternions. `w` is the index of the real part. The imaginary parts start at index
-// `v`.
+// This is the manifold of unit quaternions. `w` is the index of the real part. The imaginary parts start at
+// index `v`.
 template <int w, int v>
 class Quaternion final : public Manifold {
  public:
@@ -111,8 +111,8 @@ void add_along(const std::vector<double>& B, std::size_t n, const double* delta,
   }
 }
 
-// The sphere: x ⊞ δ = cos|δ| x + (sin|δ|/|δ|) |x| B δ, where B is an orthonormal basis of the complement of
-// x.
+// This is the manifold of a sphere: x ⊞ δ = cos|δ| x + (sin|δ|/|δ|) |x| B δ, where B is an orthonormal basis
+// of the complement of x.
 class Sphere final : public Manifold {
  public:
   explicit Sphere(int size) : size_(checked_size(size)) {
@@ -141,8 +141,8 @@ class Sphere final : public Manifold {
   int size_;
 };
 
-// Is the manifold of lines: (o, d) ⊞ (a, b) = (o + B a, d ⊞ b on the sphere), where B is an orthonormal basis
-// of the complement of d.
+// This is the manifold of lines: (o, d) ⊞ (a, b) = (o + B a, d ⊞ b on the sphere), where B is an orthonormal
+// basis of the complement of d.
 class Line final : public Manifold {
  public:
   explicit Line(int size) : size_(checked_size(size)), direction_(size) {

@@ -46,7 +46,7 @@ BatchData batch_data(const nlsq_batch_column* x, std::size_t predictors, const n
   return data;
 }
 
-// The starting values: a row for each fit, or one for all. `none` is BatchOptions::unstarted.
+// Holds the starting values: a row for each fit, or one for all. `none` is BatchOptions::unstarted.
 struct Starts {
   Matrix P0;
   std::vector<bool> none;

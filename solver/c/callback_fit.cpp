@@ -18,7 +18,7 @@ namespace nlsq::inline v0::c {
 
 namespace {
 
-// The data with which the callback is compared. A loss of counts needs the model's values instead of
+// Holds the data with which the callback is compared. A loss of counts needs the model's values instead of
 // residuals.
 struct Weighting {
   std::vector<double> y, sigma;  // sigma is empty if all are 1

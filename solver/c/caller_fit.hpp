@@ -12,7 +12,7 @@
 
 namespace nlsq::inline v0::c {
 
-// The arguments of a function that fits a model to data, as the library takes them.
+// Holds the arguments of a function that fits a model to data, as the library takes them.
 struct CurveCall {
   const CallerModel& model;
   const Options& options;

@@ -13,7 +13,7 @@ namespace nlsq::inline v0::c {
 
 enum class Kind : std::uint8_t { options, result, model, tape, problem };
 
-// The base class of everything that has a handle.
+// This is the base class of everything that has a handle.
 class Object {
  public:
   explicit Object(Kind kind) : kind_(kind) {}

@@ -16,7 +16,7 @@ namespace nlsq::inline v0::c {
 
 namespace {
 
-// An option whose value is a number or a text.
+// This is an option whose value is a number or a text.
 struct Entry {
   std::string_view name;
   std::function<void(Options&, double)> number;

@@ -17,8 +17,8 @@ namespace nlsq::inline v0::c {
 
 namespace {
 
-// The problem in scaled parameters z = x / scale. Differences are taken in z, where steps are never far below
-// 1.
+// This is the problem in scaled parameters z = x / scale. Differences are taken in z, where steps are never
+// far below 1.
 struct ScaledResiduals {
   nlsq_function function;
   void* user;

@@ -18,7 +18,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// The answer to whether the problem has an evaluation callback. Only Ceres 2.2 reports that.
+// Says whether the problem has an evaluation callback. Only Ceres 2.2 reports that.
 enum class HasCallback : std::uint8_t { no, yes, unknown };
 template <class Problem>
 HasCallback has_callback(const Problem& problem) {

@@ -55,7 +55,7 @@ int numerical_rank(const Linearization& at);
 // Returns the largest cosine between r and a column of J, over the parameters that no bound fixes. It is 0
 // where r or the column vanishes.
 double gradient_cosine(const Linearization& at, const Box& room = {});
-// The result of comparing each |g_j| with its rounding bound, for the parameters that no bound fixes.
+// Holds the result of comparing each |g_j| with its rounding bound, for the parameters that no bound fixes.
 struct GradientNoise {
   bool noise = true;  // every |g_j| is within its bound
   // The largest bound, as a cosine. If some |g_j| exceed their bounds, it is the bound of the component that
@@ -85,7 +85,7 @@ inline bool is_flat(double cosine, double gtol, double distance) {
   return cosine <= gtol && !(std::isfinite(distance) && distance > kNearInNoise);
 }
 bool residuals_are_rounding(double cost, double magnitude);
-// The measured rounding errors e of the residuals: ‖e‖, and by how much they change ν₀.
+// Holds the measured rounding errors e of the residuals: ‖e‖, and by how much they change ν₀.
 struct MeasuredRounding {
   double residuals = 0, decrement = 0;
   bool known() const { return residuals - residuals == 0; }

@@ -28,7 +28,7 @@ constexpr double kSure = 8;  // multiple of the difference's own error
 // is a kink.
 constexpr double kNear = 1e-5, kNearer = kNear / 16;
 
-// The values along a line on which only one parameter changes.
+// Holds the values along a line on which only one parameter changes.
 struct Line {
   ValuesAt values;
   double p = 0, typical = 1, lower = -kInfinity, upper = kInfinity;

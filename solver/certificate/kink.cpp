@@ -30,8 +30,8 @@ constexpr double kSame = 0.1;
 // A point beside x has to shorten the combined gradient by this factor, or there is no kink.
 constexpr double kLeastGained = 0.9;
 
-// The end of a fit, and the metric (JᵀJ)⁻¹ in which its gradients are measured: a gradient of length σ leads
-// one standard error away.
+// Holds the end of a fit, and the metric (JᵀJ)⁻¹ in which its gradients are measured: a gradient of length σ
+// leads one standard error away.
 class Surroundings {
  public:
   Surroundings(DenseEvaluator& evaluator, const Limits& limits, const MinimizerResult& end)

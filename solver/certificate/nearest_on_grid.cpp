@@ -9,8 +9,8 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// A basis of a lattice, its Gram-Schmidt vectors, and the whole numbers by which it follows from the given
-// columns.
+// Holds a basis of a lattice, its Gram-Schmidt vectors, and the whole numbers by which it follows from the
+// given columns.
 class Lattice {
  public:
   Lattice(std::vector<double> columns, std::size_t n)

@@ -94,7 +94,7 @@ Vector moved(const Rows& rows, const Model& model, const Vector& x) {
   return out;
 }
 
-// A point, and the quantities that are known there.
+// Holds a point, and the quantities that are known there.
 struct Judged {
   Vector x;
   Rows rows;

@@ -15,7 +15,7 @@
 
 namespace nlsq::inline v0 {
 
-// The part of a linearization that does not depend on how its matrices are stored.
+// Holds the part of a linearization that does not depend on how its matrices are stored.
 struct PointModel {
   PrecisionPlan plan;
   double cost = 0;  // ½‖r‖², with losses applied

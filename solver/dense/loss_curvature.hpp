@@ -19,8 +19,8 @@ namespace nlsq::inline v0 {
 // curvature is zero or negative, and J̃ᵀJ̃ gives better steps. Cost and gradient do not change.
 void correct_curvature(const RowModel& rows, std::span<const double> x, Linearization& at);
 
-// The weights of a row: `taken` is its weight in J̃ᵀJ̃, from which steps are computed, and `exact` is its
-// weight in the cost's own curvature. `finished` is the transformed residual.
+// Holds the weights of a row: `taken` is its weight in J̃ᵀJ̃, from which steps are computed, and `exact` is
+// its weight in the cost's own curvature. `finished` is the transformed residual.
 struct CurvatureWeights {
   double taken = 1, exact = 1;
 };

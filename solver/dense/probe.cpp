@@ -51,7 +51,7 @@ void round_to_f16(Matrix& rows, std::size_t first, std::size_t last) {
   }
 }
 
-// A stratum: rows of one plan that are sampled separately. Without components there is one stratum.
+// This is a stratum: rows of one plan that are sampled separately. Without components there is one stratum.
 struct Stratum {
   PrecisionPlan plan;
   double rows = 0;  // number of rows it stands for
@@ -66,7 +66,7 @@ struct Stratum {
   }
 };
 
-// Is a group of rows from any stratum.
+// This is a group of rows from any stratum.
 struct Group {
   const Stratum* stratum;
   TileRange rows;
@@ -88,7 +88,7 @@ std::vector<Group> all_groups(std::vector<Stratum>& strata) {
   return out;
 }
 
-// Rows of J kept to measure ε_J and η, scaled to stand for all rows.
+// Holds rows of J kept to measure ε_J and η, scaled to stand for all rows.
 class KeptRows {
  public:
   KeptRows(const std::vector<Stratum>& strata, std::size_t n)

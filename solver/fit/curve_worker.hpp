@@ -14,7 +14,7 @@
 
 namespace nlsq::inline v0 {
 
-// The programs of a curve for one set of free parameters and one form of its residuals.
+// Holds the programs of a curve for one set of free parameters and one form of its residuals.
 struct CurvePrograms {
   ResidualForm form;
   std::vector<int> free, linear;  // linear: positions among the free parameters that enter linearly

@@ -17,8 +17,8 @@ namespace {
 
 using Bodies = std::vector<std::string_view>;
 
-// A body that is another one with parameters fixed. The case is `irregular` at the edge of a parameter's
-// range, or where the derivatives of the general body are dependent.
+// This is a body that is another one with parameters fixed. The case is `irregular` at the edge of a
+// parameter's range, or where the derivatives of the general body are dependent.
 struct Special {
   std::string_view body, general;
   bool irregular = false;

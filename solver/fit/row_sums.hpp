@@ -16,8 +16,8 @@
 
 namespace nlsq::inline v0 {
 
-// The vector of sums: numbers at the front, then the gradient (n), the sums of terms of each column (n), and
-// the upper triangle of JᵀJ by rows.
+// Numbers the places in the vector of sums. It has numbers at the front, then the gradient (n), the sums of
+// terms of each column (n), and the upper triangle of JᵀJ by rows.
 enum class SumAt : std::size_t {
   rows,
   cost,            // ½ Σr²

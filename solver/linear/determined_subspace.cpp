@@ -115,8 +115,8 @@ bool by_inverse(const ScaledTriangle& triangle, Certified& out) {
   return true;
 }
 
-// A triangle R whose columns were exchanged so that its diagonal decreases, cut off after its rank r, because
-// the rows below are rounding errors. Its null space is spanned by the columns of N = [-R₁₁⁻¹R₁₂; 1].
+// This is a triangle R whose columns were exchanged so that its diagonal decreases, cut off after its rank r,
+// because the rows below are rounding errors. Its null space is spanned by the columns of N = [-R₁₁⁻¹R₁₂; 1].
 struct CutTriangle {
   std::size_t n = 0, rank = 0;
   std::vector<std::size_t> order;  // row k of everything here belongs to column order[k] of the triangle

@@ -26,7 +26,7 @@ struct DenseRows {
   bool finite = true;
 };
 
-// The minimum of ½‖J s + r‖² where J has full rank.
+// Holds the minimum of ½‖J s + r‖² where J has full rank.
 struct RegularSolution {
   std::vector<double> step;
   double decrement = 0;  // √(gᵀ(JᵀJ)⁻¹g)

@@ -21,7 +21,7 @@ struct Box {
   }
 };
 
-// A Box that owns its memory.
+// This is a Box that owns its memory.
 struct Limits {
   std::vector<double> lower, upper;
   bool empty() const { return lower.empty(); }
@@ -37,7 +37,7 @@ struct Limits {
   }
 };
 
-// The bound at which a parameter is fixed.
+// Says at which bound a parameter is fixed.
 enum class Held : signed char { lower = -1, none = 0, upper = 1 };
 
 // Returns the bound that x lies on and that blocks the descent along its own gradient. `room` holds the

@@ -78,7 +78,7 @@ struct WarmStart {
   std::vector<int> eliminated;  // eliminated linear parameters, as in Summary
 };
 
-// An observer that gets more than a callback and has stop tests of its own (ProblemControl).
+// This is an observer that gets more than a callback and has stop tests of its own (ProblemControl).
 class StepObserver {
  public:
   virtual ~StepObserver() = default;
@@ -110,7 +110,7 @@ struct Trial {
   rules::Judgement judgement = rules::Judgement::reject;
 };
 
-// The damping of steps and the rules that bypass it.
+// Holds the damping of steps and the rules that bypass it.
 struct Damping {
   TrustRegion trust{0};
   double lambda_before_rejections = 0;  // λ before the current sequence of rejections
@@ -128,7 +128,7 @@ struct Damping {
   int second_order_at = 10, second_order_period = 10;
 };
 
-// The precision in force, and the counts that show whether it is enough.
+// Holds the precision in force, and the counts that show whether it is enough.
 struct Digits {
   PrecisionPlan plan;
   int undecided_in_a_row = 0, rejected_in_a_row = 0;
@@ -142,7 +142,7 @@ struct Digits {
   int first_accepted = 0, first_rejected = 0;  // outcomes of the first step tried from a point
 };
 
-// The last point whose f64 cost was verified to be no worse. At first it is the start.
+// Holds the last point whose f64 cost was verified to be no worse. At first it is the start.
 struct Checkpoint {
   Vector x;
   double cost = 0;
@@ -151,7 +151,7 @@ struct Checkpoint {
   int unverified_steps = 0;  // steps accepted below f64 since then
 };
 
-// The sizes to which rounding errors are proportional.
+// Holds the sizes to which rounding errors are proportional.
 struct RoundingSizes {
   Recheck start, end;
   double magnitude = 0;       // ‖terms of r‖, from the last recheck
@@ -178,7 +178,7 @@ struct Stagnation {
   int slow_iterations = 0, stuck_iterations = 0;
 };
 
-// The state that decides when and how the solve ends.
+// Holds the state that decides when and how the solve ends.
 struct Ending {
   std::string met_by_rejection;  // a tolerance that a rejected step met, in words
   bool cut_short = false;        // stopped_by is about conjugate gradients, not a tolerance of the user's

@@ -43,7 +43,7 @@ struct FirstOrder {
   std::vector<Held> held;      // as in Step
 };
 
-// The tolerances and sizes that the verdict depends on.
+// Holds the tolerances and sizes that the verdict depends on.
 struct CertificateTests {
   double tau = 1e-3, xtol = 1e-10, gtol = 1e-10;
   double magnitude = 0;  // ‖size of the terms of r‖, to which rounding errors of r are proportional

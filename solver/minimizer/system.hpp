@@ -17,14 +17,15 @@
 
 namespace nlsq::inline v0 {
 
-// A change of format that a System made on its own, for the trace.
+// This is a change of format that a System made on its own, for the trace.
 struct PrecisionNote {
   Event event = Event::none;
   std::string reason;
   std::vector<std::string> components;
 };
 
-// A step whose end needs no pass, because bounds on what it leaves are known beforehand (docs/precision.md).
+// This is a step whose end needs no pass, because bounds on what it leaves are known beforehand
+// (docs/precision.md).
 struct LastStep {
   double size = 0;  // ‖D s‖ / ‖D x‖
   // bounds on the remaining step, relative like `size`, and in standard errors
@@ -32,7 +33,7 @@ struct LastStep {
   double gram_change = 0;  // ‖H⁻¹ ΔH‖, the change of the Gram matrix along it
 };
 
-// How x was reached. LastStep and the curvature of the last step need this.
+// Says how x was reached. LastStep and the curvature of the last step need this.
 struct Approach {
   const FirstOrder& first;    // at x
   double last_decrement = 0;  // ν₀ of the undamped step that led to x; 0 if the step was damped
@@ -41,7 +42,7 @@ struct Approach {
   const Vector& scale;        // D
 };
 
-// A step that was tried, for models that learn from steps.
+// This is a step that was tried, for models that learn from steps.
 struct TriedStep {
   std::span<const double> x, trial;
   double decrease = 0;  // decrease of the cost

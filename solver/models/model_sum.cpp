@@ -23,7 +23,7 @@ namespace {
 
 constexpr int kMostTerms = 20;
 
-// Is a name, or a multiple of one such as 3*lorentzian.
+// This is a name, or a multiple of one such as 3*lorentzian.
 struct Multiple {
   int count = 1;
   std::string_view name;

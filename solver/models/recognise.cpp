@@ -29,8 +29,8 @@ constexpr Relation kRelations[] = {
 };
 constexpr std::size_t kLinearRelations = 2;  // q and -q; a linear parameter has no other
 
-// One point at which both formulas are evaluated. The numbers have no simple ratios, so that different
-// formulas do not agree by chance.
+// This is one point at which both formulas are evaluated. The numbers have no simple ratios, so that
+// different formulas do not agree by chance.
 struct Point {
   std::vector<double> x, q;  // predictors; the model's parameters
   double value = 0;          // of the model

@@ -14,7 +14,7 @@ namespace nlsq::inline v0::mpi {
 
 namespace {
 
-// The message that a process sends before its bytes.
+// A process sends this message before its bytes.
 enum class Says : std::uint64_t { bytes, has_left };
 struct Head {
   Says says = Says::bytes;

@@ -22,7 +22,7 @@ namespace {
 
 constexpr double kManyFailures = 0.05;  // share of failed fits that deserves a warning
 
-// The result of one sample.
+// Holds the result of one sample.
 struct Outcome {
   bool drawn = false;
   std::vector<double> values;  // parameters and derived quantities; empty if the fit failed

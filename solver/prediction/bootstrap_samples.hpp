@@ -30,7 +30,7 @@ class SampleRandom : public Random {
   double poisson(double mean);
 };
 
-// The columns of one sample. Where one is empty, that of the data is used.
+// Holds the columns of one sample. Where one is empty, that of the data is used.
 struct BootstrapSample {
   std::vector<double> y, sigma;
   std::vector<std::vector<double>> x, sigma_x;

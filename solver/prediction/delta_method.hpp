@@ -9,7 +9,7 @@
 
 namespace nlsq::inline v0 {
 
-// The reason why a variance is not a number.
+// Says why a variance is not a number.
 enum class DeltaState : std::uint8_t {
   known,
   not_finite,    // a derivative is not finite
@@ -54,9 +54,9 @@ double interval_quantile(const FitResult& fit, const FitOptions& options, double
 // Throws ValidationError unless 0 < confidence < 1.
 void check_confidence(double confidence);
 
-// The triangular factor of the rows of J, computed by Givens rotations. A variance that is computed from this
-// factor loses half as many digits by correlations as one that is computed from the covariance. predict()
-// uses the factor where the covariance is not accurate enough.
+// Holds the triangular factor of the rows of J, computed by Givens rotations. A variance that is computed
+// from this factor loses half as many digits by correlations as one that is computed from the covariance.
+// predict() uses the factor where the covariance is not accurate enough.
 class RowFactor {
  public:
   // Reads the data of the fit: x, and the sigma of the options. Not for fits with a loss, errors in x or

@@ -43,8 +43,8 @@ class HeldStarts {
 // ones are rounding or the tolerance of the fits.
 inline constexpr double kLowerCost = 1e-7;
 
-// A point of a profile: the number that the search moves, the profiled quantity, and τ, the square root of
-// the rise of 2 * cost over the scale. τ is NaN if no fit converged.
+// This is a point of a profile: the number that the search moves, the profiled quantity, and τ, the square
+// root of the rise of 2 * cost over the scale. τ is NaN if no fit converged.
 struct ProfilePoint {
   double at = 0, value = 0, tau = 0;
 };

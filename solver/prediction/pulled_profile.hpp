@@ -20,7 +20,7 @@
 
 namespace nlsq::inline v0 {
 
-// The data of a fit with room for one more row, which is the last.
+// Holds the data of a fit with room for one more row, which is the last.
 struct PulledData {
   std::vector<std::vector<double>> x;
   std::vector<double> y, sigma;

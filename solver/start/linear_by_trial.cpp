@@ -135,7 +135,7 @@ Move move_of(TrialRows& rows, std::span<const double> start, std::vector<double>
   return out;
 }
 
-// The step of a parameter that is linear, and how it changes the residuals.
+// Holds the step of a parameter that is linear, and how it changes the residuals.
 struct LinearMove {
   double step = 0;
   std::vector<double> change;  // empty if the parameter is not linear
@@ -158,8 +158,8 @@ LinearMove linear_move(TrialRows& rows, std::span<const double> start, std::span
   return {step, std::move(move.change)};
 }
 
-// A parameter that seems to be linear: its position among the free ones, its move, and how many such moves
-// lead to its best value.
+// This is a parameter that seems to be linear: its position among the free ones, its move, and how many such
+// moves lead to its best value.
 struct Seeming {
   int position = 0;
   LinearMove move;

@@ -86,7 +86,7 @@ double explained(const std::vector<std::vector<double>>& columns, const std::vec
   return dense::dot(right.data(), right.data(), n);
 }
 
-// Some rows of a formula's data, by which starting values are judged.
+// Holds some rows of a formula's data, by which starting values are judged.
 class StartSample {
  public:
   // Takes at most 128 rows, spread over all of them. The first columns of `data` are the predictors, then
@@ -202,7 +202,7 @@ void add_waves(const ColumnRange& range, std::size_t halves, std::vector<double>
   }
 }
 
-// The values that one parameter may take. Draws use common values; an improvement tries all.
+// Holds the values that one parameter may take. Draws use common values; an improvement tries all.
 struct Choices {
   std::size_t parameter = 0;
   std::vector<double> common, waves;

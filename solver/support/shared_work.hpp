@@ -21,7 +21,8 @@ class SharedWork {
   // Returns true without a team and a journal. Then the caller does the work itself.
   bool alone() const { return size() < 2 && !journal_; }
 
-  // The results of items: bytes, which are joined in the order of the items, and a number, which is added up.
+  // Holds the results of items: bytes, which are joined in the order of the items, and a number, which is
+  // added up.
   struct Results {
     std::uint64_t number = 0;
     std::string bytes;

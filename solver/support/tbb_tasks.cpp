@@ -27,7 +27,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// A one-way gate: a thread that enters sees all writes of those that have left.
+// This is a one-way gate: a thread that enters sees all writes of those that have left.
 struct Gate {
   char place = 0;
 #if NLSQ_THREAD_SANITIZER

@@ -28,7 +28,7 @@ bool separable(const nlsq::Formula& formula) {
   return !linear.empty() && linear.size() < all.size();
 }
 
-// The results of a fit of the whole problem and of the same fit with `wish`.
+// Holds the results of a fit of the whole problem and of the same fit with `wish`.
 struct Pair {
   bool whole = false, projected = false;  // certified, and at the lower cost of the two
   int whole_steps = 0, projected_steps = 0;

@@ -73,7 +73,7 @@ struct Shared final : ceres::EvaluationCallback {
   }
 };
 
-// A functor that would be recorded, but whose values also depend on the callback.
+// This is a functor that would be recorded, but whose values also depend on the callback.
 struct Functor {
   const Shared* shared;
   template <class T>

@@ -47,7 +47,7 @@ struct Counted {
   }
 };
 
-// A residual of a point on a curve. It counts its calls in double.
+// Computes the residual of a point on a curve. It counts its calls in double.
 struct CountedPoint {
   double t, y;
   int* calls;
@@ -67,7 +67,7 @@ ceres::Problem::Options keep_ownership() {
   return options;
 }
 
-// A problem that starts at 1. Its minimum is at 2.
+// This is a problem that starts at 1. Its minimum is at 2.
 struct Root {
   double x = 1;
   ceres::Problem problem;

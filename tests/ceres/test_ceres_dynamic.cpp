@@ -16,7 +16,8 @@ using ceres_problems::tight;
 
 namespace {
 
-// A cost function of any number of blocks. Residual i is a function of the blocks' numbers, minus y[i].
+// This is a cost function of any number of blocks. Residual i is a function of the blocks' numbers, minus
+// y[i].
 struct Sums {
   std::vector<int> sizes;
   std::vector<double> y;

@@ -44,7 +44,7 @@ struct Fails final : ceres::SizedCostFunction<1, 1> {
   bool Evaluate(double const* const*, double*, double**) const override { return false; }
 };
 
-// The residual x² - 2, which has no derivatives below 1.6, where its minimum is.
+// The residual is x² - 2. It has no derivatives below 1.6, where its minimum is.
 struct NoSlope final : ceres::SizedCostFunction<1, 1> {
   bool Evaluate(double const* const* x, double* r, double** J) const override {
     const double v = x[0][0];
@@ -239,7 +239,7 @@ struct Nothing final : ceres::CostFunction {
   bool Evaluate(double const* const*, double*, double**) const override { return true; }
 };
 
-// A plane whose steps are never longer than ½.
+// This is a plane whose steps are never longer than ½.
 struct ShortSteps final : ceres::Manifold {
   int AmbientSize() const override { return 2; }
   int TangentSize() const override { return 2; }

@@ -97,8 +97,8 @@ TEST_CASE("a linear solve of many unknowns calls its functions seldom, with and 
 
 namespace {
 
-// A point in the image of a camera. The parameters are rotation and translation, then focal length and two
-// numbers for distortion.
+// Measures the pixel at which a camera sees a point. The parameters are rotation and translation, then focal
+// length and two numbers for distortion.
 struct Seen {
   std::array<double, 3> point;
   double u, v;
@@ -147,8 +147,8 @@ TEST_CASE("a camera of nine unknowns is certified by few calls, with noise and w
 
 namespace {
 
-// A cost function of eight unknowns that is linear except in one of them. The cost falls from x = 0 to both
-// sides of a ridge, but the derivatives there are those of one side.
+// This is a cost function of eight unknowns that is linear except in one of them. The cost falls from x = 0
+// to both sides of a ridge, but the derivatives there are those of one side.
 struct Ridge final : ceres::SizedCostFunction<9, 8> {
   double slope;
   explicit Ridge(double of_sides) : slope(of_sides) {}

@@ -72,7 +72,7 @@ struct OnCircle {
   }
 };
 
-// A closed polygon that approximates measured points: each point lies near a place t on the polygon.
+// A closed polygon approximates measured points: each point lies near a place t on the polygon.
 struct NearPolygon {
   static constexpr int corners = 12;
   double px, py;

@@ -12,7 +12,7 @@
 
 namespace {
 
-// A square root whose functor fails near its branch point.
+// Computes a square root. The functor fails near its branch point.
 struct Root {
   double x, y;
   template <class T>
@@ -25,7 +25,7 @@ struct Root {
   }
 };
 
-// The distance of a point, after a rotation and a shift, from the tangent plane of its partner.
+// Measures the distance of a point, after a rotation and a shift, from the tangent plane of its partner.
 struct PointToPlane {
   std::array<double, 3> point, partner, normal;
   double weight;

@@ -28,7 +28,7 @@ CostFunction make(int number, std::index_sequence<k...>) {
   return CostFunction(ceres_problems::cost<kOurs, F, F::residuals, F::sizes[k]...>(F(number)));
 }
 
-// A functor's numbers and its cost functions. The code that uses them is no template, so that it is not
+// Holds a functor's numbers and its cost functions. The code that uses them is no template, so that it is not
 // compiled for each functor.
 struct Kind {
   std::size_t residuals;

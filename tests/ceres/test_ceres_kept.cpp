@@ -165,7 +165,7 @@ TEST_CASE("The final cost is the problem's own evaluation, also where it is solv
 
 namespace {
 
-// A polynomial with as many coefficients as the parameter blocks have numbers.
+// Computes a polynomial with as many coefficients as the parameter blocks have numbers.
 struct Polynomial {
   double t, y;
   std::vector<int> sizes;
@@ -214,7 +214,7 @@ TEST_CASE("A cost function may have another shape in the next problem, in the sa
 
 namespace {
 
-// A term that a later solve switches on.
+// Has a term that a later solve switches on.
 struct Bent {
   double u, y, bends;
   template <class T>

@@ -58,7 +58,7 @@ inline nlohmann::json parameter(const nlohmann::json& fit, const std::string& na
   return nullptr;
 }
 
-// A temporary directory, which is removed with the object.
+// This is a temporary directory, which is removed with the object.
 class Scratch {
  public:
   Scratch() {

@@ -17,7 +17,7 @@ namespace problems {
 // "auto" is first.
 std::vector<std::string> all_policies();
 
-// Why a run differs from the f64 run, as shown by another run.
+// Says why a run differs from the f64 run, as shown by another run.
 enum class Cause : std::uint8_t {
   none,           // it does not differ
   other_minimum,  // certified at a higher cost; neither f64 nor long double finds a lower one from there

@@ -12,7 +12,7 @@
 
 namespace problems::mgh {
 
-// The properties of a functor: sizes, start, minimum of ‖r‖².
+// Holds the properties of a functor: sizes, start, minimum of ‖r‖².
 template <int parameters_, int residuals_>
 struct Sized {
   static constexpr int parameters = parameters_, residuals = residuals_;

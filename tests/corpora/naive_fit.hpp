@@ -13,7 +13,7 @@ struct NaiveFit {
   bool finite = false;     // parameters and cost are finite
 };
 
-// The quality of such a fit, compared with a certified one.
+// Says how good such a fit is, compared with a certified one.
 enum class NaiveOutcome : std::uint8_t { right, silent_wrong, not_finite, gave_up };
 NaiveOutcome judge(const Problem& problem, const NaiveFit& naive, const nlsq::FitResult& certified);
 

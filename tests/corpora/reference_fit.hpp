@@ -9,7 +9,7 @@
 
 namespace problems {
 
-// The distance of a point from the minimum of the linear model there, in long double.
+// Holds the distance of a point from the minimum of the linear model there, in long double.
 struct Distance {
   double cost = 0;           // ½‖r‖²
   double decrement = 0;      // ν₀ = ‖L⁻¹g‖
@@ -35,7 +35,7 @@ class Reference {
   // Parameters are in the order of the formula. `rank` is the number of directions of the subspace used; 0
   // stands for all that double precision can separate.
   Distance distance(const std::vector<double>& p, int rank = 0) const;
-  // The lowest cost that damped steps in long double reach from p, and its position.
+  // Holds the lowest cost that damped steps in long double reach from p, and its position.
   struct Minimum {
     std::vector<double> p;
     double cost = 0;

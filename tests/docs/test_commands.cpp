@@ -11,9 +11,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A directory that looks like a checkout to the commands shown. It has the data, the guides, and a `./dev`
-// that builds nothing. `./dev fit` runs the program just built; of other commands it only checks that they
-// exist.
+// This is a directory that looks like a checkout to the commands shown. It has the data, the guides, and a
+// `./dev` that builds nothing. `./dev fit` runs the program just built; of other commands it only checks that
+// they exist.
 class Checkout {
  public:
   Checkout() {

@@ -109,7 +109,7 @@ inline void drive_tape(Bytes& bytes, nlsq_tape* tape) {
   documented(nlsq_tape_output(tape, node));
 }
 
-// The rows that every model of this file is fitted to.
+// Holds the rows that every model of this file is fitted to.
 struct FuzzRows {
   static constexpr std::size_t kRows = 12;
   std::array<double, kRows> x{}, y{};

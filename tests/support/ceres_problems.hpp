@@ -21,7 +21,7 @@ ceres::CostFunction* cost(F functor) {
   else return new ceres::AutoDiffCostFunction<F, r, n...>(new F(std::move(functor)));
 }
 
-// The problem and the parameters that it refers to.
+// Holds the problem and the parameters that it refers to.
 struct Made {
   std::vector<double> x;
   std::unique_ptr<ceres::Problem> problem = std::make_unique<ceres::Problem>();

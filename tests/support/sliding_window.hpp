@@ -32,8 +32,8 @@ void rotate(const T* w, const T* v, T* out) {
   }
 }
 
-// A pixel measurement of a pose (rotation vector, translation; world to camera) and a point. The focal length
-// is 400.
+// Measures the pixel at which a pose (rotation vector, translation; world to camera) sees a point. The focal
+// length is 400.
 struct Sight {
   static constexpr int residuals = 2;
   double u, v;

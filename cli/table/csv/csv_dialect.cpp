@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kSampleLines = 100;
 constexpr std::array<char, 4> kDelimiters = {'\t', ';', ',', '|'};
 
-// The counts of one record: how often each candidate occurs outside quotes, and how many fields blanks
+// Holds the counts of one record: how often each candidate occurs outside quotes, and how many fields blanks
 // separate. `first` is the first character of the first field.
 struct LineCount {
   std::array<std::size_t, 4> candidates{};

@@ -33,7 +33,7 @@ struct GroupColumn {
   double number = 0;
 };
 
-// The properties that all records of a table share.
+// Holds the properties that all records of a table share.
 struct CsvLayout {
   CsvOptions options;
   CsvShape shape;
@@ -90,7 +90,7 @@ class RecordParser {
   const char* open_quote() const { return scanner_.open_quote(); }
 
  private:
-  // The first fault of a record. It is reported only if the record has no comment that explains it.
+  // Holds the first fault of a record. It is reported only if the record has no comment that explains it.
   struct Fault {
     enum Kind { value, too_few, too_many } kind = value;
     Field field;

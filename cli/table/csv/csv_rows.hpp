@@ -33,7 +33,7 @@ class LineMap {
   std::vector<std::pair<std::size_t, std::size_t>> runs_;
 };
 
-// A set of rows, stored as runs of consecutive ones.
+// This is a set of rows, stored as runs of consecutive ones.
 class RowRuns {
  public:
   // Rows are added in rising order; the last one may be added again.

@@ -17,7 +17,7 @@ struct InputFiles {
   std::shared_ptr<InputChecksums> checksums;
 };
 
-// The members that --json writes for a file.
+// Holds the members that --json writes for a file.
 struct InputFile {
   std::string name;
   std::size_t rows = 0;  // includes those left out

@@ -105,7 +105,7 @@ std::string rows_by_file(const std::vector<TableColumns>& files) {
   return least == most ? fmt::format("{} rows each", least) : fmt::format("{} to {} rows each", least, most);
 }
 
-// Is one file of the table. `table` is null while it is not open.
+// This is one file of the table. `table` is null while it is not open.
 struct Part {
   std::string file;
   std::unique_ptr<Table> table;

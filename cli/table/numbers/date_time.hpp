@@ -9,7 +9,7 @@
 
 namespace nlsq::cli {
 
-// A point in time, or a time of day without a date.
+// This is a point in time, or a time of day without a date.
 struct Moment {
   bool has_date = false;
   bool has_offset = false;       // "Z" or "+02:00" is given

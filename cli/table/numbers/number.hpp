@@ -31,8 +31,8 @@ NumberStatus parse_number(std::string_view text, const NumberFormat& format, dou
 // words and signs for a missing number (none, -, ?, .) are texts there.
 bool is_missing_text(std::string_view text) noexcept;
 
-// Is the reader's fast path. Parses a number at `begin` and returns its end, or null unless it is a plain
-// finite number that is nonzero or literally zero (parse_number then classifies the text).
+// This is the reader's fast path. Parses a number at `begin` and returns its end, or null unless it is a
+// plain finite number that is nonzero or literally zero (parse_number then classifies the text).
 const char* parse_plain_number(const char* begin, const char* end, char decimal, double& value) noexcept;
 
 std::string_view trim_blanks(std::string_view text) noexcept;

@@ -73,7 +73,7 @@ NLSQ_SSE41 inline std::uint64_t sixteen_digits(__m128i digits) {
   return (both & 0xFFFFFFFFu) * 100000000u + (both >> 32);
 }
 
-// The masks of sixteen characters: where the number ends and where its decimal sign is.
+// Holds the masks of sixteen characters: where the number ends and where its decimal sign is.
 struct Outline {
   std::uint32_t sign, dots, length;
   // Avoids a branch, because it would often be mispredicted.

@@ -6,7 +6,7 @@
 
 namespace nlsq::cli {
 
-// The format of a record and the destination of its numbers.
+// Holds the format of a record and the destination of its numbers.
 struct NumberRun {
   char delimiter = ',', decimal = '.';
   const int* slot_of = nullptr;  // index of each column among the chosen ones, or -1

@@ -49,7 +49,7 @@ struct ScratchAllocator {
   friend bool operator==(ScratchAllocator, ScratchAllocator) { return true; }
 };
 
-// Is a vector with an entry for each row.
+// This is a vector with an entry for each row.
 template <class T>
 using RowVector = std::vector<T, ScratchAllocator<T>>;
 

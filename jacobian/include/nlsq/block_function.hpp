@@ -62,7 +62,7 @@ namespace detail {
 template <class T, std::size_t>
 using Repeated = T;
 
-// The three forms of a functor. `k` is the number of parameter blocks.
+// These are the three forms of a functor. `k` is the number of parameter blocks.
 struct OutputForm {};    // f(a, b, residuals)
 struct ResultForm {};    // f(a, b)
 struct PointersForm {};  // f(blocks, residuals)

@@ -52,7 +52,7 @@ Untraced<F> untraced(F f) {
 inline constexpr int kDualWidth = 8;  // derivatives computed by one call; more parameters need more calls
 using Dual8 = Dual<double, kDualWidth>;
 
-// Is a model with a scalar value, a function of `predictors` numbers and some parameters. `x` points at
+// This is a model with a scalar value, a function of `predictors` numbers and some parameters. `x` points at
 // `predictors` numbers. A member function that is empty is not offered by the callable.
 struct ModelFunction {
   int predictors = 1;
@@ -62,7 +62,7 @@ struct ModelFunction {
   bool concurrent = true;  // false: calls must not overlap (the callable's operator() is not const)
 };
 
-// Is a vector of residuals as a function of the parameters.
+// This is a vector of residuals as a function of the parameters.
 struct VectorFunction {
   std::function<std::vector<double>(std::span<const double> p)> value;
   std::function<std::vector<Traced>(std::span<const Traced> p)> trace;

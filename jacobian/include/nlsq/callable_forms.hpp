@@ -7,7 +7,7 @@
 
 namespace nlsq::inline v0::detail {
 
-// The forms of an argument. `Form::Of<T>` is its type. A callable that takes a vector gets a copy.
+// These are the forms of an argument. `Form::Of<T>` is its type. A callable that takes a vector gets a copy.
 struct SpanForm {
   template <class T>
   using Of = std::span<const T>;
@@ -38,8 +38,8 @@ struct PointerForm {
 };
 struct NoForm {};
 
-// The forms of x in a call: a number, or several numbers. Several numbers have the form of the parameters if
-// the callable takes that, and are a span otherwise.
+// These are the forms of x in a call: a number, or several numbers. Several numbers have the form of the
+// parameters if the callable takes that, and are a span otherwise.
 struct NumberX {
   template <class Form, class T>
   using Of = const T&;

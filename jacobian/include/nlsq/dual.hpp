@@ -31,7 +31,8 @@ inline constexpr bool is_dual = false;
 template <class T, int N>
 inline constexpr bool is_dual<Dual<T, N>> = true;
 
-// The dual type among A... It is defined if there is one and all other types are the same or plain numbers.
+// This is the dual type among A... It is defined if there is one and all other types are the same or plain
+// numbers.
 template <class... A>
 struct FirstDual;
 template <class A, class... Rest>

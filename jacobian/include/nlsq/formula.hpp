@@ -41,8 +41,8 @@ enum class CompoundFunction : std::uint8_t {
   voigt,          // voigt(x, sigma, gamma) = Re w((x + i gamma)/(sigma sqrt 2)) / (sigma sqrt(2 pi))
 };
 
-// Is one step of a formula as the user typed it, in postfix order. The independent evaluator executes these
-// steps.
+// This is one step of a formula as the user typed it, in postfix order. The independent evaluator executes
+// these steps.
 struct FormulaStep {
   Op op = Op::constant;
   CompoundFunction compound = CompoundFunction::none;

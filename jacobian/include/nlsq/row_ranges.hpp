@@ -7,13 +7,13 @@
 
 namespace nlsq::inline v0 {
 
-// Rows [first, first + count).
+// This is the range of rows [first, first + count).
 struct TileRange {
   std::size_t first = 0, count = 0;
 };
 
-// A named range of the rows, whose precision may differ from the rest. Components are in the order of the
-// residuals.
+// This is a named range of the rows, whose precision may differ from the rest. Components are in the order of
+// the residuals.
 struct RowComponent {
   std::string name;
   std::size_t rows = 0;

@@ -15,7 +15,7 @@ namespace nlsq::inline v0 {
 namespace {
 namespace own {
 
-// The constants of a format. Beyond `limit` the result is 1. `start` is log erfc(bound).
+// Holds the constants of a format. Beyond `limit` the result is 1. `start` is log erfc(bound).
 template <class T>
 struct ErfConstants;
 template <>

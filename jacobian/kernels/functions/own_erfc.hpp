@@ -13,8 +13,8 @@ namespace nlsq::inline v0 {
 namespace {
 namespace own {
 
-// The constants of P(t) = start + first t + second t² + u(t) t³, with `start` and `first` in two parts each.
-// The low bits of the first part of `first` are zero, so that sums with it are exact.
+// Holds the constants of P(t) = start + first t + second t² + u(t) t³, with `start` and `first` in two parts
+// each. The low bits of the first part of `first` are zero, so that sums with it are exact.
 struct ErfcConstants {
   static constexpr double bound = 0.5625, limit = 27.3, a = 4;  // beyond `limit` the result is 0
   static constexpr double start = 0x1.18932bf08e154p+0, start_rest = 0x1.143a98926ff52p-54;

@@ -41,8 +41,8 @@ struct ExpConstants<float> {
   static constexpr int mantissa_bits = 23;
 };
 
-// The constants of a step. n counts steps of ln2, or of ln2/16. Adding `shift` to a number below 2^20 rounds
-// it to an integer. The low bits of the sum then hold n and, with steps of ln2, twice the bias of an
+// Holds the constants of a step. n counts steps of ln2, or of ln2/16. Adding `shift` to a number below 2^20
+// rounds it to an integer. The low bits of the sum then hold n and, with steps of ln2, twice the bias of an
 // exponent, which keeps them positive.
 template <class T, bool avx512>
 struct ExpSteps {

@@ -13,9 +13,9 @@ namespace nlsq::inline v0 {
 namespace {
 namespace own {
 
-// The constants of a format. The low bits of `shift` hold the bias of an exponent. All sets use this one
-// table, whereas own_exp.hpp has shorter steps with AVX-512. Beyond `least` expm1 is -1, and beyond `most`
-// infinite.
+// Holds the constants of a format. The low bits of `shift` hold the bias of an exponent. All sets use this
+// one table, whereas own_exp.hpp has shorter steps with AVX-512. Beyond `least` expm1 is -1, and beyond
+// `most` infinite.
 template <class T>
 struct WholeSteps;
 template <>

@@ -14,8 +14,8 @@ namespace nlsq::inline v0 {
 namespace {
 namespace own {
 
-// The constants of a format. `least` holds the bits of sqrt(1/2). k + bias is positive, and as the low bits
-// of `integer` it becomes a number. The first part of ln2 has zeros in its low bits.
+// Holds the constants of a format. `least` holds the bits of sqrt(1/2). k + bias is positive, and as the low
+// bits of `integer` it becomes a number. The first part of ln2 has zeros in its low bits.
 template <class T>
 struct Log1pConstants;
 template <>

@@ -79,7 +79,7 @@ NLSQ_INLINE Scaled<S> scaled(VectorOf<S> x) {
   return {k, S::from_bits(z), index};
 }
 
-// The logarithm as the sum high + low, with |low| <= 2^-10 |high|.
+// Holds the logarithm as the sum high + low, with |low| <= 2^-10 |high|.
 template <class S>
 struct LogF64 {
   VectorOf<S> high, low;

@@ -14,7 +14,7 @@ namespace nlsq::inline v0 {
 namespace {
 namespace own {
 
-// The constants of a format. From `limit` on, the result is 1. Above `last`, m remains the same; h then
+// Holds the constants of a format. From `limit` on, the result is 1. Above `last`, m remains the same; h then
 // becomes longer, and 1 + s is still exact. The low bits of `shift` hold the bias of an exponent.
 template <class T>
 struct TanhConstants;

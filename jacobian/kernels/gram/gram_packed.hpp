@@ -32,8 +32,8 @@ inline constexpr std::size_t packed_rows = 256;
 // So many columns of A stay in an L2 cache while all of B is read.
 inline constexpr std::size_t packed_group = 96;
 
-// A destination of sums: row i of an upper triangle by rows with n1 columns, but only the first `width`
-// columns.
+// This is a destination of sums: row i of an upper triangle by rows with n1 columns, but only the first
+// `width` columns.
 struct IntoTriangle {
   double* packed;
   std::size_t n1, width;
@@ -48,7 +48,8 @@ struct IntoTriangle {
   NLSQ_INLINE static double joined(double there, double sum) { return there + sum; }
 };
 
-// A destination of sums: row i of a matrix with rows `stride` doubles apart, from which they are subtracted.
+// This is a destination of sums: row i of a matrix with rows `stride` doubles apart, from which they are
+// subtracted.
 struct OutOfMatrix {
   double* data;
   std::size_t height, width, stride;

@@ -89,7 +89,7 @@ ExtrapolatedSlopes between_bounds(const ValuesAt& f, std::span<const double> her
   return out;
 }
 
-// The two places at which a function is evaluated for one difference at p.
+// Holds the two places at which a function is evaluated for one difference at p.
 struct Places {
   double high, low;  // one of them is p itself if the difference is to one side
 };

@@ -16,8 +16,8 @@
 
 namespace nlsq::inline v0 {
 
-// Is a curve: residual_i = (f(x_i, p) - y_i) / sigma_i. The columns of `data` are the predictors, then y,
-// then sigma if `weighted`; sigma is 1 otherwise. With `values`, residual_i = f(x_i, p), for a loss that
+// This is a curve: residual_i = (f(x_i, p) - y_i) / sigma_i. The columns of `data` are the predictors, then
+// y, then sigma if `weighted`; sigma is 1 otherwise. With `values`, residual_i = f(x_i, p), for a loss that
 // needs it (loss_rows.hpp).
 struct CurveRows {
   ModelFunction function;
@@ -40,8 +40,8 @@ class RowFunction {
   virtual double evaluate(const double* x, double* df) = 0;
 };
 
-// The common part of the rows of a curve that call the user's code: reads rows, applies weights and fills
-// tiles.
+// Has the common part of the rows of a curve that call the user's code. It reads rows, applies weights and
+// fills tiles.
 class NLSQ_API CallableRows : public RowModel {
  public:
   // Throws ValidationError if columns, parameters and indices do not match.
@@ -76,7 +76,7 @@ class NLSQ_API CallableRows : public RowModel {
   CurveRows rows_;
 };
 
-// Rows by forward dual numbers, eight derivatives per call; exact to rounding.
+// Computes rows by forward dual numbers, eight derivatives per call. They are exact to rounding.
 class NLSQ_API DualRows final : public CallableRows {
  public:
   // Throws ValidationError if function.dual is null.
@@ -128,7 +128,7 @@ class NLSQ_API DifferenceRows final : public CallableRows {
 // weighted.
 std::vector<double> response_sizes(const RowSource& data, int y, bool weighted);
 
-// The residuals of a vector function, all computed by one call. A pass evaluates everything once and returns
+// Computes the residuals of a vector function, all by one call. A pass evaluates everything once and returns
 // it in tiles. Passes that begin at the same x share the evaluation.
 class NLSQ_API VectorRows final : public RowModel {
  public:
@@ -220,7 +220,7 @@ class NLSQ_API VectorRows final : public RowModel {
   mutable std::vector<double> reference_at_, reference_;
 };
 
-// The values of a vector function and of its derivatives at one point.
+// Holds the values of a vector function and of its derivatives at one point.
 struct VectorRows::Evaluation {
   std::vector<double> x;
   std::vector<double> residuals;

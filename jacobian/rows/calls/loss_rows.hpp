@@ -11,7 +11,7 @@
 
 namespace nlsq::inline v0 {
 
-// The data, and the number of the column that holds y.
+// Holds the data, and the number of the column that holds y.
 struct CountColumn {
   std::shared_ptr<const RowSource> data;
   int column = 0;

@@ -46,11 +46,11 @@ NLSQ_API const char* name(Operation operation) noexcept;
 NLSQ_API const char* name(OperationKind kind) noexcept;
 NLSQ_API OperationKind kind_of(Operation operation) noexcept;
 
-// One entry of the issue log: the bad values of one operation in one iteration. The counts are exact numbers
-// of values, summed over all passes of the iteration. A tile of rows with a NaN or an infinity is recomputed
-// in f64. Entries for `evaluate` count [J | r] of f32 rows. Entries for `jacobian_storage` count the values
-// of f64 rows that were rounded for the Gram products. Entries for `gram_sum` and `cost_sum` count sums of
-// tiles whose inputs are finite.
+// This is one entry of the issue log: the bad values of one operation in one iteration. The counts are exact
+// numbers of values, summed over all passes of the iteration. A tile of rows with a NaN or an infinity is
+// recomputed in f64. Entries for `evaluate` count [J | r] of f32 rows. Entries for `jacobian_storage` count
+// the values of f64 rows that were rounded for the Gram products. Entries for `gram_sum` and `cost_sum` count
+// sums of tiles whose inputs are finite.
 struct PrecisionIssue {
   int iteration = 0;
   Operation operation = Operation::evaluate;

@@ -34,8 +34,8 @@ struct PolicyAlias {
 // Returns the table of aliases; "auto" is first.
 NLSQ_API std::span<const PolicyAlias> policy_aliases() noexcept;
 
-// The formats that a fit starts in, and how far the scheduler may move from them. Under every policy the
-// result is finished and certified in f64, so a policy changes the path but not the answer. The inherited
+// Holds the formats that a fit starts in, and how far the scheduler may move from them. Under every policy
+// the result is finished and certified in f64, so a policy changes the path but not the answer. The inherited
 // PartFormats are the formats of the start, provided that the problem passes the entry gate.
 struct NLSQ_API PrecisionPolicy : PartFormats {
   bool adaptive = true;    // false: every operation uses f64

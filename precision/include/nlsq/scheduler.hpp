@@ -12,8 +12,8 @@
 
 namespace nlsq::inline v0 {
 
-// The ways to form the normal equations, from the cheapest to the most accurate. In every form the tiles of
-// rows are summed in f64.
+// Lists the ways to form the normal equations, from the cheapest to the most accurate. In every form the
+// tiles of rows are summed in f64.
 enum class Gram : std::uint8_t {
   f16,       // J scaled by powers of two and rounded to f16, products and tile sums in f32
   bf16,      // J rounded to bf16, products exact, tile sums in f32
@@ -24,7 +24,7 @@ enum class Gram : std::uint8_t {
 };
 NLSQ_API const char* name(Gram gram) noexcept;
 
-// The formats that the kernels use in one evaluation.
+// Holds the formats that the kernels use in one evaluation.
 struct PrecisionPlan {
   Format residual = Format::f64;  // f32 or f64: rows, costs and gradients
   Gram gram = Gram::f64;          // f64 and qr need f64 rows; the other forms take rows of either format
@@ -43,8 +43,8 @@ inline constexpr PrecisionPlan kNarrowestPlan{Format::f32, Gram::f16};
 // the Gram matrix is narrower.
 NLSQ_API std::string short_name(const PrecisionPlan& plan);
 
-// All measurements at one iterate, in scaled variables (columns of J have unit length). Norms in the metric
-// of H have the units of the residual; divide them by sigma to get standard errors.
+// Holds all measurements at one iterate, in scaled variables (columns of J have unit length). Norms in the
+// metric of H have the units of the residual; divide them by sigma to get standard errors.
 struct HealthReport {
   PrecisionPlan plan;          // the plan in force during the measurement
   bool finite = true;          // cost, gradient and Gram matrix are finite
@@ -108,7 +108,7 @@ struct Decision {
   std::optional<RuleMatch> rule = std::nullopt;  // set if event == rule
 };
 
-// The properties of a problem that decide how it starts.
+// Holds the properties of a problem that decide how it starts.
 struct FitSize {
   double row_work = 0;  // rows * operations per row, in f64 additions
   int parameters = 1;

@@ -48,7 +48,7 @@ struct NLSQ_API Thresholds {
   bool operator==(const Thresholds&) const = default;
 };
 
-// A threshold by name, for parsing and printing. `least` and `most` bound the values it may take.
+// This is a threshold by name, for parsing and printing. `least` and `most` bound the values it may take.
 struct ThresholdInfo {
   const char* name;
   std::variant<double Thresholds::*, int Thresholds::*> member;

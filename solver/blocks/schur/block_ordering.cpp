@@ -99,7 +99,7 @@ Lists columns_of_factor(const Lists& earlier, const std::vector<std::uint32_t>& 
   return rows;
 }
 
-// A supernode's numbers of columns and of rows below, and the number of stored entries that are zero.
+// Holds a supernode's numbers of columns and of rows below, and the number of stored entries that are zero.
 struct Extent {
   double columns = 0, below = 0, zeros = 0;
   double stored() const { return columns * (0.5 * (columns + 1) + below); }

@@ -35,7 +35,7 @@ Array held_matrix(const Matrix& matrix);
 
 class Result;
 
-// The names that results of one kind have, each with the rule for its value.
+// Holds the names that results of one kind have, each with the rule for its value.
 struct Contents {
   std::map<std::string_view, std::function<double(const Result&)>> numbers;
   std::map<std::string_view, std::function<std::string(const Result&)>> texts;

@@ -21,8 +21,8 @@
 
 namespace nlsq::inline v0 {
 
-// How a sample is made. f is the fitted curve, e the residuals in units of sigma, m the number of rows and n
-// the number of fitted parameters.
+// Says how a sample is made. f is the fitted curve, e the residuals in units of sigma, m the number of rows
+// and n the number of fitted parameters.
 enum class BootstrapMethod : std::uint8_t {
   // y* = f + sigma e*, with e* drawn with replacement from the residuals, centered and times √(m/(m - n)).
   // The errors must be alike in all rows, but need not be normal. This is not allowed for counts and errors
@@ -49,7 +49,7 @@ struct BootstrapOptions : Parallelism {  // the threads share the samples
   std::function<void(std::size_t more, std::size_t all)> progress;
 };
 
-// The results of the samples for one quantity.
+// Holds the results of the samples for one quantity.
 struct BootstrapEstimate {
   std::string name;
   double estimate = 0;        // of the fit

@@ -19,7 +19,7 @@
 
 namespace nlsq::inline v0 {
 
-// The relation between two models, as far as it is known.
+// Says how two models are related, as far as it is known.
 enum class Nesting : std::uint8_t {
   unknown,     // the table of built-in models does not contain the pair
   same_curve,  // they describe the same curves by other parameters
@@ -55,7 +55,8 @@ struct ModelFit {
   bool success() const { return fit && fit->success(); }
 };
 
-// The test of a model against one that contains it. A small p-value is evidence for the larger model.
+// Describes the test of a model against one that contains it. A small p-value is evidence for the larger
+// model.
 struct NestedTest {
   std::size_t smaller = 0, larger = 0;  // places in ModelComparison::models
   // With unknown variance the statistic is F = ((rss1 - rss2)/(k2 - k1)) / (rss2/(m - k2)), with `dof` and

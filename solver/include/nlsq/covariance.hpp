@@ -19,7 +19,7 @@
 
 namespace nlsq::inline v0 {
 
-// The options of covariance.
+// Holds the options of covariance.
 struct CovarianceOptions : Parallelism {
   bool apply_losses = true;  // J is that of the weighted residuals, √ρ'(‖r‖²) r to first order
   // If the data do not determine every direction, return the Moore-Penrose inverse of JᵀJ, which treats

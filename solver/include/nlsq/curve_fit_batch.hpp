@@ -18,7 +18,7 @@
 
 namespace nlsq::inline v0 {
 
-// One column of data for each fit, or one for all. It is a view: the data must outlive the call.
+// This is one column of data for each fit, or one for all. It is a view: the data must outlive the call.
 class NLSQ_API ColumnPerFit {
  public:
   ColumnPerFit() = default;
@@ -50,7 +50,7 @@ class NLSQ_API ColumnPerFit {
   bool shared_ = true;
 };
 
-// The options of a batch.
+// Holds the options of a batch.
 struct NLSQ_API BatchOptions : FitOptions {
   BatchOptions() = default;
   BatchOptions(const FitOptions& options) : FitOptions(options) {}  // NOLINT: implicit by design

@@ -45,7 +45,7 @@ struct Evaluation {
   std::string kernel, evaluator, evaluator_note;  // as in Summary
 };
 
-// The values of all parameters of a model, in its order or by name.
+// Holds the values of all parameters of a model, in its order or by name.
 class ParameterValues {
  public:
   ParameterValues(std::vector<double> in_order)

@@ -18,7 +18,7 @@
 
 namespace nlsq::inline v0 {
 
-// The options of curve_fit_groups.
+// Holds the options of curve_fit_groups.
 struct NLSQ_API GroupOptions : FitOptions {
   GroupOptions() = default;
   GroupOptions(const FitOptions& options) : FitOptions(options) {}  // NOLINT: implicit by design
@@ -31,7 +31,7 @@ struct NLSQ_API GroupOptions : FitOptions {
   std::function<void(std::size_t more, std::size_t all)> progress;
 };
 
-// The joint fit of groups with shared parameters.
+// Holds the joint fit of groups with shared parameters.
 struct NLSQ_API JointFit {
   std::vector<std::string> parameter_names;  // the shared ones, in the model's order
   std::vector<double> parameters, standard_errors;

@@ -41,7 +41,7 @@ struct LeastSquaresOptions : SolverOptions {
   std::uint64_t seed = 1;
 };
 
-// The result of least_squares.
+// Holds the result of least_squares.
 struct LeastSquaresResult {
   // n parameters
   std::vector<double> x;

@@ -27,20 +27,22 @@ struct GuessHints {
   bool outliers = false;  // the loss is robust: a row far from its neighbours on both sides is left out
 };
 
-// The range from which a parameter is drawn when guesses are tested (tests/solver/models/test_guesses.cpp).
+// Holds the range from which a parameter is drawn when guesses are tested
+// (tests/solver/models/test_guesses.cpp).
 struct TrialRange {
   double low = 0, high = 1;
   bool logarithmic = false;  // uniform in the logarithm, with the sign of `low`
 };
 
-// One model in a sum. Its parameters in the sum are `label`, an underscore, and the name in the model.
+// This is one model in a sum. Its parameters in the sum are `label`, an underscore, and the name in the
+// model.
 struct ModelTerm {
   std::string label;    // "g1"
   std::string model;    // "gaussian"
   std::string formula;  // "g1_h*exp(-(x-g1_mu)^2/(2*g1_sigma^2))": without the constant that the sum shares
 };
 
-// A built-in model, or a sum of them.
+// This is a built-in model, or a sum of them.
 struct Model {
   std::string name;
   std::string formula;      // for parse_formula; the predictors are x, or x1 ... xk if there are several

@@ -26,7 +26,7 @@ enum class CallbackResult : std::uint8_t { proceed, stop };
 inline constexpr CallbackResult Continue = CallbackResult::proceed;
 inline constexpr CallbackResult Stop = CallbackResult::stop;
 
-// How steps are computed.
+// Says how steps are computed.
 enum class Algorithm : std::uint8_t {
   levenberg_marquardt,
   gauss_newton,  // undamped; a step that does not decrease the cost is replaced by damped ones
@@ -47,7 +47,8 @@ enum class Geodesic : std::uint8_t {
 class Journal;  // <nlsq/journal.hpp>
 class Team;     // <nlsq/team.hpp>
 
-// The threads, and the processes, that do the work of a pass. The result has the same bits for every choice.
+// Says which threads, and which processes, do the work of a pass. The result has the same bits for every
+// choice.
 struct Parallelism {
   int threads = 0;  // limit on threads; 0: as many as the machine has; 1: no thread is started
   // Replaces `threads`. It must run task(0) ... task(count - 1), each once, in any order, on the caller's own
@@ -78,7 +79,7 @@ enum class VariableProjection : std::uint8_t {
   off,
 };
 
-// How the steps of a Problem are computed once points are eliminated (docs/problems.md).
+// Says how the steps of a Problem are computed once points are eliminated (docs/problems.md).
 enum class StepSolver : std::uint8_t {
   automatic,  // factored, or iterative if counts of operations and bytes say that a factor costs more
   factored,   // forms and factors the reduced matrix

@@ -26,7 +26,8 @@
 
 namespace nlsq::inline v0 {
 
-// A parameter block: its numbers in memory, and their count. The caller owns them and keeps them alive.
+// This is a parameter block: its numbers in memory, and their count. The caller owns them and keeps them
+// alive.
 struct BlockRef {
   double* data = nullptr;
   int size = 0;  // 0: the size it was added with

@@ -25,7 +25,7 @@ struct IntervalOptions {
   int most_fits = 60;                   // limit on fits for each end
 };
 
-// How one end of an interval was determined.
+// Says how one end of an interval was determined.
 enum class IntervalEnd : std::uint8_t {
   found,      // the cost rises by the threshold there
   at_bound,   // a bound of the parameter comes first
@@ -42,7 +42,7 @@ struct ProfileInterval {
   int fits = 0;  // fits made with the parameter fixed
 };
 
-// The intervals of all selected parameters of a fit.
+// Holds the intervals of all selected parameters of a fit.
 struct ProfileIntervals {
   std::vector<ProfileInterval> intervals;
   double threshold = 0;  // allowed rise of 2 * cost: t² s²; z² with absolute sigma and for counts

@@ -75,7 +75,7 @@ struct IterationSummary {
   std::vector<std::string> components;  // components that the event raised; empty if it was the whole problem
 };
 
-// The f64 verdict on the final point, documented in docs/precision.md.
+// Holds the f64 verdict on the final point, documented in docs/precision.md.
 struct Certificate {
   bool passed = false;
   Verdict verdict = Verdict::failed;
@@ -110,7 +110,7 @@ struct Certificate {
                                    // slope
 };
 
-// The work for one named component of a problem.
+// Holds the work for one named component of a problem.
 struct ComponentSummary {
   std::string name;
   std::size_t rows = 0;
@@ -169,8 +169,8 @@ struct NLSQ_API Summary {
   std::string trace_report() const;
 };
 
-// One of the minima that several starts of a fit found: one entry for all starts that ended at the same
-// point.
+// This is one of the minima that several starts of a fit found: one entry for all starts that ended at the
+// same point.
 struct FitMinimum {
   // in the model's order
   std::vector<double> parameters;

@@ -11,7 +11,7 @@
 
 namespace nlsq::inline v0::guessing {
 
-// Is a candidate for a peak or dip, in unit x.
+// This is a candidate for a peak or dip, in unit x.
 struct Bump {
   double centre, half_width;
   double score = 0;  // by how much the box lowers the sum of squares

@@ -15,7 +15,7 @@
 
 namespace nlsq::inline v0::guessing {
 
-// The present guess: the sum's parameters, the values of each part on the sample, and the constant.
+// Holds the present guess: the sum's parameters, the values of each part on the sample, and the constant.
 struct Peeled {
   std::vector<double> parameters;
   std::vector<std::vector<double>> values;

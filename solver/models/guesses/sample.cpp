@@ -84,7 +84,7 @@ struct Source::Block {
   }
 };
 
-// Rows that were chosen for a sample, in the order of the data.
+// Holds rows that were chosen for a sample, in the order of the data.
 struct Source::Rows {
   std::vector<double> x, x2, y, sigma;
 

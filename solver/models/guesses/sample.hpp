@@ -17,9 +17,9 @@ enum class Domain { all, non_negative, positive };
 
 struct Sample;
 
-// The full data behind a sample that holds a part of them, for rules that need more detail. Its functions
-// return rows with x (the first predictor) in [low, high], at most `most` of them, sorted by x. There may be
-// none. They read the rows in blocks.
+// Holds the full data behind a sample that holds a part of them, for rules that need more detail. Its
+// functions return rows with x (the first predictor) in [low, high], at most `most` of them, sorted by x.
+// There may be none. They read the rows in blocks.
 class Source {
  public:
   Source(const Columns& x, const Column& y, const GuessHints& hints, Domain domain, std::size_t most)

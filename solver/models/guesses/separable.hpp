@@ -62,7 +62,7 @@ Solution improve(const Separable& problem, Solution start, int iterations = 12);
 
 inline constexpr std::size_t kThinned = 128;  // this many rows distinguish good starts from bad ones
 
-// How many of the starts a search examines further.
+// Says how many of the starts a search examines further.
 struct Effort {
   int keep = 3;        // a few steps are taken from this many starts
   int finalists = 2;   // and at most this many of them are improved to the end,
@@ -76,7 +76,7 @@ Solution search(const Separable& problem, const std::vector<std::vector<double>>
 
 // Does the same for a single q, with starts in ascending order: improves the local minima among them.
 Solution search_line(const Separable& problem, const std::vector<double>& starts);
-// A start whose sum of squares is known.
+// This is a start whose sum of squares is known.
 struct Tried {
   double q, rss;
 };

@@ -13,7 +13,7 @@
 
 namespace nlsq::inline v0::guessing {
 
-// A model in the sum, and the places of its parameters.
+// This is a model in the sum, and the places of its parameters.
 struct Part {
   const Model* model = nullptr;
   ModelTerm term;

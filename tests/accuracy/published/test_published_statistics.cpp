@@ -70,7 +70,7 @@ void compare_covariance(const nlohmann::json& e, const FitResult& fit, Largest& 
   }
 }
 
-// The terms that another program adds to our AIC and BIC.
+// Holds the terms that another program adds to our AIC and BIC.
 struct Convention {
   double to_aic, to_bic;
 };

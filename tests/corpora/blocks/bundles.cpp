@@ -34,7 +34,7 @@ struct Sight {
   }
 };
 
-// A camera in the form of "Bundle Adjustment in the Large": rotation and translation, with the lens as a
+// The camera has the form of "Bundle Adjustment in the Large": rotation and translation, with the lens as a
 // separate block.
 struct SightWithLens {
   double u, v;
@@ -52,7 +52,7 @@ struct SightWithLens {
   }
 };
 
-// A moving point: its position at the time of the image follows from its velocity and a clock, in seconds
+// The point moves. Its position at the time of the image follows from its velocity and a clock, in seconds
 // since 1970.
 struct TimedSight {
   double u, v, stamp, velocity[3];

@@ -88,7 +88,7 @@ void add_far_starts(std::vector<Case>& cases, const char* family, std::vector<do
   }
 }
 
-// How a parameter scales with the units of t and y: y^of_y t^of_t.
+// Says how a parameter scales with the units of t and y: y^of_y t^of_t.
 struct Units {
   double of_y, of_t;
 };

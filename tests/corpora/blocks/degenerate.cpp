@@ -39,7 +39,7 @@ struct Unused {
     return true;
   }
 };
-// Two columns that differ only by `e`.
+// The model has two columns that differ only by `e`.
 struct Twins {
   double t, y, e;
   template <class T>
@@ -59,7 +59,7 @@ struct Polynomial {
     return true;
   }
 };
-// Two terms that cancel in all but their last digits.
+// Subtracts two terms that cancel in all but their last digits.
 struct Cancelling {
   double t, y, large;
   template <class T>

@@ -43,7 +43,7 @@ struct Sinc {
     return true;
   }
 };
-// A loop whose length is a parameter.
+// Sums the series of an exponential in a loop whose length depends on the parameters.
 struct Counted {
   double t, y;
   template <class T>

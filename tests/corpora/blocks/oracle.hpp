@@ -42,7 +42,7 @@ class Oracle {
 
  private:
   using Point = std::vector<Real>;
-  // The first-order model at a point: corrected residuals and Jacobian (Triggs), whose product is the
+  // Holds the first-order model at a point: corrected residuals and Jacobian (Triggs), whose product is the
   // gradient.
   struct Linear {
     bool finite = false;

@@ -89,7 +89,7 @@ struct RosenbrockB {
     return true;
   }
 };
-// The image of a point under a homography whose last number is fixed.
+// Computes the image of a point under a homography whose last number is fixed.
 struct Mapped {
   double x, y, u, v;
   template <class T>
@@ -100,7 +100,7 @@ struct Mapped {
     return true;
   }
 };
-// A pixel and its neighbours; each pixel is a block.
+// Relates a pixel to its neighbours; each pixel is a block.
 struct Pixel {
   double y;
   template <class T>

@@ -16,7 +16,7 @@ namespace blocks {
 inline constexpr std::size_t kFamilies = 16;
 Case random_case(std::uint64_t seed);
 
-// The choices that follow from the seed, for every family.
+// Holds the choices that follow from the seed, for every family.
 struct Draw {
   explicit Draw(std::uint64_t seed) : noise(seed) {
     unit = pick({1, 1, 1, 1e-8, 1e-4, 1e4, 1e8});

@@ -201,7 +201,7 @@ Scene to_planes(Draw& d) {
 
 namespace {
 
-// A robot that sees bearings.
+// Measures the bearing of a mark from a robot's pose.
 struct Bearing {
   double angle, weight;
   template <class T>

@@ -44,7 +44,7 @@ void add_outliers(std::vector<Case>& cases, const char* model, std::vector<doubl
   }
 }
 
-// A row whose y is part of the scene's data, so that it can change.
+// Computes a row whose y is part of the scene's data, so that it can change.
 struct Looked {
   double t;
   const double* y;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kSolve = 20;  // so many evaluations of J
 
-// A curve whose data are inside one functor. It counts how often it was recorded.
+// Computes a curve whose data are inside one functor. It counts how often it was recorded.
 struct Curve {
   int rows;
   double shift;
@@ -39,7 +39,7 @@ Blocks curves(int count, int rows, int more_rows_each = 0) {
   return blocks;
 }
 
-// A state that develops from residual to residual, so that each depends on all before it.
+// Computes a state that develops from residual to residual, so that each depends on all before it.
 struct Trajectory {
   int rows;
   double y;
@@ -55,7 +55,7 @@ struct Trajectory {
   }
 };
 
-// A small matrix that is nearly singular, inverted by cofactors.
+// Inverts a small matrix that is nearly singular, by cofactors.
 struct Inverse {
   double b;
   template <class T>

@@ -254,7 +254,8 @@ TEST_CASE("In a window, blocks eliminated and not, on any number of threads") {
 
 namespace {
 
-// Two columns that differ by 1e-10 of their size. One form is a template, the other takes only doubles.
+// The model has two columns that differ by 1e-10 of their size. One form is a template, the other takes only
+// doubles.
 struct NearTwins {
   static constexpr int residuals = 1;
   double x, y;

@@ -59,7 +59,7 @@ struct Apart {
   }
 };
 
-// A contour whose numbers are at separate addresses.
+// This is a contour whose numbers are at separate addresses.
 struct Contour {
   std::vector<double> t, corner;
   std::vector<std::array<double, 2>> seen;

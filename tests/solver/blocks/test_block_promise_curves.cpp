@@ -36,7 +36,7 @@ struct Power {
   }
 };
 
-// A point seen by cameras that stand side by side and look along z.
+// Measures a point seen by cameras that stand side by side and look along z.
 struct Sight {
   static constexpr int residuals = 2;
   double place, u, v;

@@ -33,7 +33,7 @@ struct Measured {
   }
 };
 
-// A clock's offset beside a decay that does not depend on it.
+// Measures a clock's offset. Decays beside it do not depend on it.
 struct Tick {
   static constexpr int residuals = 1;
   double read;
@@ -55,7 +55,7 @@ struct Decay {
   }
 };
 
-// A circle in map coordinates, around a place a million metres away.
+// Measures the distance of a point from a circle in map coordinates, around a place a million metres away.
 struct OnCircle {
   static constexpr int residuals = 1;
   double x, y;

@@ -9,7 +9,7 @@ using namespace nlsq;
 
 namespace {
 
-// Two large numbers that cancel. Their rounding hides the slope of all other rows along them.
+// Adds two large numbers that cancel. Their rounding hides the slope of all other rows along them.
 struct Cancels {
   template <class T>
   T operator()(const T* p) const {

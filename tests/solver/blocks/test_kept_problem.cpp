@@ -205,7 +205,7 @@ TEST_CASE("Data that functions refer to may change from solve to solve") {
 
 namespace {
 
-// A lens that bends the line more towards its ends. It begins without that term, and then has it.
+// The lens bends the line more towards its ends. It begins without that term, and then has it.
 struct Lens {
   double u, y;
   const double* bends;

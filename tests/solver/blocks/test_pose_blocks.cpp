@@ -18,7 +18,7 @@ namespace {
 
 using Plane = pose_graph::Graph<pose_graph::Planar>;
 
-// The measurement for poses that are one block of three numbers each.
+// Applies the measurement to poses that are one block of three numbers each.
 struct Joint {
   pose_graph::Planar measured;
   template <class T>
@@ -27,7 +27,7 @@ struct Joint {
   }
 };
 
-// The measurement for poses whose angles come first.
+// Applies the measurement to poses whose angles come first.
 struct Turned {
   pose_graph::Planar measured;
   template <class T>

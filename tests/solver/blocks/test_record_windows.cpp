@@ -49,7 +49,7 @@ struct DistanceInDouble {
   bool operator()(const double* a, const double* b, double* r) const { return of(a, b, r); }
 };
 
-// Some anchors, and points that are each seen from a few of them.
+// Holds some anchors, and points that are each seen from a few of them.
 struct Scene {
   std::vector<std::array<double, 2>> anchors, points;
   int calls = 0;

@@ -77,7 +77,7 @@ struct Measured {  // a measured number
   }
 };
 
-// A weighted sum of all unknowns, which should be 0, or, if `is_distance`, whose square should be 1.
+// Computes a weighted sum of all unknowns, which should be 0, or, if `is_distance`, whose square should be 1.
 struct Mixture {
   std::vector<double> shares;
   double beside;
@@ -93,7 +93,7 @@ struct Mixture {
   }
 };
 
-// A weighted sum of all unknowns beside an offset, and the height of a peak there. Both should be 0.
+// Computes a weighted sum of all unknowns beside an offset, and the height of a peak there. Both should be 0.
 struct Peak {
   std::vector<double> shares;
   double offset, height;

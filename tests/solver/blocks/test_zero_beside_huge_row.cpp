@@ -20,7 +20,7 @@ struct Fading {
   }
 };
 
-// A level that is known to almost all digits.
+// The level is known to almost all digits.
 struct KnownLevel {
   double weight;
   template <class T>
@@ -29,7 +29,7 @@ struct KnownLevel {
   }
 };
 
-// A weighted sum of three neighbours in a network.
+// Computes a weighted sum of three neighbours in a network.
 struct Balance {
   double y;
   template <class T>

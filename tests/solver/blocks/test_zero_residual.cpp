@@ -252,7 +252,7 @@ TEST_CASE("exact places beside planes are registered at every angle, and noise i
 
 namespace {
 
-// An oscillator that is integrated by many small steps, and its measured place and speed.
+// Integrates an oscillator by many small steps, and compares it with its measured place and speed.
 struct Swing {
   double time, place, speed;
   int steps;
@@ -303,7 +303,7 @@ namespace {
 
 using Point = std::array<double, 3>;
 
-// The distance vector of a point from a line, which is a point and a direction of length 1.
+// Computes the distance vector of a point from a line, which is a point and a direction of length 1.
 struct FromLine {
   Point p;
   template <class T>

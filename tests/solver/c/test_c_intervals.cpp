@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-// A fit of the decay, and its model.
+// Holds a fit of the decay, and its model.
 struct Fitted {
   Decay data;
   nlsq_column x = data.cx(), y = data.cy();

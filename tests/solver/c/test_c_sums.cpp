@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t n = 3;
 
-// Rows of a decay, in blocks of `rows_of_block`, with the points and sums of a fit to them.
+// Holds rows of a decay, in blocks of `rows_of_block`, with the points and sums of a fit to them.
 struct Blocks {
   Decay data{100};
   std::size_t rows_of_block;

@@ -66,7 +66,7 @@ TEST_CASE("ten threads fit with one model and one set of options, and get the sa
 }
 
 TEST_CASE("a fit that is cancelled from another thread ends with the best parameters") {
-  // A callback that is slow, and never ends by itself.
+  // This callback is slow, and never ends by itself.
   struct Slow {
     std::atomic<int> calls = 0;
     static int call(const double* x, double* r, double*, void* user) {

@@ -29,7 +29,7 @@ void decay_jacobian(std::span<const double> p, std::span<double> J) {
   }
 }
 
-// Two residuals of blocks of 2 and 3 numbers, with derivatives by hand, one of which may be made wrong.
+// Has two residuals of blocks of 2 and 3 numbers, with derivatives by hand, one of which may be made wrong.
 class ByHand final : public BlockFunction {
  public:
   explicit ByHand(double spoilt = 0) : BlockFunction(2), spoilt_(spoilt) {}

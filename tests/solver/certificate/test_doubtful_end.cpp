@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-// An end with two parameters, a and b. Both are nonlinear, and b is not determined.
+// Describes an end with two parameters, a and b. Both are nonlinear, and b is not determined.
 struct End {
   std::array<std::string, 2> names{"a", "b"};
   std::array<double, 2> start{1, 1}, parameters{2, 1}, errors{0.1, kNone};

@@ -31,7 +31,7 @@ std::string power_series(std::size_t parameters) {
   return text;
 }
 
-// The minimum in powers of x - kOrigin, as an orthonormal basis of the columns and the rest of y.
+// Holds the minimum in powers of x - kOrigin, as an orthonormal basis of the columns and the rest of y.
 struct Reference {
   std::vector<std::vector<Long>> basis;
   std::vector<Long> weight;

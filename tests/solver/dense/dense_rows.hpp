@@ -23,7 +23,7 @@ inline Linearization linearize(const Table& high, const Table& low, const Precis
   return DenseEvaluator(rows).linearize(Vector(high.n, 1.0), plan);
 }
 
-// A model by formula over generated data, as curve_fit sets it up.
+// This is a model by formula over generated data, as curve_fit sets it up.
 struct FormulaRows {
   std::vector<double> x, y;
   Formula formula;

@@ -119,7 +119,7 @@ TEST_CASE("the scatter about the mean is that of two passes, however far the mea
 }
 
 TEST_CASE("the first pass of a large fit is all that reads the data to look at them") {
-  // A source that counts how often its y column is read.
+  // This is a source that counts how often its y column is read.
   struct Counting final : nlsq::RowSource {
     mutable std::atomic<std::size_t> read_y{0};
     std::size_t rows() const override { return kLarge; }

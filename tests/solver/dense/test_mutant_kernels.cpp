@@ -97,7 +97,7 @@ struct Product {
   double error(double value) const { return static_cast<double>(std::fabs(value - sum) / size); }
 };
 
-// The counts that a plan's pass must have, and the range of errors that its sums must have.
+// Holds the counts that a plan's pass must have, and the range of errors that its sums must have.
 struct Expected {
   const char* name;
   PrecisionPlan plan;

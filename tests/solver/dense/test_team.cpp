@@ -19,7 +19,7 @@ using namespace nlsq;
 
 namespace {
 
-// The data that the threads of a team share.
+// Holds the data that the threads of a team share.
 struct Meeting {
   explicit Meeting(int size) : given(static_cast<std::size_t>(size)), all_here(size) {}
   std::vector<std::string> given;

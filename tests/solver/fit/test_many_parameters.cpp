@@ -67,7 +67,7 @@ struct Network {
   }
 };
 
-// The network's data, and a start near the true parameters.
+// Holds the network's data, and a start near the true parameters.
 struct Valley {
   static constexpr int rows = 4000;
   std::vector<double> u, v, y, start;

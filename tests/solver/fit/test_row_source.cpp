@@ -16,7 +16,7 @@ using namespace nlsq;
 
 namespace {
 
-// A source whose rows are computed and counted when they are read.
+// This is a source whose rows are computed and counted when they are read.
 class CountedRows final : public RowSource {
  public:
   explicit CountedRows(std::size_t rows, double noise = 0.1) : rows_(rows), noise_(noise) {}

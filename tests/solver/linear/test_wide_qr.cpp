@@ -78,7 +78,7 @@ double mismatch(const Rows& R, const Dense& A) {
 
 bool upper(const Rows& R) { return Rows(R.triangularView<Eigen::StrictlyLower>()).isZero(0); }
 
-// Rows with enough work for threads.
+// Holds rows with enough work for threads.
 class SharedRows final : public TableRows {
  public:
   using TableRows::TableRows;

@@ -18,7 +18,8 @@ using tables::Table;
 
 using Model = std::function<void(const Vector& x, Table& rows)>;  // sets the columns of J, then r
 
-// A problem that answers f64 questions by `high` and f32 questions by `low`, and remembers the questions.
+// This is a problem that answers f64 questions by `high` and f32 questions by `low`, and remembers the
+// questions.
 class Scripted final : public Evaluator {
  public:
   struct Call {

@@ -35,9 +35,9 @@ Data decay_data(std::size_t rows, double noise, Misfit misfit) {
   return d;
 }
 
-// The cost at p, and the gradient's norm in the metric of the covariance in standard errors, in long double.
-// `rounding` is the error of the cost that a pass in double may make if each residual is known to a rounding
-// of its terms.
+// Holds the cost at p, and the gradient's norm in the metric of the covariance in standard errors, in long
+// double. `rounding` is the error of the cost that a pass in double may make if each residual is known to a
+// rounding of its terms.
 struct Truth {
   long double cost = 0, distance = 0, rounding = 0;
 };

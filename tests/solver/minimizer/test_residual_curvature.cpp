@@ -81,7 +81,7 @@ Eigen::Map<const Dense> matrix(const ResidualCurvature& c, Eigen::Index n) {
   return {c.matrix().data(), n, n};
 }
 
-// The least cost of a fit, and how many of its steps used the curvature.
+// Holds the least cost of a fit, and how many of its steps used the curvature.
 struct Ended {
   LeastSquaresResult result;
   std::ptrdiff_t used;

@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A file name of this process that is removed at the end.
+// This is a file name of this process that is removed at the end.
 struct TemporaryFile {
   explicit TemporaryFile(const char* name)
       : path((fs::temp_directory_path() / ("nlsq_journal_" + std::to_string(::getpid()) + name)).string()) {

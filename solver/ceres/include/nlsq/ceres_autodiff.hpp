@@ -20,7 +20,7 @@
 
 namespace nlsq::inline v0 {
 
-// The interface by which nlsq::Solve recognises a recordable ceres::CostFunction.
+// This is the interface by which nlsq::Solve recognises a recordable ceres::CostFunction.
 class NLSQ_API RecordableCostFunction {
  public:
   // Cost functions of one kind perform the same operations on different numbers.

@@ -108,7 +108,7 @@ class DynamicAutoDiffCostFunction final
     std::vector<const Jet*> pointers_;
   };
 
-  // A requested derivative: its input, and where its column begins in a block of `size` columns.
+  // This is a requested derivative: its input, and where its column begins in a block of `size` columns.
   struct Place {
     std::size_t input;
     double* column;

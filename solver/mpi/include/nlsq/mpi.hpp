@@ -82,7 +82,7 @@ class NLSQ_API Rows final : public RowSource {
   std::unique_ptr<Windows> windows_;
 };
 
-// The columns and options of a fit, with the rows of all processes.
+// Holds the columns and options of a fit, with the rows of all processes.
 class NLSQ_API SharedData {
  public:
   SharedData(MPI_Comm communicator, const Columns& x, const Column& y, const FitOptions& options);
