@@ -16,8 +16,9 @@
 
 namespace nlsq::inline v0 {
 
-// The vector of sums: numbers at the front, then the gradient (n), the sums of terms of each column (n), and
-// the upper triangle of JᵀJ by rows.
+// The vector of sums: numbers at the front, then the gradient (n), the sums of terms of each column (n), the
+// squared errors of each column of J if differences have more than the usual errors (n), and the upper
+// triangle of JᵀJ by rows.
 enum class SumAt : std::size_t {
   rows,
   cost,            // ½ Σr²
