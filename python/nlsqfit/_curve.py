@@ -369,16 +369,26 @@ class Curve:
         return self.slopes
 
     def _by_differences(self, p, here):
-        """Derivatives at p, where the values are `here`, by the differences of the library."""
+        """Derivatives at p, where the values are `here`, by the differences of the library.
+
+        An exception of the function beside p is as values that are not finite. It is raised if derivatives are
+        not finite then.
+        """
         p, options = np.array(p, dtype=float), Options()
         sizes = np.abs(p if self.begin is None else self.begin)
         options.set_array("x_scale", np.where(np.isfinite(sizes) & (sizes > 0), sizes, 1.0))
         for side in ("lower", "upper"):
             options.set_array(side, np.broadcast_to(getattr(self, side), p.shape))
-        known = p.tolist()
-        user = UserFunction(
-            lambda at: here if at == known else self._values_of(at), None, self.rows, self.parameters
-        )
+        known, failures = p.tolist(), []
+
+        def values_at(place):
+            try:
+                return here if place == known else self._values_of(place)
+            except Exception as failure:
+                failures.append(failure)
+                return np.full(self.rows, np.nan)
+
+        user = UserFunction(values_at, None, self.rows, self.parameters)
         model = Model.from_callback(user.pointer, False, self.parameters)
         values, J, error = np.empty(self.rows), np.empty((self.rows, self.parameters)), c_double()
         try:
@@ -388,6 +398,8 @@ class Curve:
             )  # fmt: skip
         finally:
             user.pointer = None  # the model and what it calls would keep each other alive
+        if failures and not np.isfinite(J).all():
+            raise failures[0]
         self.slopes_error = error.value
         return J
 
