@@ -1,13 +1,13 @@
 // The functions of intervals.h: intervals by profile likelihood, and quantities derived from parameters.
 #include "c/caller_fit.hpp"
 #include "c/errors.hpp"
-#include "c/results/json_writer.hpp"
 #include "policy_text.hpp"  // split(), trimmed()
 #include "prediction/right_side.hpp"
 #include "support/fp_environment.hpp"
 
 #include <nlsq/c/intervals.h>
 #include <nlsq/derived.hpp>
+#include <nlsq/json_writer.hpp>
 #include <nlsq/profile_intervals.hpp>
 
 #include <fmt/format.h>
