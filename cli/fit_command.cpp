@@ -23,7 +23,7 @@
 #include "report/statistics.hpp"
 #include "stopwatch.hpp"
 
-#include <nlsq/fit_json.hpp>
+#include <nlsq/json/fit.hpp>
 
 #include <fmt/format.h>
 

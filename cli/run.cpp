@@ -12,7 +12,7 @@
 #include "report/output_file.hpp"
 #include "table/scratch/scratch_memory.hpp"
 
-#include <nlsq/fit_json.hpp>
+#include <nlsq/json/fit.hpp>
 #include <nlsq/version.hpp>
 
 #include <fast_float/fast_float.h>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <nlsq/compare.hpp>
-#include <nlsq/json_writer.hpp>
+#include <nlsq/json/writer.hpp>
 
 #include <string>
 

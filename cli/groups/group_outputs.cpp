@@ -4,7 +4,7 @@
 #include "report/statistics.hpp"
 #include "report/text_pieces.hpp"
 
-#include <nlsq/fit_json.hpp>
+#include <nlsq/json/fit.hpp>
 #include <nlsq/version.hpp>
 
 #include <fmt/compile.h>

@@ -3,7 +3,7 @@
 
 #include "prediction/prediction_results.hpp"
 
-#include <nlsq/json_writer.hpp>
+#include <nlsq/json/writer.hpp>
 
 namespace nlsq::cli {
 

@@ -5,7 +5,7 @@
 #include "prediction/prediction_json.hpp"
 #include "report/provenance.hpp"
 
-#include <nlsq/fit_json.hpp>
+#include <nlsq/json/fit.hpp>
 
 #include <cmath>
 #include <optional>

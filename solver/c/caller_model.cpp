@@ -10,7 +10,7 @@
 #include "support/fp_environment.hpp"
 
 #include <fmt/format.h>
-#include <nlsq/json_writer.hpp>
+#include <nlsq/json/writer.hpp>
 
 #include <list>
 #include <mutex>

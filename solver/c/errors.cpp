@@ -4,7 +4,7 @@
 #include "c/handles.hpp"
 
 #include <nlsq/error.hpp>
-#include <nlsq/fit_json.hpp>
+#include <nlsq/json/fit.hpp>
 #include <nlsq/summary.hpp>
 #include <nlsq/version.hpp>
 

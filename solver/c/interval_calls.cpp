@@ -7,7 +7,7 @@
 
 #include <nlsq/c/intervals.h>
 #include <nlsq/derived.hpp>
-#include <nlsq/json_writer.hpp>
+#include <nlsq/json/writer.hpp>
 #include <nlsq/profile_intervals.hpp>
 
 #include <fmt/format.h>

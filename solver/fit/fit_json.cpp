@@ -1,5 +1,5 @@
 // Writes the JSON that results of the command and of the C interface have in common.
-#include <nlsq/fit_json.hpp>
+#include <nlsq/json/fit.hpp>
 
 #include <nlsq/compare.hpp>
 #include <nlsq/models.hpp>

@@ -1,5 +1,5 @@
 // Writes JSON with an indentation of two.
-#include <nlsq/json_writer.hpp>
+#include <nlsq/json/writer.hpp>
 
 #include <fmt/format.h>
 

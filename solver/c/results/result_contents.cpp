@@ -5,7 +5,7 @@
 
 #include <nlsq/c/base.h>
 #include <nlsq/compare.hpp>
-#include <nlsq/fit_json.hpp>
+#include <nlsq/json/fit.hpp>
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 
 #include <nlsq/c/base.h>
 #include <nlsq/c/model.h>
-#include <nlsq/fit_json.hpp>
+#include <nlsq/json/fit.hpp>
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 
 #include <nlsq/curve_fit.hpp>
 #include <nlsq/export.hpp>
-#include <nlsq/json_writer.hpp>
+#include <nlsq/json/writer.hpp>
 #include <nlsq/summary.hpp>
 
 #include <functional>
