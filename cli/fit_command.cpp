@@ -23,6 +23,8 @@
 #include "report/statistics.hpp"
 #include "stopwatch.hpp"
 
+#include <nlsq/json/fit.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -109,10 +111,8 @@ std::vector<std::string> warnings_of(const FitData& data, const ModelChoice& mod
 }
 
 std::vector<std::string> free_names(const FitResult& fit, std::span<const int> indices) {
-  std::vector<std::string> free, out;
-  for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
-    if (!fit.fixed[j] && fit.ties[j].empty()) free.push_back(fit.parameter_names[j]);
-  }
+  const std::vector<std::string> free = nlsq::free_names(fit);
+  std::vector<std::string> out;
   for (const int j : indices) out.push_back(free[static_cast<std::size_t>(j)]);
   return out;
 }

@@ -12,6 +12,7 @@
 #include "report/output_file.hpp"
 #include "table/scratch/scratch_memory.hpp"
 
+#include <nlsq/json/fit.hpp>
 #include <nlsq/version.hpp>
 
 #include <fast_float/fast_float.h>
@@ -48,7 +49,7 @@ std::string version_text() {
 void list_models(const Arguments& arguments) {
   if (arguments.json.empty()) return write_stdout(model_table());
   OutputFile file(arguments.json);
-  file.write(model_json());
+  file.write(builtin_models_json());
   file.commit();
 }
 

@@ -30,9 +30,9 @@ function(nlsq_use_precompiled name from)
   endif()
 endfunction()
 
-# nlsq_optimise(TARGET LEVEL NAME…) compiles the target's files of these names at LEVEL in place of -O3,
-# wherever they lie. It is for files that run at most once a fit and never once a row. At -O1 they compile in
-# a third less time.
+# nlsq_optimise(TARGET LEVEL NAME…) compiles the target's files of these names at LEVEL in place of -O3, wherever they lie. It
+# is for files that run at most once a fit and never once a row. At -O1 they compile in a third less time, and at -Og in half
+# the time. The command uses -Og. The library uses -O1, because -Og makes small fits two percent slower.
 function(nlsq_optimise target level)
   get_target_property(sources ${target} SOURCES)
   foreach(name ${ARGN})

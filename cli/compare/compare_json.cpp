@@ -1,54 +1,46 @@
-// Adds the comparison of models to the JSON object.
+// Writes the comparison of models to the JSON object.
 #include "compare/compare_report.hpp"
-#include "report/json_number.hpp"
+
+#include <optional>
 
 namespace nlsq::cli {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-Json of_model(const ModelFit& m) {
-  if (!m.fit) return {{"model", m.name}, {"certified", false}, {"verdict", nullptr}, {"message", m.error}};
+void model_json(JsonWriter& json, const ModelFit& m) {
+  json.begin_object();
+  json.members("model", m.name, "certified", m.success());
+  if (!m.fit) {
+    json.key("verdict");
+    json.null();
+    json.members("message", m.error);
+    return json.end_object();
+  }
   const FitResult& fit = *m.fit;
-  Json values = Json::object();
+  json.members("verdict", name(fit.summary.verdict), "message", fit.summary.message, "free_parameters",
+               m.parameters);
+  json.key("values");
+  json.begin_object();
   for (std::size_t j = 0; j < fit.parameters.size(); ++j)
-    values[fit.parameter_names[j]] = json_number(fit.parameters[j]);
-  return {{"model", m.name},
-          {"certified", m.success()},
-          {"verdict", name(fit.summary.verdict)},
-          {"message", fit.summary.message},
-          {"free_parameters", m.parameters},
-          {"values", values},
-          {"rss", json_number(fit.rss)},
-          {"dof", fit.dof},
-          {"chi2_reduced", json_number(fit.chi2_reduced)},
-          {"r_squared", json_number(fit.r_squared)},
-          {"aic", json_number(fit.aic)},
-          {"aicc", json_number(m.aicc)},
-          {"bic", json_number(fit.bic)},
-          {"weight", json_number(m.weight)}};
+    json.members(fit.parameter_names[j], fit.parameters[j]);
+  json.end_object();
+  json.members("rss", fit.rss, "dof", fit.dof, "chi2_reduced", fit.chi2_reduced, "r_squared", fit.r_squared,
+               "aic", fit.aic, "aicc", m.aicc, "bic", fit.bic, "weight", m.weight);
+  json.end_object();
 }
 
 }  // namespace
 
-void add_comparison_json(nlohmann::ordered_json& json, const ModelComparison& comparison) {
-  Json models = Json::array(), tests = Json::array();
-  for (const ModelFit& m : comparison.models) models.push_back(of_model(m));
-  for (const NestedTest& t : comparison.tests) {
-    tests.push_back({{"smaller", comparison.models[t.smaller].name},
-                     {"larger", comparison.models[t.larger].name},
-                     {"statistic", t.chi_square ? "chi2" : "F"},
-                     {"value", json_number(t.statistic)},
-                     {"dof", t.dof},
-                     {"dof_larger", t.chi_square ? Json(nullptr) : Json(t.dof_larger)},
-                     {"p_value", json_number(t.p_value)},
-                     {"approximate", t.approximate},
-                     {"note", t.note}});
-  }
-  json["comparison"] = models;
-  json["comparison_tests"] = tests;
-  json["comparison_warnings"] = comparison.warnings;
+void add_comparison_json(JsonWriter& json, const ModelComparison& comparison) {
+  json.list("comparison", comparison.models, [&](const ModelFit& m) { model_json(json, m); });
+  json.list("comparison_tests", comparison.tests, [&](const NestedTest& t) {
+    const std::optional<double> dof_larger =
+        t.chi_square ? std::nullopt : std::optional<double>(static_cast<double>(t.dof_larger));
+    json.object("smaller", comparison.models[t.smaller].name, "larger", comparison.models[t.larger].name,
+                "statistic", t.chi_square ? "chi2" : "F", "value", t.statistic, "dof", t.dof, "dof_larger",
+                dof_larger, "p_value", t.p_value, "approximate", t.approximate, "note", t.note);
+  });
+  json.members("comparison_warnings", comparison.warnings);
 }
 
 }  // namespace nlsq::cli

@@ -2,8 +2,7 @@
 #pragma once
 
 #include <nlsq/compare.hpp>
-
-#include <nlohmann/json_fwd.hpp>
+#include <nlsq/json/writer.hpp>
 
 #include <string>
 
@@ -12,7 +11,7 @@ namespace nlsq::cli {
 // Returns the table of models, the tests of nested pairs, and warnings. The text ends with an empty line.
 std::string comparison_table(const ModelComparison& comparison);
 
-// Adds the members `comparison` and `comparison_tests`.
-void add_comparison_json(nlohmann::ordered_json& json, const ModelComparison& comparison);
+// Writes `comparison`, `comparison_tests` and `comparison_warnings`.
+void add_comparison_json(JsonWriter& json, const ModelComparison& comparison);
 
 }  // namespace nlsq::cli

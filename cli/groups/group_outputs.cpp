@@ -4,6 +4,7 @@
 #include "report/statistics.hpp"
 #include "report/text_pieces.hpp"
 
+#include <nlsq/json/fit.hpp>
 #include <nlsq/version.hpp>
 
 #include <fmt/compile.h>

@@ -94,10 +94,11 @@ const Neighbour* Neighbours::closest(std::uint32_t pixel, const double* y, const
 
 double Neighbours::usual_cost(std::uint32_t pixel) const {
   std::array<double, 5> costs;
+  costs.fill(std::numeric_limits<double>::infinity());  // sorted behind those that are known
   std::size_t count = 0;
   around(pixel, [&](const Neighbour& one) { costs[count++] = one.cost; });
   if (count == 0) return std::numeric_limits<double>::quiet_NaN();
-  std::sort(costs.begin(), costs.begin() + count);
+  std::ranges::sort(costs);
   return costs[count / 2];
 }
 

@@ -1,75 +1,55 @@
-// Adds derived quantities, the bootstrap and predictions to the JSON object.
+// Writes derived quantities, the bootstrap and predictions to the JSON object.
 #include "prediction/prediction_json.hpp"
-#include "report/json_number.hpp"
 
 namespace nlsq::cli {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-Json numbers(const std::vector<double>& values) {
-  Json list = Json::array();
-  for (const double value : values) list.push_back(json_number(value));
-  return list;
+void derived_json(JsonWriter& json, const std::vector<DerivedQuantity>& quantities) {
+  json.list("derived", quantities, [&](const DerivedQuantity& q) {
+    json.object("name", q.name, "expression", q.expression, "value", q.value, "std_error", q.standard_error,
+                "ci_low", q.ci_low, "ci_high", q.ci_high, "intervals", q.by_profile ? "profile" : "standard",
+                "note", q.note);
+  });
 }
 
-Json derived(const std::vector<DerivedQuantity>& quantities) {
-  Json list = Json::array();
-  for (const DerivedQuantity& q : quantities) {
-    list.push_back({{"name", q.name},
-                    {"expression", q.expression},
-                    {"value", json_number(q.value)},
-                    {"std_error", json_number(q.standard_error)},
-                    {"ci_low", json_number(q.ci_low)},
-                    {"ci_high", json_number(q.ci_high)},
-                    {"intervals", q.by_profile ? "profile" : "standard"},
-                    {"note", q.note}});
-  }
-  return list;
+void estimates_json(JsonWriter& json, const char* key, const std::vector<BootstrapEstimate>& list) {
+  json.list(key, list, [&](const BootstrapEstimate& e) {
+    json.object("name", e.name, "value", e.estimate, "bias", e.bias, "std_error", e.standard_error, "ci_low",
+                e.ci_low, "ci_high", e.ci_high);
+  });
 }
 
-Json estimates(const std::vector<BootstrapEstimate>& list) {
-  Json out = Json::array();
-  for (const BootstrapEstimate& e : list) {
-    out.push_back({{"name", e.name},
-                   {"value", json_number(e.estimate)},
-                   {"bias", json_number(e.bias)},
-                   {"std_error", json_number(e.standard_error)},
-                   {"ci_low", json_number(e.ci_low)},
-                   {"ci_high", json_number(e.ci_high)}});
-  }
-  return out;
+void bootstrap_json(JsonWriter& json, const Bootstrap& b) {
+  json.key("bootstrap");
+  json.begin_object();
+  json.members("method", name(b.method), "samples", b.samples, "failures", b.failures, "seed", b.seed,
+               "confidence", b.confidence);
+  estimates_json(json, "parameters", b.parameters);
+  estimates_json(json, "derived", b.derived);
+  json.end_object();
 }
 
-Json of_bootstrap(const Bootstrap& b) {
-  return {{"method", name(b.method)},       {"samples", b.samples},
-          {"failures", b.failures},         {"seed", b.seed},
-          {"confidence", b.confidence},     {"parameters", estimates(b.parameters)},
-          {"derived", estimates(b.derived)}};
-}
-
-Json of_prediction(const PredictionResults& results) {
+void bands_json(JsonWriter& json, const PredictionResults& results) {
   const Prediction& p = *results.prediction;
-  Json x = Json::object();
-  for (std::size_t k = 0; k < results.x.size(); ++k) x[results.predictors[k]] = numbers(results.x[k]);
-  return {{"confidence", p.confidence},
-          {"band", results.by_profile ? "profile" : "standard"},
-          {"x", x},
-          {"fit", numbers(p.fit)},
-          {"std_error", numbers(p.standard_error)},
-          {"conf_low", numbers(p.confidence_low)},
-          {"conf_high", numbers(p.confidence_high)},
-          {"pred_low", numbers(p.prediction_low)},
-          {"pred_high", numbers(p.prediction_high)}};
+  json.key("prediction");
+  json.begin_object();
+  json.members("confidence", p.confidence, "band", results.by_profile ? "profile" : "standard");
+  json.key("x");
+  json.begin_object();
+  for (std::size_t k = 0; k < results.x.size(); ++k) json.members(results.predictors[k], results.x[k]);
+  json.end_object();
+  json.members("fit", p.fit, "std_error", p.standard_error, "conf_low", p.confidence_low, "conf_high",
+               p.confidence_high, "pred_low", p.prediction_low, "pred_high", p.prediction_high);
+  json.end_object();
 }
 
 }  // namespace
 
-void add_prediction_json(nlohmann::ordered_json& json, const PredictionResults& results) {
-  if (!results.derived.empty()) json["derived"] = derived(results.derived);
-  if (results.bootstrap) json["bootstrap"] = of_bootstrap(*results.bootstrap);
-  if (results.prediction) json["prediction"] = of_prediction(results);
+void add_prediction_json(JsonWriter& json, const PredictionResults& results) {
+  if (!results.derived.empty()) derived_json(json, results.derived);
+  if (results.bootstrap) bootstrap_json(json, *results.bootstrap);
+  if (results.prediction) bands_json(json, results);
 }
 
 }  // namespace nlsq::cli

@@ -4,11 +4,11 @@
 
 #include "prediction/prediction_results.hpp"
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlsq/json/writer.hpp>
 
 namespace nlsq::cli {
 
-// Adds derived, bootstrap and prediction, where the options asked for them.
-void add_prediction_json(nlohmann::ordered_json& json, const PredictionResults& results);
+// Writes derived, bootstrap and prediction, where the options asked for them.
+void add_prediction_json(JsonWriter& json, const PredictionResults& results);
 
 }  // namespace nlsq::cli

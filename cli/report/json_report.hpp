@@ -15,9 +15,6 @@ std::string json_report(const FitReport& report);
 // Returns a text in quotes, escaped as JSON requires. Bytes that are not UTF-8 are replaced.
 std::string json_text(const std::string& text);
 
-// Returns the word for "status".
-const char* status_word(Termination termination);
-
 std::string json_library_version();
 
 }  // namespace nlsq::cli

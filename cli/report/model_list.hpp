@@ -6,7 +6,6 @@
 namespace nlsq::cli {
 
 std::string model_table();
-std::string model_json();                             // an array with one object per model
 std::string describe_model(const std::string& name);  // throws UsageError that lists similar names
 
 }  // namespace nlsq::cli

@@ -3,17 +3,13 @@
 
 #include <nlsq/version.hpp>
 
-#include <nlohmann/json.hpp>
-
 namespace nlsq::cli {
 
-void add_provenance(nlohmann::ordered_json& json, const FitReport& report) {
-  using Json = nlohmann::ordered_json;
-  json["version"] = version();
-  json["options"] = report.arguments.words;
-  Json& files = json["files"] = Json::array();
-  for (const InputFile& file : report.files)
-    files.push_back({{"name", file.name}, {"rows", file.rows}, {"checksum", file.checksum}});
+void add_provenance(JsonWriter& json, const FitReport& report) {
+  json.members("version", version(), "options", report.arguments.words);
+  json.list("files", report.files, [&](const InputFile& file) {
+    json.object("name", file.name, "rows", file.rows, "checksum", file.checksum);
+  });
 }
 
 }  // namespace nlsq::cli

@@ -4,11 +4,11 @@
 
 #include "fit_command.hpp"
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlsq/json/writer.hpp>
 
 namespace nlsq::cli {
 
-// Adds version, options and files.
-void add_provenance(nlohmann::ordered_json& json, const FitReport& report);
+// Writes version, options and files.
+void add_provenance(JsonWriter& json, const FitReport& report);
 
 }  // namespace nlsq::cli

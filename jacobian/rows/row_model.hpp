@@ -89,10 +89,12 @@ class NLSQ_API RowModel {
   virtual double difference_width(std::span<const double> x, std::size_t j) const {
     return (void)x, (void)j, 0;
   }
-  // Returns an estimate of the error of the derivatives at x, beyond rounding: the root of the sum of
-  // (‖error of column j‖ / ‖column j‖)² over the columns of J. Returns 0 if there is no estimate. Call this
-  // after a pass at x, because the pass computes it.
-  virtual double derivative_error(std::span<const double> x) const { return (void)x, 0; }
+  // Returns an estimate of the errors of the derivatives at x, beyond rounding: ‖error‖ / ‖column‖ for each
+  // column of J. It is empty if there is no estimate. Call this after a pass at x, because the pass computes
+  // it.
+  virtual std::vector<double> derivative_errors(std::span<const double> x) const {
+    return (void)x, std::vector<double>{};
+  }
   // Begins a pass at x (the free parameters), in f32 if `single` is true.
   virtual std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const = 0;
   // Returns the robust loss applied to the residuals (residual_form.hpp), or null if there is none.

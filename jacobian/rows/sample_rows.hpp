@@ -39,7 +39,9 @@ class NLSQ_API SampleRows final : public RowModel {
                            double* magnitudes) const override {
     all_.reference_residuals(x, first, count, residuals, magnitudes);
   }
-  double derivative_error(std::span<const double> x) const override { return all_.derivative_error(x); }
+  std::vector<double> derivative_errors(std::span<const double> x) const override {
+    return all_.derivative_errors(x);
+  }
   std::span<const double> typical_parameters() const override { return all_.typical_parameters(); }
   void expect_gaps(bool gaps) const override { all_.expect_gaps(gaps); }
   void will_read(std::size_t first, std::size_t count) const override { all_.will_read(first, count); }

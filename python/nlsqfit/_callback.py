@@ -201,6 +201,23 @@ class UserFunction:
             raise error
 
 
+def call_library(function, *arguments, user):
+    """Calls a C function that calls `user`, a UserFunction, whose exceptions are raised again."""
+    with user.interrupts:
+        status = function(*arguments)
+        text = lib.nlsq_last_error() if status != OK else b""
+    raise_user_error(status, user)
+    if status != OK:
+        raise_status(status, text)
+
+
+def raise_user_error(status, user):
+    # Ctrl-C may come in a trial beside the start or the answer, whose exceptions the library leaves out.
+    if status != OK or ends_all(user.error):
+        user.raise_error()
+    user.error = None
+
+
 def takes_long(rows):
     """Return True if a fit of so many rows runs on a thread of its own."""
     return rows > _ROWS_WORTH_A_THREAD and threading.current_thread() is threading.main_thread()
@@ -248,10 +265,7 @@ def solve(function, *arguments, options: Options, user=None, rows=0, meanwhile=N
             with user.interrupts:
                 status, text = work()
     if user is not None:
-        # Ctrl-C may come in a trial beside the start or the answer, whose exceptions the library ignores.
-        if status != OK or ends_all(user.error):
-            user.raise_error()
-        user.error = None
+        raise_user_error(status, user)
     if status != OK:
         raise_status(status, text)
     return Result(handle)

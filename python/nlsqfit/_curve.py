@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+from ctypes import byref, c_double
+
 import numpy as np
 
 from . import _agreement
 from . import _recent as recent
-from ._callback import UserFunction, WrongSize, refuse_hidden, solve, takes_long
-from ._differences import jacobian, typical_sizes
-from ._handles import DOUBLE, Model, column_of, columns_of, doubles, recorded_model
+from ._callback import UserFunction, WrongSize, call_library, refuse_hidden, solve, takes_long
+from ._handles import DOUBLE, Model, Options, column_of, columns_of, doubles, recorded_model
 from ._library import lib
 from .recording import record
 
@@ -359,27 +360,52 @@ class Curve:
             p0 = np.where(self.unstarted, np.nan, p0)
         return doubles(p0).tobytes()
 
-    def jacobian_at(self, p, better=True):
-        """Return derivatives of the model at p, rows x parameters.
-
-        With `better`, differences are extrapolated where rounding errors of the values matter.
-        """
-        self.slopes_error = 0.0
+    def jacobian_at(self, p):
+        """Return derivatives of the model at p, rows x parameters."""
         if not self.reason:
             return self.model.evaluate(self.columns, self.rows, p, jacobian=True)[1]
         if self.jacobian is not None:
             return np.array(self.jacobian(np.array(p)), dtype=float).reshape(self.rows, self.parameters)
-        known = self.answer is not None and np.array_equal(p, self.answer)
-        if known and self.slopes is not None:
-            made, self.slopes_error = self.slopes
-            return made
-        here = self.fitted if known else np.array(self.values(p))
-        typical = typical_sizes(p if self.begin is None else self.begin)
-        sides = [np.broadcast_to(side, p.shape) for side in (typical, self.lower, self.upper)]
-        made, self.slopes_error = jacobian(self.values, np.array(p), here, *sides, better)
-        if known:
-            self.slopes = made, self.slopes_error
-        return made
+        if self.answer is None or not np.array_equal(p, self.answer):
+            return self._by_differences(p, np.array(self.values(p)))
+        if self.slopes is None:
+            self.slopes = self._by_differences(p, self.fitted)
+        return self.slopes
+
+    def _by_differences(self, p, here):
+        """Return derivatives at p, where the values are `here`, by the differences of the library.
+
+        If the function raises an exception beside p, its values there count as not finite. The exception is
+        raised again if that leaves derivatives that are not finite.
+        """
+        p, options = np.array(p, dtype=float), Options()
+        sizes = np.abs(p if self.begin is None else self.begin)
+        options.set_array("x_scale", np.where(np.isfinite(sizes) & (sizes > 0), sizes, 1.0))
+        for side in ("lower", "upper"):
+            options.set_array(side, np.broadcast_to(getattr(self, side), p.shape))
+        known, failures = p.tolist(), []
+
+        def values_at(place):
+            try:
+                return here if place == known else self._values_of(place)
+            except Exception as failure:
+                failures.append(failure)
+                return np.full(self.rows, np.nan)
+
+        user = UserFunction(values_at, None, self.rows, self.parameters)
+        model = Model.from_callback(user.pointer, False, self.parameters)
+        values, J, error = np.empty(self.rows), np.empty((self.rows, self.parameters)), c_double()
+        try:
+            call_library(
+                lib.nlsq_model_differentiate, model.handle, self.rows, p.tobytes(), options.handle,
+                values.ctypes.data, J.ctypes.data, byref(error), user=user,
+            )  # fmt: skip
+        finally:
+            user.pointer = None  # the model and what it calls would keep each other alive
+        if failures and not np.isfinite(J).all():
+            raise failures[0]
+        self.slopes_error = error.value
+        return J
 
     @property
     def evaluator(self):

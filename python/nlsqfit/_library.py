@@ -79,6 +79,7 @@ def _signatures():
         "nlsq_model_fit": [handle, columns, c_size_t, columns, doubles, handle, out],
         "nlsq_model_guess": [handle, columns, c_size_t, columns, doubles],
         "nlsq_model_evaluate": [handle, columns, c_size_t, c_size_t, doubles, handle, doubles, doubles],
+        "nlsq_model_differentiate": [handle, c_size_t, doubles, handle, doubles, doubles, POINTER(c_double)],
         "nlsq_model_agrees": [
             handle, columns, c_size_t, c_size_t, doubles, doubles, c_double, c_double, POINTER(c_int),
         ],

@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import nlsqfit as nf
 import pytest
+from nlsqfit._curve import Curve
 
 x = np.linspace(0.1, 4, 60)
 y = 2.5 * np.exp(-1.3 * x) + 0.5 + 0.01 * np.sin(40 * x)
@@ -453,3 +454,22 @@ def test_what_a_masked_result_hides_is_not_fitted(number):
     seen = ~hidden
     found = nf.least_squares(lambda p: number(p[0]) * np.exp(-p[1] * t[seen]) - np.ma.masked_array(y)[seen], [1, 1])
     assert found.x == pytest.approx([2.5, 1.3])
+
+
+@pytest.mark.parametrize("room", [1e-3, 1e-9])
+def test_a_function_that_fails_beside_the_answer_keeps_its_covariance(room):
+    """Longer steps of differences are tried after the fit. The function may raise there."""
+    t = np.linspace(0, 5, 60)
+    y = 3 * np.exp(-1.3 * t) + 0.7 + 0.01 * np.sin(37 * t) + 1e9
+    p, _ = nf.curve_fit(lambda t, a, b, c: float(a) * np.exp(-b * t) + c, t, y, p0=[2.9, 1.2, 1e9])
+
+    def decay(t, a, b, c):
+        if float(b) > p[1] * (1 + room):
+            raise LookupError("no table for this b")
+        return float(a) * np.exp(-b * t) + c
+
+    curve = Curve(lambda *p: decay(t, *p), None, y, 3)
+    curve.prepare(p, None, None, recordable="called")
+    J = curve.jacobian_at(p)
+    e = np.exp(-p[1] * t)
+    assert np.linalg.norm(J[:, 1] + p[0] * t * e) < 0.01 * np.linalg.norm(t * e)

@@ -81,6 +81,24 @@ def test_standard_errors_beside_offsets_and_bounds_are_right_or_not_known(rows):
     assert known > 60
 
 
+@pytest.mark.parametrize("rows", [9, 20, 60])
+def test_sums_of_blocks_have_right_standard_errors_beside_offsets(rows):
+    known = 0
+    for seed, t, y, start, bounds in fits(rows, 40):
+        blocks = [(t[: rows // 2], y[: rows // 2]), (t[rows // 2 :], y[rows // 2 :])]
+        step = start
+        while not (isinstance(step, nf.SumsStep) and step.done):
+            p, options = (start, dict(bounds=bounds)) if step is start else (step.parameters, {})
+            step = nf.solve_sums(sum(nf.partial_sums(called, p, block) for block in blocks), step, **options)
+        p = step.parameters
+        free = (p > bounds[0]) & (p < bounds[1])
+        if not step.success or np.isnan(step.std_errors[free]).all():
+            continue
+        known += 1
+        assert step.std_errors[free] == pytest.approx(standard_errors(t, y, p, free), rel=0.02), seed
+    assert known > 20
+
+
 @pytest.mark.parametrize("loss", ["linear", "soft_l1"])
 def test_the_returned_jacobian_is_right_beside_offsets(loss):
     t = np.linspace(0, 8, 60)

@@ -1,8 +1,10 @@
 // Fits a model that is a callback over all rows. Its residuals are those of a vector function, and the
 // statistics are those of a curve.
 #include "c/caller_fit.hpp"
+#include "dense/dense_evaluator.hpp"
 #include "fit/curve.hpp"
 #include "fit/fit_setup.hpp"
+#include "fit/row_sums.hpp"
 #include "start/linear_by_trial.hpp"
 #include "support/fp_environment.hpp"
 
@@ -13,6 +15,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
+#include <numeric>
 
 namespace nlsq::inline v0::c {
 
@@ -49,6 +53,7 @@ Weighting weighting_of(const FitData& data) {
   return out;
 }
 
+// Returns the function that computes the residuals. It keeps references to its arguments.
 VectorFunction vector_function(const Callback& callback, const Ties& ties, const Weighting& weighting) {
   VectorFunction function;
   function.concurrent = false;
@@ -146,6 +151,28 @@ FitResult fit_callback(const CallerModel& model, const Column& y, const NamedVal
   FitResult fit = fit_rows(curve, *rows, linear.positions);
   fit.summary.evaluator_note = model.has_jacobian ? "derivatives by the callback" : "the model is a callback";
   return fit;
+}
+
+void add_up_callback(const CallerModel& model, const Column& y, const FitOptions& options,
+                     const std::vector<double>& p, std::span<double> sums) {
+  const FitData data = fit_data(Columns(std::vector<Column>{}), y, options, {});
+  data.survey->run();
+  const Weighting weighting = weighting_of(data), unweighted{weighting.y, {}};
+  const Ties ties;
+  std::vector<int> free(p.size());
+  std::iota(free.begin(), free.end(), 0);
+  const auto rows_with = [&](const Weighting& of) {
+    const VectorRows::Jacobian jacobian =
+        model.has_jacobian ? jacobian_function(model.callback, ties, free, of) : VectorRows::Jacobian{};
+    auto rows = std::make_unique<VectorRows>(vector_function(model.callback, ties, of), p, free, jacobian);
+    rows->start_at({});  // derivatives must be exact at p
+    rows->set_constants(response_sizes(*data.rows, 0, !of.sigma.empty()));
+    return rows;
+  };
+  const auto rows = rows_with(weighting);
+  const auto plain_rows = weighting.sigma.empty() ? nullptr : rows_with(unweighted);
+  DenseEvaluator evaluator(*rows), plain(plain_rows ? *plain_rows : *rows);
+  add_up(evaluator, plain, y, options.sigma, p, sums);
 }
 
 }  // namespace nlsq::inline v0::c

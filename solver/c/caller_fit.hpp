@@ -9,6 +9,7 @@
 #include <nlsq/curve_fit.hpp>
 
 #include <memory>
+#include <span>
 
 namespace nlsq::inline v0::c {
 
@@ -37,6 +38,10 @@ FitResult fit_model(const CallerModel& model, const Columns& x, const Column& y,
 // Fits a callback, which computes all rows in one call (callback_fit.cpp).
 FitResult fit_callback(const CallerModel& model, const Column& y, const NamedValues& p0,
                        const FitOptions& options, Differences differences);
+
+// Computes the sums of the rows of a callback, for a fit from sums (fit/row_sums.hpp).
+void add_up_callback(const CallerModel& model, const Column& y, const FitOptions& options,
+                     const std::vector<double>& p, std::span<double> sums);
 
 // Computes values and derivatives at p (evaluate_calls.cpp). Throws ArgumentError if x has another number of
 // rows.

@@ -2,7 +2,6 @@
 #include "c/caller_model.hpp"
 
 #include "c/errors.hpp"
-#include "c/results/json_writer.hpp"
 #include "expression/names.hpp"
 #include "fit/curve.hpp"
 #include "fit/fit_setup.hpp"
@@ -11,6 +10,7 @@
 #include "support/fp_environment.hpp"
 
 #include <fmt/format.h>
+#include <nlsq/json/writer.hpp>
 
 #include <list>
 #include <mutex>

@@ -110,6 +110,13 @@ LeastSquaresOptions Options::least_squares_options() const {
   return out;
 }
 
+std::vector<double> Options::scale_of(std::size_t n) const {
+  if (x_scale.size() == 1) return std::vector<double>(n, x_scale[0]);
+  if (!x_scale.empty() && x_scale.size() != n)
+    throw ValidationError(fmt::format("x_scale has {} numbers: give one, or {}", x_scale.size(), n));
+  return x_scale;
+}
+
 SolverOptions Options::problem_options() const {
   const bool of_curves = !bounds.empty() || !fixed.empty() || !fit.ties.empty() || !lower.empty() ||
                          !upper.empty() || !columns.empty() || !fit.sigma_matrix.empty() ||

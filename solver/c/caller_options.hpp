@@ -58,6 +58,8 @@ struct Options : Object {
   FitOptions curve_options(const std::vector<std::string>& parameters, std::size_t predictors,
                            CallerColumns& columns) const;
   LeastSquaresOptions least_squares_options() const;
+  // Returns the array x_scale for n parameters, or nothing if it was not set.
+  std::vector<double> scale_of(std::size_t n) const;
   SolverOptions problem_options() const;
   // Returns the values that the option fix gives.
   NamedValues fixed_values() const;

@@ -4,6 +4,7 @@
 #include "c/handles.hpp"
 
 #include <nlsq/error.hpp>
+#include <nlsq/json/fit.hpp>
 #include <nlsq/summary.hpp>
 #include <nlsq/version.hpp>
 
@@ -129,11 +130,8 @@ const char* nlsq_verdict_name(int verdict) {
 }
 
 const char* nlsq_termination_name(int termination) {
-  static constexpr const char* kNames[] = {"converged",  "tolerance", "no_progress", "max_iterations",
-                                           "time_limit", "user_stop", "failure"};
-  static_assert(std::size(kNames) == NLSQ_ENDED_FAILURE + 1);
-  return termination < NLSQ_ENDED_CONVERGED || termination > NLSQ_ENDED_FAILURE ? "unknown"
-                                                                                : kNames[termination];
+  if (termination < NLSQ_ENDED_CONVERGED || termination > NLSQ_ENDED_FAILURE) return "unknown";
+  return nlsq::status_word(static_cast<nlsq::Termination>(termination));
 }
 
 const char* nlsq_last_error() {

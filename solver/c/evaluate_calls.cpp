@@ -137,7 +137,7 @@ void evaluate_model(const CallerModel& model, const Columns& x, std::size_t rows
   if (model.is_callback()) {
     if (jacobian != nullptr && !model.has_jacobian)
       throw ArgumentError(
-          "jacobian: the callback gives no derivatives; evaluate it by differences, or pass NULL");
+          "jacobian: the callback gives no derivatives; use nlsq_model_differentiate, or pass NULL");
     return model.callback.call(p.data(), values, jacobian);
   }
   EvaluateOptions wanted;

@@ -2,13 +2,13 @@
 // parameters.
 #include "c/caller_fit.hpp"
 #include "c/errors.hpp"
-#include "c/results/json_writer.hpp"
 #include "policy_text.hpp"  // split(), trimmed()
 #include "prediction/right_side.hpp"
 #include "support/fp_environment.hpp"
 
 #include <nlsq/c/intervals.h>
 #include <nlsq/derived.hpp>
+#include <nlsq/json/writer.hpp>
 #include <nlsq/profile_intervals.hpp>
 
 #include <fmt/format.h>

@@ -59,13 +59,6 @@ struct ScaledResiduals {
   }
 };
 
-std::vector<double> scale_of(const Options& options, std::size_t n) {
-  if (options.x_scale.size() == 1) return std::vector<double>(n, options.x_scale[0]);
-  if (!options.x_scale.empty() && options.x_scale.size() != n)
-    throw ValidationError(fmt::format("x_scale has {} numbers: give one, or {}", options.x_scale.size(), n));
-  return options.x_scale;
-}
-
 void divide(std::vector<double>& values, const std::vector<double>& scale) {
   if (scale.empty() || values.empty()) return;
   values.resize(scale.size(), values[0]);  // one bound for all
@@ -95,7 +88,7 @@ nlsq_result* solve(nlsq_function function, void* user, bool has_jacobian, std::s
   };
   check_side(wanted.bounds.lower, "lower");
   check_side(wanted.bounds.upper, "upper");
-  const ScaledResiduals scaled{function, user, residuals, scale_of(options, x0.size()), wanted.bounds};
+  const ScaledResiduals scaled{function, user, residuals, options.scale_of(x0.size()), wanted.bounds};
   divide(wanted.bounds.lower, scaled.scale);
   divide(wanted.bounds.upper, scaled.scale);
   divide(x0, scaled.scale);

@@ -1,5 +1,5 @@
 // Implements the functions of sums.h: the sums of a block of rows, and the fit from sums.
-#include "c/caller_model.hpp"
+#include "c/caller_fit.hpp"
 #include "c/errors.hpp"
 #include "c/results/caller_result.hpp"
 #include "fit/fit_setup.hpp"
@@ -36,7 +36,6 @@ FitOptions block_options(const CallerModel& model, const Options& options, Calle
 
 void sums_call(const CallerModel& model, const nlsq_column* given_x, std::size_t predictors,
                const nlsq_column* given_y, const double* p, const Options& options, double* sums) {
-  if (model.is_callback()) throw ArgumentError("sums: a callback has its own rows; use a formula or a tape");
   const FpEnvironment environment;
   const std::size_t n = model.parameters.size();
   const std::vector<double> point(required(p, "p"), p + n);
@@ -48,6 +47,8 @@ void sums_call(const CallerModel& model, const nlsq_column* given_x, std::size_t
   const Columns x(kept.views(given_x, predictors, "x"));
   const Column y = kept.view(*required(given_y, "y"), "y");
   const FitOptions fit = block_options(model, options, kept);
+  if (model.is_callback())
+    return add_up_callback(model, y, fit, point, {required(sums, "sums"), sums_size(n)});
   const FitData data = fit_data(x, y, fit, model.predictors);
   data.survey->run();
   std::vector<Column> columns = x.list();

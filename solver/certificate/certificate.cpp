@@ -156,20 +156,6 @@ bool judge_covariance(const Linearization& at, Certified& out) {
   return true;
 }
 
-double error_by_differences(const Linearization& at, const Certificate& c, std::size_t rows) {
-  return at.derivative_error * std::sqrt(c.condition / static_cast<double>(std::max<std::size_t>(rows, 1)));
-}
-
-double squared_error_of_differences(const Evaluator& evaluator, std::span<const double> x,
-                                    const Linearization& at) {
-  double squares = 0;
-  for (std::size_t j = 0; j < x.size(); ++j) {
-    const double width = evaluator.difference_width(x, j), column = std::sqrt(at.normal(j, j));
-    if (width > 0 && column > 0) squares += 1 / (width * width * column * column);
-  }
-  return squares;
-}
-
 int numerical_rank(const Linearization& at) {
   const std::size_t n = at.gradient.size();
   Numbers scale(n);

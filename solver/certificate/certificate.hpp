@@ -35,16 +35,6 @@ void certify(Evaluator& evaluator, std::span<const double> x, Linearization& at,
 // and `at` has none.
 bool judge_covariance(const Linearization& at, Certified& out);
 
-// Returns the relative error of the standard errors that errors of J by differences cause. These are
-// independent from row to row, so their effect falls with the root of the number of rows.
-double error_by_differences(const Linearization& at, const Certificate& c, std::size_t rows);
-// Returns the square of the relative error of J that an error of 1 in each residual causes, over the columns
-// that are computed by differences: Σ 1 / (width · ‖column‖)². It is 0 if there is no such column.
-double squared_error_of_differences(const Evaluator& evaluator, std::span<const double> x,
-                                    const Linearization& at);
-// Above this error, standard errors are not known. It is an estimate, and usually several times too large.
-inline constexpr double kStandardErrorsUnknown = 0.02;
-
 // Computes the first-order quantities at x from the normal equations alone.
 void first_order(const Linearization& at, std::span<const double> x, std::size_t rows, bool unit_sigma,
                  UndampedSolver& scratch, FirstOrder& out, const Box& room = {});

@@ -4,6 +4,7 @@
 #include "certificate/ends_of_fits.hpp"
 
 #include "certificate/certificate.hpp"
+#include "certificate/difference_errors.hpp"
 #include "linear/dot.hpp"
 #include "linear/linear_solver.hpp"
 

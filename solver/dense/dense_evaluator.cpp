@@ -5,6 +5,7 @@
 #include "dense/dense_pass.hpp"
 #include "dense/loss_curvature.hpp"
 #include "dense/tile_issues.hpp"
+#include "linear/dot.hpp"
 #include "support/constants.hpp"
 
 #include "rows/sample_rows.hpp"
@@ -13,6 +14,14 @@
 #include <cmath>
 
 namespace nlsq::inline v0 {
+
+namespace {
+
+double error_of_columns(const std::vector<double>& errors) {
+  return norm_of(errors.size(), [&](std::size_t j) { return errors[j]; });
+}
+
+}  // namespace
 
 DenseEvaluator::DenseEvaluator(RowModel& model, const Parallelism& parallelism)
     : model_(model), parallelism_(parallelism), scratch_(std::make_unique<Scratch>()),
@@ -26,7 +35,7 @@ double DenseEvaluator::pass_work(const PrecisionPlan& plan) const {
 void DenseEvaluator::linearize_into(std::span<const double> x, const PrecisionPlan& plan,
                                     Linearization& out) {
   linearization_of(accumulate({x, Fill::jacobian_and_residual, plan}), plan, out);
-  out.derivative_error = model_.derivative_error(x);
+  out.derivative_error = error_of_columns(model_.derivative_errors(x));
   correct_curvature(model_, x, out);
 }
 
@@ -79,7 +88,7 @@ double DenseEvaluator::linearize_beside(std::span<const double> x, const Precisi
   const Sums& sums = accumulate({x, Fill::jacobian_and_residual, plan, beside, format});
   const double there = 0.5 * sums.squares_beside;
   linearization_of(sums, plan, out);
-  out.derivative_error = model_.derivative_error(x);
+  out.derivative_error = error_of_columns(model_.derivative_errors(x));
   correct_curvature(model_, x, out);
   // The cost at `beside` needs a pass of its own in two cases: a tile was not finite below f64, where it may
   // be finite in f64; or a row was not finite at x, and the pass ended before it had summed all rows.

@@ -37,6 +37,10 @@ class DenseEvaluator final : public Evaluator {
   double difference_width(std::span<const double> x, std::size_t j) const override {
     return model_.difference_width(x, j);
   }
+  // Returns the errors of J at the point of the latest pass (RowModel::derivative_errors).
+  std::vector<double> derivative_errors(std::span<const double> x) const {
+    return model_.derivative_errors(x);
+  }
   double row_cost() const override { return model_.row_cost(Fill::jacobian_and_residual); }
   bool linear() const override { return linear_; }
 

@@ -29,8 +29,8 @@ struct Linearization : PointModel {
   Matrix normal;        // JᵀJ, n x n, symmetric
   Matrix triangle;      // if plan.gram == qr: R of [J | r], (n+1) x (n+1); else empty
   Vector nonfinite_of;  // nonfinite_tiles of each component; empty without components
-  // The error of J, relative to its columns (RowModel::derivative_error). Once the columns have length 1,
-  // singular values below it may be errors.
+  // The error of J once its columns have length 1: the norm of RowModel::derivative_errors. Singular values
+  // below it may be errors.
   double derivative_error = 0;
   bool unbiased = false;  // the bias that a probe measured has been subtracted from the gradient
 };

@@ -139,6 +139,23 @@ class KeptRows {
   Matrix kept_, low_;
 };
 
+// Chooses the sample: groups of rows of each component, or of all rows if there are no components.
+// `plan_of(c)` returns the plan of component c.
+std::vector<Stratum> strata_of(const RowModel& model, const auto& plan_of) {
+  if (model.components().size() < 2)
+    return {{plan_of(0), static_cast<double>(model.rows()), row_groups(model, kRowGroup * kGroups)}};
+  std::vector<std::vector<TileRange>> tiles(model.components().size());
+  for (std::size_t t = 0; t < model.tile_count(); ++t) tiles[model.component(t)].push_back(model.tile(t));
+  std::vector<Stratum> strata;
+  for (std::size_t c = 0; c < tiles.size(); ++c) {
+    std::size_t m = 0;
+    for (const TileRange& tile : tiles[c]) m += tile.count;
+    const std::size_t share = std::max(kLeastGroups, kGroups * m / model.rows());
+    strata.push_back({plan_of(c), static_cast<double>(m), row_groups(tiles[c], kRowGroup * share)});
+  }
+  return strata;
+}
+
 struct Extrapolated {
   NoiseOf noise;
   double cost_bias = 0, cost_variance = 0;
@@ -204,22 +221,7 @@ void add_up(std::vector<Extrapolated> parts, Probe& out) {
 
 Probe DenseEvaluator::probe(std::span<const double> x, const PrecisionPlan& plan) {
   const auto n = static_cast<std::size_t>(parameters());
-  std::vector<Stratum> strata;
-  if (model_.components().size() < 2) {
-    strata.push_back({plan_of_component(0, plan), static_cast<double>(model_.rows()),
-                      row_groups(model_, kRowGroup * kGroups)});
-  } else {
-    std::vector<std::vector<TileRange>> tiles(model_.components().size());
-    for (std::size_t t = 0; t < model_.tile_count(); ++t)
-      tiles[model_.component(t)].push_back(model_.tile(t));
-    for (std::size_t c = 0; c < tiles.size(); ++c) {
-      std::size_t m = 0;
-      for (const TileRange& tile : tiles[c]) m += tile.count;
-      const std::size_t share = std::max(kLeastGroups, kGroups * m / model_.rows());
-      strata.push_back(
-          {plan_of_component(c, plan), static_cast<double>(m), row_groups(tiles[c], kRowGroup * share)});
-    }
-  }
+  std::vector<Stratum> strata = strata_of(model_, [&](std::size_t c) { return plan_of_component(c, plan); });
   const std::vector<Group> groups = all_groups(strata);
   const ReadGaps gaps(model_, groups.size());
   const bool low_rows = std::ranges::any_of(strata, [](const Stratum& s) { return s.low(); });

@@ -3,6 +3,7 @@
 
 #include "certificate/certificate.hpp"
 #include "certificate/certificate_face.hpp"
+#include "certificate/difference_errors.hpp"
 #include "dense/dense_evaluator.hpp"
 #include "support/constants.hpp"
 

@@ -50,7 +50,9 @@ class WhitenedRows final : public RowModel {
   double difference_width(std::span<const double> x, std::size_t j) const override {
     return rows_.difference_width(x, j);
   }
-  double derivative_error(std::span<const double> x) const override { return rows_.derivative_error(x); }
+  std::vector<double> derivative_errors(std::span<const double> x) const override {
+    return rows_.derivative_errors(x);
+  }
   // Throws ValidationError if `single`: rows in f32 are not possible.
   std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const override;
   NonFinite explain_non_finite(std::span<const double> x, std::size_t first, std::size_t count) override;

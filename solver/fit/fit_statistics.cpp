@@ -1,7 +1,7 @@
 // Computes the statistics of a fit: covariance, standard errors, R² and information criteria.
 #include "fit/fit_statistics.hpp"
 
-#include "certificate/certificate.hpp"
+#include "certificate/difference_errors.hpp"
 #include "dense/data_survey.hpp"
 #include "support/constants.hpp"
 

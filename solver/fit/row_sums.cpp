@@ -4,6 +4,7 @@
 // as the one before, and the same as over rows in memory. A run costs no pass over rows.
 #include "fit/row_sums.hpp"
 
+#include "certificate/difference_errors.hpp"
 #include "certificate/doubtful_end.hpp"
 #include "certificate/hidden_minimum.hpp"
 #include "fit/fit_setup.hpp"
@@ -59,10 +60,15 @@ class SumsEvaluator final : public Evaluator {
     out.nonfinite_tiles = 0;
     out.gradient.assign(&sums[kHead], &sums[kHead] + n);
     out.normal.assign(n, n);
-    const double* entry = &sums[kHead + 2 * n];
+    const double* entry = &sums[kHead + 3 * n];
     for (std::size_t i = 0; i < n; ++i) {
       for (std::size_t j = i; j < n; ++j) out.normal(i, j) = out.normal(j, i) = *entry++;
     }
+    double squares = 0;
+    for (std::size_t j = 0; j < n; ++j) {
+      if (out.normal(j, j) > 0) squares += sums[kHead + 2 * n + j] / out.normal(j, j);
+    }
+    out.derivative_error = std::sqrt(squares);
     out.triangle.assign(0, 0);
     out.nonfinite_of.clear();
   }
@@ -80,7 +86,7 @@ class SumsEvaluator final : public Evaluator {
     out.magnitude = std::sqrt(sums[at(SumAt::magnitude)]);
     out.cost_magnitude = share(sums[at(SumAt::cost_magnitude)], 2 * sums[at(SumAt::cost)]);
     out.underflow = sums[at(SumAt::underflowing)] > 0;
-    const double* square = &sums[kHead + 2 * n];  // on the diagonal of JᵀJ
+    const double* square = &sums[kHead + 3 * n];  // on the diagonal of JᵀJ
     for (std::size_t j = 0; j < n; square += n - j, ++j)
       out.column_magnitude.push_back(share(sums[kHead + n + j], *square));
   }
@@ -259,7 +265,7 @@ constexpr const char* kTooFewDigits =
 }  // namespace
 
 std::size_t sums_size(std::size_t parameters) {
-  return kHead + 2 * parameters + parameters * (parameters + 1) / 2;
+  return kHead + 3 * parameters + parameters * (parameters + 1) / 2;
 }
 
 void add_up(DenseEvaluator& evaluator, DenseEvaluator& plain, const Column& y, const Column& sigma,
@@ -268,9 +274,11 @@ void add_up(DenseEvaluator& evaluator, DenseEvaluator& plain, const Column& y, c
   const auto rows = static_cast<double>(evaluator.residuals());
   std::ranges::fill(out, kNaN);
   out[at(SumAt::rows)] = rows;
-  const Linearization here = evaluator.linearize(p, {Format::f64, Gram::f64});
+  Linearization here = evaluator.linearize(p, {Format::f64, Gram::f64});
   if (!here.finite) return;
   const Recheck recheck = evaluator.recheck(p, kRecheckRows);
+  Vector errors = refine_derivatives(evaluator, p, recheck.magnitude, here);
+  errors.resize(n, 0.0);
   out[at(SumAt::cost)] = here.cost;
   out[at(SumAt::magnitude)] = recheck.magnitude * recheck.magnitude;
   out[at(SumAt::cost_magnitude)] = recheck.cost_magnitude * std::sqrt(2 * here.cost);
@@ -282,6 +290,7 @@ void add_up(DenseEvaluator& evaluator, DenseEvaluator& plain, const Column& y, c
   double* entry = &out[kHead];
   entry = std::ranges::copy(here.gradient, entry).out;
   for (std::size_t j = 0; j < n; ++j) *entry++ = recheck.column_magnitude[j] * std::sqrt(here.normal(j, j));
+  entry = std::ranges::copy(errors, entry).out;
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = i; j < n; ++j) *entry++ = here.normal(i, j);
   }

@@ -17,7 +17,8 @@
 namespace nlsq::inline v0 {
 
 // Numbers the places in the vector of sums. It has numbers at the front, then the gradient (n), the sums of
-// terms of each column (n), and the upper triangle of JᵀJ by rows.
+// terms of each column (n), the squared errors of each column of J if differences have more than the usual
+// errors (n), and the upper triangle of JᵀJ by rows.
 enum class SumAt : std::size_t {
   rows,
   cost,            // ½ Σr²

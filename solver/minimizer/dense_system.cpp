@@ -4,6 +4,7 @@
 
 #include "ablation.hpp"
 
+#include "certificate/difference_errors.hpp"
 #include "linear/dot.hpp"
 #include "minimizer/step_rules.hpp"
 

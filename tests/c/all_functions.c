@@ -102,7 +102,7 @@ static void use_models(const nlsq_options* options) {
   const nlsq_column cx = nlsq_column_of(x, kRows), cy = nlsq_column_of(y, kRows);
   const nlsq_batch_column bx = {cx, 0}, by = {cy, 0};
   const char* const names[] = {"a", "b"};
-  double p0[2] = {1, 1}, values[kRows], jacobian[2 * kRows];
+  double p0[2] = {1, 1}, values[kRows], jacobian[2 * kRows], error = 0;
   size_t parameters = 0, predictors = 0;
   nlsq_tape* tape = tape_of(0);
   nlsq_model* models[3] = {NULL, NULL, NULL};
@@ -123,6 +123,7 @@ static void use_models(const nlsq_options* options) {
     use_result(result);
     OK(nlsq_model_evaluate(models[k], &cx, columns, kRows, p0, NULL, values, jacobian));
   }
+  OK(nlsq_model_differentiate(models[2], kRows, p0, NULL, values, jacobian, &error));
   OK(nlsq_model_guess(models[0], &cx, 1, &cy, p0));
   OK(nlsq_model_fit(models[0], &cx, 1, &cy, NULL, options, &result));
   OK(nlsq_model_predict(models[0], &cx, 1, result, NULL, &other));
@@ -147,7 +148,7 @@ static void use_models(const nlsq_options* options) {
 static void use_sums(void) {
   const nlsq_column cx[2] = {nlsq_column_of(x, 10), nlsq_column_of(x + 10, kRows - 10)};
   const nlsq_column cy[2] = {nlsq_column_of(y, 10), nlsq_column_of(y + 10, kRows - 10)};
-  enum { kPasses = 30, kSums = 20 };
+  enum { kPasses = 30, kSums = 22 };
   double points[kPasses + 1][2] = {{1, 1}}, sums[kPasses][kSums], part[kSums];
   nlsq_model* model = NULL;
   nlsq_result* result = NULL;

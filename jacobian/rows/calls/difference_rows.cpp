@@ -167,8 +167,8 @@ double DifferenceRows::difference_width(std::span<const double> x, std::size_t j
   return std::fabs(between.above - between.below);
 }
 
-double DifferenceRows::derivative_error(std::span<const double> x) const {
-  return extrapolated_ ? extrapolated_->derivative_error(x) : 0;
+std::vector<double> DifferenceRows::derivative_errors(std::span<const double> x) const {
+  return extrapolated_ ? extrapolated_->derivative_errors(x) : std::vector<double>{};
 }
 
 double DifferenceRows::row_cost(Fill fill) const {

@@ -107,7 +107,7 @@ class NLSQ_API DifferenceRows final : public CallableRows {
   // Extrapolated differences are taken by a VectorRows, which evaluates all rows at once.
   bool extrapolate(bool on) override;
   double difference_width(std::span<const double> x, std::size_t j) const override;
-  double derivative_error(std::span<const double> x) const override;
+  std::vector<double> derivative_errors(std::span<const double> x) const override;
   double row_cost(Fill fill) const override;
   std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const override;
 
@@ -166,8 +166,15 @@ class NLSQ_API VectorRows final : public RowModel {
   bool rough(std::span<const double> x) const override;
   bool extrapolate(bool on) override;
   double difference_width(std::span<const double> x, std::size_t j) const override;
-  double derivative_error(std::span<const double> x) const override;
+  std::vector<double> derivative_errors(std::span<const double> x) const override;
   std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const override;
+  // Returns estimates of ‖error of column j‖² for derivatives by central differences at x, the latest point.
+  // They contain the rounding errors of the values, wherever these arise, and the curvature, so that they are
+  // often far too large. A column is infinite if its differences are not central.
+  std::vector<double> apparent_errors(std::span<const double> x) const;
+  // Sets the size of every parameter below which steps do not shrink. Without this call, these are the sizes
+  // of the parameters given at first.
+  void set_typical(std::span<const double> sizes);
   // States that each residual is a difference (f - y) w, and gives the sizes |y| w (see response_sizes).
   void set_constants(std::vector<double> sizes);
   // Calls the function in double, again whenever row 0 is requested. With constants the magnitudes are those
@@ -216,7 +223,7 @@ class NLSQ_API VectorRows final : public RowModel {
   mutable std::vector<bool> shortened_in_vain_;
   mutable std::vector<std::shared_ptr<const Evaluation>> recent_;  // the latest first
   mutable std::shared_ptr<const Evaluation> start_;                // null: not kept
-  std::vector<double> start_at_;                                   // where a fit starts instead
+  std::vector<double> start_at_;                                   // where a fit starts; empty: nowhere
   mutable std::vector<double> reference_at_, reference_;
 };
 
@@ -227,7 +234,7 @@ struct VectorRows::Evaluation {
   double squares = 0;                            // the sum of their squares
   std::vector<std::vector<double>> derivatives;  // for each free parameter; empty if not requested
   bool one_sided = false;                        // true if derivatives are one-sided, because x is far
-  double error = 0;                              // RowModel::derivative_error
+  std::vector<double> errors;                    // RowModel::derivative_errors
   // Holds for each free parameter the derivative by central differences minus the one by one-sided
   // differences. Both have steps of `shares`. It is empty if some parameter has one-sided differences only.
   std::vector<std::vector<double>> bends;

@@ -41,8 +41,8 @@ class NLSQ_API LossRows final : public RowModel {
   double difference_width(std::span<const double> x, std::size_t j) const override {
     return base_->difference_width(own(x), j);
   }
-  double derivative_error(std::span<const double> x) const override {
-    return base_->derivative_error(own(x));
+  std::vector<double> derivative_errors(std::span<const double> x) const override {
+    return base_->derivative_errors(own(x));
   }
   std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const override;
   void reference_residuals(std::span<const double> x, std::size_t first, std::size_t count, double* residuals,

@@ -16,15 +16,14 @@ constexpr double kLittle = 0.05;  // of the residuals, by a step to one side
 constexpr double kBeside = 1e-6;  // of a parameter: bends are the same so near
 constexpr double kSame = 5e-12;   // of a parameter: so near, derivatives differ by less than their errors
 
-// Returns (‖error‖ / ‖slope‖)² of a column of J. A column of zeros gives 0, because its parameter has no
-// effect.
-double square_of(std::span<const double> error, std::span<const double> slope) {
+// Returns ‖error‖ / ‖slope‖ of a column of J. A column of zeros gives 0, because its parameter has no effect.
+double relative_error(std::span<const double> error, std::span<const double> slope) {
   double errors = 0, slopes = 0;
   for (std::size_t i = 0; i < slope.size(); ++i) {
     errors += error[i] * error[i];
     slopes += slope[i] * slope[i];
   }
-  return slopes > 0 && std::isfinite(errors) ? errors / slopes : 0;
+  return slopes > 0 && std::isfinite(errors) ? std::sqrt(errors / slopes) : 0;
 }
 
 bool has_slopes(const ExtrapolatedSlopes& by) {
@@ -46,7 +45,6 @@ bool moves_little(std::span<const double> moved, std::span<const double> here) {
 // Shortens steps that turn out too long, for this point and for the rest of the fit. If shorter steps do not
 // help, because the residuals are noisy, it does not search again.
 void VectorRows::by_differences(std::span<const double> p, Evaluation& result) const {
-  const std::vector<double> typical = typical_sizes(parameters_);
   const std::vector<double>& here = result.residuals;
   std::vector<double> moved(p.begin(), p.end()), above, below;
   const bool from_above = result.one_sided;
@@ -62,8 +60,8 @@ void VectorRows::by_differences(std::span<const double> p, Evaluation& result) c
       return residuals;
     };
     const auto step_of = [&](double share) {
-      return lower_.empty() ? DifferenceStep(p[j], typical[j], -kNoBound, kNoBound, share)
-                            : DifferenceStep(p[j], typical[j], lower_[j], upper_[j], share);
+      return lower_.empty() ? DifferenceStep(p[j], typical_[k], -kNoBound, kNoBound, share)
+                            : DifferenceStep(p[j], typical_[k], lower_[j], upper_[j], share);
     };
     // Computes the residuals at the two points of a step, into `above` and `below`. If `known` is true,
     // `above` holds them already, and only those below are computed.
@@ -153,8 +151,6 @@ bool VectorRows::by_bends(std::span<const double> p, Evaluation& result) const {
 }
 
 void VectorRows::by_extrapolation(std::span<const double> p, Evaluation& result) const {
-  const std::vector<double> typical = typical_sizes(parameters_);
-  double squares = 0;
   std::vector<double> moved(p.begin(), p.end());
   for (std::size_t k = 0; k < free_.size(); ++k) {
     const auto j = static_cast<std::size_t>(free_[k]);
@@ -165,17 +161,16 @@ void VectorRows::by_extrapolation(std::span<const double> p, Evaluation& result)
     const double lower = lower_.empty() ? -kNoBound : lower_[j],
                  upper = upper_.empty() ? kNoBound : upper_[j];
     const auto between = [&](double from, double to) {
-      return extrapolated_slopes(along, result.residuals, p[j], typical[j], from, to, constants_);
+      return extrapolated_slopes(along, result.residuals, p[j], typical_[k], from, to, constants_);
     };
     ExtrapolatedSlopes by = between(lower, upper);
     // If the function is not finite on one side, as at the edge of its domain, the other side is used.
     if (!has_slopes(by)) by = between(p[j], upper);
     if (!has_slopes(by)) by = between(lower, p[j]);
-    if (by.extrapolated) squares += square_of(by.error, by.slope);
+    result.errors.push_back(by.extrapolated ? relative_error(by.error, by.slope) : 0);
     result.derivatives[k] = std::move(by.slope);
     moved[j] = p[j];
   }
-  result.error = std::sqrt(squares);
 }
 
 // Returns true if the fit is still far from its end: it starts here, or some parameter is far from its value
@@ -188,7 +183,7 @@ bool VectorRows::far(std::span<const double> x) const {
     known = true;
     if (!(distance(x, one->x) > kFar)) return false;
   }
-  return known || std::ranges::equal(x, start_at_) || std::ranges::equal(expand(x), parameters_);
+  return known || std::ranges::equal(x, start_at_);
 }
 
 }  // namespace nlsq::inline v0

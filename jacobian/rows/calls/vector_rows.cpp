@@ -52,6 +52,7 @@ VectorRows::VectorRows(VectorFunction function, std::vector<double> parameters, 
   }
   auto start = std::make_shared<Evaluation>();
   for (const int j : free_) start->x.push_back(parameters_[static_cast<std::size_t>(j)]);
+  start_at_ = start->x;
   start->residuals = value_at(parameters_);
   start->squares = squares_of(start->residuals);
   rows_ = start->residuals.size();
@@ -65,10 +66,14 @@ VectorRows::VectorRows(VectorFunction function, std::vector<double> parameters, 
       tile_component_.push_back(c);
     }
   }
-  const std::vector<double> sizes = typical_sizes(parameters_);
-  for (const int j : free_) typical_.push_back(sizes[static_cast<std::size_t>(j)]);
+  set_typical(typical_sizes(parameters_));
   step_shares_.assign(free_.size(), 1.0);
   shortened_in_vain_.assign(free_.size(), false);
+}
+
+void VectorRows::set_typical(std::span<const double> sizes) {
+  typical_.clear();
+  for (const int j : free_) typical_.push_back(sizes[static_cast<std::size_t>(j)]);
 }
 
 const char* VectorRows::kind() const {
@@ -150,12 +155,27 @@ double VectorRows::difference_width(std::span<const double> x, std::size_t j) co
   return std::fabs(between.above - between.below);
 }
 
-double VectorRows::derivative_error(std::span<const double> x) const {
-  if (!by_ridders()) return 0;
+std::vector<double> VectorRows::derivative_errors(std::span<const double> x) const {
+  if (!by_ridders()) return {};
   const std::lock_guard lock(mutex_);
   for (const auto& one : recent_)
-    if (!one->derivatives.empty() && std::ranges::equal(one->x, x)) return one->error;
-  return 0;
+    if (!one->derivatives.empty() && std::ranges::equal(one->x, x)) return one->errors;
+  return {};
+}
+
+std::vector<double> VectorRows::apparent_errors(std::span<const double> x) const {
+  const std::lock_guard lock(mutex_);
+  const std::shared_ptr<const Evaluation>& latest = recent_.front();
+  std::vector<double> squares(free_.size(), kNoBound);
+  if (latest->bends.empty() || !std::ranges::equal(latest->x, x)) return squares;
+  for (std::size_t k = 0; k < squares.size(); ++k) {
+    const DifferenceStep step(x[k], typical_[k], -kNoBound, kNoBound, step_shares_[k]);
+    const double rounding = std::numeric_limits<double>::epsilon() / (step.above - step.below);
+    // A bend is the second difference of the values, divided by the width of the step. If there are few
+    // values, and a step changes only their last digits, second differences may happen to be 0.
+    squares[k] = std::max(squares_of(latest->bends[k]) / 3, rounding * rounding * latest->squares);
+  }
+  return squares;
 }
 
 // Runs one evaluation at a time. Threads that need the same x wait for it and share it. With `anew`, central

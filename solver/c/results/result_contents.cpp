@@ -5,6 +5,7 @@
 
 #include <nlsq/c/base.h>
 #include <nlsq/compare.hpp>
+#include <nlsq/json/fit.hpp>
 
 #include <fmt/format.h>
 
@@ -86,8 +87,7 @@ Contents summary_contents() {
   c.texts = {
       {"message", of_summary([](S s) { return s.message; })},
       {"verdict", of_summary([](S s) { return std::string(name(s.verdict)); })},
-      {"status",
-       of_summary([](S s) { return std::string(nlsq_termination_name(static_cast<int>(s.termination))); })},
+      {"status", of_summary([](S s) { return std::string(status_word(s.termination)); })},
       {"governed_by", of_summary([](S s) { return s.certificate.governed_by; })},
       {"evaluator", of_summary([](S s) { return s.evaluator; })},
       {"evaluator_note", of_summary([](S s) { return s.evaluator_note; })},

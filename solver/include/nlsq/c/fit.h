@@ -38,10 +38,19 @@ NLSQ_C_API int nlsq_model_guess(const nlsq_model* model, const nlsq_column* x, s
 
 /* Computes values and, unless `jacobian` is NULL, derivatives (rows x parameters) at the parameters p, in
  * float64 unless the option precision selects another format. `rows` is the number of entries of `values`.
- * Values may be NaN. */
+ * Values may be NaN. A callback without derivatives needs nlsq_model_differentiate. */
 NLSQ_C_API int nlsq_model_evaluate(const nlsq_model* model, const nlsq_column* x, size_t predictors,
                                    size_t rows, const double* p, const nlsq_options* options, double* values,
                                    double* jacobian);
+
+/* Computes values (`rows`) and derivatives (rows x parameters) of a callback at p by finite differences. They
+ * are extrapolated where errors of the usual ones would matter. Steps are in proportion to p or, where it is
+ * larger, to the array x_scale of the options. They respect the arrays lower and upper. *error becomes an
+ * estimate of the relative error of standard errors that are computed from these derivatives, or 0 if the
+ * derivatives have the usual errors. */
+NLSQ_C_API int nlsq_model_differentiate(const nlsq_model* model, size_t rows, const double* p,
+                                        const nlsq_options* options, double* values, double* jacobian,
+                                        double* error);
 
 /* Compares `values` (`rows` of them) with the model's values at p: a caller who made a tape of a function can
  * check by it that the tape has the function's values. *agrees becomes 1 if every difference is at most

@@ -60,9 +60,9 @@ NLSQ_C_API int nlsq_options_set_number(nlsq_options* options, const char* name, 
  *   lower, upper             bounds, one for each parameter in the model's order, or one for all; ±INFINITY:
  *                            none. One of them alone leaves the other side open.  Not together with the
  *                            option bounds
- *   x_scale                  nlsq_least_squares: sizes of the parameters, > 0, one for each or one for all.
- *                            A step of finite differences is in proportion to them where a parameter is
- *                            smaller */
+ *   x_scale                  sizes of the parameters, > 0, one for each or one for all, for
+ *                            nlsq_least_squares and nlsq_model_differentiate. A step of finite differences
+ *                            is in proportion to them where a parameter is smaller */
 NLSQ_C_API int nlsq_options_set_array(nlsq_options* options, const char* name, const double* values,
                                       size_t count);
 /* Sets standard deviations of y (name "sigma"), or of predictor k ("sigma_x0", "sigma_x1" ...). The memory is

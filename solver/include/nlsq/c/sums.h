@@ -21,13 +21,14 @@ extern "C" {
 #endif
 
 /* Returns the number of sums of a model with n parameters. Their order is: rows; cost ½ Σr²; eleven numbers
- * about rounding; the gradient Jᵀr (n); n more about rounding; the upper triangle of JᵀJ by rows. */
+ * about rounding; the gradient Jᵀr (n); 2 n more about rounding; the upper triangle of JᵀJ by rows. */
 NLSQ_C_API size_t nlsq_sums_size(size_t parameters);
 
 /* Fills `sums` with nlsq_sums_size(n) sums over these rows at the n parameters p, in float64. If a residual
  * or derivative is not finite, they are NaN, except for the number of rows. The options threads and the
  * column sigma have an effect. Bounds and options that would change the problem are an error (fix, tie, loss,
- * precision, sigma_x, sigma_matrix). Models that are callbacks are refused. */
+ * precision, sigma_x, sigma_matrix). A callback computes the rows of y, without predictors; if it gives no
+ * derivatives, they are finite differences. */
 NLSQ_C_API int nlsq_model_sums(const nlsq_model* model, const nlsq_column* x, size_t predictors,
                                const nlsq_column* y, const double* p, const nlsq_options* options,
                                double* sums);

@@ -1,11 +1,11 @@
-// Writes JSON with an indentation of two, as nlsq-fit does.
-#include "c/results/json_writer.hpp"
+// Writes JSON with an indentation of two.
+#include <nlsq/json/writer.hpp>
 
 #include <fmt/format.h>
 
 #include <cmath>
 
-namespace nlsq::inline v0::c {
+namespace nlsq::inline v0 {
 
 namespace {
 
@@ -116,4 +116,4 @@ void JsonWriter::value(const std::vector<std::string>& texts) {
   end_array();
 }
 
-}  // namespace nlsq::inline v0::c
+}  // namespace nlsq::inline v0

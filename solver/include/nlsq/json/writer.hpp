@@ -1,19 +1,22 @@
 // Writes JSON text: objects, arrays, numbers that are read back with the same bits, texts in UTF-8.
 #pragma once
 
+#include <nlsq/export.hpp>
+
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-namespace nlsq::inline v0::c {
+namespace nlsq::inline v0 {
 
 // Returns true for UTF-8 without control characters.
-bool is_text(std::string_view text);
+NLSQ_API bool is_text(std::string_view text);
 
-class JsonWriter {
+class NLSQ_API JsonWriter {
  public:
   void begin_object() { begin('{'); }
   void end_object() { end('}'); }
@@ -25,6 +28,8 @@ class JsonWriter {
   void value(bool truth);
   void value(std::string_view text);  // bytes that are not UTF-8 are replaced
   void value(const char* text) { value(std::string_view(text)); }
+  // Numbers that are not known are null, like those that are not finite.
+  void value(std::optional<double> number) { number ? value(*number) : null(); }
   void null();
   template <class T>
   requires std::is_integral_v<T>
@@ -66,4 +71,4 @@ class JsonWriter {
   bool after_key_ = false;
 };
 
-}  // namespace nlsq::inline v0::c
+}  // namespace nlsq::inline v0
