@@ -20,7 +20,7 @@ void append(Violations& all, Violations more) {
   all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
-// Calls f(name of the part, its format in a, its format in b) for each of the four parts.
+// Calls f(name of the part, its format in a, its format in b) for residual, jacobian and gram.
 template <class F>
 void each_part(const PartFormats& a, const PartFormats& b, F f) {
   f("residual", a.residual, b.residual);

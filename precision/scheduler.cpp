@@ -157,8 +157,8 @@ Event row_trouble(const HealthReport& h, const Thresholds& t) {
   return h.stalled && rule_active(Rule::stalled_rows) ? Event::stalled : Event::none;
 }
 
-// Makes the same checks for a J below f64 with residuals that are always f64. The next J is f64 close to the
-// optimum, or once the cost has almost stopped falling.
+// Decides when a J below f64 becomes f64, if residuals are always f64: close to the optimum, where repeated
+// steps are slow, or once the cost has almost stopped falling.
 std::optional<Decision> jacobian_decision(const HealthReport& h) {
   constexpr double kFlat = 1e-9;  // relative decrease of the cost
   // These constants describe repeated steps that have the right direction but not the length that J predicts.

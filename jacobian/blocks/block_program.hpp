@@ -29,8 +29,8 @@ struct BlockProgram {
   int residuals = 0;
   std::vector<int> wanted;  // inputs whose derivatives are computed
   ConstantPlan plan;
-  // The outputs are the residuals and then, residual by residual, the derivatives by `wanted`. If the
-  // recording has guards, one more output is 1 in the lanes that take the recorded branches.
+  // `value` gives the residuals, and `jacobian` gives the derivatives by `wanted`, residual by residual. If
+  // the recording has guards, one more output is 1 in the lanes that take the recorded branches.
   TileProgram value, jacobian;
   std::shared_ptr<StepsCache> steps;
   bool guarded = false;

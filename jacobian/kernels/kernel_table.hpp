@@ -29,8 +29,8 @@ struct KernelStep {
   const GeneratedCode* generated = nullptr;
 };
 
-// A run of instructions as machine code (machine_code/assembly.hpp), and as steps of the interpreter, for
-// rows that need functions of other ranges.
+// A run of instructions as machine code (machine_code/program_steps.hpp), and as steps of the interpreter,
+// for rows that need functions of other ranges.
 struct GeneratedCode {
   std::size_t (*function)(const void* const* vectors, const void* uniforms, std::size_t begin,
                           std::size_t end) = nullptr;

@@ -86,8 +86,8 @@ class NLSQ_API ProgramSteps {
   ExecutableMemory memory_;
 };
 
-// Holds the steps of the two programs of a model. Each is made when it is first requested. Several threads
-// may request steps at the same time.
+// Holds the steps of the two programs of a model, or of a kind of residual block. Each is made when it is
+// first requested. Several threads may request steps at the same time.
 class NLSQ_API StepsCache {
  public:
   // `number`, 0 or 1, selects the program. Code is generated if the `rows` that are about to be evaluated and

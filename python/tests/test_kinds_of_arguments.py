@@ -3,6 +3,8 @@
 import numpy as np
 import nlsqfit as nf
 import pytest
+from nlsqfit._fit_options import SOLVER
+from nlsqfit._handles import Options
 
 X = np.linspace(0.1, 4, 20)
 Y = np.array([[1.0], [2.0], [3.0]]) * np.exp(-0.5 * X) + 0.01 * np.cos(70 * X)
@@ -97,3 +99,13 @@ def test_Y_without_an_axis_is_refused(model):
     for Y in (3.0, None):
         with pytest.raises(ValueError, match="Y is one number or none"):
             nf.fit_many(model, X, Y, p0=START)
+
+
+def test_every_option_of_the_library_can_be_given():
+    """An option that the C interface has and the lists of this package lack would be refused."""
+    with pytest.raises(ValueError, match="there is no option") as error:
+        Options().set("nonsense", 1)
+    listed = set(str(error.value).partition("the options are ")[2].split(", "))
+    of_problems = {"step_solver", "preconditioner", "eta", "max_linear_iterations"}
+    in_other_words = {"loss", "f_scale", "absolute_sigma", "bounds", "fix", "tie", "residuals", "recheck_tolerance"}
+    assert listed == {*SOLVER} | of_problems | in_other_words

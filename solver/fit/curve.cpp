@@ -6,6 +6,7 @@
 #include "certificate/hidden_minimum.hpp"
 #include "dense/dense_evaluator.hpp"
 #include "dense/row_statistics.hpp"
+#include "fit/better_start.hpp"
 #include "fit/kept_data.hpp"
 #include "models/guesses/sample.hpp"
 #include "start/linear_by_trial.hpp"
@@ -137,78 +138,30 @@ void finish_statistics(const Curve& curve, MinimizerResult& minimum, FitResult& 
   propagate_to_ties(curve, fit);
 }
 
-// Returns huber, which is convex, for a loss that ignores far residuals, and otherwise the linear loss. Its
-// scale is 1.345 σ where arctan's is 3 σ or tukey's 4.685 σ; huber and tukey then have the same efficiency on
-// normal errors, 95 %.
-Loss convex_beside(const Loss& loss) {
-  if (loss.kind() == Loss::Kind::arctan) return Loss::huber(0.448 * loss.scale());
-  if (loss.kind() == Loss::Kind::tukey) return Loss::huber(0.287 * loss.scale());
-  return {};
+FitResult at_start(const Curve& curve) {
+  FitResult fit;
+  fit.parameter_names = curve.names;
+  fit.guess = fit.parameters = curve.start;
+  fit.fixed.assign(curve.names.size(), true);
+  for (const int j : curve.free) fit.fixed[static_cast<std::size_t>(j)] = false;
+  fit.rows = curve.data->rows();
+  return fit;
 }
 
-// Improves x0 for a robust loss, on about kStartRows of the rows. Linear parameters get their least-squares
-// values, because under a robust loss the first step from far away would be too long (r̃/r̃' is 2r under
-// huber). A redescending loss then starts from the minimum of a convex loss. From poor starts, 265 of 300
-// peaks with 30 % outliers end in tukey's lowest minimum; without it, 151.
-Vector start_of_loss(const Curve& curve, const std::vector<int>& linear, const SolveRequest& request) {
-  constexpr double kBesideZero = 1e-6;
-  SampleRows sample(request.rows, kStartRows);
-  DenseEvaluator evaluator(sample);
-  Vector best = request.x0;
-  double least = evaluator.cost(best, Format::f64);
-  const auto consider = [&](Vector x) {
-    const double cost = evaluator.cost(x, Format::f64);
-    if (!(cost < least) && !(std::isfinite(cost) && !std::isfinite(least))) return;
-    best = std::move(x);
-    least = cost;
-  };
-  ResidualForm form(curve.form.weighted);
-  if (!linear.empty()) consider(linear_least_squares(*curve.rows_of(form), best, linear, request.limits));
-  form = curve.form;
-  form.loss = convex_beside(curve.form.loss);
-  if (form.loss.is_linear()) return best;
-  const std::unique_ptr<RowModel> all = curve.rows_of(form);
-  SampleRows rows(*all, kStartRows);
-  SolverOptions options = curve.options;
-  options.callback = {};
-  Vector end = solve({rows, best, {}, options, request.unit_sigma, request.limits}).x;
-  // The derivative of b² by b vanishes at zero, so a fit that starts there would remain there.
-  for (std::size_t j = 0; j < end.size(); ++j)
-    if (end[j] == 0) end[j] = kBesideZero * best[j];
-  consider(std::move(end));
-  return best;
-}
-
-// Improves the start. Returns the cost at the start that the request had before.
-std::optional<double> improve_start(const Curve& curve, const std::vector<int>& linear,
-                                    SolveRequest& request) {
-  const bool worth = !linear.empty() || !convex_beside(curve.form.loss).is_linear();
-  if (curve.form.keeps_linear() || !worth || curve.free.empty() || !curve.options.solve_linear_start)
-    return std::nullopt;
-  curve.survey->run();
-  Vector better = start_of_loss(curve, linear, request);
-  if (better == request.x0) return std::nullopt;
-  const double given = DenseEvaluator(request.rows, curve.options).cost(request.x0, Format::f64);
-  request.x0 = std::move(better);
-  return given;
-}
-
-// Gives the parameters at the end the signs that they have at the start, where the model is the same with
-// either sign. Parameters with bounds do not change.
-void restore_signs(const Curve& curve, const std::vector<int>& linear, MinimizerResult& end) {
-  if (!curve.is_even) return;
-  const auto at = [&](int position) { return static_cast<std::size_t>(position); };
-  std::vector<double> values = curve.start;
-  for (std::size_t k = 0; k < end.x.size(); ++k) values[at(curve.free[k])] = end.x[k];
-  Matrix& covariance = end.covariance;
-  for (const int j : signs_to_restore(curve.is_even, without_bounds(curve.free, curve.limits),
-                                      curve.free_at(linear), curve.start, values)) {
-    const std::size_t k = at(static_cast<int>(std::ranges::find(curve.free, j) - curve.free.begin()));
-    end.x[k] = -end.x[k];
-    for (std::size_t i = 0; i < covariance.rows(); ++i) {
-      if (i != k) covariance(i, k) = covariance(k, i) = -covariance(i, k);
-    }
+// Takes over the parameters of the minimum, and which of them are tied, at a bound or eliminated.
+void take_parameters(const Curve& curve, const MinimizerResult& minimum, FitResult& fit) {
+  curve.put(minimum.x, fit.parameters);
+  for (std::size_t j = 0; j < curve.names.size(); ++j) {
+    fit.ties.push_back(curve.ties.expression(static_cast<int>(j)));
+    if (!fit.ties.back().empty()) fit.fixed[j] = false;
   }
+  const auto flags = [&](const std::vector<int>& listed) {
+    std::vector<bool> out(curve.names.size(), false);
+    for (const int j : curve.free_at(listed)) out[static_cast<std::size_t>(j)] = true;
+    return out;
+  };
+  fit.at_bound = flags(minimum.summary.certificate.at_bound);
+  fit.eliminated = flags(minimum.summary.eliminated);
 }
 
 }  // namespace
@@ -235,34 +188,14 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
   check_kept_data(*curve.data, curve.options);
   RowModel& rows = whitened ? *whitened : model_rows;
   const SolveFunction solve_rows = whitened ? SolveFunction() : solve_model_rows;
-  FitResult fit;
-  fit.parameter_names = curve.names;
-  fit.guess = fit.parameters = curve.start;
-  fit.fixed.assign(curve.names.size(), true);
-  fit.at_bound.assign(curve.names.size(), false);
-  for (const int j : curve.free) fit.fixed[static_cast<std::size_t>(j)] = false;
-  fit.rows = curve.data->rows();
-
+  FitResult fit = at_start(curve);
   const double setup = seconds_since(curve.begin);
   const bool keeps_linear = curve.form.keeps_linear();
   SolveRequest request{rows,          curve.free_start(),    keeps_linear ? linear : std::vector<int>{},
                        curve.options, curve.unit_sigma(),    curve.limits,
                        curve.survey,  curve.linear_by_trial, curve.solved_start};
-  const SolveFunction solve_one = [&](const SolveRequest& given) {
-    SolveRequest from = given;
-    const std::optional<double> given_cost = improve_start(curve, linear, from);
-    const auto solve_from = [&](const SolveRequest& one) {
-      return solve_rows ? solve_rows(one) : solve(one);
-    };
-    MinimizerResult end = solve_from(from);
-    // The better start may lead to a worse end, without a minimum.
-    if (given_cost && !is_success(end.summary.verdict) && !end.spent) {
-      MinimizerResult other = solve_from(given);
-      if (is_success(other.summary.verdict)) end = std::move(other);
-    }
-    if (given_cost && end.summary.termination != Termination::failure) end.summary.initial_cost = *given_cost;
-    restore_signs(curve, linear, end);
-    return end;
+  const SolveFunction solve_one = [&](const SolveRequest& from) {
+    return solve_from_better_start(curve, linear, from, solve_rows ? solve_rows : SolveFunction(solve));
   };
   MinimizerResult minimum;
   if (curve.options.starts > 1 && !curve.free.empty()) {
@@ -282,16 +215,7 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
     fit.guess = curve.start;
   }
   curve.survey->run();  // if no pass over all rows was made
-  curve.put(minimum.x, fit.parameters);
-  for (std::size_t j = 0; j < curve.names.size(); ++j) {
-    fit.ties.push_back(curve.ties.expression(static_cast<int>(j)));
-    if (!fit.ties.back().empty()) fit.fixed[j] = false;
-  }
-  for (const int j : curve.free_at(minimum.summary.certificate.at_bound))
-    fit.at_bound[static_cast<std::size_t>(j)] = true;
-  fit.eliminated.assign(curve.names.size(), false);
-  for (const int j : curve.free_at(minimum.summary.eliminated))
-    fit.eliminated[static_cast<std::size_t>(j)] = true;
+  take_parameters(curve, minimum, fit);
   finish_statistics(curve, minimum, fit);
   fit.summary = std::move(minimum.summary);
   withdraw_hidden(

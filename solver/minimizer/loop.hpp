@@ -314,7 +314,6 @@ bool stagnates(Loop& loop);
 bool gets_nowhere(Loop& loop);
 
 // ---- minimizer_conclude.cpp forms the certificate of x.
-bool limited_by_rounding(const Loop& loop);  // judges the certificate formed last
 bool take_last_step(Loop& loop);
 bool continue_extrapolated(Loop& loop);  // goes on with the most accurate differences, once
 // For how many rows the user's own functions are called: at the start, where their sizes are measured, and
@@ -325,6 +324,9 @@ constexpr std::size_t kRowsAtStart = 1024, kRowsOfCertificate = 4096;
 void recheck_here(Loop& loop, std::size_t rows, Recheck& out);
 bool observe(Loop& loop);  // Runs the observer's tests at x. Returns true if the precision changed.
 bool conclude(Loop& loop, Termination reason);  // Certifies x. Returns false if the iteration goes on.
+
+// ---- minimizer_result.cpp fills the result.
+bool limited_by_rounding(const Loop& loop);  // judges the certificate formed last
 void fill_result(Loop& loop, MinimizerResult& out);
 
 }  // namespace nlsq::inline v0

@@ -58,7 +58,7 @@ class System {
   // ---- size
   virtual std::size_t residuals() const = 0;
   virtual std::size_t parameters() const = 0;  // length of a step
-  // σ = √(2F/(m-n)), or 1; 0 without degrees of freedom
+  // Returns σ = √(2F/(m-n)), or 1. Without degrees of freedom it is 0, and ‖r‖ for a block problem.
   virtual double scatter_at(double cost) const = 0;
   // True for block problems: their residuals are in float64 under any plan and cost far less than
   // derivatives, so plans concern J alone.
