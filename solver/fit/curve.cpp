@@ -187,7 +187,8 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
   }
   check_kept_data(*curve.data, curve.options);
   RowModel& rows = whitened ? *whitened : model_rows;
-  const SolveFunction solve_rows = whitened ? SolveFunction() : solve_model_rows;
+  SolveFunction solve_from = [](const SolveRequest& request) { return solve(request); };
+  if (!whitened && solve_model_rows) solve_from = solve_model_rows;
   FitResult fit = at_start(curve);
   const double setup = seconds_since(curve.begin);
   const bool keeps_linear = curve.form.keeps_linear();
@@ -195,7 +196,7 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
                        curve.options, curve.unit_sigma(),    curve.limits,
                        curve.survey,  curve.linear_by_trial, curve.solved_start};
   const SolveFunction solve_one = [&](const SolveRequest& from) {
-    return solve_from_better_start(curve, linear, from, solve_rows ? solve_rows : SolveFunction(solve));
+    return solve_from_better_start(curve, linear, from, solve_from);
   };
   MinimizerResult minimum;
   if (curve.options.starts > 1 && !curve.free.empty()) {

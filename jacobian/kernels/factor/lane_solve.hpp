@@ -45,7 +45,7 @@ NLSQ_INLINE void lane_solve_vector(const double* sums, int any, std::size_t stri
     decrement = S::mul_add(S::mul(right, right), inverse[j], decrement);
   }
 #pragma GCC unroll 4
-  for (int j = n; j-- > 0;) {
+  for (int j = n - 1; j >= 0; --j) {
     V sum = z[j];
 #pragma GCC unroll 4
     for (int i = j + 1; i < n; ++i) sum = S::neg_mul_add(U[at(j, i)], z[i], sum);
