@@ -23,7 +23,8 @@ constexpr std::size_t kFewColumns = 64;
 constexpr double kFewProducts = 4e6;
 constexpr std::size_t kDoubtColumns = 400;  // the same limits where the factorisation fails
 constexpr double kDoubtProducts = 2e9;
-constexpr double kStepProducts = 1e8;  // the same limit for every step
+constexpr double kStepProducts = 1e8;   // the same limit for every step
+constexpr double kLeastProducts = 2e4;  // up to this many, QR takes less time than the elimination
 
 // Returns the number of multiply-adds of a QR factorisation of J.
 double qr_products(const BlockPoint& at) {
@@ -293,6 +294,7 @@ bool examine_weak_directions(const BlockPoint& at, const BlockTerms& terms, Bloc
 }
 
 bool rows_are_few(const BlockPoint& at) { return is_small(at, kDoubtColumns, kStepProducts); }
+bool qr_takes_least(const BlockPoint& at) { return qr_products(at) <= kLeastProducts; }
 
 void solve_by_rows(const BlockPoint& at, double lambda, std::span<const double> scale, BlockStep& out) {
   const std::vector<std::size_t> free = at.free_columns();

@@ -1,7 +1,6 @@
 // Implements BlockSystem: the operations of the minimizer's loop on a block problem.
 #include "blocks/block_system.hpp"
 
-#include "linear/weighted_rows.hpp"
 #include "support/all_finite.hpp"
 #include "support/constants.hpp"
 
@@ -217,22 +216,13 @@ void BlockSystem::set_solve_accuracy(double decrease) {
   solver_.aim(options_.preconditioner, {.eta = eta, .residual = 1, .most = options_.max_linear_iterations});
 }
 
-// Returns true if rows have very different weights. Weights hardly change during a solve. So the norms of
-// rows, which take a pass over J, are compared at the first point only, and the result holds for the whole
-// solve.
-bool BlockSystem::heavy_rows() {
-  if (low_jacobian() || !at_.model.finite) return false;
-  if (!heavy_ && !derivatives_at_trial_) heavy_ = rows_are_few(point()) && terms()->spread > kHeavyRows;
-  return heavy_.value_or(false);
-}
-
 // Solves into step_, unless step_ already holds this solution.
 void BlockSystem::solve_damped(double lambda) {
   const double damping = lambda > 0 ? lambda : kUndamped;
   if (step_lambda_ == damping) return;
   const auto begin = Clock::now();
   ++facts_.linear_solves;
-  if (heavy_rows()) solve_by_rows(point(derivatives_at_trial_ ? trial_ : at_), lambda, *scale_, step_);
+  if (heavy_rows()) solve_heavy(lambda);
   else
     in_format(
         [&]<class R, class T>(R, T) { solver_.solve<R, T>(model_.records<R>(), damping, *scale_, step_); });

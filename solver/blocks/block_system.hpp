@@ -138,6 +138,7 @@ class BlockSystem final : public System {
   void fix_at_bounds(Known& at);
   void note_widened();
   void solve_damped(double lambda);
+  void solve_heavy(double lambda);
   bool heavy_rows();
   double undamped_size(const Known& at, std::span<const double> step, double sigma) const;
   const BlockStep* undamped_step();
