@@ -105,15 +105,16 @@ void BlockSystem::note_widened() {
   }
 }
 
-// Evaluates J, gradient and column norms in the current format. Returns false if some are not finite.
-bool BlockSystem::gather(Known& at) {
+// Evaluates J, unless it was `linearized` just before, and gradient and column norms in the current format.
+// Returns false if some are not finite.
+bool BlockSystem::gather(Known& at, bool linearized) {
   const auto begin = Clock::now();
   const bool kept = low_jacobian() && at.has_records;
   in_format([&]<class R, class T>(R, T) {
-    if (!kept) model_.linearize<R>(at.x, at.r);
+    if (!kept && !linearized) model_.linearize<R>(at.x, at.r);
     solver_.gather<R, T>(model_.records<R>());
   });
-  if (!kept) model_.settle(at.x);
+  if (!kept && !linearized) model_.settle(at.x);
   at_.has_records = trial_.has_records = false;
   step_lambda_ = -1;
   terms_.reset();
