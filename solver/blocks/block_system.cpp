@@ -257,8 +257,10 @@ double BlockSystem::undamped_size(const Known& at, std::span<const double> step,
     if (at.fixed_count > 0 && at.fixed[j] != 0) continue;
     const double length = std::fabs(step[j]);
     if (length == 0) continue;
+    const double beside_size = sizes[j] > 0 ? length / sizes[j] : 1;
+    if (beside_size <= longest) continue;
     const double beside_error = settled > 0 ? options_.xtol * length * column_norm(j) / settled : 1;
-    longest = std::max(longest, std::min(sizes[j] > 0 ? length / sizes[j] : 1.0, beside_error));
+    longest = std::max(longest, std::min(beside_size, beside_error));
   }
   return longest;
 }
