@@ -355,6 +355,10 @@ BlockCounts BlockEvaluator::counts() const {
   return counts;
 }
 
+bool BlockEvaluator::all_recorded() const {
+  return impl_->groups.slow.size() == impl_->groups.left_to_dual_numbers;
+}
+
 const std::string& BlockEvaluator::note() const { return impl_->groups.note; }
 std::size_t BlockEvaluator::programs() const { return impl_->groups.groups.size(); }
 

@@ -1,6 +1,7 @@
 // Computes rank, undamped step and decrement at a point of a block problem. The certificate uses it.
 #include "blocks/block_distance.hpp"
 
+#include "blocks/record_rows.hpp"
 #include "blocks/schur/null_space.hpp"
 #include "dense/dense_algebra.hpp"
 #include "linear/determined_subspace.hpp"
@@ -32,6 +33,15 @@ double qr_products(const BlockPoint& at) {
   return 2 * static_cast<double>(at.structure.residuals) * n * n;
 }
 
+constexpr std::size_t kNoPlace = static_cast<std::size_t>(-1);
+
+// Returns the place of each tangent coordinate among these columns, or kNoPlace.
+std::vector<std::size_t> places_of(const BlockPoint& at, std::span<const std::size_t> columns) {
+  std::vector<std::size_t> places(at.structure.tangent_size(), kNoPlace);
+  for (std::size_t k = 0; k < columns.size(); ++k) places[columns[k]] = k;
+  return places;
+}
+
 // Returns the columns of J that are free, one after the other, and r. Rows of zeros fill J up to a square
 // matrix.
 DenseRows dense_rows(const BlockPoint& at, std::span<const std::size_t> free) {
@@ -39,14 +49,16 @@ DenseRows dense_rows(const BlockPoint& at, std::span<const std::size_t> free) {
   DenseRows out{std::max(at.structure.residuals, n), n, {}, {}};
   out.J.assign(out.rows * n, 0.0);
   out.r.assign(out.rows, 0.0);
+  const std::vector<std::size_t> places = places_of(at, free);
   std::size_t i = 0;
-  at.solver.row_by_row(at.model.records<double>(), [&](std::span<const double> row, double residual) {
-    for (std::size_t j = 0; j < n; ++j) {
-      out.J[j * out.rows + i] = row[free[j]];
-      out.finite = out.finite && std::isfinite(row[free[j]]);
-    }
-    out.finite = out.finite && std::isfinite(residual);
-    out.r[i++] = residual;
+  for_each_record_row(at.structure, at.model.records<double>(), [&](const JacobianRow& row) {
+    row.for_each([&](std::size_t j, double entry) {
+      if (places[j] == kNoPlace) return;
+      out.J[places[j] * out.rows + i] = entry;
+      out.finite = out.finite && std::isfinite(entry);
+    });
+    out.finite = out.finite && std::isfinite(row.residual());
+    out.r[i++] = row.residual();
   });
   return out;
 }
@@ -223,14 +235,16 @@ ScaledNormal scaled_normal(const BlockPoint& at, std::span<const std::size_t> co
   out.A.assign(n * n, 0.0);
   std::vector<double> values, rows;
   std::vector<std::size_t> places;  // of the values in a row that are not zero
-  at.solver.row_by_row(at.model.records<double>(), [&](std::span<const double> row, double) {
+  const std::vector<std::size_t> all_places = places_of(at, columns);
+  rows.reserve(at.structure.residuals);
+  for_each_record_row(at.structure, at.model.records<double>(), [&](const JacobianRow& row) {
     values.clear();
     places.clear();
-    for (std::size_t j = 0; j < n; ++j) {
-      if (row[columns[j]] == 0) continue;
-      values.push_back(row[columns[j]] / norms[columns[j]]);
-      places.push_back(j);
-    }
+    row.for_each([&](std::size_t j, double entry) {
+      if (entry == 0 || all_places[j] == kNoPlace) return;
+      values.push_back(entry / norms[j]);
+      places.push_back(all_places[j]);
+    });
     double squares = 0;
     for (std::size_t b = 0; b < places.size(); ++b) {
       squares += values[b] * values[b];
