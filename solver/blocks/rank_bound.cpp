@@ -32,7 +32,7 @@ bool RankBound::at_most(std::size_t rank, const BlockStructure& structure, Recor
     const double length = multiply(structure, J);
     if (length <= tolerance) return true;
     if (k == kCorrections || !std::isfinite(length)) return false;
-    correct(rank);
+    correct(rank, structure, J);
   }
 }
 
@@ -95,11 +95,10 @@ void RankBound::estimate(std::size_t rank) {
   }
 }
 
-// Computes JᵀJ V, scaled, and returns ‖J V‖, or infinity if V is long.
+// Returns ‖J V‖, or infinity if V is long.
 double RankBound::multiply(const BlockStructure& structure, RecordReader<double>& J) {
   constexpr double kLongest = 16;  // directions with larger entries would be tested with too few digits
   scaled_.resize(V_.size());
-  image_.assign(V_.size(), 0.0);
   along_.resize(nullity_);
   for (std::size_t k = 0; k < n_; ++k) {
     const std::size_t j = order_[k];
@@ -111,20 +110,29 @@ double RankBound::multiply(const BlockStructure& structure, RecordReader<double>
   }
   double squares = 0;
   for_each_record_row(structure, J, [&](const JacobianRow& row) {
-    std::ranges::fill(along_, 0.0);
-    row.for_each([&](std::size_t j, double entry) {
-      for (std::size_t c = 0; c < nullity_; ++c) along_[c] += entry * scaled_[j * nullity_ + c];
-    });
+    multiply(row);
     for (const double a : along_) squares += a * a;
-    row.for_each([&](std::size_t j, double entry) {
-      for (std::size_t c = 0; c < nullity_; ++c) image_[j * nullity_ + c] += inverse_[j] * entry * along_[c];
-    });
   });
   return std::sqrt(squares);
 }
 
+// Computes the product of a row with V.
+void RankBound::multiply(const JacobianRow& row) {
+  std::ranges::fill(along_, 0.0);
+  row.for_each([&](std::size_t j, double entry) {
+    for (std::size_t c = 0; c < nullity_; ++c) along_[c] += entry * scaled_[j * nullity_ + c];
+  });
+}
+
 // Subtracts (L₁₁L₁₁ᵀ)⁻¹ times the upper part of JᵀJ V from the upper part of V.
-void RankBound::correct(std::size_t rank) {
+void RankBound::correct(std::size_t rank, const BlockStructure& structure, RecordReader<double>& J) {
+  image_.assign(V_.size(), 0.0);
+  for_each_record_row(structure, J, [&](const JacobianRow& row) {
+    multiply(row);
+    row.for_each([&](std::size_t j, double entry) {
+      for (std::size_t c = 0; c < nullity_; ++c) image_[j * nullity_ + c] += inverse_[j] * entry * along_[c];
+    });
+  });
   std::vector<double> part(rank);
   for (std::size_t c = 0; c < nullity_; ++c) {
     for (std::size_t i = 0; i < rank; ++i) {

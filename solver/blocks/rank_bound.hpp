@@ -3,6 +3,7 @@
 #pragma once
 
 #include "blocks/block_structure.hpp"
+#include "blocks/record_rows.hpp"
 #include "blocks/windows/record_reader.hpp"
 
 #include <cstddef>
@@ -22,7 +23,8 @@ class RankBound {
   bool factor(std::size_t rank);
   void estimate(std::size_t rank);
   double multiply(const BlockStructure& structure, RecordReader<double>& J);
-  void correct(std::size_t rank);
+  void multiply(const JacobianRow& row);
+  void correct(std::size_t rank, const BlockStructure& structure, RecordReader<double>& J);
   double& A(std::size_t i, std::size_t j) { return normal_[i * n_ + j]; }
 
   std::size_t n_ = 0, nullity_ = 0;
