@@ -1,6 +1,7 @@
 // Computes rank, undamped step and decrement at a point of a block problem. The certificate uses it.
 #include "blocks/block_distance.hpp"
 
+#include "blocks/rank_bound.hpp"
 #include "blocks/record_rows.hpp"
 #include "blocks/schur/null_space.hpp"
 #include "dense/dense_algebra.hpp"
@@ -63,6 +64,16 @@ DenseRows dense_rows(const BlockPoint& at, std::span<const std::size_t> free) {
   return out;
 }
 
+// Returns the place among all residuals of each row of dense_rows().
+std::vector<std::uint32_t> row_numbers(const BlockPoint& at) {
+  std::vector<std::uint32_t> numbers;
+  numbers.reserve(at.structure.residuals);
+  for_each_record_row(at.structure, at.model.records<double>(), [&](const JacobianRow& row) {
+    numbers.push_back(static_cast<std::uint32_t>(row.number));
+  });
+  return numbers;
+}
+
 bool is_small(const BlockPoint& at, std::size_t columns, double products) {
   return !at.solver.iterative() && at.free() <= columns && qr_products(at) <= products;
 }
@@ -101,6 +112,19 @@ BlockDistance by_normal(const BlockPoint& at, std::span<const double> norms) {
   return out;
 }
 
+// Returns true if analyse_lightened() would show no rank above this one.
+bool lightened_rank_is_at_most(int rank, const BlockPoint& at, const DenseRows& A) {
+  RankBound bound;
+  const std::vector<std::uint32_t> numbers = row_numbers(at);
+  const auto holds_for = [&](double place) {
+    const std::vector<double> in_order = lightening_factors(A, place);
+    std::vector<double> factors(at.structure.residuals);
+    for (std::size_t i = 0; i < numbers.size(); ++i) factors[numbers[i]] = in_order[i];
+    return bound.at_most(static_cast<std::size_t>(rank), at.structure, at.model.records<double>(), factors);
+  };
+  return rank > 0 && holds_for(0.5) && holds_for(kLightRows);
+}
+
 // Measures the distance by QR of J. Where J is small, this takes almost no time. Rows of huge weight hide the
 // directions that only other rows determine, so the rank is computed from rows scaled to similar weight.
 BlockDistance by_triangle(const BlockPoint& at, std::span<const double> norms) {
@@ -122,7 +146,8 @@ BlockDistance by_triangle(const BlockPoint& at, std::span<const double> norms) {
   Certificate& c = found.least.certificate;
   const bool full = c.rank == static_cast<int>(n);
   if ((full && found.spread > kHeavyRows) ||
-      (!full && !lightening_keeps_rank(A, kLightRows, found.least.rank_margin))) {
+      (!full && !lightening_keeps_rank(A, kLightRows, found.least.rank_margin) &&
+       !lightened_rank_is_at_most(c.rank, at, A))) {
     const Certificate like = analyse_lightened(A, 0.5).least.certificate;
     // A loss may give rows almost no weight. If directions are determined by such rows alone, the rank is in
     // doubt.

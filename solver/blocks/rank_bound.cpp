@@ -12,16 +12,20 @@
 
 namespace nlsq::inline v0 {
 
-bool RankBound::at_most(std::size_t rank, const BlockStructure& structure, RecordReader<double>& J) {
+bool RankBound::at_most(std::size_t rank, const BlockStructure& structure, RecordReader<double>& J,
+                        std::span<const double> factors) {
   constexpr double kSafety = 4;
   constexpr int kCorrections = 2;
   n_ = structure.tangent_size();
+  factors_ = factors;
   if (rank >= n_) return true;
   nullity_ = n_ - rank;
   normal_.assign(n_ * n_, 0.0);
   for_each_record_row(structure, J, [&](const JacobianRow& row) {
+    const double factor = factor_of(row), square = factor * factor;
     row.for_each([&](std::size_t i, double entry) {
       double* const of = &normal_[i * n_];
+      entry *= square;
       row.for_each([&](std::size_t j, double other) { of[j] += entry * other; });
     });
   });
@@ -122,6 +126,9 @@ void RankBound::multiply(const JacobianRow& row) {
   row.for_each([&](std::size_t j, double entry) {
     for (std::size_t c = 0; c < nullity_; ++c) along_[c] += entry * scaled_[j * nullity_ + c];
   });
+  const double factor = factor_of(row);
+  if (factor == 1) return;
+  for (double& a : along_) a *= factor;
 }
 
 // Subtracts (L₁₁L₁₁ᵀ)⁻¹ times the upper part of JᵀJ V from the upper part of V.
