@@ -5,7 +5,6 @@
 #include "blocks/block_structure.hpp"
 #include "blocks/windows/record_reader.hpp"
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
