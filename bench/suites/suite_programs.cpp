@@ -86,13 +86,34 @@ struct WholeDecay {  // a residual block of all rows
 
 struct Moved {  // the motion between two poses in the plane
   std::array<double, 3> by;
+  double weight = 1;
   template <class T>
   bool operator()(const T* a, const T* b, T* r) const {
     using std::cos, std::sin;
     const T c = cos(a[2]), s = sin(a[2]), dx = b[0] - a[0], dy = b[1] - a[1];
-    r[0] = (c * dx + s * dy - T(by[0])) * T(10);
-    r[1] = (c * dy - s * dx - T(by[1])) * T(10);
-    r[2] = (b[2] - a[2] - T(by[2])) * T(50);
+    r[0] = (c * dx + s * dy - T(by[0])) * T(10 * weight);
+    r[1] = (c * dy - s * dx - T(by[1])) * T(10 * weight);
+    r[2] = (b[2] - a[2] - T(by[2])) * T(50 * weight);
+    return true;
+  }
+};
+
+struct Placed {  // a measured point in space
+  std::array<double, 3> at;
+  template <class T>
+  bool operator()(const T* p, T* r) const {
+    for (std::size_t i = 0; i < 3; ++i) r[i] = p[i] - T(at[i]);
+    return true;
+  }
+};
+
+struct Rod {  // the distance of two points
+  double length, weight;
+  template <class T>
+  bool operator()(const T* a, const T* b, T* r) const {
+    using std::sqrt;
+    const T x = a[0] - b[0], y = a[1] - b[1], z = a[2] - b[2];
+    r[0] = T(weight) * (sqrt(x * x + y * y + z * z) - T(length));
     return true;
   }
 };
@@ -184,7 +205,8 @@ struct Cases {
     for (int i = 0; i < WholeDecay::kRows; ++i) all.rows.push_back(row(to, 5e-4 * i));
     add<WholeDecay::kRows, 3>(to, std::move(all), nullptr, p);
   }
-  template <int number>
+  // Poses on a circle. If `heavy` is not 1, it is the weight of one measurement in ten that closes a loop.
+  template <int number, int heavy = 1, bool anchored = true>
   static void poses(Program& to) {
     std::vector<double*> at;
     std::vector<Numbers> truth;
@@ -196,17 +218,36 @@ struct Cases {
       at.push_back(to.block(near));
     }
     for (int i = 0; i < number; ++i) {
-      for (const int apart : {1, 5}) {
+      for (const int apart : {1, number > 5 ? 5 : 2}) {
         if (i + apart >= number) continue;
         Moved moved{};
         double r[3];
         const auto a = static_cast<std::size_t>(i), b = static_cast<std::size_t>(i + apart);
         moved(truth[a].data(), truth[b].data(), r);
         moved.by = {0.1 * r[0] + to.noise(0.1), 0.1 * r[1] + to.noise(0.1), 0.02 * r[2] + to.noise(0.02)};
+        if (apart > 1 && i % 10 == 0) moved.weight = heavy;
         add<3, 3, 3>(to, moved, nullptr, at[a], at[b]);
       }
     }
-    to.problem.SetParameterBlockConstant(at[0]);
+    if (anchored) to.problem.SetParameterBlockConstant(at[0]);
+    to.options.linear_solver_type = ceres::SPARSE_NORMAL_CHOLESKY;
+  }
+  // A chain of points, half of them measured, with rods of fixed length.
+  template <int heavy>
+  static void rods(Program& to) {
+    constexpr int kPoints = 52;
+    std::vector<double*> at;
+    for (int i = 0; i < kPoints; ++i) {
+      const std::array<double, 3> truth{1.0 * i, std::sin(0.2 * i), 0};
+      at.push_back(to.block({truth[0] + to.noise(0.1), truth[1] + to.noise(0.1), truth[2] + to.noise(0.1)}));
+      const Placed placed{{truth[0] + to.noise(0.05), truth[1] + to.noise(0.05), truth[2] + to.noise(0.05)}};
+      if (i % 2 == 0) add<3, 3>(to, placed, nullptr, at.back());
+    }
+    for (std::size_t i = 1; i < at.size(); ++i) {
+      add<1, 3, 3>(to, Rod{1.02, heavy}, nullptr, at[i - 1], at[i]);
+      if (i >= 2) add<1, 3, 3>(to, Rod{2, 1}, nullptr, at[i - 2], at[i]);
+      if (i >= 3) add<1, 3, 3>(to, Rod{3, 1}, nullptr, at[i - 3], at[i]);
+    }
     to.options.linear_solver_type = ceres::SPARSE_NORMAL_CHOLESKY;
   }
   static void line(Program& to) {
@@ -239,6 +280,11 @@ constexpr Case kCases[] = {
     {"the same, 20,000 rows in one block", WithTheirs::one_block, WithOurs::one_block},
     {"20 poses in the plane", WithTheirs::poses<20>, WithOurs::poses<20>},
     {"60 poses in the plane", WithTheirs::poses<60>, WithOurs::poses<60>},
+    {"60 poses, 6 loops of weight 1e6", WithTheirs::poses<60, 1000000>, WithOurs::poses<60, 1000000>},
+    {"52 points, rods of weight 1e6", WithTheirs::rods<1000000>, WithOurs::rods<1000000>},
+    {"52 points, rods of weight 1e8", WithTheirs::rods<100000000>, WithOurs::rods<100000000>},
+    {"5 poses without an anchor", WithTheirs::poses<5, 1, false>, WithOurs::poses<5, 1, false>},
+    {"20 poses without an anchor", WithTheirs::poses<20, 1, false>, WithOurs::poses<20, 1, false>},
     {"broken line of 53 knots, 500 rows", WithTheirs::line, WithOurs::line}};
 
 // Solves the program from its start. Returns the cost.

@@ -1,6 +1,7 @@
 // Evaluates residual blocks by shared programs, and by the user's code if a block has no program.
 #include "blocks/block_evaluator.hpp"
 
+#include "blocks/block_calls.hpp"
 #include "blocks/block_groups.hpp"
 #include "blocks/block_lanes.hpp"
 
@@ -15,21 +16,18 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr std::uint32_t kSample = 64;    // blocks of a program that are compared with f64
 constexpr std::size_t kLeastLanes = 64;  // lanes of a program are computed from a multiple of this on
 
 class GroupPass final : public BlockPass {
  public:
   GroupPass(const BlockList& list, const BlockGroups& groups)
-      : list_(list), groups_(groups), counters_(components(list)) {
-    for (const BlockKind& kind : groups.kinds) callers_.emplace_back(kind.sizes);
-  }
+      : list_(list), groups_(groups), calls_(list, groups), counters_(components(list)) {}
 
   std::size_t residuals(std::size_t tile, std::span<const double> x, double* r) override {
     const BlockTile& t = groups_.tiles[tile];
     if (t.group == BlockTile::kSlow) {
-      for (std::uint32_t i = 0; i < t.count; ++i) slow_residuals(groups_.slow[t.first + i], x, r);
+      for (std::uint32_t i = 0; i < t.count; ++i) calls_.residuals(groups_.slow[t.first + i], x, r);
       return 0;
     }
     const BlockGroup& group = groups_.groups[t.group];
@@ -46,7 +44,7 @@ class GroupPass final : public BlockPass {
     for (std::uint32_t l = 0; group.program->guarded && l < t.count; ++l) {
       if (value_.output(rows)[l] == 1) continue;
       ++left;
-      slow_residuals(group.blocks[t.first + l], x, r);
+      calls_.residuals(group.blocks[t.first + l], x, r);
     }
     return left;
   }
@@ -66,7 +64,7 @@ class GroupPass final : public BlockPass {
       }
     }
     const auto [begin, end] = range_of(groups_.slow, first, last);
-    for (std::size_t k = begin; k < end; ++k) slow_jacobian(groups_.slow[k], x, J);
+    for (std::size_t k = begin; k < end; ++k) calls_.jacobian(groups_.slow[k], x, J);
     return left;
   }
   std::size_t jacobian(std::size_t tile, std::span<const double> x, float* J) override {
@@ -79,7 +77,7 @@ class GroupPass final : public BlockPass {
   void reference(std::size_t tile, std::span<const double> x, double* r) override {
     const BlockTile& t = groups_.tiles[tile];
     const auto& blocks = t.group == BlockTile::kSlow ? groups_.slow : groups_.groups[t.group].blocks;
-    for (std::uint32_t i = 0; i < t.count; ++i) slow_residuals(blocks[t.first + i], x, r);
+    for (std::uint32_t i = 0; i < t.count; ++i) calls_.residuals(blocks[t.first + i], x, r);
   }
   void rounding(std::size_t tile, std::span<const double> x, double* bounds, double most) override {
     const BlockTile& t = groups_.tiles[tile];
@@ -132,7 +130,7 @@ class GroupPass final : public BlockPass {
     const BlockTile& t = groups_.tiles[tile];
     const RecordTarget<Stored> all{.records = J};
     if (t.group == BlockTile::kSlow) {
-      for (std::uint32_t i = 0; i < t.count; ++i) slow_jacobian(groups_.slow[t.first + i], x, all);
+      for (std::uint32_t i = 0; i < t.count; ++i) calls_.jacobian(groups_.slow[t.first + i], x, all);
       return 0;
     }
     return fill_lanes(lanes, groups_.groups[t.group], {t.first, t.first + t.count, t.first}, x, all);
@@ -152,7 +150,7 @@ class GroupPass final : public BlockPass {
     for (std::size_t l = t.stored; group.program->guarded && l < t.last; ++l) {
       if (lanes.output(guard)[l - t.first] == T(1)) continue;
       ++left;
-      slow_jacobian(group.blocks[l], x, J);
+      calls_.jacobian(group.blocks[l], x, J);
     }
     return left;
   }
@@ -228,49 +226,14 @@ class GroupPass final : public BlockPass {
     else return columns_f32_;
   }
 
-  void slow_residuals(std::uint32_t block, std::span<const double> x, double* r) {
-    const BlockFunction& function = list_.function(block);
-    BlockCaller& caller = callers_[groups_.kind(block)];
-    x_.resize(caller.inputs());
-    gather_block(list_, block, x, x_.data());
-    double* to = r + list_.row[block];
-    if (!caller.value(function, x_.data(), to)) std::fill_n(to, function.residuals(), kNaN);
-  }
-
-  template <class T>
-  void slow_jacobian(std::uint32_t block, std::span<const double> x, const RecordTarget<T>& J) {
-    const BlockFunction& function = list_.function(block);
-    BlockCaller& caller = callers_[groups_.kind(block)];
-    const std::size_t n = caller.inputs();
-    const auto rows = static_cast<std::size_t>(function.residuals());
-    x_.resize(n);
-    r_.resize(rows);
-    J_.resize(rows * n);
-    gather_block(list_, block, x, x_.data());
-    shares_.resize(groups_.step_shares.empty() ? 0 : n);
-    if (!shares_.empty()) gather_block(list_, block, groups_.step_shares, shares_.data());
-    if (!caller.derivatives(function, x_.data(), r_.data(), J_.data(), shares_)) std::ranges::fill(J_, kNaN);
-    const auto parameters = list_.of(block);
-    std::size_t start = 0;
-    for (std::size_t k = 0; k < parameters.size(); ++k) {
-      const auto size = static_cast<std::size_t>(list_.sizes[parameters[k]]);
-      const std::int32_t column = list_.column[list_.first[block] + k];
-      for (std::size_t i = 0; column >= 0 && i < rows; ++i) {
-        T* to = J.at(list_.record[block]) + i * list_.stride[block] + static_cast<std::size_t>(column);
-        for (std::size_t c = 0; c < size; ++c) to[c] = static_cast<T>(J_[i * n + start + c]);
-      }
-      start += size;
-    }
-  }
-
   const BlockList& list_;
   const BlockGroups& groups_;
-  std::vector<BlockCaller> callers_;
+  BlockCalls calls_;
   Lanes<double> value_, wide_;
   Lanes<float> narrow_;
   std::vector<const double*> columns_f64_;
   std::vector<const float*> columns_f32_;
-  std::vector<double> x_, r_, J_, shares_;
+  std::vector<double> x_, r_;
   std::vector<SampledError> samples_;
   std::vector<KernelCounters> counters_;  // for each component
 };
@@ -353,6 +316,10 @@ BlockCounts BlockEvaluator::counts() const {
   }
   counts.left_to_dual_numbers = impl_->groups.left_to_dual_numbers;
   return counts;
+}
+
+bool BlockEvaluator::all_recorded() const {
+  return impl_->groups.slow.size() == impl_->groups.left_to_dual_numbers;
 }
 
 const std::string& BlockEvaluator::note() const { return impl_->groups.note; }

@@ -186,6 +186,8 @@ class NLSQ_API BlockEvaluator {
   std::size_t tile_blocks(std::size_t tile) const;
   std::unique_ptr<BlockPass> begin() const;
   BlockCounts counts() const;
+  // Returns true if each block has a program, or none because building it was not worth its cost.
+  bool all_recorded() const;
   // Returns the reason why some blocks were not recorded. It is empty if all were.
   const std::string& note() const;
   std::size_t programs() const;

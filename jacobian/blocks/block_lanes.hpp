@@ -79,6 +79,7 @@ class Lanes {
         if (!uses(input)) continue;
         T* column = vectors_[input];
         const double* from = x.data() + i;
+#pragma GCC unroll 8
         for (std::size_t l = 0; l < lanes; ++l) column[l] = static_cast<T>(from[offsets[l]]);
       }
     }

@@ -1,6 +1,8 @@
 // Computes rank, undamped step and decrement at a point of a block problem. The certificate uses it.
 #include "blocks/block_distance.hpp"
 
+#include "blocks/rank_bound.hpp"
+#include "blocks/record_rows.hpp"
 #include "blocks/schur/null_space.hpp"
 #include "dense/dense_algebra.hpp"
 #include "linear/determined_subspace.hpp"
@@ -23,12 +25,22 @@ constexpr std::size_t kFewColumns = 64;
 constexpr double kFewProducts = 4e6;
 constexpr std::size_t kDoubtColumns = 400;  // the same limits where the factorisation fails
 constexpr double kDoubtProducts = 2e9;
-constexpr double kStepProducts = 1e8;  // the same limit for every step
+constexpr double kStepProducts = 1e8;   // the same limit for every step
+constexpr double kLeastProducts = 2e4;  // up to this many, QR takes less time than the elimination
 
 // Returns the number of multiply-adds of a QR factorisation of J.
 double qr_products(const BlockPoint& at) {
   const double n = static_cast<double>(at.free());
   return 2 * static_cast<double>(at.structure.residuals) * n * n;
+}
+
+constexpr std::size_t kNoPlace = static_cast<std::size_t>(-1);
+
+// Returns the place of each tangent coordinate among these columns, or kNoPlace.
+std::vector<std::size_t> places_of(const BlockPoint& at, std::span<const std::size_t> columns) {
+  std::vector<std::size_t> places(at.structure.tangent_size(), kNoPlace);
+  for (std::size_t k = 0; k < columns.size(); ++k) places[columns[k]] = k;
+  return places;
 }
 
 // Returns the columns of J that are free, one after the other, and r. Rows of zeros fill J up to a square
@@ -38,16 +50,28 @@ DenseRows dense_rows(const BlockPoint& at, std::span<const std::size_t> free) {
   DenseRows out{std::max(at.structure.residuals, n), n, {}, {}};
   out.J.assign(out.rows * n, 0.0);
   out.r.assign(out.rows, 0.0);
+  const std::vector<std::size_t> places = places_of(at, free);
   std::size_t i = 0;
-  at.solver.row_by_row(at.model.records<double>(), [&](std::span<const double> row, double residual) {
-    for (std::size_t j = 0; j < n; ++j) {
-      out.J[j * out.rows + i] = row[free[j]];
-      out.finite = out.finite && std::isfinite(row[free[j]]);
-    }
-    out.finite = out.finite && std::isfinite(residual);
-    out.r[i++] = residual;
+  for_each_record_row(at.structure, at.model.records<double>(), [&](const JacobianRow& row) {
+    row.for_each([&](std::size_t j, double entry) {
+      if (places[j] == kNoPlace) return;
+      out.J[places[j] * out.rows + i] = entry;
+      out.finite = out.finite && std::isfinite(entry);
+    });
+    out.finite = out.finite && std::isfinite(row.residual());
+    out.r[i++] = row.residual();
   });
   return out;
+}
+
+// Returns the place among all residuals of each row of dense_rows().
+std::vector<std::uint32_t> row_numbers(const BlockPoint& at) {
+  std::vector<std::uint32_t> numbers;
+  numbers.reserve(at.structure.residuals);
+  for_each_record_row(at.structure, at.model.records<double>(), [&](const JacobianRow& row) {
+    numbers.push_back(static_cast<std::uint32_t>(row.number));
+  });
+  return numbers;
 }
 
 bool is_small(const BlockPoint& at, std::size_t columns, double products) {
@@ -88,6 +112,19 @@ BlockDistance by_normal(const BlockPoint& at, std::span<const double> norms) {
   return out;
 }
 
+// Returns true if analyse_lightened() would show no rank above this one.
+bool lightened_rank_is_at_most(int rank, const BlockPoint& at, const DenseRows& A) {
+  RankBound bound;
+  const std::vector<std::uint32_t> numbers = row_numbers(at);
+  const auto holds_for = [&](double place) {
+    const std::vector<double> in_order = lightening_factors(A, place);
+    std::vector<double> factors(at.structure.residuals);
+    for (std::size_t i = 0; i < numbers.size(); ++i) factors[numbers[i]] = in_order[i];
+    return bound.at_most(static_cast<std::size_t>(rank), at.structure, at.model.records<double>(), factors);
+  };
+  return rank > 0 && holds_for(0.5) && holds_for(kLightRows);
+}
+
 // Measures the distance by QR of J. Where J is small, this takes almost no time. Rows of huge weight hide the
 // directions that only other rows determine, so the rank is computed from rows scaled to similar weight.
 BlockDistance by_triangle(const BlockPoint& at, std::span<const double> norms) {
@@ -109,7 +146,8 @@ BlockDistance by_triangle(const BlockPoint& at, std::span<const double> norms) {
   Certificate& c = found.least.certificate;
   const bool full = c.rank == static_cast<int>(n);
   if ((full && found.spread > kHeavyRows) ||
-      (!full && !lightening_keeps_rank(A, kLightRows, found.least.rank_margin))) {
+      (!full && !lightening_keeps_rank(A, kLightRows, found.least.rank_margin) &&
+       !lightened_rank_is_at_most(c.rank, at, A))) {
     const Certificate like = analyse_lightened(A, 0.5).least.certificate;
     // A loss may give rows almost no weight. If directions are determined by such rows alone, the rank is in
     // doubt.
@@ -222,14 +260,16 @@ ScaledNormal scaled_normal(const BlockPoint& at, std::span<const std::size_t> co
   out.A.assign(n * n, 0.0);
   std::vector<double> values, rows;
   std::vector<std::size_t> places;  // of the values in a row that are not zero
-  at.solver.row_by_row(at.model.records<double>(), [&](std::span<const double> row, double) {
+  const std::vector<std::size_t> all_places = places_of(at, columns);
+  rows.reserve(at.structure.residuals);
+  for_each_record_row(at.structure, at.model.records<double>(), [&](const JacobianRow& row) {
     values.clear();
     places.clear();
-    for (std::size_t j = 0; j < n; ++j) {
-      if (row[columns[j]] == 0) continue;
-      values.push_back(row[columns[j]] / norms[columns[j]]);
-      places.push_back(j);
-    }
+    row.for_each([&](std::size_t j, double entry) {
+      if (entry == 0 || all_places[j] == kNoPlace) return;
+      values.push_back(entry / norms[j]);
+      places.push_back(all_places[j]);
+    });
     double squares = 0;
     for (std::size_t b = 0; b < places.size(); ++b) {
       squares += values[b] * values[b];
@@ -293,6 +333,7 @@ bool examine_weak_directions(const BlockPoint& at, const BlockTerms& terms, Bloc
 }
 
 bool rows_are_few(const BlockPoint& at) { return is_small(at, kDoubtColumns, kStepProducts); }
+bool qr_takes_least(const BlockPoint& at) { return qr_products(at) <= kLeastProducts; }
 
 void solve_by_rows(const BlockPoint& at, double lambda, std::span<const double> scale, BlockStep& out) {
   const std::vector<std::size_t> free = at.free_columns();

@@ -121,17 +121,28 @@ double BlockSystem::cost_or_none(std::span<const double> x) try { return evaluat
   return kNaN;
 }
 
-// Returns the rank of J at a point that the iteration does not visit, or -1 if it is not known.
-int BlockSystem::rank_at(std::span<const double> x) try {
-  Known there;
-  if (!std::isfinite(evaluate(x, there)) || !gather(there)) return -1;
-  const BlockPoint point{model_, structure_, model_.problem(), solver_, there.x, there.model.cost, {}, 0};
+// Returns true if J has a rank above `rank` at a point that the iteration does not visit. The rank itself is
+// computed only where it may be higher. Functions that leave their programs there are not recorded again,
+// since they are called only once. Afterwards, J must be evaluated at x again.
+bool BlockSystem::determines_more(std::span<const double> x, int rank) try {
+  if (!std::isfinite(evaluate(x, trial_))) return false;
+  if (rank >= 0 && !low_jacobian()) {
+    model_.linearize<double>(trial_.x, trial_.r);
+    if (rank_bound_.at_most(static_cast<std::size_t>(rank), structure_, model_.records<double>())) {
+      ++facts_.derivative_evaluations;
+      return false;
+    }
+    if (!gather(trial_, true)) return false;
+  } else if (!gather(trial_)) {
+    return false;
+  }
+  const BlockPoint point{model_, structure_, model_.problem(), solver_, trial_.x, trial_.model.cost, {}, 0};
   const BlockTerms terms = measure_terms(point);
   BlockDistance distance = block_distance(point);
   examine_weak_directions(point, terms, distance);
-  return distance.known ? distance.rank : -1;
+  return distance.known && distance.rank > rank;
 } catch (...) {
-  return -1;
+  return false;
 }
 
 // Checks whether the data determine more parameters at the start, or near x with one number of x made much
@@ -148,7 +159,7 @@ bool BlockSystem::lost_parameters(int rank) {
     for (std::size_t i = 0; i < back.size(); ++i) back[i] += kPart * (start_[i] - back[i]);
     if (cost_or_none(back) > kZero * start_cost) return false;
   }
-  bool lost = rank_at(start_) > rank;
+  bool lost = determines_more(start_, rank);
   for (std::uint32_t p = 0; p < model_.problem().parameters.size() && !lost; ++p) {
     const ParameterBlock& block = model_.problem().parameters[p];
     if (structure_.tangent_offset(p) < 0 || block.manifold || structure_.tangent_size() > kMost) continue;
@@ -159,7 +170,7 @@ bool BlockSystem::lost_parameters(int rank) {
         double& moved = x[structure_.list.offsets[p] + static_cast<std::size_t>(i)];
         moved = moved == 0 ? factor : factor * moved;
         if (model_.bounds().project(x)) continue;
-        lost = lost || rank_at(x) > rank;
+        lost = lost || determines_more(x, rank);
       }
     }
   }
@@ -192,7 +203,7 @@ bool BlockSystem::moves_in_jumps(int rank) {
       x[at] += part * std::max(1.0, std::fabs(x[at]));
       if (jumps || model_.bounds().project(x)) continue;
       const double cost = at_.model.cost;
-      jumps = std::fabs(cost_or_none(x) - cost) > kChange * cost && rank_at(x) <= rank;
+      jumps = std::fabs(cost_or_none(x) - cost) > kChange * cost && !determines_more(x, rank);
     }
   }
   if (!unseen.empty()) differentiate(at_, at_.model.plan);

@@ -4,6 +4,7 @@
 #include "support/constants.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <type_traits>
@@ -66,9 +67,7 @@ WholeRecords<double>& BlockModel::storage() {
 // Returns true if one thread should evaluate all blocks, because the derivatives are cheap. It is false if a
 // function is not recorded, because its cost is unknown.
 bool BlockModel::alone() const {
-  const BlockCounts counts = evaluator_.counts();
-  return evaluator_.jacobian_cost() < kThreadWork &&
-         counts.traced + counts.left_to_dual_numbers == structure_.list.blocks();
+  return evaluator_.all_recorded() && evaluator_.jacobian_cost() < kThreadWork;
 }
 
 // Distributes tiles over tasks and calls work(pass, tile, task).
@@ -105,7 +104,7 @@ double BlockModel::cost(std::span<const double> x, std::vector<double>& r) {
     return kNaN;
   }
   announce(x, false);
-  std::vector<std::size_t> left(kMostTasks, 0);
+  std::array<std::size_t, kMostTasks> left{};
   for_each_tile([&](BlockPass& pass, std::size_t tile, std::size_t task) {
     left[task] += pass.residuals(tile, x, r.data());
   });
@@ -143,7 +142,7 @@ void BlockModel::linearize(std::span<const double> x, std::span<const double> r)
   }
   std::vector<T>& J = storage<T>().numbers;
   J.resize(structure_.record_size);
-  std::vector<std::size_t> left(kMostTasks, 0);
+  std::array<std::size_t, kMostTasks> left{};
   if constexpr (std::is_same_v<T, float>) evaluator_.move_samples();
   for_each_tile([&](BlockPass& pass, std::size_t tile, std::size_t task) {
     left[task] += pass.jacobian(tile, x, J.data());

@@ -1,7 +1,6 @@
 // Implements BlockSystem: the operations of the minimizer's loop on a block problem.
 #include "blocks/block_system.hpp"
 
-#include "linear/weighted_rows.hpp"
 #include "support/all_finite.hpp"
 #include "support/constants.hpp"
 
@@ -106,15 +105,16 @@ void BlockSystem::note_widened() {
   }
 }
 
-// Evaluates J, gradient and column norms in the current format. Returns false if some are not finite.
-bool BlockSystem::gather(Known& at) {
+// Evaluates J, unless it was `linearized` just before, and gradient and column norms in the current format.
+// Returns false if some are not finite.
+bool BlockSystem::gather(Known& at, bool linearized) {
   const auto begin = Clock::now();
   const bool kept = low_jacobian() && at.has_records;
   in_format([&]<class R, class T>(R, T) {
-    if (!kept) model_.linearize<R>(at.x, at.r);
+    if (!kept && !linearized) model_.linearize<R>(at.x, at.r);
     solver_.gather<R, T>(model_.records<R>());
   });
-  if (!kept) model_.settle(at.x);
+  if (!kept && !linearized) model_.settle(at.x);
   at_.has_records = trial_.has_records = false;
   step_lambda_ = -1;
   terms_.reset();
@@ -217,22 +217,13 @@ void BlockSystem::set_solve_accuracy(double decrease) {
   solver_.aim(options_.preconditioner, {.eta = eta, .residual = 1, .most = options_.max_linear_iterations});
 }
 
-// Returns true if rows have very different weights. Weights hardly change during a solve. So the norms of
-// rows, which take a pass over J, are compared at the first point only, and the result holds for the whole
-// solve.
-bool BlockSystem::heavy_rows() {
-  if (low_jacobian() || !at_.model.finite) return false;
-  if (!heavy_ && !derivatives_at_trial_) heavy_ = rows_are_few(point()) && terms()->spread > kHeavyRows;
-  return heavy_.value_or(false);
-}
-
 // Solves into step_, unless step_ already holds this solution.
 void BlockSystem::solve_damped(double lambda) {
   const double damping = lambda > 0 ? lambda : kUndamped;
   if (step_lambda_ == damping) return;
   const auto begin = Clock::now();
   ++facts_.linear_solves;
-  if (heavy_rows()) solve_by_rows(point(derivatives_at_trial_ ? trial_ : at_), lambda, *scale_, step_);
+  if (heavy_rows()) solve_heavy(lambda);
   else
     in_format(
         [&]<class R, class T>(R, T) { solver_.solve<R, T>(model_.records<R>(), damping, *scale_, step_); });
@@ -266,8 +257,10 @@ double BlockSystem::undamped_size(const Known& at, std::span<const double> step,
     if (at.fixed_count > 0 && at.fixed[j] != 0) continue;
     const double length = std::fabs(step[j]);
     if (length == 0) continue;
+    const double beside_size = sizes[j] > 0 ? length / sizes[j] : 1;
+    if (beside_size <= longest) continue;
     const double beside_error = settled > 0 ? options_.xtol * length * column_norm(j) / settled : 1;
-    longest = std::max(longest, std::min(sizes[j] > 0 ? length / sizes[j] : 1.0, beside_error));
+    longest = std::max(longest, std::min(beside_size, beside_error));
   }
   return longest;
 }

@@ -5,6 +5,7 @@
 #include "blocks/block_judge.hpp"
 #include "blocks/block_model.hpp"
 #include "blocks/block_second_order.hpp"
+#include "blocks/rank_bound.hpp"
 #include "blocks/schur/schur.hpp"
 #include "certificate/certificate.hpp"
 #include "minimizer/system.hpp"
@@ -134,10 +135,11 @@ class BlockSystem final : public System {
   double evaluate(std::span<const double> x, Known& at);
   double evaluate(Known& at);  // at at.x
   void differentiate(Known& at, const PrecisionPlan& plan);
-  bool gather(Known& at);
+  bool gather(Known& at, bool linearized = false);
   void fix_at_bounds(Known& at);
   void note_widened();
   void solve_damped(double lambda);
+  void solve_heavy(double lambda);
   bool heavy_rows();
   double undamped_size(const Known& at, std::span<const double> step, double sigma) const;
   const BlockStep* undamped_step();
@@ -164,7 +166,7 @@ class BlockSystem final : public System {
   bool falls_beside(const BlockJudgement& judgement, Certified& out);
   bool rises_evenly(const BlockJudgement& judgement);
   double cost_or_none(std::span<const double> x);
-  int rank_at(std::span<const double> x);
+  bool determines_more(std::span<const double> x, int rank);
   bool lost_parameters(int rank);
   bool moves_in_jumps(int rank);
   GradientAt gradient_beside();
@@ -195,6 +197,7 @@ class BlockSystem final : public System {
   bool was_near_ = false;  // undamped quantities were requested at the last point
   // ν of the damped step at the last point where the undamped one was computed and not used.
   double last_unused_nu_ = std::numeric_limits<double>::infinity();
+  RankBound rank_bound_;
   Recheck start_recheck_;
   bool start_reported_ = false, cut_short_ = false;
   std::string doubt_;

@@ -2,6 +2,7 @@
 // problem.
 #include "blocks/block_terms.hpp"
 
+#include "blocks/record_rows.hpp"
 #include "certificate/certificate.hpp"
 #include "certificate/hidden_minimum.hpp"
 #include "linear/weighted_rows.hpp"
@@ -20,67 +21,30 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// Describes consecutive columns of a row of J: the first column, its tangent index, and their number.
-struct RecordColumns {
-  std::size_t column, tangent, count;
-};
-
-void columns_of(const BlockStructure& s, std::size_t point, std::size_t slot,
-                std::vector<RecordColumns>& out) {
-  out.clear();
-  if (s.point_size[point] > 0) out.push_back({0, s.point_offset[point], s.point_size[point]});
-  for (std::uint32_t c = s.cell_first[slot]; c < s.cell_first[slot + 1]; ++c) {
-    const std::uint32_t camera = s.entry_block[s.entry_first[point] + s.cell_entry[c]];
-    out.push_back({s.cell_column[c], s.point_numbers + s.camera_offset[camera], s.block_size[camera]});
-  }
-}
-
 struct RowTerms {
   double terms, residual, norm;  // terms: the largest of |residual|, first_order and the row's bound
   double first_order;            // Σ |J_ij| size_j
 };
 
 // Computes the terms of each row for these sizes of the tangent coordinates. Visits each row of J with its
-// columns and its terms.
+// terms.
 void sweep_terms(const BlockPoint& at, std::span<const double> sizes, std::span<const double> bounds,
                  const auto& visit) {
-  const BlockStructure& s = at.structure;
-  std::vector<RecordColumns> parts;
-  at.model.records<double>().sweep([&](std::size_t first, std::size_t last,
-                                       const RecordView<double>& records) {
-    for (std::size_t point = first; point < last; ++point) {
-      for (std::size_t slot = s.slot_first[point]; slot < s.slot_first[point + 1]; ++slot) {
-        columns_of(s, point, slot, parts);
-        const double* row = records.at(s.record()[slot]);
-        const std::size_t rows = s.rows[slot], stride = s.stride()[slot], residual_at = s.point_size[point];
-        for (std::size_t i = 0; i < rows; ++i, row += stride) {
-          const double residual = std::fabs(row[residual_at]);
-          double first_order = 0, squares = 0;
-          for (const RecordColumns& part : parts) {
-            for (std::size_t c = 0; c < part.count; ++c) {
-              const double entry = row[part.column + c];
-              first_order += std::fabs(entry) * sizes[part.tangent + c];
-              squares += entry * entry;
-            }
-          }
-          const double bound =
-              bounds.empty() ? 0 : bounds[s.list.row[slot] + i] / (kRoundings * kUnitRoundoff);
-          visit(
-              row, std::span<const RecordColumns>(parts),
-              RowTerms{std::max({residual, first_order, bound}), residual, std::sqrt(squares), first_order});
-        }
-      }
-    }
+  for_each_record_row(at.structure, at.model.records<double>(), [&](const JacobianRow& row) {
+    const double residual = std::fabs(row.residual());
+    double first_order = 0, squares = 0;
+    row.for_each([&](std::size_t j, double entry) {
+      first_order += std::fabs(entry) * sizes[j];
+      squares += entry * entry;
+    });
+    const double bound = bounds.empty() ? 0 : bounds[row.number] / (kRoundings * kUnitRoundoff);
+    visit(row, RowTerms{std::max({residual, first_order, bound}), residual, std::sqrt(squares), first_order});
   });
 }
 
 // Adds |J_ij| times the terms of row i to sums[j].
-void add_terms(const double* row, std::span<const RecordColumns> parts, double terms,
-               std::vector<double>& sums) {
-  for (const RecordColumns& part : parts) {
-    double* sum = sums.data() + part.tangent;
-    for (std::size_t c = 0; c < part.count; ++c) sum[c] += std::fabs(row[part.column + c]) * terms;
-  }
+void add_terms(const JacobianRow& row, double terms, std::vector<double>& sums) {
+  row.for_each([&](std::size_t j, double entry) { sums[j] += std::fabs(entry) * terms; });
 }
 
 // This is a map from the number of a class of rows to a value. Most rows belong to a few classes, so the
@@ -198,11 +162,10 @@ double furthest_of_neighbours(const BlockPoint& at, std::vector<double> sizes, s
     }
     std::ranges::fill(sums, 0.0);
     RowTally rows;
-    sweep_terms(at, sizes, bounds,
-                [&](const double* row, std::span<const RecordColumns> parts, const RowTerms& found) {
-                  rows.add(found);
-                  add_terms(row, parts, found.terms, sums);
-                });
+    sweep_terms(at, sizes, bounds, [&](const JacobianRow& row, const RowTerms& found) {
+      rows.add(found);
+      add_terms(row, found.terms, sums);
+    });
     furthest = std::min(furthest, rows.furthest());
   }
   return furthest;
@@ -303,15 +266,10 @@ bool terms_cancel(const BlockPoint& at) {
   std::vector<double> sizes = step;
   for (double& size : sizes) size = std::fabs(size);
   NormOfMost data, terms;
-  sweep_terms(at, sizes, {},
-              [&](const double* row, std::span<const RecordColumns> parts, const RowTerms& found) {
-                double sum = 0;
-                for (const RecordColumns& part : parts)
-                  for (std::size_t c = 0; c < part.count; ++c)
-                    sum += row[part.column + c] * step[part.tangent + c];
-                data.add(sum);
-                terms.add(found.first_order);
-              });
+  sweep_terms(at, sizes, {}, [&](const JacobianRow& row, const RowTerms& found) {
+    data.add(row.times(step.data()));
+    terms.add(found.first_order);
+  });
   return terms.without_a_tenth() > kCancel * data.without_a_tenth();
 }
 
@@ -323,13 +281,12 @@ BlockTerms measure_terms(const BlockPoint& at, std::span<const double> bounds) {
   double products = 0, squares_of_terms = 0;
   RowTally rows;
   std::vector<double> sums(sizes.size(), 0.0);
-  sweep_terms(at, sizes, bounds,
-              [&](const double* row, std::span<const RecordColumns> parts, const RowTerms& found) {
-                rows.add(found);
-                products += found.terms * found.residual;
-                squares_of_terms += found.terms * found.terms;
-                add_terms(row, parts, found.terms, sums);
-              });
+  sweep_terms(at, sizes, bounds, [&](const JacobianRow& row, const RowTerms& found) {
+    rows.add(found);
+    products += found.terms * found.residual;
+    squares_of_terms += found.terms * found.terms;
+    add_terms(row, found.terms, sums);
+  });
   out.magnitude = std::sqrt(squares_of_terms);
   out.rounding = kUnitRoundoff * out.magnitude;
   out.vanishing = rows.vanishing();

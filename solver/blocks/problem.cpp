@@ -4,6 +4,7 @@
 
 #include <nlsq/error.hpp>
 #include <nlsq/precision_policy.hpp>
+#include <nlsq/problem_control.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -44,6 +45,19 @@ std::uint32_t enter(Problem::Impl& impl, double* data, int size) {
   impl.addresses.add(std::span<const ParameterBlock>(impl.parameters), number);
   ++impl.shape;
   return number;
+}
+
+// Adds a residual block whose parameter blocks are the last ones in impl.uses.
+ResidualBlockId append(Problem::Impl& impl, std::shared_ptr<const BlockFunction> function, const Loss& loss) {
+  const std::size_t block = impl.functions.size();
+  impl.functions.push_back(std::move(function));
+  impl.losses.set(block, loss, block + 1);
+  impl.first.push_back(static_cast<std::uint32_t>(impl.uses.size()));
+  if (impl.renumbered) impl.serial.push_back(impl.added);
+  impl.component.set(block, 0, block + 1);
+  impl.traced.set(block, {}, block + 1);
+  ++impl.shape;
+  return {impl.added++};
 }
 
 std::size_t place_of(const Problem::Impl& impl, ResidualBlockId id, const char* what) {
@@ -147,7 +161,7 @@ ResidualBlockId Problem::add(std::shared_ptr<const BlockFunction> function, cons
     }
   }
   Impl& impl = *impl_;
-  const std::size_t first = impl.uses.size(), block = impl.functions.size();
+  const std::size_t first = impl.uses.size();
   if (first + blocks.size() > std::numeric_limits<std::uint32_t>::max())
     throw ValidationError("the residual blocks name more than 2^32 parameter blocks in all");
   try {
@@ -156,14 +170,14 @@ ResidualBlockId Problem::add(std::shared_ptr<const BlockFunction> function, cons
     impl.uses.resize(first);
     throw;
   }
-  impl.functions.push_back(std::move(function));
-  impl.losses.set(block, loss, block + 1);
-  impl.first.push_back(static_cast<std::uint32_t>(impl.uses.size()));
-  if (impl.renumbered) impl.serial.push_back(impl.added);
-  impl.component.set(block, 0, block + 1);
-  impl.traced.set(block, {}, block + 1);
-  ++impl.shape;
-  return {impl.added++};
+  return append(impl, std::move(function), loss);
+}
+
+void add_residual_block(Problem& problem, std::shared_ptr<const BlockFunction> function, const Loss& loss,
+                        std::span<const std::uint32_t> blocks) {
+  Problem::Impl& impl = problem.impl();
+  impl.uses.insert(impl.uses.end(), blocks.begin(), blocks.end());
+  append(impl, std::move(function), loss);
 }
 
 void Problem::set_component(ResidualBlockId id, const std::string& name) {

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 namespace nlsq::inline v0 {
@@ -55,13 +56,15 @@ CeresProblem::CeresProblem(ceres::Problem& problem, const ceres::Solver::Options
   count_reduced_parameters(named);
 }
 
-// Returns the parameter block at this address, which is added if it is new.
-const CeresProblem::Block& CeresProblem::block_at(double* data, const auto& size) {
+// Returns the number of the parameter block at this address, which is added if it is new. It is the number in
+// mine_, too.
+std::uint32_t CeresProblem::block_at(double* data, const auto& size) {
   const std::uint32_t number = addresses_.find(std::span<const Block>(blocks_), data);
-  if (number != BlockAddresses::kNone) return blocks_[number];
+  if (number != BlockAddresses::kNone) return number;
   add_parameter_block(data, size());
-  addresses_.add(std::span<const Block>(blocks_), static_cast<std::uint32_t>(blocks_.size() - 1));
-  return blocks_.back();
+  const auto added = static_cast<std::uint32_t>(blocks_.size() - 1);
+  addresses_.add(std::span<const Block>(blocks_), added);
+  return added;
 }
 
 // Adds a parameter block. Ceres searches a block by its address in each query, which takes more time than
@@ -125,7 +128,7 @@ void CeresProblem::add_residual_blocks() {
   counts_.residual_blocks = static_cast<int>(ids.size());
   CostBlocks functions(may_record(theirs_));
   std::vector<double*> pointers;
-  std::vector<BlockRef> refs;
+  std::vector<std::uint32_t> numbers;
   const ceres::LossFunction* latest = nullptr;
   Loss wrapped;
   for (const ceres::ResidualBlockId id : ids) {
@@ -133,12 +136,12 @@ void CeresProblem::add_residual_blocks() {
     const ceres::CostFunction* function = theirs_.GetCostFunctionForResidualBlock(id);
     counts_.residuals += function->num_residuals();
     bool free = false;
-    refs.clear();
+    numbers.clear();
     for (std::size_t place = 0; place < pointers.size(); ++place) {
-      const Block& block =
+      const std::uint32_t number =
           block_at(pointers[place], [&] { return function->parameter_block_sizes()[place]; });
-      free = free || block.free;
-      refs.push_back(pointers[place]);
+      free = free || blocks_[number].free;
+      numbers.push_back(number);
     }
     // Ceres allows residual blocks without residuals. They add nothing to the cost.
     if (free && function->num_residuals() == 0) {
@@ -162,7 +165,7 @@ void CeresProblem::add_residual_blocks() {
     if (loss != latest) wrapped = wrap(loss);
     latest = loss;
     CostBlocks::Wrapped mine = functions.wrap(function);
-    mine_.add_residual_block(std::move(mine.function), wrapped, refs);
+    add_residual_block(mine_, std::move(mine.function), wrapped, numbers);
     serials_.push_back(mine.serial);
   }
 }
@@ -194,19 +197,28 @@ void CeresProblem::write(std::span<const double> x) const {
 
 void CeresProblem::run_evaluation_callback(bool derivatives) const {
   if (has_callback(theirs_) == HasCallback::no) return;
-  std::vector<double*> blocks, J;
-  std::vector<std::vector<double>> storage;
-  if (derivatives) theirs_.GetParameterBlocksForResidualBlock(probe_, &blocks);
-  // As in ceres::Solve, only constant blocks get no memory. Many functions test nothing but the outer
-  // pointer.
-  for (const double* block : blocks) {
-    const bool constant = theirs_.IsParameterBlockConstant(block);
-    const int size = constant ? 0 : theirs_.ParameterBlockTangentSize(block);
-    storage.emplace_back(static_cast<std::size_t>(size * probe_residuals_));
-    J.push_back(size > 0 ? storage.back().data() : nullptr);
-  }
+  if (derivatives && probe_derivatives_.empty()) prepare_probe();
   double cost = 0;
-  theirs_.EvaluateResidualBlock(probe_, false, &cost, nullptr, derivatives ? J.data() : nullptr);
+  theirs_.EvaluateResidualBlock(probe_, false, &cost, nullptr,
+                                derivatives ? probe_derivatives_.data() : nullptr);
+}
+
+// Makes memory for the derivatives of the probe. As in ceres::Solve, only constant blocks get no memory. Many
+// functions test nothing but the outer pointer.
+void CeresProblem::prepare_probe() const {
+  std::vector<double*> blocks;
+  theirs_.GetParameterBlocksForResidualBlock(probe_, &blocks);
+  std::vector<int> counts;
+  for (const double* block : blocks) {
+    const int size = theirs_.IsParameterBlockConstant(block) ? 0 : theirs_.ParameterBlockTangentSize(block);
+    counts.push_back(size * probe_residuals_);
+  }
+  probe_memory_.resize(static_cast<std::size_t>(std::accumulate(counts.begin(), counts.end(), 0)));
+  double* next = probe_memory_.data();
+  for (const int count : counts) {
+    probe_derivatives_.push_back(count > 0 ? next : nullptr);
+    next += count;
+  }
 }
 
 void CeresProblem::prepare(std::span<const double> x, bool derivatives, bool new_point) const {

@@ -70,10 +70,11 @@ class CeresProblem {
     bool free;
     static constexpr bool removed = false;
   };
-  const Block& block_at(double* data, const auto& size);
+  std::uint32_t block_at(double* data, const auto& size);
   void add_parameter_block(double* data, int size);
   void check_block(const Block& block, bool constant);
   void add_residual_blocks();
+  void prepare_probe() const;
   void count_reduced_parameters(std::size_t named);
 
   ceres::Problem& theirs_;
@@ -88,6 +89,8 @@ class CeresProblem {
   std::vector<std::uint64_t> serials_;  // of recorded cost functions, by residual block of mine_
   ceres::ResidualBlockId probe_ = nullptr;
   int probe_residuals_ = 0;
+  mutable std::vector<double> probe_memory_;  // of its derivatives, and where each block's begin
+  mutable std::vector<double*> probe_derivatives_;
   Counts counts_;
   double fixed_cost_ = 0;
   bool robust_ = false, constrained_ = false;

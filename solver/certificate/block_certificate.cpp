@@ -242,15 +242,10 @@ GradientAt BlockSystem::gradient_beside() {
     ++facts_.cost_evaluations;
     model_.exchange_records(records);
     model_.linearize<double>(there, r);
-    solver_.gather<double, double>(model_.records<double>());
-    gradient = solver_.gradient();
+    solver_.gather_aside(model_.records<double>(), gradient);
     model_.exchange_records(records);
     model_.return_to(at_.x, at_.r);
-    // The parameters that bounds hold are known already, so their columns are zero before the gradient is
-    // computed.
     if (at_.fixed_count > 0) model_.hold<double>(at_.fixed);
-    solver_.gather<double, double>(model_.records<double>());
-    if (at_.fixed_count > 0) solver_.hold(at_.fixed);
     return all_finite(gradient);
   };
 }

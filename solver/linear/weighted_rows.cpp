@@ -132,15 +132,21 @@ bool lightening_keeps_rank(const DenseRows& A, double place, double rank_margin)
   return kSafety * std::ranges::max(norms) < rank_margin * quantile_of_nonzero(norms, place);
 }
 
+std::vector<double> lightening_factors(const DenseRows& A, double place) {
+  std::vector<double> factors = row_norms(A);
+  const double light = quantile_of_nonzero(factors, place);
+  for (double& norm : factors) norm = norm > light ? light / norm : 1;
+  return factors;
+}
+
 RowAnalysis analyse_lightened(DenseRows A, double place) {
-  const std::vector<double> norms = row_norms(A);
-  const double light = quantile_of_nonzero(norms, place);
+  const std::vector<double> factors = lightening_factors(A, place);
   std::vector<double> scale(A.columns);
   for (std::size_t j = 0; j < A.columns; ++j) {
     double squares = 0;
     for (std::size_t i = 0; i < A.rows; ++i) {
       double& entry = A.J[j * A.rows + i];
-      if (norms[i] > light) entry *= light / norms[i];
+      if (factors[i] < 1) entry *= factors[i];
       squares += entry * entry;
     }
     scale[j] = squares > 0 ? std::sqrt(squares) : 1;

@@ -43,6 +43,8 @@ RowAnalysis analyse_rows(DenseRows A, std::span<const double> scale);
 // Does the same for rows made similar in weight: rows whose norm is larger than the quantile `place` of all
 // norms are scaled down to it. Without rounding errors this does not change the rank.
 RowAnalysis analyse_lightened(DenseRows A, double place);
+// Returns the factors by which analyse_lightened() multiplies the rows.
+std::vector<double> lightening_factors(const DenseRows& A, double place);
 // Returns true if analyse_lightened() cannot show a higher rank than A has. Scaling rows down by a factor of
 // at most s, and scaling the columns anew, changes no singular value by a factor of more than s.
 // `rank_margin` is Certified::rank_margin of A.

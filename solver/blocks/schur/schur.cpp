@@ -125,6 +125,20 @@ void SchurSolver::gather(RecordReader<R>& J) {
   }
 }
 
+void SchurSolver::gather_aside(RecordReader<double>& J, std::vector<double>& gradient) {
+  gradient.resize(gradient_.size());
+  other_V_.resize(V_.size());
+  other_squares_.resize(squares_.size());
+  const auto exchange = [&] {
+    std::swap(gradient_, gradient);
+    std::swap(V_, other_V_);
+    std::swap(squares_, other_squares_);
+  };
+  exchange();
+  gather<double, double>(J);
+  exchange();
+}
+
 void SchurSolver::hold(std::span<const std::uint8_t> held) {
   const BlockStructure& s = structure_;
   for (std::size_t j = 0; j < held.size(); ++j) {
@@ -359,8 +373,9 @@ RankEstimate SchurSolver::rank(RecordReader<double>& J, std::span<const double> 
 std::size_t SchurSolver::bytes() const {
   const auto of = [](const auto& v) { return v.capacity() * sizeof(v[0]); };
   return (reduced_ ? reduced_->bytes() : operator_->bytes()) + of(V_) + of(inverse_) + of(gradient_) +
-         of(squares_) + of(damping_) + of(sums_f32_.blocks) + of(sums_f32_.cameras) + of(sums_f32_.scratch) +
-         of(sums_f64_.blocks) + of(sums_f64_.cameras) + of(sums_f64_.scratch) + of(total_);
+         of(squares_) + of(other_V_) + of(other_squares_) + of(damping_) + of(sums_f32_.blocks) +
+         of(sums_f32_.cameras) + of(sums_f32_.scratch) + of(sums_f64_.blocks) + of(sums_f64_.cameras) +
+         of(sums_f64_.scratch) + of(total_);
 }
 
 }  // namespace nlsq::inline v0

@@ -53,6 +53,8 @@ class SchurSolver {
   // Computes gradient and column norms from the records.
   template <class R, class T>
   void gather(RecordReader<R>& J);
+  // Computes the gradient from records of another point, and keeps what gather() computed last.
+  void gather_aside(RecordReader<double>& J, std::vector<double>& gradient);
   // Fixes the tangent coordinates with held[j] = 1. Must be called after gather. Their columns must be zero
   // in the records, too.
   void hold(std::span<const std::uint8_t> held);
@@ -155,6 +157,7 @@ class SchurSolver {
   Sums<double> sums_f64_;
   AlignedVector<double> total_;  // the blocks of S, where they are added up
   std::vector<double> V_, inverse_, gradient_, squares_, damping_, rhs_;
+  std::vector<double> other_V_, other_squares_;  // of gather_aside()
   AlignedVector<double> step_cameras_;
   AlignedVector<float> step_cameras_f32_;
   int threads_ = 1;

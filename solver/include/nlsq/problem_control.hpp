@@ -4,8 +4,10 @@
 
 #include <nlsq/problem.hpp>
 
+#include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <span>
 
 namespace nlsq::inline v0 {
@@ -68,6 +70,11 @@ struct ProblemControl {
   std::function<void(std::span<const double> x, bool derivatives, bool new_point)> before_evaluation;
   BlockSolveFacts* facts = nullptr;
 };
+
+// Adds a residual block whose parameter blocks are given by number, in the order in which they were added to
+// the problem. Does what Problem::add_residual_block() does, but checks nothing.
+NLSQ_API void add_residual_block(Problem& problem, std::shared_ptr<const BlockFunction> function,
+                                 const Loss& loss, std::span<const std::uint32_t> blocks);
 
 // Moves the data that `earlier` kept of its last solve to `problem`, which must not have been solved yet.
 // Residual block b of `problem`, in the order of addition, was block was[b] of `earlier`, with the same

@@ -1,0 +1,115 @@
+// Calls the user's own code for residual blocks that have no program, and stores what it returns. The block
+// evaluator uses it.
+#pragma once
+
+#include "blocks/block_groups.hpp"
+#include "blocks/block_reference.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// The buffers of one thread.
+class BlockCalls {
+ public:
+  BlockCalls(const BlockList& list, const BlockGroups& groups) : list_(list), groups_(groups) {
+    for (const BlockKind& kind : groups.kinds) callers_.emplace_back(kind.sizes);
+  }
+
+  // Computes the residuals. They are NaN if the function has none.
+  void residuals(std::uint32_t block, std::span<const double> x, double* r) {
+    const BlockFunction& function = list_.function(block);
+    double* to = r + list_.row[block];
+    if (!function.value(places_in(x, list_.of(block)), to)) std::fill_n(to, function.residuals(), kNaN);
+  }
+
+  // Computes the derivatives and stores them in the format of J.
+  template <class T>
+  void jacobian(std::uint32_t block, std::span<const double> x, const RecordTarget<T>& J) {
+    const BlockFunction& function = list_.function(block);
+    const auto rows = static_cast<std::size_t>(function.residuals());
+    if (r_.size() < rows) r_.resize(rows);
+    const BlockFunction::Derivatives by = function.derivatives_by();
+    if (by == BlockFunction::Derivatives::own || by == BlockFunction::Derivatives::traced_own)
+      return own_jacobian(block, function, rows, x, J);
+    BlockCaller& caller = callers_[groups_.kind(block)];
+    const std::size_t n = caller.inputs();
+    x_.resize(n);
+    J_.resize(rows * n);
+    gather_block(list_, block, x, x_.data());
+    shares_.resize(groups_.step_shares.empty() ? 0 : n);
+    if (!shares_.empty()) gather_block(list_, block, groups_.step_shares, shares_.data());
+    if (!caller.derivatives(function, x_.data(), r_.data(), J_.data(), shares_)) std::ranges::fill(J_, kNaN);
+    const auto parameters = list_.of(block);
+    std::size_t start = 0;
+    for (std::size_t k = 0; k < parameters.size(); ++k) {
+      const auto size = static_cast<std::size_t>(list_.sizes[parameters[k]]);
+      store(block, k, J_.data() + start, n, {rows, size}, J);
+      start += size;
+    }
+  }
+
+ private:
+  static constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+  // Returns where the parameter blocks of a residual block are in x.
+  const double* const* places_in(std::span<const double> x, std::span<const std::uint32_t> parameters) {
+    places_.resize(parameters.size());
+    for (std::size_t k = 0; k < places_.size(); ++k) places_[k] = x.data() + list_.offsets[parameters[k]];
+    return places_.data();
+  }
+
+  // Does what jacobian() does, by the function's own derivatives. They are a matrix for each parameter block,
+  // and are stored from there.
+  template <class T>
+  void own_jacobian(std::uint32_t block, const BlockFunction& function, std::size_t rows,
+                    std::span<const double> x, const RecordTarget<T>& J) {
+    const auto parameters = list_.of(block);
+    own_.resize(parameters.size());
+    std::size_t n = 0;
+    for (const std::uint32_t parameter : parameters) n += static_cast<std::size_t>(list_.sizes[parameter]);
+    if (J_.size() < rows * n) J_.resize(rows * n);
+    std::fill_n(J_.data(), rows * n, 0.0);
+    double* next = J_.data();
+    for (std::size_t k = 0; k < parameters.size(); ++k) {
+      own_[k] = next;
+      next += rows * static_cast<std::size_t>(list_.sizes[parameters[k]]);
+    }
+    if (!function.derivatives(places_in(x, parameters), r_.data(), own_.data()))
+      std::fill_n(J_.data(), rows * n, kNaN);
+    for (std::size_t k = 0; k < parameters.size(); ++k) {
+      const auto size = static_cast<std::size_t>(list_.sizes[parameters[k]]);
+      store(block, k, own_[k], size, {rows, size}, J);
+    }
+  }
+
+  struct Size {
+    std::size_t rows, columns;
+  };
+  // Stores the derivatives by the k-th parameter block of a residual block, whose rows are `stride` apart.
+  template <class T>
+  void store(std::uint32_t block, std::size_t k, const double* from, std::size_t stride, Size size,
+             const RecordTarget<T>& J) {
+    const std::int32_t column = list_.column[list_.first[block] + k];
+    if (column < 0) return;
+    T* to = J.at(list_.record[block]) + static_cast<std::size_t>(column);
+    const std::size_t apart = list_.stride[block];
+    for (std::size_t i = 0; i < size.rows; ++i, to += apart, from += stride) {
+      for (std::size_t c = 0; c < size.columns; ++c) to[c] = static_cast<T>(from[c]);
+    }
+  }
+
+  const BlockList& list_;
+  const BlockGroups& groups_;
+  std::vector<BlockCaller> callers_;
+  std::vector<double> x_, r_, J_, shares_;
+  std::vector<const double*> places_;
+  std::vector<double*> own_;
+};
+
+}  // namespace nlsq::inline v0
