@@ -92,6 +92,7 @@ class GroupPass final : public BlockPass {
     }
   }
   std::vector<SampledError> take_samples() override { return std::exchange(samples_, {}); }
+  std::vector<DifferenceSums> take_difference_sums() override { return std::exchange(difference_sums_, {}); }
   KernelCounters counters() const override {
     KernelCounters all;
     for (const KernelCounters& of_component : counters_) all.add(of_component);
@@ -247,9 +248,17 @@ class GroupPass final : public BlockPass {
     r_.resize(rows);
     J_.resize(rows * n);
     gather_block(list_, block, x, x_.data());
-    shares_.resize(groups_.step_shares.empty() ? 0 : n);
-    if (!shares_.empty()) gather_block(list_, block, groups_.step_shares, shares_.data());
-    if (!caller.derivatives(function, x_.data(), r_.data(), J_.data(), shares_)) std::ranges::fill(J_, kNaN);
+    const bool extrapolated = !groups_.first_steps.empty() && by_differences(function);
+    const std::vector<double>& steps = extrapolated ? groups_.first_steps : groups_.step_shares;
+    steps_.resize(steps.empty() ? 0 : n);
+    if (!steps.empty()) gather_block(list_, block, steps, steps_.data());
+    errors_.resize(rows * n);
+    if (!(extrapolated
+              ? caller.extrapolated(function, x_.data(), r_.data(), J_.data(), steps_, errors_.data())
+              : caller.derivatives(function, x_.data(), r_.data(), J_.data(), steps_)))
+      std::ranges::fill(J_, kNaN);
+    difference_sums_.resize(groups_.first_steps.size());
+    if (extrapolated) add_difference_sums(list_, block, J_, errors_, difference_sums_);
     const auto parameters = list_.of(block);
     std::size_t start = 0;
     for (std::size_t k = 0; k < parameters.size(); ++k) {
@@ -270,8 +279,9 @@ class GroupPass final : public BlockPass {
   Lanes<float> narrow_;
   std::vector<const double*> columns_f64_;
   std::vector<const float*> columns_f32_;
-  std::vector<double> x_, r_, J_, shares_;
+  std::vector<double> x_, r_, J_, steps_, errors_;
   std::vector<SampledError> samples_;
+  std::vector<DifferenceSums> difference_sums_;
   std::vector<KernelCounters> counters_;  // for each component
 };
 
@@ -324,6 +334,11 @@ BlockProgramInfo BlockEvaluator::program(std::size_t number) const {
 }
 void BlockEvaluator::set_wide(std::size_t program, bool wide) { impl_->groups.groups[program].wide = wide; }
 void BlockEvaluator::move_samples() { ++impl_->groups.round; }
+void BlockEvaluator::extrapolate_differences(std::span<const double> x) {
+  BlockGroups& groups = impl_->groups;
+  groups.first_steps = block_first_steps(block_step_shares(impl_->list, groups, x), x);
+}
+void BlockEvaluator::end_extrapolation() { impl_->groups.first_steps.clear(); }
 std::size_t BlockEvaluator::program_of(std::size_t tile) const {
   const std::uint32_t group = impl_->groups.tiles[tile].group;
   return group == BlockTile::kSlow ? programs() : group;

@@ -23,12 +23,11 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kErrorAllowed = 1e-6;      // above this error, J itself is factored
-constexpr double kWorthless = 1e-2;         // above this error, the covariance is rejected
-constexpr double kLeastSingular = 1e-11;    // relative to the largest; directions below it are not determined
-constexpr double kDifferenceError = 1e-10;  // of a column of J by central differences, relative
-constexpr std::size_t kMostDense = 1000;    // unknowns
-constexpr double kMostWork = 8e9;           // multiply-adds of the factorisation
+constexpr double kErrorAllowed = 1e-6;    // above this error, J itself is factored
+constexpr double kWorthless = 1e-2;       // above this error, the covariance is rejected
+constexpr double kLeastSingular = 1e-11;  // relative to the largest; directions below it are not determined
+constexpr std::size_t kMostDense = 1000;  // unknowns
+constexpr double kMostWork = 8e9;         // multiply-adds of the factorisation
 
 // SVD of a square matrix: singular values in descending order, and the right singular vectors one after the
 // other.
@@ -49,6 +48,7 @@ struct CovarianceWork {
   double cost = 0;
   std::vector<double> own = {};  // residuals from the user's functions
   bool by_differences = false;   // some derivatives are finite differences
+  double difference_error = 0;   // the estimated relative error of a column of J because of that
 
   RecordReader<double>& J() const { return prepared->model.records<double>(); }
   std::size_t size() const { return prepared->structure.tangent_size(); }
@@ -92,10 +92,15 @@ struct CovarianceWork {
     if (!std::isfinite(cost)) return false;
     by_differences = model.evaluator().counts().differences > 0;
     model.apply_losses(options.apply_losses);
+    // Steps of central differences are chosen at the start of a solve, and beside an offset they are only
+    // good enough for a step. Here the error of each derivative counts and has to be known.
+    if (by_differences) model.extrapolate_differences(x);
     model.linearize<double>(x, r);
     prepared->solver.gather<double, double>(J());
     model.keep_all();  // each column of the covariance reads them several times
+    if (by_differences) difference_error = model.difference_error();
     model.settle(x);
+    model.end_extrapolation();
     model.apply_losses(true);
     scale = column_norms(prepared->solver);
     return all_finite(scale);
@@ -177,7 +182,7 @@ struct CovarianceWork {
     const SingularValues scaled = decompose(scale);
     const std::vector<double>& s = scaled.values;
     const std::size_t n = size();
-    const double error = by_differences ? kDifferenceError : kUnitRoundoff;  // of J
+    const double error = std::max(kUnitRoundoff, difference_error);  // of J
     const double least = std::max(kLeastSingular, std::sqrt(static_cast<double>(n)) * error);
     const auto rank =
         static_cast<std::size_t>(std::ranges::count_if(s, [&](double v) { return v > least * s[0]; }));
@@ -185,14 +190,16 @@ struct CovarianceWork {
     out.determined = rank == n;
     if (out.determined) {
       out.error = static_cast<double>(n) * error * s[0] / s[n - 1];
-      return from_singular_values(scaled, scale, n);
+      out.determined = out.error <= kWorthless;
+      if (out.determined) return from_singular_values(scaled, scale, n);
+      out.rank = -1;
     }
     if (!options.pseudo_inverse) return;
     // Which directions count as determined depends on the scaling. By convention the pseudo-inverse uses the
     // parameters' own units.
     const std::vector<double> ones(n, 1.0);
     const SingularValues plain = decompose(ones);
-    out.error = static_cast<double>(n) * kUnitRoundoff * plain.values[0] / plain.values[rank - 1];
+    out.error = static_cast<double>(n) * error * plain.values[0] / plain.values[rank - 1];
     from_singular_values(plain, ones, rank);
   }
 
@@ -212,7 +219,7 @@ struct CovarianceWork {
     }
     if (out.determined && by_differences) {  // The error by elimination is about u κ².
       const double condition = std::sqrt(std::max(out.error, kUnitRoundoff) / kUnitRoundoff);
-      out.error = std::max(out.error, static_cast<double>(size()) * kDifferenceError * condition);
+      out.error = std::max(out.error, static_cast<double>(size()) * difference_error * condition);
       out.determined = out.error <= kWorthless;
     }
     if (out.determined) return;

@@ -150,5 +150,10 @@ using ValuesAt = std::function<std::vector<double>(double p)>;
 NLSQ_API ExtrapolatedSlopes extrapolated_slopes(const ValuesAt& f, std::span<const double> here, double p,
                                                 double typical, double lower, double upper,
                                                 std::span<const double> constants = {});
+// The same, with steps to both sides that start at `first`. The caller knows that the components together are
+// not far from straight over this step. Single components may be: at its maximum, one is straight over no
+// step at all.
+NLSQ_API ExtrapolatedSlopes extrapolated_slopes(const ValuesAt& f, std::span<const double> here, double p,
+                                                double first);
 
 }  // namespace nlsq::inline v0

@@ -124,11 +124,10 @@ double shortened(const ValuesAt& f, std::span<const double> here, const Sides& s
   return h * straight_share(ShareSearch(1, curved, kLeastShare), ratio_at);
 }
 
-// Extrapolates from differences of steps h, h/2, ...
+// Extrapolates from differences of steps h, h/2, ... that are known to be short enough.
 ExtrapolatedSlopes extrapolate(const ValuesAt& f, std::span<const double> here, const Sides& sides, double h,
                                std::span<const double> constants) {
   const bool both = sides.up && sides.down;
-  h = shortened(f, here, sides, h);
   std::vector<Table> tables(here.size(), Table(both ? kOrdersToBoth : kOrdersToOneSide));
   const std::vector<double> values(here.begin(), here.end());
   for (int i = 0; i < kMostSteps; ++i, h /= kShorter) {
@@ -163,7 +162,12 @@ ExtrapolatedSlopes extrapolated_slopes(const ValuesAt& f, std::span<const double
   const bool both = sides.up && sides.down;
   const double h = both ? std::min(room_above, room_below) : std::max(room_above, room_below);
   if (!(h > kNoRoom * wanted)) return between_bounds(f, here, p, typical, lower, upper);
-  return extrapolate(f, here, sides, h, constants);
+  return extrapolate(f, here, sides, shortened(f, here, sides, h), constants);
+}
+
+ExtrapolatedSlopes extrapolated_slopes(const ValuesAt& f, std::span<const double> here, double p,
+                                       double first) {
+  return extrapolate(f, here, {p, -kNoBound, kNoBound}, first, {});
 }
 
 }  // namespace nlsq::inline v0

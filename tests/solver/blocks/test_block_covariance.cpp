@@ -1,6 +1,8 @@
 // Covariances of chosen blocks: beside formulas, and said to be none where there are none.
 #include <sliding_window.hpp>
 
+#include "support/random.hpp"
+
 #include <nlsq/covariance.hpp>
 #include <nlsq/error.hpp>
 
@@ -290,4 +292,58 @@ TEST_CASE("derivatives by differences determine no direction that their own erro
   CHECK(differences.rank == 1);
   CHECK(std::isnan(differences.block(p)(0, 0)));
   CHECK(differences.message.find("finite differences") != std::string::npos);
+}
+
+namespace {
+
+// A peak whose height, place and width are numbers beside offsets.
+struct Peak {
+  static constexpr int residuals = 1;
+  double x, y, offsets[3];
+  template <class T>
+  bool operator()(const T* p, T* r) const {
+    using std::exp;
+    const T away = (x - (p[1] - offsets[1])) / (p[2] - offsets[2]);
+    r[0] = (p[0] - offsets[0]) * exp(-away * away) - y;
+    return true;
+  }
+};
+
+// The same, but it accepts double alone.
+struct CalledPeak {
+  static constexpr int residuals = 1;
+  Peak peak;
+  bool operator()(const double* p, double* r) const { return peak(p, r); }
+};
+
+}  // namespace
+
+// Steps of differences that are good enough for a step of the solve gave covariances of three times the right
+// ones, with an error of 1e-9.
+TEST_CASE("covariances by differences beside offsets are right or not given") {
+  Random random(11);
+  const auto between = [&](double least, double most) { return least + (most - least) * random.uniform(); };
+  int determined = 0;
+  constexpr int kProblems = 60;
+  for (int problem = 0; problem < kProblems; ++problem) {
+    Peak peak{};
+    for (double& offset : peak.offsets) offset = random.below(2) == 0 ? 0 : problem % 2 ? 1e9 : 1e6;
+    const double truth[3] = {between(0.5, 2), between(-1, 1), between(0.5, 2)};
+    double p[3];
+    for (int i = 0; i < 3; ++i) p[i] = truth[i] + peak.offsets[i];
+    Problem with_derivatives, called;
+    for (int k = 0; k < 30; ++k) {
+      peak.x = between(-2, 2);
+      const double away = (peak.x - truth[1]) / truth[2];
+      peak.y = truth[0] * std::exp(-away * away) + between(-0.05, 0.05);
+      with_derivatives.add_residual_block(peak, nullptr, {p});
+      called.add_residual_block(CalledPeak{peak}, nullptr, {p});
+    }
+    const BlockCovariance right = covariance(with_derivatives, {p}), found = covariance(called, {p});
+    REQUIRE(right.determined);
+    if (!found.determined) continue;
+    ++determined;
+    CHECK(distance(found.block(p), right.block(p)) < std::max(1e-6, 10 * found.error));
+  }
+  CHECK(determined >= kProblems - 2);
 }
