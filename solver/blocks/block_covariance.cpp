@@ -1,5 +1,5 @@
 // Computes covariances of chosen parameter blocks: columns of H⁻¹, H = JᵀJ, from the factors of the solve.
-// Each column is refined once against J itself with the residual e - Jᵀ(J x); the size of the correction
+// Each column is refined against J itself with the residual e - Jᵀ(J x); the size of the last correction
 // estimates the error (Higham, Accuracy and Stability of Numerical Algorithms, 12.1). If the error is too
 // large, or H is not positive definite in f64, a small J is factored directly: QR, then the SVD of R, with
 // columns scaled to unit length.
@@ -24,6 +24,7 @@ namespace nlsq::inline v0 {
 namespace {
 
 constexpr double kErrorAllowed = 1e-6;    // above this error, J itself is factored
+constexpr int kMostRefinements = 5;       // of a column; rows of large weight need more than one
 constexpr double kWorthless = 1e-2;       // above this error, the covariance is rejected
 constexpr double kLeastSingular = 1e-11;  // relative to the largest; directions below it are not determined
 constexpr std::size_t kMostDense = 1000;  // unknowns
@@ -48,6 +49,7 @@ struct CovarianceWork {
   double cost = 0;
   std::vector<double> own = {};  // residuals from the user's functions
   bool by_differences = false;   // some derivatives are finite differences
+  double unrefined = 0;          // the largest relative error of a column before its refinement
   double difference_error = 0;   // the estimated relative error of a column of J because of that
 
   RecordReader<double>& J() const { return prepared->model.records<double>(); }
@@ -106,29 +108,44 @@ struct CovarianceWork {
     return all_finite(scale);
   }
 
+  // Refines column j of H⁻¹ once. Returns the size of the change, relative to the column.
+  double refine(std::size_t j, std::vector<double>& column) {
+    SchurSolver& solver = prepared->solver;
+    std::vector<double> image(size());
+    solver.multiply(J(), column, image);
+    for (double& v : image) v = -v;
+    image[j] += 1;
+    solver.solve_factored(J(), image);
+    double changed = 0, whole = 0;
+    for (std::size_t i = 0; i < size(); ++i) {
+      changed += std::pow(scale[i] * image[i], 2);
+      column[i] += image[i];
+      whole += std::pow(scale[i] * column[i], 2);
+    }
+    const double share = std::sqrt(changed / whole);
+    return std::isnan(share) ? kInfinity : share;
+  }
+
   // Uses the normal equations. Returns false if they are not positive definite or the result has no correct
   // digit.
   bool by_elimination() {
     SchurSolver& solver = prepared->solver;
     if (!solver.factor(J())) return false;
-    std::vector<double> column(size()), image(size());
+    std::vector<double> column(size());
     double worst = 0;
     for (std::size_t k = 0; k < columns.size(); ++k) {
       std::ranges::fill(column, 0.0);
       column[columns[k]] = 1;
       solver.solve_factored(J(), column);
-      solver.multiply(J(), column, image);
-      for (double& v : image) v = -v;
-      image[columns[k]] += 1;
-      solver.solve_factored(J(), image);
-      double changed = 0, whole = 0;
-      for (std::size_t j = 0; j < size(); ++j) {
-        changed += std::pow(scale[j] * image[j], 2);
-        column[j] += image[j];
-        whole += std::pow(scale[j] * column[j], 2);
+      const double first = refine(columns[k], column);
+      double share = first;
+      for (int i = 1; i < kMostRefinements && share > kErrorAllowed; ++i) {
+        const double before = share;
+        share = refine(columns[k], column);
+        if (!(share < before / 2)) break;
       }
-      const double share = std::sqrt(changed / whole);
-      worst = std::isnan(share) ? kInfinity : std::max(worst, share);
+      unrefined = std::max(unrefined, first);
+      worst = std::max(worst, share);
       for (std::size_t i = 0; i < columns.size(); ++i) out.tangent_(i, k) = column[columns[i]];
     }
     for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -218,7 +235,7 @@ struct CovarianceWork {
       return by_singular_values();
     }
     if (out.determined && by_differences) {  // The error by elimination is about u κ².
-      const double condition = std::sqrt(std::max(out.error, kUnitRoundoff) / kUnitRoundoff);
+      const double condition = std::sqrt(std::max(unrefined, kUnitRoundoff) / kUnitRoundoff);
       out.error = std::max(out.error, static_cast<double>(size()) * difference_error * condition);
       out.determined = out.error <= kWorthless;
     }
