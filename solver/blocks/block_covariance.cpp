@@ -5,6 +5,7 @@
 // columns scaled to unit length.
 #include "blocks/block_distance.hpp"
 #include "blocks/prepared_problem.hpp"
+#include "blocks/schur/null_space.hpp"
 #include "dense/dense_algebra.hpp"
 #include "linear/small_svd.hpp"
 #include "support/all_finite.hpp"
@@ -156,6 +157,26 @@ struct CovarianceWork {
     return worst <= kWorthless;
   }
 
+  // Returns the relative length of J along a direction up to which the data do not determine it.
+  double least_singular() const {
+    const double error = std::max(kUnitRoundoff, difference_error);  // of J
+    return std::max(kLeastSingular, std::sqrt(static_cast<double>(size())) * error);
+  }
+
+  // Returns true if some directions are clearly not determined and all others clearly are. Counts them. This
+  // takes a small part of the time of singular values.
+  bool has_null_space() {
+    constexpr double kLeastDamping = 1e-15, kMostDamping = 1e-9;
+    BlockStep step;
+    for (double lambda = kLeastDamping; lambda <= kMostDamping && !step.factored; lambda *= 10)
+      prepared->solver.solve<double, double>(J(), lambda, scale, step);
+    if (!step.factored) return false;
+    NullSpace null(prepared->solver, J(), scale, {});
+    if (!null.find(size(), least_singular()) || null.size() == 0) return false;
+    out.rank = static_cast<int>(size() - null.size());
+    return true;
+  }
+
   bool is_small() const {
     const auto n = static_cast<double>(size()),
                m = std::max(static_cast<double>(prepared->structure.residuals), n);
@@ -200,9 +221,8 @@ struct CovarianceWork {
     const std::vector<double>& s = scaled.values;
     const std::size_t n = size();
     const double error = std::max(kUnitRoundoff, difference_error);  // of J
-    const double least = std::max(kLeastSingular, std::sqrt(static_cast<double>(n)) * error);
-    const auto rank =
-        static_cast<std::size_t>(std::ranges::count_if(s, [&](double v) { return v > least * s[0]; }));
+    const auto rank = static_cast<std::size_t>(
+        std::ranges::count_if(s, [&](double v) { return v > least_singular() * s[0]; }));
     out.rank = static_cast<int>(rank);
     out.determined = rank == n;
     if (out.determined) {
@@ -230,10 +250,10 @@ struct CovarianceWork {
     out.determined = by_elimination();
     if (out.determined) out.rank = out.parameters;
     if (out.determined && out.error <= kErrorAllowed && !by_differences) return;
-    if (is_small()) {
-      forget_covariance();
-      return by_singular_values();
-    }
+    const bool lost = !out.determined && !options.pseudo_inverse && has_null_space();
+    if (lost || is_small()) forget_covariance();
+    if (lost) return;
+    if (is_small()) return by_singular_values();
     if (out.determined && by_differences) {  // The error by elimination is about u κ².
       const double condition = std::sqrt(std::max(unrefined, kUnitRoundoff) / kUnitRoundoff);
       out.error = std::max(out.error, static_cast<double>(size()) * difference_error * condition);

@@ -1,8 +1,6 @@
 // Covariances of chosen blocks: beside formulas, and said to be none where there are none.
 #include <sliding_window.hpp>
 
-#include "support/random.hpp"
-
 #include <nlsq/covariance.hpp>
 #include <nlsq/error.hpp>
 
@@ -10,7 +8,6 @@
 
 #include <cmath>
 #include <limits>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -293,101 +290,4 @@ TEST_CASE("derivatives by differences determine no direction that their own erro
   CHECK(differences.rank == 1);
   CHECK(std::isnan(differences.block(p)(0, 0)));
   CHECK(differences.message.find("finite differences") != std::string::npos);
-}
-
-namespace {
-
-// A peak whose height, place and width are numbers beside offsets.
-struct Peak {
-  static constexpr int residuals = 1;
-  double x, y, offsets[3];
-  template <class T>
-  bool operator()(const T* p, T* r) const {
-    using std::exp;
-    const T away = (x - (p[1] - offsets[1])) / (p[2] - offsets[2]);
-    r[0] = (p[0] - offsets[0]) * exp(-away * away) - y;
-    return true;
-  }
-};
-
-// The same, but it accepts double alone.
-struct CalledPeak {
-  static constexpr int residuals = 1;
-  Peak peak;
-  bool operator()(const double* p, double* r) const { return peak(p, r); }
-};
-
-}  // namespace
-
-// Steps of differences that are good enough for a step of the solve gave covariances of three times the right
-// ones, with an error of 1e-9.
-TEST_CASE("covariances by differences beside offsets are right or not given") {
-  Random random(11);
-  const auto between = [&](double least, double most) { return least + (most - least) * random.uniform(); };
-  int determined = 0;
-  constexpr int kProblems = 60;
-  for (int problem = 0; problem < kProblems; ++problem) {
-    Peak peak{};
-    for (double& offset : peak.offsets) offset = random.below(2) == 0 ? 0 : problem % 2 ? 1e9 : 1e6;
-    const double truth[3] = {between(0.5, 2), between(-1, 1), between(0.5, 2)};
-    double p[3];
-    for (int i = 0; i < 3; ++i) p[i] = truth[i] + peak.offsets[i];
-    Problem with_derivatives, called;
-    for (int k = 0; k < 30; ++k) {
-      peak.x = between(-2, 2);
-      const double away = (peak.x - truth[1]) / truth[2];
-      peak.y = truth[0] * std::exp(-away * away) + between(-0.05, 0.05);
-      with_derivatives.add_residual_block(peak, nullptr, {p});
-      called.add_residual_block(CalledPeak{peak}, nullptr, {p});
-    }
-    const BlockCovariance right = covariance(with_derivatives, {p}), found = covariance(called, {p});
-    REQUIRE(right.determined);
-    if (!found.determined) continue;
-    ++determined;
-    CHECK(distance(found.block(p), right.block(p)) < std::max(1e-6, 10 * found.error));
-  }
-  CHECK(determined >= kProblems - 2);
-}
-
-namespace {
-
-struct Combination {
-  static constexpr int residuals = 2;
-  double of_pose[6], of_point[6], weight;
-  template <class T>
-  bool operator()(const T* pose, const T* point, T* r) const {
-    for (int k = 0; k < 2; ++k) {
-      r[k] = T(-1.0);
-      for (int i = 0; i < 3; ++i) r[k] += of_pose[3 * k + i] * pose[i] + of_point[3 * k + i] * point[i];
-      r[k] *= weight;
-    }
-    return true;
-  }
-};
-
-}  // namespace
-
-// Beside rows of large weight the elimination of points loses digits. They were refined only once, and J was
-// factored instead, which took 350 times as long. With more than 1000 numbers the error remained.
-TEST_CASE("rows of large weight leave six digits, also where J cannot be factored") {
-  constexpr int kPoses = 60, kPoints = 350;
-  Random random(5);
-  std::vector<double> x(3 * (kPoses + kPoints));
-  Problem problem;
-  const auto add = [&](int a, int b) {
-    Combination row{};
-    for (double& c : row.of_pose) c = random.of_either_sign(0, 1);
-    for (double& c : row.of_point) c = random.of_either_sign(0, 1);
-    row.weight = random.below(50) == 0 ? 1e3 : 1;
-    problem.add_residual_block(row, nullptr,
-                               {BlockRef(std::span(x).subspan(static_cast<std::size_t>(3 * a), 3)),
-                                BlockRef(std::span(x).subspan(static_cast<std::size_t>(3 * b), 3))});
-  };
-  for (int point = 0; point < kPoints; ++point) {
-    for (int k = 0; k < 4; ++k) add((point * kPoses / kPoints + k) % kPoses, kPoses + point);
-  }
-  for (int pose = 0; pose < kPoses; ++pose) add(pose, (pose + 1) % kPoses);
-  const BlockCovariance c = covariance(problem, {&x[0], &x[90], &x[3 * kPoses]});
-  CHECK(c.determined);
-  CHECK(c.error < 1e-6);
 }
