@@ -67,6 +67,10 @@ const CeresProblem::Block& CeresProblem::block_at(double* data, const auto& size
 // Adds a parameter block. Ceres searches a block by its address in each query, which takes more time than
 // anything else here. So no query is made twice.
 void CeresProblem::add_parameter_block(double* data, int size) {
+  if (size == 0) {  // nlsq::Problem has no such blocks
+    blocks_.push_back({data, 0, 0, false});
+    return;
+  }
   start_.insert(start_.end(), data, data + size);
   ManifoldPtr manifold = wrap_manifold(theirs_, data);
   const int tangent = manifold ? manifold->tangent() : size;
@@ -138,7 +142,7 @@ void CeresProblem::add_residual_blocks() {
       const Block& block =
           block_at(pointers[place], [&] { return function->parameter_block_sizes()[place]; });
       free = free || block.free;
-      refs.push_back(pointers[place]);
+      if (block.size > 0) refs.push_back(pointers[place]);
     }
     // Ceres allows residual blocks without residuals. They add nothing to the cost.
     if (free && function->num_residuals() == 0) {

@@ -32,7 +32,9 @@ class CeresProblem {
   // Returns why the problem cannot be solved: a value that is not finite, or contradictory bounds. It is
   // empty if it can be solved.
   const std::string& fault() const { return fault_; }
-  bool nothing_to_find() const { return counts_.effective_parameters_reduced == 0; }
+  bool nothing_to_find() const {
+    return counts_.effective_parameters_reduced == 0 || counts_.residuals_reduced == 0;
+  }
   bool robust() const { return robust_; }
   bool constrained() const { return constrained_; }
   // Describes the faults of linear_solver_ordering: blocks that are free and not in it, or addresses that are
