@@ -336,7 +336,12 @@ void BlockEvaluator::set_wide(std::size_t program, bool wide) { impl_->groups.gr
 void BlockEvaluator::move_samples() { ++impl_->groups.round; }
 void BlockEvaluator::extrapolate_differences(std::span<const double> x) {
   BlockGroups& groups = impl_->groups;
-  groups.first_steps = block_first_steps(block_step_shares(impl_->list, groups, x), x);
+  std::vector<double> shares = block_step_shares(impl_->list, groups, x);
+  // Where residuals are small beside their terms, as they are at a minimum, a step looks curved because of
+  // rounding. So steps that were found to need more length at the start keep it.
+  for (std::size_t j = 0; j < shares.size(); ++j)
+    if (groups.step_shares[j] > 1) shares[j] = std::max(shares[j], groups.step_shares[j]);
+  groups.first_steps = block_first_steps(shares, x);
 }
 void BlockEvaluator::end_extrapolation() { impl_->groups.first_steps.clear(); }
 std::size_t BlockEvaluator::program_of(std::size_t tile) const {

@@ -167,7 +167,21 @@ ExtrapolatedSlopes extrapolated_slopes(const ValuesAt& f, std::span<const double
 
 ExtrapolatedSlopes extrapolated_slopes(const ValuesAt& f, std::span<const double> here, double p,
                                        double first) {
-  return extrapolate(f, here, {p, -kNoBound, kNoBound}, first, {});
+  constexpr double kPoor = 1e-4;  // error of a slope, relative to it
+  const Sides sides{p, -kNoBound, kNoBound};
+  ExtrapolatedSlopes out = extrapolate(f, here, sides, first, {});
+  const auto is_poor = [&](std::size_t i) { return !(out.error[i] <= kPoor * std::fabs(out.slope[i])); };
+  bool poor = false;
+  for (std::size_t i = 0; i < here.size(); ++i) poor = poor || is_poor(i);
+  if (!poor) return out;
+  // A component may have a jump or a kink beside p.
+  const ExtrapolatedSlopes nearer = extrapolate(f, here, sides, shortened(f, here, sides, first), {});
+  for (std::size_t i = 0; i < here.size(); ++i) {
+    if (!(nearer.error[i] < out.error[i])) continue;
+    out.slope[i] = nearer.slope[i];
+    out.error[i] = nearer.error[i];
+  }
+  return out;
 }
 
 }  // namespace nlsq::inline v0
