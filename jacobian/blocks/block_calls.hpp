@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace nlsq::inline v0 {
@@ -28,6 +29,9 @@ class BlockCalls {
     if (!function.value(places_in(x, list_.of(block)), to)) std::fill_n(to, function.residuals(), kNaN);
   }
 
+  // Returns the sums of all extrapolated differences since the last call: one for each number of x, or none.
+  std::vector<DifferenceSums> take_difference_sums() { return std::exchange(difference_sums_, {}); }
+
   // Computes the derivatives and stores them in the format of J.
   template <class T>
   void jacobian(std::uint32_t block, std::span<const double> x, const RecordTarget<T>& J) {
@@ -42,9 +46,7 @@ class BlockCalls {
     x_.resize(n);
     J_.resize(rows * n);
     gather_block(list_, block, x, x_.data());
-    shares_.resize(groups_.step_shares.empty() ? 0 : n);
-    if (!shares_.empty()) gather_block(list_, block, groups_.step_shares, shares_.data());
-    if (!caller.derivatives(function, x_.data(), r_.data(), J_.data(), shares_)) std::ranges::fill(J_, kNaN);
+    if (!by_caller(block, function, caller)) std::ranges::fill(J_, kNaN);
     const auto parameters = list_.of(block);
     std::size_t start = 0;
     for (std::size_t k = 0; k < parameters.size(); ++k) {
@@ -62,6 +64,20 @@ class BlockCalls {
     places_.resize(parameters.size());
     for (std::size_t k = 0; k < places_.size(); ++k) places_[k] = x.data() + list_.offsets[parameters[k]];
     return places_.data();
+  }
+
+  // Computes derivatives at x_ by dual numbers or differences, into J_. Returns false if there are none.
+  bool by_caller(std::uint32_t block, const BlockFunction& function, BlockCaller& caller) {
+    const bool extrapolated = !groups_.first_steps.empty() && by_differences(function);
+    const std::vector<double>& steps = extrapolated ? groups_.first_steps : groups_.step_shares;
+    steps_.resize(steps.empty() ? 0 : caller.inputs());
+    if (!steps.empty()) gather_block(list_, block, steps, steps_.data());
+    if (!extrapolated) return caller.derivatives(function, x_.data(), r_.data(), J_.data(), steps_);
+    errors_.resize(J_.size());
+    if (!caller.extrapolated(function, x_.data(), r_.data(), J_.data(), steps_, errors_.data())) return false;
+    difference_sums_.resize(groups_.first_steps.size());
+    add_difference_sums(list_, block, J_, errors_, difference_sums_);
+    return true;
   }
 
   // Does what jacobian() does, by the function's own derivatives. They are a matrix for each parameter block,
@@ -107,7 +123,8 @@ class BlockCalls {
   const BlockList& list_;
   const BlockGroups& groups_;
   std::vector<BlockCaller> callers_;
-  std::vector<double> x_, r_, J_, shares_;
+  std::vector<double> x_, r_, J_, steps_, errors_;
+  std::vector<DifferenceSums> difference_sums_;
   std::vector<const double*> places_;
   std::vector<double*> own_;
 };

@@ -90,6 +90,7 @@ class GroupPass final : public BlockPass {
     }
   }
   std::vector<SampledError> take_samples() override { return std::exchange(samples_, {}); }
+  std::vector<DifferenceSums> take_difference_sums() override { return calls_.take_difference_sums(); }
   KernelCounters counters() const override {
     KernelCounters all;
     for (const KernelCounters& of_component : counters_) all.add(of_component);
@@ -287,6 +288,16 @@ BlockProgramInfo BlockEvaluator::program(std::size_t number) const {
 }
 void BlockEvaluator::set_wide(std::size_t program, bool wide) { impl_->groups.groups[program].wide = wide; }
 void BlockEvaluator::move_samples() { ++impl_->groups.round; }
+void BlockEvaluator::extrapolate_differences(std::span<const double> x) {
+  BlockGroups& groups = impl_->groups;
+  std::vector<double> shares = block_step_shares(impl_->list, groups, x);
+  // Where residuals are small beside their terms, as they are at a minimum, a step looks curved because of
+  // rounding. So steps that were found to need more length at the start keep it.
+  for (std::size_t j = 0; j < shares.size(); ++j)
+    if (groups.step_shares[j] > 1) shares[j] = std::max(shares[j], groups.step_shares[j]);
+  groups.first_steps = block_first_steps(shares, x);
+}
+void BlockEvaluator::end_extrapolation() { impl_->groups.first_steps.clear(); }
 std::size_t BlockEvaluator::program_of(std::size_t tile) const {
   const std::uint32_t group = impl_->groups.tiles[tile].group;
   return group == BlockTile::kSlow ? programs() : group;

@@ -92,6 +92,11 @@ struct SampledError {
   double error = 0;
 };
 
+// Sums of squares over derivatives by differences: of the derivatives, and of their estimated errors.
+struct DifferenceSums {
+  double slopes = 0, errors = 0;
+};
+
 struct BlockCounts {
   std::size_t traced = 0, dual = 0, own = 0, differences = 0;
   std::size_t left_to_dual_numbers = 0;  // those of them whose programs were not worth building
@@ -135,6 +140,8 @@ class BlockPass {
   virtual void rounding(std::size_t tile, std::span<const double> x, double* bounds, double most) = 0;
   // Returns the samples since the last call.
   virtual std::vector<SampledError> take_samples() = 0;
+  // Returns the sums of all extrapolated differences since the last call: one for each number of x, or none.
+  virtual std::vector<DifferenceSums> take_difference_sums() = 0;
   // These return the counters of all programs, or of the programs of one component.
   virtual KernelCounters counters() const = 0;
   virtual KernelCounters counters(std::uint32_t component) const = 0;
@@ -175,6 +182,10 @@ class NLSQ_API BlockEvaluator {
   void set_wide(std::size_t program, bool wide);
   // Chooses other blocks for the next samples of f32 derivatives.
   void move_samples();
+  // Extrapolates differences near x from now on, and end_extrapolation() ends that. This takes about five
+  // times as many calls, and the errors of these derivatives are known. Existing passes use it at once.
+  void extrapolate_differences(std::span<const double> x);
+  void end_extrapolation();
   // Returns the program of the tile's blocks, or programs() if they use the user's own code.
   std::size_t program_of(std::size_t tile) const;
 

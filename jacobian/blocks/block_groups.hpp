@@ -52,6 +52,10 @@ inline bool is_traced(const BlockFunction& function) {
   return by == BlockFunction::Derivatives::traced || by == BlockFunction::Derivatives::traced_own;
 }
 
+inline bool by_differences(const BlockFunction& function) {
+  return function.derivatives_by() == BlockFunction::Derivatives::differences;
+}
+
 // Returns the value that the block in this lane has for constant c of its recording.
 inline double constant_of(const BlockGroup& group, std::size_t c, std::size_t lane) {
   const ConstantPlan& plan = group.program->plan;
@@ -71,6 +75,9 @@ struct BlockGroups {
   std::vector<BlockGroup> groups;
   std::vector<std::uint32_t> slow;  // blocks evaluated by the user's code, ascending
   std::vector<double> step_shares;  // one for each number of x, see block_step_shares()
+  // The first step of extrapolated differences for each number of x. It is empty if differences are not
+  // extrapolated.
+  std::vector<double> first_steps;
   std::vector<BlockTile> tiles;
   std::string note;
   std::size_t reused = 0;  // blocks whose functions were not called
@@ -113,5 +120,13 @@ inline void gather_block(const BlockList& list, std::size_t block, std::span<con
 // no block needs differences. If many residual blocks depend on a number, only some of them are called.
 std::vector<double> block_step_shares(const BlockList& list, const BlockGroups& groups,
                                       std::span<const double> x);
+
+// Chooses the first steps of extrapolated differences at x. They are longer, as far as shares allow it.
+std::vector<double> block_first_steps(std::span<const double> shares, std::span<const double> x);
+
+// Adds squares of the derivatives of a block that are wanted, and of their errors, to the sums of the numbers
+// of x. J and errors are residuals x inputs.
+void add_difference_sums(const BlockList& list, std::uint32_t block, std::span<const double> J,
+                         std::span<const double> errors, std::span<DifferenceSums> sums);
 
 }  // namespace nlsq::inline v0

@@ -105,6 +105,30 @@ bool BlockCaller::by_differences(const BlockFunction& function, const double* x,
   return true;
 }
 
+bool BlockCaller::extrapolated(const BlockFunction& function, const double* x, double* residuals, double* J,
+                               std::span<const double> first, double* errors) {
+  const auto rows = static_cast<std::size_t>(function.residuals());
+  const std::size_t n = inputs();
+  if (!value(function, x, residuals)) return false;
+  moved_.assign(x, x + n);
+  for (std::size_t j = 0; j < n; ++j) {
+    const auto values = [&](double place) {
+      std::vector<double> there(rows);
+      moved_[j] = place;
+      if (!value(function, moved_.data(), there.data()))
+        there.assign(rows, std::numeric_limits<double>::quiet_NaN());
+      moved_[j] = x[j];
+      return there;
+    };
+    const ExtrapolatedSlopes found = extrapolated_slopes(values, {residuals, rows}, x[j], first[j]);
+    for (std::size_t i = 0; i < rows; ++i) {
+      J[i * n + j] = found.slope[i];
+      errors[i * n + j] = found.error[i];
+    }
+  }
+  return true;
+}
+
 BlockFunction::~BlockFunction() = default;
 
 // The defaults of these evaluations throw, because the function does not offer them.

@@ -22,6 +22,10 @@ class BlockCaller {
   // each input, the share of the usual step of differences. If it is empty, whole steps are taken.
   bool derivatives(const BlockFunction& function, const double* x, double* residuals, double* J,
                    std::span<const double> shares = {});
+  // Computes the same by extrapolated differences, and their estimated errors in the order of J. `first` has
+  // the first step for each input.
+  bool extrapolated(const BlockFunction& function, const double* x, double* residuals, double* J,
+                    std::span<const double> first, double* errors);
 
  private:
   bool by_dual(const BlockFunction& function, const double* x, double* residuals, double* J);

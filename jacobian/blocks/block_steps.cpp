@@ -1,4 +1,4 @@
-// Implements block_step_shares().
+// Chooses the steps of differences, and sums up their errors.
 #include "blocks/block_groups.hpp"
 
 #include "blocks/block_reference.hpp"
@@ -19,8 +19,7 @@ constexpr std::uint32_t kMost = 64;  // largest number of blocks that are called
 std::vector<std::uint32_t> blocks_to_try(const BlockList& list, const BlockGroups& groups) {
   std::vector<std::uint32_t> all, blocks, count(list.sizes.size(), 0), seen(list.sizes.size(), 0);
   for (const std::uint32_t block : groups.slow) {
-    if (list.function(block).derivatives_by() == BlockFunction::Derivatives::differences)
-      all.push_back(block);
+    if (by_differences(list.function(block))) all.push_back(block);
   }
   for (const std::uint32_t block : all) {
     for (const std::uint32_t parameter : list.of(block)) ++count[parameter];
@@ -158,6 +157,37 @@ std::vector<double> block_step_shares(const BlockList& list, const BlockGroups& 
   for (std::size_t j = 0; j < x.size(); ++j)
     shares.push_back(longer[j] && !searches[j].found() ? 1 : searches[j].best());
   return shares;
+}
+
+std::vector<double> block_first_steps(std::span<const double> shares, std::span<const double> x) {
+  // Over this multiple of a step whose ratio is kCurved, residuals are still almost straight. From longer
+  // steps the first entries of the extrapolation are so far off that it ends early.
+  constexpr double kLonger = 4;
+  constexpr double kMost = 0.01;  // of the number
+  std::vector<double> first;
+  for (std::size_t j = 0; j < shares.size(); ++j) {
+    const double size = x[j] != 0 ? std::fabs(x[j]) : 1;
+    const double usual = shares[j] * std::cbrt(std::numeric_limits<double>::epsilon()) * size;
+    first.push_back(std::clamp(kMost * size, usual, kLonger * usual));
+  }
+  return first;
+}
+
+void add_difference_sums(const BlockList& list, std::uint32_t block, std::span<const double> J,
+                         std::span<const double> errors, std::span<DifferenceSums> sums) {
+  std::size_t inputs = 0, input = 0, column = list.first[block];
+  for (const std::uint32_t parameter : list.of(block))
+    inputs += static_cast<std::size_t>(list.sizes[parameter]);
+  for (const std::uint32_t parameter : list.of(block)) {
+    const bool wanted = list.column[column++] >= 0;
+    for (int i = 0; i < list.sizes[parameter]; ++i, ++input) {
+      DifferenceSums& of_number = sums[list.offsets[parameter] + static_cast<std::size_t>(i)];
+      for (std::size_t at = input; wanted && at < J.size(); at += inputs) {
+        of_number.slopes += J[at] * J[at];
+        of_number.errors += errors[at] * errors[at];
+      }
+    }
+  }
 }
 
 }  // namespace nlsq::inline v0

@@ -4,6 +4,7 @@
 #include "blocks/schur/block_ordering.hpp"
 #include "blocks/schur/reduced_system.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace nlsq::inline v0 {
@@ -17,8 +18,9 @@ constexpr double kProducts = 25;  // products with S per step
 // Up to so many unknowns S is always factored, because this takes less than a second and the factor yields
 // the rank.
 constexpr std::size_t kAlwaysFactored = 2000;
-// S and its factor are not formed if they take more than this times the bytes of J.
-constexpr double kMostShare = 4;
+// S and its factor are not formed if they take more than this times the numbers of J, and more than a number
+// that any machine has room for.
+constexpr double kMostShare = 4, kSmall = 0x1p22;
 constexpr std::size_t kLargestMap = std::size_t{1} << 31;  // bits: camera pairs
 
 // Returns the pairs of cameras that see a common point, each pair once.
@@ -82,7 +84,7 @@ bool BlockStructure::iteration_takes_less() const {
       stored += columns * all;
     }
   }
-  const bool large = stored + 2 * formed > kMostShare * products;
+  const bool large = stored + 2 * formed > std::max(kMostShare * products, kSmall);
   return large || kEliminate * elimination + flops > kProducts * kNumber * products;
 }
 

@@ -1,10 +1,11 @@
 // Computes covariances of chosen parameter blocks: columns of H⁻¹, H = JᵀJ, from the factors of the solve.
-// Each column is refined once against J itself with the residual e - Jᵀ(J x); the size of the correction
+// Each column is refined against J itself with the residual e - Jᵀ(J x); the size of the last correction
 // estimates the error (Higham, Accuracy and Stability of Numerical Algorithms, 12.1). If the error is too
 // large, or H is not positive definite in f64, a small J is factored directly: QR, then the SVD of R, with
 // columns scaled to unit length.
 #include "blocks/block_distance.hpp"
 #include "blocks/prepared_problem.hpp"
+#include "blocks/schur/null_space.hpp"
 #include "dense/dense_algebra.hpp"
 #include "linear/small_svd.hpp"
 #include "support/all_finite.hpp"
@@ -23,12 +24,12 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kErrorAllowed = 1e-6;      // above this error, J itself is factored
-constexpr double kWorthless = 1e-2;         // above this error, the covariance is rejected
-constexpr double kLeastSingular = 1e-11;    // relative to the largest; directions below it are not determined
-constexpr double kDifferenceError = 1e-10;  // of a column of J by central differences, relative
-constexpr std::size_t kMostDense = 1000;    // unknowns
-constexpr double kMostWork = 8e9;           // multiply-adds of the factorisation
+constexpr double kErrorAllowed = 1e-6;    // above this error, J itself is factored
+constexpr int kMostRefinements = 5;       // of a column; rows of large weight need more than one
+constexpr double kWorthless = 1e-2;       // above this error, the covariance is rejected
+constexpr double kLeastSingular = 1e-11;  // relative to the largest; directions below it are not determined
+constexpr std::size_t kMostDense = 1000;  // unknowns
+constexpr double kMostWork = 8e9;         // multiply-adds of the factorisation
 
 // Holds the singular values of a square matrix in descending order, and its right singular vectors one after
 // the other.
@@ -49,6 +50,8 @@ struct CovarianceWork {
   double cost = 0;
   std::vector<double> own = {};  // residuals from the user's functions
   bool by_differences = false;   // some derivatives are finite differences
+  double unrefined = 0;          // the largest relative error of a column before its refinement
+  double difference_error = 0;   // the estimated relative error of a column of J because of that
 
   RecordReader<double>& J() const { return prepared->model.records<double>(); }
   std::size_t size() const { return prepared->structure.tangent_size(); }
@@ -92,13 +95,36 @@ struct CovarianceWork {
     if (!std::isfinite(cost)) return false;
     by_differences = model.evaluator().counts().differences > 0;
     model.apply_losses(options.apply_losses);
+    // Steps of central differences are chosen at the start of a solve, and beside an offset they are only
+    // good enough for a step. Here the error of each derivative counts and has to be known.
+    if (by_differences) model.extrapolate_differences(x);
     model.linearize<double>(x, r);
     prepared->solver.gather<double, double>(J());
     model.keep_all();  // each column of the covariance reads them several times
+    if (by_differences) difference_error = model.difference_error();
     model.settle(x);
+    model.end_extrapolation();
     model.apply_losses(true);
     scale = column_norms(prepared->solver);
     return all_finite(scale);
+  }
+
+  // Refines column j of H⁻¹ once. Returns the size of the change, relative to the column.
+  double refine(std::size_t j, std::vector<double>& column) {
+    SchurSolver& solver = prepared->solver;
+    std::vector<double> image(size());
+    solver.multiply(J(), column, image);
+    for (double& v : image) v = -v;
+    image[j] += 1;
+    solver.solve_factored(J(), image);
+    double changed = 0, whole = 0;
+    for (std::size_t i = 0; i < size(); ++i) {
+      changed += std::pow(scale[i] * image[i], 2);
+      column[i] += image[i];
+      whole += std::pow(scale[i] * column[i], 2);
+    }
+    const double share = std::sqrt(changed / whole);
+    return std::isnan(share) ? kInfinity : share;
   }
 
   // Uses the normal equations. Returns false if they are not positive definite or the result has no correct
@@ -106,24 +132,21 @@ struct CovarianceWork {
   bool by_elimination() {
     SchurSolver& solver = prepared->solver;
     if (!solver.factor(J())) return false;
-    std::vector<double> column(size()), image(size());
+    std::vector<double> column(size());
     double worst = 0;
     for (std::size_t k = 0; k < columns.size(); ++k) {
       std::ranges::fill(column, 0.0);
       column[columns[k]] = 1;
       solver.solve_factored(J(), column);
-      solver.multiply(J(), column, image);
-      for (double& v : image) v = -v;
-      image[columns[k]] += 1;
-      solver.solve_factored(J(), image);
-      double changed = 0, whole = 0;
-      for (std::size_t j = 0; j < size(); ++j) {
-        changed += std::pow(scale[j] * image[j], 2);
-        column[j] += image[j];
-        whole += std::pow(scale[j] * column[j], 2);
+      const double first = refine(columns[k], column);
+      double share = first;
+      for (int i = 1; i < kMostRefinements && share > kErrorAllowed; ++i) {
+        const double before = share;
+        share = refine(columns[k], column);
+        if (!(share < before / 2)) break;
       }
-      const double share = std::sqrt(changed / whole);
-      worst = std::isnan(share) ? kInfinity : std::max(worst, share);
+      unrefined = std::max(unrefined, first);
+      worst = std::max(worst, share);
       for (std::size_t i = 0; i < columns.size(); ++i) out.tangent_(i, k) = column[columns[i]];
     }
     for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -132,6 +155,26 @@ struct CovarianceWork {
     }
     out.error = worst;
     return worst <= kWorthless;
+  }
+
+  // Returns the relative length of J along a direction up to which the data do not determine it.
+  double least_singular() const {
+    const double error = std::max(kUnitRoundoff, difference_error);  // of J
+    return std::max(kLeastSingular, std::sqrt(static_cast<double>(size())) * error);
+  }
+
+  // Returns true if some directions are clearly not determined and all others clearly are. Counts them. This
+  // takes a small part of the time of singular values.
+  bool has_null_space() {
+    constexpr double kLeastDamping = 1e-15, kMostDamping = 1e-9;
+    BlockStep step;
+    for (double lambda = kLeastDamping; lambda <= kMostDamping && !step.factored; lambda *= 10)
+      prepared->solver.solve<double, double>(J(), lambda, scale, step);
+    if (!step.factored) return false;
+    NullSpace null(prepared->solver, J(), scale, {});
+    if (!null.find(size(), least_singular()) || null.size() == 0) return false;
+    out.rank = static_cast<int>(size() - null.size());
+    return true;
   }
 
   bool is_small() const {
@@ -177,22 +220,23 @@ struct CovarianceWork {
     const SingularValues scaled = decompose(scale);
     const std::vector<double>& s = scaled.values;
     const std::size_t n = size();
-    const double error = by_differences ? kDifferenceError : kUnitRoundoff;  // of J
-    const double least = std::max(kLeastSingular, std::sqrt(static_cast<double>(n)) * error);
-    const auto rank =
-        static_cast<std::size_t>(std::ranges::count_if(s, [&](double v) { return v > least * s[0]; }));
+    const double error = std::max(kUnitRoundoff, difference_error);  // of J
+    const auto rank = static_cast<std::size_t>(
+        std::ranges::count_if(s, [&](double v) { return v > least_singular() * s[0]; }));
     out.rank = static_cast<int>(rank);
     out.determined = rank == n;
     if (out.determined) {
       out.error = static_cast<double>(n) * error * s[0] / s[n - 1];
-      return from_singular_values(scaled, scale, n);
+      out.determined = out.error <= kWorthless;
+      if (out.determined) return from_singular_values(scaled, scale, n);
+      out.rank = -1;
     }
     if (!options.pseudo_inverse) return;
     // Which directions count as determined depends on the scaling. By convention the pseudo-inverse uses the
     // parameters' own units.
     const std::vector<double> ones(n, 1.0);
     const SingularValues plain = decompose(ones);
-    out.error = static_cast<double>(n) * kUnitRoundoff * plain.values[0] / plain.values[rank - 1];
+    out.error = static_cast<double>(n) * error * plain.values[0] / plain.values[rank - 1];
     from_singular_values(plain, ones, rank);
   }
 
@@ -206,13 +250,13 @@ struct CovarianceWork {
     out.determined = by_elimination();
     if (out.determined) out.rank = out.parameters;
     if (out.determined && out.error <= kErrorAllowed && !by_differences) return;
-    if (is_small()) {
-      forget_covariance();
-      return by_singular_values();
-    }
+    const bool lost = !out.determined && !options.pseudo_inverse && has_null_space();
+    if (lost || is_small()) forget_covariance();
+    if (lost) return;
+    if (is_small()) return by_singular_values();
     if (out.determined && by_differences) {  // The error by elimination is about u κ².
-      const double condition = std::sqrt(std::max(out.error, kUnitRoundoff) / kUnitRoundoff);
-      out.error = std::max(out.error, static_cast<double>(size()) * kDifferenceError * condition);
+      const double condition = std::sqrt(std::max(unrefined, kUnitRoundoff) / kUnitRoundoff);
+      out.error = std::max(out.error, static_cast<double>(size()) * difference_error * condition);
       out.determined = out.error <= kWorthless;
     }
     if (out.determined) return;

@@ -155,6 +155,32 @@ void BlockModel::linearize(std::span<const double> x, std::span<const double> r)
   });
 }
 
+double BlockModel::difference_error() {
+  std::vector<DifferenceSums> sums(structure_.list.offsets.back() +
+                                   static_cast<std::size_t>(structure_.list.sizes.back()));
+  for (const auto& pass : passes_.all()) {
+    const std::vector<DifferenceSums> taken = pass->take_difference_sums();
+    for (std::size_t i = 0; i < taken.size(); ++i) {
+      sums[i].slopes += taken[i].slopes;
+      sums[i].errors += taken[i].errors;
+    }
+  }
+  double largest = 0;
+  for (std::size_t p = 0; p < problem_.parameters.size(); ++p) {
+    const ParameterBlock& block = problem_.parameters[p];
+    DifferenceSums all;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(block.size); ++i) {
+      const DifferenceSums& of = sums[structure_.list.offsets[p] + i];
+      if (!block.manifold) all = DifferenceSums();
+      all.slopes += of.slopes;
+      all.errors += of.errors;
+      if (block.manifold && i + 1 < static_cast<std::size_t>(block.size)) continue;
+      if (all.errors > 0) largest = std::max(largest, std::sqrt(all.errors / all.slopes));
+    }
+  }
+  return largest;
+}
+
 void BlockModel::return_to(std::span<const double> x, std::span<const double> r) {
   if (windowed_.in_use()) linearize<double>(x, r);
   else finish_.begin(x, r, losses_applied_);

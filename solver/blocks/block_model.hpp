@@ -79,6 +79,14 @@ class BlockModel {
   // Returns rows and counters by component; empty if no component has a name.
   std::vector<ComponentSummary> components() const;
 
+  // Extrapolates differences near x from now on, until end_extrapolation() (BlockEvaluator).
+  void extrapolate_differences(std::span<const double> x) { evaluator_.extrapolate_differences(x); }
+  void end_extrapolation() { evaluator_.end_extrapolation(); }
+  // Returns the largest estimated relative error of a column of J in the last linearize<double>(), whose
+  // differences were extrapolated and whose records were all read. On a manifold the columns of a parameter
+  // block count together, because its own coordinates are combinations of them.
+  double difference_error();
+
   // Sets whether linearize() applies the losses. By default it does.
   void apply_losses(bool apply) { losses_applied_ = apply; }
 

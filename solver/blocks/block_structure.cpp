@@ -7,7 +7,6 @@
 #include <bit>
 #include <numeric>
 #include <span>
-#include <unordered_map>
 
 namespace nlsq::inline v0 {
 
@@ -243,59 +242,70 @@ void BlockStructure::find_entries() {
   }
 }
 
+// Visits the entries of one camera after the other. So the blocks of S come in order, and the only memory
+// beside them is one number for each camera.
 void BlockStructure::find_pairs() {
   const auto cameras = static_cast<std::uint32_t>(block_size.size());
-  std::unordered_map<std::uint64_t, std::uint32_t> known;
-  const std::uint64_t all = std::uint64_t{cameras} * cameras;
-  std::vector<std::uint32_t> table(all <= 1U << 22 ? all : 0, kNoSlot);  // few cameras: a table is faster
-  const auto number = [&](std::uint32_t a, std::uint32_t b) {
-    const std::uint64_t key = std::uint64_t{a} * cameras + b;
-    const auto fresh = static_cast<std::uint32_t>(reduced_blocks.size());
-    std::uint32_t& place = table.empty() ? known.try_emplace(key, fresh).first->second : table[key];
-    if (place == kNoSlot) place = fresh;
-    if (place == fresh) reduced_blocks.push_back({a, b});
-    return place;
+  struct Entry {
+    std::uint32_t point, number;
   };
-  for (std::uint32_t a = 0; a < cameras; ++a) number(a, a);
-  for (std::size_t p = 0; p < points; ++p) {
+  std::vector<std::size_t> first(cameras + 2, 0);  // of each camera's entries, once they are in order
+  for (const std::uint32_t camera : entry_block) ++first[camera + 2];
+  std::partial_sum(first.begin(), first.end(), first.begin());
+  std::vector<Entry> of_cameras(entry_block.size());
+  for (std::uint32_t p = 0; p < points; ++p) {
+    for (std::uint32_t i = entry_first[p]; i < entry_first[p + 1]; ++i)
+      of_cameras[first[entry_block[i] + 1]++] = {p, i};
     const std::size_t entries = entry_first[p + 1] - entry_first[p];
     pairs += entries * (entries + 1) / 2;
   }
   constexpr std::uint64_t kCached = 1U << 14;  // numbers that stay in the nearest cache
+  const std::uint64_t all = std::uint64_t{cameras} * cameras;
   const bool listed = all > kCached || all > pairs;
   if (listed) {
-    pair_block.reserve(pairs);
+    pair_block.resize(pairs);
     pair_first.assign(1, 0);
-    pair_first.reserve(points + 1);
+    for (std::size_t p = 0; p < points; ++p) {
+      const std::size_t entries = entry_first[p + 1] - entry_first[p];
+      pair_first.push_back(pair_first.back() + entries * (entries + 1) / 2);
+    }
   }
-  for (std::size_t p = 0; p < points; ++p) {
-    for (std::uint32_t i = entry_first[p]; i < entry_first[p + 1]; ++i) {
-      for (std::uint32_t j = i; j < entry_first[p + 1]; ++j) {
-        const std::uint32_t block = number(entry_block[i], entry_block[j]);
-        if (listed) pair_block.push_back(block);
+  std::vector<std::uint32_t> met, number(cameras, kNoSlot);  // the block of S for each camera that a meets
+  for (std::uint32_t a = 0; a < cameras; ++a) {
+    const std::span<const Entry> entries = std::span(of_cameras).subspan(first[a], first[a + 1] - first[a]);
+    met.assign(1, a);
+    number[a] = 0;
+    for (const Entry& e : entries) {
+      for (std::uint32_t j = e.number; j < entry_first[e.point + 1]; ++j) {
+        if (number[entry_block[j]] != kNoSlot) continue;
+        number[entry_block[j]] = 0;
+        met.push_back(entry_block[j]);
       }
     }
-    if (listed) pair_first.push_back(pair_block.size());
+    std::ranges::sort(met);
+    for (const std::uint32_t b : met) {
+      number[b] = static_cast<std::uint32_t>(reduced_blocks.size());
+      reduced_blocks.push_back({a, b});
+    }
+    for (const Entry& e : listed ? entries : std::span<const Entry>()) {
+      // The pairs of a point are listed by rows of a triangle.
+      const std::size_t row = e.number - entry_first[e.point],
+                        rows = entry_first[e.point + 1] - entry_first[e.point];
+      std::size_t pair = pair_first[e.point] + row * rows - row * (row - 1) / 2;
+      for (std::uint32_t j = e.number; j < entry_first[e.point + 1]; ++j)
+        pair_block[pair++] = number[entry_block[j]];
+    }
+    for (const std::uint32_t b : met) number[b] = kNoSlot;
   }
-  std::vector<std::uint32_t> order(reduced_blocks.size()), place(reduced_blocks.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::ranges::sort(order, [&](std::uint32_t i, std::uint32_t j) {
-    const ReducedBlock &x = reduced_blocks[i], &y = reduced_blocks[j];
-    return x.a != y.a ? x.a < y.a : x.b < y.b;
-  });
-  std::vector<ReducedBlock> sorted;
-  for (const std::uint32_t k : order) {
-    place[k] = static_cast<std::uint32_t>(sorted.size());
-    sorted.push_back(reduced_blocks[k]);
-  }
-  reduced_blocks = std::move(sorted);
-  for (std::uint32_t& k : pair_block) k = place[k];
   if (listed) return;
-  for (std::uint32_t& k : table) k = k == kNoSlot ? k : place[k];
-  pair_table = std::move(table);
+  pair_table.assign(all, kNoSlot);
+  for (std::uint32_t k = 0; k < reduced_blocks.size(); ++k)
+    pair_table[std::size_t{reduced_blocks[k].a} * cameras + reduced_blocks[k].b] = k;
 }
 
 void BlockStructure::lay_out_reduced() {
+  reduced_target_f32.reserve(reduced_blocks.size() + 1);
+  reduced_target_f64.reserve(reduced_blocks.size() + 1);
   reduced_target_f32.assign(1, 0);
   reduced_target_f64.assign(1, 0);
   for (std::size_t k = 0; k < reduced_blocks.size(); ++k) {

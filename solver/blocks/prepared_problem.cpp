@@ -4,6 +4,11 @@
 #include <nlsq/error.hpp>
 #include <nlsq/problem_control.hpp>
 
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
 namespace nlsq::inline v0 {
 
 namespace {
@@ -12,8 +17,24 @@ constexpr std::size_t kMostKept = std::size_t{256} << 20;  // bytes
 
 bool factor_if_cheaper(const ProblemControl* control) { return control && control->factor_if_cheaper; }
 
+// Two blocks that share a number would both be moved, and one of the results would be lost.
+void require_separate_blocks(const Problem::Impl& problem) {
+  std::vector<std::pair<const double*, int>> blocks;
+  blocks.reserve(problem.parameters.size());
+  for (const ParameterBlock& block : problem.parameters) blocks.emplace_back(block.data, block.size);
+  if (!std::ranges::is_sorted(blocks)) std::ranges::sort(blocks);
+  for (std::size_t b = 1; b < blocks.size(); ++b) {
+    if (blocks[b - 1].first + blocks[b - 1].second <= blocks[b].first) continue;
+    throw ValidationError("two parameter blocks share numbers: one of " +
+                          std::to_string(blocks[b - 1].second) + " numbers, and one of " +
+                          std::to_string(blocks[b].second) + " that begins " +
+                          std::to_string(blocks[b].first - blocks[b - 1].first) + " numbers after it");
+  }
+}
+
 BlockStructure structure_of(const Problem::Impl& problem, bool known, StepSolver how,
                             const ProblemControl* control) {
+  require_separate_blocks(problem);
   BlockStructure made(problem, block_kernels().lanes_f32, block_kernels().lanes_f64, known, how,
                       factor_if_cheaper(control));
   if (made.tangent_size() == 0)

@@ -14,7 +14,8 @@ class CostBlock final : public BlockFunction {
  public:
   CostBlock(const ceres::CostFunction* function, const RecordableCostFunction* recordable)
       : BlockFunction(function->num_residuals()), function_(function), recordable_(recordable),
-        kind_(recordable ? recordable->kind() : &kNotRecorded) {}
+        kind_(recordable ? recordable->kind() : &kNotRecorded),
+        has_empty_(std::ranges::count(function->parameter_block_sizes(), 0) > 0) {}
 
   Derivatives derivatives_by() const override {
     return recordable_ ? Derivatives::traced_own : Derivatives::own;
@@ -23,7 +24,8 @@ class CostBlock final : public BlockFunction {
   // Detects residuals that a function does not write: they stay non-finite, as in Ceres.
   bool value(const double* const* blocks, double* residuals) const override {
     std::fill_n(residuals, function_->num_residuals(), kUnwritten);
-    return function_->Evaluate(blocks, residuals, nullptr);
+    std::vector<const double*> all;
+    return function_->Evaluate(with_empty(blocks, kNothing, all), residuals, nullptr);
   }
   bool trace(const Traced* const* blocks, Traced* residuals) const override {
     return recordable_->record(blocks, residuals);
@@ -31,20 +33,34 @@ class CostBlock final : public BlockFunction {
   bool derivatives(const double* const* blocks, double* residuals, double* const* J) const override {
     std::fill_n(residuals, function_->num_residuals(), kUnwritten);
     const std::vector<int>& sizes = function_->parameter_block_sizes();
+    std::vector<const double*> all;
+    std::vector<double*> all_of_J;
+    double* const none = nullptr;
+    double* const* const to = with_empty(J, none, all_of_J);
     for (std::size_t k = 0; k < sizes.size(); ++k) {
-      if (J[k]) std::fill_n(J[k], function_->num_residuals() * sizes[k], kUnwritten);
+      if (to[k]) std::fill_n(to[k], function_->num_residuals() * sizes[k], kUnwritten);
     }
     // The function writes only to the memory that J points to.
-    return function_->Evaluate(blocks, residuals, const_cast<double**>(J));
+    return function_->Evaluate(with_empty(blocks, kNothing, all), residuals, const_cast<double**>(to));
   }
 
  private:
+  // Ceres allows parameter blocks without numbers, which nlsq::Problem does not have. Adds `empty` for them.
+  template <class T>
+  T* const* with_empty(T* const* blocks, T* empty, std::vector<T*>& all) const {
+    if (!has_empty_) return blocks;
+    for (const int size : function_->parameter_block_sizes()) all.push_back(size > 0 ? *blocks++ : empty);
+    return all.data();
+  }
+
+  static constexpr double kNothing[1] = {0};
   static constexpr char kNotRecorded = 0;  // its address is the kind of all functions that are not recorded
   static constexpr double kUnwritten = std::numeric_limits<double>::quiet_NaN();
 
   const ceres::CostFunction* function_;
   const RecordableCostFunction* recordable_;
   const void* kind_;
+  bool has_empty_;
 };
 
 namespace {
@@ -101,7 +117,8 @@ const RecordableCostFunction* CostBlocks::recordable(const ceres::CostFunction* 
 
 CostBlocks::Wrapped CostBlocks::wrap(const ceres::CostFunction* function) {
   const RecordableCostFunction* found = may_record_ ? recordable(function) : nullptr;
-  if (found && !found->recordable()) found = nullptr;
+  const bool has_empty = std::ranges::count(function->parameter_block_sizes(), 0) > 0;
+  if (found && (has_empty || !found->recordable())) found = nullptr;
   return {{blocks_, &blocks_->emplace_back(function, found)}, found ? found->serial() : 0};
 }
 

@@ -56,8 +56,7 @@ CeresProblem::CeresProblem(ceres::Problem& problem, const ceres::Solver::Options
   count_reduced_parameters(named);
 }
 
-// Returns the number of the parameter block at this address, which is added if it is new. It is the number in
-// mine_, too.
+// Returns the place in blocks_ of the parameter block at this address, which is added if it is new.
 std::uint32_t CeresProblem::block_at(double* data, const auto& size) {
   const std::uint32_t number = addresses_.find(std::span<const Block>(blocks_), data);
   if (number != BlockAddresses::kNone) return number;
@@ -70,6 +69,11 @@ std::uint32_t CeresProblem::block_at(double* data, const auto& size) {
 // Adds a parameter block. Ceres searches a block by its address in each query, which takes more time than
 // anything else here. So no query is made twice.
 void CeresProblem::add_parameter_block(double* data, int size) {
+  if (size == 0) {  // nlsq::Problem has no such blocks
+    ++empty_;
+    blocks_.push_back({data, 0, 0, false, 0});
+    return;
+  }
   start_.insert(start_.end(), data, data + size);
   ManifoldPtr manifold = wrap_manifold(theirs_, data);
   const int tangent = manifold ? manifold->tangent() : size;
@@ -79,7 +83,8 @@ void CeresProblem::add_parameter_block(double* data, int size) {
   if (ordering_ && ordering_->IsMember(data)) mine_.set_elimination_group(data, ordering_->GroupId(data));
   counts_.parameters += size;
   counts_.effective_parameters += tangent;
-  blocks_.push_back({data, size, tangent, !constant && tangent > 0});
+  const auto number = static_cast<std::uint32_t>(blocks_.size() - empty_);
+  blocks_.push_back({data, size, tangent, !constant && tangent > 0, number});
   check_block(blocks_.back(), constant);
 }
 
@@ -138,10 +143,11 @@ void CeresProblem::add_residual_blocks() {
     bool free = false;
     numbers.clear();
     for (std::size_t place = 0; place < pointers.size(); ++place) {
-      const std::uint32_t number =
+      const std::uint32_t at =
           block_at(pointers[place], [&] { return function->parameter_block_sizes()[place]; });
-      free = free || blocks_[number].free;
-      numbers.push_back(number);
+      const Block& block = blocks_[at];
+      free = free || block.free;
+      if (block.size > 0) numbers.push_back(block.number);
     }
     // Ceres allows residual blocks without residuals. They add nothing to the cost.
     if (free && function->num_residuals() == 0) {

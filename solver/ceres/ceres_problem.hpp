@@ -32,7 +32,9 @@ class CeresProblem {
   // Returns why the problem cannot be solved: a value that is not finite, or contradictory bounds. It is
   // empty if it can be solved.
   const std::string& fault() const { return fault_; }
-  bool nothing_to_find() const { return counts_.effective_parameters_reduced == 0; }
+  bool nothing_to_find() const {
+    return counts_.effective_parameters_reduced == 0 || counts_.residuals_reduced == 0;
+  }
   bool robust() const { return robust_; }
   bool constrained() const { return constrained_; }
   // Describes the faults of linear_solver_ordering: blocks that are free and not in it, or addresses that are
@@ -68,6 +70,7 @@ class CeresProblem {
     double* data;
     int size, tangent;
     bool free;
+    std::uint32_t number;  // in mine_, if it is not empty
     static constexpr bool removed = false;
   };
   std::uint32_t block_at(double* data, const auto& size);
@@ -84,6 +87,7 @@ class CeresProblem {
   // their addresses, which differs from run to run, so that the last bits of the result would differ, too.
   // Blocks that no residual block names come last.
   std::vector<Block> blocks_;
+  std::size_t empty_ = 0;     // the number of parameter blocks without numbers
   BlockAddresses addresses_;  // of blocks_
   std::vector<double> start_;
   std::vector<std::uint64_t> serials_;  // of recorded cost functions, by residual block of mine_

@@ -268,6 +268,19 @@ struct Rosenbrock {
   }
 };
 
+// Depends on a block without numbers and one of one number.
+struct BesideNothing final : ceres::CostFunction {
+  BesideNothing() {
+    set_num_residuals(1);
+    *mutable_parameter_block_sizes() = {0, 1};
+  }
+  bool Evaluate(double const* const* x, double* r, double** J) const override {
+    r[0] = x[1][0] - 2;
+    if (J != nullptr && J[1] != nullptr) J[1][0] = 1;
+    return true;
+  }
+};
+
 struct Towards {
   double x, y, z;
   template <class T>
@@ -294,6 +307,32 @@ TEST_CASE("residual blocks without residuals add nothing") {
   CHECK(summary.num_residuals == 1);
   CHECK(x == doctest::Approx(2));
   CHECK(alone == 1);
+}
+
+// There was no residual block to call for the evaluation callback, and the program crashed.
+TEST_CASE("a problem of residual blocks without residuals alone") {
+  double x = 5;
+  ceres::Problem problem;
+  problem.AddResidualBlock(new Nothing, nullptr, &x);
+  const ceres::Solver::Summary summary = solve(problem);
+  CHECK(summary.termination_type == ceres::CONVERGENCE);
+  CHECK(summary.final_cost == 0);
+  CHECK(x == 5);
+}
+
+// nlsq::Problem has no such blocks, and its exception passed through nlsq::Solve.
+TEST_CASE("parameter blocks without numbers, in residual blocks and alone") {
+  double none[1] = {7}, alone[1] = {8}, x = 5;
+  ceres::Problem problem;
+  problem.AddParameterBlock(alone, 0);
+  problem.AddResidualBlock(new BesideNothing, nullptr, none, &x);
+  const ceres::Solver::Summary summary = solve(problem);
+  INFO(summary.message);
+  CHECK(summary.termination_type == ceres::CONVERGENCE);
+  CHECK(summary.num_parameter_blocks == 3);
+  CHECK(summary.num_parameters == 1);
+  CHECK(x == doctest::Approx(2));
+  CHECK(none[0] == 7);
 }
 
 TEST_CASE("if a manifold has no point, no gradient is small and no function is called") {

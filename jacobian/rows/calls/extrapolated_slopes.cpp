@@ -124,11 +124,10 @@ double shortened(const ValuesAt& f, std::span<const double> here, const Sides& s
   return h * straight_share(ShareSearch(1, curved, kLeastShare), ratio_at);
 }
 
-// Extrapolates from differences of steps h, h/2, ...
+// Extrapolates from differences of steps h, h/2, ... that are known to be short enough.
 ExtrapolatedSlopes extrapolate(const ValuesAt& f, std::span<const double> here, const Sides& sides, double h,
                                std::span<const double> constants) {
   const bool both = sides.up && sides.down;
-  h = shortened(f, here, sides, h);
   std::vector<Table> tables(here.size(), Table(both ? kOrdersToBoth : kOrdersToOneSide));
   const std::vector<double> values(here.begin(), here.end());
   for (int i = 0; i < kMostSteps; ++i, h /= kShorter) {
@@ -163,7 +162,26 @@ ExtrapolatedSlopes extrapolated_slopes(const ValuesAt& f, std::span<const double
   const bool both = sides.up && sides.down;
   const double h = both ? std::min(room_above, room_below) : std::max(room_above, room_below);
   if (!(h > kNoRoom * wanted)) return between_bounds(f, here, p, typical, lower, upper);
-  return extrapolate(f, here, sides, h, constants);
+  return extrapolate(f, here, sides, shortened(f, here, sides, h), constants);
+}
+
+ExtrapolatedSlopes extrapolated_slopes(const ValuesAt& f, std::span<const double> here, double p,
+                                       double first) {
+  constexpr double kPoor = 1e-4;  // error of a slope, relative to it
+  const Sides sides{p, -kNoBound, kNoBound};
+  ExtrapolatedSlopes out = extrapolate(f, here, sides, first, {});
+  const auto is_poor = [&](std::size_t i) { return !(out.error[i] <= kPoor * std::fabs(out.slope[i])); };
+  bool poor = false;
+  for (std::size_t i = 0; i < here.size(); ++i) poor = poor || is_poor(i);
+  if (!poor) return out;
+  // A component may have a jump or a kink beside p.
+  const ExtrapolatedSlopes nearer = extrapolate(f, here, sides, shortened(f, here, sides, first), {});
+  for (std::size_t i = 0; i < here.size(); ++i) {
+    if (!(nearer.error[i] < out.error[i])) continue;
+    out.slope[i] = nearer.slope[i];
+    out.error[i] = nearer.error[i];
+  }
+  return out;
 }
 
 }  // namespace nlsq::inline v0

@@ -16,10 +16,10 @@ CameraOperator::CameraOperator(const BlockStructure& structure) : structure_(str
     numbers += std::size_t{size} * size;
   }
   factors_.resize(numbers);
-  pivots_.resize(length());
-  damping_.resize(length());
-  b_.resize(length());
-  x_.resize(length());
+  pivots_.resize(structure.reduced_size());
+  damping_.resize(structure.reduced_size());
+  x_.resize(structure.reduced_size());
+  padded_.resize(length());
   vectors_.resize(length() * chunks());
   scratch_.resize(std::max(2 * structure.most_entries * structure.pad + structure.pad, structure.most_rows) *
                   chunks());
@@ -58,15 +58,16 @@ bool CameraOperator::invert_blocks(std::span<const double> damping) {
     const ReducedLayout layout = s.layout<double>(f);
     double* L = factors_.data() + factor_first_[f];
     for (std::size_t j = 0; j < size; ++j) {
-      damping_[f * s.pad + j] = damping[s.camera_offset[f] + j];
+      const std::size_t number = s.camera_offset[f] + j;
+      damping_[number] = damping[number];
       for (std::size_t i = j; i < size; ++i) {
-        double sum = i == j ? damping_[f * s.pad + j] : 0;
+        double sum = i == j ? damping_[number] : 0;
         for (std::size_t c = 0; c < chunks(); ++c)
           sum += diagonal_[blocks * c + s.reduced_target_f64[f] + layout.place(j, i)];
         L[j * size + i] = sum;
       }
     }
-    definite = small_dense::cholesky(L, size, pivots_.data() + f * s.pad) && definite;
+    definite = small_dense::cholesky(L, size, pivots_.data() + s.camera_offset[f]) && definite;
   }
   return definite;
 }
@@ -76,9 +77,9 @@ void CameraOperator::precondition(std::span<const double> in, std::span<double> 
   std::ranges::copy(in, out.begin());
   for (std::size_t f = 0; f < s.cameras(); ++f) {
     const double* L = factors_.data() + factor_first_[f];
-    const std::size_t size = s.block_size[f];
-    small_dense::solve_lower(L, size, pivots_.data() + f * s.pad, out.data() + f * s.pad);
-    small_dense::solve_lower_transposed(L, size, pivots_.data() + f * s.pad, out.data() + f * s.pad);
+    const std::size_t size = s.block_size[f], first = s.camera_offset[f];
+    small_dense::solve_lower(L, size, pivots_.data() + first, out.data() + first);
+    small_dense::solve_lower_transposed(L, size, pivots_.data() + first, out.data() + first);
   }
 }
 
@@ -88,38 +89,37 @@ void CameraOperator::multiply(const R* J, const std::vector<double>& inverse, st
   const BlockStructure& s = structure_;
   const EliminationData<R> data = s.data<R, double>(J);
   const std::size_t most = scratch_.size() / chunks();
+  for (std::size_t f = 0; f < s.cameras(); ++f)
+    std::copy_n(v.data() + s.camera_offset[f], s.block_size[f], padded_.data() + f * s.pad);
   run_tasks(chunks(), parallelism, [&](std::size_t c) {
     double* y = vectors_.data() + length() * c;
     std::fill_n(y, length(), 0.0);
-    block_kernels().operators<R>().multiply(data, s.chunk[c], s.chunk[c + 1], inverse.data(), v.data(), y,
-                                            scratch_.data() + most * c);
+    block_kernels().operators<R>().multiply(data, s.chunk[c], s.chunk[c + 1], inverse.data(), padded_.data(),
+                                            y, scratch_.data() + most * c);
   });
-  for (std::size_t i = 0; i < length(); ++i) out[i] = damping_[i] * v[i];
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = damping_[i] * v[i];
   for (std::size_t c = 0; c < chunks(); ++c) {
     const double* y = vectors_.data() + length() * c;
-    for (std::size_t i = 0; i < length(); ++i) out[i] += y[i];
+    for (std::size_t f = 0; f < s.cameras(); ++f) {
+      double* to = out.data() + s.camera_offset[f];
+      for (std::size_t i = 0; i < s.block_size[f]; ++i) to[i] += y[f * s.pad + i];
+    }
   }
 }
 
 template <class R>
 CgResult CameraOperator::solve(const R* J, const std::vector<double>& inverse, std::span<double> b,
                                const CgGoal& goal, const Parallelism& parallelism) {
-  const BlockStructure& s = structure_;
-  for (std::size_t f = 0; f < s.cameras(); ++f)
-    std::copy_n(b.begin() + s.camera_offset[f], s.block_size[f],
-                b_.begin() + static_cast<std::ptrdiff_t>(f * s.pad));
   const CgResult result = gradients_.solve(
       [&](std::span<const double> in, std::span<double> out) { multiply(J, inverse, in, out, parallelism); },
-      [&](std::span<const double> in, std::span<double> out) { precondition(in, out); }, b_, x_, goal);
-  for (std::size_t f = 0; f < s.cameras(); ++f)
-    std::copy_n(x_.begin() + static_cast<std::ptrdiff_t>(f * s.pad), s.block_size[f],
-                b.begin() + s.camera_offset[f]);
+      [&](std::span<const double> in, std::span<double> out) { precondition(in, out); }, b, x_, goal);
+  std::ranges::copy(x_, b.begin());
   return result;
 }
 
 std::size_t CameraOperator::bytes() const {
-  return (vectors_.capacity() + scratch_.capacity() + diagonal_.capacity() + factors_.capacity() +
-          8 * length()) *
+  return (vectors_.capacity() + scratch_.capacity() + diagonal_.capacity() + factors_.capacity() + length() +
+          7 * x_.size()) *
          sizeof(double);
 }
 

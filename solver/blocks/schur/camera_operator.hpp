@@ -35,6 +35,8 @@ class CameraOperator {
   std::size_t bytes() const;
 
  private:
+  // Computes out = S s for reduced vectors. Conjugate gradients use vectors without padding, which would be
+  // most of them if blocks have one number.
   template <class R>
   void multiply(const R* J, const std::vector<double>& inverse, std::span<const double> s,
                 std::span<double> out, const Parallelism& parallelism);
@@ -45,10 +47,10 @@ class CameraOperator {
 
   const BlockStructure& structure_;
   AlignedVector<double> vectors_, scratch_, diagonal_;  // by chunk
-  std::vector<double> damping_;                         // by camera, padded
+  std::vector<double> damping_;                         // by reduced number
   std::vector<double> factors_, pivots_;                // L of each block, by columns, and 1 / L_jj
   std::vector<std::size_t> factor_first_;               // by camera
-  std::vector<double> b_, x_;
+  std::vector<double> padded_, x_;  // a vector with `pad` numbers for each camera, and one without padding
   ConjugateGradients gradients_;
 };
 

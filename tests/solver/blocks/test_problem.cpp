@@ -122,6 +122,19 @@ TEST_CASE("Wrong arguments are refused with a remedy") {
   CHECK(message([&] { solve(problem, options); }) != "");
 }
 
+// Both blocks were moved, and one of the results was lost without a word.
+TEST_CASE("parameter blocks that share numbers are refused") {
+  double pose[3] = {1, 2, 3};
+  double* inside = pose + 1;
+  Problem problem;
+  problem.add_parameter_block(inside, 2);
+  problem.add_residual_block([](const auto* all) { return all[0] + all[1] - all[2]; }, nullptr, {pose});
+  problem.add_residual_block([](const auto* some) { return some[0] - 2.0 * some[1]; }, nullptr, {inside});
+  CHECK(contains(message([&] { solve(problem); }), "share numbers"));
+  problem.remove_parameter_block(inside);
+  CHECK(message([&] { solve(problem); }).empty());
+}
+
 TEST_CASE("Losses: slopes are derivatives, small residuals count as squares, scales scale") {
   for (const Loss& loss : {Loss(), Loss::soft_l1(1.7), Loss::huber(1.7), Loss::cauchy(1.7), Loss::arctan(1.7),
                            Loss::tukey(1.7)}) {
