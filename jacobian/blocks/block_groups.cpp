@@ -251,7 +251,7 @@ class Grouping {
                                (lanes + kLeastRows - 1) / kLeastRows * kLeastRows);
     group.padded = (lanes + group.tile_rows - 1) / group.tile_rows * group.tile_rows;
     fill(group, kind, columns);
-    decode(group);
+    choose_steps(group);
     result_.groups.push_back(std::move(group));
   }
 
@@ -303,7 +303,7 @@ class Grouping {
     }
   }
 
-  static void decode(BlockGroup& group) {
+  static void choose_steps(BlockGroup& group) {
     // A block has many more instructions than a row of a curve, and a solve takes more iterations.
     constexpr std::size_t kRowsOfBlock = 64;
     const std::size_t rows = kRowsOfBlock * group.blocks.size();

@@ -112,7 +112,7 @@ inline void gather_block(const BlockList& list, std::size_t block, std::span<con
   }
 }
 
-// Chooses the steps of differences for blocks whose functions give no derivatives (block_steps.cpp). The
+// Chooses the steps of differences for blocks whose functions give no derivatives (difference_steps.cpp). The
 // usual step is proportional to the number that is moved. This is too long if the number is an offset such as
 // a date (ShareSearch, rows/calls/difference_step.hpp). It is too short if other terms of the residuals are
 // so large that their rounding errors hide the effect of the step. So the function returns, for each number

@@ -116,13 +116,13 @@ std::vector<ComponentSummary> BlockModel::components() const {
 
 void BlockSystem::measure(std::span<const double>, const Step& step, HealthReport& health) {
   constexpr double kFinishing = 1e-2;      // distance in standard errors at which J becomes f64
-  constexpr double kLittleDamping = 1e-4;  // the largest λ at which ν still measures the distance
+  constexpr double kMeasurableDamping = 1e-4;  // the largest λ at which ν still measures the distance
   health.contraction_known = false;
   health.kappa_lambda = 1;  // no condition number is computed here
   if (!low_jacobian()) return;
   health.epsilon_j = model_.sampled_error();
   const double sigma = scatter_at(at_.model.cost);
-  if (step.factored && health.lambda <= kLittleDamping && sigma > 0) {
+  if (step.factored && health.lambda <= kMeasurableDamping && sigma > 0) {
     health.relative_distance = std::min(health.relative_distance, step.nu / (kFinishing * sigma));
   }
 }

@@ -66,12 +66,12 @@ double BlockSystem::scatter_at(double cost) const {
 
 PrecisionPlan BlockSystem::first_plan(const PrecisionPolicy&) { return {Format::f64, gram_}; }
 
-double BlockSystem::evaluate(std::span<const double> x, Known& at) {
+double BlockSystem::evaluate(std::span<const double> x, PointData& at) {
   at.x.assign(x.begin(), x.end());
   return evaluate(at);
 }
 
-double BlockSystem::evaluate(Known& at) {
+double BlockSystem::evaluate(PointData& at) {
   const auto begin = Clock::now();
   at.released.clear();
   at.cost_by_functions = kNaN;
@@ -107,7 +107,7 @@ void BlockSystem::note_widened() {
 
 // Evaluates J, unless it was `linearized` just before, and gradient and column norms in the current format.
 // Returns false if some are not finite.
-bool BlockSystem::gather(Known& at, bool linearized) {
+bool BlockSystem::gather(PointData& at, bool linearized) {
   const auto begin = Clock::now();
   const bool kept = low_jacobian() && at.has_records;
   in_format([&]<class R, class T>(R, T) {
@@ -127,7 +127,7 @@ bool BlockSystem::gather(Known& at, bool linearized) {
   return all_finite(solver_.squares());
 }
 
-void BlockSystem::fix_at_bounds(Known& at) {
+void BlockSystem::fix_at_bounds(PointData& at) {
   at.fixed_count = model_.bounds().any() ? model_.bounds().find_held(at.x, solver_.gradient(), at.fixed) : 0;
   for (std::size_t j = 0; j < at.released.size(); ++j) {
     if (at.released[j] == 0 || at.fixed[j] == 0) continue;
@@ -145,7 +145,7 @@ void BlockSystem::fix_at_bounds(Known& at) {
   in_format([&]<class R, class T>(R, T) { model_.hold<R>(at.fixed); });
 }
 
-void BlockSystem::differentiate(Known& at, const PrecisionPlan& plan) {
+void BlockSystem::differentiate(PointData& at, const PrecisionPlan& plan) {
   enter(plan.gram);
   at.model.plan = {Format::f64, gram_};
   at.model.finite = std::isfinite(at.model.cost);
@@ -249,7 +249,7 @@ void BlockSystem::solve(double lambda, Step& out) {
 
 // Returns the largest step component relative to its parameter. It may also be relative to the standard error
 // with all other parameters known, because a step far below that standard error is short enough.
-double BlockSystem::undamped_size(const Known& at, std::span<const double> step, double sigma) const {
+double BlockSystem::undamped_size(const PointData& at, std::span<const double> step, double sigma) const {
   const std::vector<double> sizes = tangent_sizes(model_.problem(), structure_, at.x);
   const double settled = kShortOfTau * options_.tau * sigma;
   double longest = 0;

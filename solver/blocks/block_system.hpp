@@ -105,8 +105,8 @@ class BlockSystem final : public System {
   double last_solve_seconds() const { return last_solve_seconds_; }
 
  private:
-  // Data at x or at the trial point, except J.
-  struct Known {
+  // The data of a point, x or the trial point, except J.
+  struct PointData {
     PointModel model;
     std::vector<double> x, r;
     bool has_records = false;  // the f32 records are those of x, so that sums in a wider format reuse them
@@ -126,27 +126,33 @@ class BlockSystem final : public System {
     else if (low_jacobian()) work(float(), double());
     else work(double(), double());
   }
+
+  // ---- block_system.cpp evaluates points and solves for steps.
   void enter(Gram gram);
   // Returns the norm of a column of the last J. Columns that bounds hold have their norm without the bounds
   // here.
   double column_norm(std::size_t j) const {
     return held_norms_.empty() ? std::sqrt(solver_.squares()[j]) : held_norms_[j];
   }
-  double evaluate(std::span<const double> x, Known& at);
-  double evaluate(Known& at);  // at at.x
-  void differentiate(Known& at, const PrecisionPlan& plan);
-  bool gather(Known& at, bool linearized = false);
-  void fix_at_bounds(Known& at);
+  double evaluate(std::span<const double> x, PointData& at);
+  double evaluate(PointData& at);  // at at.x
+  void differentiate(PointData& at, const PrecisionPlan& plan);
+  bool gather(PointData& at, bool linearized = false);
+  void fix_at_bounds(PointData& at);
   void note_widened();
   void solve_damped(double lambda);
+  double undamped_size(const PointData& at, std::span<const double> step, double sigma) const;
+  const BlockStep* undamped_step();
+
+  // ---- heavy_rows.cpp solves for steps where rows have very different weights.
   void solve_heavy(double lambda);
   bool heavy_rows();
-  double undamped_size(const Known& at, std::span<const double> step, double sigma) const;
-  const BlockStep* undamped_step();
+
+  // ---- block_certificate.cpp (solver/certificate/) forms the certificate of a point.
   double most_terms() const;
   bool gradient_exceeds_noise() const;
   BlockPoint point() { return point(at_); }
-  BlockPoint point(Known& at);
+  BlockPoint point(PointData& at);
   std::shared_ptr<const BlockTerms> terms(double small = kVanishing);
   double measured_rounding();
   double blur(const Certificate& c, double rounding) const;
@@ -157,10 +163,18 @@ class BlockSystem final : public System {
   bool contradicted(const BlockTests& tests, BlockJudgement& judgement);
   bool falls_on_the_way(const BlockTests& tests, BlockJudgement& judgement);
   void compare_with_functions(std::span<const double> x, Recheck& out);
+  GradientAt gradient_beside();
+  bool leaves_parameters_open(const SecondOrder& found, const BlockJudgement& judgement);
+  void judge_by_second_order(const BlockTests& tests, BlockJudgement& judgement, Certified& out);
+
+  // ---- block_derivative_check.cpp and loss_check.cpp compare derivatives that the user's functions and
+  // losses supply with differences.
   void check_own_derivatives(Recheck& out);
   bool derivatives_agree(std::span<const double> sizes, std::span<const std::uint8_t> fixed);
   void check_columns(std::span<const double> sizes, std::span<const std::uint8_t> fixed, Recheck& out);
   void check_own_losses(Recheck& out);
+
+  // ---- block_doubts.cpp looks for what contradicts a certificate.
   enum class Curved { unknown, up, down };
   Curved curvature_at_end(const BlockJudgement& judgement, double limit, Certified& out);
   bool falls_beside(const BlockJudgement& judgement, Certified& out);
@@ -169,17 +183,14 @@ class BlockSystem final : public System {
   bool determines_more(std::span<const double> x, int rank);
   bool lost_parameters(int rank);
   bool moves_in_jumps(int rank);
-  GradientAt gradient_beside();
   bool falls_along(const SecondOrder& found, double enough, Certified& out);
-  bool leaves_parameters_open(const SecondOrder& found, const BlockJudgement& judgement);
-  void judge_by_second_order(const BlockTests& tests, BlockJudgement& judgement, Certified& out);
 
   BlockModel& model_;
   const BlockStructure& structure_;
   SchurSolver& solver_;
   const SolverOptions& options_;
   Gram gram_;
-  Known at_, trial_;
+  PointData at_, trial_;
   bool known_ = false, derivatives_at_trial_ = false;
   std::span<const double> start_;
   Vector projected_start_;         // if there are bounds

@@ -131,7 +131,7 @@ double BlockSystem::rounding_beside(double last_digits) {
   return std::sqrt(squares);
 }
 
-BlockPoint BlockSystem::point(Known& at) {
+BlockPoint BlockSystem::point(PointData& at) {
   return {model_, structure_, model_.problem(), solver_, at.x, at.model.cost, at.fixed, at.fixed_count};
 }
 
