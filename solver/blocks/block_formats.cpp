@@ -115,7 +115,7 @@ std::vector<ComponentSummary> BlockModel::components() const {
 }
 
 void BlockSystem::measure(std::span<const double>, const Step& step, HealthReport& health) {
-  constexpr double kFinishing = 1e-2;      // distance in standard errors at which J becomes f64
+  constexpr double kFinishing = 1e-2;          // distance in standard errors at which J becomes f64
   constexpr double kMeasurableDamping = 1e-4;  // the largest λ at which ν still measures the distance
   health.contraction_known = false;
   health.kappa_lambda = 1;  // no condition number is computed here
