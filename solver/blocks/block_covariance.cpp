@@ -3,7 +3,7 @@
 // estimates the error (Higham, Accuracy and Stability of Numerical Algorithms, 12.1). If the error is too
 // large, or H is not positive definite in f64, a small J is factored directly: QR, then the SVD of R, with
 // columns scaled to unit length.
-#include "blocks/block_distance.hpp"
+#include "blocks/certificate/block_distance.hpp"
 #include "blocks/prepared_problem.hpp"
 #include "blocks/schur/null_space.hpp"
 #include "dense/dense_algebra.hpp"

@@ -2,10 +2,10 @@
 // block, and steps come from eliminating points. solve_problem.cpp uses it.
 #pragma once
 
-#include "blocks/block_judge.hpp"
 #include "blocks/block_model.hpp"
-#include "blocks/block_second_order.hpp"
-#include "blocks/rank_bound.hpp"
+#include "blocks/certificate/block_judge.hpp"
+#include "blocks/certificate/block_second_order.hpp"
+#include "blocks/certificate/rank_bound.hpp"
 #include "blocks/schur/schur.hpp"
 #include "certificate/certificate.hpp"
 #include "minimizer/system.hpp"
@@ -148,7 +148,7 @@ class BlockSystem final : public System {
   void solve_heavy(double lambda);
   bool heavy_rows();
 
-  // ---- block_certificate.cpp (solver/certificate/) forms the certificate of a point.
+  // ---- certificate/block_certificate.cpp forms the certificate of a point.
   double most_terms() const;
   bool gradient_exceeds_noise() const;
   BlockPoint point() { return point(at_); }
@@ -167,14 +167,14 @@ class BlockSystem final : public System {
   bool leaves_parameters_open(const SecondOrder& found, const BlockJudgement& judgement);
   void judge_by_second_order(const BlockTests& tests, BlockJudgement& judgement, Certified& out);
 
-  // ---- block_derivative_check.cpp and loss_check.cpp compare derivatives that the user's functions and
-  // losses supply with differences.
+  // ---- certificate/block_derivative_check.cpp and loss_check.cpp compare derivatives that the user's
+  // functions and losses supply with differences.
   void check_own_derivatives(Recheck& out);
   bool derivatives_agree(std::span<const double> sizes, std::span<const std::uint8_t> fixed);
   void check_columns(std::span<const double> sizes, std::span<const std::uint8_t> fixed, Recheck& out);
   void check_own_losses(Recheck& out);
 
-  // ---- block_doubts.cpp looks for what contradicts a certificate.
+  // ---- certificate/block_doubts.cpp looks for what contradicts a certificate.
   enum class Curved { unknown, up, down };
   Curved curvature_at_end(const BlockJudgement& judgement, double limit, Certified& out);
   bool falls_beside(const BlockJudgement& judgement, Certified& out);

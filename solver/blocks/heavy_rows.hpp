@@ -2,7 +2,7 @@
 // BlockSystem uses them.
 #pragma once
 
-#include "blocks/block_terms.hpp"
+#include "blocks/certificate/block_terms.hpp"
 
 #include <span>
 

@@ -1,6 +1,6 @@
 // Steps beside rows of heavy weight: the elimination's factor with corrections gives the steps that QR of the
 // rows gives, or says that it does not.
-#include "blocks/block_distance.hpp"
+#include "blocks/certificate/block_distance.hpp"
 #include "blocks/heavy_rows.hpp"
 #include "blocks/prepared_problem.hpp"
 #include "blocks/record_rows.hpp"

@@ -1,7 +1,7 @@
 // A bound of the rank of J holds wherever singular values show that rank, and nowhere else.
-#include "blocks/block_distance.hpp"
+#include "blocks/certificate/block_distance.hpp"
+#include "blocks/certificate/rank_bound.hpp"
 #include "blocks/prepared_problem.hpp"
-#include "blocks/rank_bound.hpp"
 #include "linear/determined_subspace.hpp"
 
 #include <nlsq/problem.hpp>

@@ -1,6 +1,6 @@
 // Implements measure_terms(): magnitudes and rounding errors of the residuals and gradients of a block
 // problem.
-#include "blocks/block_terms.hpp"
+#include "blocks/certificate/block_terms.hpp"
 
 #include "blocks/record_rows.hpp"
 #include "certificate/certificate.hpp"

@@ -1,7 +1,7 @@
 // Implements the tests: they compare the distance to the optimum and the gradient with their tolerances and
 // rounding errors, and detect cases in which these are meaningless (squares that underflow, parameters that
 // go to infinity).
-#include "blocks/block_judge.hpp"
+#include "blocks/certificate/block_judge.hpp"
 
 #include "linear/weighted_rows.hpp"
 

@@ -4,7 +4,7 @@
 // (block_certificate.cpp).
 #pragma once
 
-#include "blocks/block_distance.hpp"
+#include "blocks/certificate/block_distance.hpp"
 #include "certificate/certificate.hpp"
 
 #include <nlsq/options.hpp>

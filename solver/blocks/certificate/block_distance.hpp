@@ -2,7 +2,7 @@
 // decrement. It uses only J in f64 at x, no other points. The certificate uses it.
 #pragma once
 
-#include "blocks/block_terms.hpp"
+#include "blocks/certificate/block_terms.hpp"
 
 #include <span>
 #include <vector>

@@ -1,7 +1,7 @@
 // Computes rank, undamped step and decrement at a point of a block problem. The certificate uses it.
-#include "blocks/block_distance.hpp"
+#include "blocks/certificate/block_distance.hpp"
 
-#include "blocks/rank_bound.hpp"
+#include "blocks/certificate/rank_bound.hpp"
 #include "blocks/record_rows.hpp"
 #include "blocks/schur/null_space.hpp"
 #include "dense/dense_algebra.hpp"

@@ -3,7 +3,7 @@
 // many residuals as unknowns, J is singular at every minimum where not all residuals vanish.
 #pragma once
 
-#include "blocks/block_distance.hpp"
+#include "blocks/certificate/block_distance.hpp"
 #include "linear/negative_curvature.hpp"
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Implements RankBound.
-#include "blocks/rank_bound.hpp"
+#include "blocks/certificate/rank_bound.hpp"
 
 #include "blocks/record_rows.hpp"
 #include "linear/determined_subspace.hpp"

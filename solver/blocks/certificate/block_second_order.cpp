@@ -1,5 +1,5 @@
 // Implements second_order(): second derivatives of the cost of a small block problem, by finite differences.
-#include "blocks/block_second_order.hpp"
+#include "blocks/certificate/block_second_order.hpp"
 
 #include "dense/dense_algebra.hpp"
 #include "linear/negative_curvature.hpp"
