@@ -16,9 +16,9 @@ namespace nlsq::inline v0 {
 namespace {
 
 // Damping of the factor alone, relative to the squared column norms. The corrections do not contain it.
-constexpr double kLeastDamping = 1e-14;
+constexpr double kLeastDampingOfStep = 1e-14;
 constexpr double kAccuracy = 1e-8;  // of a step
-constexpr double kEnough = 1e-6;    // of a step that corrections make no better
+constexpr double kNoBetter = 1e-6;  // of a step that corrections make no better
 constexpr double kFalls = 0.1;      // a correction that helps is at most this part of the one before
 constexpr int kMostCorrections = 8;
 // Up to this ratio of squared norms, or of a squared norm and its damping, JᵀJ has some digits of the light
@@ -111,7 +111,7 @@ class CorrectedStep {
       const double last = size_;
       sweep();
       if (k > 0 && size_ <= kAccuracy) return finish(out);
-      if (k > 0 && !(size_ <= kFalls * last)) return size_ <= kEnough && finish(out);
+      if (k > 0 && !(size_ <= kFalls * last)) return size_ <= kNoBetter && finish(out);
       change_ = left_;
       at_.solver.solve_factored(J_, change_);
       for (std::size_t j = 0; j < change_.size(); ++j) {
@@ -127,7 +127,7 @@ class CorrectedStep {
     const std::vector<double>& squares = at_.solver.squares();
     std::vector<double> damping(squares.size());
     for (std::size_t j = 0; j < squares.size(); ++j) {
-      const double least = kLeastDamping * (squares[j] > 0 ? squares[j] : 1);
+      const double least = kLeastDampingOfStep * (squares[j] > 0 ? squares[j] : 1);
       damping[j] = std::sqrt(lambda_ * scale_[j] * scale_[j] + least);
     }
     at_.solver.solve<double, double>(J_, 1, damping, out);
