@@ -92,7 +92,7 @@ struct SampledError {
   double error = 0;
 };
 
-// Sums of squares over derivatives by differences: of the derivatives, and of their estimated errors.
+// Holds sums of squares over derivatives by differences: of the derivatives, and of their estimated errors.
 struct DifferenceSums {
   double slopes = 0, errors = 0;
 };

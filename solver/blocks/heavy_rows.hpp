@@ -1,5 +1,5 @@
-// Steps of block problems with rows of very different weights, by the elimination's factor instead of QR.
-// BlockSystem uses them.
+// Computes steps of block problems with rows of very different weights, by the elimination's factor instead
+// of QR. BlockSystem uses them.
 #pragma once
 
 #include "blocks/certificate/block_terms.hpp"

@@ -12,7 +12,7 @@
 
 namespace nlsq::inline v0 {
 
-// Consecutive columns of a row of J: the first column, its tangent index, and their number.
+// Describes consecutive columns of a row of J: the first column, its tangent index, and their number.
 struct RecordColumns {
   std::size_t column, tangent, count;
 };

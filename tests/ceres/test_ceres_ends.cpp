@@ -268,7 +268,7 @@ struct Rosenbrock {
   }
 };
 
-// Depends on a block without numbers and one of one number.
+// This function depends on a block without numbers and one of one number.
 struct BesideNothing final : ceres::CostFunction {
   BesideNothing() {
     set_num_residuals(1);

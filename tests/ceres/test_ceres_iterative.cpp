@@ -30,7 +30,7 @@ ceres::Solver::Options with(ceres::LinearSolverType solver, ceres::Preconditione
   return options;
 }
 
-// The equation of a potential at a point of a grid.
+// This is the equation of a potential at a point of a grid.
 struct Source {
   double strength;
   template <class T>

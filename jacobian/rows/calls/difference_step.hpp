@@ -150,9 +150,10 @@ using ValuesAt = std::function<std::vector<double>(double p)>;
 NLSQ_API ExtrapolatedSlopes extrapolated_slopes(const ValuesAt& f, std::span<const double> here, double p,
                                                 double typical, double lower, double upper,
                                                 std::span<const double> constants = {});
-// The same, with steps to both sides that start at `first`. The caller knows that the components together are
-// not far from straight over this step. A single one may be: at its maximum, it is straight over no step at
-// all. So shorter steps are tried only where errors are large, and the slope with the lesser error is taken.
+// Does the same with steps to both sides that start at `first`. The caller knows that the components together
+// are not far from straight over this step. A single one may be: at its maximum, it is straight over no step
+// at all. So shorter steps are tried only where errors are large, and the slope with the lesser error is
+// taken.
 NLSQ_API ExtrapolatedSlopes extrapolated_slopes(const ValuesAt& f, std::span<const double> here, double p,
                                                 double first);
 

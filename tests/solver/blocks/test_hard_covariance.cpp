@@ -1,4 +1,5 @@
-// Covariances of blocks that are called and of hundreds of numbers: right or not given, and soon.
+// Tests covariances of blocks that are called, and of hundreds of numbers. They are right or not given, and
+// come soon.
 #include <nlsq/covariance.hpp>
 #include "support/random.hpp"
 
@@ -14,7 +15,7 @@ using namespace nlsq;
 
 namespace {
 
-// A peak whose height, place and width are numbers beside offsets.
+// This is a peak whose height, place and width are numbers beside offsets.
 struct Peak {
   static constexpr int residuals = 1;
   double x, y, offsets[3];
@@ -120,8 +121,8 @@ struct Network {
 
 }  // namespace
 
-// Beside rows of large weight the elimination of points loses digits. They were refined only once, and J was
-// factored instead, which takes a thousand times as long.
+// Beside rows of large weight the elimination of points loses digits. Covariances were refined only once, and
+// J was factored instead, which takes a thousand times as long.
 TEST_CASE("rows of large weight leave six digits, and J need not be factored") {
   Network network(1e3, false);
   const std::clock_t before = std::clock();
