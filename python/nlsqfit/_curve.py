@@ -372,6 +372,24 @@ class Curve:
             self.slopes = self._by_differences(p, self.fitted)
         return self.slopes
 
+    def forgiving(self, p, here):
+        """Return a UserFunction with the values `here` at p, and the list of its exceptions elsewhere.
+
+        Where the function raises an exception, its values count as not finite.
+        """
+        known, failures = p.tolist(), []
+
+        def values_at(place):
+            if place == known:
+                return here
+            try:
+                return self._values_of(place)
+            except Exception as failure:
+                failures.append(failure)
+                return np.full(self.rows, np.nan)
+
+        return UserFunction(values_at, None, self.rows, self.parameters), failures
+
     def _by_differences(self, p, here):
         """Return derivatives at p, where the values are `here`, by the differences of the library.
 
@@ -383,16 +401,7 @@ class Curve:
         options.set_array("x_scale", np.where(np.isfinite(sizes) & (sizes > 0), sizes, 1.0))
         for side in ("lower", "upper"):
             options.set_array(side, np.broadcast_to(getattr(self, side), p.shape))
-        known, failures = p.tolist(), []
-
-        def values_at(place):
-            try:
-                return here if place == known else self._values_of(place)
-            except Exception as failure:
-                failures.append(failure)
-                return np.full(self.rows, np.nan)
-
-        user = UserFunction(values_at, None, self.rows, self.parameters)
+        user, failures = self.forgiving(p, here)
         model = Model.from_callback(user.pointer, False, self.parameters)
         values, J, error = np.empty(self.rows), np.empty((self.rows, self.parameters)), c_double()
         try:

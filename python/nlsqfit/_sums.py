@@ -111,11 +111,9 @@ def partial_sums(model, params, columns):
         raise TypeError(f"a model is a text or a function, not {type(model).__name__}")
     _check_count(p, parameter_names(model, p))
     curve = _curve(model, x, y, p)
-    curve.plain = False
-    try:
-        return _sums(curve.model, curve.columns, p, y, sigma, curve.user)
-    finally:
-        curve.release()
+    if not curve.reason:
+        return _sums(curve.model, curve.columns, p, y, sigma)
+    return _called_sums(curve, p, sigma)
 
 
 def solve_sums(sums, at, *, bounds=None, absolute_sigma=None, max_iterations=None, xtol=None, gtol=None):
@@ -251,4 +249,19 @@ def _sums(model, arrays, p, y, sigma, user=None):
         call_library(lib.nlsq_model_sums, *arguments, user=user)
     else:
         check(lib.nlsq_model_sums(*arguments))
+    return sums
+
+
+def _called_sums(curve, p, sigma):
+    """Return the sums for a function that is called. The library takes differences at points beside p."""
+    curve.release()
+    curve.plain = False
+    user, failures = curve.forgiving(p, np.array(curve.values(p)))
+    model = Model.from_callback(user.pointer, False, p.size)
+    try:
+        sums = _sums(model, [], p, curve.y, sigma, user)
+    finally:
+        user.pointer = None  # the model and what it calls would keep each other alive
+    if failures and not np.isfinite(sums).all():
+        raise failures[0]
     return sums

@@ -221,3 +221,22 @@ def test_mistakes_are_told():
         nf.solve_sums(good, START, bounds=([2, 0, 0], [9, 9, 9]))
     with pytest.raises(ValueError, match="this step is the answer"):
         nf.solve_sums(good, fit(decay, blocks(X, Y)))
+
+
+def test_a_function_that_fails_on_one_side_of_the_point_has_sums():
+    """At a bound, differences are taken beside it, too. The function may raise an exception there."""
+
+    def rooted(x, a, c):
+        if float(c) < 0:
+            raise LookupError("no table for this c")
+        return float(a) * np.sqrt(x + 1) + float(c)
+
+    x = np.linspace(0, 1, 20)
+    y = 2 * np.sqrt(x + 1) - 0.01
+    step = np.array([1.5, 0.0])
+    while not (isinstance(step, nf.SumsStep) and step.done):
+        p, options = (step, dict(bounds=([0, 0], [9, 9]))) if isinstance(step, np.ndarray) else (step.parameters, {})
+        step = nf.solve_sums(nf.partial_sums(rooted, p, (x, y)), step, **options)
+    assert step.success and step.parameters[1] == 0
+    with pytest.raises(LookupError, match="no table"):
+        nf.partial_sums(rooted, [1, -1], (x, y))

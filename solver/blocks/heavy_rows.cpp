@@ -39,18 +39,10 @@ RowWeights weigh_rows(const BlockPoint& at) {
   RowWeights out;
   out.heavy.assign(at.structure.residuals, 0);
   std::vector<double> norms(at.structure.residuals, 0.0);
-  for_each_record_row(at.structure, at.model.records<double>(), [&](const JacobianRow& row) {
-    double squares = 0;
-    row.for_each([&](std::size_t, double entry) { squares += entry * entry; });
-    norms[row.number] = std::sqrt(squares);
-  });
-  std::vector<double> sorted = norms;
-  std::erase(sorted, 0.0);
-  if (sorted.empty()) return out;
-  const auto place =
-      sorted.begin() + static_cast<std::ptrdiff_t>(kLightRows * static_cast<double>(sorted.size()));
-  std::ranges::nth_element(sorted, place);
-  const double light = *place;
+  for_each_record_row(at.structure, at.model.records<double>(),
+                      [&](const JacobianRow& row) { norms[row.number] = row.norm(); });
+  const double light = light_norm(norms);
+  if (light == 0) return out;
   double least = 0, most = 0;
   for (std::size_t i = 0; i < norms.size(); ++i) {
     if (!(norms[i] > kHeavy * light)) continue;
@@ -203,7 +195,9 @@ bool solve_beside_heavy_rows(const BlockPoint& at, double lambda, std::span<cons
   const RowWeights weights = weigh_rows(at);
   const bool digits = weights.spread * weights.spread <= kSomeDigits || lambda * kSomeDigits >= 1;
   if (digits && CorrectedStep(at, lambda, scale, weights.heavy, 1).solve(out)) return true;
-  if (weights.factor == 1) return false;
+  // Where λ D² exceeds the squares of the lighter rows, multipliers hardly change the step, and corrections
+  // that are too small would look like the last ones.
+  if (weights.factor == 1 || lambda > weights.factor * weights.factor) return false;
   const LighterRecords lighter(at, weights);
   return lighter.in_place() && CorrectedStep(at, lambda, scale, weights.heavy, weights.factor).solve(out);
 }

@@ -4,7 +4,10 @@
 
 #include "blocks/block_structure.hpp"
 #include "blocks/windows/record_reader.hpp"
+#include "linear/weighted_rows.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -36,6 +39,11 @@ struct JacobianRow {
     for_each([&](std::size_t j, double entry) { sum += entry * v[j]; });
     return sum;
   }
+  double norm() const {
+    double squares = 0;
+    for_each([&](std::size_t, double entry) { squares += entry * entry; });
+    return std::sqrt(squares);
+  }
   // Adds a multiple of the row to a vector over tangent indices.
   void add_multiple(double factor, double* to) const {
     for_each([&](std::size_t j, double entry) { to[j] += factor * entry; });
@@ -62,6 +70,17 @@ void for_each_record_row(const BlockStructure& s, RecordReader<double>& J, const
       }
     }
   });
+}
+
+// Returns the norm of a light row: the share kLightRows of the rows that are not zero have at most this norm.
+// Returns 0 if all are zero.
+inline double light_norm(std::vector<double> norms) {
+  std::erase(norms, 0.0);
+  if (norms.empty()) return 0;
+  const auto place =
+      norms.begin() + static_cast<std::ptrdiff_t>(kLightRows * static_cast<double>(norms.size()));
+  std::ranges::nth_element(norms, place);
+  return *place;
 }
 
 }  // namespace nlsq::inline v0

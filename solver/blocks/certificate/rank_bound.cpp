@@ -12,6 +12,22 @@
 
 namespace nlsq::inline v0 {
 
+namespace {
+
+// Returns true if some rows are so heavy that JᵀJ, and J v beside the largest singular value, hide the light
+// ones. These may have a rank of their own.
+bool rows_differ(const BlockStructure& structure, RecordReader<double>& J) {
+  std::vector<double> norms;
+  double most = 0;
+  for_each_record_row(structure, J, [&](const JacobianRow& row) {
+    norms.push_back(row.norm());
+    most = std::max(most, norms.back());
+  });
+  return !(most <= kHeavyRows * light_norm(std::move(norms)));
+}
+
+}  // namespace
+
 bool RankBound::at_most(std::size_t rank, const BlockStructure& structure, RecordReader<double>& J,
                         std::span<const double> factors) {
   constexpr double kSafety = 4;
@@ -19,6 +35,7 @@ bool RankBound::at_most(std::size_t rank, const BlockStructure& structure, Recor
   n_ = structure.tangent_size();
   factors_ = factors;
   if (rank >= n_) return true;
+  if (factors.empty() && rows_differ(structure, J)) return false;
   nullity_ = n_ - rank;
   normal_.assign(n_ * n_, 0.0);
   for_each_record_row(structure, J, [&](const JacobianRow& row) {

@@ -17,7 +17,8 @@ class RankBound {
   // Returns true if J, with columns scaled to unit length, has at most this rank. It then has n - rank
   // independent directions v, of length 1 or more, for which J v is a rounding error, so that many singular
   // values count as zero by rank_tolerance(). They are estimated by a pivoted factor of JᵀJ, corrected, and
-  // tested by the rows of J. Returns false if this does not succeed; then the rank is not known.
+  // tested by the rows of J. Returns false if this does not succeed, or if some rows are so heavy that they
+  // hide what others determine; then the rank is not known.
   bool at_most(std::size_t rank, const BlockStructure& structure, RecordReader<double>& J) {
     return at_most(rank, structure, J, {});
   }

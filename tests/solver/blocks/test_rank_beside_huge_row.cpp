@@ -31,6 +31,23 @@ struct LightDifference {
   }
 };
 
+// Determines p0 - p1 everywhere but where they are equal.
+struct FlatDifference {
+  template <class T>
+  T operator()(const T* p) const {
+    const T d = p[0] - p[1];
+    return d * d * d / (1.0 + d * d) - 1.0;
+  }
+};
+
+struct Third {
+  double c;
+  template <class T>
+  T operator()(const T* p) const {
+    return p[2] - c;
+  }
+};
+
 Summary certified(double weight, double p0, bool differences) {
   std::mt19937 random(3);
   std::normal_distribution<double> noise(0, 0.01);
@@ -176,5 +193,21 @@ TEST_CASE("Where most rows are heavy, the few light ones still count for the ran
       for (const auto& level : levels) off = std::max(off, std::fabs(level[0] - mean));
       CHECK_FALSE((is_success(summary.verdict) && off > 0.01 / std::sqrt(static_cast<double>(count))));
     }
+  }
+}
+
+// The rank at other points was bounded by null directions that the light row does not see beside the heavy
+// one.
+TEST_CASE("Parameters that light rows determine elsewhere are not lost beside a row of weight 1e15") {
+  for (const double weight : {1.0, 1e6, 1e12, 1e14, 1e15, 1e16, 1e18}) {
+    double p[3] = {1.5, 1.5, 1.2};  // the heavy row is satisfied, and p0 = p1
+    Problem problem;
+    problem.add_residual_block(HeavySum{weight}, nullptr, {p});
+    problem.add_residual_block(FlatDifference{}, nullptr, {p});
+    for (int i = 0; i < 4; ++i) problem.add_residual_block(Third{1 + 0.1 * i}, nullptr, {p});
+    const Summary summary = solve(problem);
+    CAPTURE(weight);
+    CAPTURE(summary.certificate.rank);
+    if (is_success(summary.verdict)) CHECK(std::fabs(FlatDifference()(p)) < 1e-3);
   }
 }
