@@ -40,7 +40,7 @@ function(nlsq_group_sources target)
     get_source_file_property(definitions ${source} COMPILE_DEFINITIONS)
     if(NOT flags)
       set(level O3)
-    elseif(flags MATCHES "^[$]<[$]<CONFIG:Release>:-(O[0-9])>$")  # set by nlsq_optimise
+    elseif(flags MATCHES "^[$]<[$]<CONFIG:Release>:-(O[0-9g])>$")  # set by nlsq_optimise
       set(level ${CMAKE_MATCH_1})
     else()
       set(level)
