@@ -34,8 +34,7 @@ void model_json(JsonWriter& json, const ModelFit& m) {
 void add_comparison_json(JsonWriter& json, const ModelComparison& comparison) {
   json.list("comparison", comparison.models, [&](const ModelFit& m) { model_json(json, m); });
   json.list("comparison_tests", comparison.tests, [&](const NestedTest& t) {
-    const std::optional<double> dof_larger =
-        t.chi_square ? std::nullopt : std::optional<double>(static_cast<double>(t.dof_larger));
+    const auto dof_larger = t.chi_square ? std::nullopt : std::optional(t.dof_larger);
     json.object("smaller", comparison.models[t.smaller].name, "larger", comparison.models[t.larger].name,
                 "statistic", t.chi_square ? "chi2" : "F", "value", t.statistic, "dof", t.dof, "dof_larger",
                 dof_larger, "p_value", t.p_value, "approximate", t.approximate, "note", t.note);

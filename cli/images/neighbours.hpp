@@ -13,7 +13,7 @@
 
 namespace nlsq::cli {
 
-// This is a pixel that was fitted from its own guess and succeeded.
+// Holds the answer of a pixel whose fit from its own guess succeeded.
 struct Neighbour {
   std::vector<double> parameters, curve;  // the curve: the model at every x
   double cost = 0;

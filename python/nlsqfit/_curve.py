@@ -372,10 +372,11 @@ class Curve:
             self.slopes = self._by_differences(p, self.fitted)
         return self.slopes
 
-    def forgiving(self, p, here):
-        """Return a UserFunction with the values `here` at p, and the list of its exceptions elsewhere.
+    def beside(self, p, here, call):
+        """Return ``call(model, user)``: numbers that the library computes from the function at p and beside it.
 
-        Where the function raises an exception, its values count as not finite.
+        The values at p are `here`. If the function raises an exception beside p, its values there count as not
+        finite. The exception is raised again if that leaves numbers that are not finite.
         """
         known, failures = p.tolist(), []
 
@@ -388,31 +389,34 @@ class Curve:
                 failures.append(failure)
                 return np.full(self.rows, np.nan)
 
-        return UserFunction(values_at, None, self.rows, self.parameters), failures
+        user = UserFunction(values_at, None, self.rows, self.parameters)
+        model = Model.from_callback(user.pointer, False, self.parameters)
+        try:
+            made = call(model, user)
+        finally:
+            user.pointer = None  # the model and what it calls would keep each other alive
+        if failures and not np.isfinite(made).all():
+            raise failures[0]
+        return made
 
     def _by_differences(self, p, here):
-        """Return derivatives at p, where the values are `here`, by the differences of the library.
-
-        If the function raises an exception beside p, its values there count as not finite. The exception is
-        raised again if that leaves derivatives that are not finite.
-        """
+        """Return derivatives at p, where the values are `here`, by the differences of the library."""
         p, options = np.array(p, dtype=float), Options()
         sizes = np.abs(p if self.begin is None else self.begin)
         options.set_array("x_scale", np.where(np.isfinite(sizes) & (sizes > 0), sizes, 1.0))
         for side in ("lower", "upper"):
             options.set_array(side, np.broadcast_to(getattr(self, side), p.shape))
-        user, failures = self.forgiving(p, here)
-        model = Model.from_callback(user.pointer, False, self.parameters)
-        values, J, error = np.empty(self.rows), np.empty((self.rows, self.parameters)), c_double()
-        try:
+        error = c_double()
+
+        def differentiate(model, user):
+            values, J = np.empty(self.rows), np.empty((self.rows, self.parameters))
             call_library(
                 lib.nlsq_model_differentiate, model.handle, self.rows, p.tobytes(), options.handle,
                 values.ctypes.data, J.ctypes.data, byref(error), user=user,
             )  # fmt: skip
-        finally:
-            user.pointer = None  # the model and what it calls would keep each other alive
-        if failures and not np.isfinite(J).all():
-            raise failures[0]
+            return J
+
+        J = self.beside(p, here, differentiate)
         self.slopes_error = error.value
         return J
 

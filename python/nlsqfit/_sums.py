@@ -256,12 +256,6 @@ def _called_sums(curve, p, sigma):
     """Return the sums for a function that is called. The library takes differences at points beside p."""
     curve.release()
     curve.plain = False
-    user, failures = curve.forgiving(p, np.array(curve.values(p)))
-    model = Model.from_callback(user.pointer, False, p.size)
-    try:
-        sums = _sums(model, [], p, curve.y, sigma, user)
-    finally:
-        user.pointer = None  # the model and what it calls would keep each other alive
-    if failures and not np.isfinite(sums).all():
-        raise failures[0]
-    return sums
+    return curve.beside(
+        p, np.array(curve.values(p)), lambda model, user: _sums(model, [], p, curve.y, sigma, user)
+    )

@@ -41,7 +41,7 @@ RowWeights weigh_rows(const BlockPoint& at) {
   std::vector<double> norms(at.structure.residuals, 0.0);
   for_each_record_row(at.structure, at.model.records<double>(),
                       [&](const JacobianRow& row) { norms[row.number] = row.norm(); });
-  const double light = light_norm(norms);
+  const double light = quantile_of_nonzero(norms, kLightRows);
   if (light == 0) return out;
   double least = 0, most = 0;
   for (std::size_t i = 0; i < norms.size(); ++i) {

@@ -4,9 +4,7 @@
 
 #include "blocks/block_structure.hpp"
 #include "blocks/windows/record_reader.hpp"
-#include "linear/weighted_rows.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -70,17 +68,6 @@ void for_each_record_row(const BlockStructure& s, RecordReader<double>& J, const
       }
     }
   });
-}
-
-// Returns the norm of a light row: the share kLightRows of the rows that are not zero have at most this norm.
-// Returns 0 if all are zero.
-inline double light_norm(std::vector<double> norms) {
-  std::erase(norms, 0.0);
-  if (norms.empty()) return 0;
-  const auto place =
-      norms.begin() + static_cast<std::ptrdiff_t>(kLightRows * static_cast<double>(norms.size()));
-  std::ranges::nth_element(norms, place);
-  return *place;
 }
 
 }  // namespace nlsq::inline v0

@@ -1,7 +1,8 @@
-// Follows Powell's dogleg path (M. J. D. Powell, A hybrid method for nonlinear equations, 1970; Nocedal,
-// Wright, Numerical Optimization, 2006, section 4.1). It goes from x down the steepest descent to the model's
-// minimum in that direction, and from there to the model's minimum. The model decreases and the distance from
-// x grows all along it, so a radius cuts it in one point.
+// Computes steps on Powell's dogleg path (M. J. D. Powell, A hybrid method for nonlinear equations, 1970;
+// Nocedal, Wright, Numerical Optimization, 2006, section 4.1). The path has two straight parts. The first
+// goes from x along the steepest descent to the model's minimum in that direction, and the second goes from
+// there to the model's minimum. Along the whole path the model decreases and the distance from x grows. So
+// there is one point at any given distance from x.
 #include "linear/linear_solver_impl.hpp"
 
 #include <cmath>

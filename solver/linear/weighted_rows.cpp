@@ -30,16 +30,6 @@ std::vector<double> row_norms(const DenseRows& A) {
   return norms;
 }
 
-// Returns the quantile of the values other than 0: the share `place` of them is smaller. Returns 0 if all
-// values are 0.
-double quantile_of_nonzero(std::vector<double> values, double place) {
-  std::erase(values, 0.0);
-  if (values.empty()) return 0;
-  const auto at = values.begin() + static_cast<std::ptrdiff_t>(place * static_cast<double>(values.size()));
-  std::ranges::nth_element(values, at);
-  return *at;
-}
-
 void divide_columns(DenseRows& A, std::span<const double> scale) {
   for (std::size_t j = 0; j < A.columns; ++j) {
     for (std::size_t i = 0; i < A.rows; ++i) A.J[j * A.rows + i] /= scale[j];
@@ -102,6 +92,14 @@ RegularSolution substituted(const SortedTriangle& triangle) {
 }
 
 }  // namespace
+
+double quantile_of_nonzero(std::vector<double> values, double place) {
+  std::erase(values, 0.0);
+  if (values.empty()) return 0;
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(place * static_cast<double>(values.size()));
+  std::ranges::nth_element(values, at);
+  return *at;
+}
 
 RowAnalysis analyse_rows(DenseRows A, std::span<const double> scale) {
   const std::size_t n = A.columns;

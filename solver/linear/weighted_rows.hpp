@@ -19,6 +19,10 @@ constexpr double kHeavyRows = 1e5;
 // rows are smaller.
 constexpr double kLightRows = 0.05;
 
+// Returns the quantile of the values other than 0: the share `place` of them is smaller. Returns 0 if all
+// values are 0.
+double quantile_of_nonzero(std::vector<double> values, double place);
+
 // Holds the columns of J, one after the other, and r. There are at least as many rows as columns.
 struct DenseRows {
   std::size_t rows, columns;

@@ -176,7 +176,7 @@ void check_run(const Case& c, const blocks::Scene& scene, Way way, const char* p
   if (!false_success(c.kind, *f64, judged.of(f64->x)).empty()) return;  // there is nothing to lose
   const Judgement& best = judged.of(f64->x);
   const double more = answer.summary.final_cost - static_cast<double>(best.lowest);
-  // This is a stop that the user's tolerance asked for. By Ceres's defaults it may be anywhere, by tight
+  // The solve stopped because the user's tolerance was met. By Ceres's defaults it may be anywhere, by tight
   // tolerances only at the minimum.
   const bool tolerance = way != Way::problem && answer.summary.verdict == nlsq::Verdict::tolerance;
   const bool stopped = tolerance && (way == Way::solve_default || more <= static_cast<double>(best.allowed));

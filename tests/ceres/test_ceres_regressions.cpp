@@ -63,8 +63,8 @@ TEST_CASE("NIST's regressions") {
 
 namespace {
 
-// Returns true if each claimed success is certified or met a requested tolerance, and if certified answers
-// are minima.
+// Solves the problem and returns true if nlsq::Solve claims success. Checks that the claim rests on a
+// certificate or on a tolerance, and that a certified answer is a minimum.
 template <class F>
 bool claims_rightly(double scale, const ceres::Solver::Options& options) {
   const auto make = [&] {

@@ -55,7 +55,7 @@ Draw polynomial(Noise& noise) {
   return out;
 }
 
-// These are two or three exponentials with rates a factor of 1.1 to 4 apart.
+// Draws a sum of two or three exponentials. Each rate is 1.1 to 4 times the one before.
 Draw exponentials(Noise& noise) {
   const int terms = 2 + static_cast<int>(noise.below(2));
   Draw out{fmt::format("{} exponentials", terms), "", {"x"}, {0}, {8}, {}};
@@ -69,7 +69,7 @@ Draw exponentials(Noise& noise) {
   return out;
 }
 
-// This is a decay far from the origin of x. The data hardly separate its amplitude and rate.
+// Draws a decay far from the origin of x. The data hardly separate its amplitude and rate.
 Draw far_decay(Noise& noise) {
   const double start = decade(noise, 1, 4);
   return {"far decay", "a*exp(-b*x)+c",
@@ -77,7 +77,7 @@ Draw far_decay(Noise& noise) {
           {start + 8}, {{"a", std::exp(0.01 * std::min(start, 3000.0))}, {"b", 0.01}, {"c", noise.normal()}}};
 }
 
-// These are rational functions with steep and flat parts.
+// Draws a rational function with steep and flat parts.
 Draw rational(Noise& noise) {
   return {"rational",
           "(a+b*x+c*x^2)/(1+d*x+f*x^2+g*x^3)",
@@ -92,7 +92,7 @@ Draw rational(Noise& noise) {
            {"g", noise.uniform(0, 0.5)}}};
 }
 
-// This is a wave on a parabola with a large offset.
+// Draws a wave on a parabola with a large offset.
 Draw wave(Noise& noise) {
   return {"wave on parabola",
           "a*sin(w*x+p)+b0+b1*x+b2*x^2",
@@ -107,7 +107,7 @@ Draw wave(Noise& noise) {
            {"b2", 0.1 * noise.normal()}}};
 }
 
-// These are two peaks closer than their widths.
+// Draws two peaks whose distance is less than their widths.
 Draw peaks(Noise& noise) {
   const double gap = decade(noise, -1, 0.5);
   return {"two peaks",

@@ -279,10 +279,8 @@ ScaledNormal scaled_normal(const BlockPoint& at, std::span<const std::size_t> co
     if (squares > 0) rows.push_back(std::sqrt(squares));
   });
   if (rows.empty()) return out;
-  const auto middle = rows.begin() + static_cast<std::ptrdiff_t>(rows.size() / 2);
-  std::ranges::nth_element(rows, middle);
-  out.median = *middle;
   out.heaviest = std::ranges::max(rows);
+  out.median = quantile_of_nonzero(std::move(rows), 0.5);
   return out;
 }
 

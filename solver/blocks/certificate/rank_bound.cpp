@@ -3,6 +3,8 @@
 
 #include "blocks/record_rows.hpp"
 #include "linear/determined_subspace.hpp"
+#include "linear/weighted_rows.hpp"
+#include "support/constants.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -15,15 +17,15 @@ namespace nlsq::inline v0 {
 namespace {
 
 // Returns true if some rows are so heavy that JᵀJ, and J v beside the largest singular value, hide the light
-// ones. These may have a rank of their own.
+// ones, which may have a rank of their own. Returns true also if a row is not finite.
 bool rows_differ(const BlockStructure& structure, RecordReader<double>& J) {
   std::vector<double> norms;
   double most = 0;
   for_each_record_row(structure, J, [&](const JacobianRow& row) {
     norms.push_back(row.norm());
-    most = std::max(most, norms.back());
+    most = std::isnan(norms.back()) ? kInfinity : std::max(most, norms.back());
   });
-  return !(most <= kHeavyRows * light_norm(std::move(norms)));
+  return !std::isfinite(most) || most > kHeavyRows * quantile_of_nonzero(std::move(norms), kLightRows);
 }
 
 }  // namespace

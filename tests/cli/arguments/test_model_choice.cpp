@@ -65,7 +65,8 @@ TEST_CASE("a name of a model inside a formula is never silently a parameter") {
   const Outcome unknown = run(file + " --model 'gaussian + foo'");
   CHECK(unknown.status == 2);
   CHECK(contains(unknown.out, "'foo'"));
-  // It is a parameter if the command gives it a value, and a predictor if it is a column.
+  // Such a name is a parameter if the command gives it a value, and a predictor if it is the name of a
+  // column.
   CHECK(run(file + " --model 'linear*x+b' --p0 linear=1 --quiet").status == 0);
   CHECK(run(file + " --x x,power --model 'a*x+b*power' --quiet").status == 0);
   CHECK(run(file + " --model 'a*exp(-b*x)+c' --max-iterations 0").status == 1);  // a call is not a model

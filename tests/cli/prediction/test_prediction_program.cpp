@@ -288,7 +288,8 @@ TEST_CASE("--range and --predict take dates where x is a column of dates") {
   CHECK(by_time.status == 0);
   CHECK(by_time.out.find("3 rows fitted, 1 left out (1 by --range)") != std::string::npos);
   CHECK(run(days + " --model line --range :2025-01-03").out.find("1 by --range") != std::string::npos);
-  // These are forms that the column does not have, and columns without dates.
+  // Bounds are refused if they are not written as the dates of the column are, and if the column has no
+  // dates.
   const auto refused = [&](const std::string& arguments, const char* why) {
     const Outcome outcome = run(arguments);
     CHECK(outcome.status == 2);

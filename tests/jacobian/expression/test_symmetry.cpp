@@ -1,4 +1,5 @@
-// Tests which parameters may change their signs without a change of the model, and when fits use that.
+// Tests which parameters can change their sign without changing a value of the model, and which fits use
+// that.
 #include "expression/symmetry.hpp"
 
 #include <doctest/doctest.h>

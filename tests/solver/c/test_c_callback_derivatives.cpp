@@ -77,8 +77,8 @@ TEST_CASE("derivatives of a callback have few errors, and say how large they are
     BesideOffset function{offset};
     const Derivatives found = differentiated(function, p);
     CHECK(found.values[0] == offset + 3 + 0.7);
-    // Usual differences have a width of 1e-5, and extrapolated ones of 1e-2. Without extrapolation, the
-    // estimate contains the curvature, too.
+    // The points of a usual difference are some 1e-5 apart, and those of an extrapolated one 1e-2. If
+    // differences were not extrapolated, the estimate of the error contains the curvature of the model, too.
     const double rounding = 2e-16 * offset / (offset > 1e8 ? 1e-3 : 1e-6);
     CHECK(largest_error(found.J, p) < 1e-8 + rounding);
     CHECK(found.error >= 0);

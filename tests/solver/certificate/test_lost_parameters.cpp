@@ -117,7 +117,7 @@ TEST_CASE("second derivatives tell a minimum from a saddle, a flat cost and a po
   CHECK_FALSE(is_minimum(bent(1), {3, 2.1}));    // the minimum is elsewhere
   const std::vector<double> lower{0, 2}, upper{9, 9};
   CHECK(is_minimum(bent(1), {3, 2}, {}, {lower, upper}));  // with differences to one side
-  // This is a valley, because only the product of a and b counts.
+  // The minimum is a valley, because only the product of a and b changes the model.
   CHECK_FALSE(is_minimum(
       [](double a, double b) {
         return std::vector<Row>{{a * b - 6, b, a}, {1, 0, 0}};

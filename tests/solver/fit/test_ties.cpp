@@ -93,7 +93,7 @@ TEST_CASE("Ties of callables: recorded, by dual numbers, by differences, prepare
     }
     CHECK(fit->parameters[3] == doctest::Approx(fit->parameters[0] * std::exp(-fit->parameters[6])));
   }
-  // This is the delta method by hand.
+  // The expected error follows from the delta method, computed by hand.
   const double e = std::exp(-traced.parameters[6]), h = traced.parameters[0];
   const double variance = e * e * traced.covariance(0, 0) - 2 * e * h * e * traced.covariance(0, 6) +
                           h * e * h * e * traced.covariance(6, 6);

@@ -164,7 +164,7 @@ TEST_CASE("with one degree of freedom, a far point does not count as within a st
 }
 
 TEST_CASE("an undamped step that fails leaves the damping as it was") {
-  // It is near the optimum in units of σ, but the model bends, so the undamped step leads uphill.
+  // The point is near the optimum in units of σ, but the model bends, so the undamped step leads uphill.
   Scripted problem(40, 1, [](const Vector& x, Table& rows) {
     for (std::size_t i = 0; i < 40; ++i) {
       rows.columns[0][i] = i == 0 ? 1 / (1 + x[0] * x[0]) : 0;

@@ -66,7 +66,7 @@ Eigen::MatrixXd columns_of(const Point& p, const std::vector<int>& which) {
   return out;
 }
 
-// Returns v minus its projection on the columns of Φ.
+// Returns v minus its projection onto the space that the columns of Φ span.
 Eigen::MatrixXd perpendicular(const Eigen::MatrixXd& phi, const Eigen::MatrixXd& v) {
   return v - phi * decompositions::least_squares(phi, v);
 }

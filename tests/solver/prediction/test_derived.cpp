@@ -120,7 +120,7 @@ TEST_CASE("the profile of a function of one parameter is that of the parameter, 
   CHECK(q.ci_high == doctest::Approx(std::log(2) / b.lower).epsilon(1e-6));
   CHECK(q.fits > 4);
   CHECK(q.note.empty());
-  // It is not symmetric, unlike that of the delta method.
+  // This interval is not symmetric, unlike that of the delta method.
   CHECK(q.ci_high - q.value > 1.02 * (q.value - q.ci_low));
 }
 
