@@ -78,40 +78,6 @@ bool is_small(const BlockPoint& at, std::size_t columns, double products) {
   return !at.solver.iterative() && at.free() <= columns && qr_products(at) <= products;
 }
 
-// Measures the distance by Cholesky's factor of JᵀJ, which takes a small part of the time of QR. The result
-// is marked as not known if JᵀJ may have lost digits that QR would keep, because rows have very different
-// sizes or J is ill-conditioned.
-BlockDistance by_normal(const BlockPoint& at, std::span<const double> norms) {
-  constexpr double kMostError = 1e-8;  // n u κ, κ of JᵀJ
-  constexpr double kMostSpread = 1e3;  // of the rows
-  const std::vector<std::size_t> free = at.free_columns();
-  const std::size_t n = free.size();
-  ScaledNormal normal = scaled_normal(at, free);
-  if (n == 0 || !(normal.heaviest <= kMostSpread * normal.median) || !dense::cholesky(normal.A.data(), n))
-    return {};
-  std::vector<double> R(n * n, 0.0), z(n), scale(n);
-  for (std::size_t j = 0; j < n; ++j) {
-    scale[j] = norms[free[j]];
-    z[j] = at.solver.gradient()[free[j]] / scale[j];
-    for (std::size_t i = 0; i <= j; ++i) R[j * n + i] = normal.A[i * n + j];
-  }
-  dense::solve_lower(normal.A.data(), n, z.data());
-  Certified found;
-  found.step.assign(n, 0.0);
-  analyse({R.data(), z.data(), scale, false, nullptr, 0, false}, found);
-  if (!(found.certificate.covariance_error < kMostError) || found.certificate.rank < static_cast<int>(n))
-    return {};
-  BlockDistance out;
-  out.known = true;
-  out.step.assign(at.structure.tangent_size(), 0.0);
-  for (std::size_t j = 0; j < n; ++j) out.step[free[j]] = found.step[j];
-  out.rank = found.certificate.rank;
-  out.condition = found.certificate.condition;
-  out.error = found.certificate.covariance_error;
-  out.decrement = found.certificate.decrement_sigma;
-  return out;
-}
-
 // Returns true if analyse_lightened() would show no rank above this one.
 bool lightened_rank_is_at_most(int rank, const BlockPoint& at, const DenseRows& A) {
   RankBound bound;
@@ -251,17 +217,35 @@ bool complete_by_null_space(const BlockPoint& at, const BlockTerms& terms, Block
   return true;
 }
 
+// Returns true if some row is so much larger than the median one that JᵀJ loses digits of the others. Rows are
+// compared with columns scaled to unit length, since units of the parameters do not matter.
+bool has_heavy_rows(const BlockPoint& at, const BlockTerms& terms) {
+  constexpr double kMostSpread = 1e3;
+  if (terms.spread <= kMostSpread) return false;
+  const std::vector<double> norms = column_norms(at.solver);
+  std::vector<double> rows;
+  rows.reserve(at.structure.residuals);
+  for_each_record_row(at.structure, at.model.records<double>(), [&](const JacobianRow& row) {
+    double squares = 0;
+    row.for_each([&](std::size_t j, double entry) {
+      const double scaled = entry / norms[j];
+      squares += scaled * scaled;
+    });
+    if (squares > 0) rows.push_back(std::sqrt(squares));
+  });
+  if (rows.empty()) return false;
+  const double heaviest = std::ranges::max(rows);
+  return !(heaviest <= kMostSpread * quantile_of_nonzero(std::move(rows), 0.5));
+}
+
 }  // namespace
 
-ScaledNormal scaled_normal(const BlockPoint& at, std::span<const std::size_t> columns) {
+std::vector<double> scaled_normal(const BlockPoint& at, std::span<const std::size_t> columns) {
   const std::size_t n = columns.size();
   const std::vector<double> norms = column_norms(at.solver);
-  ScaledNormal out;
-  out.A.assign(n * n, 0.0);
-  std::vector<double> values, rows;
+  std::vector<double> A(n * n, 0.0), values;
   std::vector<std::size_t> places;  // of the values in a row that are not zero
   const std::vector<std::size_t> all_places = places_of(at, columns);
-  rows.reserve(at.structure.residuals);
   for_each_record_row(at.structure, at.model.records<double>(), [&](const JacobianRow& row) {
     values.clear();
     places.clear();
@@ -270,18 +254,11 @@ ScaledNormal scaled_normal(const BlockPoint& at, std::span<const std::size_t> co
       values.push_back(entry / norms[j]);
       places.push_back(all_places[j]);
     });
-    double squares = 0;
     for (std::size_t b = 0; b < places.size(); ++b) {
-      squares += values[b] * values[b];
-      for (std::size_t a = 0; a < places.size(); ++a)
-        out.A[places[b] * n + places[a]] += values[a] * values[b];
+      for (std::size_t a = 0; a < places.size(); ++a) A[places[b] * n + places[a]] += values[a] * values[b];
     }
-    if (squares > 0) rows.push_back(std::sqrt(squares));
   });
-  if (rows.empty()) return out;
-  out.heaviest = std::ranges::max(rows);
-  out.median = quantile_of_nonzero(std::move(rows), 0.5);
-  return out;
+  return A;
 }
 
 std::vector<double> column_norms(const SchurSolver& solver) {
@@ -291,12 +268,9 @@ std::vector<double> column_norms(const SchurSolver& solver) {
   return norms;
 }
 
-BlockDistance block_distance(const BlockPoint& at, const BlockStep* solved) {
-  if (is_small(at, kFewColumns, kFewProducts)) {
-    const std::vector<double> norms = column_norms(at.solver);
-    BlockDistance found = by_normal(at, norms);
-    return found.known ? found : by_triangle(at, norms);
-  }
+BlockDistance block_distance(const BlockPoint& at, const BlockTerms& terms, const BlockStep* solved) {
+  if (is_small(at, kFewColumns, kFewProducts) && (at.free() == 0 || has_heavy_rows(at, terms)))
+    return by_triangle(at, column_norms(at.solver));
   BlockDistance out = by_elimination(at, solved);
   if (!out.known && is_small(at, kDoubtColumns, kDoubtProducts))
     return by_triangle(at, column_norms(at.solver));
@@ -306,16 +280,25 @@ BlockDistance block_distance(const BlockPoint& at, const BlockStep* solved) {
 bool examine_weak_directions(const BlockPoint& at, const BlockTerms& terms, BlockDistance& out) {
   // by_elimination() does not find the rank. The results of the other functions are already complete.
   if (!out.known || out.rank >= 0 || at.solver.iterative()) return false;
-  refine(at, terms, out);
   const std::vector<double> norms = column_norms(at.solver);
+  const std::span<const std::uint8_t> fixed = at.fixed_count > 0 ? at.fixed : std::span<const std::uint8_t>();
   const bool eliminated = out.damping <= kNegligibleDamping;
-  if (eliminated && at.solver.clearly_regular(norms)) {
-    out.rank = static_cast<int>(at.structure.tangent_size());
+  const double inverse = eliminated ? at.solver.inverse_norm(norms, fixed) : kInfinity;
+  if (std::isfinite(inverse)) {
+    out.rank = static_cast<int>(at.free());
+    if (at.structure.real_points == 0) {
+      const auto n = static_cast<double>(at.free());
+      out.condition = n * inverse;  // JᵀJ with a diagonal of ones has no eigenvalue above n
+      out.error = n * kUnitRoundoff * out.condition;
+    }
     return true;
   }
+  refine(at, terms, out);
+  const bool small = is_small(at, kFewColumns, kFewProducts);
   const bool by_rows_next = is_small(at, kDoubtColumns, kDoubtProducts);
   if ((by_rows_next || null_space_costs_less(at)) && complete_by_null_space(at, terms, out)) return true;
-  const RankEstimate rank = at.solver.rank(at.model.records<double>(), norms, eliminated);
+  const RankEstimate rank =
+      small ? RankEstimate{} : at.solver.rank(at.model.records<double>(), norms, eliminated);
   if (rank.rank < static_cast<int>(at.free())) {
     if (by_rows_next) {
       BlockDistance by_rows = by_triangle(at, norms);

@@ -32,19 +32,14 @@ constexpr double kNegligibleDamping = 1e-13;
 // Returns the column norms at x, and 1 for a column that is zero.
 std::vector<double> column_norms(const SchurSolver& solver);
 
-// Holds JᵀJ over the given columns, n x n, with columns of J scaled to unit length.
-struct ScaledNormal {
-  std::vector<double> A;
-  double heaviest = 0;  // norm of the largest row
-  double median = 0;    // median of the norms other than 0
-};
-ScaledNormal scaled_normal(const BlockPoint& at, std::span<const std::size_t> columns);
+// Returns JᵀJ over the given columns, n x n, with columns of J scaled to unit length.
+std::vector<double> scaled_normal(const BlockPoint& at, std::span<const std::size_t> columns);
 
-// Uses JᵀJ where J is small and well conditioned, and QR of J where it is small and ill-conditioned.
-// Otherwise uses the factors of the elimination with the least damping with which they exist; the rank is
-// then not known. `solved` may be the solver's last solve, if that was at this point and with negligible
-// damping; else it is null.
-BlockDistance block_distance(const BlockPoint& at, const BlockStep* solved = nullptr);
+// Uses the factors of the elimination, with the least damping with which they exist. If J is small, finds the
+// rank, too, and uses QR of J where JᵀJ may have lost digits. If J is large, the rank is not known. `solved`
+// may be the solver's last solve, if that was at this point and with negligible damping; else it is null.
+BlockDistance block_distance(const BlockPoint& at, const BlockTerms& terms,
+                             const BlockStep* solved = nullptr);
 
 // Adds what the elimination does not show: the directions that its damping suppressed, and the rank. Must be
 // called after block_distance. A direction along which the gradient exceeds rounding error counts with its

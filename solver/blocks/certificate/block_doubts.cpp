@@ -138,7 +138,7 @@ bool BlockSystem::determines_more(std::span<const double> x, int rank) try {
   }
   const BlockPoint point{model_, structure_, model_.problem(), solver_, trial_.x, trial_.model.cost, {}, 0};
   const BlockTerms terms = measure_terms(point);
-  BlockDistance distance = block_distance(point);
+  BlockDistance distance = block_distance(point, terms);
   examine_weak_directions(point, terms, distance);
   return distance.known && distance.rank > rank;
 } catch (...) {

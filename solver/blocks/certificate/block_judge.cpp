@@ -148,7 +148,7 @@ BlockJudgement judge_point(const BlockPoint& at, const BlockTests& tests,
   c.cost = at.cost;
   c.decrement_sigma = c.step = c.condition = std::numeric_limits<double>::quiet_NaN();
   out.terms = std::move(terms);
-  out.distance = block_distance(at, solved);
+  out.distance = block_distance(at, *out.terms, solved);
   apply_tests(at, tests, out);
   if (!c.passed && tests.stopped) return out;
   if (examine_weak_directions(at, *out.terms, out.distance)) apply_tests(at, tests, out);

@@ -227,7 +227,7 @@ struct NormalMetric {
   // Returns false if there is no factor.
   bool take(const BlockPoint& at, double epsilon) {
     free = at.free_columns();
-    A = scaled_normal(at, free).A;
+    A = scaled_normal(at, free);
     L = A;
     for (std::size_t j = 0; j < free.size(); ++j) L[j * free.size() + j] += epsilon;
     return dense::cholesky(L.data(), free.size());

@@ -4,6 +4,7 @@
 
 #include "dense/dense_algebra.hpp"
 #include "linear/sparse_cholesky.hpp"
+#include "support/constants.hpp"
 #include "support/random.hpp"
 
 #include <algorithm>
@@ -220,20 +221,22 @@ int ReducedSystem::rank(const double* chunks, std::size_t count, std::size_t str
   return found;
 }
 
-bool ReducedSystem::clearly_regular(std::span<const double> scale, double least) {
+double ReducedSystem::inverse_norm(std::span<const double> scale, double least) {
   constexpr int kRounds = 8;  // from a random start, enough for the right size
   constexpr double kSafety = 64;
   Random random(1);
   std::vector<double> v(impl_->n);
   for (double& entry : v) entry = random.uniform() - 0.5;
+  double most = 0;
   for (int round = 0; round < kRounds; ++round) {
     const double before = dense::norm(v.data(), v.size());
     for (std::size_t j = 0; j < v.size(); ++j) v[j] *= scale[j] / before;
     solve(v);
     for (std::size_t j = 0; j < v.size(); ++j) v[j] *= scale[j];
-    if (!(kSafety * least * dense::norm(v.data(), v.size()) < 1)) return false;
+    most = std::max(most, round > 0 ? dense::norm(v.data(), v.size()) : 0);
+    if (!(kSafety * least * dense::norm(v.data(), v.size()) < 1)) return kInfinity;
   }
-  return true;
+  return most;
 }
 
 std::span<double> ReducedSystem::spare() {

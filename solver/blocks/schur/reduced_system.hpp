@@ -42,10 +42,10 @@ class ReducedSystem {
   // pivoting. A dense factor is lost, because the matrix uses its memory.
   int rank(const double* chunks, std::size_t count, std::size_t stride, std::span<const double> scale,
            double least);
-  // Returns true if D⁻¹SD⁻¹ clearly has full rank: all pivots are well above `least`. Must be called after
-  // factor(). No pivot is less than the least eigenvalue, which is estimated by inverse iteration. That takes
-  // a small part of the time that pivoting takes.
-  bool clearly_regular(std::span<const double> scale, double least);
+  // Estimates the norm of (D⁻¹SD⁻¹)⁻¹ by inverse iteration, in a small part of the time that pivoting takes.
+  // Returns infinity unless all pivots are well above `least`; no pivot is less than the least eigenvalue.
+  // Coordinates whose scale is 0 do not count. Must be called after factor().
+  double inverse_norm(std::span<const double> scale, double least);
   // Estimates the rank of D⁻¹SD⁻¹ after factor(): the number of pivots above `least` in the order of the
   // factor.
   int count_pivots(std::span<const double> scale, double least) const;

@@ -1,6 +1,8 @@
 // Implements SchurSolver: gathers gradient and column norms, eliminates points, solves, and substitutes back.
 #include "blocks/schur/schur.hpp"
 
+#include "support/constants.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -347,10 +349,14 @@ int SchurSolver::lost_in_points(std::span<const double> scale) const {
   return lost;
 }
 
-bool SchurSolver::clearly_regular(std::span<const double> scale) {
-  if (operator_ || reduced_->too_large_for_rank()) return false;
-  return reduced_->clearly_regular(scale.subspan(structure_.point_numbers), kLeastPivot) &&
-         lost_in_points(scale) == 0;
+double SchurSolver::inverse_norm(std::span<const double> scale, std::span<const std::uint8_t> fixed) {
+  if (operator_ || reduced_->too_large_for_rank() || lost_in_points(scale) > 0) return kInfinity;
+  const std::span<const double> all = scale.subspan(structure_.point_numbers);
+  std::vector<double> of_cameras(all.begin(), all.end());
+  for (std::size_t j = 0; j < of_cameras.size() && !fixed.empty(); ++j) {
+    if (fixed[structure_.point_numbers + j] != 0) of_cameras[j] = 0;
+  }
+  return reduced_->inverse_norm(of_cameras, kLeastPivot);
 }
 
 RankEstimate SchurSolver::rank(RecordReader<double>& J, std::span<const double> scale, bool eliminated) {

@@ -73,9 +73,10 @@ class SchurSolver {
   double accelerate(RecordReader<R>& J, std::span<const double> step, std::span<const double> scale,
                     double factor, std::span<double> moved, std::vector<double>& acceleration);
 
-  // Returns true if J, with columns scaled to unit length, clearly has full rank. Must be called after
-  // solve() of records in f64, with a damping that is negligible beside the least pivot.
-  bool clearly_regular(std::span<const double> scale);
+  // Estimates the norm of S⁻¹, with columns of J scaled to unit length, if J clearly has full rank; otherwise
+  // returns infinity. `fixed` flags tangent coordinates that do not count; it may be empty. Must be called
+  // after solve() of records in f64, with a damping that is negligible beside the least pivot.
+  double inverse_norm(std::span<const double> scale, std::span<const std::uint8_t> fixed);
   // Returns true if the reduced system is so large that rank() only counts the pivots of its factor.
   bool too_large_for_rank() const { return reduced_ && reduced_->too_large_for_rank(); }
   // Estimates the rank of J, with columns scaled to unit length, from the pivots of the points' matrices and
