@@ -217,8 +217,8 @@ bool complete_by_null_space(const BlockPoint& at, const BlockTerms& terms, Block
   return true;
 }
 
-// Returns true if some row is so much larger than the median one that JᵀJ loses digits of the others. Rows are
-// compared with columns scaled to unit length, since units of the parameters do not matter.
+// Returns true if some row is so much larger than the median one that JᵀJ loses digits of the others. Rows
+// are compared with columns scaled to unit length, since units of the parameters do not matter.
 bool has_heavy_rows(const BlockPoint& at, const BlockTerms& terms) {
   constexpr double kMostSpread = 1e3;
   if (terms.spread <= kMostSpread) return false;

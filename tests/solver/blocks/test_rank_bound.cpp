@@ -80,7 +80,10 @@ TEST_CASE("A bound of the rank holds where singular values show that rank") {
         prepared.model.linearize<double>(x, residuals);
         prepared.solver.gather<double, double>(prepared.model.records<double>());
         const BlockPoint point{prepared.model, prepared.structure, impl, prepared.solver, x, cost, {}, 0};
-        const int rank = block_distance(point).rank;
+        const BlockTerms terms = measure_terms(point);
+        BlockDistance distance = block_distance(point, terms);
+        examine_weak_directions(point, terms, distance);
+        const int rank = distance.rank;
         REQUIRE(rank >= 0);
         RankBound bound;
         for (int most = 0; most < kNumbers; ++most) {
