@@ -188,7 +188,12 @@ void BlockModel::return_to(std::span<const double> x, std::span<const double> r)
 
 void BlockModel::settle(std::span<const double> x) {
   const std::size_t left = in_windows_ ? windowed_.left() : left_by_derivatives_;
-  if (left <= 16 + structure_.list.blocks() / 64) return;
+  constexpr std::size_t kDerivativesByRecording =
+      4;  // of a block by dual numbers, in the time of a recording
+  const std::size_t blocks = structure_.list.blocks();
+  left_since_ += left;
+  if (left <= 16 + blocks / 64 || left_since_ <= kDerivativesByRecording * blocks) return;
+  left_since_ = 0;
   keep_all();
   keep_counters();
   evaluator_.classify(x, runner(*parallelism_));

@@ -44,7 +44,8 @@ class BlockModel {
   template <class T>
   RecordReader<T>& records();
   // Must be called after linearize(x), when all records were read once. Records the functions again if many
-  // blocks took another branch than their program, because such blocks are slow.
+  // blocks took another branch than their program, because such blocks are slow. It waits until they have
+  // taken about as long as recordings take, since a small solve may end before.
   void settle(std::span<const double> x);
   // Keeps all records of the last linearize in f64, for readers that read them many times.
   void keep_all() {
@@ -188,6 +189,7 @@ class BlockModel {
   // Number of blocks that left their program in the last cost(), and in the last linearize() of all records
   // at once.
   std::size_t left_ = 0, left_by_derivatives_ = 0;
+  std::size_t left_since_ = 0;  // sum of the latter since the functions were recorded
 };
 
 template <>

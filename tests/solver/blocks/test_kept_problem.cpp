@@ -280,6 +280,27 @@ TEST_CASE("A branch that is first taken at the next start is recorded there") {
   CHECK(summary.certificate.passed);
 }
 
+// As a registration that starts without a rotation, where functions take the branch of small angles.
+TEST_CASE("A short solve that leaves the branch of its start records each function once") {
+  int recordings = 0;
+  double p[1] = {0};
+  Problem problem;
+  for (int i = 1; i <= 40; ++i) {
+    const double y = 1 + 0.01 * i;
+    problem.add_residual_block(
+        [y, &recordings](const auto* q) {
+          if constexpr (std::is_same_v<std::remove_cvref_t<decltype(*q)>, Traced>) ++recordings;
+          using std::exp;
+          return q[0] > 0.0 ? exp(q[0]) - y : 1.0 + q[0] - y;
+        },
+        nullptr, {p});
+  }
+  const Summary summary = solve(problem);
+  CHECK(summary.certificate.passed);
+  CHECK(std::exp(p[0]) == doctest::Approx(1.205));
+  CHECK(recordings <= 42);  // the first block is called twice, to compare its recording with a second one
+}
+
 TEST_CASE("Blocks are removed by numbers that stay theirs, and once") {
   std::vector<double> values(20, 1.0);
   Problem problem;
