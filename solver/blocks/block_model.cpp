@@ -188,11 +188,10 @@ void BlockModel::return_to(std::span<const double> x, std::span<const double> r)
 
 void BlockModel::settle(std::span<const double> x) {
   const std::size_t left = in_windows_ ? windowed_.left() : left_by_derivatives_;
-  constexpr std::size_t kDerivativesByRecording =
-      4;  // of a block by dual numbers, in the time of a recording
+  constexpr std::size_t kWorth = 4;  // a recording takes as long as so many derivatives by dual numbers
   const std::size_t blocks = structure_.list.blocks();
   left_since_ += left;
-  if (left <= 16 + blocks / 64 || left_since_ <= kDerivativesByRecording * blocks) return;
+  if (left <= 16 + blocks / 64 || left_since_ <= kWorth * blocks) return;
   left_since_ = 0;
   keep_all();
   keep_counters();

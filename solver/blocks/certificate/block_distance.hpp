@@ -35,9 +35,9 @@ std::vector<double> column_norms(const SchurSolver& solver);
 // Returns JᵀJ over the given columns, n x n, with columns of J scaled to unit length.
 std::vector<double> scaled_normal(const BlockPoint& at, std::span<const std::size_t> columns);
 
-// Uses the factors of the elimination, with the least damping with which they exist. If J is small, finds the
-// rank, too, and uses QR of J where JᵀJ may have lost digits. If J is large, the rank is not known. `solved`
-// may be the solver's last solve, if that was at this point and with negligible damping; else it is null.
+// Uses the factors of the elimination, with the least damping with which they exist; the rank is then not
+// known. If J is small, and has heavy rows or no factor, uses QR of J, which shows the rank. `solved` may be
+// the solver's last solve, if that was at this point and with negligible damping; else it is null.
 BlockDistance block_distance(const BlockPoint& at, const BlockTerms& terms,
                              const BlockStep* solved = nullptr);
 
