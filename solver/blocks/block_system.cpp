@@ -304,13 +304,15 @@ void BlockSystem::first_order(std::span<const double>, double lambda, double nea
 
 // Returns the undamped step at x if the solver's factors are still those of that step. Its damping is
 // relative to D, which depends on earlier, larger columns, too, so it must be negligible beside the columns
-// at x.
+// at x. A column of zeros counts as 1, as in column_norms(): the certificate sees that it is zero by a pivot
+// that is tiny beside 1.
 const BlockStep* BlockSystem::undamped_step() {
   if (heavy_rows() || solver_.iterative() || step_lambda_ != kUndamped || !step_.factored || !scale_)
     return nullptr;
   for (std::size_t j = 0; j < scale_->size(); ++j) {
-    const double damping = kUndamped * (*scale_)[j] * (*scale_)[j];
-    if (solver_.squares()[j] > 0 && !(damping <= kNegligibleDamping * solver_.squares()[j])) return nullptr;
+    if (point().is_fixed(j)) continue;
+    const double square = solver_.squares()[j] > 0 ? solver_.squares()[j] : 1;
+    if (!(kUndamped * (*scale_)[j] * (*scale_)[j] <= kNegligibleDamping * square)) return nullptr;
   }
   return &step_;
 }

@@ -9,6 +9,7 @@
 #include "linear/dot.hpp"
 #include "linear/weighted_rows.hpp"
 #include "support/constants.hpp"
+#include "support/random.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -200,13 +201,65 @@ bool null_space_costs_less(const BlockPoint& at) {
   return kSolves * solve < kSlowerPivots * reduced * reduced * reduced / 3;
 }
 
+// Estimates the norm of a symmetric matrix over the free columns by power iteration from a random start.
+// apply(v) multiplies v by the matrix.
+double norm_by_power(const BlockPoint& at, const auto& apply) {
+  constexpr int kRounds = 4;  // enough for the right size
+  Random random(1);
+  std::vector<double> v(at.structure.tangent_size());
+  for (std::size_t j = 0; j < v.size(); ++j) {
+    const double entry = random.uniform() - 0.5;
+    v[j] = at.is_fixed(j) ? 0 : entry;
+  }
+  double most = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    const double before = dense::norm(v.data(), v.size());
+    for (double& entry : v) entry /= before;
+    apply(v);
+    for (std::size_t j = 0; j < v.size(); ++j) v[j] = at.is_fixed(j) ? 0 : v[j];
+    most = std::max(most, dense::norm(v.data(), v.size()));
+  }
+  return most;
+}
+
+// Estimates the norm of (JᵀJ)⁻¹, with columns scaled to unit length. Must be called while the factor is
+// known.
+double norm_of_inverse(const BlockPoint& at, std::span<const double> norms) {
+  return norm_by_power(at, [&](std::vector<double>& v) {
+    for (std::size_t j = 0; j < v.size(); ++j) v[j] *= norms[j];
+    at.solver.solve_factored(at.model.records<double>(), v);
+    for (std::size_t j = 0; j < v.size(); ++j) v[j] *= norms[j];
+  });
+}
+
+// Estimates the norm of JᵀJ, with columns scaled to unit length.
+double norm_of_normal(const BlockPoint& at, std::span<const double> norms) {
+  std::vector<double> image(norms.size());
+  return norm_by_power(at, [&](std::vector<double>& v) {
+    for (std::size_t j = 0; j < v.size(); ++j) v[j] /= norms[j];
+    at.solver.multiply(at.model.records<double>(), v, image);
+    for (std::size_t j = 0; j < v.size(); ++j) v[j] = image[j] / norms[j];
+  });
+}
+
+// Stores the condition number of JᵀJ, where J has full rank: estimated if J is small, otherwise a bound.
+// `inverse` is the norm of the inverse.
+void set_condition(const BlockPoint& at, std::span<const double> norms, double inverse, BlockDistance& out) {
+  const auto n = static_cast<double>(at.free());
+  const bool small = is_small(at, kFewColumns, kFewProducts);
+  // JᵀJ with a diagonal of ones has no eigenvalue above n.
+  out.condition = (small ? norm_of_normal(at, norms) : n) * inverse;
+  out.error = n * kUnitRoundoff * out.condition;
+}
+
 // Tries to complete `out` by the directions that the data leave undetermined. Returns true if this succeeded:
 // these directions are clearly undetermined, all others are clearly determined, and rounding errors of heavy
 // rows cannot hide what the lightest rows determine. Must be called while the factor is known. Takes a small
 // part of the time of QR.
 bool complete_by_null_space(const BlockPoint& at, const BlockTerms& terms, BlockDistance& out) {
   constexpr double kSafety = 4;
-  NullSpace null(at.solver, at.model.records<double>(), column_norms(at.solver), at.fixed);
+  const std::vector<double> norms = column_norms(at.solver);
+  NullSpace null(at.solver, at.model.records<double>(), norms, at.fixed);
   if (!null.find(at.free(), rank_tolerance(at.free()) / (kSafety * terms.widest_spread))) return false;
   null.remove_from(out.step);
   for (std::size_t j = 0; j < out.step.size(); ++j) {
@@ -214,6 +267,7 @@ bool complete_by_null_space(const BlockPoint& at, const BlockTerms& terms, Block
   }
   out.rank = static_cast<int>(at.free() - null.size());
   if (null.size() > 0) out.condition = kInfinity;
+  else if (is_small(at, kFewColumns, kFewProducts)) set_condition(at, norms, norm_of_inverse(at, norms), out);
   return true;
 }
 
@@ -283,27 +337,25 @@ bool examine_weak_directions(const BlockPoint& at, const BlockTerms& terms, Bloc
   const std::vector<double> norms = column_norms(at.solver);
   const std::span<const std::uint8_t> fixed = at.fixed_count > 0 ? at.fixed : std::span<const std::uint8_t>();
   const bool eliminated = out.damping <= kNegligibleDamping;
-  const double inverse = eliminated ? at.solver.inverse_norm(norms, fixed) : kInfinity;
+  const bool small = is_small(at, kFewColumns, kFewProducts);
+  const double inverse = eliminated ? at.solver.inverse_norm(norms, fixed, kNegligibleDamping) : kInfinity;
   if (std::isfinite(inverse)) {
     out.rank = static_cast<int>(at.free());
-    if (at.structure.real_points == 0) {
-      const auto n = static_cast<double>(at.free());
-      out.condition = n * inverse;  // JᵀJ with a diagonal of ones has no eigenvalue above n
-      out.error = n * kUnitRoundoff * out.condition;
-    }
+    if (at.structure.real_points == 0) set_condition(at, norms, inverse, out);
+    else if (small) set_condition(at, norms, norm_of_inverse(at, norms), out);
     return true;
   }
   refine(at, terms, out);
-  const bool small = is_small(at, kFewColumns, kFewProducts);
   const bool by_rows_next = is_small(at, kDoubtColumns, kDoubtProducts);
   if ((by_rows_next || null_space_costs_less(at)) && complete_by_null_space(at, terms, out)) return true;
+  const bool rows_decide = small || (by_rows_next && at.solver.points_blur_rank(norms, kNegligibleDamping));
   const RankEstimate rank =
-      small ? RankEstimate{} : at.solver.rank(at.model.records<double>(), norms, eliminated);
+      rows_decide ? RankEstimate{} : at.solver.rank(at.model.records<double>(), norms, eliminated);
   if (rank.rank < static_cast<int>(at.free())) {
     if (by_rows_next) {
-      BlockDistance by_rows = by_triangle(at, norms);
-      by_rows.linear_iterations = out.linear_iterations;
-      if (by_rows.known) out = std::move(by_rows);
+      BlockDistance found = by_triangle(at, norms);
+      found.linear_iterations = out.linear_iterations;
+      if (found.known) out = std::move(found);
       return true;
     }
     out.rank_hidden = terms.widest_spread > kHeavyRows;

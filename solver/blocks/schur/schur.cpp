@@ -331,10 +331,9 @@ template void SchurSolver::solve<float, float>(RecordReader<float>&, double, std
 template bool SchurSolver::factor_reduced<double>();
 template bool SchurSolver::eliminate<double, double>(RecordReader<double>&, double, std::span<const double>);
 
-// Returns how many coordinates of points have pivots that are too small.
-int SchurSolver::lost_in_points(std::span<const double> scale) const {
+SchurSolver::PointPivots SchurSolver::point_pivots(std::span<const double> scale) const {
   const BlockStructure& s = structure_;
-  int lost = 0;
+  PointPivots out;
   std::vector<double> scaled;
   for (std::size_t p = 0; p < s.real_points; ++p) {
     const std::size_t e = s.point_size[p];
@@ -344,19 +343,29 @@ int SchurSolver::lost_in_points(std::span<const double> scale) const {
     for (std::size_t i = 0; i < e; ++i) {
       for (std::size_t j = 0; j < e; ++j) scaled[i * e + j] = symmetric(V, i, j) / (norms[i] * norms[j]);
     }
-    lost += static_cast<int>(e) - pivoted_rank(scaled, e, kLeastPivot);
+    out.lost += static_cast<int>(e) - pivoted_rank(scaled, e, kLeastPivot);
+    for (std::size_t i = 0; i < e; ++i) out.least = std::min(out.least, scaled[i * e + i]);
   }
-  return lost;
+  return out;
 }
 
-double SchurSolver::inverse_norm(std::span<const double> scale, std::span<const std::uint8_t> fixed) {
-  if (operator_ || reduced_->too_large_for_rank() || lost_in_points(scale) > 0) return kInfinity;
+double SchurSolver::inverse_norm(std::span<const double> scale, std::span<const std::uint8_t> fixed,
+                                 double damping) {
+  if (operator_ || reduced_->too_large_for_rank()) return kInfinity;
+  const PointPivots points = point_pivots(scale);
+  if (points.lost > 0) return kInfinity;
   const std::span<const double> all = scale.subspan(structure_.point_numbers);
   std::vector<double> of_cameras(all.begin(), all.end());
   for (std::size_t j = 0; j < of_cameras.size() && !fixed.empty(); ++j) {
     if (fixed[structure_.point_numbers + j] != 0) of_cameras[j] = 0;
   }
-  return reduced_->inverse_norm(of_cameras, kLeastPivot);
+  // The damping of points, and rounding errors of their inverses, change S by as much as the damping over the
+  // least pivot. That can make a singular S look regular.
+  return reduced_->inverse_norm(of_cameras, std::max(kLeastPivot, damping / points.least));
+}
+
+bool SchurSolver::points_blur_rank(std::span<const double> scale, double damping) const {
+  return !(damping / point_pivots(scale).least <= kLeastPivot);
 }
 
 RankEstimate SchurSolver::rank(RecordReader<double>& J, std::span<const double> scale, bool eliminated) {
@@ -365,7 +374,7 @@ RankEstimate SchurSolver::rank(RecordReader<double>& J, std::span<const double> 
   const BlockStructure& s = structure_;
   if (!eliminated && !eliminate<double, double>(J, kDamping, scale)) return {};
   const std::span<const double> of_cameras = scale.subspan(s.point_numbers);
-  const int points = static_cast<int>(s.point_numbers) - lost_in_points(scale);
+  const int points = static_cast<int>(s.point_numbers) - point_pivots(scale).lost;
   if (reduced_->too_large_for_rank()) {
     if (!eliminated && !factor_reduced<double>()) return {};
     return {points + reduced_->count_pivots(of_cameras, kLeastPivot), true};

@@ -75,8 +75,12 @@ class SchurSolver {
 
   // Estimates the norm of S⁻¹, with columns of J scaled to unit length, if J clearly has full rank; otherwise
   // returns infinity. `fixed` flags tangent coordinates that do not count; it may be empty. Must be called
-  // after solve() of records in f64, with a damping that is negligible beside the least pivot.
-  double inverse_norm(std::span<const double> scale, std::span<const std::uint8_t> fixed);
+  // after solve() of records in f64. `damping` is the most that it can have been, relative to squared norms
+  // of columns; it must be far above rounding errors.
+  double inverse_norm(std::span<const double> scale, std::span<const std::uint8_t> fixed, double damping);
+  // Returns true if points are determined so weakly that damping by this share of squared norms, or rounding
+  // errors, may change pivots of S that rank() counts.
+  bool points_blur_rank(std::span<const double> scale, double damping) const;
   // Returns true if the reduced system is so large that rank() only counts the pivots of its factor.
   bool too_large_for_rank() const { return reduced_ && reduced_->too_large_for_rank(); }
   // Estimates the rank of J, with columns scaled to unit length, from the pivots of the points' matrices and
@@ -143,7 +147,12 @@ class SchurSolver {
   // Returns the cameras' part of a step, with `pad` numbers for each camera.
   template <class T>
   const T* cameras_as();
-  int lost_in_points(std::span<const double> scale) const;
+  // The pivots of the points' matrices, with columns of J scaled to unit length.
+  struct PointPivots {
+    int lost = 0;      // how many are too small
+    double least = 1;  // if none is lost
+  };
+  PointPivots point_pivots(std::span<const double> scale) const;
   void solve_point(std::size_t point, const double* b, double* x) const;
   std::size_t chunks() const { return structure_.chunk.size() - 1; }
 

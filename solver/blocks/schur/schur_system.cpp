@@ -96,10 +96,11 @@ void SchurSolver::solve_factored(RecordReader<double>& J, std::span<double> b) {
   const BlockStructure& s = structure_;
   const std::span<double> cameras = b.subspan(s.point_numbers);
   double moved[8];
+  const bool alone = cameras.empty();  // no row connects points with anything else
   // Computes b_c -= W V⁻¹ b_p.
   for_each_point(J, s.real_points, [&](std::size_t p, const RecordView<double>& records) {
     const double* of = b.data() + s.point_offset[p];
-    if (std::all_of(of, of + s.point_size[p], [](double v) { return v == 0; })) return;
+    if (alone || std::all_of(of, of + s.point_size[p], [](double v) { return v == 0; })) return;
     solve_point(p, of, moved);
     for_each_row(s, records, p, [&](const SlotRows& r) {
       const double along = dot(r.row, moved, r.points());
@@ -112,13 +113,14 @@ void SchurSolver::solve_factored(RecordReader<double>& J, std::span<double> b) {
   // Computes x_p = V⁻¹ (b_p - Wᵀ x_c).
   for_each_point(J, s.real_points, [&](std::size_t p, const RecordView<double>& records) {
     double* of = b.data() + s.point_offset[p];
-    for_each_row(s, records, p, [&](const SlotRows& r) {
-      double along = 0;
-      r.for_each_camera([&](std::size_t first, std::size_t size, std::size_t column) {
-        along += dot(r.row + column, cameras.data() + first, size);
+    if (!alone)
+      for_each_row(s, records, p, [&](const SlotRows& r) {
+        double along = 0;
+        r.for_each_camera([&](std::size_t first, std::size_t size, std::size_t column) {
+          along += dot(r.row + column, cameras.data() + first, size);
+        });
+        add_multiple(of, -along, r.row, r.points());
       });
-      add_multiple(of, -along, r.row, r.points());
-    });
     solve_point(p, of, moved);
     std::copy_n(moved, s.point_size[p], of);
   });

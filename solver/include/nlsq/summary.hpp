@@ -89,8 +89,8 @@ struct Certificate {
   // ‖D s‖ / ‖D x‖ of a last step s without a pass over all rows at its end, because it was known to leave
   // less than `step` (docs/precision.md). If it is 0, everything was evaluated at x itself.
   double last_step = 0;
-  // κ₀ of the scaled normal matrix, undamped. For a Problem it is a bound from an estimate of the inverse's
-  // norm, or NaN if blocks were eliminated or the rank was not examined.
+  // κ₀ of the scaled normal matrix, undamped. For a Problem it is an estimate of the right size, or NaN where
+  // it is not known.
   double condition = 0;
   int rank = 0;
   // parameters that the data cannot distinguish (indices among the free ones)
