@@ -7,6 +7,7 @@
 #include "certificate/difference_errors.hpp"
 #include "linear/dot.hpp"
 #include "linear/linear_solver.hpp"
+#include "minimizer/step_rules.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -155,7 +156,7 @@ bool may_lie_at_kink(const MinimizerResult& end, bool judged) {
   const bool ended = judged || (s.termination == Termination::no_progress && !end.spent);
   return s.verdict == Verdict::budget && ended && !end.underflow && !end.limited_by_rounding &&
          c.recheck_passed && c.wrong_column < 0 && c.at_bound.empty() &&
-         c.rank == static_cast<int>(end.x.size()) && c.condition <= kNormalCondition &&
+         c.rank == static_cast<int>(end.x.size()) && c.condition <= rules::kNormalCondition &&
          c.decrement_sigma <= kFarFromKink;
 }
 

@@ -159,7 +159,7 @@ bool Minimizer::warm_up(System& system, const MinimizerRequest& request, double 
     if (system.known() && !system.at().finite) return false;
     prepare_point(loop);
     const FirstOrder& here = loop.point.first;
-    if (!here.usable || here.condition > kNormalCondition) return false;
+    if (!here.usable || here.condition > rules::kNormalCondition) return false;
     if (here.decrement_sigma <= near) return true;
     solve_step(loop);
     assess(loop);

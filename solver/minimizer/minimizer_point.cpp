@@ -68,7 +68,7 @@ void prepare_point(Loop& loop) {
 
 bool first_order_known(const Loop& loop) {
   const FirstOrder& first = loop.point.first;
-  return first.usable && (first.condition <= kNormalCondition || loop.system->by_qr());
+  return first.usable && (first.condition <= rules::kNormalCondition || loop.system->by_qr());
 }
 
 bool near_optimum(const Loop& loop) {

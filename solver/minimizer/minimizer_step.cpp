@@ -232,7 +232,7 @@ void reject(Loop& loop, bool was_undamped) {
   constexpr double kShort = 0.01;                                                 // standard errors
   const bool counts = loop.stops_at_kinks && !loop.system->residuals_stay_f64();  // judge_at_kink(): curves
   if (counts && loop.trial.decrease < 0 && loop.step.nu <= kShort * loop.sigma() &&
-      loop.point.first.condition <= kNormalCondition)
+      loop.point.first.condition <= rules::kNormalCondition)
     ++loop.ending.stagnation.short_rises;
   if (was_undamped) note_undamped(damping, false);
   // A failed undamped step does not show that λ is too small. A damped step is tried next.

@@ -41,6 +41,8 @@ inline bool near_optimum(double decrement_squared, double decrement_sigma, doubl
 inline constexpr double kFastDecrease = 0.2;
 inline constexpr double kLeastGain = 1e-4;  // least gain ratio of an accepted step, in float64
 
+inline constexpr double kNormalCondition = 1e12;  // up to this κ₀, undamped normal equations are trusted
+
 enum class Judgement { accept, reject, invalid, undecided };
 
 // Judges a step by its gain ratio. The result is `undecided` where the noise of the costs covers the
