@@ -38,7 +38,7 @@ class BlockSystem final : public System {
   bool residuals_stay_f64() const override { return true; }
   bool bounded() const override { return model_.bounds().any(); }
   PrecisionPlan first_plan(const PrecisionPolicy& policy) override;
-  PrecisionPlan finest_plan() const override { return {Format::f64, Gram::f64}; }
+  PrecisionPlan finest_plan() const override { return kF64Plan; }
 
   void project(Vector& x) override { model_.bounds().project(x); }
   bool known() const override { return known_ && !derivatives_at_trial_; }

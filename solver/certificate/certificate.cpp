@@ -204,7 +204,7 @@ bool examine(Evaluator& evaluator, std::span<const double> x, Linearization& at,
   const std::span<const double> scale = view(norms);
   Factor factor(n);
   if (!factor_with_digits(*seen, scale, scratch, factor)) {
-    Linearization by_qr = evaluator.linearize(x, {Format::f64, Gram::qr});
+    Linearization by_qr = evaluator.linearize(x, kQrPlan);
     if (!by_qr.finite) return false;
     at = std::move(by_qr);
     out.certificate.cost = at.cost;

@@ -15,6 +15,9 @@
 
 namespace nlsq::inline v0 {
 
+// These plans compute in f64 alone, by normal equations and by a QR pass over the rows.
+inline constexpr PrecisionPlan kF64Plan{Format::f64, Gram::f64}, kQrPlan{Format::f64, Gram::qr};
+
 // Holds the part of a linearization that does not depend on how its matrices are stored.
 struct PointModel {
   PrecisionPlan plan;
@@ -131,7 +134,7 @@ class Evaluator {
   virtual bool gradient_into(std::span<const double> x, Linearization& out) {
     return (void)x, (void)out, false;
   }
-  virtual double gradient_work() const { return pass_work({Format::f64, Gram::f64}); }
+  virtual double gradient_work() const { return pass_work(kF64Plan); }
   // Linearizes about `rows` evenly spread rows in f64 and scales the result to stand for all rows. Returns
   // false if a part of the rows costs as much as all rows.
   virtual bool linearize_part(std::span<const double> x, std::size_t rows, Linearization& out) {

@@ -193,11 +193,10 @@ void DenseSystem::restore_point() {
 // The curvature of the residuals is used only for damped steps of hard fits without bounds: with bounds, the
 // model must have a single minimum.
 bool DenseSystem::curvature_counts(int accepted) const {
-  constexpr int kHardFit = 10;  // accepted steps
   // With more parameters, the steps do not cover enough directions to learn S in time.
   constexpr std::size_t kMostParameters = 64;
-  return accepted >= kHardFit && options_->algorithm == Algorithm::levenberg_marquardt && box_.empty() &&
-         parameters() <= kMostParameters && at_->triangle.empty();
+  return accepted >= rules::kHardFit && options_->algorithm == Algorithm::levenberg_marquardt &&
+         box_.empty() && parameters() <= kMostParameters && at_->triangle.empty();
 }
 
 // Lets the model learn from a tried step. Is called after each trial, before x moves.

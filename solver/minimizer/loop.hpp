@@ -47,7 +47,8 @@ struct Damping {
   // The last measured 2‖D a‖/‖D s‖, with the step s and its geodesic acceleration a, and ‖D s‖ at that time.
   double bend = 0, bent_length = 0;
   // Number of accepted steps before the next trial of second derivatives, and the number between trials.
-  int second_order_at = 10, second_order_period = 10;
+  static constexpr int kSecondOrderPeriod = 10;
+  int second_order_at = rules::kHardFit, second_order_period = kSecondOrderPeriod;
 };
 
 // Holds the precision in force, and the counts that show whether it is enough.

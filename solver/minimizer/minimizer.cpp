@@ -94,7 +94,7 @@ bool Minimizer::start(System& system, const MinimizerRequest& request) {
   if (system.known()) plan = system.at().plan;
   else system.linearize(x, plan);
   if (!system.at().finite && (loop_.low_rows() || (system.residuals_stay_f64() && plan.gram < Gram::f64))) {
-    plan = {Format::f64, Gram::f64};
+    plan = kF64Plan;
     system.linearize(x, plan);
   }
   if (!system.at().finite) return false;

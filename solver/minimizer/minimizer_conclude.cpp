@@ -205,7 +205,7 @@ bool certify_here(Loop& loop, Termination reason) {
   System& system = *loop.system;
   // The plan in force may be below f64 although x has not been linearized in it yet.
   if (loop.low_rows() || loop.low_gram() || loop.digits.plan.gram < Gram::f64) {
-    loop.digits.plan = {Format::f64, Gram::f64};
+    loop.digits.plan = kF64Plan;
     system.forget();
   }
   if (system.rough(loop.point.x)) system.forget();
@@ -300,7 +300,7 @@ bool observe(Loop& loop) {
   StepObserver& observer = *loop.observer;
   std::string met = observer.test_point(loop.point.x);
   if (!met.empty() && loop.low_gram()) {
-    escalate(loop, {{Format::f64, Gram::f64}, Event::finishing}, std::move(met));
+    escalate(loop, {kF64Plan, Event::finishing}, std::move(met));
     return true;
   }
   if (observer.report(loop.point.x, loop.cost(), loop.lambda()) == CallbackResult::stop)

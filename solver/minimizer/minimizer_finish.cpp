@@ -30,7 +30,7 @@ double propose_with_gram_kept(Loop& loop) {
 
 // With many parameters, the Gram product takes most of the time of a pass.
 bool gradients_are_cheap(const Loop& loop) {
-  return loop.system->gradient_work() <= kGradientShare * loop.system->pass_work({Format::f64, Gram::f64});
+  return loop.system->gradient_work() <= kGradientShare * loop.system->pass_work(kF64Plan);
 }
 
 bool gram_worth_keeping(const Loop& loop) {
@@ -41,7 +41,7 @@ bool gram_worth_keeping(const Loop& loop) {
 // false if the first step did not help; then nothing has changed.
 bool finish_with_gram_kept(Loop& loop, const PrecisionPlan& plan) {
   System& system = *loop.system;
-  const double most = kMostGradients * system.pass_work({Format::f64, Gram::f64}) / system.gradient_work();
+  const double most = kMostGradients * system.pass_work(kF64Plan) / system.gradient_work();
   const int kept_from = loop.log.next;
   propose(loop, true);
   double before = system.gradient_left(loop.step) + loop.health.gradient_noise;

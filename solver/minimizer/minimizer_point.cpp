@@ -39,7 +39,7 @@ void roll_back(Loop& loop) {
   loop.nonmonotonic.end();
   loop.trial.x = loop.checkpoint.x;
   move_to_trial(loop, false);
-  loop.digits.plan = {Format::f64, Gram::f64};
+  loop.digits.plan = kF64Plan;
   damping.trust.restore(damping.trust.by_radius() ? TrustRegion::kMin : loop.options->initial_lambda);
   damping.trust.forgive();
   system.linearize(loop.point.x, loop.digits.plan);

@@ -12,9 +12,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr int kHardFit = 10;        // iterations after which a fit counts as hard
 constexpr double kPoorGain = 0.25;  // an undamped step with a lower gain ratio has not helped
-constexpr double kMostBend = 0.75;  // beyond this 2‖D a‖/‖D s‖ the acceleration is not trusted
 
 using rules::Judgement;
 
@@ -109,7 +107,7 @@ bool worth_accelerating(const Loop& loop) {
     // It takes as many conjugate-gradient iterations as the step itself.
     return !system.solves_iteratively() && rules::worth_accelerating(expected_bend(loop), loop.trial.gain);
   }
-  const bool hard = wish == Geodesic::automatic && loop.log.next - loop.log.first >= kHardFit;
+  const bool hard = wish == Geodesic::automatic && loop.log.next - loop.log.first >= rules::kHardFit;
   // Acceleration needs f64 residuals. Below f64 that only pays when the Gram product dominates the pass.
   const bool affordable =
       !loop.low_rows() || (gradients_are_cheap(loop) && system.at().plan.gram >= Gram::f32_wide);
@@ -117,7 +115,7 @@ bool worth_accelerating(const Loop& loop) {
 }
 
 void accelerate(Loop& loop) {
-  const double bend = loop.system->accelerate(loop.point.x, loop.scale, loop.step, kMostBend);
+  const double bend = loop.system->accelerate(loop.point.x, loop.scale, loop.step, rules::kMostBend);
   if (std::isnan(bend)) return;
   loop.damping.bend = bend;
   loop.damping.bent_length = loop.step.scaled_norm;
@@ -366,7 +364,7 @@ static void meet_tolerance(Loop& loop, std::string met, bool accepted) {
     loop.ending.stalled = loop.ending.stalled || !low;
     if (loop.ending.stalled) return;
   }
-  if (low) escalate(loop, {{Format::f64, Gram::f64}, Event::finishing}, std::move(met));
+  if (low) escalate(loop, {kF64Plan, Event::finishing}, std::move(met));
   else loop.ending.stopped_by = std::move(met);
 }
 

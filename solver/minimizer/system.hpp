@@ -66,7 +66,7 @@ class System {
   virtual bool bounded() const { return false; }
   virtual PrecisionPlan first_plan(const PrecisionPolicy& policy) = 0;
   // The plan for the step that a certificate computes: the one with the most digits.
-  virtual PrecisionPlan finest_plan() const { return {Format::f64, Gram::qr}; }
+  virtual PrecisionPlan finest_plan() const { return kQrPlan; }
   // True if a pass is too cheap to be worth saving.
   virtual bool passes_are_cheap() const { return false; }
 
@@ -210,7 +210,7 @@ class System {
     return (void)x, (void)approach, (void)tau, (void)xtol, (void)trial, (void)not_again, std::nullopt;
   }
   // Steps with the kept Gram matrix and f64 gradients (minimizer_finish.cpp). Work is in f64 adds.
-  virtual double gradient_work() const { return pass_work({Format::f64, Gram::f64}); }
+  virtual double gradient_work() const { return pass_work(kF64Plan); }
   virtual std::optional<PointModel> gradient_trial(std::span<const double> trial) {
     return (void)trial, std::nullopt;
   }
