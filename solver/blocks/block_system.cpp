@@ -356,7 +356,7 @@ bool BlockSystem::evaluate_widely() {
   return true;
 }
 
-const PointModel& BlockSystem::linearize_trial(Vector& trial, const PrecisionPlan& plan, bool) {
+const PointCost& BlockSystem::linearize_trial(Vector& trial, const PrecisionPlan& plan, bool) {
   if (!same(trial_.x, trial)) evaluate(trial, trial_);
   differentiate(trial_, plan);
   derivatives_at_trial_ = true;

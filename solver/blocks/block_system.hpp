@@ -26,7 +26,7 @@ class BlockSystem final : public System {
               const SolverOptions& options, Gram first);
   // Lets a certificate allow steps of tau standard errors of a parameter, because values that another program
   // found have fewer digits than those of a solve.
-  void judge_by_distance() { short_of_tau_ = 1; }
+  void allow_steps_of_tau() { short_of_tau_ = 1; }
   // Compares the residuals at the start with those of the user's own functions. Programs that disagree are
   // not used. x must not change during the solve.
   void begin(std::span<const double> x);
@@ -43,7 +43,7 @@ class BlockSystem final : public System {
   void project(Vector& x) override { model_.bounds().project(x); }
   bool known() const override { return known_ && !derivatives_at_trial_; }
   void forget() override { known_ = false; }
-  const PointModel& at() const override { return at_.model; }
+  const PointCost& at() const override { return at_.model; }
   void linearize(std::span<const double> x, const PrecisionPlan& plan) override;
   double cost(std::span<const double> x, Format format) override;
   void column_norms(Vector& out) const override;
@@ -69,9 +69,9 @@ class BlockSystem final : public System {
   bool has_second_order() const override;
   bool second_order_step(Step& out) override;
 
-  const PointModel& linearize_trial(Vector& trial, const PrecisionPlan& plan, bool damped) override;
+  const PointCost& linearize_trial(Vector& trial, const PrecisionPlan& plan, bool damped) override;
   bool trial_known() const override { return derivatives_at_trial_; }
-  const PointModel& trial() const override { return trial_.model; }
+  const PointCost& trial() const override { return trial_.model; }
   bool trial_gradient_falls(const Step& step, double lambda, double slack) override;
   void accept_trial() override;
   void restore_point() override;
@@ -107,7 +107,7 @@ class BlockSystem final : public System {
  private:
   // The data of a point, x or the trial point, except J.
   struct PointData {
-    PointModel model;
+    PointCost model;
     std::vector<double> x, r;
     bool has_records = false;  // the f32 records are those of x, so that sums in a wider format reuse them
     double cost_by_functions = std::numeric_limits<double>::quiet_NaN();  // by the user's functions; NaN if

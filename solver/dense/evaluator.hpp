@@ -18,8 +18,9 @@ namespace nlsq::inline v0 {
 // These plans compute in f64 alone, by normal equations and by a QR pass over the rows.
 inline constexpr PrecisionPlan kF64Plan{Format::f64, Gram::f64}, kQrPlan{Format::f64, Gram::qr};
 
-// Holds the part of a linearization that does not depend on how its matrices are stored.
-struct PointModel {
+// Holds the cost at a point, and how it was evaluated. Every linearization has this, however it stores its
+// matrices.
+struct PointCost {
   PrecisionPlan plan;
   double cost = 0;  // ½‖r‖², with losses applied
   bool finite = true;
@@ -27,7 +28,7 @@ struct PointModel {
 };
 
 // The result of one pass over the rows at x.
-struct Linearization : PointModel {
+struct Linearization : PointCost {
   Vector gradient;      // Jᵀr, length n; below f64 without its bias once a probe has measured it
   Matrix normal;        // JᵀJ, n x n, symmetric
   Matrix triangle;      // if plan.gram == qr: R of [J | r], (n+1) x (n+1); else empty

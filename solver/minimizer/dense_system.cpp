@@ -150,7 +150,7 @@ bool DenseSystem::plus(std::span<const double> x, Step& step, Vector& trial, boo
   return false;
 }
 
-const PointModel& DenseSystem::linearize_trial(Vector& trial, const PrecisionPlan& plan, bool damped) {
+const PointCost& DenseSystem::linearize_trial(Vector& trial, const PrecisionPlan& plan, bool damped) {
   evaluator_->linearize_into(trial, plan, trial_at_.renew());
   if (damped && projection_.active() && trial_at_->finite) project_trial(trial, plan);
   return *trial_at_;
@@ -238,7 +238,7 @@ void DenseSystem::certify(std::span<const double> x, const CertificateTests& ask
   if (error > kStandardErrorsUnknown) out.covariance = Matrix(x.size(), x.size(), kNaN);
 }
 
-std::optional<PointModel> DenseSystem::gradient_trial(std::span<const double> trial) {
+std::optional<PointCost> DenseSystem::gradient_trial(std::span<const double> trial) {
   trial_at_.reset();
   if (!evaluator_->gradient_into(trial, gradient_at_)) return std::nullopt;
   return gradient_at_;

@@ -52,7 +52,7 @@ class DenseSystem final : public System {
   bool extrapolate_rough_derivatives(std::span<const double> x, const Certificate& c,
                                      const CertificateTests& tests) override;
   bool extrapolated() const override { return extrapolated_; }
-  const PointModel& at() const override { return *at_; }
+  const PointCost& at() const override { return *at_; }
   bool by_qr() const override { return !at_->triangle.empty(); }
   void linearize(std::span<const double> x, const PrecisionPlan& plan) override {
     evaluator_->linearize_into(x, plan, at_.renew());
@@ -78,13 +78,13 @@ class DenseSystem final : public System {
   std::vector<std::string> raise_causes(Decision& decision, const HealthReport& health,
                                         const Thresholds& thresholds) override;
 
-  const PointModel& linearize_trial(Vector& trial, const PrecisionPlan& plan, bool damped) override;
+  const PointCost& linearize_trial(Vector& trial, const PrecisionPlan& plan, bool damped) override;
   double linearize_trial_beside(Vector& trial, const PrecisionPlan& plan,
                                 std::span<const double> beside) override {
     return evaluator_->linearize_beside(trial, plan, beside, Format::f64, trial_at_.renew());
   }
   bool trial_known() const override { return static_cast<bool>(trial_at_); }
-  const PointModel& trial() const override { return *trial_at_; }
+  const PointCost& trial() const override { return *trial_at_; }
   bool trial_needs_linearization() const override { return projection_.active(); }
   bool trial_gradient_falls(const Step& step, double lambda, double slack) override;
   void accept_trial() override;
@@ -107,7 +107,7 @@ class DenseSystem final : public System {
   std::optional<LastStep> last_step(std::span<const double> x, const Approach& approach, double tau,
                                     double xtol, Vector& trial, bool& not_again) override;
   double gradient_work() const override { return evaluator_->gradient_work(); }
-  std::optional<PointModel> gradient_trial(std::span<const double> trial) override;
+  std::optional<PointCost> gradient_trial(std::span<const double> trial) override;
   double trial_gradient_norm() const override {
     return solver_->norm_in_metric(trial_at_ ? trial_at_->gradient : gradient_at_.gradient);
   }

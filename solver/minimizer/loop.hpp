@@ -208,7 +208,7 @@ bool step_by_second_order(Loop& loop);
 void assess(Loop& loop);            // fills in the health report for the scheduler
 bool change_precision(Loop& loop);  // returns true if x or the plan has changed
 void verify_checkpoint(Loop& loop);
-const PointModel& linearize_end(Loop& loop, const PrecisionPlan& plan, double expected_cost);
+const PointCost& linearize_end(Loop& loop, const PrecisionPlan& plan, double expected_cost);
 bool worse_than_checkpoint(Loop& loop);
 void escalate(Loop& loop, Decision decision, std::string reason);
 

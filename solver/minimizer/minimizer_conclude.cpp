@@ -28,7 +28,7 @@ bool trial_does_not_raise_cost(Loop& loop, const PrecisionPlan& plan) {
   System& system = *loop.system;
   const double most = loop.cost() + loop.noise();
   if (system.residuals_stay_f64() && !(system.cost(loop.trial.x, Format::f64) <= most)) return false;
-  const PointModel& there = system.linearize_trial(loop.trial.x, plan);
+  const PointCost& there = system.linearize_trial(loop.trial.x, plan);
   if (there.finite && there.cost <= most) return true;
   system.drop_trial();
   return false;

@@ -50,7 +50,7 @@ bool finish_with_gram_kept(Loop& loop, const PrecisionPlan& plan) {
   loop.trial.gain = kNaN;
   bool moved = false, linearized = false;
   for (int made = 0; !linearized;) {
-    const std::optional<PointModel> there = system.gradient_trial(loop.trial.x);
+    const std::optional<PointCost> there = system.gradient_trial(loop.trial.x);
     if (!there) return moved;
     const double after = there->finite ? system.trial_gradient_norm() : kNaN;
     if (!(after < (moved ? kSlow : 1) * before)) break;

@@ -117,7 +117,7 @@ bool widen_by_rule(Loop& loop) {
 
 void assess(Loop& loop) {
   const System& system = *loop.system;
-  const PointModel& at = system.at();
+  const PointCost& at = system.at();
   const Digits& digits = loop.digits;
   HealthReport& h = loop.health;
   h = {};
@@ -201,7 +201,7 @@ void escalate(Loop& loop, Decision decision, std::string reason) {
 // checkpoint. If the noise of the checkpoint's cost may leave that undecided, this pass also evaluates that
 // cost; otherwise worse_than_checkpoint() would read all rows again for it. `expected_cost` is the expected
 // cost of the trial point, and has the noise of the cost at x.
-const PointModel& linearize_end(Loop& loop, const PrecisionPlan& plan, double expected_cost) {
+const PointCost& linearize_end(Loop& loop, const PrecisionPlan& plan, double expected_cost) {
   Checkpoint& checkpoint = loop.checkpoint;
   System& system = *loop.system;
   const bool clear = checkpoint.noise == 0 || expected_cost + 2 * checkpoint.noise < checkpoint.cost;

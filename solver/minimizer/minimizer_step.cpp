@@ -335,7 +335,7 @@ void judge(Loop& loop) {
   }
   // After an accepted step the next is likely to be accepted, too. So one pass gives cost and linearization.
   if ((loop.damping.last_accepted && !worth_asking_cost_first(loop)) || system.trial_needs_linearization()) {
-    const PointModel& there = system.linearize_trial(trial.x, loop.digits.plan, !undamped(loop));
+    const PointCost& there = system.linearize_trial(trial.x, loop.digits.plan, !undamped(loop));
     trial.cost = there.finite ? there.cost : kNaN;
   } else {
     trial.cost = system.cost(trial.x, loop.digits.plan.residual);

@@ -87,7 +87,7 @@ class System {
     return (void)x, (void)c, (void)tests, false;
   }
   virtual bool extrapolated() const { return false; }  // true if one of these two functions has switched
-  virtual const PointModel& at() const = 0;
+  virtual const PointCost& at() const = 0;
   virtual bool by_qr() const { return false; }  // at() has the triangle of a QR pass
   virtual void linearize(std::span<const double> x, const PrecisionPlan& plan) = 0;
   virtual double cost(std::span<const double> x, Format format) = 0;
@@ -150,7 +150,7 @@ class System {
   // ---- the trial point
   // Linearizes the trial point. `damped` says that the step was damped. A System that eliminates parameters
   // may move the trial point to where these are optimal.
-  virtual const PointModel& linearize_trial(Vector& trial, const PrecisionPlan& plan,
+  virtual const PointCost& linearize_trial(Vector& trial, const PrecisionPlan& plan,
                                             bool damped = false) = 0;
   // Linearizes the trial point of an undamped step. Returns the cost in f64 at the point `beside`, by the
   // same pass where that is possible.
@@ -160,7 +160,7 @@ class System {
     return cost(beside, Format::f64);
   }
   virtual bool trial_known() const = 0;
-  virtual const PointModel& trial() const = 0;
+  virtual const PointCost& trial() const = 0;
   // Returns true if the trial's cost is known only with its linearization.
   virtual bool trial_needs_linearization() const { return false; }
   // Returns true if the trial's gradient, in the metric of H at x, is smaller than gradient_left(step) +
@@ -211,7 +211,7 @@ class System {
   }
   // Steps with the kept Gram matrix and f64 gradients (minimizer_finish.cpp). Work is in f64 adds.
   virtual double gradient_work() const { return pass_work(kF64Plan); }
-  virtual std::optional<PointModel> gradient_trial(std::span<const double> trial) {
+  virtual std::optional<PointCost> gradient_trial(std::span<const double> trial) {
     return (void)trial, std::nullopt;
   }
   virtual double trial_gradient_norm() const { return 0; }

@@ -42,7 +42,7 @@ class ScriptedSystem : public System {
   PrecisionPlan first_plan(const PrecisionPolicy&) override { return first; }
   bool known() const override { return known_; }
   void forget() override { known_ = false; }
-  const PointModel& at() const override { return at_; }
+  const PointCost& at() const override { return at_; }
   void linearize(std::span<const double> x, const PrecisionPlan& plan) override {
     note("linearize " + short_name(plan));
     points.push_back(x[0]);
@@ -96,14 +96,14 @@ class ScriptedSystem : public System {
   }
   using System::plus;
   void measure(std::span<const double>, const Step&, HealthReport& report) override { health(report); }
-  const PointModel& linearize_trial(Vector& trial, const PrecisionPlan& plan, bool) override {
+  const PointCost& linearize_trial(Vector& trial, const PrecisionPlan& plan, bool) override {
     note("linearize trial " + short_name(plan));
     trial_x_ = trial[0];
     trial_ = model(trial[0], plan);
     return trial_;
   }
   bool trial_known() const override { return !std::isnan(trial_x_); }
-  const PointModel& trial() const override { return trial_; }
+  const PointCost& trial() const override { return trial_; }
   bool trial_gradient_falls(const Step&, double, double slack) override {
     note("gradient asked");
     slacks.push_back(slack);
@@ -146,15 +146,15 @@ class ScriptedSystem : public System {
 
  private:
   void note(std::string call) { calls.push_back(std::move(call)); }
-  PointModel model(double x, const PrecisionPlan& plan) const {
-    PointModel out;
+  PointCost model(double x, const PrecisionPlan& plan) const {
+    PointCost out;
     out.plan = plan;
     out.finite = finite_at(x, plan);
     out.cost = out.finite ? cost_at(x) : std::numeric_limits<double>::quiet_NaN();
     return out;
   }
 
-  PointModel at_, trial_;
+  PointCost at_, trial_;
   double x_ = 0, trial_x_ = std::numeric_limits<double>::quiet_NaN();
   bool known_ = false;
   KernelCounters counters_;
