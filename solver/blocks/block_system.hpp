@@ -54,7 +54,7 @@ class BlockSystem final : public System {
   bool gradient_is_noise(std::span<const double> x, const Recheck& rounding) override;
   bool residuals_vanish(double initial_cost, double left, bool no_progress) override;
   void prepare(std::span<const double> x, const Vector& scale) override;
-  void first_order(std::span<const double> x, double lambda, double near, FirstOrder& out) override;
+  void solve_undamped(std::span<const double> x, double lambda, double near, UndampedStep& out) override;
 
   void solve(double lambda, Step& out) override;
   void set_solve_accuracy(double decrease) override;

@@ -165,8 +165,8 @@ int numerical_rank(const Linearization& at) {
   return static_cast<int>(numerical_rank(factor.triangle(view(scale))));
 }
 
-void first_order(const Linearization& at, std::span<const double> x, std::size_t rows, bool unit_sigma,
-                 UndampedSolver& scratch, FirstOrder& out, const Box& room) {
+void undamped_step(const Linearization& at, std::span<const double> x, std::size_t rows, bool unit_sigma,
+                   UndampedSolver& scratch, UndampedStep& out, const Box& room) {
   Step& step = solve_undamped(at, scratch, room);
   out.usable = step.factored;
   out.condition = out.decrement = out.decrement_sigma = out.step_size = 0;

@@ -111,8 +111,8 @@ void DenseSystem::prepare(std::span<const double> x, const Vector& scale) {
   if (projection_.active()) solver_->weigh_damping(projection_.weigh_damping(*at_));
 }
 
-void DenseSystem::first_order(std::span<const double> x, double, double, FirstOrder& out) {
-  nlsq::first_order(*at_, x, residuals(), unit_sigma_, undamped_, out, room(x));
+void DenseSystem::solve_undamped(std::span<const double> x, double, double, UndampedStep& out) {
+  nlsq::undamped_step(*at_, x, residuals(), unit_sigma_, undamped_, out, room(x));
 }
 
 double DenseSystem::gradient_left(const Step& step) const {

@@ -63,7 +63,7 @@ class DenseSystem final : public System {
   double gradient_cosine(std::span<const double> x) override { return nlsq::gradient_cosine(*at_, room(x)); }
   bool gradient_is_noise(std::span<const double> x, const Recheck& rounding) override;
   void prepare(std::span<const double> x, const Vector& scale) override;
-  void first_order(std::span<const double> x, double lambda, double near, FirstOrder& out) override;
+  void solve_undamped(std::span<const double> x, double lambda, double near, UndampedStep& out) override;
   double probed_cost_noise() const override { return probe_->cost_noise; }
 
   void solve(double lambda, Step& out) override { solver_->solve(lambda, out); }

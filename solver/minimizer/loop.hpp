@@ -18,8 +18,8 @@ namespace nlsq::inline v0 {
 // The current point x and everything derived from it. move_to_trial replaces them together.
 struct Point {
   Vector x;
-  bool prepared = false;  // The system is ready to solve for steps, and `first` belongs to x.
-  FirstOrder first;
+  bool prepared = false;  // The system is ready to solve for steps, and `undamped_step` is that of x.
+  UndampedStep undamped_step;
   std::optional<double> cost_f64;  // set once it is evaluated, where rows are below f64
   double last_decrement = 0;       // ν₀ of the undamped step that led to x; 0 if the step was damped
   double last_step_size = 0;       // ‖D s₀‖ / ‖D x‖ of that step
@@ -148,7 +148,7 @@ struct Loop {
   IterationLog log;
   Summary summary;
   Certified certified;
-  FirstOrder next_first;
+  UndampedStep next_undamped_step;
 
   bool low_rows() const { return digits.plan.residual != Format::f64; }  // true if rows are below f64
   bool low_gram() const { return system->known() && system->at().plan.gram < Gram::f64; }
@@ -158,7 +158,7 @@ struct Loop {
   double scaled_size() const { return system->scaled_size(point.x, scale); }
   double noise() const { return rules::cost_noise(rounding.cost_magnitude, cost()); }
   Approach approach() const {
-    return {point.first, point.last_decrement, point.last_step_size, noise(), scale};
+    return {point.undamped_step, point.last_decrement, point.last_step_size, noise(), scale};
   }
 };
 
@@ -179,10 +179,10 @@ void take_trial(Loop& loop, bool by_undamped_step);
 void end_rejections(Damping& damping);
 void roll_back(Loop& loop);  // moves to the checkpoint, in f64
 void prepare_point(Loop& loop);
-bool first_order_known(const Loop& loop);  // true if ν₀ and the undamped step can be trusted
-bool near_optimum(const Loop& loop);       // true if x is so close that the undamped step is trusted
-bool next_is_near(const Loop& loop);       // true if the next point is expected to be close enough
-bool undamped(const Loop& loop);           // true if the next step is undamped
+bool undamped_step_known(const Loop& loop);  // true if ν₀ and the undamped step can be trusted
+bool near_optimum(const Loop& loop);         // true if x is so close that the undamped step is trusted
+bool next_is_near(const Loop& loop);         // true if the next point is expected to be close enough
+bool undamped(const Loop& loop);             // true if the next step is undamped
 // Returns true if damping does not shorten any component of the step: λ is far below 1/κ², and so below the
 // least eigenvalue of the scaled H. The linear model then predicts that the gradient almost vanishes at the
 // end of the step.

@@ -40,8 +40,8 @@ void reset(Loop& loop, System& system, const MinimizerRequest& request) {
   loop.by_calls = request.by_calls;
   loop.ran_off = false;
   loop.policy = options.policy();
-  loop.point.prepared = loop.point.first.usable = false;
-  loop.point.first.held.clear();
+  loop.point.prepared = loop.point.undamped_step.usable = false;
+  loop.point.undamped_step.held.clear();
   loop.point.cost_f64.reset();
   loop.point.last_decrement = loop.point.last_step_size = loop.point.last_distance = 0;
   loop.scale.clear();
@@ -158,7 +158,7 @@ bool Minimizer::warm_up(System& system, const MinimizerRequest& request, double 
   while (loop.log.next - loop.log.first < kMostSteps && !loop.ending.stalled && !budget_spent(loop)) {
     if (system.known() && !system.at().finite) return false;
     prepare_point(loop);
-    const FirstOrder& here = loop.point.first;
+    const UndampedStep& here = loop.point.undamped_step;
     if (!here.usable || here.condition > rules::kNormalCondition) return false;
     if (here.decrement_sigma <= near) return true;
     solve_step(loop);

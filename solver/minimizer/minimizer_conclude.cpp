@@ -20,7 +20,9 @@ constexpr int kCertificateTries = 5;
 constexpr int kTriesBelowSquares = 20;
 constexpr int kPolishSteps = 100;
 
-void first_order_here(Loop& loop) { loop.system->first_order(loop.point.x, 0, kInfinity, loop.point.first); }
+void solve_undamped_here(Loop& loop) {
+  loop.system->solve_undamped(loop.point.x, 0, kInfinity, loop.point.undamped_step);
+}
 
 // Linearizes the trial point. Returns false, and drops the trial, if it is not finite or raises the cost
 // beyond rounding. If residuals alone are cheap, the cost is computed first.
@@ -39,19 +41,20 @@ bool trial_does_not_raise_cost(Loop& loop, const PrecisionPlan& plan) {
 void polish(Loop& loop) {
   System& system = *loop.system;
   Point& point = loop.point;
-  for (int k = 0; k < kPolishSteps && point.first.usable && point.first.decrement > 0; ++k) {
-    system.plus(point.x, point.first, loop.trial.x);
+  UndampedStep &s0 = point.undamped_step, &next = loop.next_undamped_step;
+  for (int k = 0; k < kPolishSteps && s0.usable && s0.decrement > 0; ++k) {
+    system.plus(point.x, s0, loop.trial.x);
     if (loop.trial.x == point.x) return;
     if (!trial_does_not_raise_cost(loop, loop.digits.plan)) return;
     point.x.swap(loop.trial.x);
     system.accept_trial();
-    system.first_order(point.x, 0, kInfinity, loop.next_first);
-    if (!loop.next_first.usable || !(loop.next_first.decrement < point.first.decrement)) {
+    system.solve_undamped(point.x, 0, kInfinity, next);
+    if (!next.usable || !(next.decrement < s0.decrement)) {
       point.x.swap(loop.trial.x);
       system.restore_point();
       return;
     }
-    std::swap(point.first, loop.next_first);
+    std::swap(s0, next);
   }
 }
 
@@ -59,18 +62,18 @@ void polish(Loop& loop) {
 // cost to show, but a parameter counts as fixed only if it lies exactly on its bound.
 void settle_on_bounds(Loop& loop) {
   System& system = *loop.system;
-  const FirstOrder& first = loop.point.first;
-  if (!first.usable || first.held.empty()) return;
+  const UndampedStep& s0 = loop.point.undamped_step;
+  if (!s0.usable || s0.held.empty()) return;
   bool short_of_one = false;
-  for (std::size_t j = 0; j < first.held.size(); ++j) {
-    short_of_one = short_of_one || (first.held[j] != Held::none && first.step[j] != 0);
+  for (std::size_t j = 0; j < s0.held.size(); ++j) {
+    short_of_one = short_of_one || (s0.held[j] != Held::none && s0.step[j] != 0);
   }
   if (!short_of_one) return;
-  system.plus(loop.point.x, first, loop.trial.x);
+  system.plus(loop.point.x, s0, loop.trial.x);
   if (!trial_does_not_raise_cost(loop, loop.digits.plan)) return;
   loop.point.x.swap(loop.trial.x);
   system.accept_trial();
-  first_order_here(loop);
+  solve_undamped_here(loop);
 }
 
 // Takes the step that the certificate computed, if it does not raise the cost. A block problem's step may
@@ -86,13 +89,14 @@ bool take_certified_step(Loop& loop) {
   const PrecisionPlan finest = system.finest_plan();
   const int tries = loop.rounding.end.underflow ? kTriesBelowSquares : kCertificateTries;
   if (!residuals_f64 && ending.failed_certificates >= tries) return false;
-  loop.next_first.step = loop.certified.step;
-  loop.next_first.held.clear();
+  UndampedStep& next = loop.next_undamped_step;
+  next.step = loop.certified.step;
+  next.held.clear();
   for (int k = 0; k <= (residuals_f64 ? kHalvings : 0); ++k) {
-    system.plus(loop.point.x, loop.next_first, loop.trial.x);
+    system.plus(loop.point.x, next, loop.trial.x);
     if (loop.trial.x == loop.point.x) return false;
     if (!trial_does_not_raise_cost(loop, finest)) {
-      for (double& s : loop.next_first.step) s *= 0.5;
+      for (double& s : next.step) s *= 0.5;
       continue;
     }
     const double fall = std::max(loop.noise(), kWorth * loop.cost());
@@ -212,7 +216,7 @@ bool certify_here(Loop& loop, Termination reason) {
   if (!system.known()) {
     system.linearize(loop.point.x, loop.digits.plan);
     loop.point.prepared = false;
-    first_order_here(loop);
+    solve_undamped_here(loop);
   }
   if (worse_than_checkpoint(loop) && rule_active(Rule::certificate_beside_checkpoint)) {
     roll_back(loop);
@@ -283,7 +287,7 @@ bool take_last_step(Loop& loop) {
   if (loop.options->strict || loop.ending.last_step_failed || loop.low_rows() || loop.low_gram())
     return false;
   if (loop.system->at().plan.gram != Gram::f64 || !undamped(loop)) return false;
-  const bool on_bounds = !loop.step.held.empty() || !loop.point.first.held.empty();
+  const bool on_bounds = !loop.step.held.empty() || !loop.point.undamped_step.held.empty();
   if (on_bounds) return false;  // Whether a bound still holds is known only after a pass at the new point.
   const auto step = loop.system->last_step(loop.point.x, loop.approach(), loop.options->tau,
                                            loop.options->xtol, loop.trial.x, loop.ending.last_step_failed);
@@ -292,7 +296,7 @@ bool take_last_step(Loop& loop) {
          fmt::format("{:.1e} standard errors will be left", step->left_sigma));
   loop.ending.last_step = step;
   take_trial(loop, true);
-  first_order_here(loop);
+  solve_undamped_here(loop);
   return true;
 }
 

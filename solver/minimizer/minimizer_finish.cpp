@@ -46,7 +46,7 @@ bool finish_with_gram_kept(Loop& loop, const PrecisionPlan& plan) {
   propose(loop, true);
   double before = system.gradient_left(loop.step) + loop.health.gradient_noise;
   std::string reason =
-      fmt::format("{:.1e} standard errors from the optimum", loop.point.first.decrement_sigma);
+      fmt::format("{:.1e} standard errors from the optimum", loop.point.undamped_step.decrement_sigma);
   loop.trial.gain = kNaN;
   bool moved = false, linearized = false;
   for (int made = 0; !linearized;) {

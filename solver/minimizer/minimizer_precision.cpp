@@ -65,8 +65,8 @@ std::string reason_of(const Loop& loop, const Decision& decision) {
     case Event::cost_noise:
       return fmt::format("cost noise {:.1e}, predicted {:.1e}", h.cost_noise, h.predicted);
     case Event::finishing:
-      if (!loop.point.first.usable) return fmt::format("cost down by {:.1e}", h.last_decrease);
-      return fmt::format("{:.1e} standard errors from the optimum", loop.point.first.decrement_sigma);
+      if (!loop.point.undamped_step.usable) return fmt::format("cost down by {:.1e}", h.last_decrease);
+      return fmt::format("{:.1e} standard errors from the optimum", loop.point.undamped_step.decrement_sigma);
     default: return "no acceptable step";
   }
 }
@@ -87,7 +87,7 @@ bool finish_in(Loop& loop, const PrecisionPlan& plan) {
   }
   loop.trial.gain = kNaN;
   record(loop, StepOutcome::accepted, Event::finishing,
-         fmt::format("{:.1e} standard errors from the optimum", loop.point.first.decrement_sigma));
+         fmt::format("{:.1e} standard errors from the optimum", loop.point.undamped_step.decrement_sigma));
   ++loop.log.escalations;
   loop.digits.plan = plan;
   take_trial(loop, true);
@@ -139,7 +139,7 @@ void assess(Loop& loop) {
   h.last_decrease = digits.last_decrease;
   h.poor_predictions = digits.poor_predictions;
   if (near_optimum(loop))
-    h.relative_distance = loop.point.first.decrement_sigma / loop.damping.trusted_distance;
+    h.relative_distance = loop.point.undamped_step.decrement_sigma / loop.damping.trusted_distance;
   else if (!h.residuals_stay_f64 && next_is_near(loop)) h.relative_distance = 1;
   loop.system->measure(loop.point.x, loop.step, h);
 }

@@ -69,9 +69,9 @@ void damp_singular_matrix(Loop& loop) {
 // tried once per point, and no longer after three failures.
 bool worth_less_damping(const Loop& loop) {
   const Damping& damping = loop.damping;
-  const double gain = loop.point.first.decrement * loop.point.first.decrement;
+  const double gain = loop.point.undamped_step.decrement * loop.point.undamped_step.decrement;
   return !loop.low_rows() && loop.step.factored && !damping.reached_along_valley &&
-         damping.failed_valley_steps < 3 && !undamped(loop) && first_order_known(loop) &&
+         damping.failed_valley_steps < 3 && !undamped(loop) && undamped_step_known(loop) &&
          loop.step.predicted < 4 * loop.noise() && gain > 32 * loop.noise();
 }
 
@@ -230,7 +230,7 @@ void reject(Loop& loop, bool was_undamped) {
   constexpr double kShort = 0.01;                                                 // standard errors
   const bool counts = loop.stops_at_kinks && !loop.system->residuals_stay_f64();  // judge_at_kink(): curves
   if (counts && loop.trial.decrease < 0 && loop.step.nu <= kShort * loop.sigma() &&
-      loop.point.first.condition <= rules::kNormalCondition)
+      loop.point.undamped_step.condition <= rules::kNormalCondition)
     ++loop.ending.stagnation.short_rises;
   if (was_undamped) note_undamped(damping, false);
   // A failed undamped step does not show that λ is too small. A damped step is tried next.

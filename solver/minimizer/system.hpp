@@ -35,11 +35,11 @@ struct LastStep {
 
 // Says how x was reached. LastStep and the curvature of the last step need this.
 struct Approach {
-  const FirstOrder& first;    // at x
-  double last_decrement = 0;  // ν₀ of the undamped step that led to x; 0 if the step was damped
-  double last_step_size = 0;  // ‖D s₀‖ / ‖D x‖ of that step
-  double cost_noise = 0;      // noise of the cost at x
-  const Vector& scale;        // D
+  const UndampedStep& undamped_step;  // at x
+  double last_decrement = 0;          // ν₀ of the undamped step that led to x; 0 if the step was damped
+  double last_step_size = 0;          // ‖D s₀‖ / ‖D x‖ of that step
+  double cost_noise = 0;              // noise of the cost at x
+  const Vector& scale;                // D
 };
 
 // This is a step that was tried, for models that learn from steps.
@@ -105,10 +105,10 @@ class System {
   // Prepares for steps from x. Must be called after linearize. `scale` is D. Below f64, it also probes
   // samples of the rows.
   virtual void prepare(std::span<const double> x, const Vector& scale) = 0;
-  // Computes the first-order quantities at x. `near` is the largest distance of interest, in standard errors.
-  // The quantities are not computed (usable = false) if they cost as much as a step and the damped step's ν
-  // is larger than `near`.
-  virtual void first_order(std::span<const double> x, double lambda, double near, FirstOrder& out) = 0;
+  // Computes the undamped step at x. `near` is the largest distance of interest, in standard errors. The step
+  // is not computed (usable = false) if it costs as much as a damped one and the damped step's ν is larger
+  // than `near`.
+  virtual void solve_undamped(std::span<const double> x, double lambda, double near, UndampedStep& out) = 0;
   // Returns the noise of the cost from rows below f64, as the probe at x measured it.
   virtual double probed_cost_noise() const { return 0; }
 
@@ -131,9 +131,9 @@ class System {
   // Sets trial = x + step, within the bounds and rounded to the numbers for which the plan evaluates rows. If
   // a bound shortens the step, `step` and its prediction are updated. With `exact`, trial is not rounded.
   virtual bool plus(std::span<const double> x, Step& step, Vector& trial, bool exact = false) = 0;
-  void plus(std::span<const double> x, const FirstOrder& first, Vector& trial) {
-    full_.step = first.step;
-    full_.held = first.held;
+  void plus(std::span<const double> x, const UndampedStep& s0, Vector& trial) {
+    full_.step = s0.step;
+    full_.held = s0.held;
     plus(x, full_, trial, true);
   }
   virtual void measure(std::span<const double> x, const Step& step, HealthReport& health) = 0;
@@ -150,8 +150,7 @@ class System {
   // ---- the trial point
   // Linearizes the trial point. `damped` says that the step was damped. A System that eliminates parameters
   // may move the trial point to where these are optimal.
-  virtual const PointCost& linearize_trial(Vector& trial, const PrecisionPlan& plan,
-                                            bool damped = false) = 0;
+  virtual const PointCost& linearize_trial(Vector& trial, const PrecisionPlan& plan, bool damped = false) = 0;
   // Linearizes the trial point of an undamped step. Returns the cost in f64 at the point `beside`, by the
   // same pass where that is possible.
   virtual double linearize_trial_beside(Vector& trial, const PrecisionPlan& plan,

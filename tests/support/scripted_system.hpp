@@ -26,7 +26,7 @@ class ScriptedSystem : public System {
   std::function<bool(double)> factored_at = [](double) { return true; };  // depends on the damping
   std::function<Certified(double)> certificate_at;  // if none: passes where the slope is below 1e-8
   std::function<void(HealthReport&)> health = [](HealthReport&) {};
-  bool first_order_usable = true, apart = false, gradient_falls = true, iterative = false, agrees = true;
+  bool undamped_step_usable = true, apart = false, gradient_falls = true, iterative = false, agrees = true;
   double term_size = 0;        // size of the terms of the residuals, for rounding
   double predicted_share = 1;  // ratio of the predicted decrease to the model's
   double probed_noise = 0;     // noise of costs below f64
@@ -61,9 +61,9 @@ class ScriptedSystem : public System {
   double gradient_cosine(std::span<const double> x) override { return std::fabs(slope_at(x[0])); }
   bool gradient_is_noise(std::span<const double>, const Recheck&) override { return false; }
   void prepare(std::span<const double> x, const Vector&) override { x_ = x[0]; }
-  void first_order(std::span<const double> x, double, double, FirstOrder& out) override {
+  void solve_undamped(std::span<const double> x, double, double, UndampedStep& out) override {
     out = {};
-    out.usable = first_order_usable;
+    out.usable = undamped_step_usable;
     out.condition = 1;
     out.decrement = out.decrement_sigma = std::fabs(slope_at(x[0]));
     out.step = {-slope_at(x[0])};
