@@ -205,7 +205,8 @@ bool ends_without_certificate(Loop& loop) {
   return true;
 }
 
-bool certify_here(Loop& loop, Termination reason) {
+// Linearizes x in f64, unless it is known so already, with the most accurate derivatives in use.
+void make_known_in_f64(Loop& loop) {
   System& system = *loop.system;
   // The plan in force may be below f64 although x has not been linearized in it yet.
   if (loop.low_rows() || loop.low_gram() || loop.digits.plan.gram < Gram::f64) {
@@ -213,53 +214,62 @@ bool certify_here(Loop& loop, Termination reason) {
     system.forget();
   }
   if (system.rough(loop.point.x)) system.forget();
-  if (!system.known()) {
-    system.linearize(loop.point.x, loop.digits.plan);
-    loop.point.prepared = false;
-    solve_undamped_here(loop);
-  }
+  if (system.known()) return;
+  system.linearize(loop.point.x, loop.digits.plan);
+  loop.point.prepared = false;
+  solve_undamped_here(loop);
+}
+
+CertificateTests tests_here(const Loop& loop, Termination reason) {
+  const RoundingSizes& rounding = loop.rounding;
+  const SolverOptions& options = *loop.options;
+  const Ending& ending = loop.ending;
+  const bool limit = reason != Termination::converged && reason != Termination::no_progress;
+  CertificateTests tests{options.tau, options.xtol, options.gtol, rounding.magnitude};
+  tests.initial_cost = loop.summary.initial_cost;
+  tests.column_magnitude = rounding.column_magnitude;
+  tests.underflow = rounding.end.underflow;
+  tests.room = loop.system->room(loop.point.x);
+  tests.stopped = !ending.stopped_by.empty();
+  tests.unfinished = loop.log.steps > 0 && limit;
+  tests.no_progress = loop.log.steps == 0 || !loop.damping.last_accepted || ending.stalled ||
+                      ending.failed_certificates > 0 || reason == Termination::no_progress;
+  return tests;
+}
+
+// Certifies x, or the checkpoint if that is better. Returns false if the iteration goes on.
+bool certify_here(Loop& loop, Termination reason) {
+  System& system = *loop.system;
+  const bool converged = reason == Termination::converged;
+  make_known_in_f64(loop);
   if (worse_than_checkpoint(loop) && rule_active(Rule::certificate_beside_checkpoint)) {
     roll_back(loop);
-    if (reason == Termination::converged) return false;
+    if (converged) return false;
     if (!system.at().finite) {
       loop.summary.termination = Termination::failure;
       return true;
     }
   }
-  if (reason == Termination::converged && system.passes_are_cheap()) polish(loop);
-  if (reason == Termination::converged) settle_on_bounds(loop);
+  if (converged && system.passes_are_cheap()) polish(loop);
+  if (converged) settle_on_bounds(loop);
   recheck_here(loop, kRowsOfCertificate, loop.rounding.end);
   loop.rounding.end.underflow = loop.rounding.end.underflow && system.squares_underflow();
-  const RoundingSizes& rounding = loop.rounding;
-  const SolverOptions& options = *loop.options;
-  CertificateTests tests{options.tau, options.xtol, options.gtol, rounding.magnitude};
-  tests.initial_cost = loop.summary.initial_cost;
-  tests.column_magnitude = rounding.column_magnitude;
-  tests.underflow = rounding.end.underflow;
-  tests.room = system.room(loop.point.x);
-  tests.stopped = !loop.ending.stopped_by.empty();
-  tests.unfinished =
-      loop.log.steps > 0 && reason != Termination::converged && reason != Termination::no_progress;
-  tests.no_progress = loop.log.steps == 0 || !loop.damping.last_accepted || loop.ending.stalled ||
-                      loop.ending.failed_certificates > 0 || reason == Termination::no_progress;
-  system.certify(loop.point.x, tests, loop.certified);
+  const CertificateTests tests = tests_here(loop, reason);
+  Certified& certified = loop.certified;
+  system.certify(loop.point.x, tests, certified);
   if (loop.ending.last_step && !widen_by_last_step(loop)) return false;
-  loop.summary.termination = reason;
-  if (loop.certified.first_order &&
-      system.extrapolate_rough_derivatives(loop.point.x, loop.certified.certificate, tests)) {
-    loop.certified.first_order = false;
-    if (reason == Termination::converged) {
+  if (certified.first_order &&
+      system.extrapolate_rough_derivatives(loop.point.x, certified.certificate, tests)) {
+    certified.first_order = false;
+    if (converged) {
       go_on_with_better_derivatives(loop);
       return false;
     }
     system.forget();
     return certify_here(loop, reason);
   }
-  if (loop.certified.first_order || reason != Termination::converged) {
-    if (loop.certified.first_order) loop.summary.termination = Termination::converged;
-    return true;
-  }
-  return ends_without_certificate(loop);
+  loop.summary.termination = certified.first_order ? Termination::converged : reason;
+  return certified.first_order || !converged || ends_without_certificate(loop);
 }
 
 }  // namespace
