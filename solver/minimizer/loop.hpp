@@ -85,7 +85,7 @@ struct RoundingSizes {
   const Recheck& last() const { return end.rows > 0 ? end : start; }
 };
 
-// Holds what stagnates() records of the last progress in float64.
+// Holds what test_for_stagnation() records of the last progress in float64.
 struct Stagnation {
   double decrement = std::numeric_limits<double>::infinity();  // ν₀ at that time
   double cost = std::numeric_limits<double>::infinity();
@@ -95,8 +95,8 @@ struct Stagnation {
   // falls along such steps. So if it rises, x lies at a kink, or derivatives are wrong.
   int short_rises = 0;
   bool at_kink() const { return short_rises >= 6; }
-  // gets_nowhere() uses these: the costs when they last fell by enough to count, and the iterations since
-  // then.
+  // test_for_slow_descent() uses these: the costs when they last fell by enough to count, and the iterations
+  // since then.
   double slow_cost = std::numeric_limits<double>::infinity(), stuck_cost = slow_cost;
   int slow_iterations = 0, stuck_iterations = 0;
 };
@@ -218,17 +218,20 @@ bool gradients_are_cheap(const Loop& loop);
 bool gram_worth_keeping(const Loop& loop);
 bool finish_with_gram_kept(Loop& loop, const PrecisionPlan& plan);
 
-// ---- minimizer_tests.cpp decides whether the solve may end at x.
-bool reached(Loop& loop);  // returns true if a first-order test seems to hold, or no step is left
+// ---- minimizer_tests.cpp decides whether the solve may end at x. Its tests also record what they found.
+// Returns true if a first-order test seems to hold, or no step is left. The certificate then decides. A step
+// by conjugate gradients is solved again, with a tight tolerance, before its length counts. If only the gtol
+// that the user chose holds, this is noted in `ending.stopped_by`.
+bool test_for_end(Loop& loop);
 // Returns true if, near the optimum, neither ν₀ has halved nor the cost has fallen visibly for many
 // iterations. Rounding may then decide about steps, and only a certificate can decide whether x is the
 // optimum.
-bool stagnates(Loop& loop);
+bool test_for_stagnation(Loop& loop);
 // Returns true if the user's code is called and many iterations have hardly lowered the cost. This means less
 // than a billionth far from an optimum, as near a point where the rates of two decays are equal. Or it means
 // less than half a percent while some parameter has grown a thousandfold; the model then fits best where
 // parameters are infinite (Loop::ran_off).
-bool gets_nowhere(Loop& loop);
+bool test_for_slow_descent(Loop& loop);
 
 // ---- minimizer_conclude.cpp forms the certificate of x.
 bool take_last_step(Loop& loop);

@@ -133,8 +133,8 @@ void Minimizer::iterate() {
     solve_step(loop);
     assess(loop);
     if (change_precision(loop)) continue;
-    const bool done = reached(loop), no_progress = !done && stagnates(loop);
-    if (!done && gets_nowhere(loop)) {
+    const bool done = test_for_end(loop), no_progress = !done && test_for_stagnation(loop);
+    if (!done && test_for_slow_descent(loop)) {
       if (!loop.ran_off && continue_extrapolated(loop)) continue;
       return (void)conclude(loop, Termination::no_progress);
     }

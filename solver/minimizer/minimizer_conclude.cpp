@@ -186,9 +186,9 @@ bool ends_without_certificate(Loop& loop) {
     loop.summary.termination = Termination::tolerance;
     return true;
   }
-  // `reached` was true with the rounding measured at the start, where the terms of r may be larger. With the
-  // rounding at x it may be false. Then the iteration goes on.
-  if (!reached(loop)) {
+  // test_for_end() was true with the rounding measured at the start, where the terms of r may be larger. With
+  // the rounding at x it may be false. Then the iteration goes on.
+  if (!test_for_end(loop)) {
     loop.point.prepared = false;
     return false;
   }

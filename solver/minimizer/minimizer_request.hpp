@@ -71,7 +71,7 @@ struct MinimizerResult {
   bool on_saddle = false;            // the cost is lower beside x, and no step was allowed
   bool outweighed = false;           // rows of large weight hide all others (hidden_minimum.hpp)
   bool maybe_at_kink = false;        // the fit ended where short steps raise the cost (Stagnation)
-  bool ran_off = false;              // parameters seemed to go to infinity (gets_nowhere)
+  bool ran_off = false;              // parameters seemed to go to infinity (test_for_slow_descent)
   bool limited_by_rounding = false;  // the rounding of f64 residuals hides the remaining decrease
   bool extrapolated = false;         // the fit ended with derivatives by extrapolated differences
   EndByTwofold by_twofold = EndByTwofold::unknown;

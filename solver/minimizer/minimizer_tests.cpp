@@ -36,8 +36,7 @@ bool reached_by_damped_step(Loop& loop) {
 
 }  // namespace
 
-// Returns true if a first-order test seems to hold or no step is left. The certificate then decides.
-bool reached(Loop& loop) {
+bool test_for_end(Loop& loop) {
   if (loop.low_rows()) return false;
   System& system = *loop.system;
   const SolverOptions& options = *loop.options;
@@ -86,7 +85,7 @@ bool reached(Loop& loop) {
 // may pass without progress. A decrease of the cost counts as progress if it is more than a small share of
 // the cost, and more than the likely rounding error of the cost. The bound of that error assumes that all
 // rounding errors have the same sign, which they hardly ever have.
-bool stagnates(Loop& loop) {
+bool test_for_stagnation(Loop& loop) {
   constexpr double kVisible = 1e-10;
   const UndampedStep& s0 = loop.point.undamped_step;
   Stagnation& past = loop.ending.stagnation;
@@ -104,7 +103,7 @@ bool stagnates(Loop& loop) {
   return true;
 }
 
-bool gets_nowhere(Loop& loop) {
+bool test_for_slow_descent(Loop& loop) {
   constexpr int kSlowly = 20, kStuck = 15;  // iterations
   constexpr double kSlow = 5e-3, kVisible = 1e-9, kGrown = 1e3;
   Stagnation& past = loop.ending.stagnation;
@@ -115,7 +114,7 @@ bool gets_nowhere(Loop& loop) {
     iterations = fell ? 0 : iterations + 1;
   };
   falls(kVisible, past.stuck_cost, past.stuck_iterations);
-  if (near_in_noise(loop)) past.stuck_iterations = 0;  // stagnates() decides
+  if (near_in_noise(loop)) past.stuck_iterations = 0;  // test_for_stagnation() decides
   falls(kSlow, past.slow_cost, past.slow_iterations);
   const Vector &x = loop.point.x, &start = loop.checkpoint.x;
   for (std::size_t j = 0; j < x.size() && past.slow_iterations > kSlowly; ++j)
