@@ -1,5 +1,5 @@
-// This is the minimizer's System for parameter blocks. Residuals are in f64, J is in f32 or f64 by residual
-// block, and steps come from eliminating points. solve_problem.cpp uses it.
+// BlockSystem is the minimizer's System for parameter blocks. Residuals are in f64, J is in f32 or f64 by
+// residual block, and steps come from eliminating points. solve_problem.cpp uses it.
 #pragma once
 
 #include "blocks/block_model.hpp"
@@ -36,11 +36,9 @@ class BlockSystem final : public System {
   std::size_t parameters() const override { return structure_.tangent_size(); }
   double scatter_at(double cost) const override;
   bool residuals_stay_f64() const override { return true; }
-  bool bounded() const override { return model_.bounds().any(); }
   PrecisionPlan first_plan(const PrecisionPolicy& policy) override;
   PrecisionPlan finest_plan() const override { return kF64Plan; }
 
-  void project(Vector& x) override { model_.bounds().project(x); }
   bool known() const override { return known_ && !derivatives_at_trial_; }
   void forget() override { known_ = false; }
   const PointCost& at() const override { return at_.model; }
@@ -85,8 +83,6 @@ class BlockSystem final : public System {
   bool hides_minimum(const Certificate& certificate);
 
   const KernelCounters& counters() const override;
-  double counted_work() const override { return 0; }
-  double pass_work(const PrecisionPlan&) const override { return 1; }
   std::vector<PrecisionNote> take_notes() override { return std::exchange(notes_, {}); }
 
   // Returns the cost at x by the user's own functions, or NaN if the residuals were not compared with them

@@ -24,7 +24,7 @@
 
 namespace nlsq::inline v0 {
 
-// This is a checked curve fit, independent of how its model was given.
+// Holds a checked curve fit, independent of how its model was given.
 struct Curve {
   std::vector<std::string> names;
   std::vector<double> start;  // all parameters

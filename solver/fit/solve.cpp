@@ -242,6 +242,7 @@ class Attempts {
                       .stops_at_kinks = stops_at_kinks_,
                       .by_calls = request_.rows.one_point()},
                      out);
+    out.extrapolated = w_.system.extrapolated();
     if (w_.system.known()) w_.system.release(out.at);
     std::vector<IterationSummary>& made = out.summary.iterations;
     std::vector<PrecisionIssue>& found = out.summary.precision.issues;

@@ -218,13 +218,18 @@ bool DenseSystem::learn(const TriedStep& tried) {
   return another;
 }
 
-// Checks for underflow by sums of squares over all rows. A sample of the rows might contain only the tails of
-// some columns.
+// Checks for underflow by sums of squares over all rows. The rows of a recheck might contain only the tails
+// of some columns.
 bool DenseSystem::squares_underflow() const {
   constexpr double kSafe = 0x1p-1000;
   bool found = !(at_->cost > kSafe);
   for (std::size_t j = 0; j < at_->gradient.size(); ++j) found = found || !(at_->normal(j, j) > kSafe);
   return found;
+}
+
+void DenseSystem::recheck(std::span<const double> x, std::size_t rows, Recheck& out) {
+  evaluator_->recheck_into(x, rows, out);
+  out.underflow = out.underflow && squares_underflow();
 }
 
 void DenseSystem::certify(std::span<const double> x, const CertificateTests& asked, Certified& out) {

@@ -35,13 +35,14 @@ class DenseSystem final : public System {
   }
   const Linearization& linearization() const { return *at_; }
   void release(Linearization& out) { std::swap(out, *at_), at_.reset(); }
+  // Returns true if this solve has switched to extrapolated differences.
+  bool extrapolated() const { return extrapolated_; }
 
   std::size_t residuals() const override { return evaluator_->residuals(); }
   std::size_t parameters() const override { return static_cast<std::size_t>(evaluator_->parameters()); }
   double scatter_at(double cost) const override {
     return scatter(cost, residuals(), parameters(), unit_sigma_);
   }
-  bool bounded() const override { return !box_.empty(); }
   PrecisionPlan first_plan(const PrecisionPolicy& policy) override;
   bool passes_are_cheap() const override;
 
@@ -51,7 +52,6 @@ class DenseSystem final : public System {
   bool extrapolate_derivatives() override { return extrapolates_ && extrapolate(); }
   bool extrapolate_rough_derivatives(std::span<const double> x, const Certificate& c,
                                      const CertificateTests& tests) override;
-  bool extrapolated() const override { return extrapolated_; }
   const PointCost& at() const override { return *at_; }
   bool by_qr() const override { return !at_->triangle.empty(); }
   void linearize(std::span<const double> x, const PrecisionPlan& plan) override {
@@ -98,10 +98,7 @@ class DenseSystem final : public System {
   bool elimination_needs_f64() const override { return projection_.needs_f64(); }
   std::span<const int> eliminated() const override { return projection_.eliminated(); }
 
-  void recheck(std::span<const double> x, std::size_t rows, Recheck& out) override {
-    evaluator_->recheck_into(x, rows, out);
-  }
-  bool squares_underflow() const override;
+  void recheck(std::span<const double> x, std::size_t rows, Recheck& out) override;
   void certify(std::span<const double> x, const CertificateTests& tests, Certified& out) override;
   Box room(std::span<const double> x) override;
   std::optional<LastStep> last_step(std::span<const double> x, const Approach& approach, double tau,
@@ -132,6 +129,7 @@ class DenseSystem final : public System {
   void round_to_grid(Vector& trial) const;
   void project_trial(Vector& trial, const PrecisionPlan& plan);
   bool column_underflows() const;
+  bool squares_underflow() const;
   void correct_gradient(const Vector& scale);
   double grid_noise(std::span<const double> x, const Step& step);
   std::vector<bool> causes_of(Event event, const HealthReport& health, const Thresholds& thresholds) const;

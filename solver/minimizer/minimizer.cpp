@@ -80,13 +80,12 @@ void reset(Loop& loop, System& system, const MinimizerRequest& request) {
 
 }  // namespace
 
-// Resets the loop, moves x0 within the bounds, chooses the precision of the first pass and makes it. Returns
+// Resets the loop, chooses the precision of the first pass and makes it. Returns
 // false if the residuals at the start are not finite.
 bool Minimizer::start(System& system, const MinimizerRequest& request) {
   reset(loop_, system, request);
   Vector& x = loop_.point.x;
   x.assign(request.x0.begin(), request.x0.end());
-  system.project(x);
   PrecisionPlan& plan = loop_.digits.plan;
   plan = system.first_plan(loop_.policy);
   // A system may already have linearized x, in a plan of its own choice. Otherwise x is linearized in the

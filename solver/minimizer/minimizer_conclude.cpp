@@ -253,7 +253,6 @@ bool certify_here(Loop& loop, Termination reason) {
   if (converged && system.passes_are_cheap()) polish(loop);
   if (converged) settle_on_bounds(loop);
   recheck_here(loop, kRowsOfCertificate, loop.rounding.end);
-  loop.rounding.end.underflow = loop.rounding.end.underflow && system.squares_underflow();
   const CertificateTests tests = tests_here(loop, reason);
   Certified& certified = loop.certified;
   system.certify(loop.point.x, tests, certified);

@@ -34,7 +34,8 @@ bool gradients_are_cheap(const Loop& loop) {
 }
 
 bool gram_worth_keeping(const Loop& loop) {
-  return undamped(loop) && !loop.system->bounded() && loop.step.factored && gradients_are_cheap(loop);
+  return undamped(loop) && loop.system->room(loop.point.x).empty() && loop.step.factored &&
+         gradients_are_cheap(loop);
 }
 
 // Takes the finishing step and further ones, until x has been linearized in `plan` or needs to be. Returns

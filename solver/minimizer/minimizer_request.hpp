@@ -34,7 +34,7 @@ class StepObserver {
 // Holds what one solve needs besides its System.
 struct MinimizerRequest {
   const SolverOptions& options;
-  std::span<const double> x0;
+  std::span<const double> x0;  // within the bounds
   Clock::time_point begin;
   bool geodesic = false;    // use geodesic acceleration from the first step on
   int first_iteration = 0;  // number of trace lines made before, on samples or in other attempts

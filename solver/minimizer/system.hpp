@@ -17,14 +17,14 @@
 
 namespace nlsq::inline v0 {
 
-// This is a change of format that a System made on its own, for the trace.
+// Describes a change of format that a System made on its own, for the trace.
 struct PrecisionNote {
   Event event = Event::none;
   std::string reason;
   std::vector<std::string> components;
 };
 
-// This is a step whose end needs no pass, because bounds on what it leaves are known beforehand
+// Describes a step whose end needs no pass, because bounds on what it leaves are known beforehand
 // (docs/precision.md).
 struct LastStep {
   double size = 0;  // ‖D s‖ / ‖D x‖
@@ -42,7 +42,7 @@ struct Approach {
   const Vector& scale;                // D
 };
 
-// This is a step that was tried, for models that learn from steps.
+// Describes a step that was tried, for models that learn from steps.
 struct TriedStep {
   std::span<const double> x, trial;
   double decrease = 0;  // decrease of the cost
@@ -63,7 +63,6 @@ class System {
   // True for block problems: their residuals are in float64 under any plan and cost far less than
   // derivatives, so plans concern J alone.
   virtual bool residuals_stay_f64() const { return false; }
-  virtual bool bounded() const { return false; }
   virtual PrecisionPlan first_plan(const PrecisionPolicy& policy) = 0;
   // The plan for the step that a certificate computes: the one with the most digits.
   virtual PrecisionPlan finest_plan() const { return kQrPlan; }
@@ -71,8 +70,7 @@ class System {
   virtual bool passes_are_cheap() const { return false; }
 
   // ---- the point x
-  virtual void project(Vector& x) { (void)x; }  // onto the bounds
-  virtual bool known() const = 0;               // the linearization of x is available
+  virtual bool known() const = 0;  // the linearization of x is available
   virtual void forget() = 0;
   // Returns true if the derivatives at x are less accurate than they can be. Then linearize() computes better
   // ones.
@@ -86,7 +84,6 @@ class System {
                                              const CertificateTests& tests) {
     return (void)x, (void)c, (void)tests, false;
   }
-  virtual bool extrapolated() const { return false; }  // true if one of these two functions has switched
   virtual const PointCost& at() const = 0;
   virtual bool by_qr() const { return false; }  // at() has the triangle of a QR pass
   virtual void linearize(std::span<const double> x, const PrecisionPlan& plan) = 0;
@@ -194,7 +191,6 @@ class System {
   virtual bool recheck_agrees(const Recheck& found, double tau_sigma) const {
     return found.largest <= 1e-9 || found.discrepancy <= tau_sigma;
   }
-  virtual bool squares_underflow() const { return false; }
   virtual void certify(std::span<const double> x, const CertificateTests& tests, Certified& out) = 0;
   // Returns true if the last certificate was left undecided because conjugate gradients ended above their
   // tolerance. More iterations would not pay.
@@ -219,8 +215,9 @@ class System {
 
   // ---- counters
   virtual const KernelCounters& counters() const = 0;
-  virtual double counted_work() const = 0;  // in f64 adds
-  virtual double pass_work(const PrecisionPlan& plan) const = 0;
+  // Work is in f64 adds. By default it is not counted, and all passes cost the same.
+  virtual double counted_work() const { return 0; }
+  virtual double pass_work(const PrecisionPlan& plan) const { return (void)plan, 1; }
   virtual std::vector<PrecisionIssue> take_issues() { return {}; }
   virtual std::vector<PrecisionNote> take_notes() { return {}; }
 

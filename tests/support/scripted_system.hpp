@@ -135,8 +135,6 @@ class ScriptedSystem : public System {
     out.certificate.cost = at_.cost;
   }
   const KernelCounters& counters() const override { return counters_; }
-  double counted_work() const override { return 0; }
-  double pass_work(const PrecisionPlan&) const override { return 1; }
 
   int count(const std::string& call) const {
     int found = 0;
