@@ -127,12 +127,12 @@ struct IterationLog {
   TimeSummary time;
 };
 
+// Holds the whole state of a solve.
 struct Loop {
   System* system = nullptr;
   const SolverOptions* options = nullptr;
-  StepObserver* observer = nullptr;
-  Clock::time_point begin;
-  bool geodesic = false, stops_at_kinks = true, by_calls = false, ran_off = false;
+  std::optional<MinimizerRequest> request;
+  bool ran_off = false;
   PrecisionPolicy policy;
   Point point;
   Vector scale;  // D, the scale of the parameters: column norms with memory (step_rules.hpp)

@@ -33,11 +33,7 @@ void reset(Loop& loop, System& system, const MinimizerRequest& request) {
                       (system.residuals_stay_f64() && options.algorithm != Algorithm::gauss_newton);
   loop.system = &system;
   loop.options = &options;
-  loop.observer = request.observer;
-  loop.begin = request.begin;
-  loop.geodesic = request.geodesic;
-  loop.stops_at_kinks = request.stops_at_kinks;
-  loop.by_calls = request.by_calls;
+  loop.request.emplace(request);
   loop.ran_off = false;
   loop.policy = options.policy();
   loop.point.prepared = loop.point.undamped_step.usable = false;
@@ -120,12 +116,12 @@ void Minimizer::iterate() {
       loop.summary.termination = Termination::failure;
       return;
     }
-    if (!loop.observer) {
+    if (!loop.request->observer) {
       if (const auto spent = budget_spent(loop)) return (void)conclude(loop, *spent);
     }
     if (lost_below_f64(loop)) return (void)conclude(loop, Termination::no_progress);
     prepare_point(loop);
-    if (loop.observer) {
+    if (loop.request->observer) {
       if (observe(loop)) continue;
       if (const auto spent = budget_spent(loop)) return (void)conclude(loop, *spent);
     }

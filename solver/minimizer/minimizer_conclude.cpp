@@ -310,7 +310,7 @@ bool take_last_step(Loop& loop) {
 }
 
 bool observe(Loop& loop) {
-  StepObserver& observer = *loop.observer;
+  StepObserver& observer = *loop.request->observer;
   std::string met = observer.test_point(loop.point.x);
   if (!met.empty() && loop.low_gram()) {
     escalate(loop, {kF64Plan, Event::finishing}, std::move(met));

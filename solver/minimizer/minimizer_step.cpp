@@ -52,7 +52,7 @@ void damp_singular_matrix(Loop& loop) {
   const bool residuals_f64 = loop.system->residuals_stay_f64();
   if (loop.low_rows() || (residuals_f64 && loop.low_gram())) return;
   const double most = residuals_f64 ? TrustRegion::kMax : 1e-6;  // beyond this, a dense system uses QR
-  const int patience = loop.observer ? loop.observer->most_invalid_steps() : 0;
+  const int patience = loop.request->observer ? loop.request->observer->most_invalid_steps() : 0;
   for (double shift = 1e-14; !loop.step.factored && shift < most; shift *= 10) {
     if (patience > 0 && loop.ending.invalid_in_a_row >= patience) break;
     if (loop.lambda() >= shift) continue;
@@ -111,7 +111,7 @@ bool worth_accelerating(const Loop& loop) {
   // Acceleration needs f64 residuals. Below f64 that only pays when the Gram product dominates the pass.
   const bool affordable =
       !loop.low_rows() || (gradients_are_cheap(loop) && system.at().plan.gram >= Gram::f32_wide);
-  return (loop.geodesic || hard) && affordable;
+  return (loop.request->geodesic || hard) && affordable;
 }
 
 void accelerate(Loop& loop) {
@@ -155,7 +155,7 @@ bool rejected_by_rounding(const Loop& loop, double before) {
 // Accepts or rejects the step by the costs. Returns false if the noise covers their difference.
 bool judge_costs(Loop& loop, double before, double after, double noise) {
   Trial& trial = loop.trial;
-  const double f64_gain = loop.observer ? loop.observer->least_gain() : rules::kLeastGain;
+  const double f64_gain = loop.request->observer ? loop.request->observer->least_gain() : rules::kLeastGain;
   const bool demanding = loop.low_rows() && rule_active(Rule::gain_ratio_below_f64);
   // A step that was changed to stay within bounds may have a negative predicted decrease. It must still not
   // raise the cost.
@@ -227,8 +227,9 @@ void reject(Loop& loop, bool was_undamped) {
   Digits& digits = loop.digits;
   const bool first = damping.last_accepted;
   damping.last_accepted = false;
-  constexpr double kShort = 0.01;                                                 // standard errors
-  const bool counts = loop.stops_at_kinks && !loop.system->residuals_stay_f64();  // judge_at_kink(): curves
+  constexpr double kShort = 0.01;  // standard errors
+  const bool counts =
+      loop.request->stops_at_kinks && !loop.system->residuals_stay_f64();  // judge_at_kink(): curves
   if (counts && loop.trial.decrease < 0 && loop.step.nu <= kShort * loop.sigma() &&
       loop.point.undamped_step.condition <= rules::kNormalCondition)
     ++loop.ending.stagnation.short_rises;
@@ -348,10 +349,10 @@ void judge(Loop& loop) {
 }
 
 std::string tell_observer(Loop& loop, StepOutcome outcome) {
-  if (!loop.observer) return {};
+  if (!loop.request->observer) return {};
   const Trial& trial = loop.trial;
-  return loop.observer->test_step(loop.point.x, trial.x, loop.cost(), trial.cost, trial.gain, outcome,
-                                  loop.step, loop.log.accepted);
+  return loop.request->observer->test_step(loop.point.x, trial.x, loop.cost(), trial.cost, trial.gain,
+                                           outcome, loop.step, loop.log.accepted);
 }
 
 // Handles a step that met one of the user's tolerances. If derivatives are below f64, the tolerance must be

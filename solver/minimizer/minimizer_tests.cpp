@@ -107,7 +107,7 @@ bool test_for_slow_descent(Loop& loop) {
   constexpr int kSlowly = 20, kStuck = 15;  // iterations
   constexpr double kSlow = 5e-3, kVisible = 1e-9, kGrown = 1e3;
   Stagnation& past = loop.ending.stagnation;
-  if (!loop.by_calls) return false;
+  if (!loop.request->by_calls) return false;
   const auto falls = [&](double by, double& cost, int& iterations) {
     const bool fell = loop.cost() < (1 - by) * cost;
     if (fell) cost = loop.cost();
