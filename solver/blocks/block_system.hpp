@@ -59,7 +59,6 @@ class BlockSystem final : public System {
   bool solves_iteratively() const override { return solver_.iterative(); }
   double accelerate(std::span<const double> x, const Vector& scale, Step& step, double most) override;
   bool plus(std::span<const double> x, Step& step, Vector& trial, bool exact) override;
-  using System::plus;
   void measure(std::span<const double> x, const Step& step, HealthReport& health) override;
   void rule_values(RuleValues& values) const override;
   bool evaluate_widely() override;

@@ -72,7 +72,6 @@ class DenseSystem final : public System {
   double accelerate(std::span<const double> x, const Vector& scale, Step& step, double most) override;
   void correct_undamped_step(std::span<const double> x, const Approach& approach, Step& step) override;
   bool plus(std::span<const double> x, Step& step, Vector& trial, bool exact) override;
-  using System::plus;
   void measure(std::span<const double> x, const Step& step, HealthReport& health) override;
   void rule_values(RuleValues& values) const override;
   std::vector<std::string> raise_causes(Decision& decision, const HealthReport& health,

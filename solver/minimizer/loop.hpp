@@ -149,6 +149,7 @@ struct Loop {
   Summary summary;
   Certified certified;
   UndampedStep next_undamped_step;
+  Step whole_step;  // scratch memory of propose_whole()
 
   bool low_rows() const { return digits.plan.residual != Format::f64; }  // true if rows are below f64
   bool low_gram() const { return system->known() && system->at().plan.gram < Gram::f64; }

@@ -24,6 +24,13 @@ void solve_undamped_here(Loop& loop) {
   loop.system->solve_undamped(loop.point.x, 0, kInfinity, loop.point.undamped_step);
 }
 
+// Sets the trial point to the end of an undamped step from x.
+void propose_whole(Loop& loop, const UndampedStep& s0) {
+  loop.whole_step.step = s0.step;
+  loop.whole_step.held = s0.held;
+  loop.system->plus(loop.point.x, loop.whole_step, loop.trial.x, true);
+}
+
 // Linearizes the trial point. Returns false, and drops the trial, if it is not finite or raises the cost
 // beyond rounding. If residuals alone are cheap, the cost is computed first.
 bool trial_does_not_raise_cost(Loop& loop, const PrecisionPlan& plan) {
@@ -43,7 +50,7 @@ void polish(Loop& loop) {
   Point& point = loop.point;
   UndampedStep &s0 = point.undamped_step, &next = loop.next_undamped_step;
   for (int k = 0; k < kPolishSteps && s0.usable && s0.decrement > 0; ++k) {
-    system.plus(point.x, s0, loop.trial.x);
+    propose_whole(loop, s0);
     if (loop.trial.x == point.x) return;
     if (!trial_does_not_raise_cost(loop, loop.digits.plan)) return;
     point.x.swap(loop.trial.x);
@@ -69,7 +76,7 @@ void settle_on_bounds(Loop& loop) {
     short_of_one = short_of_one || (s0.held[j] != Held::none && s0.step[j] != 0);
   }
   if (!short_of_one) return;
-  system.plus(loop.point.x, s0, loop.trial.x);
+  propose_whole(loop, s0);
   if (!trial_does_not_raise_cost(loop, loop.digits.plan)) return;
   loop.point.x.swap(loop.trial.x);
   system.accept_trial();
@@ -93,7 +100,7 @@ bool take_certified_step(Loop& loop) {
   next.step = loop.certified.step;
   next.held.clear();
   for (int k = 0; k <= (residuals_f64 ? kHalvings : 0); ++k) {
-    system.plus(loop.point.x, next, loop.trial.x);
+    propose_whole(loop, next);
     if (loop.trial.x == loop.point.x) return false;
     if (!trial_does_not_raise_cost(loop, finest)) {
       for (double& s : next.step) s *= 0.5;
@@ -221,20 +228,21 @@ void make_known_in_f64(Loop& loop) {
 }
 
 CertificateTests tests_here(const Loop& loop, Termination reason) {
-  const RoundingSizes& rounding = loop.rounding;
   const SolverOptions& options = *loop.options;
   const Ending& ending = loop.ending;
-  const bool limit = reason != Termination::converged && reason != Termination::no_progress;
-  CertificateTests tests{options.tau, options.xtol, options.gtol, rounding.magnitude};
-  tests.initial_cost = loop.summary.initial_cost;
-  tests.column_magnitude = rounding.column_magnitude;
-  tests.underflow = rounding.end.underflow;
-  tests.room = loop.system->room(loop.point.x);
-  tests.stopped = !ending.stopped_by.empty();
-  tests.unfinished = loop.log.steps > 0 && limit;
-  tests.no_progress = loop.log.steps == 0 || !loop.damping.last_accepted || ending.stalled ||
-                      ending.failed_certificates > 0 || reason == Termination::no_progress;
-  return tests;
+  const bool no_progress = reason == Termination::no_progress;
+  return {.tau = options.tau,
+          .xtol = options.xtol,
+          .gtol = options.gtol,
+          .magnitude = loop.rounding.magnitude,
+          .initial_cost = loop.summary.initial_cost,
+          .column_magnitude = loop.rounding.column_magnitude,
+          .underflow = loop.rounding.end.underflow,
+          .room = loop.system->room(loop.point.x),
+          .unfinished = loop.log.steps > 0 && reason != Termination::converged && !no_progress,
+          .no_progress = loop.log.steps == 0 || !loop.damping.last_accepted || ending.stalled ||
+                         ending.failed_certificates > 0 || no_progress,
+          .stopped = !ending.stopped_by.empty()};
 }
 
 // Certifies x, or the checkpoint if that is better. Returns false if the iteration goes on.

@@ -128,11 +128,6 @@ class System {
   // Sets trial = x + step, within the bounds and rounded to the numbers for which the plan evaluates rows. If
   // a bound shortens the step, `step` and its prediction are updated. With `exact`, trial is not rounded.
   virtual bool plus(std::span<const double> x, Step& step, Vector& trial, bool exact = false) = 0;
-  void plus(std::span<const double> x, const UndampedStep& s0, Vector& trial) {
-    full_.step = s0.step;
-    full_.held = s0.held;
-    plus(x, full_, trial, true);
-  }
   virtual void measure(std::span<const double> x, const Step& step, HealthReport& health) = 0;
   virtual void rule_values(RuleValues& values) const { (void)values; }
   // Evaluates derivatives in f64 from here on, whatever format stores them. Returns false if they already
@@ -220,9 +215,6 @@ class System {
   virtual double pass_work(const PrecisionPlan& plan) const { return (void)plan, 1; }
   virtual std::vector<PrecisionIssue> take_issues() { return {}; }
   virtual std::vector<PrecisionNote> take_notes() { return {}; }
-
- private:
-  Step full_;
 };
 
 }  // namespace nlsq::inline v0

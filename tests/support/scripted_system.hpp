@@ -94,7 +94,6 @@ class ScriptedSystem : public System {
     trial.assign(1, x[0] + step.step[0]);
     return false;
   }
-  using System::plus;
   void measure(std::span<const double>, const Step&, HealthReport& report) override { health(report); }
   const PointCost& linearize_trial(Vector& trial, const PrecisionPlan& plan, bool) override {
     note("linearize trial " + short_name(plan));
