@@ -5,7 +5,7 @@
 #include "fit/prepared_impl.hpp"
 
 #include "expression/ties.hpp"
-#include "minimizer/loop.hpp"
+#include "minimizer/minimizer_request.hpp"
 #include "support/shared_work.hpp"
 
 #include <nlsq/curve_fit_batch.hpp>

@@ -94,7 +94,7 @@ std::string what_is_wrong(const Batch& batch, std::size_t fit) {
   if (batch.weighted()) options.sigma = batch.sigma[fit];
   try {
     check_counts(batch.y[fit].size(), batch.free.size());
-    fit_data(Columns(std::move(x)), batch.y[fit], options, batch.model.predictors).survey->run();
+    surveyed_rows(Columns(std::move(x)), batch.y[fit], options, batch.model.predictors).survey->run();
   } catch (const Error& e) {
     return e.what();
   }

@@ -4,7 +4,7 @@
 #include "certificate/certificate.hpp"
 #include "certificate/doubtful_end.hpp"
 #include "certificate/hidden_minimum.hpp"
-#include "minimizer/loop.hpp"
+#include "minimizer/minimizer_request.hpp"
 #include "support/bytes.hpp"
 #include "support/clock.hpp"
 #include "support/column_blocks.hpp"

@@ -196,7 +196,7 @@ LaneStart LaneMinimizer::state(std::size_t lane) const {
 }
 
 void LaneMinimizer::linearization(std::size_t lane, Linearization& out) const {
-  out.plan = {Format::f64, Gram::f64};
+  out.plan = kF64Plan;
   out.cost = cost(lane);
   out.gradient.resize(n_);
   out.normal.assign(n_, n_);

@@ -331,7 +331,7 @@ class SharedFit {
     worker->set(columns, {&out_.parameters(k, 0), n});
     Vector p;
     for (const int j : free) p.push_back(out_.parameters(k, static_cast<std::size_t>(j)));
-    const Linearization at = worker->evaluator.linearize(p, {Format::f64, Gram::f64});
+    const Linearization at = worker->evaluator.linearize(p, kF64Plan);
     store_cost(k, at.cost);
     outweighed_ = outweighed_ || (heavy_ && outweighed(worker->rows, p, columns.back(), 0));
     if (!at.finite) return std::nullopt;

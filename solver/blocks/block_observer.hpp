@@ -3,7 +3,7 @@
 #pragma once
 
 #include "blocks/block_system.hpp"
-#include "minimizer/loop.hpp"
+#include "minimizer/minimizer_request.hpp"
 
 namespace nlsq::inline v0 {
 

@@ -271,7 +271,7 @@ double BlockSystem::undamped_size(const PointData& at, std::span<const double> s
 // was 0.3 to 0.95 times the ν that corresponds to that error of the model.) If the undamped decrement then
 // turns out to be far above the threshold, as in bundle adjustment with its weakly determined directions, ν
 // must have fallen to a quarter before the next attempt.
-void BlockSystem::first_order(std::span<const double>, double lambda, double near, FirstOrder& out) {
+void BlockSystem::solve_undamped(std::span<const double>, double lambda, double near, UndampedStep& out) {
   out.usable = false;
   out.condition = out.decrement = out.decrement_sigma = out.step_size = 0;
   out.held.clear();
@@ -358,7 +358,7 @@ bool BlockSystem::evaluate_widely() {
   return true;
 }
 
-const PointModel& BlockSystem::linearize_trial(Vector& trial, const PrecisionPlan& plan, bool) {
+const PointCost& BlockSystem::linearize_trial(Vector& trial, const PrecisionPlan& plan, bool) {
   if (!same(trial_.x, trial)) evaluate(trial, trial_);
   differentiate(trial_, plan);
   derivatives_at_trial_ = true;

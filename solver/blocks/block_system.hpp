@@ -1,5 +1,5 @@
-// This is the minimizer's System for parameter blocks. Residuals are in f64, J is in f32 or f64 by residual
-// block, and steps come from eliminating points. solve_problem.cpp uses it.
+// BlockSystem is the minimizer's System for parameter blocks. Residuals are in f64, J is in f32 or f64 by
+// residual block, and steps come from eliminating points. solve_problem.cpp uses it.
 #pragma once
 
 #include "blocks/block_model.hpp"
@@ -26,7 +26,7 @@ class BlockSystem final : public System {
               const SolverOptions& options, Gram first);
   // Lets a certificate allow steps of tau standard errors of a parameter, because values that another program
   // found have fewer digits than those of a solve.
-  void judge_by_distance() { short_of_tau_ = 1; }
+  void allow_steps_of_tau() { short_of_tau_ = 1; }
   // Compares the residuals at the start with those of the user's own functions. Programs that disagree are
   // not used. x must not change during the solve.
   void begin(std::span<const double> x);
@@ -36,14 +36,12 @@ class BlockSystem final : public System {
   std::size_t parameters() const override { return structure_.tangent_size(); }
   double scatter_at(double cost) const override;
   bool residuals_stay_f64() const override { return true; }
-  bool bounded() const override { return model_.bounds().any(); }
   PrecisionPlan first_plan(const PrecisionPolicy& policy) override;
-  PrecisionPlan finest_plan() const override { return {Format::f64, Gram::f64}; }
+  PrecisionPlan finest_plan() const override { return kF64Plan; }
 
-  void project(Vector& x) override { model_.bounds().project(x); }
   bool known() const override { return known_ && !derivatives_at_trial_; }
   void forget() override { known_ = false; }
-  const PointModel& at() const override { return at_.model; }
+  const PointCost& at() const override { return at_.model; }
   void linearize(std::span<const double> x, const PrecisionPlan& plan) override;
   double cost(std::span<const double> x, Format format) override;
   void column_norms(Vector& out) const override;
@@ -54,14 +52,13 @@ class BlockSystem final : public System {
   bool gradient_is_noise(std::span<const double> x, const Recheck& rounding) override;
   bool residuals_vanish(double initial_cost, double left, bool no_progress) override;
   void prepare(std::span<const double> x, const Vector& scale) override;
-  void first_order(std::span<const double> x, double lambda, double near, FirstOrder& out) override;
+  void solve_undamped(std::span<const double> x, double lambda, double near, UndampedStep& out) override;
 
   void solve(double lambda, Step& out) override;
   void set_solve_accuracy(double decrease) override;
   bool solves_iteratively() const override { return solver_.iterative(); }
   double accelerate(std::span<const double> x, const Vector& scale, Step& step, double most) override;
   bool plus(std::span<const double> x, Step& step, Vector& trial, bool exact) override;
-  using System::plus;
   void measure(std::span<const double> x, const Step& step, HealthReport& health) override;
   void rule_values(RuleValues& values) const override;
   bool evaluate_widely() override;
@@ -69,9 +66,9 @@ class BlockSystem final : public System {
   bool has_second_order() const override;
   bool second_order_step(Step& out) override;
 
-  const PointModel& linearize_trial(Vector& trial, const PrecisionPlan& plan, bool damped) override;
+  const PointCost& linearize_trial(Vector& trial, const PrecisionPlan& plan, bool damped) override;
   bool trial_known() const override { return derivatives_at_trial_; }
-  const PointModel& trial() const override { return trial_.model; }
+  const PointCost& trial() const override { return trial_.model; }
   bool trial_gradient_falls(const Step& step, double lambda, double slack) override;
   void accept_trial() override;
   void restore_point() override;
@@ -85,8 +82,6 @@ class BlockSystem final : public System {
   bool hides_minimum(const Certificate& certificate);
 
   const KernelCounters& counters() const override;
-  double counted_work() const override { return 0; }
-  double pass_work(const PrecisionPlan&) const override { return 1; }
   std::vector<PrecisionNote> take_notes() override { return std::exchange(notes_, {}); }
 
   // Returns the cost at x by the user's own functions, or NaN if the residuals were not compared with them
@@ -107,7 +102,7 @@ class BlockSystem final : public System {
  private:
   // The data of a point, x or the trial point, except J.
   struct PointData {
-    PointModel model;
+    PointCost model;
     std::vector<double> x, r;
     bool has_records = false;  // the f32 records are those of x, so that sums in a wider format reuse them
     double cost_by_functions = std::numeric_limits<double>::quiet_NaN();  // by the user's functions; NaN if

@@ -151,7 +151,7 @@ MinimizerResult minimize(PreparedProblem& prepared, const SolverOptions& options
                          std::span<const IterationSummary> before = {}) {
   auto& [structure, model, solver, shape] = prepared;
   BlockSystem system(model, structure, solver, options, first_gram(structure, model, options));
-  if (certifies(control)) system.judge_by_distance();
+  if (certifies(control)) system.allow_steps_of_tau();
   system.begin(x0);
   std::optional<BlockObserver> observer;
   if (control && !control->certify_only) observer.emplace(*control, system, model, structure, begin);

@@ -64,7 +64,7 @@ double differentiate(const CallerModel& model, std::size_t rows, const std::vect
   const std::vector<double> scale = options.scale_of(n);
   if (!scale.empty()) made.set_typical(scale);
   DenseEvaluator evaluator(made);
-  Linearization at = evaluator.linearize(p, {Format::f64, Gram::f64});
+  Linearization at = evaluator.linearize(p, kF64Plan);
   Vector squares = made.apparent_errors(p);
   if (at.finite && error_of_standard_errors(at, squares, 1) > kMatters) {
     const Vector measured = extrapolate_derivatives(evaluator, p, at);

@@ -40,7 +40,7 @@ struct Weighting {
   }
 };
 
-Weighting weighting_of(const FitData& data) {
+Weighting weighting_of(const SurveyedRows& data) {
   Weighting out;
   const std::size_t m = data.rows->rows();
   out.y.resize(m);
@@ -121,7 +121,7 @@ FitResult fit_callback(const CallerModel& model, const Column& y, const NamedVal
   if (!options.sigma_x.empty())
     throw ValidationError(
         "sigma_x needs the model's derivatives by x, and a callback has none: use a formula or a tape");
-  FitData data = fit_data(Columns(std::vector<Column>{}), y, options, {});
+  SurveyedRows data = surveyed_rows(Columns(std::vector<Column>{}), y, options, {});
   data.survey->run();
   const Weighting weighting = weighting_of(data);
   Ties ties(model.parameters, options.ties, options.fixed);
@@ -155,7 +155,7 @@ FitResult fit_callback(const CallerModel& model, const Column& y, const NamedVal
 
 void add_up_callback(const CallerModel& model, const Column& y, const FitOptions& options,
                      const std::vector<double>& p, std::span<double> sums) {
-  const FitData data = fit_data(Columns(std::vector<Column>{}), y, options, {});
+  const SurveyedRows data = surveyed_rows(Columns(std::vector<Column>{}), y, options, {});
   data.survey->run();
   const Weighting weighting = weighting_of(data), unweighted{weighting.y, {}};
   const Ties ties;

@@ -49,7 +49,7 @@ void sums_call(const CallerModel& model, const nlsq_column* given_x, std::size_t
   const FitOptions fit = block_options(model, options, kept);
   if (model.is_callback())
     return add_up_callback(model, y, fit, point, {required(sums, "sums"), sums_size(n)});
-  const FitData data = fit_data(x, y, fit, model.predictors);
+  const SurveyedRows data = surveyed_rows(x, y, fit, model.predictors);
   data.survey->run();
   std::vector<Column> columns = x.list();
   columns.push_back(y);

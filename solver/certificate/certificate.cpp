@@ -165,8 +165,8 @@ int numerical_rank(const Linearization& at) {
   return static_cast<int>(numerical_rank(factor.triangle(view(scale))));
 }
 
-void first_order(const Linearization& at, std::span<const double> x, std::size_t rows, bool unit_sigma,
-                 UndampedSolver& scratch, FirstOrder& out, const Box& room) {
+void undamped_step(const Linearization& at, std::span<const double> x, std::size_t rows, bool unit_sigma,
+                   UndampedSolver& scratch, UndampedStep& out, const Box& room) {
   Step& step = solve_undamped(at, scratch, room);
   out.usable = step.factored;
   out.condition = out.decrement = out.decrement_sigma = out.step_size = 0;
@@ -204,7 +204,7 @@ bool examine(Evaluator& evaluator, std::span<const double> x, Linearization& at,
   const std::span<const double> scale = view(norms);
   Factor factor(n);
   if (!factor_with_digits(*seen, scale, scratch, factor)) {
-    Linearization by_qr = evaluator.linearize(x, {Format::f64, Gram::qr});
+    Linearization by_qr = evaluator.linearize(x, kQrPlan);
     if (!by_qr.finite) return false;
     at = std::move(by_qr);
     out.certificate.cost = at.cost;

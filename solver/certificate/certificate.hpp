@@ -35,9 +35,9 @@ void certify(Evaluator& evaluator, std::span<const double> x, Linearization& at,
 // and `at` has none.
 bool judge_covariance(const Linearization& at, Certified& out);
 
-// Computes the first-order quantities at x from the normal equations alone.
-void first_order(const Linearization& at, std::span<const double> x, std::size_t rows, bool unit_sigma,
-                 UndampedSolver& scratch, FirstOrder& out, const Box& room = {});
+// Computes the undamped step at x, and the distance that it measures, from the normal equations alone.
+void undamped_step(const Linearization& at, std::span<const double> x, std::size_t rows, bool unit_sigma,
+                   UndampedSolver& scratch, UndampedStep& out, const Box& room = {});
 
 // Returns the numerical rank of J from the triangle of a QR pass, with columns scaled to unit length.
 int numerical_rank(const Linearization& at);

@@ -24,11 +24,11 @@ double squared_error_of_differences(const Evaluator& evaluator, std::span<const 
 
 Vector extrapolate_derivatives(DenseEvaluator& evaluator, std::span<const double> x, Linearization& at) {
   if (!evaluator.extrapolate(true)) return {};
-  Linearization better = evaluator.linearize(x, {Format::f64, Gram::f64});
+  Linearization better = evaluator.linearize(x, kF64Plan);
   Vector squares = evaluator.derivative_errors(x);
   if (!better.finite || squares.empty()) {
     evaluator.extrapolate(false);
-    evaluator.linearize_into(x, {Format::f64, Gram::f64}, at);
+    evaluator.linearize_into(x, kF64Plan, at);
     return {};
   }
   at = std::move(better);

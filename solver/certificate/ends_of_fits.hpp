@@ -5,7 +5,7 @@
 
 #include "dense/dense_evaluator.hpp"
 #include "fit/solve.hpp"
-#include "minimizer/loop.hpp"
+#include "minimizer/minimizer_request.hpp"
 
 #include <optional>
 

@@ -3,7 +3,7 @@
 // larger than the residuals of all others.
 #pragma once
 
-#include "minimizer/loop.hpp"
+#include "minimizer/minimizer_request.hpp"
 
 #include "rows/row_model.hpp"
 #include "support/constants.hpp"

@@ -7,6 +7,7 @@
 #include "certificate/difference_errors.hpp"
 #include "linear/dot.hpp"
 #include "linear/linear_solver.hpp"
+#include "minimizer/step_rules.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -37,7 +38,7 @@ class Surroundings {
  public:
   Surroundings(DenseEvaluator& evaluator, const Limits& limits, const MinimizerResult& end)
       : evaluator_(evaluator), limits_(limits), x_(end.x), noise_(2 * end.cost_noise),
-        here_(evaluator.linearize(end.x, {Format::f64, Gram::f64})) {
+        here_(evaluator.linearize(end.x, kF64Plan)) {
     if (!here_.finite) return;
     Vector norms = column_norms(here_);
     if (std::ranges::any_of(norms, [](double norm) { return !(norm > 0); })) return;
@@ -82,7 +83,7 @@ class Surroundings {
     return there;
   }
   Linearization beside(const Vector& along, double share) {
-    return evaluator_.linearize(point_along(along, share), {Format::f64, Gram::f64});
+    return evaluator_.linearize(point_along(along, share), kF64Plan);
   }
 
   // Returns the lowest of the points x + share * downhill that the limits allow. The shares are halved from 1
@@ -155,7 +156,7 @@ bool may_lie_at_kink(const MinimizerResult& end, bool judged) {
   const bool ended = judged || (s.termination == Termination::no_progress && !end.spent);
   return s.verdict == Verdict::budget && ended && !end.underflow && !end.limited_by_rounding &&
          c.recheck_passed && c.wrong_column < 0 && c.at_bound.empty() &&
-         c.rank == static_cast<int>(end.x.size()) && c.condition <= kNormalCondition &&
+         c.rank == static_cast<int>(end.x.size()) && c.condition <= rules::kNormalCondition &&
          c.decrement_sigma <= kFarFromKink;
 }
 

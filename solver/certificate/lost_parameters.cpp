@@ -44,7 +44,7 @@ Vector lengths_of(const Linearization& at, std::size_t rows) {
 // information about the point.
 Determined determined_at(DenseEvaluator& evaluator, std::span<const double> x) {
   try {
-    const Linearization at = evaluator.linearize(x, {Format::f64, Gram::qr});
+    const Linearization at = evaluator.linearize(x, kQrPlan);
     if (at.finite) return {true, numerical_rank(at), lengths_of(at, evaluator.residuals())};
   } catch (...) {
   }

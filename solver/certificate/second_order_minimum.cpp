@@ -35,7 +35,7 @@ bool add_column(Evaluator& evaluator, std::span<const double> x, const Box& room
     const std::size_t k = free[j];
     there[k] = x[k] + way;
     if (!room.allow(k, there[k])) continue;
-    const Linearization at = evaluator.linearize(there, {Format::f64, Gram::f64});
+    const Linearization at = evaluator.linearize(there, kF64Plan);
     if (!at.finite) return false;
     for (std::size_t i = 0; i < n; ++i) {
       const double change = at.gradient[free[i]] - here.gradient[free[i]];
@@ -80,7 +80,7 @@ std::optional<Examined> examine(Evaluator& evaluator, std::span<const double> x,
   out.free = face_without(x.size(), fixed).kept;
   const std::size_t n = out.free.size();
   if (n == 0 || n > kMost) return std::nullopt;
-  const Linearization here = evaluator.linearize(x, {Format::f64, Gram::f64});
+  const Linearization here = evaluator.linearize(x, kF64Plan);
   if (!here.finite) return std::nullopt;
   out.cost = here.cost;
   for (const std::size_t k : out.free) {
@@ -175,7 +175,7 @@ std::optional<Vector> descent_from_saddle(Evaluator& evaluator, std::span<const 
 
 std::optional<Vector> descent_of_some(Evaluator& evaluator, std::span<const double> x, const Box& room,
                                       std::span<const std::size_t> some, std::size_t passes) {
-  const Linearization here = evaluator.linearize(x, {Format::f64, Gram::f64});
+  const Linearization here = evaluator.linearize(x, kF64Plan);
   if (!here.finite) return std::nullopt;
   Vector norms, lengths;
   for (const std::size_t k : some) {
@@ -196,7 +196,7 @@ std::optional<Vector> descent_of_some(Evaluator& evaluator, std::span<const doub
       there[some[j]] += shift * v[j] / norms[j];
       if (!room.allow(some[j], there[some[j]])) return false;
     }
-    const Linearization at = evaluator.linearize(there, {Format::f64, Gram::f64});
+    const Linearization at = evaluator.linearize(there, kF64Plan);
     for (std::size_t j = 0; j < v.size(); ++j)
       product[j] = (at.gradient[some[j]] - here.gradient[some[j]]) / norms[j] / shift;
     return at.finite;

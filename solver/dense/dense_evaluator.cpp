@@ -41,9 +41,8 @@ void DenseEvaluator::linearize_into(std::span<const double> x, const PrecisionPl
 
 double DenseEvaluator::gradient_work() const {
   if (model_.robust_loss() != nullptr) return Evaluator::gradient_work();
-  return work_of(
-      {.x = {}, .fill = Fill::jacobian_and_residual, .plan = {Format::f64, Gram::f64}, .gradient = true},
-      row_cost());
+  return work_of({.x = {}, .fill = Fill::jacobian_and_residual, .plan = kF64Plan, .gradient = true},
+                 row_cost());
 }
 
 // Gradients alone are not available with a robust loss: its curvature correction needs more than the
@@ -55,8 +54,8 @@ double DenseEvaluator::row_work(const Pass& pass) const {
 
 bool DenseEvaluator::gradient_into(std::span<const double> x, Linearization& out) {
   if (model_.robust_loss() != nullptr) return false;
-  const Sums& sums = accumulate(
-      {.x = x, .fill = Fill::jacobian_and_residual, .plan = {Format::f64, Gram::f64}, .gradient = true});
+  const Sums& sums =
+      accumulate({.x = x, .fill = Fill::jacobian_and_residual, .plan = kF64Plan, .gradient = true});
   out.finite = sums.finite;
   out.cost = sums.finite ? 0.5 * sums.packed.back() : kNaN;
   out.gradient.assign(sums.packed.begin(), sums.packed.end() - 1);
@@ -67,7 +66,7 @@ bool DenseEvaluator::linearize_part(std::span<const double> x, std::size_t rows,
   if (model_.one_point() || rows >= model_.rows()) return false;
   SampleRows sample(model_, rows);
   DenseEvaluator part(sample, parallelism_);
-  part.linearize_into(x, {Format::f64, Gram::f64}, out);
+  part.linearize_into(x, kF64Plan, out);
   add_work(part);
   if (!out.finite) return true;
   const double share = static_cast<double>(model_.rows()) / static_cast<double>(sample.rows());

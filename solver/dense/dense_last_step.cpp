@@ -77,7 +77,7 @@ bool DenseSystem::large() const {
 // third order, plus what the spread of the residuals adds.
 void DenseSystem::correct_undamped_step(std::span<const double> x, const Approach& approach, Step& step) {
   constexpr double kMostBend = 0.2;  // the acceleration is at most a tenth of the step
-  const bool on_bounds = !step.held.empty() || !approach.first.held.empty();
+  const bool on_bounds = !step.held.empty() || !approach.undamped_step.held.empty();
   if (!large() || approach.last_decrement > 0 || !step.factored || on_bounds || curvature_.in_use()) return;
   if (evaluator_->second_order_part(x, step.step, part_rows(*evaluator_), work_))
     add_acceleration(approach.scale, step, kMostBend);
@@ -86,25 +86,25 @@ void DenseSystem::correct_undamped_step(std::span<const double> x, const Approac
 // Builds the trial's linearization from the one at x and the change seen on a part of the rows.
 std::optional<LastStep> DenseSystem::last_step(std::span<const double> x, const Approach& approach,
                                                double tau, double xtol, Vector& trial, bool& not_again) {
-  const FirstOrder& first = approach.first;
+  const UndampedStep& s0 = approach.undamped_step;
   if (!rule_active(Rule::last_step)) return std::nullopt;
   // the residuals are large, so a Gauss-Newton step leaves too much
   if (!large() || curvature_.in_use()) return std::nullopt;
-  if (!(approach.last_decrement > 0) || first.condition > kMostCondition) return std::nullopt;
+  if (!(approach.last_decrement > 0) || s0.condition > kMostCondition) return std::nullopt;
   // Even if θ were a tenth, the distance at the end would be below τ. So the part of the rows only decides
   // whether the digits of xtol are reached.
-  if (!(first.decrement_sigma <= kFurthest * tau)) return std::nullopt;
-  const double contraction = first.decrement / approach.last_decrement;
+  if (!(s0.decrement_sigma <= kFurthest * tau)) return std::nullopt;
+  const double contraction = s0.decrement / approach.last_decrement;
   // With nearly dependent columns, a step may be short in the metric of H and long in that of D.
   const double direction = rule_active(Rule::last_step_by_contraction) ? kOtherDirection : 0;
   const Left before{direction * contraction,
-                    direction * std::max(contraction, first.step_size / approach.last_step_size)};
+                    direction * std::max(contraction, s0.step_size / approach.last_step_size)};
   const auto suffices = [&](const Left& share) {
-    return share.size * first.step_size <= xtol && share.decrement * first.decrement_sigma <= tau;
+    return share.size * s0.step_size <= xtol && share.decrement * s0.decrement_sigma <= tau;
   };
   if (!(contraction <= kMostContraction) || !suffices(before)) return std::nullopt;
 
-  move_within(box_, x, first.step, first.held, trial);
+  move_within(box_, x, s0.step, s0.held, trial);
   Linearization here, there;
   const std::size_t part = part_rows(*evaluator_);
   if (!evaluator_->linearize_part(x, part, here) || !evaluator_->linearize_part(trial, part, there))
@@ -121,32 +121,30 @@ std::optional<LastStep> DenseSystem::last_step(std::span<const double> x, const 
   if (!same_cost && rule_active(Rule::last_step_part_has_cost_of_all)) return std::nullopt;
   // In the linear model the gradient at the end is zero. `left` is the gradient there by the part of the
   // rows.
-  Vector left = product(here.normal, first.step), back;
+  Vector left = product(here.normal, s0.step), back;
   for (std::size_t i = 0; i < n; ++i) left[i] = there.gradient[i] - here.gradient[i] - left[i];
   metric.apply_inverse(left, back);
   const double unseen = rule_active(Rule::last_step_counts_missing_share) ? kUnseen * missing : 0;
   const Left share{
-      std::max({before.decrement, unseen, kOtherRows * metric.norm_in_metric(left) / first.decrement}),
-      std::max(
-          {before.size, unseen, kOtherRows * scaled_norm(back, scale) / scaled_norm(first.step, scale)})};
+      std::max({before.decrement, unseen, kOtherRows * metric.norm_in_metric(left) / s0.decrement}),
+      std::max({before.size, unseen, kOtherRows * scaled_norm(back, scale) / scaled_norm(s0.step, scale)})};
   // The step lowers the cost by ½ν₀², with a relative error of that share. The rounding error of the cost
   // must exceed this error.
   const bool checked = rule_active(Rule::last_step_part_is_checked);
-  const bool lost_in_noise = share.decrement * 0.5 * first.decrement * first.decrement <= approach.cost_noise;
+  const bool lost_in_noise = share.decrement * 0.5 * s0.decrement * s0.decrement <= approach.cost_noise;
   if ((checked && !suffices(share)) || !lost_in_noise) return std::nullopt;
   not_again = false;
-  LastStep step{first.step_size, share.size * first.step_size, share.decrement * first.decrement_sigma, 0};
+  LastStep step{s0.step_size, share.size * s0.step_size, share.decrement * s0.decrement_sigma, 0};
   for (std::size_t j = 0; j < n; ++j) {
     Vector change(n);
     for (std::size_t i = 0; i < n; ++i) change[i] = (there.normal(i, j) - here.normal(i, j)) / scale[j];
-    step.gram_change =
-        std::hypot(step.gram_change, metric.norm_in_metric(change) * std::sqrt(first.condition));
+    step.gram_change = std::hypot(step.gram_change, metric.norm_in_metric(change) * std::sqrt(s0.condition));
   }
   // Adds the effect of rows that differ from the part's. They change as much as the parameters do.
-  step.gram_change = kOtherRows * (step.gram_change + missing * step.size * std::sqrt(first.condition));
+  step.gram_change = kOtherRows * (step.gram_change + missing * step.size * std::sqrt(s0.condition));
   Linearization& end = trial_at_.renew();
   end = *at_;
-  end.cost -= 0.5 * first.decrement * first.decrement;
+  end.cost -= 0.5 * s0.decrement * s0.decrement;
   end.gradient = left;
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = 0; j < n; ++j) end.normal(i, j) += there.normal(i, j) - here.normal(i, j);

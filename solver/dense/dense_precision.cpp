@@ -89,7 +89,7 @@ void DenseSystem::measure(std::span<const double> x, const Step& step, HealthRep
     health.epsilon_j = solver_->largest_in_metric(probe_->jacobian, probe_->rounded);
   }
   if (!low()) return;
-  health.wide_price = pass_work({Format::f32, Gram::f32_wide}) / pass_work({Format::f64, Gram::f64});
+  health.wide_price = pass_work({Format::f32, Gram::f32_wide}) / pass_work(kF64Plan);
   health.grid_noise = grid_noise(x, step);
   health.cost_noise = probe_->cost_noise;
   health.gradient_noise =
@@ -163,7 +163,7 @@ std::vector<std::string> DenseSystem::raise_causes(Decision& decision, const Hea
     names.push_back(components[c].name);
   }
   if (!changed) return {};
-  PrecisionPlan lowest{Format::f64, Gram::qr};
+  PrecisionPlan lowest = kQrPlan;
   for (const PrecisionPlan& plan : plans) lowest = narrower(lowest, wider(at_->plan, plan));
   decision.plan = lowest;
   evaluator_->raise(std::move(plans));

@@ -41,7 +41,7 @@ double DenseEvaluator::second_order_into(std::span<const double> x, std::span<co
   for (std::size_t j = 0; j < n; ++j) moved[j] += h * direction[j];
   const Pass pass{.x = x,
                   .fill = Fill::jacobian_and_residual,
-                  .plan = {Format::f64, Gram::f64},
+                  .plan = kF64Plan,
                   .direction = direction,
                   .moved = moved,
                   .step = h};

@@ -15,8 +15,12 @@
 
 namespace nlsq::inline v0 {
 
-// Holds the part of a linearization that does not depend on how its matrices are stored.
-struct PointModel {
+// These plans compute in f64 alone, by normal equations and by a QR pass over the rows.
+inline constexpr PrecisionPlan kF64Plan{Format::f64, Gram::f64}, kQrPlan{Format::f64, Gram::qr};
+
+// Holds the cost at a point, and how it was evaluated. Every linearization has this, however it stores its
+// matrices.
+struct PointCost {
   PrecisionPlan plan;
   double cost = 0;  // ½‖r‖², with losses applied
   bool finite = true;
@@ -24,7 +28,7 @@ struct PointModel {
 };
 
 // The result of one pass over the rows at x.
-struct Linearization : PointModel {
+struct Linearization : PointCost {
   Vector gradient;      // Jᵀr, length n; below f64 without its bias once a probe has measured it
   Matrix normal;        // JᵀJ, n x n, symmetric
   Matrix triangle;      // if plan.gram == qr: R of [J | r], (n+1) x (n+1); else empty
@@ -131,7 +135,7 @@ class Evaluator {
   virtual bool gradient_into(std::span<const double> x, Linearization& out) {
     return (void)x, (void)out, false;
   }
-  virtual double gradient_work() const { return pass_work({Format::f64, Gram::f64}); }
+  virtual double gradient_work() const { return pass_work(kF64Plan); }
   // Linearizes about `rows` evenly spread rows in f64 and scales the result to stand for all rows. Returns
   // false if a part of the rows costs as much as all rows.
   virtual bool linearize_part(std::span<const double> x, std::size_t rows, Linearization& out) {

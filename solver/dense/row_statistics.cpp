@@ -96,8 +96,8 @@ RowStatistics row_statistics(DenseEvaluator& evaluator, const ResidualForm& form
   out.covariance = Matrix(n, n, kNaN);
   Vector at(x.begin(), x.end());
   at.resize(static_cast<std::size_t>(evaluator.parameters()), 0.0);
-  Linearization all = evaluator.linearize(at, {Format::f64, Gram::f64});
-  if (evaluator.rough(at)) evaluator.linearize_into(at, {Format::f64, Gram::f64}, all);
+  Linearization all = evaluator.linearize(at, kF64Plan);
+  if (evaluator.rough(at)) evaluator.linearize_into(at, kF64Plan, all);
   if (!all.finite) return out;
   const bool robust = form.loss.is_robust();
   out.rss = robust ? all.normal(n + 2, n + 2) : 2 * all.cost;
@@ -109,7 +109,7 @@ RowStatistics row_statistics(DenseEvaluator& evaluator, const ResidualForm& form
   };
   Certified judged;
   if (!judge_covariance(seen(all), judged)) {
-    const Linearization by_qr = evaluator.linearize(at, {Format::f64, Gram::qr});
+    const Linearization by_qr = evaluator.linearize(at, kQrPlan);
     if (!by_qr.finite || !judge_covariance(seen(by_qr), judged)) return out;
   }
   if (error_by_differences(all, judged.certificate, evaluator.residuals()) > kStandardErrorsUnknown)

@@ -256,7 +256,7 @@ std::unique_ptr<RowModel> fallback_rows(const ModelFunction& function, std::shar
 }
 
 Curve checked_curve(std::vector<std::string> names, std::vector<double> start, const Limits& limits,
-                    Ties ties, FitData data, std::size_t predictors, const FitOptions& options) {
+                    Ties ties, SurveyedRows data, std::size_t predictors, const FitOptions& options) {
   std::vector<int> free = free_parameters(names, options.fixed, ties, limits);
   check_counts(data.rows->rows(), free.size());
   Curve curve{std::move(names),

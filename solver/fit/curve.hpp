@@ -24,7 +24,7 @@
 
 namespace nlsq::inline v0 {
 
-// This is a checked curve fit, independent of how its model was given.
+// Holds a checked curve fit, independent of how its model was given.
 struct Curve {
   std::vector<std::string> names;
   std::vector<double> start;  // all parameters
@@ -72,7 +72,7 @@ struct Curve {
 // Returns a curve after checking its bounds and number of rows. `start`, `limits` and `ties` are of all
 // parameters.
 Curve checked_curve(std::vector<std::string> names, std::vector<double> start, const Limits& limits,
-                    Ties ties, FitData data, std::size_t predictors, const FitOptions& options);
+                    Ties ties, SurveyedRows data, std::size_t predictors, const FitOptions& options);
 
 // Makes the left side of the formula, if it has one, the fitted quantity in place of y. The formula must
 // outlive the curve.

@@ -22,7 +22,7 @@ namespace {
 
 // Fits a formula. If `guessed`, parameters without a value in p0 have a value in `start` that was guessed
 // from the data.
-FitResult fit_formula(const Formula& given, FitData data, std::vector<double> start, bool guessed,
+FitResult fit_formula(const Formula& given, SurveyedRows data, std::vector<double> start, bool guessed,
                       const NamedValues& p0, const FitOptions& options) {
   Ties ties(given.parameters, options.ties, options.fixed);
   check_starts(p0, given.parameters, ties);
@@ -63,7 +63,7 @@ std::vector<double> formula_start(const Formula& formula, const NamedValues& p0,
 FitResult fit_from_guess(const Formula& formula, const Model& model, const guessing::Recognised* known,
                          const Columns& x, const Column& y, const NamedValues& p0,
                          const FitOptions& options) {
-  FitData data = fit_data(x, y, options, formula.predictors);
+  SurveyedRows data = surveyed_rows(x, y, options, formula.predictors);
   std::vector<double> start(formula.parameters.size(), 1.0);
   std::string warning;
   if (p0.size() < formula.parameters.size()) {
@@ -76,7 +76,7 @@ FitResult fit_from_guess(const Formula& formula, const Model& model, const guess
   return fit;
 }
 
-FitResult fit_callable(const ModelFunction& given, FitData data, const std::vector<double>& p0,
+FitResult fit_callable(const ModelFunction& given, SurveyedRows data, const std::vector<double>& p0,
                        const FitOptions& options) {
   refuse_no_parameters(p0);
   std::vector<std::string> names = options.parameter_names;
@@ -135,7 +135,7 @@ FitResult curve_fit(const Formula& formula, const Columns& x, const Column& y, c
     if (const guessing::Recognised known = guessing::recognise(formula); known.model)
       return fit_from_guess(formula, *known.model, &known, x, y, p0, options);
   }
-  FitData data = fit_data(x, y, options, formula.predictors);
+  SurveyedRows data = surveyed_rows(x, y, options, formula.predictors);
   return fit_formula(formula, std::move(data), formula_start(formula, p0, options), false, p0, options);
 }
 
@@ -173,7 +173,7 @@ FitResult curve_fit(const ModelFunction& model, const Columns& x, const Column& 
   const FpEnvironment environment;
   check_options(options);
   const auto predictors = predictor_options(static_cast<std::size_t>(model.predictors)).predictors;
-  return fit_callable(model, fit_data(x, y, options, predictors), p0, options);
+  return fit_callable(model, surveyed_rows(x, y, options, predictors), p0, options);
 }
 
 FitResult curve_fit(const ModelFunction& model, std::shared_ptr<const RowSource> rows,
@@ -181,14 +181,14 @@ FitResult curve_fit(const ModelFunction& model, std::shared_ptr<const RowSource>
   const FpEnvironment environment;
   check_options(options);
   const auto predictors = predictor_options(static_cast<std::size_t>(model.predictors)).predictors;
-  return fit_callable(model, fit_data(std::move(rows), options, predictors), p0, options);
+  return fit_callable(model, surveyed_rows(std::move(rows), options, predictors), p0, options);
 }
 
 FitResult curve_fit(const Formula& formula, std::shared_ptr<const RowSource> rows, const NamedValues& p0,
                     const FitOptions& options) {
   const FpEnvironment environment;
   check_options(options);
-  FitData data = fit_data(std::move(rows), options, formula.predictors);
+  SurveyedRows data = surveyed_rows(std::move(rows), options, formula.predictors);
   return fit_formula(formula, std::move(data), formula_start(formula, p0, options), false, p0, options);
 }
 

@@ -206,7 +206,7 @@ std::shared_ptr<const RowSource> rows_of(const PreparedModel::Impl& model, const
   const Column zero = rows <= zeros.size() ? Column(zeros.data(), rows) : Column(&kZero, rows, 0);
   FitOptions weights;
   weights.sigma = options.sigma;
-  FitData data = fit_data(x, options.y.empty() ? zero : options.y, weights, model.predictors);
+  SurveyedRows data = surveyed_rows(x, options.y.empty() ? zero : options.y, weights, model.predictors);
   data.survey->run();
   weighted = data.form.weighted;
   return std::move(data.rows);

@@ -228,8 +228,8 @@ NamedColumns data_columns(const Columns& x, const Column& y, const Column& sigma
 
 }  // namespace
 
-FitData fit_data(const Columns& x, const Column& y, const FitOptions& options,
-                 const std::vector<std::string>& predictor_names) {
+SurveyedRows surveyed_rows(const Columns& x, const Column& y, const FitOptions& options,
+                           const std::vector<std::string>& predictor_names) {
   const Column& sigma = options.sigma;
   NamedColumns data = data_columns(x, y, sigma, predictor_names);
   ResidualForm form(!sigma.empty());
@@ -275,8 +275,8 @@ FitData fit_data(const Columns& x, const Column& y, const FitOptions& options,
   return {std::move(rows), std::move(form), std::move(survey)};
 }
 
-FitData fit_data(std::shared_ptr<const RowSource> rows, const FitOptions& options,
-                 std::vector<std::string> predictor_names) {
+SurveyedRows surveyed_rows(std::shared_ptr<const RowSource> rows, const FitOptions& options,
+                           std::vector<std::string> predictor_names) {
   ResidualForm form(rows->columns() == static_cast<int>(predictor_names.size()) + 2);
   check_named(options.loss);
   form.loss = options.loss;

@@ -73,7 +73,7 @@ std::vector<int> free_parameters(const std::vector<std::string>& names, const st
 void check_starts(const NamedValues& p0, const std::vector<std::string>& names, const Ties& ties);
 
 // Data of a fit: columns of `form`. Large data are checked later, in the first pass.
-struct FitData {
+struct SurveyedRows {
   std::shared_ptr<const RowSource> rows;
   ResidualForm form;
   std::shared_ptr<DataSurvey> survey;
@@ -81,10 +81,10 @@ struct FitData {
 // Collects and checks the data of a fit. The options contain sigma, the errors in x and the loss. Throws
 // DataError if there are no rows or lengths disagree, and in the cases of DataSurvey. Throws ValidationError
 // if the options contradict each other.
-FitData fit_data(const Columns& x, const Column& y, const FitOptions& options,
-                 const std::vector<std::string>& predictor_names);
-FitData fit_data(std::shared_ptr<const RowSource> rows, const FitOptions& options,
-                 std::vector<std::string> predictor_names);
+SurveyedRows surveyed_rows(const Columns& x, const Column& y, const FitOptions& options,
+                           const std::vector<std::string>& predictor_names);
+SurveyedRows surveyed_rows(std::shared_ptr<const RowSource> rows, const FitOptions& options,
+                           std::vector<std::string> predictor_names);
 
 // Returns why a callable that has no form for a recording is called directly. `dual` says that it takes dual
 // numbers.

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "dense/row_statistics.hpp"
-#include "minimizer/loop.hpp"
+#include "minimizer/minimizer_request.hpp"
 
 #include <nlsq/column.hpp>
 #include <nlsq/curve_fit.hpp>

@@ -177,7 +177,7 @@ FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const
   if (!given.ties.empty()) return fit_tied(model, x, y, p0, given);
   FitOptions options = given;
   static_cast<SolverOptions&>(options) = settled(given);
-  FitData data = fit_data(x, y, options, model.predictors);
+  SurveyedRows data = surveyed_rows(x, y, options, model.predictors);
   const Limits limits = limits_of(options.bounds, model.names);
   std::vector<double> start = default_start(model.names.size(), limits);
   std::string warning;

@@ -274,7 +274,7 @@ void add_up(DenseEvaluator& evaluator, DenseEvaluator& plain, const Column& y, c
   const auto rows = static_cast<double>(evaluator.residuals());
   std::ranges::fill(out, kNaN);
   out[at(SumAt::rows)] = rows;
-  Linearization here = evaluator.linearize(p, {Format::f64, Gram::f64});
+  Linearization here = evaluator.linearize(p, kF64Plan);
   if (!here.finite) return;
   const Recheck recheck = evaluator.recheck(p, kRecheckRows);
   Vector errors = refine_derivatives(evaluator, p, recheck.magnitude, here);

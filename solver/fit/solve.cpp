@@ -35,7 +35,7 @@ bool worth_another_attempt(const MinimizerResult& result, DenseEvaluator& evalua
   const Summary& s = result.summary;
   if (result.spent) return false;
   if (s.verdict == Verdict::rank_deficient) {
-    Linearization at = evaluator.linearize(request.x0, {Format::f64, Gram::qr});
+    Linearization at = evaluator.linearize(request.x0, kQrPlan);
     return at.finite && numerical_rank(at) == static_cast<int>(request.x0.size());
   }
   if (result.limited_by_rounding) return false;  // another way to the same point ends in the same way
@@ -242,6 +242,7 @@ class Attempts {
                       .stops_at_kinks = stops_at_kinks_,
                       .by_calls = request_.rows.one_point()},
                      out);
+    out.extrapolated = w_.system.extrapolated();
     if (w_.system.known()) w_.system.release(out.at);
     std::vector<IterationSummary>& made = out.summary.iterations;
     std::vector<PrecisionIssue>& found = out.summary.precision.issues;

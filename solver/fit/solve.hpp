@@ -4,7 +4,7 @@
 #include "dense/data_survey.hpp"
 #include "dense/dense_evaluator.hpp"
 #include "minimizer/box.hpp"
-#include "minimizer/loop.hpp"
+#include "minimizer/minimizer_request.hpp"
 
 #include "rows/row_model.hpp"
 

@@ -111,8 +111,8 @@ void DenseSystem::prepare(std::span<const double> x, const Vector& scale) {
   if (projection_.active()) solver_->weigh_damping(projection_.weigh_damping(*at_));
 }
 
-void DenseSystem::first_order(std::span<const double> x, double, double, FirstOrder& out) {
-  nlsq::first_order(*at_, x, residuals(), unit_sigma_, undamped_, out, room(x));
+void DenseSystem::solve_undamped(std::span<const double> x, double, double, UndampedStep& out) {
+  nlsq::undamped_step(*at_, x, residuals(), unit_sigma_, undamped_, out, room(x));
 }
 
 double DenseSystem::gradient_left(const Step& step) const {
@@ -150,7 +150,7 @@ bool DenseSystem::plus(std::span<const double> x, Step& step, Vector& trial, boo
   return false;
 }
 
-const PointModel& DenseSystem::linearize_trial(Vector& trial, const PrecisionPlan& plan, bool damped) {
+const PointCost& DenseSystem::linearize_trial(Vector& trial, const PrecisionPlan& plan, bool damped) {
   evaluator_->linearize_into(trial, plan, trial_at_.renew());
   if (damped && projection_.active() && trial_at_->finite) project_trial(trial, plan);
   return *trial_at_;
@@ -193,11 +193,10 @@ void DenseSystem::restore_point() {
 // The curvature of the residuals is used only for damped steps of hard fits without bounds: with bounds, the
 // model must have a single minimum.
 bool DenseSystem::curvature_counts(int accepted) const {
-  constexpr int kHardFit = 10;  // accepted steps
   // With more parameters, the steps do not cover enough directions to learn S in time.
   constexpr std::size_t kMostParameters = 64;
-  return accepted >= kHardFit && options_->algorithm == Algorithm::levenberg_marquardt && box_.empty() &&
-         parameters() <= kMostParameters && at_->triangle.empty();
+  return accepted >= rules::kHardFit && options_->algorithm == Algorithm::levenberg_marquardt &&
+         box_.empty() && parameters() <= kMostParameters && at_->triangle.empty();
 }
 
 // Lets the model learn from a tried step. Is called after each trial, before x moves.
@@ -219,13 +218,18 @@ bool DenseSystem::learn(const TriedStep& tried) {
   return another;
 }
 
-// Checks for underflow by sums of squares over all rows. A sample of the rows might contain only the tails of
-// some columns.
+// Checks for underflow by sums of squares over all rows. The rows of a recheck might contain only the tails
+// of some columns.
 bool DenseSystem::squares_underflow() const {
   constexpr double kSafe = 0x1p-1000;
   bool found = !(at_->cost > kSafe);
   for (std::size_t j = 0; j < at_->gradient.size(); ++j) found = found || !(at_->normal(j, j) > kSafe);
   return found;
+}
+
+void DenseSystem::recheck(std::span<const double> x, std::size_t rows, Recheck& out) {
+  evaluator_->recheck_into(x, rows, out);
+  out.underflow = out.underflow && squares_underflow();
 }
 
 void DenseSystem::certify(std::span<const double> x, const CertificateTests& asked, Certified& out) {
@@ -239,7 +243,7 @@ void DenseSystem::certify(std::span<const double> x, const CertificateTests& ask
   if (error > kStandardErrorsUnknown) out.covariance = Matrix(x.size(), x.size(), kNaN);
 }
 
-std::optional<PointModel> DenseSystem::gradient_trial(std::span<const double> trial) {
+std::optional<PointCost> DenseSystem::gradient_trial(std::span<const double> trial) {
   trial_at_.reset();
   if (!evaluator_->gradient_into(trial, gradient_at_)) return std::nullopt;
   return gradient_at_;

@@ -35,13 +35,14 @@ class DenseSystem final : public System {
   }
   const Linearization& linearization() const { return *at_; }
   void release(Linearization& out) { std::swap(out, *at_), at_.reset(); }
+  // Returns true if this solve has switched to extrapolated differences.
+  bool extrapolated() const { return extrapolated_; }
 
   std::size_t residuals() const override { return evaluator_->residuals(); }
   std::size_t parameters() const override { return static_cast<std::size_t>(evaluator_->parameters()); }
   double scatter_at(double cost) const override {
     return scatter(cost, residuals(), parameters(), unit_sigma_);
   }
-  bool bounded() const override { return !box_.empty(); }
   PrecisionPlan first_plan(const PrecisionPolicy& policy) override;
   bool passes_are_cheap() const override;
 
@@ -51,8 +52,7 @@ class DenseSystem final : public System {
   bool extrapolate_derivatives() override { return extrapolates_ && extrapolate(); }
   bool extrapolate_rough_derivatives(std::span<const double> x, const Certificate& c,
                                      const CertificateTests& tests) override;
-  bool extrapolated() const override { return extrapolated_; }
-  const PointModel& at() const override { return *at_; }
+  const PointCost& at() const override { return *at_; }
   bool by_qr() const override { return !at_->triangle.empty(); }
   void linearize(std::span<const double> x, const PrecisionPlan& plan) override {
     evaluator_->linearize_into(x, plan, at_.renew());
@@ -63,7 +63,7 @@ class DenseSystem final : public System {
   double gradient_cosine(std::span<const double> x) override { return nlsq::gradient_cosine(*at_, room(x)); }
   bool gradient_is_noise(std::span<const double> x, const Recheck& rounding) override;
   void prepare(std::span<const double> x, const Vector& scale) override;
-  void first_order(std::span<const double> x, double lambda, double near, FirstOrder& out) override;
+  void solve_undamped(std::span<const double> x, double lambda, double near, UndampedStep& out) override;
   double probed_cost_noise() const override { return probe_->cost_noise; }
 
   void solve(double lambda, Step& out) override { solver_->solve(lambda, out); }
@@ -72,19 +72,18 @@ class DenseSystem final : public System {
   double accelerate(std::span<const double> x, const Vector& scale, Step& step, double most) override;
   void correct_undamped_step(std::span<const double> x, const Approach& approach, Step& step) override;
   bool plus(std::span<const double> x, Step& step, Vector& trial, bool exact) override;
-  using System::plus;
   void measure(std::span<const double> x, const Step& step, HealthReport& health) override;
   void rule_values(RuleValues& values) const override;
   std::vector<std::string> raise_causes(Decision& decision, const HealthReport& health,
                                         const Thresholds& thresholds) override;
 
-  const PointModel& linearize_trial(Vector& trial, const PrecisionPlan& plan, bool damped) override;
+  const PointCost& linearize_trial(Vector& trial, const PrecisionPlan& plan, bool damped) override;
   double linearize_trial_beside(Vector& trial, const PrecisionPlan& plan,
                                 std::span<const double> beside) override {
     return evaluator_->linearize_beside(trial, plan, beside, Format::f64, trial_at_.renew());
   }
   bool trial_known() const override { return static_cast<bool>(trial_at_); }
-  const PointModel& trial() const override { return *trial_at_; }
+  const PointCost& trial() const override { return *trial_at_; }
   bool trial_needs_linearization() const override { return projection_.active(); }
   bool trial_gradient_falls(const Step& step, double lambda, double slack) override;
   void accept_trial() override;
@@ -98,16 +97,13 @@ class DenseSystem final : public System {
   bool elimination_needs_f64() const override { return projection_.needs_f64(); }
   std::span<const int> eliminated() const override { return projection_.eliminated(); }
 
-  void recheck(std::span<const double> x, std::size_t rows, Recheck& out) override {
-    evaluator_->recheck_into(x, rows, out);
-  }
-  bool squares_underflow() const override;
+  void recheck(std::span<const double> x, std::size_t rows, Recheck& out) override;
   void certify(std::span<const double> x, const CertificateTests& tests, Certified& out) override;
   Box room(std::span<const double> x) override;
   std::optional<LastStep> last_step(std::span<const double> x, const Approach& approach, double tau,
                                     double xtol, Vector& trial, bool& not_again) override;
   double gradient_work() const override { return evaluator_->gradient_work(); }
-  std::optional<PointModel> gradient_trial(std::span<const double> trial) override;
+  std::optional<PointCost> gradient_trial(std::span<const double> trial) override;
   double trial_gradient_norm() const override {
     return solver_->norm_in_metric(trial_at_ ? trial_at_->gradient : gradient_at_.gradient);
   }
@@ -132,6 +128,7 @@ class DenseSystem final : public System {
   void round_to_grid(Vector& trial) const;
   void project_trial(Vector& trial, const PrecisionPlan& plan);
   bool column_underflows() const;
+  bool squares_underflow() const;
   void correct_gradient(const Vector& scale);
   double grid_noise(std::span<const double> x, const Step& step);
   std::vector<bool> causes_of(Event event, const HealthReport& health, const Thresholds& thresholds) const;

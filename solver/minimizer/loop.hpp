@@ -2,13 +2,11 @@
 // it call. The functions are grouped by subject, one file for each group.
 #pragma once
 
+#include "minimizer/minimizer_request.hpp"
 #include "minimizer/nonmonotonic.hpp"
 #include "minimizer/step_rules.hpp"
 #include "minimizer/system.hpp"
 #include "minimizer/trust_region.hpp"
-#include "support/clock.hpp"
-
-#include <nlsq/options.hpp>
 
 #include <limits>
 #include <optional>
@@ -17,87 +15,11 @@
 
 namespace nlsq::inline v0 {
 
-class StepObserver;
-
-struct MinimizerRequest {
-  const SolverOptions& options;
-  std::span<const double> x0;
-  Clock::time_point begin;
-  bool geodesic = false;    // use geodesic acceleration from the first step on
-  int first_iteration = 0;  // number of trace lines made before, on samples or in other attempts
-  int steps_before = 0;     // iterations among them; max_iterations counts these as well
-  // counters before the first pass, where passes were already made
-  std::optional<KernelCounters> counted = std::nullopt;
-  bool stop_asked = false;  // behave as if the callback had returned Stop: certify the start
-  // The start comes from samples that represent all rows. It lies within some standard errors of the optimum,
-  // so the linear model is trusted until a step fails.
-  bool trusted_start = false;
-  StepObserver* observer = nullptr;
-  bool stops_at_kinks = true;  // end the fit where short steps raise the cost again and again (Stagnation)
-  bool by_calls = false;  // each evaluation calls the user's code, so a search without success is cut short
-};
-
-// Says what numbers of twice the digits of f64 show about an end that f64 cannot judge (twofold_end.cpp).
-enum class EndByTwofold : std::uint8_t {
-  unknown,     // not evaluated
-  near,        // x is the optimum, as close as any success must be
-  exact_data,  // the residuals at the optimum are no more than the last digits of the data
-  far,         // x is not the optimum, and no f64 numbers closer to it were found
-};
-
-struct MinimizerResult {
-  Vector x;
-  Matrix covariance;                       // as in Certified
-  Linearization at;                        // in f64, at x; for a dense system only
-  Summary summary;                         // termination, verdict, iterations, certificate
-  double cost_noise = 0;                   // rounding error of the final cost
-  bool repeats = true, underflow = false;  // as in Recheck, at the start or at x
-  // At other points than x, the data determine more parameters (lost_parameters.cpp).
-  bool lost_parameters = false;
-  bool on_saddle = false;            // the cost is lower beside x, and no step was allowed
-  bool outweighed = false;           // rows of large weight hide all others (hidden_minimum.hpp)
-  bool maybe_at_kink = false;        // the fit ended where short steps raise the cost (Stagnation)
-  bool ran_off = false;              // parameters seemed to go to infinity (gets_nowhere)
-  bool limited_by_rounding = false;  // the rounding of f64 residuals hides the remaining decrease
-  bool extrapolated = false;         // the fit ended with derivatives by extrapolated differences
-  EndByTwofold by_twofold = EndByTwofold::unknown;
-  std::vector<double> unexplained;  // with exact_data: the residuals at the optimum
-  bool tolerance_met = false;       // one of the user's tolerances was met
-  std::string stopped_by;           // name of that tolerance
-  // Why the budget ended, if it did: there is no time or iteration left for another attempt, or the callback
-  // returned Stop.
-  std::optional<Termination> spent = std::nullopt;
-};
-
-// Holds the result of a warm-up.
-struct WarmStart {
-  Vector x;
-  std::vector<IterationSummary> iterations;
-  std::optional<Termination> spent;  // as in MinimizerResult
-  std::vector<PrecisionIssue> issues;
-  std::vector<int> eliminated;  // eliminated linear parameters, as in Summary
-};
-
-// This is an observer that gets more than a callback and has stop tests of its own (ProblemControl).
-class StepObserver {
- public:
-  virtual ~StepObserver() = default;
-  // Is called when x has been linearized. Returns the name of a stop test that holds there, or an empty
-  // string.
-  virtual std::string test_point(const Vector& x) = 0;
-  virtual CallbackResult report(const Vector& x, double cost, double lambda) = 0;
-  // Is called when a step has been judged. Returns the name of a stop test that holds, or an empty string.
-  virtual std::string test_step(const Vector& x, const Vector& trial, double cost, double trial_cost,
-                                double gain, StepOutcome outcome, const Step& step, int accepted_before) = 0;
-  virtual double least_gain() const = 0;
-  virtual int most_invalid_steps() const = 0;  // 0 means no limit
-};
-
 // The current point x and everything derived from it. move_to_trial replaces them together.
 struct Point {
   Vector x;
-  bool prepared = false;  // The system is ready to solve for steps, and `first` belongs to x.
-  FirstOrder first;
+  bool prepared = false;  // The system is ready to solve for steps, and `undamped_step` is that of x.
+  UndampedStep undamped_step;
   std::optional<double> cost_f64;  // set once it is evaluated, where rows are below f64
   double last_decrement = 0;       // ν₀ of the undamped step that led to x; 0 if the step was damped
   double last_step_size = 0;       // ‖D s₀‖ / ‖D x‖ of that step
@@ -125,7 +47,8 @@ struct Damping {
   // The last measured 2‖D a‖/‖D s‖, with the step s and its geodesic acceleration a, and ‖D s‖ at that time.
   double bend = 0, bent_length = 0;
   // Number of accepted steps before the next trial of second derivatives, and the number between trials.
-  int second_order_at = 10, second_order_period = 10;
+  static constexpr int kSecondOrderPeriod = 10;
+  int second_order_at = rules::kHardFit, second_order_period = kSecondOrderPeriod;
 };
 
 // Holds the precision in force, and the counts that show whether it is enough.
@@ -162,7 +85,7 @@ struct RoundingSizes {
   const Recheck& last() const { return end.rows > 0 ? end : start; }
 };
 
-// Holds what stagnates() records of the last progress in float64.
+// Holds what test_for_stagnation() records of the last progress in float64.
 struct Stagnation {
   double decrement = std::numeric_limits<double>::infinity();  // ν₀ at that time
   double cost = std::numeric_limits<double>::infinity();
@@ -172,8 +95,8 @@ struct Stagnation {
   // falls along such steps. So if it rises, x lies at a kink, or derivatives are wrong.
   int short_rises = 0;
   bool at_kink() const { return short_rises >= 6; }
-  // gets_nowhere() uses these: the costs when they last fell by enough to count, and the iterations since
-  // then.
+  // test_for_slow_descent() uses these: the costs when they last fell by enough to count, and the iterations
+  // since then.
   double slow_cost = std::numeric_limits<double>::infinity(), stuck_cost = slow_cost;
   int slow_iterations = 0, stuck_iterations = 0;
 };
@@ -204,12 +127,12 @@ struct IterationLog {
   TimeSummary time;
 };
 
+// Holds the whole state of a solve.
 struct Loop {
   System* system = nullptr;
   const SolverOptions* options = nullptr;
-  StepObserver* observer = nullptr;
-  Clock::time_point begin;
-  bool geodesic = false, stops_at_kinks = true, by_calls = false, ran_off = false;
+  std::optional<MinimizerRequest> request;
+  bool ran_off = false;
   PrecisionPolicy policy;
   Point point;
   Vector scale;  // D, the scale of the parameters: column norms with memory (step_rules.hpp)
@@ -225,7 +148,8 @@ struct Loop {
   IterationLog log;
   Summary summary;
   Certified certified;
-  FirstOrder next_first;
+  UndampedStep next_undamped_step;
+  Step whole_step;  // scratch memory of propose_whole()
 
   bool low_rows() const { return digits.plan.residual != Format::f64; }  // true if rows are below f64
   bool low_gram() const { return system->known() && system->at().plan.gram < Gram::f64; }
@@ -235,17 +159,13 @@ struct Loop {
   double scaled_size() const { return system->scaled_size(point.x, scale); }
   double noise() const { return rules::cost_noise(rounding.cost_magnitude, cost()); }
   Approach approach() const {
-    return {point.first, point.last_decrement, point.last_step_size, noise(), scale};
+    return {point.undamped_step, point.last_decrement, point.last_step_size, noise(), scale};
   }
 };
 
 // ---- minimizer_log.cpp writes the trace.
 void record(Loop& loop, StepOutcome outcome, Event event = Event::none, std::string reason = {},
             std::vector<std::string> components = {});
-int steps_of(std::span<const IterationSummary> trace);  // iterations: lines that are not escalations
-// Combines the steps, issues and times of a solve and of a later one that continued it. Stores them in
-// `kept`, which is one of the two.
-void take_both(const Summary& before, const Summary& later, Summary& kept);
 void collect_issues(Loop& loop);  // collects the issues of the passes since the last line
 std::optional<Termination> budget_spent(const Loop& loop);
 
@@ -260,12 +180,10 @@ void take_trial(Loop& loop, bool by_undamped_step);
 void end_rejections(Damping& damping);
 void roll_back(Loop& loop);  // moves to the checkpoint, in f64
 void prepare_point(Loop& loop);
-// Up to this κ₀ the undamped normal equations are trusted.
-inline constexpr double kNormalCondition = 1e12;
-bool first_order_known(const Loop& loop);  // true if ν₀ and the undamped step can be trusted
-bool near_optimum(const Loop& loop);       // true if x is so close that the undamped step is trusted
-bool next_is_near(const Loop& loop);       // true if the next point is expected to be close enough
-bool undamped(const Loop& loop);           // true if the next step is undamped
+bool undamped_step_known(const Loop& loop);  // true if ν₀ and the undamped step can be trusted
+bool near_optimum(const Loop& loop);         // true if x is so close that the undamped step is trusted
+bool next_is_near(const Loop& loop);         // true if the next point is expected to be close enough
+bool undamped(const Loop& loop);             // true if the next step is undamped
 // Returns true if damping does not shorten any component of the step: λ is far below 1/κ², and so below the
 // least eigenvalue of the scaled H. The linear model then predicts that the gradient almost vanishes at the
 // end of the step.
@@ -291,7 +209,7 @@ bool step_by_second_order(Loop& loop);
 void assess(Loop& loop);            // fills in the health report for the scheduler
 bool change_precision(Loop& loop);  // returns true if x or the plan has changed
 void verify_checkpoint(Loop& loop);
-const PointModel& linearize_end(Loop& loop, const PrecisionPlan& plan, double expected_cost);
+const PointCost& linearize_end(Loop& loop, const PrecisionPlan& plan, double expected_cost);
 bool worse_than_checkpoint(Loop& loop);
 void escalate(Loop& loop, Decision decision, std::string reason);
 
@@ -301,17 +219,20 @@ bool gradients_are_cheap(const Loop& loop);
 bool gram_worth_keeping(const Loop& loop);
 bool finish_with_gram_kept(Loop& loop, const PrecisionPlan& plan);
 
-// ---- minimizer_tests.cpp decides whether the solve may end at x.
-bool reached(Loop& loop);  // returns true if a first-order test seems to hold, or no step is left
+// ---- minimizer_tests.cpp decides whether the solve may end at x. Its tests also record what they found.
+// Returns true if a first-order test seems to hold, or no step is left. The certificate then decides. A step
+// by conjugate gradients is solved again, with a tight tolerance, before its length counts. If only the gtol
+// that the user chose holds, this is noted in `ending.stopped_by`.
+bool test_for_end(Loop& loop);
 // Returns true if, near the optimum, neither ν₀ has halved nor the cost has fallen visibly for many
 // iterations. Rounding may then decide about steps, and only a certificate can decide whether x is the
 // optimum.
-bool stagnates(Loop& loop);
+bool test_for_stagnation(Loop& loop);
 // Returns true if the user's code is called and many iterations have hardly lowered the cost. This means less
 // than a billionth far from an optimum, as near a point where the rates of two decays are equal. Or it means
 // less than half a percent while some parameter has grown a thousandfold; the model then fits best where
 // parameters are infinite (Loop::ran_off).
-bool gets_nowhere(Loop& loop);
+bool test_for_slow_descent(Loop& loop);
 
 // ---- minimizer_conclude.cpp forms the certificate of x.
 bool take_last_step(Loop& loop);

@@ -33,15 +33,11 @@ void reset(Loop& loop, System& system, const MinimizerRequest& request) {
                       (system.residuals_stay_f64() && options.algorithm != Algorithm::gauss_newton);
   loop.system = &system;
   loop.options = &options;
-  loop.observer = request.observer;
-  loop.begin = request.begin;
-  loop.geodesic = request.geodesic;
-  loop.stops_at_kinks = request.stops_at_kinks;
-  loop.by_calls = request.by_calls;
+  loop.request.emplace(request);
   loop.ran_off = false;
   loop.policy = options.policy();
-  loop.point.prepared = loop.point.first.usable = false;
-  loop.point.first.held.clear();
+  loop.point.prepared = loop.point.undamped_step.usable = false;
+  loop.point.undamped_step.held.clear();
   loop.point.cost_f64.reset();
   loop.point.last_decrement = loop.point.last_step_size = loop.point.last_distance = 0;
   loop.scale.clear();
@@ -80,13 +76,12 @@ void reset(Loop& loop, System& system, const MinimizerRequest& request) {
 
 }  // namespace
 
-// Resets the loop, moves x0 within the bounds, chooses the precision of the first pass and makes it. Returns
+// Resets the loop, chooses the precision of the first pass and makes it. Returns
 // false if the residuals at the start are not finite.
 bool Minimizer::start(System& system, const MinimizerRequest& request) {
   reset(loop_, system, request);
   Vector& x = loop_.point.x;
   x.assign(request.x0.begin(), request.x0.end());
-  system.project(x);
   PrecisionPlan& plan = loop_.digits.plan;
   plan = system.first_plan(loop_.policy);
   // A system may already have linearized x, in a plan of its own choice. Otherwise x is linearized in the
@@ -94,7 +89,7 @@ bool Minimizer::start(System& system, const MinimizerRequest& request) {
   if (system.known()) plan = system.at().plan;
   else system.linearize(x, plan);
   if (!system.at().finite && (loop_.low_rows() || (system.residuals_stay_f64() && plan.gram < Gram::f64))) {
-    plan = {Format::f64, Gram::f64};
+    plan = kF64Plan;
     system.linearize(x, plan);
   }
   if (!system.at().finite) return false;
@@ -121,20 +116,20 @@ void Minimizer::iterate() {
       loop.summary.termination = Termination::failure;
       return;
     }
-    if (!loop.observer) {
+    if (!loop.request->observer) {
       if (const auto spent = budget_spent(loop)) return (void)conclude(loop, *spent);
     }
     if (lost_below_f64(loop)) return (void)conclude(loop, Termination::no_progress);
     prepare_point(loop);
-    if (loop.observer) {
+    if (loop.request->observer) {
       if (observe(loop)) continue;
       if (const auto spent = budget_spent(loop)) return (void)conclude(loop, *spent);
     }
     solve_step(loop);
     assess(loop);
     if (change_precision(loop)) continue;
-    const bool done = reached(loop), no_progress = !done && stagnates(loop);
-    if (!done && gets_nowhere(loop)) {
+    const bool done = test_for_end(loop), no_progress = !done && test_for_stagnation(loop);
+    if (!done && test_for_slow_descent(loop)) {
       if (!loop.ran_off && continue_extrapolated(loop)) continue;
       return (void)conclude(loop, Termination::no_progress);
     }
@@ -158,8 +153,8 @@ bool Minimizer::warm_up(System& system, const MinimizerRequest& request, double 
   while (loop.log.next - loop.log.first < kMostSteps && !loop.ending.stalled && !budget_spent(loop)) {
     if (system.known() && !system.at().finite) return false;
     prepare_point(loop);
-    const FirstOrder& here = loop.point.first;
-    if (!here.usable || here.condition > kNormalCondition) return false;
+    const UndampedStep& here = loop.point.undamped_step;
+    if (!here.usable || here.condition > rules::kNormalCondition) return false;
     if (here.decrement_sigma <= near) return true;
     solve_step(loop);
     assess(loop);

@@ -20,7 +20,16 @@ constexpr int kCertificateTries = 5;
 constexpr int kTriesBelowSquares = 20;
 constexpr int kPolishSteps = 100;
 
-void first_order_here(Loop& loop) { loop.system->first_order(loop.point.x, 0, kInfinity, loop.point.first); }
+void solve_undamped_here(Loop& loop) {
+  loop.system->solve_undamped(loop.point.x, 0, kInfinity, loop.point.undamped_step);
+}
+
+// Sets the trial point to the end of an undamped step from x.
+void propose_whole(Loop& loop, const UndampedStep& s0) {
+  loop.whole_step.step = s0.step;
+  loop.whole_step.held = s0.held;
+  loop.system->plus(loop.point.x, loop.whole_step, loop.trial.x, true);
+}
 
 // Linearizes the trial point. Returns false, and drops the trial, if it is not finite or raises the cost
 // beyond rounding. If residuals alone are cheap, the cost is computed first.
@@ -28,7 +37,7 @@ bool trial_does_not_raise_cost(Loop& loop, const PrecisionPlan& plan) {
   System& system = *loop.system;
   const double most = loop.cost() + loop.noise();
   if (system.residuals_stay_f64() && !(system.cost(loop.trial.x, Format::f64) <= most)) return false;
-  const PointModel& there = system.linearize_trial(loop.trial.x, plan);
+  const PointCost& there = system.linearize_trial(loop.trial.x, plan);
   if (there.finite && there.cost <= most) return true;
   system.drop_trial();
   return false;
@@ -39,19 +48,20 @@ bool trial_does_not_raise_cost(Loop& loop, const PrecisionPlan& plan) {
 void polish(Loop& loop) {
   System& system = *loop.system;
   Point& point = loop.point;
-  for (int k = 0; k < kPolishSteps && point.first.usable && point.first.decrement > 0; ++k) {
-    system.plus(point.x, point.first, loop.trial.x);
+  UndampedStep &s0 = point.undamped_step, &next = loop.next_undamped_step;
+  for (int k = 0; k < kPolishSteps && s0.usable && s0.decrement > 0; ++k) {
+    propose_whole(loop, s0);
     if (loop.trial.x == point.x) return;
     if (!trial_does_not_raise_cost(loop, loop.digits.plan)) return;
     point.x.swap(loop.trial.x);
     system.accept_trial();
-    system.first_order(point.x, 0, kInfinity, loop.next_first);
-    if (!loop.next_first.usable || !(loop.next_first.decrement < point.first.decrement)) {
+    system.solve_undamped(point.x, 0, kInfinity, next);
+    if (!next.usable || !(next.decrement < s0.decrement)) {
       point.x.swap(loop.trial.x);
       system.restore_point();
       return;
     }
-    std::swap(point.first, loop.next_first);
+    std::swap(s0, next);
   }
 }
 
@@ -59,18 +69,18 @@ void polish(Loop& loop) {
 // cost to show, but a parameter counts as fixed only if it lies exactly on its bound.
 void settle_on_bounds(Loop& loop) {
   System& system = *loop.system;
-  const FirstOrder& first = loop.point.first;
-  if (!first.usable || first.held.empty()) return;
+  const UndampedStep& s0 = loop.point.undamped_step;
+  if (!s0.usable || s0.held.empty()) return;
   bool short_of_one = false;
-  for (std::size_t j = 0; j < first.held.size(); ++j) {
-    short_of_one = short_of_one || (first.held[j] != Held::none && first.step[j] != 0);
+  for (std::size_t j = 0; j < s0.held.size(); ++j) {
+    short_of_one = short_of_one || (s0.held[j] != Held::none && s0.step[j] != 0);
   }
   if (!short_of_one) return;
-  system.plus(loop.point.x, first, loop.trial.x);
+  propose_whole(loop, s0);
   if (!trial_does_not_raise_cost(loop, loop.digits.plan)) return;
   loop.point.x.swap(loop.trial.x);
   system.accept_trial();
-  first_order_here(loop);
+  solve_undamped_here(loop);
 }
 
 // Takes the step that the certificate computed, if it does not raise the cost. A block problem's step may
@@ -86,13 +96,14 @@ bool take_certified_step(Loop& loop) {
   const PrecisionPlan finest = system.finest_plan();
   const int tries = loop.rounding.end.underflow ? kTriesBelowSquares : kCertificateTries;
   if (!residuals_f64 && ending.failed_certificates >= tries) return false;
-  loop.next_first.step = loop.certified.step;
-  loop.next_first.held.clear();
+  UndampedStep& next = loop.next_undamped_step;
+  next.step = loop.certified.step;
+  next.held.clear();
   for (int k = 0; k <= (residuals_f64 ? kHalvings : 0); ++k) {
-    system.plus(loop.point.x, loop.next_first, loop.trial.x);
+    propose_whole(loop, next);
     if (loop.trial.x == loop.point.x) return false;
     if (!trial_does_not_raise_cost(loop, finest)) {
-      for (double& s : loop.next_first.step) s *= 0.5;
+      for (double& s : next.step) s *= 0.5;
       continue;
     }
     const double fall = std::max(loop.noise(), kWorth * loop.cost());
@@ -182,9 +193,9 @@ bool ends_without_certificate(Loop& loop) {
     loop.summary.termination = Termination::tolerance;
     return true;
   }
-  // `reached` was true with the rounding measured at the start, where the terms of r may be larger. With the
-  // rounding at x it may be false. Then the iteration goes on.
-  if (!reached(loop)) {
+  // test_for_end() was true with the rounding measured at the start, where the terms of r may be larger. With
+  // the rounding at x it may be false. Then the iteration goes on.
+  if (!test_for_end(loop)) {
     loop.point.prepared = false;
     return false;
   }
@@ -201,61 +212,71 @@ bool ends_without_certificate(Loop& loop) {
   return true;
 }
 
-bool certify_here(Loop& loop, Termination reason) {
+// Linearizes x in f64, unless it is known so already, with the most accurate derivatives in use.
+void make_known_in_f64(Loop& loop) {
   System& system = *loop.system;
   // The plan in force may be below f64 although x has not been linearized in it yet.
   if (loop.low_rows() || loop.low_gram() || loop.digits.plan.gram < Gram::f64) {
-    loop.digits.plan = {Format::f64, Gram::f64};
+    loop.digits.plan = kF64Plan;
     system.forget();
   }
   if (system.rough(loop.point.x)) system.forget();
-  if (!system.known()) {
-    system.linearize(loop.point.x, loop.digits.plan);
-    loop.point.prepared = false;
-    first_order_here(loop);
-  }
+  if (system.known()) return;
+  system.linearize(loop.point.x, loop.digits.plan);
+  loop.point.prepared = false;
+  solve_undamped_here(loop);
+}
+
+CertificateTests tests_here(const Loop& loop, Termination reason) {
+  const SolverOptions& options = *loop.options;
+  const Ending& ending = loop.ending;
+  const bool no_progress = reason == Termination::no_progress;
+  return {.tau = options.tau,
+          .xtol = options.xtol,
+          .gtol = options.gtol,
+          .magnitude = loop.rounding.magnitude,
+          .initial_cost = loop.summary.initial_cost,
+          .column_magnitude = loop.rounding.column_magnitude,
+          .underflow = loop.rounding.end.underflow,
+          .room = loop.system->room(loop.point.x),
+          .unfinished = loop.log.steps > 0 && reason != Termination::converged && !no_progress,
+          .no_progress = loop.log.steps == 0 || !loop.damping.last_accepted || ending.stalled ||
+                         ending.failed_certificates > 0 || no_progress,
+          .stopped = !ending.stopped_by.empty()};
+}
+
+// Certifies x, or the checkpoint if that is better. Returns false if the iteration goes on.
+bool certify_here(Loop& loop, Termination reason) {
+  System& system = *loop.system;
+  const bool converged = reason == Termination::converged;
+  make_known_in_f64(loop);
   if (worse_than_checkpoint(loop) && rule_active(Rule::certificate_beside_checkpoint)) {
     roll_back(loop);
-    if (reason == Termination::converged) return false;
+    if (converged) return false;
     if (!system.at().finite) {
       loop.summary.termination = Termination::failure;
       return true;
     }
   }
-  if (reason == Termination::converged && system.passes_are_cheap()) polish(loop);
-  if (reason == Termination::converged) settle_on_bounds(loop);
+  if (converged && system.passes_are_cheap()) polish(loop);
+  if (converged) settle_on_bounds(loop);
   recheck_here(loop, kRowsOfCertificate, loop.rounding.end);
-  loop.rounding.end.underflow = loop.rounding.end.underflow && system.squares_underflow();
-  const RoundingSizes& rounding = loop.rounding;
-  const SolverOptions& options = *loop.options;
-  CertificateTests tests{options.tau, options.xtol, options.gtol, rounding.magnitude};
-  tests.initial_cost = loop.summary.initial_cost;
-  tests.column_magnitude = rounding.column_magnitude;
-  tests.underflow = rounding.end.underflow;
-  tests.room = system.room(loop.point.x);
-  tests.stopped = !loop.ending.stopped_by.empty();
-  tests.unfinished =
-      loop.log.steps > 0 && reason != Termination::converged && reason != Termination::no_progress;
-  tests.no_progress = loop.log.steps == 0 || !loop.damping.last_accepted || loop.ending.stalled ||
-                      loop.ending.failed_certificates > 0 || reason == Termination::no_progress;
-  system.certify(loop.point.x, tests, loop.certified);
+  const CertificateTests tests = tests_here(loop, reason);
+  Certified& certified = loop.certified;
+  system.certify(loop.point.x, tests, certified);
   if (loop.ending.last_step && !widen_by_last_step(loop)) return false;
-  loop.summary.termination = reason;
-  if (loop.certified.first_order &&
-      system.extrapolate_rough_derivatives(loop.point.x, loop.certified.certificate, tests)) {
-    loop.certified.first_order = false;
-    if (reason == Termination::converged) {
+  if (certified.first_order &&
+      system.extrapolate_rough_derivatives(loop.point.x, certified.certificate, tests)) {
+    certified.first_order = false;
+    if (converged) {
       go_on_with_better_derivatives(loop);
       return false;
     }
     system.forget();
     return certify_here(loop, reason);
   }
-  if (loop.certified.first_order || reason != Termination::converged) {
-    if (loop.certified.first_order) loop.summary.termination = Termination::converged;
-    return true;
-  }
-  return ends_without_certificate(loop);
+  loop.summary.termination = certified.first_order ? Termination::converged : reason;
+  return certified.first_order || !converged || ends_without_certificate(loop);
 }
 
 }  // namespace
@@ -283,7 +304,7 @@ bool take_last_step(Loop& loop) {
   if (loop.options->strict || loop.ending.last_step_failed || loop.low_rows() || loop.low_gram())
     return false;
   if (loop.system->at().plan.gram != Gram::f64 || !undamped(loop)) return false;
-  const bool on_bounds = !loop.step.held.empty() || !loop.point.first.held.empty();
+  const bool on_bounds = !loop.step.held.empty() || !loop.point.undamped_step.held.empty();
   if (on_bounds) return false;  // Whether a bound still holds is known only after a pass at the new point.
   const auto step = loop.system->last_step(loop.point.x, loop.approach(), loop.options->tau,
                                            loop.options->xtol, loop.trial.x, loop.ending.last_step_failed);
@@ -292,15 +313,15 @@ bool take_last_step(Loop& loop) {
          fmt::format("{:.1e} standard errors will be left", step->left_sigma));
   loop.ending.last_step = step;
   take_trial(loop, true);
-  first_order_here(loop);
+  solve_undamped_here(loop);
   return true;
 }
 
 bool observe(Loop& loop) {
-  StepObserver& observer = *loop.observer;
+  StepObserver& observer = *loop.request->observer;
   std::string met = observer.test_point(loop.point.x);
   if (!met.empty() && loop.low_gram()) {
-    escalate(loop, {{Format::f64, Gram::f64}, Event::finishing}, std::move(met));
+    escalate(loop, {kF64Plan, Event::finishing}, std::move(met));
     return true;
   }
   if (observer.report(loop.point.x, loop.cost(), loop.lambda()) == CallbackResult::stop)

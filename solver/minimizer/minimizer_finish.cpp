@@ -30,27 +30,28 @@ double propose_with_gram_kept(Loop& loop) {
 
 // With many parameters, the Gram product takes most of the time of a pass.
 bool gradients_are_cheap(const Loop& loop) {
-  return loop.system->gradient_work() <= kGradientShare * loop.system->pass_work({Format::f64, Gram::f64});
+  return loop.system->gradient_work() <= kGradientShare * loop.system->pass_work(kF64Plan);
 }
 
 bool gram_worth_keeping(const Loop& loop) {
-  return undamped(loop) && !loop.system->bounded() && loop.step.factored && gradients_are_cheap(loop);
+  return undamped(loop) && loop.system->room(loop.point.x).empty() && loop.step.factored &&
+         gradients_are_cheap(loop);
 }
 
 // Takes the finishing step and further ones, until x has been linearized in `plan` or needs to be. Returns
 // false if the first step did not help; then nothing has changed.
 bool finish_with_gram_kept(Loop& loop, const PrecisionPlan& plan) {
   System& system = *loop.system;
-  const double most = kMostGradients * system.pass_work({Format::f64, Gram::f64}) / system.gradient_work();
+  const double most = kMostGradients * system.pass_work(kF64Plan) / system.gradient_work();
   const int kept_from = loop.log.next;
   propose(loop, true);
   double before = system.gradient_left(loop.step) + loop.health.gradient_noise;
   std::string reason =
-      fmt::format("{:.1e} standard errors from the optimum", loop.point.first.decrement_sigma);
+      fmt::format("{:.1e} standard errors from the optimum", loop.point.undamped_step.decrement_sigma);
   loop.trial.gain = kNaN;
   bool moved = false, linearized = false;
   for (int made = 0; !linearized;) {
-    const std::optional<PointModel> there = system.gradient_trial(loop.trial.x);
+    const std::optional<PointCost> there = system.gradient_trial(loop.trial.x);
     if (!there) return moved;
     const double after = there->finite ? system.trial_gradient_norm() : kNaN;
     if (!(after < (moved ? kSlow : 1) * before)) break;

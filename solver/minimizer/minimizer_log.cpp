@@ -73,7 +73,7 @@ std::optional<Termination> budget_spent(const Loop& loop) {
   const SolverOptions& options = *loop.options;
   if (loop.ending.stop_asked) return Termination::user_stop;
   if (loop.log.steps >= options.max_iterations) return Termination::max_iterations;
-  if (options.max_seconds > 0 && seconds_since(loop.begin) >= options.max_seconds)
+  if (options.max_seconds > 0 && seconds_since(loop.request->begin) >= options.max_seconds)
     return Termination::time_limit;
   return std::nullopt;
 }

@@ -12,10 +12,8 @@ namespace {
 
 constexpr double kGoodModel = 0.9;  // above this gain ratio the JᵀJ model predicts well
 constexpr int kHalvings = 8;
-constexpr int kPeriod = 10;  // accepted steps between two trials
 
-// Trials begin after ten accepted steps, when a fit counts as hard. After a trial that helps, the next one
-// follows at once.
+// Trials begin when a fit counts as hard. After a trial that helps, the next one follows at once.
 bool worth_trying(const Loop& loop) {
   return loop.system->has_second_order() && loop.ending.stopped_by.empty() &&
          loop.log.accepted >= loop.damping.second_order_at &&
@@ -56,7 +54,7 @@ bool step_by_second_order(Loop& loop) {
       end_rejections(damping);
       loop.ending.held_off = false;
       damping.second_order_at = loop.log.accepted;
-      damping.second_order_period = kPeriod;
+      damping.second_order_period = Damping::kSecondOrderPeriod;
       return true;
     }
     if (falls) system.drop_trial();

@@ -12,9 +12,9 @@ namespace nlsq::inline v0 {
 // f64 cost, and how x was reached.
 void move_to_trial(Loop& loop, bool by_undamped_step) {
   Point& point = loop.point;
-  point.last_decrement = by_undamped_step ? point.first.decrement : 0;
-  point.last_step_size = point.first.step_size;
-  point.last_distance = first_order_known(loop) ? point.first.decrement_sigma : 0;
+  point.last_decrement = by_undamped_step ? point.undamped_step.decrement : 0;
+  point.last_step_size = point.undamped_step.step_size;
+  point.last_distance = undamped_step_known(loop) ? point.undamped_step.decrement_sigma : 0;
   point.x.swap(loop.trial.x);
   point.prepared = false;
   point.cost_f64.reset();
@@ -39,7 +39,7 @@ void roll_back(Loop& loop) {
   loop.nonmonotonic.end();
   loop.trial.x = loop.checkpoint.x;
   move_to_trial(loop, false);
-  loop.digits.plan = {Format::f64, Gram::f64};
+  loop.digits.plan = kF64Plan;
   damping.trust.restore(damping.trust.by_radius() ? TrustRegion::kMin : loop.options->initial_lambda);
   damping.trust.forgive();
   system.linearize(loop.point.x, loop.digits.plan);
@@ -55,7 +55,7 @@ void prepare_point(Loop& loop) {
   system.column_norms(norms);
   rules::remember_scale(norms, loop.scale);
   system.prepare(point.x, loop.scale);
-  system.first_order(point.x, loop.lambda(), loop.damping.trusted_distance, point.first);
+  system.solve_undamped(point.x, loop.lambda(), loop.damping.trusted_distance, point.undamped_step);
   point.prepared = true;
   for (PrecisionNote& note : system.take_notes()) {
     record(loop, StepOutcome::escalated, note.event, std::move(note.reason), std::move(note.components));
@@ -66,26 +66,25 @@ void prepare_point(Loop& loop) {
     loop.checkpoint.noise = system.probed_cost_noise();
 }
 
-bool first_order_known(const Loop& loop) {
-  const FirstOrder& first = loop.point.first;
-  return first.usable && (first.condition <= kNormalCondition || loop.system->by_qr());
+bool undamped_step_known(const Loop& loop) {
+  const UndampedStep& s0 = loop.point.undamped_step;
+  return s0.usable && (s0.condition <= rules::kNormalCondition || loop.system->by_qr());
 }
 
 bool near_optimum(const Loop& loop) {
-  const FirstOrder& first = loop.point.first;
-  return first_order_known(loop) &&
-         rules::near_optimum(first.decrement * first.decrement, first.decrement_sigma, loop.cost(),
-                             loop.damping.trusted_distance);
+  const UndampedStep& s0 = loop.point.undamped_step;
+  return undamped_step_known(loop) && rules::near_optimum(s0.decrement * s0.decrement, s0.decrement_sigma,
+                                                          loop.cost(), loop.damping.trusted_distance);
 }
 
 // If each step leaves a smaller share of the distance than the one before, the next step leaves at most the
 // share of the last one. So the optimum may be one step away although x is too far away for near_optimum().
 bool next_is_near(const Loop& loop) {
   constexpr double kFurthest = 10, kLeft = 0.1;  // standard errors: from x, and expected from the next point
-  const FirstOrder& first = loop.point.first;
-  const double distance = first.decrement_sigma, before = loop.point.last_distance;
-  return first_order_known(loop) && loop.damping.last_accepted && distance * distance <= kLeft * before &&
-         rules::near_optimum(first.decrement * first.decrement, distance, loop.cost(), kFurthest);
+  const UndampedStep& s0 = loop.point.undamped_step;
+  const double distance = s0.decrement_sigma, before = loop.point.last_distance;
+  return undamped_step_known(loop) && loop.damping.last_accepted && distance * distance <= kLeft * before &&
+         rules::near_optimum(s0.decrement * s0.decrement, distance, loop.cost(), kFurthest);
 }
 
 // Near the optimum damping only slows convergence: it leaves the share λ/(λ + eigenvalue) of the distance.
@@ -95,8 +94,8 @@ bool undamped(const Loop& loop) {
 }
 
 bool hardly_damped(const Loop& loop) {
-  const double condition = loop.point.first.condition;
-  return undamped(loop) || (first_order_known(loop) && loop.lambda() * condition * condition < 0.01);
+  const double condition = loop.point.undamped_step.condition;
+  return undamped(loop) || (undamped_step_known(loop) && loop.lambda() * condition * condition < 0.01);
 }
 
 void note_undamped(Damping& damping, bool helped) {

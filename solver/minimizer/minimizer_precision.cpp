@@ -65,8 +65,8 @@ std::string reason_of(const Loop& loop, const Decision& decision) {
     case Event::cost_noise:
       return fmt::format("cost noise {:.1e}, predicted {:.1e}", h.cost_noise, h.predicted);
     case Event::finishing:
-      if (!loop.point.first.usable) return fmt::format("cost down by {:.1e}", h.last_decrease);
-      return fmt::format("{:.1e} standard errors from the optimum", loop.point.first.decrement_sigma);
+      if (!loop.point.undamped_step.usable) return fmt::format("cost down by {:.1e}", h.last_decrease);
+      return fmt::format("{:.1e} standard errors from the optimum", loop.point.undamped_step.decrement_sigma);
     default: return "no acceptable step";
   }
 }
@@ -87,7 +87,7 @@ bool finish_in(Loop& loop, const PrecisionPlan& plan) {
   }
   loop.trial.gain = kNaN;
   record(loop, StepOutcome::accepted, Event::finishing,
-         fmt::format("{:.1e} standard errors from the optimum", loop.point.first.decrement_sigma));
+         fmt::format("{:.1e} standard errors from the optimum", loop.point.undamped_step.decrement_sigma));
   ++loop.log.escalations;
   loop.digits.plan = plan;
   take_trial(loop, true);
@@ -117,7 +117,7 @@ bool widen_by_rule(Loop& loop) {
 
 void assess(Loop& loop) {
   const System& system = *loop.system;
-  const PointModel& at = system.at();
+  const PointCost& at = system.at();
   const Digits& digits = loop.digits;
   HealthReport& h = loop.health;
   h = {};
@@ -139,7 +139,7 @@ void assess(Loop& loop) {
   h.last_decrease = digits.last_decrease;
   h.poor_predictions = digits.poor_predictions;
   if (near_optimum(loop))
-    h.relative_distance = loop.point.first.decrement_sigma / loop.damping.trusted_distance;
+    h.relative_distance = loop.point.undamped_step.decrement_sigma / loop.damping.trusted_distance;
   else if (!h.residuals_stay_f64 && next_is_near(loop)) h.relative_distance = 1;
   loop.system->measure(loop.point.x, loop.step, h);
 }
@@ -201,7 +201,7 @@ void escalate(Loop& loop, Decision decision, std::string reason) {
 // checkpoint. If the noise of the checkpoint's cost may leave that undecided, this pass also evaluates that
 // cost; otherwise worse_than_checkpoint() would read all rows again for it. `expected_cost` is the expected
 // cost of the trial point, and has the noise of the cost at x.
-const PointModel& linearize_end(Loop& loop, const PrecisionPlan& plan, double expected_cost) {
+const PointCost& linearize_end(Loop& loop, const PrecisionPlan& plan, double expected_cost) {
   Checkpoint& checkpoint = loop.checkpoint;
   System& system = *loop.system;
   const bool clear = checkpoint.noise == 0 || expected_cost + 2 * checkpoint.noise < checkpoint.cost;

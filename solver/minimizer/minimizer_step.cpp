@@ -12,9 +12,7 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr int kHardFit = 10;        // iterations after which a fit counts as hard
 constexpr double kPoorGain = 0.25;  // an undamped step with a lower gain ratio has not helped
-constexpr double kMostBend = 0.75;  // beyond this 2‖D a‖/‖D s‖ the acceleration is not trusted
 
 using rules::Judgement;
 
@@ -54,7 +52,7 @@ void damp_singular_matrix(Loop& loop) {
   const bool residuals_f64 = loop.system->residuals_stay_f64();
   if (loop.low_rows() || (residuals_f64 && loop.low_gram())) return;
   const double most = residuals_f64 ? TrustRegion::kMax : 1e-6;  // beyond this, a dense system uses QR
-  const int patience = loop.observer ? loop.observer->most_invalid_steps() : 0;
+  const int patience = loop.request->observer ? loop.request->observer->most_invalid_steps() : 0;
   for (double shift = 1e-14; !loop.step.factored && shift < most; shift *= 10) {
     if (patience > 0 && loop.ending.invalid_in_a_row >= patience) break;
     if (loop.lambda() >= shift) continue;
@@ -71,9 +69,9 @@ void damp_singular_matrix(Loop& loop) {
 // tried once per point, and no longer after three failures.
 bool worth_less_damping(const Loop& loop) {
   const Damping& damping = loop.damping;
-  const double gain = loop.point.first.decrement * loop.point.first.decrement;
+  const double gain = loop.point.undamped_step.decrement * loop.point.undamped_step.decrement;
   return !loop.low_rows() && loop.step.factored && !damping.reached_along_valley &&
-         damping.failed_valley_steps < 3 && !undamped(loop) && first_order_known(loop) &&
+         damping.failed_valley_steps < 3 && !undamped(loop) && undamped_step_known(loop) &&
          loop.step.predicted < 4 * loop.noise() && gain > 32 * loop.noise();
 }
 
@@ -109,15 +107,15 @@ bool worth_accelerating(const Loop& loop) {
     // It takes as many conjugate-gradient iterations as the step itself.
     return !system.solves_iteratively() && rules::worth_accelerating(expected_bend(loop), loop.trial.gain);
   }
-  const bool hard = wish == Geodesic::automatic && loop.log.next - loop.log.first >= kHardFit;
+  const bool hard = wish == Geodesic::automatic && loop.log.next - loop.log.first >= rules::kHardFit;
   // Acceleration needs f64 residuals. Below f64 that only pays when the Gram product dominates the pass.
   const bool affordable =
       !loop.low_rows() || (gradients_are_cheap(loop) && system.at().plan.gram >= Gram::f32_wide);
-  return (loop.geodesic || hard) && affordable;
+  return (loop.request->geodesic || hard) && affordable;
 }
 
 void accelerate(Loop& loop) {
-  const double bend = loop.system->accelerate(loop.point.x, loop.scale, loop.step, kMostBend);
+  const double bend = loop.system->accelerate(loop.point.x, loop.scale, loop.step, rules::kMostBend);
   if (std::isnan(bend)) return;
   loop.damping.bend = bend;
   loop.damping.bent_length = loop.step.scaled_norm;
@@ -157,7 +155,7 @@ bool rejected_by_rounding(const Loop& loop, double before) {
 // Accepts or rejects the step by the costs. Returns false if the noise covers their difference.
 bool judge_costs(Loop& loop, double before, double after, double noise) {
   Trial& trial = loop.trial;
-  const double f64_gain = loop.observer ? loop.observer->least_gain() : rules::kLeastGain;
+  const double f64_gain = loop.request->observer ? loop.request->observer->least_gain() : rules::kLeastGain;
   const bool demanding = loop.low_rows() && rule_active(Rule::gain_ratio_below_f64);
   // A step that was changed to stay within bounds may have a negative predicted decrease. It must still not
   // raise the cost.
@@ -229,10 +227,11 @@ void reject(Loop& loop, bool was_undamped) {
   Digits& digits = loop.digits;
   const bool first = damping.last_accepted;
   damping.last_accepted = false;
-  constexpr double kShort = 0.01;                                                 // standard errors
-  const bool counts = loop.stops_at_kinks && !loop.system->residuals_stay_f64();  // judge_at_kink(): curves
+  constexpr double kShort = 0.01;  // standard errors
+  const bool counts =
+      loop.request->stops_at_kinks && !loop.system->residuals_stay_f64();  // judge_at_kink(): curves
   if (counts && loop.trial.decrease < 0 && loop.step.nu <= kShort * loop.sigma() &&
-      loop.point.first.condition <= kNormalCondition)
+      loop.point.undamped_step.condition <= rules::kNormalCondition)
     ++loop.ending.stagnation.short_rises;
   if (was_undamped) note_undamped(damping, false);
   // A failed undamped step does not show that λ is too small. A damped step is tried next.
@@ -337,7 +336,7 @@ void judge(Loop& loop) {
   }
   // After an accepted step the next is likely to be accepted, too. So one pass gives cost and linearization.
   if ((loop.damping.last_accepted && !worth_asking_cost_first(loop)) || system.trial_needs_linearization()) {
-    const PointModel& there = system.linearize_trial(trial.x, loop.digits.plan, !undamped(loop));
+    const PointCost& there = system.linearize_trial(trial.x, loop.digits.plan, !undamped(loop));
     trial.cost = there.finite ? there.cost : kNaN;
   } else {
     trial.cost = system.cost(trial.x, loop.digits.plan.residual);
@@ -350,10 +349,10 @@ void judge(Loop& loop) {
 }
 
 std::string tell_observer(Loop& loop, StepOutcome outcome) {
-  if (!loop.observer) return {};
+  if (!loop.request->observer) return {};
   const Trial& trial = loop.trial;
-  return loop.observer->test_step(loop.point.x, trial.x, loop.cost(), trial.cost, trial.gain, outcome,
-                                  loop.step, loop.log.accepted);
+  return loop.request->observer->test_step(loop.point.x, trial.x, loop.cost(), trial.cost, trial.gain,
+                                           outcome, loop.step, loop.log.accepted);
 }
 
 // Handles a step that met one of the user's tolerances. If derivatives are below f64, the tolerance must be
@@ -366,7 +365,7 @@ static void meet_tolerance(Loop& loop, std::string met, bool accepted) {
     loop.ending.stalled = loop.ending.stalled || !low;
     if (loop.ending.stalled) return;
   }
-  if (low) escalate(loop, {{Format::f64, Gram::f64}, Event::finishing}, std::move(met));
+  if (low) escalate(loop, {kF64Plan, Event::finishing}, std::move(met));
   else loop.ending.stopped_by = std::move(met);
 }
 

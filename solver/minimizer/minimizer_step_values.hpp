@@ -1,4 +1,4 @@
-// Declares the values passed between the loop and its System: a step, first-order quantities, a certificate
+// Declares the values passed between the loop and its System: a step, the undamped step, a certificate
 // and its tests.
 #pragma once
 
@@ -30,16 +30,16 @@ struct Step {
   int linear_iterations = 0;  // of conjugate gradients; 0 for a direct solve
 };
 
-// Holds undamped first-order quantities at x, from the normal equations alone. They are cheap to compute, so
-// the loop uses them at every point. `usable` is false where H is numerically singular, or where they were
-// not computed.
-struct FirstOrder {
+// Holds the undamped step s₀ at x, from the normal equations alone, and its decrement ν₀, which measures the
+// distance to the optimum. It is cheap to compute, so the loop uses it at every point. `usable` is false
+// where H is numerically singular, or where it was not computed.
+struct UndampedStep {
   bool usable = false;
   double condition = 0;        // κ₀; 0 if not known
   double decrement = 0;        // ν₀
   double decrement_sigma = 0;  // ν₀/σ
   double step_size = 0;        // ‖D s₀‖ / ‖D x‖
-  Vector step;                 // s₀, within the bounds
+  Vector step;                 // s₀ itself, within the bounds
   std::vector<Held> held;      // as in Step
 };
 

@@ -13,10 +13,9 @@ namespace {
 
 // Returns true if x is so near to the optimum that rounding may decide about steps.
 bool near_in_noise(const Loop& loop) {
-  const FirstOrder& first = loop.point.first;
-  return first_order_known(loop) &&
-         (first.decrement_sigma <= kNearInNoise ||
-          first.decrement <= decrement_noise(loop.cost(), loop.rounding.magnitude));
+  const UndampedStep& s0 = loop.point.undamped_step;
+  return undamped_step_known(loop) && (s0.decrement_sigma <= kNearInNoise ||
+                                       s0.decrement <= decrement_noise(loop.cost(), loop.rounding.magnitude));
 }
 
 // Tests whether the damped step is short enough to end the solve. If it comes from conjugate gradients, it
@@ -37,29 +36,28 @@ bool reached_by_damped_step(Loop& loop) {
 
 }  // namespace
 
-// Returns true if a first-order test seems to hold or no step is left. The certificate then decides.
-bool reached(Loop& loop) {
+bool test_for_end(Loop& loop) {
   if (loop.low_rows()) return false;
   System& system = *loop.system;
   const SolverOptions& options = *loop.options;
-  const FirstOrder& first = loop.point.first;
+  const UndampedStep& s0 = loop.point.undamped_step;
   if (loop.ending.stalled || !loop.ending.stopped_by.empty()) return true;
   if (loop.ending.held_off || (system.residuals_stay_f64() && loop.low_gram())) return false;
-  const double left = first.usable ? first.decrement_sigma : loop.step.nu / loop.sigma();
+  const double left = s0.usable ? s0.decrement_sigma : loop.step.nu / loop.sigma();
   if (system.residuals_vanish(loop.summary.initial_cost, left, !loop.damping.last_accepted)) return true;
   if (zero_residual(loop.cost(), loop.summary.initial_cost, loop.rounding.magnitude)) return true;
   if (system.solves_iteratively()) return reached_by_damped_step(loop);
-  const bool known = first_order_known(loop);
+  const bool known = undamped_step_known(loop);
   // The gradient is within rounding. If columns are nearly dependent, x may still be far from the optimum
   // unless ν₀ is within rounding, too. The rounding bounds are worst cases, so steps continue while they
   // help, until only few standard errors are left, or until several steps in a row have not helped.
   const double magnitude = loop.rounding.magnitude;
   constexpr int kRepeatedly = 4;  // steps
-  const bool few_left = !loop.damping.last_accepted && first.decrement_sigma <= kNearInNoise;
+  const bool few_left = !loop.damping.last_accepted && s0.decrement_sigma <= kNearInNoise;
   const bool rejected_repeatedly = loop.digits.rejected_in_a_row >= kRepeatedly;
-  const bool in_noise = first.decrement <= decrement_noise(loop.cost(), magnitude) &&
+  const bool in_noise = s0.decrement <= decrement_noise(loop.cost(), magnitude) &&
                         (residuals_are_rounding(loop.cost(), magnitude) || few_left || rejected_repeatedly);
-  const bool close = first.decrement_sigma <= options.tau || in_noise;
+  const bool close = s0.decrement_sigma <= options.tau || in_noise;
   if ((known ? close : !system.residuals_stay_f64()) &&
       system.gradient_is_noise(loop.point.x, loop.rounding.last())) {
     return true;
@@ -67,10 +65,9 @@ bool reached(Loop& loop) {
   const double cosine = system.gradient_cosine(loop.point.x);
   if (known) {
     static const double usual_gtol = SolverOptions().gtol;
-    const bool near = first.decrement_sigma <= options.tau;
-    const bool flat = is_flat(cosine, options.gtol, first.decrement_sigma);
-    if (first.step_size > std::max(options.xtol, step_noise(first.condition, system.parameters())))
-      return false;
+    const bool near = s0.decrement_sigma <= options.tau;
+    const bool flat = is_flat(cosine, options.gtol, s0.decrement_sigma);
+    if (s0.step_size > std::max(options.xtol, step_noise(s0.condition, system.parameters()))) return false;
     // A gtol that the user chose ends the fit farther from the optimum, too, but without a certificate.
     if (!near && !flat && cosine <= options.gtol && options.gtol > usual_gtol) {
       loop.ending.stopped_by = "the cosine of the gradient fell below gtol in f64";
@@ -88,13 +85,13 @@ bool reached(Loop& loop) {
 // may pass without progress. A decrease of the cost counts as progress if it is more than a small share of
 // the cost, and more than the likely rounding error of the cost. The bound of that error assumes that all
 // rounding errors have the same sign, which they hardly ever have.
-bool stagnates(Loop& loop) {
+bool test_for_stagnation(Loop& loop) {
   constexpr double kVisible = 1e-10;
-  const FirstOrder& first = loop.point.first;
+  const UndampedStep& s0 = loop.point.undamped_step;
   Stagnation& past = loop.ending.stagnation;
-  if (loop.low_rows() || loop.low_gram() || !first_order_known(loop)) return false;
-  const bool nearer = first.decrement <= 0.5 * past.decrement;
-  if (nearer) past.decrement = first.decrement;
+  if (loop.low_rows() || loop.low_gram() || !undamped_step_known(loop)) return false;
+  const bool nearer = s0.decrement <= 0.5 * past.decrement;
+  if (nearer) past.decrement = s0.decrement;
   const double likely = loop.noise() / std::sqrt(static_cast<double>(loop.system->residuals()));
   if (nearer || loop.cost() < past.cost - std::max(kVisible * loop.cost(), likely)) {
     past.cost = loop.cost();
@@ -106,18 +103,18 @@ bool stagnates(Loop& loop) {
   return true;
 }
 
-bool gets_nowhere(Loop& loop) {
+bool test_for_slow_descent(Loop& loop) {
   constexpr int kSlowly = 20, kStuck = 15;  // iterations
   constexpr double kSlow = 5e-3, kVisible = 1e-9, kGrown = 1e3;
   Stagnation& past = loop.ending.stagnation;
-  if (!loop.by_calls) return false;
+  if (!loop.request->by_calls) return false;
   const auto falls = [&](double by, double& cost, int& iterations) {
     const bool fell = loop.cost() < (1 - by) * cost;
     if (fell) cost = loop.cost();
     iterations = fell ? 0 : iterations + 1;
   };
   falls(kVisible, past.stuck_cost, past.stuck_iterations);
-  if (near_in_noise(loop)) past.stuck_iterations = 0;  // stagnates() decides
+  if (near_in_noise(loop)) past.stuck_iterations = 0;  // test_for_stagnation() decides
   falls(kSlow, past.slow_cost, past.slow_iterations);
   const Vector &x = loop.point.x, &start = loop.checkpoint.x;
   for (std::size_t j = 0; j < x.size() && past.slow_iterations > kSlowly; ++j)

@@ -41,6 +41,12 @@ inline bool near_optimum(double decrement_squared, double decrement_sigma, doubl
 inline constexpr double kFastDecrease = 0.2;
 inline constexpr double kLeastGain = 1e-4;  // least gain ratio of an accepted step, in float64
 
+inline constexpr double kNormalCondition = 1e12;  // up to this κ₀, undamped normal equations are trusted
+
+// After this many iterations, or accepted steps, a fit counts as hard. It may then use geodesic acceleration,
+// the curvature of the residuals and second derivatives, which would not pay in an easy fit.
+inline constexpr int kHardFit = 10;
+
 enum class Judgement { accept, reject, invalid, undecided };
 
 // Judges a step by its gain ratio. The result is `undecided` where the noise of the costs covers the
@@ -66,14 +72,16 @@ inline bool leads_nowhere(double scaled_norm, double scaled_size, double cost) {
   return scaled_norm > kFar * std::max(scaled_size, std::sqrt(2 * cost));
 }
 
+inline constexpr double kMostBend = 0.75;  // beyond this 2‖D a‖/‖D s‖ the acceleration is not trusted
+
 // Decides whether to compute the geodesic acceleration, which takes one evaluation of the residuals here. The
 // ratio 2‖D a‖/‖D s‖ grows with the step's length; `expected` is its prediction from the last measurement, or
 // NaN if there was none. If `expected` shows that the path is straight, or too curved for the series to be
 // trusted, the acceleration is skipped. The exception is a straight step after one with a low gain ratio. On
 // Ladybug-49, 19 accelerated steps do what 28 did; on pose graphs it gains nothing.
 inline bool worth_accelerating(double expected, double last_gain) {
-  constexpr double kMost = 0.75, kStraight = 0.005, kShort = 0.25;
-  return std::isnan(expected) || (expected <= kMost && (expected > kStraight || last_gain < kShort));
+  constexpr double kStraight = 0.005, kShort = 0.25;
+  return std::isnan(expected) || (expected <= kMostBend && (expected > kStraight || last_gain < kShort));
 }
 
 // Returns true if the model was linear over the length of the last step. Then little damping is needed, and

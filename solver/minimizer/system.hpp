@@ -17,14 +17,14 @@
 
 namespace nlsq::inline v0 {
 
-// This is a change of format that a System made on its own, for the trace.
+// Describes a change of format that a System made on its own, for the trace.
 struct PrecisionNote {
   Event event = Event::none;
   std::string reason;
   std::vector<std::string> components;
 };
 
-// This is a step whose end needs no pass, because bounds on what it leaves are known beforehand
+// Describes a step whose end needs no pass, because bounds on what it leaves are known beforehand
 // (docs/precision.md).
 struct LastStep {
   double size = 0;  // ‖D s‖ / ‖D x‖
@@ -35,14 +35,14 @@ struct LastStep {
 
 // Says how x was reached. LastStep and the curvature of the last step need this.
 struct Approach {
-  const FirstOrder& first;    // at x
-  double last_decrement = 0;  // ν₀ of the undamped step that led to x; 0 if the step was damped
-  double last_step_size = 0;  // ‖D s₀‖ / ‖D x‖ of that step
-  double cost_noise = 0;      // noise of the cost at x
-  const Vector& scale;        // D
+  const UndampedStep& undamped_step;  // at x
+  double last_decrement = 0;          // ν₀ of the undamped step that led to x; 0 if the step was damped
+  double last_step_size = 0;          // ‖D s₀‖ / ‖D x‖ of that step
+  double cost_noise = 0;              // noise of the cost at x
+  const Vector& scale;                // D
 };
 
-// This is a step that was tried, for models that learn from steps.
+// Describes a step that was tried, for models that learn from steps.
 struct TriedStep {
   std::span<const double> x, trial;
   double decrease = 0;  // decrease of the cost
@@ -63,16 +63,14 @@ class System {
   // True for block problems: their residuals are in float64 under any plan and cost far less than
   // derivatives, so plans concern J alone.
   virtual bool residuals_stay_f64() const { return false; }
-  virtual bool bounded() const { return false; }
   virtual PrecisionPlan first_plan(const PrecisionPolicy& policy) = 0;
   // The plan for the step that a certificate computes: the one with the most digits.
-  virtual PrecisionPlan finest_plan() const { return {Format::f64, Gram::qr}; }
+  virtual PrecisionPlan finest_plan() const { return kQrPlan; }
   // True if a pass is too cheap to be worth saving.
   virtual bool passes_are_cheap() const { return false; }
 
   // ---- the point x
-  virtual void project(Vector& x) { (void)x; }  // onto the bounds
-  virtual bool known() const = 0;               // the linearization of x is available
+  virtual bool known() const = 0;  // the linearization of x is available
   virtual void forget() = 0;
   // Returns true if the derivatives at x are less accurate than they can be. Then linearize() computes better
   // ones.
@@ -86,8 +84,7 @@ class System {
                                              const CertificateTests& tests) {
     return (void)x, (void)c, (void)tests, false;
   }
-  virtual bool extrapolated() const { return false; }  // true if one of these two functions has switched
-  virtual const PointModel& at() const = 0;
+  virtual const PointCost& at() const = 0;
   virtual bool by_qr() const { return false; }  // at() has the triangle of a QR pass
   virtual void linearize(std::span<const double> x, const PrecisionPlan& plan) = 0;
   virtual double cost(std::span<const double> x, Format format) = 0;
@@ -105,10 +102,10 @@ class System {
   // Prepares for steps from x. Must be called after linearize. `scale` is D. Below f64, it also probes
   // samples of the rows.
   virtual void prepare(std::span<const double> x, const Vector& scale) = 0;
-  // Computes the first-order quantities at x. `near` is the largest distance of interest, in standard errors.
-  // The quantities are not computed (usable = false) if they cost as much as a step and the damped step's ν
-  // is larger than `near`.
-  virtual void first_order(std::span<const double> x, double lambda, double near, FirstOrder& out) = 0;
+  // Computes the undamped step at x. `near` is the largest distance of interest, in standard errors. The step
+  // is not computed (usable = false) if it costs as much as a damped one and the damped step's ν is larger
+  // than `near`.
+  virtual void solve_undamped(std::span<const double> x, double lambda, double near, UndampedStep& out) = 0;
   // Returns the noise of the cost from rows below f64, as the probe at x measured it.
   virtual double probed_cost_noise() const { return 0; }
 
@@ -131,11 +128,6 @@ class System {
   // Sets trial = x + step, within the bounds and rounded to the numbers for which the plan evaluates rows. If
   // a bound shortens the step, `step` and its prediction are updated. With `exact`, trial is not rounded.
   virtual bool plus(std::span<const double> x, Step& step, Vector& trial, bool exact = false) = 0;
-  void plus(std::span<const double> x, const FirstOrder& first, Vector& trial) {
-    full_.step = first.step;
-    full_.held = first.held;
-    plus(x, full_, trial, true);
-  }
   virtual void measure(std::span<const double> x, const Step& step, HealthReport& health) = 0;
   virtual void rule_values(RuleValues& values) const { (void)values; }
   // Evaluates derivatives in f64 from here on, whatever format stores them. Returns false if they already
@@ -150,8 +142,7 @@ class System {
   // ---- the trial point
   // Linearizes the trial point. `damped` says that the step was damped. A System that eliminates parameters
   // may move the trial point to where these are optimal.
-  virtual const PointModel& linearize_trial(Vector& trial, const PrecisionPlan& plan,
-                                            bool damped = false) = 0;
+  virtual const PointCost& linearize_trial(Vector& trial, const PrecisionPlan& plan, bool damped = false) = 0;
   // Linearizes the trial point of an undamped step. Returns the cost in f64 at the point `beside`, by the
   // same pass where that is possible.
   virtual double linearize_trial_beside(Vector& trial, const PrecisionPlan& plan,
@@ -160,7 +151,7 @@ class System {
     return cost(beside, Format::f64);
   }
   virtual bool trial_known() const = 0;
-  virtual const PointModel& trial() const = 0;
+  virtual const PointCost& trial() const = 0;
   // Returns true if the trial's cost is known only with its linearization.
   virtual bool trial_needs_linearization() const { return false; }
   // Returns true if the trial's gradient, in the metric of H at x, is smaller than gradient_left(step) +
@@ -195,7 +186,6 @@ class System {
   virtual bool recheck_agrees(const Recheck& found, double tau_sigma) const {
     return found.largest <= 1e-9 || found.discrepancy <= tau_sigma;
   }
-  virtual bool squares_underflow() const { return false; }
   virtual void certify(std::span<const double> x, const CertificateTests& tests, Certified& out) = 0;
   // Returns true if the last certificate was left undecided because conjugate gradients ended above their
   // tolerance. More iterations would not pay.
@@ -210,8 +200,8 @@ class System {
     return (void)x, (void)approach, (void)tau, (void)xtol, (void)trial, (void)not_again, std::nullopt;
   }
   // Steps with the kept Gram matrix and f64 gradients (minimizer_finish.cpp). Work is in f64 adds.
-  virtual double gradient_work() const { return pass_work({Format::f64, Gram::f64}); }
-  virtual std::optional<PointModel> gradient_trial(std::span<const double> trial) {
+  virtual double gradient_work() const { return pass_work(kF64Plan); }
+  virtual std::optional<PointCost> gradient_trial(std::span<const double> trial) {
     return (void)trial, std::nullopt;
   }
   virtual double trial_gradient_norm() const { return 0; }
@@ -220,13 +210,11 @@ class System {
 
   // ---- counters
   virtual const KernelCounters& counters() const = 0;
-  virtual double counted_work() const = 0;  // in f64 adds
-  virtual double pass_work(const PrecisionPlan& plan) const = 0;
+  // Work is in f64 adds. By default it is not counted, and all passes cost the same.
+  virtual double counted_work() const { return 0; }
+  virtual double pass_work(const PrecisionPlan& plan) const { return (void)plan, 1; }
   virtual std::vector<PrecisionIssue> take_issues() { return {}; }
   virtual std::vector<PrecisionNote> take_notes() { return {}; }
-
- private:
-  Step full_;
 };
 
 }  // namespace nlsq::inline v0

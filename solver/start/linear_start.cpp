@@ -111,7 +111,7 @@ Vector linear_least_squares(RowModel& rows, const Vector& x0, const std::vector<
   SampleRows sample(rows, kStartRows);
   DenseEvaluator evaluator(sample);
   Vector x = x0;
-  const Linearization at = evaluator.linearize(x0, {Format::f64, Gram::f64});
+  const Linearization at = evaluator.linearize(x0, kF64Plan);
   if (!at.finite) return x0;
   const Solved how = solve_linear(at, linear, x);
   if (how == Solved::not_at_all) return x0;
@@ -120,7 +120,7 @@ Vector linear_least_squares(RowModel& rows, const Vector& x0, const std::vector<
     return solve_linear_within(at, linear, limits, x) ? x : x0;
   }
   if (how == Solved::well) return x;
-  const Linearization by_qr = evaluator.linearize(x0, {Format::f64, Gram::qr});
+  const Linearization by_qr = evaluator.linearize(x0, kQrPlan);
   Vector better = x0;
   return by_qr.finite && solve_linear_by_triangle(by_qr, linear, better) && limits.allow(better) ? better : x;
 }

@@ -64,7 +64,7 @@ PlanHere plan_at(DenseEvaluator& evaluator, const SolveRequest& request, std::sp
   const auto rows = static_cast<double>(evaluator.residuals());
   const double most = rows >= kManyRows ? kMostShift / std::sqrt(rows) : kMostRowError;
   if (error <= most) return {plan, plan};
-  return {{Format::f64, Gram::f64}, plan, error};
+  return {kF64Plan, plan, error};
 }
 
 // Records in the trace why the pass `at` was made in f64.
@@ -93,7 +93,7 @@ bool take_solved_start(DenseEvaluator& evaluator, const SolveRequest& request, S
   start.initial_in_f64 = true;
   request.rows.start_at(request.solved);
   Linearization& solved = start.at.renew();
-  evaluator.linearize_into(request.solved, {Format::f64, Gram::f64}, solved);
+  evaluator.linearize_into(request.solved, kF64Plan, solved);
   if (solved.finite && solved.cost <= start.initial_cost) {
     start.x = request.solved;
     return true;
@@ -120,7 +120,7 @@ void solve_linear_start(DenseEvaluator& evaluator, const SolveRequest& request, 
   const Solved how = solve_linear(given, request.linear, start.solved);
   if (how == Solved::not_at_all) return;
   if (how == Solved::doubtfully && plan.residual == Format::f64) {
-    const Linearization by_qr = evaluator.linearize(start.x, {Format::f64, Gram::qr});
+    const Linearization by_qr = evaluator.linearize(start.x, kQrPlan);
     Vector better = start.x;
     if (by_qr.finite && solve_linear_by_triangle(by_qr, request.linear, better))
       start.solved = std::move(better);
@@ -333,12 +333,11 @@ void choose_start(DenseEvaluator& evaluator, const SolveRequest& request, Clock:
 std::size_t representative_rows(const SolveRequest& request, const Vector& x) {
   DenseEvaluator evaluator(request.rows, request.options);
   if (!worth_sampling(evaluator, request.rows, request.options)) return 0;
-  const PrecisionPlan in_f64{Format::f64, Gram::f64};
-  const Linearization all = evaluator.linearize(x, in_f64);
+  const Linearization all = evaluator.linearize(x, kF64Plan);
   SampleRows some(request.rows, request.rows.rows() / levels_of(evaluator)[0]);
   DenseEvaluator part(some, request.options);
   const double share = static_cast<double>(request.rows.rows()) / static_cast<double>(some.rows());
-  return represents(part.linearize(x, in_f64), all, share) ? some.rows() : 0;
+  return represents(part.linearize(x, kF64Plan), all, share) ? some.rows() : 0;
 }
 
 }  // namespace nlsq::inline v0

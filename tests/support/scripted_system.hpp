@@ -26,7 +26,7 @@ class ScriptedSystem : public System {
   std::function<bool(double)> factored_at = [](double) { return true; };  // depends on the damping
   std::function<Certified(double)> certificate_at;  // if none: passes where the slope is below 1e-8
   std::function<void(HealthReport&)> health = [](HealthReport&) {};
-  bool first_order_usable = true, apart = false, gradient_falls = true, iterative = false, agrees = true;
+  bool undamped_step_usable = true, apart = false, gradient_falls = true, iterative = false, agrees = true;
   double term_size = 0;        // size of the terms of the residuals, for rounding
   double predicted_share = 1;  // ratio of the predicted decrease to the model's
   double probed_noise = 0;     // noise of costs below f64
@@ -42,7 +42,7 @@ class ScriptedSystem : public System {
   PrecisionPlan first_plan(const PrecisionPolicy&) override { return first; }
   bool known() const override { return known_; }
   void forget() override { known_ = false; }
-  const PointModel& at() const override { return at_; }
+  const PointCost& at() const override { return at_; }
   void linearize(std::span<const double> x, const PrecisionPlan& plan) override {
     note("linearize " + short_name(plan));
     points.push_back(x[0]);
@@ -61,9 +61,9 @@ class ScriptedSystem : public System {
   double gradient_cosine(std::span<const double> x) override { return std::fabs(slope_at(x[0])); }
   bool gradient_is_noise(std::span<const double>, const Recheck&) override { return false; }
   void prepare(std::span<const double> x, const Vector&) override { x_ = x[0]; }
-  void first_order(std::span<const double> x, double, double, FirstOrder& out) override {
+  void solve_undamped(std::span<const double> x, double, double, UndampedStep& out) override {
     out = {};
-    out.usable = first_order_usable;
+    out.usable = undamped_step_usable;
     out.condition = 1;
     out.decrement = out.decrement_sigma = std::fabs(slope_at(x[0]));
     out.step = {-slope_at(x[0])};
@@ -94,16 +94,15 @@ class ScriptedSystem : public System {
     trial.assign(1, x[0] + step.step[0]);
     return false;
   }
-  using System::plus;
   void measure(std::span<const double>, const Step&, HealthReport& report) override { health(report); }
-  const PointModel& linearize_trial(Vector& trial, const PrecisionPlan& plan, bool) override {
+  const PointCost& linearize_trial(Vector& trial, const PrecisionPlan& plan, bool) override {
     note("linearize trial " + short_name(plan));
     trial_x_ = trial[0];
     trial_ = model(trial[0], plan);
     return trial_;
   }
   bool trial_known() const override { return !std::isnan(trial_x_); }
-  const PointModel& trial() const override { return trial_; }
+  const PointCost& trial() const override { return trial_; }
   bool trial_gradient_falls(const Step&, double, double slack) override {
     note("gradient asked");
     slacks.push_back(slack);
@@ -135,8 +134,6 @@ class ScriptedSystem : public System {
     out.certificate.cost = at_.cost;
   }
   const KernelCounters& counters() const override { return counters_; }
-  double counted_work() const override { return 0; }
-  double pass_work(const PrecisionPlan&) const override { return 1; }
 
   int count(const std::string& call) const {
     int found = 0;
@@ -146,15 +143,15 @@ class ScriptedSystem : public System {
 
  private:
   void note(std::string call) { calls.push_back(std::move(call)); }
-  PointModel model(double x, const PrecisionPlan& plan) const {
-    PointModel out;
+  PointCost model(double x, const PrecisionPlan& plan) const {
+    PointCost out;
     out.plan = plan;
     out.finite = finite_at(x, plan);
     out.cost = out.finite ? cost_at(x) : std::numeric_limits<double>::quiet_NaN();
     return out;
   }
 
-  PointModel at_, trial_;
+  PointCost at_, trial_;
   double x_ = 0, trial_x_ = std::numeric_limits<double>::quiet_NaN();
   bool known_ = false;
   KernelCounters counters_;

@@ -24,7 +24,7 @@ MinimizerResult minimize(ScriptedSystem& system, double x0, const SolverOptions&
 TEST_CASE("a step of gain 0.6 halves a block problem's damping, but not within three steps of a rejection") {
   ScriptedSystem system;
   system.apart = true;
-  system.first_order_usable = false;
+  system.undamped_step_usable = false;
   // The step of damping 1 leads from 50 to 25 and is rejected. The steps after it have a gain ratio of 0.6.
   system.cost_at = [](double x) { return x == 25 ? 1e9 : 1 + 0.18 * x * x; };
   SolverOptions options;
@@ -44,7 +44,7 @@ TEST_CASE("a step of gain 0.6 halves a block problem's damping, but not within t
 
   ScriptedSystem smooth;
   smooth.apart = true;
-  smooth.first_order_usable = false;
+  smooth.undamped_step_usable = false;
   smooth.cost_at = [](double x) { return 1 + 0.18 * x * x; };
   options.initial_lambda = 2;
   minimize(smooth, 50, options);
@@ -57,7 +57,7 @@ TEST_CASE("a step of gain 0.6 halves a block problem's damping, but not within t
 TEST_CASE("where half the damping is too little, few steps of a block problem are rejected") {
   ScriptedSystem system;
   system.apart = true;
-  system.first_order_usable = false;
+  system.undamped_step_usable = false;
   double at = 1000;  // the point from which steps start
   system.slope_at = [&at](double x) { return at = x; };
   system.cost_at = [&at](double x) { return x < 0.6 * at ? 1e9 : 1 + 0.18 * x * x; };

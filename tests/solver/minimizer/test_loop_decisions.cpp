@@ -72,7 +72,7 @@ TEST_CASE("a certificate that fails sends the loop on from its own step, and end
 TEST_CASE("escalations are no iterations: max_iterations counts steps") {
   ScriptedSystem system;
   system.first = kLowRows;
-  system.first_order_usable = false;
+  system.undamped_step_usable = false;
   int reports = 0;
   system.health = [&](HealthReport& h) {
     if (h.plan.residual == Format::f32 && ++reports == 2) h.gradient_noise = 1e9;
@@ -91,7 +91,7 @@ TEST_CASE(
     "a rejection raises the damping; an escalation takes it back to what it was before the rejections") {
   ScriptedSystem system;
   system.first = kLowRows;
-  system.first_order_usable = false;
+  system.undamped_step_usable = false;
   bool uphill = true;  // until f64 is used
   system.cost_at = [&](double x) { return uphill && x != 50 ? 1e9 : 1 + 0.5 * x * x; };
   int reports = 0;
@@ -139,7 +139,7 @@ TEST_CASE("a difference that the costs' rounding covers is left to the gradient"
 TEST_CASE("below f64 an undecided step is judged by two costs in f64") {
   ScriptedSystem system;
   system.first = kLowRows;
-  system.first_order_usable = false;
+  system.undamped_step_usable = false;
   system.probed_noise = 1e12;
   minimize(system, 50, in("f32"));
   CHECK(system.count("cost f64") >= 2);
@@ -186,7 +186,7 @@ TEST_CASE(
   ScriptedSystem system;
   system.apart = true;
   system.first = kLowJacobian;
-  system.first_order_usable = false;
+  system.undamped_step_usable = false;
   system.health = [](HealthReport& h) { h.contraction_known = false; };
   bool uphill = true;
   system.cost_at = [&](double x) { return uphill && x != 50 ? 1e9 : 1 + 0.5 * x * x; };
@@ -204,7 +204,7 @@ TEST_CASE(
   ScriptedSystem finishing;
   finishing.apart = true;
   finishing.first = kLowJacobian;
-  finishing.first_order_usable = false;
+  finishing.undamped_step_usable = false;
   finishing.health = [](HealthReport& h) {
     h.contraction_known = false;
     if (h.nu < 1) h.relative_distance = 0.5;
@@ -239,7 +239,7 @@ TEST_CASE("a matrix that cannot be factored is damped until it can be") {
 
 TEST_CASE("the budget: iterations, the callback's Stop, and a tolerance of the user's") {
   ScriptedSystem slow;
-  slow.first_order_usable = false;
+  slow.undamped_step_usable = false;
   SolverOptions options = in("f64");
   options.max_iterations = 0;
   CHECK(minimize(slow, 50, options).summary.termination == Termination::max_iterations);
@@ -250,7 +250,7 @@ TEST_CASE("the budget: iterations, the callback's Stop, and a tolerance of the u
   CHECK(minimize(stopped, 50, options).summary.termination == Termination::user_stop);
 
   ScriptedSystem met;
-  met.first_order_usable = false;
+  met.undamped_step_usable = false;
   met.cost_at = [](double x) { return 1e9 + 0.5 * x * x; };
   options = in("f64");
   options.ftol = 1e-3;
@@ -272,7 +272,7 @@ TEST_CASE("a function that does not repeat is certified nothing, however flat th
 TEST_CASE("a step solved for iteratively is solved for once more, tightly, before it ends anything") {
   ScriptedSystem system;
   system.apart = system.iterative = true;
-  system.first_order_usable = false;
+  system.undamped_step_usable = false;
   SolverOptions options = in("f64");
   options.initial_lambda = 1e-6;
   const MinimizerResult result = minimize(system, 50, options);
