@@ -8,7 +8,7 @@ import numpy as np
 
 from ._callback import solve
 from ._curve import Curve
-from ._fit_options import function_data, predictors
+from ._fit_options import function_data, named_parts, predictors
 from ._handles import Model, column_of, columns_of
 from ._library import lib
 from .recording import guarded
@@ -42,6 +42,7 @@ class TextModel:
         self.text, self.x, self.y = text, x, y
         names, self.columns = predictors(x)
         count = len(self.columns)
+        self.named = names is not None
         self.names = names or (["x"] if count == 1 else [f"x{k + 1}" for k in range(count)])
         self.model = Model.from_text(text, names, len(self.columns))
 
@@ -62,8 +63,19 @@ class TextModel:
 
     def evaluate(self, at, p, jacobian):
         """Return values, and the Jacobian if asked for, at new data or (None) at the data of the fit."""
-        columns = self.columns if at is None else predictors(at)[1]
+        columns = self.columns if at is None else self._columns_of(at)
         return self.model.evaluate(columns, columns[0].size, p, jacobian)
+
+    def _columns_of(self, x):
+        """Return the predictors in the order of the model. Those that have names are found by their names."""
+        parts = named_parts(x)
+        missing = [name for name in self.names if parts is not None and name not in parts]
+        if parts is None or missing and not self.named:
+            return predictors(x)[1]
+        if missing:
+            has = f"the predictors are {', '.join(self.names)}; x has {', '.join(map(str, parts))}"
+            raise ValueError(f"x has no {', '.join(map(repr, missing))}: {has}")
+        return predictors({name: parts[name] for name in self.names})[1]
 
 
 def first_predictors(x, count, rows):

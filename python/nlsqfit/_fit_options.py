@@ -174,14 +174,20 @@ def refuse_other_kinds(values, what):
         raise TypeError(f"{what} holds times; give numbers, such as {what} / np.timedelta64(1, 's')")
 
 
+def named_parts(x):
+    """Return the predictors of a dict or of a table of pandas by their names, or None for another x."""
+    if hasattr(x, "columns") and hasattr(x, "items"):
+        return dict(x.items())
+    return x if isinstance(x, Mapping) else None
+
+
 def predictors(x):
     """Return the predictors' names (None means x, or x1, x2 ...) and their vectors."""
-    if hasattr(x, "columns") and hasattr(x, "items"):  # a table of pandas
-        x = dict(x.items())
-    if isinstance(x, Mapping):
-        for name, values in x.items():
+    parts = named_parts(x)
+    if parts is not None:
+        for name, values in parts.items():
             refuse_other_kinds(values, f"x[{name!r}]")
-        return list(x), [np.asarray(v).reshape(-1) for v in x.values()]
+        return list(parts), [np.asarray(v).reshape(-1) for v in parts.values()]
     if isinstance(x, tuple) or isinstance(x, list) and x and np.ndim(x[0]) > 0:
         for number, values in enumerate(x):
             refuse_other_kinds(values, f"x{number + 1}")
