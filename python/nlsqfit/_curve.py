@@ -328,12 +328,15 @@ class Curve:
         self.reason, self.meanwhile = reason, None
         self.call_whole()
 
-    def solve(self, function, *arguments, options, meanwhile=None):
-        """Calls a C function of the model and its data, such as ``nlsq_model_fit``. Returns its Result."""
+    def solve(self, function, *arguments, options, meanwhile=None, fits=1):
+        """Calls a C function of the model and its data that makes about so many fits, such as ``nlsq_model_fit``.
+
+        Returns its Result.
+        """
         keep = []
         return solve(
             function, self.model.handle, self.views, len(self.columns), column_of(self.y, keep), *arguments,
-            options=options, user=self.user, rows=self.rows, meanwhile=meanwhile,
+            options=options, user=self.user, rows=fits * self.rows, meanwhile=meanwhile,
         )  # fmt: skip
 
     def _fit_once(self, p0, options):

@@ -53,12 +53,15 @@ class TextModel:
         """Does nothing and returns False, because a text is not a recording of a function."""
         return False
 
-    def solve(self, function, *arguments, options):
-        """Calls a C function of the model and its data, such as ``nlsq_model_fit``. Returns its Result."""
+    def solve(self, function, *arguments, options, fits=1):
+        """Calls a C function of the model and its data that makes about so many fits, such as ``nlsq_model_fit``.
+
+        Returns its Result.
+        """
         keep = []
         return solve(
             function, self.model.handle, columns_of(self.columns, keep), len(self.columns), column_of(self.y, keep),
-            *arguments, options=options, rows=self.y.size,
+            *arguments, options=options, rows=fits * self.y.size,
         )  # fmt: skip
 
     def evaluate(self, at, p, jacobian):
@@ -152,12 +155,12 @@ class FunctionModel:
             curve.reason = "its recording gives other values than the function at an end of an interval"
         return not right
 
-    def solve(self, function, *arguments, options):
+    def solve(self, function, *arguments, options, fits=1):
         """Does the same as `TextModel.solve`. A function that is not recorded is called."""
         if self.curve.reason:
             self.curve.call_whole()
         try:
-            return self.curve.solve(function, *arguments, options=options)
+            return self.curve.solve(function, *arguments, options=options, fits=fits)
         finally:
             self.curve.release()
 
