@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import warnings
 from collections.abc import Mapping
 
 import numpy as np
 
 from ._handles import Options
-from ._scipy_words import bounds_pair
+from ._scipy_words import OptimizeWarning, bounds_pair
 
 # `fit` passes these options of the library on under their own names (docs/command-line.md).
 SOLVER = (
@@ -199,6 +200,21 @@ def predictors(x):
     return None, list(x.reshape(x.shape[0], -1))
 
 
+def refuse_columns(x, rows):
+    """Raises ValueError for an array that has a column for each predictor of a formula, not a row."""
+    shape = np.shape(x) if isinstance(x, np.ndarray) else ()
+    if len(shape) == 2 and shape[0] == rows != shape[1]:
+        count = f"{shape[1]} predictor{'s' if shape[1] != 1 else ''} of {rows} rows"
+        raise ValueError(f"x has shape {shape}, and a row for each predictor is wanted: for {count} give x.T")
+
+
+def warn_of_unit_errors(absolute_sigma, sigma, loss):
+    """Warns of standard errors that are absolute although no sigma was given."""
+    if absolute_sigma and sigma is None and loss != "poisson":
+        text = "absolute_sigma without sigma: errors of 1 are assumed, in units of y; give sigma"
+        warnings.warn(text, OptimizeWarning, stacklevel=3)
+
+
 def function_data(x):
     """Return a function's x, with arrays and lists as arrays of float64.
 
@@ -255,8 +271,12 @@ def limits(bounds, names):
     if bounds is None:
         return lower, upper
     if isinstance(bounds, Mapping):
-        for name, (low, high) in bounds.items():
+        for name, pair in bounds.items():
             at = known(name, names)
+            if not isinstance(pair, (tuple, list, np.ndarray)) or len(pair) != 2:
+                wanted = "no pair of a lower and an upper bound, such as (0, None)"
+                raise ValueError(f"bounds of {name}: {pair!r} is {wanted}")
+            low, high = pair
             lower[at] = -np.inf if low is None else low
             upper[at] = np.inf if high is None else high
     else:

@@ -38,3 +38,23 @@ def test_predictions_of_tables_find_columns_by_name():
     fit = nf.fit(MODEL, X, Y)
     table = pandas.DataFrame({"temp": [301.0], "plate": ["A"], "dose": [1.0]})
     assert np.array_equal(fit.predict(table), fit.predict({"dose": [1.0], "temp": [301.0]}))
+
+
+class Table:
+    """Stands for a table of pandas."""
+
+    def __init__(self, columns):
+        self.parts, self.columns, self.ndim = columns, list(columns), 2
+
+    def items(self):
+        return self.parts.items()
+
+    def __array__(self, dtype=None):
+        return np.stack(list(self.parts.values()), axis=1)
+
+
+def test_tables_are_predictors_of_one_fit_and_of_many():
+    fit = nf.fit(MODEL, Table(X), Y)
+    assert np.array_equal(fit.predict(Table(dict(reversed(X.items())))), fit.predict())
+    many = nf.fit_many(MODEL, Table(X), np.stack([Y, Y]))
+    assert np.allclose(many.parameters, fit.x)
