@@ -14,6 +14,7 @@ from . import _recent as recent
 from ._callback import UserFunction, WrongSize, call_library, refuse_hidden, solve, takes_long
 from ._handles import DOUBLE, Model, Options, column_of, columns_of, doubles, recorded_model
 from ._library import lib
+from ._roughness import note_on_jumps
 from .recording import record
 
 _MANY_ROWS = 50_000  # with more rows, a function that allows it is called for some of them at a time
@@ -298,6 +299,10 @@ class Curve:
                 result = self._fit_once(p0, options)
                 fitted = self._fitted_by_call(result)
             self.fitted = fitted
+            if not self.certified and not result.note and result.text("status") == "no_progress":
+                names = self.names or [f"parameter {j + 1}" for j in range(self.parameters)]
+                note = note_on_jumps(self.values, self.answer, names, self.lower, self.upper)
+                result.note = f". In addition, {note}" if note else ""
         return result
 
     def _read(self, result):
