@@ -176,7 +176,7 @@ class Fit:
         texts = _Texts(self._result.json(), self._result.report())
         return {**self.__dict__, "_result": texts, "_options": None}
 
-    def predict(self, x=None, band=False):
+    def predict(self, x=None, band=False, sigma=None):
         """Evaluate the fitted curve at `x` (default: the data), and its uncertainty by the delta method.
 
         Parameters
@@ -184,6 +184,9 @@ class Fit:
         x : as in `fit`, with any number of rows, optional
         band : bool
             Whether to return a `Prediction` instead of the values. A band that is undefined is NaN.
+        sigma : array_like, shape (rows,), or float, optional
+            Standard deviations of new measurements, for their band. Default: that of the data, if it is the
+            same in all rows or `x` is that of the data.
 
         Returns
         -------
@@ -196,7 +199,7 @@ class Fit:
         """
         if not band:
             return self._model.evaluate(x, self.x, False)
-        parts, of_curve, of_new = bands(self, x)
+        parts, of_curve, of_new = bands(self, x, sigma)
         if of_curve or of_new:
             warnings.warn("; ".join(of_curve + of_new), OptimizeWarning, stacklevel=2)
         return Prediction(*parts)
