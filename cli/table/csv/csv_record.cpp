@@ -317,12 +317,6 @@ bool RecordParser::store_missing(std::size_t column, NumberStatus status, double
   return true;
 }
 
-// Returns true if a condition may compare this cell as an infinite number.
-bool RecordParser::keeps_infinite(std::size_t column, NumberStatus status) const {
-  const std::vector<std::size_t>& columns = layout_.may_be_infinite;
-  return status == NumberStatus::infinite && std::ranges::find(columns, column) != columns.end();
-}
-
 // Returns true if a cell that is no number makes the record faulty. Otherwise the row is left out, or the
 // cell is judged later.
 bool RecordParser::is_faulty(const Field& field, std::size_t column, NumberStatus status) {

@@ -8,6 +8,7 @@
 #include "table/csv/text_index.hpp"
 #include "table/numbers/number_run.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -114,7 +115,11 @@ class RecordParser {
   bool store_slowly(const Field& field, std::size_t column, double& value);
   bool store_special(const Field& field, const SpecialColumn& special, double* out, std::size_t stride);
   bool store_group(const Field& field, std::string_view text, std::size_t column, double& value);
-  bool keeps_infinite(std::size_t column, NumberStatus status) const;
+  // Returns true if a condition may compare a cell of this column as an infinite number.
+  bool keeps_infinite(std::size_t column, NumberStatus status) const {
+    const std::vector<std::size_t>& columns = layout_.may_be_infinite;
+    return status == NumberStatus::infinite && std::ranges::find(columns, column) != columns.end();
+  }
   bool is_faulty(const Field& field, std::size_t column, NumberStatus status);
   // Returns true if a cell that is no number only makes `value` NaN, as the column may have missing values.
   bool store_missing(std::size_t column, NumberStatus status, double& value) const;

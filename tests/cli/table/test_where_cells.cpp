@@ -47,7 +47,7 @@ TEST_CASE("a bad cell in a row that --where leaves out is no error") {
 TEST_CASE("conditions compare infinite cells, which are errors in rows that are fitted") {
   const Scratch files;
   const std::string rows = "1,1.1,0.1\n2,3.9,0.2\n3,9.2,0.1\n4,15.8,INF # masked\n5,25.3,0.2\n6,35.7,-inf\n";
-  const std::string table = files.write("s.csv", "x,y,s\n" + rows),
+  const std::string table = files.write("s.csv", std::string("x,y,s\n").append(rows)),
                     part = files.write("t.csv", "s,y,x\n0.3,49,7\n");
   const std::string fit = table + " --model 'a*x^b' --sigma s --quiet --json - --where ";
   for (const std::string& input : {fit, table + " " + part + fit.substr(table.size())}) {
