@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -69,10 +70,13 @@ void ReadColumns::want_range(const ColumnExpression& x) {
 TableColumns ReadColumns::read(Table& table, FitData& data) {
   data.lacks_y = !if_there_.empty() && table.keep_missing(if_there_);
   if (has_conditions_) {
-    std::vector<std::size_t> later = with_group(numbers_, group_);
-    std::erase_if(
-        later, [&](std::size_t column) { return place_in(in_conditions_, column) < in_conditions_.size(); });
-    table.judge_later(std::move(later));
+    const auto in_condition = [&](std::size_t column) {
+      return place_in(in_conditions_, column) < in_conditions_.size();
+    };
+    std::vector<std::size_t> later = with_group(numbers_, group_), compared = numbers_;
+    std::erase_if(later, in_condition);
+    std::erase_if(compared, std::not_fn(in_condition));
+    table.judge_later(std::move(later), std::move(compared));
   }
   TableColumns read = table.read(numbers_, texts_, group_);
   columns_ = std::move(read.columns);

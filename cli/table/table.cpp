@@ -61,7 +61,9 @@ class CsvTable final : public Table {
     return true;
   }
 
-  void judge_later(std::vector<std::size_t> columns) override { reader_.judge_later(std::move(columns)); }
+  void judge_later(std::vector<std::size_t> columns, std::vector<std::size_t> in_conditions) override {
+    reader_.judge_later(std::move(columns), std::move(in_conditions));
+  }
 
   bool keep_missing(std::vector<std::size_t> columns) override {
     if (missing_ != MissingPolicy::drop) return false;

@@ -80,8 +80,10 @@ class Table {
   // and returns true. Otherwise nothing changes, and it returns false.
   virtual bool keep_missing(std::vector<std::size_t> columns) = 0;
   // Reads bad cells of these columns as NaN and notes them in TableColumns::late_faults, so that they are
-  // errors only if their rows are fitted. Tables of numbers have no bad cells but NaN.
-  virtual void judge_later(std::vector<std::size_t>) {}
+  // errors only if their rows are fitted. Of columns in conditions it does so with infinite cells, which stay
+  // as they are. Tables of numbers have no bad cells but NaN.
+  virtual void judge_later(std::vector<std::size_t> /*columns*/, std::vector<std::size_t> /*in_conditions*/) {
+  }
 };
 
 // Returns the numbers of the columns to read if a column of groups is read as any other.

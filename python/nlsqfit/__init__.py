@@ -1,5 +1,6 @@
 """nlsqfit: nonlinear least squares with certified answers, for NumPy."""
 
+from ._bootstrap import Bootstrap, BootstrapEstimate
 from ._curve_fit import curve_fit
 from ._fit import fit
 from ._fit_many import ManyFits, fit_many
@@ -16,7 +17,7 @@ from ._sums import SumsStep, partial_sums, solve_sums
 
 __version__ = _version()
 __all__ = [
-    "Certificate", "Fit", "LeastSquaresResult", "LibraryError", "ManyFits", "OptimizeWarning", "Parameter",
-    "Prediction", "Problem", "ProblemResult", "ProfileInterval", "Quantity", "SumsStep", "builtin_models",
-    "curve_fit", "fit", "fit_many", "least_squares", "partial_sums", "solve_sums",
+    "Bootstrap", "BootstrapEstimate", "Certificate", "Fit", "LeastSquaresResult", "LibraryError", "ManyFits",
+    "OptimizeWarning", "Parameter", "Prediction", "Problem", "ProblemResult", "ProfileInterval", "Quantity",
+    "SumsStep", "builtin_models", "curve_fit", "fit", "fit_many", "least_squares", "partial_sums", "solve_sums",
 ]  # fmt: skip

@@ -20,8 +20,26 @@ class Noise:
     loss: str
     x_errors: bool  # whether the predictors have errors, too
 
-    def variance(self, curve, chi2_reduced, at_data):
-        """Return the variance of a new observation where the curve has these values, or why there is none."""
+    def of_new(self, sigma, rows):
+        """Return given errors of new observations as a vector, or None. Raises ValueError if they do not suit."""
+        if sigma is None:
+            return None
+        if self.loss == "poisson":
+            raise ValueError("sigma: the standard deviation of a count is the root of the model; leave sigma out")
+        if self.sigma is None:
+            raise ValueError("sigma: the fit had no sigma, so the scatter of a new measurement is that of the fit")
+        sigma = np.asarray(sigma, dtype=float)
+        if sigma.shape not in ((), (1,), (rows,)):
+            raise ValueError(f"sigma has shape {sigma.shape}; a number or ({rows},) is wanted")
+        if not (np.isfinite(sigma) & (sigma > 0)).all():
+            raise ValueError("sigma: standard deviations must be positive and finite")
+        return np.broadcast_to(sigma, (rows,))
+
+    def variance(self, curve, chi2_reduced, at_data, of_new):
+        """Return the variance of a new observation where the curve has these values, or why there is none.
+
+        `of_new` are the errors of new observations, or None.
+        """
         if self.loss == "poisson":
             return curve, None
         if self.loss != "linear" and not self.absolute:
@@ -29,11 +47,13 @@ class Noise:
         factor = 1.0 if self.absolute else chi2_reduced
         if self.sigma is None:
             return factor, None
+        if of_new is not None:
+            return factor * of_new**2, None
         sigma = np.sqrt(np.diag(self.sigma)) if self.sigma.ndim == 2 else self.sigma.reshape(-1)
         if at_data:
             return factor * sigma**2, None
         if self.sigma.ndim == 2 or np.any(sigma != sigma[0]):
-            return np.nan, "the sigma of the data differs by row, and that of a new measurement is not known"
+            return np.nan, "the sigma of the data differs by row, and that of a new measurement is not known; give it as sigma"
         return factor * sigma[0] ** 2, None
 
 
@@ -108,12 +128,16 @@ def _by_rows(fit, G, slopes):
         return np.where(error <= _MOST_ROUNDING, (1.0 if noise.absolute else fit.chi2_reduced) * sums, np.nan)
 
 
-def bands(fit, x):
-    """Return values, standard errors, confidence band, prediction band, and why a band is undefined."""
+def bands(fit, x, sigma=None):
+    """Return values, standard errors, confidence band, prediction band, and why a band is undefined.
+
+    `sigma` are the errors of new observations, or None.
+    """
     values, J = fit._model.evaluate(x, fit.x, True)
     variance, states = curve_variance(fit, J)
     variance[~np.isfinite(values)] = np.nan
-    scatter, lack = fit._noise.variance(values, fit.chi2_reduced, x is None)
+    of_new = fit._noise.of_new(sigma, values.size)
+    scatter, lack = fit._noise.variance(values, fit.chi2_reduced, x is None, of_new)
     with np.errstate(all="ignore"):
         error = np.sqrt(variance)
         half = np.where(error == 0, 0.0, fit._quantile * error)  # this is 0 even if there is no quantile
@@ -126,5 +150,5 @@ def bands(fit, x):
     ]
     if lack is None and np.isnan(fit._quantile) and not of_curve:
         lack = "no parameter has a standard error"
-    of_new = [] if lack is None else [f"no band for a new measurement: {lack}"]
-    return (values, error, (values - half, values + half), (low, values + whole)), of_curve, of_new
+    why_none = [] if lack is None else [f"no band for a new measurement: {lack}"]
+    return (values, error, (values - half, values + half), (low, values + whole)), of_curve, why_none

@@ -228,9 +228,10 @@ def solve(function, *arguments, options: Options, user=None, rows=0, meanwhile=N
 
     Ctrl-C stops it at once. User functions see it themselves, and long work without them runs on a thread of
     its own while this one listens. ``meanwhile()`` runs beside such work. If it returns a text other than "",
-    the work is cancelled, and that text is returned.
+    the work is cancelled, and that text is returned. `rows` is how many rows all fits of the call have together.
     """
     handle = c_void_p()
+    _end_interrupted(options)
 
     def work():
         status = function(*arguments, options.handle, byref(handle))
@@ -252,6 +253,7 @@ def solve(function, *arguments, options: Options, user=None, rows=0, meanwhile=N
                 return objection
         except BaseException:
             lib.nlsq_options_cancel(options.handle)
+            options.interrupted = thread
             thread.join(0.15)
             raise
         status, text = outcome[0]
@@ -269,6 +271,14 @@ def solve(function, *arguments, options: Options, user=None, rows=0, meanwhile=N
     if status != OK:
         raise_status(status, text)
     return Result(handle)
+
+
+def _end_interrupted(options):
+    """Waits for work with these options that Ctrl-C has cancelled, so that they can be used again."""
+    if options.interrupted is not None:
+        options.interrupted.join()
+        options.interrupted = None
+        lib.nlsq_options_reset_cancel(options.handle)
 
 
 def is_of_data(error):

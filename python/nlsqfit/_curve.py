@@ -14,6 +14,7 @@ from . import _recent as recent
 from ._callback import UserFunction, WrongSize, call_library, refuse_hidden, solve, takes_long
 from ._handles import DOUBLE, Model, Options, column_of, columns_of, doubles, recorded_model
 from ._library import lib
+from ._roughness import note_on_jumps
 from .recording import record
 
 _MANY_ROWS = 50_000  # with more rows, a function that allows it is called for some of them at a time
@@ -298,6 +299,10 @@ class Curve:
                 result = self._fit_once(p0, options)
                 fitted = self._fitted_by_call(result)
             self.fitted = fitted
+            if not self.certified and not result.note and result.text("status") == "no_progress":
+                names = self.names or [f"parameter {j + 1}" for j in range(self.parameters)]
+                note = note_on_jumps(self.values, self.answer, names, self.lower, self.upper)
+                result.note = f". In addition, {note}" if note else ""
         return result
 
     def _read(self, result):
@@ -328,12 +333,15 @@ class Curve:
         self.reason, self.meanwhile = reason, None
         self.call_whole()
 
-    def solve(self, function, *arguments, options, meanwhile=None):
-        """Calls a C function of the model and its data, such as ``nlsq_model_fit``. Returns its Result."""
+    def solve(self, function, *arguments, options, meanwhile=None, fits=1):
+        """Calls a C function of the model and its data that makes about so many fits, such as ``nlsq_model_fit``.
+
+        Returns its Result.
+        """
         keep = []
         return solve(
             function, self.model.handle, self.views, len(self.columns), column_of(self.y, keep), *arguments,
-            options=options, user=self.user, rows=self.rows, meanwhile=meanwhile,
+            options=options, user=self.user, rows=fits * self.rows, meanwhile=meanwhile,
         )  # fmt: skip
 
     def _fit_once(self, p0, options):

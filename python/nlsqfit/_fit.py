@@ -10,8 +10,8 @@ import numpy as np
 from ._band import Noise
 from ._fit_models import FunctionModel, TextModel
 from ._fit_options import (
-    completed, function_data, limits, make_options, parameter_names, refuse_masked, refuse_other_kinds,
-    start_values, tied_names,
+    completed, function_data, limits, make_options, named_parts, parameter_names, refuse_columns,
+    refuse_masked, refuse_other_kinds, start_values, tied_names, warn_of_unit_errors,
 )  # fmt: skip
 from ._fit_result import Fit
 from ._library import lib
@@ -65,9 +65,9 @@ def fit(
     loss, f_scale : str, float
         'linear', 'soft_l1', 'huber', 'cauchy', 'arctan', 'tukey' or 'poisson', and its scale in
         units of the weighted residuals.
-    sigma_x : array_like or list of array_like, optional
-        Standard deviations of the predictors, in their units. Not available for functions that are not
-        recorded, nor for functions that combine numbers of x of several rows, as ``x - x.mean()`` does.
+    sigma_x : array_like, list of array_like, or dict, optional
+        Standard deviations of the predictors, in their units: of the first one, of several in their order (None
+        for an exact one), or by the names that `x` has. Not available for functions that are not recorded, nor for functions that combine numbers of x of several rows, as ``x - x.mean()`` does.
     jac : callable, optional
         ``jac(x, a, b, ...)`` gives derivatives, shape (M, n), of a function that is not recorded.
     **solver
@@ -95,6 +95,7 @@ def fit(
     given = dict(
         absolute_sigma=absolute_sigma, loss=loss, f_scale=f_scale, bounds=bounds, fixed=fixed, ties=ties
     )
+    warn_of_unit_errors(absolute_sigma, sigma, loss)
     if isinstance(model, str):
         if jac is not None:
             raise TypeError("jac is for functions; formulas are differentiated by the library")
@@ -112,15 +113,30 @@ def _real_data(y):
     return np.asarray(y)
 
 
-def _listed(sigma_x):
-    """Return a list with one error, or one array of errors, for each of the first predictors."""
+def _listed(sigma_x, x, rows):
+    """Return a list with an error, an array of errors, or None, for each of the first predictors."""
     if sigma_x is None:
         return []
-    several = isinstance(sigma_x, (list, tuple)) and len(sigma_x) and np.ndim(sigma_x[0]) > 0
-    return list(sigma_x) if several else [sigma_x]
+    of_names = named_parts(sigma_x)
+    if of_names is not None:
+        parts = named_parts(x)
+        if parts is None:
+            raise ValueError("sigma_x has names, and x has none: give the errors in the order of x")
+        for name in of_names:
+            if name not in parts:
+                raise ValueError(f"sigma_x has {name!r}; the predictors are {', '.join(map(str, parts))}")
+        several = [of_names.get(name) for name in parts]
+        while several and several[-1] is None:
+            several.pop()
+        return several
+    if isinstance(sigma_x, (list, tuple)):
+        numbers = all(v is not None and np.ndim(v) == 0 for v in sigma_x)
+        return [sigma_x] if numbers and len(sigma_x) in (1, rows) else list(sigma_x)
+    return list(sigma_x) if np.ndim(sigma_x) == 2 else [sigma_x]
 
 
 def _errors(options, sigma, sigma_x, rows):
+    """Sets the errors of y, and those of predictors as `_listed` gives them. Returns sigma as an array."""
     if sigma is not None:
         sigma = np.asarray(sigma, dtype=float)
         if sigma.shape not in ((), (1,), (rows,), (rows, rows)):
@@ -130,8 +146,14 @@ def _errors(options, sigma, sigma_x, rows):
             options.set_matrix("sigma_matrix", sigma)
         else:
             options.set_column("sigma", np.broadcast_to(sigma, (rows,)))
-    for number, values in enumerate(_listed(sigma_x)):
-        options.set_column(f"sigma_x{number}", np.broadcast_to(np.asarray(values, dtype=float), (rows,)))
+    for number, values in enumerate(sigma_x):
+        if values is None:
+            continue
+        values = np.asarray(values, dtype=float)
+        if values.shape not in ((), (1,), (rows,)):
+            wanted = f"a number or ({rows},) is wanted"
+            raise ValueError(f"sigma_x of predictor {number + 1} has shape {values.shape}; {wanted}")
+        options.set_column(f"sigma_x{number}", np.broadcast_to(values, (rows,)))
     return sigma
 
 
@@ -149,6 +171,8 @@ def _warn_of_unused(text, formula, predictors, parameters):
 
 
 def _fit_text(text, x, y, sigma, p0, sigma_x, solver, given):
+    sigma_x = _listed(sigma_x, x, y.size)
+    refuse_columns(x, y.size)
     made = TextModel(text, x, y)
     model = made.model
     parameters = model.names
@@ -157,11 +181,12 @@ def _fit_text(text, x, y, sigma, p0, sigma_x, solver, given):
     sigma = _errors(options, sigma, sigma_x, y.size)
     start = start_values(p0, parameters, given["fixed"])
     result = made.solve(lib.nlsq_model_fit, start.ctypes.data, options=options)
-    noise = Noise(sigma, given["absolute_sigma"], given["loss"], sigma_x is not None)
+    noise = Noise(sigma, given["absolute_sigma"], given["loss"], bool(sigma_x))
     return Fit(result, parameters, model.formula, "formula", made, options, x, y, noise)
 
 
 def _fit_function(function, x, y, sigma, p0, sigma_x, jac, solver, given):
+    sigma_x = _listed(sigma_x, x, y.size)
     parameters = parameter_names(function, p0)
     options = make_options(parameters, solver, **given)
     start = start_values(p0, parameters, given["fixed"])
@@ -173,15 +198,15 @@ def _fit_function(function, x, y, sigma, p0, sigma_x, jac, solver, given):
     start = completed(start, lower, upper)
     options.set("residuals", False)  # the function itself computes them
     made = FunctionModel(function, x, np.asarray(y, dtype=float), parameters, jac, lower, upper)
-    curve = made.prepare(start, len(_listed(sigma_x)))
+    curve = made.prepare(start, len(sigma_x))
     curve.unstarted = unstarted
     for name in tied_names(given["ties"]):  # a tied parameter follows from others and has no start of its own
         if name in parameters and (p0 is None or name not in p0):
             start[parameters.index(name)] = np.nan
-    if sigma_x is not None and curve.reason:
+    if sigma_x and curve.reason:
         raise ValueError("sigma_x needs a model that can be recorded; this one cannot: " + curve.reason)
     sigma = _errors(options, sigma, sigma_x, y.size)
     result = curve.fit(start, options)
     formula = "" if curve.reason else curve.model.formula
-    noise = Noise(sigma, given["absolute_sigma"], given["loss"], sigma_x is not None)
+    noise = Noise(sigma, given["absolute_sigma"], given["loss"], bool(sigma_x))
     return Fit(result, parameters, formula, curve.evaluator, made, options, x, y, noise, curve.fitted)

@@ -10,6 +10,7 @@ import numpy as np
 from ._callback import solve
 from ._fit_options import (
     check_within, completed, limits, make_options, parameter_names, refuse_masked, refuse_other_kinds,
+    warn_of_unit_errors,
 )  # fmt: skip
 from ._handles import BatchColumn, Model, batch_column_of
 from ._library import Progress, lib
@@ -140,6 +141,7 @@ def fit_many(
         refuse_masked(values, what, "hide the values of Y instead, or give mask")
     refuse_other_kinds(sigma, "sigma")
     refuse_masked(p0, "p0", "give NaN where a parameter has no start")
+    warn_of_unit_errors(absolute_sigma, sigma, loss)
     given = dict(
         bounds=bounds, fixed=fixed, ties=ties, absolute_sigma=absolute_sigma, loss=loss, f_scale=f_scale
     )

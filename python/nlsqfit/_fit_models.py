@@ -8,7 +8,7 @@ import numpy as np
 
 from ._callback import solve
 from ._curve import Curve
-from ._fit_options import function_data, predictors
+from ._fit_options import function_data, named_parts, predictors
 from ._handles import Model, column_of, columns_of
 from ._library import lib
 from .recording import guarded
@@ -42,6 +42,7 @@ class TextModel:
         self.text, self.x, self.y = text, x, y
         names, self.columns = predictors(x)
         count = len(self.columns)
+        self.named = names is not None
         self.names = names or (["x"] if count == 1 else [f"x{k + 1}" for k in range(count)])
         self.model = Model.from_text(text, names, len(self.columns))
 
@@ -52,18 +53,32 @@ class TextModel:
         """Does nothing and returns False, because a text is not a recording of a function."""
         return False
 
-    def solve(self, function, *arguments, options):
-        """Calls a C function of the model and its data, such as ``nlsq_model_fit``. Returns its Result."""
+    def solve(self, function, *arguments, options, fits=1):
+        """Calls a C function of the model and its data that makes about so many fits, such as ``nlsq_model_fit``.
+
+        Returns its Result.
+        """
         keep = []
         return solve(
             function, self.model.handle, columns_of(self.columns, keep), len(self.columns), column_of(self.y, keep),
-            *arguments, options=options, rows=self.y.size,
+            *arguments, options=options, rows=fits * self.y.size,
         )  # fmt: skip
 
     def evaluate(self, at, p, jacobian):
         """Return values, and the Jacobian if asked for, at new data or (None) at the data of the fit."""
-        columns = self.columns if at is None else predictors(at)[1]
+        columns = self.columns if at is None else self._columns_of(at)
         return self.model.evaluate(columns, columns[0].size, p, jacobian)
+
+    def _columns_of(self, x):
+        """Return the predictors in the order of the model. Those that have names are found by their names."""
+        parts = named_parts(x)
+        missing = [name for name in self.names if parts is not None and name not in parts]
+        if parts is None or missing and not self.named:
+            return predictors(x)[1]
+        if missing:
+            has = f"the predictors are {', '.join(self.names)}; x has {', '.join(map(str, parts))}"
+            raise ValueError(f"x has no {', '.join(map(repr, missing))}: {has}")
+        return predictors({name: parts[name] for name in self.names})[1]
 
 
 def first_predictors(x, count, rows):
@@ -140,12 +155,12 @@ class FunctionModel:
             curve.reason = "its recording gives other values than the function at an end of an interval"
         return not right
 
-    def solve(self, function, *arguments, options):
+    def solve(self, function, *arguments, options, fits=1):
         """Does the same as `TextModel.solve`. A function that is not recorded is called."""
         if self.curve.reason:
             self.curve.call_whole()
         try:
-            return self.curve.solve(function, *arguments, options=options)
+            return self.curve.solve(function, *arguments, options=options, fits=fits)
         finally:
             self.curve.release()
 

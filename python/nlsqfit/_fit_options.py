@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import warnings
 from collections.abc import Mapping
 
 import numpy as np
 
 from ._handles import Options
-from ._scipy_words import bounds_pair
+from ._scipy_words import OptimizeWarning, bounds_pair
 
 # `fit` passes these options of the library on under their own names (docs/command-line.md).
 SOLVER = (
@@ -174,14 +175,20 @@ def refuse_other_kinds(values, what):
         raise TypeError(f"{what} holds times; give numbers, such as {what} / np.timedelta64(1, 's')")
 
 
+def named_parts(x):
+    """Return the predictors of a dict or of a table of pandas by their names, or None for another x."""
+    if hasattr(x, "columns") and hasattr(x, "items"):
+        return dict(x.items())
+    return x if isinstance(x, Mapping) else None
+
+
 def predictors(x):
     """Return the predictors' names (None means x, or x1, x2 ...) and their vectors."""
-    if hasattr(x, "columns") and hasattr(x, "items"):  # a table of pandas
-        x = dict(x.items())
-    if isinstance(x, Mapping):
-        for name, values in x.items():
+    parts = named_parts(x)
+    if parts is not None:
+        for name, values in parts.items():
             refuse_other_kinds(values, f"x[{name!r}]")
-        return list(x), [np.asarray(v).reshape(-1) for v in x.values()]
+        return list(parts), [np.asarray(v).reshape(-1) for v in parts.values()]
     if isinstance(x, tuple) or isinstance(x, list) and x and np.ndim(x[0]) > 0:
         for number, values in enumerate(x):
             refuse_other_kinds(values, f"x{number + 1}")
@@ -191,6 +198,21 @@ def predictors(x):
     if x.ndim <= 1:
         return None, [x.reshape(-1)]
     return None, list(x.reshape(x.shape[0], -1))
+
+
+def refuse_columns(x, rows):
+    """Raises ValueError for an array that has a column for each predictor of a formula, not a row."""
+    shape = np.shape(x) if isinstance(x, np.ndarray) else ()
+    if len(shape) == 2 and shape[0] == rows != shape[1]:
+        count = f"{shape[1]} predictor{'s' if shape[1] != 1 else ''} of {rows} rows"
+        raise ValueError(f"x has shape {shape}, and a row for each predictor is wanted: for {count} give x.T")
+
+
+def warn_of_unit_errors(absolute_sigma, sigma, loss):
+    """Warns of standard errors that are absolute although no sigma was given."""
+    if absolute_sigma and sigma is None and loss != "poisson":
+        text = "absolute_sigma without sigma: errors of 1 are assumed, in units of y; give sigma"
+        warnings.warn(text, OptimizeWarning, stacklevel=3)
 
 
 def function_data(x):
@@ -249,8 +271,12 @@ def limits(bounds, names):
     if bounds is None:
         return lower, upper
     if isinstance(bounds, Mapping):
-        for name, (low, high) in bounds.items():
+        for name, pair in bounds.items():
             at = known(name, names)
+            if not isinstance(pair, (tuple, list, np.ndarray)) or len(pair) != 2:
+                wanted = "no pair of a lower and an upper bound, such as (0, None)"
+                raise ValueError(f"bounds of {name}: {pair!r} is {wanted}")
+            low, high = pair
             lower[at] = -np.inf if low is None else low
             upper[at] = np.inf if high is None else high
     else:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._band import bands
+from ._bootstrap import bootstrap
 from ._intervals import derive, profile_intervals
 from ._scipy_words import OptimizeWarning
 
@@ -175,7 +176,7 @@ class Fit:
         texts = _Texts(self._result.json(), self._result.report())
         return {**self.__dict__, "_result": texts, "_options": None}
 
-    def predict(self, x=None, band=False):
+    def predict(self, x=None, band=False, sigma=None):
         """Evaluate the fitted curve at `x` (default: the data), and its uncertainty by the delta method.
 
         Parameters
@@ -183,6 +184,9 @@ class Fit:
         x : as in `fit`, with any number of rows, optional
         band : bool
             Whether to return a `Prediction` instead of the values. A band that is undefined is NaN.
+        sigma : array_like, shape (rows,), or float, optional
+            Standard deviations of new measurements, for their band. Default: that of the data, if it is the
+            same in all rows or `x` is that of the data.
 
         Returns
         -------
@@ -195,7 +199,7 @@ class Fit:
         """
         if not band:
             return self._model.evaluate(x, self.x, False)
-        parts, of_curve, of_new = bands(self, x)
+        parts, of_curve, of_new = bands(self, x, sigma)
         if of_curve or of_new:
             warnings.warn("; ".join(of_curve + of_new), OptimizeWarning, stacklevel=2)
         return Prediction(*parts)
@@ -230,6 +234,41 @@ class Fit:
             If a fit with a parameter fixed has a lower cost: the answer is then no global minimum.
         """
         return profile_intervals(self, parameters, confidence)
+
+    def bootstrap(self, samples=1000, method=None, derive=(), seed=1, confidence=None):
+        """Compute standard errors and intervals from fits to resampled data, without a linear approximation.
+
+        Parameters
+        ----------
+        samples : int
+            At least 2; for stable ends of 95 % intervals, 400 or more.
+        method : {'residual', 'case', 'parametric'}, optional
+            A sample is the curve plus residuals drawn at random in units of sigma; or rows drawn at random; or
+            the curve plus normal errors, or Poisson counts. Default: 'parametric' for counts, 'case' with
+            errors in x, otherwise 'residual'.
+        derive : str or list of str
+            Further quantities, as in `derive`.
+        seed : int
+            Chooses the random numbers. The same seed gives the same samples.
+        confidence : float, optional
+            As in `profile_intervals`.
+
+        Returns
+        -------
+        Bootstrap
+
+        Raises
+        ------
+        ValueError
+            For a fit that is not certified, for `sigma` as a matrix, for a method that does not suit the fit,
+            and for a fit that was unpickled.
+
+        Warns
+        -----
+        OptimizeWarning
+            If many fits fail, or if there are few samples beyond the ends of the intervals.
+        """
+        return bootstrap(self, samples, method, derive, seed, confidence)
 
     def derive(self, *quantities, confidence=None):
         """Compute quantities from the parameters, with errors by the delta method.

@@ -60,7 +60,7 @@ def _profile(fit, names, confidence):
     """Return the library's table of intervals."""
     return fit._model.solve(
         lib.nlsq_model_profile_intervals, fit._result.handle, ",".join(names).encode(),
-        nan if confidence is None else confidence, options=fit._options,
+        nan if confidence is None else confidence, options=fit._options, fits=12 * len(fit.params),
     )  # fmt: skip
 
 

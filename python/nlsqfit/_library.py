@@ -87,6 +87,9 @@ def _signatures():
         "nlsq_model_profile_intervals": [
             handle, columns, c_size_t, columns, handle, c_char_p, c_double, handle, out,
         ],
+        "nlsq_model_bootstrap": [
+            handle, columns, c_size_t, columns, handle, c_int, c_size_t, c_char_p, c_char_p, c_double, handle, out,
+        ],
         "nlsq_result_derive": [handle, c_char_p, c_double, out],
         "nlsq_model_fit_batch": [
             handle, batch, c_size_t, batch, batch, batch, c_size_t, doubles, c_size_t, handle, out,

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from ._fit_options import (
-    check_starts, function_data, known, predictors, refuse_other_kinds, start_values, tied_names, with_parts,
+    check_starts, function_data, known, named_parts, predictors, refuse_other_kinds, start_values, tied_names,
+    with_parts,
 )  # fmt: skip
 
 VERDICTS = ("CONVERGED", "NOISE_FLOOR", "RANK_DEFICIENT", "TOLERANCE", "BUDGET", "FAILED")  # in the library's order
@@ -102,10 +103,11 @@ class ManyData:
 
     def columns(self, x):
         """Return the names of a formula's predictors, and for each a vector or fits x rows."""
-        if isinstance(x, Mapping):
-            for name, values in x.items():
+        parts = named_parts(x)
+        if parts is not None:
+            for name, values in parts.items():
                 refuse_other_kinds(values, f"x[{name!r}]")
-            return list(x), [self.spread(v, f"x[{k!r}]") for k, v in x.items()]
+            return list(parts), [self.spread(v, f"x[{k!r}]") for k, v in parts.items()]
         if isinstance(x, tuple):
             for number, values in enumerate(x):
                 refuse_other_kinds(values, f"x{number + 1}")

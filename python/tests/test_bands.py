@@ -122,3 +122,29 @@ def test_a_function_that_is_called_has_the_same_bands():
         one, two = (nf.fit(model, X, Y, **options).predict(AT, band=True) for model in (DECAY, called))
         assert np.allclose(one.prediction, two.prediction, rtol=1e-5)
         assert np.allclose(one.std_error, two.std_error, rtol=1e-4)
+
+
+@pytest.mark.parametrize("options", [{"sigma": S}, {"sigma": S, "absolute_sigma": True}, {"sigma": 0.3}])
+def test_the_sigma_of_new_measurements_gives_their_band(options):
+    fit = nf.fit(DECAY, X, Y, **options)
+    new = np.array([0.1, 0.2, 0.3, 0.4])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        band, one = fit.predict(AT, band=True, sigma=new), fit.predict(AT, band=True, sigma=0.2)
+    theirs = of_library(fit, AT, new)
+    for ours, other in zip((band.std_error, *band.confidence, *band.prediction), theirs):
+        assert np.allclose(ours, other, rtol=1e-9)
+    assert np.isclose(one.prediction[1][1], band.prediction[1][1])
+
+
+def test_a_sigma_of_new_measurements_that_does_not_suit_is_refused():
+    weighted, plain = nf.fit(DECAY, X, Y, sigma=S), nf.fit(DECAY, X, Y)
+    counts = nf.fit(DECAY, X, COUNTS, loss="poisson", p0={"a": 90, "b": 1, "c": 2})
+    for fit, sigma, text in (
+        (plain, 0.1, "the fit had no sigma"),
+        (counts, 0.1, "the root of the model"),
+        (weighted, [0.1, 0.2], r"sigma has shape \(2,\); a number or \(4,\) is wanted"),
+        (weighted, -1.0, "positive and finite"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            fit.predict(AT, band=True, sigma=sigma)

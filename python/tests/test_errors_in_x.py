@@ -68,3 +68,28 @@ def test_functions_without_slopes_by_x_are_refused(function, words):
 def test_more_errors_than_predictors_are_refused():
     with pytest.raises(ValueError, match="2 predictors; x has 1"):
         nf.fit(lambda x, a, b: a * x + b * W, X, X, sigma=0.05, sigma_x=[OF_X, OF_W])
+
+
+def test_errors_of_several_predictors_have_several_forms():
+    model, y = "a*u^2+b*w+c", X**2 + 2 * W + 0.3 + 0.05 * np.cos(40 * X)
+    x = {"w": W, "u": X}
+    wanted = nf.fit(model, {"u": X, "w": W}, y, sigma=0.1, sigma_x=[OF_X, OF_W])
+    function = lambda x, a, b, c: a * x["u"] ** 2 + b * x["w"] + c  # noqa: E731
+    for of_x in ({"u": 0.1, "w": OF_W}, {"w": 0.05, "u": OF_X}, [0.05, 0.1], np.array([OF_W, OF_X]), (OF_W, 0.1)):
+        for one in (model, function):
+            fit = nf.fit(one, x, y, sigma=0.1, sigma_x=of_x, p0=START)
+            assert np.allclose([fit[p].value for p in "abc"], wanted.x, rtol=1e-9)
+            assert np.allclose([fit[p].stderr for p in "abc"], wanted.stderr, rtol=1e-6)
+    of_u = nf.fit(model, x, y, sigma=0.1, sigma_x={"u": 0.1})
+    assert np.allclose(of_u.x, nf.fit(model, x, y, sigma=0.1, sigma_x=[None, OF_X]).x)
+    assert np.allclose(sorted(of_u.x), sorted(nf.fit(model, {"u": X, "w": W}, y, sigma=0.1, sigma_x=0.1).x))
+
+
+def test_errors_that_fit_no_predictor_are_refused():
+    x = {"u": X, "w": W}
+    with pytest.raises(ValueError, match="sigma_x has 'v'; the predictors are u, w"):
+        nf.fit("a*u+b*w", x, W, sigma=0.1, sigma_x={"v": 0.1})
+    with pytest.raises(ValueError, match="sigma_x has names, and x has none"):
+        nf.fit("a*x+b", X, W, sigma=0.1, sigma_x={"x": 0.1})
+    with pytest.raises(ValueError, match=r"sigma_x of predictor 1 has shape \(3,\); a number or \(40,\) is wanted"):
+        nf.fit("a*x+b", X, W, sigma=0.1, sigma_x=np.full(3, 0.1))

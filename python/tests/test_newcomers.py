@@ -115,3 +115,31 @@ def test_residuals_that_subtract_data_with_a_large_offset_are_certified(offset):
         y = 2.5 * np.exp(-1.3 * x) + 0.5 + offset + 0.1 * np.random.default_rng(seed).normal(size=x.size)
         fit = nf.least_squares(lambda p: p[0] * np.exp(-p[1] * x) + p[2] + offset - y, [1, 1, 0])
         assert fit.certified and fit.nfev < 15, (seed, fit.message, fit.nfev)
+
+
+def test_predictors_in_columns_are_told_how_to_stand():
+    two = np.column_stack([T, T**2])
+    with pytest.raises(ValueError, match=r"x has shape \(80, 2\).*2 predictors of 80 rows.*x\.T"):
+        nf.fit("a*x1+b*x2", two, Y)
+    with pytest.raises(ValueError, match=r"x has shape \(80, 1\).*1 predictor of 80 rows.*x\.T"):
+        nf.fit("a*x+b", T[:, None], Y)
+    assert nf.fit("a*x1+b*x2", two.T, Y).rows == 80
+
+
+def test_wrong_options_are_told_what_would_do():
+    with pytest.raises(ValueError, match=r"bounds of b: 5 is no pair of a lower and an upper bound, such as \(0, None\)"):
+        nf.fit("a*exp(-b*x)", T, Y, bounds={"b": 5})
+    with pytest.raises(ValueError, match="f_scale = -1: use a positive, finite number"):
+        nf.fit("a*exp(-b*x)", T, Y, loss="huber", f_scale=-1)
+    with pytest.raises(ValueError, match=r"confidence = 95: use a number between 0 and 1, such as 0\.95 for 95 %"):
+        nf.fit("a*exp(-b*x)", T, Y, confidence=95)
+    with pytest.raises(ValueError, match="time_limit = -1: use a finite number that is not negative"):
+        nf.fit("a*exp(-b*x)", T, Y, time_limit=-1)
+
+
+def test_absolute_sigma_without_sigma_is_told_of():
+    with pytest.warns(nf.OptimizeWarning, match="absolute_sigma without sigma: errors of 1"):
+        fit = nf.fit("a*exp(-b*x)", T, Y, absolute_sigma=True)
+    assert np.allclose(fit.cov, nf.fit("a*exp(-b*x)", T, Y, sigma=1.0, absolute_sigma=True).cov)
+    with pytest.warns(nf.OptimizeWarning, match="absolute_sigma without sigma"):
+        nf.fit_many("a*exp(-b*x)", T, np.array([Y, Y]), absolute_sigma=True)

@@ -31,6 +31,9 @@ struct CurveCall {
 // (interval_calls.cpp).
 std::shared_ptr<const CurveResult> fit_of(const nlsq_result* handle, const CallerModel& model);
 
+// Throws DataError unless y has as many rows as the data of the fit (interval_calls.cpp).
+void check_rows(const CurveCall& call, const CurveResult& of);
+
 // Fits any model. `p0` holds the known starting values.
 FitResult fit_model(const CallerModel& model, const Columns& x, const Column& y, const NamedValues& p0,
                     const FitOptions& options, Differences differences);

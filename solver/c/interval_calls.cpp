@@ -2,87 +2,25 @@
 // parameters.
 #include "c/caller_fit.hpp"
 #include "c/errors.hpp"
-#include "policy_text.hpp"  // split(), trimmed()
+#include "c/results/table_result.hpp"
 #include "prediction/right_side.hpp"
 #include "support/fp_environment.hpp"
 
 #include <nlsq/c/intervals.h>
 #include <nlsq/derived.hpp>
-#include <nlsq/json/writer.hpp>
 #include <nlsq/profile_intervals.hpp>
 
 #include <fmt/format.h>
 
 #include <cmath>
-#include <functional>
 #include <memory>
-#include <type_traits>
 
 namespace nlsq::inline v0::c {
 
 namespace {
 
-// Holds a table with a line for each parameter or quantity. All its columns are arrays of the result, and its
-// texts have a line for each line of the table.
-class TableResult final : public Result {
- public:
-  explicit TableResult(double confidence) {
-    json_.begin_object();
-    add("confidence", confidence);
-  }
-  void add(std::string_view name, double number) {
-    contents_.numbers.emplace(name, [number](const Result&) { return number; });
-    json_.members(name, number);
-  }
-  void add(std::string_view name, const std::vector<double>& column) {
-    contents_.arrays.emplace(name, [column](const Result&) { return column_array(column); });
-    json_.members(name, column);
-  }
-  void add(std::string_view name, const std::vector<std::string>& texts) {
-    contents_.texts.emplace(name, [all = lines(texts)](const Result&) { return all; });
-    json_.members(name, texts);
-  }
-  // Call it when all columns have been added.
-  nlsq_result* finish(std::shared_ptr<TableResult> self) {
-    json_.end_object();
-    text_ = json_.take() + "\n";
-    return to_handle<nlsq_result>(std::move(self));
-  }
-
- private:
-  const Contents& contents() const override { return contents_; }
-  std::string make_json() const override { return text_; }
-  std::string make_report() const override { return text_; }
-
-  Contents contents_;
-  JsonWriter json_;
-  std::string text_;
-};
-
-// Adds one column for a member of all items.
-void add_column(TableResult& table, std::string_view name, const auto& items, auto member) {
-  using Value =
-      std::conditional_t<std::is_arithmetic_v<std::decay_t<decltype(std::invoke(member, items[0]))>>, double,
-                         std::string>;
-  std::vector<Value> column;
-  for (const auto& item : items) column.push_back(static_cast<Value>(std::invoke(member, item)));
-  table.add(name, column);
-}
-
-// Returns the names or quantities in a text, which the separator divides.
-std::vector<std::string> listed(std::string_view text, char separator) {
-  std::vector<std::string> out;
-  for (const std::string_view part : split(text, separator)) {
-    if (const std::string_view one = trimmed(part); !one.empty()) out.emplace_back(one);
-  }
-  return out;
-}
-
 nlsq_result* profile_call(CurveCall& call, const CurveResult& of, const char* parameters, double confidence) {
-  if (call.y.size() != of.fit.rows) {
-    throw DataError(
-        fmt::format("y has {} rows, and the fit was of {}: give its data", call.y.size(), of.fit.rows));
-  }
+  check_rows(call, of);
   const Refit refit = [&](const std::vector<double>& start, const FitOptions& changed) {
     if (call.options.stop_wanted()) throw CallbackStopped("the intervals were cancelled", 0);
     return fit_model(call.model, call.x, call.y, refit_start(of.fit, start), changed,
@@ -130,6 +68,12 @@ std::shared_ptr<const CurveResult> curve_result(const nlsq_result* handle) {
 }
 
 }  // namespace
+
+void check_rows(const CurveCall& call, const CurveResult& of) {
+  if (call.y.size() == of.fit.rows) return;
+  throw DataError(
+      fmt::format("y has {} rows, and the fit was of {}: give its data", call.y.size(), of.fit.rows));
+}
 
 std::shared_ptr<const CurveResult> fit_of(const nlsq_result* handle, const CallerModel& model) {
   auto of = curve_result(handle);

@@ -16,6 +16,10 @@ namespace nlsq::inline v0::c {
 
 namespace {
 
+constexpr double kMost = std::numeric_limits<int>::max();
+constexpr double kHuge = std::numeric_limits<double>::max();
+constexpr double kLeast = std::numeric_limits<double>::min();
+
 // This is an option whose value is a number or a text.
 struct Entry {
   std::string_view name;
@@ -39,7 +43,16 @@ Entry number_that(std::string_view name, auto fits, const std::string& allowed,
 // Makes an option for a number from `least` to `most` inclusive; NaN is outside.
 Entry number(std::string_view name, double least, double most, std::function<void(Options&, double)> set) {
   const auto fits = [=](double value) { return value >= least && value <= most; };
-  return number_that(name, fits, fmt::format("a number from {} to {}", least, most), set);
+  std::string allowed = fmt::format("a number from {} to {}", least, most);
+  if (most == kHuge)
+    allowed = least > 0 ? "a positive, finite number" : "a finite number that is not negative";
+  return number_that(name, fits, allowed, set);
+}
+
+// Makes an option for a number between 0 and 1, without these two.
+Entry share(std::string_view name, const std::string& example, std::function<void(Options&, double)> set) {
+  const auto fits = [](double value) { return value >= kLeast && value < 1; };
+  return number_that(name, fits, "a number between 0 and 1" + example, set);
 }
 
 // Makes an option for a tolerance, which lies in [0, 1).
@@ -90,11 +103,6 @@ Entry text(std::string_view name, std::function<void(Options&, std::string_view)
   return {name, {}, std::move(set)};
 }
 
-constexpr double kMost = std::numeric_limits<int>::max();
-constexpr double kHuge = std::numeric_limits<double>::max();
-const double kBelow1 = std::nextafter(1.0, 0.0);
-constexpr double kLeast = std::numeric_limits<double>::min();
-
 std::vector<Entry> solver_entries() {
   using enum Algorithm;
   return {
@@ -130,7 +138,7 @@ std::vector<Entry> solver_entries() {
       word<Preconditioner>(
           "preconditioner", setter(&FitOptions::preconditioner),
           {{"jacobi", Preconditioner::jacobi}, {"schur_jacobi", Preconditioner::schur_jacobi}}),
-      number("eta", kLeast, kBelow1, setter(&FitOptions::eta)),
+      share("eta", "", setter(&FitOptions::eta)),
       whole("max_linear_iterations", 1, kMost, setter(&FitOptions::max_linear_iterations)),
   };
 }
@@ -166,7 +174,7 @@ std::vector<Entry> fit_entries() {
                                 {"on", VariableProjection::on},
                                 {"off", VariableProjection::off}}),
       truth("solve_linear_start", setter(&FitOptions::solve_linear_start)),
-      number("confidence", kLeast, kBelow1, setter(&Options::confidence)),
+      share("confidence", ", such as 0.95 for 95 %", setter(&Options::confidence)),
       truth("residuals", setter(&Options::residuals)),
       number("recheck_tolerance", 0, 1, setter(&Options::recheck_tolerance)),
       truth("in_lanes", setter(&Options::in_lanes)),

@@ -9,6 +9,8 @@
 #include "support/parallel.hpp"
 #include "support/shared_work.hpp"
 
+#include <nlsq/evaluate.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,25 +30,14 @@ struct Outcome {
   std::vector<double> values;  // parameters and derived quantities; empty if the fit failed
 };
 
-void check(const FitResult& fit, const BootstrapOptions& wanted) {
-  check_confidence(wanted.confidence);
-  if (wanted.samples < 2)
-    throw ValidationError(fmt::format("bootstrap samples = {}: use 2 or more", wanted.samples));
-  if (!fit.success()) throw ValidationError("bootstrap: the fit ended without a certified minimum");
-  if (fit.summary.verdict == Verdict::rank_deficient)
-    throw ValidationError("bootstrap: the data do not determine every parameter; fix one first");
-}
-
-Outcome fit_sample(const RightSide& model, const Columns& x, const FitResult& fit, FitOptions options,
-                   const BootstrapSample& sample, const DerivedExpressions& derived) {
+// Fits one sample. Returns its parameters and derived quantities.
+Outcome fit_sample(const FitSample& fit_again, FitOptions options, const BootstrapSample& sample,
+                   const DerivedExpressions& derived) {
   Outcome out{true, {}};
   options.sampling = Sampling::never;  // the start is near the end
   if (!sample.sigma.empty()) options.sigma = sample.sigma;
-  std::vector<Column> columns = x.list();
-  for (std::size_t k = 0; k < sample.x.size(); ++k) columns[k] = Column(sample.x[k]);
   for (std::size_t k = 0; k < sample.sigma_x.size(); ++k) options.sigma_x[k] = sample.sigma_x[k];
-  const FitResult again =
-      curve_fit(model.model, Columns(columns), sample.y, refit_start(fit, fit.parameters), options);
+  const FitResult again = fit_again(sample, options);
   if (!again.success() || again.summary.verdict == Verdict::rank_deficient) return out;
   out.values = again.parameters;
   const std::vector<double> more = derived.values(again.parameters);
@@ -84,10 +75,9 @@ void from_bytes(std::string_view bytes, std::span<Outcome> outcomes) {
 using FitOne = std::function<void(std::size_t k)>;
 
 // Fits the samples [begin, end). Returns false if the fits were stopped.
-bool fit_block(const BootstrapOptions& wanted, const Parallelism& threads, const FitOne& fit_one,
-               std::size_t begin, std::size_t end) {
+bool fit_block(const BootstrapOptions& wanted, const FitOne& fit_one, std::size_t begin, std::size_t end) {
   std::atomic<bool> stopped = false;
-  run_tasks(end - begin, threads, [&](std::size_t k) {
+  run_tasks(end - begin, wanted, [&](std::size_t k) {
     if (wanted.stop && wanted.stop()) stopped = true;
     if (!stopped) fit_one(begin + k);
   });
@@ -95,19 +85,19 @@ bool fit_block(const BootstrapOptions& wanted, const Parallelism& threads, const
 }
 
 // Fits all samples, together with the processes of a team and the journal if there are any.
-void fit_all_samples(const BootstrapOptions& wanted, const Parallelism& threads, std::uint64_t request,
-                     const FitOne& fit_one, std::vector<Outcome>& outcomes) {
+void fit_all_samples(const BootstrapOptions& wanted, std::uint64_t request, const FitOne& fit_one,
+                     std::vector<Outcome>& outcomes) {
   constexpr std::size_t kSamplesOfRecord = 256;
   SharedWork work(wanted);
   bool stopped = false;
   work.in_blocks(outcomes.size(), kSamplesOfRecord, 1, [&](std::size_t begin, std::size_t end) {
     if (stopped) return;
-    if (work.alone()) return void(fit_block(wanted, threads, fit_one, begin, end));
+    if (work.alone()) return void(fit_block(wanted, fit_one, begin, end));
     const std::span<Outcome> block(outcomes.data() + begin, end - begin);
     std::size_t here = 0;
     const auto fit_range = [&](std::size_t first, std::size_t last) {
       here = last - first;
-      const bool complete = fit_block(wanted, threads, fit_one, begin + first, begin + last);
+      const bool complete = fit_block(wanted, fit_one, begin + first, begin + last);
       return SharedWork::Results{0, to_bytes(block.subspan(first, here)), complete};
     };
     const SharedWork::Results results = work.run(request + begin + (end << 32), block.size(), 1, fit_range);
@@ -164,24 +154,53 @@ void warn(const BootstrapOptions& wanted, Bootstrap& out) {
 
 }  // namespace
 
+void check_bootstrap(const FitResult& fit, const BootstrapOptions& wanted) {
+  check_confidence(wanted.confidence);
+  if (wanted.samples < 2)
+    throw ValidationError(fmt::format("bootstrap samples = {}: use 2 or more", wanted.samples));
+  if (!fit.success()) throw ValidationError("bootstrap: the fit ended without a certified minimum");
+  if (fit.summary.verdict == Verdict::rank_deficient)
+    throw ValidationError("bootstrap: the data do not determine every parameter; fix one first");
+}
+
+Columns columns_of(const BootstrapSample& sample, const Columns& x) {
+  std::vector<Column> columns = x.list();
+  for (std::size_t k = 0; k < sample.x.size(); ++k) columns[k] = Column(sample.x[k]);
+  return Columns(columns);
+}
+
 Bootstrap bootstrap(const PreparedModel& model, const Columns& x, const Column& y, const FitResult& fit,
                     const FitOptions& options, const BootstrapOptions& wanted) {
   const FpEnvironment environment;
-  check(fit, wanted);
+  check_bootstrap(fit, wanted);
   check_model("bootstrap", model, fit);
-  const DerivedExpressions derived(fit.parameter_names, wanted.derived);
   const RightSide right = right_side(model, x, y);
-  const BootstrapSampler sampler(right, x, fit, options, wanted);
+  const BootstrapSampler sampler(x, right.y,
+                                 evaluate(right.model, x, fit.parameters, PrecisionPolicy::all_f64()).values,
+                                 fit, options, wanted);
+  const FitSample fit_again = [&](const BootstrapSample& sample, const FitOptions& refit) {
+    return curve_fit(right.model, columns_of(sample, x), sample.y, refit_start(fit, fit.parameters), refit);
+  };
+  if (right.concurrent) return bootstrap_by(fit_again, sampler, fit, options, wanted);
+  BootstrapOptions alone = wanted;
+  alone.threads = 1;
+  alone.executor = nullptr;
+  return bootstrap_by(fit_again, sampler, fit, options, alone);
+}
+
+Bootstrap bootstrap_by(const FitSample& fit_again, const BootstrapSampler& sampler, const FitResult& fit,
+                       const FitOptions& options, const BootstrapOptions& wanted) {
+  const DerivedExpressions derived(fit.parameter_names, wanted.derived);
   const FitOptions refit = refit_options(fit, options, wanted.stop);
   std::vector<Outcome> outcomes(static_cast<std::size_t>(wanted.samples));
   const auto fit_one = [&](std::size_t k) {
     BootstrapSample sample;
     sampler.draw(SampleRandom(wanted.seed, k), sample);
-    outcomes[k] = fit_sample(right, x, fit, refit, sample, derived);
+    outcomes[k] = fit_sample(fit_again, refit, sample, derived);
     if (outcomes[k].values.empty() && wanted.stop && wanted.stop()) outcomes[k] = {};  // it was stopped
     if (wanted.progress) wanted.progress(1, outcomes.size());
   };
-  fit_all_samples(wanted, threads_for(right, wanted), request_of(fit, wanted), fit_one, outcomes);
+  fit_all_samples(wanted, request_of(fit, wanted), fit_one, outcomes);
 
   Bootstrap out;
   out.method = wanted.method;

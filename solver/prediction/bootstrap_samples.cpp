@@ -1,13 +1,13 @@
 // Draws the data sets of a bootstrap.
 #include "prediction/bootstrap_samples.hpp"
 
-#include <nlsq/evaluate.hpp>
 #include <nlsq/special_functions.hpp>
 
 #include <fmt/format.h>
 
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace nlsq::inline v0 {
 
@@ -70,13 +70,13 @@ const char* name(BootstrapMethod method) noexcept {
   return "?";
 }
 
-BootstrapSampler::BootstrapSampler(const RightSide& model, const Columns& x, const FitResult& fit,
-                                   const FitOptions& options, const BootstrapOptions& wanted)
-    : method_(wanted.method), x_(x), options_(options), y_(model.y), counts_(fit.loss.is_counts()),
-      scatter_(options.absolute_sigma ? 1 : std::sqrt(fit.chi2_reduced)), dof_(fit.dof) {
+BootstrapSampler::BootstrapSampler(const Columns& x, const std::vector<double>& y, std::vector<double> fitted,
+                                   const FitResult& fit, const FitOptions& options,
+                                   const BootstrapOptions& wanted)
+    : method_(wanted.method), x_(x), options_(options), y_(y), counts_(fit.loss.is_counts()),
+      scatter_(options.absolute_sigma ? 1 : std::sqrt(fit.chi2_reduced)), dof_(fit.dof),
+      fitted_(std::move(fitted)) {
   check_method(fit, options, method_);
-  if (method_ == BootstrapMethod::cases) return;
-  fitted_ = evaluate(model.model, x, fit.parameters, PrecisionPolicy::all_f64()).values;
   if (method_ == BootstrapMethod::residual) prepare_residuals(fit.loss.is_robust());
 }
 
@@ -96,8 +96,9 @@ void BootstrapSampler::prepare_residuals(bool robust) {
 }
 
 void BootstrapSampler::draw_rows(SampleRandom& random, BootstrapSample& out) const {
-  std::vector<std::size_t> rows(y_.size());
-  for (std::size_t& row : rows) row = random.below(y_.size());
+  out.rows.resize(y_.size());
+  for (std::size_t& row : out.rows) row = random.below(y_.size());
+  const std::vector<std::size_t>& rows = out.rows;
   out.y = resampled(Column(y_), rows);
   out.sigma = resampled(options_.sigma, rows);
   for (const Column& column : x_.list()) out.x.push_back(resampled(column, rows));

@@ -7,7 +7,9 @@
 #include <nlsq/bootstrap.hpp>
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace nlsq::inline v0 {
@@ -34,13 +36,15 @@ class SampleRandom : public Random {
 struct BootstrapSample {
   std::vector<double> y, sigma;
   std::vector<std::vector<double>> x, sigma_x;
+  std::vector<std::size_t> rows;  // of the data, where whole rows are drawn
 };
 
 class BootstrapSampler {
  public:
+  // `fitted` are the values of the model, in units of y. x, y and the options must outlive the sampler.
   // Throws ValidationError if the fit does not allow the method.
-  BootstrapSampler(const RightSide& model, const Columns& x, const FitResult& fit, const FitOptions& options,
-                   const BootstrapOptions& wanted);
+  BootstrapSampler(const Columns& x, const std::vector<double>& y, std::vector<double> fitted,
+                   const FitResult& fit, const FitOptions& options, const BootstrapOptions& wanted);
   void draw(SampleRandom random, BootstrapSample& out) const;
 
  private:
@@ -57,5 +61,18 @@ class BootstrapSampler {
   std::vector<double> fitted_;     // f
   std::vector<double> residuals_;  // e, prepared for drawing
 };
+
+// Fits the model of a bootstrap to one sample, from the estimate. The options are those of the first fit,
+// with the sample's sigma and errors in x.
+using FitSample = std::function<FitResult(const BootstrapSample& sample, const FitOptions& options)>;
+
+// Does the work of bootstrap() for any model: `fit_again` is called by as many threads as `wanted` allows.
+// Throws ValidationError for what bootstrap() refuses.
+Bootstrap bootstrap_by(const FitSample& fit_again, const BootstrapSampler& sampler, const FitResult& fit,
+                       const FitOptions& options, const BootstrapOptions& wanted);
+// Throws ValidationError for a fit that allows no bootstrap, and for options that break a rule.
+void check_bootstrap(const FitResult& fit, const BootstrapOptions& wanted);
+// Returns the columns of x for a sample.
+Columns columns_of(const BootstrapSample& sample, const Columns& x);
 
 }  // namespace nlsq::inline v0

@@ -130,6 +130,8 @@ static void use_models(const nlsq_options* options) {
   OK(nlsq_result_free(other));
   OK(nlsq_model_profile_intervals(models[0], &cx, 1, &cy, result, "b", 0.9, NULL, &other));
   OK(nlsq_result_free(other));
+  OK(nlsq_model_bootstrap(models[0], &cx, 1, &cy, result, 5, 1, NULL, NULL, 0.9, NULL, &other));
+  OK(nlsq_result_free(other));
   OK(nlsq_result_derive(result, "half_life = log(2)/b", 0.9, &other));
   OK(nlsq_result_free(other));
   p0[0] = 2, p0[1] = 0.5;

@@ -164,6 +164,9 @@ inline void drive_model(nlsq_model* model, const FuzzRows& rows, const double* p
     documented(nlsq_model_profile_intervals(model, rows.columns.data(), 3, &rows.of_y, result, nullptr, 0.5,
                                             options, &other));
     documented(nlsq_result_free(other));
+    documented(nlsq_model_bootstrap(model, rows.columns.data(), 3, &rows.of_y, result, 3, 1, nullptr,
+                                    "u = 2*a", 0.5, options, &other));
+    documented(nlsq_result_free(other));
     documented(nlsq_result_derive(result, "u = 2*a\nv = u/b", 0.5, &other));
     documented(nlsq_result_free(other));
   }

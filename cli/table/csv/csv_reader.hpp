@@ -30,8 +30,12 @@ class CsvReader {
   // Reads missing values of these columns as NaN, where rows with missing values are left out otherwise.
   void keep_missing(std::vector<std::size_t> columns) { layout_.keeps_missing = std::move(columns); }
 
-  // Reads bad cells of these columns as NaN, and says in CsvColumns::late_faults what is wrong with them.
-  void judge_later(std::vector<std::size_t> columns) { layout_.judged_later = std::move(columns); }
+  // Reads bad cells of these columns as NaN, and infinite ones of those in conditions as they are, and says
+  // in CsvColumns::late_faults what is wrong with them.
+  void judge_later(std::vector<std::size_t> columns, std::vector<std::size_t> in_conditions) {
+    layout_.judged_later = std::move(columns);
+    layout_.may_be_infinite = std::move(in_conditions);
+  }
 
   // Reads all rows of the columns with these numbers (from 0), then those of the comparisons with texts, then
   // the column `group`, whose texts are numbered. It may be called once.

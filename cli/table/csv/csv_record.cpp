@@ -127,7 +127,7 @@ RecordParser::Outcome RecordParser::read(const char*& p, std::size_t& lines, dou
     return outcome;
   }
   outcome = scan_before_comment(p, lines, out, stride);
-  if (outcome == Outcome::fault && !layout_.judged_later.empty())
+  if (outcome == Outcome::fault && !(layout_.judged_later.empty() && layout_.may_be_infinite.empty()))
     outcome = scan_for_later(p, lines, out, stride);
   if (outcome == Outcome::fault) refuse();
   return outcome;
@@ -250,8 +250,9 @@ bool RecordParser::store_slowly(const Field& field, std::size_t column, double& 
   if (status == NumberStatus::ok) return true;
   if (store_missing(column, status, value)) return true;
   if (status != NumberStatus::underflow) {
-    value = std::numeric_limits<double>::quiet_NaN();
-    return !is_faulty(field, column, status);
+    if (is_faulty(field, column, status)) return false;
+    if (!keeps_infinite(column, status)) value = std::numeric_limits<double>::quiet_NaN();
+    return true;
   }
   if (underflows_++ == 0) underflow_ = printable(field.text);
   value = 0.0;
@@ -325,7 +326,8 @@ bool RecordParser::is_faulty(const Field& field, std::size_t column, NumberStatu
   }
   fault_ = {Fault::value, field, status, column, nullptr};
   const std::vector<std::size_t>& later = layout_.judged_later;
-  if (!for_later_ || std::ranges::find(later, column) == later.end()) return true;
+  const bool waits = std::ranges::find(later, column) != later.end() || keeps_infinite(column, status);
+  if (!for_later_ || !waits) return true;
   if (!late_) late_ = {field.begin, message_of_value()};
   return false;
 }

@@ -8,6 +8,7 @@
 #include "table/csv/text_index.hpp"
 #include "table/numbers/number_run.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,6 +45,9 @@ struct CsvLayout {
   std::size_t group_slot = TextIndex::npos;  // for the column of groups, if there is one
   // Columns whose bad cells are NaN and become errors only if their rows are fitted.
   std::vector<std::size_t> judged_later = {};
+  // Columns that conditions read. Their infinite cells stay infinite, and are errors only if their rows are
+  // fitted.
+  std::vector<std::size_t> may_be_infinite = {};
   std::vector<std::size_t> keeps_missing = {};  // columns whose missing values are NaN and drop no row
 
   // Returns the entry of `column` in specials, and makes it if need be. The fast parser then skips these
@@ -111,6 +115,11 @@ class RecordParser {
   bool store_slowly(const Field& field, std::size_t column, double& value);
   bool store_special(const Field& field, const SpecialColumn& special, double* out, std::size_t stride);
   bool store_group(const Field& field, std::string_view text, std::size_t column, double& value);
+  // Returns true if a condition may compare a cell of this column as an infinite number.
+  bool keeps_infinite(std::size_t column, NumberStatus status) const {
+    const std::vector<std::size_t>& columns = layout_.may_be_infinite;
+    return status == NumberStatus::infinite && std::ranges::find(columns, column) != columns.end();
+  }
   bool is_faulty(const Field& field, std::size_t column, NumberStatus status);
   // Returns true if a cell that is no number only makes `value` NaN, as the column may have missing values.
   bool store_missing(std::size_t column, NumberStatus status, double& value) const;

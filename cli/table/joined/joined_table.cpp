@@ -135,7 +135,10 @@ class JoinedTable final : public Table {
     return fmt::format("{} files ({}), {}", parts_.size(), rows_by_file(read.files), first().describe(read));
   }
 
-  void judge_later(std::vector<std::size_t> columns) override { judged_later_ = std::move(columns); }
+  void judge_later(std::vector<std::size_t> columns, std::vector<std::size_t> in_conditions) override {
+    judged_later_ = std::move(columns);
+    in_conditions_ = std::move(in_conditions);
+  }
 
   bool keep_missing(std::vector<std::size_t> columns) override {
     keeps_missing_ = std::move(columns);
@@ -200,7 +203,7 @@ class JoinedTable final : public Table {
       return of_first;
     };
     table.keep_missing(here(keeps_missing_));
-    table.judge_later(here(judged_later_));
+    table.judge_later(here(judged_later_), here(in_conditions_));
     TableColumns part = table.read(its_columns, its_texts, group);
     if (k > 0) parts_[k].table.reset();
     if ((*checksums_)[k]) (*checksums_)[k]->finish();
@@ -243,7 +246,7 @@ class JoinedTable final : public Table {
   std::shared_ptr<InputChecksums> checksums_;
   bool with_checksums_, has_text_ = false;
   std::vector<Part> parts_;
-  std::vector<std::size_t> keeps_missing_, judged_later_;  // columns of the first file
+  std::vector<std::size_t> keeps_missing_, judged_later_, in_conditions_;  // columns of the first file
   std::string name_;
 };
 

@@ -79,6 +79,7 @@ NumberStatus parse_plain(std::string_view text, const NumberFormat& format, doub
   const char* const unsigned_begin = begin + (*begin == '+' || *begin == '-');
   const std::string_view magnitude{unsigned_begin, static_cast<std::size_t>(end - unsigned_begin)};
   if (equals_ignoring_case(magnitude, "inf") || equals_ignoring_case(magnitude, "infinity")) {
+    value = *begin == '-' ? -HUGE_VAL : HUGE_VAL;
     return NumberStatus::infinite;
   }
   if (magnitude.size() > 2 && magnitude[0] == '0' && lower(magnitude[1]) == 'x') return NumberStatus::hex;

@@ -1,4 +1,4 @@
-// Compares profile intervals and derived quantities through the C interface with those of C++.
+// Compares profile intervals, the bootstrap and derived quantities through the C interface with those of C++.
 #include <doctest/doctest.h>
 
 #include "c_interface.hpp"
@@ -85,6 +85,38 @@ TEST_CASE("a callback has the intervals of its formula") {
   nlsq_model_free(called);
 }
 
+TEST_CASE("the bootstrap is that of C++, for a formula and for a callback") {
+  const Fitted f;
+  DecayCallback caller{&f.data};
+  const char* const names[] = {"a", "b", "c"};
+  nlsq_model* called = nullptr;
+  REQUIRE(nlsq_model_callback(DecayCallback::call, &caller, 1, 3, names, &called) == NLSQ_OK);
+  const nlsq::FitResult fit = nlsq::curve_fit(kDecayFormula, f.data.x, f.data.y);
+  using enum nlsq::BootstrapMethod;
+  for (const nlsq::BootstrapMethod method : {residual, cases, parametric}) {
+    CAPTURE(nlsq::name(method));
+    nlsq::BootstrapOptions wanted{.samples = 20, .method = method, .seed = 4, .derived = {"h = log(2)/b"}};
+    wanted.confidence = 0.8;
+    const nlsq::Bootstrap ours = nlsq::bootstrap(kDecayFormula, f.data.x, f.data.y, fit, {}, wanted);
+    for (const bool by_call : {false, true}) {
+      nlsq_result* result = nullptr;
+      REQUIRE(nlsq_model_bootstrap(by_call ? called : f.model, by_call ? nullptr : &f.x, by_call ? 0 : 1,
+                                   &f.y, f.fit, 20, 4, nlsq::name(method), "h = log(2)/b", 0.8, nullptr,
+                                   &result) == NLSQ_OK);
+      CHECK(text(result, "names") == "a\nb\nc\nh");
+      CHECK(text(result, "method") == nlsq::name(method));
+      const std::vector<double> values = array(result, "values"), errors = array(result, "std_error");
+      REQUIRE(values.size() == 80);
+      for (std::size_t i = 0; i < 80; ++i)
+        CHECK(values[i] == doctest::Approx(ours.values(i / 4, i % 4)).epsilon(1e-7));
+      CHECK(errors[3] == doctest::Approx(ours.derived[0].standard_error).epsilon(1e-5));
+      CHECK(array(result, "ci_high")[1] == doctest::Approx(ours.parameters[1].ci_high).epsilon(1e-7));
+      nlsq_result_free(result);
+    }
+  }
+  nlsq_model_free(called);
+}
+
 TEST_CASE("derived quantities are those of C++") {
   const Fitted f;
   const nlsq::FitResult fit = nlsq::curve_fit(kDecayFormula, f.data.x, f.data.y);
@@ -115,6 +147,10 @@ TEST_CASE("mistakes are refused, and nothing is made") {
   CHECK(nlsq_model_profile_intervals(f.model, &short_x, 1, &short_y, f.fit, "b", 0.9, nullptr, &result) ==
         NLSQ_ERROR_DATA);
   CHECK(std::string(nlsq_last_error()).find("50 rows, and the fit was of 100") != std::string::npos);
+  CHECK(nlsq_model_bootstrap(f.model, &f.x, 1, &f.y, f.fit, 5, 1, "cases", nullptr, 0.9, nullptr, &result) ==
+        NLSQ_ERROR_OPTION);
+  CHECK(nlsq_model_bootstrap(f.model, &f.x, 1, &f.y, f.fit, 1, 1, "case", nullptr, 0.9, nullptr, &result) ==
+        NLSQ_ERROR_OPTION);
   CHECK(nlsq_result_derive(f.fit, "log(2)/b", 0.9, &result) == NLSQ_ERROR_OPTION);
   CHECK(nlsq_result_derive(f.fit, nullptr, 0.9, &result) == NLSQ_ERROR_ARGUMENT);
   nlsq_options* options = nullptr;
