@@ -172,6 +172,7 @@ class BlockSystem final : public System {
   // ---- certificate/block_doubts.cpp looks for what contradicts a certificate.
   enum class Curved { unknown, up, down };
   Curved curvature_at_end(const BlockJudgement& judgement, double limit, Certified& out);
+  bool falls_where_unseen(const BlockJudgement& judgement, Certified& out);
   bool falls_beside(const BlockJudgement& judgement, Certified& out);
   bool rises_evenly(const BlockJudgement& judgement);
   double cost_or_none(std::span<const double> x);

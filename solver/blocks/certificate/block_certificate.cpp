@@ -306,7 +306,7 @@ void BlockSystem::judge_by_second_order(const BlockTests& tests, BlockJudgement&
 bool BlockSystem::withstands_doubts(BlockJudgement& judgement, Certified& out) {
   constexpr double kFlat = 1e-6;
   const Certificate& c = judgement.certificate;
-  if (falls_beside(judgement, out)) return false;
+  if (falls_where_unseen(judgement, out) || falls_beside(judgement, out)) return false;
   const Curved curved = curvature_at_end(judgement, kNegativeCurvature, out);
   if (curved == Curved::down) return false;
   if (c.verdict != Verdict::rank_deficient || curved == Curved::up) return true;

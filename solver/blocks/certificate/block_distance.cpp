@@ -347,8 +347,10 @@ bool examine_weak_directions(const BlockPoint& at, const BlockTerms& terms, Bloc
   }
   refine(at, terms, out);
   const bool by_rows_next = is_small(at, kDoubtColumns, kDoubtProducts);
-  if ((by_rows_next || null_space_costs_less(at)) && complete_by_null_space(at, terms, out)) return true;
-  const bool rows_decide = small || (by_rows_next && at.solver.points_blur_rank(norms, kNegligibleDamping));
+  const bool blurred = at.solver.points_blur_rank(norms, kNegligibleDamping);
+  if ((by_rows_next || blurred || null_space_costs_less(at)) && complete_by_null_space(at, terms, out))
+    return true;
+  const bool rows_decide = small || (by_rows_next && blurred);
   const RankEstimate rank =
       rows_decide ? RankEstimate{} : at.solver.rank(at.model.records<double>(), norms, eliminated);
   if (rank.rank < static_cast<int>(at.free())) {
@@ -359,6 +361,8 @@ bool examine_weak_directions(const BlockPoint& at, const BlockTerms& terms, Bloc
       return true;
     }
     out.rank_hidden = terms.widest_spread > kHeavyRows;
+  } else if (blurred) {
+    return true;  // pivots can be too large here, so the rank is not known
   }
   out.rank = rank.rank;  // fixed columns are zero and do not count
   out.rank_estimated = rank.estimated;

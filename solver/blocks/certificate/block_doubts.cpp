@@ -82,6 +82,37 @@ bool BlockSystem::falls_beside(const BlockJudgement& judgement, Certified& out) 
   return false;
 }
 
+// Moves each number whose column of J is 0 by several lengths to either side. Differences take steps in
+// proportion to a number, so they may be too short to move residuals where the number has come close to 0,
+// beside terms that are far larger. Returns true if the cost falls by more than a certificate allows;
+// out.step then leads there.
+bool BlockSystem::falls_where_unseen(const BlockJudgement& judgement, Certified& out) {
+  constexpr std::size_t kMost = 16;  // numbers
+  constexpr int kLengths = 12;       // each a tenth of the one before
+  const std::size_t size = structure_.tangent_size();
+  if (size > kMost || judgement.certificate.governed_by == kZeroResidual) return false;
+  if (model_.evaluator().counts().differences == 0) return false;
+  const std::vector<double> here = tangent_sizes(model_.problem(), structure_, at_.x),
+                            before = tangent_sizes(model_.problem(), structure_, start_);
+  const double enough = at_.model.cost - judgement.contradiction();
+  std::vector<double> trial;
+  for (std::size_t j = 0; j < size; ++j) {
+    if (point().is_fixed(j) || column_norm(j) > 0) continue;
+    double length = std::max(here[j], before[j]) > 0 ? std::max(here[j], before[j]) : 1;
+    for (int k = 0; k < kLengths; ++k, length *= 0.1) {
+      for (const double way : {1.0, -1.0}) {
+        std::vector<double> step(size, 0.0);
+        step[j] = way * length;
+        model_.plus(at_.x, step, trial);
+        if (!(cost_or_none(trial) < enough)) continue;
+        out.step = std::move(step);
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 // Returns true if the costs on both sides of x rise together as JᵀJ predicts, when all unknowns move by one
 // to two tenths of a standard error. A kink by which the cost could fall for a single unknown would show
 // here, since it changes the cost on one side of it only. But the kink of another unknown, or a kink in a
