@@ -244,8 +244,8 @@ class Fit:
             At least 2; for stable ends of 95 % intervals, 400 or more.
         method : {'residual', 'case', 'parametric'}, optional
             A sample is the curve plus residuals drawn at random in units of sigma; or rows drawn at random; or
-            the curve plus normal errors, or Poisson counts. Default: 'parametric' for counts, 'case' with
-            errors in x, otherwise 'residual'.
+            the curve plus normal errors, or Poisson counts. Default: 'parametric' for counts and for as many
+            parameters as rows, 'case' with errors in x, otherwise 'residual'.
         derive : str or list of str
             Further quantities, as in `derive`.
         seed : int

@@ -73,6 +73,11 @@ def test_the_method_that_suits_the_fit_is_the_default():
     assert nf.fit("exp", X, counts, loss="poisson").bootstrap(22, confidence=0.05).method == "parametric"
     both = nf.fit("linear", X, 2 * X + Y, sigma=0.1, sigma_x=0.1)
     assert both.bootstrap(22, confidence=0.05).method == "case"
+    exact = nf.fit("linear", X[:2], Y[:2], sigma=0.1, absolute_sigma=True)
+    boot = exact.bootstrap(400)
+    assert boot.method == "parametric" and np.isclose(boot["a"].stderr, exact["a"].stderr, rtol=0.15)
+    with pytest.raises(ValueError, match="residuals are 0; use parametric"):
+        exact.bootstrap(400, method="residual")
 
 
 def test_what_is_refused_or_warned_of():

@@ -49,6 +49,8 @@ void check_method(const FitResult& fit, const FitOptions& options, BootstrapMeth
     refuse("a robust loss does not say how large normal errors are; use residual or case, or absolute sigma");
   if (fit.dof <= 0 && method != BootstrapMethod::cases && !options.absolute_sigma && !fit.loss.is_counts())
     refuse("there are as many parameters as rows, so nothing is known of the errors; use absolute sigma");
+  if (fit.dof <= 0 && method == BootstrapMethod::residual)
+    refuse("there are as many parameters as rows, so residuals are 0; use parametric");
 }
 
 std::vector<double> resampled(const Column& column, const std::vector<std::size_t>& rows) {

@@ -273,3 +273,18 @@ TEST_CASE("methods that a fit does not allow are refused") {
       contains(message_of([&] { bootstrap(kDecay, d.x, d.y, fit, {}, with(BootstrapMethod::residual, 1)); }),
                "bootstrap samples = 1"));
 }
+
+TEST_CASE("residuals of as many parameters as rows are zero, and say nothing of the errors") {
+  const std::vector<double> x = {0, 1}, y = {2, 5}, sigma = {0.1, 0.2};
+  FitOptions options;
+  options.sigma = sigma;
+  options.absolute_sigma = true;
+  const FitResult fit = curve_fit("a+b*x", x, y, {}, options);
+  REQUIRE(fit.dof == 0);
+  CHECK(contains(
+      message_of([&] { bootstrap("a+b*x", x, y, fit, options, with(BootstrapMethod::residual, 400)); }),
+      "bootstrap method residual: there are as many parameters as rows, so residuals are 0; use "
+      "parametric"));
+  const Bootstrap made = bootstrap("a+b*x", x, y, fit, options, with(BootstrapMethod::parametric, 400));
+  CHECK(made.parameters[1].standard_error == doctest::Approx(fit.standard_errors[1]).epsilon(0.1));
+}

@@ -31,17 +31,16 @@ NLSQ_C_API int nlsq_result_derive(const nlsq_result* fit, const char* quantities
                                   nlsq_result** derived);
 
 /* Computes standard errors and percentile intervals from fits to resampled data (C++: bootstrap, which
- * explains the methods). `fit` is a result of this model, and x, y and options are those of that fit; the
- * option seed chooses the random numbers. `samples` is 2 or more. `method` is "residual", "case" or
- * "parametric"; NULL and
- * "" stand for "case" with errors in x, "parametric" for counts, and otherwise "residual". `quantities` is as
- * in nlsq_result_derive, or NULL. `confidence` is in (0, 1); NaN stands for the fit's. The result has an
- * entry for each parameter, then for each quantity, in the arrays "estimate", "bias", "std_error", "ci_low"
- * and "ci_high", and a line in the text "names". The array "values" has a row for each fit that succeeded,
- * with these numbers in columns. The numbers are "samples", "failures" (fits that are left out), "seed" and
- * "confidence"; the texts are "method" and "warnings". A fit that is not certified gives NLSQ_ERROR_OPTION.
- * After nlsq_options_cancel the samples until then count, and "warnings" says so. A callback is called by one
- * thread. */
+ * explains the methods). `fit` is a result of this model, and x, y and options are those of that fit.
+ * `samples` is 2 or more; `seed` chooses the random numbers. `method` is "residual", "case" or "parametric";
+ * NULL and "" stand for "case" with errors in x, "parametric" for counts and for as many parameters as rows,
+ * and otherwise "residual". `quantities` is as in nlsq_result_derive, or NULL. `confidence` is in (0, 1); NaN
+ * stands for the fit's. The result has an entry for each parameter, then for each quantity, in the arrays
+ * "estimate", "bias", "std_error", "ci_low" and "ci_high", and a line in the text "names". The array "values"
+ * has a row for each fit that succeeded, with these numbers in columns. The numbers are "samples", "failures"
+ * (fits that are left out), "seed" and "confidence"; the texts are "method" and "warnings". A fit that is not
+ * certified gives NLSQ_ERROR_OPTION. After nlsq_options_cancel the samples until then count, and "warnings"
+ * says so. A callback is called by one thread. */
 NLSQ_C_API int nlsq_model_bootstrap(const nlsq_model* model, const nlsq_column* x, size_t predictors,
                                     const nlsq_column* y, const nlsq_result* fit, int samples, size_t seed,
                                     const char* method, const char* quantities, double confidence,
