@@ -72,7 +72,11 @@ class BlockCalls {
     const std::vector<double>& steps = extrapolated ? groups_.first_steps : groups_.step_shares;
     steps_.resize(steps.empty() ? 0 : caller.inputs());
     if (!steps.empty()) gather_block(list_, block, steps, steps_.data());
-    if (!extrapolated) return caller.derivatives(function, x_.data(), r_.data(), J_.data(), steps_);
+    if (!extrapolated) {
+      least_sizes_.resize(groups_.least_sizes.empty() ? 0 : caller.inputs());
+      if (!least_sizes_.empty()) gather_block(list_, block, groups_.least_sizes, least_sizes_.data());
+      return caller.derivatives(function, x_.data(), r_.data(), J_.data(), steps_, least_sizes_);
+    }
     errors_.resize(J_.size());
     if (!caller.extrapolated(function, x_.data(), r_.data(), J_.data(), steps_, errors_.data())) return false;
     difference_sums_.resize(groups_.first_steps.size());
@@ -123,7 +127,7 @@ class BlockCalls {
   const BlockList& list_;
   const BlockGroups& groups_;
   std::vector<BlockCaller> callers_;
-  std::vector<double> x_, r_, J_, steps_, errors_;
+  std::vector<double> x_, r_, J_, steps_, least_sizes_, errors_;
   std::vector<DifferenceSums> difference_sums_;
   std::vector<const double*> places_;
   std::vector<double*> own_;

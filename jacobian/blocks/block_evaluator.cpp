@@ -295,7 +295,7 @@ void BlockEvaluator::extrapolate_differences(std::span<const double> x) {
   // rounding. So steps that were found to need more length at the start keep it.
   for (std::size_t j = 0; j < shares.size(); ++j)
     if (groups.step_shares[j] > 1) shares[j] = std::max(shares[j], groups.step_shares[j]);
-  groups.first_steps = block_first_steps(shares, x);
+  groups.first_steps = block_first_steps(shares, groups.least_sizes, x);
 }
 void BlockEvaluator::end_extrapolation() { impl_->groups.first_steps.clear(); }
 std::size_t BlockEvaluator::program_of(std::size_t tile) const {

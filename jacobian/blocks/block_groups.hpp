@@ -75,6 +75,8 @@ struct BlockGroups {
   std::vector<BlockGroup> groups;
   std::vector<std::uint32_t> slow;  // blocks evaluated by the user's code, ascending
   std::vector<double> step_shares;  // one for each number of x, see block_step_shares()
+  // The least size of each number of x for its steps of differences. It is empty if there are none.
+  std::vector<double> least_sizes;
   // The first step of extrapolated differences for each number of x. It is empty if differences are not
   // extrapolated.
   std::vector<double> first_steps;
@@ -122,7 +124,13 @@ std::vector<double> block_step_shares(const BlockList& list, const BlockGroups& 
                                       std::span<const double> x);
 
 // Chooses the first steps of extrapolated differences at x. They are longer, as far as shares allow it.
-std::vector<double> block_first_steps(std::span<const double> shares, std::span<const double> x);
+std::vector<double> block_first_steps(std::span<const double> shares, std::span<const double> least_sizes,
+                                      std::span<const double> x);
+
+// Returns the least size of each number, from which its steps are computed. A number that comes close to 0 on
+// the way would otherwise get steps that move no residual, beside terms that are far larger. It is a small
+// part of the number at x, where a solve starts, because a start may be far too large.
+std::vector<double> block_least_sizes(std::span<const double> x);
 
 // Adds squares of the derivatives of a block that are wanted, and of their errors, to the sums of the numbers
 // of x. J and errors are residuals x inputs.

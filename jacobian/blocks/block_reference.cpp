@@ -35,13 +35,13 @@ bool BlockCaller::trace(const BlockFunction& function, const Traced* x, Traced* 
 }
 
 bool BlockCaller::derivatives(const BlockFunction& function, const double* x, double* residuals, double* J,
-                              std::span<const double> shares) {
+                              std::span<const double> shares, std::span<const double> least_sizes) {
   switch (function.derivatives_by()) {
     case BlockFunction::Derivatives::traced:
     case BlockFunction::Derivatives::dual: return by_dual(function, x, residuals, J);
     case BlockFunction::Derivatives::traced_own:
     case BlockFunction::Derivatives::own: return by_own(function, x, residuals, J);
-    default: return by_differences(function, x, residuals, J, shares);
+    default: return by_differences(function, x, residuals, J, shares, least_sizes);
   }
 }
 
@@ -82,7 +82,7 @@ bool BlockCaller::by_own(const BlockFunction& function, const double* x, double*
 }
 
 bool BlockCaller::by_differences(const BlockFunction& function, const double* x, double* residuals, double* J,
-                                 std::span<const double> shares) {
+                                 std::span<const double> shares, std::span<const double> least_sizes) {
   const auto rows = static_cast<std::size_t>(function.residuals());
   const std::size_t n = inputs();
   if (!value(function, x, residuals)) return false;
@@ -96,7 +96,8 @@ bool BlockCaller::by_differences(const BlockFunction& function, const double* x,
     moved_[j] = x[j];
   };
   for (std::size_t j = 0; j < n; ++j) {
-    const DifferenceStep step(x[j], x[j] != 0 ? 0 : 1, -kNoBound, kNoBound, shares.empty() ? 1 : shares[j]);
+    const double size = size_of_number(x[j], least_sizes.empty() ? 0 : least_sizes[j]);
+    const DifferenceStep step(x[j], size, -kNoBound, kNoBound, shares.empty() ? 1 : shares[j]);
     at(j, step.above, above_);
     at(j, step.below, below_);
     for (std::size_t i = 0; i < rows; ++i)

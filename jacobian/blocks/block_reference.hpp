@@ -19,9 +19,10 @@ class BlockCaller {
   bool trace(const BlockFunction& function, const Traced* x, Traced* residuals);
   // Computes residuals and J (residuals x inputs, row-major) by dual numbers, the user's derivatives or
   // differences. If the residuals do not exist, it returns false, or some results are NaN. `shares` has, for
-  // each input, the share of the usual step of differences. If it is empty, whole steps are taken.
+  // each input, the share of the usual step of differences, and `least_sizes` the least size from which its
+  // step is computed. If they are empty, whole steps are taken, in proportion to the inputs.
   bool derivatives(const BlockFunction& function, const double* x, double* residuals, double* J,
-                   std::span<const double> shares = {});
+                   std::span<const double> shares = {}, std::span<const double> least_sizes = {});
   // Computes the same by extrapolated differences, and their estimated errors in the order of J. `first` has
   // the first step for each input.
   bool extrapolated(const BlockFunction& function, const double* x, double* residuals, double* J,
@@ -31,7 +32,7 @@ class BlockCaller {
   bool by_dual(const BlockFunction& function, const double* x, double* residuals, double* J);
   bool by_own(const BlockFunction& function, const double* x, double* residuals, double* J);
   bool by_differences(const BlockFunction& function, const double* x, double* residuals, double* J,
-                      std::span<const double> shares);
+                      std::span<const double> shares, std::span<const double> least_sizes);
 
   std::vector<int> starts_;
   std::vector<const double*> plain_;

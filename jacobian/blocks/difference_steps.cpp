@@ -83,14 +83,14 @@ class BlockTrial {
       for (int i = 0; i < list_.sizes[parameter]; ++i, ++input) {
         const std::size_t j = list_.offsets[parameter] + static_cast<std::size_t>(i);
         if (!wanted || !searches[j].open()) continue;
-        const DifferenceStep step(x_[j], x_[j] != 0 ? 0 : 1, -kNoBound, kNoBound, searches[j].share());
+        const double size = size_of_number(x_[j], groups_.least_sizes.empty() ? 0 : groups_.least_sizes[j]);
+        const DifferenceStep step(x_[j], size, -kNoBound, kNoBound, searches[j].share());
         inputs_[input] = step.above;
         const bool up = caller.value(function, inputs_.data(), above_.data());
         inputs_[input] = step.below;
         const bool down = caller.value(function, inputs_.data(), below_.data());
         inputs_[input] = x_[j];
         if (!up || !down) above_.assign(rows, kNoBound);  // a step that leaves the domain is too long
-        const double size = x_[j] != 0 ? x_[j] : 1;
         for (std::size_t r = 0; r < rows; ++r) {
           checks[j].add(above_[r], here_[r], below_[r]);
           double& own = own_[input * rows + r];
@@ -159,14 +159,22 @@ std::vector<double> block_step_shares(const BlockList& list, const BlockGroups& 
   return shares;
 }
 
-std::vector<double> block_first_steps(std::span<const double> shares, std::span<const double> x) {
+std::vector<double> block_least_sizes(std::span<const double> x) {
+  constexpr double kPart = 0.1;
+  std::vector<double> sizes;
+  for (const double number : x) sizes.push_back(kPart * size_of_number(number, 0));
+  return sizes;
+}
+
+std::vector<double> block_first_steps(std::span<const double> shares, std::span<const double> least_sizes,
+                                      std::span<const double> x) {
   // Over this multiple of a step whose ratio is kCurved, residuals are still almost straight. From longer
   // steps the first entries of the extrapolation are so far off that it ends early.
   constexpr double kLonger = 4;
   constexpr double kMost = 0.01;  // of the number
   std::vector<double> first;
   for (std::size_t j = 0; j < shares.size(); ++j) {
-    const double size = x[j] != 0 ? std::fabs(x[j]) : 1;
+    const double size = size_of_number(x[j], least_sizes.empty() ? 0 : least_sizes[j]);
     const double usual = shares[j] * std::cbrt(std::numeric_limits<double>::epsilon()) * size;
     first.push_back(std::clamp(kMost * size, usual, kLonger * usual));
   }

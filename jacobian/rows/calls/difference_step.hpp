@@ -128,6 +128,10 @@ inline std::vector<double> typical_sizes(std::span<const double> start) {
   return sizes;
 }
 
+// Returns the size of a number that steps of differences are proportional to, at least `least`. The number 0
+// has no size, so it counts as 1.
+inline double size_of_number(double p, double least) { return p != 0 ? std::max(std::fabs(p), least) : 1; }
+
 // Holds derivatives by extrapolated differences: central differences with ever shorter steps, extrapolated to
 // step zero (C. J. F. Ridders, Accurate computation of F'(x) and F'(x)F''(x), Advances in Engineering
 // Software 4(2), 1982). They take about ten evaluations instead of two for central differences. They give ten
