@@ -15,7 +15,7 @@ namespace {
 // so a simpler model is the better advice. An example is a Voigt peak fitted to a Lorentzian: the width of
 // its Gaussian part is 0.
 std::string vanished_parameter(const FitResult& fit) {
-  constexpr double kOfError = 0.01;
+  constexpr double kOfError = 0.03;
   for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
     const double value = fit.parameters[j], error = fit.standard_errors[j];
     if (fit.fixed[j] || !(std::fabs(value) < kOfError * error)) continue;
