@@ -146,13 +146,16 @@ TEST_CASE("A free scale is found where points are far away") {
         problem.add_residual_block(Beside{1}, nullptr, {camera[0]});
         const Summary summary = solve(problem);
         CAPTURE(summary.message);
-        // With so many unknowns, QR would take too long where the null space is not clear.
-        if (points == 300 && summary.verdict == Verdict::tolerance) {
-          CHECK(summary.certificate.rank == -1);
+        const int rank = static_cast<int>(2 * points + 3);
+        // With so many unknowns, QR would take too long where the null space is not clear. Then the rank is
+        // not examined, or pivots of points count as lost. But the problem never counts as determined.
+        if (points == 300) {
+          CHECK((summary.verdict == Verdict::rank_deficient || summary.verdict == Verdict::tolerance));
+          CHECK(summary.certificate.rank <= rank);
           continue;
         }
         CHECK(summary.verdict == Verdict::rank_deficient);
-        CHECK(summary.certificate.rank == static_cast<int>(2 * points + 3));
+        CHECK(summary.certificate.rank == rank);
       }
     }
   }
