@@ -161,8 +161,8 @@ std::vector<double> block_step_shares(const BlockList& list, const BlockGroups& 
 
 std::vector<double> block_least_sizes(std::span<const double> x) {
   constexpr double kPart = 0.1;
-  std::vector<double> sizes;
-  for (const double number : x) sizes.push_back(kPart * size_of_number(number, 0));
+  std::vector<double> sizes = typical_sizes(x);
+  for (double& size : sizes) size *= kPart;
   return sizes;
 }
 

@@ -1,5 +1,5 @@
-// BlockSystem is the minimizer's System for parameter blocks. Residuals are in f64, J is in f32 or f64 by
-// residual block, and steps come from eliminating points. solve_problem.cpp uses it.
+// BlockSystem is the minimizer's System for parameter blocks. Residuals are in f64. J is in f32 or f64, which
+// may differ by residual block. Steps come from eliminating points. solve_problem.cpp uses it.
 #pragma once
 
 #include "blocks/block_model.hpp"
@@ -174,6 +174,7 @@ class BlockSystem final : public System {
   Curved curvature_at_end(const BlockJudgement& judgement, double limit, Certified& out);
   bool falls_where_unseen(const BlockJudgement& judgement, Certified& out);
   bool falls_beside(const BlockJudgement& judgement, Certified& out);
+  bool falls_at(std::size_t j, double length, double enough, Certified& out);
   bool rises_evenly(const BlockJudgement& judgement);
   double cost_or_none(std::span<const double> x);
   bool determines_more(std::span<const double> x, int rank);

@@ -67,17 +67,24 @@ bool BlockSystem::falls_beside(const BlockJudgement& judgement, Certified& out) 
   if (size > kMost || judgement.certificate.governed_by == kZeroResidual) return false;
   if (rises_evenly(judgement)) return false;
   const double enough = at_.model.cost - judgement.contradiction();
-  std::vector<double> trial;
   for (std::size_t j = 0; j < size; ++j) {
     if (point().is_fixed(j) || !(column_norm(j) > 0)) continue;
-    for (const double way : {1.0, -1.0}) {
-      std::vector<double> step(size, 0.0);
-      step[j] = way * kNearInNoise * judgement.sigma / column_norm(j);
-      model_.plus(at_.x, step, trial);
-      if (!(cost_or_none(trial) < enough)) continue;
-      out.step = std::move(step);
-      return true;
-    }
+    if (falls_at(j, kNearInNoise * judgement.sigma / column_norm(j), enough, out)) return true;
+  }
+  return false;
+}
+
+// Moves unknown j by this length to either side. Returns true if the cost is below `enough` there; out.step
+// then leads there.
+bool BlockSystem::falls_at(std::size_t j, double length, double enough, Certified& out) {
+  std::vector<double> trial;
+  for (const double way : {1.0, -1.0}) {
+    std::vector<double> step(structure_.tangent_size(), 0.0);
+    step[j] = way * length;
+    model_.plus(at_.x, step, trial);
+    if (!(cost_or_none(trial) < enough)) continue;
+    out.step = std::move(step);
+    return true;
   }
   return false;
 }
@@ -95,19 +102,11 @@ bool BlockSystem::falls_where_unseen(const BlockJudgement& judgement, Certified&
   const std::vector<double> here = tangent_sizes(model_.problem(), structure_, at_.x),
                             before = tangent_sizes(model_.problem(), structure_, start_);
   const double enough = at_.model.cost - judgement.contradiction();
-  std::vector<double> trial;
   for (std::size_t j = 0; j < size; ++j) {
     if (point().is_fixed(j) || column_norm(j) > 0) continue;
     double length = std::max(here[j], before[j]) > 0 ? std::max(here[j], before[j]) : 1;
     for (int k = 0; k < kLengths; ++k, length *= 0.1) {
-      for (const double way : {1.0, -1.0}) {
-        std::vector<double> step(size, 0.0);
-        step[j] = way * length;
-        model_.plus(at_.x, step, trial);
-        if (!(cost_or_none(trial) < enough)) continue;
-        out.step = std::move(step);
-        return true;
-      }
+      if (falls_at(j, length, enough, out)) return true;
     }
   }
   return false;
