@@ -30,8 +30,8 @@ class CsvReader {
   // Reads missing values of these columns as NaN, where rows with missing values are left out otherwise.
   void keep_missing(std::vector<std::size_t> columns) { layout_.keeps_missing = std::move(columns); }
 
-  // Reads bad cells of these columns as NaN, and infinite ones of those in conditions as they are, and says
-  // in CsvColumns::late_faults what is wrong with them.
+  // Reads bad cells of `columns` as NaN, and infinite cells of `in_conditions` as they are. What is wrong
+  // with these cells is then in CsvColumns::late_faults.
   void judge_later(std::vector<std::size_t> columns, std::vector<std::size_t> in_conditions) {
     layout_.judged_later = std::move(columns);
     layout_.may_be_infinite = std::move(in_conditions);

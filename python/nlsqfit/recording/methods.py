@@ -22,8 +22,8 @@ _OBJECT_LOOPS = (
     "exp exp2 expm1 log log2 log10 log1p sqrt cbrt sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh "
     "arccosh arctanh floor ceil trunc sign fabs square deg2rad rad2deg radians degrees reciprocal"
 ).split()
-# These methods need a plain number. While a function is recorded they refuse. Afterwards they use the number
-# at the start.
+# These methods need a plain number. While a function is recorded, there is none, so they raise an error. When
+# the recording is over, they use the number at the start.
 _PLAIN = "float int round trunc floor ceil str repr format reduce reduce_ex".split()
 _METHODS = "sum prod mean ravel reshape transpose squeeze dot clip min max repeat swapaxes take".split()
 
