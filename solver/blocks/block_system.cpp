@@ -1,6 +1,7 @@
 // Implements BlockSystem: the operations of the minimizer's loop on a block problem.
 #include "blocks/block_system.hpp"
 
+#include "minimizer/step_rules.hpp"
 #include "support/all_finite.hpp"
 #include "support/constants.hpp"
 
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace nlsq::inline v0 {
 
@@ -63,8 +65,6 @@ void BlockSystem::begin(std::span<const double> x) {
 double BlockSystem::scatter_at(double cost) const {
   return block_sigma(cost, structure_.residuals, structure_.tangent_size() - at_.fixed_count);
 }
-
-PrecisionPlan BlockSystem::first_plan(const PrecisionPolicy&) { return {Format::f64, gram_}; }
 
 double BlockSystem::evaluate(std::span<const double> x, PointData& at) {
   at.x.assign(x.begin(), x.end());
@@ -371,6 +371,14 @@ bool BlockSystem::trial_gradient_falls(const Step& step, double lambda, double s
   return step_.factored && step_.decrement < step.nu + slack;
 }
 
+// The gradient at x is no longer kept, but its slope along the step is -ν².
+double BlockSystem::gain_by_gradients(std::span<const double>, std::span<const double>,
+                                      const Step& step) const {
+  const std::vector<double>& there = solver_.gradient();
+  const double after = std::inner_product(there.begin(), there.end(), step.step.begin(), 0.0);
+  return rules::gain_by_slopes(-step.nu * step.nu, after, step.predicted);
+}
+
 void BlockSystem::accept_trial() {
   model_error_ = std::fabs(at_.model.cost - trial_.model.cost - predicted_);
   std::swap(at_, trial_);
@@ -381,11 +389,6 @@ void BlockSystem::accept_trial() {
 void BlockSystem::restore_point() {
   std::swap(at_, trial_);
   known_ = derivatives_at_trial_ = false;
-}
-
-void BlockSystem::drop_trial() {
-  if (derivatives_at_trial_) known_ = false;
-  derivatives_at_trial_ = false;
 }
 
 const KernelCounters& BlockSystem::counters() const { return counters_ = model_.counters(); }

@@ -36,7 +36,7 @@ class BlockSystem final : public System {
   std::size_t parameters() const override { return structure_.tangent_size(); }
   double scatter_at(double cost) const override;
   bool residuals_stay_f64() const override { return true; }
-  PrecisionPlan first_plan(const PrecisionPolicy& policy) override;
+  PrecisionPlan first_plan(const PrecisionPolicy&) override { return {Format::f64, gram_}; }
   PrecisionPlan finest_plan() const override { return kF64Plan; }
 
   bool known() const override { return known_ && !derivatives_at_trial_; }
@@ -70,9 +70,14 @@ class BlockSystem final : public System {
   bool trial_known() const override { return derivatives_at_trial_; }
   const PointCost& trial() const override { return trial_.model; }
   bool trial_gradient_falls(const Step& step, double lambda, double slack) override;
+  double gain_by_gradients(std::span<const double> x, std::span<const double> trial,
+                           const Step& step) const override;
   void accept_trial() override;
   void restore_point() override;
-  void drop_trial() override;
+  void drop_trial() override {
+    if (derivatives_at_trial_) known_ = false;
+    derivatives_at_trial_ = false;
+  }
 
   void recheck(std::span<const double> x, std::size_t rows, Recheck& out) override;
   bool recheck_agrees(const Recheck& found, double) const override { return found.discrepancy == 0; }

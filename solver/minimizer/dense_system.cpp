@@ -179,6 +179,16 @@ bool DenseSystem::trial_gradient_falls(const Step& step, double, double slack) {
   return solver_->norm_in_metric(trial_at_->gradient) < gradient_left(step) + slack;
 }
 
+double DenseSystem::gain_by_gradients(std::span<const double> x, std::span<const double> trial,
+                                      const Step& step) const {
+  double before = 0, after = 0;
+  for (std::size_t j = 0; j < x.size(); ++j) {
+    before += at_->gradient[j] * (trial[j] - x[j]);
+    after += trial_at_->gradient[j] * (trial[j] - x[j]);
+  }
+  return rules::gain_by_slopes(before, after, step.predicted);
+}
+
 void DenseSystem::accept_trial() {
   at_.swap(trial_at_);
   trial_at_.reset();

@@ -86,6 +86,8 @@ class DenseSystem final : public System {
   const PointCost& trial() const override { return *trial_at_; }
   bool trial_needs_linearization() const override { return projection_.active(); }
   bool trial_gradient_falls(const Step& step, double lambda, double slack) override;
+  double gain_by_gradients(std::span<const double> x, std::span<const double> trial,
+                           const Step& step) const override;
   void accept_trial() override;
   void restore_point() override;
   void drop_trial() override { trial_at_.reset(); }

@@ -186,7 +186,7 @@ void judge_by_gradient(Loop& loop) {
   const bool falls = !far && system.trial().finite &&
                      system.trial_gradient_falls(loop.step, undamped(loop) ? 0 : loop.lambda(), slack);
   trial.judgement = falls ? Judgement::accept : Judgement::reject;
-  trial.gain = falls ? 1 : kNaN;
+  trial.gain = falls ? system.gain_by_gradients(loop.point.x, trial.x, loop.step) : kNaN;
   if (!falls && loop.step.scaled_norm == 0) loop.ending.stalled = true;
 }
 

@@ -65,6 +65,13 @@ inline double cost_noise(double magnitude, double cost) {
   return 4 * 0x1p-53 * (magnitude * std::sqrt(2 * cost) + 2 * cost);
 }
 
+// Returns the gain ratio of a step, between 0 and 1, from the slopes gᵀs of the cost at both of its ends, by
+// the trapezoid rule. It has digits where rounding hides the difference of the costs.
+inline double gain_by_slopes(double before, double after, double predicted) {
+  const double gain = -0.5 * (before + after) / predicted;
+  return predicted > 0 && std::isfinite(gain) ? std::clamp(gain, 0.0, 1.0) : 1;
+}
+
 // Returns true for an undamped step along a direction that the data do not determine. Costs and gradients at
 // so far a point are dominated by rounding.
 inline bool leads_nowhere(double scaled_norm, double scaled_size, double cost) {

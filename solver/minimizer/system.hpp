@@ -157,6 +157,10 @@ class System {
   // Returns true if the trial's gradient, in the metric of H at x, is smaller than gradient_left(step) +
   // slack.
   virtual bool trial_gradient_falls(const Step& step, double lambda, double slack) = 0;
+  // Returns the gain ratio of the step from x to the trial by the gradients at both (rules::gain_by_slopes).
+  // Follows trial_gradient_falls().
+  virtual double gain_by_gradients(std::span<const double> x, std::span<const double> trial,
+                                   const Step& step) const = 0;
   virtual void accept_trial() = 0;   // makes the trial point the new x
   virtual void restore_point() = 0;  // Undoes accept_trial. Nothing may have been called in between.
   virtual void drop_trial() = 0;

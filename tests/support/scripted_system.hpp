@@ -27,6 +27,7 @@ class ScriptedSystem : public System {
   std::function<Certified(double)> certificate_at;  // if none: passes where the slope is below 1e-8
   std::function<void(HealthReport&)> health = [](HealthReport&) {};
   bool undamped_step_usable = true, apart = false, gradient_falls = true, iterative = false, agrees = true;
+  double gradient_gain = 1;    // gain ratio by the gradients at both ends of a step
   double term_size = 0;        // size of the terms of the residuals, for rounding
   double predicted_share = 1;  // ratio of the predicted decrease to the model's
   double probed_noise = 0;     // noise of costs below f64
@@ -107,6 +108,9 @@ class ScriptedSystem : public System {
     note("gradient asked");
     slacks.push_back(slack);
     return gradient_falls;
+  }
+  double gain_by_gradients(std::span<const double>, std::span<const double>, const Step&) const override {
+    return gradient_gain;
   }
   void accept_trial() override {
     at_ = trial_;

@@ -136,6 +136,25 @@ TEST_CASE("a difference that the costs' rounding covers is left to the gradient"
   }
 }
 
+TEST_CASE("the gradient that judges a step tells its gain ratio, too, so poor steps are damped more") {
+  for (const double gain : {1.0, 0.05}) {
+    CAPTURE(gain);
+    ScriptedSystem system;
+    system.cost_at = [](double) { return 1e6; };  // no difference is visible
+    system.term_size = 1e14;
+    system.undamped_step_usable = false;
+    system.gradient_gain = gain;
+    SolverOptions options = in("f64");
+    options.initial_lambda = 1;
+    const MinimizerResult result = minimize(system, 1, options);
+    const auto& trace = result.summary.iterations;
+    REQUIRE(trace.size() > 1);
+    CHECK(trace[0].outcome == StepOutcome::accepted);
+    CHECK(trace[0].rho == gain);
+    CHECK((trace[1].lambda < trace[0].lambda) == (gain == 1));
+  }
+}
+
 TEST_CASE("below f64 an undecided step is judged by two costs in f64") {
   ScriptedSystem system;
   system.first = kLowRows;

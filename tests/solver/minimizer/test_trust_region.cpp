@@ -1,6 +1,7 @@
 // Tests Nielsen's rule for the damping, the rule for the radius, and steps that may raise the cost, by their
-// defining properties.
+// defining properties. Tests the gain ratio by slopes, too.
 #include "minimizer/nonmonotonic.hpp"
+#include "minimizer/step_rules.hpp"
 #include "minimizer/trust_region.hpp"
 
 #include <doctest/doctest.h>
@@ -8,6 +9,16 @@
 #include <cmath>
 
 using nlsq::TrustRegion;
+
+TEST_CASE("the gain ratio by slopes is exact where the slope changes linearly, and lies between 0 and 1") {
+  // The cost is ½ curvature s² - s, and the model took its curvature for 1, so its step is 1.
+  const auto along = [](double curvature) { return nlsq::rules::gain_by_slopes(-1, curvature - 1, 0.5); };
+  CHECK(along(1) == 1);
+  CHECK(along(1.5) == doctest::Approx(0.5));
+  CHECK(along(3) == 0);
+  CHECK(along(0.5) == 1);
+  CHECK(nlsq::rules::gain_by_slopes(-1, 0, 0) == 1);
+}
 
 TEST_CASE("a perfect step divides the damping by three, a mediocre one keeps it") {
   TrustRegion trust(0.3);
