@@ -137,15 +137,15 @@ FitResult fit_callback(const CallerModel& model, const Column& y, const NamedVal
   const VectorRows::Jacobian jacobian = model.has_jacobian
                                             ? jacobian_function(model.callback, ties, curve.free, weighting)
                                             : VectorRows::Jacobian{};
-  curve.rows_of = [&](const ResidualForm& form) -> std::unique_ptr<RowModel> {
-    auto rows =
-        std::make_unique<VectorRows>(function, curve.start, curve.free, jacobian, std::vector<RowComponent>{},
-                                     limits.lower, limits.upper, differences);
-    if (!weighting.values) rows->set_constants(response_sizes(*curve.data, 0, curve.form.weighted));
-    if (form.loss.is_linear()) return rows;
-    return std::make_unique<LossRows>(std::move(rows), form, CountColumn{curve.data, 0});
+  const auto called =
+      std::make_shared<VectorRows>(function, curve.start, curve.free, jacobian, std::vector<RowComponent>{},
+                                   limits.lower, limits.upper, differences);
+  if (!weighting.values) called->set_constants(response_sizes(*curve.data, 0, curve.form.weighted));
+  curve.rows_of = [&](const ResidualForm& form) -> std::shared_ptr<RowModel> {
+    if (form.loss.is_linear()) return called;
+    return std::make_shared<LossRows>(called, form, CountColumn{curve.data, 0});
   };
-  const std::unique_ptr<RowModel> rows = curve.rows_of(curve.form);
+  const std::shared_ptr<RowModel> rows = curve.rows_of(curve.form);
   LinearByTrial linear = linear_by_trial(curve, *rows);
   curve.solved_start = std::move(linear.solved);
   FitResult fit = fit_rows(curve, *rows, linear.positions);

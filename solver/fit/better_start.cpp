@@ -47,7 +47,7 @@ Vector start_of_loss(const Curve& curve, const std::vector<int>& linear, const S
   form = curve.form;
   form.loss = convex_beside(curve.form.loss);
   if (form.loss.is_linear()) return best;
-  const std::unique_ptr<RowModel> all = curve.rows_of(form);
+  const std::shared_ptr<RowModel> all = curve.rows_of(form);
   SampleRows rows(*all, kStartRows);
   SolverOptions options = curve.options;
   options.callback = {};

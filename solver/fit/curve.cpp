@@ -128,7 +128,7 @@ void finish_statistics(const Curve& curve, MinimizerResult& minimum, FitResult& 
   if (wanted && usable) {
     ResidualForm form = curve.form;
     form.for_covariance = true;
-    const std::unique_ptr<RowModel> rows = curve.rows_of(form);
+    const std::shared_ptr<RowModel> rows = curve.rows_of(form);
     of_rows = row_statistics(*rows, form, minimum.x, curve.options.absolute_sigma, curve.options,
                              minimum.summary.certificate.at_bound, minimum.extrapolated);
   }
@@ -292,7 +292,7 @@ FitResult fit_fallback(const ModelFunction& function, Curve curve, const std::st
   curve.rows_of = [&](const ResidualForm& form) {
     return fallback_rows(function, curve.data, form, curve.start, curve.free, curve.limits);
   };
-  const std::unique_ptr<RowModel> rows = curve.rows_of(curve.form);
+  const std::shared_ptr<RowModel> rows = curve.rows_of(curve.form);
   FitResult fit = fit_rows(curve, *rows, linear_by_trial(curve, *rows).positions);
   fit.summary.evaluator_note = note;
   return fit;

@@ -37,7 +37,7 @@ struct Curve {
   Response response;                       // empty for column y itself
   Clock::time_point begin = Clock::now();  // after the data were checked
   // Creates rows of the same model in another form: without its loss, or for the covariance.
-  std::function<std::unique_ptr<RowModel>(const ResidualForm& form)> rows_of = {};
+  std::function<std::shared_ptr<RowModel>(const ResidualForm& form)> rows_of = {};
   Ties ties = {};                                        // already substituted in the model
   Limits limits = {};                                    // of the free parameters
   std::shared_ptr<const Whitening> whitening = nullptr;  // of options.sigma_matrix, once factored

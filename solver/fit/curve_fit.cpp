@@ -45,7 +45,7 @@ FitResult fit_formula(const Formula& given, SurveyedRows data, std::vector<doubl
     return std::make_unique<GraphRows>(std::make_shared<FormulaResidual>(formula, form), curve.data,
                                        curve.start, curve.free);
   };
-  const std::unique_ptr<RowModel> rows = curve.rows_of(curve.form);
+  const std::shared_ptr<RowModel> rows = curve.rows_of(curve.form);
   FitResult fit = fit_rows(curve, *rows, linear);
   if (std::string note = note_on_constants(given, p0, options); !note.empty())
     fit.warnings.insert(fit.warnings.begin(), std::move(note));

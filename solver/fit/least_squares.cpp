@@ -25,8 +25,8 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// Creates the same rows in another form.
-using RowsOf = std::function<std::unique_ptr<RowModel>(const ResidualForm& form)>;
+// Returns the same rows in another form.
+using RowsOf = std::function<std::shared_ptr<RowModel>(const ResidualForm& form)>;
 
 LeastSquaresResult to_result(const VectorFunction& function, MinimizerResult minimum, std::size_t rows,
                              const Limits& limits, const LeastSquaresOptions& options,
@@ -117,15 +117,15 @@ LeastSquaresResult solve_called(const VectorFunction& function, const std::vecto
                                 const std::string& note) {
   std::vector<int> free(x0.size());
   std::iota(free.begin(), free.end(), 0);
-  const RowsOf rows_of = [&](const ResidualForm& form) -> std::unique_ptr<RowModel> {
-    auto called = std::make_unique<VectorRows>(function, x0, free, options.jacobian, options.components,
-                                               limits.lower, limits.upper, options.differences);
+  const auto called = std::make_shared<VectorRows>(function, x0, free, options.jacobian, options.components,
+                                                   limits.lower, limits.upper, options.differences);
+  const RowsOf rows_of = [&](const ResidualForm& form) -> std::shared_ptr<RowModel> {
     if (form.loss.is_linear()) return called;
-    return std::make_unique<LossRows>(std::move(called), form);
+    return std::make_shared<LossRows>(called, form);
   };
   ResidualForm form;
   form.loss = options.loss;
-  const std::unique_ptr<RowModel> rows = rows_of(form);
+  const std::shared_ptr<RowModel> rows = rows_of(form);
   check_counts(rows->rows(), x0.size());
   LeastSquaresResult out = solve_rows(function, *rows, x0, limits, options, rows_of);
   out.summary.evaluator_note = note;

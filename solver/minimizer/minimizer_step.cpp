@@ -122,10 +122,11 @@ void accelerate(Loop& loop) {
 }
 
 // Returns true if it has paid so far to evaluate the cost alone, before the pass with the Gram matrix. The
-// cost alone is at most as expensive as a gradient. With few parameters even that is too expensive.
+// cost alone is at most as expensive as a gradient. With few parameters even that is too expensive. Where a
+// call of the user's code gives all residuals, they are kept for the pass, so to ask first costs nothing.
 bool worth_asking_cost_first(const Loop& loop) {
   const Digits& digits = loop.digits;
-  if (loop.system->residuals_stay_f64()) return true;
+  if (loop.system->residuals_stay_f64() || loop.request->by_calls) return true;
   if (digits.first_rejected == 0 || !gradients_are_cheap(loop)) return false;
   const double ask = loop.system->gradient_work(), pass = loop.system->pass_work(digits.plan);
   return digits.first_rejected * (pass - ask) > digits.first_accepted * ask;

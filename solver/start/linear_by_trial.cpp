@@ -73,7 +73,7 @@ class TrialRows {
   }
 
  private:
-  std::unique_ptr<RowModel> own_;
+  std::shared_ptr<RowModel> own_;
   RowModel& rows_;
   std::size_t all_, count_;
   double terms_ = 0;

@@ -40,7 +40,7 @@ class LossRows::Pass final : public DoublePass {
   std::vector<double> response_;
 };
 
-LossRows::LossRows(std::unique_ptr<RowModel> base, ResidualForm form, CountColumn counts)
+LossRows::LossRows(std::shared_ptr<RowModel> base, ResidualForm form, CountColumn counts)
     : base_(std::move(base)), form_(std::move(form)), counts_(std::move(counts)) {
   if (form_.loss.is_counts() && !counts_.data)
     throw ValidationError("loss poisson: rows of counts need the counts");

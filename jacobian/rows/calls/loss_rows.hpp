@@ -19,8 +19,9 @@ struct CountColumn {
 
 class NLSQ_API LossRows final : public RowModel {
  public:
-  // `counts` is given for a loss of counts. Then `base` returns values of the model instead of residuals.
-  LossRows(std::unique_ptr<RowModel> base, ResidualForm form, CountColumn counts = {});
+  // Rows with several losses may share `base`, and thereby its evaluations. `counts` is given for a loss of
+  // counts. Then `base` returns values of the model instead of residuals.
+  LossRows(std::shared_ptr<RowModel> base, ResidualForm form, CountColumn counts = {});
 
   int parameters() const override { return base_->parameters() + form_.extra_columns(); }
   std::size_t rows() const override { return base_->rows(); }
@@ -35,6 +36,7 @@ class NLSQ_API LossRows final : public RowModel {
   bool concurrent() const override { return base_->concurrent(); }
   double row_cost(Fill fill) const override { return base_->row_cost(fill); }
   void prepare(std::span<const double> x, Fill fill) const override { base_->prepare(own(x), fill); }
+  void start_at(std::span<const double> x) override { base_->start_at(x.empty() ? x : own(x)); }
   bool one_point() const override { return base_->one_point(); }
   bool rough(std::span<const double> x) const override { return base_->rough(own(x)); }
   bool extrapolate(bool on) override { return base_->extrapolate(on); }
@@ -61,7 +63,7 @@ class NLSQ_API LossRows final : public RowModel {
   // Reads y of rows [first, first + count); zeros if there are no counts.
   void read_counts(std::size_t first, std::size_t count, double* out) const;
 
-  std::unique_ptr<RowModel> base_;
+  std::shared_ptr<RowModel> base_;
   ResidualForm form_;
   CountColumn counts_;
 };
