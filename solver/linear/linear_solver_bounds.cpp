@@ -3,6 +3,9 @@
 // First it guesses the whole active set (the primal-dual active-set method: Hintermüller, Ito, Kunisch, SIAM
 // J. Optim. 13, 2003). That takes two or three solves if it terminates, but it may cycle. Then it descends
 // from bound to bound (the method of Stark and Parker, Comput. Stat. 10, 1995), which always terminates.
+//
+// If H contains the curvature of the residuals, the problem may have several minima. The step then leads to
+// one of them, or there is none and more damping is needed.
 #include "linear/linear_solver_impl.hpp"
 #include "support/constants.hpp"
 

@@ -199,13 +199,15 @@ void DenseSystem::restore_point() {
   trial_at_.reset();
 }
 
-// The curvature of the residuals is used only for damped steps of hard fits without bounds: with bounds, the
-// model must have a single minimum.
+// The curvature of the residuals is used only for steps of hard fits. If each point costs several calls of
+// the user's code, a fit counts as hard much earlier.
 bool DenseSystem::curvature_counts(int accepted) const {
+  constexpr int kHardByCalls = 3;  // accepted steps
   // With more parameters, the steps do not cover enough directions to learn S in time.
   constexpr std::size_t kMostParameters = 64;
-  return accepted >= rules::kHardFit && options_->algorithm == Algorithm::levenberg_marquardt &&
-         box_.empty() && parameters() <= kMostParameters && at_->triangle.empty();
+  const int hard = evaluator_->one_point() ? kHardByCalls : rules::kHardFit;
+  return accepted >= hard && options_->algorithm == Algorithm::levenberg_marquardt &&
+         parameters() <= kMostParameters && at_->triangle.empty();
 }
 
 // Lets the model learn from a tried step. Is called after each trial, before x moves.

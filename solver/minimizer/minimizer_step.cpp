@@ -228,6 +228,11 @@ void reject(Loop& loop, bool was_undamped) {
   Digits& digits = loop.digits;
   const bool first = damping.last_accepted;
   damping.last_accepted = false;
+  // Close to the end, the derivatives at x may be too rough for a step to help, and not the damping too
+  // small.
+  constexpr double kClose = 1e-4;
+  if (loop.system->rough(loop.point.x) && loop.system->gradient_cosine(loop.point.x) <= kClose)
+    return loop.system->forget();
   constexpr double kShort = 0.01;  // standard errors
   const bool counts =
       loop.request->stops_at_kinks && !loop.system->residuals_stay_f64();  // judge_at_kink(): curves
