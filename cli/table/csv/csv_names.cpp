@@ -84,10 +84,12 @@ bool second_record_is_units(const std::vector<SampleRecord>& records, const CsvO
   if (records.size() < 3) return false;
   const std::vector<std::string>&units = records[1].fields, &next = records[2].fields;
   if (units.size() != records[0].fields.size() || next.size() != units.size()) return false;
-  const auto is_unit = [&](const std::string& cell) {
-    return trim_spaces(cell).empty() || cell == "-" || is_name(cell, options);
+  const auto is_text = [&](const std::string& cell) {
+    return is_name(cell, options) && !may_be_number_or_date(cell, options);
   };
-  const auto is_text = [&](const std::string& cell) { return is_name(cell, options); };
+  const auto is_unit = [&](const std::string& cell) {
+    return trim_spaces(cell).empty() || cell == "-" || is_text(cell);
+  };
   return std::all_of(units.begin(), units.end(), is_unit) &&
          std::any_of(units.begin(), units.end(), is_text) &&
          std::all_of(next.begin(), next.end(),
