@@ -90,13 +90,28 @@ FitOptions fit_options(const Arguments& arguments, const FitData& data,
   return options;
 }
 
+// Throws UsageError for a value of --fix outside --bounds. The library would call it a start.
+void check_fixed(const Arguments& arguments, const NamedValues& p0) {
+  for (const auto& [name, value] : p0) {
+    const auto bound = std::ranges::find(arguments.bounds, name, &Arguments::Interval::name);
+    if (bound == arguments.bounds.end() || (value >= bound->lower && value <= bound->upper)) continue;
+    if (std::ranges::find(arguments.fixed, name) == arguments.fixed.end()) continue;
+    throw UsageError(fmt::format("--fix {}={} is {}: a fixed parameter needs no --bounds", name, value,
+                                 value < bound->lower
+                                     ? fmt::format("below its lower bound {}", bound->lower)
+                                     : fmt::format("above its upper bound {}", bound->upper)));
+  }
+}
+
 NamedValues starting_values(const Arguments& arguments) {
   NamedValues p0 = arguments.p0;
-  if (arguments.p0_file.empty()) return p0;
-  for (auto& [name, value] : read_start_file(arguments.p0_file)) {
-    const bool tied = std::ranges::find(arguments.ties, name, tied_name) != arguments.ties.end();
-    if (!tied && !has_value(p0, name)) p0.emplace_back(std::move(name), value);
+  if (!arguments.p0_file.empty()) {
+    for (auto& [name, value] : read_start_file(arguments.p0_file)) {
+      const bool tied = std::ranges::find(arguments.ties, name, tied_name) != arguments.ties.end();
+      if (!tied && !has_value(p0, name)) p0.emplace_back(std::move(name), value);
+    }
   }
+  check_fixed(arguments, p0);
   return p0;
 }
 

@@ -32,7 +32,9 @@ double number(const std::string& option, const std::string& text) {
   double value = 0;
   if (parse_number(text, NumberFormat{}, value) != NumberStatus::ok) {
     const char* const gap = option.ends_with('=') ? "" : " ";
-    throw UsageError(fmt::format("{}{}{}: not a number", option, gap, printable(text)));
+    const bool several = text.find('=') != std::string::npos;  // of name=value
+    throw UsageError(fmt::format("{}{}{}: not a number{}", option, gap, printable(text),
+                                 several ? "; separate values with commas, as in a=1,b=2" : ""));
   }
   return value;
 }

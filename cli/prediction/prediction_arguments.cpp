@@ -133,7 +133,10 @@ void add_prediction_options(CLI::App& app, RawPrediction& raw) {
 PredictionArguments prediction_arguments(const RawPrediction& raw, const Arguments& arguments) {
   PredictionArguments out;
   out.predict = raw.predict;
-  out.grid = grid_of(raw.predict, "--predict");
+  out.time = parse_moment(raw.predict);
+  // 09:30 alone is a time. 10:20:30 is one or a grid, and the data show which.
+  const bool short_time = out.time && std::ranges::count(raw.predict, ':') < 2;
+  if (!short_time) out.grid = grid_of(raw.predict, "--predict");
   if (!out.grid && !file_exists(raw.predict))
     out.list = limits_in(raw.predict).value_or(std::vector<XLimit>());
   out.profile_band = raw.band == "profile";

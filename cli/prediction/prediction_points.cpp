@@ -143,7 +143,7 @@ PredictionPoints points_of_file(const Arguments& arguments, const FitData& data)
       if (std::isfinite(values[i]) && (!is_sigma || values[i] > 0)) continue;
       throw BadData(fmt::format(
           "{}: --predict: {} = {} is {} here; {}", columns.place(i), is_sigma ? "sigma" : "x",
-          expressions[k].text, values[i],
+          column_title(table->shape(), expressions[k]), values[i],
           is_sigma ? "standard deviations must be positive: correct it" : "correct it, or remove the row"));
     }
     if (is_sigma) out.sigma = std::move(values);
@@ -170,6 +170,8 @@ PredictionPoints read_points(const Arguments& arguments, const FitData& data) {
   if (wanted.predict.empty()) return {};
   if (!wanted.grid && wanted.list.empty()) return points_of_file(arguments, data);
   const std::string option = "--predict " + wanted.predict;
+  if (wanted.time && data.x.size() == 1 && data.time_of_x(0) != nullptr)
+    return {.x = {{value_of({.moment = wanted.time}, data, option)}}};
   if (data.x.size() == 1 && !wanted.grid) {
     PredictionPoints points{.x = {{}}};
     for (const XLimit& x : wanted.list) points.x[0].push_back(value_of(x, data, option));

@@ -100,7 +100,7 @@ void refuse_found(const FitData& data, const std::vector<CheckedColumn>& columns
     const bool missing = c.expression->plain && std::isnan(value);
     throw BadData(fmt::format(
         "{}: {} = {} is {} here{}; leave such rows out with {}", data.place(c.first), c.what,
-        c.expression->text, std::isnan(value) ? "not a number" : "infinite",
+        column_title(data.shape, *c.expression), std::isnan(value) ? "not a number" : "infinite",
         c.count > 1 ? fmt::format(" and in {} more row{}", c.count - 1, c.count == 2 ? "" : "s") : "",
         missing ? "--missing drop" : "--where"));
   }

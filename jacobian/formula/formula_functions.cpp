@@ -40,6 +40,7 @@ constexpr Alias kAliases[] = {
     {"j0", "besj0"},      {"j1", "besj1"},      {"fmod", "mod"},       {"remainder", "mod"},
     {"where", "if"},      {"select", "if"},     {"ifelse", "if"},      {"fmin", "min"},
     {"fmax", "max"},      {"minimum", "min"},   {"maximum", "max"},    {"voigt_profile", "voigt"},
+    {"heaviside", "if"},  {"piecewise", "if"},
 };
 
 std::string lower_case(std::string_view name) {

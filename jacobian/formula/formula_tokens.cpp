@@ -76,7 +76,7 @@ constexpr Hint kHints[] = {
     {"{", "braces are not used: only ( )"},
     {"}", "braces are not used: only ( )"},
     {";", "one expression is expected"},
-    {"~", "for 'not' write !"},
+    {"~", "for 'not' write !; of a model as R writes it give what follows the ~"},
     {"'", "names are written without quotes"},
     {"\"", "names are written without quotes"},
     {".", "a '.' only belongs in numbers: write exp(x), not np.exp(x)"},

@@ -74,8 +74,6 @@ def _outermost(values):
 
 def bootstrap(fit, samples, method, derive, seed, confidence):
     """Does the work of `Fit.bootstrap`."""
-    if fit._options is None:
-        raise ValueError("a fit that was unpickled has lost its options: fit again for a bootstrap")
     quantities = [derive] if isinstance(derive, str) else list(derive)
     samples, seed = operator.index(samples), operator.index(seed)
     if not (0 <= samples < 2**31 and 0 <= seed < 2**63):
@@ -83,7 +81,7 @@ def bootstrap(fit, samples, method, derive, seed, confidence):
 
     def draw():
         return fit._model.solve(
-            lib.nlsq_model_bootstrap, fit._result.handle, samples, seed, (method or "").encode(),
+            lib.nlsq_model_bootstrap, fit._solved().handle, samples, seed, (method or "").encode(),
             "\n".join(quantities).encode(), nan if confidence is None else confidence, options=fit._options, fits=samples,
         )  # fmt: skip
 

@@ -17,6 +17,7 @@ from ._curve_fit_input import (
     options_of,
     plain_options,
     start,
+    without_weight_0,
 )
 from ._losses import scaled
 from ._scipy_words import (
@@ -68,7 +69,8 @@ def curve_fit(
     p0 : array_like, shape (N,), optional
         Starting values, in units of the parameters. Default: ones, or values within the bounds.
     sigma : array_like, shape (M,) or (M, M), optional
-        Standard deviations of `ydata` in its units, or its covariance matrix.
+        Standard deviations of `ydata` in its units, or its covariance matrix. A row with ``inf`` has no weight,
+        and does not count among the data. (SciPy counts it for the scale of `pcov`.)
     absolute_sigma : bool, optional
         Whether `sigma` has the units of `ydata`. If not, `pcov` is scaled by the reduced chi-square.
     check_finite : bool, optional
@@ -132,6 +134,7 @@ def curve_fit(
     method = method or ("trf" if bounded else "lm")
     check_method(method, jac, bounded)
     x, y, sigma, check = data(xdata, ydata, sigma, check_finite, nan_policy)
+    f, jac, y, sigma, kept = without_weight_0(f, jac, y, sigma)
     if not takes_long(y.size):
         check() if y.size == 1 else check([y])  # the library checks y itself
     if "args" in kwargs:
@@ -161,7 +164,7 @@ def curve_fit(
         print(f"{result.text('message')}\n{int(result.number('iterations'))} steps, final cost {cost:.4e}.")
     if not full_output:
         return popt, pcov
-    return (popt, pcov, *job.information(result, popt, method))
+    return (popt, pcov, *job.information(result, popt, method, kept))
 
 
 def _stand_in(f, x):
@@ -298,8 +301,8 @@ class _Job:
         sigma = np.broadcast_to(self.sigma, (self.curve.rows,))
         return values / (sigma if values.ndim == 1 else sigma[:, None])
 
-    def information(self, result, popt, method):
-        """Return infodict, mesg and ier."""
+    def information(self, result, popt, method, kept):
+        """Return infodict, mesg and ier. `kept` marks the rows of the fit, or is None for all."""
         ier, words = status_of(result, self.curve.certified), result.text("message")
         information = {"nfev": self.curve.calls + int(result.number("iterations"))}
         information["fvec"] = self.weighted(self.curve.fitted - self.curve.y)
@@ -309,4 +312,9 @@ class _Job:
             fjac = np.zeros((popt.size, self.curve.rows))
             fjac[:, : popt.size] = R.T
             information.update(fjac=fjac, ipvt=(pivots + 1).astype(np.int32), qtf=Q.T @ information["fvec"])
+        for name in ("fvec", "fjac") if kept is not None else ():
+            if name in information:
+                whole = np.zeros((*information[name].shape[:-1], kept.size))
+                whole[..., kept] = information[name]
+                information[name] = whole
         return information, MESSAGES[ier] + " " + words if ier else words, ier

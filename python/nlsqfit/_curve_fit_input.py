@@ -10,6 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from ._agreement import all_finite
+from ._callback import WrongSize
 from ._handles import Options, same_numbers
 from ._scipy_words import LOSSES, METHODS, SCHEMES, TR_SOLVERS, OptimizeWarning, check_scale
 
@@ -147,6 +148,34 @@ def _without_nan(x, y, sigma, nan_policy):
         if sigma is not None and sigma.ndim:
             sigma = sigma[keep] if sigma.ndim == 1 else sigma[np.ix_(keep, keep)]
     return x, y, sigma
+
+
+def without_weight_0(f, jac, y, sigma):
+    """Leaves out the rows whose sigma is infinite.
+
+    Return `f`, `jac`, y and sigma of the rows that are kept, and which these are: None if it is all. The functions
+    still get all of x, because their values in a row may depend on others.
+    """
+    if sigma is None or sigma.ndim != 1 or y.size == 1 or not np.isinf(sigma).any():
+        return f, jac, y, sigma, None
+    kept = ~np.isposinf(sigma)
+    if not kept.any():
+        raise ValueError("`sigma` is infinite in every row, so no data are left.")
+
+    def values(x, *p):
+        made = f(x, *p)
+        if np.size(made) == 1:  # one number for all rows
+            return made
+        if np.size(made) != kept.size:
+            raise WrongSize(f"the model gives {np.size(made)} values for {kept.size} data values")
+        return np.reshape(made, -1)[kept]
+
+    def slopes(x, *p):
+        made = np.asarray(jac(x, *p))
+        along = [axis for axis, size in enumerate(made.shape) if size == kept.size]
+        return np.compress(kept, made, axis=along[0]) if along else made
+
+    return values, slopes if callable(jac) else jac, y[kept], sigma[kept], kept
 
 
 @lru_cache(maxsize=1)

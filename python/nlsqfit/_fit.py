@@ -14,7 +14,6 @@ from ._fit_options import (
     refuse_masked, refuse_other_kinds, start_values, tied_names, warn_of_unit_errors,
 )  # fmt: skip
 from ._fit_result import Fit
-from ._library import lib
 from ._scipy_words import OptimizeWarning
 
 
@@ -181,9 +180,9 @@ def _fit_text(text, x, y, sigma, p0, sigma_x, solver, given):
     options = make_options(parameters, solver, **given)
     sigma = _errors(options, sigma, sigma_x, y.size)
     start = start_values(p0, parameters, given["fixed"])
-    result = made.solve(lib.nlsq_model_fit, start.ctypes.data, options=options)
+    result = made.fit(options, start)
     noise = Noise(sigma, given["absolute_sigma"], given["loss"], bool(sigma_x))
-    return Fit(result, parameters, model.formula, "formula", made, options, x, y, noise)
+    return Fit(result, parameters, model.formula, "formula", made, options, (start,), x, y, noise)
 
 
 def _fit_function(function, x, y, sigma, p0, sigma_x, jac, solver, given):
@@ -199,15 +198,14 @@ def _fit_function(function, x, y, sigma, p0, sigma_x, jac, solver, given):
     start = completed(start, lower, upper)
     options.set("residuals", False)  # the function itself computes them
     made = FunctionModel(function, x, np.asarray(y, dtype=float), parameters, jac, lower, upper)
-    curve = made.prepare(start, len(sigma_x))
-    curve.unstarted = unstarted
+    begin = start.copy()
     for name in tied_names(given["ties"]):  # a tied parameter follows from others and has no start of its own
         if name in parameters and (p0 is None or name not in p0):
             start[parameters.index(name)] = np.nan
-    if sigma_x and curve.reason:
-        raise ValueError("sigma_x needs a model that can be recorded; this one cannot: " + curve.reason)
     sigma = _errors(options, sigma, sigma_x, y.size)
-    result = curve.fit(start, options)
+    begun = (start, begin, unstarted, len(sigma_x))
+    result = made.fit(options, *begun)
+    curve = made.curve
     formula = "" if curve.reason else curve.model.formula
     noise = Noise(sigma, given["absolute_sigma"], given["loss"], bool(sigma_x))
-    return Fit(result, parameters, formula, curve.evaluator, made, options, x, y, noise, curve.fitted)
+    return Fit(result, parameters, formula, curve.evaluator, made, options, begun, x, y, noise, curve.fitted)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ._callback import solve
 from ._fit_options import (
-    check_within, completed, limits, make_options, parameter_names, refuse_masked, refuse_other_kinds,
+    check_fixed, check_within, completed, limits, make_options, parameter_names, refuse_masked, refuse_other_kinds,
     warn_of_unit_errors,
 )  # fmt: skip
 from ._handles import BatchColumn, Model, batch_column_of
@@ -157,6 +157,7 @@ def fit_many(
             first = np.atleast_1d(p0).reshape(-1, np.atleast_1d(p0).shape[-1])[0]
         parameters, x = parameter_names(model, first), data.arguments(x)
     starts, box = data.starts(p0, parameters, fixed, ties), limits(bounds, parameters)
+    check_fixed(fixed, *box, parameters)
     check_within(starts, *box, parameters)
     if data.fits == 0:
         none = np.empty(0)

@@ -64,6 +64,10 @@ class TextModel:
             *arguments, options=options, rows=fits * self.y.size,
         )  # fmt: skip
 
+    def fit(self, options, start):
+        """Return the library's Result of a fit. `start` has NaN where no value is given."""
+        return self.solve(lib.nlsq_model_fit, start.ctypes.data, options=options)
+
     def evaluate(self, at, p, jacobian):
         """Return values, and the Jacobian if asked for, at new data or (None) at the data of the fit."""
         columns = self.columns if at is None else self._columns_of(at)
@@ -143,6 +147,18 @@ class FunctionModel:
         )  # fmt: skip
         curve.prepare(p, self.lower, self.upper, recordable=self.reason or True)
         return curve
+
+    def fit(self, options, start, begin, unstarted, with_errors):
+        """Return the library's Result of a fit.
+
+        `start` has NaN for tied parameters without a value, `begin` a number for all. Where `unstarted` is true,
+        the number is not the caller's. The first `with_errors` predictors have errors.
+        """
+        curve = self.prepare(begin, with_errors)
+        curve.unstarted = unstarted
+        if with_errors and curve.reason:
+            raise ValueError("sigma_x needs a model that can be recorded; this one cannot: " + curve.reason)
+        return curve.fit(start, options)
 
     def call_unless_right(self, points):
         """Calls the function from now on if its recording gives other values at one of these points.

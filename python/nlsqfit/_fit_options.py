@@ -21,10 +21,25 @@ SOLVER = (
 )  # fmt: skip
 
 
+# What stands here for arguments of `curve_fit`, lmfit and others.
+_ELSEWHERE = {
+    "weights": "Give sigma, the standard deviations of y: sigma=1/weights",
+    "yerr": "Give sigma, the standard deviations of y",
+    "xerr": "Give sigma_x, the standard deviations of x",
+    "method": "The library chooses its steps; strategy='dogleg' is another kind",
+    "maxfev": "max_iterations limits the steps",
+    "max_nfev": "max_iterations limits the steps",
+    "nan_policy": "Leave out the rows with NaN: ok = np.isfinite(y)",
+    "full_output": "The result has everything: residuals, certificate, message ...",
+}
+
+
 def unknown_option(name, known, others=()):
     """Return the TypeError for an option that is not `known`. It suggests the nearest name."""
     near = difflib.get_close_matches(name, (*known, *others), n=1)
     question = f" Did you mean {near[0]!r}?" if near else ""
+    if name in _ELSEWHERE and "sigma" in others:
+        question = f" {_ELSEWHERE[name]}."
     return TypeError(f"there is no option {name!r}.{question} The library's options: {', '.join(known)}")
 
 
@@ -42,8 +57,8 @@ def make_options(names, solver, **given):
         if loss != "poisson" or f_scale != 1.0:  # counts have no scale, so only the default is accepted
             options.set("f_scale", f_scale)
     set_bounds(options, names, given.get("bounds"))
+    check_fixed(given.get("fixed"), *limits(given.get("bounds"), names), names)
     for name, value in (_fixed(given.get("fixed"))).items():
-        known(name, names)
         options.set("fix", name if value is None else f"{name}={float(value)!r}")
     for tie in _listed(given.get("ties")):
         options.set("tie", tie)
@@ -67,6 +82,14 @@ def _fixed(fixed):
     return dict(fixed) if isinstance(fixed, Mapping) else dict.fromkeys(fixed)
 
 
+def check_fixed(fixed, lower, upper, names):
+    """Raises ValueError for a name that is unknown, or a value outside its bounds, which would be called a start."""
+    for name, value in _fixed(fixed).items():
+        at = known(name, names)
+        if value is not None and not lower[at] <= value <= upper[at]:
+            raise ValueError(f"fixed: {name} = {value:g} is outside its bounds, {lower[at]:g} to {upper[at]:g}")
+
+
 def known(name, names):
     if name not in names:
         raise ValueError(f"the model has no parameter {name!r}; it has {', '.join(names)}")
@@ -83,7 +106,8 @@ def start_values(p0, names, fixed=None):
         values = np.atleast_1d(np.asarray(p0, dtype=float))
         if values.shape != start.shape:
             raise ValueError(
-                f"p0 has {values.size} values for {len(names)} parameters ({', '.join(names)})"
+                f"p0 has {values.size} value{'s' * (values.size != 1)} for {len(names)} parameter"
+                f"{'s' * (len(names) != 1)} ({', '.join(names)})"
             )
         start[:] = values
     for name, value in _fixed(fixed).items():
@@ -147,6 +171,8 @@ def parameter_names(function, p0):
             names += [name for name in p0 if name not in names]
         else:
             names += [f"p{i}" for i in range(len(names), count)]
+    if not names and p0 is None and any(a.kind == a.VAR_POSITIONAL for a in arguments):
+        raise ValueError("the model does not name its parameters: give p0, with a start for each")
     if not names:
         raise ValueError("the model must have parameters behind x: f(x, a, b, ...)")
     return names
@@ -161,11 +187,15 @@ def refuse_masked(values, what, instead):
 
 
 def refuse_other_kinds(values, what):
-    """Raises TypeError for complex numbers and dates.
+    """Raises TypeError for complex numbers, dates, and missing values of pandas (NA).
 
     As float64 a complex number would lose its imaginary part, and an unknown date would be a number.
     """
     kind = np.asarray(values).dtype.kind if hasattr(values, "dtype") or np.iscomplexobj(values) else ""
+    missing = [i for i, v in enumerate(np.ravel(values)) if type(v).__name__ == "NAType"] if kind == "O" else []
+    if missing:
+        more = f" and in {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise TypeError(f"{what} is missing (NA) in row {missing[0]}{more}: leave out such rows")
     if kind == "c":
         raise TypeError(f"{what} is complex; give its real and imaginary parts side by side")
     if kind == "M":

@@ -11,6 +11,7 @@ import numpy as np
 
 from ._band import bands
 from ._bootstrap import bootstrap
+from ._handles import Result
 from ._intervals import derive, profile_intervals
 from ._scipy_words import OptimizeWarning
 
@@ -109,6 +110,8 @@ class _Texts:
 class Fit:
     """The result of `fit`. It can be pickled if its model is a text, or a function that can be pickled.
 
+    After unpickling, the first call of `profile_intervals`, `bootstrap` or `derive` makes the fit again.
+
     Attributes
     ----------
     params : dict of str to Parameter
@@ -130,8 +133,9 @@ class Fit:
     warnings : list of str
     """
 
-    def __init__(self, result, names, formula, evaluator, model, options, x, y, noise, fitted=None):
-        self._result, self._model, self._options = result, model, options
+    def __init__(self, result, names, formula, evaluator, model, options, begun, x, y, noise, fitted=None):
+        # ``model.fit(options, *begun)`` makes the result again.
+        self._result, self._model, self._options, self._begun = result, model, options, begun
         self._x, self._y, self._noise = x, np.asarray(y, dtype=float), noise
         array, number, text = result.array, result.number, result.text
         self.x, self.stderr = array("parameters"), array("std_errors")
@@ -161,6 +165,7 @@ class Fit:
             number("decrement_sigma"), number("condition"), int(number("rank")),
         )  # fmt: skip
         self._ties = text("ties").split("\n")
+        self._again = None  # the result of the same fit after unpickling
         with np.errstate(all="ignore"):
             width, share = (high - self.x) / self.stderr, np.abs(self.stderr / self.x)
         # The parameter with the largest relative error has lost the fewest digits.
@@ -174,7 +179,19 @@ class Fit:
     def __getstate__(self):
         """Return the state for pickle, in which a handle of the library becomes the texts that it gives."""
         texts = _Texts(self._result.json(), self._result.report())
-        return {**self.__dict__, "_result": texts, "_options": None}
+        return {**self.__dict__, "_result": texts, "_again": None}
+
+    def _solved(self):
+        """Return the library's result. A fit that was unpickled has lost it, and makes it again."""
+        if isinstance(self._result, Result):
+            return self._result
+        if self._again is None:
+            result = self._model.fit(self._options, *self._begun)
+            far = np.abs(result.array("parameters") - self.x) > 1e-6 * np.abs(self.x) + 1e-3 * np.nan_to_num(self.stderr)
+            if far.any() or bool(result.number("success")) != self.success:
+                raise ValueError("the fit that was unpickled ends elsewhere when it is made again")
+            self._again = result
+        return self._again
 
     def predict(self, x=None, band=False, sigma=None):
         """Evaluate the fitted curve at `x` (default: the data), and its uncertainty by the delta method.
@@ -225,8 +242,7 @@ class Fit:
         Raises
         ------
         ValueError
-            For a fit that is not certified, a robust loss, a fixed parameter or one on its bound, and for a
-            fit that was unpickled.
+            For a fit that is not certified, a robust loss, a fixed parameter or one on its bound.
 
         Warns
         -----
@@ -260,8 +276,8 @@ class Fit:
         Raises
         ------
         ValueError
-            For a fit that is not certified, for `sigma` as a matrix, for a method that does not suit the fit,
-            and for a fit that was unpickled.
+            For a fit that is not certified, for `sigma` as a matrix, and for a method that does not suit the
+            fit.
 
         Warns
         -----

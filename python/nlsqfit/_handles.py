@@ -103,13 +103,18 @@ class Options(_Owner):
         handle = c_void_p()
         check(lib.nlsq_options_new(byref(handle)))
         super().__init__(handle)
+        self.given = []  # what was set, in order: the method, the name and the value
         for name, value in values.items():
             self.set(name, value)
+
+    def __reduce__(self):
+        return _options_again, (self.given,)
 
     def set(self, name, value):
         """Sets an option to a number, a text, True or False. None leaves its default."""
         if value is None:
             return
+        self.given.append(("set", name, value))
         if isinstance(value, (bool, np.bool_)):
             value = "yes" if value else "no"
         if isinstance(value, str):
@@ -119,19 +124,29 @@ class Options(_Owner):
 
     def set_array(self, name, values):
         values = doubles(values)
+        self.given.append(("set_array", name, values))
         check(lib.nlsq_options_set_array(self.handle, name.encode(), values.ctypes.data, values.size))
 
     def set_column(self, name, values):
+        self.given.append(("set_column", name, values))
         column = column_of(values, self.keep)
         check(lib.nlsq_options_set_column(self.handle, name.encode(), byref(column)))
 
     def set_matrix(self, name, values):
         values = doubles(values)
+        self.given.append(("set_matrix", name, values))
         check(lib.nlsq_options_set_matrix(self.handle, name.encode(), values.ctypes.data, len(values)))
 
     def set_progress(self, function):
         self.keep.append(function)
         check(lib.nlsq_options_set_progress(self.handle, function, None))
+
+
+def _options_again(given):
+    options = Options()
+    for method, name, value in given:
+        getattr(options, method)(name, value)
+    return options
 
 
 def _texts(values):

@@ -59,7 +59,7 @@ class Quantity:
 def _profile(fit, names, confidence):
     """Return the library's table of intervals."""
     return fit._model.solve(
-        lib.nlsq_model_profile_intervals, fit._result.handle, ",".join(names).encode(),
+        lib.nlsq_model_profile_intervals, fit._solved().handle, ",".join(names).encode(),
         nan if confidence is None else confidence, options=fit._options, fits=12 * len(fit.params),
     )  # fmt: skip
 
@@ -74,8 +74,6 @@ def _ends(fit, table):
 
 def profile_intervals(fit, parameters, confidence):
     """Does the work of `Fit.profile_intervals`."""
-    if fit._options is None:
-        raise ValueError("a fit that was unpickled has lost its options: fit again for profile intervals")
     names = [parameters] if isinstance(parameters, str) else list(parameters or ())
     table = _profile(fit, names, confidence)
     if fit._model.call_unless_right(_ends(fit, table)):
@@ -94,11 +92,9 @@ def profile_intervals(fit, parameters, confidence):
 
 def derive(fit, quantities, confidence):
     """Does the work of `Fit.derive`."""
-    if not isinstance(fit._result, Result):
-        raise ValueError("a fit that was unpickled has lost its result: fit again for derived quantities")
     handle = c_void_p()
     confidence = nan if confidence is None else confidence
-    check(lib.nlsq_result_derive(fit._result.handle, "\n".join(quantities).encode(), confidence, byref(handle)))
+    check(lib.nlsq_result_derive(fit._solved().handle, "\n".join(quantities).encode(), confidence, byref(handle)))
     table = Result(handle)
     names = table.text("names").split("\n")
     for name, note in zip(names, table.text("notes").split("\n")):

@@ -109,3 +109,30 @@ def test_every_option_of_the_library_can_be_given():
     of_problems = {"step_solver", "preconditioner", "eta", "max_linear_iterations"}
     in_other_words = {"loss", "f_scale", "absolute_sigma", "bounds", "fix", "tie", "residuals", "recheck_tolerance"}
     assert listed == {*SOLVER} | of_problems | in_other_words
+
+
+class NAType:
+    """Stands for the missing value of pandas, which is no number."""
+
+
+@every_kind
+def test_missing_values_of_pandas_are_told_with_their_rows(model):
+    y, some = Y.astype(object), X.astype(object)
+    y[:, 4] = some[4] = some[7] = NAType()
+    refused(TypeError, "y is missing .NA. in row 4", model, X, y)
+    refused(TypeError, "sigma is missing .NA. in row 4 and in 1 more: leave out such rows", model, X, Y, sigma=some)
+    refused(TypeError, "x is missing .NA. in row 4 and in 1 more", model, some, Y)
+
+
+@every_kind
+def test_a_fixed_value_outside_its_bounds_is_not_called_a_start(model):
+    refused(ValueError, "fixed: b = 9 is outside its bounds, 0 to 5", model, X, Y, fixed={"b": 9}, bounds={"b": (0, 5)})
+
+
+def test_arguments_of_other_packages_are_told_what_stands_here():
+    for name, match in (("weights", "sigma=1/weights"), ("maxfev", "max_iterations"), ("nan_policy", "isfinite")):
+        refused(TypeError, f"no option '{name}'. .*{match}", recorded, X, Y, **{name: 1})
+    with pytest.raises(ValueError, match="does not name its parameters: give p0"):
+        nf.fit(lambda x, *p: p[0] * x, X, X)
+    with pytest.raises(ValueError, match=r"p0 has 2 values for 1 parameter \(x\)"):
+        nf.fit(lambda p, x: p[0] * x + p[1], X, X, p0=[1, 2])

@@ -58,3 +58,82 @@ def test_tables_are_predictors_of_one_fit_and_of_many():
     assert np.array_equal(fit.predict(Table(dict(reversed(X.items())))), fit.predict())
     many = nf.fit_many(MODEL, Table(X), np.stack([Y, Y]))
     assert np.allclose(many.parameters, fit.x)
+
+
+class Column:
+    """Stands for a column of pandas."""
+
+    def __init__(self, numbers):
+        self.numbers, self.shape = np.array(numbers, dtype=float), np.shape(numbers)
+
+    def __array__(self, dtype=None):
+        return self.numbers.astype(dtype or float)
+
+    def to_numpy(self):
+        return self.numbers
+
+    @property
+    def values(self):
+        return self.numbers
+
+    def __rmul__(self, other):
+        return other * self.numbers
+
+    def __neg__(self):
+        return -self.numbers
+
+    def std(self):
+        return self.numbers.std(ddof=1)
+
+
+class Frame(Table):
+    def __getitem__(self, name):
+        return self.parts[name]
+
+    def __getattr__(self, name):
+        if name not in self.__dict__.get("parts", {}):
+            raise AttributeError(name)
+        return self.parts[name]
+
+    def to_numpy(self):
+        return np.array(self)
+
+    values = property(to_numpy)
+
+    def __len__(self):
+        return len(self.temp.numbers)
+
+
+def test_functions_of_a_table_are_recorded():
+    table = Frame({name: Column(numbers) for name, numbers in X.items()})
+    want = nf.fit(MODEL, X, Y, p0=[2, 1, 0.02])
+    for model in (
+        lambda d, a, b, c: a * np.exp(-b * d["dose"].to_numpy()) + c * d["temp"].values,
+        lambda d, a, b, c: a * np.exp(-b * d.dose.values) + c * d.temp.to_numpy(),
+        lambda d, a, b, c: a * np.exp(-b * d.values[:, 0]) + c * d.to_numpy()[:, 1],
+        lambda d, a, b, c: a * np.exp(-b * np.asarray(d)[:, 0]) + c * np.asarray(d)[:, 1] + 0 * len(d),
+    ):
+        fit = nf.fit(model, table, Y, p0=[2, 1, 0.02])
+        assert fit.evaluator == "recorded" and np.allclose(fit.x, want.x, rtol=1e-9)
+        assert nf.curve_fit(model, table, Y, p0=[2, 1, 0.02], full_output=True)[2]["evaluator"] == "recorded"
+        assert np.allclose(fit.predict(table, band=True).std_error, want.predict(band=True).std_error)
+
+
+def test_a_table_whose_stand_in_differs_is_given_to_the_function_itself():
+    def model(d, a, b, c):  # pandas divides by rows - 1 here, NumPy by rows
+        return a * np.exp(-b * d.dose.values / d.dose.std()) + c * d.temp.values
+
+    def missing(d, a, b, c):
+        return a * np.exp(-b * d.dose.numbers) + c * d.temp.values
+
+    table = Frame({name: Column(numbers) for name, numbers in X.items()})
+    want = nf.fit(MODEL, X, Y, p0=[2, 1, 0.02])
+    fit = nf.fit(model, table, Y, p0=[2, 1, 0.02])
+    assert fit.evaluator.startswith("called") and np.isclose(fit["b"].value, want["b"].value * np.std(X["dose"], ddof=1))
+    assert nf.fit(missing, table, Y, p0=[2, 1, 0.02]).evaluator.startswith("called")
+
+
+def test_functions_of_a_table_of_pandas_are_recorded():
+    pandas = pytest.importorskip("pandas")
+    fit = nf.fit(lambda d, a, b, c: a * np.exp(-b * d.dose) + c * d["temp"], pandas.DataFrame(X), Y, p0=[2, 1, 0.02])
+    assert fit.evaluator == "recorded" and np.allclose(fit.x, nf.fit(MODEL, X, Y).x)

@@ -145,3 +145,43 @@ def test_one_sigma_in_an_array_is_that_of_all_rows():
     holes = np.where(X == X[3], np.nan, Y)
     popt, _ = nf.curve_fit(decay, X, holes, p0=[2, 1, 0.7], sigma=[0.05], nan_policy="omit")
     assert np.isfinite(popt).all()
+
+
+@pytest.mark.parametrize("arguments", [
+    {}, {"absolute_sigma": True}, {"method": "trf", "loss": "soft_l1"}, {"bounds": ([0, 0, 0], 9)},
+    {"jac": lambda x, a, b, c: np.stack([np.exp(-b * x), -a * x * np.exp(-b * x), 1 + 0 * x], axis=1)},
+])  # fmt: skip
+@pytest.mark.parametrize("called", [False, True])
+def test_rows_of_infinite_sigma_have_no_weight(arguments, called):
+    rng = np.random.default_rng(1)
+    x = np.linspace(0, 4, 50)
+    y = 2.5 * np.exp(-1.3 * x) + 0.5 + 0.05 * rng.normal(size=50)
+    sigma, y[[3, 10]] = np.full(50, 0.05), (40, -7)
+    sigma[[3, 10]] = np.inf
+
+    def model(x, a, b, c):
+        middle = x - x.mean() + 2  # which must be that of all rows
+        if called:
+            a = float(a)
+        return a * np.exp(-b * middle) + c
+
+    mine = nf.curve_fit(model, x, y, sigma=sigma, full_output=True, **arguments)
+    scipys = scipy.optimize.curve_fit(model, x, y, sigma=sigma, full_output=True, **arguments)
+    assert mine[0] == pytest.approx(scipys[0], rel=1e-5)
+    factor = 1 if "absolute_sigma" in arguments else 47 / 45  # SciPy counts all rows
+    assert np.sqrt(np.diag(mine[1])) == pytest.approx(np.sqrt(factor * np.diag(scipys[1])), rel=1e-4)
+    assert np.allclose(mine[2]["fvec"], scipys[2]["fvec"], atol=1e-5) and mine[2]["fvec"][3] == 0
+    if "fjac" in scipys[2]:
+        assert mine[2]["fjac"].shape == scipys[2]["fjac"].shape
+
+
+def test_mistakes_with_rows_of_infinite_sigma_are_told():
+    x, sigma = np.arange(6.0), np.array([1, 1, 1, 1, np.inf, 1])
+    with pytest.raises(ValueError, match="the model gives 5 values for 6 data"):  # as many as are kept
+        nf.curve_fit(lambda x, a, b: (a + b * x)[:5], x, x, sigma=sigma)
+    with pytest.raises(ValueError, match="infinite in every row"):
+        nf.curve_fit(lambda x, a, b: a + b * x, x, x, sigma=np.full(6, np.inf))
+    with pytest.raises(ValueError, match="not positive and finite"):
+        nf.curve_fit(lambda x, a, b: a + b * x, x, x, sigma=-sigma)
+    with pytest.raises(TypeError, match="n.*=6 must not exceed.*=5"):
+        nf.curve_fit(lambda x, *p: sum(q * x**k for k, q in enumerate(p)), x, x, p0=np.ones(6), sigma=sigma)

@@ -113,10 +113,7 @@ std::vector<std::string> fits_without_rows(const ColumnPerFit& y, std::size_t fr
   for (std::size_t f = 0; f < y.size(); ++f) {
     if (y[f].size() >= free) continue;
     if (lines.size() == kLines) ++more;
-    else
-      lines.push_back(
-          fmt::format("fit {}: {} rows cannot determine {} parameters: give more rows or fix parameters", f,
-                      y[f].size(), free));
+    else lines.push_back(fmt::format("fit {}: {}", f, lack_of_rows(y[f].size(), free)));
   }
   if (more > 0) lines.push_back(fmt::format("{} more fits have too few rows", more));
   return lines;

@@ -295,11 +295,13 @@ SurveyedRows surveyed_rows(std::shared_ptr<const RowSource> rows, const FitOptio
   return {std::move(rows), std::move(form), std::move(survey)};
 }
 
+std::string lack_of_rows(std::size_t rows, std::size_t free) {
+  return fmt::format("{} row{} cannot determine {} parameters: give more rows or fix parameters", rows,
+                     rows == 1 ? "" : "s", free);
+}
+
 void check_counts(std::size_t rows, std::size_t free) {
-  if (rows < free) {
-    throw DataError(
-        fmt::format("{} rows cannot determine {} parameters: give more rows or fix parameters", rows, free));
-  }
+  if (rows < free) throw DataError(lack_of_rows(rows, free));
 }
 
 void check_uses_predictors(const Formula& formula) {

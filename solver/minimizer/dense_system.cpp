@@ -243,12 +243,16 @@ void DenseSystem::recheck(std::span<const double> x, std::size_t rows, Recheck& 
   out.underflow = out.underflow && squares_underflow();
 }
 
+double DenseSystem::error_by_differences(const Certificate& c) const {
+  return nlsq::error_by_differences(*at_, c, residuals());
+}
+
 void DenseSystem::certify(std::span<const double> x, const CertificateTests& asked, Certified& out) {
   CertificateTests tests = asked;
   tests.unit_sigma = unit_sigma_;
   nlsq::certify(*evaluator_, x, *at_, tests, undamped_, out);
   Certificate& c = out.certificate;
-  const double error = error_by_differences(*at_, c, residuals());
+  const double error = error_by_differences(c);
   if (!(error > c.covariance_error)) return;
   c.covariance_error = error;
   if (error > kStandardErrorsUnknown) out.covariance = Matrix(x.size(), x.size(), kNaN);

@@ -50,6 +50,7 @@ class DenseSystem final : public System {
   void forget() override { at_.reset(); }
   bool rough(std::span<const double> x) const override { return evaluator_->rough(x); }
   bool extrapolate_derivatives() override { return extrapolates_ && extrapolate(); }
+  double error_by_differences(const Certificate& c) const override;
   bool extrapolate_rough_derivatives(std::span<const double> x, const Certificate& c,
                                      const CertificateTests& tests) override;
   const PointCost& at() const override { return *at_; }

@@ -248,6 +248,9 @@ bool conclude(Loop& loop, Termination reason);  // Certifies x. Returns false if
 
 // ---- minimizer_result.cpp fills the result.
 bool limited_by_rounding(const Loop& loop);  // judges the certificate formed last
+// Returns true if extrapolated differences at x have errors that a smooth function would not give, and the
+// certificate formed last has failed. Further steps would follow the jumps of the function.
+bool limited_by_jumps(const Loop& loop);
 void fill_result(Loop& loop, MinimizerResult& out);
 
 }  // namespace nlsq::inline v0

@@ -135,7 +135,8 @@ void Minimizer::iterate() {
     }
     if (done || no_progress || take_last_step(loop)) {
       if (conclude(loop, Termination::converged)) return;
-      if (no_progress && (limited_by_rounding(loop) || loop.ending.stagnation.at_kink()))
+      if (no_progress &&
+          (limited_by_rounding(loop) || limited_by_jumps(loop) || loop.ending.stagnation.at_kink()))
         return (void)conclude(loop, Termination::no_progress);
       continue;
     }

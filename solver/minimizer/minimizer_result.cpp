@@ -20,6 +20,12 @@ bool limited_by_rounding(const Loop& loop) {
          system.gradient_is_noise(loop.point.x, loop.rounding.last());
 }
 
+bool limited_by_jumps(const Loop& loop) {
+  constexpr double kSmooth = 1e-4;  // of a standard error
+  return !loop.certified.first_order && loop.system->known() &&
+         loop.system->error_by_differences(loop.certified.certificate) > kSmooth;
+}
+
 void fill_result(Loop& loop, MinimizerResult& out) {
   const bool limited = loop.summary.termination == Termination::no_progress && limited_by_rounding(loop);
   System& system = *loop.system;

@@ -84,6 +84,8 @@ class System {
                                              const CertificateTests& tests) {
     return (void)x, (void)c, (void)tests, false;
   }
+  // Returns the relative error of standard errors that errors of extrapolated differences at x cause.
+  virtual double error_by_differences(const Certificate& c) const { return (void)c, 0.0; }
   virtual const PointCost& at() const = 0;
   virtual bool by_qr() const { return false; }  // at() has the triangle of a QR pass
   virtual void linearize(std::span<const double> x, const PrecisionPlan& plan) = 0;

@@ -46,6 +46,10 @@ TEST_CASE("exit status 2: usage and model errors come with a remedy") {
   usage(kDecay + " --model exp --fix q", "no parameter 'q'");
   usage(kDecay + " --model exp --p0 a=1,a=2", "given twice");
   usage(kDecay + " --model exp --p0 a=1 --fix a=2", "--p0 gives it a value too");
+  usage(kDecay + " --model exp --fix b=9 --bounds b=0:5",
+        "--fix b=9 is above its upper bound 5: a fixed parameter needs no --bounds");
+  usage(kDecay + " --model exp --p0 b=9 --bounds b=0:5", "p0: b = 9 is above its upper bound 5");
+  usage(kDecay + " --model exp --p0 'a=1 b=2'", "separate values with commas, as in a=1,b=2");
   usage(kDecay + " --model exp --p0 a", "name=value");
   usage(kDecay + " --model exp --p0 a=x", "not a number");
   usage(kDecay + " --model exp --p0 @/nowhere/fit.json", "cannot open");

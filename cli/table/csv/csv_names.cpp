@@ -20,6 +20,16 @@ bool is_number_or_date(const std::string& cell, const CsvOptions& options) {
   return status == NumberStatus::ok || status == NumberStatus::underflow || parse_moment(cell).has_value();
 }
 
+// The same, or a number with a decimal comma that has not been asked for. Such a number below a line of units
+// must be the cell that the error is about, since its message names --decimal.
+bool may_be_number_or_date(const std::string& cell, const CsvOptions& options) {
+  if (is_number_or_date(cell, options)) return true;
+  if (options.number.decimal != '.' || options.number.thousands != '\0') return false;
+  CsvOptions with_comma = options;
+  with_comma.number.decimal = ',';
+  return is_number_or_date(cell, with_comma);
+}
+
 // A word of a comment that may name a column. A number or a date hints at data in a comment.
 bool is_name(const std::string& cell, const CsvOptions& options) {
   return status_of(cell, options) == NumberStatus::text && !parse_moment(cell);
@@ -74,13 +84,16 @@ bool second_record_is_units(const std::vector<SampleRecord>& records, const CsvO
   if (records.size() < 3) return false;
   const std::vector<std::string>&units = records[1].fields, &next = records[2].fields;
   if (units.size() != records[0].fields.size() || next.size() != units.size()) return false;
-  const auto is_unit = [&](const std::string& cell) {
-    return trim_spaces(cell).empty() || cell == "-" || is_name(cell, options);
+  const auto is_text = [&](const std::string& cell) {
+    return is_name(cell, options) && !may_be_number_or_date(cell, options);
   };
-  const auto is_text = [&](const std::string& cell) { return is_name(cell, options); };
+  const auto is_unit = [&](const std::string& cell) {
+    return trim_spaces(cell).empty() || cell == "-" || is_text(cell);
+  };
   return std::all_of(units.begin(), units.end(), is_unit) &&
          std::any_of(units.begin(), units.end(), is_text) &&
-         std::all_of(next.begin(), next.end(), [&](auto& cell) { return is_number_or_date(cell, options); });
+         std::all_of(next.begin(), next.end(),
+                     [&](auto& cell) { return may_be_number_or_date(cell, options); });
 }
 
 std::vector<std::optional<TimeOrigin>> time_columns(const std::vector<SampleRecord>& records,

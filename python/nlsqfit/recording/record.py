@@ -28,6 +28,35 @@ class Recording:
         return (tuple(map(repr, self.entries)), self.result, self.parameters, len(self.columns))
 
 
+class Table:
+    """Stands for a table of pandas. Its columns, by names or as attributes, are arrays that a model cannot change."""
+
+    def __init__(self, table):
+        self._table, self._parts = table, {name: guarded(column) for name, column in table.items()}
+
+    def __getitem__(self, name):
+        return self._parts[name]
+
+    def __getattr__(self, name):
+        if name not in self._parts:
+            raise AttributeError(f"a table has no {name} while it is recorded")
+        return self._parts[name]
+
+    def __iter__(self):
+        return iter(self._parts)
+
+    def __len__(self):
+        return len(self._table)
+
+    def __array__(self, dtype=None):
+        return np.array(self._table, dtype)
+
+    def to_numpy(self):
+        return guarded(np.array(self._table))
+
+    values = property(to_numpy)
+
+
 def guarded(x):
     """Return the data that the model sees while it is recorded, with arrays that it cannot change."""
     if isinstance(x, np.ndarray) and x.dtype != object:
@@ -38,6 +67,8 @@ def guarded(x):
         return type(x)(guarded(v) for v in x)
     if type(x) is dict:
         return {k: guarded(v) for k, v in x.items()}
+    if hasattr(x, "columns") and hasattr(x, "items"):
+        return Table(x)
     if hasattr(x, "__array__") and hasattr(x, "to_numpy"):  # a column of pandas
         return guarded(np.array(x))
     return x

@@ -288,6 +288,12 @@ class Data(np.ndarray):
             return functions.call_function(rec, function, args, kwargs)
         return as_data(function(*plain(args), **{k: plain(v) for k, v in kwargs.items()}))
 
+    def to_numpy(self):
+        """Return the array itself, as a column of pandas would."""
+        return self
+
+    values = property(to_numpy)
+
     def carry(self, rec, node):
         """Stores traced values in this array. Its own numbers become NaN, so that no outdated one is used."""
         if not self.flags.writeable:

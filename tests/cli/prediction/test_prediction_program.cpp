@@ -283,6 +283,13 @@ TEST_CASE("--range and --predict take dates where x is a column of dates") {
   const std::string late = run(of_day + " --model line --predict 09:30:23:30:2 --csv - --quiet").out;
   CHECK(contains(late, "\n09:30:00,"));
   CHECK(contains(run(of_day + " --model line --predict 0,90000 --csv - --quiet").out, "\n90000,"));
+  // A single time is no grid where x has times, and is one where x has numbers.
+  const std::string clock = run(of_day + " --model line --predict 10:20:30 --csv - --quiet").out;
+  CHECK(contains(clock, "\n10:20:30,"));
+  CHECK(numbers(clock).size() == 1);
+  CHECK(contains(run(of_day + " --model line --predict 10:20 --csv - --quiet").out, "\n10:20:00,"));
+  CHECK(contains(run(of_day + " --model line --predict 0:3600:3 --csv - --quiet").out, "\n10:00:00,"));
+  CHECK(numbers(run(kDecay + " --model exp --predict 10:20:30 --csv - --quiet").out).size() == 30);
   CHECK(rows[2][1] == doctest::Approx(6.525 + 4.5 * 1.01));
   const Outcome by_time = run(times + " --model line --range 2025-01-02T09:30:2025-01-04T10:00");
   CHECK(by_time.status == 0);

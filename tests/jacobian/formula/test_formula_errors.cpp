@@ -68,6 +68,8 @@ TEST_CASE("functions are checked for their names and arguments") {
   check_fails("EXP(x)", 0, "did you mean 'exp'?");
   check_fails("arctan(x)", 0, "did you mean 'atan'?");
   check_fails("sqr(x)", 0, "did you mean 'sqrt'?");
+  check_fails("a*heaviside(x-5)", 2, "did you mean 'if'?");
+  check_fails("y ~ a*x+b", 2, "of a model as R writes it give what follows the ~");
   check_fails("trigonometric(x)", 0, "for a product write trigonometric*( )");
   check_fails("a(x+1)", 0, "there is no function 'a'");
   check_fails("a + a(x+1)", 4, "'a' is a parameter, not a function; for a product write a*( )");

@@ -143,7 +143,7 @@ TEST_CASE("A group with too few rows for a fit of its own takes part if they det
   CHECK(near(fits.parameters(3, 0), 4, 0.1));
   CHECK(fits.cost[3] < 1e-12);
   CHECK(fits.verdict[4] == Verdict::failed);
-  CHECK(fits.message[4].find("1 rows cannot determine 2 parameters") == 0);
+  CHECK(fits.message[4].find("1 row cannot determine 2 parameters") == 0);
   CHECK(std::isnan(fits.parameters(4, 0)));
   CHECK(fits.dof[4] == 0);
   CHECK(fits.joint->groups == 4);

@@ -208,3 +208,20 @@ TEST_CASE("a parameter's correlation with itself is 1, without rounding") {
   const FitResult fit = curve_fit("a*exp(b*x)+c", data.x, data.y, {{"b", 1}});
   for (std::size_t j = 0; j < 3; ++j) CHECK(fit.correlation(j, j) == 1);
 }
+
+TEST_CASE("a parameter that is fixed at a guess from the data is named, and one at a given value is not") {
+  const Growth data;
+  FitOptions options;
+  options.fixed = {"b"};
+  const auto warns = [&](const NamedValues& p0) {
+    for (const std::string& warning : curve_fit("a*x+b", data.x, data.y, p0, options).warnings)
+      if (warning.find("b is fixed at a first guess from the data") == 0) return true;
+    return false;
+  };
+  CHECK(warns({}));
+  CHECK(warns({{"a", 2}}));
+  CHECK_FALSE(warns({{"b", 1}}));
+  CHECK_FALSE(warns({{"a", 2}, {"b", 1}}));
+  options.fixed = {};
+  CHECK_FALSE(warns({}));
+}

@@ -94,6 +94,9 @@ TEST_CASE("a row of units below the header is skipped") {
   }
   CHECK(read("time,n\n\n# SI\ns,counts\n0,1\n").shape.notes[0] == "units in line 4 skipped");
   CHECK(says(refusal("time,n\ns,counts\n0,1\n1,x\n"), "4:3", {"'x'"}));  // lines are still counted
+  // A decimal comma below the units is named, not the units.
+  CHECK(says(refusal("time;n\ns;counts\n0,5;1,5\n"), "3:1", {"'0,5'", "--decimal ,"}));
+  CHECK(says(refusal("time;n\n0,5;1,5\n1,5;2,5\n"), "2:1", {"'0,5'", "--decimal ,"}));
 }
 
 TEST_CASE("texts below the header that may not be units are refused") {

@@ -327,9 +327,9 @@ TEST_CASE("NaN among many rows is refused with its row, whatever the fit") {
     CAPTURE(fit);
     const Outcome outcome = run(file + fit);
     CHECK(outcome.status == 3);
-    CHECK(
-        contains(outcome.out,
-                 "t.npy, row 200001: x = $1 is not a number here; leave such rows out with --missing drop"));
+    CHECK(contains(
+        outcome.out,
+        "t.npy, row 200001: x = column 1 is not a number here; leave such rows out with --missing drop"));
   }
   CHECK(contains(run(file + "--model exp --missing drop").out, "299998 rows fitted, 2 left out"));
   CHECK(run(file + "--model exp --p0 nothing=1").status == 2);
@@ -363,6 +363,8 @@ TEST_CASE("NaN, infinity, and sigma that is not positive are refused with their 
   table[0][3] = 0.5;
   table[2][20] = -1;
   CHECK(contains(told("--sigma 3"), "row 21: sigma is -1"));
+  table[2][20] = std::numeric_limits<double>::infinity();
+  CHECK(contains(told("--sigma 3"), "row 21: sigma = column 3 is infinite here"));
 }
 
 TEST_CASE("NaN and infinity are refused in the rows that --range keeps alone") {
@@ -382,8 +384,8 @@ TEST_CASE("NaN and infinity are refused in the rows that --range keeps alone") {
   CHECK(fitted.rfind("0 ", 0) == 0);
   CHECK(contains(fitted, "26 rows fitted, 24 left out (24 by --range)"));
   CHECK(contains(told(range + "--x '$1+0' --y '2*$2'"), "26 rows fitted, 24 left out (24 by --range)"));
-  CHECK(contains(told(fmt::format("--range {}:", middle)), "row 41: y = $2 is not a number here"));
+  CHECK(contains(told(fmt::format("--range {}:", middle)), "row 41: y = column 2 is not a number here"));
   table[0][45] = kNaN;  // this row may or may not be in the interval
-  CHECK(contains(told(range), "row 46: x = $1 is not a number here"));
+  CHECK(contains(told(range), "row 46: x = column 1 is not a number here"));
   CHECK(contains(told(range + "--missing drop"), "26 rows fitted, 24 left out (2 by --missing drop"));
 }
