@@ -1,11 +1,14 @@
 // Tests functions that are called only in double. If their usual differences are not accurate enough to
 // certify a minimum, extrapolated ones are.
+#include <dense/dense_evaluator.hpp>
 #include <nlsq/curve_fit.hpp>
 #include <nlsq/least_squares.hpp>
+#include <rows/calls/fallback_rows.hpp>
 
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
 #include <random>
 #include <span>
 #include <string>
@@ -117,4 +120,43 @@ TEST_CASE("A function that jumps is given up when its extrapolated differences a
     for (std::size_t j = 0; j < 3; ++j)
       CHECK(std::fabs(end.x[j] - smooth.parameters[j]) < 0.05 * smooth.standard_errors[j]);
   }
+}
+
+TEST_CASE("A second pass at a point takes differences to both sides, with few rows, too") {
+  const VectorFunction cubes{[](std::span<const double> p) {
+    return std::vector<double>{p[0] * p[0] * p[0], p[1] * p[1] * p[1], p[0] - p[1]};
+  }};
+  VectorRows rows(cubes, {2.0, 3.0}, {0, 1});
+  DenseEvaluator evaluator(rows);
+  const std::vector<double> x{2, 3};
+  const auto error = [&] { return std::fabs(evaluator.linearize(x, kF64Plan).normal(0, 0) / 145 - 1); };
+  CHECK(error() > 1e-6);
+  CHECK(rows.rough(x));
+  CHECK(error() < 1e-9);
+  CHECK_FALSE(rows.rough(x));
+}
+
+// Gauss-Newton converges slowly on a bound, and every point costs five calls.
+TEST_CASE("Waves whose amplitude is held below its best value take few calls") {
+  int calls = 0;
+  for (unsigned seed = 0; seed < 24; ++seed) {
+    CAPTURE(seed);
+    const Wave wave(seed);
+    const VectorFunction residuals = wave.residuals();
+    const VectorFunction counted{[&](std::span<const double> p) {
+      ++calls;
+      return residuals.value(p);
+    }};
+    LeastSquaresOptions options;
+    constexpr double kFree = std::numeric_limits<double>::infinity();
+    options.bounds.upper = {0.5 * wave.start[0], kFree, kFree, kFree};
+    options.bounds.lower.assign(4, -kFree);
+    std::vector<double> start = wave.start;
+    start[0] = options.bounds.upper[0];
+    const LeastSquaresResult fit = least_squares(counted, start, options);
+    CHECK(fit.success());
+    CHECK(fit.active_mask[0] == 1);
+  }
+  MESSAGE(calls << " calls for 24 waves");
+  CHECK(calls < 4500);
 }
