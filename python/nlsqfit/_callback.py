@@ -19,6 +19,7 @@ from ._library import CALLBACK, DATA, OK, Function, lib
 # Fits of at most so many rows take too little time for a person to notice.
 _ROWS_WORTH_A_THREAD = 50_000
 _MOST_PLACES = 64
+_NUMBERS_KEPT = 100_000  # of values beside the answer
 _INTERRUPT = int(signal.SIGINT)
 
 
@@ -139,6 +140,10 @@ class UserFunction:
         self.vector = doubles_type(parameters)
         self.places = {}  # arrays by their address in the library's memory, which it uses again and again
         self.last = None  # the latest parameters, as a list, and what `values` gave for them
+        # What `values` gave at the latest points, by their parameters. A fit ends with points beside its
+        # answer, where derivatives are wanted once more.
+        self.near = {}
+        self.most_near = 2 * parameters + 2 if rows * parameters <= _NUMBERS_KEPT else 0
         # With `jacobian`, these are the first parameters and the latest, with copies of the values there.
         self.known = []
         self.error = None
@@ -174,6 +179,8 @@ class UserFunction:
             made = self.values(parameters)
             self._place(y)[:] = made
             self.last = parameters, made
+            if self.most_near > 0:
+                self._keep_near(tuple(parameters), made)
             if self.jacobian is not None:
                 self.known[1:] = [(parameters, np.array(made))]
         if jacobian is not None:
@@ -181,6 +188,12 @@ class UserFunction:
             self.last = None  # `jacobian` may fill the same array again
             matrix = vector_at(jacobian, self.rows * self.parameters).reshape(self.rows, self.parameters)
             matrix[:] = self.jacobian(np.array(parameters))
+
+    def _keep_near(self, parameters, made):
+        self.near.pop(parameters, None)  # so that it becomes the latest
+        self.near[parameters] = np.array(made)
+        if len(self.near) > self.most_near:
+            del self.near[next(iter(self.near))]
 
     def _place(self, address):
         place = self.places.get(address)

@@ -52,6 +52,7 @@ class Curve:
         self.jacobian, self.names, self.source, self.check = jacobian, names, source, check
         self.single, self.predictors = False, predictors
         self.answer = self.covariance = self.certified = self.fitted = None  # set at the end of a fit
+        self.near = {}  # values that the fit took last, by their parameters (UserFunction.near)
         self.slopes = None  # derivatives at the answer by differences, if they were taken
         self.slopes_error = 0.0  # the relative error that the latest derivatives cause in standard errors
         self.calls = 0
@@ -283,6 +284,7 @@ class Curve:
     def release(self):
         """Frees the model that calls the function. Otherwise the two would keep each other alive."""
         if self.user is not None:
+            self.near = self.user.near
             self.user.pointer = self.user = self.model = None
 
     def _fit_and_compare(self, p0, options):
@@ -391,6 +393,8 @@ class Curve:
         def values_at(place):
             if place == known:
                 return here
+            if tuple(place) in self.near:
+                return self.near[tuple(place)]
             try:
                 return self._values_of(place)
             except Exception as failure:

@@ -38,10 +38,11 @@ void DenseSystem::begin(Evaluator& evaluator, const DenseRequest& request) {
   curvature_.forget();
 }
 
-// A function that computes all residuals in one call may be slow.
+// A function that computes all residuals in one call may be slow. So a user who asks for fewer digits than by
+// default does not pay for more calls.
 bool DenseSystem::passes_are_cheap() const {
-  return !evaluator_->one_point() &&
-         static_cast<double>(evaluator_->residuals()) * evaluator_->row_cost() < kFreeWork;
+  if (evaluator_->one_point() && options_->xtol > SolverOptions().xtol) return false;
+  return static_cast<double>(evaluator_->residuals()) * evaluator_->row_cost() < kFreeWork;
 }
 
 double DenseSystem::scaled_size(std::span<const double> x, std::span<const double> scale) const {

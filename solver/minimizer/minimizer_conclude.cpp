@@ -43,8 +43,16 @@ bool trial_does_not_raise_cost(Loop& loop, const PrecisionPlan& plan) {
   return false;
 }
 
-// Continues with undamped steps until ν₀ stops falling. It is used only for problems whose passes cost almost
-// nothing.
+// Returns true if digits beyond those of the tests cost almost nothing. Calls of the user's code may be slow.
+// They are spent only where residuals vanish, because terms of many sizes vanish one after the other, and the
+// certificate needs all of them.
+bool worth_polishing(const Loop& loop) {
+  constexpr double kVanishing = 1e-20;  // of the cost at the start
+  if (!loop.system->passes_are_cheap()) return false;
+  return !loop.request->by_calls || loop.cost() <= kVanishing * loop.summary.initial_cost;
+}
+
+// Continues with undamped steps until ν₀ stops falling.
 void polish(Loop& loop) {
   System& system = *loop.system;
   Point& point = loop.point;
@@ -212,7 +220,8 @@ bool ends_without_certificate(Loop& loop) {
   return true;
 }
 
-// Linearizes x in f64, unless it is known so already, with the most accurate derivatives in use.
+// Linearizes x in f64, unless it is known so already, with the most accurate derivatives in use. A user who
+// asks for fewer digits than by default does not pay for them by calls.
 void make_known_in_f64(Loop& loop) {
   System& system = *loop.system;
   // The plan in force may be below f64 although x has not been linearized in it yet.
@@ -220,7 +229,7 @@ void make_known_in_f64(Loop& loop) {
     loop.digits.plan = kF64Plan;
     system.forget();
   }
-  if (system.rough(loop.point.x)) system.forget();
+  if (system.rough(loop.point.x) && loop.options->xtol <= SolverOptions().xtol) system.forget();
   if (system.known()) return;
   system.linearize(loop.point.x, loop.digits.plan);
   loop.point.prepared = false;
@@ -258,7 +267,7 @@ bool certify_here(Loop& loop, Termination reason) {
       return true;
     }
   }
-  if (converged && system.passes_are_cheap()) polish(loop);
+  if (converged && worth_polishing(loop)) polish(loop);
   if (converged) settle_on_bounds(loop);
   recheck_here(loop, kRowsOfCertificate, loop.rounding.end);
   const CertificateTests tests = tests_here(loop, reason);
