@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace nlsq::inline v0 {
 
@@ -201,16 +202,22 @@ class ScaledCurvature {
       product[j] = (gradient_[columns_[j]] - here_[columns_[j]]) / norm(j) / shift;
     return true;
   }
-  // Returns vᵀSv for S = H - JᵀJ, by the residuals r at x and those beside it; NaN if there are none. Along
-  // v, S is the second derivative of the residuals times r, so J is not evaluated. Requires a problem without
-  // losses, which would add to S.
+  // Returns |vᵀSv| for S = H - JᵀJ, by the residuals r at x and those beside it; NaN if it is not known.
+  // Along v, S is the second derivative of the residuals times r, so J is not evaluated. Requires a problem
+  // without losses, which would add to S. A residual that stays the same may have changed by less than its
+  // rounding error, which is unknown if the function subtracts large constants. Then the value is not known.
   double beyond_normal(std::span<const double> v, std::span<const double> r) {
     const double shift = move(v);
     if (shift == 0 || !std::isfinite(at_.model.cost(there_, moved_))) return kNaN;
-    double change = 0, first_order = 0;
-    for (std::size_t i = 0; i < r.size(); ++i) change += r[i] * (moved_[i] - r[i]);
-    for (const std::size_t j : columns_) first_order += here_[j] * step_[j];
-    return 2 * (change - first_order) / (shift * shift);
+    double change = 0, squares = 0;
+    for (std::size_t i = 0; i < r.size(); ++i) {
+      if (moved_[i] == r[i] && r[i] != 0) return kNaN;
+      change += r[i] * (moved_[i] - r[i]);
+      squares += r[i] * r[i];
+    }
+    for (const std::size_t j : columns_) change -= here_[j] * step_[j];  // the change to first order
+    const double rounding = std::numeric_limits<double>::epsilon() * squares;
+    return 2 * (std::fabs(change) + rounding) / (shift * shift);
   }
 
  private:
@@ -287,7 +294,7 @@ bool little_beyond_normal(const BlockPoint& at, const GradientAt& gradient_at, N
       for (int i = 0; i < 3; ++i) number += 2 * random.uniform();
     }
     dense::solve_lower_transposed(metric.L.data(), n, v.data());
-    const double estimate = std::fabs(H.beyond_normal(v, r));
+    const double estimate = H.beyond_normal(v, r);
     if (!(too_low(kMostDirections, 0.5) * estimate < 1)) return false;
     largest = std::max(largest, estimate);
     if (too_low(k, 0.5) * largest < 1) return true;
