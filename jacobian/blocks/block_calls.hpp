@@ -4,6 +4,7 @@
 
 #include "blocks/block_groups.hpp"
 #include "blocks/block_reference.hpp"
+#include "blocks/block_scan.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -27,6 +28,15 @@ class BlockCalls {
     const BlockFunction& function = list_.function(block);
     double* to = r + list_.row[block];
     if (!function.value(places_in(x, list_.of(block)), to)) std::fill_n(to, function.residuals(), kNaN);
+  }
+
+  // Does this for the blocks [first, last) of a list.
+  void residuals(std::span<const std::uint32_t> blocks, std::size_t first, std::size_t last,
+                 std::span<const double> x, double* r) {
+    for (std::size_t i = first; i < last; ++i) {
+      fetch_ahead(blocks, i);
+      residuals(blocks[i], x, r);
+    }
   }
 
   // Returns the sums of all extrapolated differences since the last call: one for each number of x, or none.
@@ -55,9 +65,24 @@ class BlockCalls {
       start += size;
     }
   }
+  template <class T>
+  void jacobian(std::span<const std::uint32_t> blocks, std::size_t first, std::size_t last,
+                std::span<const double> x, const RecordTarget<T>& J) {
+    for (std::size_t i = first; i < last; ++i) {
+      fetch_ahead(blocks, i);
+      jacobian(blocks[i], x, J);
+    }
+  }
 
  private:
   static constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+  // Begins to load what a later call reads, so that the call need not wait for the memory.
+  void fetch_ahead(std::span<const std::uint32_t> blocks, std::size_t i) const {
+    const auto fetch = list_.problem->fetch;
+    if (i + 2 * kBlocksAhead < blocks.size()) load_ahead(list_, blocks[i + 2 * kBlocksAhead]);
+    if (fetch && i + kBlocksAhead < blocks.size()) fetch(list_.function(blocks[i + kBlocksAhead]));
+  }
 
   // Returns where the parameter blocks of a residual block are in x.
   const double* const* places_in(std::span<const double> x, std::span<const std::uint32_t> parameters) {

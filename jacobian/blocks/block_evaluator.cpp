@@ -27,7 +27,7 @@ class GroupPass final : public BlockPass {
   std::size_t residuals(std::size_t tile, std::span<const double> x, double* r) override {
     const BlockTile& t = groups_.tiles[tile];
     if (t.group == BlockTile::kSlow) {
-      for (std::uint32_t i = 0; i < t.count; ++i) calls_.residuals(groups_.slow[t.first + i], x, r);
+      calls_.residuals(groups_.slow, t.first, t.first + t.count, x, r);
       return 0;
     }
     const BlockGroup& group = groups_.groups[t.group];
@@ -64,7 +64,7 @@ class GroupPass final : public BlockPass {
       }
     }
     const auto [begin, end] = range_of(groups_.slow, first, last);
-    for (std::size_t k = begin; k < end; ++k) calls_.jacobian(groups_.slow[k], x, J);
+    calls_.jacobian(groups_.slow, begin, end, x, J);
     return left;
   }
   std::size_t jacobian(std::size_t tile, std::span<const double> x, float* J) override {
@@ -77,7 +77,7 @@ class GroupPass final : public BlockPass {
   void reference(std::size_t tile, std::span<const double> x, double* r) override {
     const BlockTile& t = groups_.tiles[tile];
     const auto& blocks = t.group == BlockTile::kSlow ? groups_.slow : groups_.groups[t.group].blocks;
-    for (std::uint32_t i = 0; i < t.count; ++i) calls_.residuals(blocks[t.first + i], x, r);
+    calls_.residuals(blocks, t.first, t.first + t.count, x, r);
   }
   void rounding(std::size_t tile, std::span<const double> x, double* bounds, double most) override {
     const BlockTile& t = groups_.tiles[tile];
@@ -131,7 +131,7 @@ class GroupPass final : public BlockPass {
     const BlockTile& t = groups_.tiles[tile];
     const RecordTarget<Stored> all{.records = J};
     if (t.group == BlockTile::kSlow) {
-      for (std::uint32_t i = 0; i < t.count; ++i) calls_.jacobian(groups_.slow[t.first + i], x, all);
+      calls_.jacobian(groups_.slow, t.first, t.first + t.count, x, all);
       return 0;
     }
     return fill_lanes(lanes, groups_.groups[t.group], {t.first, t.first + t.count, t.first}, x, all);

@@ -34,6 +34,8 @@ struct BlockUses {
   std::vector<std::shared_ptr<const BlockFunction>> functions;
   EvenNumbers<std::uint32_t> first;
   std::vector<std::uint32_t> uses;
+  // If it is not null, it begins to load into the caches what a call of the function will read.
+  void (*fetch)(const BlockFunction&) = nullptr;
 
   BlockUses() { first.push_back(0); }
 

@@ -67,6 +67,7 @@ class Grouping {
     std::optional<BlockScan> scan;
     if (run_ && earlier_.empty() && first >= kLead) scan.emplace(list_, x_, result_.kinds, first, last, run_);
     for (std::uint32_t block = first; block < last; ++block) {
+      load_ahead(list_, block + kBlocksAhead);
       if (const BlockGroup* group = earlier_group(block)) carry(block, *group);
       else if (scan && (*scan)[block].kind != FollowedBlock::kUnknown) follow(block, (*scan)[block]);
       else place(block);
@@ -105,6 +106,7 @@ class Grouping {
     for (std::size_t kind = 0; kind < used.size(); ++kind)
       used[kind].resize(result_.kinds[kind].family.recordings().size(), 0);
     for (std::uint32_t block = 0; block < list_.blocks(); ++block) {
+      load_ahead(list_, block + kBlocksAhead);
       if (const BlockGroup* group = earlier_group(block)) used[group->kind][group->variant] = 1;
     }
     for (std::size_t kind = 0; kind < used.size(); ++kind) result_.kinds[kind].family.keep_only(used[kind]);

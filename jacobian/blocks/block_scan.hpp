@@ -23,6 +23,13 @@ bool is_of_kind(const BlockList& list, std::uint32_t block, const BlockKind& kin
 std::size_t find_kind(const BlockList& list, std::uint32_t block, std::span<const BlockKind> kinds,
                       std::size_t guess);
 
+// Begins to load the function of a block into the caches, so that a loop over blocks does not wait for it. A
+// function may lie anywhere in memory.
+inline void load_ahead(const BlockList& list, std::size_t block) {
+  if (block < list.blocks()) __builtin_prefetch(&list.function(block));
+}
+constexpr std::size_t kBlocksAhead = 12;
+
 class BlockScan {
  public:
   // Scans blocks [first, last) at x. If functions throw, the exception of the lowest task passes through.

@@ -1,6 +1,8 @@
 // Implements BlockStructure: elimination order, cameras, record layout and chunks of a block problem.
 #include "blocks/block_structure.hpp"
 
+#include "blocks/block_scan.hpp"
+
 #include <nlsq/error.hpp>
 
 #include <algorithm>
@@ -129,6 +131,7 @@ void BlockStructure::lay_out_records(const Problem::Impl& problem) {
   const bool components = problem.has_components();
   for (std::uint32_t slot = 0; slot < list.residual_block.size(); ++slot) {
     const std::uint32_t block = list.residual_block[slot];
+    load_ahead(list, slot + kBlocksAhead);
     const auto parameters = problem.parameters_of(block);
     const auto has_manifold = [&](std::uint32_t p) {
       return problem.parameters[p].tangent() > 0 && problem.parameters[p].manifold;

@@ -24,6 +24,8 @@ constexpr int kMostCorrections = 8;
 // Up to this ratio of squared norms, or of a squared norm and its damping, JᵀJ has some digits of the light
 // rows.
 constexpr double kSomeDigits = 1e14;
+// Above this ratio, corrections often fail without damping. Then the lighter rows are tried first.
+constexpr double kManyDigits = 1e10;
 // Rows above this norm count as heavy. If they are made lighter, the least of them gets the second norm,
 // which still outweighs light rows by far, and none may keep more than the third. All are relative to the
 // light rows.
@@ -193,13 +195,20 @@ class CorrectedStep {
 bool solve_beside_heavy_rows(const BlockPoint& at, double lambda, std::span<const double> scale,
                              BlockStep& out) {
   const RowWeights weights = weigh_rows(at);
-  const bool digits = weights.spread * weights.spread <= kSomeDigits || lambda * kSomeDigits >= 1;
-  if (digits && CorrectedStep(at, lambda, scale, weights.heavy, 1).solve(out)) return true;
-  // Where λ D² exceeds the squares of the lighter rows, multipliers hardly change the step, and corrections
-  // that are too small would look like the last ones.
-  if (weights.factor == 1 || lambda > weights.factor * weights.factor) return false;
-  const LighterRecords lighter(at, weights);
-  return lighter.in_place() && CorrectedStep(at, lambda, scale, weights.heavy, weights.factor).solve(out);
+  const auto digits = [&](double most) {
+    return weights.spread * weights.spread <= most || lambda * most >= 1;
+  };
+  const auto as_they_are = [&] {
+    return digits(kSomeDigits) && CorrectedStep(at, lambda, scale, weights.heavy, 1).solve(out);
+  };
+  const auto lighter = [&] {
+    // Where λ D² exceeds the squares of the lighter rows, multipliers hardly change the step, and corrections
+    // that are too small would look like the last ones.
+    if (weights.factor == 1 || lambda > weights.factor * weights.factor) return false;
+    const LighterRecords rows(at, weights);
+    return rows.in_place() && CorrectedStep(at, lambda, scale, weights.heavy, weights.factor).solve(out);
+  };
+  return digits(kManyDigits) ? as_they_are() || lighter() : lighter() || as_they_are();
 }
 
 // Returns true if rows have very different weights. Weights hardly change during a solve. So the norms of

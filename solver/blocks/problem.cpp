@@ -180,6 +180,8 @@ void add_residual_block(Problem& problem, std::shared_ptr<const BlockFunction> f
   append(impl, std::move(function), loss);
 }
 
+void set_fetch(Problem& problem, void (*fetch)(const BlockFunction&)) { problem.impl().fetch = fetch; }
+
 void Problem::set_component(ResidualBlockId id, const std::string& name) {
   Impl& impl = *impl_;
   const std::size_t block = place_of(impl, id, "set_component");

@@ -12,25 +12,33 @@ namespace nlsq::inline v0 {
 
 class CostBlock final : public BlockFunction {
  public:
-  CostBlock(const ceres::CostFunction* function, const RecordableCostFunction* recordable)
+  CostBlock(const ceres::CostFunction* function, const RecordableCostFunction* recordable, bool has_empty)
       : BlockFunction(function->num_residuals()), function_(function), recordable_(recordable),
         kind_(recordable ? recordable->kind() : &kNotRecorded),
-        has_empty_(std::ranges::count(function->parameter_block_sizes(), 0) > 0) {}
+        reads_(recordable ? recordable->reads() : nullptr), has_empty_(has_empty) {}
 
   Derivatives derivatives_by() const override {
     return recordable_ ? Derivatives::traced_own : Derivatives::own;
   }
   const void* kind() const override { return kind_; }
   // Detects residuals that a function does not write: they stay non-finite, as in Ceres.
+  void look_in(std::shared_ptr<CostAnswer> answer) { answer_ = std::move(answer); }
   bool value(const double* const* blocks, double* residuals) const override {
-    std::fill_n(residuals, function_->num_residuals(), kUnwritten);
+    if (given(CostAnswer::Of::residuals, blocks, residuals, nullptr)) return true;
+    std::fill_n(residuals, this->residuals(), kUnwritten);
     std::vector<const double*> all;
     return function_->Evaluate(with_empty(blocks, kNothing, all), residuals, nullptr);
+  }
+  // A cost function and its functor lie anywhere in memory.
+  void fetch() const {
+    prefetch_object(function_);
+    __builtin_prefetch(reads_);
   }
   bool trace(const Traced* const* blocks, Traced* residuals) const override {
     return recordable_->record(blocks, residuals);
   }
   bool derivatives(const double* const* blocks, double* residuals, double* const* J) const override {
+    if (given(CostAnswer::Of::derivatives, blocks, residuals, J)) return true;
     std::fill_n(residuals, function_->num_residuals(), kUnwritten);
     const std::vector<int>& sizes = function_->parameter_block_sizes();
     std::vector<const double*> all;
@@ -45,6 +53,9 @@ class CostBlock final : public BlockFunction {
   }
 
  private:
+  bool given(CostAnswer::Of of, const double* const* blocks, double* residuals, double* const* J) const {
+    return answer_ && answer_->give(of, function_->parameter_block_sizes(), blocks, residuals, J);
+  }
   // Ceres allows parameter blocks without numbers, which nlsq::Problem does not have. Adds `empty` for them.
   template <class T>
   T* const* with_empty(T* const* blocks, T* empty, std::vector<T*>& all) const {
@@ -60,6 +71,8 @@ class CostBlock final : public BlockFunction {
   const ceres::CostFunction* function_;
   const RecordableCostFunction* recordable_;
   const void* kind_;
+  const void* reads_;
+  std::shared_ptr<CostAnswer> answer_;  // null for most functions
   bool has_empty_;
 };
 
@@ -115,12 +128,35 @@ const RecordableCostFunction* CostBlocks::recordable(const ceres::CostFunction* 
   return to_recordable_ ? reinterpret_cast<const RecordableCostFunction*>(at + *to_recordable_) : nullptr;
 }
 
-CostBlocks::Wrapped CostBlocks::wrap(const ceres::CostFunction* function) {
+CostBlocks::Wrapped CostBlocks::wrap(const ceres::CostFunction* function, bool has_empty) {
   const RecordableCostFunction* found = may_record_ ? recordable(function) : nullptr;
-  const bool has_empty = std::ranges::count(function->parameter_block_sizes(), 0) > 0;
   if (found && (has_empty || !found->recordable())) found = nullptr;
-  return {{blocks_, &blocks_->emplace_back(function, found)}, found ? found->serial() : 0};
+  return {{blocks_, &blocks_->emplace_back(function, found, has_empty)}, found ? found->serial() : 0};
 }
+
+void CostBlocks::look_in(std::size_t number, std::shared_ptr<CostAnswer> answer) {
+  (*blocks_)[number].look_in(std::move(answer));
+}
+
+bool CostAnswer::give(Of wanted, const std::vector<int>& sizes, const double* const* blocks, double* r,
+                      double* const* J_out) {
+  if (of != wanted) return false;
+  const double* number = at.data();
+  for (std::size_t k = 0; k < sizes.size(); number += sizes[k++]) {
+    if (!std::equal(blocks[k], blocks[k] + sizes[k], number)) return false;
+  }
+  of = Of::none;
+  std::ranges::copy(residuals, r);
+  const double* from = J.data();
+  for (std::size_t k = 0; J_out && k < sizes.size(); ++k) {
+    const auto count = residuals.size() * static_cast<std::size_t>(sizes[k]);
+    if (J_out[k]) std::copy_n(from, count, J_out[k]);
+    from += count;
+  }
+  return true;
+}
+
+void CostBlocks::fetch(const BlockFunction& wrapped) { static_cast<const CostBlock&>(wrapped).fetch(); }
 
 Loss wrap(const ceres::LossFunction* loss) {
   if (loss == nullptr) return {};

@@ -17,11 +17,26 @@
 #include <memory>
 #include <optional>
 #include <typeinfo>
+#include <vector>
 
 namespace nlsq::inline v0 {
 
 class CostBlock;
 class RecordableCostFunction;
+
+// Holds what a cost function returned when Ceres called it, so that it need not be called again at the same
+// point. It is given out once.
+struct CostAnswer {
+  enum class Of : std::uint8_t { none, residuals, derivatives };
+  Of of = Of::none;
+  std::vector<double> at;  // the numbers of its parameter blocks
+  std::vector<double> residuals;
+  std::vector<double> J;  // a matrix for each parameter block, one after another
+
+  // Copies the answer and returns true if it is of this kind and at this point. `J` is null for residuals.
+  bool give(Of wanted, const std::vector<int>& sizes, const double* const* blocks, double* r,
+            double* const* J_out);
+};
 
 // Wraps the cost functions of a problem. The wrapped functions lie together in memory, in the order of
 // wrapping, because the solver calls all of them one after another.
@@ -34,7 +49,12 @@ class CostBlocks {
     std::shared_ptr<const BlockFunction> function;
     std::uint64_t serial = 0;  // of a cost function that is recorded
   };
-  Wrapped wrap(const ceres::CostFunction* function);
+  // `has_empty` is true if one of the function's parameter blocks has no numbers.
+  Wrapped wrap(const ceres::CostFunction* function, bool has_empty);
+  // Begins to load into the caches what calls of a wrapped function will read.
+  static void fetch(const BlockFunction& wrapped);
+  // Makes one wrapped function, in the order of wrapping, look here before it calls its cost function.
+  void look_in(std::size_t number, std::shared_ptr<CostAnswer> answer);
 
  private:
   const RecordableCostFunction* recordable(const ceres::CostFunction* function);
@@ -47,6 +67,12 @@ class CostBlocks {
   std::ptrdiff_t of_function_ = 0;
   std::optional<std::ptrdiff_t> to_recordable_;
 };
+// Begins to load a cost function, which takes two lines of the caches.
+inline void prefetch_object(const ceres::CostFunction* function) {
+  constexpr std::ptrdiff_t kLine = 64;  // bytes
+  __builtin_prefetch(function);
+  __builtin_prefetch(reinterpret_cast<const char*>(function) + kLine);
+}
 // Wraps a loss. Null means the plain sum of squares.
 Loss wrap(const ceres::LossFunction* loss);
 // Wraps the block's manifold, or its local parameterization in versions of Ceres that have them. Returns null

@@ -19,6 +19,14 @@ namespace nlsq::inline v0 {
 
 namespace {
 
+// Begins to load what the loop over residual blocks reads of later ones, because Ceres allocates each of them
+// anywhere in memory. An id is the address of what Ceres knows of the block.
+void load_ahead(const ceres::Problem& problem, std::span<const ceres::ResidualBlockId> ids, std::size_t i) {
+  constexpr std::size_t kAhead = 8;
+  if (i + 2 * kAhead < ids.size()) __builtin_prefetch(ids[i + 2 * kAhead]);
+  if (i + kAhead < ids.size()) prefetch_object(problem.GetCostFunctionForResidualBlock(ids[i + kAhead]));
+}
+
 // Says whether the problem has an evaluation callback. Only Ceres 2.2 reports that.
 enum class HasCallback : std::uint8_t { no, yes, unknown };
 template <class Problem>
@@ -45,6 +53,7 @@ CeresProblem::CeresProblem(ceres::Problem& problem, const ceres::Solver::Options
     : theirs_(problem) {
   if (options.linear_solver_ordering && options.linear_solver_ordering->NumGroups() > 1)
     ordering_ = options.linear_solver_ordering.get();
+  set_fetch(mine_, CostBlocks::fetch);
   add_residual_blocks();
   const std::size_t named = blocks_.size();
   if (theirs_.NumParameterBlocks() > static_cast<int>(named)) {
@@ -135,8 +144,11 @@ void CeresProblem::add_residual_blocks() {
   std::vector<double*> pointers;
   std::vector<std::uint32_t> numbers;
   const ceres::LossFunction* latest = nullptr;
+  std::size_t probe_number = 0;  // among the wrapped functions
   Loss wrapped;
-  for (const ceres::ResidualBlockId id : ids) {
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const ceres::ResidualBlockId id = ids[i];
+    load_ahead(theirs_, ids, i);
     theirs_.GetParameterBlocksForResidualBlock(id, &pointers);
     const ceres::CostFunction* function = theirs_.GetCostFunctionForResidualBlock(id);
     counts_.residuals += function->num_residuals();
@@ -164,16 +176,18 @@ void CeresProblem::add_residual_blocks() {
     counts_.residuals_reduced += function->num_residuals();
     if (probe_ == nullptr || function->num_residuals() < probe_residuals_) {
       probe_ = id;
+      probe_number = serials_.size();
       probe_residuals_ = function->num_residuals();
     }
     const ceres::LossFunction* loss = theirs_.GetLossFunctionForResidualBlock(id);
     robust_ = robust_ || loss != nullptr;
     if (loss != latest) wrapped = wrap(loss);
     latest = loss;
-    CostBlocks::Wrapped mine = functions.wrap(function);
+    CostBlocks::Wrapped mine = functions.wrap(function, numbers.size() < pointers.size());
     add_residual_block(mine_, std::move(mine.function), wrapped, numbers);
     serials_.push_back(mine.serial);
   }
+  if (probe_ != nullptr) functions.look_in(probe_number, answer_);
 }
 
 // Counts the parameters that take part. `named` is the number of parameter blocks that residual blocks name.
@@ -202,32 +216,47 @@ void CeresProblem::write(std::span<const double> x) const {
 }
 
 void CeresProblem::run_evaluation_callback(bool derivatives) const {
-  if (has_callback(theirs_) == HasCallback::no) return;
-  if (derivatives && probe_derivatives_.empty()) prepare_probe();
-  double cost = 0;
-  theirs_.EvaluateResidualBlock(probe_, false, &cost, nullptr,
-                                derivatives ? probe_derivatives_.data() : nullptr);
+  answer_->of = CostAnswer::Of::none;
+  if (has_callback(theirs_) != HasCallback::no) call_probe(derivatives);
 }
 
-// Makes memory for the derivatives of the probe. As in ceres::Solve, only constant blocks get no memory. Many
+void CeresProblem::call_probe(bool derivatives) const {
+  if (probe_blocks_.empty()) prepare_probe();
+  double cost = 0;
+  const bool fine = theirs_.EvaluateResidualBlock(probe_, false, &cost, answer_->residuals.data(),
+                                                  derivatives ? probe_derivatives_.data() : nullptr);
+  if (!fine || !answers_) return;
+  answer_->of = derivatives ? CostAnswer::Of::derivatives : CostAnswer::Of::residuals;
+  double* number = answer_->at.data();
+  for (std::size_t k = 0; k < probe_blocks_.size(); ++k)
+    number = std::copy_n(probe_blocks_[k], theirs_.ParameterBlockSize(probe_blocks_[k]), number);
+}
+
+// Makes memory for what the probe returns. As in ceres::Solve, only constant blocks get no derivatives. Many
 // functions test nothing but the outer pointer.
 void CeresProblem::prepare_probe() const {
-  std::vector<double*> blocks;
-  theirs_.GetParameterBlocksForResidualBlock(probe_, &blocks);
-  std::vector<int> counts;
-  for (const double* block : blocks) {
+  theirs_.GetParameterBlocksForResidualBlock(probe_, &probe_blocks_);
+  answers_ = true;
+  std::vector<std::size_t> counts;
+  std::size_t numbers = 0;
+  for (const double* block : probe_blocks_) {
     const int size = theirs_.IsParameterBlockConstant(block) ? 0 : theirs_.ParameterBlockTangentSize(block);
-    counts.push_back(size * probe_residuals_);
+    answers_ = answers_ && size > 0 && theirs_.GetManifold(block) == nullptr;
+    counts.push_back(static_cast<std::size_t>(size * probe_residuals_));
+    numbers += static_cast<std::size_t>(theirs_.ParameterBlockSize(block));
   }
-  probe_memory_.resize(static_cast<std::size_t>(std::accumulate(counts.begin(), counts.end(), 0)));
-  double* next = probe_memory_.data();
-  for (const int count : counts) {
+  answer_->at.resize(numbers);
+  answer_->residuals.resize(static_cast<std::size_t>(probe_residuals_));
+  answer_->J.resize(std::accumulate(counts.begin(), counts.end(), std::size_t{0}));
+  double* next = answer_->J.data();
+  for (const std::size_t count : counts) {
     probe_derivatives_.push_back(count > 0 ? next : nullptr);
     next += count;
   }
 }
 
 void CeresProblem::prepare(std::span<const double> x, bool derivatives, bool new_point) const {
+  answer_->of = CostAnswer::Of::none;
   if (!new_point && !derivatives) return;
   write(x);
   run_evaluation_callback(derivatives);

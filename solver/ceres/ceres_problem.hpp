@@ -2,6 +2,7 @@
 // memory. ceres_solve.cpp uses it.
 #pragma once
 
+#include "ceres_parts.hpp"
 #include "support/block_addresses.hpp"
 
 #include <nlsq/problem.hpp>
@@ -11,6 +12,7 @@
 #include <ceres/solver.h>
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -78,6 +80,7 @@ class CeresProblem {
   void check_block(const Block& block, bool constant);
   void add_residual_blocks();
   void prepare_probe() const;
+  void call_probe(bool derivatives) const;
   void count_reduced_parameters(std::size_t named);
 
   ceres::Problem& theirs_;
@@ -93,8 +96,11 @@ class CeresProblem {
   std::vector<std::uint64_t> serials_;  // of recorded cost functions, by residual block of mine_
   ceres::ResidualBlockId probe_ = nullptr;
   int probe_residuals_ = 0;
-  mutable std::vector<double> probe_memory_;  // of its derivatives, and where each block's begin
-  mutable std::vector<double*> probe_derivatives_;
+  mutable std::vector<double*> probe_blocks_;       // empty until the probe is first called
+  mutable std::vector<double*> probe_derivatives_;  // where each block's begin
+  // What the probe returned. A problem may consist of one residual block. Then this saves half of all calls.
+  std::shared_ptr<CostAnswer> answer_ = std::make_shared<CostAnswer>();
+  mutable bool answers_ = false;  // true if the probe has no manifold and no constant blocks
   Counts counts_;
   double fixed_cost_ = 0;
   bool robust_ = false, constrained_ = false;

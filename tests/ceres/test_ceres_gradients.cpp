@@ -62,7 +62,7 @@ struct Blocks {
     for (int b = 0; b < count; ++b) {
       ours.push_back(kind.ours(b));
       theirs.push_back(kind.theirs(b));
-      wrapped.functions.push_back(wrapper.wrap(ours.back().get()).function);
+      wrapped.functions.push_back(wrapper.wrap(ours.back().get(), false).function);
       const std::size_t row = static_cast<std::size_t>(b) * residuals;
       list.residual_block.push_back(static_cast<std::uint32_t>(b));
       list.row.push_back(static_cast<std::uint32_t>(row));

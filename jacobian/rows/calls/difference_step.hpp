@@ -71,12 +71,14 @@ class StepCheck {
     else add(above, below, here);
   }
   // Returns the second differences over the first ones. The result is 0 if the second differences are too
-  // small to matter, infinite if a difference is not finite, and NaN if nothing moved, because residuals are
-  // rounded.
+  // small to matter, infinite if a difference is not finite, and NaN if nothing moved by more than rounding
+  // errors of the residuals.
   double ratio() const {
     constexpr double kSeen = 1e-4;  // of the residuals
+    constexpr double kRounding = 4 * std::numeric_limits<double>::epsilon();
     if (!std::isfinite(first_ + second_)) return kNoBound;
-    if (first_ == 0 && second_ == 0) return std::numeric_limits<double>::quiet_NaN();
+    if (std::max(first_, second_) <= kRounding * kRounding * residual_)
+      return std::numeric_limits<double>::quiet_NaN();
     if (!(second_ > kSeen * kSeen * residual_)) return 0;
     return std::sqrt(second_ / first_);
   }

@@ -76,6 +76,10 @@ struct ProblemControl {
 NLSQ_API void add_residual_block(Problem& problem, std::shared_ptr<const BlockFunction> function,
                                  const Loss& loss, std::span<const std::uint32_t> blocks);
 
+// Sets a function that begins to load into the caches what a call of a residual block's function will read.
+// The solver calls it ahead of that call. Without it, functions that lie apart in memory cost a wait each.
+NLSQ_API void set_fetch(Problem& problem, void (*fetch)(const BlockFunction&));
+
 // Moves the data that `earlier` kept of its last solve to `problem`, which must not have been solved yet.
 // Residual block b of `problem`, in the order of addition, was block was[b] of `earlier`, with the same
 // function on blocks of the same sizes. Any number beyond those marks a new block. Results keep the same

@@ -1,5 +1,6 @@
 // Tests solves that start at, or are led to, a point that is no minimum although its gradient is zero: a
 // saddle of a symmetric problem, or a bound where the cost is flat. No solve may certify such a point.
+#include <nlsq/certify.hpp>
 #include <nlsq/nlsq.hpp>
 #include <nlsq/problem.hpp>
 
@@ -7,6 +8,7 @@
 
 #include <array>
 #include <cmath>
+#include <memory>
 #include <numbers>
 #include <random>
 #include <vector>
@@ -288,4 +290,72 @@ TEST_CASE("a bound where the cost has no slope, but falls into the feasible side
   const std::vector<double> at{0, 0.5, 1}, y{-1, 1, 3};
   const FitResult fit = curve_fit("b^2*x-1+c", at, y, NamedValues{{"b", 0.0}, {"c", 0.1}}, bounded);
   if (fit.success()) CHECK(fit.parameters[0] == doctest::Approx(2));
+}
+
+namespace {
+
+// Twenty residuals that are linear and independent, and one that falls to both sides of a plane through 0.
+// It subtracts a large constant, so that it loses small changes. 0 is a saddle, along one direction only.
+struct Plane final : BlockFunction {
+  static constexpr std::size_t kSize = 20;
+  std::array<std::array<double, kSize>, kSize> A{};
+  std::array<double, kSize> w{};
+  double bend = 0, constant;
+  Plane(unsigned seed, double large) : BlockFunction(kSize + 1), constant(large) {
+    std::mt19937 random(seed);
+    std::normal_distribution<double> normal;
+    std::array<double, kSize> y{};  // w = Aᵀ y
+    double squares = 0;
+    for (std::size_t i = 0; i < kSize; ++i) squares += std::pow(y[i] = normal(random), 2);
+    for (std::size_t i = 0; i < kSize; ++i) {
+      for (std::size_t j = 0; j < kSize; ++j) {
+        A[i][j] = 0.1 * normal(random) + (i == j ? 1 : 0);
+        w[j] += A[i][j] * y[i];
+      }
+    }
+    bend = -2 / squares;  // the cost curves down as much as it would curve up without this residual
+  }
+  Derivatives derivatives_by() const override { return Derivatives::own; }
+  const void* kind() const override { return &kSize; }
+  double along(const double* x) const {
+    double sum = 0;
+    for (std::size_t j = 0; j < kSize; ++j) sum += w[j] * x[j];
+    return sum;
+  }
+  bool value(const double* const* x, double* r) const override {
+    for (std::size_t i = 0; i < kSize; ++i) {
+      r[i] = 0;
+      for (std::size_t j = 0; j < kSize; ++j) r[i] += A[i][j] * x[0][j];
+    }
+    const volatile double sum = constant + 1 + 0.5 * bend * std::pow(along(x[0]), 2);
+    r[kSize] = sum - constant;
+    return true;
+  }
+  bool derivatives(const double* const* x, double* r, double* const* J) const override {
+    value(x, r);
+    for (std::size_t j = 0; j < kSize && J[0]; ++j) {
+      for (std::size_t i = 0; i < kSize; ++i) J[0][i * kSize + j] = A[i][j];
+      J[0][kSize * kSize + j] = bend * along(x[0]) * w[j];
+    }
+    return true;
+  }
+};
+
+}  // namespace
+
+// If differences of residuals were trusted below their rounding errors, some of these passed: along random
+// directions the cost seemed to have exactly the curvature of JᵀJ.
+TEST_CASE("a saddle along one direction of twenty is no minimum, wherever that direction lies") {
+  for (const double large : {0.0, 1e4, 1e9}) {
+    CAPTURE(large);
+    int passed = 0;
+    for (unsigned seed = 1; seed <= 2000; ++seed) {
+      std::array<double, Plane::kSize> x{};
+      Problem problem;
+      const std::vector<BlockRef> blocks{BlockRef(x)};
+      problem.add_residual_block(std::make_shared<Plane>(seed, large), Loss(), blocks);
+      passed += nlsq::certify(problem, in_f64()).certificate.passed ? 1 : 0;
+    }
+    CHECK(passed == 0);
+  }
 }

@@ -28,6 +28,8 @@ class NLSQ_API RecordableCostFunction {
   // False if a specialisation of nlsq::no_trace excludes the functor from recording.
   virtual bool recordable() const = 0;
   virtual bool record(const Traced* const* blocks, Traced* residuals) const = 0;
+  // Returns the address of the functor, which a call reads; null if there is none.
+  virtual const void* reads() const = 0;
   // Returns a number that is unique over the lifetime of the program. A cost function that was moved to gets
   // a new number.
   std::uint64_t serial() const { return serial_; }
@@ -121,6 +123,8 @@ class AutoDiffCostFunction final
     }
     return true;
   }
+
+  const void* reads() const override { return functor_.get(); }
 
   bool record(const Traced* const* blocks, Traced* residuals) const override {
     if constexpr (no_trace<Functor>) {

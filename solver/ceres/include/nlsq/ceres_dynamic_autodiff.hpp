@@ -73,6 +73,8 @@ class DynamicAutoDiffCostFunction final
     return true;
   }
 
+  const void* reads() const override { return functor_.get(); }
+
   bool record(const Traced* const* blocks, Traced* residuals) const override {
     if constexpr (no_trace<Functor>) {
       return false;
