@@ -29,7 +29,7 @@ class NLSQ_API RecordableCostFunction {
   virtual bool recordable() const = 0;
   virtual bool record(const Traced* const* blocks, Traced* residuals) const = 0;
   // Returns the address of the functor, which a call reads; null if there is none.
-  virtual const void* reads() const = 0;
+  virtual const void* reads() const { return nullptr; }
   // Returns a number that is unique over the lifetime of the program. A cost function that was moved to gets
   // a new number.
   std::uint64_t serial() const { return serial_; }
