@@ -2,10 +2,10 @@
 #include <nlsq/error.hpp>
 #include "rows/calls/fallback_rows.hpp"
 
+#include "expression/names.hpp"
 #include "rows/calls/difference_step.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <string>
 
 namespace nlsq::inline v0 {
@@ -141,17 +141,16 @@ bool DifferenceRows::extrapolate(bool on) {
       if (!all.empty()) out.push_back(all[static_cast<std::size_t>(j)]);
     return out;
   };
-  std::vector<int> free(curve().free.size());
-  std::iota(free.begin(), free.end(), 0);
   VectorFunction function;
   function.value = [this](std::span<const double> x) {
     std::vector<double> residuals(rows()), magnitudes(rows());
     reference_residuals(x, 0, rows(), residuals.data(), magnitudes.data());
     return residuals;
   };
-  auto rows_at_once = std::make_unique<VectorRows>(
-      std::move(function), of_free(curve().parameters), std::move(free), VectorRows::Jacobian{},
-      std::vector<RowComponent>{}, of_free(lower_), of_free(upper_), Differences::ridders);
+  auto rows_at_once = std::make_unique<VectorRows>(std::move(function), of_free(curve().parameters),
+                                                   all_parameters(curve().free.size()),
+                                                   VectorRows::Jacobian{}, std::vector<RowComponent>{},
+                                                   of_free(lower_), of_free(upper_), Differences::ridders);
   if (!curve().values) {
     rows_at_once->set_constants(response_sizes(*curve().data, curve().function.predictors, curve().weighted));
   }
