@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 namespace nlsq::inline v0 {
@@ -59,13 +60,10 @@ class Reader {
   }
 
   void read_alias(std::string_view text) {
-    for (const PolicyAlias& alias : policy_aliases()) {
-      if (text == alias.name) {
-        draft_.base = alias.make();
-        return;
-      }
-    }
-    refuse("", "", fmt::format("unknown precision policy '{}': {}", text, kUsePolicy));
+    const auto alias = std::ranges::find(policy_aliases(), text, &PolicyAlias::name);
+    if (alias == policy_aliases().end())
+      return refuse("", "", fmt::format("unknown precision policy '{}': {}", text, kUsePolicy));
+    draft_.base = alias->make();
   }
 
   void read_item(std::string_view key, std::string_view value) {
@@ -128,12 +126,11 @@ class Reader {
 
   void read_threshold(std::string_view name, const std::string& field, std::string_view value) {
     const auto table = threshold_table();
-    const auto known =
-        std::find_if(table.begin(), table.end(), [&](const ThresholdInfo& t) { return t.name == name; });
+    const auto known = std::ranges::find(table, name, &ThresholdInfo::name);
     if (known == table.end()) {
-      std::vector<const char*> names;
-      for (const ThresholdInfo& t : table) names.push_back(t.name);
-      return refuse(field, value, fmt::format("there are the thresholds {}", fmt::join(names, ", ")));
+      return refuse(field, value,
+                    fmt::format("there are the thresholds {}",
+                                fmt::join(table | std::views::transform(&ThresholdInfo::name), ", ")));
     }
     const std::optional<double> given = number(value);
     const bool whole = std::holds_alternative<int Thresholds::*>(known->member);
@@ -148,8 +145,7 @@ class Reader {
 
   FormatChange& component(std::string_view name) {
     auto& all = draft_.base.components;
-    const auto known =
-        std::find_if(all.begin(), all.end(), [&](const ComponentFormats& c) { return c.name == name; });
+    const auto known = std::ranges::find(all, name, &ComponentFormats::name);
     if (known != all.end()) return known->change;
     return all.emplace_back(ComponentFormats{std::string(name), {}}).change;
   }
@@ -258,9 +254,8 @@ PrecisionPolicy PolicyDraft::policy() const {
   result.gram_floor = least.gram;
   follow(result, floor);
   result.ceiling = changed(base.ceiling, ceiling);
-  const bool low_component =
-      std::any_of(base.components.begin(), base.components.end(),
-                  [&](const ComponentFormats& c) { return below_f64(changed(result, c.change)); });
+  const bool low_component = std::ranges::any_of(
+      base.components, [&](const ComponentFormats& c) { return below_f64(changed(result, c.change)); });
   result.adaptive = below_f64(result) || low_component || result.jacobian_floor != Format::f64 ||
                     result.gram_floor != Format::f64;
   return result;

@@ -5,7 +5,6 @@
 #include "enum_names.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace nlsq::inline v0 {
 

@@ -59,17 +59,11 @@ Prediction prediction_at(const Arguments& arguments, const PreparedModel& model,
   return predict_by_profile(model, Columns(data.predictors), data.y, at, fit, options, wanted);
 }
 
-BootstrapMethod default_method(const Arguments& arguments, const FitResult& fit) {
-  if (!arguments.selection.sigma_x.empty()) return BootstrapMethod::cases;
-  const bool drawn = arguments.loss.is_counts() || fit.dof <= 0;
-  return drawn ? BootstrapMethod::parametric : BootstrapMethod::residual;
-}
-
 Bootstrap resample(const Arguments& arguments, const PreparedModel& model, const FitData& data,
                    const FitOptions& options, const FitResult& fit) {
   BootstrapOptions wanted;
   wanted.samples = arguments.prediction.bootstrap;
-  wanted.method = arguments.prediction.method.value_or(default_method(arguments, fit));
+  wanted.method = arguments.prediction.method.value_or(suitable_method(fit, options));
   if (arguments.seed) wanted.seed = *arguments.seed;
   wanted.confidence = arguments.confidence;
   wanted.derived = arguments.prediction.derive;

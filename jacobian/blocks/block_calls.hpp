@@ -109,27 +109,17 @@ class BlockCalls {
     return true;
   }
 
-  // Does what jacobian() does, by the function's own derivatives. They are a matrix for each parameter block,
-  // and are stored from there.
+  // Does what jacobian() does, by the function's own derivatives.
   template <class T>
   void own_jacobian(std::uint32_t block, const BlockFunction& function, std::size_t rows,
                     std::span<const double> x, const RecordTarget<T>& J) {
     const auto parameters = list_.of(block);
-    own_.resize(parameters.size());
-    std::size_t n = 0;
-    for (const std::uint32_t parameter : parameters) n += static_cast<std::size_t>(list_.sizes[parameter]);
-    if (J_.size() < rows * n) J_.resize(rows * n);
-    std::fill_n(J_.data(), rows * n, 0.0);
-    double* next = J_.data();
-    for (std::size_t k = 0; k < parameters.size(); ++k) {
-      own_[k] = next;
-      next += rows * static_cast<std::size_t>(list_.sizes[parameters[k]]);
-    }
-    if (!function.derivatives(places_in(x, parameters), r_.data(), own_.data()))
-      std::fill_n(J_.data(), rows * n, kNaN);
+    BlockCaller& caller = callers_[groups_.kind(block)];
+    const bool known = caller.evaluate_own(function, places_in(x, parameters), r_.data());
     for (std::size_t k = 0; k < parameters.size(); ++k) {
       const auto size = static_cast<std::size_t>(list_.sizes[parameters[k]]);
-      store(block, k, own_[k], size, {rows, size}, J);
+      if (!known) std::fill_n(caller.own()[k], rows * size, kNaN);
+      store(block, k, caller.own()[k], size, {rows, size}, J);
     }
   }
 
@@ -155,7 +145,6 @@ class BlockCalls {
   std::vector<double> x_, r_, J_, steps_, least_sizes_, errors_;
   std::vector<DifferenceSums> difference_sums_;
   std::vector<const double*> places_;
-  std::vector<double*> own_;
 };
 
 }  // namespace nlsq::inline v0

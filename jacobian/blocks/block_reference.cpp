@@ -64,19 +64,23 @@ bool BlockCaller::by_dual(const BlockFunction& function, const double* x, double
   return true;
 }
 
-bool BlockCaller::by_own(const BlockFunction& function, const double* x, double* residuals, double* J) {
+bool BlockCaller::evaluate_own(const BlockFunction& function, const double* const* blocks,
+                               double* residuals) {
   const auto rows = static_cast<std::size_t>(function.residuals());
-  const std::size_t n = inputs();
-  own_.assign(rows * n, 0);
+  own_.assign(rows * inputs(), 0);
   own_blocks_.clear();
-  for (std::size_t k = 0; k + 1 < starts_.size(); ++k) {
+  for (std::size_t k = 0; k + 1 < starts_.size(); ++k)
     own_blocks_.push_back(own_.data() + rows * static_cast<std::size_t>(starts_[k]));
-  }
-  if (!function.derivatives(pointers(plain_, x, starts_), residuals, own_blocks_.data())) return false;
-  for (std::size_t k = 0; k + 1 < starts_.size(); ++k) {
+  return function.derivatives(blocks, residuals, own_blocks_.data());
+}
+
+bool BlockCaller::by_own(const BlockFunction& function, const double* x, double* residuals, double* J) {
+  if (!evaluate_own(function, pointers(plain_, x, starts_), residuals)) return false;
+  for (std::size_t k = 0; k < own_blocks_.size(); ++k) {
     const auto first = static_cast<std::size_t>(starts_[k]),
                size = static_cast<std::size_t>(starts_[k + 1]) - first;
-    for (std::size_t i = 0; i < rows; ++i) std::copy_n(own_blocks_[k] + i * size, size, J + i * n + first);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(function.residuals()); ++i)
+      std::copy_n(own_blocks_[k] + i * size, size, J + i * inputs() + first);
   }
   return true;
 }

@@ -23,8 +23,12 @@ class BlockCaller {
   // step is computed. If they are empty, whole steps are taken, in proportion to the inputs.
   bool derivatives(const BlockFunction& function, const double* x, double* residuals, double* J,
                    std::span<const double> shares = {}, std::span<const double> least_sizes = {});
-  // Computes the same by extrapolated differences, and their estimated errors in the order of J. `first` has
-  // the first step for each input.
+  // Computes residuals and derivatives by the function's own code, at the parameter blocks `blocks`. Sets
+  // own() to the derivatives by each block, residuals x its size. Returns false if there are none.
+  bool evaluate_own(const BlockFunction& function, const double* const* blocks, double* residuals);
+  std::span<double* const> own() const { return own_blocks_; }
+  // Computes the same as derivatives() by extrapolated differences, and their estimated errors in the order
+  // of J. `first` has the first step for each input.
   bool extrapolated(const BlockFunction& function, const double* x, double* residuals, double* J,
                     std::span<const double> first, double* errors);
 

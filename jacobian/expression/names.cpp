@@ -47,10 +47,15 @@ ParameterExpression parameter_expression(std::string_view text, const std::strin
   } catch (const Error& e) {
     throw ValidationError(fmt::format("{}: {}", what, e.what()));
   }
-  std::vector<int> all(out.formula.parameters.size());
-  std::iota(all.begin(), all.end(), 0);
-  out.derivatives = differentiate(out.formula.graph, out.formula.model, all);
+  out.derivatives =
+      differentiate(out.formula.graph, out.formula.model, all_parameters(out.formula.parameters.size()));
   return out;
+}
+
+std::vector<int> all_parameters(std::size_t count) {
+  std::vector<int> all(count);
+  std::iota(all.begin(), all.end(), 0);
+  return all;
 }
 
 FormulaStep parameter_step(std::size_t parameter) {

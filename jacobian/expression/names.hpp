@@ -35,7 +35,8 @@ struct ParameterExpression {
 // example "tie 'd = 2*a'".
 ParameterExpression parameter_expression(std::string_view text, const std::string& what);
 
-// Returns the step of a formula that is a parameter.
+// Returns 0, 1 ... count - 1, for functions that take a list of parameters.
+std::vector<int> all_parameters(std::size_t count);
 FormulaStep parameter_step(std::size_t parameter);
 
 // Returns these steps of a formula with others in place of its parameters. `replacement(k)` returns those of

@@ -55,6 +55,13 @@ double digamma_near_zero(double x) noexcept {
   return sum * d;
 }
 
+// Returns c0 u - c1 u² + c2 u³ ...
+double alternating_series(double u, const double (&c)[8]) {
+  double sum = u * c[7];
+  for (std::size_t k = 7; k-- > 0;) sum = u * (c[k] - sum);
+  return sum;
+}
+
 bool is_pole(double x) noexcept { return x <= 0 && x == std::floor(x); }
 
 }  // namespace
@@ -73,13 +80,8 @@ double digamma(double x) noexcept {
   if (std::fabs(x - 1.4616321449683622) < 0.25) return digamma_near_zero(x);
   double shift = 0;
   for (; x < 10; ++x) shift += 1 / x;
-  const double u = 1 / (x * x);
-  const double series =
-      u * (1.0 / 12 -
-           u * (1.0 / 120 -
-                u * (1.0 / 252 -
-                     u * (1.0 / 240 -
-                          u * (1.0 / 132 - u * (691.0 / 32760 - u * (1.0 / 12 - u * (3617.0 / 8160))))))));
+  const double series = alternating_series(1 / (x * x), {1.0 / 12, 1.0 / 120, 1.0 / 252, 1.0 / 240, 1.0 / 132,
+                                                         691.0 / 32760, 1.0 / 12, 3617.0 / 8160});
   return std::log(x) - 0.5 / x - series - shift;
 }
 
@@ -90,13 +92,8 @@ double trigamma(double x) noexcept {
   if (x < 0) return pi * pi / sin_pi_squared(x) - trigamma(1 - x);
   double sum = 0;
   for (; x < 10; ++x) sum += 1 / (x * x);
-  const double u = 1 / (x * x);
-  const double series =
-      u *
-      (1.0 / 6 -
-       u * (1.0 / 30 -
-            u * (1.0 / 42 -
-                 u * (1.0 / 30 - u * (5.0 / 66 - u * (691.0 / 2730 - u * (7.0 / 6 - u * (3617.0 / 510))))))));
+  const double series = alternating_series(
+      1 / (x * x), {1.0 / 6, 1.0 / 30, 1.0 / 42, 1.0 / 30, 5.0 / 66, 691.0 / 2730, 7.0 / 6, 3617.0 / 510});
   return sum + (1 + 0.5 / x + series) / x;
 }
 

@@ -54,7 +54,6 @@ class NLSQ_API TwofoldExpression {
   // Returns the change of the value if a datum changes by `amount`.
   double change(std::span<const double> columns, std::span<const double> parameters, const Datum& datum,
                 double amount);
-  // Returns the value of a datum.
   double value(std::span<const double> columns, const Datum& datum) const;
 
  private:

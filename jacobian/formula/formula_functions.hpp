@@ -18,7 +18,6 @@ struct FormulaFunction {
   CompoundFunction compound = CompoundFunction::none;
 };
 
-// Returns all functions.
 std::span<const FormulaFunction> formula_functions();
 
 // Returns null if no function has that name.

@@ -2,7 +2,6 @@
 // uses the heap and not the call stack.
 #pragma once
 
-#include "formula/formula_functions.hpp"
 #include "formula/formula_tokens.hpp"
 
 #include <nlsq/formula.hpp>

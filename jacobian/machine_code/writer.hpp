@@ -7,7 +7,6 @@
 #include "machine_code/vector_code.hpp"
 
 #include <bit>
-#include <cmath>
 #include <cstdint>
 #include <type_traits>
 

@@ -1,12 +1,12 @@
 // Checks a recorded program against the user's callable before the program is used. The check is needed
 // because recording works by overloaded operators, which a callable can bypass.
+#include "expression/names.hpp"
 #include "recording/trace.hpp"
 
 #include <nlsq/error.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace nlsq::inline v0 {
 
@@ -101,8 +101,7 @@ bool agrees_with_dual(const RolledTrace& rolled, const VectorFunction& function,
     });
   }
 
-  std::vector<int> wrt(p.size());
-  std::iota(wrt.begin(), wrt.end(), 0);
+  const std::vector<int> wrt = all_parameters(p.size());
   const std::size_t share = std::max<std::size_t>(1, sample / std::max<std::size_t>(1, rolled.groups.size()));
   for (const RolledGroup& group : rolled.groups) {
     Graph graph = group.graph;

@@ -135,28 +135,4 @@ void MemoryRows::expect_gaps(bool gaps) const {
   for (const Column& column : columns_) column.expect_gaps(gaps);
 }
 
-void MemoryRows::will_read(std::size_t first, std::size_t count, int column) const {
-  columns_[static_cast<std::size_t>(column)].will_read(first, count);
-}
-
-void MemoryRows::was_read(std::size_t first, std::size_t count, int column) const {
-  columns_[static_cast<std::size_t>(column)].was_read(first, count);
-}
-
-void MemoryRows::read(std::size_t first, std::size_t count, int column, double* out) const {
-  columns_[static_cast<std::size_t>(column)].read(first, count, out);
-}
-
-void MemoryRows::read(std::size_t first, std::size_t count, int column, float* out) const {
-  columns_[static_cast<std::size_t>(column)].read(first, count, out);
-}
-
-const double* MemoryRows::direct_f64(std::size_t first, int column) const {
-  return columns_[static_cast<std::size_t>(column)].direct_f64(first);
-}
-
-const float* MemoryRows::direct_f32(std::size_t first, int column) const {
-  return columns_[static_cast<std::size_t>(column)].direct_f32(first);
-}
-
 }  // namespace nlsq::inline v0

@@ -33,10 +33,7 @@ class NLSQ_API ResidualSource {
     return graph.constant(1);
   }
   // Records the branch that this row takes at p. Returns false if it cannot be added.
-  virtual bool explore(std::span<const double> row, std::span<const double> p) {
-    (void)row, (void)p;
-    return false;
-  }
+  virtual bool explore(std::span<const double> /*row*/, std::span<const double> /*p*/) { return false; }
   // Returns false if the user's own callable gives the same values in every call.
   virtual bool may_have_state() const { return true; }
   // Returns the data column of y, or -1 if it is unknown because the user's function subtracts y itself.

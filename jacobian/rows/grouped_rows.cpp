@@ -1,11 +1,11 @@
 // Evaluates the rows of a recorded vector function group by group.
 #include "rows/grouped_rows.hpp"
+#include "expression/names.hpp"
 #include "rows/residual_sources.hpp"
 #include "rows/twofold_rows.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace nlsq::inline v0 {
 
@@ -148,8 +148,7 @@ GroupedRows::GroupedRows(RolledTrace rolled, VectorFunction function, const std:
                          std::vector<RowComponent> components, ResidualForm form)
     : function_(std::move(function)), parameters_(static_cast<int>(start.size())), form_(std::move(form)),
       components_(std::move(components)) {
-  std::vector<int> free(start.size());
-  std::iota(free.begin(), free.end(), 0);
+  const std::vector<int> free = all_parameters(start.size());
   std::vector<GroupPart> parts;
   for (RolledGroup& group : rolled.groups) {
     for (GroupPart& part : split(std::move(group), components_)) parts.push_back(std::move(part));

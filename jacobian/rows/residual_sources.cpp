@@ -2,11 +2,11 @@
 #include "rows/residual_sources.hpp"
 
 #include "expression/graph_walk.hpp"
+#include "expression/names.hpp"
 #include "program/local_buffer.hpp"
 #include "rows/rows_value.hpp"
 
 #include <cmath>
-#include <numeric>
 
 namespace nlsq::inline v0 {
 
@@ -143,8 +143,7 @@ bool RecordedResidual::explore(std::span<const double> row, std::span<const doub
   if (!function_.dual) return true;
   Graph graph;
   const NodeId value = family_.build(graph);
-  std::vector<int> all(static_cast<std::size_t>(parameters_));
-  std::iota(all.begin(), all.end(), 0);
+  const std::vector<int> all = all_parameters(static_cast<std::size_t>(parameters_));
   const std::vector<NodeId> derivatives = differentiate(graph, value, all);
   if (agrees_with_dual(graph, value, derivatives, function_, x, p)) return true;
   reason_ = "the recording disagrees with dual numbers";

@@ -31,10 +31,7 @@ class TilePass {
   // caller may overwrite them.
   virtual double* const* fill_f64(std::size_t first, std::size_t count, KernelCounters& counters) = 0;
   // Moves this pass to another x and keeps its memory. If it returns false, the caller must begin a new pass.
-  virtual bool restart(std::span<const double> x) {
-    (void)x;
-    return false;
-  }
+  virtual bool restart(std::span<const double> /*x*/) { return false; }
   // Returns the number of a column that is 1 in every row of this pass without being evaluated (the
   // derivative by an offset), or -1 if there is none.
   virtual int ones_column() const { return -1; }
@@ -59,7 +56,7 @@ class NLSQ_API RowModel {
   }
   // Returns the named components of the rows, or nothing. All rows of a tile belong to one component.
   virtual std::span<const RowComponent> components() const { return {}; }
-  virtual std::size_t component(std::size_t tile) const { return (void)tile, 0; }
+  virtual std::size_t component(std::size_t /*tile*/) const { return 0; }
   virtual bool has_f32() const = 0;      // fill_f32 works
   virtual const char* kind() const = 0;  // "graph", "dual", "derivatives", "finite differences"
   // True if several passes may run at once. A callable that keeps state does not allow it.
@@ -70,31 +67,27 @@ class NLSQ_API RowModel {
   // One thread calls this before several threads begin passes at x. It computes what all passes share, so
   // that a user's callable that uses threads itself is never called from a task, or by several threads at
   // once.
-  virtual void prepare(std::span<const double> x, Fill fill) const { (void)x, (void)fill; }
+  virtual void prepare(std::span<const double> /*x*/, Fill /*fill*/) const {}
   // Announces that a fit starts at x. There, derivatives need not be exact.
-  virtual void start_at(std::span<const double> x) { (void)x; }
+  virtual void start_at(std::span<const double> /*x*/) {}
   // True if preparing for one x discards what was prepared for another, so that passes at two points cannot
   // run at the same time.
   virtual bool one_point() const { return false; }
   // True if the derivatives at x were computed less accurately than they can be, because the fit was far from
   // its end. Another pass at x computes them anew.
-  virtual bool rough(std::span<const double> x) const { return (void)x, false; }
+  virtual bool rough(std::span<const double> /*x*/) const { return false; }
   // Switches the most accurate differences on or off (Differences::ridders), for models that take their
   // derivatives by differences. They cost several times as much as the usual ones. Returns false if nothing
   // changes: no better ones are available, or they are in use anyway.
-  virtual bool extrapolate(bool on) { return (void)on, false; }
+  virtual bool extrapolate(bool /*on*/) { return false; }
   // Returns the distance of the two points whose values give the difference by parameter j at x. The rounding
   // errors of the values, divided by it, are errors of the derivatives. Returns 0 if derivatives are not
   // taken by the usual differences.
-  virtual double difference_width(std::span<const double> x, std::size_t j) const {
-    return (void)x, (void)j, 0;
-  }
+  virtual double difference_width(std::span<const double> /*x*/, std::size_t /*j*/) const { return 0; }
   // Returns an estimate of the errors of the derivatives at x, beyond rounding: ‖error‖ / ‖column‖ for each
   // column of J. It is empty if there is no estimate. Call this after a pass at x, because the pass computes
   // it.
-  virtual std::vector<double> derivative_errors(std::span<const double> x) const {
-    return (void)x, std::vector<double>{};
-  }
+  virtual std::vector<double> derivative_errors(std::span<const double> /*x*/) const { return {}; }
   // Begins a pass at x (the free parameters), in f32 if `single` is true.
   virtual std::unique_ptr<TilePass> begin(std::span<const double> x, Fill fill, bool single) const = 0;
   // Returns the robust loss applied to the residuals (residual_form.hpp), or null if there is none.
@@ -102,8 +95,8 @@ class NLSQ_API RowModel {
   // The evaluator calls this when a tile contains NaN, before it uses the tile. A recorded model may find
   // that rows took a branch not recorded yet, record it, and request another pass.
   enum class NonFinite : std::uint8_t { genuine, retry, give_up };
-  virtual NonFinite explain_non_finite(std::span<const double> x, std::size_t first, std::size_t count) {
-    (void)x, (void)first, (void)count;
+  virtual NonFinite explain_non_finite(std::span<const double> /*x*/, std::size_t /*first*/,
+                                       std::size_t /*count*/) {
     return NonFinite::genuine;
   }
   // Computes residuals of rows [first, first + count) by the user's own callable in double, never by the
@@ -127,11 +120,11 @@ class NLSQ_API RowModel {
     return std::max(std::fabs(value), j < typical.size() ? typical[j] : 0.0);
   }
   // Tells the source of the rows whether the reads that follow leave long gaps (RowSource::expect_gaps).
-  virtual void expect_gaps(bool gaps) const { (void)gaps; }
+  virtual void expect_gaps(bool /*gaps*/) const {}
   // Tells the source which rows are read soon (RowSource::will_read).
-  virtual void will_read(std::size_t first, std::size_t count) const { (void)first, (void)count; }
+  virtual void will_read(std::size_t /*first*/, std::size_t /*count*/) const {}
   // Tells the source which rows a pass needs no more (RowSource::was_read).
-  virtual void was_read(std::size_t first, std::size_t count) const { (void)first, (void)count; }
+  virtual void was_read(std::size_t /*first*/, std::size_t /*count*/) const {}
 };
 
 // Tells the model, as long as this object lives, that only `groups` groups of rows are read, which are spread

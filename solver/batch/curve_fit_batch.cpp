@@ -11,7 +11,6 @@
 #include "expression/symmetry.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <mutex>
 #include <optional>

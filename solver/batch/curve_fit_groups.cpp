@@ -17,8 +17,6 @@
 
 #include <nlsq/curve_fit_batch.hpp>
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -325,7 +323,6 @@ class GroupFits {
     if (options_.progress && fitted > 0) options_.progress(fitted, groups_.size());
   }
 
-  // Returns the options for one group.
   FitOptions options_of(std::size_t k, FitOptions options) const {
     options.sigma = sigma_of(k);
     for (std::size_t c = 0; c < layout_.sigma_x; ++c) {

@@ -3,7 +3,6 @@
 
 #include "certificate/ends_of_fits.hpp"
 #include "linear/small_dense.hpp"
-#include "program/local_buffer.hpp"
 #include "support/constants.hpp"
 
 #include <algorithm>
@@ -305,7 +304,6 @@ bool LaneBatch::improved(std::size_t lane, std::size_t fit) {
   return m.cost(lane) <= at_start * (1 + kSummation);
 }
 
-// Sets the data of a fit in the worker.
 void LaneBatch::set_worker(std::size_t fit) {
   columns_.clear();
   for (std::size_t c = 0; c < batch_.columns(); ++c) columns_.push_back(batch_.column(c)[fit]);

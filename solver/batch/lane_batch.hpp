@@ -4,7 +4,6 @@
 
 #include "batch/batch.hpp"
 #include "batch/lane_minimizer.hpp"
-#include "certificate/certificate.hpp"
 
 #include <array>
 #include <memory>

@@ -37,7 +37,6 @@ class BlockSystem final : public System {
   double scatter_at(double cost) const override;
   bool residuals_stay_f64() const override { return true; }
   PrecisionPlan first_plan(const PrecisionPolicy&) override { return {Format::f64, gram_}; }
-  PrecisionPlan finest_plan() const override { return kF64Plan; }
 
   bool known() const override { return known_ && !derivatives_at_trial_; }
   void forget() override { known_ = false; }

@@ -25,8 +25,7 @@ namespace {
 // Returns the method of this name. Without a name, it is the one that suits the fit.
 BootstrapMethod method_of(std::string_view text, const FitResult& fit, const FitOptions& options) {
   using enum BootstrapMethod;
-  if (text.empty() && has_x_errors(options)) return cases;
-  if (text.empty()) return fit.loss.is_counts() || fit.dof <= 0 ? parametric : residual;
+  if (text.empty()) return suitable_method(fit, options);
   for (const BootstrapMethod method : std::array{residual, cases, parametric}) {
     if (text == name(method)) return method;
   }

@@ -1,10 +1,10 @@
 // Computes the derivatives of a callback at one point, by differences.
-#include "c/caller_fit.hpp"
 #include "c/errors.hpp"
 #include "certificate/certificate.hpp"
 #include "certificate/difference_errors.hpp"
 #include "dense/dense_evaluator.hpp"
 #include "dense/row_groups.hpp"
+#include "expression/names.hpp"
 #include "fit/fit_setup.hpp"
 #include "support/fp_environment.hpp"
 
@@ -15,7 +15,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 namespace nlsq::inline v0::c {
 
@@ -56,8 +55,7 @@ double differentiate(const CallerModel& model, std::size_t rows, const std::vect
   const LeastSquaresOptions wanted = options.least_squares_options();
   const Limits limits = limits_of(wanted.bounds, model.parameters);
   check_within(limits, model.parameters, p, "p");
-  std::vector<int> free(n);
-  std::iota(free.begin(), free.end(), 0);
+  const std::vector<int> free = all_parameters(n);
   VectorRows made(values_of(model.callback, rows), p, free, {}, {}, limits.lower, limits.upper,
                   wanted.differences);
   made.start_at({});  // derivatives must be exact at p

@@ -2,6 +2,7 @@
 // statistics are those of a curve.
 #include "c/caller_fit.hpp"
 #include "dense/dense_evaluator.hpp"
+#include "expression/names.hpp"
 #include "fit/curve.hpp"
 #include "fit/fit_setup.hpp"
 #include "fit/row_sums.hpp"
@@ -16,7 +17,6 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
-#include <numeric>
 
 namespace nlsq::inline v0::c {
 
@@ -159,8 +159,7 @@ void add_up_callback(const CallerModel& model, const Column& y, const FitOptions
   data.survey->run();
   const Weighting weighting = weighting_of(data), unweighted{weighting.y, {}};
   const Ties ties;
-  std::vector<int> free(p.size());
-  std::iota(free.begin(), free.end(), 0);
+  const std::vector<int> free = all_parameters(p.size());
   const auto rows_with = [&](const Weighting& of) {
     const VectorRows::Jacobian jacobian =
         model.has_jacobian ? jacobian_function(model.callback, ties, free, of) : VectorRows::Jacobian{};

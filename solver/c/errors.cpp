@@ -8,8 +8,6 @@
 #include <nlsq/summary.hpp>
 #include <nlsq/version.hpp>
 
-#include <fmt/format.h>
-
 #include <cxxabi.h>
 #include <exception>
 #include <iterator>

@@ -2,6 +2,7 @@
 #include "c/caller_fit.hpp"
 #include "c/errors.hpp"
 #include "c/results/caller_result.hpp"
+#include "expression/names.hpp"
 #include "fit/prepared_impl.hpp"
 #include "kernels/kernel_table.hpp"
 #include "support/all_finite.hpp"
@@ -21,7 +22,6 @@
 #include <cstddef>
 #include <functional>
 #include <limits>
-#include <numeric>
 
 namespace nlsq::inline v0::c {
 
@@ -53,8 +53,7 @@ class PlainValues {
     const std::optional<Formula>& formula = model.prepared->impl().formula;
     usable_ = usable_ && !(formula && formula->has_left_side);  // its program computes residuals only
     if (!usable_ || rows <= kFewRows) return;
-    std::vector<int> all(p.size());
-    std::iota(all.begin(), all.end(), 0);
+    const std::vector<int> all = all_parameters(p.size());
     programs_ = model.prepared->impl().programs(all, ResidualForm(false));
   }
 

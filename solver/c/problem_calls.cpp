@@ -59,7 +59,6 @@ struct CallerProblem : Object {
   }
 };
 
-// This is a residual block that calls the user's function.
 class CallbackBlock final : public BlockFunction {
  public:
   CallbackBlock(nlsq_block_function function, void* user, bool has_jacobian, int residuals)

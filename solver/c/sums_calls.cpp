@@ -2,6 +2,7 @@
 #include "c/caller_fit.hpp"
 #include "c/errors.hpp"
 #include "c/results/caller_result.hpp"
+#include "expression/names.hpp"
 #include "fit/fit_setup.hpp"
 #include "fit/prepared_impl.hpp"
 #include "fit/row_sums.hpp"
@@ -12,7 +13,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 namespace nlsq::inline v0::c {
 
@@ -53,8 +53,7 @@ void sums_call(const CallerModel& model, const nlsq_column* given_x, std::size_t
   data.survey->run();
   std::vector<Column> columns = x.list();
   columns.push_back(y);
-  std::vector<int> free(n);
-  std::iota(free.begin(), free.end(), 0);
+  const std::vector<int> free = all_parameters(n);
   const PreparedModel::Impl& prepared = model.prepared->impl();
   WorkerLease worker(prepared, prepared.programs(free, data.form));
   WorkerLease plain(prepared, prepared.programs(free, ResidualForm()));

@@ -2,6 +2,7 @@
 // problems and manifolds.
 #include <nlsq/check_derivatives.hpp>
 
+#include "blocks/block_reference.hpp"
 #include "blocks/problem_impl.hpp"
 #include "support/constants.hpp"
 #include "support/fp_environment.hpp"
@@ -163,28 +164,18 @@ class BlockCheck {
       return function_.derivatives(at_.data(), here.data(), to.data());
     }
     if (!function_.value(at_.data(), here.data())) return false;
-    for (std::size_t k = 0; k < blocks_.size(); ++k) {
-      for (std::size_t first = 0; first < values_[k].size(); first += kDualWidth) {
-        if (!by_dual(k, first, J[k])) return false;
-      }
+    std::vector<int> sizes;
+    std::vector<double> x;
+    for (const std::vector<double>& v : values_) {
+      sizes.push_back(static_cast<int>(v.size()));
+      x.insert(x.end(), v.begin(), v.end());
     }
-    return true;
-  }
-
-  // Fills columns [first, first + kDualWidth) of block k.
-  bool by_dual(std::size_t k, std::size_t first, std::vector<double>& J) const {
-    std::vector<std::vector<Dual8>> numbers;
-    std::vector<const Dual8*> at;
-    for (const std::vector<double>& v : values_) numbers.emplace_back(v.begin(), v.end());
-    for (const std::vector<Dual8>& v : numbers) at.push_back(v.data());
-    const std::size_t size = values_[k].size(), end = std::min(size, first + kDualWidth);
-    for (std::size_t j = first; j < end; ++j)
-      numbers[k][j] = Dual8(values_[k][j], static_cast<int>(j - first));
-    std::vector<Dual8> results(rows_);
-    if (!function_.dual(at.data(), results.data())) return false;
-    for (std::size_t i = 0; i < rows_; ++i) {
-      for (std::size_t j = first; j < end; ++j)
-        J[i * size + j] = results[i].derivative(static_cast<int>(j - first));
+    std::vector<double> residuals(rows_), all(rows_ * x.size());
+    BlockCaller caller(sizes);
+    if (!caller.derivatives(function_, x.data(), residuals.data(), all.data())) return false;
+    for (std::size_t i = 0, from = 0; i < rows_; ++i) {
+      for (std::size_t k = 0; k < J.size(); from += values_[k++].size())
+        std::copy_n(&all[from], values_[k].size(), &J[k][i * values_[k].size()]);
     }
     return true;
   }

@@ -47,7 +47,6 @@ struct Doubt {
 };
 
 Doubt doubt_about_end(const CertifiedEnd& end);
-// Returns the message of a fit with this doubt.
 std::string message_of_doubt(const Doubt& doubt);
 
 // Takes the certificate back if the end of a fit raises a doubt. `linear` are the parameters that enter

@@ -107,12 +107,10 @@ class Evaluator {
   // The next three are those of RowModel (rows/row_model.hpp): whether one call evaluates all rows, whether
   // derivatives at x can be made better, and whether differences are extrapolated from here on.
   virtual bool one_point() const { return false; }
-  virtual bool rough(std::span<const double> x) const { return (void)x, false; }
-  virtual bool extrapolate(bool on) { return (void)on, false; }
+  virtual bool rough(std::span<const double> /*x*/) const { return false; }
+  virtual bool extrapolate(bool /*on*/) { return false; }
   // Returns the distance between the points of the difference by parameter j (RowModel::difference_width).
-  virtual double difference_width(std::span<const double> x, std::size_t j) const {
-    return (void)x, (void)j, 0;
-  }
+  virtual double difference_width(std::span<const double> /*x*/, std::size_t /*j*/) const { return 0; }
   // Returns true if the residuals are linear in all parameters. These are then solved for before the
   // iteration.
   virtual bool linear() const { return false; }
@@ -121,7 +119,7 @@ class Evaluator {
   // where the requested plan is narrower.
   virtual std::span<const RowComponent> components() const { return {}; }
   virtual std::span<const PrecisionPlan> raised() const { return {}; }
-  virtual void raise(std::vector<PrecisionPlan> plans) { (void)plans; }
+  virtual void raise(std::vector<PrecisionPlan> /*plans*/) {}
 
   virtual void linearize_into(std::span<const double> x, const PrecisionPlan& plan, Linearization& out) = 0;
   Linearization linearize(std::span<const double> x, const PrecisionPlan& plan) {
@@ -132,20 +130,16 @@ class Evaluator {
   // Computes only cost, gradient and `finite` at x in f64; this counts as gradient_work(). Returns false and
   // leaves `out` unchanged if they are not available without the rest; gradient_work() is then the work of a
   // full pass.
-  virtual bool gradient_into(std::span<const double> x, Linearization& out) {
-    return (void)x, (void)out, false;
-  }
+  virtual bool gradient_into(std::span<const double> /*x*/, Linearization& /*out*/) { return false; }
   virtual double gradient_work() const { return pass_work(kF64Plan); }
   // Linearizes about `rows` evenly spread rows in f64 and scales the result to stand for all rows. Returns
   // false if a part of the rows costs as much as all rows.
-  virtual bool linearize_part(std::span<const double> x, std::size_t rows, Linearization& out) {
-    (void)x, (void)rows, (void)out;
+  virtual bool linearize_part(std::span<const double> /*x*/, std::size_t /*rows*/, Linearization& /*out*/) {
     return false;
   }
   // Does the same for Jᵀ r_vv, where r_vv is a difference along `direction` over its whole length.
-  virtual bool second_order_part(std::span<const double> x, std::span<const double> direction,
-                                 std::size_t rows, Vector& out) {
-    (void)x, (void)direction, (void)rows, (void)out;
+  virtual bool second_order_part(std::span<const double> /*x*/, std::span<const double> /*direction*/,
+                                 std::size_t /*rows*/, Vector& /*out*/) {
     return false;
   }
   // Returns ½‖r‖², with losses applied, or NaN if a residual is not finite.

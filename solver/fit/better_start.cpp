@@ -1,5 +1,5 @@
 // Implements solve_from_better_start().
-#include "fit/better_start.hpp"
+#include "fit/curve.hpp"
 
 #include "dense/dense_evaluator.hpp"
 #include "models/guesses/sample.hpp"

@@ -1,12 +1,10 @@
 // Runs a checked curve fit: improves the start, solves, and computes the statistics of the FitResult.
 #include "fit/curve.hpp"
 
-#include "certificate/count_fits.hpp"
 #include "certificate/doubtful_end.hpp"
 #include "certificate/hidden_minimum.hpp"
 #include "dense/dense_evaluator.hpp"
 #include "dense/row_statistics.hpp"
-#include "fit/better_start.hpp"
 #include "fit/kept_data.hpp"
 #include "models/guesses/sample.hpp"
 #include "start/linear_by_trial.hpp"
@@ -14,6 +12,7 @@
 #include "start/scanned_starts.hpp"
 #include "start/start.hpp"
 #include "support/all_finite.hpp"
+#include "support/column_blocks.hpp"
 #include "support/constants.hpp"
 
 #include "rows/calls/fallback_rows.hpp"
@@ -64,6 +63,42 @@ MinimizerResult evaluate_only(RowModel& rows, bool fixed) {
   s.message = fixed ? "every parameter is fixed: the cost was evaluated"
                     : "the model has no parameters: the cost was evaluated";
   return out;
+}
+
+// Returns 2 Σ y ln(y/ȳ), the deviance of counts about their mean. The counts are column `y` of `data`.
+double constant_deviance(const RowSource& data, int y) {
+  const Column column(data, y);
+  const double mean = mean_of_finite(column);
+  double sum = 0;
+  for_blocks(column, [&](std::size_t, std::span<const double> counts) {
+    double part = 0;
+    for (const double k : counts) part += k > 0 ? k * std::log(k / mean) : 0;
+    sum += part;
+  });
+  return 2 * sum;
+}
+
+// Returns a message if the curve is all but 0 in a row without counts, else an empty string. The likelihood
+// of such a row grows until the curve reaches 0, and beyond 0 it is not defined. So there may be no minimum
+// with a gradient of 0. `rows` have the residuals f - y, without a loss. Reads all rows.
+std::string message_of_zero(const RowModel& rows, const RowSource& data, int y, std::span<const double> x) {
+  constexpr double kAllButZero = 1e-3;  // relative to the mean of the counts
+  const Column column(data, y);
+  std::vector<double> residuals, sizes;
+  double lowest = kInfinity;
+  std::size_t row = 0;
+  for_blocks(column, [&](std::size_t first, std::span<const double> counts) {
+    residuals.resize(counts.size()), sizes.resize(counts.size());
+    rows.reference_residuals(x, first, counts.size(), residuals.data(), sizes.data());
+    for (std::size_t i = 0; i < counts.size(); ++i)
+      if (counts[i] == 0 && residuals[i] < lowest) lowest = residuals[i], row = first + i;
+  });
+  if (!(lowest <= kAllButZero * mean_of_finite(column))) return "";
+  return fmt::format(
+      "the curve is all but 0 in row {}, which has no counts. If the likelihood grows until it is 0 there, "
+      "no minimum can be certified, and standard errors do not hold: use a model that stays positive, or "
+      "keep its constant above 0 by a bound",
+      row);
 }
 
 // Adds an explanation if a fit of counts starts where its curve is not positive, or ends where it falls to 0.

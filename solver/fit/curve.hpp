@@ -12,7 +12,6 @@
 #include <nlsq/column.hpp>
 #include <nlsq/curve_fit.hpp>
 #include <nlsq/graph.hpp>
-#include "expression/names.hpp"
 #include "expression/symmetry.hpp"
 #include "rows/residual_sources.hpp"
 
@@ -104,5 +103,11 @@ bool record(RecordedResidual& residual, const RowSource& data, const std::vector
 // guessed curve is positive.
 std::vector<double> guessed_start(const Model& model, const Columns& x, const Column& y, const Column& sigma,
                                   const Loss& loss, std::string& warning);
+
+// Improves the start of the request on a sample of the rows, for linear parameters and for losses that ignore
+// far residuals, and solves from there. If that leads to no minimum, solves from the given start, too.
+// `linear` are the positions of linear parameters among the free ones. Implemented in better_start.cpp.
+MinimizerResult solve_from_better_start(const Curve& curve, const std::vector<int>& linear,
+                                        const SolveRequest& given, const SolveFunction& solve_from);
 
 }  // namespace nlsq::inline v0

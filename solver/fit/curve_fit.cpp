@@ -6,7 +6,7 @@
 #include "fit/fit_setup.hpp"
 #include "fit/prepared_impl.hpp"
 #include "fit/reads_beyond.hpp"
-#include "models/poles.hpp"
+#include "models/model_families.hpp"
 #include "models/recognise.hpp"
 #include "support/fp_environment.hpp"
 

@@ -4,6 +4,7 @@
 
 #include "dense/dense_evaluator.hpp"
 #include "dense/tile_issues.hpp"
+#include "expression/names.hpp"
 #include "fit/curve.hpp"
 #include "fit/fit_setup.hpp"
 #include "fit/prepared_impl.hpp"
@@ -17,7 +18,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <optional>
 
 namespace nlsq::inline v0 {
@@ -216,13 +216,9 @@ std::unique_ptr<GraphRows> program_rows(const PreparedModel::Impl& model,
                                         const std::shared_ptr<const RowSource>& data, bool weighted,
                                         const std::vector<double>& p, const std::vector<int>& all,
                                         bool residuals) {
-  if (model.recorded) {
-    return std::make_unique<GraphRows>(std::make_shared<RecordedResidual>(*model.recorded, weighted),
-                                       model.programs(all, weighted)->programs, data, p, all);
-  }
-  if (residuals || !model.formula->has_left_side) {
-    return std::make_unique<GraphRows>(std::make_shared<FormulaResidual>(*model.formula, weighted),
-                                       model.programs(all, weighted)->programs, data, p, all);
+  if (!model.formula || residuals || !model.formula->has_left_side) {
+    return std::make_unique<GraphRows>(model.source(weighted), model.programs(all, weighted)->programs, data,
+                                       p, all);
   }
   Formula right = *model.formula;  // without the left side, which would need y
   right.has_left_side = false;
@@ -238,8 +234,7 @@ Evaluation evaluate_prepared(const PreparedModel::Impl& model, const Columns& x,
   if (!found.empty()) throw ValidationError(std::move(found));
   bool weighted = false;
   const auto data = rows_of(model, x, options, weighted);
-  std::vector<int> all(p.size());
-  std::iota(all.begin(), all.end(), 0);
+  const std::vector<int> all = all_parameters(p.size());
   std::string note = model.note;
   if (model.has_programs()) {
     try {

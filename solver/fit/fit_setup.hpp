@@ -50,7 +50,6 @@ void check_within(const Limits& limits, const std::vector<std::string>& names,
                   const std::vector<double>& values, const char* what);
 // Returns SciPy's default start: 1, or a point inside the bounds if these exclude 1.
 std::vector<double> default_start(std::size_t parameters, const Limits& limits);
-// Returns true if there is a value of this name.
 bool has_value(const NamedValues& values, std::string_view name);
 // Returns the values with their names. Tied parameters are left out.
 NamedValues named_values(const std::vector<std::string>& names, std::span<const double> values,

@@ -5,6 +5,7 @@
 #include "certificate/doubtful_end.hpp"
 #include "certificate/hidden_minimum.hpp"
 #include "dense/row_statistics.hpp"
+#include "expression/names.hpp"
 #include "fit/fit_setup.hpp"
 #include "fit/reads_beyond.hpp"
 #include "fit/solve.hpp"
@@ -19,7 +20,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <numeric>
 
 namespace nlsq::inline v0 {
 
@@ -115,10 +115,9 @@ LeastSquaresResult solve_rows(const VectorFunction& function, RowModel& rows, co
 LeastSquaresResult solve_called(const VectorFunction& function, const std::vector<double>& x0,
                                 const Limits& limits, const LeastSquaresOptions& options,
                                 const std::string& note) {
-  std::vector<int> free(x0.size());
-  std::iota(free.begin(), free.end(), 0);
-  const auto called = std::make_shared<VectorRows>(function, x0, free, options.jacobian, options.components,
-                                                   limits.lower, limits.upper, options.differences);
+  const auto called =
+      std::make_shared<VectorRows>(function, x0, all_parameters(x0.size()), options.jacobian,
+                                   options.components, limits.lower, limits.upper, options.differences);
   const RowsOf rows_of = [&](const ResidualForm& form) -> std::shared_ptr<RowModel> {
     if (form.loss.is_linear()) return called;
     return std::make_shared<LossRows>(called, form);

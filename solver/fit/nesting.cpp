@@ -5,7 +5,6 @@
 // parameters fixed. The remaining bodies are removed by fixing their amplitudes at 0.
 #include <nlsq/compare.hpp>
 
-#include "expression/names.hpp"
 #include "models/recognise.hpp"
 
 #include <algorithm>

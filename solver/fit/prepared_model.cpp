@@ -94,15 +94,11 @@ std::shared_ptr<const CurvePrograms> PreparedModel::Impl::programs(const std::ve
   made->form = form;
   made->free = free;
   made->programs = std::make_shared<const ResidualPrograms>(ResidualPrograms::build(*source(form), free));
-  if (formula) {
-    made->linear = linear_among_free(formula->graph, formula->model, free);
-    made->jumps = jump_parameters(formula->graph, formula->model, free);
-  } else {
-    Graph graph;
-    const NodeId root = recorded->build_model(graph);
-    made->linear = linear_among_free(graph, root, free);
-    made->jumps = jump_parameters(graph, root, free);
-  }
+  Graph of_recording;
+  const NodeId model = formula ? formula->model : recorded->build_model(of_recording);
+  const Graph& graph = formula ? formula->graph : of_recording;
+  made->linear = linear_among_free(graph, model, free);
+  made->jumps = jump_parameters(graph, model, free);
   compiled_.push_back(made);
   return made;
 }

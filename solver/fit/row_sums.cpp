@@ -36,7 +36,6 @@ struct PointWanted {
 // Is thrown if JᵀJ has too few digits. A QR pass over the rows themselves would have enough digits.
 struct RowsWanted {};
 
-// This is an Evaluator that returns the known sums.
 class SumsEvaluator final : public Evaluator {
  public:
   explicit SumsEvaluator(std::span<const SumsPass> passes) : passes_(passes), used_(passes.size(), false) {}

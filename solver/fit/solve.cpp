@@ -106,7 +106,6 @@ std::optional<Vector> end_at_zero(const SolveRequest& request, const MinimizerRe
   return x == end.x ? std::nullopt : std::optional(std::move(x));
 }
 
-// The attempts of one solve.
 class Attempts {
  public:
   Attempts(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorkspace& workspace,
@@ -188,7 +187,6 @@ class Attempts {
     keep_better();
     if (by_differences) judge_by_distance(request_, w_.best);
   }
-  // Returns the precision issues of all attempts.
   std::vector<PrecisionIssue>& issues() { return issues_; }
 
  private:

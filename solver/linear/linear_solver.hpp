@@ -12,7 +12,6 @@
 
 #include <memory>
 #include <span>
-#include <vector>
 
 namespace nlsq::inline v0 {
 

@@ -205,63 +205,52 @@ void by_rows(std::size_t rows, std::size_t n, Fill fill, Use use) {
   }
 }
 
-void fold_rows(double* R, std::size_t first, std::size_t rows, double* const* columns, std::size_t n,
-               KernelCounters& counters) {
-  kernels().qr_fold(R + first * (n + 1), n, static_cast<int>(n - first), columns, rows, &counters);
+// Updates R for `rows` rows of a triangle, which fill(first, rows, columns) copies.
+template <class Fill>
+void fold(double* R, std::size_t rows, std::size_t n, Fill fill, KernelCounters& counters) {
+  by_rows(rows, n, fill, [&](std::size_t first, std::size_t some, double* const* columns) {
+    kernels().qr_fold(R + first * (n + 1), n, static_cast<int>(n - first), columns, some, &counters);
+  });
 }
 
-// Copies rows of S into columns, in square blocks.
-void copy_rows(const double* S, std::size_t n, std::size_t first, std::size_t rows, double* const* columns) {
-  constexpr std::size_t kSide = 32;
-  for (std::size_t i = 0; i < rows; i += kSide) {
-    for (std::size_t j = 0; j < n - first; ++j) {
-      for (std::size_t k = i; k < std::min(rows, i + kSide); ++k)
-        columns[j][k] = S[(first + k) * n + first + j];
+// Returns a function that copies rows of the triangle S into columns, in square blocks.
+auto copy_of(const double* S, std::size_t n) {
+  return [S, n](std::size_t first, std::size_t rows, double* const* columns) {
+    constexpr std::size_t kSide = 32;
+    for (std::size_t i = 0; i < rows; i += kSide) {
+      for (std::size_t j = 0; j < n - first; ++j) {
+        for (std::size_t k = i; k < std::min(rows, i + kSide); ++k)
+          columns[j][k] = S[(first + k) * n + first + j];
+      }
     }
-  }
+  };
 }
 
 }  // namespace
 
 void fold_triangle(double* R, const double* S, std::size_t n, KernelCounters& counters) {
-  by_rows(
-      n, n,
-      [&](std::size_t first, std::size_t rows, double* const* columns) {
-        copy_rows(S, n, first, rows, columns);
-      },
-      [&](std::size_t first, std::size_t rows, double* const* columns) {
-        fold_rows(R, first, rows, columns, n, counters);
-      });
+  fold(R, n, n, copy_of(S, n), counters);
 }
 
 void fold_diagonal(double* R, const double* diagonal, std::size_t count, std::size_t n,
                    KernelCounters& counters) {
-  by_rows(
-      count, n,
-      [&](std::size_t first, std::size_t rows, double* const* columns) {
-        for (std::size_t j = 0; j < n - first; ++j) {
-          std::fill_n(columns[j], rows, 0.0);
-          if (j < rows) columns[j][j] = diagonal[first + j];
-        }
-      },
-      [&](std::size_t first, std::size_t rows, double* const* columns) {
-        fold_rows(R, first, rows, columns, n, counters);
-      });
+  const auto fill = [&](std::size_t first, std::size_t rows, double* const* columns) {
+    for (std::size_t j = 0; j < n - first; ++j) {
+      std::fill_n(columns[j], rows, 0.0);
+      if (j < rows) columns[j][j] = diagonal[first + j];
+    }
+  };
+  fold(R, count, n, fill, counters);
 }
 
 void square_triangle(const double* R, std::size_t n, double* packed) {
   std::fill_n(packed, n * (n + 1) / 2, 0.0);
   KernelCounters uncounted;  // the kernels read no rows of the data here
-  by_rows(
-      n, n,
-      [&](std::size_t first, std::size_t rows, double* const* columns) {
-        copy_rows(R, n, first, rows, columns);
-      },
-      [&](std::size_t first, std::size_t rows, double* const* columns) {
-        // The triangle of the columns from `first` on is the tail of the packed one.
-        double* const sums = packed + (first * n - first * (first - 1) / 2);
-        kernels().gram_f64(columns, static_cast<int>(n - first), rows, sums, &uncounted);
-      });
+  by_rows(n, n, copy_of(R, n), [&](std::size_t first, std::size_t rows, double* const* columns) {
+    // The triangle of the columns from `first` on is the tail of the packed one.
+    double* const sums = packed + (first * n - first * (first - 1) / 2);
+    kernels().gram_f64(columns, static_cast<int>(n - first), rows, sums, &uncounted);
+  });
 }
 
 }  // namespace nlsq::inline v0

@@ -10,7 +10,6 @@
 
 #include <limits>
 #include <optional>
-#include <span>
 #include <string>
 
 namespace nlsq::inline v0 {

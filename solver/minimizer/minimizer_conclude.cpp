@@ -101,7 +101,7 @@ bool take_certified_step(Loop& loop) {
   System& system = *loop.system;
   Ending& ending = loop.ending;
   const bool residuals_f64 = system.residuals_stay_f64();
-  const PrecisionPlan finest = system.finest_plan();
+  const PrecisionPlan finest = residuals_f64 ? kF64Plan : kQrPlan;
   const int tries = loop.rounding.end.underflow ? kTriesBelowSquares : kCertificateTries;
   if (!residuals_f64 && ending.failed_certificates >= tries) return false;
   UndampedStep& next = loop.next_undamped_step;

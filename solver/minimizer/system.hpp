@@ -12,7 +12,6 @@
 
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace nlsq::inline v0 {
@@ -64,8 +63,6 @@ class System {
   // derivatives, so plans concern J alone.
   virtual bool residuals_stay_f64() const { return false; }
   virtual PrecisionPlan first_plan(const PrecisionPolicy& policy) = 0;
-  // The plan for the step that a certificate computes: the one with the most digits.
-  virtual PrecisionPlan finest_plan() const { return kQrPlan; }
   // True if a pass is too cheap to be worth saving.
   virtual bool passes_are_cheap() const { return false; }
 
@@ -74,15 +71,15 @@ class System {
   virtual void forget() = 0;
   // Returns true if the derivatives at x are less accurate than they can be. Then linearize() computes better
   // ones.
-  virtual bool rough(std::span<const double> x) const { return (void)x, false; }
+  virtual bool rough(std::span<const double> /*x*/) const { return false; }
   // Takes all derivatives from here on by the most accurate differences, which cost several times as much.
   // Returns false if there are no better differences than those in use.
   virtual bool extrapolate_derivatives() { return false; }
   // Does the same at a certified point, but only if errors of the differences used so far may noticeably
   // change the distance to the optimum or the standard errors. `tests` are those of the certificate.
-  virtual bool extrapolate_rough_derivatives(std::span<const double> x, const Certificate& c,
-                                             const CertificateTests& tests) {
-    return (void)x, (void)c, (void)tests, false;
+  virtual bool extrapolate_rough_derivatives(std::span<const double> /*x*/, const Certificate& /*c*/,
+                                             const CertificateTests& /*tests*/) {
+    return false;
   }
   // Returns the relative error of standard errors that errors of extrapolated differences at x cause.
   virtual double error_by_differences(const Certificate& c) const { return (void)c, 0.0; }
@@ -98,8 +95,8 @@ class System {
   // Returns true if the residuals at x are nothing but their own rounding errors. Only a System that measures
   // these itself implements it. `initial_cost` is the cost at the start, and `left` is ν of the step from x,
   // in standard errors. `no_progress` says that the last step did not help.
-  virtual bool residuals_vanish(double initial_cost, double left, bool no_progress) {
-    return (void)initial_cost, (void)left, (void)no_progress, false;
+  virtual bool residuals_vanish(double /*initial_cost*/, double /*left*/, bool /*no_progress*/) {
+    return false;
   }
   // Prepares for steps from x. Must be called after linearize. `scale` is D. Below f64, it also probes
   // samples of the rows.
@@ -115,30 +112,29 @@ class System {
   virtual void solve(double lambda, Step& out) = 0;
   // Sets how accurately iterative solvers must compute steps, until the next call. `decrease` is the relative
   // decrease of the cost by the last step. With 0, they are as accurate as the certificate needs.
-  virtual void set_solve_accuracy(double decrease) { (void)decrease; }
+  virtual void set_solve_accuracy(double /*decrease*/) {}
   virtual bool solves_iteratively() const { return false; }
-  virtual void shorten_to_radius(double radius, Step& step) { (void)radius, (void)step; }
+  virtual void shorten_to_radius(double /*radius*/, Step& /*step*/) {}
   // Returns ν of the gradient alone, which the step should reduce to zero.
   virtual double gradient_left(const Step& step) const { return step.nu; }
   // Adds half the geodesic acceleration to the step. Returns 2‖D a‖ / ‖D s‖, or NaN if it is not available.
   virtual double accelerate(std::span<const double> x, const Vector& scale, Step& step, double most) = 0;
   // Corrects an undamped step for the curvature of the residuals, measured on a part of the rows. DenseSystem
   // does so for the first undamped step where there are many rows.
-  virtual void correct_undamped_step(std::span<const double> x, const Approach& approach, Step& step) {
-    (void)x, (void)approach, (void)step;
-  }
+  virtual void correct_undamped_step(std::span<const double> /*x*/, const Approach& /*approach*/,
+                                     Step& /*step*/) {}
   // Sets trial = x + step, within the bounds and rounded to the numbers for which the plan evaluates rows. If
   // a bound shortens the step, `step` and its prediction are updated. With `exact`, trial is not rounded.
   virtual bool plus(std::span<const double> x, Step& step, Vector& trial, bool exact = false) = 0;
   virtual void measure(std::span<const double> x, const Step& step, HealthReport& health) = 0;
-  virtual void rule_values(RuleValues& values) const { (void)values; }
+  virtual void rule_values(RuleValues& /*values*/) const {}
   // Evaluates derivatives in f64 from here on, whatever format stores them. Returns false if they already
   // are.
   virtual bool evaluate_widely() { return false; }
   // Raises only the components that caused a decision, if that changes anything. Returns their names.
-  virtual std::vector<std::string> raise_causes(Decision& decision, const HealthReport& health,
-                                                const Thresholds& thresholds) {
-    return (void)decision, (void)health, (void)thresholds, std::vector<std::string>{};
+  virtual std::vector<std::string> raise_causes(Decision& /*decision*/, const HealthReport& /*health*/,
+                                                const Thresholds& /*thresholds*/) {
+    return {};
   }
 
   // ---- the trial point
@@ -169,7 +165,7 @@ class System {
 
   // ---- models that learn from steps
   // Learns from a tried step. Returns true if the model changed; steps must then be prepared again.
-  virtual bool learn(const TriedStep& tried) { return (void)tried, false; }
+  virtual bool learn(const TriedStep& /*tried*/) { return false; }
   virtual bool curvature_in_use() const { return false; }
   virtual void forget_curvature() {}
   // Decides again which parameters are eliminated. Must be called when x is still the start and is now known
@@ -182,7 +178,7 @@ class System {
 
   // Computes a step by second derivatives of the cost and its predicted decrease, for few unknowns. Returns
   // false if there is none.
-  virtual bool second_order_step(Step& out) { return (void)out, false; }
+  virtual bool second_order_step(Step& /*out*/) { return false; }
   virtual bool has_second_order() const { return false; }
 
   // ---- the end
@@ -197,28 +193,27 @@ class System {
   // tolerance. More iterations would not pay.
   virtual bool certificate_was_cut_short() const { return false; }
   // The distances from x to its bounds; empty without bounds.
-  virtual Box room(std::span<const double> x) { return (void)x, Box(); }
+  virtual Box room(std::span<const double> /*x*/) { return Box(); }
   // Sets trial to the end of an undamped step that needs no pass there, and prepares what accept_trial takes
   // over. Returns nothing if such a step is not allowed. `not_again` is set to true if another attempt in
   // this solve would not be worth its cost.
-  virtual std::optional<LastStep> last_step(std::span<const double> x, const Approach& approach, double tau,
-                                            double xtol, Vector& trial, bool& not_again) {
-    return (void)x, (void)approach, (void)tau, (void)xtol, (void)trial, (void)not_again, std::nullopt;
+  virtual std::optional<LastStep> last_step(std::span<const double> /*x*/, const Approach& /*approach*/,
+                                            double /*tau*/, double /*xtol*/, Vector& /*trial*/,
+                                            bool& /*not_again*/) {
+    return std::nullopt;
   }
   // Steps with the kept Gram matrix and f64 gradients (minimizer_finish.cpp). Work is in f64 adds.
   virtual double gradient_work() const { return pass_work(kF64Plan); }
-  virtual std::optional<PointCost> gradient_trial(std::span<const double> trial) {
-    return (void)trial, std::nullopt;
-  }
+  virtual std::optional<PointCost> gradient_trial(std::span<const double> /*trial*/) { return std::nullopt; }
   virtual double trial_gradient_norm() const { return 0; }
   virtual void accept_gradient() {}
-  virtual void solve_with_gram_kept(const Vector& scale, Step& step) { (void)scale, (void)step; }
+  virtual void solve_with_gram_kept(const Vector& /*scale*/, Step& /*step*/) {}
 
   // ---- counters
   virtual const KernelCounters& counters() const = 0;
   // Work is in f64 adds. By default it is not counted, and all passes cost the same.
   virtual double counted_work() const { return 0; }
-  virtual double pass_work(const PrecisionPlan& plan) const { return (void)plan, 1; }
+  virtual double pass_work(const PrecisionPlan& /*plan*/) const { return 1; }
   virtual std::vector<PrecisionIssue> take_issues() { return {}; }
   virtual std::vector<PrecisionNote> take_notes() { return {}; }
 };

@@ -4,7 +4,6 @@
 #include "models/guesses/separable.hpp"
 #include "models/model_families.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 namespace nlsq::inline v0::guessing {

@@ -73,7 +73,6 @@ const Model& model_of_term(std::string_view name, const std::vector<Multiple>& t
   }
 }
 
-// Returns the models of a sum, in order.
 std::vector<const Model*> read_sum(std::string_view text) {
   const std::vector<Multiple> terms = read_terms(text);
   std::vector<const Model*> models;

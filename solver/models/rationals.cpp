@@ -4,7 +4,6 @@
 // 1/Q from the previous pass (Sanathanan and Koerner, IEEE Trans. Autom. Control 8 (1963) 56).
 #include "models/guesses/separable.hpp"
 #include "models/model_families.hpp"
-#include "models/poles.hpp"
 #include "support/column_blocks.hpp"
 
 #include <fmt/format.h>

@@ -9,7 +9,6 @@
 #include <cmath>
 #include <iterator>
 #include <numbers>
-#include <numeric>
 #include <optional>
 
 namespace nlsq::inline v0::guessing {
@@ -60,15 +59,13 @@ bool agree(double a, double b) {
 }
 
 std::vector<bool> linear_ones(const Formula& formula) {
-  std::vector<int> all(formula.parameters.size());
-  std::iota(all.begin(), all.end(), 0);
+  const std::vector<int> all = all_parameters(formula.parameters.size());
   std::vector<bool> linear(all.size(), false);
   for (const int j : linear_parameters(formula.graph, formula.model, all))
     linear[static_cast<std::size_t>(j)] = true;
   return linear;
 }
 
-// Searches the pairings for one model.
 class Pairing {
  public:
   Pairing(const Formula& formula, const Model& model, const Formula& model_formula)

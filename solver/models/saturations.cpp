@@ -7,12 +7,8 @@
 namespace nlsq::inline v0::guessing {
 namespace {
 
-struct Saturation {
-  double plateau, half;
-};
-
-// Fits y ~ plateau x/(half + x) for x >= 0.
-Saturation saturation(const Sample& sample) {
+// Fits y ~ plateau x/(half + x) for x >= 0. Returns {plateau, half}.
+std::vector<double> saturation(const Sample& sample) {
   const double scale = sample.x.back() > 0 ? sample.x.back() : 1.0;
   const std::vector<double> v = mapped(sample.x, [=](double x) { return x / scale; });
   Separable problem(sample, v, 1, {std::log(1e-8)}, {std::log(1e6)}, kThinned);
@@ -30,19 +26,14 @@ void add_saturations(std::vector<Model>& models) {
   add(models, "michaelis_menten", "Vmax*x/(Km+x)", "Michaelis-Menten enzyme kinetics, x >= 0",
       {{"Vmax", "limiting rate (units of y)", {1, 10}},
        {"Km", "concentration of half the limiting rate (units of x)", {0.2, 8, true}}},
-      {0.1, 10},
-      [](const Sample& sample) {
-        const Saturation fit = saturation(sample);
-        return std::vector{fit.plateau, fit.half};
-      },
-      {.domain = Domain::non_negative});
+      {0.1, 10}, saturation, {.domain = Domain::non_negative});
   add(models, "langmuir", "q*K*x/(1+K*x)", "Langmuir adsorption isotherm, x >= 0",
       {{"q", "capacity: the limit at large x (units of y)", {1, 10}},
        {"K", "equilibrium constant (1/x)", {0.15, 5, true}}},
       {0.1, 10},
       [](const Sample& sample) {
-        const Saturation fit = saturation(sample);
-        return std::vector{fit.plateau, 1 / fit.half};
+        const std::vector<double> fit = saturation(sample);
+        return std::vector{fit[0], 1 / fit[1]};
       },
       {.domain = Domain::non_negative});
 }

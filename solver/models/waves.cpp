@@ -5,6 +5,7 @@
 #include "models/model_families.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <complex>
 #include <numbers>
@@ -68,18 +69,12 @@ std::vector<double> spectrum_by_sums(std::span<const double> u, std::span<const 
   return power;
 }
 
-std::size_t power_of_two(std::size_t at_least) {
-  std::size_t n = 1;
-  while (n < at_least) n *= 2;
-  return n;
-}
-
 // Computes the same spectrum by a fast Fourier transform, after the rows were put on a fine grid.
 std::vector<double> spectrum_by_transform(std::span<const double> u, std::span<const double> y,
                                           std::size_t places) {
   const std::size_t n = u.size();
   const std::size_t cells =
-      power_of_two(16 * (places - 1) / kOversampling);  // at most 1/16 of the shortest period
+      std::bit_ceil(16 * (places - 1) / kOversampling);  // at most 1/16 of the shortest period
   std::vector<Complex> a(cells * kOversampling);
   for (std::size_t i = 0; i < n; ++i)
     a[static_cast<std::size_t>(std::lround(u[i] * static_cast<double>(cells)))] += y[i];

@@ -3,12 +3,9 @@
 
 #include <nlsq/error.hpp>
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <mutex>
-#include <type_traits>
 
 namespace nlsq::inline v0::mpi {
 

@@ -24,7 +24,6 @@ namespace {
 
 constexpr double kManyFailures = 0.05;  // share of failed fits that deserves a warning
 
-// Holds the result of one sample.
 struct Outcome {
   bool drawn = false;
   std::vector<double> values;  // parameters and derived quantities; empty if the fit failed

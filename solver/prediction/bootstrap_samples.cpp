@@ -72,6 +72,11 @@ const char* name(BootstrapMethod method) noexcept {
   return "?";
 }
 
+BootstrapMethod suitable_method(const FitResult& fit, const FitOptions& options) {
+  if (has_x_errors(options)) return BootstrapMethod::cases;
+  return fit.loss.is_counts() || fit.dof <= 0 ? BootstrapMethod::parametric : BootstrapMethod::residual;
+}
+
 BootstrapSampler::BootstrapSampler(const Columns& x, const std::vector<double>& y, std::vector<double> fitted,
                                    const FitResult& fit, const FitOptions& options,
                                    const BootstrapOptions& wanted)

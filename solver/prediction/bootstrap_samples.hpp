@@ -72,7 +72,6 @@ Bootstrap bootstrap_by(const FitSample& fit_again, const BootstrapSampler& sampl
                        const FitOptions& options, const BootstrapOptions& wanted);
 // Throws ValidationError for a fit that allows no bootstrap, and for options that break a rule.
 void check_bootstrap(const FitResult& fit, const BootstrapOptions& wanted);
-// Returns the columns of x for a sample.
 Columns columns_of(const BootstrapSample& sample, const Columns& x);
 
 }  // namespace nlsq::inline v0

@@ -32,7 +32,6 @@ class PulledProfile {
     options_.sampling = Sampling::never;  // samples would miss the row that pulls
   }
 
-  // Returns the fit that is pulled to the target.
   ProfilePoint at(double target) {
     const std::optional<Pulled> lowest =
         starts_.lowest(t_, [&](const std::vector<double>& start) { return pulled_to(target, start); });

@@ -3,8 +3,6 @@
 
 #include "fit/curve.hpp"
 
-#include "minimizer/box.hpp"
-
 #include <vector>
 
 namespace nlsq::inline v0 {

@@ -49,7 +49,6 @@ std::string precision_path(const Summary& s) {
   return path.empty() ? "f64×0" : path;
 }
 
-// Returns the counts of the kernels as text.
 std::string rows_counted(const KernelCounters& k) {
   return fmt::format("f64 {}, f32 {}", k.rows_f64, k.rows_f32);
 }

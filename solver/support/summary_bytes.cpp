@@ -4,7 +4,6 @@
 #include <nlsq/summary.hpp>
 
 #include <type_traits>
-#include <utility>
 
 namespace nlsq::inline v0 {
 

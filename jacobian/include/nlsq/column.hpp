@@ -123,15 +123,29 @@ class NLSQ_API MemoryRows final : public RowSource {
   explicit MemoryRows(std::vector<Column> columns);  // throws DataError if lengths differ
   std::size_t rows() const override { return rows_; }
   int columns() const override { return static_cast<int>(columns_.size()); }
-  void read(std::size_t first, std::size_t count, int column, double* out) const override;
-  void read(std::size_t first, std::size_t count, int column, float* out) const override;
-  const double* direct_f64(std::size_t first, int column) const override;
-  const float* direct_f32(std::size_t first, int column) const override;
+  void read(std::size_t first, std::size_t count, int column, double* out) const override {
+    view(column).read(first, count, out);
+  }
+  void read(std::size_t first, std::size_t count, int column, float* out) const override {
+    view(column).read(first, count, out);
+  }
+  const double* direct_f64(std::size_t first, int column) const override {
+    return view(column).direct_f64(first);
+  }
+  const float* direct_f32(std::size_t first, int column) const override {
+    return view(column).direct_f32(first);
+  }
   void expect_gaps(bool gaps) const override;
-  void will_read(std::size_t first, std::size_t count, int column) const override;
-  void was_read(std::size_t first, std::size_t count, int column) const override;
+  void will_read(std::size_t first, std::size_t count, int column) const override {
+    view(column).will_read(first, count);
+  }
+  void was_read(std::size_t first, std::size_t count, int column) const override {
+    view(column).was_read(first, count);
+  }
 
  private:
+  const Column& view(int column) const { return columns_[static_cast<std::size_t>(column)]; }
+
   std::vector<Column> columns_;
   std::size_t rows_ = 0;
 };

@@ -3,60 +3,20 @@
 
 namespace nlsq::inline v0 {
 
-// A function is given by its value `f` and its slope, which are expressions in x and f.
-#define NLSQ_DUAL_UNARY(function, using_name, slope) \
-  template <class T, int N>                          \
-  Dual<T, N> function(const Dual<T, N>& a) {         \
-    using using_name;                                \
-    const T& x = a.value();                          \
-    const T f = function(x);                         \
-    return Dual<T, N>::chain(f, a, slope);           \
+// A function is given by its slope, an expression in x and the value f.
+#define NLSQ_DUAL_UNARY(function, using_name, slope)                                    \
+  template <class T, int N>                                                             \
+  Dual<T, N> function(const Dual<T, N>& a) {                                            \
+    using using_name;                                                                   \
+    using std::copysign, std::cos, std::cosh, std::exp, std::sin, std::sinh, std::sqrt; \
+    const T& x = a.value();                                                             \
+    const T f = function(x);                                                            \
+    return Dual<T, N>::chain(f, a, slope);                                              \
   }
 #define NLSQ_DUAL_STD(function, slope) NLSQ_DUAL_UNARY(function, std::function, slope)
 
-namespace detail {
-// These names let the slopes below compile for T = double and for nested duals.
-using std::copysign, std::cos, std::cosh, std::exp, std::log, std::sin, std::sinh, std::sqrt;
-template <class T>
-T square(const T& x) {
-  return x * x;
-}
-template <class T>
-T root(const T& x) {
-  return sqrt(x);
-}
-template <class T>
-T sin_of(const T& x) {
-  return sin(x);
-}
-template <class T>
-T cos_of(const T& x) {
-  return cos(x);
-}
-template <class T>
-T sinh_of(const T& x) {
-  return sinh(x);
-}
-template <class T>
-T cosh_of(const T& x) {
-  return cosh(x);
-}
-template <class T>
-T exp_of(const T& x) {
-  return exp(x);
-}
-template <class T>
-T log_of(const T& x) {
-  return log(x);
-}
-template <class T>
-T unit_with_sign(const T& x) {
-  return copysign(T(1), x);
-}
-}  // namespace detail
-
-NLSQ_DUAL_STD(abs, detail::unit_with_sign(x))
-NLSQ_DUAL_STD(fabs, detail::unit_with_sign(x))
+NLSQ_DUAL_STD(abs, copysign(T(1), x))
+NLSQ_DUAL_STD(fabs, copysign(T(1), x))
 NLSQ_DUAL_STD(floor, T(0))
 NLSQ_DUAL_STD(ceil, T(0))
 NLSQ_DUAL_STD(trunc, T(0))
@@ -65,26 +25,26 @@ NLSQ_DUAL_STD(sqrt, T(1) / (f + f))
 NLSQ_DUAL_STD(cbrt, T(1) / (T(3) * f * f))
 NLSQ_DUAL_STD(exp, f)
 NLSQ_DUAL_STD(exp2, T(std::numbers::ln2) * f)
-NLSQ_DUAL_STD(expm1, detail::exp_of(x))
+NLSQ_DUAL_STD(expm1, exp(x))
 NLSQ_DUAL_STD(log, T(1) / x)
 NLSQ_DUAL_STD(log10, T(1) / (T(std::numbers::ln10) * x))
 NLSQ_DUAL_STD(log2, T(1) / (T(std::numbers::ln2) * x))
 NLSQ_DUAL_STD(log1p, T(1) / (T(1) + x))
-NLSQ_DUAL_STD(sin, detail::cos_of(x))
-NLSQ_DUAL_STD(cos, -detail::sin_of(x))
+NLSQ_DUAL_STD(sin, cos(x))
+NLSQ_DUAL_STD(cos, -sin(x))
 NLSQ_DUAL_STD(tan, T(1) + f * f)
-NLSQ_DUAL_STD(asin, T(1) / detail::root((T(1) - x) * (T(1) + x)))
-NLSQ_DUAL_STD(acos, T(-1) / detail::root((T(1) - x) * (T(1) + x)))
+NLSQ_DUAL_STD(asin, T(1) / sqrt((T(1) - x) * (T(1) + x)))
+NLSQ_DUAL_STD(acos, T(-1) / sqrt((T(1) - x) * (T(1) + x)))
 NLSQ_DUAL_STD(atan, T(1) / (T(1) + x * x))
-NLSQ_DUAL_STD(sinh, detail::cosh_of(x))
-NLSQ_DUAL_STD(cosh, detail::sinh_of(x))
+NLSQ_DUAL_STD(sinh, cosh(x))
+NLSQ_DUAL_STD(cosh, sinh(x))
 NLSQ_DUAL_STD(tanh, (T(1) - f) * (T(1) + f))
-NLSQ_DUAL_STD(asinh, T(1) / detail::root(T(1) + x * x))
-NLSQ_DUAL_STD(acosh, T(1) / detail::root((x - T(1)) * (x + T(1))))
+NLSQ_DUAL_STD(asinh, T(1) / sqrt(T(1) + x * x))
+NLSQ_DUAL_STD(acosh, T(1) / sqrt((x - T(1)) * (x + T(1))))
 NLSQ_DUAL_STD(atanh, T(1) / ((T(1) - x) * (T(1) + x)))
 // The derivatives are those of DLMF 7.2, 5.2, 5.15 and 10.6.
-NLSQ_DUAL_STD(erf, detail::kTwoOverSqrtPi<T>* detail::exp_of(-x* x))
-NLSQ_DUAL_STD(erfc, -detail::kTwoOverSqrtPi<T>* detail::exp_of(-x* x))
+NLSQ_DUAL_STD(erf, detail::kTwoOverSqrtPi<T>* exp(-x* x))
+NLSQ_DUAL_STD(erfc, -detail::kTwoOverSqrtPi<T>* exp(-x* x))
 NLSQ_DUAL_UNARY(erfcx, nlsq::erfcx, T(2) * x * f - detail::kTwoOverSqrtPi<T>)
 NLSQ_DUAL_UNARY(digamma, nlsq::digamma, trigamma(x))
 NLSQ_DUAL_UNARY(gamma_function, nlsq::gamma_function, f* digamma(x))

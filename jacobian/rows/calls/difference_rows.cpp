@@ -2,10 +2,10 @@
 #include <nlsq/error.hpp>
 #include "rows/calls/fallback_rows.hpp"
 
+#include "expression/names.hpp"
 #include "rows/calls/difference_step.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <string>
 
 namespace nlsq::inline v0 {
@@ -140,8 +140,6 @@ std::unique_ptr<VectorRows> DifferenceRows::at_once(std::shared_ptr<const Differ
       if (!all.empty()) out.push_back(all[static_cast<std::size_t>(j)]);
     return out;
   };
-  std::vector<int> free(curve.free.size());
-  std::iota(free.begin(), free.end(), 0);
   VectorFunction function;
   function.concurrent = curve.function.concurrent;
   function.value = [rows](std::span<const double> x) {
@@ -149,9 +147,10 @@ std::unique_ptr<VectorRows> DifferenceRows::at_once(std::shared_ptr<const Differ
     rows->reference_residuals(x, 0, rows->rows(), residuals.data(), magnitudes.data());
     return residuals;
   };
-  auto out = std::make_unique<VectorRows>(std::move(function), of_free(curve.parameters), std::move(free),
-                                          VectorRows::Jacobian{}, std::vector<RowComponent>{},
-                                          of_free(rows->lower_), of_free(rows->upper_), kind);
+  auto out = std::make_unique<VectorRows>(std::move(function), of_free(curve.parameters),
+                                          all_parameters(curve.free.size()), VectorRows::Jacobian{},
+                                          std::vector<RowComponent>{}, of_free(rows->lower_),
+                                          of_free(rows->upper_), kind);
   if (!curve.values)
     out->set_constants(response_sizes(*curve.data, curve.function.predictors, curve.weighted));
   return out;

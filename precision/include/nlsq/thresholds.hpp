@@ -4,9 +4,7 @@
 #include <nlsq/export.hpp>
 
 #include <span>
-#include <string>
 #include <variant>
-#include <vector>
 
 namespace nlsq::inline v0 {
 

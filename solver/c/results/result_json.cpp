@@ -2,7 +2,6 @@
 #include "c/errors.hpp"
 #include "c/results/caller_result.hpp"
 
-#include <nlsq/c/base.h>
 #include <nlsq/c/model.h>
 #include <nlsq/json/fit.hpp>
 

@@ -72,6 +72,10 @@ struct Bootstrap {
   std::vector<std::string> warnings;
 };
 
+// Returns the method that suits a fit: cases with errors in x, parametric for counts and without degrees of
+// freedom, otherwise residual.
+NLSQ_API BootstrapMethod suitable_method(const FitResult& fit, const FitOptions& options = {});
+
 // Makes and fits the samples. The data and `options` are those of the fit. Throws ValidationError for a fit
 // without a certified minimum or with undetermined parameters, for options that break a rule, for a method
 // that the fit does not allow (above), and for a covariance matrix of y. Formulas and built-in models are

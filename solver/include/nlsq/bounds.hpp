@@ -1,8 +1,6 @@
 // Declares bounds of parameters in SciPy's form: options.bounds = {lower, upper}.
 #pragma once
 
-#include <nlsq/export.hpp>
-
 #include <initializer_list>
 #include <utility>
 #include <vector>

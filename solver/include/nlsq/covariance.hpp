@@ -12,8 +12,6 @@
 #include <nlsq/matrix.hpp>
 #include <nlsq/problem.hpp>
 
-#include <initializer_list>
-#include <memory>
 #include <string>
 #include <vector>
 

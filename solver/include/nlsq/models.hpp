@@ -2,7 +2,6 @@
 #pragma once
 
 #include <nlsq/columns.hpp>
-#include <nlsq/error.hpp>
 #include <nlsq/export.hpp>
 
 #include <functional>

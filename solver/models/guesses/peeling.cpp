@@ -1,8 +1,6 @@
 // Implements the steps of peeling.
 #include "models/guesses/peeling.hpp"
 
-#include "expression/names.hpp"
-
 #include <nlsq/curve_fit.hpp>
 #include <nlsq/error.hpp>
 

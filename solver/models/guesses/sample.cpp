@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <ranges>
 
 namespace nlsq::inline v0::guessing {
 namespace {
@@ -248,17 +249,9 @@ std::pair<std::size_t, std::size_t> Source::index_range(double low, double high)
   if (!ascends()) return {0, rows()};
   const Column& x = x_.list()[0];
   const auto first_row = [&](auto reached) {  // where x is far enough
-    std::size_t first = 0, count = rows();
-    while (count > 0) {
-      const std::size_t half = count / 2;
-      if (reached(x[first + half])) {
-        count = half;
-      } else {
-        first += half + 1;
-        count -= half + 1;
-      }
-    }
-    return first;
+    const auto all = std::views::iota(std::size_t{0}, rows());
+    const auto first = std::ranges::partition_point(all, [&](std::size_t row) { return !reached(x[row]); });
+    return static_cast<std::size_t>(first - all.begin());
   };
   return {first_row([&](double at) { return !(at < low); }), first_row([&](double at) { return high < at; })};
 }

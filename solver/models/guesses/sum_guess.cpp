@@ -13,7 +13,6 @@
 namespace nlsq::inline v0::guessing {
 namespace {
 
-// Returns the rows of the sample for which `wanted` is true.
 template <class Wanted>
 Sample rows_where(const Sample& sample, Wanted wanted) {
   Sample out;

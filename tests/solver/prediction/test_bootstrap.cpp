@@ -274,6 +274,25 @@ TEST_CASE("methods that a fit does not allow are refused") {
                "bootstrap samples = 1"));
 }
 
+TEST_CASE("the suitable method is one that the fit allows") {
+  const DecayRows d = decay_rows();
+  const auto suits = [&](const FitOptions& options) {
+    const FitResult fit = curve_fit(kDecay, d.x, d.y, kStart, options);
+    const BootstrapMethod method = suitable_method(fit, options);
+    CHECK(message_of([&] { bootstrap(kDecay, d.x, d.y, fit, options, with(method, 10)); }) ==
+          "no such error");
+    return method;
+  };
+  FitOptions errors, counts;
+  const std::vector<double> sx(d.x.size(), 0.01);
+  errors.sigma = d.sigma;
+  errors.sigma_x = {Column(sx)};
+  counts.loss = Loss::poisson();
+  CHECK(suits({}) == BootstrapMethod::residual);
+  CHECK(suits(errors) == BootstrapMethod::cases);
+  CHECK(suits(counts) == BootstrapMethod::parametric);
+}
+
 TEST_CASE("residuals of as many parameters as rows are zero, and say nothing of the errors") {
   const std::vector<double> x = {0, 1}, y = {2, 5}, sigma = {0.1, 0.2};
   FitOptions options;
@@ -281,6 +300,7 @@ TEST_CASE("residuals of as many parameters as rows are zero, and say nothing of 
   options.absolute_sigma = true;
   const FitResult fit = curve_fit("a+b*x", x, y, {}, options);
   REQUIRE(fit.dof == 0);
+  CHECK(suitable_method(fit, options) == BootstrapMethod::parametric);
   CHECK(contains(
       message_of([&] { bootstrap("a+b*x", x, y, fit, options, with(BootstrapMethod::residual, 400)); }),
       "bootstrap method residual: there are as many parameters as rows, so residuals are 0; use "
