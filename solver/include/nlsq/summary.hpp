@@ -60,7 +60,7 @@ struct IterationSummary {
   double decrement_sigma = 0;  // ν/σ: damped distance to the optimum in standard errors
   double step_norm = 0;        // ‖D s‖ / ‖D x‖
   double lambda = 0;
-  double rho = 0;  // gain ratio; NaN if the step was not judged by its cost
+  double rho = 0;  // gain ratio; NaN if the step was judged neither by its cost nor by gradients
   PrecisionPlan plan;
   std::size_t rows = 0;  // rows in the pass: all, or a sample
   KernelCounters
