@@ -19,7 +19,7 @@ from ._library import CALLBACK, DATA, OK, Function, lib
 # Fits of at most so many rows take too little time for a person to notice.
 _ROWS_WORTH_A_THREAD = 50_000
 _MOST_PLACES = 64
-_NUMBERS_KEPT = 100_000  # of values beside the answer
+_NUMBERS_KEPT = 100_000  # Values beside the answer are kept up to so many numbers for each point.
 _INTERRUPT = int(signal.SIGINT)
 
 
@@ -140,7 +140,7 @@ class UserFunction:
         self.vector = doubles_type(parameters)
         self.places = {}  # arrays by their address in the library's memory, which it uses again and again
         self.last = None  # the latest parameters, as a list, and what `values` gave for them
-        # What `values` gave at the latest points, by their parameters. A fit ends with points beside its
+        # Holds what `values` gave at the latest points, by their parameters. A fit ends with points beside its
         # answer, where derivatives are wanted once more.
         self.near = {}
         self.most_near = 2 * parameters + 2 if rows * parameters <= _NUMBERS_KEPT else 0

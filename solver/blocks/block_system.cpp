@@ -1,7 +1,6 @@
 // Implements BlockSystem: the operations of the minimizer's loop on a block problem.
 #include "blocks/block_system.hpp"
 
-#include "minimizer/step_rules.hpp"
 #include "support/all_finite.hpp"
 #include "support/constants.hpp"
 
@@ -9,7 +8,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace nlsq::inline v0 {
 
@@ -369,14 +367,6 @@ const PointCost& BlockSystem::linearize_trial(Vector& trial, const PrecisionPlan
 bool BlockSystem::trial_gradient_falls(const Step& step, double lambda, double slack) {
   solve_damped(lambda);
   return step_.factored && step_.decrement < step.nu + slack;
-}
-
-// The gradient at x is no longer kept, but its slope along the step is -ν².
-double BlockSystem::gain_by_gradients(std::span<const double>, std::span<const double>,
-                                      const Step& step) const {
-  const std::vector<double>& there = solver_.gradient();
-  const double after = std::inner_product(there.begin(), there.end(), step.step.begin(), 0.0);
-  return rules::gain_by_slopes(-step.nu * step.nu, after, step.predicted);
 }
 
 void BlockSystem::accept_trial() {

@@ -69,8 +69,6 @@ class BlockSystem final : public System {
   bool trial_known() const override { return derivatives_at_trial_; }
   const PointCost& trial() const override { return trial_.model; }
   bool trial_gradient_falls(const Step& step, double lambda, double slack) override;
-  double gain_by_gradients(std::span<const double> x, std::span<const double> trial,
-                           const Step& step) const override;
   void accept_trial() override;
   void restore_point() override;
   void drop_trial() override {

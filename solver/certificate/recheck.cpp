@@ -127,7 +127,7 @@ void DenseEvaluator::recheck_into(std::span<const double> x, std::size_t max_row
   double *residuals = scratch_->residuals.data(), *sizes = scratch_->magnitudes.data();
   out.repeats = true;
   RowComparison comparison(model_, x);
-  const bool called = model_.one_point() && std::string_view(model_.kind()) != "graph";
+  const bool called = by_calls();
   const auto check = [&](std::size_t first, std::size_t count) {
     const double* const* columns = pass.fill_f64(first, count, counters_);
     // Makes the same call twice in a row. A function whose state changes on every call might agree with the

@@ -78,6 +78,11 @@ bool DenseEvaluator::linearize_part(std::span<const double> x, std::size_t rows,
   return true;
 }
 
+// A formula with a matrix of errors is evaluated whole, too, but not by the user's code.
+bool DenseEvaluator::by_calls() const {
+  return model_.one_point() && std::string_view(model_.kind()) != "graph";
+}
+
 double DenseEvaluator::linearize_beside(std::span<const double> x, const PrecisionPlan& plan,
                                         std::span<const double> beside, Format format, Linearization& out) {
   if (model_.one_point()) {

@@ -31,7 +31,7 @@ class DenseEvaluator final : public Evaluator {
   int parameters() const override { return model_.parameters(); }
   std::size_t residuals() const override { return model_.rows(); }
   bool has_f32() const override { return model_.has_f32(); }
-  bool one_point() const override { return model_.one_point(); }
+  bool by_calls() const override;
   bool rough(std::span<const double> x) const override { return model_.rough(x); }
   bool extrapolate(bool on) override { return model_.extrapolate(on); }
   double difference_width(std::span<const double> x, std::size_t j) const override {

@@ -104,9 +104,10 @@ class Evaluator {
   virtual std::size_t residuals() const = 0;
   virtual bool has_f32() const = 0;
   virtual double row_cost() const = 0;  // in f64 adds per row, with the Jacobian
-  // The next three are those of RowModel (rows/row_model.hpp): whether one call evaluates all rows, whether
-  // derivatives at x can be made better, and whether differences are extrapolated from here on.
-  virtual bool one_point() const { return false; }
+  // Returns true if the user's code evaluates all rows in one call.
+  virtual bool by_calls() const { return false; }
+  // The next two are those of RowModel (rows/row_model.hpp): whether derivatives at x can be made better, and
+  // whether differences are extrapolated from here on.
   virtual bool rough(std::span<const double> /*x*/) const { return false; }
   virtual bool extrapolate(bool /*on*/) { return false; }
   // Returns the distance between the points of the difference by parameter j (RowModel::difference_width).

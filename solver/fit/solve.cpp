@@ -238,7 +238,7 @@ class Attempts {
                       .stop_asked = attempt.stop_asked || w_.best.spent == Termination::user_stop,
                       .trusted_start = attempt.trusted_start,
                       .stops_at_kinks = stops_at_kinks_,
-                      .by_calls = request_.rows.one_point()},
+                      .by_calls = evaluator_.by_calls()},
                      out);
     out.extrapolated = w_.system.extrapolated();
     if (w_.system.known()) w_.system.release(out.at);

@@ -41,7 +41,7 @@ void DenseSystem::begin(Evaluator& evaluator, const DenseRequest& request) {
 // A function that computes all residuals in one call may be slow. So a user who asks for fewer digits than by
 // default does not pay for more calls.
 bool DenseSystem::passes_are_cheap() const {
-  if (evaluator_->one_point() && options_->xtol > SolverOptions().xtol) return false;
+  if (evaluator_->by_calls() && options_->xtol > SolverOptions().xtol) return false;
   return static_cast<double>(evaluator_->residuals()) * evaluator_->row_cost() < kFreeWork;
 }
 
@@ -206,7 +206,7 @@ bool DenseSystem::curvature_counts(int accepted) const {
   constexpr int kHardByCalls = 3;  // accepted steps
   // With more parameters, the steps do not cover enough directions to learn S in time.
   constexpr std::size_t kMostParameters = 64;
-  const int hard = evaluator_->one_point() ? kHardByCalls : rules::kHardFit;
+  const int hard = evaluator_->by_calls() ? kHardByCalls : rules::kHardFit;
   return accepted >= hard && options_->algorithm == Algorithm::levenberg_marquardt &&
          parameters() <= kMostParameters && at_->triangle.empty();
 }

@@ -43,8 +43,8 @@ bool trial_does_not_raise_cost(Loop& loop, const PrecisionPlan& plan) {
   return false;
 }
 
-// Returns true if digits beyond those of the tests cost almost nothing. Calls of the user's code may be slow.
-// They are spent only where residuals vanish, because terms of many sizes vanish one after the other, and the
+// Returns true if digits beyond those of the tests cost almost nothing. Calls of the user's code may be slow,
+// so they are made only where residuals vanish. Terms of many sizes then vanish one after the other, and the
 // certificate needs all of them.
 bool worth_polishing(const Loop& loop) {
   constexpr double kVanishing = 1e-20;  // of the cost at the start
@@ -220,8 +220,7 @@ bool ends_without_certificate(Loop& loop) {
   return true;
 }
 
-// Linearizes x in f64, unless it is known so already, with the most accurate derivatives in use. A user who
-// asks for fewer digits than by default does not pay for them by calls.
+// Linearizes x in f64, unless it is known so already, with the most accurate derivatives in use.
 void make_known_in_f64(Loop& loop) {
   System& system = *loop.system;
   // The plan in force may be below f64 although x has not been linearized in it yet.
@@ -229,7 +228,7 @@ void make_known_in_f64(Loop& loop) {
     loop.digits.plan = kF64Plan;
     system.forget();
   }
-  if (system.rough(loop.point.x) && loop.options->xtol <= SolverOptions().xtol) system.forget();
+  if (system.rough(loop.point.x)) system.forget();
   if (system.known()) return;
   system.linearize(loop.point.x, loop.digits.plan);
   loop.point.prepared = false;

@@ -123,7 +123,7 @@ void accelerate(Loop& loop) {
 
 // Returns true if it has paid so far to evaluate the cost alone, before the pass with the Gram matrix. The
 // cost alone is at most as expensive as a gradient. With few parameters even that is too expensive. Where a
-// call of the user's code gives all residuals, they are kept for the pass, so to ask first costs nothing.
+// call of the user's code gives all residuals, they are kept for the pass, so asking first costs nothing.
 bool worth_asking_cost_first(const Loop& loop) {
   const Digits& digits = loop.digits;
   if (loop.system->residuals_stay_f64() || loop.request->by_calls) return true;
@@ -230,7 +230,7 @@ void reject(Loop& loop, bool was_undamped) {
   damping.last_accepted = false;
   // Close to the end, the derivatives at x may be too rough for a step to help, and not the damping too
   // small.
-  constexpr double kClose = 1e-4;
+  constexpr double kClose = 1e-3;
   if (loop.system->rough(loop.point.x) && loop.system->gradient_cosine(loop.point.x) <= kClose)
     return loop.system->forget();
   constexpr double kShort = 0.01;  // standard errors

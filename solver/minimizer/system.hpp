@@ -82,7 +82,7 @@ class System {
     return false;
   }
   // Returns the relative error of standard errors that errors of extrapolated differences at x cause.
-  virtual double error_by_differences(const Certificate& c) const { return (void)c, 0.0; }
+  virtual double error_by_differences(const Certificate& /*c*/) const { return 0; }
   virtual const PointCost& at() const = 0;
   virtual bool by_qr() const { return false; }  // at() has the triangle of a QR pass
   virtual void linearize(std::span<const double> x, const PrecisionPlan& plan) = 0;
@@ -155,10 +155,12 @@ class System {
   // Returns true if the trial's gradient, in the metric of H at x, is smaller than gradient_left(step) +
   // slack.
   virtual bool trial_gradient_falls(const Step& step, double lambda, double slack) = 0;
-  // Returns the gain ratio of the step from x to the trial by the gradients at both (rules::gain_by_slopes).
-  // Follows trial_gradient_falls().
-  virtual double gain_by_gradients(std::span<const double> x, std::span<const double> trial,
-                                   const Step& step) const = 0;
+  // Returns the gain ratio of the step from x to the trial by the gradients at both
+  // (rules::gain_by_slopes), or 1 if it is not known. Call it after trial_gradient_falls().
+  virtual double gain_by_gradients(std::span<const double> /*x*/, std::span<const double> /*trial*/,
+                                   const Step& /*step*/) const {
+    return 1;
+  }
   virtual void accept_trial() = 0;   // makes the trial point the new x
   virtual void restore_point() = 0;  // Undoes accept_trial. Nothing may have been called in between.
   virtual void drop_trial() = 0;

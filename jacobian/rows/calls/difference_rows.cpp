@@ -159,7 +159,7 @@ std::unique_ptr<VectorRows> DifferenceRows::at_once(std::shared_ptr<const Differ
 bool DifferenceRows::extrapolate(bool on) {
   if (on == (extrapolated_ != nullptr) || (on && rows() > VectorRows::kMostExtrapolated)) return false;
   extrapolated_.reset();
-  // These rows own the others, which so must not own these.
+  // These rows own the new ones, so the new ones get a pointer that does not own.
   if (on) extrapolated_ = at_once({std::shared_ptr<const void>(), this}, Differences::ridders);
   return true;
 }
