@@ -189,7 +189,7 @@ class Fit:
             result = self._model.fit(self._options, *self._begun)
             error = np.nan_to_num(self.stderr)
             far = np.abs(result.array("parameters") - self.x) > 1e-6 * np.abs(self.x) + 1e-3 * error
-            far |= np.abs(np.nan_to_num(result.array("standard_errors")) - error) > 1e-3 * error
+            far |= np.abs(np.nan_to_num(result.array("std_errors")) - error) > 1e-3 * error
             if far.any() or bool(result.number("success")) != self.success:
                 raise ValueError("the fit that was unpickled ends elsewhere when it is made again")
             self._again = result

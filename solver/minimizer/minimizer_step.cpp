@@ -122,8 +122,8 @@ void accelerate(Loop& loop) {
 }
 
 // Returns true if it has paid so far to evaluate the cost alone, before the pass with the Gram matrix. The
-// cost alone is at most as expensive as a gradient. With few parameters even that is too expensive. Where a
-// call of the user's code gives all residuals, they are kept for the pass, so asking first costs nothing.
+// cost alone is at most as expensive as a gradient. With few parameters even that is too expensive. Residuals
+// that a call of the user's code gives are kept for the pass, so asking for them first costs nothing.
 bool worth_asking_cost_first(const Loop& loop) {
   const Digits& digits = loop.digits;
   if (loop.system->residuals_stay_f64() || loop.request->by_calls) return true;
@@ -195,7 +195,6 @@ void judge_by_gradient(Loop& loop) {
 // gradients.
 void judge_trial_cost(Loop& loop) {
   System& system = *loop.system;
-  Point& point = loop.point;
   const double noise = loop.low_rows() ? system.probed_cost_noise() : loop.noise();
   if (judge_costs(loop, loop.cost(), loop.trial.cost, noise)) {
     loop.digits.undecided_in_a_row = 0;
@@ -213,9 +212,9 @@ void judge_trial_cost(Loop& loop) {
     loop.trial.judgement = Judgement::reject;
     return;
   }
-  if (!point.cost_f64) point.cost_f64 = system.cost(point.x, Format::f64);
+  if (!loop.point.cost_f64) loop.point.cost_f64 = system.cost(loop.point.x, Format::f64);
   const double after = system.cost(loop.trial.x, Format::f64);
-  if (!judge_costs(loop, *point.cost_f64, after, loop.noise())) {
+  if (!judge_costs(loop, *loop.point.cost_f64, after, loop.noise())) {
     loop.trial.judgement = Judgement::reject;
     loop.ending.stalled = true;
   }
@@ -228,9 +227,7 @@ void reject(Loop& loop, bool was_undamped) {
   Digits& digits = loop.digits;
   const bool first = damping.last_accepted;
   damping.last_accepted = false;
-  // Close to the end, the derivatives at x may be too rough for a step to help, and not the damping too
-  // small.
-  constexpr double kClose = 1e-3;
+  constexpr double kClose = 1e-3;  // Nearer to the end, derivatives may be too rough for a step to help.
   if (loop.system->rough(loop.point.x) && loop.system->gradient_cosine(loop.point.x) <= kClose)
     return loop.system->forget();
   constexpr double kShort = 0.01;  // standard errors
@@ -387,8 +384,7 @@ void accept_or_reject(Loop& loop) {
   if (trial.judgement == Judgement::accept && !system.trial_known()) {
     if (!system.linearize_trial(trial.x, loop.digits.plan).finite) trial.judgement = Judgement::invalid;
   }
-  const bool evaluated = std::isfinite(trial.cost);
-  std::string met = tell_observer(loop, evaluated ? outcome() : StepOutcome::invalid);
+  std::string met = tell_observer(loop, std::isfinite(trial.cost) ? outcome() : StepOutcome::invalid);
   const bool accepted = trial.judgement == Judgement::accept;
   record(loop, outcome(), Event::none,
          system.curvature_in_use() ? "with the curvature of the residuals" : "");
