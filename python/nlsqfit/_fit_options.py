@@ -21,7 +21,7 @@ SOLVER = (
 )  # fmt: skip
 
 
-# What stands here for arguments of `curve_fit`, lmfit and others.
+# Says what `fit` has in place of arguments of `curve_fit`, lmfit and others.
 _ELSEWHERE = {
     "weights": "Give sigma, the standard deviations of y: sigma=1/weights",
     "yerr": "Give sigma, the standard deviations of y",
@@ -83,7 +83,10 @@ def _fixed(fixed):
 
 
 def check_fixed(fixed, lower, upper, names):
-    """Raises ValueError for a name that is unknown, or a value outside its bounds, which would be called a start."""
+    """Raises ValueError for a name that is unknown, or a value outside its bounds.
+
+    The library would complain, too, but call the value a start.
+    """
     for name, value in _fixed(fixed).items():
         at = known(name, names)
         if value is not None and not lower[at] <= value <= upper[at]:

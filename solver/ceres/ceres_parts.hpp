@@ -53,7 +53,8 @@ class CostBlocks {
   Wrapped wrap(const ceres::CostFunction* function, bool has_empty);
   // Begins to load into the caches what calls of a wrapped function will read.
   static void fetch(const BlockFunction& wrapped);
-  // Makes one wrapped function, in the order of wrapping, look here before it calls its cost function.
+  // Gives an answer to one wrapped function, numbered in the order of wrapping. It looks there before it
+  // calls its cost function.
   void look_in(std::size_t number, std::shared_ptr<CostAnswer> answer);
 
  private:

@@ -98,7 +98,7 @@ class CeresProblem {
   int probe_residuals_ = 0;
   mutable std::vector<double*> probe_blocks_;       // empty until the probe is first called
   mutable std::vector<double*> probe_derivatives_;  // where each block's begin
-  // What the probe returned. A problem may consist of one residual block. Then this saves half of all calls.
+  // Holds what the probe returned. If a problem consists of one residual block, this saves half of all calls.
   std::shared_ptr<CostAnswer> answer_ = std::make_shared<CostAnswer>();
   mutable bool answers_ = false;  // true if the probe has no manifold and no constant blocks
   Counts counts_;

@@ -5,7 +5,8 @@
 // from bound to bound (the method of Stark and Parker, Comput. Stat. 10, 1995), which always terminates.
 //
 // If H contains the curvature of the residuals, the problem may have several minima. The step then leads to
-// one of them, or there is none and more damping is needed.
+// one of them, or there is none and more damping is needed. Both searches end after a limited number of
+// solves.
 #include "linear/linear_solver_impl.hpp"
 #include "support/constants.hpp"
 

@@ -2,6 +2,7 @@
 // certify a minimum, extrapolated ones are.
 #include <dense/dense_evaluator.hpp>
 #include <nlsq/curve_fit.hpp>
+#include <nlsq/evaluate.hpp>
 #include <nlsq/least_squares.hpp>
 #include <rows/calls/fallback_rows.hpp>
 
@@ -159,4 +160,33 @@ TEST_CASE("Waves whose amplitude is held below its best value take few calls") {
   }
   MESSAGE(calls << " calls for 24 waves");
   CHECK(calls < 4500);
+}
+
+TEST_CASE("Derivatives that are asked for at a point are central ones, with few rows, too") {
+  for (const std::size_t rows : {20, 256, 257}) {
+    CAPTURE(rows);
+    ModelFunction decay;
+    decay.value = [](const double* x, std::span<const double> p) { return p[0] * std::exp(-p[1] * *x); };
+    std::vector<double> x;
+    for (std::size_t i = 0; i < rows; ++i) x.push_back(6.0 * static_cast<double>(i) / 256);
+    const std::vector<double> p{3, 1.2};
+    EvaluateOptions options;
+    options.jacobian = true;
+    const Evaluation at = evaluate(decay, Columns(Column(x)), p, current_policy(), options);
+    for (std::size_t i = 0; i < rows; ++i)
+      CHECK(std::fabs(at.jacobian(i, 1) + 3 * x[i] * std::exp(-1.2 * x[i])) < 1e-9);
+  }
+}
+
+// A difference to one side is h f''/2 there, and the step that follows from it is of the size 1/h.
+TEST_CASE("A parameter whose derivative is 0 at the start does not leave for infinity") {
+  std::vector<double> x, y;
+  for (int i = 0; i < 37; ++i) {
+    x.push_back(6.0 * i / 37);
+    y.push_back(2 * std::cos(0.8 * x.back()) + 0.01 * std::sin(37.0 * i));
+  }
+  ModelFunction wave;
+  wave.value = [](const double* at, std::span<const double> p) { return p[0] * std::cos(p[1] * *at); };
+  const FitResult fit = curve_fit(wave, Columns(Column(x)), Column(y), {1.5, 0.0}, FitOptions{});
+  CHECK(std::fabs(fit.parameters[1]) < 10);
 }
