@@ -30,7 +30,7 @@ class BlockCalls {
     if (!function.value(places_in(x, list_.of(block)), to)) std::fill_n(to, function.residuals(), kNaN);
   }
 
-  // Evaluates the blocks [first, last) of a list in this way.
+  // Computes those of the blocks [first, last) of a list.
   void residuals(std::span<const std::uint32_t> blocks, std::size_t first, std::size_t last,
                  std::span<const double> x, double* r) {
     for (std::size_t i = first; i < last; ++i) {
