@@ -24,7 +24,7 @@ constexpr int kMostCorrections = 8;
 // Up to this ratio of squared norms, or of a squared norm and its damping, JᵀJ has some digits of the light
 // rows.
 constexpr double kSomeDigits = 1e14;
-// Above this ratio, corrections often fail without damping. Then the lighter rows are tried first.
+// Above this ratio of the same numbers, corrections often fail. Then the lighter rows are tried first.
 constexpr double kManyDigits = 1e10;
 // Rows above this norm count as heavy. If they are made lighter, the least of them gets the second norm,
 // which still outweighs light rows by far, and none may keep more than the third. All are relative to the

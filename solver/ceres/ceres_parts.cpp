@@ -21,8 +21,8 @@ class CostBlock final : public BlockFunction {
     return recordable_ ? Derivatives::traced_own : Derivatives::own;
   }
   const void* kind() const override { return kind_; }
-  // Detects residuals that a function does not write: they stay non-finite, as in Ceres.
   void look_in(std::shared_ptr<CostAnswer> answer) { answer_ = std::move(answer); }
+  // Detects residuals that a function does not write: they stay non-finite, as in Ceres.
   bool value(const double* const* blocks, double* residuals) const override {
     if (given(CostAnswer::Of::residuals, blocks, residuals, nullptr)) return true;
     std::fill_n(residuals, this->residuals(), kUnwritten);

@@ -97,7 +97,7 @@ class CeresProblem {
   ceres::ResidualBlockId probe_ = nullptr;
   int probe_residuals_ = 0;
   mutable std::vector<double*> probe_blocks_;       // empty until the probe is first called
-  mutable std::vector<double*> probe_derivatives_;  // where each block's begin
+  mutable std::vector<double*> probe_derivatives_;  // the places for those by each block, or null
   // Holds what the probe returned. If a problem consists of one residual block, this saves half of all calls.
   std::shared_ptr<CostAnswer> answer_ = std::make_shared<CostAnswer>();
   mutable bool answers_ = false;  // true if the probe has no manifold and no constant blocks

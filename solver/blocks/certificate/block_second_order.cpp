@@ -1,7 +1,6 @@
 // Implements second_order(): second derivatives of the cost of a small block problem, by finite differences.
 #include "blocks/certificate/block_second_order.hpp"
 
-#include "blocks/record_rows.hpp"
 #include "dense/dense_algebra.hpp"
 #include "linear/negative_curvature.hpp"
 #include "support/constants.hpp"
@@ -9,7 +8,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace nlsq::inline v0 {
 
@@ -195,34 +193,6 @@ class ScaledCurvature {
   double norm(std::size_t j) const { return norms_[columns_[j]]; }
   // Returns false if a bound is in the way or the gradient is not finite.
   bool times(std::span<const double> v, std::span<double> product) {
-    const double shift = move(v);
-    if (shift == 0 || !gradient_at_(there_, gradient_)) return false;
-    if (!turn_back(at_, there_, gradient_)) return false;
-    for (std::size_t j = 0; j < v.size(); ++j)
-      product[j] = (gradient_[columns_[j]] - here_[columns_[j]]) / norm(j) / shift;
-    return true;
-  }
-  // Returns |vᵀSv| for S = H - JᵀJ, by the residuals r at x and those beside it; NaN if it is not known.
-  // Along v, S is the second derivative of the residuals times r, so J is not evaluated. Requires a problem
-  // without losses, which would add to S. A residual that stays the same may have changed by less than its
-  // rounding error, which is unknown if the function subtracts large constants. Then the value is not known.
-  double beyond_normal(std::span<const double> v, std::span<const double> r) {
-    const double shift = move(v);
-    if (shift == 0 || !std::isfinite(at_.model.cost(there_, moved_))) return kNaN;
-    double change = 0, squares = 0;
-    for (std::size_t i = 0; i < r.size(); ++i) {
-      if (moved_[i] == r[i] && r[i] != 0) return kNaN;
-      change += r[i] * (moved_[i] - r[i]);
-      squares += r[i] * r[i];
-    }
-    for (const std::size_t j : columns_) change -= here_[j] * step_[j];  // the change to first order
-    const double rounding = std::numeric_limits<double>::epsilon() * squares;
-    return 2 * (std::fabs(change) + rounding) / (shift * shift);
-  }
-
- private:
-  // Moves x along v, and returns how far; 0 if a bound is in the way.
-  double move(std::span<const double> v) {
     const double r = std::sqrt(2 * at_.cost);
     double shift = kInfinity;
     // A number that happens to be near 0 must not make the step along all others short, because rounding
@@ -233,15 +203,20 @@ class ScaledCurvature {
       shift = std::min(shift, relative_ * longest / std::fabs(v[j]));
     }
     for (std::size_t j = 0; j < v.size(); ++j) step_[columns_[j]] = shift * v[j] / norm(j);
-    return at_.model.plus(at_.x, step_, there_) ? 0 : shift;
+    if (at_.model.plus(at_.x, step_, there_) || !gradient_at_(there_, gradient_)) return false;
+    if (!turn_back(at_, there_, gradient_)) return false;
+    for (std::size_t j = 0; j < v.size(); ++j)
+      product[j] = (gradient_[columns_[j]] - here_[columns_[j]]) / norm(j) / shift;
+    return true;
   }
 
+ private:
   const BlockPoint& at_;
   const GradientAt& gradient_at_;
   std::span<const std::size_t> columns_;
   const std::vector<double> here_, norms_, lengths_;
   double relative_;
-  std::vector<double> step_, there_, gradient_, moved_;
+  std::vector<double> step_, there_, gradient_;
 };
 
 // Holds A = JᵀJ for the free columns of J, scaled to unit length, and the Cholesky factor L of A + εI.
@@ -259,49 +234,6 @@ struct NormalMetric {
   }
 };
 
-// Says by how much all of k estimates can be too low. If an estimate is too low by a factor f with a
-// probability of f⁻ᵖ, this happens to all of them with a probability of 2.5e-5.
-double too_low(std::size_t k, double p) {
-  constexpr double kChance = 2.5e-5;
-  return std::pow(kChance, -1 / (p * static_cast<double>(k)));
-}
-
-// Returns the residuals at x, which the records of J contain if no losses are applied.
-std::vector<double> residuals_at(const BlockPoint& at) {
-  std::vector<double> r(at.structure.residuals);
-  for_each_record_row(at.structure, at.model.records<double>(),
-                      [&](const JacobianRow& row) { r[row.number] = row.residual(); });
-  return r;
-}
-
-// Returns true if ‖B‖ < 1 is almost certain, for the B of beyond_normal(). In place of Bu, only uᵀBu is
-// estimated. This takes no derivatives, but twice as many directions: a quadratic form of random numbers is
-// below 1/f of its size with a probability of about f^(-1/2), if B changes one direction only. The numbers
-// have nearly a normal distribution. With numbers of one magnitude, the form would be 0 for a diagonal B
-// without trace.
-bool little_beyond_normal(const BlockPoint& at, const GradientAt& gradient_at, NormalMetric& metric) {
-  constexpr std::size_t kMostDirections = 8;
-  if (!at.structure.losses.empty()) return false;
-  const std::size_t n = metric.free.size();
-  const std::vector<double> r = residuals_at(at);
-  ScaledCurvature H(at, gradient_at, metric.free, ShiftBy::size, kCurvatureShift);
-  Random random(1);
-  std::vector<double> v(n);
-  double largest = 0;
-  for (std::size_t k = 1; k <= kMostDirections; ++k) {
-    for (double& number : v) {  // of variance 1
-      number = -3;
-      for (int i = 0; i < 3; ++i) number += 2 * random.uniform();
-    }
-    dense::solve_lower_transposed(metric.L.data(), n, v.data());
-    const double estimate = H.beyond_normal(v, r);
-    if (!(too_low(kMostDirections, 0.5) * estimate < 1)) return false;
-    largest = std::max(largest, estimate);
-    if (too_low(k, 0.5) * largest < 1) return true;
-  }
-  return false;
-}
-
 // Estimates ‖B‖ for B = L⁻¹SL⁻ᵀ, where S = H - JᵀJ, by differences over the given share of the shifts.
 // Returns 0 if ‖B‖ < 1 is almost certain, and NaN if a bound prevents a shift or the gradient is not finite.
 //
@@ -313,9 +245,11 @@ bool little_beyond_normal(const BlockPoint& at, const GradientAt& gradient_at, N
 // up to twelve directions are tried, because second_order() would take far more evaluations.
 double beyond_normal(const BlockPoint& at, const GradientAt& gradient_at, NormalMetric& metric, ShiftBy by,
                      double relative) {
+  constexpr double kChance = 2.5e-5;
   constexpr std::size_t kLeastDirections = 4, kMostDirections = 12;
   const std::size_t n = metric.free.size();
   const std::size_t most = std::clamp(n / 4, kLeastDirections, kMostDirections);
+  const auto too_low = [](std::size_t k) { return std::pow(kChance, -1 / static_cast<double>(k)); };
   std::vector<double> u(n), v(n), normal(n), change(n);
   ScaledCurvature H(at, gradient_at, metric.free, by, relative);
   Random random(1);
@@ -331,8 +265,8 @@ double beyond_normal(const BlockPoint& at, const GradientAt& gradient_at, Normal
     const double estimate =
         std::sqrt(static_cast<double>(n)) * dense::norm(change.data(), n) / dense::norm(u.data(), n);
     largest = std::max(largest, estimate);
-    if (too_low(k, 1) * largest < 1) return 0;
-    if (!(too_low(most, 1) * largest < 1)) return largest;
+    if (too_low(k) * largest < 1) return 0;
+    if (!(too_low(most) * largest < 1)) return largest;
   }
   return largest;
 }
@@ -360,8 +294,6 @@ bool curves_like_normal(const BlockPoint& at, const GradientAt& gradient_at, dou
     const double longer = beyond(ShiftBy::residual, 1);
     if (longer == 0) return true;
     if (!(kFalls * longer <= shorter)) return false;
-  } else if (little_beyond_normal(at, gradient_at, metric)) {
-    return true;
   }
   return beyond(ShiftBy::size, kShorter) == 0;
 }

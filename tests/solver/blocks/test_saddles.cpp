@@ -359,3 +359,36 @@ TEST_CASE("a saddle along one direction of twenty is no minimum, wherever that d
     CHECK(passed == 0);
   }
 }
+
+// The large constants of a pair of rows round alike, so no difference of residuals shows their curvature.
+TEST_CASE("a saddle of symmetric pairs of rows that subtract a large constant is not certified") {
+  for (const double large : {1e6, 1e8}) {
+    for (unsigned seed = 1; seed <= 100; ++seed) {
+      CAPTURE(large);
+      CAPTURE(seed);
+      std::mt19937 random(seed);
+      std::normal_distribution<double> normal;
+      std::array<double, 3> x{}, w{normal(random), normal(random), normal(random)};
+      const double length = std::hypot(w[0], w[1], w[2]);
+      const BlockRef blocks[] = {BlockRef(x)};
+      Problem problem;
+      const auto add = [&](auto row) {
+        const auto of_block = [row](const auto* const* at, auto* r) { return r[0] = row(at[0]), true; };
+        problem.add_residual_block<1>(of_block, Loss(nullptr), blocks);
+      };
+      for (std::size_t j = 0; j < 3; ++j) add([j](const auto* at) { return at[j] - 0.0; });
+      for (double& number : w) number /= length;
+      const std::array<double, 3> l{0.3 * normal(random), 0.3 * normal(random), 0.3 * normal(random)};
+      const double slope = l[0] * w[0] + l[1] * w[1] + l[2] * w[2];
+      if (2 * slope * slope > 1) continue;  // it may be a minimum: along w, the cost curves by 2 slope² - 1.4
+      for (const double sign : {1.0, -1.0}) {
+        add([=](const auto* at) {
+          const auto s = w[0] * at[0] + w[1] * at[1] + w[2] * at[2];
+          const auto a = sign * (l[0] * at[0] + l[1] * at[1] + l[2] * at[2]);
+          return (large + (1.0 + a - 0.6 * s * s)) - large;
+        });
+      }
+      CHECK_FALSE(nlsq::certify(problem).certificate.passed);
+    }
+  }
+}
