@@ -25,15 +25,17 @@ class _Line:
 
     def step(self, here, wanted):
         """Return a step that moves the values by about `wanted`, or None. Values that jump may move further."""
-        step, moved = 1e-3 * (abs(self.p[self.j]) or 1.0), 0.0
+        step, moved, change = 1e-3 * (abs(self.p[self.j]) or 1.0), 0.0, 1.0
+        least = 1e4 * np.spacing(abs(self.p[self.j]))  # for shorter steps, the parameter itself moves in jumps
         for _ in range(6):
             step = min(step, 0.4 * self.room)
-            moved = np.max(np.abs(self.at(step) - here))
-            if 0.3 * wanted <= moved <= 3 * wanted:
+            before, moved = moved, np.max(np.abs(self.at(step) - here))
+            jumps = step > least and change < 0.2 and moved > 0.5 * before  # a far shorter step moves them as far
+            if 0.3 * wanted <= moved <= 3 * wanted or jumps:
                 break
-            step *= max(min(wanted / moved, 100.0), 1e-6) if moved > 0 else 100.0
-        seen = step > 1e4 * np.spacing(abs(self.p[self.j]))  # otherwise the parameter itself moves in jumps
-        return step if seen and moved >= 0.3 * wanted else None
+            change = max(min(wanted / moved, 100.0), 1e-6) if moved > 0 else 100.0
+            step *= change
+        return step if step > least and moved >= 0.3 * wanted else None
 
 
 def note_on_jumps(values, p, names, lower, upper):
