@@ -25,17 +25,19 @@ class _Line:
 
     def step(self, here, wanted):
         """Return a step that moves the values by about `wanted`, or None. Values that jump may move further."""
-        step, moved, change = 1e-3 * (abs(self.p[self.j]) or 1.0), 0.0, 1.0
-        least = 1e4 * np.spacing(abs(self.p[self.j]))  # for shorter steps, the parameter itself moves in jumps
+        step, moved = 1e-3 * (abs(self.p[self.j]) or 1.0), 0.0
+        shortest = 2e4 * np.spacing(abs(self.p[self.j]))  # over less, the parameter itself moves in jumps
         for _ in range(6):
             step = min(step, 0.4 * self.room)
-            before, moved = moved, np.max(np.abs(self.at(step) - here))
-            jumps = step > least and change < 0.2 and moved > 0.5 * before  # a far shorter step moves them as far
-            if 0.3 * wanted <= moved <= 3 * wanted or jumps:
+            moved = np.max(np.abs(self.at(step) - here))
+            if 0.3 * wanted <= moved <= 3 * wanted or step == shortest:
                 break
-            change = max(min(wanted / moved, 100.0), 1e-6) if moved > 0 else 100.0
-            step *= change
-        return step if step > least and moved >= 0.3 * wanted else None
+            step = max(step * (max(min(wanted / moved, 100.0), 1e-6) if moved > 0 else 100.0), shortest)
+        if step == shortest:  # it is too long, unless the values jump: then the length makes no difference
+            farther, nearer = (np.max(np.abs(self.at(by * step) - here)) for by in (min(8.0, self.room / step), 0.25))
+            if not (nearer > 0.6 * moved > 0.3 * farther):
+                return None
+        return step if step >= shortest and moved >= 0.3 * wanted else None
 
 
 def note_on_jumps(values, p, names, lower, upper):

@@ -105,8 +105,9 @@ std::vector<double> guessed_start(const Model& model, const Columns& x, const Co
                                   const Loss& loss, std::string& warning);
 
 // Improves the start of the request on a sample of the rows, for linear parameters, for losses that ignore
-// far residuals and for errors in x, and solves from there. If that leads to no minimum, solves from the given start, too.
-// `linear` are the positions of linear parameters among the free ones. Implemented in better_start.cpp.
+// far residuals and for errors in x, and solves from there. If that leads to no minimum, solves from the
+// given start, too. `linear` are the positions of linear parameters among the free ones. Implemented in
+// better_start.cpp.
 MinimizerResult solve_from_better_start(const Curve& curve, const std::vector<int>& linear,
                                         const SolveRequest& given, const SolveFunction& solve_from);
 
