@@ -283,14 +283,9 @@ std::unique_ptr<RowModel> fallback_rows(const ModelFunction& function, std::shar
   }
   CurveRows curve{function, data, form.weighted, std::move(start), std::move(free), form.loss.is_counts()};
   std::unique_ptr<RowModel> rows;
-  if (function.dual) {
-    rows = std::make_unique<DualRows>(std::move(curve));
-  } else {
-    auto differences =
-        std::make_unique<DifferenceRows>(std::move(curve), Vector{}, std::move(lower), std::move(upper));
-    if (differences->tile_count() > 1) rows = std::move(differences);
-    else rows = DifferenceRows::at_once(std::move(differences), Differences::central);
-  }
+  if (function.dual) rows = std::make_unique<DualRows>(std::move(curve));
+  else
+    rows = std::make_unique<DifferenceRows>(std::move(curve), Vector{}, std::move(lower), std::move(upper));
   if (form.loss.is_linear()) return rows;
   return std::make_unique<LossRows>(std::move(rows), form, CountColumn{std::move(data), function.predictors});
 }

@@ -245,7 +245,6 @@ Evaluation evaluate_prepared(const PreparedModel::Impl& model, const Columns& x,
     }
   }
   const auto rows = fallback_rows(*model.function, data, weighted, p, all);
-  rows->start_at({});  // derivatives must be exact at p
   Evaluation out = evaluate_rows(*rows, p, policy, options);
   out.evaluator_note = note;
   return out;

@@ -43,21 +43,22 @@ bool trial_does_not_raise_cost(Loop& loop, const PrecisionPlan& plan) {
   return false;
 }
 
-// Returns true if digits beyond those of the tests cost almost nothing. Calls of the user's code may be slow,
-// so they are made only where residuals vanish. Terms of many sizes then vanish one after the other, and the
-// certificate needs all of them.
-bool worth_polishing(const Loop& loop) {
+// Calls of the user's code may be slow, so digits beyond xtol are sought by them only where residuals vanish.
+// Terms of many sizes then vanish one after the other, and the certificate needs all of them.
+bool has_enough_digits(const Loop& loop) {
   constexpr double kVanishing = 1e-20;  // of the cost at the start
-  if (!loop.system->passes_are_cheap()) return false;
-  return !loop.request->by_calls || loop.cost() <= kVanishing * loop.summary.initial_cost;
+  return loop.request->by_calls && loop.point.undamped_step.step_size <= loop.options->xtol &&
+         loop.cost() > kVanishing * loop.summary.initial_cost;
 }
 
-// Continues with undamped steps until ν₀ stops falling.
+// Continues with undamped steps until ν₀ stops falling. It is used only for problems whose passes cost almost
+// nothing.
 void polish(Loop& loop) {
   System& system = *loop.system;
   Point& point = loop.point;
   UndampedStep &s0 = point.undamped_step, &next = loop.next_undamped_step;
   for (int k = 0; k < kPolishSteps && s0.usable && s0.decrement > 0; ++k) {
+    if (has_enough_digits(loop)) return;
     propose_whole(loop, s0);
     if (loop.trial.x == point.x) return;
     if (!trial_does_not_raise_cost(loop, loop.digits.plan)) return;
@@ -266,7 +267,7 @@ bool certify_here(Loop& loop, Termination reason) {
       return true;
     }
   }
-  if (converged && worth_polishing(loop)) polish(loop);
+  if (converged && system.passes_are_cheap()) polish(loop);
   if (converged) settle_on_bounds(loop);
   recheck_here(loop, kRowsOfCertificate, loop.rounding.end);
   const CertificateTests tests = tests_here(loop, reason);

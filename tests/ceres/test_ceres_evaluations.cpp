@@ -91,7 +91,7 @@ TEST_CASE("a linear solve of many unknowns calls its functions seldom, with and 
     nlsq::Solve(ceres::Solver::Options(), &problem, &summary);
     INFO(summary.message);
     CHECK(summary.termination_type == ceres::CONVERGENCE);
-    CHECK(calls.derivatives <= kPoints * (static_cast<int>(summary.iterations.size()) + 1));
+    CHECK(calls.derivatives <= kPoints * (static_cast<int>(summary.iterations.size()) + 5));
   }
 }
 
@@ -131,8 +131,8 @@ TEST_CASE("a problem of one residual block calls its function once at each point
     CHECK(summary.termination_type == ceres::CONVERGENCE);
     CHECK(p[1] == doctest::Approx(0.7).epsilon(0.05));
     const int steps = static_cast<int>(summary.iterations.size());
-    CHECK(calls.derivatives <= steps + 1);
-    CHECK(calls.residuals <= steps + 12);
+    CHECK(calls.derivatives <= steps + 5);
+    CHECK(calls.residuals <= steps + 14);
   }
 }
 
@@ -181,8 +181,8 @@ TEST_CASE("a camera of nine unknowns is certified by few calls, with noise and w
     INFO(summary.message);
     CHECK(summary.termination_type == ceres::CONVERGENCE);
     const int steps = static_cast<int>(summary.iterations.size());
-    CHECK(calls.derivatives <= kPoints * (steps + 1));
-    CHECK(calls.residuals <= kPoints * (steps + 16));
+    CHECK(calls.derivatives <= kPoints * (steps + 5));
+    CHECK(calls.residuals <= kPoints * (steps + 14));
   }
 }
 

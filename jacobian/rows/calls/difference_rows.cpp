@@ -131,36 +131,30 @@ std::vector<DifferenceStep> DifferenceRows::steps(std::span<const double> p) con
   return steps;
 }
 
-std::unique_ptr<VectorRows> DifferenceRows::at_once(std::shared_ptr<const DifferenceRows> rows,
-                                                    Differences kind) {
-  const CurveRows& curve = rows->curve();
+bool DifferenceRows::extrapolate(bool on) {
+  if (on == (extrapolated_ != nullptr) || (on && rows() > VectorRows::kMostExtrapolated)) return false;
+  extrapolated_.reset();
+  if (!on) return true;
   const auto of_free = [&](const std::vector<double>& all) {
     std::vector<double> out;
-    for (const int j : curve.free)
+    for (const int j : curve().free)
       if (!all.empty()) out.push_back(all[static_cast<std::size_t>(j)]);
     return out;
   };
   VectorFunction function;
-  function.concurrent = curve.function.concurrent;
-  function.value = [rows](std::span<const double> x) {
-    std::vector<double> residuals(rows->rows()), magnitudes(rows->rows());
-    rows->reference_residuals(x, 0, rows->rows(), residuals.data(), magnitudes.data());
+  function.value = [this](std::span<const double> x) {
+    std::vector<double> residuals(rows()), magnitudes(rows());
+    reference_residuals(x, 0, rows(), residuals.data(), magnitudes.data());
     return residuals;
   };
-  auto out = std::make_unique<VectorRows>(std::move(function), of_free(curve.parameters),
-                                          all_parameters(curve.free.size()), VectorRows::Jacobian{},
-                                          std::vector<RowComponent>{}, of_free(rows->lower_),
-                                          of_free(rows->upper_), kind);
-  if (!curve.values)
-    out->set_constants(response_sizes(*curve.data, curve.function.predictors, curve.weighted));
-  return out;
-}
-
-bool DifferenceRows::extrapolate(bool on) {
-  if (on == (extrapolated_ != nullptr) || (on && rows() > VectorRows::kMostExtrapolated)) return false;
-  extrapolated_.reset();
-  // These rows own the new ones, so the new ones get a pointer that does not own.
-  if (on) extrapolated_ = at_once({std::shared_ptr<const void>(), this}, Differences::ridders);
+  auto rows_at_once = std::make_unique<VectorRows>(std::move(function), of_free(curve().parameters),
+                                                   all_parameters(curve().free.size()),
+                                                   VectorRows::Jacobian{}, std::vector<RowComponent>{},
+                                                   of_free(lower_), of_free(upper_), Differences::ridders);
+  if (!curve().values) {
+    rows_at_once->set_constants(response_sizes(*curve().data, curve().function.predictors, curve().weighted));
+  }
+  extrapolated_ = std::move(rows_at_once);
   return true;
 }
 

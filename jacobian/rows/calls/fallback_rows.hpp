@@ -88,8 +88,6 @@ class NLSQ_API DualRows final : public CallableRows {
   double calls_per_row() const override;
 };
 
-class VectorRows;
-
 // Central differences with steps h = cbrt(eps) * max(|p_j|, typical_j). The error of a derivative is about h²
 // |f'''| / 6 + eps |f| / h, which is some 4e-11 of the size of f/p for a smooth model. If the value on one
 // side is not finite (a pole, the logarithm of a negative number), the other side alone is used, with an
@@ -108,9 +106,6 @@ class NLSQ_API DifferenceRows final : public CallableRows {
   std::vector<DifferenceStep> steps(std::span<const double> p) const;
   // Extrapolated differences are taken by a VectorRows, which evaluates all rows at once.
   bool extrapolate(bool on) override;
-  // Returns these rows as a VectorRows, which keeps what it evaluates and so takes far fewer calls. It is for
-  // rows that are too few for several threads. `rows` must not be null.
-  static std::unique_ptr<VectorRows> at_once(std::shared_ptr<const DifferenceRows> rows, Differences kind);
   double difference_width(std::span<const double> x, std::size_t j) const override;
   std::vector<double> derivative_errors(std::span<const double> x) const override;
   double row_cost(Fill fill) const override;

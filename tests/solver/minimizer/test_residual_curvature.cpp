@@ -236,14 +236,14 @@ TEST_CASE("it is learned below float64, too: no hundreds of steps are taken ther
   }));
 }
 
-TEST_CASE("JᵀJ is the model if residuals vanish, fits are easy, or bounds or a radius limit steps") {
+TEST_CASE("JᵀJ is the model if residuals vanish, fits are easy, or a radius limits steps") {
   CHECK(fit<mgh::Rosenbrock>(1).used == 0);
   CHECK(fit<mgh::Wood>(10).used == 0);
   CHECK(fit<mgh::Bard>(1).used == 0);
   LeastSquaresOptions bounded, dogleg;
   bounded.bounds.lower.assign(4, -1e6);
   bounded.max_iterations = dogleg.max_iterations = 60;
-  CHECK(fit<mgh::BrownDennis>(1, bounded).used == 0);
+  CHECK(fit<mgh::BrownDennis>(1, bounded).used > 0);  // bounds do not keep it from being used
   dogleg.algorithm = Algorithm::dogleg;
   CHECK(fit<mgh::BrownDennis>(1, dogleg).used == 0);
 }
