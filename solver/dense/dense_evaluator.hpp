@@ -33,6 +33,7 @@ class DenseEvaluator final : public Evaluator {
   bool has_f32() const override { return model_.has_f32(); }
   bool by_calls() const override;
   bool rough(std::span<const double> x) const override { return model_.rough(x); }
+  void renew(std::span<const double> x) override { model_.prepare(x, Fill::jacobian_and_residual); }
   bool extrapolate(bool on) override { return model_.extrapolate(on); }
   double difference_width(std::span<const double> x, std::size_t j) const override {
     return model_.difference_width(x, j);

@@ -268,11 +268,11 @@ void DenseEvaluator::sum_share(const Share& share, const Pass& pass, bool alone)
     sum_chunk(c * share.chunk_tiles, std::min(model_.tile_count(), (c + 1) * share.chunk_tiles), pass,
               scratch, sums_[c]);
   };
-  model_.prepare(pass.x, pass.fill);
   if (share.chunks == 1) {
     if (survey_) survey_->look(0, 0, model_.rows());
     return one(0, *scratch_);
   }
+  model_.prepare(pass.x, pass.fill);
   const std::size_t count = share.end - share.begin;
   const Parallelism parallelism = alone ? Parallelism{1, {}} : parallelism_;
   const bool backwards = workers_->begin(count, parallelism);

@@ -109,6 +109,8 @@ class Evaluator {
   // The next two are those of RowModel (rows/row_model.hpp): whether derivatives at x can be made better, and
   // whether differences are extrapolated from here on.
   virtual bool rough(std::span<const double> /*x*/) const { return false; }
+  // Makes the derivatives at x better, for the next pass there.
+  virtual void renew(std::span<const double> /*x*/) {}
   virtual bool extrapolate(bool /*on*/) { return false; }
   // Returns the distance between the points of the difference by parameter j (RowModel::difference_width).
   virtual double difference_width(std::span<const double> /*x*/, std::size_t /*j*/) const { return 0; }

@@ -45,6 +45,13 @@ bool DenseSystem::passes_are_cheap() const {
   return static_cast<double>(evaluator_->residuals()) * evaluator_->row_cost() < kFreeWork;
 }
 
+bool DenseSystem::forget_rough(std::span<const double> x) {
+  if (!evaluator_->rough(x)) return false;
+  evaluator_->renew(x);
+  at_.reset();
+  return true;
+}
+
 double DenseSystem::scaled_size(std::span<const double> x, std::span<const double> scale) const {
   return scaled_norm(x, scale);
 }

@@ -48,7 +48,7 @@ class DenseSystem final : public System {
 
   bool known() const override { return static_cast<bool>(at_); }
   void forget() override { at_.reset(); }
-  bool rough(std::span<const double> x) const override { return evaluator_->rough(x); }
+  bool forget_rough(std::span<const double> x) override;
   bool extrapolate_derivatives() override { return extrapolates_ && extrapolate(); }
   double error_by_differences(const Certificate& c) const override;
   bool extrapolate_rough_derivatives(std::span<const double> x, const Certificate& c,

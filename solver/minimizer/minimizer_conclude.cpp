@@ -229,7 +229,7 @@ void make_known_in_f64(Loop& loop) {
     loop.digits.plan = kF64Plan;
     system.forget();
   }
-  if (system.rough(loop.point.x)) system.forget();
+  system.forget_rough(loop.point.x);
   if (system.known()) return;
   system.linearize(loop.point.x, loop.digits.plan);
   loop.point.prepared = false;

@@ -187,7 +187,7 @@ void judge_by_gradient(Loop& loop) {
   const bool falls = !far && system.trial().finite &&
                      system.trial_gradient_falls(loop.step, undamped(loop) ? 0 : loop.lambda(), slack);
   trial.judgement = falls ? Judgement::accept : Judgement::reject;
-  trial.gain = falls ? system.gain_by_gradients(loop.point.x, trial.x, loop.step) : kNaN;
+  trial.gain = falls ? gain_by_gradients(loop) : kNaN;
   if (!falls && loop.step.scaled_norm == 0) loop.ending.stalled = true;
 }
 
@@ -228,8 +228,7 @@ void reject(Loop& loop, bool was_undamped) {
   const bool first = damping.last_accepted;
   damping.last_accepted = false;
   constexpr double kClose = 1e-3;  // Nearer to the end, derivatives may be too rough for a step to help.
-  if (loop.system->rough(loop.point.x) && loop.system->gradient_cosine(loop.point.x) <= kClose)
-    return loop.system->forget();
+  if (loop.system->gradient_cosine(loop.point.x) <= kClose && loop.system->forget_rough(loop.point.x)) return;
   constexpr double kShort = 0.01;  // standard errors
   const bool counts =
       loop.request->stops_at_kinks && !loop.system->residuals_stay_f64();  // judge_at_kink(): curves

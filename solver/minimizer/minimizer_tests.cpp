@@ -36,6 +36,11 @@ bool reached_by_damped_step(Loop& loop) {
 
 }  // namespace
 
+double gain_by_gradients(const Loop& loop) {
+  if (loop.step.nu <= decrement_noise(loop.cost(), loop.rounding.magnitude)) return 1;
+  return loop.system->gain_by_gradients(loop.point.x, loop.trial.x, loop.step);
+}
+
 bool test_for_end(Loop& loop) {
   if (loop.low_rows()) return false;
   System& system = *loop.system;

@@ -69,9 +69,9 @@ class System {
   // ---- the point x
   virtual bool known() const = 0;  // the linearization of x is available
   virtual void forget() = 0;
-  // Returns true if the derivatives at x are less accurate than they can be. Then linearize() computes better
-  // ones.
-  virtual bool rough(std::span<const double> /*x*/) const { return false; }
+  // If the derivatives at x are less accurate than they can be, forgets them, so that linearize() computes
+  // better ones, and returns true.
+  virtual bool forget_rough(std::span<const double> /*x*/) { return false; }
   // Takes all derivatives from here on by the most accurate differences, which cost several times as much.
   // Returns false if there are no better differences than those in use.
   virtual bool extrapolate_derivatives() { return false; }
