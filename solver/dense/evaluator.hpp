@@ -106,11 +106,10 @@ class Evaluator {
   virtual double row_cost() const = 0;  // in f64 adds per row, with the Jacobian
   // Returns true if the user's code evaluates all rows in one call.
   virtual bool by_calls() const { return false; }
-  // The next two are those of RowModel (rows/row_model.hpp): whether derivatives at x can be made better, and
-  // whether differences are extrapolated from here on.
+  // Returns true if derivatives at x can be made better. `renew` does so, for the next pass there.
   virtual bool rough(std::span<const double> /*x*/) const { return false; }
-  // Makes the derivatives at x better, for the next pass there.
   virtual void renew(std::span<const double> /*x*/) {}
+  // Says whether differences are extrapolated from here on, as RowModel::extrapolate (rows/row_model.hpp).
   virtual bool extrapolate(bool /*on*/) { return false; }
   // Returns the distance between the points of the difference by parameter j (RowModel::difference_width).
   virtual double difference_width(std::span<const double> /*x*/, std::size_t /*j*/) const { return 0; }

@@ -97,7 +97,10 @@ RowStatistics row_statistics(DenseEvaluator& evaluator, const ResidualForm& form
   Vector at(x.begin(), x.end());
   at.resize(static_cast<std::size_t>(evaluator.parameters()), 0.0);
   Linearization all = evaluator.linearize(at, kF64Plan);
-  if (evaluator.rough(at)) evaluator.linearize_into(at, kF64Plan, all);
+  if (evaluator.rough(at)) {
+    evaluator.renew(at);
+    evaluator.linearize_into(at, kF64Plan, all);
+  }
   if (!all.finite) return out;
   const bool robust = form.loss.is_robust();
   out.rss = robust ? all.normal(n + 2, n + 2) : 2 * all.cost;
