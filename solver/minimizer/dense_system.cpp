@@ -48,6 +48,7 @@ bool DenseSystem::passes_are_cheap() const {
 bool DenseSystem::forget_rough(std::span<const double> x) {
   if (!evaluator_->rough(x)) return false;
   evaluator_->renew(x);
+  if (evaluator_->rough(x)) return false;  // rows that stand in for others may keep what they have
   at_.reset();
   return true;
 }
