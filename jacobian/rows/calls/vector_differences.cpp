@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kFar = 1e-5;     // of a parameter: a longer step is not the last one of a fit
 constexpr double kLittle = 0.05;  // of the residuals, by a step to one side
-constexpr double kHardly = 1e-9;  // of the residuals: with less, the curvature may be all that a step sees
+constexpr double kHardly = 1e-9;  // of the residuals: below this, a step may see nothing but the curvature
 constexpr double kBeside = 1e-6;  // of a parameter: bends are the same so near
 constexpr double kSame = 5e-12;   // of a parameter: so near, derivatives differ by less than their errors
 
@@ -31,8 +31,8 @@ bool has_slopes(const ExtrapolatedSlopes& by) {
   return std::ranges::all_of(by.slope, [](double slope) { return std::isfinite(slope); });
 }
 
-// Returns true if a step changes the residuals little, but not hardly at all. Returns false also if a
-// residual is not finite.
+// Returns true if a step changes the residuals little, but visibly. Returns false also if a residual is not
+// finite.
 bool moves_little(std::span<const double> moved, std::span<const double> here) {
   double change = 0, size = 0;
   for (std::size_t i = 0; i < here.size(); ++i) {
