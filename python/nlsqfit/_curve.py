@@ -393,8 +393,9 @@ class Curve:
         def values_at(place):
             if place == known:
                 return here
-            if tuple(place) in self.near:
-                return self.near[tuple(place)]
+            near = self.near.get(tuple(place))
+            if near is not None:
+                return near
             try:
                 return self._values_of(place)
             except Exception as failure:

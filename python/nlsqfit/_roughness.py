@@ -32,7 +32,8 @@ class _Line:
             moved = np.max(np.abs(self.at(step) - here))
             if 0.3 * wanted <= moved <= 3 * wanted or step == shortest:
                 break
-            step = max(step * (max(min(wanted / moved, 100.0), 1e-6) if moved > 0 else 100.0), shortest)
+            factor = max(min(wanted / moved, 100.0), 1e-6) if moved > 0 else 100.0
+            step = max(step * factor, shortest)
         if step == shortest:  # it is too long, unless the values jump: then the length makes no difference
             farther, nearer = (np.max(np.abs(self.at(by * step) - here)) for by in (min(8.0, self.room / step), 0.25))
             if not (nearer > 0.6 * moved > 0.3 * farther):

@@ -216,12 +216,12 @@ void CeresProblem::write(std::span<const double> x) const {
 }
 
 void CeresProblem::run_evaluation_callback(bool derivatives) const {
-  answer_->of = CostAnswer::Of::none;
   if (has_callback(theirs_) != HasCallback::no) call_probe(derivatives);
 }
 
 void CeresProblem::call_probe(bool derivatives) const {
   if (probe_blocks_.empty()) prepare_probe();
+  answer_->of = CostAnswer::Of::none;
   double cost = 0;
   const bool fine = theirs_.EvaluateResidualBlock(probe_, false, &cost, answer_->residuals.data(),
                                                   derivatives ? probe_derivatives_.data() : nullptr);

@@ -227,11 +227,12 @@ void reject(Loop& loop, bool was_undamped) {
   Digits& digits = loop.digits;
   const bool first = damping.last_accepted;
   damping.last_accepted = false;
-  constexpr double kClose = 1e-3;  // Nearer to the end, derivatives may be too rough for a step to help.
-  if (loop.system->gradient_cosine(loop.point.x) <= kClose && loop.system->forget_rough(loop.point.x)) return;
-  constexpr double kShort = 0.01;  // standard errors
-  const bool counts =
-      loop.request->stops_at_kinks && !loop.system->residuals_stay_f64();  // judge_at_kink(): curves
+  constexpr double kClose = 1e-3;  // With a smaller cosine, rough derivatives may be why the step failed.
+  if (loop.request->by_calls && loop.system->gradient_cosine(loop.point.x) <= kClose &&
+      loop.system->forget_rough(loop.point.x))
+    return;
+  constexpr double kShort = 0.01;                                                          // standard errors
+  const bool counts = loop.request->stops_at_kinks && !loop.system->residuals_stay_f64();  // for curves
   if (counts && loop.trial.decrease < 0 && loop.step.nu <= kShort * loop.sigma() &&
       loop.point.undamped_step.condition <= rules::kNormalCondition)
     ++loop.ending.stagnation.short_rises;
