@@ -38,7 +38,8 @@ struct PredictionArguments {
   std::string predict;       // a file, "-", values of x, or A:B:N; empty: no prediction
   std::optional<Grid> grid;  // if it is A:B:N
   std::vector<XLimit> list;  // if it is values of x
-  // If it is one moment, as 10:20:30 is, which is a grid as well. It is a moment where x has dates.
+  // Holds the moment, if the text is one. A text such as 10:20:30 is a grid, too. It counts as a moment if x
+  // has dates, and as a grid otherwise.
   std::optional<Moment> time;
   bool profile_band = false;
   // This is the value of --csv: a file, or "-", for predictions, or with --group-by for the table of groups.

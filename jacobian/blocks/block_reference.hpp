@@ -23,12 +23,13 @@ class BlockCaller {
   // step is computed. If they are empty, whole steps are taken, in proportion to the inputs.
   bool derivatives(const BlockFunction& function, const double* x, double* residuals, double* J,
                    std::span<const double> shares = {}, std::span<const double> least_sizes = {});
-  // Computes residuals and derivatives by the function's own code, at the parameter blocks `blocks`. Sets
-  // own() to the derivatives by each block, residuals x its size. Returns false if there are none.
+  // Computes residuals and derivatives by the function's own code, at the parameter blocks `blocks`. Then
+  // own() has a matrix for each block, residuals x its size, row-major. Returns false if the function gives
+  // none.
   bool evaluate_own(const BlockFunction& function, const double* const* blocks, double* residuals);
   std::span<double* const> own() const { return own_blocks_; }
-  // Computes the same as derivatives() by extrapolated differences, and their estimated errors in the order
-  // of J. `first` has the first step for each input.
+  // Computes the same as derivatives() by extrapolated differences. `errors` gets their estimated errors, in
+  // the order of J. `first` holds, for each input, the longest step, with which the extrapolation begins.
   bool extrapolated(const BlockFunction& function, const double* x, double* residuals, double* J,
                     std::span<const double> first, double* errors);
 

@@ -37,6 +37,7 @@ ParameterExpression parameter_expression(std::string_view text, const std::strin
 
 // Returns 0, 1 ... count - 1, for functions that take a list of parameters.
 std::vector<int> all_parameters(std::size_t count);
+// Returns the step of a formula that is this parameter.
 FormulaStep parameter_step(std::size_t parameter);
 
 // Returns these steps of a formula with others in place of its parameters. `replacement(k)` returns those of

@@ -1,5 +1,6 @@
-// BlockSystem is the minimizer's System for parameter blocks. Residuals are in f64. J is in f32 or f64, which
-// may differ by residual block. Steps come from eliminating points. solve_problem.cpp uses it.
+// Implements the interface System of the minimizer for problems of parameter blocks. Residuals are computed
+// in f64. J is stored in f32 or f64, and each residual block has its own format. To find a step, SchurSolver
+// eliminates the points first. solve_problem.cpp uses this class.
 #pragma once
 
 #include "blocks/block_model.hpp"

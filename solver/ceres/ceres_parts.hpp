@@ -33,7 +33,8 @@ struct CostAnswer {
   std::vector<double> residuals;
   std::vector<double> J;  // a matrix for each parameter block, one after another
 
-  // Copies the answer and returns true if it is of this kind and at this point. `J` is null for residuals.
+  // Copies the answer and returns true if it is of this kind and at this point. `J_out` is null for
+  // residuals.
   bool give(Of wanted, const std::vector<int>& sizes, const double* const* blocks, double* r,
             double* const* J_out);
 };
@@ -49,7 +50,7 @@ class CostBlocks {
     std::shared_ptr<const BlockFunction> function;
     std::uint64_t serial = 0;  // of a cost function that is recorded
   };
-  // `has_empty` is true if one of the function's parameter blocks has no numbers.
+  // Wraps a cost function. `has_empty` says whether one of its parameter blocks has no numbers.
   Wrapped wrap(const ceres::CostFunction* function, bool has_empty);
   // Begins to load into the caches what calls of a wrapped function will read.
   static void fetch(const BlockFunction& wrapped);

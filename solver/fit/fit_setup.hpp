@@ -93,7 +93,7 @@ inline const char* why_not_recorded(bool dual) {
 inline constexpr const char* kRecordingDiscarded =
     "the recording disagreed with the callable re-evaluated in double and was discarded";
 
-// Returns the message about fewer rows than free parameters.
+// Returns the error message for data that have fewer rows than the model has free parameters.
 std::string lack_of_rows(std::size_t rows, std::size_t free);
 // Throws DataError if there are fewer rows than free parameters.
 void check_counts(std::size_t rows, std::size_t free);

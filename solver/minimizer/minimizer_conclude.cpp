@@ -43,8 +43,9 @@ bool trial_does_not_raise_cost(Loop& loop, const PrecisionPlan& plan) {
   return false;
 }
 
-// Calls of the user's code may be slow, so digits beyond xtol are sought by them only where residuals vanish.
-// Terms of many sizes then vanish one after the other, and the certificate needs all of them.
+// Returns true if more digits are not worth the calls of the user's code, which may be slow. Beyond xtol they
+// are worth it only where residuals vanish: terms of many sizes then vanish one after the other, and the
+// certificate needs all of them.
 bool has_enough_digits(const Loop& loop) {
   constexpr double kVanishing = 1e-20;  // of the cost at the start
   return loop.request->by_calls && loop.point.undamped_step.step_size <= loop.options->xtol &&

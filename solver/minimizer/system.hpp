@@ -81,7 +81,8 @@ class System {
                                              const CertificateTests& /*tests*/) {
     return false;
   }
-  // Returns the relative error of standard errors that errors of extrapolated differences at x cause.
+  // Extrapolated differences have estimated errors. Returns the relative error of the standard errors that
+  // follows from those at x, or 0 if derivatives are not extrapolated.
   virtual double error_by_differences(const Certificate& /*c*/) const { return 0; }
   virtual const PointCost& at() const = 0;
   virtual bool by_qr() const { return false; }  // at() has the triangle of a QR pass
@@ -155,8 +156,9 @@ class System {
   // Returns true if the trial's gradient, in the metric of H at x, is smaller than gradient_left(step) +
   // slack.
   virtual bool trial_gradient_falls(const Step& step, double lambda, double slack) = 0;
-  // Returns the gain ratio of the step from x to the trial by the gradients at both
-  // (rules::gain_by_slopes), or 1 if it is not known. Call it after trial_gradient_falls().
+  // Computes the gain ratio of the step from x to the trial point from the gradients at these two points
+  // (rules::gain_by_slopes). Returns 1 if the System does not keep both. Call it after
+  // trial_gradient_falls().
   virtual double gain_by_gradients(std::span<const double> /*x*/, std::span<const double> /*trial*/,
                                    const Step& /*step*/) const {
     return 1;

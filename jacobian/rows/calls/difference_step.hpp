@@ -71,8 +71,8 @@ class StepCheck {
     else add(above, below, here);
   }
   // Returns the second differences over the first ones. The result is 0 if the second differences are too
-  // small to matter, infinite if a difference is not finite, and NaN if nothing moved by more than rounding
-  // errors of the residuals.
+  // small to matter, and infinite if a difference is not finite. It is NaN if all differences are as small as
+  // the rounding errors of the residuals, because they then show nothing.
   double ratio() const {
     constexpr double kSeen = 1e-4;  // of the residuals
     constexpr double kRounding = 4 * std::numeric_limits<double>::epsilon();

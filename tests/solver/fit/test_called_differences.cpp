@@ -138,7 +138,8 @@ TEST_CASE("Derivatives that are renewed at a point are differences to both sides
   CHECK_FALSE(rows.rough(x));
 }
 
-// Gauss-Newton converges slowly on a bound, and every point costs five calls.
+// Where a bound holds a parameter, Gauss-Newton needs many steps, and each step calls the function five
+// times.
 TEST_CASE("Waves whose amplitude is held below its best value take few calls") {
   int calls = 0;
   for (unsigned seed = 0; seed < 24; ++seed) {
