@@ -18,6 +18,15 @@ bool lost_below_f64(const Loop& loop) {
   return (loop.low_rows() || loop.system->elimination_needs_f64()) && loop.log.next - loop.log.first >= limit;
 }
 
+// Returns true if the loop has stagnated and should end without a certificate. That is so where rounding,
+// jumps or a kink limit the fit. Where the user's code is called, the third failed certificate is enough.
+bool no_more_to_gain(const Loop& loop) {
+  constexpr int kMostPatience = 32;  // iterations
+  const Stagnation& past = loop.ending.stagnation;
+  return limited_by_rounding(loop) || limited_by_jumps(loop) || past.at_kink() ||
+         (loop.request->by_calls && past.patience > kMostPatience);
+}
+
 // Resets all members, and keeps the memory of the list.
 void clear(Recheck& recheck) {
   Vector memory = std::move(recheck.column_magnitude);
@@ -135,9 +144,7 @@ void Minimizer::iterate() {
     }
     if (done || no_progress || take_last_step(loop)) {
       if (conclude(loop, Termination::converged)) return;
-      if (no_progress &&
-          (limited_by_rounding(loop) || limited_by_jumps(loop) || loop.ending.stagnation.at_kink()))
-        return (void)conclude(loop, Termination::no_progress);
+      if (no_progress && no_more_to_gain(loop)) return (void)conclude(loop, Termination::no_progress);
       continue;
     }
     if (step_by_second_order(loop)) continue;

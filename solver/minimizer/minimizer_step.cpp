@@ -227,6 +227,7 @@ void reject(Loop& loop, bool was_undamped) {
   Digits& digits = loop.digits;
   const bool first = damping.last_accepted;
   damping.last_accepted = false;
+  if (was_undamped) note_undamped(damping, false);
   constexpr double kClose = 1e-3;  // With a smaller cosine, rough derivatives may be why the step failed.
   if (loop.request->by_calls && loop.system->gradient_cosine(loop.point.x) <= kClose &&
       loop.system->forget_rough(loop.point.x))
@@ -236,7 +237,6 @@ void reject(Loop& loop, bool was_undamped) {
   if (counts && loop.trial.decrease < 0 && loop.step.nu <= kShort * loop.sigma() &&
       loop.point.undamped_step.condition <= rules::kNormalCondition)
     ++loop.ending.stagnation.short_rises;
-  if (was_undamped) note_undamped(damping, false);
   // A failed undamped step does not show that λ is too small. A damped step is tried next.
   if (was_undamped && !damping.trust.by_radius()) return;
   digits.good_steps = digits.poor_predictions = 0;
