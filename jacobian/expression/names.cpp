@@ -1,6 +1,8 @@
 // Implements the functions of names.hpp.
 #include "expression/names.hpp"
 
+#include "expression/graph_walk.hpp"
+
 #include <nlsq/error.hpp>
 
 #include <fmt/format.h>
@@ -75,6 +77,21 @@ std::vector<FormulaStep> with_replaced_parameters(
     }
   }
   return out;
+}
+
+// The steps are first listed backwards: a node, then those of its last operand.
+std::optional<std::vector<FormulaStep>> steps_of(const Graph& graph, NodeId root, std::size_t most) {
+  std::vector<FormulaStep> steps;
+  std::vector<NodeId> open{root};
+  while (!open.empty()) {
+    const Node& node = graph[open.back()];
+    open.pop_back();
+    if (steps.size() == most || node.op == Op::unexplored) return std::nullopt;
+    steps.push_back({.op = node.op, .index = node.index, .value = node.value});
+    for (const NodeId operand : Operands(node)) open.push_back(operand);
+  }
+  std::ranges::reverse(steps);
+  return steps;
 }
 
 FormulaOptions predictor_options(std::size_t predictors) {

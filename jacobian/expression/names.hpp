@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,10 @@ FormulaStep parameter_step(std::size_t parameter);
 std::vector<FormulaStep> with_replaced_parameters(
     const std::vector<FormulaStep>& steps,
     const std::function<std::vector<FormulaStep>(std::size_t)>& replacement);
+
+// Returns the steps that compute node `root`. There are none if they would be more than `most`, since a
+// formula repeats what a graph shares, or if the node depends on a branch that was not explored.
+std::optional<std::vector<FormulaStep>> steps_of(const Graph& graph, NodeId root, std::size_t most);
 
 // Names the predictors x, or x1 ... xk.
 FormulaOptions predictor_options(std::size_t predictors);

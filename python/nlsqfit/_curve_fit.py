@@ -67,7 +67,8 @@ def curve_fit(
     ydata : array_like, shape (M,)
         The data.
     p0 : array_like, shape (N,), optional
-        Starting values, in units of the parameters. Default: ones, or values within the bounds.
+        Starting values, in units of the parameters. Default: ones, or values within the bounds; if a function
+        that is recorded then explains less than 95 % of `ydata`, starts are looked for in the ranges of the data.
     sigma : array_like, shape (M,) or (M, M), optional
         Standard deviations of `ydata` in its units, or its covariance matrix. A row with ``inf`` has no weight,
         and does not count among the data. (SciPy counts it for the scale of `pcov`.)
@@ -129,7 +130,8 @@ def curve_fit(
     if bounds is not _NO_BOUNDS:
         lower, upper = bounds_pair(bounds, n)
         bounded = bool(np.any((lower > -np.inf) | (upper < np.inf)))
-    if p0 is None:
+    without_start = p0 is None
+    if without_start:
         p0 = feasible_start(lower, upper) if bounded else np.array([1.0] * n)
     method = method or ("trf" if bounded else "lm")
     check_method(method, jac, bounded)
@@ -158,7 +160,7 @@ def curve_fit(
         options.set_array("upper", upper)
     if absolute_sigma:
         options.set("absolute_sigma", True)
-    popt, pcov, result = job.run(method, absolute_sigma)
+    popt, pcov, result = job.run(method, absolute_sigma, without_start)
     if kwargs.get("verbose", 0):
         cost = result.number("cost")
         print(f"{result.text('message')}\n{int(result.number('iterations'))} steps, final cost {cost:.4e}.")
@@ -222,9 +224,11 @@ class _Job:
         if not np.isfinite(self.curve.values(self.p0) if first is None else first).all():
             raise ValueError("Residuals are not finite in the initial point.")
 
-    def run(self, method, absolute_sigma):
+    def run(self, method, absolute_sigma, without_start):
         curve = self.curve
         result = curve.fit(self.p0, self.options)
+        if without_start and self._is_poor(result):
+            result = self._search(result)
         popt = curve.answer
         self._judge(result)
         pcov = curve.covariance
@@ -249,6 +253,21 @@ class _Job:
                 "Covariance of the parameters could not be estimated", OptimizeWarning, stacklevel=3
             )
         return popt, pcov, result
+
+    def _is_poor(self, result):
+        """Return True if a fit of a recorded function is no success, or explains less than 95 % of y."""
+        return not self.curve.reason and not (self.curve.certified and result.number("r_squared") >= 0.95)
+
+    def _search(self, result):
+        """Return the better one of this fit and of one for which the library looks for starting values."""
+        curve = self.curve
+        before = curve.certified, -result.number("cost")
+        curve.unstarted = np.full(self.p0.size, True)
+        found = curve.fit(self.p0, self.options)
+        if (curve.certified, -found.number("cost")) > before:
+            return found
+        curve.unstarted = None
+        return curve.fit(self.p0, self.options)
 
     def _robust_covariance(self, popt, result, absolute_sigma):
         """Return SciPy's covariance with a loss: the inverse Gauss-Newton matrix, scaled by the cost."""

@@ -51,8 +51,8 @@ def fit(
     p0 : dict or array_like, optional
         Starting values in units of the parameters, by name or all in order. Built-in models and their
         sums guess what is missing; other parameters start at 1, or within bounds that leave out 1,
-        and linear ones are solved for. If a formula then explains less than 95 % of `y`, starts are
-        looked for in the ranges of the data.
+        and linear ones are solved for. If a formula, or a function that is recorded, then explains less
+        than 95 % of `y`, starts are looked for in the ranges of the data.
     bounds : dict, 2-tuple or Bounds, optional
         ``{"a": (0, 10), "b": (None, 5)}``, or lower and upper bounds of all parameters.
     fixed : dict or list of str, optional

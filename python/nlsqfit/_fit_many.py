@@ -110,7 +110,7 @@ def fit_many(
         The data: M values (along `axis`) for each fit. Values that a masked array hides are left out.
     p0 : dict or array_like, shape (n,) or (..., n), optional
         Starting values for all fits or for each. A dict has one number for all fits, or one for each fit.
-        Built-in models guess what is missing or NaN.
+        Built-in models, and formulas and recorded functions that are one, guess what is missing or NaN.
     sigma : array_like, shape (M,) or that of Y, optional
         Standard deviations, in units of Y.
     mask : array_like of bool, shape (M,), that of Y, or that of Y without `axis` (whole fits), optional

@@ -16,8 +16,9 @@ GroupStarts::GroupStarts(const PreparedModel::Impl& model, const NamedValues& p0
     : model_(model), p0_(p0), limits_(limits_of(options.bounds, model.names, ties)),
       default_(default_start(model.names.size(), limits_)), loss_(options.loss) {
   if (p0.size() >= model.names.size()) return;
+  formula_ = model.formula ? model.formula : model.recording_as_formula();
   if (model.built_in) guess_ = &*model.built_in;
-  else if (model.formula) known_ = guessing::recognise(*model.formula), guess_ = known_.model;
+  else if (formula_) known_ = guessing::recognise(*formula_), guess_ = known_.model;
   if (guess_ == nullptr) unstarted_ = without_start(model.names, p0);
 }
 
@@ -32,8 +33,8 @@ std::vector<double> GroupStarts::of(const Columns& x, const Column& y, const Col
 }
 
 void GroupStarts::look_in(const Columns& x, const Column& y, const FitOptions& options) try {
-  if (unstarted_.empty() || !model_.formula || model_.formula->has_left_side) return;
-  const FitResult fit = curve_fit(*model_.formula, x, y, p0_, options);
+  if (unstarted_.empty() || !formula_ || formula_->has_left_side) return;
+  const FitResult fit = curve_fit(*formula_, x, y, p0_, options);
   if (!fit.success() || fit.guess == starting_values(model_.names, p0_, default_, limits_)) return;
   for (const std::string& name : unstarted_) {
     const auto j = static_cast<std::size_t>(std::ranges::find(model_.names, name) - model_.names.begin());

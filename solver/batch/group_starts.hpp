@@ -12,6 +12,7 @@
 #include <nlsq/curve_fit.hpp>
 #include <nlsq/groups.hpp>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,7 @@ class GroupStarts {
 
  private:
   const PreparedModel::Impl& model_;
+  std::optional<Formula> formula_;  // the model's, or that of its recording, if starts are missing
   const NamedValues& p0_;
   Limits limits_;
   std::vector<double> default_;

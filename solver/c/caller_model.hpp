@@ -41,7 +41,7 @@ struct CallerModel : Object {
   Callback recheck;
 
   bool is_callback() const { return callback.function != nullptr; }
-  // Returns the built-in model to which a formula is equivalent. The search is made in the first call.
+  // Returns the built-in model to which a formula or a tape is equivalent. The first call searches for it.
   const guessing::Recognised& recognised() const;
   bool has_guess() const { return builtin != nullptr || recognised().model != nullptr; }
   // Returns the first guess, or 1 for every parameter. `sigma` is that of y, or empty.

@@ -84,6 +84,20 @@ bool PreparedModel::Impl::is_even(std::span<const int> flipped, const ResidualSo
   return nlsq::is_even(graph, root, flipped);
 }
 
+std::optional<Formula> PreparedModel::Impl::recording_as_formula() const {
+  constexpr std::size_t kMostSteps = 2000;
+  if (!recorded) return std::nullopt;
+  Graph graph;
+  const NodeId root = recorded->build_model(graph);
+  auto steps = steps_of(graph, root, kMostSteps);
+  if (!steps) return std::nullopt;
+  Formula out;
+  out.parameters = names;
+  out.predictors = predictors;
+  out.replace_model(std::move(*steps));
+  return out;
+}
+
 std::shared_ptr<const CurvePrograms> PreparedModel::Impl::programs(const std::vector<int>& free,
                                                                    const ResidualForm& form) const {
   const std::lock_guard lock(mutex_);
@@ -183,7 +197,9 @@ FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const
                               std::move(data), model.predictors.size(), options);
   curve.unstarted = unstarted;
   if (!model.built_in && unstarted.empty()) curve.unstarted = without_start(model.names, p0);
-  if (model.formula && unstarted.empty()) curve.formula = &*model.formula;
+  std::optional<Formula> recording;
+  if (unstarted.empty() && !curve.unstarted.empty()) recording = model.recording_as_formula();
+  if (unstarted.empty()) curve.formula = model.formula ? &*model.formula : recording ? &*recording : nullptr;
   if (model.formula) fit_left_side(*model.formula, curve);
   if (!model.has_programs()) return fit_fallback(*model.function, curve, model.note);
   std::vector<Column> columns = x.list();

@@ -80,8 +80,8 @@ NLSQ_API FitResult curve_fit(const Model& model, const Columns& x, const Column&
                              const NamedValues& p0 = {}, const FitOptions& options = {});
 // Fits a prepared model. The results are the same up to rounding, without the time for reading and compiling
 // the model. If p0 is given by name, a built-in model guesses the values that it does not name; other
-// parameters start at 1, as those of a formula. If p0 is given by position, it must have one value for each
-// parameter.
+// parameters start as those of a formula, and so do those of a callable. If p0 is given by position, it must
+// have one value for each parameter.
 NLSQ_API FitResult curve_fit(const PreparedModel& model, const Columns& x, const Column& y,
                              const NamedValues& p0 = {}, const FitOptions& options = {});
 NLSQ_API FitResult curve_fit(const PreparedModel& model, const Columns& x, const Column& y,

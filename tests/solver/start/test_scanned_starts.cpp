@@ -1,5 +1,6 @@
 // Tests formulas without starting values, for data in any units. Starts are then searched for in the data.
 #include <nlsq/curve_fit.hpp>
+#include <nlsq/groups.hpp>
 
 #include <doctest/doctest.h>
 
@@ -212,4 +213,40 @@ TEST_CASE("formulas with powers of x/tau are fitted from a first row at 0") {
   fitted("a*(1-exp(-(x/l)^k))", [](double x) { return 2 * (1 - std::exp(-std::pow(x / 4, 0.8))); });
   fitted("bottom+(top-bottom)/(1+(x/ic50)^h)", [](double x) { return 0.3 + 2 / (1 + std::pow(x / 3, 1.3)); });
   fitted("a/(1+(x/k)^h)", [](double x) { return 2 / (1 + std::pow(x / 3, 0.8)); });
+}
+
+TEST_CASE("a recorded function of named parameters starts as a formula does") {
+  std::mt19937 random(17);
+  const auto wave = [](const auto& x, const auto* p) { return p[0] * sin(p[1] * x + p[2]) + p[3]; };
+  const Data data(kTyped[4], 10, 1, 60, random);
+  const PreparedModel recorded(make_model_function(wave), Columns(data.x), {1, 1, 1, 1},
+                               {"a", "w", "p", "c"});
+  const FitResult fit = curve_fit(recorded, data.x, data.y, NamedValues()),
+                  typed = curve_fit("a*sin(w*x+p)+c", data.x, data.y);
+  CHECK(fit.success());
+  CHECK(2 * fit.summary.final_cost <= 1.7 * 60 * data.noise * data.noise);
+  CHECK(fit.summary.final_cost == doctest::Approx(typed.summary.final_cost));
+  CHECK(curve_fit(recorded, data.x, data.y, std::vector<double>(4, 1.0)).guess ==
+        std::vector<double>(4, 1.0));
+  // Functions with a branch that no row entered have no steps to search in; they start at 1.
+  const auto branch = [](const auto& x, const auto* p) {
+    if (x > 1e6) return exp(p[0] * x);
+    return p[0] * sin(p[1] * x + p[2]) + p[3];
+  };
+  const PreparedModel branched(make_model_function(branch), Columns(data.x), {1, 1, 1, 1});
+  CHECK(curve_fit(branched, data.x, data.y, NamedValues()).guess == std::vector<double>(4, 1.0));
+}
+
+TEST_CASE("groups of a recorded function without starts begin where one of them was found") {
+  std::mt19937 random(18);
+  const auto wave = [](const auto& x, const auto* p) { return p[0] * sin(p[1] * x + p[2]) + p[3]; };
+  std::vector<double> x, y, group;
+  for (int g = 0; g < 3; ++g) {
+    const Data data(kTyped[4], 10, 1, 60, random);
+    x.insert(x.end(), data.x.begin(), data.x.end());
+    y.insert(y.end(), data.y.begin(), data.y.end());
+    group.insert(group.end(), data.x.size(), g);
+  }
+  const PreparedModel recorded(make_model_function(wave), Columns(x), {1, 1, 1, 1}, {"a", "w", "p", "c"});
+  CHECK(curve_fit_groups(recorded, x, y, group).success());
 }
