@@ -1,5 +1,5 @@
 // Implements fits of many data sets by one model.
-#include "c/caller_model.hpp"
+#include "c/batch_starts.hpp"
 #include "c/caller_options.hpp"
 #include "c/errors.hpp"
 #include "c/results/caller_result.hpp"
@@ -20,12 +20,6 @@ namespace nlsq::inline v0::c {
 
 namespace {
 
-struct BatchData {
-  std::vector<ColumnPerFit> x;
-  ColumnPerFit y, sigma;
-  std::size_t fits = 0;
-};
-
 // Makes Y one column for each fit, even if all fits share it.
 ColumnPerFit spread(const ColumnPerFit& y, std::size_t fits) {
   if (!y.shared()) return y;
@@ -44,64 +38,6 @@ BatchData batch_data(const nlsq_batch_column* x, std::size_t predictors, const n
   data.y = spread(columns.batch(*required(y, "y"), mask, fits, "y"), fits);
   if (sigma != nullptr) data.sigma = columns.batch(*sigma, mask, fits, "sigma");
   return data;
-}
-
-// Holds the starting values: a row for each fit, or one for all. `none` is BatchOptions::unstarted.
-struct Starts {
-  Matrix P0;
-  std::vector<bool> none;
-};
-
-// Returns the starting values. Values that are not given are guessed, or are those where curve_fit starts
-// without a value.
-Starts starts(const CallerModel& model, const BatchData& data, const double* p0, std::size_t p0_fits,
-              const FitOptions& options, const Limits& limits, const Ties& ties, const NamedValues& fixed,
-              std::size_t free) {
-  const std::size_t n = model.parameters.size();
-  if (p0_fits != 0 && p0_fits != 1 && p0_fits != data.fits)
-    throw ArgumentError(
-        fmt::format("p0_fits is {}: give starting values of 1 fit or of {}", p0_fits, data.fits));
-  if (p0_fits > 0) required(p0, "p0");
-  const auto given = [&](std::size_t f, std::size_t j) {
-    return p0_fits == 0 ? kNaN : p0[(p0_fits == 1 ? 0 : f) * n + j];
-  };
-  for (std::size_t j = 0; j < n; ++j) {  // a value must not be given for a tied parameter
-    const std::string expression = ties.expression(static_cast<int>(j));
-    for (std::size_t f = 0; f < p0_fits && !expression.empty(); ++f) {
-      if (!std::isnan(given(f, j)))
-        throw ValidationError(
-            fmt::format("p0: {0} = {1}: '{0}' is tied ({0} = {2}) and has no start of its own",
-                        model.parameters[j], given(f, j), expression));
-    }
-  }
-  const bool all_given =
-      p0_fits > 0 && std::none_of(p0, p0 + p0_fits * n, [](double v) { return std::isnan(v); });
-  const bool guesses = !all_given && model.has_guess();
-  const std::vector<double> fallback = default_start(n, limits);
-  Starts out{Matrix(guesses || p0_fits > 1 ? data.fits : 1, n), {}};
-  if (!guesses && !all_given) out.none.assign(out.P0.rows() * n, false);
-  for (std::size_t f = 0; f < out.P0.rows(); ++f) {
-    std::vector<double> start = fallback;
-    if (guesses && data.y[f].size() >= free) {  // a fit with fewer rows will be FAILED
-      std::string warning;
-      std::vector<Column> x;
-      for (const ColumnPerFit& column : data.x) x.push_back(column[f]);
-      start = model.guess(Columns(std::move(x)), data.y[f], data.sigma.empty() ? Column() : data.sigma[f],
-                          options.loss, warning);
-      for (std::size_t j = 0; j < start.size(); ++j) start[j] = limits.nearest(j, start[j]);
-    }
-    for (std::size_t j = 0; j < n; ++j) {
-      const bool missing = std::isnan(given(f, j));
-      out.P0(f, j) = missing ? start[j] : given(f, j);
-      if (missing && !out.none.empty()) out.none[f * n + j] = true;
-    }
-  }
-  for (const auto& [name, value] : fixed) {
-    const auto j =
-        static_cast<std::size_t>(std::ranges::find(model.parameters, name) - model.parameters.begin());
-    for (std::size_t f = 0; f < out.P0.rows(); ++f) out.P0(f, j) = value;
-  }
-  return out;
 }
 
 // Returns the errors of fits with too few rows: a line for each of the first few, and the number of further
@@ -146,18 +82,20 @@ nlsq_result* fit_batch(const CallerModel& model, const nlsq_batch_column* x, std
   const Ties ties(model.parameters, fit.ties, fit.fixed);
   const Limits limits = limits_of(fit.bounds, model.parameters, ties);
   const std::size_t free = free_parameters(model.parameters, fit.fixed, ties, limits).size();
-  Starts first = starts(model, data, p0, p0_fits, fit, limits, ties, options.fixed_values(), free);
+  BatchStarts first = batch_starts(model, data, p0, p0_fits, fit, limits, ties, options.fixed_values(), free);
   BatchOptions batch(fit);
   batch.in_lanes = options.in_lanes;
   batch.callback = {};
   batch.sigma = {};
   batch.sigma_per_fit = data.sigma;
-  batch.unstarted = std::move(first.none);
+  batch.unstarted = first.unstarted;
   batch.progress = progress_of(options);
   auto result = std::make_shared<ManyResult>();
   result->warnings = fits_without_rows(data.y, free);
   if (!model.note.empty()) result->warnings.insert(result->warnings.begin(), model.note);
   result->batch = curve_fit_batch(*model.prepared, data.x, data.y, first.P0, batch);
+  improve_poor_fits(
+      model, data, first, batch, [&] { return options.stop_wanted(); }, result->batch);
   result->masked = mask != nullptr;
   return to_handle<nlsq_result>(std::move(result));
 }

@@ -73,8 +73,9 @@ NLSQ_C_API int nlsq_model_predict(const nlsq_model* model, const nlsq_column* x,
 /* Makes many fits of one model, such as those of spectra. `x` points to `predictors` columns. `sigma` holds
  * standard deviations, or is NULL. Rows where `mask` is not 0 are left out; it may be NULL. `p0` holds the
  * starting values of each fit (p0_fits = fits), or of all fits (p0_fits = 1), row-major. Where a value is
- * NaN, or if p0 is NULL (p0_fits = 0), the start is 1, or the guess of a built-in model. Tied parameters must
- * be NaN. A fit of unusable data or too few rows is NLSQ_FAILED, and the others are still made; the text
+ * NaN, or if p0 is NULL (p0_fits = 0), the start is 1, or the guess of a built-in model. If it is 1, fits
+ * that end badly are made again from starts that are looked for in the data of some of them. Tied parameters
+ * must be NaN. A fit of unusable data or too few rows is NLSQ_FAILED, and the others are still made; the text
  * "warnings" names the fits with too few rows. The text "messages" has a line for each fit without success,
  * "fit 3: ...", with the reason and the remedy. Results have the same bits for any number of threads. Models
  * that are callbacks or have a recheck are refused. The result has the arrays "parameters", "std_errors"

@@ -1,0 +1,224 @@
+// Implements the functions of batch_starts.hpp.
+#include "c/batch_starts.hpp"
+
+#include "c/errors.hpp"
+#include "dense/data_survey.hpp"
+#include "expression/names.hpp"
+#include "fit/prepared_impl.hpp"
+#include "support/constants.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+namespace nlsq::inline v0::c {
+
+// Returns the starting values. Values that are not given are guessed, or are those where curve_fit starts
+// without a value.
+BatchStarts batch_starts(const CallerModel& model, const BatchData& data, const double* p0,
+                         std::size_t p0_fits, const FitOptions& options, const Limits& limits,
+                         const Ties& ties, const NamedValues& fixed, std::size_t free) {
+  const std::size_t n = model.parameters.size();
+  if (p0_fits != 0 && p0_fits != 1 && p0_fits != data.fits)
+    throw ArgumentError(
+        fmt::format("p0_fits is {}: give starting values of 1 fit or of {}", p0_fits, data.fits));
+  if (p0_fits > 0) required(p0, "p0");
+  const auto given = [&](std::size_t f, std::size_t j) {
+    return p0_fits == 0 ? kNaN : p0[(p0_fits == 1 ? 0 : f) * n + j];
+  };
+  for (std::size_t j = 0; j < n; ++j) {  // a value must not be given for a tied parameter
+    const std::string expression = ties.expression(static_cast<int>(j));
+    for (std::size_t f = 0; f < p0_fits && !expression.empty(); ++f) {
+      if (!std::isnan(given(f, j)))
+        throw ValidationError(
+            fmt::format("p0: {0} = {1}: '{0}' is tied ({0} = {2}) and has no start of its own",
+                        model.parameters[j], given(f, j), expression));
+    }
+  }
+  const bool all_given =
+      p0_fits > 0 && std::none_of(p0, p0 + p0_fits * n, [](double v) { return std::isnan(v); });
+  const bool guesses = !all_given && model.has_guess();
+  const std::vector<double> fallback = default_start(n, limits);
+  BatchStarts out{Matrix(guesses || p0_fits > 1 ? data.fits : 1, n), {}};
+  if (!guesses && !all_given) out.unstarted.assign(out.P0.rows() * n, false);
+  for (std::size_t f = 0; f < out.P0.rows(); ++f) {
+    std::vector<double> start = fallback;
+    if (guesses && data.y[f].size() >= free) {  // a fit with fewer rows will be FAILED
+      std::string warning;
+      std::vector<Column> x;
+      for (const ColumnPerFit& column : data.x) x.push_back(column[f]);
+      start = model.guess(Columns(std::move(x)), data.y[f], data.sigma.empty() ? Column() : data.sigma[f],
+                          options.loss, warning);
+      for (std::size_t j = 0; j < start.size(); ++j) start[j] = limits.nearest(j, start[j]);
+    }
+    for (std::size_t j = 0; j < n; ++j) {
+      const bool missing = std::isnan(given(f, j));
+      out.P0(f, j) = missing ? start[j] : given(f, j);
+      if (missing && !out.unstarted.empty()) out.unstarted[f * n + j] = true;
+    }
+  }
+  for (const auto& [name, value] : fixed) {
+    const auto j =
+        static_cast<std::size_t>(std::ranges::find(model.parameters, name) - model.parameters.begin());
+    for (std::size_t f = 0; f < out.P0.rows(); ++f) out.P0(f, j) = value;
+  }
+  return out;
+}
+
+namespace {
+
+ColumnPerFit chosen(const ColumnPerFit& all, const std::vector<std::size_t>& fits) {
+  if (all.empty() || all.shared()) return all;
+  std::vector<Column> columns;
+  for (const std::size_t f : fits) columns.push_back(all[f]);
+  return ColumnPerFit(std::move(columns));
+}
+
+bool is_good(Verdict verdict) { return is_success(verdict) && verdict != Verdict::rank_deficient; }
+
+// Returns true if an end is better than another one. A good end is never replaced by one that is not good.
+bool better(Verdict verdict, double cost, Verdict other, double others) {
+  constexpr double kSame = 1e-6;
+  if (is_good(verdict) != is_good(other)) return is_good(verdict) && cost <= 1.01 * others;
+  return cost < (1 - kSame) * others;
+}
+
+void replace(BatchResult& from, std::size_t k, std::size_t f, BatchResult& to) {
+  const std::size_t n = to.parameter_names.size();
+  std::copy_n(&from.parameters(k, 0), n, &to.parameters(f, 0));
+  std::copy_n(&from.standard_errors(k, 0), n, &to.standard_errors(f, 0));
+  to.cost[f] = from.cost[k];
+  to.decrement_sigma[f] = from.decrement_sigma[k];
+  to.termination[f] = from.termination[k];
+  to.iterations[f] = from.iterations[k];
+  to.certified += is_success(from.verdict[k]) ? 1 : 0;
+  to.certified -= is_success(to.verdict[f]) ? 1 : 0;
+  to.verdict[f] = from.verdict[k];
+  to.message.erase(f);
+  if (const auto text = from.message.find(k); text != from.message.end()) to.message[f] = text->second;
+}
+
+// Improves fits of a batch. Its functions are the steps of improve_poor_fits().
+class PoorFits {
+ public:
+  PoorFits(const CallerModel& model, const BatchData& data, const BatchStarts& starts,
+           const BatchOptions& batch, BatchResult& result)
+      : model_(model), data_(data), starts_(starts), options_(batch), result_(result),
+        tried_(data.fits, false) {
+    options_.progress = {};
+    for (const std::string& name : model.parameters) {
+      tied_.push_back(std::ranges::find(options_.ties, name, tied_name) != options_.ties.end());
+      fixed_.push_back(std::ranges::find(options_.fixed, name) != options_.fixed.end());
+    }
+    for (std::size_t f = 0; f < data_.fits; ++f)
+      if (has_unstarted(f) && is_poor(f)) poor_.push_back(f);
+  }
+
+  // Returns a fit whose start has not been looked for.
+  std::optional<std::size_t> next() const {
+    const auto found = std::ranges::find_if(poor_, [&](std::size_t f) { return !tried_[f]; });
+    return found == poor_.end() ? std::nullopt : std::optional(*found);
+  }
+
+  // Looks for the start of fit f in its data, and fits the poor ones from there. Returns true if at least a
+  // tenth of them are no longer poor.
+  bool improve_from(std::size_t f) {
+    tried_[f] = true;
+    FitOptions options = options_;
+    if (!data_.sigma.empty()) options.sigma = data_.sigma[f];
+    std::vector<Column> x;
+    for (const ColumnPerFit& column : data_.x) x.push_back(column[f]);
+    const FitResult one = curve_fit(*model_.prepared, Columns(std::move(x)), data_.y[f], given(f), options);
+    if (!better(one.summary.verdict, one.summary.final_cost, result_.verdict[f], result_.cost[f]))
+      return false;
+    fit_from(one.parameters);
+    const std::size_t before = poor_.size();
+    return 10 * std::erase_if(poor_, [&](std::size_t k) { return !is_poor(k); }) >= before;
+  }
+
+ private:
+  std::size_t parameters() const { return model_.parameters.size(); }
+  std::size_t row(std::size_t f) const { return starts_.P0.rows() == 1 ? 0 : f; }
+  // Returns true if a start of parameter j is to be looked for.
+  bool unstarted(std::size_t f, std::size_t j) const {
+    return !tied_[j] && !fixed_[j] && starts_.unstarted[row(f) * parameters() + j];
+  }
+  bool has_unstarted(std::size_t f) const {
+    for (std::size_t j = 0; j < parameters(); ++j)
+      if (unstarted(f, j)) return true;
+    return false;
+  }
+
+  bool is_poor(std::size_t f) const {
+    constexpr double kUnexplained = 0.05;  // of the squares of y
+    if (!std::isfinite(result_.cost[f]) || result_.termination[f] == Termination::user_stop) return false;
+    std::vector<double> y(data_.y[f].size()), sigma;
+    data_.y[f].read(0, y.size(), y.data());
+    if (!data_.sigma.empty()) {
+      sigma.resize(y.size());
+      data_.sigma[f].read(0, y.size(), sigma.data());
+    }
+    const double total = total_squares(y.data(), sigma.empty() ? nullptr : sigma.data(), y.size());
+    return total > 0 && (!is_good(result_.verdict[f]) || 2 * result_.cost[f] > kUnexplained * total);
+  }
+
+  // Returns the starting values that the caller gave, and those of fixed parameters.
+  NamedValues given(std::size_t f) const {
+    NamedValues out;
+    for (std::size_t j = 0; j < parameters(); ++j)
+      if (!tied_[j] && !unstarted(f, j)) out.emplace_back(model_.parameters[j], starts_.P0(row(f), j));
+    return out;
+  }
+
+  // Fits the poor fits where unstarted parameters have these values.
+  void fit_from(const std::vector<double>& found) {
+    Matrix P0(poor_.size(), parameters());
+    options_.unstarted.clear();
+    for (std::size_t k = 0; k < poor_.size(); ++k) {
+      for (std::size_t j = 0; j < parameters(); ++j) {
+        options_.unstarted.push_back(unstarted(poor_[k], j));
+        P0(k, j) = unstarted(poor_[k], j) ? found[j] : starts_.P0(row(poor_[k]), j);
+      }
+    }
+    std::vector<ColumnPerFit> x;
+    for (const ColumnPerFit& column : data_.x) x.push_back(chosen(column, poor_));
+    options_.sigma_per_fit = chosen(data_.sigma, poor_);
+    BatchResult again = curve_fit_batch(*model_.prepared, x, chosen(data_.y, poor_), P0, options_);
+    for (std::size_t k = 0; k < poor_.size(); ++k) {
+      const std::size_t f = poor_[k];
+      if (better(again.verdict[k], again.cost[k], result_.verdict[f], result_.cost[f]))
+        replace(again, k, f, result_);
+    }
+    result_.counters.add(again.counters);
+  }
+
+  const CallerModel& model_;
+  const BatchData& data_;
+  const BatchStarts& starts_;
+  BatchOptions options_;
+  BatchResult& result_;
+  std::vector<bool> tied_, fixed_;  // by parameters
+  std::vector<bool> tried_;         // by fits
+  std::vector<std::size_t> poor_;
+};
+
+}  // namespace
+
+void improve_poor_fits(const CallerModel& model, const BatchData& data, const BatchStarts& starts,
+                       const BatchOptions& batch, const std::function<bool()>& stopped, BatchResult& result) {
+  constexpr int kMostSearches = 4, kMostInVain = 2;
+  const PreparedModel::Impl& impl = model.prepared->impl();
+  const bool searched = impl.has_programs() && !(impl.formula && impl.formula->has_left_side);
+  if (starts.unstarted.empty() || !searched || batch.loss.is_counts()) return;
+  PoorFits fits(model, data, starts, batch, result);
+  for (int k = 0, in_vain = 0; k < kMostSearches && in_vain < kMostInVain; ++k) {
+    const std::optional<std::size_t> f = fits.next();
+    if (!f || stopped()) return;
+    if (!fits.improve_from(*f)) ++in_vain;
+  }
+}
+
+}  // namespace nlsq::inline v0::c
