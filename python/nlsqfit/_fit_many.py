@@ -111,7 +111,7 @@ def fit_many(
     p0 : dict or array_like, shape (n,) or (..., n), optional
         Starting values for all fits or for each. A dict has one number for all fits, or one for each fit.
         Built-in models, and formulas and recorded functions that are one, guess what is missing or NaN.
-        Others start at 1; if many fits end badly, starts are looked for in the data of some of them.
+        Others start at 1; fits that end badly begin again at starts that are found in the data of some of them.
     sigma : array_like, shape (M,) or that of Y, optional
         Standard deviations, in units of Y.
     mask : array_like of bool, shape (M,), that of Y, or that of Y without `axis` (whole fits), optional
