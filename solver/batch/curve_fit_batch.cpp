@@ -3,6 +3,7 @@
 #include "batch/lane_batch.hpp"
 #include "certificate/hidden_minimum.hpp"
 #include "fit/fit_setup.hpp"
+#include "support/column_blocks.hpp"
 #include "support/constants.hpp"
 #include "support/fp_environment.hpp"
 #include "support/idle_pool.hpp"
@@ -111,6 +112,7 @@ class BatchTask {
                                     batch_.options,
                                     batch_.options.absolute_sigma,
                                     batch_.limits});
+      request_->usual_numbers = [this] { return numbers_by_predictors(); };
     }
     request_->x0 = x0_;
     bool served = false;
@@ -128,6 +130,15 @@ class BatchTask {
     counters_.add(worker.evaluator.counters());
     worker_->renew();
     return served;
+  }
+
+  Vector numbers_by_predictors() const {
+    Vector out;
+    for (std::size_t k = 0; k < batch_.x.size(); ++k) {
+      const std::vector<double> numbers = usual_numbers(columns_[k]);
+      out.insert(out.end(), numbers.begin(), numbers.end());
+    }
+    return out;
   }
 
   void store(std::size_t f, MinimizerResult& minimum, DenseEvaluator& evaluator, const RowModel& rows) {

@@ -30,7 +30,8 @@ constexpr double kAsGoodAsZero = 0x1p-52;
 struct Determined {
   bool finite = false;
   int rank = 0;
-  Vector lengths;  // root mean square of each column of J
+  Vector x, lengths;    // the point, and the root mean square of each column of J
+  double residual = 0;  // that of the residuals
 };
 
 Vector lengths_of(const Linearization& at, std::size_t rows) {
@@ -45,17 +46,29 @@ Vector lengths_of(const Linearization& at, std::size_t rows) {
 Determined determined_at(DenseEvaluator& evaluator, std::span<const double> x) {
   try {
     const Linearization at = evaluator.linearize(x, kQrPlan);
-    if (at.finite) return {true, numerical_rank(at), lengths_of(at, evaluator.residuals())};
+    const std::size_t rows = evaluator.residuals();
+    const double residual = std::sqrt(2 * at.cost / static_cast<double>(rows));
+    if (at.finite)
+      return {true, numerical_rank(at), Vector(x.begin(), x.end()), lengths_of(at, rows), residual};
   } catch (...) {
   }
   return {};
 }
 
-bool more_than(const Determined& there, const Determined& here) {
+// Returns true if the data determine more parameters there than here, where the terms of the rows have the
+// size `terms`. A column must be far shorter here, for the same change of its parameter and for the same
+// share of it: with a/b, the column of b is long where b is small, but its share has the same effect. Columns
+// count in units of the residuals if these are larger, since all are long where an amplitude is huge.
+bool more_than(const Determined& there, const Determined& here, double terms) {
   if (!there.finite) return false;
+  const double unit = terms > 0 ? std::max(1.0, there.residual / terms) : 1;
   bool vanished = false;
-  for (std::size_t j = 0; j < here.lengths.size(); ++j)
-    vanished = vanished || here.lengths[j] < kVanished * there.lengths[j];
+  for (std::size_t j = 0; j < here.lengths.size(); ++j) {
+    const double length = there.lengths[j] / unit;
+    const bool by_share = here.x[j] == 0 || there.x[j] == 0 ||
+                          here.lengths[j] * std::fabs(here.x[j]) < kVanished * length * std::fabs(there.x[j]);
+    vanished = vanished || (by_share && here.lengths[j] < kVanished * length);
+  }
   return vanished || there.rank > here.rank;
 }
 
@@ -90,9 +103,9 @@ std::vector<std::size_t> unknown_parameters(const SolveRequest& request, const M
 
 // Returns the points to compare with: the start; the point `beside`; the end, with each parameter that has no
 // effect because it is almost zero moved away from zero; and the point `beside` with the undetermined
-// parameters, among them those in `open`, made far larger and smaller, all together and one by one. If only
-// linear ones are undetermined, the others move instead: far from its data a step like a/(1+exp((c-x)/w))+d
-// is an exponential, and a and d cancel.
+// parameters, among them those in `open`, made far larger and smaller, and with usual numbers for them, all
+// together and one by one. If only linear ones are undetermined, the others move instead: far from its data a
+// step like a/(1+exp((c-x)/w))+d is an exponential, and a and d cancel.
 std::vector<Vector> other_points(const SolveRequest& request, const MinimizerResult& end,
                                  const Vector& beside, const Determined& here, double terms,
                                  std::vector<std::size_t> open) {
@@ -115,20 +128,44 @@ std::vector<Vector> other_points(const SolveRequest& request, const MinimizerRes
     points.push_back(end.x);
     points.back()[j] += kShare * terms / here.lengths[j];
   }
-  for (const double factor : {1e-3, 1e3, 1e-6, 1e6, 1e-9, 1e9}) {
+  const auto add = [&](auto other_value) {
     Vector all = beside;
     for (std::size_t k = 0; k < open.size(); ++k) {
-      all[open[k]] *= factor;
+      const double other = other_value(beside[open[k]]);
+      all[open[k]] = other;
       if (k >= kMostOneByOne || open.size() == 1) continue;
       points.push_back(beside);
-      points.back()[open[k]] *= factor;
+      points.back()[open[k]] = other;
     }
     if (!open.empty()) points.push_back(std::move(all));
-  }
+  };
+  for (const double factor : {1e-3, 1e3, 1e-6, 1e6, 1e-9, 1e9, 1e-12, 1e12, 1e-15, 1e15, 1e-18, 1e18, 1e-21})
+    add([&](double value) { return factor * value; });
+  if (request.usual_numbers && !open.empty())
+    for (const double number : request.usual_numbers()) add([&](double) { return number; });
   for (Vector& point : points) {
     for (std::size_t j = 0; j < point.size(); ++j) point[j] = request.limits.nearest(j, point[j]);
   }
   return points;
+}
+
+// Returns true if a parameter has no effect at the end, but other values of it change the cost. It may move a
+// jump of the model, such as that of round(p), which derivatives do not show. Recorded models show their
+// jumps themselves (jump_parameters).
+bool moves_in_jumps(DenseEvaluator& evaluator, const SolveRequest& request, const MinimizerResult& end,
+                    const Determined& here) {
+  constexpr double kChange = 1e-9;                              // of the cost
+  constexpr double kParts[] = {-1, -0.1, -0.01, 0.01, 0.1, 1};  // of the number
+  const double cost = evaluator.cost(end.x, Format::f64);
+  for (std::size_t j = 0; j < end.x.size(); ++j) {
+    if (here.lengths[j] != 0) continue;
+    for (const double part : kParts) {
+      Vector x = end.x;
+      x[j] = request.limits.nearest(j, x[j] + part * std::max(1.0, std::fabs(x[j])));
+      if (std::fabs(evaluator.cost(x, Format::f64) - cost) > kChange * cost) return true;
+    }
+  }
+  return false;
 }
 
 // At a minimum of zero residual J may lose rank though the minimum is a single point (Powell's singular
@@ -184,8 +221,8 @@ bool lost_parameters(DenseEvaluator& evaluator, const SolveRequest& request, con
   std::vector<Vector> points =
       other_points(request, end, point_beside(request, end, here, size), here, size, unknown);
   const auto first_with_more = [&] {
-    return std::ranges::find_if(points,
-                                [&](const Vector& x) { return more_than(determined_at(part, x), here); });
+    return std::ranges::find_if(
+        points, [&](const Vector& x) { return more_than(determined_at(part, x), here, size); });
   };
   const auto found = first_with_more();
   bool lost = found != points.end();
@@ -197,6 +234,7 @@ bool lost_parameters(DenseEvaluator& evaluator, const SolveRequest& request, con
     std::rotate(points.begin(), found, points.end());
     lost = first_with_more() != points.end();
   }
+  if (!lost && part.jacobian_error() > 0) lost = moves_in_jumps(part, request, end, here);
   evaluator.add_work(part);
   // All rows are used here: x is a minimum of all, not of the sample.
   return lost && !determined_by_curvature(evaluator, request, end, terms.magnitude);

@@ -155,7 +155,23 @@ void propagate_to_ties(const Curve& curve, FitResult& fit) {
   }
 }
 
-void finish_statistics(const Curve& curve, MinimizerResult& minimum, FitResult& fit) {
+// Returns the names of parameters that are undetermined only because the rows that would determine them lie
+// beyond the scale of the loss, where its slope is 0.
+std::vector<std::string> beyond_the_loss(const Curve& curve, const MinimizerResult& minimum,
+                                         const RowStatistics& of_rows) {
+  const Certificate& c = minimum.summary.certificate;
+  std::vector<std::string> names;
+  if (c.verdict != Verdict::rank_deficient || of_rows.beyond == 0) return names;
+  for (const int k : c.confounded) {
+    const auto j = static_cast<std::size_t>(k);
+    if (std::isfinite(of_rows.covariance(j, j)))
+      names.push_back(curve.names[static_cast<std::size_t>(curve.free[j])]);
+  }
+  return names;
+}
+
+// Returns the names of beyond_the_loss().
+std::vector<std::string> finish_statistics(const Curve& curve, MinimizerResult& minimum, FitResult& fit) {
   const bool usable = minimum.summary.termination != Termination::failure &&
                       (!curve.free.empty() || curve.form.loss.is_robust());
   const bool wanted = !curve.form.loss.is_linear();
@@ -171,6 +187,16 @@ void finish_statistics(const Curve& curve, MinimizerResult& minimum, FitResult& 
       fit, minimum, curve.free, curve.form.loss, wanted ? &of_rows : nullptr, curve.options.absolute_sigma,
       curve.form.loss.is_counts() ? constant_deviance(*curve.data, curve.predictors) : total_squares(curve));
   propagate_to_ties(curve, fit);
+  return beyond_the_loss(curve, minimum, of_rows);
+}
+
+Vector numbers_by_predictors(const Curve& curve) {
+  Vector out;
+  for (int k = 0; k < curve.predictors; ++k) {
+    const std::vector<double> numbers = usual_numbers(Column(*curve.data, k));
+    out.insert(out.end(), numbers.begin(), numbers.end());
+  }
+  return out;
 }
 
 FitResult at_start(const Curve& curve) {
@@ -227,9 +253,16 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
   FitResult fit = at_start(curve);
   const double setup = seconds_since(curve.begin);
   const bool keeps_linear = curve.form.keeps_linear();
-  SolveRequest request{rows,          curve.free_start(),    keeps_linear ? linear : std::vector<int>{},
-                       curve.options, curve.unit_sigma(),    curve.limits,
-                       curve.survey,  curve.linear_by_trial, curve.solved_start};
+  SolveRequest request{rows,
+                       curve.free_start(),
+                       keeps_linear ? linear : std::vector<int>{},
+                       curve.options,
+                       curve.unit_sigma(),
+                       curve.limits,
+                       curve.survey,
+                       curve.linear_by_trial,
+                       curve.solved_start,
+                       [&] { return numbers_by_predictors(curve); }};
   const SolveFunction solve_one = [&](const SolveRequest& from) {
     return solve_from_better_start(curve, linear, from, solve_from);
   };
@@ -252,8 +285,15 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
   }
   curve.survey->run();  // if no pass over all rows was made
   take_parameters(curve, minimum, fit);
-  finish_statistics(curve, minimum, fit);
+  const std::vector<std::string> beyond = finish_statistics(curve, minimum, fit);
   fit.summary = std::move(minimum.summary);
+  if (fit.success() && !beyond.empty()) {
+    withdraw(fit.summary,
+             fmt::format("no usable minimum: every row that would determine {} lies beyond the scale of the "
+                         "loss, {:g}. Give other starting values, or a larger scale",
+                         fmt::join(beyond, ", "), curve.form.loss.scale()),
+             kDoubtfulEnd);
+  }
   withdraw_hidden(
       fit, minimum.by_twofold,
       [&] { return follows(rows, minimum.x, request.x0, Column(*curve.data, curve.predictors)); },

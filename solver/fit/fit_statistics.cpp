@@ -29,6 +29,17 @@ void fill_covariance(FitResult& fit, const Matrix& covariance, const std::vector
   }
 }
 
+// The covariance of a loss is that of all rows alike. It says nothing about parameters that only rows beyond
+// the scale of the loss would determine.
+void forget_undetermined(FitResult& fit, const Certificate& c, const std::vector<int>& free) {
+  for (const int k : c.confounded) {
+    const auto row = static_cast<std::size_t>(free[static_cast<std::size_t>(k)]);
+    for (std::size_t j = 0; j < fit.parameters.size(); ++j)
+      fit.covariance(row, j) = fit.covariance(j, row) = kNaN;
+    fit.standard_errors[row] = kNaN;
+  }
+}
+
 // Lists the parameters on a bound and their values: "a (0), b (2.5)".
 std::string held_names(const FitResult& fit) {
   std::string names;
@@ -159,6 +170,7 @@ void fill_statistics(FitResult& fit, const MinimizerResult& minimum, const std::
   fit.chi2_reduced = fit.dof > 0 ? fit.rss / static_cast<double>(fit.dof) : kNaN;
   if (of_rows != nullptr) {
     fill_covariance(fit, of_rows->covariance, free, 1);
+    if (c.verdict == Verdict::rank_deficient) forget_undetermined(fit, c, free);
   } else {
     fill_covariance(fit, minimum.covariance, free,
                     covariance_factor(fit.rss, fit.rows, moved, c.rank, absolute_sigma));

@@ -27,10 +27,12 @@ struct SolveRequest {
   // `linear` was found by trial: these parameters are linear near the start, but may not be at the end.
   bool linear_by_trial = false;
   Vector solved = {};  // x0 with the best values of `linear`, where these are known already
+  // Returns numbers that parameters may have by the ranges of the predictors (usual_numbers), or is empty.
+  std::function<Vector()> usual_numbers = {};
 
   // Returns the same request with other options.
   SolveRequest with(const SolverOptions& other) const {
-    return {rows, x0, linear, other, unit_sigma, limits, survey, linear_by_trial, solved};
+    return {rows, x0, linear, other, unit_sigma, limits, survey, linear_by_trial, solved, usual_numbers};
   }
   // Returns the parameters that are linear everywhere. The checks of the end use these.
   std::span<const int> known_linear() const {
