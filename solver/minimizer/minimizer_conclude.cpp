@@ -31,11 +31,19 @@ void propose_whole(Loop& loop, const UndampedStep& s0) {
   loop.system->plus(loop.point.x, loop.whole_step, loop.trial.x, true);
 }
 
+// Returns the rounding error of the cost that a step may hide behind. The noise of a block problem's cost is
+// a bound by |J| |x|, which wrong derivatives can make far larger than the cost itself.
+double believable_noise(const Loop& loop) {
+  constexpr double kMost = 1e-6, kOfStart = 1e-20;  // of the cost here, and of that at the start
+  if (!loop.system->residuals_stay_f64()) return loop.noise();
+  return std::min(loop.noise(), std::max(kMost * loop.cost(), kOfStart * loop.summary.initial_cost));
+}
+
 // Linearizes the trial point. Returns false, and drops the trial, if it is not finite or raises the cost
 // beyond rounding. If residuals alone are cheap, the cost is computed first.
 bool trial_does_not_raise_cost(Loop& loop, const PrecisionPlan& plan) {
   System& system = *loop.system;
-  const double most = loop.cost() + loop.noise();
+  const double most = loop.cost() + believable_noise(loop);
   if (system.residuals_stay_f64() && !(system.cost(loop.trial.x, Format::f64) <= most)) return false;
   const PointCost& there = system.linearize_trial(loop.trial.x, plan);
   if (there.finite && there.cost <= most) return true;

@@ -391,3 +391,9 @@ TEST_CASE("a rise of the cost is never accepted, even where the model predicts a
   }
   CHECK(std::fabs(result.x[0]) < 0.1);
 }
+TEST_CASE("the certificate's own step does not raise the cost, however large its rounding may be") {
+  ScriptedSystem system;
+  system.apart = true, system.term_size = 1e22;
+  system.certificate_at = [](double) { return Certified{.step = {100}}; };
+  for (const auto& it : minimize(system, 1e-3, in("f64")).summary.iterations) CHECK(it.cost < 1.01);
+}
