@@ -40,13 +40,13 @@ def test_a_parameter_without_a_start_begins_within_its_bounds(model, low, high, 
     assert fit.success and abs(abs(fit.params["t"].value) - 3.4) < 0.01
 
 
-def test_one_fit_of_a_formula_looks_for_starts_where_ones_lead_to_a_poor_minimum():
+def test_fits_of_a_formula_look_for_starts_where_ones_lead_to_a_poor_minimum():
     model = "a*sin(t*x)/(1+x)"
     y = 2 * np.sin(3.4 * X) / (1 + X) + 0.001 * np.cos(70 * X)
     bounds = {"t": (None, 0.5)}
     fit, many = nf.fit(model, X, y, bounds=bounds), nf.fit_many(model, X, np.stack([y, y]), bounds=bounds)
     assert fit.success and abs(fit.params["t"].value + 3.4) < 0.01
-    assert abs(many.parameters[0][1] + 3.4) > 1
+    assert np.allclose(many.parameters[:, 1], -3.4, atol=0.01)
 
 
 @pytest.mark.parametrize("model", [lambda x, a, b, t: np.where(x < t, a * x, a * t + b * (x - t)),

@@ -297,3 +297,63 @@ TEST_CASE("a step that left its data is an exponential, whose two linear paramet
   }
   CHECK(lost <= 8);
 }
+
+TEST_CASE("a parameter is also looked for in the ranges of the data") {
+  std::vector<double> x, line, rate, energy;
+  constexpr double kBoltzmann = 1.380649e-23;
+  for (int i = 0; i < 50; ++i) {
+    x.push_back(5 + 0.2 * i);
+    const double noise = 0.02 * std::sin(97.0 * i);
+    line.push_back(1 + 0.5 * x[i] - 0.7 * std::fmax(x[i] - 9, 0) + noise);
+    rate.push_back(3 * std::exp(-1e-15 * 1e14 * x[i]) + 1 + noise);
+    energy.push_back(3e3 * std::exp(-3.2e-20 / (kBoltzmann * 30 * x[i])) + 2 + 0.3 * x[i] + noise);
+  }
+  // The kink lies below all x, so that the data determine two of four parameters; between them it has an
+  // effect.
+  for (const double t : {1.0, 4.9, 16.0}) {
+    CAPTURE(t);
+    const NamedValues p0{{"a", 1}, {"b", 1}, {"c", 1}, {"t", t}};
+    CHECK_FALSE(curve_fit("a+b*x+c*max(x-t,0)", x, line, p0).success());
+  }
+  std::vector<double> far;  // 5e14 to 1.5e15, where exp(-x) is 0
+  for (const double v : x) far.push_back(1e14 * v);
+  CHECK_FALSE(curve_fit("a*exp(-b*x)+c", far, rate, {{"a", 1}, {"b", 1}, {"c", 1}}).success());
+  for (const double joules : {1.0, 1e-3, 1e-6}) {
+    CAPTURE(joules);
+    const NamedValues p0{{"a", 1}, {"E", joules}, {"c", 1}, {"d", 1}};
+    CHECK_FALSE(curve_fit("a*exp(-E/(1.380649e-23*30*x))+c+d*x", x, energy, p0).success());
+  }
+}
+
+TEST_CASE("a model that is degenerate everywhere has lost nothing") {
+  std::vector<double> x, y;
+  for (int i = 0; i < 40; ++i) {
+    x.push_back(i);
+    y.push_back(3 * std::exp(-0.1 * i) + 0.02 * std::sin(7.0 * i));
+  }
+  for (const char* formula :
+       {"a*exp(-k*(x-b))", "a/b*exp(-k*x)", "a^2*b*exp(-k*x)", "exp(a+b-k*x)", "abs(a*b)*exp(-k*x)"}) {
+    CAPTURE(formula);
+    const FitResult fit = curve_fit(formula, x, y, {{"a", 1}, {"b", 1}, {"k", 1}});
+    CHECK(fit.summary.verdict == Verdict::rank_deficient);
+    CHECK(fit.dof == 38);
+  }
+}
+
+TEST_CASE("a function that is only called, and rounds a parameter, is no success") {
+  std::vector<double> x, y;
+  for (int i = 0; i < 60; ++i) {
+    x.push_back(i / 6.0);
+    y.push_back(2 * std::pow(x[i], 3) + 0.1 * std::sin(97.0 * i));
+  }
+  const auto rounded = [](double at, const std::vector<double>& p) {
+    return p[0] * std::pow(at, std::round(p[1]));
+  };
+  CHECK_FALSE(curve_fit(rounded, x, y, {1, 1}).success());
+  const auto residuals = [&](std::span<const double> p) {
+    std::vector<double> r;
+    for (std::size_t i = 0; i < x.size(); ++i) r.push_back(p[0] * std::pow(x[i], std::round(p[1])) - y[i]);
+    return r;
+  };
+  CHECK_FALSE(least_squares(residuals, {1, 1}).success());
+}

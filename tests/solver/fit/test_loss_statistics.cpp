@@ -243,3 +243,16 @@ TEST_CASE("Invalid losses are refused by name") {
   CHECK_THROWS_AS(problem.add_residual_block([](const auto* p) { return p[0] - 1.0; }, Loss::poisson(), {a}),
                   ValidationError);
 }
+
+TEST_CASE("a parameter whose rows all lie beyond the scale of tukey's loss has no error, and no success") {
+  const std::vector<double> g{0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1},
+      y{-5.1, 5, -4.9, 5.1, -5, 4.9, 1, 1.1, 0.9, 1.05, 0.95, 1.02, 0.98, 1};
+  FitOptions options;
+  options.loss = Loss::tukey(0.5);
+  const FitResult fit = curve_fit("if(x<0.5,a,b)", g, y, {{"a", 2}, {"b", 1}}, options);
+  CHECK_FALSE(fit.success());
+  CHECK(fit.summary.message.find("every row that would determine a lies beyond") != std::string::npos);
+  CHECK(std::isnan(fit.standard_errors[0]));
+  CHECK(std::isnan(fit.covariance(0, 1)));
+  CHECK(fit.standard_errors[1] == doctest::Approx(0.03).epsilon(0.5));
+}
