@@ -317,9 +317,9 @@ bool failed(const MinimizerResult& end) {
 
 bool worth_scanning(const Curve& curve, const MinimizerResult& end) {
   constexpr double kUnexplained = 0.05;  // of the squares of y
+  constexpr int kFewIterations = 100;    // A caller who allows fewer wants no search.
   const FitOptions& o = curve.options;
-  const bool free_of_limits =
-      o.starts == 1 && o.max_seconds <= 0 && o.max_iterations >= SolverOptions().max_iterations;
+  const bool free_of_limits = o.starts == 1 && o.max_seconds <= 0 && o.max_iterations >= kFewIterations;
   if (curve.formula == nullptr || curve.unstarted.empty() || !free_of_limits) return false;
   if (curve.response || curve.form.loss.is_counts() || end.spent == Termination::user_stop) return false;
   const double squares = curve.survey->total_squares();
@@ -346,7 +346,7 @@ void scan_for_better_starts(Curve& curve, const std::vector<int>& linear, const 
   std::vector<std::vector<double>> starts = Search(curve, linear).starts();
   if (curve.data->rows() > kRowsOfOneStart && starts.size() > 1) starts.resize(1);
   SolverOptions options = request.options;
-  options.max_iterations = kIterations;
+  options.max_iterations = std::min(kIterations, options.max_iterations);
   std::vector<double> best = curve.start;
   double lowest = kInfinity;
   for (std::vector<double>& start : starts) {

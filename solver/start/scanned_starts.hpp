@@ -22,7 +22,7 @@ namespace nlsq::inline v0 {
 // a few elementary functions. In a team each process uses the same rows and finds the same starts.
 //
 // It does nothing for counts, for formulas with a left side, if there are more than six such parameters,
-// several starts (FitOptions::starts), or a limit of the user's on time or iterations.
+// several starts (FitOptions::starts), a limit on time, or one of fewer than 100 iterations.
 void scan_for_better_starts(Curve& curve, const std::vector<int>& linear, const SolveRequest& request,
                             const SolveFunction& solve_one, MinimizerResult& minimum,
                             std::vector<std::string>& warnings);

@@ -336,3 +336,21 @@ TEST_CASE("--json sums the image up") {
   const Outcome again = run(fit + files.path("maps.npz"), "NLSQ_ISA=baseline");
   CHECK(nlohmann::json::parse(again.out)["files"] == summary["files"]);
 }
+
+TEST_CASE("Starts of a formula are looked for in a pixel where ones lead nowhere") {
+  const Scratch files;
+  std::vector<double> values;
+  std::mt19937 random(9);
+  std::normal_distribution<double> noise(0, 0.1);
+  for (int p = 0; p < 200; ++p) {
+    const double a = 2.5 + 0.005 * p, phase = 0.003 * p;
+    for (int k = 1; k <= 60; ++k) values.push_back(a * std::sin(0.66 * k + phase) + 5 + noise(random));
+  }
+  const std::string waves = files.write("waves.npy", npy(values, "(10, 20, 60)"));
+  const auto found = maps(files, waves + " --model 'a*sin(w*x+p)+c'");
+  for (std::size_t p = 0; p < 200; ++p) {
+    CAPTURE(p);
+    CHECK(found.at("status").values[p] == 1);
+    CHECK(std::fabs(std::fabs(found.at("w").values[p]) - 0.66) < 0.01);
+  }
+}
