@@ -19,14 +19,16 @@ class SomeRows {
       : curve_(curve), p_(p.begin(), p.end()), j_(parameter), start_(p[parameter]),
         row_(static_cast<std::size_t>(curve.function.predictors) + 1) {}
 
-  StepCheck check(const DifferenceStep& step) {
+  // Stores the derivatives in `slopes`, too, unless it is null.
+  StepCheck check(const DifferenceStep& step, std::vector<double>* slopes = nullptr) {
     StepCheck check;
     const std::size_t rows = curve_.data->rows(), count = std::min(rows, kRows);
     for (std::size_t k = 0; k < count; ++k) {
       const std::size_t i = k * rows / count;
       for (std::size_t c = 0; c < row_.size(); ++c) curve_.data->read(i, 1, static_cast<int>(c), &row_[c]);
-      const double here = residual(start_), above = residual(step.above);
-      check.add(step, start_, above, here, residual(step.below));
+      const double here = residual(start_), above = residual(step.above), below = residual(step.below);
+      check.add(step, start_, above, here, below);
+      if (slopes != nullptr) slopes->push_back(step.slope(start_, above, here, below));
     }
     return check;
   }
@@ -104,6 +106,15 @@ void DifferenceRows::shorten_steps(std::span<const double> p) const {
   for (const int index : curve().free) {
     const auto j = static_cast<std::size_t>(index);
     SomeRows rows(curve(), p, j);
+    if (checked_.empty() && p[j] == 0 && typical_[j] == 1) {
+      typical_[j] = size_of_zero([&](double size) {
+        CheckedColumn out;
+        const StepCheck check = rows.check(step(j, 0, size), &out.slopes);
+        out.ratio = check.ratio();
+        out.residual = check.residual();
+        return out;
+      });
+    }
     shares[j] = straight_share(ShareSearch(), [&](double share) {
       const DifferenceStep beside = step(j, p[j], share);
       return beside.central || beside.one_sided() ? rows.check(beside).ratio() : kNoBound;

@@ -82,6 +82,7 @@ class StepCheck {
     if (!(second_ > kSeen * kSeen * residual_)) return 0;
     return std::sqrt(second_ / first_);
   }
+  double residual() const { return std::sqrt(residual_); }  // ‖r‖
 
  private:
   double first_ = 0, second_ = 0, residual_ = 0;  // sums of squares
@@ -114,6 +115,34 @@ class ShareSearch {
   double share_, best_, curved_, least_, lowest_ = kNoBound;
   bool open_ = true;
 };
+
+// Holds the derivatives of all rows by one step, and the check of that step.
+struct CheckedColumn {
+  std::vector<double> slopes;
+  double ratio = 0;     // StepCheck::ratio()
+  double residual = 0;  // ‖r‖
+};
+
+inline double length_of(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double v : values) sum += v * v;
+  return std::sqrt(sum);
+}
+
+// Returns the size of a parameter that starts at 0, for its steps. Such a number has no size, so it counts as
+// 1. If a step of that size changes the residuals by more than ‖r‖, it may cross whole waves of some rows,
+// while all others are straight. Then the size by which they change as much as ‖r‖ is tried, and returned if
+// derivatives differ there. `column_at(size)` takes the differences.
+template <class ColumnAt>
+double size_of_zero(ColumnAt column_at) {
+  const CheckedColumn of_one = column_at(1.0);
+  const double size = of_one.residual / length_of(of_one.slopes);
+  if (!(size > 0) || !(std::cbrt(std::numeric_limits<double>::epsilon()) > size)) return 1;
+  CheckedColumn column = column_at(size);
+  const double all = length_of(column.slopes);
+  for (std::size_t i = 0; i < column.slopes.size(); ++i) column.slopes[i] -= of_one.slopes[i];
+  return column.ratio <= kCurved && length_of(column.slopes) > kCurved * all ? size : 1;
+}
 
 // Runs a search to its end. `ratio_at(share)` returns the ratio of a share.
 template <class RatioAt>

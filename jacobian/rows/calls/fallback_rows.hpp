@@ -117,7 +117,8 @@ class NLSQ_API DifferenceRows final : public CallableRows {
   DifferenceStep step(std::size_t j, double p, double share) const;
   void shorten_steps(std::span<const double> p) const;
 
-  std::vector<double> typical_, lower_, upper_;
+  mutable std::vector<double> typical_;  // changes where a parameter starts at 0 (size_of_zero)
+  std::vector<double> lower_, upper_;
   mutable std::vector<double> shares_;  // shares of the usual steps, one for each parameter
   mutable std::mutex mutex_;
   mutable std::vector<double> checked_;  // the parameters at which the shares were found; empty: not yet
@@ -213,7 +214,9 @@ class NLSQ_API VectorRows final : public RowModel {
   std::vector<TileRange> tiles_;
   std::vector<std::size_t> tile_component_;
   std::size_t rows_ = 0;
-  std::vector<double> typical_;    // sizes of the free parameters
+  mutable std::vector<double> typical_;  // sizes of the free parameters
+  // True for parameters whose start of 0 may not have the size 1 (size_of_zero).
+  mutable std::vector<bool> without_size_;
   std::vector<double> constants_;  // sizes of what each residual subtracts; empty: unknown
   std::vector<double> lower_, upper_;
   Differences differences_;    // the kind that the caller chose

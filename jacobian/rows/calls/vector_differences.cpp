@@ -43,6 +43,13 @@ bool moves_little(std::span<const double> moved, std::span<const double> here) {
   return moved_by <= kLittle * all && moved_by >= kHardly * all;  // both are false for NaN
 }
 
+// Returns true if residuals move by more than their own size.
+bool leaps(const std::vector<double>& moved, const std::vector<double>& here) {
+  double change = 0;
+  for (std::size_t i = 0; i < here.size(); ++i) change += (moved[i] - here[i]) * (moved[i] - here[i]);
+  return std::sqrt(change) > length_of(here);
+}
+
 }  // namespace
 
 // Shortens steps that turn out too long, for this point and for the rest of the fit. If shorter steps do not
@@ -80,6 +87,17 @@ void VectorRows::by_differences(std::span<const double> p, Evaluation& result) c
     DifferenceStep step = step_of(step_shares_[k]);
     const bool one_side = from_above && step.central;
     if (one_side) above = at(step.above);
+    if (without_size_[k] && one_side && p[j] == 0 && leaps(above, here)) {
+      typical_[k] = size_of_zero([&](double size) {
+        CheckedColumn out{.ratio = ratio_at(size), .residual = length_of(here)};
+        for (std::size_t i = 0; i < rows(); ++i)
+          out.slopes.push_back(step_of(size).slope(p[j], above[i], here[i], below[i]));
+        return out;
+      });
+      step = step_of(step_shares_[k]);
+      above = at(step.above);
+    }
+    without_size_[k] = false;
     if (one_side && moves_little(above, here)) {
       below.assign(rows(), std::numeric_limits<double>::quiet_NaN());
       result.one_sided = true;

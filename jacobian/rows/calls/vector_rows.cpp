@@ -74,6 +74,9 @@ VectorRows::VectorRows(VectorFunction function, std::vector<double> parameters, 
 void VectorRows::set_typical(std::span<const double> sizes) {
   typical_.clear();
   for (const int j : free_) typical_.push_back(sizes[static_cast<std::size_t>(j)]);
+  without_size_.clear();
+  for (std::size_t k = 0; k < free_.size(); ++k)
+    without_size_.push_back(typical_[k] == 1 && parameters_[static_cast<std::size_t>(free_[k])] == 0);
 }
 
 const char* VectorRows::kind() const {

@@ -223,3 +223,32 @@ TEST_CASE("Steps that lead to no certificate end after few calls") {
     CHECK(calls < 30000);
   }
 }
+
+TEST_CASE("A parameter that starts at 0 may be of any size, also where most rows are straight") {
+  // Nine rows are linear in u = p/scale. Beside their changes, those of the wave were not seen.
+  const auto row = [](double u, int i) { return i < 9 ? u * (0.4 + 0.1 * i) : std::sin(4 * u); };
+  for (const double scale : {1.0, 1e-7, 1e-8, 1e-9}) {
+    CAPTURE(scale);
+    std::vector<double> x, y;
+    for (int i = 0; i < 10; ++i) {
+      x.push_back(i);
+      y.push_back(row(0.6, i) + 0.0002 * ((i * 7) % 5 - 2));
+    }
+    const LeastSquaresResult fit = least_squares(
+        [&](std::span<const double> p) {
+          std::vector<double> r;
+          for (int i = 0; i < 10; ++i) r.push_back(row(p[0] / scale, i) - y[i]);
+          return r;
+        },
+        {0.0});
+    CHECK(fit.success());
+    CHECK(fit.x[0] / scale == doctest::Approx(0.599957).epsilon(1e-6));
+    CHECK(fit.standard_errors[0] / scale == doctest::Approx(7.547e-5).epsilon(1e-3));
+    const auto curve = [&](double at, const std::vector<double>& p) {
+      return row(p[0] / scale, static_cast<int>(at));
+    };
+    const FitResult by_rows = curve_fit(curve, x, y, {0.0});
+    CHECK(by_rows.success());
+    CHECK(by_rows.standard_errors[0] / scale == doctest::Approx(7.547e-5).epsilon(1e-3));
+  }
+}
