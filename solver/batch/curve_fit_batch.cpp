@@ -112,7 +112,11 @@ class BatchTask {
                                     batch_.options,
                                     batch_.options.absolute_sigma,
                                     batch_.limits});
-      request_->usual_numbers = [this] { return numbers_by_predictors(); };
+      request_->usual_numbers = [this] {
+        Vector numbers;
+        for (std::size_t k = 0; k < batch_.x.size(); ++k) add_usual_numbers(columns_[k], numbers);
+        return numbers;
+      };
     }
     request_->x0 = x0_;
     bool served = false;
@@ -130,15 +134,6 @@ class BatchTask {
     counters_.add(worker.evaluator.counters());
     worker_->renew();
     return served;
-  }
-
-  Vector numbers_by_predictors() const {
-    Vector out;
-    for (std::size_t k = 0; k < batch_.x.size(); ++k) {
-      const std::vector<double> numbers = usual_numbers(columns_[k]);
-      out.insert(out.end(), numbers.begin(), numbers.end());
-    }
-    return out;
   }
 
   void store(std::size_t f, MinimizerResult& minimum, DenseEvaluator& evaluator, const RowModel& rows) {

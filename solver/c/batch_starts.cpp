@@ -5,6 +5,7 @@
 #include "dense/data_survey.hpp"
 #include "expression/names.hpp"
 #include "fit/prepared_impl.hpp"
+#include "start/scanned_starts.hpp"
 #include "support/constants.hpp"
 
 #include <fmt/format.h>
@@ -16,8 +17,6 @@
 
 namespace nlsq::inline v0::c {
 
-// Returns the starting values. Values that are not given are guessed, or are those where curve_fit starts
-// without a value.
 BatchStarts batch_starts(const CallerModel& model, const BatchData& data, const double* p0,
                          std::size_t p0_fits, const FitOptions& options, const Limits& limits,
                          const Ties& ties, const NamedValues& fixed, std::size_t free) {
@@ -77,15 +76,7 @@ ColumnPerFit chosen(const ColumnPerFit& all, const std::vector<std::size_t>& fit
   return ColumnPerFit(std::move(columns));
 }
 
-bool is_good(Verdict verdict) { return is_success(verdict) && verdict != Verdict::rank_deficient; }
-
-// Returns true if an end is better than another one. A good end is never replaced by one that is not good.
-bool better(Verdict verdict, double cost, Verdict other, double others) {
-  constexpr double kSame = 1e-6;
-  if (is_good(verdict) != is_good(other)) return is_good(verdict) && cost <= 1.01 * others;
-  return cost < (1 - kSame) * others;
-}
-
+// Stores fit k of a batch as fit f of another one.
 void replace(BatchResult& from, std::size_t k, std::size_t f, BatchResult& to) {
   const std::size_t n = to.parameter_names.size();
   std::copy_n(&from.parameters(k, 0), n, &to.parameters(f, 0));
@@ -101,7 +92,7 @@ void replace(BatchResult& from, std::size_t k, std::size_t f, BatchResult& to) {
   if (const auto text = from.message.find(k); text != from.message.end()) to.message[f] = text->second;
 }
 
-// Improves fits of a batch. Its functions are the steps of improve_poor_fits().
+// Holds the fits that are to be made again, for improve_poor_fits().
 class PoorFits {
  public:
   PoorFits(const CallerModel& model, const BatchData& data, const BatchStarts& starts,
@@ -132,7 +123,7 @@ class PoorFits {
     std::vector<Column> x;
     for (const ColumnPerFit& column : data_.x) x.push_back(column[f]);
     const FitResult one = curve_fit(*model_.prepared, Columns(std::move(x)), data_.y[f], given(f), options);
-    if (!better(one.summary.verdict, one.summary.final_cost, result_.verdict[f], result_.cost[f]))
+    if (!ends_better(one.summary.verdict, one.summary.final_cost, result_.verdict[f], result_.cost[f]))
       return false;
     fit_from(one.parameters);
     const std::size_t before = poor_.size();
@@ -153,7 +144,6 @@ class PoorFits {
   }
 
   bool is_poor(std::size_t f) const {
-    constexpr double kUnexplained = 0.05;  // of the squares of y
     if (!std::isfinite(result_.cost[f]) || result_.termination[f] == Termination::user_stop) return false;
     std::vector<double> y(data_.y[f].size()), sigma;
     data_.y[f].read(0, y.size(), y.data());
@@ -162,7 +152,7 @@ class PoorFits {
       data_.sigma[f].read(0, y.size(), sigma.data());
     }
     const double total = total_squares(y.data(), sigma.empty() ? nullptr : sigma.data(), y.size());
-    return total > 0 && (!is_good(result_.verdict[f]) || 2 * result_.cost[f] > kUnexplained * total);
+    return total > 0 && (!is_good_end(result_.verdict[f]) || 2 * result_.cost[f] > kUnexplained * total);
   }
 
   // Returns the starting values that the caller gave, and those of fixed parameters.
@@ -189,7 +179,7 @@ class PoorFits {
     BatchResult again = curve_fit_batch(*model_.prepared, x, chosen(data_.y, poor_), P0, options_);
     for (std::size_t k = 0; k < poor_.size(); ++k) {
       const std::size_t f = poor_[k];
-      if (better(again.verdict[k], again.cost[k], result_.verdict[f], result_.cost[f]))
+      if (ends_better(again.verdict[k], again.cost[k], result_.verdict[f], result_.cost[f]))
         replace(again, k, f, result_);
     }
     result_.counters.add(again.counters);

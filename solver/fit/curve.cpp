@@ -190,15 +190,6 @@ std::vector<std::string> finish_statistics(const Curve& curve, MinimizerResult& 
   return beyond_the_loss(curve, minimum, of_rows);
 }
 
-Vector numbers_by_predictors(const Curve& curve) {
-  Vector out;
-  for (int k = 0; k < curve.predictors; ++k) {
-    const std::vector<double> numbers = usual_numbers(Column(*curve.data, k));
-    out.insert(out.end(), numbers.begin(), numbers.end());
-  }
-  return out;
-}
-
 FitResult at_start(const Curve& curve) {
   FitResult fit;
   fit.parameter_names = curve.names;
@@ -262,7 +253,12 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
                        curve.survey,
                        curve.linear_by_trial,
                        curve.solved_start,
-                       [&] { return numbers_by_predictors(curve); }};
+                       [&] {
+                         Vector numbers;
+                         for (int k = 0; k < curve.predictors; ++k)
+                           add_usual_numbers(Column(*curve.data, k), numbers);
+                         return numbers;
+                       }};
   const SolveFunction solve_one = [&](const SolveRequest& from) {
     return solve_from_better_start(curve, linear, from, solve_from);
   };

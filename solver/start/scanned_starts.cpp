@@ -305,19 +305,14 @@ class Search {
   std::size_t sums_ = 0;  // of squares
 };
 
-// Returns true if an end is a minimum that is determined. One that loses rank is rejected later, because the
-// parameters had no start.
-bool is_good(const MinimizerResult& end) {
-  return is_success(end.summary.verdict) && end.summary.verdict != Verdict::rank_deficient;
-}
+bool is_good(const MinimizerResult& end) { return is_good_end(end.summary.verdict); }
 
 bool failed(const MinimizerResult& end) {
   return end.summary.termination == Termination::failure || !std::isfinite(end.summary.final_cost);
 }
 
 bool worth_scanning(const Curve& curve, const MinimizerResult& end) {
-  constexpr double kUnexplained = 0.05;  // of the squares of y
-  constexpr int kFewIterations = 100;    // A caller who allows fewer wants no search.
+  constexpr int kFewIterations = 100;  // A caller who allows fewer wants no search.
   const FitOptions& o = curve.options;
   const bool free_of_limits = o.starts == 1 && o.max_seconds <= 0 && o.max_iterations >= kFewIterations;
   if (curve.formula == nullptr || curve.unstarted.empty() || !free_of_limits) return false;
@@ -327,17 +322,21 @@ bool worth_scanning(const Curve& curve, const MinimizerResult& end) {
   return !is_good(end) || 2 * end.summary.final_cost > kUnexplained * squares;
 }
 
-// Returns true if this end is better than the other one, and not merely another form of it. A good end is
-// never replaced by one that is not good, and it replaces such an end even if its cost is a little higher.
 bool ends_better(const MinimizerResult& end, const MinimizerResult& other) {
-  constexpr double kSame = 1e-6, kLittleHigher = 0.01;
   if (failed(end) || failed(other)) return !failed(end);
-  const double cost = end.summary.final_cost, others = other.summary.final_cost;
-  if (is_good(end) == is_good(other)) return cost < (1 - kSame) * others;
-  return is_good(end) && cost <= (1 + kLittleHigher) * others;
+  const Summary &s = end.summary, &o = other.summary;
+  return ends_better(s.verdict, s.final_cost, o.verdict, o.final_cost);
 }
 
 }  // namespace
+
+bool is_good_end(Verdict verdict) { return is_success(verdict) && verdict != Verdict::rank_deficient; }
+
+bool ends_better(Verdict verdict, double cost, Verdict other, double others) {
+  constexpr double kSame = 1e-6, kLittleHigher = 0.01;
+  if (is_good_end(verdict) == is_good_end(other)) return cost < (1 - kSame) * others;
+  return is_good_end(verdict) && cost <= (1 + kLittleHigher) * others;
+}
 
 void scan_for_better_starts(Curve& curve, const std::vector<int>& linear, const SolveRequest& request,
                             const SolveFunction& solve_one, MinimizerResult& minimum,

@@ -8,6 +8,15 @@
 
 namespace nlsq::inline v0 {
 
+// Returns true if an end is a minimum that is determined. One that loses rank is rejected later, because the
+// parameters had no start.
+bool is_good_end(Verdict verdict);
+// Returns true if an end is better than another one, and not merely another form of it. A good end is never
+// replaced by one that is not good, and it replaces such an end even if its cost is a little higher.
+bool ends_better(Verdict verdict, double cost, Verdict other, double others);
+// A fit that leaves more of the squares of y is poor. Its starts are looked for.
+inline constexpr double kUnexplained = 0.05;
+
 // Tries other starts if some parameters of a formula had no starting value (Curve::unstarted), and the fit is
 // no success, loses rank, or explains less than 95 % of y. It keeps the better end in `minimum`, and sets the
 // start of the curve to the one that led there. It adds a warning if another start led to a far lower cost,

@@ -36,14 +36,15 @@ inline ColumnRange range_of(const Column& column) {
   return out;
 }
 
-// Returns numbers that parameters may have that belong to the column: places in its range, its width and the
-// inverse of that. There are none if all numbers are the same.
-inline std::vector<double> usual_numbers(const Column& column) {
+// Adds numbers that parameters may have that belong to the column: places in its range, its width and the
+// inverse of that. It adds none if all numbers are the same.
+inline void add_usual_numbers(const Column& column, std::vector<double>& out) {
   const ColumnRange range = range_of(column);
   const double width = range.width();
-  if (!(width > 0) || !std::isfinite(width)) return {};
-  return {range.least + 0.25 * width, range.least + 0.5 * width, range.least + 0.75 * width, width,
-          1 / width};
+  if (!(width > 0) || !std::isfinite(width)) return;
+  for (const double place : {0.25, 0.5, 0.75}) out.push_back(range.least + place * width);
+  out.push_back(width);
+  out.push_back(1 / width);
 }
 
 inline bool is_zero(const Column& column) {
