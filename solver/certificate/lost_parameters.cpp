@@ -108,7 +108,7 @@ std::vector<std::size_t> unknown_parameters(const SolveRequest& request, const M
 // step like a/(1+exp((c-x)/w))+d is an exponential, and a and d cancel.
 std::vector<Vector> other_points(const SolveRequest& request, const MinimizerResult& end,
                                  const Vector& beside, const Determined& here, double terms,
-                                 std::vector<std::size_t> open) {
+                                 std::vector<std::size_t> open, bool by_calls) {
   const std::vector<int>& confounded = end.summary.certificate.confounded;
   for (const int k : confounded) {
     const auto j = static_cast<std::size_t>(k);
@@ -139,7 +139,11 @@ std::vector<Vector> other_points(const SolveRequest& request, const MinimizerRes
     }
     if (!open.empty()) points.push_back(std::move(all));
   };
-  for (const double factor : {1e-3, 1e3, 1e-6, 1e6, 1e-9, 1e9, 1e-12, 1e12, 1e-15, 1e15, 1e-18, 1e18, 1e-21})
+  // Each point takes several calls of a function that is called.
+  constexpr double kFactors[] = {1e-3, 1e3,   1e-6, 1e6,   1e-9, 1e9,  1e-12,
+                                 1e12, 1e-15, 1e15, 1e-18, 1e18, 1e-21};
+  constexpr std::size_t kFewer = 6;
+  for (const double factor : std::span(kFactors).first(by_calls ? kFewer : std::size(kFactors)))
     add([&](double value) { return factor * value; });
   if (request.usual_numbers && !open.empty())
     for (const double number : request.usual_numbers()) add([&](double) { return number; });
@@ -218,8 +222,8 @@ bool lost_parameters(DenseEvaluator& evaluator, const SolveRequest& request, con
   constexpr double kZero = 1e-20;  // of the cost at the start
   const bool zero = c.cost <= kZero * part.cost(request.x0, Format::f64);
   if (zero && determined_further_out(part, request, end, terms.magnitude)) return false;
-  std::vector<Vector> points =
-      other_points(request, end, point_beside(request, end, here, size), here, size, unknown);
+  std::vector<Vector> points = other_points(request, end, point_beside(request, end, here, size), here, size,
+                                            unknown, part.by_calls());
   const auto first_with_more = [&] {
     return std::ranges::find_if(
         points, [&](const Vector& x) { return more_than(determined_at(part, x), here, size); });
