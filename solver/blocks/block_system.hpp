@@ -100,6 +100,12 @@ class BlockSystem final : public System {
   const std::string& doubt() const { return doubt_; }  // why no certificate passed, in words
   // s at which an own loss gives a slope that its values do not have
   std::optional<double> wrong_loss_at() const { return wrong_loss_at_; }
+  // Describes a manifold whose plus_jacobian is wrong, by its parameter block, and a tangent number of it.
+  struct WrongManifold {
+    std::uint32_t block = 0;
+    std::size_t number = 0;
+  };
+  const std::optional<WrongManifold>& wrong_manifold() const { return wrong_manifold_; }
   double last_solve_seconds() const { return last_solve_seconds_; }
 
  private:
@@ -166,7 +172,8 @@ class BlockSystem final : public System {
   void judge_by_second_order(const BlockTests& tests, BlockJudgement& judgement, Certified& out);
 
   // ---- certificate/block_derivative_check.cpp and loss_check.cpp compare derivatives that the user's
-  // functions and losses supply with differences.
+  // functions, manifolds and losses supply with differences.
+  void check_manifolds(std::span<const double> x, Recheck& out);
   void check_own_derivatives(Recheck& out);
   bool derivatives_agree(std::span<const double> sizes, std::span<const std::uint8_t> fixed);
   void check_columns(std::span<const double> sizes, std::span<const std::uint8_t> fixed, Recheck& out);
@@ -213,6 +220,7 @@ class BlockSystem final : public System {
   bool start_reported_ = false, cut_short_ = false;
   std::string doubt_;
   std::optional<double> wrong_loss_at_;
+  std::optional<WrongManifold> wrong_manifold_;
   std::vector<PrecisionNote> notes_;
   mutable KernelCounters counters_;
   BlockSolveFacts facts_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -78,8 +79,8 @@ class CostBlock final : public BlockFunction {
 
 namespace {
 
-// If Ceres's manifold fails, the point becomes NaN. Its cost is then not finite and the step is rejected, as
-// in Ceres.
+// If Ceres's manifold fails, or Ceres could not use the point, the point becomes NaN. Its cost is then not
+// finite and the step is rejected, as in Ceres.
 class WrappedManifold final : public Manifold {
  public:
   explicit WrappedManifold(const ceres::Manifold* manifold) : manifold_(manifold) {}
@@ -89,7 +90,7 @@ class WrappedManifold final : public Manifold {
   void plus(const double* x, const double* delta, double* out) const override {
     if (std::all_of(delta, delta + tangent(), [](double d) { return d == 0; })) {
       std::copy_n(x, ambient(), out);
-    } else if (!manifold_->Plus(x, delta, out)) {
+    } else if (!manifold_->Plus(x, delta, out) || !usable_at(*manifold_, out)) {
       std::fill_n(out, ambient(), std::numeric_limits<double>::quiet_NaN());
     }
   }
@@ -103,6 +104,12 @@ class WrappedManifold final : public Manifold {
 };
 
 }  // namespace
+
+bool usable_at(const ceres::Manifold& manifold, const double* x) {
+  std::vector<double> J(static_cast<std::size_t>(manifold.AmbientSize() * manifold.TangentSize()));
+  return manifold.PlusJacobian(x, J.data()) &&
+         std::ranges::all_of(J, [](double v) { return std::isfinite(v); });
+}
 
 std::uint64_t RecordableCostFunction::next_serial() {
   static std::atomic<std::uint64_t> next{1};

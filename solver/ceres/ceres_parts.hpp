@@ -80,5 +80,8 @@ Loss wrap(const ceres::LossFunction* loss);
 // Wraps the block's manifold, or its local parameterization in versions of Ceres that have them. Returns null
 // for a plain vector.
 ManifoldPtr wrap_manifold(const ceres::Problem& problem, const double* block);
+// Returns false where the manifold has no finite Jacobian. Ceres evaluates nothing at such points, and some
+// of its functions end the process there.
+bool usable_at(const ceres::Manifold& manifold, const double* x);
 
 }  // namespace nlsq::inline v0

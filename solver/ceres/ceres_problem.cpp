@@ -222,6 +222,7 @@ void CeresProblem::run_evaluation_callback(bool derivatives) const {
 void CeresProblem::call_probe(bool derivatives) const {
   if (probe_blocks_.empty()) prepare_probe();
   answer_->of = CostAnswer::Of::none;
+  if (!probe_usable()) return;
   double cost = 0;
   const bool fine = theirs_.EvaluateResidualBlock(probe_, false, &cost, answer_->residuals.data(),
                                                   derivatives ? probe_derivatives_.data() : nullptr);
@@ -230,6 +231,13 @@ void CeresProblem::call_probe(bool derivatives) const {
   double* number = answer_->at.data();
   for (std::size_t k = 0; k < probe_blocks_.size(); ++k)
     number = std::copy_n(probe_blocks_[k], theirs_.ParameterBlockSize(probe_blocks_[k]), number);
+}
+
+bool CeresProblem::probe_usable() const {
+  return std::ranges::all_of(probe_blocks_, [this](const double* block) {
+    const ceres::Manifold* manifold = theirs_.GetManifold(block);
+    return manifold == nullptr || theirs_.IsParameterBlockConstant(block) || usable_at(*manifold, block);
+  });
 }
 
 // Makes memory for what the probe returns. As in ceres::Solve, only constant blocks get no derivatives. Many

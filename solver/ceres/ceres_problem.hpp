@@ -80,6 +80,7 @@ class CeresProblem {
   void check_block(const Block& block, bool constant);
   void add_residual_blocks();
   void prepare_probe() const;
+  bool probe_usable() const;
   void call_probe(bool derivatives) const;
   void count_reduced_parameters(std::size_t named);
 

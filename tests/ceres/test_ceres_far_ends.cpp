@@ -2,12 +2,15 @@
 // be short because of their damping.
 #include <nlsq/ceres.hpp>
 
+#include <ceres/autodiff_cost_function.h>
+#include <ceres/manifold.h>
 #include <ceres/rotation.h>  // before doctest, which has its own DCHECK_NE
 
 #include <doctest/doctest.h>
 
 #include <array>
 #include <cmath>
+#include <limits>
 #include <random>
 
 namespace {
@@ -36,6 +39,47 @@ struct PointToPlane {
     ceres::AngleAxisRotatePoint(pose, from, to);
     r[0] = T(0);
     for (std::size_t i = 0; i < 3; ++i) r[0] += weight * normal[i] * (to[i] + pose[3 + i] - partner[i]);
+    return true;
+  }
+};
+
+// Computes x exp(d), which stays positive. Far steps overflow.
+struct Positive final : ceres::Manifold {
+  int AmbientSize() const override { return 1; }
+  int TangentSize() const override { return 1; }
+  bool Plus(const double* x, const double* d, double* out) const override {
+    out[0] = x[0] * std::exp(d[0]);
+    return true;
+  }
+  bool PlusJacobian(const double* x, double* J) const override {
+    J[0] = x[0] > 0 ? x[0] : std::numeric_limits<double>::quiet_NaN();
+    return true;
+  }
+  bool Minus(const double* y, const double* x, double* d) const override {
+    d[0] = std::log(y[0] / x[0]);
+    return true;
+  }
+  bool MinusJacobian(const double* x, double* J) const override {
+    J[0] = 1 / x[0];
+    return true;
+  }
+};
+
+struct Logarithm {
+  template <class T>
+  bool operator()(const T* x, T* r) const {
+    using std::log;
+    r[0] = 1e-3 * log(x[0]) - 1.0;
+    r[1] = 0.1 * (x[0] - 3.0);
+    return true;
+  }
+};
+
+struct Falls {
+  template <class T>
+  bool operator()(const T* x, T* r) const {
+    using std::exp;
+    r[0] = 1.0 + exp(-x[0]);
     return true;
   }
 };
@@ -90,4 +134,37 @@ TEST_CASE("a tolerance that is met several standard errors from the optimum is n
     INFO(summary.message);
     CHECK((summary.termination_type != ceres::CONVERGENCE || summary.final_cost < 11.4));
   }
+}
+
+// Ceres ends the process where it evaluates one residual block and a manifold has no Jacobian.
+TEST_CASE("steps to points where a manifold has no finite Jacobian are rejected") {
+  for (const double start : {1e-5, 1e-3}) {
+    CAPTURE(start);
+    double x = start;
+    ceres::Problem problem;
+    problem.AddResidualBlock(new ceres::AutoDiffCostFunction<Logarithm, 2, 1>(new Logarithm), nullptr, &x);
+    problem.SetManifold(&x, new Positive);
+    ceres::Solver::Options options;
+    options.max_num_iterations = 200;
+    options.initial_trust_region_radius = 1e16;
+    ceres::Solver::Summary summary;
+    nlsq::Solve(options, &problem, &summary);
+    INFO(summary.message);
+    CHECK(summary.termination_type == ceres::CONVERGENCE);
+    CHECK(x == doctest::Approx(3.033).epsilon(1e-3));
+  }
+}
+
+TEST_CASE("a manifold that has no finite Jacobian at the start ends the solve, not the process") {
+  double x = 1;
+  ceres::Problem problem;
+  problem.AddResidualBlock(new ceres::AutoDiffCostFunction<Falls, 1, 1>(new Falls), nullptr, &x);
+  problem.SetManifold(&x, new Positive);
+  x = 0;  // Ceres tests the Jacobian where the manifold is set
+  ceres::Solver::Summary summary;
+  nlsq::Solve(ceres::Solver::Options(), &problem, &summary);
+  CHECK(summary.termination_type == ceres::FAILURE);
+  nlsq::Certify(ceres::Solver::Options(), &problem, &summary);
+  CHECK(summary.termination_type == ceres::FAILURE);
+  CHECK(x == 0);
 }

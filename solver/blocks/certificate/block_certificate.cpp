@@ -39,8 +39,9 @@ void BlockSystem::recheck(std::span<const double> x, std::size_t, Recheck& out) 
   compare_with_functions(x, out);
   out.magnitude = out.cost_magnitude = 0;
   if (out.discrepancy == 0) check_own_losses(out);
+  if (out.discrepancy == 0 && !wrong_loss_at_) check_manifolds(x, out);
   if (!known() || low_jacobian()) return;
-  if (model_.evaluator().counts().own > 0 && out.discrepancy == 0 && !wrong_loss_at_)
+  if (model_.evaluator().counts().own > 0 && out.discrepancy == 0 && !out.contradicted())
     check_own_derivatives(out);
   out.magnitude = terms()->magnitude;
   // The magnitude for which rules::cost_noise returns the noise that was measured.

@@ -1,12 +1,15 @@
-// Compares derivatives that residual functions supply themselves with finite differences. A wrong derivative
-// can make a point look like a minimum when it is not.
+// Compares derivatives that residual functions and manifolds supply themselves with finite differences. A
+// wrong derivative can make a point look like a minimum when it is not.
 #include "blocks/block_system.hpp"
 #include "support/constants.hpp"
 #include "support/random.hpp"
 
+#include <nlsq/check_derivatives.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <set>
 
 namespace nlsq::inline v0 {
 
@@ -57,7 +60,105 @@ std::vector<std::vector<double>> directions(std::span<const double> sizes) {
   return out;
 }
 
+constexpr std::size_t kMostManifolds = 16;
+constexpr std::size_t kMostConsidered = 1000;         // blocks with manifolds, of which these are chosen
+constexpr std::size_t kMostManifoldNumbers = 0x1p12;  // of plus_jacobian; larger ones are not tested
+constexpr double kRoundingOfPlus = 1e-10;  // largest error that differences have beside numbers of size 1
+
+// Returns at most `most` of the numbers, evenly spread.
+std::vector<std::uint32_t> spread(std::span<const std::uint32_t> all, std::size_t most) {
+  const std::size_t count = std::min(most, all.size());
+  std::vector<std::uint32_t> out;
+  for (std::size_t k = 0; k < count; ++k) out.push_back(all[k * all.size() / count]);
+  return out;
+}
+
+// Chooses parameter blocks whose manifolds are tested. Those whose manifolds are different objects come
+// first.
+std::vector<std::uint32_t> blocks_to_test(const Problem::Impl& problem, const BlockStructure& structure) {
+  std::vector<std::uint32_t> all, first, others;
+  for (std::uint32_t p = 0; p < problem.parameters.size(); ++p) {
+    const ParameterBlock& block = problem.parameters[p];
+    if (block.manifold && block.tangent() > 0 && structure.tangent_offset(p) >= 0) all.push_back(p);
+  }
+  std::set<const Manifold*> seen;
+  for (const std::uint32_t p : spread(all, kMostConsidered))
+    (seen.insert(problem.parameters[p].manifold.get()).second ? first : others).push_back(p);
+  std::vector<std::uint32_t> out = spread(first, kMostManifolds);
+  std::ranges::copy(spread(others, kMostManifolds - out.size()), std::back_inserter(out));
+  return out;
+}
+
+// Describes a column of plus_jacobian that differences of plus contradict.
+struct WrongTangent {
+  std::size_t number = 0;
+  double error = 0;  // relative to the largest number of the column
+};
+
+// Returns true if differences of some other step agree with column j of plus_jacobian. Then the first ones
+// had steps that were too long, as on a circle of radius 1e-9 whose tangent numbers are lengths.
+bool agrees_with_some_step(const Manifold& manifold, std::span<const double> x, double size,
+                           std::span<const double> J, std::size_t j) {
+  const std::size_t tangent = J.size() / x.size();
+  std::vector<double> delta(tangent, 0.0), ahead(x.size()), behind(x.size());
+  for (const double h : {1e-4 * size, 1e-6 * size, 1e-6}) {
+    delta[j] = h;
+    manifold.plus(x.data(), delta.data(), ahead.data());
+    delta[j] = -h;
+    manifold.plus(x.data(), delta.data(), behind.data());
+    double off = 0, most = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double slope = (ahead[i] - behind[i]) / (2 * h), given = J[i * tangent + j];
+      off = std::max(off, std::isfinite(slope) ? std::fabs(slope - given) : kInfinity);
+      most = std::max({most, std::fabs(slope), std::fabs(given)});
+    }
+    if (off <= kWrong * most) return true;
+  }
+  return false;
+}
+
+// Compares plus_jacobian with differences of plus at x, and returns the column with the largest error. The
+// error is 0 if all are right.
+WrongTangent wrong_tangent(const Manifold& manifold, std::span<const double> x) {
+  WrongTangent out;
+  const auto tangent = static_cast<std::size_t>(manifold.tangent());
+  if (x.size() * tangent > kMostManifoldNumbers) return out;
+  const DerivativeCheck check = check_derivatives(manifold, x, kWrong);
+  if (check.passed()) return out;
+  std::vector<double> J(x.size() * tangent), largest(tangent, 0.0);
+  manifold.plus_jacobian(x.data(), J.data());
+  for (std::size_t i = 0; i < J.size(); ++i)
+    largest[i % tangent] = std::max(largest[i % tangent], std::fabs(J[i]));
+  for (const DerivativeError& e : check.wrong)
+    largest[e.parameter] = std::max(largest[e.parameter], std::fabs(e.difference));
+  double size = 0;
+  for (const double number : x) size = std::max(size, std::fabs(number));
+  for (const DerivativeError& e : check.wrong) {
+    const double off = std::fabs(e.given - e.difference) - kRoundingOfPlus * size;
+    const double error = off / largest[e.parameter];
+    if (error > kWrong && error > out.error && !agrees_with_some_step(manifold, x, size, J, e.parameter))
+      out = {e.parameter, error};
+  }
+  return out;
+}
+
 }  // namespace
+
+// Tests the manifolds of some parameter blocks, with the blocks' own values. Derivatives of programs are
+// multiplied by plus_jacobian, so a wrong one shows nowhere else.
+void BlockSystem::check_manifolds(std::span<const double> x, Recheck& out) {
+  if (structure_.manifold_records.empty()) return;
+  for (const std::uint32_t p : blocks_to_test(model_.problem(), structure_)) {
+    const ParameterBlock& block = model_.problem().parameters[p];
+    const WrongTangent found = wrong_tangent(
+        *block.manifold, x.subspan(structure_.list.offsets[p], static_cast<std::size_t>(block.size)));
+    if (!(found.error > 0)) continue;
+    out.jacobian_difference = found.error;
+    out.wrong_column = static_cast<int>(structure_.tangent_offset(p)) + static_cast<int>(found.number);
+    wrong_manifold_ = {p, found.number};
+    return;
+  }
+}
 
 // Tests all columns by one difference, along a direction in which their parts of the change are about equally
 // large. If the difference agrees far more closely than it could with a single wrong column, no column is

@@ -15,6 +15,7 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "bal_blocks.hpp"
 
@@ -54,7 +55,79 @@ struct Drifts {
   }
 };
 
+// Describes a point of a circle, and a free number. The two columns of plus_jacobian are multiplied by
+// factors.
+struct CircleAndNumber final : Manifold {
+  double of_angle, of_number;
+  CircleAndNumber(double a, double b) : of_angle(a), of_number(b) {}
+  int ambient() const override { return 3; }
+  int tangent() const override { return 2; }
+  void plus(const double* x, const double* d, double* out) const override {
+    const double c = std::cos(d[0]), s = std::sin(d[0]), x0 = x[0], x1 = x[1];
+    out[0] = c * x0 - s * x1, out[1] = s * x0 + c * x1, out[2] = x[2] + d[1];
+  }
+  void plus_jacobian(const double* x, double* J) const override {
+    J[0] = -x[1] * of_angle, J[2] = x[0] * of_angle, J[5] = of_number;
+    J[1] = J[3] = J[4] = 0;
+  }
+};
+
+struct Decay {
+  static constexpr int residuals = 1;
+  double t, y;
+  template <class T>
+  bool operator()(const T* x, T* r) const {
+    using std::exp;
+    r[0] = x[0] * t + 0.5 * x[1] * t * t + exp(-x[2] * t) - y;
+    return true;
+  }
+};
+
 }  // namespace
+
+// Programs know their derivatives, but these are multiplied by the manifold's.
+TEST_CASE("A wrong plus_jacobian is named, and nothing is certified") {
+  for (const auto [of_angle, of_number] :
+       {std::pair(1.0, 1.0), {0.0, 1.0}, {-1.0, 1.0}, {1.0, 0.0}, {1.0, 1.5}}) {
+    CAPTURE(of_angle);
+    CAPTURE(of_number);
+    double x[3] = {1, 0, 0.8};
+    Problem problem;
+    problem.add_parameter_block(x, 3, std::make_shared<CircleAndNumber>(of_angle, of_number));
+    for (int i = 0; i < 20; ++i) {
+      const double t = 0.2 * i, noise = 0.01 * ((i * 7) % 5 - 2),
+                   y = std::cos(0.6) * t + 0.5 * std::sin(0.6) * t * t + std::exp(-0.5 * t) + noise;
+      problem.add_residual_block<1>(Decay{t, y}, nullptr, {x});
+    }
+    const Summary summary = solve(problem);
+    INFO(summary.message);
+    const bool right = of_angle == 1 && of_number == 1;
+    CHECK(is_success(summary.verdict) == right);
+    CHECK(summary.certificate.passed == right);
+    const bool named = summary.message.find("plus_jacobian of the manifold of parameter block 0") == 0;
+    CHECK(named == !right);
+  }
+}
+
+TEST_CASE("Manifolds are right where steps are long for their numbers") {
+  for (const double size : {1e-9, 1.0, 1e9}) {
+    CAPTURE(size);
+    double x[3] = {size, 0, 0.8};
+    Problem problem;
+    problem.add_parameter_block(x, 3, std::make_shared<CircleAndNumber>(1, 1));
+    for (int i = 0; i < 20; ++i) {
+      problem.add_residual_block<2>(
+          [=](const auto* p, auto* r) {
+            r[0] = p[0] / size - 0.6 + 0.01 * (i % 3) + 0.1 * (p[2] - 0.5);
+            r[1] = p[1] / size - 0.8 - 0.3 * (p[2] - 0.5);
+          },
+          nullptr, {x});
+    }
+    const Summary summary = solve(problem);
+    INFO(summary.message);
+    CHECK(summary.verdict == Verdict::converged);
+  }
+}
 
 TEST_CASE("Exceptions of a functor pass through, and the parameters are as they were") {
   double p[1] = {5};
