@@ -147,7 +147,8 @@ double total_squares(const RowSource& data, std::size_t predictors, bool weighte
 }
 
 void fill_statistics(FitResult& fit, const MinimizerResult& minimum, const std::vector<int>& free,
-                     const Loss& loss, const RowStatistics* of_rows, bool absolute_sigma, double total) {
+                     const Loss& loss, const RowStatistics* of_rows, bool absolute_sigma, double total,
+                     std::optional<double> log_variances) {
   const Certificate& c = minimum.summary.certificate;
   const auto m = static_cast<double>(fit.rows);
   fit.loss = loss;
@@ -168,6 +169,8 @@ void fill_statistics(FitResult& fit, const MinimizerResult& minimum, const std::
   // deviance is -2 ln L up to a constant. A robust loss is not a likelihood.
   const double k = static_cast<double>(moved + c.at_bound.size()) + (loss.is_counts() ? 0 : 1);
   double deviance = fit.rss > 0 ? m * std::log(fit.rss / m) : kNaN;
+  fit.errors_in_x = log_variances.has_value();
+  if (fit.errors_in_x) deviance = (absolute_sigma && fit.rss > 0 ? fit.rss : deviance) + *log_variances;
   if (loss.is_counts()) deviance = fit.rss;
   if (loss.is_robust()) deviance = kNaN;
   fit.aic = deviance + 2 * k;
