@@ -63,14 +63,15 @@ void warn(FitResult& fit, const Certificate& c, const std::vector<int>& free, bo
   }
   if (!names.empty()) {
     fit.warnings.emplace_back(
-        lost ? fmt::format("the data do not determine {} where the fit ended: start elsewhere, or fix what "
-                           "they cannot tell",
-                           names)
-        : c.confounded.size() == 1
-            ? fmt::format("the data do not determine {}: fix it, or simplify the model", names)
-            : fmt::format(
-                  "the data do not determine {}: only combinations of them; fix one, or simplify the model",
-                  names));
+        lost && !std::isnan(fit.r_squared)  // where y does not vary, no start helps
+            ? fmt::format("the data do not determine {} where the fit ended: start elsewhere, or fix what "
+                          "they cannot tell",
+                          names)
+            : c.confounded.size() == 1
+                  ? fmt::format("the data do not determine {}: fix it, or simplify the model", names)
+                  : fmt::format("the data do not determine {}: only combinations of them; fix one, or "
+                                "simplify the model",
+                                names));
   }
   if (lost_by_differences(fit, c, free)) {
     fit.warnings.emplace_back(
