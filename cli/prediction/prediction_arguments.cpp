@@ -24,6 +24,28 @@ bool is_number(std::string_view text, double& value) {
   return parse_number(trim_blanks(text), NumberFormat{}, value) == NumberStatus::ok;
 }
 
+// Refuses a list of numbers, as in 10,inf, one of which is not finite. Any other text may be a file.
+void refuse_infinite(const std::string& text) {
+  std::string_view rest = text, found;
+  for (;;) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view part = trim_blanks(rest.substr(0, comma));
+    double value = 0;
+    const NumberStatus status = parse_number(part, NumberFormat{}, value);
+    const bool is_nan = part == "nan" || part == "NaN" || part == "NAN";
+    if (status == NumberStatus::infinite || status == NumberStatus::overflow || is_nan) {
+      if (found.empty()) found = part;
+    } else if (status != NumberStatus::ok && status != NumberStatus::underflow) {
+      return;
+    }
+    if (comma == std::string_view::npos) break;
+    rest.remove_prefix(comma + 1);
+  }
+  if (!found.empty())
+    throw UsageError(
+        fmt::format("--predict {}: {} is not a finite number; give values of x", printable(text), found));
+}
+
 BootstrapMethod bootstrap_method(const std::string& text) {
   return one_of<BootstrapMethod>("--bootstrap-method", text,
                                  {{"residual", BootstrapMethod::residual},
@@ -137,8 +159,10 @@ PredictionArguments prediction_arguments(const RawPrediction& raw, const Argumen
   // 09:30 alone is a time. 10:20:30 is one or a grid, and the data show which.
   const bool short_time = out.time && std::ranges::count(raw.predict, ':') < 2;
   if (!short_time) out.grid = grid_of(raw.predict, "--predict");
-  if (!out.grid && !file_exists(raw.predict))
+  if (!out.grid && !raw.predict.empty() && !file_exists(raw.predict)) {
+    refuse_infinite(raw.predict);
     out.list = limits_in(raw.predict).value_or(std::vector<XLimit>());
+  }
   out.profile_band = raw.band == "profile";
   out.csv = raw.csv;
   out.derive = raw.derive;

@@ -126,6 +126,7 @@ PredictionPoints points_of_file(const Arguments& arguments, const FitData& data)
   CsvOptions csv = arguments.csv;
   csv.threads = arguments.threads;
   csv.skip = 0;  // the lines to skip are those above the data
+  csv.of_points = true;
   const std::unique_ptr<Table> table = open_table(open_source(arguments.prediction.predict), csv);
   std::vector<ColumnExpression> expressions;
   for (const ColumnExpression& x : data.x) expressions.push_back(expression_in(*table, x, data, "--x"));

@@ -40,8 +40,12 @@ std::string advice_on_starts(const ModelChoice& model, const FitResult& fit, con
                              const NamedValues& p0) {
   // Other starts would not help where derivatives cannot see a parameter.
   if (fit.success() || fit.summary.certificate.governed_by == "parameters that only move jumps") return {};
-  if (!varies(y))
-    return "y does not vary, so it determines no more than a constant: other starting values would not help";
+  if (!varies(y)) {
+    const bool said = fit.summary.message.find("values of y do not vary") != std::string::npos;
+    return said ? ""
+                : "y does not vary, so it determines no more than a constant: other starting values would "
+                  "not help";
+  }
   std::vector<std::string> missing;
   for (const std::string& name : model.formula.parameters) {
     if (!has_value(p0, name)) missing.push_back(name);

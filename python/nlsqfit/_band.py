@@ -52,8 +52,9 @@ class Noise:
         sigma = np.sqrt(np.diag(self.sigma)) if self.sigma.ndim == 2 else self.sigma.reshape(-1)
         if at_data:
             return factor * sigma**2, None
+        of_data = "sigma is a matrix" if self.sigma.ndim == 2 else "the sigma of the data differs by row"
         if self.sigma.ndim == 2 or np.any(sigma != sigma[0]):
-            return np.nan, "the sigma of the data differs by row, and that of a new measurement is not known; give it as sigma"
+            return np.nan, f"{of_data}, and that of a new measurement is not known; give it as sigma"
         return factor * sigma[0] ** 2, None
 
 
@@ -78,9 +79,9 @@ def curve_variance(fit, J):
     held = np.array([p.at_bound for p in fit.params.values()])
     free = ~fixed & (np.diag(slopes) != 0)
     moved = free & ~held
-    G = (J @ slopes)[:, moved]
-    errors = np.sqrt(np.diag(fit.cov)[moved])
     with np.errstate(all="ignore"):
+        G = (J @ slopes)[:, moved]
+        errors = np.sqrt(np.diag(fit.cov)[moved])
         scaled = np.where(G == 0, 0.0, G * errors)
         correlation = fit.cov[np.ix_(moved, moved)] / np.outer(errors, errors)
         np.fill_diagonal(correlation, 1.0)

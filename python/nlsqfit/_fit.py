@@ -135,7 +135,7 @@ def _listed(sigma_x, x, rows):
     return list(sigma_x) if np.ndim(sigma_x) == 2 else [sigma_x]
 
 
-def _errors(options, sigma, sigma_x, rows):
+def _errors(options, sigma, sigma_x, rows, loss):
     """Sets the errors of y, and those of predictors as `_listed` gives them. Returns sigma as an array."""
     if sigma is not None:
         sigma = np.asarray(sigma, dtype=float)
@@ -143,6 +143,10 @@ def _errors(options, sigma, sigma_x, rows):
             wanted = f"a number, ({rows},) or {(rows, rows)} is wanted"
             raise ValueError(f"sigma has shape {sigma.shape}; {wanted}")
         if sigma.ndim == 2:
+            if sigma_x:
+                raise ValueError("sigma is a matrix, which is all that is known of the errors: leave sigma_x out")
+            if loss != "linear":
+                raise ValueError(f"sigma is a matrix, and loss {loss!r} is of rows that are independent: leave one of them out")
             options.set_matrix("sigma_matrix", sigma)
         else:
             options.set_column("sigma", np.broadcast_to(sigma, (rows,)))
@@ -178,7 +182,7 @@ def _fit_text(text, x, y, sigma, p0, sigma_x, solver, given):
     parameters = model.names
     _warn_of_unused(text, model.formula, made.names, parameters)
     options = make_options(parameters, solver, **given)
-    sigma = _errors(options, sigma, sigma_x, y.size)
+    sigma = _errors(options, sigma, sigma_x, y.size, given["loss"])
     start = start_values(p0, parameters, given["fixed"])
     result = made.fit(options, start)
     noise = Noise(sigma, given["absolute_sigma"], given["loss"], bool(sigma_x))
@@ -202,7 +206,7 @@ def _fit_function(function, x, y, sigma, p0, sigma_x, jac, solver, given):
     for name in tied_names(given["ties"]):  # a tied parameter follows from others and has no start of its own
         if name in parameters and (p0 is None or name not in p0):
             start[parameters.index(name)] = np.nan
-    sigma = _errors(options, sigma, sigma_x, y.size)
+    sigma = _errors(options, sigma, sigma_x, y.size, given["loss"])
     begun = (start, begin, unstarted, len(sigma_x))
     result = made.fit(options, *begun)
     curve = made.curve

@@ -81,12 +81,27 @@ def test_an_undetermined_parameter_gives_no_band_where_the_curve_depends_on_it()
 @pytest.mark.parametrize("sigma", [S, MATRIX])
 def test_the_scatter_of_a_new_measurement_is_known_at_the_data_only(sigma):
     fit = nf.fit(DECAY, X, Y, sigma=sigma, absolute_sigma=True)
-    with pytest.warns(nf.OptimizeWarning, match="differs by row"):
+    with pytest.warns(nf.OptimizeWarning, match="differs by row" if sigma.ndim == 1 else "sigma is a matrix"):
         assert np.isnan(fit.predict(AT, band=True).prediction[1]).all()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fit.predict(band=True)
     assert_same(fit, sigma=S if sigma.ndim == 1 else np.sqrt(np.diag(MATRIX)))
+
+
+def test_derivatives_that_overflow_raise_no_warning_of_numpy():
+    fit = nf.fit("a*exp(b*x)", X, np.exp(0.5 * X), p0={"a": 1, "b": 0.4})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        band = fit.predict(np.array([1.0, 1419.0, 1e4]), band=True)
+    assert {w.category for w in caught} == {nf.OptimizeWarning}
+    assert np.array_equal(np.isnan(band.std_error), [False, True, True])
+
+
+@pytest.mark.parametrize("given", [dict(loss="huber"), dict(sigma_x=0.1)])
+def test_a_matrix_beside_a_loss_or_errors_in_x_is_refused_by_its_name(given):
+    with pytest.raises(ValueError, match="^sigma is a matrix"):
+        nf.fit(DECAY, X, Y, sigma=MATRIX, **given)
 
 
 def test_a_robust_loss_leaves_the_prediction_band_undefined():

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 #include <utility>
 
 namespace nlsq::inline v0 {
@@ -42,6 +43,16 @@ std::string undetermined_that(const CertifiedEnd& end, Is is) {
   for (const std::size_t j : end.nonlinear)
     if (std::isnan(end.standard_errors[j]) && is(j)) names.push_back(end.names[j]);
   return fmt::format("{}", fmt::join(names, ", "));
+}
+
+constexpr const char* kOfConstant =
+    "The values of y do not vary, so they determine no more than a constant, and other starting values would "
+    "not help: fit a constant, or fix parameters";
+
+bool varies(const Column& y) {
+  for (std::size_t i = 1; i < y.size(); ++i)
+    if (y[i] != y[0]) return true;
+  return false;
 }
 
 std::string reason_of_doubt(const CertifiedEnd& end) {
@@ -108,8 +119,12 @@ void withdraw_doubtful(FitResult& fit, std::span<const int> linear, std::span<co
     end.r_squared = 1;
     end.vanishes = s.final_cost <= kVanished * kVanished * s.initial_cost;
   }
-  const Doubt doubt = doubt_about_end(end);
+  Doubt doubt = doubt_about_end(end);
+  const bool constant = std::isnan(fit.r_squared) && !varies(y);
+  if (constant && std::string_view(doubt.governed_by) == kDoubtfulEnd) doubt.advice = kOfConstant;
   if (!doubt.empty()) withdraw(s, message_of_doubt(doubt), doubt.governed_by);
+  else if (constant && s.certificate.governed_by == kLostParameters)
+    s.message = message_of_doubt({"parameters are not determined", kOfConstant});
 }
 
 void withdraw(Summary& s, std::string message, const char* governed_by) {

@@ -35,6 +35,7 @@ struct CertifiedEnd {
 
 // Values of Certificate::governed_by for a fit whose certificate was taken back.
 inline constexpr const char* kDoubtfulEnd = "undetermined parameters";
+inline constexpr const char* kLostParameters = "lost parameters";
 inline constexpr const char* kJumps = "parameters that only move jumps";
 
 // Describes why a certified end is no success, such as "the model explains nothing of y", and what would

@@ -59,6 +59,8 @@ FitResult judged(FitResult fit) {
     if (s.verdict == Verdict::rank_deficient) s.message += "; the data do not determine all parameters";
   } else {
     s.message = fmt::format("not a certified minimum: {}, by the linear model", distance(fit));
+    if (s.termination == Termination::max_iterations)
+      s.certificate.governed_by = "no minimum at these values";
   }
   return fit;
 }

@@ -69,6 +69,8 @@ NestedTest test_of(const std::vector<ModelFit>& models, std::size_t smaller, std
   } else if (a.rss < b.rss * (1 - 1e-9)) {
     t.note = fmt::format("{} fits worse than {}, which it contains: it ended in another minimum",
                          models[larger].name, models[smaller].name);
+  } else if (a.errors_in_x) {
+    t.note = "with errors in x each model gives the rows other variances, and their rss cannot be compared";
   } else if (!known_variance && !(t.dof_larger > 0 && b.rss > 0)) {
     t.note = "nothing is left to take the variance from";
   } else {
@@ -121,6 +123,13 @@ void check_alike(const std::vector<ModelFit>& fits) {
           "compare: the fit of {} has other rows or another loss than the first; AIC compares fits of the "
           "same data",
           m.name));
+    }
+    if (m.fit->errors_in_x != first->errors_in_x) {
+      throw ValidationError(
+          fmt::format("compare: of the fit of {} and the first, only one has errors in x; AIC compares fits "
+                      "with the same "
+                      "errors",
+                      m.name));
     }
   }
 }

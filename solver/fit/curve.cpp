@@ -5,6 +5,7 @@
 #include "certificate/hidden_minimum.hpp"
 #include "dense/dense_evaluator.hpp"
 #include "dense/row_statistics.hpp"
+#include "fit/effective_errors.hpp"
 #include "fit/kept_data.hpp"
 #include "models/guesses/sample.hpp"
 #include "start/linear_by_trial.hpp"
@@ -183,9 +184,18 @@ std::vector<std::string> finish_statistics(const Curve& curve, MinimizerResult& 
     of_rows = row_statistics(*rows, form, minimum.x, curve.options.absolute_sigma, curve.options,
                              minimum.summary.certificate.at_bound, minimum.extrapolated);
   }
-  fill_statistics(
-      fit, minimum, curve.free, curve.form.loss, wanted ? &of_rows : nullptr, curve.options.absolute_sigma,
-      curve.form.loss.is_counts() ? constant_deviance(*curve.data, curve.predictors) : total_squares(curve));
+  std::optional<double> log_variances;
+  double total = 0;
+  if (!curve.form.x_errors.empty()) {
+    const EffectiveSums sums = effective_sums(curve, minimum.x);
+    total = sums.total_squares;
+    log_variances = sums.log_variances;
+  } else {
+    total =
+        curve.form.loss.is_counts() ? constant_deviance(*curve.data, curve.predictors) : total_squares(curve);
+  }
+  fill_statistics(fit, minimum, curve.free, curve.form.loss, wanted ? &of_rows : nullptr,
+                  curve.options.absolute_sigma, total, log_variances);
   propagate_to_ties(curve, fit);
   return beyond_the_loss(curve, minimum, of_rows);
 }

@@ -37,6 +37,8 @@ struct Curve {
   Clock::time_point begin = Clock::now();  // after the data were checked
   // Creates rows of the same model in another form: without its loss, or for the covariance.
   std::function<std::shared_ptr<RowModel>(const ResidualForm& form)> rows_of = {};
+  // Returns what rows_of() makes rows from, if that is a graph. Fits with errors in x have it.
+  std::function<std::shared_ptr<ResidualSource>(const ResidualForm& form)> source_of = {};
   Ties ties = {};                                        // already substituted in the model
   Limits limits = {};                                    // of the free parameters
   std::shared_ptr<const Whitening> whitening = nullptr;  // of options.sigma_matrix, once factored

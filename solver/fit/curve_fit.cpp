@@ -43,9 +43,11 @@ FitResult fit_formula(const Formula& given, SurveyedRows data, std::vector<doubl
   curve.is_even = [&formula](std::span<const int> flipped) {
     return is_even(formula.graph, formula.model, flipped);
   };
+  curve.source_of = [&](const ResidualForm& form) {
+    return std::make_shared<FormulaResidual>(formula, form);
+  };
   curve.rows_of = [&](const ResidualForm& form) {
-    return std::make_unique<GraphRows>(std::make_shared<FormulaResidual>(formula, form), curve.data,
-                                       curve.start, curve.free);
+    return std::make_unique<GraphRows>(curve.source_of(form), curve.data, curve.start, curve.free);
   };
   const std::shared_ptr<RowModel> rows = curve.rows_of(curve.form);
   FitResult fit = fit_rows(curve, *rows, linear);
@@ -115,9 +117,11 @@ FitResult fit_callable(const ModelFunction& given, SurveyedRows data, const std:
     if (record(*residual, *curve.data, curve.start, curve.survey.get())) {
       Graph graph;
       const NodeId model = residual->build_model(graph);
+      curve.source_of = [&](const ResidualForm& form) {
+        return std::make_shared<RecordedResidual>(*residual, form);
+      };
       curve.rows_of = [&](const ResidualForm& form) {
-        return std::make_unique<GraphRows>(std::make_shared<RecordedResidual>(*residual, form), curve.data,
-                                           curve.start, curve.free);
+        return std::make_unique<GraphRows>(curve.source_of(form), curve.data, curve.start, curve.free);
       };
       curve.is_even = [&](std::span<const int> flipped) {
         Graph now;  // with the branches that the fit has entered since

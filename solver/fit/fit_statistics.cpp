@@ -74,14 +74,15 @@ void warn(FitResult& fit, const Certificate& c, const std::vector<int>& free, bo
   }
   if (!names.empty()) {
     fit.warnings.emplace_back(
-        lost ? fmt::format("the data do not determine {} where the fit ended: start elsewhere, or fix what "
-                           "they cannot tell",
-                           names)
-        : c.confounded.size() == 1
-            ? fmt::format("the data do not determine {}: fix it, or simplify the model", names)
-            : fmt::format(
-                  "the data do not determine {}: only combinations of them; fix one, or simplify the model",
-                  names));
+        lost && !std::isnan(fit.r_squared)  // where y does not vary, no start helps
+            ? fmt::format("the data do not determine {} where the fit ended: start elsewhere, or fix what "
+                          "they cannot tell",
+                          names)
+            : c.confounded.size() == 1
+                  ? fmt::format("the data do not determine {}: fix it, or simplify the model", names)
+                  : fmt::format("the data do not determine {}: only combinations of them; fix one, or "
+                                "simplify the model",
+                                names));
   }
   if (lost_by_differences(fit, c, free)) {
     fit.warnings.emplace_back(
@@ -158,7 +159,8 @@ double total_squares(const RowSource& data, std::size_t predictors, bool weighte
 }
 
 void fill_statistics(FitResult& fit, const MinimizerResult& minimum, const std::vector<int>& free,
-                     const Loss& loss, const RowStatistics* of_rows, bool absolute_sigma, double total) {
+                     const Loss& loss, const RowStatistics* of_rows, bool absolute_sigma, double total,
+                     std::optional<double> log_variances) {
   const Certificate& c = minimum.summary.certificate;
   const auto m = static_cast<double>(fit.rows);
   fit.loss = loss;
@@ -180,6 +182,8 @@ void fill_statistics(FitResult& fit, const MinimizerResult& minimum, const std::
   // deviance is -2 ln L up to a constant. A robust loss is not a likelihood.
   const double k = static_cast<double>(moved + c.at_bound.size()) + (loss.is_counts() ? 0 : 1);
   double deviance = fit.rss > 0 ? m * std::log(fit.rss / m) : kNaN;
+  fit.errors_in_x = log_variances.has_value();
+  if (fit.errors_in_x) deviance = (absolute_sigma && fit.rss > 0 ? fit.rss : deviance) + *log_variances;
   if (loss.is_counts()) deviance = fit.rss;
   if (loss.is_robust()) deviance = kNaN;
   fit.aic = deviance + 2 * k;

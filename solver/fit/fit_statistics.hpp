@@ -9,6 +9,7 @@
 #include <nlsq/formula.hpp>
 
 #include <functional>
+#include <optional>
 #include <span>
 
 namespace nlsq::inline v0 {
@@ -34,8 +35,10 @@ double total_squares(const RowSource& data, std::size_t predictors, bool weighte
 
 // Fills covariance, standard errors, dof, rss, R², AIC, BIC and warnings. `free` lists the fitted parameters
 // of the model, in the minimizer's order. `of_rows` is null unless the loss is nonlinear. `total` is the sum
-// of squares about the mean or, for counts, the deviance of a constant.
+// of squares about the mean or, for counts, the deviance of a constant. `log_variances` is Σ ln of the rows'
+// variances if these depend on the parameters, because x has errors.
 void fill_statistics(FitResult& fit, const MinimizerResult& minimum, const std::vector<int>& free,
-                     const Loss& loss, const RowStatistics* of_rows, bool absolute_sigma, double total);
+                     const Loss& loss, const RowStatistics* of_rows, bool absolute_sigma, double total,
+                     std::optional<double> log_variances = std::nullopt);
 
 }  // namespace nlsq::inline v0

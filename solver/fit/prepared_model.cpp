@@ -206,6 +206,7 @@ FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const
   columns.push_back(y);
   if (curve.form.weighted) columns.push_back(options.sigma);
   for (const int k : curve.form.x_errors) columns.push_back(options.sigma_x[static_cast<std::size_t>(k)]);
+  curve.source_of = [&](const ResidualForm& form) { return model.source(form); };
   curve.rows_of = [&](const ResidualForm& form) {
     return std::make_unique<GraphRows>(model.source(form), model.programs(curve.free, form)->programs,
                                        curve.data, curve.start, curve.free);

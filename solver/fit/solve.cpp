@@ -300,7 +300,7 @@ static void try_again(const SolveRequest& request, DenseEvaluator& evaluator, So
 // Takes the certificate back from an end that lost parameters.
 static void judge_lost(const SolveRequest& request, DenseEvaluator& evaluator, MinimizerResult& end) {
   end.lost_parameters = is_success(end.summary.verdict) && lost_parameters(evaluator, request, end);
-  if (end.lost_parameters) withdraw(end.summary, {}, "lost parameters");
+  if (end.lost_parameters) withdraw(end.summary, {}, kLostParameters);
 }
 
 void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorkspace& w) {

@@ -63,9 +63,9 @@ class Scatter {
     } else if (weighted && sigma.empty()) {
       const std::optional<double> common = common_sigma(options);
       if (!common)
-        lack_ =
-            "prediction band: not defined without the sigma of a new observation; the sigma of the data "
-            "differs by row";
+        lack_ = fmt::format("prediction band: not defined without the sigma of a new observation; {}",
+                            options.sigma_matrix.empty() ? "the sigma of the data differs by row"
+                                                         : "the data have a sigma_matrix");
       factor_ *= common ? *common * *common : kNaN;
     }
   }

@@ -2,6 +2,7 @@
 #include "start/scanned_starts.hpp"
 
 #include "dense/dense_algebra.hpp"
+#include "fit/effective_errors.hpp"
 #include "formula/block_values.hpp"
 #include "support/column_blocks.hpp"
 #include "support/constants.hpp"
@@ -317,7 +318,8 @@ bool worth_scanning(const Curve& curve, const MinimizerResult& end) {
   const bool free_of_limits = o.starts == 1 && o.max_seconds <= 0 && o.max_iterations >= kFewIterations;
   if (curve.formula == nullptr || curve.unstarted.empty() || !free_of_limits) return false;
   if (curve.response || curve.form.loss.is_counts() || end.spent == Termination::user_stop) return false;
-  const double squares = curve.survey->total_squares();
+  const double squares = curve.form.x_errors.empty() ? curve.survey->total_squares()
+                                                     : effective_sums(curve, end.x).total_squares;
   if (!(squares > 0)) return false;  // y does not vary
   return !is_good(end) || 2 * end.summary.final_cost > kUnexplained * squares;
 }

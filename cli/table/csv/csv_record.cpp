@@ -43,6 +43,10 @@ bool is_wrong_day(std::string_view text) {
 }
 
 // Suggests an option for a text that should be a number.
+const char* leaving_out(const CsvOptions& options) {
+  return options.of_points ? "remove the row" : "leave the row out with --where";
+}
+
 std::string remedy(std::string_view text, const CsvOptions& options, bool may_be_header) {
   if (parse_moment(text)) return "dates are read only in columns whose first cell is a date";
   if (is_wrong_day(text)) return "the calendar has no such day from 1700 to 2250; correct it";
@@ -73,6 +77,7 @@ std::string remedy(std::string_view text, const CsvOptions& options, bool may_be
     return "write exponents with e";
   }
   if (may_be_header) return "if this line is a header, give --header yes";
+  if (options.of_points) return "correct it, or remove the row";
   return "correct it, choose another column, or leave such rows out with --where, or such lines with "
          "--comment or --skip";
 }
@@ -350,8 +355,8 @@ std::string RecordParser::message_of_value() const {
       return fmt::format("'{}' in {} is beyond the largest double (1.8e308); rescale the column", what,
                          where);
     case NumberStatus::infinite:
-      return fmt::format("'{}' in {} is not a finite number; correct it, or leave the row out with --where",
-                         what, where);
+      return fmt::format("'{}' in {} is not a finite number; correct it, or {}", what, where,
+                         leaving_out(layout_.options));
     case NumberStatus::hex:
       return fmt::format("'{}' in {} is a hexadecimal number; write it in decimal", what, where);
     default: break;
@@ -359,13 +364,13 @@ std::string RecordParser::message_of_value() const {
   if (const TimeOrigin* const time = layout_.shape.time(fault_.column)) {
     const auto moment = parse_moment(field.text);
     return fmt::format(
-        "'{}' in {} {} '{}', the first of this column; {}correct it, or leave the row out with --where", what,
-        where,
+        "'{}' in {} {} '{}', the first of this column; {}correct it, or {}", what, where,
         !moment                                     ? "is not a date or time such as"
         : moment->has_date != time->moment.has_date ? "has no date or another form than"
                                                     : "has or lacks an offset from UTC, unlike",
         printable(time->text),
-        !moment && looks_like_date(field.text) ? fmt::format("dates are read as {}; ", kDateForms) : "");
+        !moment && looks_like_date(field.text) ? fmt::format("dates are read as {}; ", kDateForms) : "",
+        leaving_out(layout_.options));
   }
   const bool may_be_header = !layout_.shape.has_header && layout_.shape_line == text_.first_line;
   return fmt::format("'{}' in {} is not a number; {}", what, where,

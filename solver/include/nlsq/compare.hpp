@@ -61,7 +61,8 @@ struct NestedTest {
   std::size_t smaller = 0, larger = 0;  // places in ModelComparison::models
   // With unknown variance the statistic is F = ((rss1 - rss2)/(k2 - k1)) / (rss2/(m - k2)), with `dof` and
   // `dof_larger` degrees of freedom. With known variance (absolute sigma, counts) it is rss1 - rss2, which
-  // follows χ² with `dof` degrees of freedom.
+  // follows χ² with `dof` degrees of freedom. There is no test with errors in x, because the models then give
+  // the rows different variances.
   bool chi_square = false;
   double statistic = 0;
   double dof = 0, dof_larger = 0;
@@ -81,7 +82,8 @@ struct ModelComparison {
 };
 
 // Ranks fits of different models to the same data with the same options. Throws ValidationError if a fit has
-// a robust loss, which is no likelihood, or if fits differ in their rows or their loss.
+// a robust loss, which is no likelihood, or if fits differ in their rows or their loss, or in whether x has
+// errors.
 NLSQ_API ModelComparison rank_models(std::vector<ModelFit> fits, bool absolute_sigma = false);
 
 // Fits each model (a built-in name, a sum of models, or a formula) and ranks them. A model that cannot be

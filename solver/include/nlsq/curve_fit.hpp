@@ -40,13 +40,16 @@ struct FitResult {
   std::ptrdiff_t dof = 0;   // rows - free parameters that the data determine, without those on bounds
   double rss = 0;           // Σ (weighted residual)² without a robust loss; for counts the deviance
   double chi2_reduced = 0;  // rss / dof; NaN without degrees of freedom
-  // 1 - rss / weighted total sum of squares; for counts with the deviance of a constant; NaN for constant y
+  // 1 - rss / weighted total sum of squares; for counts with the deviance of a constant; NaN for constant y.
+  // With errors in x both sums have the effective variances of this fit.
   double r_squared = 0;
   // AIC and BIC for Gaussian errors with unknown variance; NaN for rss = 0. For counts they are known up to a
-  // constant that depends on the data alone. NaN under a robust loss.
+  // constant that depends on the data alone. With errors in x they include Σ ln of the effective variances
+  // of the rows, which differ between models. NaN under a robust loss.
   double aic = 0, bic = 0;
-  Loss loss;               // the loss that was minimized; the summary's final_cost is ½ Σ ρ
-  std::size_t beyond = 0;  // rows whose weighted residual exceeds the scale of a robust loss
+  bool errors_in_x = false;  // true if options.sigma_x has a column
+  Loss loss;                 // the loss that was minimized; the summary's final_cost is ½ Σ ρ
+  std::size_t beyond = 0;    // rows whose weighted residual exceeds the scale of a robust loss
   // for each parameter the expression it is tied to; empty for free ones
   std::vector<std::string> ties;
   std::vector<std::string> warnings;

@@ -68,6 +68,8 @@ TEST_CASE("--predict takes values of x between commas") {
   for (int i = 2; i <= 300; ++i) many += "," + std::to_string(i);
   CHECK(numbers(run(kDecay + " --model exp --predict " + many + " --csv - --quiet").out).size() == 300);
   CHECK(contains(said("--predict 350,x", 3), "350,x: cannot open"));
+  CHECK(contains(said("--predict 10,inf,nan"), "--predict 10,inf,nan: inf is not a finite number"));
+  CHECK(contains(said("--predict nan"), "nan is not a finite number"));
   CHECK(contains(said("--predict 2024-03-01"), "is not a column of dates: give numbers"));
   const Scratch scratch;
   const std::string table = scratch.write("line.csv", kLine);
@@ -239,7 +241,9 @@ TEST_CASE("mistakes in the options are named") {
   CHECK(contains(said("--predict nowhere.csv", 3), "nowhere.csv: cannot open"));
   const Scratch scratch;
   const std::string bad = scratch.write("bad.csv", "day\n1\n2\ninf\n");
-  CHECK(contains(said("--predict " + bad, 3), "bad.csv:4:1: 'inf' in column 1 (day) is not a finite number"));
+  CHECK(
+      contains(said("--predict " + bad, 3),
+               "bad.csv:4:1: 'inf' in column 1 (day) is not a finite number; correct it, or remove the row"));
   const std::string zero = scratch.write("zero.csv", "day\n1\n2\n0\n");
   CHECK(contains(said("--where 'day>0' --x 'log(day)' --predict " + zero, 3),
                  "zero.csv:4: --predict: x = log(day) is -inf here"));

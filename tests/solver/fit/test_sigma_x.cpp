@@ -1,4 +1,5 @@
 // Tests errors in x, where the variance of a residual is sigma² + (∂f/∂x)² sigma_x².
+#include <nlsq/compare.hpp>
 #include <nlsq/nlsq.hpp>
 
 #include "messages.hpp"
@@ -308,4 +309,88 @@ TEST_CASE("Errors in x do not let a fit from a poor start run off") {
     CHECK(both.success());
     CHECK(both.parameters[1] == doctest::Approx(0.3).epsilon(0.1));
   }
+}
+
+TEST_CASE("R², AIC and BIC with errors in x have the effective variances of the fit") {
+  const Data d = decaying(60, 11);
+  std::vector<double> exp_y;
+  for (const double y : d.y) exp_y.push_back(std::exp(y));
+  for (const bool absolute : {false, true}) {
+    const FitOptions o = options_of(d, absolute);
+    const FitResult fits[] = {
+        curve_fit("a*exp(-b*x)+c", d.x, d.y, {{"a", 2}, {"b", 1}, {"c", 0}}, o),
+        curve_fit(decay, d.x, d.y, {2.0, 1.0, 0.0}, o),
+        curve_fit(PreparedModel("a*exp(-b*x)+c"), d.x, d.y, std::vector<double>{2, 1, 0}, o),
+        curve_fit("log(y) = a*exp(-b*x)+c", d.x, exp_y, {{"a", 2}, {"b", 1}, {"c", 0}}, o)};
+    for (const FitResult& fit : fits) {
+      const std::vector<double>& p = fit.parameters;
+      std::vector<double> weights;
+      double sum = 0, mean = 0, total = 0, logs = 0;
+      for (std::size_t i = 0; i < d.x.size(); ++i) {
+        const double shift = p[0] * p[1] * std::exp(-p[1] * d.x[i]) * d.sigma_x[i];
+        const double variance = d.sigma[i] * d.sigma[i] + shift * shift;
+        weights.push_back(1 / variance);
+        sum += weights[i], mean += weights[i] * d.y[i], logs += std::log(variance);
+      }
+      mean /= sum;
+      for (std::size_t i = 0; i < d.x.size(); ++i) total += weights[i] * (d.y[i] - mean) * (d.y[i] - mean);
+      CHECK(fit.success());
+      CHECK(fit.errors_in_x);
+      CHECK(fit.r_squared == doctest::Approx(1 - fit.rss / total).epsilon(1e-10));
+      const double deviance = (absolute ? fit.rss : 60 * std::log(fit.rss / 60)) + logs;
+      CHECK(fit.aic == doctest::Approx(deviance + 2 * 4).epsilon(1e-10));
+      CHECK(fit.bic == doctest::Approx(deviance + std::log(60.0) * 4).epsilon(1e-10));
+    }
+  }
+}
+
+TEST_CASE("Where y is unrelated to x, a line with errors in x wins no more often than one without") {
+  const std::size_t rows = 30;
+  const std::vector<double> sigma(rows, 0.1), sigma_x(rows, 0.3);
+  for (const double scatter : {0.1, 1.0}) {
+    CAPTURE(scatter);
+    std::mt19937_64 random(29);
+    std::normal_distribution<double> normal;
+    int wins[2] = {0, 0};
+    for (int k = 0; k < 200; ++k) {
+      std::vector<double> x, y;
+      for (std::size_t i = 0; i < rows; ++i)
+        x.push_back(normal(random)), y.push_back(scatter * normal(random));
+      for (const bool errors : {false, true}) {
+        FitOptions o;
+        o.sigma = sigma;
+        if (errors) o.sigma_x = {sigma_x};
+        const ModelComparison c = compare({"constant", "linear"}, {x}, y, o);
+        wins[errors] += c.models.front().name == "linear";
+        REQUIRE(c.tests.size() == 1);
+        CHECK(std::isnan(c.tests[0].p_value) == errors);
+        CHECK((c.tests[0].note.find("errors in x") != std::string::npos) == errors);
+      }
+    }
+    CHECK(wins[0] > 10);
+    CHECK(wins[1] <= wins[0] + 10);
+    if (scatter == 0.1) CHECK(wins[1] >= wins[0] - 10);
+  }
+}
+
+TEST_CASE("Points without a slope give no evidence for a line with errors in x") {
+  const std::vector<double> x = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, y = {2, 5, 1, 4, 6, 2, 5, 3, 6, 4};
+  const std::vector<double> sigma(10, 0.01), sigma_x(10, 0.5);
+  FitOptions o;
+  o.sigma = sigma;
+  o.sigma_x = {sigma_x};
+  const ModelComparison c = compare({"constant", "linear"}, {x}, y, o);
+  CHECK(c.models[0].name == "constant");  // once linear had weight 1, R² 0.999 and p = 3e-13
+  CHECK(c.models[0].weight > 0.5);
+  CHECK(c.models[1].fit->r_squared < 0.127);
+}
+
+TEST_CASE("Fits with errors in x are not ranked with others") {
+  const Data d = decaying(20, 4);
+  const FitOptions with = options_of(d);
+  FitOptions without = with;
+  without.sigma_x.clear();
+  CHECK_THROWS_WITH_AS(rank_models({{"a", nullptr, curve_fit("a+b*x", d.x, d.y, {{"a", 1}, {"b", 1}}, with)},
+                                    {"b", nullptr, curve_fit("a+0*x", d.x, d.y, {{"a", 1}}, without)}}),
+                       doctest::Contains("only one has errors in x"), ValidationError);
 }

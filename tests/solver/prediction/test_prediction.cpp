@@ -249,7 +249,16 @@ TEST_CASE("bands that are not defined are NaN, and a warning says why") {
     const Prediction p = predict(kDecay, kAt, fit, options);
     CHECK(std::isfinite(p.confidence_low[1]));
     CHECK(std::isnan(p.prediction_low[1]));
-    CHECK(mentions(p.warnings, "sigma of a new observation"));
+    CHECK(mentions(p.warnings, "the sigma of the data differs by row"));
+  }
+  SUBCASE("nor does a sigma_matrix") {
+    FitOptions options;
+    options.sigma_matrix.assign(d.x.size(), d.x.size());
+    for (std::size_t i = 0; i < d.x.size(); ++i) options.sigma_matrix(i, i) = 0.01;
+    const FitResult fit = curve_fit(kDecay, d.x, d.y, {{"a", 4}, {"b", 1}, {"c", 0}}, options);
+    const Prediction p = predict(kDecay, kAt, fit, options);
+    CHECK(std::isnan(p.prediction_low[1]));
+    CHECK(mentions(p.warnings, "the data have a sigma_matrix"));
   }
   SUBCASE("a robust loss without absolute sigma") {
     FitOptions options;

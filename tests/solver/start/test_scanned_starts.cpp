@@ -250,3 +250,20 @@ TEST_CASE("groups of a recorded function without starts begin where one of them 
   const PreparedModel recorded(make_model_function(wave), Columns(x), {1, 1, 1, 1}, {"a", "w", "p", "c"});
   CHECK(curve_fit_groups(recorded, x, y, group).success());
 }
+
+TEST_CASE("A poor fit with errors in x is judged by y with the variances of this fit") {
+  std::vector<double> x, y;
+  for (int i = 0; i < 60; ++i) {
+    x.push_back(10.0 * i / 59);
+    y.push_back(2 * std::sin(2.85 * x.back() + 1) + 5 + 0.1 * std::sin(37.0 * i));
+  }
+  const std::vector<double> sigma(60, 0.1), sigma_x(60, 0.15);
+  FitOptions o;
+  o.sigma = sigma;
+  o.sigma_x = {sigma_x};
+  // The steep curve at w = -8.6 has a small cost, since its rows have large variances, but R² is -1.2.
+  const FitResult fit = curve_fit("a*sin(w*x+p)+c+d*x*x", x, y, {}, o);
+  CHECK(fit.success());
+  CHECK(std::fabs(fit.parameters[1]) == doctest::Approx(2.85).epsilon(0.01));
+  CHECK(fit.r_squared > 0.99);
+}

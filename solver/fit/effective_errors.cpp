@@ -1,0 +1,83 @@
+// Evaluates the effective standard deviations of rows by a tile program of their own, and sums them.
+#include "fit/effective_errors.hpp"
+
+#include "dense/data_survey.hpp"
+
+#include "rows/graph_rows.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+namespace {
+
+// Has the effective standard deviation s of a row in the place of its residual. `plain` is the source of the
+// residuals f - y. The data columns are those of `form`.
+class EffectiveErrors final : public ResidualSource {
+ public:
+  EffectiveErrors(std::shared_ptr<const ResidualSource> plain, ResidualForm form, int predictors)
+      : plain_(std::move(plain)), form_(std::move(form)), predictors_(predictors) {}
+
+  NodeId build(Graph& graph) const override {
+    const NodeId difference = plain_->build(graph);
+    int column = predictors_ + 1;
+    NodeId variance = graph.constant(0);
+    const auto add_square = [&](NodeId a) { variance = graph.add(variance, graph.mul(a, a)); };
+    if (form_.weighted) add_square(graph.column(column++));
+    for (const int k : form_.x_errors)
+      add_square(graph.mul(differentiate_column(graph, difference, k), graph.column(column++)));
+    return graph.make(Op::sqrt, variance);
+  }
+
+  double reference(std::span<const double> row, std::span<const double> p, double& magnitude) const override {
+    Graph graph;
+    const NodeId root = build(graph);
+    return magnitude = evaluate(graph, root, row, p);
+  }
+
+ private:
+  std::shared_ptr<const ResidualSource> plain_;
+  ResidualForm form_;
+  int predictors_;
+};
+
+}  // namespace
+
+EffectiveSums effective_sums(const Curve& curve, std::span<const double> x) {
+  std::vector<double> p = curve.start;
+  curve.put(x, p);
+  const RowSource& data = *curve.data;
+  const GraphRows rows(
+      std::make_shared<EffectiveErrors>(curve.source_of(ResidualForm(false)), curve.form, curve.predictors),
+      curve.data, std::move(p), std::vector<int>());
+  const std::unique_ptr<TilePass> pass = rows.begin({}, Fill::residual, false);
+  const auto columns = static_cast<std::size_t>(curve.predictors) + 1;
+  const std::size_t block = std::min(rows.tile_rows(), ScatterSums::most);
+  std::vector<std::vector<double>> values(columns, std::vector<double>(block));
+  std::vector<double>& y = values.back();
+  std::vector<double> row(columns);
+  KernelCounters not_of_the_fit;
+  ScatterSums scatter;
+  EffectiveSums out;
+  for (std::size_t first = 0; first < data.rows(); first += block) {
+    const std::size_t count = std::min(block, data.rows() - first);
+    for (std::size_t c = curve.response ? 0 : columns - 1; c < columns; ++c)
+      data.read(first, count, static_cast<int>(c), values[c].data());
+    for (std::size_t i = 0; i < count && curve.response; ++i) {
+      for (std::size_t c = 0; c < columns; ++c) row[c] = values[c][i];
+      y[i] = curve.response(row);
+    }
+    const double* const errors = pass->fill_f64(first, count, not_of_the_fit)[0];
+    if (first == 0) scatter = ScatterSums(y[0]);
+    scatter.add(y.data(), errors, count);
+    for (std::size_t i = 0; i < count; ++i) out.log_variances += 2 * std::log(errors[i]);
+  }
+  out.total_squares = scatter.total();
+  return out;
+}
+
+}  // namespace nlsq::inline v0
