@@ -66,19 +66,6 @@ MinimizerResult evaluate_only(RowModel& rows, bool fixed) {
   return out;
 }
 
-// Returns 2 Σ y ln(y/ȳ), the deviance of counts about their mean. The counts are column `y` of `data`.
-double constant_deviance(const RowSource& data, int y) {
-  const Column column(data, y);
-  const double mean = mean_of_finite(column);
-  double sum = 0;
-  for_blocks(column, [&](std::size_t, std::span<const double> counts) {
-    double part = 0;
-    for (const double k : counts) part += k > 0 ? k * std::log(k / mean) : 0;
-    sum += part;
-  });
-  return 2 * sum;
-}
-
 // Returns a message if the curve is all but 0 in a row without counts, else an empty string. The likelihood
 // of such a row grows until the curve reaches 0, and beyond 0 it is not defined. So there may be no minimum
 // with a gradient of 0. `rows` have the residuals f - y, without a loss. Reads all rows.

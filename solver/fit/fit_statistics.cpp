@@ -3,6 +3,7 @@
 
 #include "certificate/difference_errors.hpp"
 #include "dense/data_survey.hpp"
+#include "support/column_blocks.hpp"
 #include "support/constants.hpp"
 
 #include <fmt/format.h>
@@ -156,6 +157,18 @@ double total_squares(const RowSource& data, std::size_t predictors, bool weighte
     sums->add(y.data(), weighted ? &block[(predictors + 1) * count] : nullptr, count);
   }
   return sums ? sums->total() : 0;
+}
+
+double constant_deviance(const RowSource& data, int y) {
+  const Column column(data, y);
+  const double mean = mean_of_finite(column);
+  double sum = 0;
+  for_blocks(column, [&](std::size_t, std::span<const double> counts) {
+    double part = 0;
+    for (const double k : counts) part += k > 0 ? k * std::log(k / mean) : 0;
+    sum += part;
+  });
+  return 2 * sum;
 }
 
 void fill_statistics(FitResult& fit, const MinimizerResult& minimum, const std::vector<int>& free,

@@ -33,6 +33,9 @@ std::vector<double> responses_of(const Formula& formula, const Columns& x, const
 // sigma if `weighted`.
 double total_squares(const RowSource& data, std::size_t predictors, bool weighted, const Response& response);
 
+// Returns 2 Σ y ln(y/ȳ), the deviance of counts about their mean. The counts are column `y` of `data`.
+double constant_deviance(const RowSource& data, int y);
+
 // Fills covariance, standard errors, dof, rss, R², AIC, BIC and warnings. `free` lists the fitted parameters
 // of the model, in the minimizer's order. `of_rows` is null unless the loss is nonlinear. `total` is the sum
 // of squares about the mean or, for counts, the deviance of a constant. `log_variances` is Σ ln of the rows'
