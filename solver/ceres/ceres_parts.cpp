@@ -1,11 +1,11 @@
 // Implements the adapters for Ceres's cost functions, losses and manifolds.
 #include "ceres_parts.hpp"
+#include "support/all_finite.hpp"
 
 #include <nlsq/ceres_autodiff.hpp>
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -79,8 +79,8 @@ class CostBlock final : public BlockFunction {
 
 namespace {
 
-// If Ceres's manifold fails, or Ceres could not use the point, the point becomes NaN. Its cost is then not
-// finite and the step is rejected, as in Ceres.
+// If Ceres's manifold fails or leads to infinity, the point becomes NaN. Its cost is then not finite and the
+// step is rejected, as in Ceres.
 class WrappedManifold final : public Manifold {
  public:
   explicit WrappedManifold(const ceres::Manifold* manifold) : manifold_(manifold) {}
@@ -90,7 +90,8 @@ class WrappedManifold final : public Manifold {
   void plus(const double* x, const double* delta, double* out) const override {
     if (std::all_of(delta, delta + tangent(), [](double d) { return d == 0; })) {
       std::copy_n(x, ambient(), out);
-    } else if (!manifold_->Plus(x, delta, out) || !usable_at(*manifold_, out)) {
+    } else if (!manifold_->Plus(x, delta, out) ||
+               !all_finite({out, static_cast<std::size_t>(manifold_->AmbientSize())})) {
       std::fill_n(out, ambient(), std::numeric_limits<double>::quiet_NaN());
     }
   }
@@ -107,8 +108,7 @@ class WrappedManifold final : public Manifold {
 
 bool usable_at(const ceres::Manifold& manifold, const double* x) {
   std::vector<double> J(static_cast<std::size_t>(manifold.AmbientSize() * manifold.TangentSize()));
-  return manifold.PlusJacobian(x, J.data()) &&
-         std::ranges::all_of(J, [](double v) { return std::isfinite(v); });
+  return manifold.PlusJacobian(x, J.data()) && all_finite(J);
 }
 
 std::uint64_t RecordableCostFunction::next_serial() {
