@@ -120,7 +120,7 @@ void withdraw_doubtful(FitResult& fit, std::span<const int> linear, std::span<co
     end.vanishes = s.final_cost <= kVanished * kVanished * s.initial_cost;
   }
   Doubt doubt = doubt_about_end(end);
-  const bool constant = std::isnan(fit.r_squared) && !varies(y);
+  const bool constant = std::isnan(fit.r_squared) && !varies(y) && !is_zero(y);
   if (constant && std::string_view(doubt.governed_by) == kDoubtfulEnd) doubt.advice = kOfConstant;
   if (!doubt.empty()) withdraw(s, message_of_doubt(doubt), doubt.governed_by);
   else if (constant && s.certificate.governed_by == kLostParameters)
