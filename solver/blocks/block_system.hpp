@@ -20,6 +20,8 @@
 
 namespace nlsq::inline v0 {
 
+struct DerivativeDirection;  // of block_derivative_check.cpp
+
 class BlockSystem final : public System {
  public:
   // `first` is the format of JᵀJ at the start of the solve.
@@ -176,7 +178,7 @@ class BlockSystem final : public System {
   void check_manifolds(std::span<const double> x, Recheck& out);
   void check_own_derivatives(Recheck& out);
   bool derivatives_agree(std::span<const double> sizes, std::span<const std::uint8_t> fixed);
-  void check_columns(std::span<const double> sizes, std::span<const std::uint8_t> fixed, Recheck& out);
+  void check_along(std::span<const DerivativeDirection> directions, Recheck& out);
   void check_own_losses(Recheck& out);
 
   // ---- certificate/block_doubts.cpp looks for what contradicts a certificate.

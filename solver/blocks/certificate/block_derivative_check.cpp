@@ -13,6 +13,12 @@
 
 namespace nlsq::inline v0 {
 
+// Describes a step along which derivatives are compared with differences.
+struct DerivativeDirection {
+  std::vector<double> step;
+  std::size_t column = 0;  // the tangent coordinate that moves, if it is the only one
+};
+
 namespace {
 
 constexpr double kConsistent = 0.1;  // of the error found, that two differences may differ by
@@ -39,24 +45,43 @@ double distance(std::span<const double> a, std::span<const double> b) {
 
 double length_of(double size) { return size > 0 ? size : 1; }
 
+DerivativeDirection along(std::size_t j, std::span<const double> sizes) {
+  DerivativeDirection out{std::vector<double>(sizes.size(), 0.0), j};
+  out.step[j] = length_of(sizes[j]);
+  return out;
+}
+
 // Returns the directions to test: one tangent coordinate at a time, or all together with pseudo-random signs.
-std::vector<std::vector<double>> directions(std::span<const double> sizes) {
-  std::vector<std::vector<double>> out;
+// Numbers that are fixed at their bounds do not move.
+std::vector<DerivativeDirection> directions(std::span<const double> sizes,
+                                            std::span<const std::uint8_t> fixed) {
+  std::vector<DerivativeDirection> out;
   if (sizes.size() <= kMostSingly) {
-    for (std::size_t j = 0; j < sizes.size(); ++j) {
-      out.emplace_back(sizes.size(), 0.0);
-      out.back()[j] = length_of(sizes[j]);
-    }
+    for (std::size_t j = 0; j < sizes.size(); ++j)
+      if (fixed.empty() || fixed[j] == 0) out.push_back(along(j, sizes));
     return out;
   }
   std::uint32_t state = 1;
   for (std::size_t k = 0; k < kDirections; ++k) {
-    std::vector<double>& direction = out.emplace_back(sizes.size());
+    std::vector<double>& step = out.emplace_back(DerivativeDirection{std::vector<double>(sizes.size())}).step;
     for (std::size_t j = 0; j < sizes.size(); ++j) {
       state = state * 1664525U + 1013904223U;
-      direction[j] = (state >> 31) != 0 ? length_of(sizes[j]) : -length_of(sizes[j]);
+      step[j] = (state >> 31) != 0 ? length_of(sizes[j]) : -length_of(sizes[j]);
+      if (!fixed.empty() && fixed[j] != 0) step[j] = 0;
     }
   }
+  return out;
+}
+
+// Returns the directions of numbers that are fixed at their bounds, of at most kMostSingly.
+std::vector<DerivativeDirection> directions_at_bounds(std::span<const double> sizes,
+                                                      std::span<const std::uint8_t> fixed) {
+  std::vector<std::size_t> all;
+  for (std::size_t j = 0; j < fixed.size(); ++j)
+    if (fixed[j] != 0) all.push_back(j);
+  std::vector<DerivativeDirection> out;
+  const std::size_t count = std::min(all.size(), kMostSingly);
+  for (std::size_t k = 0; k < count; ++k) out.push_back(along(all[k * all.size() / count], sizes));
   return out;
 }
 
@@ -191,47 +216,51 @@ void BlockSystem::check_own_derivatives(Recheck& out) {
   const bool losses = !model_.problem().losses.values().empty();
   const std::vector<std::uint8_t> fixed = at_.fixed_count > 0 ? at_.fixed : std::vector<std::uint8_t>();
   const std::vector<double> sizes = tangent_sizes(model_.problem(), structure_, at_.x);
-  if (losses) {
-    model_.apply_losses(false);
-    gather(at_);
-  }
-  if (!derivatives_agree(sizes, fixed)) check_columns(sizes, fixed, out);
-  if (!losses) return;
-  model_.apply_losses(true);
+  if (losses) model_.apply_losses(false);
+  // J lacks the columns of fixed numbers. If one has the wrong sign, the number is fixed where it should not
+  // be.
+  if (losses || !fixed.empty()) gather(at_);
+  if (!derivatives_agree(sizes, fixed)) check_along(directions(sizes, fixed), out);
+  check_along(directions_at_bounds(sizes, fixed), out);
+  if (!losses && fixed.empty()) return;
+  if (losses) model_.apply_losses(true);
   differentiate(at_, at_.model.plan);
 }
 
-// Tests the columns one by one, or all together where they are many.
-void BlockSystem::check_columns(std::span<const double> sizes, std::span<const std::uint8_t> fixed,
-                                Recheck& out) {
+// Compares J with differences along each direction: central ones, or, where only one side can be evaluated,
+// as at a bound, those of second order to that side.
+void BlockSystem::check_along(std::span<const DerivativeDirection> directions, Recheck& out) {
+  if (directions.empty()) return;
   const double rounding = 0x1p-43 * std::max(norm(at_.r), terms()->magnitude);
   std::vector<double> ahead, behind;
-  std::size_t number = 0;
-  for (std::vector<double>& direction : directions(sizes)) {
-    const std::size_t here = number++;
-    for (std::size_t j = 0; j < direction.size(); ++j) {
-      if (!fixed.empty() && fixed[j] != 0) direction[j] = 0;
-    }
-    const std::vector<double> given = model_.times(direction);
-    double least = 1e300;
+  for (const DerivativeDirection& direction : directions) {
+    const std::vector<double>& step = direction.step;
+    const std::vector<double> given = model_.times(step);
+    double least = 1e300, side = 1;
     std::vector<double> coarser;
     std::vector<double> shares(std::begin(kShares), std::end(kShares));
     for (std::size_t k = 0; k < shares.size(); ++k) {
       const double share = shares[k];
-      if (!model_.moved_residuals(at_.x, at_.r, direction, share, ahead)) {
+      const auto moves = [&](double h, std::vector<double>& to) {
+        return model_.moved_residuals(at_.x, at_.r, step, h, to);
+      };
+      if (!moves(side * share, ahead) && !moves((side = -side) * share, ahead)) {
         least = 0;
         break;
       }
       // Most derivatives are right, and already agree with the first difference.
       const double least_error = distance(ahead, given) - rounding / share;
       const bool agrees = k == 0 && least_error <= kWrong * std::max(norm(ahead), norm(given));
-      if (agrees || !model_.moved_residuals(at_.x, at_.r, direction, -share, behind)) {
+      const bool central = !agrees && moves(-side * share, behind);
+      if (agrees || (!central && !moves(2 * side * share, behind))) {
         least = 0;
         break;
       }
-      for (std::size_t i = 0; i < ahead.size(); ++i) ahead[i] = 0.5 * (ahead[i] + behind[i]);
+      for (std::size_t i = 0; i < ahead.size(); ++i)
+        ahead[i] = central ? 0.5 * (ahead[i] + behind[i]) : 2 * ahead[i] - behind[i];
+      constexpr double kToOneSide = 4;  // times the rounding errors of central differences
       const double size = std::max(norm(ahead), norm(given)), off = distance(ahead, given),
-                   error = off - rounding / share;
+                   error = off - (central ? 1 : kToOneSide) * rounding / share;
       // Differences that disagree with each other cannot show whether the derivatives are wrong.
       const double differ = coarser.empty() ? 0 : distance(ahead, coarser);
       const bool consistent = differ <= kConsistent * off;
@@ -246,7 +275,7 @@ void BlockSystem::check_columns(std::span<const double> sizes, std::span<const s
     }
     if (!(least > kWrong) || least <= out.jacobian_difference) continue;
     out.jacobian_difference = least;
-    out.wrong_column = static_cast<int>(sizes.size() <= kMostSingly ? here : 0);
+    out.wrong_column = static_cast<int>(direction.column);
   }
 }
 

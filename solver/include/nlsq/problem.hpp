@@ -118,7 +118,8 @@ class NLSQ_API Problem {
   std::size_t residuals() const;
   int parameters() const;  // numbers in all parameter blocks, constant ones included
 
-  // Evaluates the functors themselves, in double.
+  // Evaluates the functors themselves, in double. Unlike the costs of a Summary, the cost includes residual
+  // blocks whose parameter blocks are all constant.
   ProblemEvaluation evaluate() const;
 
   struct Impl;

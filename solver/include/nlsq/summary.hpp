@@ -140,7 +140,8 @@ struct TimeSummary {
 struct NLSQ_API Summary {
   Termination termination = Termination::failure;
   Verdict verdict = Verdict::failed;
-  std::string message;      // what happened, and the state of the parameters
+  std::string message;  // what happened, and the state of the parameters
+  // Both costs of a Problem leave out residual blocks whose parameter blocks are all constant.
   double initial_cost = 0;  // at the given start, before linear parameters were solved for
   // ½‖r‖² with losses applied, in f64, at the result
   double final_cost = 0;

@@ -8,6 +8,9 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <memory>
+#include <span>
+#include <typeinfo>
 #include <vector>
 
 using namespace nlsq;
@@ -42,7 +45,54 @@ struct Saturation {
   }
 };
 
+// Fits exp(a) + b t. The derivatives by b are multiplied by `factor`.
+struct LineOfOwnDerivatives final : BlockFunction {
+  static constexpr int rows = 12;
+  double factor, slope;
+  LineOfOwnDerivatives(double f, double s) : BlockFunction(rows), factor(f), slope(s) {}
+  const void* kind() const override { return &typeid(*this); }
+  Derivatives derivatives_by() const override { return Derivatives::own; }
+  bool value(const double* const* blocks, double* r) const override {
+    for (int i = 0; i < rows; ++i) {
+      const double t = i - 5.5, y = 2 + slope * t + 0.1 * ((i * 7) % 5 - 2);
+      r[i] = std::exp(blocks[0][0]) + blocks[0][1] * t - y;
+    }
+    return true;
+  }
+  bool derivatives(const double* const* blocks, double* r, double* const* J) const override {
+    for (int i = 0; J[0] != nullptr && i < rows; ++i)
+      J[0][2 * i] = std::exp(blocks[0][0]), J[0][2 * i + 1] = factor * (i - 5.5);
+    return value(blocks, r);
+  }
+};
+
 }  // namespace
+
+// A column of the wrong sign holds a number at the bound where it starts. The minimum is inside.
+TEST_CASE("Wrong derivatives by a number on its bound are found by differences to the inside") {
+  for (const double factor : {1.0, -1.0, 0.0}) {
+    for (const double side : {1.0, -1.0}) {
+      for (const bool robust : {false, true}) {
+        CAPTURE(factor);
+        CAPTURE(side);
+        CAPTURE(robust);
+        // With right derivatives, the minimum is outside, and the number stays on its bound.
+        const double slope = factor == 1 ? -0.5 * side : 0.5 * side;
+        double x[2] = {0.3, 0};
+        Problem problem;
+        const BlockRef blocks[] = {x};
+        problem.add_residual_block(std::make_shared<LineOfOwnDerivatives>(factor, slope),
+                                   robust ? Loss::huber(100) : Loss(), std::span<const BlockRef>(blocks));
+        if (side > 0) problem.set_lower_bound(x, 1, 0);
+        else problem.set_upper_bound(x, 1, 0);
+        const Summary summary = solve(problem);
+        INFO(summary.message);
+        CHECK(summary.certificate.passed == (factor == 1));
+        CHECK(summary.certificate.wrong_column == (factor == 1 ? -1 : 1));
+      }
+    }
+  }
+}
 
 TEST_CASE("Each of the nine places of a box is where the minimum of a quadratic can lie") {
   // The box's corner cuts the plane. The minimum in each case follows from the normal equations 1.25 x + 0.75
