@@ -27,7 +27,8 @@ struct SolveRequest {
   // `linear` was found by trial: these parameters are linear near the start, but may not be at the end.
   bool linear_by_trial = false;
   Vector solved = {};  // x0 with the best values of `linear`, where these are known already
-  // Returns numbers that parameters may have by the ranges of the predictors (add_usual_numbers), or is empty.
+  // Returns numbers that parameters may have by the ranges of the predictors (add_usual_numbers), or is
+  // empty.
   std::function<Vector()> usual_numbers = {};
 
   // Returns the same request with other options.
