@@ -85,7 +85,7 @@ std::vector<DerivativeDirection> directions_at_bounds(std::span<const double> si
   return out;
 }
 
-constexpr std::size_t kMostManifolds = 16;
+constexpr std::size_t kMostManifolds = 4;
 constexpr std::size_t kMostConsidered = 1000;         // blocks with manifolds, of which these are chosen
 constexpr std::size_t kMostManifoldNumbers = 0x1p12;  // of plus_jacobian; larger ones are not tested
 constexpr double kRoundingOfPlus = 1e-10;  // largest error that differences have beside numbers of size 1
@@ -121,9 +121,12 @@ struct WrongTangent {
 };
 
 // Returns true if differences of some other step agree with column j of plus_jacobian. Then the first ones
-// had steps that were too long, as on a circle of radius 1e-9 whose tangent numbers are lengths.
+// had steps that were too long, as on a circle of radius 1e-9 whose tangent numbers are lengths. A positive
+// factor of the column does not count. It only scales the tangent number, as the length of the direction does
+// in Ceres's LineManifold, and moves no minimum.
 bool agrees_with_some_step(const Manifold& manifold, std::span<const double> x, double size,
                            std::span<const double> J, std::size_t j) {
+  constexpr double kMostFactor = 1000;
   const std::size_t tangent = J.size() / x.size();
   std::vector<double> delta(tangent, 0.0), ahead(x.size()), behind(x.size());
   for (const double h : {1e-4 * size, 1e-6 * size, 1e-6}) {
@@ -131,9 +134,18 @@ bool agrees_with_some_step(const Manifold& manifold, std::span<const double> x, 
     manifold.plus(x.data(), delta.data(), ahead.data());
     delta[j] = -h;
     manifold.plus(x.data(), delta.data(), behind.data());
+    double product = 0, squares = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double given = J[i * tangent + j];
+      ahead[i] = (ahead[i] - behind[i]) / (2 * h);
+      product += ahead[i] * given;
+      squares += given * given;
+    }
+    const bool scaled = product > squares / kMostFactor && product < squares * kMostFactor;
+    const double factor = scaled ? product / squares : 1;
     double off = 0, most = 0;
     for (std::size_t i = 0; i < x.size(); ++i) {
-      const double slope = (ahead[i] - behind[i]) / (2 * h), given = J[i * tangent + j];
+      const double slope = ahead[i], given = factor * J[i * tangent + j];
       off = std::max(off, std::isfinite(slope) ? std::fabs(slope - given) : kInfinity);
       most = std::max({most, std::fabs(slope), std::fabs(given)});
     }

@@ -88,7 +88,7 @@ struct Decay {
 // Programs know their derivatives, but these are multiplied by the manifold's.
 TEST_CASE("A wrong plus_jacobian is named, and nothing is certified") {
   for (const auto [of_angle, of_number] :
-       {std::pair(1.0, 1.0), {0.0, 1.0}, {-1.0, 1.0}, {1.0, 0.0}, {1.0, 1.5}}) {
+       {std::pair(1.0, 1.0), {0.0, 1.0}, {-1.0, 1.0}, {1.0, 0.0}, {1.0, -1.5}, {0.5, 1.5}}) {
     CAPTURE(of_angle);
     CAPTURE(of_number);
     double x[3] = {1, 0, 0.8};
@@ -101,7 +101,7 @@ TEST_CASE("A wrong plus_jacobian is named, and nothing is certified") {
     }
     const Summary summary = solve(problem);
     INFO(summary.message);
-    const bool right = of_angle == 1 && of_number == 1;
+    const bool right = of_angle > 0 && of_number > 0;  // A factor of a column only scales a tangent number.
     CHECK(is_success(summary.verdict) == right);
     CHECK(summary.certificate.passed == right);
     const bool named = summary.message.find("plus_jacobian of the manifold of parameter block 0") == 0;
