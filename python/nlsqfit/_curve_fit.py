@@ -34,6 +34,7 @@ from ._scipy_words import (
 from .recording import guarded
 
 _NO_BOUNDS = (-np.inf, np.inf)
+_USABLE = ("converged", "tolerance", "no_progress")  # ends that are no error, if not certified
 _UNKNOWN = 0.02  # if the relative error of standard errors exceeds this, they are not known
 
 
@@ -261,13 +262,18 @@ class _Job:
     def _search(self, result):
         """Return the better one of this fit and of one for which the library looks for starting values."""
         curve = self.curve
-        before = curve.certified, -result.number("cost")
+
+        def rank(fit):
+            return curve.certified, fit.text("status") in _USABLE, -fit.number("cost")
+
+        before, kept = rank(result), (curve.certified, curve.answer, curve.covariance, curve.fitted)
         curve.unstarted = np.full(self.p0.size, True)
         found = curve.fit(self.p0, self.options)
-        if (curve.certified, -found.number("cost")) > before:
+        if rank(found) > before or curve.reason:  # the function may turn out to differ from its recording
             return found
-        curve.unstarted = None
-        return curve.fit(self.p0, self.options)
+        curve.certified, curve.answer, curve.covariance, curve.fitted = kept
+        curve.slopes = None
+        return result
 
     def _robust_covariance(self, popt, result, absolute_sigma):
         """Return SciPy's covariance with a loss: the inverse Gauss-Newton matrix, scaled by the cost."""
@@ -292,7 +298,7 @@ class _Job:
                 "Optimal parameters not found: the function changes its x; let it work on a copy (x = x.copy())"
             )
         contradicted = self.curve.jacobian is not None and result.number("wrong_column") >= 0
-        if not contradicted and result.text("status") in ("converged", "tolerance", "no_progress"):
+        if not contradicted and result.text("status") in _USABLE:
             warn_if_doubtful(result, False, stacklevel=4)
             return
         raise RuntimeError("Optimal parameters not found: " + result.text("message"))

@@ -89,3 +89,15 @@ def test_noise_alone_is_fitted_as_from_ones():
     popt, pcov = nf.curve_fit(line, x, y)
     assert np.allclose(popt, np.polyfit(x, y, 1)[::-1])
     assert np.isfinite(pcov).all()
+
+
+def test_an_end_at_the_limit_of_iterations_replaces_no_other():
+    x = np.linspace(0, 20, 100)
+    y = np.random.default_rng(1).normal(size=100)
+
+    def two_peaks(x, a, b, c, d, e, f):
+        return a * np.exp(-(((x - b) / c) ** 2)) + d * np.exp(-(((x - e) / f) ** 2))
+
+    with pytest.warns(nf.OptimizeWarning):
+        popt, _ = nf.curve_fit(two_peaks, x, y)
+    assert np.isfinite(popt).all()

@@ -117,8 +117,7 @@ std::string message_of(const Summary& summary, const BlockSystem& system, const 
   } else if (c.wrong_column >= 0 && system.wrong_manifold()) {
     text = fmt::format(
         "plus_jacobian of the manifold of parameter block {} disagrees with differences of its plus: by "
-        "number "
-        "{} of its steps it is off by {:.1e} of its size. Nothing is certified; correct it. {}",
+        "number {} of its steps it is off by {:.1e} of its size. Nothing is certified; correct it. {}",
         system.wrong_manifold()->block, system.wrong_manifold()->number, c.jacobian_difference, text);
   } else if (c.wrong_column >= 0) {
     text = fmt::format(

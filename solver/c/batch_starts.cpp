@@ -96,10 +96,10 @@ void replace(BatchResult& from, std::size_t k, std::size_t f, BatchResult& to) {
 class PoorFits {
  public:
   PoorFits(const CallerModel& model, const BatchData& data, const BatchStarts& starts,
-           const BatchOptions& batch, BatchResult& result)
+           const BatchOptions& batch, const std::function<bool()>& stopped, BatchResult& result)
       : model_(model), data_(data), starts_(starts), options_(batch), result_(result),
         tried_(data.fits, false) {
-    options_.progress = {};
+    options_.progress = [stopped](std::size_t, std::size_t) { return !stopped(); };
     for (const std::string& name : model.parameters) {
       tied_.push_back(std::ranges::find(options_.ties, name, tied_name) != options_.ties.end());
       fixed_.push_back(std::ranges::find(options_.fixed, name) != options_.fixed.end());
@@ -203,7 +203,7 @@ void improve_poor_fits(const CallerModel& model, const BatchData& data, const Ba
   const PreparedModel::Impl& impl = model.prepared->impl();
   const bool searched = impl.has_programs() && !(impl.formula && impl.formula->has_left_side);
   if (starts.unstarted.empty() || !searched || batch.loss.is_counts()) return;
-  PoorFits fits(model, data, starts, batch, result);
+  PoorFits fits(model, data, starts, batch, stopped, result);
   for (int k = 0, in_vain = 0; k < kMostSearches && in_vain < kMostInVain; ++k) {
     const std::optional<std::size_t> f = fits.next();
     if (!f || stopped()) return;

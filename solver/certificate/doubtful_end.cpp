@@ -49,12 +49,6 @@ constexpr const char* kOfConstant =
     "The values of y do not vary, so they determine no more than a constant, and other starting values would "
     "not help: fit a constant, or fix parameters";
 
-bool varies(const Column& y) {
-  for (std::size_t i = 1; i < y.size(); ++i)
-    if (y[i] != y[0]) return true;
-  return false;
-}
-
 std::string reason_of_doubt(const CertifiedEnd& end) {
   constexpr const char* kNothing = "the model explains nothing of y";
   const bool explains = end.r_squared > kExplainsNothing;
@@ -120,7 +114,7 @@ void withdraw_doubtful(FitResult& fit, std::span<const int> linear, std::span<co
     end.vanishes = s.final_cost <= kVanished * kVanished * s.initial_cost;
   }
   Doubt doubt = doubt_about_end(end);
-  const bool constant = std::isnan(fit.r_squared) && !varies(y) && !is_zero(y);
+  const bool constant = std::isnan(fit.r_squared) && range_of(y).width() == 0 && !is_zero(y);
   if (constant && std::string_view(doubt.governed_by) == kDoubtfulEnd) doubt.advice = kOfConstant;
   if (!doubt.empty()) withdraw(s, message_of_doubt(doubt), doubt.governed_by);
   else if (constant && s.certificate.governed_by == kLostParameters)

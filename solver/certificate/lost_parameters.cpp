@@ -155,9 +155,9 @@ std::vector<Vector> other_points(const SolveRequest& request, const MinimizerRes
 
 // Returns true if a parameter has no effect at the end, but other values of it change the cost. It may move a
 // jump of the model, such as that of round(p), which derivatives do not show. Recorded models show their
-// jumps themselves (jump_parameters).
+// jumps themselves (jump_parameters). A function that throws gives no information.
 bool moves_in_jumps(DenseEvaluator& evaluator, const SolveRequest& request, const MinimizerResult& end,
-                    const Determined& here) {
+                    const Determined& here) try {
   constexpr double kChange = 1e-9;                              // of the cost
   constexpr double kParts[] = {-1, -0.1, -0.01, 0.01, 0.1, 1};  // of the number
   const double cost = evaluator.cost(end.x, Format::f64);
@@ -166,9 +166,12 @@ bool moves_in_jumps(DenseEvaluator& evaluator, const SolveRequest& request, cons
     for (const double part : kParts) {
       Vector x = end.x;
       x[j] = request.limits.nearest(j, x[j] + part * std::max(1.0, std::fabs(x[j])));
-      if (std::fabs(evaluator.cost(x, Format::f64) - cost) > kChange * cost) return true;
+      const double change = std::fabs(evaluator.cost(x, Format::f64) - cost);
+      if (std::isfinite(change) && change > kChange * cost) return true;
     }
   }
+  return false;
+} catch (...) {
   return false;
 }
 

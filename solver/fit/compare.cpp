@@ -127,8 +127,7 @@ void check_alike(const std::vector<ModelFit>& fits) {
     if (m.fit->errors_in_x != first->errors_in_x) {
       throw ValidationError(
           fmt::format("compare: of the fit of {} and the first, only one has errors in x; AIC compares fits "
-                      "with the same "
-                      "errors",
+                      "with the same errors",
                       m.name));
     }
   }

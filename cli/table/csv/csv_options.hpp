@@ -36,8 +36,8 @@ struct CsvOptions {
   int threads = 0;                               // maximum; 0: all cores of the machine
   std::size_t block = std::size_t{512} << 10;    // bytes parsed at a time; does not affect the table
   std::vector<FilePart> parts = {};              // for each file, the part to read; empty: whole files
-  bool of_points =
-      false;  // a table of --predict: --where and --skip do not apply, and messages leave them out
+  // True for a table of --predict: --where and --skip do not apply, and messages leave them out.
+  bool of_points = false;
 };
 
 // Holds the first date or time of a column. Its cells are read as seconds since then.

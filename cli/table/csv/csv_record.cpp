@@ -42,11 +42,12 @@ bool is_wrong_day(std::string_view text) {
   return !parse_moment(text.substr(0, kForm.size()));
 }
 
-// Suggests an option for a text that should be a number.
+// Says how to leave a row out.
 const char* leaving_out(const CsvOptions& options) {
   return options.of_points ? "remove the row" : "leave the row out with --where";
 }
 
+// Suggests an option for a text that should be a number.
 std::string remedy(std::string_view text, const CsvOptions& options, bool may_be_header) {
   if (parse_moment(text)) return "dates are read only in columns whose first cell is a date";
   if (is_wrong_day(text)) return "the calendar has no such day from 1700 to 2250; correct it";

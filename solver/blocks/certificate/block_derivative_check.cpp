@@ -270,12 +270,15 @@ void BlockSystem::check_along(std::span<const DerivativeDirection> directions, R
       }
       for (std::size_t i = 0; i < ahead.size(); ++i)
         ahead[i] = central ? 0.5 * (ahead[i] + behind[i]) : 2 * ahead[i] - behind[i];
+      constexpr double kRoundingOfFloats = 0x1p-22;
       constexpr double kToOneSide = 4;  // times the rounding errors of central differences
       const double size = std::max(norm(ahead), norm(given)), off = distance(ahead, given),
                    error = off - (central ? 1 : kToOneSide) * rounding / share;
       // Differences that disagree with each other cannot show whether the derivatives are wrong.
+      // Neither do differences that are 0 where the residuals may be rounded like floats.
       const double differ = coarser.empty() ? 0 : distance(ahead, coarser);
-      const bool consistent = differ <= kConsistent * off;
+      const bool unseen = norm(ahead) == 0 && share * norm(given) <= kRoundingOfFloats * norm(at_.r);
+      const bool consistent = differ <= kConsistent * off && !unseen;
       coarser = ahead;
       if (k != std::size(kShares)) least = std::min(least, size > 0 && consistent ? error / size : 0.0);
       if (!(least > kWrong)) break;

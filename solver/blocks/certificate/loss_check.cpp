@@ -10,9 +10,9 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kShares[] = {0x1p-10, 0x1p-16, 0x1p-22};  // of s, to both sides
-constexpr double kAgree = 0.01;                            // of differences with each other
-constexpr double kWrong = 0.02;                            // of the slope, relative to the larger one
+constexpr double kSharesOfS[] = {0x1p-10, 0x1p-16, 0x1p-22};  // of s, to both sides
+constexpr double kAgree = 0.01;                               // of differences with each other
+constexpr double kWrongSlope = 0.02;                          // of the slope, relative to the larger one
 constexpr double kLost = 1e-6;
 constexpr double kFar = 0x1p40;
 constexpr std::size_t kMostBlocks = 1000;
@@ -25,7 +25,7 @@ constexpr std::size_t kMostBlocks = 1000;
 std::optional<double> slope_by_differences(const Loss& loss, double s, const Loss::Value& given) {
   const double rho = given.rho;
   double least = HUGE_VAL, most = -HUGE_VAL;
-  for (const double share : kShares) {
+  for (const double share : kSharesOfS) {
     for (const double h : {share * s, -share * s}) {
       const double slope = (loss(s + h).rho - rho) / h;
       if (!std::isfinite(slope)) return std::nullopt;
@@ -60,7 +60,7 @@ void BlockSystem::check_own_losses(Recheck& out) {
     if (!slope) continue;
     const double size = std::max(std::fabs(*slope), given.slope);
     const double error = size > 0 ? std::fabs(*slope - given.slope) / size : 0;
-    if (!(error > kWrong) || error <= out.jacobian_difference) continue;
+    if (!(error > kWrongSlope) || error <= out.jacobian_difference) continue;
     out.jacobian_difference = error;
     out.wrong_loss = true;
     wrong_loss_at_ = s;

@@ -13,6 +13,7 @@
 #include <functional>
 #include <optional>
 #include <random>
+#include <stdexcept>
 #include <vector>
 
 #include "mgh.hpp"
@@ -356,4 +357,17 @@ TEST_CASE("a function that is only called, and rounds a parameter, is no success
     return r;
   };
   CHECK_FALSE(least_squares(residuals, {1, 1}).success());
+}
+
+TEST_CASE("a function that throws beside the end of a fit is not asked for more") {
+  std::vector<double> x, y;
+  for (int i = 0; i < 40; ++i) {
+    x.push_back(0.1 * i);
+    y.push_back(3 * std::exp(-0.7 * x[i]) + 0.01 * std::sin(97.0 * i));
+  }
+  const auto decay = [](double at, const std::vector<double>& p) {
+    if (p[2] < 0.9 || p[2] > 1.05) throw std::runtime_error("outside");
+    return p[0] * std::exp(-p[1] * at) + 0 * std::round(p[2]);
+  };
+  CHECK(curve_fit(decay, x, y, {1, 1, 1}).summary.verdict == Verdict::rank_deficient);
 }
