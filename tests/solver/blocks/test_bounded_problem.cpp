@@ -66,7 +66,35 @@ struct LineOfOwnDerivatives final : BlockFunction {
   }
 };
 
+// Is 2 + x/1000, rounded to a float. Steps of differences at 0 are shorter than its rounding.
+struct RoundedLine final : BlockFunction {
+  RoundedLine() : BlockFunction(1) {}
+  const void* kind() const override { return &typeid(*this); }
+  Derivatives derivatives_by() const override { return Derivatives::own; }
+  bool value(const double* const* blocks, double* r) const override {
+    r[0] = static_cast<float>(2 + blocks[0][0] / 1000);
+    return true;
+  }
+  bool derivatives(const double* const* blocks, double* r, double* const* J) const override {
+    if (J[0] != nullptr) J[0][0] = 1e-3;
+    return value(blocks, r);
+  }
+};
+
 }  // namespace
+
+TEST_CASE(
+    "Right derivatives by a number on its bound are not contradicted by residuals rounded like floats") {
+  double x[1] = {1};
+  Problem problem;
+  const BlockRef blocks[] = {x};
+  problem.add_residual_block(std::make_shared<RoundedLine>(), Loss(), std::span<const BlockRef>(blocks));
+  problem.set_lower_bound(x, 0, 0);
+  const Summary summary = solve(problem);
+  INFO(summary.message);
+  CHECK(x[0] == 0);
+  CHECK(is_success(summary.verdict));
+}
 
 // A column of the wrong sign holds a number at the bound where it starts. The minimum is inside.
 TEST_CASE("Wrong derivatives by a number on its bound are found by differences to the inside") {
