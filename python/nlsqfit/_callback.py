@@ -244,31 +244,38 @@ def solve(function, *arguments, options: Options, user=None, rows=0, meanwhile=N
     the work is cancelled, and that text is returned. `rows` is how many rows all fits of the call have together.
     """
     handle = c_void_p()
-    _end_interrupted(options)
 
     def work():
         status = function(*arguments, options.handle, byref(handle))
         return status, lib.nlsq_last_error() if status != OK else b""
 
     if user is None and takes_long(rows):
-        keep, outcome = (arguments, options), []
-        thread = threading.Thread(target=lambda: (outcome.append(work()), keep), daemon=True)
-        thread.start()
+        outcome, done = [], threading.Event()
+
+        def work_and_tell():
+            try:
+                outcome.append(work())
+            finally:
+                done.set()
+
+        def cancel():
+            lib.nlsq_options_cancel(options.handle)
+            _wait_for(done)  # the work reads arrays that the caller may free afterwards
+            lib.nlsq_options_reset_cancel(options.handle)
+            if handle.value:
+                lib.nlsq_result_free(handle)
+
+        threading.Thread(target=work_and_tell, daemon=True).start()
         try:
             objection = meanwhile() if meanwhile is not None else ""
-            if objection:
-                lib.nlsq_options_cancel(options.handle)
-            thread.join()
-            if objection:
-                if handle.value:
-                    lib.nlsq_result_free(handle)
-                lib.nlsq_options_reset_cancel(options.handle)
-                return objection
+            if not objection:
+                done.wait()
         except BaseException:
-            lib.nlsq_options_cancel(options.handle)
-            options.interrupted = thread
-            thread.join(0.15)
+            cancel()
             raise
+        if objection:
+            cancel()
+            return objection
         status, text = outcome[0]
     else:
         objection = meanwhile() if meanwhile is not None else ""
@@ -286,12 +293,16 @@ def solve(function, *arguments, options: Options, user=None, rows=0, meanwhile=N
     return Result(handle)
 
 
-def _end_interrupted(options):
-    """Waits for work with these options that Ctrl-C has cancelled, so that they can be used again."""
-    if options.interrupted is not None:
-        options.interrupted.join()
-        options.interrupted = None
-        lib.nlsq_options_reset_cancel(options.handle)
+def _wait_for(done):
+    """Waits for work that was cancelled, also if Ctrl-C is pressed again.
+
+    Thread.join() does not serve: after an interrupt Python takes the thread for ended, though it runs.
+    """
+    while not done.is_set():
+        try:
+            done.wait()
+        except KeyboardInterrupt:
+            continue
 
 
 def is_of_data(error):

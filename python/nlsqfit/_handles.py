@@ -97,7 +97,6 @@ class Options(_Owner):
     """Owns an nlsq_options, whose options have the names of the command line."""
 
     _free = lib.nlsq_options_free
-    interrupted = None  # the thread of work that Ctrl-C has cancelled
 
     def __init__(self, **values):
         handle = c_void_p()

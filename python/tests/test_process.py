@@ -121,3 +121,25 @@ def test_the_interpreter_runs_while_the_library_works():
             time.sleep(0.001)
         assert job.result()
     assert len(ticks) > 1
+
+
+def test_work_has_ended_when_ctrl_c_comes_back():
+    script = """
+        import os, signal, threading
+        import numpy as np, nlsqfit as nf
+        x = np.linspace(0, 20, 100)
+        N = np.random.default_rng(1).normal(size=(4000, 100))
+        for delay in (0.02, 0.05, 0.1, 0.2):
+            threading.Timer(delay, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+            try:
+                while True:
+                    nf.fit_many("a*sin(w*x+p)+c", x, N, p0=[1, 1, 1, 1])
+            except KeyboardInterrupt:
+                pass
+        print("ended")
+    """
+    for _ in range(3):  # the process crashed at its end where work went on
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=120
+        )
+        assert (done.returncode, done.stdout) == (0, "ended\n"), done.stderr
