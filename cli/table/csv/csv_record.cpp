@@ -42,7 +42,6 @@ bool is_wrong_day(std::string_view text) {
   return !parse_moment(text.substr(0, kForm.size()));
 }
 
-// Says how to leave a row out.
 const char* leaving_out(const CsvOptions& options) {
   return options.of_points ? "remove the row" : "leave the row out with --where";
 }
