@@ -1,6 +1,7 @@
 // curve_fit_batch: distributes the fits over threads and lanes, and does single fits.
 #include "batch/batch.hpp"
 #include "batch/lane_batch.hpp"
+#include "certificate/doubtful_end.hpp"
 #include "certificate/hidden_minimum.hpp"
 #include "fit/fit_setup.hpp"
 #include "support/column_blocks.hpp"
@@ -153,6 +154,9 @@ class BatchTask {
         batch_, f, end, [&](std::size_t j) { return minimum.x[j]; }, variance, out_);
     std::string why = withdraw_uncertain(batch_, f, minimum, rows, out_);
     if (is_success(out_.verdict[f])) return;
+    const Column& y = batch_.y[f];
+    if (why.empty() && minimum.lost_parameters && range_of(y).width() == 0 && !is_zero(y))
+      why = message_of_constant();
     note_end(f, why.empty() ? message_of_end(minimum, evaluator, rows) : std::move(why));
   }
 

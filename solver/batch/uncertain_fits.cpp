@@ -4,6 +4,7 @@
 #include "certificate/doubtful_end.hpp"
 #include "certificate/hidden_minimum.hpp"
 #include "dense/data_survey.hpp"
+#include "support/column_blocks.hpp"
 #include "support/constants.hpp"
 
 #include <algorithm>
@@ -80,6 +81,7 @@ std::string withdraw_uncertain(const Batch& batch, std::size_t fit, const Minimi
   end.standard_errors = {&out.standard_errors(fit, 0), n};
   end.unstarted = unstarted;
   end.r_squared = r_squared;
+  end.constant = std::isnan(r_squared) && !is_zero(batch.y[fit]);
   if (batch.programs) end.jumps = batch.programs->jumps;
   for (std::size_t k = 0; k < batch.free.size(); ++k) {
     const int j = batch.free[k];

@@ -82,14 +82,16 @@ Doubt doubt_about_end(const CertifiedEnd& end) {
             "Fix it at several values and compare the costs, or write a smooth step, such as "
             "1/(1+exp((t-x)/w))",
             kJumps};
-  return {
-      reason_of_doubt(end),
-      "Give other starting values (p0), or try several starts; if parameters stay undetermined, fix some"};
+  return {reason_of_doubt(end), end.constant ? kOfConstant
+                                             : "Give other starting values (p0), or try several starts; if "
+                                               "parameters stay undetermined, fix some"};
 }
 
 std::string message_of_doubt(const Doubt& doubt) {
   return fmt::format("no usable minimum: {}. {}", doubt.reason, doubt.advice);
 }
+
+std::string message_of_constant() { return message_of_doubt({"parameters are not determined", kOfConstant}); }
 
 void withdraw_doubtful(FitResult& fit, std::span<const int> linear, std::span<const int> jumps,
                        std::span<const std::string> unstarted, const Column& y) {
@@ -113,12 +115,10 @@ void withdraw_doubtful(FitResult& fit, std::span<const int> linear, std::span<co
     end.r_squared = 1;
     end.vanishes = s.final_cost <= kVanished * kVanished * s.initial_cost;
   }
-  Doubt doubt = doubt_about_end(end);
-  const bool constant = std::isnan(fit.r_squared) && range_of(y).width() == 0 && !is_zero(y);
-  if (constant && std::string_view(doubt.governed_by) == kDoubtfulEnd) doubt.advice = kOfConstant;
+  end.constant = std::isnan(fit.r_squared) && range_of(y).width() == 0 && !is_zero(y);
+  const Doubt doubt = doubt_about_end(end);
   if (!doubt.empty()) withdraw(s, message_of_doubt(doubt), doubt.governed_by);
-  else if (constant && s.certificate.governed_by == kLostParameters)
-    s.message = message_of_doubt({"parameters are not determined", kOfConstant});
+  else if (end.constant && s.certificate.governed_by == kLostParameters) s.message = message_of_constant();
 }
 
 void withdraw(Summary& s, std::string message, const char* governed_by) {

@@ -31,6 +31,7 @@ struct CertifiedEnd {
   double r_squared = 0;                    // NaN if not known
   std::span<const int> jumps = {};         // parameters that only move jumps (jump_parameters)
   bool vanishes = false;                   // residuals are below kVanished of those at the start
+  bool constant = false;                   // y does not vary, and is not 0
 };
 
 // Values of Certificate::governed_by for a fit whose certificate was taken back.
@@ -48,6 +49,8 @@ struct Doubt {
 };
 
 Doubt doubt_about_end(const CertifiedEnd& end);
+// Returns the message of an end that lost parameters where y does not vary. Other starts would not help.
+std::string message_of_constant();
 std::string message_of_doubt(const Doubt& doubt);
 
 // Takes the certificate back if the end of a fit raises a doubt. `linear` are the parameters that enter
