@@ -4,6 +4,7 @@
 #include "arguments/arguments.hpp"
 #include "arguments/one_of.hpp"
 #include "errors.hpp"
+#include "table/column_expression.hpp"
 #include "table/numbers/number.hpp"
 #include "table/source/byte_source.hpp"
 #include "table/source/utf8.hpp"
@@ -26,10 +27,8 @@ bool is_number(std::string_view text, double& value) {
 
 // Refuses a list of numbers, as in 10,inf, one of which is not finite. Any other text may be a file.
 void refuse_infinite(const std::string& text) {
-  std::string_view rest = text, found;
-  for (;;) {
-    const std::size_t comma = rest.find(',');
-    const std::string_view part = trim_blanks(rest.substr(0, comma));
+  std::string found;
+  for (const std::string& part : split_list(text)) {
     double value = 0;
     const NumberStatus status = parse_number(part, NumberFormat{}, value);
     const bool is_nan = part == "nan" || part == "NaN" || part == "NAN";
@@ -38,8 +37,6 @@ void refuse_infinite(const std::string& text) {
     } else if (status != NumberStatus::ok && status != NumberStatus::underflow) {
       return;
     }
-    if (comma == std::string_view::npos) break;
-    rest.remove_prefix(comma + 1);
   }
   if (!found.empty())
     throw UsageError(

@@ -79,7 +79,8 @@ std::vector<FormulaStep> with_replaced_parameters(
   return out;
 }
 
-// The steps are first listed backwards: a node, then those of its last operand.
+// Lists the steps backwards at first: each node comes before the steps of its operands, the last operand
+// first.
 std::optional<std::vector<FormulaStep>> steps_of(const Graph& graph, NodeId root, std::size_t most) {
   std::vector<FormulaStep> steps;
   std::vector<NodeId> open{root};

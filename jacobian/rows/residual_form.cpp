@@ -160,14 +160,7 @@ FinishedNumber robust(double r, const Loss& loss, bool for_covariance) {
 
 }  // namespace
 
-NodeId base_residual(Graph& graph, NodeId model, NodeId response, int predictors, const ResidualForm& form) {
-  if (form.loss.is_counts()) return model;
-  const NodeId difference = graph.sub(model, response);
-  if (form.x_errors.empty()) {
-    // Multiplies by the reciprocal, so that the derivatives need no division.
-    if (!form.weighted) return difference;
-    return graph.mul(difference, graph.div(graph.constant(1), graph.column(predictors + 1)));
-  }
+NodeId effective_variance(Graph& graph, NodeId difference, int predictors, const ResidualForm& form) {
   const int first = predictors + 1 + (form.weighted ? 1 : 0);
   NodeId variance = graph.constant(0);
   if (form.weighted) {
@@ -179,7 +172,18 @@ NodeId base_residual(Graph& graph, NodeId model, NodeId response, int predictors
                                    graph.column(first + static_cast<int>(k)));
     variance = graph.add(variance, graph.mul(shift, shift));
   }
-  return graph.div(difference, graph.make(Op::sqrt, variance));
+  return variance;
+}
+
+NodeId base_residual(Graph& graph, NodeId model, NodeId response, int predictors, const ResidualForm& form) {
+  if (form.loss.is_counts()) return model;
+  const NodeId difference = graph.sub(model, response);
+  if (form.x_errors.empty()) {
+    // Multiplies by the reciprocal, so that the derivatives need no division.
+    if (!form.weighted) return difference;
+    return graph.mul(difference, graph.div(graph.constant(1), graph.column(predictors + 1)));
+  }
+  return graph.div(difference, graph.make(Op::sqrt, effective_variance(graph, difference, predictors, form)));
 }
 
 FinishedNodes finish_residual(Graph& graph, NodeId base, NodeId response, const ResidualForm& form) {

@@ -43,6 +43,9 @@ struct ResidualForm {
   }
 };
 
+// Returns the effective variance of a row with errors in x as a node: sigma² + Σ (∂difference/∂x_k)²
+// sigma_x[k]², where `difference` is the node of f - y.
+NLSQ_API NodeId effective_variance(Graph& graph, NodeId difference, int predictors, const ResidualForm& form);
 // Returns the base as a node; `model` and `response` are nodes of `graph`.
 NLSQ_API NodeId base_residual(Graph& graph, NodeId model, NodeId response, int predictors,
                               const ResidualForm& form);

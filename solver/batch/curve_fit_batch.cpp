@@ -154,9 +154,7 @@ class BatchTask {
         batch_, f, end, [&](std::size_t j) { return minimum.x[j]; }, variance, out_);
     std::string why = withdraw_uncertain(batch_, f, minimum, rows, out_);
     if (is_success(out_.verdict[f])) return;
-    const Column& y = batch_.y[f];
-    if (why.empty() && minimum.lost_parameters && range_of(y).width() == 0 && !is_zero(y))
-      why = message_of_constant();
+    if (why.empty() && minimum.lost_parameters && is_constant(batch_.y[f])) why = message_of_constant();
     note_end(f, why.empty() ? message_of_end(minimum, evaluator, rows) : std::move(why));
   }
 

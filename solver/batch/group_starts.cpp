@@ -16,7 +16,7 @@ GroupStarts::GroupStarts(const PreparedModel::Impl& model, const NamedValues& p0
     : model_(model), p0_(p0), limits_(limits_of(options.bounds, model.names, ties)),
       default_(default_start(model.names.size(), limits_)), loss_(options.loss) {
   if (p0.size() >= model.names.size()) return;
-  formula_ = model.formula ? model.formula : model.recording_as_formula();
+  formula_ = model.as_formula();
   if (model.built_in) guess_ = &*model.built_in;
   else if (formula_) known_ = guessing::recognise(*formula_), guess_ = known_.model;
   if (guess_ == nullptr) unstarted_ = without_start(model.names, p0);

@@ -35,7 +35,7 @@ class GroupStarts {
 
  private:
   const PreparedModel::Impl& model_;
-  std::optional<Formula> formula_;  // the model's, or that of its recording, if starts are missing
+  std::optional<Formula> formula_;  // PreparedModel::Impl::as_formula(), if starts are missing
   const NamedValues& p0_;
   Limits limits_;
   std::vector<double> default_;

@@ -14,12 +14,6 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-std::vector<double> numbers(const Column& column) {
-  std::vector<double> out(column.size());
-  column.read(0, out.size(), out.data());
-  return out;
-}
-
 // Returns the total sum of squares of a fit; that of the left side of a formula if it has one.
 double total_of(const Batch& batch, std::size_t fit) {
   if (batch.y[fit].size() == 0) return 0;
@@ -29,10 +23,7 @@ double total_of(const Batch& batch, std::size_t fit) {
     return total_squares(MemoryRows(columns), batch.x.size(), batch.weighted(),
                          response_of(*batch.model.formula));
   }
-  const std::vector<double> y = numbers(batch.y[fit]);
-  std::vector<double> sigma;
-  if (batch.weighted()) sigma = numbers(batch.sigma[fit]);
-  return total_squares(y.data(), sigma.empty() ? nullptr : sigma.data(), y.size());
+  return total_squares(batch.y[fit], batch.weighted() ? batch.sigma[fit] : Column());
 }
 
 // Returns R² of a fit, or NaN if the fitted quantity does not vary.

@@ -20,7 +20,7 @@
 
 namespace nlsq::inline v0 {
 
-struct DerivativeDirection;  // of block_derivative_check.cpp
+struct DerivativeDirection;  // defined in block_derivative_check.cpp
 
 class BlockSystem final : public System {
  public:
@@ -102,7 +102,7 @@ class BlockSystem final : public System {
   const std::string& doubt() const { return doubt_; }  // why no certificate passed, in words
   // s at which an own loss gives a slope that its values do not have
   std::optional<double> wrong_loss_at() const { return wrong_loss_at_; }
-  // Describes a manifold whose plus_jacobian is wrong, by its parameter block, and a tangent number of it.
+  // Names a manifold whose plus_jacobian is wrong: its parameter block, and the column that is wrong.
   struct WrongManifold {
     std::uint32_t block = 0;
     std::size_t number = 0;

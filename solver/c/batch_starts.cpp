@@ -69,6 +69,7 @@ BatchStarts batch_starts(const CallerModel& model, const BatchData& data, const 
 
 namespace {
 
+// Returns the columns of these fits.
 ColumnPerFit chosen(const ColumnPerFit& all, const std::vector<std::size_t>& fits) {
   if (all.empty() || all.shared()) return all;
   std::vector<Column> columns;
@@ -76,7 +77,7 @@ ColumnPerFit chosen(const ColumnPerFit& all, const std::vector<std::size_t>& fit
   return ColumnPerFit(std::move(columns));
 }
 
-// Stores fit k of a batch as fit f of another one.
+// Stores the result of fit k of one batch as that of fit f of another batch.
 void replace(BatchResult& from, std::size_t k, std::size_t f, BatchResult& to) {
   const std::size_t n = to.parameter_names.size();
   std::copy_n(&from.parameters(k, 0), n, &to.parameters(f, 0));
@@ -92,7 +93,7 @@ void replace(BatchResult& from, std::size_t k, std::size_t f, BatchResult& to) {
   if (const auto text = from.message.find(k); text != from.message.end()) to.message[f] = text->second;
 }
 
-// Holds the fits that are to be made again, for improve_poor_fits().
+// Holds the fits of a batch that ended badly, and makes them again from other starts.
 class PoorFits {
  public:
   PoorFits(const CallerModel& model, const BatchData& data, const BatchStarts& starts,
@@ -145,13 +146,7 @@ class PoorFits {
 
   bool is_poor(std::size_t f) const {
     if (!std::isfinite(result_.cost[f]) || result_.termination[f] == Termination::user_stop) return false;
-    std::vector<double> y(data_.y[f].size()), sigma;
-    data_.y[f].read(0, y.size(), y.data());
-    if (!data_.sigma.empty()) {
-      sigma.resize(y.size());
-      data_.sigma[f].read(0, y.size(), sigma.data());
-    }
-    const double total = total_squares(y.data(), sigma.empty() ? nullptr : sigma.data(), y.size());
+    const double total = total_squares(data_.y[f], data_.sigma.empty() ? Column() : data_.sigma[f]);
     return total > 0 && (!is_good_end(result_.verdict[f]) || 2 * result_.cost[f] > kUnexplained * total);
   }
 

@@ -26,10 +26,7 @@ void Callback::call(const double* p, double* y, double* jacobian) const {
 const guessing::Recognised& CallerModel::recognised() const {
   std::call_once(once_, [&] {
     if (!prepared || builtin != nullptr) return;
-    const PreparedModel::Impl& impl = prepared->impl();
-    const std::optional<Formula> recording = impl.recording_as_formula();
-    const Formula* const formula = impl.formula ? &*impl.formula : recording ? &*recording : nullptr;
-    if (formula != nullptr) recognised_ = guessing::recognise(*formula);
+    if (const auto formula = prepared->impl().as_formula()) recognised_ = guessing::recognise(*formula);
   });
   return recognised_;
 }

@@ -115,7 +115,7 @@ void withdraw_doubtful(FitResult& fit, std::span<const int> linear, std::span<co
     end.r_squared = 1;
     end.vanishes = s.final_cost <= kVanished * kVanished * s.initial_cost;
   }
-  end.constant = std::isnan(fit.r_squared) && range_of(y).width() == 0 && !is_zero(y);
+  end.constant = std::isnan(fit.r_squared) && is_constant(y);
   const Doubt doubt = doubt_about_end(end);
   if (!doubt.empty()) withdraw(s, message_of_doubt(doubt), doubt.governed_by);
   else if (end.constant && s.certificate.governed_by == kLostParameters) s.message = message_of_constant();

@@ -83,6 +83,17 @@ double total_squares(const double* y, const double* sigma, std::size_t count) {
   return sums.total();
 }
 
+double total_squares(const Column& y, const Column& sigma) {
+  const auto numbers = [](const Column& column) {
+    std::vector<double> out(column.size());
+    column.read(0, out.size(), out.data());
+    return out;
+  };
+  if (y.size() == 0) return 0;
+  const std::vector<double> values = numbers(y), sigmas = numbers(sigma);
+  return total_squares(values.data(), sigmas.empty() ? nullptr : sigmas.data(), values.size());
+}
+
 DataSurvey::DataSurvey(std::shared_ptr<const RowSource> rows, std::vector<std::string> names,
                        ResidualForm form)
     : rows_(std::move(rows)), names_(std::move(names)), form_(std::move(form)) {

@@ -38,6 +38,8 @@ class ScatterSums {
 // Returns the total sum of squares of `count` > 0 values, computed by ScatterSums. `sigma` is as in
 // ScatterSums::add.
 double total_squares(const double* y, const double* sigma, std::size_t count);
+// Does the same for columns. `sigma` is empty for unweighted values. The result is 0 if there are none.
+double total_squares(const Column& y, const Column& sigma);
 
 // Reading large data only to check them would cost as much as a pass of the fit. So large data are checked
 // tile by tile in the first pass over all rows, while they are in cache. Small data are checked at once.

@@ -158,7 +158,7 @@ std::vector<std::string> beyond_the_loss(const Curve& curve, const MinimizerResu
   return names;
 }
 
-// Returns the names of beyond_the_loss().
+// Fills the statistics of the fit. Returns the parameters for which beyond_the_loss() raises a doubt.
 std::vector<std::string> finish_statistics(const Curve& curve, MinimizerResult& minimum, FitResult& fit) {
   const bool usable = minimum.summary.termination != Termination::failure &&
                       (!curve.free.empty() || curve.form.loss.is_robust());

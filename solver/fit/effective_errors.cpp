@@ -1,8 +1,8 @@
-// Evaluates the effective standard deviations of rows by a tile program of their own, and sums them.
+// With errors in x, the effective standard deviation of a row depends on the parameters. This file compiles a
+// tile program that evaluates it for all rows, and computes the sums that contain it.
 #include "fit/effective_errors.hpp"
 
 #include "dense/data_survey.hpp"
-
 #include "rows/graph_rows.hpp"
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// Has the effective standard deviation s of a row in the place of its residual. `plain` is the source of the
-// residuals f - y. The data columns are those of `form`.
+// This source returns the effective standard deviation of a row where other sources return its residual.
+// `plain` is the source of the residuals f - y. The data have the columns of `form`.
 class EffectiveErrors final : public ResidualSource {
  public:
   EffectiveErrors(std::shared_ptr<const ResidualSource> plain, ResidualForm form, int predictors)
@@ -24,13 +24,7 @@ class EffectiveErrors final : public ResidualSource {
 
   NodeId build(Graph& graph) const override {
     const NodeId difference = plain_->build(graph);
-    int column = predictors_ + 1;
-    NodeId variance = graph.constant(0);
-    const auto add_square = [&](NodeId a) { variance = graph.add(variance, graph.mul(a, a)); };
-    if (form_.weighted) add_square(graph.column(column++));
-    for (const int k : form_.x_errors)
-      add_square(graph.mul(differentiate_column(graph, difference, k), graph.column(column++)));
-    return graph.make(Op::sqrt, variance);
+    return graph.make(Op::sqrt, effective_variance(graph, difference, predictors_, form_));
   }
 
   double reference(std::span<const double> row, std::span<const double> p, double& magnitude) const override {

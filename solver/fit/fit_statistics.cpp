@@ -30,8 +30,9 @@ void fill_covariance(FitResult& fit, const Matrix& covariance, const std::vector
   }
 }
 
-// The covariance of a loss is that of all rows alike. It says nothing about parameters that only rows beyond
-// the scale of the loss would determine.
+// Sets variances and covariances of undetermined parameters to NaN. Under a loss, the covariance is computed
+// from all rows, as if none were an outlier. So it has numbers even for a parameter whose rows all lie beyond
+// the scale of the loss, although these rows do not take part in the fit.
 void forget_undetermined(FitResult& fit, const Certificate& c, const std::vector<int>& free) {
   for (const int k : c.confounded) {
     const auto row = static_cast<std::size_t>(free[static_cast<std::size_t>(k)]);

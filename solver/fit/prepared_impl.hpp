@@ -32,9 +32,9 @@ struct PreparedModel::Impl {
   // `source` is that of a worker, which knows the branches of a callable that its fit entered. With null,
   // those of the recording are used.
   bool is_even(std::span<const int> flipped, const ResidualSource* source = nullptr) const;
-  // Returns the recorded function as a formula. There is none for models that are no functions, for functions
-  // that are not recorded or have branches that were not entered, and for long ones.
-  std::optional<Formula> recording_as_formula() const;
+  // Returns the formula, or the recorded function as a formula. There is none for functions that are not
+  // recorded, that have branches which were not entered, or that take more than 2,000 steps.
+  std::optional<Formula> as_formula() const;
 
   // Takes a worker for these programs, for exclusive use until it is returned. A worker that recorded a
   // branch is not reused.

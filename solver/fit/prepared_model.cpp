@@ -84,9 +84,9 @@ bool PreparedModel::Impl::is_even(std::span<const int> flipped, const ResidualSo
   return nlsq::is_even(graph, root, flipped);
 }
 
-std::optional<Formula> PreparedModel::Impl::recording_as_formula() const {
+std::optional<Formula> PreparedModel::Impl::as_formula() const {
   constexpr std::size_t kMostSteps = 2000;
-  if (!recorded) return std::nullopt;
+  if (formula || !recorded) return formula;
   Graph graph;
   const NodeId root = recorded->build_model(graph);
   auto steps = steps_of(graph, root, kMostSteps);
@@ -198,8 +198,9 @@ FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const
   curve.unstarted = unstarted;
   if (!model.built_in && unstarted.empty()) curve.unstarted = without_start(model.names, p0);
   std::optional<Formula> recording;
-  if (unstarted.empty() && !curve.unstarted.empty()) recording = model.recording_as_formula();
-  if (unstarted.empty()) curve.formula = model.formula ? &*model.formula : recording ? &*recording : nullptr;
+  if (!model.formula && unstarted.empty() && !curve.unstarted.empty()) recording = model.as_formula();
+  const std::optional<Formula>& searched = model.formula ? model.formula : recording;
+  if (searched && unstarted.empty()) curve.formula = &*searched;
   if (model.formula) fit_left_side(*model.formula, curve);
   if (!model.has_programs()) return fit_fallback(*model.function, curve, model.note);
   std::vector<Column> columns = x.list();

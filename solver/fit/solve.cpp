@@ -329,10 +329,11 @@ void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorks
   }
   judge_lost(request, evaluator, w.best);
   if (w.best.lost_parameters && options.geodesic == Geodesic::automatic && worth_whole_problem(w.best)) {
-    const MinimizerResult before = w.best;
+    MinimizerResult before = w.best;
     attempts.another_by_geodesics();
     judge_lost(request, evaluator, w.best);
-    if (w.best.lost_parameters && before.summary.final_cost < w.best.summary.final_cost) w.best = before;
+    if (w.best.lost_parameters && before.summary.final_cost < w.best.summary.final_cost)
+      w.best = std::move(before);
   }
   judge_by_twofold(request, w.best);
   Summary& s = w.best.summary;

@@ -31,8 +31,9 @@ void propose_whole(Loop& loop, const UndampedStep& s0) {
   loop.system->plus(loop.point.x, loop.whole_step, loop.trial.x, true);
 }
 
-// Returns the rounding error of the cost that a step may hide behind. The noise of a block problem's cost is
-// a bound by |J| |x|, which wrong derivatives can make far larger than the cost itself.
+// Returns by how much a step may raise the cost so that rounding still explains it. For a block problem,
+// loop.noise() is a bound that contains |J| |x|. Wrong derivatives can make it far larger than the cost
+// itself.
 double believable_noise(const Loop& loop) {
   constexpr double kMost = 1e-6, kOfStart = 1e-20;  // of the cost here, and of that at the start
   if (!loop.system->residuals_stay_f64()) return loop.noise();
@@ -51,9 +52,9 @@ bool trial_does_not_raise_cost(Loop& loop, const PrecisionPlan& plan) {
   return false;
 }
 
-// Returns true if more digits are not worth the calls of the user's code, which may be slow. Beyond xtol they
-// are worth it only where residuals vanish: terms of many sizes then vanish one after the other, and the
-// certificate needs all of them.
+// Returns true if polish() should stop to save calls of the user's code, which may be slow. Digits beyond
+// xtol are worth their calls only where residuals vanish. There, terms of many sizes vanish one after the
+// other, and the certificate needs all of them.
 bool has_enough_digits(const Loop& loop) {
   constexpr double kVanishing = 1e-20;  // of the cost at the start
   return loop.request->by_calls && loop.point.undamped_step.step_size <= loop.options->xtol &&

@@ -36,8 +36,8 @@ inline ColumnRange range_of(const Column& column) {
   return out;
 }
 
-// Adds numbers that parameters may have that belong to the column: places in its range, its width and the
-// inverse of that. It adds none if all numbers are the same.
+// Adds numbers that parameters of a model often have, given the range of a predictor: places in the range,
+// its width, and the inverse of the width. Adds none if all numbers of the column are the same.
 inline void add_usual_numbers(const Column& column, std::vector<double>& out) {
   const ColumnRange range = range_of(column);
   const double width = range.width();
@@ -50,6 +50,12 @@ inline void add_usual_numbers(const Column& column, std::vector<double>& out) {
 inline bool is_zero(const Column& column) {
   const ColumnRange range = range_of(column);
   return range.least == 0 && range.most == 0;
+}
+
+// Returns true if all numbers of a column are the same, and not 0.
+inline bool is_constant(const Column& column) {
+  const ColumnRange range = range_of(column);
+  return range.least == range.most && range.least != 0;
 }
 
 // Returns the mean of the finite numbers of a column; 0 if it has none.

@@ -36,7 +36,8 @@ struct CsvOptions {
   int threads = 0;                               // maximum; 0: all cores of the machine
   std::size_t block = std::size_t{512} << 10;    // bytes parsed at a time; does not affect the table
   std::vector<FilePart> parts = {};              // for each file, the part to read; empty: whole files
-  // True for a table of --predict: --where and --skip do not apply, and messages leave them out.
+  // This is true for the table of --predict. --where and --skip do not apply to it, so no message advises
+  // them.
   bool of_points = false;
 };
 

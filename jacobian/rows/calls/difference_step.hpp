@@ -116,32 +116,34 @@ class ShareSearch {
   bool open_ = true;
 };
 
-// Holds the derivatives of all rows by one step, and the check of that step.
+// Holds a column of J that differences with one step give, and what StepCheck says of this step.
 struct CheckedColumn {
   std::vector<double> slopes;
   double ratio = 0;     // StepCheck::ratio()
   double residual = 0;  // ‖r‖
 };
 
-inline double length_of(const std::vector<double>& values) {
+inline double norm_of(const std::vector<double>& values) {
   double sum = 0;
   for (const double v : values) sum += v * v;
   return std::sqrt(sum);
 }
 
-// Returns the size of a parameter that starts at 0, for its steps. Such a number has no size, so it counts as
-// 1. If a step of that size changes the residuals by more than ‖r‖, it may cross whole waves of some rows,
-// while all others are straight. Then the size by which they change as much as ‖r‖ is tried, and returned if
-// derivatives differ there. `column_at(size)` takes the differences.
+// Returns the size that steps of differences are proportional to, for a parameter that starts at 0. The
+// number 0 shows no size, so the function first assumes 1. A step for that size may change the residuals by
+// more than ‖r‖. Then it may cross whole waves of some rows, although all other rows are straight. In this
+// case the function tries a second size: the one that changes the residuals by ‖r‖. It returns the second
+// size if the derivatives differ there, and 1 otherwise. `column_at(size)` computes the derivatives with a
+// step for that size.
 template <class ColumnAt>
 double size_of_zero(ColumnAt column_at) {
   const CheckedColumn of_one = column_at(1.0);
-  const double size = of_one.residual / length_of(of_one.slopes);
+  const double size = of_one.residual / norm_of(of_one.slopes);
   if (!(size > 0) || !(std::cbrt(std::numeric_limits<double>::epsilon()) > size)) return 1;
   CheckedColumn column = column_at(size);
-  const double all = length_of(column.slopes);
+  const double all = norm_of(column.slopes);
   for (std::size_t i = 0; i < column.slopes.size(); ++i) column.slopes[i] -= of_one.slopes[i];
-  return column.ratio <= kCurved && length_of(column.slopes) > kCurved * all ? size : 1;
+  return column.ratio <= kCurved && norm_of(column.slopes) > kCurved * all ? size : 1;
 }
 
 // Runs a search to its end. `ratio_at(share)` returns the ratio of a share.

@@ -31,23 +31,21 @@ bool has_slopes(const ExtrapolatedSlopes& by) {
   return std::ranges::all_of(by.slope, [](double slope) { return std::isfinite(slope); });
 }
 
-// Returns true if a step changes the residuals little, but visibly. Returns false also if a residual is not
-// finite.
-bool moves_little(std::span<const double> moved, std::span<const double> here) {
+// Holds by how much a step moves the residuals, and the norm of the residuals.
+struct Move {
+  double by = 0, all = 0;
+  // True if the step changes the residuals little, but visibly. False for NaN.
+  bool is_little() const { return by <= kLittle * all && by >= kHardly * all; }
+  bool is_leap() const { return by > all; }
+};
+
+Move move_of(std::span<const double> moved, std::span<const double> here) {
   double change = 0, size = 0;
   for (std::size_t i = 0; i < here.size(); ++i) {
     change += (moved[i] - here[i]) * (moved[i] - here[i]);
     size += here[i] * here[i];
   }
-  const double moved_by = std::sqrt(change), all = std::sqrt(size);
-  return moved_by <= kLittle * all && moved_by >= kHardly * all;  // both are false for NaN
-}
-
-// Returns true if residuals move by more than their own size.
-bool leaps(const std::vector<double>& moved, const std::vector<double>& here) {
-  double change = 0;
-  for (std::size_t i = 0; i < here.size(); ++i) change += (moved[i] - here[i]) * (moved[i] - here[i]);
-  return std::sqrt(change) > length_of(here);
+  return {std::sqrt(change), std::sqrt(size)};
 }
 
 }  // namespace
@@ -87,9 +85,10 @@ void VectorRows::by_differences(std::span<const double> p, Evaluation& result) c
     DifferenceStep step = step_of(step_shares_[k]);
     const bool one_side = from_above && step.central;
     if (one_side) above = at(step.above);
-    if (without_size_[k] && one_side && p[j] == 0 && leaps(above, here)) {
+    // Few steps are so long. All others are spared the calls that size_of_zero() makes.
+    if (without_size_[k] && one_side && p[j] == 0 && move_of(above, here).is_leap()) {
       typical_[k] = size_of_zero([&](double size) {
-        CheckedColumn out{.ratio = ratio_at(size), .residual = length_of(here)};
+        CheckedColumn out{.slopes = {}, .ratio = ratio_at(size), .residual = norm_of(here)};
         for (std::size_t i = 0; i < rows(); ++i)
           out.slopes.push_back(step_of(size).slope(p[j], above[i], here[i], below[i]));
         return out;
@@ -98,7 +97,7 @@ void VectorRows::by_differences(std::span<const double> p, Evaluation& result) c
       above = at(step.above);
     }
     without_size_[k] = false;
-    if (one_side && moves_little(above, here)) {
+    if (one_side && move_of(above, here).is_little()) {
       below.assign(rows(), std::numeric_limits<double>::quiet_NaN());
       result.one_sided = true;
       bends = false;

@@ -13,7 +13,8 @@
 
 namespace nlsq::inline v0 {
 
-// Describes a step along which derivatives are compared with differences.
+// Holds a step in tangent coordinates. The derivatives along it are compared with differences of the
+// residuals.
 struct DerivativeDirection {
   std::vector<double> step;
   std::size_t column = 0;  // the tangent coordinate that moves, if it is the only one
@@ -73,15 +74,23 @@ std::vector<DerivativeDirection> directions(std::span<const double> sizes,
   return out;
 }
 
-// Returns the directions of numbers that are fixed at their bounds, of at most kMostSingly.
+// Returns at most `most` of the numbers, evenly spread.
+template <class T>
+std::vector<T> spread(const std::vector<T>& all, std::size_t most) {
+  const std::size_t count = std::min(most, all.size());
+  std::vector<T> out;
+  for (std::size_t k = 0; k < count; ++k) out.push_back(all[k * all.size() / count]);
+  return out;
+}
+
+// Returns a direction for each number that is fixed at its bound, for kMostSingly of them at most.
 std::vector<DerivativeDirection> directions_at_bounds(std::span<const double> sizes,
                                                       std::span<const std::uint8_t> fixed) {
   std::vector<std::size_t> all;
   for (std::size_t j = 0; j < fixed.size(); ++j)
     if (fixed[j] != 0) all.push_back(j);
   std::vector<DerivativeDirection> out;
-  const std::size_t count = std::min(all.size(), kMostSingly);
-  for (std::size_t k = 0; k < count; ++k) out.push_back(along(all[k * all.size() / count], sizes));
+  for (const std::size_t j : spread(all, kMostSingly)) out.push_back(along(j, sizes));
   return out;
 }
 
@@ -89,14 +98,6 @@ constexpr std::size_t kMostManifolds = 4;
 constexpr std::size_t kMostConsidered = 1000;         // blocks with manifolds, of which these are chosen
 constexpr std::size_t kMostManifoldNumbers = 0x1p12;  // of plus_jacobian; larger ones are not tested
 constexpr double kRoundingOfPlus = 1e-10;  // largest error that differences have beside numbers of size 1
-
-// Returns at most `most` of the numbers, evenly spread.
-std::vector<std::uint32_t> spread(std::span<const std::uint32_t> all, std::size_t most) {
-  const std::size_t count = std::min(most, all.size());
-  std::vector<std::uint32_t> out;
-  for (std::size_t k = 0; k < count; ++k) out.push_back(all[k * all.size() / count]);
-  return out;
-}
 
 // Chooses parameter blocks whose manifolds are tested. Those whose manifolds are different objects come
 // first.
@@ -120,10 +121,10 @@ struct WrongTangent {
   double error = 0;  // relative to the largest number of the column
 };
 
-// Returns true if differences of some other step agree with column j of plus_jacobian. Then the first ones
-// had steps that were too long, as on a circle of radius 1e-9 whose tangent numbers are lengths. A positive
-// factor of the column does not count. It only scales the tangent number, as the length of the direction does
-// in Ceres's LineManifold, and moves no minimum.
+// Returns true if differences with some other step agree with column j of plus_jacobian. The first step may
+// have been too long, for example on a circle of radius 1e-9 whose tangent numbers are lengths. The column
+// may be a positive multiple of the differences. Such a multiple only changes the unit of the tangent number,
+// so that the minimum stays where it is. Ceres's LineManifold has one if its direction is no unit vector.
 bool agrees_with_some_step(const Manifold& manifold, std::span<const double> x, double size,
                            std::span<const double> J, std::size_t j) {
   constexpr double kMostFactor = 1000;

@@ -41,7 +41,7 @@ struct FitResult {
   double rss = 0;           // Σ (weighted residual)² without a robust loss; for counts the deviance
   double chi2_reduced = 0;  // rss / dof; NaN without degrees of freedom
   // 1 - rss / weighted total sum of squares; for counts with the deviance of a constant; NaN for constant y.
-  // With errors in x both sums have the effective variances of this fit.
+  // With errors in x, both sums divide the square of each row by its effective variance in this fit.
   double r_squared = 0;
   // AIC and BIC for Gaussian errors with unknown variance; NaN for rss = 0. For counts they are known up to a
   // constant that depends on the data alone. With errors in x they include Σ ln of the effective variances

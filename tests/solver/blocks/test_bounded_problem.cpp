@@ -45,7 +45,8 @@ struct Saturation {
   }
 };
 
-// Fits exp(a) + b t. The derivatives by b are multiplied by `factor`.
+// The residuals are those of a line exp(a) + b t, and the data have the slope `slope`. The function gives its
+// own derivatives. Those by b are multiplied by `factor`, so they are wrong unless it is 1.
 struct LineOfOwnDerivatives final : BlockFunction {
   static constexpr int rows = 12;
   double factor, slope;
@@ -66,7 +67,8 @@ struct LineOfOwnDerivatives final : BlockFunction {
   }
 };
 
-// Is 2 + x/1000, rounded to a float. Steps of differences at 0 are shorter than its rounding.
+// The residual is 2 + x/1000, rounded to a float. At x = 0, a step of differences changes it by less than it
+// is rounded.
 struct RoundedLine final : BlockFunction {
   RoundedLine() : BlockFunction(1) {}
   const void* kind() const override { return &typeid(*this); }

@@ -19,8 +19,8 @@ NLSQ_C_API int nlsq_curve_fit(const char* model, const nlsq_column* x, size_t pr
                               nlsq_result** result);
 
 /* Does the same with a model handle. `p0` holds one value for each parameter in the model's order. NaN marks
- * a parameter without a value, and NULL means that there are no values. Such parameters
- * of a tape start as those of a formula. A callback needs all values; for it, x is NULL and predictors 0. */
+ * a parameter without a value, and NULL means that there are no values. Such parameters of a tape start
+ * as those of a formula. A callback needs all values; for it, x is NULL and predictors 0. */
 NLSQ_C_API int nlsq_model_fit(const nlsq_model* model, const nlsq_column* x, size_t predictors,
                               const nlsq_column* y, const double* p0, const nlsq_options* options,
                               nlsq_result** result);
