@@ -12,29 +12,32 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 namespace nlsq::inline v0 {
 
 namespace {
 
-int free_parameters(const FitResult& fit) {
-  int count = 0;
-  for (std::size_t j = 0; j < fit.parameters.size(); ++j) count += !fit.fixed[j] && fit.ties[j].empty();
-  return count;
+// Returns the number of parameters that AIC counts: those that the data determine, and those on a bound.
+int counted_parameters(const FitResult& fit) {
+  const std::ptrdiff_t determined = static_cast<std::ptrdiff_t>(fit.rows) - fit.dof;
+  return static_cast<int>(determined + std::ranges::count(fit.at_bound, true));
 }
 
 // Returns the place of a model in the table, as numbers that are compared one after the other. A fit without
 // any residual is better than every other, and among such fits the one with the fewest parameters is best.
+// Where values agree to 1e-9, they describe one curve, and a model without superfluous parameters is better.
 auto place(const ModelFit& m) {
   const bool exact = m.success() && m.fit->rss == 0;
   const int kind = !m.success() ? (m.fit ? 4 : 5) : exact ? 0 : std::isfinite(m.aicc) ? 1 : 2;
   const double value = kind == 0   ? m.parameters
-                       : kind == 1 ? m.aicc
+                       : kind == 1 ? std::round(m.aicc * 1e9)
                        : kind == 2 ? m.fit->aic
                        : kind == 4 ? m.fit->rss
                                    : 0;
-  return std::pair(kind, std::isnan(value) ? kInfinity : value);
+  const bool superfluous = m.success() && m.fit->summary.verdict == Verdict::rank_deficient;
+  return std::tuple(kind, std::isnan(value) ? kInfinity : value, superfluous);
 }
 
 void weigh(std::vector<ModelFit>& models) {
@@ -47,7 +50,9 @@ void weigh(std::vector<ModelFit>& models) {
   for (ModelFit& m : models) m.weight = counts(m) ? std::exp(0.5 * (least - m.aicc)) / sum : kNaN;
 }
 
+// Returns true if the fit has fewer free parameters than the model.
 bool restricted(const FitResult& fit) {
+  if (fit.summary.verdict == Verdict::rank_deficient) return true;
   for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
     if (fit.fixed[j] || fit.at_bound[j] || !fit.ties[j].empty()) return true;
   }
@@ -65,7 +70,8 @@ NestedTest test_of(const std::vector<ModelFit>& models, std::size_t smaller, std
   t.dof_larger = static_cast<double>(b.rows) - models[larger].parameters;
   t.statistic = t.p_value = kNaN;
   if (restricted(a) || restricted(b)) {
-    t.note = "parameters are fixed, tied or at a bound: the models as fitted need not be nested";
+    t.note =
+        "parameters are fixed, tied, at a bound or undetermined: the models as fitted need not be nested";
   } else if (a.rss < b.rss * (1 - 1e-9)) {
     t.note = fmt::format("{} fits worse than {}, which it contains: it ended in another minimum",
                          models[larger].name, models[smaller].name);
@@ -157,7 +163,8 @@ void warn(ModelComparison& out) {
 
 // The formula is that of Hurvich and Tsai, Biometrika 76 (1989) 297.
 double aicc(const FitResult& fit) {
-  const double k = free_parameters(fit) + (fit.loss.is_counts() ? 0 : 1), m = static_cast<double>(fit.rows);
+  const double k = counted_parameters(fit) + (fit.loss.is_counts() ? 0 : 1),
+               m = static_cast<double>(fit.rows);
   return m - k - 1 > 0 ? fit.aic + 2 * k * (k + 1) / (m - k - 1) : kNaN;
 }
 
@@ -169,7 +176,7 @@ ModelComparison rank_models(std::vector<ModelFit> fits, bool absolute_sigma) {
   for (ModelFit& m : out.models) {
     m.aicc = m.weight = kNaN;
     if (!m.fit) continue;
-    m.parameters = free_parameters(*m.fit);
+    m.parameters = counted_parameters(*m.fit);
     m.aicc = aicc(*m.fit);
     counts = counts || m.fit->loss.is_counts();
   }

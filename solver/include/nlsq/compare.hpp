@@ -3,9 +3,9 @@
 //   const nlsq::ModelComparison c = nlsq::compare({"exp", "biexp", "stretched_exp"}, x, y);
 //   if (c.has_best()) use(c.models.front().fit->parameters);
 //
-// Models are ranked by AICc = AIC + 2k(k+1)/(m-k-1), with m rows. k is the number of free parameters, plus
-// one for the unknown variance of the errors; for counts k is the number of free parameters alone. AIC and
-// BIC are those of FitResult.
+// Models are ranked by AICc = AIC + 2k(k+1)/(m-k-1), with m rows. k is the number of free parameters that
+// the data determine, plus one for the unknown variance of the errors; for counts k is that number alone. AIC
+// and BIC are those of FitResult.
 #pragma once
 
 #include <nlsq/curve_fit.hpp>
@@ -48,7 +48,7 @@ struct ModelFit {
   std::optional<FitResult> fit = std::nullopt;
   std::string error = {};  // why there is no fit
   // The following are set by rank_models.
-  int parameters = 0;  // free ones, those on a bound included
+  int parameters = 0;  // free ones that the data determine, those on a bound included
   double aicc = 0;     // NaN if there are too few rows, or no residual
   double weight = 0;   // Akaike's weight, of the models with a certified minimum; otherwise NaN
 

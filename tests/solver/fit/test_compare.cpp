@@ -225,6 +225,20 @@ TEST_CASE("fixed parameters make no test") {
   CHECK(of(c, "linear").parameters == 1);
 }
 
+TEST_CASE("a model with undetermined parameters counts those that the data determine") {
+  const ModelComparison c = compare({"linear", "linear + linear", "constant"}, kX, kY);
+  const ModelFit &line = of(c, "linear"), &twice = of(c, "linear + linear");
+  REQUIRE(twice.success());
+  CHECK(twice.fit->summary.verdict == Verdict::rank_deficient);
+  CHECK(twice.parameters == line.parameters);
+  CHECK(twice.aicc == doctest::Approx(line.aicc).epsilon(1e-9));
+  CHECK(c.models.front().name == "linear");
+  for (const NestedTest& t : c.tests) {
+    const bool names_it = c.models[t.larger].name == twice.name || c.models[t.smaller].name == twice.name;
+    CHECK(t.note.empty() != names_it);
+  }
+}
+
 TEST_CASE("a formula that adds names and multiples of them is no sum of built-in models") {
   const ModelComparison c = compare({"a+0*x", "a+2*x"}, kX, kY);
   REQUIRE(of(c, "a+2*x").fit.has_value());
