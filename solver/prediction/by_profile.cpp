@@ -1,11 +1,13 @@
 // Implements predict_by_profile() and derive_by_profile().
 #include <nlsq/derived.hpp>
+#include <nlsq/evaluate.hpp>
 #include <nlsq/prediction.hpp>
 
 #include "fit/prepared_impl.hpp"
 #include "prediction/delta_method.hpp"
 #include "prediction/derived_expressions.hpp"
 #include "prediction/pulled_profile.hpp"
+#include "support/constants.hpp"
 #include "support/fp_environment.hpp"
 #include "support/parallel.hpp"
 
@@ -13,6 +15,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <span>
 
 namespace nlsq::inline v0 {
 
@@ -63,6 +67,30 @@ PreparedModel with_quantity(const Formula& model, const std::vector<FormulaStep>
   return PreparedModel(std::move(both));
 }
 
+// Computes standard errors as if parameters on bounds could move, because the profile lets them move. The
+// width of the row that pulls comes from such an error.
+class ReleasedErrors {
+ public:
+  ReleasedErrors(const PreparedModel& model, const Columns& x, const FitResult& fit,
+                 const FitOptions& options)
+      : released_(fit), delta_(released_) {
+    if (std::ranges::count(fit.at_bound, true) == 0) return;
+    released_.at_bound.assign(fit.at_bound.size(), false);
+    factor_.emplace(model, x, released_, options, delta_);
+  }
+
+  // `gradient` has the derivatives by all parameters, and `error` is the standard error with parameters on
+  // bounds held. Returns NaN if the data do not determine the error.
+  double of(std::span<const double> gradient, double error) const {
+    return factor_ ? std::sqrt(factor_->variance(gradient)) : error;
+  }
+
+ private:
+  FitResult released_;
+  DeltaMethod delta_;
+  std::optional<RowFactor> factor_;
+};
+
 // Replaces the confidence band by the intervals, and widens the prediction band on each side.
 void take_intervals(const std::vector<PulledInterval>& intervals, Prediction& out) {
   std::size_t other = 0, first = 0;
@@ -112,12 +140,17 @@ Prediction predict_by_profile(const PreparedModel& model, const Columns& x, cons
   const PulledData base = pulled_data(x, right.y, options);
   const FitOptions refit = refit_options(fit, options, prediction.stop);
   const std::vector<std::vector<double>> points = numbers(at);
+  EvaluateOptions slopes;
+  slopes.jacobian = true;
+  const Evaluation curve = evaluate(right.model, at, fit.parameters, PrecisionPolicy::all_f64(), slopes);
+  const ReleasedErrors errors(right.model, x, fit, options);
+  const std::size_t n = fit.parameters.size();
   std::vector<PulledInterval> intervals(out.size());
   run_tasks(out.size(), threads_for(right, prediction), [&](std::size_t i) {
     PulledData data = base;
     for (std::size_t k = 0; k < points.size(); ++k) data.x[k].back() = points[k][i];
-    intervals[i] =
-        pulled_interval(right.model, std::move(data), fit, refit, scale, out.fit[i], out.standard_error[i]);
+    intervals[i] = pulled_interval(right.model, std::move(data), fit, refit, scale, out.fit[i],
+                                   errors.of({curve.jacobian.data() + i * n, n}, out.standard_error[i]));
   });
   take_intervals(intervals, out);
   return out;
@@ -140,11 +173,17 @@ std::vector<DerivedQuantity> derive_by_profile(const PreparedModel& model, const
   PulledData base = pulled_data(x, right.y, options);
   base.x.emplace_back(base.y.size(), 0.0).back() = 1;
   const FitOptions refit = refit_options(fit, options, wanted.stop);
+  const ReleasedErrors errors(right.model, x, fit, options);
+  const std::vector<std::vector<double>> gradients = expressions.gradients(fit.parameters);
   run_tasks(out.size(), wanted, [&](std::size_t k) {
     DerivedQuantity& q = out[k];
+    if (q.note == kFlatNote) {
+      q.ci_low = q.ci_high = kNaN;
+      return;
+    }
     const PulledInterval interval =
         pulled_interval(with_quantity(*right.model.impl().formula, expressions.steps(k)), base, fit, refit,
-                        scale, q.value, q.standard_error);
+                        scale, q.value, errors.of(gradients[k], q.standard_error));
     q.ci_low = interval.low;
     q.ci_high = interval.high;
     q.fits = interval.fits;

@@ -20,6 +20,9 @@ enum class DeltaState : std::uint8_t {
 
 // The text that results contain if a variance is `held`.
 inline constexpr const char* kHeldNote = "a parameter on a bound is taken as fixed there";
+// The note on a derived quantity that depends on fitted parameters and has no slope at the estimate.
+inline constexpr const char* kFlatNote =
+    "its derivative is 0 at the estimate, so this error does not show how it varies: use the bootstrap";
 inline constexpr const char* kHeldBand =
     "the curve depends on a parameter on a bound, which is taken as fixed there";
 

@@ -105,6 +105,13 @@ std::vector<std::vector<double>> DerivedExpressions::gradients(std::span<const d
 
 namespace {
 
+// Returns true if a parameter that was fitted occurs in the expression.
+bool has_fitted_parameter(const std::vector<FormulaStep>& steps, const FitResult& fit) {
+  return std::ranges::any_of(steps, [&](const FormulaStep& step) {
+    return step.op == Op::parameter && !fit.fixed[static_cast<std::size_t>(step.index)];
+  });
+}
+
 const char* reason(DeltaState state, const FitResult& fit) {
   switch (state) {
     case DeltaState::known: return "";
@@ -142,6 +149,8 @@ std::vector<DerivedQuantity> derive(const FitResult& fit, const std::vector<std:
     q.ci_high = q.value + t * q.standard_error;
     q.note = reason(variance.state, fit);
     if (variance.held && q.note.empty()) q.note = kHeldNote;
+    const bool flat = variance.value == 0 && has_fitted_parameter(expressions.steps(k), fit);
+    if (flat && q.note.empty()) q.note = kFlatNote;
     out.push_back(std::move(q));
   }
   return out;
