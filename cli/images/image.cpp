@@ -5,6 +5,7 @@
 #include "prediction/prediction_arguments.hpp"
 #include "prediction/prediction_points.hpp"
 #include "table/numbers/number.hpp"
+#include "table/percent_signs.hpp"
 #include "table/source/utf8.hpp"
 #include "table/table.hpp"
 
@@ -55,6 +56,12 @@ void read_x(const Arguments& arguments, Image& image) {
   std::iota(columns.begin(), columns.end(), std::size_t{0});
   image.x_names = table->shape().names;
   const TableColumns read = table->read(columns);
+  for (const auto& [column, percents] : read.percents) {
+    refuse_mixed_percents(
+        read.columns[column], column_label(table->shape(), column),
+        [&rows = percents](std::size_t i) { return rows.contains(i); },
+        [&](std::size_t i) { return read.place(i); });
+  }
   for (std::size_t k = 0; k < columns.size(); ++k) {
     std::vector<double>& values = image.x.emplace_back(read.rows);
     read.columns[k].read(0, read.rows, values.data());

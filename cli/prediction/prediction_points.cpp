@@ -4,6 +4,7 @@
 #include "errors.hpp"
 #include "table/block_evaluator.hpp"
 #include "table/formula_words.hpp"
+#include "table/percent_signs.hpp"
 #include "table/source/utf8.hpp"
 #include "table/table.hpp"
 
@@ -80,6 +81,32 @@ class PointColumns {
     numbers_.erase(std::unique(numbers_.begin(), numbers_.end()), numbers_.end());
     read_ = table.read(numbers_);
     if (read_.rows == 0) throw BadData(table.name() + ": --predict: the table has no rows");
+    for (const auto& [column, percents] : read_.percents) {
+      refuse_mixed_percents(
+          read_.columns[column], column_label(table.shape(), numbers_[column]),
+          [&rows = percents](std::size_t i) { return rows.contains(i); },
+          [this](std::size_t i) { return place(i); });
+    }
+  }
+
+  // Refuses a column whose numbers have percent signs here and not in the data, or the reverse. `point` is
+  // the expression of `of_data` in the table of points.
+  void compare_percents(const CsvShape& shape, const ColumnExpression& point, const ColumnExpression& of_data,
+                        const FitData& data) const {
+    for (std::size_t k = 0; k < point.columns.size(); ++k) {
+      const auto at =
+          static_cast<std::size_t>(std::ranges::lower_bound(numbers_, point.columns[k]) - numbers_.begin());
+      const bool here = std::ranges::any_of(read_.percents, [&](const auto& p) { return p.first == at; });
+      const bool there = std::ranges::count(data.percent_columns, of_data.columns[k]) > 0;
+      const Column& values = read_.columns[at];
+      for (std::size_t i = 0; i < values.size() && here != there; ++i) {
+        if (values[i] == 0) continue;
+        throw BadData(fmt::format(
+            "{}: --predict: {} has {} percent sign here and {} in the data: write both in "
+            "the same way",
+            place(i), column_label(shape, point.columns[k]), here ? "a" : "no", here ? "none" : "one"));
+      }
+    }
   }
 
   std::vector<double> evaluate(const ColumnExpression& expression) const {
@@ -134,6 +161,9 @@ PredictionPoints points_of_file(const Arguments& arguments, const FitData& data)
   if (with_sigma) expressions.push_back(expression_in(*table, *data.sigma_expression, data, "--sigma"));
   share_times(*table, expressions, data.x, data);
   const PointColumns columns(*table, expressions);
+  for (std::size_t k = 0; k < expressions.size(); ++k)
+    columns.compare_percents(table->shape(), expressions[k],
+                             k == data.x.size() ? *data.sigma_expression : data.x[k], data);
 
   PredictionPoints out;
   out.has_text = table->has_text();

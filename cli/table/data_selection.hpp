@@ -66,8 +66,9 @@ struct FitData {
   std::size_t missing_y = 0, rows_before_stack = 0;  // set by stack_responses()
   std::size_t underflows = 0;
   std::string first_underflow;
-  RowVector<std::size_t> kept;  // indices of the rows kept among those read; empty: all
-  TableColumns read;            // the table that was read, without its columns: rows by file, and their lines
+  RowVector<std::size_t> kept;               // indices of the rows kept among those read; empty: all
+  std::vector<std::size_t> percent_columns;  // numbers of columns that have percent signs
+  TableColumns read;  // the table that was read, without its columns: rows by file, and their lines
   // Several processes divide the passes of the fit with this team, which is null in a single process. If they
   // have divided the rows, too, `place_in_all` gets the place from the process that has the row.
   std::shared_ptr<Team> team;

@@ -3,6 +3,7 @@
 
 #include "errors.hpp"
 #include "table/block_evaluator.hpp"
+#include "table/percent_signs.hpp"
 
 #include <fmt/format.h>
 
@@ -81,6 +82,8 @@ TableColumns ReadColumns::read(Table& table, FitData& data) {
   TableColumns read = table.read(numbers_, texts_, group_);
   columns_ = std::move(read.columns);
   data.memory = std::move(read.memory);
+  for (const auto& [place, rows] : read.percents)
+    if (place < numbers_.size()) data.percent_columns.push_back(numbers_[place]);
   if (row_number_) {
     RowVector<double> numbers(read.rows);
     for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = read.row_number(i);
@@ -111,26 +114,15 @@ bool ReadColumns::is_missing(const ColumnExpression& expression, std::size_t row
   return false;
 }
 
-// 12% is 0.12, so a column with 12% and 25 would mix numbers a hundred times too large with others. 0 is the
-// same in both ways.
 void ReadColumns::refuse_some_percents(const FitData& data, const ColumnExpression* of) const {
-  constexpr std::size_t kNone = static_cast<std::size_t>(-1);
   for (const auto& [place, percents] : data.read.percents) {
     if (place >= numbers_.size()) continue;
     if (of != nullptr && place_in(of->columns, numbers_[place]) == of->columns.size()) continue;
-    const Column& values = columns_[place];
-    std::size_t with = kNone, without = kNone;
-    for (std::size_t i = 0; i < values.size() && (with == kNone || without == kNone); ++i) {
-      const bool percent = percents.contains(data.kept.empty() ? i : data.kept[i]);
-      if (percent && with == kNone) with = i;
-      if (!percent && without == kNone && values[i] != 0 && !std::isnan(values[i])) without = i;
-    }
-    if (with == kNone || without == kNone) continue;
-    throw BadData(fmt::format(
-        "{}: {} has a number with a percent sign here, which is {}, and {} without one at {}: write all "
-        "numbers of the column with the sign, or none",
-        data.place(with), column_label(data.shape, numbers_[place]), values[with], values[without],
-        data.place(without)));
+    const auto has_sign = [&](std::size_t i) {
+      return percents.contains(data.kept.empty() ? i : data.kept[i]);
+    };
+    refuse_mixed_percents(columns_[place], column_label(data.shape, numbers_[place]), has_sign,
+                          [&](std::size_t i) { return data.place(i); });
   }
 }
 

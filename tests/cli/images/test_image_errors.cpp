@@ -20,6 +20,10 @@ TEST_CASE("Shapes that do not agree are refused with both shapes") {
     for (const char* part : parts) CHECK(contains(outcome.out, part));
     CHECK(!std::filesystem::exists(files.path("m.npz")));
   };
+  std::string percents = "x\n10%\n";
+  for (int i = 2; i <= 30; ++i) percents += fmt::format("{}\n", 10 * i);
+  refused(file + " --x " + files.write("percents.csv", percents), 3,
+          {"percents.csv:2", "has a number with a percent sign here", "percents.csv:3"});
   const std::string short_x = files.write("short.npy", npy(std::vector<double>(29, 1)));
   refused(file + " --x " + short_x, 3, {"20 × 24 × 30", "29 values", "no axis"});
   refused(file + " --axis 2 --x " + short_x, 3, {"axis 2 has 30 points", "29 values"});

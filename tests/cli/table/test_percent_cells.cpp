@@ -25,3 +25,25 @@ TEST_CASE("numbers with and without a percent sign in one column are an error th
   CHECK(run(all + fit + "--quiet").status == 0);
   CHECK(contains(run(all + " " + other + fit).out, other + ":2"));
 }
+
+TEST_CASE("percent signs of points and of x of an image agree with each other and with the data") {
+  const Scratch files;
+  const std::string data = files.write("d.csv", "x,y\n10%,1\n20%,2.1\n30%,2.9\n40%,4.1\n");
+  const std::string plain = files.write("p.csv", "x,y\n0.1,1\n0.2,2.1\n0.3,2.9\n0.4,4.1\n");
+  const std::string fit = " --model linear --quiet --csv - --predict ";
+  const std::string good = files.write("g.csv", "x\n15%\n0\n35%\n"),
+                    mixed = files.write("m.csv", "x\n15%\n25\n35%\n"),
+                    none = files.write("n.csv", "x\n0\n40\n50\n");
+  CHECK(run(data + fit + good).status == 0);
+  const Outcome of_mixed = run(data + fit + mixed);
+  CHECK(of_mixed.status == 3);
+  CHECK(contains(of_mixed.out, mixed + ":2: column 1 (x) has a number with a percent sign here"));
+  const Outcome of_none = run(data + fit + none);
+  CHECK(of_none.status == 3);
+  CHECK(contains(of_none.out,
+                 none + ":3: --predict: column 1 (x) has no percent sign here and one in the data"));
+  CHECK(run(plain + fit + none).status == 0);
+  const Outcome reversed = run(plain + fit + good);
+  CHECK(reversed.status == 3);
+  CHECK(contains(reversed.out, "has a percent sign here and none in the data"));
+}

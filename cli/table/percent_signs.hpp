@@ -1,0 +1,18 @@
+// Checks that all numbers of a column have percent signs, or none.
+#pragma once
+
+#include <nlsq/column.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <string>
+
+namespace nlsq::cli {
+
+// Throws BadData if some numbers of a column have a percent sign and others, which are not 0, have none.
+// `label` names the column. has_sign(i) and place(i) give the sign and the place of row i.
+void refuse_mixed_percents(const Column& values, const std::string& label,
+                           const std::function<bool(std::size_t)>& has_sign,
+                           const std::function<std::string(std::size_t)>& place);
+
+}  // namespace nlsq::cli
