@@ -211,9 +211,11 @@ void write_group_json(const GroupReport& report, OutputFile& file) {
         add_number(out, value);
         out += ',';
       }
-      out += fmt::format("\"iterations\":{},\"status\":\"{}\",\"verdict\":\"{}\",\"message\":{}}}\n",
-                         fits.iterations[k], status_word(fits.termination[k]), name(fits.verdict[k]),
-                         json_text(fits.message[k]));
+      out += fmt::format(
+          "\"iterations\":{},\"status\":\"{}\",\"verdict\":\"{}\",\"message\":{},\"warnings\":{}}}\n",
+          fits.iterations[k], status_word(fits.termination[k]), name(fits.verdict[k]),
+          json_text(fits.message[k]),
+          json_list(fits.warnings[k].empty() ? std::vector<std::string>() : std::vector{fits.warnings[k]}));
     }
   });
   file.write(summary_line(report));

@@ -1,12 +1,14 @@
 // Writes the table of groups in the report for people.
 #include "groups/group_report.hpp"
 #include "report/report.hpp"
+#include "report/text_kinds.hpp"
 #include "table/source/utf8.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace nlsq::cli {
 
@@ -75,6 +77,19 @@ std::string failed_groups(const GroupReport& report) {
   return fmt::format("{} of {} groups did not succeed:\n{}", report.failed(), fits.size(), out);
 }
 
+// Returns a line for each kind of warning of the groups' fits.
+static std::string group_warnings(const GroupReport& report) {
+  std::map<std::size_t, std::string> texts;
+  for (std::size_t k = 0; k < report.fits.size(); ++k)
+    if (!report.fits.warnings[k].empty()) texts[k] = report.fits.warnings[k];
+  std::string out;
+  for (const auto& [first, groups] : text_kinds(texts)) {
+    out += fmt::format("Warning: {} group{}, the first is {}: {}\n", groups, groups == 1 ? "" : "s",
+                       printable(report.names[first], kLongestName), texts.at(first));
+  }
+  return out;
+}
+
 std::string group_text(const GroupReport& report) {
   const GroupsResult& fits = report.fits;
   std::string out = data_lines(report.data) + model_lines(report.model);
@@ -82,6 +97,7 @@ std::string group_text(const GroupReport& report) {
   out += fmt::format("Groups {}, of which {} succeeded\n\n{}\n", fits.size(), fits.succeeded, table(report));
   if (report.failed() > 0) out += failed_groups(report) + "\n";
   for (const std::string& warning : report.warnings) out += fmt::format("Warning: {}\n", warning);
+  out += group_warnings(report);
   return out + fmt::format("Time   {:.3g} s (read {:.3g} s), {} groups fitted in lanes\n",
                            report.total_seconds, report.read_seconds, fits.in_lanes);
 }

@@ -172,7 +172,7 @@ class ImageFit {
       options.progress = [](std::size_t more, std::size_t) { progress_done(more); };
       GroupsResult fits = curve_fit_groups(model_, Columns({x.begin(), x.end()}), y_, group, p0_, options);
       for (std::size_t i = 0; i < part.size(); ++i)
-        if (take(fits, i, part[i], fits.message[i])) out_.from_neighbour[part[i]] = 0;
+        if (take(fits, i, part[i], fits.message[i], fits.warnings[i])) out_.from_neighbour[part[i]] = 0;
     });
   }
 
@@ -225,14 +225,17 @@ class ImageFit {
     if (!sigma.empty()) options.sigma_per_fit = ColumnPerFit(std::move(sigma));
     const BatchResult fits = curve_fit_batch(model_, x, ColumnPerFit(std::move(y)), start, options);
     for (std::size_t i = 0; i < pixels.size(); ++i) {
-      if (certain(status_of(fits.verdict[i])) && take(fits, i, pixels[i], ""))
+      const auto found = fits.warnings.find(i);
+      const std::string warnings = found == fits.warnings.end() ? "" : found->second;
+      if (certain(status_of(fits.verdict[i])) && take(fits, i, pixels[i], "", warnings))
         out_.from_neighbour[pixels[i]] = 1;
     }
   }
 
   // Takes fit i for a pixel, unless the pixel already has a better one.
   template <class Fits>
-  bool take(const Fits& fits, std::size_t i, std::size_t pixel, const std::string& message) {
+  bool take(const Fits& fits, std::size_t i, std::size_t pixel, const std::string& message,
+            const std::string& warnings) {
     const bool success = nlsq::is_success(fits.verdict[i]);
     if (is_success(out_.status[pixel]) && !(success && fits.cost[i] < out_.cost[pixel])) return false;
     out_.status[pixel] = status_of(fits.verdict[i]);
@@ -243,8 +246,10 @@ class ImageFit {
       out_.parameters(pixel, j) = fitted ? fits.parameters(i, j) : kNaN;
       out_.standard_errors(pixel, j) = fitted ? fits.standard_errors(i, j) : kNaN;
     }
+    out_.warnings.erase(pixel);
     if (success) {
       out_.message.erase(pixel);
+      if (!warnings.empty()) out_.warnings[pixel] = warnings;
     } else {
       out_.message[pixel] = with_places(message, image_.points,
                                         [](std::size_t point) { return fmt::format("point {}", point); });

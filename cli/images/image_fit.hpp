@@ -37,8 +37,9 @@ struct ImageFits {
   std::map<std::string, std::vector<std::uint8_t>> at_bound;
   std::vector<double> cost;
   std::vector<PixelStatus> status;
-  std::map<std::size_t, std::string> message;  // reasons of pixels that did not succeed
-  std::vector<std::uint8_t> from_neighbour;    // 1: the answer was found from a neighbour's
+  std::map<std::size_t, std::string> message;   // reasons of pixels that did not succeed
+  std::map<std::size_t, std::string> warnings;  // of pixels that succeeded; see GroupsResult
+  std::vector<std::uint8_t> from_neighbour;     // 1: the answer was found from a neighbour's
 };
 
 // One pixel in each block of 8 × 8 (neighbours.hpp) is fitted from its own guess, as curve_fit_groups does.

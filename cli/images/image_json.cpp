@@ -2,6 +2,7 @@
 // numbers of each pixel are in the maps.
 #include "images/image_report.hpp"
 #include "report/json_report.hpp"
+#include "report/text_kinds.hpp"
 
 #include <nlsq/version.hpp>
 
@@ -9,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include <cmath>
+#include <map>
 #include <string>
 
 namespace nlsq::cli {
@@ -45,11 +47,11 @@ std::string parameters(const ImageReport& report) {
   });
 }
 
-std::string reasons(const ImageReport& report) {
-  return joined(failure_reasons(report), [&](const FailureReason& reason) {
-    return fmt::format("{{\"pixels\":{},\"first\":[{}],\"message\":{}}}", reason.pixels,
-                       fmt::join(report.image.index(reason.first), ","),
-                       json_text(report.fits.message.at(reason.first)));
+// Returns a list of the kinds of these texts of pixels.
+std::string kinds(const ImageReport& report, const std::map<std::size_t, std::string>& texts) {
+  return joined(text_kinds(texts), [&](const TextKind& kind) {
+    return fmt::format("{{\"pixels\":{},\"first\":[{}],\"message\":{}}}", kind.count,
+                       fmt::join(report.image.index(kind.first), ","), json_text(texts.at(kind.first)));
   });
 }
 
@@ -65,7 +67,8 @@ std::string image_json(const ImageReport& report) {
   out += fmt::format("\"succeeded\":{},\"failed\":{},\"from_neighbour\":{},\"statuses\":[{}],",
                      report.fitted() - report.failed(), report.failed(),
                      std::ranges::count(fits.from_neighbour, 1), statuses(report));
-  out += fmt::format("\"parameters\":[{}],\"reasons\":[{}],", parameters(report), reasons(report));
+  out += fmt::format("\"parameters\":[{}],\"reasons\":[{}],\"pixel_warnings\":[{}],", parameters(report),
+                     kinds(report, fits.message), kinds(report, fits.warnings));
   out += fmt::format("\"model\":{},\"formula\":{},\"absolute_sigma\":{},\"warnings\":[{}],",
                      json_text(model.name_or(arguments.model)), json_text(model.formula.text),
                      arguments.absolute_sigma, joined(model.warnings, json_text));

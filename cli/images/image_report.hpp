@@ -42,13 +42,6 @@ struct ParameterRange {
 // Returns nothing if no pixel succeeded.
 std::vector<ParameterRange> parameter_ranges(const ImageReport& report);
 
-// This is a reason why pixels did not succeed. Messages that differ in numbers alone are one reason.
-struct FailureReason {
-  std::size_t first = 0, pixels = 0;  // the first pixel, and how many there are
-};
-// Returns the reasons, the most frequent one first.
-std::vector<FailureReason> failure_reasons(const ImageReport& report);
-
 std::string image_text(const ImageReport& report);
 std::string image_json(const ImageReport& report);
 

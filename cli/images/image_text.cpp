@@ -1,6 +1,7 @@
 // Writes the report about an image: how its pixels ended, and the range of each parameter.
 #include "images/image_report.hpp"
 #include "report/report.hpp"
+#include "report/text_kinds.hpp"
 #include "table/source/utf8.hpp"
 
 #include <fmt/format.h>
@@ -13,16 +14,6 @@ namespace nlsq::cli {
 namespace {
 
 constexpr std::size_t kMostReasonsListed = 20;
-
-// Returns the message without its numbers. Pixels with the same result have the same reason.
-std::string without_numbers(const std::string& message) {
-  std::string out;
-  for (const char c : message) {
-    if (c < '0' || c > '9') out += c;
-    else if (!out.ends_with('#')) out += '#';
-  }
-  return out;
-}
 
 double median(std::vector<double>& values) {
   if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
@@ -67,7 +58,7 @@ std::string parameter_table(const ImageReport& report) {
 
 // Returns a line for each reason why pixels did not succeed, with their number.
 std::string failed_pixels(const ImageReport& report) {
-  const std::vector<FailureReason> reasons = failure_reasons(report);
+  const std::vector<TextKind> reasons = text_kinds(report.fits.message);
   if (reasons.empty()) return "";
   std::string out = fmt::format("{} of {} pixels did not succeed:\n", report.failed(), report.fitted());
   for (std::size_t k = 0; k < std::min(reasons.size(), kMostReasonsListed); ++k) {
@@ -123,16 +114,6 @@ std::vector<ParameterRange> parameter_ranges(const ImageReport& report) {
   return ranges;
 }
 
-std::vector<FailureReason> failure_reasons(const ImageReport& report) {
-  std::map<std::string, FailureReason> reasons;
-  for (const auto& [pixel, message] : report.fits.message)
-    ++reasons.try_emplace(without_numbers(message), FailureReason{pixel, 0}).first->second.pixels;
-  std::vector<FailureReason> sorted;
-  for (const auto& [text, reason] : reasons) sorted.push_back(reason);
-  std::ranges::stable_sort(sorted, std::greater(), &FailureReason::pixels);
-  return sorted;
-}
-
 std::string image_text(const ImageReport& report) {
   const ImageFits& fits = report.fits;
   std::string out = data_text(report) + model_lines(report.model);
@@ -142,6 +123,10 @@ std::string image_text(const ImageReport& report) {
   out += parameter_table(report);
   if (report.failed() > 0) out += failed_pixels(report) + "\n";
   for (const std::string& warning : report.model.warnings) out += fmt::format("Warning: {}\n", warning);
+  for (const auto& [first, pixels] : text_kinds(fits.warnings)) {
+    out += fmt::format("Warning: {} pixel{}, the first at {}: {}\n", pixels, pixels == 1 ? "" : "s",
+                       report.image.place(first), fits.warnings.at(first));
+  }
   return out + fmt::format("Time   {:.3g} s (read {:.3g} s), {} pixels started from a neighbour's answer\n",
                            report.total_seconds, report.read_seconds,
                            std::ranges::count(fits.from_neighbour, 1));

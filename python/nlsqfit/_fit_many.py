@@ -38,7 +38,8 @@ class ManyFits:
         For each fit without success, why it has none, and what would help. Keys are places in the arrays:
         ``many.messages[2]`` is about ``many.cost[2]``, and ``many.messages[2, 5]`` about ``many.cost[2, 5]``.
     warnings : list of str
-        Problems of fits with too few data. Fits are counted along Y without its axis of data.
+        Fits with too few data, and warnings of fits with success, such as a loss whose scale is so small that
+        standard errors may be far too small. Fits are counted along Y without its axis of data.
     evaluator : str
         "formula", "recorded", or why the function was called, perhaps only for some fits.
     """

@@ -56,6 +56,8 @@ def one_by_one(function, x, data, names, starts, sigma, mask, solver, given, rea
         found["iterations"][at] = int(result.number("iterations"))
         if not found["success"][at]:
             messages[fit] = _of_kept_rows(result.text("message"), mask)
+        elif result.text("warnings"):
+            warnings.append(f"fit {fit}: " + result.text("warnings").replace("\n", "; "))
     return found, warnings, messages
 
 

@@ -96,7 +96,8 @@ def test_a_fit_of_wrong_data_among_those_that_are_called_warns_once():
     mask[-1, 1:] = mask[0, 1:] = True
     many = nf.fit_many(f, T, Y, p0=[2.2, 0.7], mask=mask)
     assert list(np.flatnonzero(~many.success)) == [0, 39]
-    assert [w.split(":")[0] for w in many.warnings] == ["fit 0", "fit 39"]
+    named = [w.split(":")[0] for w in many.warnings]  # the others are exact, and warn that they have no scatter
+    assert named.count("fit 0") == named.count("fit 39") == 1
 
 
 def test_a_function_that_fails_at_an_answer_is_called_for_that_fit():

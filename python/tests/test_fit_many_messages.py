@@ -106,3 +106,12 @@ def test_a_start_that_is_infinite_or_outside_the_bounds_is_named_with_its_fit(mo
     for fixed in (None, ["b"]):
         with pytest.raises(ValueError, match="p0 of fit 3: b = 5 is above its upper bound 2: start within"):
             nf.fit_many(model, X, data(8), p0=starts, bounds={"b": (0, 2)}, fixed=fixed)
+
+
+@every_kind
+def test_warnings_of_fits_with_success_are_those_of_a_fit_alone(model):
+    options = dict(p0=START, loss="tukey", f_scale=1e-5)
+    many = nf.fit_many(model, X, data()[7:10], **options)
+    assert many.success.any()
+    for fit in np.flatnonzero(many.success):
+        assert any(w.startswith(f"fit {fit}: ") and "beyond the scale of the loss" in w for w in many.warnings)

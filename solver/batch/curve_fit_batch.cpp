@@ -4,6 +4,7 @@
 #include "certificate/doubtful_end.hpp"
 #include "certificate/hidden_minimum.hpp"
 #include "fit/fit_setup.hpp"
+#include "models/model_families.hpp"
 #include "support/column_blocks.hpp"
 #include "support/constants.hpp"
 #include "support/fp_environment.hpp"
@@ -11,6 +12,8 @@
 #include "support/parallel.hpp"
 
 #include "expression/symmetry.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <memory>
@@ -65,6 +68,7 @@ class BatchTask {
   }
   const KernelCounters& counters() const { return counters_; }
   const std::map<std::size_t, std::string>& messages() const { return messages_; }
+  const std::map<std::size_t, std::string>& warnings() const { return warnings_; }
 
  private:
   // Stores why a fit has no success.
@@ -92,6 +96,7 @@ class BatchTask {
     const FitResult fit =
         fit_prepared(batch_.model, Columns(std::move(x)), batch_.y[f], p0, options, batch_.unstarted(f));
     if (!fit.success()) note_end(f, fit.summary.message);
+    else if (!fit.warnings.empty()) warnings_[f] = fmt::format("{}", fmt::join(fit.warnings, "; "));
     std::copy(fit.parameters.begin(), fit.parameters.end(), &out_.parameters(f, 0));
     std::copy(fit.standard_errors.begin(), fit.standard_errors.end(), &out_.standard_errors(f, 0));
     const Summary& s = fit.summary;
@@ -166,6 +171,7 @@ class BatchTask {
   Vector x0_;
   KernelCounters counters_;
   std::map<std::size_t, std::string> messages_;  // of fits without success
+  std::map<std::size_t, std::string> warnings_;  // of fits with success
 };
 
 BatchResult empty_result(const Batch& batch) {
@@ -199,6 +205,7 @@ class Fits {
     // The messages are copied, so that they lie side by side. The original ones lie between the fits' memory
     // and would fragment it, by 7 KB for each message.
     for (const auto& [f, text] : task.messages()) out_.message.emplace(f, text);
+    for (const auto& [f, text] : task.warnings()) out_.warnings.emplace(f, text);
     if (lanes) lanes_.give(std::move(lanes));
   }
   std::size_t in_lanes() const {
@@ -259,6 +266,16 @@ std::size_t fit_in_parts(const Batch& batch, const BatchOptions& options, const 
   return in_lanes;
 }
 
+// Adds the warnings that curve_fit adds for a built-in model, for fits that were not made by it.
+void warn_of_poles(const Batch& batch, const Model& model, BatchResult& out) {
+  for (std::size_t f = 0; f < out.size(); ++f) {
+    if (!is_success(out.verdict[f])) continue;
+    const std::span<const double> parameters(&out.parameters(f, 0), out.parameter_names.size());
+    std::string pole = guessing::pole_warning(model, parameters, batch.x.front()[f]);
+    if (!pole.empty()) out.warnings[f] = std::move(pole);
+  }
+}
+
 BatchResult fit_all(const PreparedModel& model, const std::vector<ColumnPerFit>& x, const ColumnPerFit& Y,
                     const Matrix& P0, const BatchOptions& given, bool leaves) {
   const FpEnvironment environment;
@@ -309,6 +326,7 @@ BatchResult fit_all(const PreparedModel& model, const std::vector<ColumnPerFit>&
   if (work.alone()) out.in_lanes = fit_in_parts(batch, given, fit_range, out);
   else share_fits(work, batch, given, fit_range, out);
   fits.sum_up();
+  if (batch.plain() && impl.built_in) warn_of_poles(batch, *impl.built_in, out);
   return out;
 }
 

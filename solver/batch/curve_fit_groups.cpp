@@ -17,6 +17,8 @@
 
 #include <nlsq/curve_fit_batch.hpp>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -39,7 +41,7 @@ constexpr std::size_t kSinglesOfRecord = 64;   // the same for groups that are f
 // every block.
 constexpr std::size_t kWithoutJournal = 16;
 // The number of the format that group_bytes() writes. Format 1 stored groups in lanes differently.
-constexpr std::uint64_t kGroupFormat = 2;
+constexpr std::uint64_t kGroupFormat = 3;
 
 // Holds the positions of the columns of a fit among all columns of the table.
 struct Layout {
@@ -136,6 +138,7 @@ class GroupFits {
     out_.termination.assign(count, Termination::failure);
     out_.iterations.assign(count, 0);
     out_.message.assign(count, {});
+    out_.warnings.assign(count, {});
   }
 
   Column part(std::size_t column, std::size_t k) const { return rows_.part(column, k); }
@@ -252,6 +255,16 @@ class GroupFits {
     out_.verdict[k] = fits.verdict[i];
     out_.termination[k] = fits.termination[i];
     out_.iterations[k] = fits.iterations[i];
+    const auto warning = fits.warnings.find(i);
+    warn(k, warning == fits.warnings.end() ? std::string() : warning->second);
+  }
+
+  // Stores the warnings of a group that succeeded.
+  void warn(std::size_t k, std::string warnings) {
+    if (!is_success(out_.verdict[k])) return;
+    const std::string& fixed = starts_.warning_of_fixed();
+    out_.warnings[k] = std::move(warnings);
+    if (!fixed.empty()) out_.warnings[k] += (out_.warnings[k].empty() ? "" : "; ") + fixed;
   }
 
   void fit_singly(const std::vector<std::size_t>& single) {
@@ -299,6 +312,7 @@ class GroupFits {
       out.put(out_.termination[k]);
       out.put(out_.iterations[k]);
       out.put_text(out_.message[k]);
+      out.put_text(out_.warnings[k]);
     }
     return std::move(out.text());
   }
@@ -316,6 +330,7 @@ class GroupFits {
       out_.termination[k] = in.get<Termination>();
       out_.iterations[k] = in.get<int>();
       out_.message[k] = in.get_text();
+      out_.warnings[k] = in.get_text();
     }
   }
 
@@ -358,7 +373,11 @@ class GroupFits {
     out_.rss[k] = fit.rss;
     out_.r_squared[k] = fit.r_squared;
     take_end(s, k, out_);
-    if (!fit.success()) out_.message[k] = warning.empty() ? s.message : s.message + "; " + warning;
+    std::vector<std::string> texts = fit.success() ? fit.warnings : std::vector{s.message};
+    if (!warning.empty()) texts.push_back(warning);
+    std::string text = fmt::format("{}", fmt::join(texts, "; "));
+    if (fit.success()) warn(k, std::move(text));
+    else out_.message[k] = std::move(text);
   }
 
   const PreparedModel& model_;

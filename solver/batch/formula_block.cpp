@@ -21,9 +21,9 @@ Traced evaluate_traced(const Formula& formula, const std::vector<double>& x, con
 
 }  // namespace
 
-FormulaRows::FormulaRows(const Formula& model, std::vector<double> fixed_values,
-                         const std::vector<int>& shared_ones, const std::vector<int>& own_ones)
-    : formula(model), shared(shared_ones), own(own_ones), values(std::move(fixed_values)) {
+FormulaRows::FormulaRows(const Formula& model, const std::vector<int>& shared_ones,
+                         const std::vector<int>& own_ones)
+    : formula(model), shared(shared_ones), own(own_ones) {
   // The graph of a formula also has the nodes of its left side. Only those of the model are kept, so that a
   // recording has no operation that it does not need.
   Graph graph;
@@ -36,7 +36,7 @@ FormulaRows::FormulaRows(const Formula& model, std::vector<double> fixed_values,
 
 template <class T>
 std::vector<T> FormulaBlock::parameters(const T* const* blocks) const {
-  std::vector<T> p(rows_->values.begin(), rows_->values.end());
+  std::vector<T> p(values_.begin(), values_.end());
   for (std::size_t j = 0; j < rows_->shared.size(); ++j)
     p[static_cast<std::size_t>(rows_->shared[j])] = blocks[0][j];
   for (std::size_t j = 0; j < rows_->own.size(); ++j)

@@ -7,18 +7,17 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace nlsq::inline v0 {
 
 // Holds the data and the formula that all rows have in common.
 struct FormulaRows {
-  FormulaRows(const Formula& model, std::vector<double> fixed_values, const std::vector<int>& shared_ones,
-              const std::vector<int>& own_ones);
+  FormulaRows(const Formula& model, const std::vector<int>& shared_ones, const std::vector<int>& own_ones);
 
   Formula formula;
-  std::vector<int> shared, own;     // indices of parameters; the others have fixed `values`
-  std::vector<double> values;       // of all parameters
+  std::vector<int> shared, own;     // indices of parameters; the others are fixed
   std::vector<NodeId> derivatives;  // by the shared parameters, then by the own ones, in formula.graph
   // These are the data by row. The response is the left side of the formula; weights are 1 / sigma.
   std::vector<const double*> predictors;
@@ -28,8 +27,10 @@ struct FormulaRows {
 
 class FormulaBlock final : public BlockFunction {
  public:
-  FormulaBlock(std::shared_ptr<const FormulaRows> rows, std::size_t row)
-      : BlockFunction(1), rows_(std::move(rows)), row_(row) {}
+  // `values` are all parameters of the row's group; of these, the fixed ones are read. The array must outlive
+  // the block.
+  FormulaBlock(std::shared_ptr<const FormulaRows> rows, std::size_t row, std::span<const double> values)
+      : BlockFunction(1), rows_(std::move(rows)), row_(row), values_(values) {}
 
   Derivatives derivatives_by() const override { return Derivatives::traced_own; }
   const void* kind() const override { return rows_.get(); }
@@ -45,6 +46,7 @@ class FormulaBlock final : public BlockFunction {
 
   std::shared_ptr<const FormulaRows> rows_;
   std::size_t row_;
+  std::span<const double> values_;
 };
 
 }  // namespace nlsq::inline v0

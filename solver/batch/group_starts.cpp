@@ -20,6 +20,7 @@ GroupStarts::GroupStarts(const PreparedModel::Impl& model, const NamedValues& p0
   if (model.built_in) guess_ = &*model.built_in;
   else if (formula_) known_ = guessing::recognise(*formula_), guess_ = known_.model;
   if (guess_ == nullptr) unstarted_ = without_start(model.names, p0);
+  else warning_of_fixed_ = warning_of_fixed_guesses(options.fixed, p0);
 }
 
 std::vector<double> GroupStarts::of(const Columns& x, const Column& y, const Column& sigma,
@@ -67,12 +68,19 @@ void check_group_columns(const PreparedModel::Impl& model, const Columns& x, con
   }
 }
 
-void check_shared(const PreparedModel::Impl& model, const GroupOptions& options) {
+void check_shared(const PreparedModel::Impl& model, const NamedValues& p0, const GroupOptions& options) {
   const auto& names = model.names;
   for (const std::string& name : options.share) {
     parameter_index(names, name, "share");
     if (std::ranges::count(options.share, name) > 1)
       throw ValidationError(fmt::format("share: '{}' is named twice", name));
+    if (std::ranges::count(options.fixed, name) > 0 && !has_value(p0, name)) {
+      throw ValidationError(
+          fmt::format("share: '{0}' is fixed without a value, so that each group has a first guess of its "
+                      "own: fix it at a "
+                      "value, or leave it out of share",
+                      name));
+    }
   }
   const std::pair<const char*, bool> refused[] = {
       {"callable; give a formula or a built-in model", !model.formula},

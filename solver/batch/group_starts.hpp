@@ -32,6 +32,8 @@ class GroupStarts {
   void look_in(const Columns& x, const Column& y, const FitOptions& options);
   // Returns the parameters that have neither a value in p0 nor a guess.
   const std::vector<std::string>& unstarted() const { return unstarted_; }
+  // Returns a warning of parameters that are fixed at the guess of each group; empty if none is.
+  const std::string& warning_of_fixed() const { return warning_of_fixed_; }
 
  private:
   const PreparedModel::Impl& model_;
@@ -41,6 +43,7 @@ class GroupStarts {
   std::vector<double> default_;
   const Loss& loss_;
   std::vector<std::string> unstarted_;
+  std::string warning_of_fixed_;
   const Model* guess_ = nullptr;
   guessing::Recognised known_;
 };
@@ -50,7 +53,7 @@ void check_group_columns(const PreparedModel::Impl& model, const Columns& x, con
                          const Column& group, const FitOptions& options);
 
 // Throws ValidationError if an option is not for joint fits, if the model has no parameter of a name to be
-// shared, or if such a name is given twice.
-void check_shared(const PreparedModel::Impl& model, const GroupOptions& options);
+// shared, if such a name is given twice, or if it is fixed without a value.
+void check_shared(const PreparedModel::Impl& model, const NamedValues& p0, const GroupOptions& options);
 
 }  // namespace nlsq::inline v0

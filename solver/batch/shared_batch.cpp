@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t kFitsOfRecord = 8192;  // fits between two records of a journal
 // The number of the format that to_bytes() writes. A record of another format is dropped, and its fits are
-// made again. Format 1 had no messages.
-constexpr std::uint64_t kFormat = 2;
+// made again. Format 1 had no messages, format 2 no warnings.
+constexpr std::uint64_t kFormat = 3;
 
 std::uint64_t hash_of_data(const Batch& batch) {
   ByteHash hash;
@@ -71,9 +71,9 @@ std::string to_bytes(const BatchResult& fits, std::size_t first, std::size_t las
   ByteWriter out;
   for (std::size_t f = first; f < last; ++f) {
     visit_fit(fits, f, [&](const auto& value) { out.put(value); });
-    if (is_success(fits.verdict[f])) continue;
-    const auto message = fits.message.find(f);
-    out.put_text(message == fits.message.end() ? std::string_view() : message->second);
+    const auto& texts = is_success(fits.verdict[f]) ? fits.warnings : fits.message;
+    const auto text = texts.find(f);
+    out.put_text(text == texts.end() ? std::string_view() : text->second);
   }
   return std::move(out.text());
 }
@@ -82,8 +82,8 @@ void take_bytes(std::string_view bytes, std::size_t first, BatchResult& fits) {
   ByteReader in(bytes);
   for (std::size_t f = first; in.left() > 0; ++f) {
     visit_fit(fits, f, [&](auto& value) { value = in.get<std::remove_reference_t<decltype(value)>>(); });
-    if (is_success(fits.verdict[f])) continue;
-    if (std::string message = in.get_text(); !message.empty()) fits.message[f] = std::move(message);
+    auto& texts = is_success(fits.verdict[f]) ? fits.warnings : fits.message;
+    if (std::string text = in.get_text(); !text.empty()) texts[f] = std::move(text);
   }
 }
 

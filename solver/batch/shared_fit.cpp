@@ -39,8 +39,8 @@ class SharedFit {
   SharedFit(const PreparedModel& model, const Columns& x, const Column& y, const Column& group,
             const NamedValues& p0, const GroupOptions& options)
       : model_(model), impl_(model.impl()), x_(x), y_(y), group_(group), p0_(p0), options_(options),
-        limits_(limits_of(options.bounds, impl_.names)), groups_(group) {
-    check_shared(impl_, options);
+        limits_(limits_of(options.bounds, impl_.names)), starts_(impl_, p0, options, {}), groups_(group) {
+    check_shared(impl_, p0, options);
     for (const int j : free_parameters(impl_.names, options.fixed, {}, limits_)) {
       const bool shared = std::ranges::count(options.share, impl_.names[static_cast<std::size_t>(j)]) > 0;
       (shared ? shared_ : own_).push_back(j);
@@ -107,13 +107,12 @@ class SharedFit {
   }
 
   void solve_jointly() {
-    const std::size_t first = taking_part_.front(), n = impl_.names.size();
-    const std::vector<double> fixed(&out_.parameters(first, 0), &out_.parameters(first, 0) + n);
-    const auto rows = std::make_shared<FormulaRows>(*impl_.formula, fixed, shared_, own_);
+    const auto rows = std::make_shared<FormulaRows>(*impl_.formula, shared_, own_);
     for (std::size_t c = 0; c < x_.size(); ++c) rows->predictors.push_back(sorted_[c].direct_f64(0));
     rows->response = response_.data();
     if (weighted()) rows->weight = weight_.data();
-    for (const int j : shared_) shared_values_.push_back(fixed[static_cast<std::size_t>(j)]);
+    for (const int j : shared_)
+      shared_values_.push_back(out_.parameters(taking_part_.front(), static_cast<std::size_t>(j)));
     own_values_ = Matrix(taking_part_.size(), own_.size());
     Problem problem;
     add_block(problem, shared_values_.data(), shared_);
@@ -125,9 +124,10 @@ class SharedFit {
       add_block(problem, &own_values_(i, 0), own_);
       if (own_.size() <= kMostEliminated) problem.set_elimination_group(&own_values_(i, 0), 0);
       const BlockRef blocks[] = {BlockRef(shared_values_.data()), BlockRef(&own_values_(i, 0))};
+      const std::span<const double> values(&out_.parameters(k, 0), impl_.names.size());
       for (std::size_t row = groups_.first(k); row < groups_.first(k) + groups_.rows(k); ++row)
         problem.add_residual_block(
-            std::shared_ptr<const BlockFunction>(std::make_shared<FormulaBlock>(rows, row)), Loss(),
+            std::shared_ptr<const BlockFunction>(std::make_shared<FormulaBlock>(rows, row, values)), Loss(),
             std::span<const BlockRef>(blocks));
     }
     if (own_.size() <= kMostEliminated) problem.set_elimination_group(shared_values_.data(), 1);
@@ -194,6 +194,7 @@ class SharedFit {
       for (const int j : own_) out_.standard_errors(k, static_cast<std::size_t>(j)) = kNaN;
       take_end(s, k, out_);
       out_.message[k] = is_success(s.verdict) ? std::string() : s.message;
+      out_.warnings[k] = is_success(s.verdict) ? starts_.warning_of_fixed() : std::string();
     }
     joint_.groups = taking_part_.size();
     joint_.parameters = shared_values_;
@@ -262,9 +263,7 @@ class SharedFit {
   // Takes the certificate, which is that of all groups, back if one group's end is doubtful
   // (doubtful_end.hpp).
   void withdraw_doubtful(Matrix errors) {
-    const Ties none;
-    const std::vector<std::string> unstarted = GroupStarts(impl_, p0_, options_, none).unstarted();
-    const std::vector<int> free = free_parameters(impl_.names, options_.fixed, none, limits_);
+    const std::vector<int> free = free_parameters(impl_.names, options_.fixed, {}, limits_);
     const std::shared_ptr<const CurvePrograms> programs = impl_.programs(free, ResidualForm(weighted()));
     std::vector<Doubt> doubts;
     for (const std::size_t k : taking_part_) {
@@ -273,7 +272,7 @@ class SharedFit {
       end.names = impl_.names;
       end.start = end.parameters = {&out_.parameters(k, 0), impl_.names.size()};
       end.standard_errors = {&errors(k, 0), impl_.names.size()};
-      end.unstarted = unstarted;
+      end.unstarted = starts_.unstarted();
       end.jumps = programs->jumps;
       end.r_squared = out_.r_squared[k];
       for (std::size_t i = 0; i < free.size(); ++i) {
@@ -294,6 +293,7 @@ class SharedFit {
       out_.verdict[k] = joint_.summary.verdict;
       out_.termination[k] = joint_.summary.termination;
       out_.message[k] = message_of_doubt(doubts[i].empty() ? of_others : doubts[i]);
+      out_.warnings[k].clear();
     }
   }
 
@@ -367,6 +367,7 @@ class SharedFit {
   const NamedValues& p0_;
   const GroupOptions& options_;
   Limits limits_;
+  GroupStarts starts_;
   GroupRows groups_;
   std::vector<int> shared_, own_;  // free parameters
   std::vector<std::size_t> taking_part_;

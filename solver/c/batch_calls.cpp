@@ -96,6 +96,8 @@ nlsq_result* fit_batch(const CallerModel& model, const nlsq_batch_column* x, std
   result->batch = curve_fit_batch(*model.prepared, data.x, data.y, first.P0, batch);
   improve_poor_fits(
       model, data, first, batch, [&] { return options.stop_wanted(); }, result->batch);
+  for (const auto& [fit, text] : result->batch.warnings)
+    result->warnings.push_back(fmt::format("fit {}: {}", fit, text));
   result->masked = mask != nullptr;
   return to_handle<nlsq_result>(std::move(result));
 }

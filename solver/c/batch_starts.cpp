@@ -89,8 +89,10 @@ void replace(BatchResult& from, std::size_t k, std::size_t f, BatchResult& to) {
   to.certified += is_success(from.verdict[k]) ? 1 : 0;
   to.certified -= is_success(to.verdict[f]) ? 1 : 0;
   to.verdict[f] = from.verdict[k];
-  to.message.erase(f);
-  if (const auto text = from.message.find(k); text != from.message.end()) to.message[f] = text->second;
+  for (auto texts : {&BatchResult::message, &BatchResult::warnings}) {
+    (to.*texts).erase(f);
+    if (const auto text = (from.*texts).find(k); text != (from.*texts).end()) (to.*texts)[f] = text->second;
+  }
 }
 
 // Holds the fits of a batch that ended badly, and makes them again from other starts.

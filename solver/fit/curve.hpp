@@ -106,6 +106,10 @@ bool record(RecordedResidual& residual, const RowSource& data, const std::vector
 std::vector<double> guessed_start(const Model& model, const Columns& x, const Column& y, const Column& sigma,
                                   const Loss& loss, std::string& warning);
 
+// Returns a warning of parameters that are fixed at a first guess; empty if none is. Such a value comes from
+// the data, and the standard errors of the others do not include its error.
+std::string warning_of_fixed_guesses(const std::vector<std::string>& fixed, const NamedValues& p0);
+
 // Improves the start of the request on a sample of the rows, for linear parameters, for losses that ignore
 // far residuals and for errors in x, and solves from there. If that leads to no minimum, solves from the
 // given start, too. `linear` are the positions of linear parameters among the free ones. Implemented in

@@ -61,18 +61,6 @@ std::vector<double> formula_start(const Formula& formula, const NamedValues& p0,
   return starting_values(formula.parameters, p0, default_start(formula.parameters.size(), limits), limits);
 }
 
-// Warns of parameters that are fixed at a first guess. Such a value comes from the data, and the standard
-// errors of the others do not include its error.
-void warn_of_fixed_guesses(const std::vector<std::string>& fixed, const NamedValues& p0, FitResult& fit) {
-  std::vector<std::string> guessed;
-  std::ranges::copy_if(fixed, std::back_inserter(guessed),
-                       [&](const std::string& name) { return !has_value(p0, name); });
-  if (guessed.empty()) return;
-  fit.warnings.push_back(fmt::format(
-      "{} {} fixed at a first guess from the data, and standard errors take it as known: fix at a value",
-      fmt::join(guessed, ", "), guessed.size() == 1 ? "is" : "are"));
-}
-
 // Starts from the model's first guess, except for parameters with a value in p0. `known` converts the guess
 // if the formula is the model in another notation. The guess ignores numbers that are not finite. So it need
 // not wait for the survey, which rejects them in the first pass of the fit.
@@ -89,7 +77,8 @@ FitResult fit_from_guess(const Formula& formula, const Model& model, const guess
   start = starting_values(formula.parameters, p0, start, limits_of(options.bounds, formula.parameters));
   FitResult fit = fit_formula(formula, std::move(data), std::move(start), true, p0, options);
   if (!warning.empty()) fit.warnings.insert(fit.warnings.begin(), warning);
-  warn_of_fixed_guesses(options.fixed, p0, fit);
+  if (std::string fixed = warning_of_fixed_guesses(options.fixed, p0); !fixed.empty())
+    fit.warnings.push_back(std::move(fixed));
   return fit;
 }
 
@@ -144,6 +133,16 @@ FitResult fit_callable(const ModelFunction& given, SurveyedRows data, const std:
 }
 
 }  // namespace
+
+std::string warning_of_fixed_guesses(const std::vector<std::string>& fixed, const NamedValues& p0) {
+  std::vector<std::string> guessed;
+  std::ranges::copy_if(fixed, std::back_inserter(guessed),
+                       [&](const std::string& name) { return !has_value(p0, name); });
+  if (guessed.empty()) return {};
+  return fmt::format(
+      "{} {} fixed at a first guess from the data, and standard errors take it as known: fix at a value",
+      fmt::join(guessed, ", "), guessed.size() == 1 ? "is" : "are");
+}
 
 FitResult curve_fit(const Formula& formula, const Columns& x, const Column& y, const NamedValues& p0,
                     const FitOptions& options) {

@@ -5,6 +5,7 @@
 #include "fit/fit_setup.hpp"
 #include "fit/prepared_impl.hpp"
 #include "fit/reads_beyond.hpp"
+#include "models/model_families.hpp"
 #include "models/recognise.hpp"
 
 #include <fmt/format.h>
@@ -193,6 +194,7 @@ FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const
   std::string warning;
   if (model.built_in && p0.size() < start.size())
     start = guessed_start(*model.built_in, x, y, options.sigma, options.loss, warning);
+  const std::string fixed = model.built_in ? warning_of_fixed_guesses(options.fixed, p0) : std::string();
   Curve curve = checked_curve(model.names, starting_values(model.names, p0, start, limits), limits, {},
                               std::move(data), model.predictors.size(), options);
   curve.unstarted = unstarted;
@@ -216,6 +218,11 @@ FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const
   try {
     FitResult fit = fit_with_programs(model, curve, columns);
     if (!warning.empty()) fit.warnings.insert(fit.warnings.begin(), warning);
+    if (!fixed.empty()) fit.warnings.push_back(fixed);
+    if (model.built_in) {
+      std::string pole = guessing::pole_warning(*model.built_in, fit.parameters, x.list().front());
+      if (!pole.empty()) fit.warnings.push_back(std::move(pole));
+    }
     if (model.formula || fit.summary.certificate.recheck_passed ||
         fit.summary.termination == Termination::failure)
       return fit;

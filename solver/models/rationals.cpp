@@ -142,6 +142,9 @@ std::optional<double> pole_within(std::span<const double> b, double low, double 
 std::string pole_warning(const Model& model, std::span<const double> parameters, const Column& x) {
   const std::size_t degree = model.name == "rational11" ? 1 : model.name == "rational22" ? 2 : 0;
   if (degree == 0) return {};
+  // Most denominators have no zero at all, and then x need not be read.
+  constexpr double kAnywhere = std::numeric_limits<double>::infinity();
+  if (!pole_within(parameters.last(degree), -kAnywhere, kAnywhere)) return {};
   const ColumnRange range = range_of(x);
   const auto pole = pole_within(parameters.last(degree), range.least, range.most);
   if (!pole) return {};

@@ -83,10 +83,12 @@ struct NLSQ_API BatchResult {
   std::vector<Termination> termination;
   std::vector<int> iterations;
   std::map<std::size_t, std::string> message;  // of each fit without success: why, and what would help
-  std::size_t certified = 0;                   // fits that may be used as minima: is_success(verdict)
-  int threads = 1;                             // threads that took part
-  std::size_t in_lanes = 0;                    // fits that were done in lanes
-  KernelCounters counters;                     // of all fits
+  // For fits that succeeded and have warnings, these as one text.
+  std::map<std::size_t, std::string> warnings;
+  std::size_t certified = 0;  // fits that may be used as minima: is_success(verdict)
+  int threads = 1;            // threads that took part
+  std::size_t in_lanes = 0;   // fits that were done in lanes
+  KernelCounters counters;    // of all fits
 
   std::size_t size() const { return verdict.size(); }
   bool success() const { return certified == verdict.size(); }

@@ -58,9 +58,11 @@ struct NLSQ_API GroupsResult {
   std::vector<Termination> termination;
   std::vector<int> iterations;
   std::vector<std::string> message;  // the reason why a group did not succeed; empty for one that did
-  std::size_t succeeded = 0;         // groups with is_success(verdict)
-  std::size_t in_lanes = 0;          // groups that were fitted in lanes (see curve_fit_batch)
-  std::optional<JointFit> joint;     // with GroupOptions::share
+  // For each group that succeeded, the warnings of its fit as one text; mostly empty.
+  std::vector<std::string> warnings;
+  std::size_t succeeded = 0;      // groups with is_success(verdict)
+  std::size_t in_lanes = 0;       // groups that were fitted in lanes (see curve_fit_batch)
+  std::optional<JointFit> joint;  // with GroupOptions::share
 
   std::size_t size() const { return verdict.size(); }
   bool success() const { return succeeded == size(); }

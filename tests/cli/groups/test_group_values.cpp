@@ -46,3 +46,17 @@ TEST_CASE("none and signs are names of groups; empty cells, NA, NaN and null are
     CHECK(run(lacking + kFit + "--quiet --missing drop").status == 0);
   }
 }
+
+TEST_CASE("Warnings of groups are in the report, once for each kind, and in the JSON") {
+  const Scratch files;
+  const std::string table = files.write("d.csv", sites({"a", "b"}, 30));
+  const Outcome report = run(table + kFit + "--fix c");
+  CHECK(contains(report.out, "Warning: 2 groups, the first is a: c is fixed at a first guess"));
+  const std::vector<json> lines = lines_of(run(table + kFit + "--fix c --quiet --json -").out);
+  REQUIRE(lines.size() == 3);
+  for (std::size_t g = 0; g < 2; ++g) {
+    REQUIRE(lines[g]["warnings"].size() == 1);
+    CHECK(contains(lines[g]["warnings"][0].get<std::string>(), "c is fixed at a first guess"));
+  }
+  CHECK(lines_of(run(table + kFit + "--quiet --json -").out)[0]["warnings"].empty());
+}

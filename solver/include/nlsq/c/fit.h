@@ -76,7 +76,8 @@ NLSQ_C_API int nlsq_model_predict(const nlsq_model* model, const nlsq_column* x,
  * NaN, or if p0 is NULL (p0_fits = 0), the start is 1, or the guess of a built-in model. If it is 1, fits
  * that end badly are made again from starts that are looked for in the data of some of them. Tied parameters
  * must be NaN. A fit of unusable data or too few rows is NLSQ_FAILED, and the others are still made; the text
- * "warnings" names the fits with too few rows. The text "messages" has a line for each fit without success,
+ * "warnings" names the fits with too few rows, and has a line for each fit with success that has warnings, as
+ * "fit 3: ...". The text "messages" has a line for each fit without success,
  * "fit 3: ...", with the reason and the remedy. Results have the same bits for any number of threads. Models
  * that are callbacks or have a recheck are refused. The result has the arrays "parameters", "std_errors"
  * (fits x parameters), "cost", "decrement_sigma", "verdict", "termination", "iterations", "success" (fits x
