@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace nlsq::inline v0 {
 
@@ -64,7 +65,7 @@ BlockBounds::BlockBounds(const Problem::Impl& problem, const BlockStructure& str
       if (lower[i] == -kInfinity && upper[i] == kInfinity) continue;
       const int k = block.manifold ? tangents[i] : static_cast<int>(i);
       const Place place{structure.list.offsets[p] + i, static_cast<std::uint32_t>(first + std::max(k, 0)),
-                        lower[i], upper[i]};
+                        lower[i], upper[i], k < 0};
       all_.push_back(place);
       if (k >= 0) plain_.push_back(place);
     }
@@ -75,10 +76,23 @@ bool BlockBounds::project(std::vector<double>& x) const {
   bool moved = false;
   for (const Place& p : all_) {
     const double inside = std::clamp(x[p.number], p.lower, p.upper);
-    moved = moved || inside != x[p.number];
-    x[p.number] = inside;
+    if (inside == x[p.number]) continue;
+    moved = true;
+    x[p.number] = p.curved ? kNaN : inside;
   }
   return moved;
+}
+
+void BlockBounds::project_start(std::vector<double>& x) const {
+  const std::vector<double> given = x;
+  project(x);
+  for (const Place& p : all_) {
+    if (!p.curved || !std::isnan(x[p.number]) || std::isnan(given[p.number])) continue;
+    throw ValidationError(
+        fmt::format("a number of a parameter block on a manifold starts at {}, outside its bounds {} and {}: "
+                    "start within them, because no step moves it alone",
+                    given[p.number], p.lower, p.upper));
+  }
 }
 
 std::size_t BlockBounds::find_held(std::span<const double> x, std::span<const double> gradient,

@@ -18,8 +18,12 @@ class BlockBounds {
   BlockBounds(const Problem::Impl& problem, const BlockStructure& structure);
 
   bool any() const { return !all_.empty(); }
-  // Projects x onto the box. Returns true if any number changed.
+  // Projects x onto the box. Returns true if any number changed. A number on a curved part of a manifold
+  // cannot be changed alone, because x would leave the manifold. It becomes NaN if it is outside the box,
+  // which makes x a point without a cost.
   bool project(std::vector<double>& x) const;
+  // Does the same for the start of a solve. Throws ValidationError if a number becomes NaN.
+  void project_start(std::vector<double>& x) const;
   // Sets held[j] = 1 for each tangent coordinate j fixed at x, and returns their count. On a manifold, only
   // coordinates that move one number like a plain vector can be fixed.
   std::size_t find_held(std::span<const double> x, std::span<const double> gradient,
@@ -31,6 +35,7 @@ class BlockBounds {
   struct Place {
     std::uint32_t number, tangent;  // indices: in x, in steps
     double lower, upper;
+    bool curved;  // no tangent coordinate moves this number alone
   };
   std::vector<Place> all_, plain_;  // plain_: numbers moved by exactly one tangent coordinate
 };

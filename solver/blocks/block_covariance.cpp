@@ -275,7 +275,12 @@ struct CovarianceWork {
     double squares = 0;
     for (const double v : r) squares += v * v;
     out.residual_variance = left > 0 ? squares / left : kNaN;
-    if (out.determined) {
+    const std::span<const double> all(out.tangent_.data(), columns.size() * columns.size());
+    if (out.determined && !all_finite(all)) {
+      out.determined = false;
+      forget_covariance();
+      out.message = "a covariance is outside the range of float64; scale the residuals or the parameters";
+    } else if (out.determined) {
       out.message = fmt::format("all {} directions are determined; relative error {:.0e}", out.parameters,
                                 std::max(out.error, kUnitRoundoff));
     } else {

@@ -35,7 +35,7 @@ BlockSystem::BlockSystem(BlockModel& model, const BlockStructure& structure, Sch
 void BlockSystem::begin(std::span<const double> x) {
   if (model_.bounds().any()) {
     projected_start_.assign(x.begin(), x.end());
-    model_.bounds().project(projected_start_);
+    model_.bounds().project_start(projected_start_);
     x = projected_start_;
   }
   start_ = x;

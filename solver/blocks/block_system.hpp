@@ -172,6 +172,7 @@ class BlockSystem final : public System {
   GradientAt gradient_beside();
   bool leaves_parameters_open(const SecondOrder& found, const BlockJudgement& judgement);
   void judge_by_second_order(const BlockTests& tests, BlockJudgement& judgement, Certified& out);
+  bool falls_further_out(const BlockJudgement& judgement, Certified& out);
 
   // ---- certificate/block_derivative_check.cpp and loss_check.cpp compare derivatives that the user's
   // functions, manifolds and losses supply with differences.
@@ -191,6 +192,7 @@ class BlockSystem final : public System {
   double cost_or_none(std::span<const double> x);
   bool determines_more(std::span<const double> x, int rank);
   bool lost_parameters(int rank);
+  bool losses_hide_parameters(int rank);
   bool moves_in_jumps(int rank);
   bool falls_along(const SecondOrder& found, double enough, Certified& out);
 

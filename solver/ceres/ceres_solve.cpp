@@ -209,7 +209,10 @@ void Session::say_how_it_ended(const std::string& message) {
 // summary.
 void Session::conclude() {
   fill(theirs_, ours_, facts_, options_);
-  const bool aborted = ours_.termination == Termination::user_stop && answer_ == ceres::SOLVER_ABORT;
+  // As in Ceres, the answer of a callback counts even where the solve could have ended at this point.
+  const bool stopped = answer_ != ceres::SOLVER_CONTINUE && ours_.termination != Termination::failure;
+  if (stopped) ours_.termination = Termination::user_stop;
+  const bool aborted = stopped && answer_ == ceres::SOLVER_ABORT;
   if (ours_.termination == Termination::failure || aborted) problem_.restore();
   ours_.initial_cost += problem_.fixed_cost();
   ours_.final_cost += problem_.fixed_cost();

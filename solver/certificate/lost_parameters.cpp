@@ -139,10 +139,11 @@ std::vector<Vector> other_points(const SolveRequest& request, const MinimizerRes
     }
     if (!open.empty()) points.push_back(std::move(all));
   };
-  // Each point takes several calls of a function that is called.
-  constexpr double kFactors[] = {1e-3, 1e3,   1e-6, 1e6,   1e-9, 1e9,  1e-12,
-                                 1e12, 1e-15, 1e15, 1e-18, 1e18, 1e-21};
-  constexpr std::size_t kFewer = 6;
+  // The factor -1 finds models such as max(0, a)*x. Each point takes several calls of a function that is
+  // called.
+  constexpr double kFactors[] = {-1,    1e-3, 1e3,   1e-6, 1e6,   1e-9, 1e9,
+                                 1e-12, 1e12, 1e-15, 1e15, 1e-18, 1e18, 1e-21};
+  constexpr std::size_t kFewer = 7;
   for (const double factor : std::span(kFactors).first(by_calls ? kFewer : std::size(kFactors)))
     add([&](double value) { return factor * value; });
   if (request.usual_numbers && !open.empty())

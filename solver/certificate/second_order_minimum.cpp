@@ -108,10 +108,10 @@ double squared_error(const Curvature& of, const Vector& scale) {
   return error;
 }
 
-// Returns true if all eigenvalues are positive beyond their errors, the cost rises by more than `cost_noise`
+// Returns true if all eigenvalues are positive beyond their errors, the cost rises by more than `least_rise`
 // where parameters change by their own sizes, and the step to the predicted minimum is short.
 bool is_minimum(const Curvature& of, const Vector& norms, const Vector& gradient, const Vector& sizes,
-                double cost_noise) {
+                double least_rise) {
   const std::size_t n = norms.size();
   ScaledSpectrum spectrum;
   if (!scaled_spectrum(of.values, norms, spectrum)) return false;
@@ -126,7 +126,7 @@ bool is_minimum(const Curvature& of, const Vector& norms, const Vector& gradient
       along += V[k * n + i] * gradient[i] / scale[i];
       if (V[k * n + i] != 0) length = std::min(length, sizes[i] * scale[i] / std::fabs(V[k * n + i]));
     }
-    if (!(0.5 * values[k] * length * length > cost_noise)) return false;
+    if (!(0.5 * values[k] * length * length > least_rise)) return false;
     for (std::size_t i = 0; i < n; ++i) step[i] -= V[k * n + i] * along / (values[k] * scale[i]);
   }
   for (std::size_t i = 0; i < n; ++i) {
@@ -161,7 +161,10 @@ bool is_second_order_minimum(Evaluator& evaluator, std::span<const double> x, co
   const std::optional<Examined> at = examine(evaluator, x, room, fixed, magnitude, ShiftBy::size);
   if (!at) return false;
   const double r = std::sqrt(2 * at->cost), cost_noise = 8 * kUnitRoundoff * (magnitude + r) * r;
-  return is_minimum(at->curvature, at->norms, at->gradient, at->sizes, cost_noise);
+  // A rise below this leaves a standard error of more than a thousand sizes, so the parameter is
+  // undetermined.
+  const double undetermined = 0.5e-6 * 2 * at->cost / static_cast<double>(evaluator.residuals());
+  return is_minimum(at->curvature, at->norms, at->gradient, at->sizes, std::max(cost_noise, undetermined));
 }
 
 std::optional<Vector> descent_from_saddle(Evaluator& evaluator, std::span<const double> x, const Box& room,

@@ -151,6 +151,18 @@ TEST_CASE("SOLVER_ABORT leaves the start, SOLVER_TERMINATE_SUCCESSFULLY the best
   CHECK(stop.watch.seen.size() == 13);
 }
 
+TEST_CASE("The answer of a callback counts, too, where the solve could have ended as converged") {
+  const int last = static_cast<int>(Run().watch.seen.size()) - 1;
+  REQUIRE(last > 2);
+  const Run aborted(last, ceres::SOLVER_ABORT);
+  CHECK(aborted.summary.termination_type == ceres::USER_FAILURE);
+  CHECK(aborted.x[0] == -1.2);
+  CHECK(aborted.x[1] == 1);
+  const Run ended(last, ceres::SOLVER_TERMINATE_SUCCESSFULLY);
+  CHECK(ended.summary.termination_type == ceres::USER_SUCCESS);
+  CHECK(ended.x[0] == doctest::Approx(1));
+}
+
 TEST_CASE("minimizer_progress_to_stdout prints a line an iteration, and nothing else ever prints") {
   const auto solve = [](bool progress, ceres::LoggingType type) {
     double x[2] = {-1.2, 1};

@@ -298,7 +298,7 @@ void BlockSystem::judge_by_second_order(const BlockTests& tests, BlockJudgement&
   apply_tests(point(), tests, judgement);
   if (!judgement.certificate.passed) return;
   judgement.certificate.governed_by += " by second derivatives";
-  judgement.certificate.passed = !contradicted(tests, judgement);
+  judgement.certificate.passed = !contradicted(tests, judgement) && !falls_further_out(judgement, out);
 }
 
 // Runs the checks of block_doubts.cpp on a point that passes the tests, and returns true if none of them
@@ -312,7 +312,11 @@ bool BlockSystem::withstands_doubts(BlockJudgement& judgement, Certified& out) {
   if (curved == Curved::down) return false;
   if (c.verdict != Verdict::rank_deficient || curved == Curved::up) return true;
   std::string doubt;
-  if (lost_parameters(c.rank)) {
+  if (losses_hide_parameters(c.rank)) {
+    doubt =
+        "a loss gives no weight to the residuals that would determine some parameter: start nearer, or use a "
+        "larger scale";
+  } else if (lost_parameters(c.rank)) {
     doubt = "at other points the data determine more parameters: one ran off, or the start was too far away";
   } else if (moves_in_jumps(c.rank)) {
     doubt =

@@ -34,9 +34,14 @@ BlockSystem::Curved BlockSystem::curvature_at_end(const BlockJudgement& judgemen
   }
   // If the residuals are nearly linear, JᵀJ is all of the curvature, which is never negative then.
   if (curves_like_normal(point(), gradient_beside(), limit)) return Curved::unknown;
+  // Where J has lost rank, the sign of a one-sided difference may come from third derivatives alone, and a
+  // tiny curvature determines nothing.
+  const bool deficient = judgement.certificate.verdict == Verdict::rank_deficient;
+  const CurvatureWanted wanted = deficient ? CurvatureWanted::all : CurvatureWanted::sign;
   for (const ShiftBy by : {first, second}) {
-    const SecondOrder found = second_order(point(), gradient_beside(), by, CurvatureWanted::sign);
-    if (found.known && found.definite) return Curved::up;
+    const SecondOrder found = second_order(point(), gradient_beside(), by, wanted);
+    const bool up = found.known && found.definite;
+    if (up && !(deficient && leaves_parameters_open(found, judgement))) return Curved::up;
     if (found.known && found.least < -kNegativeCurvature && falls_along(found, enough, out))
       return Curved::down;
   }
@@ -55,6 +60,26 @@ bool BlockSystem::falls_along(const SecondOrder& found, double enough, Certified
   });
   if (step.empty()) return false;
   out.step = std::move(step);
+  return true;
+}
+
+// Returns true if the cost falls by more than a certificate allows further along the step. On a plateau, as
+// at an inflection, gradient and curvature vanish together, and the step is as short as before a minimum. The
+// search ends where the cost rises, as it does behind a minimum. If it returns true, out.step leads to the
+// lowest cost that was found.
+bool BlockSystem::falls_further_out(const BlockJudgement& judgement, Certified& out) {
+  constexpr int kSteps = 20;  // each twice as long as the one before
+  Vector step = judgement.distance.step, best, trial;
+  double lowest = at_.model.cost;
+  for (int k = 0; k < kSteps; ++k) {
+    for (double& s : step) s *= 2;
+    model_.plus(at_.x, step, trial);
+    const double cost = cost_or_none(trial);
+    if (!(cost <= lowest + judgement.terms->cost_noise)) break;
+    if (cost < lowest) lowest = cost, best = step;
+  }
+  if (!(lowest < at_.model.cost - judgement.contradiction())) return false;
+  out.step = std::move(best);
   return true;
 }
 
@@ -175,6 +200,19 @@ bool BlockSystem::determines_more(std::span<const double> x, int rank) try {
   return false;
 }
 
+// A loss such as Tukey's gives far residuals a weight of 0. Returns true if J without losses has a rank above
+// `rank` at x. Rows that a loss leaves out everywhere, because its slope is 0 at 0, are left out on purpose.
+bool BlockSystem::losses_hide_parameters(int rank) {
+  const auto never_counts = [](const Loss& loss) { return loss(0).slope == 0; };
+  if (structure_.losses.empty() || std::ranges::any_of(structure_.losses, never_counts)) return false;
+  if (structure_.tangent_size() > kMostExamined || solver_.iterative() || at_.fixed_count > 0) return false;
+  model_.apply_losses(false);
+  const bool hidden = determines_more(at_.x, rank);
+  model_.apply_losses(true);
+  differentiate(at_, at_.model.plan);
+  return hidden;
+}
+
 // Checks whether the data determine more parameters at the start, or near x with one number of x made much
 // smaller or larger. If so, the rank deficiency at x is not a property of the problem.
 bool BlockSystem::lost_parameters(int rank) {
@@ -194,7 +232,7 @@ bool BlockSystem::lost_parameters(int rank) {
     const ParameterBlock& block = model_.problem().parameters[p];
     if (structure_.tangent_offset(p) < 0 || block.manifold || structure_.tangent_size() > kMost) continue;
     for (int i = 0; i < block.size && !lost; ++i) {
-      for (const double factor : {1e-3, 0.1, 10.0, 1e3}) {
+      for (const double factor : {-1.0, 1e-3, 0.1, 10.0, 1e3}) {
         std::vector<double> x = at_.x;
         for (double& v : x) v *= 1.07;  // since columns may be dependent by chance at x itself
         double& moved = x[structure_.list.offsets[p] + static_cast<std::size_t>(i)];

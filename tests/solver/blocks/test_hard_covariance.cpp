@@ -9,6 +9,7 @@
 #include <cmath>
 #include <ctime>
 #include <span>
+#include <string>
 #include <vector>
 
 using namespace nlsq;
@@ -142,4 +143,18 @@ TEST_CASE("a gauge of hundreds of numbers is found without singular values") {
   CHECK_FALSE(c.determined);
   CHECK(c.rank == Network::numbers - 3);
   CHECK(std::isnan(c.block(&network.x[0])(0, 0)));
+}
+
+TEST_CASE("a variance beyond the range of float64 is not determined") {
+  double a[2] = {1, 1};
+  Problem problem;
+  for (int i = 0; i < 4; ++i) {
+    problem.add_residual_block([i](const auto* p) { return 1e-155 * (p[0] * (1.0 + i) - 3.0); }, nullptr,
+                               {a});
+    problem.add_residual_block([i](const auto* p) { return p[1] - 3.0 - i; }, nullptr, {a});
+  }
+  const BlockCovariance c = covariance(problem, {&a[0]});
+  CHECK_FALSE(c.determined);
+  CHECK(c.message.find("outside the range of float64") != std::string::npos);
+  CHECK(std::isnan(c.block(&a[0])(0, 0)));
 }

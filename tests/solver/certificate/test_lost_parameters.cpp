@@ -371,3 +371,16 @@ TEST_CASE("a function that throws beside the end of a fit is not asked for more"
   };
   CHECK(curve_fit(decay, x, y, {1, 1, 1}).summary.verdict == Verdict::rank_deficient);
 }
+
+TEST_CASE("A parameter that has an effect with the other sign alone is no success") {
+  std::vector<double> x, y;
+  for (int i = 0; i < 20; ++i) {
+    x.push_back(0.5 * i);
+    y.push_back(2 * x.back() + 1 + (i % 2 == 0 ? 0.1 : -0.1));
+  }
+  const FitResult fit = curve_fit("max(0, a)*x + b", x, y, {{"a", -1}, {"b", 0}});
+  CHECK((!fit.success() || std::fabs(fit.parameters[0] - 2) < 0.1));
+  const auto called = [](double v, const double* p) { return std::fmax(0.0, p[0]) * v + p[1]; };
+  const FitResult by_calls = curve_fit(called, x, y, {-1, 0});
+  CHECK((!by_calls.success() || std::fabs(by_calls.parameters[0] - 2) < 0.1));
+}
