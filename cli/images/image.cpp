@@ -57,7 +57,7 @@ void read_x(const Arguments& arguments, Image& image) {
   image.x_names = table->shape().names;
   const TableColumns read = table->read(columns);
   for (const auto& [column, percents] : read.percents) {
-    refuse_mixed_percents(
+    has_percents(
         read.columns[column], column_label(table->shape(), column),
         [&rows = percents](std::size_t i) { return rows.contains(i); },
         [&](std::size_t i) { return read.place(i); });

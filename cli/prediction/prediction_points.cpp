@@ -60,6 +60,12 @@ ColumnExpression expression_in(const Table& table, const ColumnExpression& of_da
                       table.name(), option, of_data.text));
     }
     check_unit(table, table.shape().names[column], of_data, data.shape.names[of_data.columns[i]]);
+    const std::string here = table.shape().unit(column), there = data.shape.unit(of_data.columns[i]);
+    if (here != there && !here.empty() && !there.empty()) {
+      throw BadData(fmt::format(
+          "{}: --predict: {} is in {} here, and in {} in the data: write both in one unit", table.origin(),
+          column_label(table.shape(), column), printable(here), printable(there)));
+    }
   }
   return expression;
 }
@@ -82,7 +88,7 @@ class PointColumns {
     read_ = table.read(numbers_);
     if (read_.rows == 0) throw BadData(table.name() + ": --predict: the table has no rows");
     for (const auto& [column, percents] : read_.percents) {
-      refuse_mixed_percents(
+      has_percents(
           read_.columns[column], column_label(table.shape(), numbers_[column]),
           [&rows = percents](std::size_t i) { return rows.contains(i); },
           [this](std::size_t i) { return place(i); });
@@ -93,6 +99,7 @@ class PointColumns {
   // the expression of `of_data` in the table of points.
   void compare_percents(const CsvShape& shape, const ColumnExpression& point, const ColumnExpression& of_data,
                         const FitData& data) const {
+    if (point.columns.size() != of_data.columns.size()) return;  // a column has the name of the expression
     for (std::size_t k = 0; k < point.columns.size(); ++k) {
       const auto at =
           static_cast<std::size_t>(std::ranges::lower_bound(numbers_, point.columns[k]) - numbers_.begin());

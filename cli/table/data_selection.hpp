@@ -67,7 +67,7 @@ struct FitData {
   std::size_t underflows = 0;
   std::string first_underflow;
   RowVector<std::size_t> kept;               // indices of the rows kept among those read; empty: all
-  std::vector<std::size_t> percent_columns;  // numbers of columns that have percent signs
+  std::vector<std::size_t> percent_columns;  // numbers of columns with percent signs in the rows kept
   TableColumns read;  // the table that was read, without its columns: rows by file, and their lines
   // Several processes divide the passes of the fit with this team, which is null in a single process. If they
   // have divided the rows, too, `place_in_all` gets the place from the process that has the row.

@@ -9,10 +9,10 @@
 
 namespace nlsq::cli {
 
-// Throws BadData if some numbers of a column have a percent sign and others, which are not 0, have none.
-// `label` names the column. has_sign(i) and place(i) give the sign and the place of row i.
-void refuse_mixed_percents(const Column& values, const std::string& label,
-                           const std::function<bool(std::size_t)>& has_sign,
-                           const std::function<std::string(std::size_t)>& place);
+// Returns true if some number of a column has a percent sign. Throws BadData if another, which is not 0, has
+// none. `label` names the column. has_sign(i) and place(i) give the sign and the place of row i.
+bool has_percents(const Column& values, const std::string& label,
+                  const std::function<bool(std::size_t)>& has_sign,
+                  const std::function<std::string(std::size_t)>& place);
 
 }  // namespace nlsq::cli

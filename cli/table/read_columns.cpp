@@ -82,8 +82,6 @@ TableColumns ReadColumns::read(Table& table, FitData& data) {
   TableColumns read = table.read(numbers_, texts_, group_);
   columns_ = std::move(read.columns);
   data.memory = std::move(read.memory);
-  for (const auto& [place, rows] : read.percents)
-    if (place < numbers_.size()) data.percent_columns.push_back(numbers_[place]);
   if (row_number_) {
     RowVector<double> numbers(read.rows);
     for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = read.row_number(i);
@@ -114,15 +112,16 @@ bool ReadColumns::is_missing(const ColumnExpression& expression, std::size_t row
   return false;
 }
 
-void ReadColumns::refuse_some_percents(const FitData& data, const ColumnExpression* of) const {
+void ReadColumns::refuse_some_percents(FitData& data, const ColumnExpression* of) const {
   for (const auto& [place, percents] : data.read.percents) {
     if (place >= numbers_.size()) continue;
     if (of != nullptr && place_in(of->columns, numbers_[place]) == of->columns.size()) continue;
     const auto has_sign = [&](std::size_t i) {
       return percents.contains(data.kept.empty() ? i : data.kept[i]);
     };
-    refuse_mixed_percents(columns_[place], column_label(data.shape, numbers_[place]), has_sign,
-                          [&](std::size_t i) { return data.place(i); });
+    const bool found = has_percents(columns_[place], column_label(data.shape, numbers_[place]), has_sign,
+                                    [&](std::size_t i) { return data.place(i); });
+    if (found && of == nullptr) data.percent_columns.push_back(numbers_[place]);
   }
 }
 

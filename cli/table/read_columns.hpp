@@ -39,8 +39,9 @@ class ReadColumns {
   // Keeps the given rows and frees the memory of the full columns.
   void keep_rows(const Rows& rows, FitData& data);
   // Throws BadData where some numbers of a column have a percent sign and others have none, in the rows kept.
-  // It looks at the columns of the expression `of` alone if that is given.
-  void refuse_some_percents(const FitData& data, const ColumnExpression* of = nullptr) const;
+  // It looks at the columns of the expression `of` alone if that is given; otherwise it sets
+  // FitData::percent_columns.
+  void refuse_some_percents(FitData& data, const ColumnExpression* of = nullptr) const;
   // Returns the group of each row: numbers of the table, or those of TableColumns::groups.
   const Column& group() const { return columns_[numbers_.size() + texts_.size()]; }
   Column evaluate(const ColumnExpression& expression, std::size_t rows, FitData& data) const;

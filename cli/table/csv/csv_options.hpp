@@ -57,11 +57,14 @@ struct CsvShape {
   char delimiter = ',';
   bool has_header = false;                            // also if a comment names the columns
   std::vector<std::string> names;                     // one per column; all empty without a header
+  std::vector<std::string> units = {};                // one per column, of a row below the header; or empty
   std::vector<std::optional<TimeOrigin>> times = {};  // one per column, or empty: none has dates
   // Names that cannot be columns, and why: arrays of an archive that are no real numbers.
   std::vector<std::pair<std::string, std::string>> unusable = {};
   std::vector<std::string> notes = {};  // "units in line 2 skipped", for the report
   std::size_t columns() const { return names.size(); }
+  // Returns the unit of a column, or an empty text if no row has units.
+  std::string unit(std::size_t column) const { return column < units.size() ? units[column] : std::string(); }
   // Null unless the column has dates or times.
   const TimeOrigin* time(std::size_t column) const {
     return column < times.size() && times[column] ? &*times[column] : nullptr;

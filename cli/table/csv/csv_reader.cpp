@@ -189,10 +189,11 @@ bool CsvReader::take_names_from_comment(const SampleRecord& first) {
   return true;
 }
 
-// Skips the row of units below the header.
+// Keeps the row of units below the header, to compare it with that of other tables.
 void CsvReader::take_units(const std::vector<SampleRecord>& records) {
   const std::string_view until_end{text_.begin(), static_cast<std::size_t>(records[1].end - text_.begin())};
   const std::size_t lines = count_lines(until_end);
+  for (const auto& field : records[1].fields) layout_.shape.units.push_back(clean_name(field));
   layout_.shape.notes.push_back(
       fmt::format("units in line {} skipped", text_.line() + lines - records[1].lines));
   text_.consume(records[1].end, text_.line() + lines);

@@ -62,6 +62,12 @@ std::vector<std::size_t> same_columns(const std::string& first_name, const CsvSh
     numbers[c] = here ? c : static_cast<std::size_t>(found - names.begin());
   }
   if (!same) refuse(first_name, first, part);
+  for (std::size_t c = 0; c < numbers.size(); ++c) {
+    const std::string there = first.unit(c), here = part.shape().unit(numbers[c]);
+    if (there == here || there.empty() || here.empty()) continue;
+    throw BadData(fmt::format("{}: {} is in {} here, and in {} in {}: write both in one unit", part.origin(),
+                              column_label(first, c), printable(here, 60), printable(there, 60), first_name));
+  }
   return numbers;
 }
 

@@ -79,6 +79,21 @@ void check_same(const Tables& tables, const std::string& options) {
 
 }  // namespace
 
+TEST_CASE("Rows of units of the files of one table, and of points, must agree") {
+  const Scratch files;
+  const std::string seconds = files.write("s.csv", "t,y\ns,V\n1,3.1\n2,4.9\n3,7.05\n4,9\n");
+  const std::string more = files.write("m.csv", "t,y\ns,V\n5,11\n6,13.1\n7,14.9\n");
+  const std::string other = files.write("o.csv", "t,y\nms,V\n5000,11\n6000,13.1\n7000,14.9\n");
+  const std::string points = files.write("p.csv", "t\nms\n5000\n6000\n");
+  CHECK(run(seconds + " " + more + " --model linear --quiet").status == 0);
+  const Outcome joined = run(seconds + " " + other + " --model linear --quiet");
+  CHECK(joined.status == 3);
+  CHECK(contains(joined.out, "column 1 (t) is in ms here, and in s in "));
+  const Outcome predicted = run(seconds + " --model linear --quiet --csv - --predict " + points);
+  CHECK(predicted.status == 3);
+  CHECK(contains(predicted.out, "column 1 (t) is in ms here, and in s in the data"));
+}
+
 TEST_CASE("several files give the bits of one file with the same rows") {
   const Tables tables;
   check_same(tables, "--x x --y y --model exp");
