@@ -101,7 +101,7 @@ def data(xdata, ydata, sigma, check_finite, nan_policy):
         raise ValueError("nan_policy must be one of {None, 'raise', 'omit'}")
     if check_finite is None:
         check_finite = nan_policy is None
-    if np.ma.is_masked(ydata) or np.ma.is_masked(xdata):
+    if any(map(np.ma.is_masked, (xdata, ydata, sigma))):
         text = "what a masked array hides takes part, as in SciPy; leave it out: x[~mask], y[~mask]"
         warnings.warn(text, OptimizeWarning, stacklevel=3)
     y = np.asarray(ydata, float).reshape(-1)

@@ -10,7 +10,7 @@ import numpy as np
 from ._band import Noise
 from ._fit_models import FunctionModel, TextModel
 from ._fit_options import (
-    completed, function_data, limits, make_options, named_parts, parameter_names, refuse_columns,
+    completed, function_data, limits, make_options, named_parts, own_data, parameter_names, refuse_columns,
     refuse_masked, refuse_other_kinds, start_values, tied_names, warn_of_unit_errors,
 )  # fmt: skip
 from ._fit_result import Fit
@@ -92,6 +92,7 @@ def fit(
         refuse_masked(values, what, "leave out the rows that it hides")
     refuse_other_kinds(sigma, "sigma")
     refuse_masked(p0, "p0", "give NaN where a parameter has no start")
+    x, y, sigma, sigma_x = map(own_data, (x, y, sigma, sigma_x))
     given = dict(
         absolute_sigma=absolute_sigma, loss=loss, f_scale=f_scale, bounds=bounds, fixed=fixed, ties=ties
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import numpy as np
 
@@ -119,6 +120,7 @@ class FunctionModel:
         self.lower, self.upper = lower, upper
         self.reason = reason  # why it is not recorded, once that is known
         self.curve = None
+        self.lock = threading.RLock()  # a curve that is called serves one thread at a time
 
     def __reduce__(self):
         reason = self.reason if self.curve is None else self.curve.reason
@@ -173,12 +175,13 @@ class FunctionModel:
 
     def solve(self, function, *arguments, options, fits=1):
         """Does the same as `TextModel.solve`. A function that is not recorded is called."""
-        if self.curve.reason:
-            self.curve.call_whole()
-        try:
-            return self.curve.solve(function, *arguments, options=options, fits=fits)
-        finally:
-            self.curve.release()
+        with self.lock:
+            if self.curve.reason:
+                self.curve.call_whole()
+            try:
+                return self.curve.solve(function, *arguments, options=options, fits=fits)
+            finally:
+                self.curve.release()
 
     def evaluate(self, at, p, jacobian):
         """Return values, and the Jacobian if asked for, at new data or (None) at the data of the fit."""

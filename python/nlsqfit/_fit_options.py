@@ -248,6 +248,18 @@ def warn_of_unit_errors(absolute_sigma, sigma, loss):
         warnings.warn(text, OptimizeWarning, stacklevel=3)
 
 
+def own_data(x):
+    """Return data with copies of the caller's arrays, because a `Fit` computes from them again later.
+
+    Arrays of files (`numpy.memmap`) are not copied.
+    """
+    if isinstance(x, np.ndarray):
+        return x if isinstance(x, np.memmap) else x.copy()
+    if isinstance(x, list) and x and isinstance(x[0], np.ndarray):
+        return [own_data(part) for part in x]
+    return with_parts(x, own_data)
+
+
 def function_data(x):
     """Return a function's x, with arrays and lists as arrays of float64.
 

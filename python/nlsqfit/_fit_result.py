@@ -11,6 +11,7 @@ import numpy as np
 
 from ._band import bands
 from ._bootstrap import bootstrap
+from ._fit_options import refuse_masked
 from ._handles import Result
 from ._intervals import derive, profile_intervals
 from ._scipy_words import OptimizeWarning
@@ -216,6 +217,7 @@ class Fit:
         OptimizeWarning
             Where a band is undefined. The warning says why.
         """
+        refuse_masked(x, "x", "leave out the rows that it hides")
         if not band:
             return self._model.evaluate(x, self.x, False)
         parts, of_curve, of_new = bands(self, x, sigma)

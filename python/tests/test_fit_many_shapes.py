@@ -129,7 +129,7 @@ def test_a_fit_of_too_few_data_fails_alone(model, left):
     mask[1, left:] = True
     many = nf.fit_many(model, x, Y, mask=mask)
     assert list(many.success) == [True, False, True] and many.verdict[1] == "FAILED"
-    assert len(many.warnings) == 1 and many.warnings[0].startswith("fit 1: ")
+    assert sum(w.startswith("fit 1: ") for w in many.warnings) == 1  # the others have no scatter, and may say so
 
 
 def test_a_start_of_some_parameters_leaves_the_others_to_the_guess():
