@@ -2,6 +2,7 @@
 #include <nlsq/groups.hpp>
 
 #include "batch/batch.hpp"
+#include "batch/group_bytes.hpp"
 #include "batch/group_rows.hpp"
 #include "batch/group_starts.hpp"
 #include "batch/joint_solve.hpp"
@@ -40,8 +41,6 @@ constexpr std::size_t kSinglesOfRecord = 64;   // the same for groups that are f
 // Without a journal, records have this many times as many groups, because processes wait for each other after
 // every block.
 constexpr std::size_t kWithoutJournal = 16;
-// The number of the format that group_bytes() writes. Format 1 stored groups in lanes differently.
-constexpr std::uint64_t kGroupFormat = 3;
 
 // Holds the positions of the columns of a fit among all columns of the table.
 struct Layout {
@@ -225,9 +224,9 @@ class GroupFits {
         work_.run(request_of(block), block.size(), unit, [&](std::size_t first, std::size_t last) {
           const std::span mine = block.subspan(first, last - first);
           const std::size_t in_lanes = fit(mine);
-          return SharedWork::Results{in_lanes, group_bytes(mine)};
+          return SharedWork::Results{in_lanes, group_bytes(out_, mine)};
         });
-    take_group_bytes(results.bytes, block);
+    take_group_bytes(results.bytes, block, out_);
     return results.number;
   }
 
@@ -255,16 +254,15 @@ class GroupFits {
     out_.verdict[k] = fits.verdict[i];
     out_.termination[k] = fits.termination[i];
     out_.iterations[k] = fits.iterations[i];
-    const auto warning = fits.warnings.find(i);
-    warn(k, warning == fits.warnings.end() ? std::string() : warning->second);
+    std::vector<std::string> warnings;
+    if (fits.warnings.contains(i)) warnings.push_back(fits.warnings.at(i));
+    if (is_success(fits.verdict[i])) warn(k, std::move(warnings));
   }
 
   // Stores the warnings of a group that succeeded.
-  void warn(std::size_t k, std::string warnings) {
-    if (!is_success(out_.verdict[k])) return;
-    const std::string& fixed = starts_.warning_of_fixed();
-    out_.warnings[k] = std::move(warnings);
-    if (!fixed.empty()) out_.warnings[k] += (out_.warnings[k].empty() ? "" : "; ") + fixed;
+  void warn(std::size_t k, std::vector<std::string> warnings) {
+    if (!starts_.warning_of_fixed().empty()) warnings.push_back(starts_.warning_of_fixed());
+    out_.warnings[k] = fmt::format("{}", fmt::join(warnings, "; "));
   }
 
   void fit_singly(const std::vector<std::size_t>& single) {
@@ -295,43 +293,6 @@ class GroupFits {
       const FpEnvironment environment;
       fit_one(small[i], on_one_thread);
     });
-  }
-
-  // Returns the results of these groups as bytes, for other processes and for a journal.
-  std::string group_bytes(std::span<const std::size_t> groups) const {
-    ByteWriter out;
-    const std::size_t n = impl_.names.size();
-    for (const std::size_t k : groups) {
-      for (const Matrix* values : {&out_.parameters, &out_.standard_errors})
-        out.put_all(std::span(values->data() + k * n, n));
-      out.put_all(std::span(out_.at_bound).subspan(k * n, n));
-      for (const auto* values : {&out_.cost, &out_.rss, &out_.r_squared, &out_.decrement_sigma})
-        out.put((*values)[k]);
-      out.put(out_.dof[k]);
-      out.put(out_.verdict[k]);
-      out.put(out_.termination[k]);
-      out.put(out_.iterations[k]);
-      out.put_text(out_.message[k]);
-      out.put_text(out_.warnings[k]);
-    }
-    return std::move(out.text());
-  }
-
-  void take_group_bytes(std::string_view bytes, std::span<const std::size_t> groups) {
-    ByteReader in(bytes);
-    for (const std::size_t k : groups) {
-      std::ranges::copy(in.get_all<double>(), &out_.parameters(k, 0));
-      std::ranges::copy(in.get_all<double>(), &out_.standard_errors(k, 0));
-      std::ranges::copy(in.get_all<unsigned char>(), &out_.at_bound[k * impl_.names.size()]);
-      for (auto* values : {&out_.cost, &out_.rss, &out_.r_squared, &out_.decrement_sigma})
-        (*values)[k] = in.get<double>();
-      out_.dof[k] = in.get<std::ptrdiff_t>();
-      out_.verdict[k] = in.get<Verdict>();
-      out_.termination[k] = in.get<Termination>();
-      out_.iterations[k] = in.get<int>();
-      out_.message[k] = in.get_text();
-      out_.warnings[k] = in.get_text();
-    }
   }
 
   void tell(std::size_t fitted) const {
@@ -375,9 +336,8 @@ class GroupFits {
     take_end(s, k, out_);
     std::vector<std::string> texts = fit.success() ? fit.warnings : std::vector{s.message};
     if (!warning.empty()) texts.push_back(warning);
-    std::string text = fmt::format("{}", fmt::join(texts, "; "));
-    if (fit.success()) warn(k, std::move(text));
-    else out_.message[k] = std::move(text);
+    if (fit.success()) warn(k, std::move(texts));
+    else out_.message[k] = fmt::format("{}", fmt::join(texts, "; "));
   }
 
   const PreparedModel& model_;

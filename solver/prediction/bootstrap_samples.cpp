@@ -49,6 +49,10 @@ void check_method(const FitResult& fit, const FitOptions& options, BootstrapMeth
     refuse("a robust loss does not say how large normal errors are; use residual or case, or absolute sigma");
   if (fit.dof <= 0 && method != BootstrapMethod::cases && !options.absolute_sigma && !fit.loss.is_counts())
     refuse("there are as many parameters as rows, so nothing is known of the errors; use absolute sigma");
+  if (fit.dof <= 0 && method == BootstrapMethod::cases)
+    refuse(
+        "there are as many parameters as rows, so a sample is fitted only if it has every row; use "
+        "parametric");
   if (fit.dof <= 0 && method == BootstrapMethod::residual)
     refuse("there are as many parameters as rows, so residuals are 0; use parametric");
 }

@@ -305,6 +305,9 @@ TEST_CASE("residuals of as many parameters as rows are zero, and say nothing of 
       message_of([&] { bootstrap("a+b*x", x, y, fit, options, with(BootstrapMethod::residual, 400)); }),
       "bootstrap method residual: there are as many parameters as rows, so residuals are 0; use "
       "parametric"));
+  CHECK(
+      contains(message_of([&] { bootstrap("a+b*x", x, y, fit, options, with(BootstrapMethod::cases, 400)); }),
+               "only if it has every row; use parametric"));
   const Bootstrap made = bootstrap("a+b*x", x, y, fit, options, with(BootstrapMethod::parametric, 400));
   CHECK(made.parameters[1].standard_error == doctest::Approx(fit.standard_errors[1]).epsilon(0.1));
 }
