@@ -56,12 +56,7 @@ void read_x(const Arguments& arguments, Image& image) {
   std::iota(columns.begin(), columns.end(), std::size_t{0});
   image.x_names = table->shape().names;
   const TableColumns read = table->read(columns);
-  for (const auto& [column, percents] : read.percents) {
-    has_percents(
-        read.columns[column], column_label(table->shape(), column),
-        [&rows = percents](std::size_t i) { return rows.contains(i); },
-        [&](std::size_t i) { return read.place(i); });
-  }
+  refuse_mixed_percents(read, table->shape(), columns);
   for (std::size_t k = 0; k < columns.size(); ++k) {
     std::vector<double>& values = image.x.emplace_back(read.rows);
     read.columns[k].read(0, read.rows, values.data());

@@ -87,12 +87,7 @@ class PointColumns {
     numbers_.erase(std::unique(numbers_.begin(), numbers_.end()), numbers_.end());
     read_ = table.read(numbers_);
     if (read_.rows == 0) throw BadData(table.name() + ": --predict: the table has no rows");
-    for (const auto& [column, percents] : read_.percents) {
-      has_percents(
-          read_.columns[column], column_label(table.shape(), numbers_[column]),
-          [&rows = percents](std::size_t i) { return rows.contains(i); },
-          [this](std::size_t i) { return place(i); });
-    }
+    refuse_mixed_percents(read_, table.shape(), numbers_);
   }
 
   // Refuses a column whose numbers have percent signs here and not in the data, or the reverse. `point` is

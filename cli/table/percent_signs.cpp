@@ -1,4 +1,4 @@
-// Implements has_percents().
+// Implements has_percents() and refuse_mixed_percents().
 #include "table/percent_signs.hpp"
 
 #include "errors.hpp"
@@ -26,6 +26,16 @@ bool has_percents(const Column& values, const std::string& label,
       "{}: {} has a number with a percent sign here, which is {}, and {} without one at {}: write "
       "all numbers of the column with the sign, or none",
       place(with), label, values[with], values[without], place(without)));
+}
+
+void refuse_mixed_percents(const TableColumns& read, const CsvShape& shape,
+                           std::span<const std::size_t> numbers) {
+  for (const auto& [k, rows] : read.percents) {
+    has_percents(
+        read.columns[k], column_label(shape, numbers[k]),
+        [&signs = rows](std::size_t i) { return signs.contains(i); },
+        [&](std::size_t i) { return read.place(i); });
+  }
 }
 
 }  // namespace nlsq::cli

@@ -172,7 +172,6 @@ class BlockSystem final : public System {
   GradientAt gradient_beside();
   bool leaves_parameters_open(const SecondOrder& found, const BlockJudgement& judgement);
   void judge_by_second_order(const BlockTests& tests, BlockJudgement& judgement, Certified& out);
-  bool falls_further_out(const BlockJudgement& judgement, Certified& out);
 
   // ---- certificate/block_derivative_check.cpp and loss_check.cpp compare derivatives that the user's
   // functions, manifolds and losses supply with differences.
@@ -186,6 +185,7 @@ class BlockSystem final : public System {
   enum class Curved { unknown, up, down };
   Curved curvature_at_end(const BlockJudgement& judgement, double limit, Certified& out);
   bool falls_where_unseen(const BlockJudgement& judgement, Certified& out);
+  bool falls_further_out(const BlockJudgement& judgement, Certified& out);
   bool falls_beside(const BlockJudgement& judgement, Certified& out);
   bool falls_at(std::size_t j, double length, double enough, Certified& out);
   bool rises_evenly(const BlockJudgement& judgement);

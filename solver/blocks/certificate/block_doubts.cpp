@@ -34,8 +34,8 @@ BlockSystem::Curved BlockSystem::curvature_at_end(const BlockJudgement& judgemen
   }
   // If the residuals are nearly linear, JᵀJ is all of the curvature, which is never negative then.
   if (curves_like_normal(point(), gradient_beside(), limit)) return Curved::unknown;
-  // Where J has lost rank, the sign of a one-sided difference may come from third derivatives alone, and a
-  // tiny curvature determines nothing.
+  // Where J has lost rank, the sign of a one-sided difference may come from third derivatives alone, so both
+  // sides are used. A curvature that leaves a parameter undetermined does not show a minimum.
   const bool deficient = judgement.certificate.verdict == Verdict::rank_deficient;
   const CurvatureWanted wanted = deficient ? CurvatureWanted::all : CurvatureWanted::sign;
   for (const ShiftBy by : {first, second}) {
