@@ -22,6 +22,11 @@ bool has_column(const CsvShape& shape, const std::string& name) {
   return !name.empty() && std::ranges::find(shape.names, name) != shape.names.end();
 }
 
+// Returns false if a column of points has the name of an expression of several columns of the data.
+bool are_same_columns(const ColumnExpression& point, const ColumnExpression& of_data) {
+  return point.columns.size() == of_data.columns.size();
+}
+
 // Refuses points in another unit than the data, such as T [C] for T [K]. Points of T without a unit are
 // accepted. A column T [C] is accepted for a T without a unit, but not in an expression, where only the name
 // has found the column.
@@ -34,6 +39,21 @@ void check_unit(const Table& table, const std::string& here, const ColumnExpress
       fmt::format("{}: --predict: the column is {} here and {} in the data; if the unit is the "
                   "same, give it the same name",
                   table.name(), printable(here), printable(name)));
+}
+
+// Refuses points whose row of units names another unit than that of the data. `point` is `of_data` in the
+// table of points.
+void check_row_of_units(const Table& table, const ColumnExpression& point, const ColumnExpression& of_data,
+                        const CsvShape& shape_of_data) {
+  if (!are_same_columns(point, of_data)) return;
+  for (std::size_t i = 0; i < point.columns.size(); ++i) {
+    const std::string here = table.shape().unit(point.columns[i]),
+                      there = shape_of_data.unit(of_data.columns[i]);
+    if (!are_other_units(here, there)) continue;
+    throw BadData(fmt::format(
+        "{}: --predict: {} is in {} here, and in {} in the data: write both in one unit", table.origin(),
+        column_label(table.shape(), point.columns[i]), printable(here), printable(there)));
+  }
 }
 
 // Returns the expression of the data for the table of points.
@@ -60,13 +80,8 @@ ColumnExpression expression_in(const Table& table, const ColumnExpression& of_da
                       table.name(), option, of_data.text));
     }
     check_unit(table, table.shape().names[column], of_data, data.shape.names[of_data.columns[i]]);
-    const std::string here = table.shape().unit(column), there = data.shape.unit(of_data.columns[i]);
-    if (here != there && !here.empty() && !there.empty()) {
-      throw BadData(fmt::format(
-          "{}: --predict: {} is in {} here, and in {} in the data: write both in one unit", table.origin(),
-          column_label(table.shape(), column), printable(here), printable(there)));
-    }
   }
+  check_row_of_units(table, expression, of_data, data.shape);
   return expression;
 }
 
@@ -90,11 +105,11 @@ class PointColumns {
     refuse_mixed_percents(read_, table.shape(), numbers_);
   }
 
-  // Refuses a column whose numbers have percent signs here and not in the data, or the reverse. `point` is
-  // the expression of `of_data` in the table of points.
+  // Throws BadData if a column has percent signs in the table of points and none in the data, or the reverse.
+  // `of_data` is an expression of the data, and `point` is the same expression in the table of points.
   void compare_percents(const CsvShape& shape, const ColumnExpression& point, const ColumnExpression& of_data,
                         const FitData& data) const {
-    if (point.columns.size() != of_data.columns.size()) return;  // a column has the name of the expression
+    if (!are_same_columns(point, of_data)) return;
     for (std::size_t k = 0; k < point.columns.size(); ++k) {
       const auto at =
           static_cast<std::size_t>(std::ranges::lower_bound(numbers_, point.columns[k]) - numbers_.begin());

@@ -43,8 +43,8 @@ struct ResidualForm {
   }
 };
 
-// Returns the effective variance of a row with errors in x as a node: sigma² + Σ (∂difference/∂x_k)²
-// sigma_x[k]², where `difference` is the node of f - y.
+// Returns the node of the effective variance of a row with errors in x. The variance is
+// sigma² + Σ_k (∂d/∂x_k)² sigma_x[k]², where d = f - y is the node `difference`.
 NLSQ_API NodeId effective_variance(Graph& graph, NodeId difference, int predictors, const ResidualForm& form);
 // Returns the base as a node; `model` and `response` are nodes of `graph`.
 NLSQ_API NodeId base_residual(Graph& graph, NodeId model, NodeId response, int predictors,

@@ -23,8 +23,8 @@ def test_a_fit_does_not_follow_changes_of_the_callers_arrays(model):
     x += 1
     y -= fit.fitted
     sigma *= 3
-    for now, then in zip(numbers(), before):
-        assert np.array_equal(now, then)
+    for value, expected in zip(numbers(), before):
+        assert np.array_equal(value, expected)
 
 
 def test_a_fit_of_a_called_function_serves_several_threads():

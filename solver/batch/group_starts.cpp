@@ -75,11 +75,10 @@ void check_shared(const PreparedModel::Impl& model, const NamedValues& p0, const
     if (std::ranges::count(options.share, name) > 1)
       throw ValidationError(fmt::format("share: '{}' is named twice", name));
     if (std::ranges::count(options.fixed, name) > 0 && !has_value(p0, name)) {
-      throw ValidationError(
-          fmt::format("share: '{0}' is fixed without a value, so that each group has a first guess of its "
-                      "own: fix it at a "
-                      "value, or leave it out of share",
-                      name));
+      throw ValidationError(fmt::format(
+          "share: '{}' is fixed without a value, so that each group has a first guess of its own: "
+          "fix it at a value, or leave it out of share",
+          name));
     }
   }
   const std::pair<const char*, bool> refused[] = {

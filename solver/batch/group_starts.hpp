@@ -52,8 +52,8 @@ class GroupStarts {
 void check_group_columns(const PreparedModel::Impl& model, const Columns& x, const Column& y,
                          const Column& group, const FitOptions& options);
 
-// Throws ValidationError if an option is not for joint fits, if the model has no parameter of a name to be
-// shared, if such a name is given twice, or if it is fixed without a value.
+// Throws ValidationError if an option is not for joint fits, if the model has no parameter of a name in
+// options.share, if such a name is given twice, or if that parameter is fixed and p0 has no value for it.
 void check_shared(const PreparedModel::Impl& model, const NamedValues& p0, const GroupOptions& options);
 
 }  // namespace nlsq::inline v0

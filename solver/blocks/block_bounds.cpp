@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 namespace nlsq::inline v0 {
 
@@ -84,15 +83,15 @@ bool BlockBounds::project(std::vector<double>& x) const {
 }
 
 void BlockBounds::project_start(std::vector<double>& x) const {
-  const std::vector<double> given = x;
-  project(x);
   for (const Place& p : all_) {
-    if (!p.curved || !std::isnan(x[p.number]) || std::isnan(given[p.number])) continue;
+    const double start = x[p.number];
+    if (!p.curved || !(start < p.lower || start > p.upper)) continue;
     throw ValidationError(
         fmt::format("a number of a parameter block on a manifold starts at {}, outside its bounds {} and {}: "
                     "start within them, because no step moves it alone",
-                    given[p.number], p.lower, p.upper));
+                    start, p.lower, p.upper));
   }
+  project(x);
 }
 
 std::size_t BlockBounds::find_held(std::span<const double> x, std::span<const double> gradient,

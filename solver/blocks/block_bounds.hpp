@@ -22,7 +22,7 @@ class BlockBounds {
   // cannot be changed alone, because x would leave the manifold. It becomes NaN if it is outside the box,
   // which makes x a point without a cost.
   bool project(std::vector<double>& x) const;
-  // Does the same for the start of a solve. Throws ValidationError if a number becomes NaN.
+  // Does the same for the start of a solve. Throws ValidationError if a number would become NaN.
   void project_start(std::vector<double>& x) const;
   // Sets held[j] = 1 for each tangent coordinate j fixed at x, and returns their count. On a manifold, only
   // coordinates that move one number like a plain vector can be fixed.

@@ -191,6 +191,7 @@ class BlockSystem final : public System {
   bool rises_evenly(const BlockJudgement& judgement);
   double cost_or_none(std::span<const double> x);
   bool determines_more(std::span<const double> x, int rank);
+  std::string doubt_of_rank(int rank);
   bool lost_parameters(int rank);
   bool losses_hide_parameters(int rank);
   bool moves_in_jumps(int rank);

@@ -27,7 +27,8 @@ int counted_parameters(const FitResult& fit) {
 
 // Returns the place of a model in the table, as numbers that are compared one after the other. A fit without
 // any residual is better than every other, and among such fits the one with the fewest parameters is best.
-// Where values agree to 1e-9, they describe one curve, and a model without superfluous parameters is better.
+// AICc is rounded to 1e-9, so that models of the same curve tie. Of these, one without superfluous parameters
+// is better.
 auto place(const ModelFit& m) {
   const bool exact = m.success() && m.fit->rss == 0;
   const int kind = !m.success() ? (m.fit ? 4 : 5) : exact ? 0 : std::isfinite(m.aicc) ? 1 : 2;

@@ -270,7 +270,7 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
         solve_from_starts({curve.options.starts, curve.options.seed, whole}, request, solve_one);
     minimum = std::move(several.best);
     fit.minima = std::move(several.minima);
-    if (!several.warning.empty()) fit.warnings.push_back(std::move(several.warning));
+    add_warning(fit, std::move(several.warning));
   } else {
     minimum = curve.free.empty() ? evaluate_only(rows, !curve.names.empty()) : solve_one(request);
     if (!whitened) scan_for_better_starts(curve, linear, request, solve_one, minimum, fit.warnings);

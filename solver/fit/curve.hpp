@@ -106,6 +106,11 @@ bool record(RecordedResidual& residual, const RowSource& data, const std::vector
 std::vector<double> guessed_start(const Model& model, const Columns& x, const Column& y, const Column& sigma,
                                   const Loss& loss, std::string& warning);
 
+// Adds a warning to the fit, unless the text is empty.
+inline void add_warning(FitResult& fit, std::string text) {
+  if (!text.empty()) fit.warnings.push_back(std::move(text));
+}
+
 // Returns a warning of parameters that are fixed at a first guess; empty if none is. Such a value comes from
 // the data, and the standard errors of the others do not include its error.
 std::string warning_of_fixed_guesses(const std::vector<std::string>& fixed, const NamedValues& p0);

@@ -77,8 +77,7 @@ FitResult fit_from_guess(const Formula& formula, const Model& model, const guess
   start = starting_values(formula.parameters, p0, start, limits_of(options.bounds, formula.parameters));
   FitResult fit = fit_formula(formula, std::move(data), std::move(start), true, p0, options);
   if (!warning.empty()) fit.warnings.insert(fit.warnings.begin(), warning);
-  if (std::string fixed = warning_of_fixed_guesses(options.fixed, p0); !fixed.empty())
-    fit.warnings.push_back(std::move(fixed));
+  add_warning(fit, warning_of_fixed_guesses(options.fixed, p0));
   return fit;
 }
 
@@ -169,8 +168,7 @@ FitResult curve_fit(const Model& model, const Columns& x, const Column& y, const
   check_options(options);
   const Formula formula = guessing::formula_of(model);
   FitResult fit = fit_from_guess(formula, model, nullptr, x, y, p0, options);
-  if (std::string pole = guessing::pole_warning(model, fit.parameters, x.list().front()); !pole.empty())
-    fit.warnings.push_back(std::move(pole));
+  add_warning(fit, guessing::pole_warning(model, fit.parameters, x.list().front()));
   return fit;
 }
 

@@ -194,7 +194,6 @@ FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const
   std::string warning;
   if (model.built_in && p0.size() < start.size())
     start = guessed_start(*model.built_in, x, y, options.sigma, options.loss, warning);
-  const std::string fixed = model.built_in ? warning_of_fixed_guesses(options.fixed, p0) : std::string();
   Curve curve = checked_curve(model.names, starting_values(model.names, p0, start, limits), limits, {},
                               std::move(data), model.predictors.size(), options);
   curve.unstarted = unstarted;
@@ -218,10 +217,9 @@ FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const
   try {
     FitResult fit = fit_with_programs(model, curve, columns);
     if (!warning.empty()) fit.warnings.insert(fit.warnings.begin(), warning);
-    if (!fixed.empty()) fit.warnings.push_back(fixed);
     if (model.built_in) {
-      std::string pole = guessing::pole_warning(*model.built_in, fit.parameters, x.list().front());
-      if (!pole.empty()) fit.warnings.push_back(std::move(pole));
+      add_warning(fit, warning_of_fixed_guesses(options.fixed, p0));
+      add_warning(fit, guessing::pole_warning(*model.built_in, fit.parameters, x.list().front()));
     }
     if (model.formula || fit.summary.certificate.recheck_passed ||
         fit.summary.termination == Termination::failure)

@@ -219,8 +219,8 @@ bool gram_worth_keeping(const Loop& loop);
 bool finish_with_gram_kept(Loop& loop, const PrecisionPlan& plan);
 
 // ---- minimizer_tests.cpp decides whether the solve may end at x. Its tests also record what they found.
-// Computes the gain ratio of an accepted step from the gradients at both of its ends. Returns 1 if rounding
-// hides the difference of these gradients.
+// Computes the gain ratio of an accepted step: it compares the gradient at the end of the step with the one
+// at its beginning. Returns 1 if rounding errors are larger than the difference of the two.
 double gain_by_gradients(const Loop& loop);
 // Returns true if a first-order test seems to hold, or no step is left. The certificate then decides. A step
 // by conjugate gradients is solved again, with a tight tolerance, before its length counts. If only the gtol

@@ -15,8 +15,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
-#include <span>
+#include <utility>
 
 namespace nlsq::inline v0 {
 
@@ -67,29 +66,24 @@ PreparedModel with_quantity(const Formula& model, const std::vector<FormulaStep>
   return PreparedModel(std::move(both));
 }
 
-// Computes standard errors as if parameters on bounds could move, because the profile lets them move. The
-// width of the row that pulls comes from such an error.
-class ReleasedErrors {
- public:
-  ReleasedErrors(const PreparedModel& model, const Columns& x, const FitResult& fit,
-                 const FitOptions& options)
-      : released_(fit), delta_(released_) {
-    if (std::ranges::count(fit.at_bound, true) == 0) return;
-    released_.at_bound.assign(fit.at_bound.size(), false);
-    factor_.emplace(model, x, released_, options, delta_);
-  }
-
-  // `gradient` has the derivatives by all parameters, and `error` is the standard error with parameters on
-  // bounds held. Returns NaN if the data do not determine the error.
-  double of(std::span<const double> gradient, double error) const {
-    return factor_ ? std::sqrt(factor_->variance(gradient)) : error;
-  }
-
- private:
-  FitResult released_;
-  DeltaMethod delta_;
-  std::optional<RowFactor> factor_;
-};
+// Returns standard errors as if parameters on bounds could move, because the profile lets them move. The
+// width of the row that pulls comes from such an error. `errors` take parameters on bounds as fixed. They are
+// returned unchanged if no parameter is on a bound. gradients() returns a matrix with a row for each error:
+// the derivatives of its quantity by all parameters. An error that the data do not determine is NaN.
+template <class Gradients>
+std::vector<double> released_errors(const PreparedModel& model, const Columns& x, const FitResult& fit,
+                                    const FitOptions& options, std::vector<double> errors,
+                                    Gradients gradients) {
+  if (std::ranges::count(fit.at_bound, true) == 0) return errors;
+  FitResult released = fit;
+  released.at_bound.assign(fit.at_bound.size(), false);
+  const DeltaMethod delta(released);
+  const RowFactor factor(model, x, released, options, delta);
+  Matrix slopes = gradients();
+  for (std::size_t k = 0; k < errors.size(); ++k)
+    errors[k] = std::sqrt(factor.variance({&slopes(k, 0), slopes.columns()}));
+  return errors;
+}
 
 // Replaces the confidence band by the intervals, and widens the prediction band on each side.
 void take_intervals(const std::vector<PulledInterval>& intervals, Prediction& out) {
@@ -140,17 +134,16 @@ Prediction predict_by_profile(const PreparedModel& model, const Columns& x, cons
   const PulledData base = pulled_data(x, right.y, options);
   const FitOptions refit = refit_options(fit, options, prediction.stop);
   const std::vector<std::vector<double>> points = numbers(at);
-  EvaluateOptions slopes;
-  slopes.jacobian = true;
-  const Evaluation curve = evaluate(right.model, at, fit.parameters, PrecisionPolicy::all_f64(), slopes);
-  const ReleasedErrors errors(right.model, x, fit, options);
-  const std::size_t n = fit.parameters.size();
+  const std::vector<double> errors = released_errors(right.model, x, fit, options, out.standard_error, [&] {
+    EvaluateOptions slopes;
+    slopes.jacobian = true;
+    return evaluate(right.model, at, fit.parameters, PrecisionPolicy::all_f64(), slopes).jacobian;
+  });
   std::vector<PulledInterval> intervals(out.size());
   run_tasks(out.size(), threads_for(right, prediction), [&](std::size_t i) {
     PulledData data = base;
     for (std::size_t k = 0; k < points.size(); ++k) data.x[k].back() = points[k][i];
-    intervals[i] = pulled_interval(right.model, std::move(data), fit, refit, scale, out.fit[i],
-                                   errors.of({curve.jacobian.data() + i * n, n}, out.standard_error[i]));
+    intervals[i] = pulled_interval(right.model, std::move(data), fit, refit, scale, out.fit[i], errors[i]);
   });
   take_intervals(intervals, out);
   return out;
@@ -173,8 +166,15 @@ std::vector<DerivedQuantity> derive_by_profile(const PreparedModel& model, const
   PulledData base = pulled_data(x, right.y, options);
   base.x.emplace_back(base.y.size(), 0.0).back() = 1;
   const FitOptions refit = refit_options(fit, options, wanted.stop);
-  const ReleasedErrors errors(right.model, x, fit, options);
-  const std::vector<std::vector<double>> gradients = expressions.gradients(fit.parameters);
+  std::vector<double> held;
+  for (const DerivedQuantity& q : out) held.push_back(q.standard_error);
+  const std::vector<double> errors = released_errors(right.model, x, fit, options, std::move(held), [&] {
+    Matrix all(out.size(), fit.parameters.size());
+    double* to = all.data();
+    for (const auto& gradient : expressions.gradients(fit.parameters))
+      to = std::copy(gradient.begin(), gradient.end(), to);
+    return all;
+  });
   run_tasks(out.size(), wanted, [&](std::size_t k) {
     DerivedQuantity& q = out[k];
     if (q.note == kFlatNote) {
@@ -183,7 +183,7 @@ std::vector<DerivedQuantity> derive_by_profile(const PreparedModel& model, const
     }
     const PulledInterval interval =
         pulled_interval(with_quantity(*right.model.impl().formula, expressions.steps(k)), base, fit, refit,
-                        scale, q.value, errors.of(gradients[k], q.standard_error));
+                        scale, q.value, errors[k]);
     q.ci_low = interval.low;
     q.ci_high = interval.high;
     q.fits = interval.fits;

@@ -71,6 +71,11 @@ struct CsvShape {
   }
 };
 
+// Returns true if both units are known and differ.
+inline bool are_other_units(const std::string& a, const std::string& b) {
+  return !a.empty() && !b.empty() && a != b;
+}
+
 // Compares a text column: the result is 1 where the cell is (or with `negated` is not) this text, otherwise
 // 0.
 struct TextMatch {

@@ -64,7 +64,7 @@ std::vector<std::size_t> same_columns(const std::string& first_name, const CsvSh
   if (!same) refuse(first_name, first, part);
   for (std::size_t c = 0; c < numbers.size(); ++c) {
     const std::string there = first.unit(c), here = part.shape().unit(numbers[c]);
-    if (there == here || there.empty() || here.empty()) continue;
+    if (!are_other_units(here, there)) continue;
     throw BadData(fmt::format("{}: {} is in {} here, and in {} in {}: write both in one unit", part.origin(),
                               column_label(first, c), printable(here, 60), printable(there, 60), first_name));
   }

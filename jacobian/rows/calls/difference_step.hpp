@@ -116,7 +116,8 @@ class ShareSearch {
   bool open_ = true;
 };
 
-// Holds a column of J that differences with one step give, and what StepCheck says of this step.
+// Holds a column of J that was computed by differences with one step, and the result of StepCheck for this
+// step.
 struct CheckedColumn {
   std::vector<double> slopes;
   double ratio = 0;     // StepCheck::ratio()

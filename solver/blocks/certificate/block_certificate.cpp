@@ -311,18 +311,7 @@ bool BlockSystem::withstands_doubts(BlockJudgement& judgement, Certified& out) {
   const Curved curved = curvature_at_end(judgement, kNegativeCurvature, out);
   if (curved == Curved::down) return false;
   if (c.verdict != Verdict::rank_deficient || curved == Curved::up) return true;
-  std::string doubt;
-  if (losses_hide_parameters(c.rank)) {
-    doubt =
-        "a loss gives no weight to the residuals that would determine some parameter: start nearer, or use a "
-        "larger scale";
-  } else if (lost_parameters(c.rank)) {
-    doubt = "at other points the data determine more parameters: one ran off, or the start was too far away";
-  } else if (moves_in_jumps(c.rank)) {
-    doubt =
-        "the derivatives by some parameter are 0, though other values of it change the cost: a comparison "
-        "makes it move in jumps. Hold it constant at several values, or write a smooth step";
-  }
+  std::string doubt = doubt_of_rank(c.rank);
   // Where JᵀJ is singular, even a small curvature beside it may show that x is a minimum. This takes far more
   // evaluations than the doubts do.
   if (doubt.empty() || curvature_at_end(judgement, kFlat, out) == Curved::up) return true;

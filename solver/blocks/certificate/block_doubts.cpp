@@ -200,12 +200,30 @@ bool BlockSystem::determines_more(std::span<const double> x, int rank) try {
   return false;
 }
 
-// A loss such as Tukey's gives far residuals a weight of 0. Returns true if J without losses has a rank above
-// `rank` at x. Rows that a loss leaves out everywhere, because its slope is 0 at 0, are left out on purpose.
+// Describes in words why the rank of J at x may not be that of the problem. Returns an empty text if no check
+// finds a reason, and where the checks would take too long.
+std::string BlockSystem::doubt_of_rank(int rank) {
+  if (structure_.tangent_size() > kMostExamined || solver_.iterative() || at_.fixed_count > 0) return {};
+  if (losses_hide_parameters(rank)) {
+    return "a loss gives no weight to the residuals that would determine some parameter: start nearer, or "
+           "use "
+           "a larger scale";
+  }
+  if (lost_parameters(rank))
+    return "at other points the data determine more parameters: one ran off, or the start was too far away";
+  if (moves_in_jumps(rank)) {
+    return "the derivatives by some parameter are 0, though other values of it change the cost: a comparison "
+           "makes it move in jumps. Hold it constant at several values, or write a smooth step";
+  }
+  return {};
+}
+
+// Returns true if J without losses has a rank above `rank` at x. A loss such as Tukey's gives far residuals a
+// weight of 0, and so may hide a parameter. If some loss has a slope of 0 at 0, its rows are switched off on
+// purpose, and nothing is checked.
 bool BlockSystem::losses_hide_parameters(int rank) {
   const auto never_counts = [](const Loss& loss) { return loss(0).slope == 0; };
   if (structure_.losses.empty() || std::ranges::any_of(structure_.losses, never_counts)) return false;
-  if (structure_.tangent_size() > kMostExamined || solver_.iterative() || at_.fixed_count > 0) return false;
   model_.apply_losses(false);
   const bool hidden = determines_more(at_.x, rank);
   model_.apply_losses(true);
@@ -214,10 +232,9 @@ bool BlockSystem::losses_hide_parameters(int rank) {
 }
 
 // Checks whether the data determine more parameters at the start, or near x with one number of x made much
-// smaller or larger. If so, the rank deficiency at x is not a property of the problem.
+// smaller or larger, or of the other sign. If so, the rank deficiency at x is not a property of the problem.
 bool BlockSystem::lost_parameters(int rank) {
   constexpr std::size_t kMost = 16;  // numbers that are changed one by one
-  if (structure_.tangent_size() > kMostExamined || solver_.iterative() || at_.fixed_count > 0) return false;
   // At a minimum with zero residual, J may lose rank although the minimum is a single point (Powell's
   // singular function). Then the residuals grow on the way back to the start.
   constexpr double kPart = 0.1, kZero = 1e-20;  // of the way; of the cost at the start
@@ -253,7 +270,7 @@ bool BlockSystem::moves_in_jumps(int rank) {
   constexpr std::size_t kMost = 16;                             // numbers
   constexpr double kChange = 1e-9;                              // of the cost
   constexpr double kParts[] = {-1, -0.1, -0.01, 0.01, 0.1, 1};  // of the number
-  if (structure_.tangent_size() > kMost || solver_.iterative() || at_.fixed_count > 0) return false;
+  if (structure_.tangent_size() > kMost) return false;
   std::vector<std::size_t> unseen;  // places in x
   for (std::uint32_t p = 0; p < model_.problem().parameters.size(); ++p) {
     const ParameterBlock& block = model_.problem().parameters[p];

@@ -73,9 +73,9 @@ class NLSQ_API Problem {
   void set_constant(double* block);
   void set_variable(double* block);
   bool is_constant(const double* block) const;
-  // Set the bounds of number `index` of a declared block; -∞ and ∞ mean none. Points beyond them are moved
-  // back. A number that no step moves alone, as one of a quaternion, is not: steps beyond its bounds are
-  // rejected, and its start must be within. Throw ValidationError for NaN and for an index out of range.
+  // Set the bounds of number `index` of a declared block; -∞ and ∞ mean none. A step beyond a bound ends on
+  // the bound. If steps cannot move a number alone, as in a quaternion, a step beyond its bound is rejected,
+  // and the number must start within its bounds. Throw ValidationError for NaN and for an index out of range.
   void set_lower_bound(double* block, int index, double bound);
   void set_upper_bound(double* block, int index, double bound);
   // Blocks of the lowest group are eliminated first, provided that no two of them share a residual block and

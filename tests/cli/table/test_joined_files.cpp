@@ -92,6 +92,11 @@ TEST_CASE("Rows of units of the files of one table, and of points, must agree") 
   const Outcome predicted = run(seconds + " --model linear --quiet --csv - --predict " + points);
   CHECK(predicted.status == 3);
   CHECK(contains(predicted.out, "column 1 (t) is in ms here, and in s in the data"));
+
+  // The unit of a column that has the name of an expression is not that of the expression's first column.
+  const std::string two = files.write("t.csv", "a,b,y\ns,V,m\n1,1,1\n2,2,4.1\n3,3,8.9\n4,5,20\n");
+  const std::string product = files.write("ab.csv", "a*b\nVs\n3\n4\n");
+  CHECK(run(two + " --x 'a*b' --y y --model linear --quiet --csv - --predict " + product).status == 0);
 }
 
 TEST_CASE("several files give the bits of one file with the same rows") {

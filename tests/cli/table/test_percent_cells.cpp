@@ -47,7 +47,8 @@ TEST_CASE("percent signs of points and of x of an image agree with each other an
   CHECK(reversed.status == 3);
   CHECK(contains(reversed.out, "has a percent sign here and none in the data"));
 
-  // The sign of a row that is left out does not count. A column may have the name of an expression.
+  // Points without signs are accepted if --where has left out all rows of the data that have one. They are
+  // also accepted if their column has the name of the whole expression, which is a number of another kind.
   const std::string other = files.write("o.csv", "x,y,u\n10%,9,no\n20,2.1,yes\n30,2.9,yes\n40,4.1,yes\n");
   CHECK(run(other + " --where 'u == \"yes\"'" + fit + none).status == 0);
   const std::string two = files.write("t.csv", "a,b,y\n10%,1,1\n20%,2,2.1\n30%,3,2.9\n40%,5,4.1\n");

@@ -16,7 +16,7 @@ using namespace nlsq;
 
 namespace {
 
-// Adds rows that determine y, which should be 1.
+// Adds two residuals that determine y. Alone they have their least cost at y = 1.
 void add_known(Problem& problem, double* y) {
   problem.add_parameter_block(y, 1);
   for (const double value : {1.1, 0.9})
