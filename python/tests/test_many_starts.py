@@ -12,6 +12,10 @@ def wave(x, a, w, p, c):
     return a * np.sin(w * x + p) + c
 
 
+def pair(x, a, m, w, b, n, v, c):
+    return a * np.exp(-(((x - m) / w) ** 2)) + b * np.exp(-(((x - n) / v) ** 2)) + c
+
+
 def waves(fits):
     random = np.random.default_rng(4)
     truth = np.column_stack(
@@ -52,3 +56,13 @@ def test_noise_and_gaps_stay_as_they_are():
     Y[7] = np.nan
     many = nf.fit_many("a*sin(w*x+p)+c", T, Y)
     assert not many.success[7] and np.isnan(many.cost[7])
+
+
+@pytest.mark.parametrize("model, name", [("2*gaussian+constant", "g1_mu"), (pair, "m")])
+def test_a_peak_that_is_held_at_the_place_of_another_is_that_peak(model, name):
+    x = np.linspace(0, 10, 200)
+    one = pair(x, 3, 3, 0.7, 2, 6, 1, 1)
+    Y = np.array([1, 2, 5])[:, None] * (one + 0.02 * (np.arange(200) % 3 - 1))
+    assert nf.fit(model, x, Y[0], fixed={name: 6}).r_squared > 0.99
+    many = nf.fit_many(model, x, Y, fixed={name: 6})
+    assert (2 * many.cost < 0.01 * Y.shape[1] * Y.var(axis=1)).all()

@@ -14,7 +14,7 @@ namespace nlsq::inline v0 {
 GroupStarts::GroupStarts(const PreparedModel::Impl& model, const NamedValues& p0, const FitOptions& options,
                          const Ties& ties)
     : model_(model), p0_(p0), limits_(limits_of(options.bounds, model.names, ties)),
-      default_(default_start(model.names.size(), limits_)), loss_(options.loss) {
+      default_(default_start(model.names.size(), limits_)), loss_(options.loss), ties_(ties) {
   if (p0.size() >= model.names.size()) return;
   formula_ = model.as_formula();
   if (model.built_in) guess_ = &*model.built_in;
@@ -25,12 +25,14 @@ GroupStarts::GroupStarts(const PreparedModel::Impl& model, const NamedValues& p0
 
 std::vector<double> GroupStarts::of(const Columns& x, const Column& y, const Column& sigma,
                                     std::string& warning) const {
-  std::vector<double> start = default_;
-  if (guess_ != nullptr) {
-    start = guessed_start(*guess_, x, y, sigma, loss_, warning);
-    if (!model_.built_in) start = known_.convert(start);
-  }
-  return starting_values(model_.names, p0_, start, limits_);
+  if (guess_ == nullptr) return starting_values(model_.names, p0_, default_, limits_);
+  const guessing::StartRule rule{
+      &*formula_, model_.built_in ? nullptr : &known_, [&](const std::vector<double>& guess) {
+        std::vector<double> start = starting_values(model_.names, p0_, guess, limits_);
+        ties_.apply(start);
+        return start;
+      }};
+  return rule.impose(rule.converted(guessed_start(*guess_, x, y, sigma, loss_, rule, warning)));
 }
 
 void GroupStarts::look_in(const Columns& x, const Column& y, const FitOptions& options) try {

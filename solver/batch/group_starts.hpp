@@ -42,6 +42,7 @@ class GroupStarts {
   Limits limits_;
   std::vector<double> default_;
   const Loss& loss_;
+  Ties ties_;
   std::vector<std::string> unstarted_;
   std::string warning_of_fixed_;
   const Model* guess_ = nullptr;

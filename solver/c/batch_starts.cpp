@@ -40,6 +40,14 @@ BatchStarts batch_starts(const CallerModel& model, const BatchData& data, const 
   const bool all_given =
       p0_fits > 0 && std::none_of(p0, p0 + p0_fits * n, [](double v) { return std::isnan(v); });
   const bool guesses = !all_given && model.has_guess();
+  // Returns the start of fit f: given and fixed values, and the guess within the limits for the others.
+  const auto imposed = [&](std::vector<double> start, std::size_t f) {
+    for (std::size_t j = 0; j < n; ++j)
+      start[j] = std::isnan(given(f, j)) ? limits.nearest(j, start[j]) : given(f, j);
+    for (const auto& [name, value] : fixed) start[parameter_index(model.parameters, name, "fixed")] = value;
+    ties.apply(start);
+    return start;
+  };
   const std::vector<double> fallback = default_start(n, limits);
   BatchStarts out{Matrix(guesses || p0_fits > 1 ? data.fits : 1, n), {}};
   if (!guesses && !all_given) out.unstarted.assign(out.P0.rows() * n, false);
@@ -49,20 +57,15 @@ BatchStarts batch_starts(const CallerModel& model, const BatchData& data, const 
       std::string warning;
       std::vector<Column> x;
       for (const ColumnPerFit& column : data.x) x.push_back(column[f]);
-      start = model.guess(Columns(std::move(x)), data.y[f], data.sigma.empty() ? Column() : data.sigma[f],
-                          options.loss, warning);
-      for (std::size_t j = 0; j < start.size(); ++j) start[j] = limits.nearest(j, start[j]);
+      start = model.guess(
+          Columns(std::move(x)), data.y[f], data.sigma.empty() ? Column() : data.sigma[f], options.loss,
+          [&](const std::vector<double>& guess) { return imposed(guess, f); }, warning);
     }
+    start = imposed(start, f);
     for (std::size_t j = 0; j < n; ++j) {
-      const bool missing = std::isnan(given(f, j));
-      out.P0(f, j) = missing ? start[j] : given(f, j);
-      if (missing && !out.unstarted.empty()) out.unstarted[f * n + j] = true;
+      out.P0(f, j) = start[j];
+      if (!out.unstarted.empty() && std::isnan(given(f, j))) out.unstarted[f * n + j] = true;
     }
-  }
-  for (const auto& [name, value] : fixed) {
-    const auto j =
-        static_cast<std::size_t>(std::ranges::find(model.parameters, name) - model.parameters.begin());
-    for (std::size_t f = 0; f < out.P0.rows(); ++f) out.P0(f, j) = value;
   }
   return out;
 }

@@ -26,17 +26,20 @@ void Callback::call(const double* p, double* y, double* jacobian) const {
 const guessing::Recognised& CallerModel::recognised() const {
   std::call_once(once_, [&] {
     if (!prepared || builtin != nullptr) return;
-    if (const auto formula = prepared->impl().as_formula()) recognised_ = guessing::recognise(*formula);
+    formula_ = prepared->impl().as_formula();
+    if (formula_) recognised_ = guessing::recognise(*formula_);
   });
   return recognised_;
 }
 
 std::vector<double> CallerModel::guess(const Columns& x, const Column& y, const Column& sigma,
-                                       const Loss& loss, std::string& warning) const {
-  if (builtin != nullptr) return guessed_start(*builtin, x, y, sigma, loss, warning);
-  if (recognised().model != nullptr)
-    return recognised().convert(guessed_start(*recognised().model, x, y, sigma, loss, warning));
-  return std::vector<double>(parameters.size(), 1.0);
+                                       const Loss& loss, const Impose& impose, std::string& warning) const {
+  const guessing::Recognised& known = recognised();
+  const Model* const model = builtin != nullptr ? builtin : known.model;
+  if (model == nullptr) return std::vector<double>(parameters.size(), 1.0);
+  guessing::StartRule rule{nullptr, builtin != nullptr ? nullptr : &known, impose};
+  if (impose) rule.formula = builtin != nullptr ? &*prepared->impl().formula : &*formula_;
+  return rule.converted(guessed_start(*model, x, y, sigma, loss, rule, warning));
 }
 
 void CallerModel::evaluate_rows(std::span<const double* const> columns, std::span<const double> p,

@@ -44,9 +44,11 @@ struct CallerModel : Object {
   // Returns the built-in model to which a formula or a tape is equivalent. The first call searches for it.
   const guessing::Recognised& recognised() const;
   bool has_guess() const { return builtin != nullptr || recognised().model != nullptr; }
-  // Returns the first guess, or 1 for every parameter. `sigma` is that of y, or empty.
+  // Returns the first guess, or 1 for every parameter. `sigma` is that of y, or empty. `impose` is that of a
+  // guessing::StartRule, or null.
+  using Impose = std::function<std::vector<double>(const std::vector<double>&)>;
   std::vector<double> guess(const Columns& x, const Column& y, const Column& sigma, const Loss& loss,
-                            std::string& warning) const;
+                            const Impose& impose, std::string& warning) const;
   // Evaluates output 0 of the tape, or the formula, at `count` rows, in double and in the given form.
   void evaluate_rows(std::span<const double* const> columns, std::span<const double> p, std::size_t count,
                      std::span<const double> noise, double* out) const;
@@ -54,6 +56,7 @@ struct CallerModel : Object {
  private:
   mutable std::once_flag once_;
   mutable guessing::Recognised recognised_;
+  mutable std::optional<Formula> formula_;  // that was compared with the built-in models
 };
 
 // Makes the model from its text: a name, a sum of names or a formula. `names` are those of the predictors. If

@@ -23,8 +23,14 @@ namespace {
 NamedValues with_guess(const CallerModel& model, const Columns& x, const Column& y, NamedValues p0,
                        const FitOptions& options, std::string& warning) {
   if (p0.size() >= model.parameters.size() || model.recognised().model == nullptr) return p0;
-  std::vector<double> guess = model.guess(x, y, options.sigma, options.loss, warning);
   const Limits limits = limits_of(options.bounds, model.parameters);
+  const Ties ties(model.parameters, options.ties, options.fixed);
+  const auto impose = [&](const std::vector<double>& guess) {
+    std::vector<double> start = starting_values(model.parameters, p0, guess, limits);
+    ties.apply(start);
+    return start;
+  };
+  const std::vector<double> guess = model.guess(x, y, options.sigma, options.loss, impose, warning);
   for (std::size_t j = 0; j < model.parameters.size(); ++j) {
     const std::string& name = model.parameters[j];
     const bool tied = std::ranges::find(options.ties, name, tied_name) != options.ties.end();

@@ -263,7 +263,7 @@ void guess_call(const CallerModel& model, const nlsq_column* given_x, std::size_
   const Columns x(columns.views(given_x, predictors, "x"));
   const Column y = columns.view(*required(given_y, "y"), "y");
   std::string warning;
-  const std::vector<double> guess = model.guess(x, y, Column(), Loss(), warning);
+  const std::vector<double> guess = model.guess(x, y, Column(), Loss(), {}, warning);
   std::copy(guess.begin(), guess.end(), required(p0, "p0"));
 }
 

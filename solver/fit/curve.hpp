@@ -6,6 +6,7 @@
 #include "fit/fit_setup.hpp"
 #include "fit/fit_statistics.hpp"
 #include "fit/solve.hpp"
+#include "models/guesses/alike_terms.hpp"
 #include "support/clock.hpp"
 
 #include <nlsq/callable.hpp>
@@ -102,9 +103,10 @@ bool record(RecordedResidual& residual, const RowSource& data, const std::vector
             DataSurvey* survey = nullptr);
 
 // Returns the built-in model's first guess from the data. `sigma` is that of y, or empty. For counts the
-// guessed curve is positive.
+// guessed curve is positive. `rule` says what is imposed on the guess, which decides the order of alike
+// terms.
 std::vector<double> guessed_start(const Model& model, const Columns& x, const Column& y, const Column& sigma,
-                                  const Loss& loss, std::string& warning);
+                                  const Loss& loss, const guessing::StartRule& rule, std::string& warning);
 
 // Adds a warning to the fit, unless the text is empty.
 inline void add_warning(FitResult& fit, std::string text) {

@@ -68,13 +68,19 @@ FitResult fit_from_guess(const Formula& formula, const Model& model, const guess
                          const Columns& x, const Column& y, const NamedValues& p0,
                          const FitOptions& options) {
   SurveyedRows data = surveyed_rows(x, y, options, formula.predictors);
+  const Limits limits = limits_of(options.bounds, formula.parameters);
+  const Ties ties(formula.parameters, options.ties, options.fixed);
+  const guessing::StartRule rule{&formula, known, [&](const std::vector<double>& guess) {
+                                   std::vector<double> start =
+                                       starting_values(formula.parameters, p0, guess, limits);
+                                   ties.apply(start);
+                                   return start;
+                                 }};
   std::vector<double> start(formula.parameters.size(), 1.0);
   std::string warning;
-  if (p0.size() < formula.parameters.size()) {
-    start = guessed_start(model, x, y, options.sigma, options.loss, warning);
-    if (known != nullptr) start = known->convert(start);
-  }
-  start = starting_values(formula.parameters, p0, start, limits_of(options.bounds, formula.parameters));
+  if (p0.size() < formula.parameters.size())
+    start = rule.converted(guessed_start(model, x, y, options.sigma, options.loss, rule, warning));
+  start = rule.impose(start);
   FitResult fit = fit_formula(formula, std::move(data), std::move(start), true, p0, options);
   if (!warning.empty()) fit.warnings.insert(fit.warnings.begin(), warning);
   add_warning(fit, warning_of_fixed_guesses(options.fixed, p0));

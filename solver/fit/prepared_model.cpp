@@ -191,11 +191,15 @@ FitResult fit_prepared(const PreparedModel::Impl& model, const Columns& x, const
   SurveyedRows data = surveyed_rows(x, y, options, model.predictors);
   const Limits limits = limits_of(options.bounds, model.names);
   std::vector<double> start = default_start(model.names.size(), limits);
+  const auto impose = [&](const std::vector<double>& guess) {
+    return starting_values(model.names, p0, guess, limits);
+  };
   std::string warning;
   if (model.built_in && p0.size() < start.size())
-    start = guessed_start(*model.built_in, x, y, options.sigma, options.loss, warning);
-  Curve curve = checked_curve(model.names, starting_values(model.names, p0, start, limits), limits, {},
-                              std::move(data), model.predictors.size(), options);
+    start = guessed_start(*model.built_in, x, y, options.sigma, options.loss,
+                          {&*model.formula, nullptr, impose}, warning);
+  Curve curve = checked_curve(model.names, impose(start), limits, {}, std::move(data),
+                              model.predictors.size(), options);
   curve.unstarted = unstarted;
   if (!model.built_in && unstarted.empty()) curve.unstarted = without_start(model.names, p0);
   std::optional<Formula> recording;
