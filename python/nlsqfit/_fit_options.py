@@ -52,6 +52,10 @@ def make_options(names, solver, **given):
         options.set(name, value)
     options.set("absolute_sigma", bool(given.get("absolute_sigma", False)))
     loss, f_scale = given.get("loss", "linear"), given.get("f_scale", 1.0)
+    if loss == "linear" and f_scale != 1.0:
+        raise ValueError(
+            "f_scale is the scale of a robust loss: give loss='soft_l1', 'huber', 'cauchy', 'arctan' or 'tukey'"
+        )
     if loss != "linear":
         options.set("loss", loss)
         if loss != "poisson" or f_scale != 1.0:  # counts have no scale, so only the default is accepted

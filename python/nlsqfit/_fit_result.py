@@ -167,12 +167,8 @@ class Fit:
         )  # fmt: skip
         self._ties = text("ties").split("\n")
         self._again = None  # the result of the same fit after unpickling
-        with np.errstate(all="ignore"):
-            width, share = (high - self.x) / self.stderr, np.abs(self.stderr / self.x)
-        # The parameter with the largest relative error has lost the fewest digits.
-        usable = np.flatnonzero(np.isfinite(width))
-        best = usable[np.argmax(share[usable])] if usable.size else None
-        self._quantile = float("nan") if best is None else float(width[best])
+        has_errors = (np.isfinite(self.stderr) & (self.stderr > 0)).any()
+        self._quantile = number("quantile") if has_errors else float("nan")
 
     def __getitem__(self, name):
         return self.params[name]

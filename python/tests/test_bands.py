@@ -163,3 +163,12 @@ def test_a_sigma_of_new_measurements_that_does_not_suit_is_refused():
     ):
         with pytest.raises(ValueError, match=text):
             fit.predict(AT, band=True, sigma=sigma)
+
+
+@pytest.mark.parametrize("scatter", [1e-5, 1e-3])
+def test_bands_of_values_with_many_leading_digits(scatter):
+    y = 1.7e9 + scatter * np.random.default_rng(0).normal(size=1000)
+    fit = nf.fit("t0+0*x", np.linspace(0, 1, 1000), y, sigma=scatter)
+    band = fit.predict(np.array([0.5]), band=True, sigma=1.0)
+    half = 1.9623 * np.sqrt(fit.chi2_reduced)  # Student's t of 999 degrees of freedom
+    assert band.prediction[1] - band.prediction[0] == pytest.approx(2 * half, rel=1e-4)

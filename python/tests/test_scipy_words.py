@@ -219,3 +219,11 @@ def test_residuals_that_do_not_determine_all_parameters_are_minimized(number):
         assert ours.success and ours.status == 1 and ours.cost <= theirs.cost * (1 + 1e-9)
         assert least is None or ours.cost == least
         assert ours.evaluator.startswith("called" if number is float else "recorded")
+
+
+def test_a_scale_without_a_robust_loss_is_refused():
+    x = np.arange(5.0)
+    with pytest.raises(ValueError, match="f_scale is the scale of a robust loss"):
+        nf.fit("a*x", x, x, f_scale=3)
+    with pytest.raises(ValueError, match="f_scale is the scale of a robust loss"):
+        nf.fit_many("a*x", x, np.array([x, x]), f_scale=3)

@@ -83,6 +83,7 @@ class BlockSystem final : public System {
   bool recheck_agrees(const Recheck& found, double) const override { return found.discrepancy == 0; }
   void certify(std::span<const double> x, const CertificateTests& tests, Certified& out) override;
   bool certificate_was_cut_short() const override { return cut_short_; }
+  bool certificate_found_lower() const override { return found_lower_; }
   // Returns true if the certificate of the last point rests on rounding errors of terms that cancel.
   bool hides_minimum(const Certificate& certificate);
 
@@ -222,7 +223,7 @@ class BlockSystem final : public System {
   double last_unused_nu_ = std::numeric_limits<double>::infinity();
   RankBound rank_bound_;
   Recheck start_recheck_;
-  bool start_reported_ = false, cut_short_ = false;
+  bool start_reported_ = false, cut_short_ = false, found_lower_ = false;
   std::string doubt_;
   std::optional<double> wrong_loss_at_;
   std::optional<WrongManifold> wrong_manifold_;

@@ -17,18 +17,10 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-Summary failed(std::string message) {
-  Summary out;
-  out.termination = Termination::failure;
-  out.verdict = Verdict::failed;
-  out.message = std::move(message);
-  return out;
-}
-
 Summary without_unknowns(const CeresProblem& problem) {
   Summary out;
   out.initial_cost = out.final_cost = problem.cost();
-  if (!std::isfinite(out.final_cost)) return failed(problem.first_without_residuals());
+  if (!std::isfinite(out.final_cost)) return failed_summary(problem.first_without_residuals());
   out.termination = Termination::converged;
   out.verdict = Verdict::converged;
   out.message = "no residual depends on a parameter block that is not constant";
@@ -38,8 +30,8 @@ Summary without_unknowns(const CeresProblem& problem) {
 // Certifies the values. The certificate evaluates functions at points beside them, with the blocks set to
 // these points. So the blocks are restored at the end.
 Summary judged(CeresProblem& problem, const ceres::Solver::Options& options, BlockSolveFacts& facts) {
-  if (!problem.fault().empty()) return failed(problem.fault());
-  if (!std::isfinite(problem.fixed_cost())) return failed(problem.first_without_residuals());
+  if (!problem.fault().empty()) return failed_summary(problem.fault());
+  if (!std::isfinite(problem.fixed_cost())) return failed_summary(problem.first_without_residuals());
   if (problem.nothing_to_find()) return without_unknowns(problem);
   ProblemControl control;
   control.factor_if_cheaper = problem_control(options).factor_if_cheaper;
@@ -52,7 +44,7 @@ Summary judged(CeresProblem& problem, const ceres::Solver::Options& options, Blo
     out = certify(problem.problem(), solver_options(options), control);
   } catch (const ValidationError& error) {  // a value outside its bounds
     problem.restore();
-    return failed(error.what());
+    return failed_summary(error.what());
   } catch (...) {
     problem.restore();
     throw;

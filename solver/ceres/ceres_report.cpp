@@ -113,4 +113,12 @@ void fill(ceres::Solver::Summary& out, const Summary& summary, const BlockSolveF
   }
 }
 
+Summary failed_summary(std::string message) {
+  Summary out;
+  out.termination = Termination::failure;
+  out.verdict = Verdict::failed;
+  out.message = std::move(message);
+  return out;
+}
+
 }  // namespace nlsq::inline v0

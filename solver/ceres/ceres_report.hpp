@@ -25,4 +25,7 @@ void describe(ceres::Solver::Summary& out, const CeresProblem& problem,
 void fill(ceres::Solver::Summary& out, const Summary& summary, const BlockSolveFacts& facts,
           const ceres::Solver::Options& options);
 
+// Returns the summary of a problem that cannot be solved or certified.
+Summary failed_summary(std::string message);
+
 }  // namespace nlsq::inline v0

@@ -162,6 +162,8 @@ void Session::solve() {
   control.facts = &facts_;
   try {
     ours_ = nlsq::solve(problem_.problem(), solver_options(options_), control);
+  } catch (const ValidationError& error) {  // a value is outside its bounds and cannot be moved inside
+    ours_ = failed_summary(error.what());
   } catch (...) {
     problem_.restore();
     throw;
@@ -174,14 +176,17 @@ void Session::solve() {
 // rejected step can be short because of its damping, and so can a step that changed the cost by no more than
 // rounding. Such steps count only near the optimum. Any other step counts, unless the linear model without
 // damping shows that it ends far from the optimum: by more than a standard error, and by a decrease of the
-// cost more than ten times function_tolerance. If there is no standard error to measure the distance, steps
-// count after an accepted one.
+// cost more than ten times function_tolerance. With at most one residual more than unknowns the standard
+// error takes all of the cost for noise, so the distance is never above 1. There the end is far if the linear
+// model promises to lower the cost by one per cent. If there is no standard error to measure the distance,
+// steps count after an accepted one.
 bool Session::tolerance_met() const {
   if (ours_.termination != Termination::tolerance || !facts_.tolerance_met) return false;
   if (theirs_.iterations.empty()) return true;
   const ceres::IterationSummary& last = theirs_.iterations.back();
   constexpr double kRounding = 0x1p-50;  // of the cost
   constexpr double kTolerated = 10;      // times function_tolerance
+  constexpr double kOfCost = 0.01;
   constexpr double kVanishing =
       1e-8;  // of the cost at the start: such residuals may be rounding errors alone
   const bool fell = last.iteration == 0 || std::fabs(last.cost_change) > kRounding * last.cost;
@@ -189,7 +194,9 @@ bool Session::tolerance_met() const {
   const bool vanishes = ours_.final_cost <= kVanishing * ours_.initial_cost;
   // The promised decrease, ½ errors² σ², relative to the cost, which is about ½ σ² for each residual.
   const double promised = errors * errors / std::max(1, theirs_.num_residuals_reduced);
-  const bool far = errors > 1 && promised > kTolerated * options_.function_tolerance;
+  const bool few = theirs_.num_residuals_reduced <= theirs_.num_effective_parameters_reduced + 1;
+  const bool far =
+      few ? errors * errors > kOfCost : errors > 1 && promised > kTolerated * options_.function_tolerance;
   if (last.step_is_successful && fell) return vanishes || !far;
   return std::isnan(errors) ? ours_.accepted > 0 : errors <= kBeside;
 }

@@ -67,7 +67,7 @@ struct Examined {
 // Returns true if some parameter is an offset. `lengths` are the parameters' sizes.
 bool any_offset(const Vector& lengths, const Vector& norms, double cost) {
   for (std::size_t j = 0; j < norms.size(); ++j) {
-    if (is_offset(lengths[j], norms[j], cost)) return true;
+    if (is_offset(lengths[j], norms[j] > 0 ? norms[j] : 1, cost)) return true;
   }
   return false;
 }
@@ -85,9 +85,9 @@ std::optional<Examined> examine(Evaluator& evaluator, std::span<const double> x,
   out.cost = here.cost;
   for (const std::size_t k : out.free) {
     const double length = std::sqrt(here.normal(k, k));
-    out.norms.push_back(length > 0 ? length : 1);
+    out.norms.push_back(length);
     out.gradient.push_back(here.gradient[k]);
-    out.sizes.push_back(shift_length(std::fabs(x[k]), out.norms.back(), here.cost, by));
+    out.sizes.push_back(shift_length(std::fabs(x[k]), length > 0 ? length : 1, here.cost, by));
   }
   out.curvature = {Vector(n * n, 0.0), Vector(n * n, 0.0)};
   for (std::size_t j = 0; j < n; ++j) {
@@ -135,21 +135,34 @@ bool is_minimum(const Curvature& of, const Vector& norms, const Vector& gradient
   return true;
 }
 
-// Returns the direction of the lowest curvature, or nothing if that curvature is not negative beyond its
-// errors.
+// Returns a bound of the rounding error of the curvature along eigenvector k of the scaled matrix.
+double error_along(const Curvature& of, const ScaledSpectrum& spectrum, std::size_t k) {
+  const std::size_t n = spectrum.values.size();
+  const auto part = [&](std::size_t i) { return std::fabs(spectrum.vectors[k * n + i]) / spectrum.scale[i]; };
+  double error = 0;
+  for (std::size_t j = 0; j < n; ++j) {
+    for (std::size_t i = 0; i < n; ++i) error += part(i) * of.errors[j * n + i] * part(j);
+  }
+  return error;
+}
+
+// Returns the direction of the lowest curvature that is negative beyond its error, or nothing if none is. A
+// direction in which the cost is level may have a lower value, but that is rounding error.
 std::optional<Vector> direction_down(const Examined& at, std::size_t parameters) {
   ScaledSpectrum spectrum;
   if (!scaled_spectrum(at.curvature.values, at.norms, spectrum)) return std::nullopt;
   const auto& [scale, values, V] = spectrum;
   const std::size_t n = values.size();
-  const auto lowest = static_cast<std::size_t>(std::ranges::min_element(values) - values.begin());
-  double largest = 0;
+  double largest = 0, value = 0;
+  std::size_t lowest = n;
   for (const double v : values) largest = std::max(largest, std::fabs(v));
-  if (!(values[lowest] <
-        -std::max(kNegativeCurvature * largest, 2 * std::sqrt(squared_error(at.curvature, scale)))))
-    return std::nullopt;
+  for (std::size_t k = 0; k < n; ++k) {
+    const double certain = std::max(kNegativeCurvature * largest, 2 * error_along(at.curvature, spectrum, k));
+    if (values[k] < std::min(value, -certain)) value = values[lowest = k];
+  }
+  if (lowest == n) return std::nullopt;
   Vector along(parameters, 0.0);
-  const double length = std::sqrt(2 * at.cost / -values[lowest]);
+  const double length = std::sqrt(2 * at.cost / -value);
   for (std::size_t i = 0; i < n; ++i) along[at.free[i]] = length * V[lowest * n + i] / scale[i];
   return along;
 }

@@ -70,7 +70,10 @@ bool scaled_spectrum(std::span<const double> G, std::span<const double> norms, S
   out.values.assign(n, 0.0);
   out.vectors.assign(n * n, 0.0);
   for (std::size_t j = 0; j < n; ++j) {
-    const double diagonal = std::max(std::fabs(G[j * n + j]), 1e-30 * norms[j] * norms[j]);
+    // Second derivatives are those of JᵀJ plus others. Where the two cancel, what is left of them may be only
+    // rounding error, and must not be scaled up to 1.
+    constexpr double kCancelled = 1e-6;
+    const double diagonal = std::max(std::fabs(G[j * n + j]), kCancelled * norms[j] * norms[j]);
     // If an unknown's diagonal entry is 0, as at the origin of a*b, its size follows from its largest product
     // with another unknown.
     double largest = 0;

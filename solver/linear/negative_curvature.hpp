@@ -38,8 +38,8 @@ struct ScaledSpectrum {
 };
 
 // Scales G (n x n, by columns, symmetric up to rounding) to a diagonal of 1 or -1. `norms` are the lengths of
-// the columns of J, which give the size of an unknown whose second derivative is zero. Returns false if an
-// entry is not finite.
+// the columns of J, which may be 0. They give the size of an unknown whose second derivative is far smaller
+// than in JᵀJ; its diagonal entry is then between -1 and 1. Returns false if an entry is not finite.
 bool scaled_spectrum(std::span<const double> G, std::span<const double> norms, ScaledSpectrum& out);
 
 // Second derivatives of the cost come from differences of its gradient. Each parameter is shifted by this

@@ -209,6 +209,10 @@ bool ends_without_certificate(Loop& loop) {
     loop.ending.stopped_by = "the damped step met the tests of first order in f64";
   }
   if (!loop.ending.stopped_by.empty()) {
+    // A tolerance does not end the solve on a saddle, since the way down is known.
+    const std::string met = std::exchange(loop.ending.stopped_by, {});
+    if (system.certificate_found_lower() && take_certified_step(loop)) return false;
+    loop.ending.stopped_by = met;
     loop.summary.termination = Termination::tolerance;
     return true;
   }

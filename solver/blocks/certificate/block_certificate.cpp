@@ -307,9 +307,13 @@ void BlockSystem::judge_by_second_order(const BlockTests& tests, BlockJudgement&
 bool BlockSystem::withstands_doubts(BlockJudgement& judgement, Certified& out) {
   constexpr double kFlat = 1e-6;
   const Certificate& c = judgement.certificate;
-  if (falls_where_unseen(judgement, out) || falls_beside(judgement, out)) return false;
-  const Curved curved = curvature_at_end(judgement, kNegativeCurvature, out);
-  if (curved == Curved::down) return false;
+  found_lower_ = falls_where_unseen(judgement, out) || falls_beside(judgement, out);
+  const Curved curved = found_lower_ ? Curved::unknown : curvature_at_end(judgement, kNegativeCurvature, out);
+  found_lower_ = found_lower_ || curved == Curved::down;
+  if (found_lower_) {
+    judgement.doubt = "the cost is lower in a direction that the gradient does not show";
+    return false;
+  }
   if (c.verdict != Verdict::rank_deficient || curved == Curved::up) return true;
   std::string doubt = doubt_of_rank(c.rank);
   // Where JᵀJ is singular, even a small curvature beside it may show that x is a minimum. This takes far more
@@ -322,7 +326,7 @@ bool BlockSystem::withstands_doubts(BlockJudgement& judgement, Certified& out) {
 void BlockSystem::certify(std::span<const double>, const CertificateTests& asked, Certified& out) {
   const BlockTests tests{asked, start_, short_of_tau_};
   out.covariance.assign(0, 0);
-  out.first_order = false;
+  out.first_order = found_lower_ = false;
   out.step = Vector();
   const BlockStep* solved = undamped_step();
   if (!solved) step_.step = Vector();

@@ -180,6 +180,16 @@ WrongTangent wrong_tangent(const Manifold& manifold, std::span<const double> x) 
   return out;
 }
 
+// Returns how far `given` is from the numbers between those of a and b. At a kink any slope between those of
+// the two sides is right.
+double distance_to_between(std::span<const double> given, std::span<const double> a,
+                           std::span<const double> b) {
+  std::vector<double> off(given.size());
+  for (std::size_t i = 0; i < off.size(); ++i)
+    off[i] = given[i] - std::clamp(given[i], std::min(a[i], b[i]), std::max(a[i], b[i]));
+  return norm(off);
+}
+
 }  // namespace
 
 // Tests the manifolds of some parameter blocks, with the blocks' own values. Derivatives of programs are
@@ -269,11 +279,13 @@ void BlockSystem::check_along(std::span<const DerivativeDirection> directions, R
         least = 0;
         break;
       }
+      const double outside = central ? distance_to_between(given, ahead, behind) : 0;
       for (std::size_t i = 0; i < ahead.size(); ++i)
         ahead[i] = central ? 0.5 * (ahead[i] + behind[i]) : 2 * ahead[i] - behind[i];
       constexpr double kRoundingOfFloats = 0x1p-22;
       constexpr double kToOneSide = 4;  // times the rounding errors of central differences
-      const double size = std::max(norm(ahead), norm(given)), off = distance(ahead, given),
+      const double size = std::max(norm(ahead), norm(given)),
+                   off = central ? outside : distance(ahead, given),
                    error = off - (central ? 1 : kToOneSide) * rounding / share;
       // Differences that disagree with each other cannot show whether the derivatives are wrong.
       // Neither do differences that are 0 where the residuals may be rounded like floats.

@@ -121,13 +121,12 @@ SecondOrder second_order(const BlockPoint& at, const GradientAt& gradient_at, Sh
   SecondOrder out;
   const std::vector<std::size_t> free = at.free_columns();
   if (free.empty() || free.size() > kMostExamined) return out;
-  const std::vector<double> here = at.solver.gradient(), norms = column_norms(at.solver);
-  const std::vector<double> shifts = lengths_of(at, by);
+  const std::vector<double> here = at.solver.gradient(), shifts = lengths_of(at, by);
   const std::size_t n = free.size();
   std::vector<double> sums(n * n, 0.0), spans(n, 0.0);  // changes of the gradient, by columns, and of x
   std::vector<double> G(n * n), lengths(n), along(n, 0.0), change;
   ScaledSpectrum spectrum;
-  for (std::size_t j = 0; j < n; ++j) lengths[j] = norms[free[j]];
+  for (std::size_t j = 0; j < n; ++j) lengths[j] = std::sqrt(at.solver.squares()[free[j]]);
   for (const double way : {1.0, -1.0}) {
     for (std::size_t j = 0; j < n; ++j) {
       const double shift = kCurvatureShift * shifts[free[j]];

@@ -149,15 +149,17 @@ Contents curve_contents() {
     return getter<CurveResult>([=](R r) { return column_array(rule(r)); });
   };
   Contents c = summary_contents();
-  c.numbers.insert({{"rows", number([](R r) { return r.fit.rows; })},
-                    {"dof", number([](R r) { return r.fit.dof; })},
-                    {"rss", number([](R r) { return r.fit.rss; })},
-                    {"chi2_reduced", number([](R r) { return r.fit.chi2_reduced; })},
-                    {"r_squared", number([](R r) { return r.fit.r_squared; })},
-                    {"aic", number([](R r) { return r.fit.aic; })},
-                    {"aicc", number([](R r) { return aicc(r.fit); })},
-                    {"bic", number([](R r) { return r.fit.bic; })},
-                    {"beyond", number([](R r) { return r.fit.beyond; })}});
+  c.numbers.insert(
+      {{"rows", number([](R r) { return r.fit.rows; })},
+       {"dof", number([](R r) { return r.fit.dof; })},
+       {"rss", number([](R r) { return r.fit.rss; })},
+       {"chi2_reduced", number([](R r) { return r.fit.chi2_reduced; })},
+       {"r_squared", number([](R r) { return r.fit.r_squared; })},
+       {"aic", number([](R r) { return r.fit.aic; })},
+       {"aicc", number([](R r) { return aicc(r.fit); })},
+       {"bic", number([](R r) { return r.fit.bic; })},
+       {"beyond", number([](R r) { return r.fit.beyond; })},
+       {"quantile", number([](R r) { return interval_quantile(r.fit, r.options, r.confidence); })}});
   c.texts.insert({{"formula", getter<CurveResult>([](R r) { return r.formula; })},
                   {"warnings", getter<CurveResult>([](R r) { return lines(r.fit.warnings); })},
                   {"parameter_names", getter<CurveResult>([](R r) { return lines(r.fit.parameter_names); })},

@@ -16,7 +16,8 @@ NLSQ_C_API int nlsq_result_free(nlsq_result* result);
  *                  iterations, accepted, rejected, threads, peak_bytes, gradient_norm, decrement_sigma,
  *                  condition, rank, escalations, recheck_passed, rechecked_rows, seconds, wrong_column (of a
  *                  Jacobian that differences contradict, from 0; else -1)
- *   curves         also rows, dof, rss, chi2_reduced, r_squared, aic, aicc, bic, beyond
+ *   curves         also rows, dof, rss, chi2_reduced, r_squared, aic, aicc, bic, beyond, quantile (of Student's
+ *                  t, by which standard errors are multiplied for intervals)
  *   batches        only fits, certified, success (all are), threads, in_lanes
  *   predictions    only confidence, quantile */
 NLSQ_C_API int nlsq_result_number(const nlsq_result* result, const char* name, double* value);
