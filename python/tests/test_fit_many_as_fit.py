@@ -188,3 +188,19 @@ def test_a_line_through_zeros_is_zero(model, x):
         for in_lanes in (True, False):
             many = nf.fit_many(model, x, np.zeros((40, x.size)), p0=p0, in_lanes=in_lanes)
             assert many.success.all() and abs(many.parameters).max() < 1e-15
+
+
+def test_rows_of_huge_weight_that_hide_the_others_are_no_success():
+    x = 1e5 + np.arange(8) / 2
+    y = 2 - 3 * x - 3.5 * x * x + 1e-5 * np.random.default_rng(1).normal(size=8)
+    sigma = np.ones(8)
+    sigma[0] = 1e-6
+    for fits in [1, 40]:
+        many = nf.fit_many("a+b*x+c*x^2", x, np.tile(y, (fits, 1)), p0=[1, 1, 1], sigma=sigma)
+        assert not many.success.any()
+    x = 1e5 + np.linspace(0, 4, 12)
+    w = np.where(np.arange(12) < 3, 1.8e6, 1.0)
+    y = (1e7 - 212.6 * x + 3.3 * x * x + 0.02 * np.random.default_rng(41).normal(size=12)) * w
+    many = nf.fit_many("(a+b*x+c*x^2)*w", {"x": x, "w": w}, np.tile(y, (3, 1)), p0=[1, 1, 1])
+    alone = nf.fit("(a+b*x+c*x^2)*w", {"x": x, "w": w}, y, p0=[1, 1, 1])
+    assert many.success.tolist() == [alone.success] * 3

@@ -338,6 +338,9 @@ void solve_in(const SolveRequest& request, DenseEvaluator& evaluator, SolveWorks
   judge_by_twofold(request, w.best);
   Summary& s = w.best.summary;
   if (w.best.by_twofold == EndByTwofold::far) withdraw(s, {}, name(Termination::no_progress));
+  w.best.outweighed =
+      outweighed(request.rows, w.best.x, request.x0, s.certificate, w.best.limited_by_rounding);
+  if (w.best.outweighed) withdraw(s, {}, "light rows");
   s.iterations.swap(w.trace);
   s.precision.issues.swap(attempts.issues());
   count_steps(s);
@@ -367,8 +370,6 @@ MinimizerResult solve(const SolveRequest& request, DenseEvaluator& evaluator, So
   MinimizerResult best = std::move(workspace.best);
   workspace.best = {};
   Summary& s = best.summary;
-  best.outweighed = outweighed(request.rows, best.x, request.x0, s.certificate, best.limited_by_rounding);
-  if (best.outweighed) withdraw(s, {}, "light rows");
   s.message = message_of_end(best, evaluator, request.rows);
   s.kernel = kernels().name;
   s.precision.policy = request.options.precision->to_string();
