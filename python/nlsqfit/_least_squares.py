@@ -239,12 +239,15 @@ def _collect(curve, result, lower, upper, loss, f_scale, method):
     if ended != "max_iterations":  # as in SciPy, `success` says so
         warn_if_doubtful(result, certified, stacklevel=3)
     own_words = status == 0 and ended != "max_iterations"
+    message = result.text("message") if own_words else MESSAGES[status]
+    if result.text("verdict") == "RANK_DEFICIENT":
+        message += f" The residuals determine only {int(result.number('rank'))} of {x.size} parameters."
     steps = int(result.number("iterations"))
     return LeastSquaresResult(
         x=x, cost=result.number("cost"), fun=fun, jac=jac, grad=gradient,
         optimality=float(np.abs(np.where(pushed, 0.0, gradient)).max()), active_mask=active,
         nfev=1 + steps, njev=None if method == "lm" else 1 + int(result.number("accepted")),
-        status=status, message=result.text("message") if own_words else MESSAGES[status], success=status > 0,
+        status=status, message=message, success=status > 0,
         certified=certified, std_errors=result.array("std_errors"),
         evaluator=curve.evaluator,
     )  # fmt: skip

@@ -43,6 +43,27 @@ std::vector<std::size_t> unmoved(const SolveRequest& request, const MinimizerRes
   return out;
 }
 
+// Moves each parameter in `some` whose column of J is 0 by several lengths to either side, and returns the
+// first point whose cost is below `enough`. At a point such as n = 1 of if(n == 1, log(x), x^(1-n)), or 0 of
+// k*|k|, derivatives do not show the slope, and their differences to both sides may cancel.
+std::optional<Vector> lower_where_unseen(DenseEvaluator& evaluator, const SolveRequest& request,
+                                         const MinimizerResult& end, std::span<const std::size_t> some,
+                                         double enough) {
+  constexpr double kLengths[] = {1, 0.1, 0.01, 1e-3, 1e-5, 1e-7};  // times the parameter, or 1
+  for (const std::size_t j : some) {
+    if (end.at.normal(j, j) != 0) continue;
+    const double size = end.x[j] != 0 ? std::fabs(end.x[j]) : 1;
+    for (const double length : kLengths) {
+      for (const double way : {size, -size}) {
+        Vector beside = end.x;
+        beside[j] = request.limits.nearest(j, beside[j] + way * length);
+        if (evaluator.cost(beside, Format::f64) < enough) return beside;
+      }
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 bool is_unmoved(double distance, const Linearization& end, std::size_t parameter) {
@@ -57,6 +78,10 @@ std::optional<Vector> lower_beside_saddle(DenseEvaluator& evaluator, const Solve
   const std::vector<int> fixed = pushed(end);
   const std::vector<std::size_t> level = unmoved(request, end, fixed);
   if (level.empty()) return {};
+  const double sigma = scatter(c.cost, request.rows.rows(), end.x.size(), request.unit_sigma);
+  const double allowed = 0.5 * kNearInNoise * kNearInNoise * sigma * sigma;
+  const double enough = c.cost - std::max(kOfContradiction * allowed, 8 * end.cost_noise);
+  if (auto beside = lower_where_unseen(evaluator, request, end, level, enough)) return beside;
   std::optional<SampleRows> some;
   if (!request.rows.one_point()) some.emplace(request.rows, kRowsOfSaddle);
   DenseEvaluator part(some ? static_cast<RowModel&>(*some) : request.rows);
@@ -69,12 +94,9 @@ std::optional<Vector> lower_beside_saddle(DenseEvaluator& evaluator, const Solve
           : descent_from_saddle(part, end.x, room, fixed, part.recheck(end.x, kRowsOfSaddle).magnitude);
   evaluator.add_work(part);
   if (!along) return {};
-  const double sigma = scatter(c.cost, request.rows.rows(), end.x.size(), request.unit_sigma);
-  const double allowed = 0.5 * kNearInNoise * kNearInNoise * sigma * sigma;
-  const double fall = std::max(kOfContradiction * allowed, 8 * end.cost_noise);
   Vector beside;
   const auto go = [&](const Vector& step) { move_within(request.limits.box(), end.x, step, {}, beside); };
-  const Vector step = lowest_along(*along, c.cost - fall, [&](const Vector& tried) {
+  const Vector step = lowest_along(*along, enough, [&](const Vector& tried) {
     go(tried);
     return evaluator.cost(beside, Format::f64);
   });

@@ -290,10 +290,13 @@ static void try_again(const SolveRequest& request, DenseEvaluator& evaluator, So
   if (const std::optional<Vector> zero = end_at_zero(request, w.best)) attempts.another_from(*zero);
   attempts.settle_at_kink();
   attempts.go_on_where_steps_fail();
-  if (const std::optional<Vector> lower = lower_beside_saddle(evaluator, request, w.best)) {
+  constexpr int kSaddles = 4;  // one after the other
+  for (int k = 0; k < kSaddles && !w.best.spent; ++k) {
+    const std::optional<Vector> lower = lower_beside_saddle(evaluator, request, w.best);
+    if (!lower) return;
     w.best.on_saddle = options.max_iterations == 0;  // parameters that are only judged stay where they are
-    if (w.best.on_saddle) withdraw(w.best.summary, {}, kSaddle);
-    else attempts.instead(*lower);
+    if (w.best.on_saddle) return withdraw(w.best.summary, {}, kSaddle);
+    attempts.instead(*lower);
   }
 }
 

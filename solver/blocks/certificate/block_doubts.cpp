@@ -114,22 +114,36 @@ bool BlockSystem::falls_at(std::size_t j, double length, double enough, Certifie
   return false;
 }
 
-// Moves each number whose column of J is 0 by several lengths to either side. Differences take steps in
+// Moves each number whose column of J is 0 by several lengths to either side. Derivatives do not show the
+// slope at a point such as 0 of if(k == 0, x, expm1(k*x)/k), or of k*|k|. Differences take steps in
 // proportion to a number, so they may be too short to move residuals where the number has come close to 0,
 // beside terms that are far larger. Returns true if the cost falls by more than a certificate allows;
 // out.step then leads there.
 bool BlockSystem::falls_where_unseen(const BlockJudgement& judgement, Certified& out) {
-  constexpr std::size_t kMost = 16;  // numbers
+  constexpr std::size_t kMost = 16;  // numbers whose column is 0
   constexpr int kLengths = 12;       // each a tenth of the one before
-  const std::size_t size = structure_.tangent_size();
-  if (size > kMost || judgement.certificate.governed_by == kZeroResidual) return false;
-  if (model_.evaluator().counts().differences == 0) return false;
+  if (judgement.certificate.governed_by == kZeroResidual) return false;
+  std::vector<std::size_t> unseen;
+  for (std::size_t j = 0; j < structure_.tangent_size() && unseen.size() <= kMost; ++j)
+    if (!point().is_fixed(j) && !(column_norm(j) > 0)) unseen.push_back(j);
+  if (unseen.empty() || unseen.size() > kMost) return false;
   const std::vector<double> here = tangent_sizes(model_.problem(), structure_, at_.x),
                             before = tangent_sizes(model_.problem(), structure_, start_);
+  const auto length_of = [&](std::size_t j) {
+    const double size = std::max(here[j], before[j]);
+    return size > 0 ? size : 1;
+  };
+  // Most such numbers have no effect at all, which a few evaluations with all of them moved show.
+  const auto has_effect = [&](double share) {
+    std::vector<double> step(structure_.tangent_size(), 0.0), moved;
+    for (const std::size_t j : unseen) step[j] = (j % 2 == 0 ? share : -share) * length_of(j);
+    model_.plus(at_.x, step, moved);
+    return !(std::fabs(cost_or_none(moved) - at_.model.cost) <= judgement.terms->cost_noise);
+  };
+  if (!has_effect(1) && !has_effect(1e-2) && !has_effect(1e-4)) return false;
   const double enough = at_.model.cost - judgement.contradiction();
-  for (std::size_t j = 0; j < size; ++j) {
-    if (point().is_fixed(j) || column_norm(j) > 0) continue;
-    double length = std::max(here[j], before[j]) > 0 ? std::max(here[j], before[j]) : 1;
+  for (const std::size_t j : unseen) {
+    double length = length_of(j);
     for (int k = 0; k < kLengths; ++k, length *= 0.1) {
       if (falls_at(j, length, enough, out)) return true;
     }
