@@ -208,3 +208,26 @@ def test_bessel_functions_of_orders_0_and_1_are_recorded_by_either_name():
         popt, _, info, *_ = nf.curve_fit(model, x, model(x, 2.0, 1.3), p0=[1.8, 1.2], full_output=True)
         assert info["evaluator"] == "recorded"
         np.testing.assert_allclose(popt, [2, 1.3], rtol=1e-12)
+
+
+@pytest.mark.parametrize("rows", [40, 300])
+@pytest.mark.parametrize(
+    "curve",
+    [
+        lambda x, a, m: a * np.abs(x - m),
+        lambda x, a, m: a * np.exp(-np.abs(x - m) / 2),
+        lambda x, a, m: a * np.logaddexp(0, (x - m) / 0.5),
+        lambda x, a, m: np.sqrt((x - a) ** 2 + (1 - m) ** 2),
+        lambda x, a, m: a * np.abs(x / m - 1),
+    ],
+)
+def test_functions_with_a_kink_where_all_numbers_are_1(curve, rows):
+    x = np.linspace(0, 10, rows)
+    y = curve(x, 2, 4) + 0.01 * np.sin(99 * x)
+    fit = nf.fit(curve, x, y, p0=[1.5, 3.7])
+    assert fit.success and np.allclose(fit.x, [2, 4], atol=0.02)
+    assert np.allclose(fit.predict(x), curve(x, *fit.x))
+    assert nf.fit_many(curve, x, np.array([y, y]), p0=[1.5, 3.7]).success.all()
+    sums = nf.partial_sums(curve, fit.x, (x, y))
+    assert nf.solve_sums(sums, fit.x).success
+    assert nf.fit(curve, x, y, p0=[1.5, 3.7], sigma=0.01, sigma_x=0.001).success

@@ -12,8 +12,11 @@
 #include <fmt/format.h>
 #include <nlsq/json/writer.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <list>
 #include <mutex>
+#include <numbers>
 #include <set>
 
 namespace nlsq::inline v0::c {
@@ -146,11 +149,23 @@ std::shared_ptr<CallerModel> model_of_tape(const Tape& given, std::size_t predic
   out->parameters = parameter_names(names, parameters);
   out->predictors = predictor_options(predictors).predictors;
   out->name = out->formula = out->tape->text(out->parameters, out->predictors);
-  // A tape has no branches, so one row of any numbers records all of it.
-  const std::vector<double> one{1.0};
-  const std::vector<Column> x(predictors, Column(one));
-  out->prepared.emplace(model_of(out->tape, predictors), Columns(x), std::vector<double>(parameters, 1.0),
-                        out->parameters);
+  // A tape has no branches, so one row records all of it. Its numbers are different from each other and from
+  // 1, because at a kink, such as that of |x - p| at x = p, the program and dual numbers choose other slopes,
+  // and the recording is refused. If that happens nevertheless, other numbers are tried.
+  constexpr int kAttempts = 4;
+  double phase = 0;
+  const auto next = [&phase] {
+    phase = std::fmod(phase + std::numbers::phi, 1.0);
+    return 0.6 + 0.8 * phase;
+  };
+  for (int k = 0; k < kAttempts && !(out->prepared && out->prepared->impl().has_programs()); ++k) {
+    std::vector<double> row(predictors), start(parameters);
+    std::ranges::generate(row, next);
+    std::ranges::generate(start, next);
+    std::vector<Column> x;
+    for (const double& number : row) x.emplace_back(std::span<const double>(&number, 1));
+    out->prepared.emplace(model_of(out->tape, predictors), Columns(x), start, out->parameters);
+  }
   return out;
 }
 

@@ -44,7 +44,8 @@ class PlainValues {
  public:
   PlainValues(const CallerModel& model, const Columns& x, std::size_t rows, const std::vector<double>& p)
       : model_(model), rows_(rows), p_(p), columns_(x.size()) {
-    usable_ = rows > 0 && x.size() > 0 && x.size() == model.predictors.size() && all_finite(p);
+    usable_ = rows > 0 && x.size() > 0 && x.size() == model.predictors.size() && all_finite(p) &&
+              model.prepared->impl().has_programs();
     for (std::size_t k = 0; k < x.size(); ++k) {
       const Column& column = x.list()[k];
       columns_[k] = column.size() == rows ? column.direct_f64(0) : nullptr;

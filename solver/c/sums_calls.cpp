@@ -49,12 +49,13 @@ void sums_call(const CallerModel& model, const nlsq_column* given_x, std::size_t
   const FitOptions fit = block_options(model, options, kept);
   if (model.is_callback())
     return add_up_callback(model, y, fit, point, {required(sums, "sums"), sums_size(n)});
+  const PreparedModel::Impl& prepared = model.prepared->impl();
+  if (!prepared.has_programs()) throw ModelError("sums: the model could not be recorded: " + prepared.note);
   const SurveyedRows data = surveyed_rows(x, y, fit, model.predictors);
   data.survey->run();
   std::vector<Column> columns = x.list();
   columns.push_back(y);
   const std::vector<int> free = all_parameters(n);
-  const PreparedModel::Impl& prepared = model.prepared->impl();
   WorkerLease worker(prepared, prepared.programs(free, data.form));
   WorkerLease plain(prepared, prepared.programs(free, ResidualForm()));
   plain->set(columns, point);

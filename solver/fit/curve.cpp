@@ -386,7 +386,7 @@ std::vector<double> guessed_start(const Model& model, const Columns& x, const Co
                                   const Loss& loss, const guessing::StartRule& rule, std::string& warning) {
   const GuessHints hints{.sigma = sigma, .outliers = loss.is_robust()};
   Guess guess = model.rule(x, y, hints);
-  if (rule.formula != nullptr) guessing::exchange_alike_terms(model, rule, x, y, hints, guess.values);
+  if (rule.formula != nullptr) guessing::choose_among_equals(model, rule, x, y, hints, guess.values);
   if (loss.is_counts()) guessing::make_positive(model, x, y, guess.values);
   warning = std::move(guess.warning);
   return std::move(guess.values);

@@ -6,7 +6,7 @@
 #include "fit/fit_setup.hpp"
 #include "fit/fit_statistics.hpp"
 #include "fit/solve.hpp"
-#include "models/guesses/alike_terms.hpp"
+#include "models/guesses/equal_guesses.hpp"
 #include "support/clock.hpp"
 
 #include <nlsq/callable.hpp>

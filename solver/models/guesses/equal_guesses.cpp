@@ -1,12 +1,14 @@
-// Implements exchange_alike_terms().
-#include "models/guesses/alike_terms.hpp"
+// Implements choose_among_equals().
+#include "models/guesses/equal_guesses.hpp"
 
 #include "models/guesses/sample.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <limits>
+#include <numbers>
 #include <span>
 #include <string>
 #include <utility>
@@ -57,10 +59,32 @@ std::vector<Pair> pairs_of(const Model& model) {
   return out;
 }
 
-std::vector<double> exchanged(std::vector<double> values, const Pair& pair) {
-  for (std::size_t i = 0; i < pair.first.size(); ++i)
-    std::swap(values[pair.first[i]], values[pair.second[i]]);
-  return values;
+// Changes the values of a model's parameters in such a way that the curve stays the same.
+using Move = std::function<void(std::vector<double>&)>;
+
+void add_exchange(Pair pair, std::vector<Move>& moves) {
+  moves.push_back([pair = std::move(pair)](std::vector<double>& values) {
+    for (std::size_t i = 0; i < pair.first.size(); ++i)
+      std::swap(values[pair.first[i]], values[pair.second[i]]);
+  });
+}
+
+// Adds the move that changes the sign of a wave, if the names with this prefix are those of one.
+void add_half_period(const Model& model, const std::string& prefix, std::vector<Move>& moves) {
+  const std::size_t a = place_of(model, prefix + "a"), phi = place_of(model, prefix + "phi");
+  if (std::max(a, phi) == model.parameters.size()) return;
+  moves.push_back([a, phi](std::vector<double>& values) {
+    values[a] = -values[a];
+    values[phi] += values[phi] > 0 ? -std::numbers::pi : std::numbers::pi;
+  });
+}
+
+std::vector<Move> moves_of(const Model& model) {
+  std::vector<Move> out;
+  for (Pair& pair : pairs_of(model)) add_exchange(std::move(pair), out);
+  for (const ModelTerm& term : model.terms) add_half_period(model, term.label + "_", out);
+  if (model.terms.empty()) add_half_period(model, "", out);
+  return out;
 }
 
 // Returns the weighted sum of squares of the formula on the sample.
@@ -79,16 +103,20 @@ double squares(const Formula& formula, const Sample& sample, const std::vector<d
 
 }  // namespace
 
-void exchange_alike_terms(const Model& model, const StartRule& rule, const Columns& x, const Column& y,
-                          const GuessHints& hints, std::vector<double>& values) {
-  std::vector<Pair> pairs = pairs_of(model);
+void choose_among_equals(const Model& model, const StartRule& rule, const Columns& x, const Column& y,
+                         const GuessHints& hints, std::vector<double>& values) {
+  std::vector<Move> moves = moves_of(model);
   const std::vector<double> guess = rule.converted(values);
-  if (pairs.empty() || rule.impose(guess) == guess) return;
+  if (moves.empty() || rule.impose(guess) == guess) return;
   std::size_t outside = 0, unusable = 0;
   const Sample sample = Source(x, y, hints, Domain::all, kSharp).spread(outside, unusable);
+  const auto moved = [](std::vector<double> from, const Move& move) {
+    move(from);
+    return from;
+  };
   const double free = squares(*rule.formula, sample, guess);
-  std::erase_if(pairs, [&](const Pair& pair) {  // keeps pairs that leave the curve as it is
-    return !(kLower * squares(*rule.formula, sample, rule.converted(exchanged(values, pair))) <= free);
+  std::erase_if(moves, [&](const Move& move) {  // keeps those that leave the curve as it is
+    return !(kLower * squares(*rule.formula, sample, rule.converted(moved(values, move))) <= free);
   });
   const auto imposed = [&](const std::vector<double>& of_model) {
     return squares(*rule.formula, sample, rule.impose(rule.converted(of_model)));
@@ -97,8 +125,8 @@ void exchange_alike_terms(const Model& model, const StartRule& rule, const Colum
   bool lower = true;
   for (std::size_t round = 0; round < model.parameters.size() && lower; ++round) {
     lower = false;
-    for (const Pair& pair : pairs) {
-      std::vector<double> tried = exchanged(values, pair);
+    for (const Move& move : moves) {
+      std::vector<double> tried = moved(values, move);
       const double now = imposed(tried);
       if (!(now < kLower * least)) continue;
       values = std::move(tried);

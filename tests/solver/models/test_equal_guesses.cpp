@@ -1,4 +1,5 @@
-// Tests fits of models with several alike terms where a value, a bound or a tie says which term is which.
+// Tests fits where a value, a bound or a tie says which of several equal first guesses is meant: which of
+// several alike terms is which, and which sign a wave has.
 #include <nlsq/groups.hpp>
 #include <nlsq/nlsq.hpp>
 
@@ -27,6 +28,7 @@ struct TwoPeaks {
 };
 
 constexpr double kGood = 0.99;  // R²
+constexpr double kNone = std::numeric_limits<double>::infinity();
 
 const char* const kTwoGaussians = "2*gaussian+constant";
 const char* const kOwnNotation = "A*exp(-(x-m)^2/w^2)+B*exp(-(x-n)^2/v^2)+k";
@@ -49,7 +51,6 @@ TEST_CASE("a peak that is held at the place of another one of the guess is that 
 TEST_CASE("bounds and ties say which peak is which, too") {
   const TwoPeaks data;
   FitOptions bounded, tied;
-  constexpr double kNone = std::numeric_limits<double>::infinity();
   bounded.bounds.lower.assign(7, -kNone);
   bounded.bounds.lower[1] = 5;  // g1_mu
   bounded.bounds.upper.assign(7, kNone);
@@ -73,6 +74,36 @@ TEST_CASE("a time constant that is held decides which decay is which") {
       CHECK(curve_fit(model("biexp"), x, y, {{name, rate}}, options).r_squared > 0.9999);
     }
   }
+}
+
+TEST_CASE("a wave whose amplitude is held at the other sign has half a period more") {
+  std::vector<double> x, y;
+  for (int i = 0; i < 120; ++i) {
+    x.push_back(0.1 * i);
+    y.push_back(2 * std::sin(3 * x.back() + 0.5) + 1 + 0.05 * (i % 3 - 1));
+  }
+  FitOptions fixed, bounded;
+  fixed.fixed = {"a"};
+  bounded.bounds.lower.assign(4, -kNone);
+  bounded.bounds.upper = {0, kNone, kNone, kNone};
+  for (const std::string text : {"sine", "a*sin(2*pi*f*x+phi)+c"}) {
+    CAPTURE(text);
+    if (text == "sine") {
+      CHECK(curve_fit(model(text), x, y, {{"a", -2.0}}, fixed).r_squared > kGood);
+      CHECK(curve_fit(model(text), x, y, {}, bounded).r_squared > kGood);
+    } else {
+      CHECK(curve_fit(text, x, y, {{"a", -2.0}}, fixed).r_squared > kGood);
+      CHECK(curve_fit(text, x, y, {}, bounded).r_squared > kGood);
+    }
+  }
+}
+
+TEST_CASE("a certified curve that a constant beats has a warning") {
+  const std::vector<double> x{0, 1, 2, 3}, y{10, 11, 9, 10};
+  const FitResult fit = curve_fit("a*x", x, y, {});
+  CHECK(fit.success());
+  REQUIRE(fit.warnings.size() == 1);
+  CHECK(fit.warnings.front().find("R² is below 0") != std::string::npos);
 }
 
 TEST_CASE("groups start so, too") {
