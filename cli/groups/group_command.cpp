@@ -160,6 +160,7 @@ int group_command(const Arguments& arguments) {
 
   const ModelChoice model = choose_model(arguments.model, data, names_given(arguments, p0));
   check_names(p0, arguments, model.formula);
+  if (!arguments.prediction.csv.empty()) check_names_in_csv(model.formula.parameters);
   if (!data.more_y.empty()) stack_responses(data);
   GroupOptions options = fit_options(arguments, data, model.formula.parameters);
   options.callback = {};

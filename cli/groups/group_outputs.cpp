@@ -1,4 +1,5 @@
 // Writes --csv and --json of groups. They are written in pieces, because there may be very many groups.
+#include "errors.hpp"
 #include "groups/group_report.hpp"
 #include "report/json_report.hpp"
 #include "report/statistics.hpp"
@@ -14,6 +15,7 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <string_view>
 #include <unordered_map>
 
 namespace nlsq::cli {
@@ -157,17 +159,30 @@ std::string summary_line(const GroupReport& report) {
       "{{\"groups\":{},\"succeeded\":{},\"failed\":{},\"failed_groups\":{},\"rows\":{},\"excluded\":{},"
       "\"missing_y\":{},"
       "\"group_by\":{},\"model\":{},\"formula\":{},\"confidence\":{},\"absolute_sigma\":{},\"warnings\":{},"
-      "\"in_lanes\":{},{}\"version\":{},\"options\":{},\"files\":[{}],"
+      "\"in_lanes\":{},{}{},\"version\":{},\"options\":{},\"files\":[{}],"
       "\"time\":{{\"read\":{},\"total\":{}}}}}\n",
       fits.size(), fits.succeeded, report.failed(), json_list(failed), report.data.rows(),
       report.data.excluded(), report.data.missing_y, json_text(report.title()),
       json_text(model.name_or(report.arguments.model)), json_text(model.formula.text),
       report.arguments.confidence, report.options.absolute_sigma, json_list(report.warnings), fits.in_lanes,
-      joint_fields(report), json_text(version()), json_list(report.arguments.words), files,
-      report.read_seconds, report.total_seconds);
+      joint_fields(report), json_columns(report.data), json_text(version()),
+      json_list(report.arguments.words), files, report.read_seconds, report.total_seconds);
 }
 
 }  // namespace
+
+void check_names_in_csv(const std::vector<std::string>& parameters) {
+  constexpr std::string_view kOther[] = {"group", "rows", "cost", "r_squared", "verdict"},
+                             kError = "_std_error";
+  for (const std::string& name : parameters) {
+    const bool of_error = name.ends_with(kError) &&
+                          std::ranges::count(parameters, name.substr(0, name.size() - kError.size())) > 0;
+    if (of_error || std::ranges::count(kOther, name) > 0)
+      throw UsageError(fmt::format(
+          "--csv: {} is the name of another column of the table of groups; name the parameter otherwise",
+          name));
+  }
+}
 
 void write_group_csv(const GroupReport& report, OutputFile& file) {
   const GroupsResult& fits = report.fits;

@@ -45,6 +45,8 @@ struct GroupReport {
 std::string group_text(const GroupReport& report);
 // Returns "2 of 40 groups did not succeed: north (...), south (...)", for stderr and the report.
 std::string failed_groups(const GroupReport& report);
+// Throws UsageError if a parameter has the name of another column of that table.
+void check_names_in_csv(const std::vector<std::string>& parameters);
 void write_group_csv(const GroupReport& report, OutputFile& file);
 // Writes a line for each group, then one for all groups together.
 void write_group_json(const GroupReport& report, OutputFile& file);

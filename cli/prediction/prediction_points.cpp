@@ -105,6 +105,20 @@ class PointColumns {
     refuse_mixed_percents(read_, table.shape(), numbers_);
   }
 
+  // Throws BadData if times of day run over midnight.
+  void refuse_midnight(const CsvShape& shape) const {
+    for (std::size_t k = 0; k < numbers_.size(); ++k) {
+      const TimeOrigin* const time = shape.time(numbers_[k]);
+      if (time == nullptr || time->moment.has_date) continue;
+      const Column& values = read_.columns[k];
+      for (std::size_t i = 1; i < values.size(); ++i) {
+        if (!goes_over_midnight(values[i - 1], values[i])) continue;
+        throw BadData(
+            fmt::format("{}: --predict: {}", place(i), over_midnight(column_label(shape, numbers_[k]))));
+      }
+    }
+  }
+
   // Throws BadData if a column has percent signs in the table of points and none in the data, or the reverse.
   // `of_data` is an expression of the data, and `point` is the same expression in the table of points.
   void compare_percents(const CsvShape& shape, const ColumnExpression& point, const ColumnExpression& of_data,
@@ -176,11 +190,13 @@ PredictionPoints points_of_file(const Arguments& arguments, const FitData& data)
   for (const ColumnExpression& x : data.x) expressions.push_back(expression_in(*table, x, data, "--x"));
   const bool with_sigma = data.sigma_expression && has_named_columns(*table, *data.sigma_expression, data);
   if (with_sigma) expressions.push_back(expression_in(*table, *data.sigma_expression, data, "--sigma"));
-  share_times(*table, expressions, data.x, data);
+  std::vector<ColumnExpression> of_data = data.x;
+  if (with_sigma) of_data.push_back(*data.sigma_expression);
+  share_times(*table, expressions, of_data, data);
   const PointColumns columns(*table, expressions);
+  columns.refuse_midnight(table->shape());
   for (std::size_t k = 0; k < expressions.size(); ++k)
-    columns.compare_percents(table->shape(), expressions[k],
-                             k == data.x.size() ? *data.sigma_expression : data.x[k], data);
+    columns.compare_percents(table->shape(), expressions[k], of_data[k], data);
 
   PredictionPoints out;
   out.has_text = table->has_text();

@@ -44,10 +44,12 @@ void columns_json(JsonWriter& json, const FitData& data) {
   json.begin_array();
   for (const ColumnExpression& x : data.x) add("x", x);
   add("y", data.y_expression);
+  for (const ColumnExpression& y : data.more_y_expressions) add("y", y);
   if (data.sigma_expression) add("sigma", *data.sigma_expression);
   for (const auto& sigma_x : data.sigma_x_expressions) {
     if (sigma_x) add("sigma_x", *sigma_x);
   }
+  if (data.group_expression) add("group", *data.group_expression);
   json.end_array();
 }
 
@@ -124,6 +126,20 @@ std::string json_report(const FitReport& report) {
               time.solve, "certify", time.certify, "total", report.total_seconds);
   json.end_object();
   return json.take() + "\n";
+}
+
+std::string json_columns(const FitData& data) {
+  JsonWriter json;
+  json.begin_object();
+  columns_json(json, data);
+  json.end_object();
+  const std::string object = json.take();
+  std::string line;  // without the line endings and indents between members; texts have none
+  for (std::size_t i = 1; i + 1 < object.size(); ++i) {
+    if (object[i] == '\n') i = object.find_first_not_of(" \n", i) - 1;
+    else line += object[i];
+  }
+  return line;
 }
 
 std::string json_text(const std::string& text) {

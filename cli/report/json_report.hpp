@@ -12,6 +12,9 @@ namespace nlsq::cli {
 // infinite numbers are null.
 std::string json_report(const FitReport& report);
 
+// Returns the member "columns" of that object, for the line of all groups.
+std::string json_columns(const FitData& data);
+
 // Returns a text in quotes, escaped as JSON requires. Bytes that are not UTF-8 are replaced.
 std::string json_text(const std::string& text);
 

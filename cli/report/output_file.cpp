@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -128,6 +129,10 @@ void write_stdout(std::string_view text) {
   if (!write_all(STDOUT_FILENO, text)) {
     throw OutputError(std::string("cannot write standard output: ") + std::strerror(errno));
   }
+}
+
+std::string header_of(const std::string& predictor, const std::vector<std::string>& others) {
+  return std::ranges::count(others, predictor) > 0 ? "x_" + predictor : predictor;
 }
 
 }  // namespace nlsq::cli

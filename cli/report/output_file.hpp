@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace nlsq::cli {
 
@@ -34,5 +35,8 @@ class OutputFile {
 
 // Writes to standard output and checks that all of it was written.
 void write_stdout(std::string_view text);
+
+// Returns the header of the column of a predictor: x_NAME if another column of the file is called NAME.
+std::string header_of(const std::string& predictor, const std::vector<std::string>& others);
 
 }  // namespace nlsq::cli

@@ -10,7 +10,9 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <string>
 #include <thread>
+#include <vector>
 
 namespace nlsq::cli {
 
@@ -88,7 +90,9 @@ void write_residuals(const FitReport& report) {
   const FitData& data = report.data;
   const Written written = evaluate(report);
   OutputFile file(report.arguments.residuals);
-  for (const std::string& name : report.model.formula.predictors) file.write(name + ",");
+  std::vector<std::string> others{"y", "fit", "residual", "sigma"};
+  for (const Component& component : written.components) others.push_back(component.label);
+  for (const std::string& name : report.model.formula.predictors) file.write(header_of(name, others) + ",");
   file.write(data.sigma.empty() ? "y,fit,residual" : "y,fit,residual,sigma");
   for (const Component& component : written.components) file.write("," + component.label);
   file.write("\n");

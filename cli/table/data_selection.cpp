@@ -251,23 +251,6 @@ bool may_have_groups(const Selection& selection) {
   return !selection.group_by.empty() || split_list(selection.y).size() > 1;
 }
 
-// Refuses times of day that run over midnight: 00:01 after 23:59 would be almost a day earlier.
-static void refuse_midnight(const FitData& data) {
-  constexpr double kHalfADay = 12 * 3600;
-  for (std::size_t k = 0; k < data.x.size(); ++k) {
-    const TimeOrigin* const time = data.time_of_x(k);
-    if (time == nullptr || time->moment.has_date) continue;
-    const std::string& name = data.shape.names[data.x[k].columns[0]];
-    for (std::size_t i = 1; i < data.rows(); ++i) {
-      if (!(data.predictors[k][i] < data.predictors[k][i - 1] - kHalfADay)) continue;
-      throw BadData(
-          fmt::format("{}: {} goes back by more than half a day: times of day do not run over midnight; "
-                      "write dates, as in 2024-03-01T00:01",
-                      data.place(i), name.empty() ? data.x[k].text : name));
-    }
-  }
-}
-
 FitData select_data(Table& table, const Selection& selection) {
   FitData data;
   data.source = table.name();
@@ -302,16 +285,17 @@ FitData select_data(Table& table, const Selection& selection) {
   data.first_underflow = std::move(read.first_underflow);
   data.description = table.describe(read);
 
+  columns.refuse_midnight(data, ReadColumns::Times::in_conditions);
   apply_where(data, columns, conditions);
   apply_range(data, columns, range, selection.range);
   refuse_late_faults(data, [](std::size_t) { return true; });
   read.late_faults.clear();
   columns.refuse_some_percents(data);
+  columns.refuse_midnight(data, ReadColumns::Times::all);
   take_columns(data, columns, read.rows - data.excluded_where - data.excluded_range);
   data.unchecked = selection.check_later;
   if (!data.unchecked) check_finite(data);
   refuse_bad_sigma(data);
-  refuse_midnight(data);
   return data;
 }
 

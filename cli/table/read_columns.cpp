@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -122,6 +123,24 @@ void ReadColumns::refuse_some_percents(FitData& data, const ColumnExpression* of
     const bool found = has_percents(columns_[place], column_label(data.shape, numbers_[place]), has_sign,
                                     [&](std::size_t i) { return data.place(i); });
     if (found && of == nullptr) data.percent_columns.push_back(numbers_[place]);
+  }
+}
+
+void ReadColumns::refuse_midnight(const FitData& data, Times which) const {
+  for (std::size_t k = 0; k < numbers_.size(); ++k) {
+    const bool wanted = which == Times::all || place_in(in_conditions_, numbers_[k]) < in_conditions_.size();
+    const TimeOrigin* const time = data.shape.time(numbers_[k]);
+    if (!wanted || time == nullptr || time->moment.has_date || columns_[k].empty()) continue;
+    std::map<double, double> last;  // the time of the row before, by groups
+    for (std::size_t i = 0; i < columns_[k].size(); ++i) {
+      const double now = columns_[k][i];
+      if (std::isnan(now)) continue;
+      const auto [before, first] = last.try_emplace(group_ ? group()[i] : 0, now);
+      if (!first && goes_over_midnight(before->second, now))
+        throw BadData(
+            fmt::format("{}: {}", data.place(i), over_midnight(column_label(data.shape, numbers_[k]))));
+      before->second = now;
+    }
   }
 }
 

@@ -52,10 +52,7 @@ def make_options(names, solver, **given):
         options.set(name, value)
     options.set("absolute_sigma", bool(given.get("absolute_sigma", False)))
     loss, f_scale = given.get("loss", "linear"), given.get("f_scale", 1.0)
-    if loss == "linear" and f_scale != 1.0:
-        raise ValueError(
-            "f_scale is the scale of a robust loss: give loss='soft_l1', 'huber', 'cauchy', 'arctan' or 'tukey'"
-        )
+    refuse_lone_scale(loss, f_scale)
     if loss != "linear":
         options.set("loss", loss)
         if loss != "poisson" or f_scale != 1.0:  # counts have no scale, so only the default is accepted
@@ -67,6 +64,14 @@ def make_options(names, solver, **given):
     for tie in _listed(given.get("ties")):
         options.set("tie", tie)
     return options
+
+
+def refuse_lone_scale(loss, f_scale):
+    """Raises ValueError for a scale without a robust loss, which would have no effect."""
+    if loss == "linear" and f_scale != 1.0:
+        raise ValueError(
+            "f_scale is the scale of a robust loss: give loss='soft_l1', 'huber', 'cauchy', 'arctan' or 'tukey'"
+        )
 
 
 def set_bounds(options, names, bounds):

@@ -9,10 +9,10 @@ import numpy as np
 
 from . import _agreement
 from ._callback import Interrupts, solve, vector_at
-from ._fit_options import SOLVER, unknown_option
+from ._fit_options import SOLVER, refuse_lone_scale, refuse_masked, refuse_other_kinds, unknown_option
 from ._handles import Options, columns_of, make_tape
 from ._library import BlockFunction, check, lib
-from ._problem_parts import Group, ProblemResult
+from ._problem_parts import Group, ProblemResult, numbers_of
 from .recording.blocks import record_block
 
 
@@ -64,10 +64,14 @@ class Problem:
         loss, f_scale : str, float
             Robust loss of the squared norm of a block's residuals, and its scale.
         """
+        refuse_lone_scale(loss, f_scale)
         arrays, indices = self._take(blocks)
         if not len(indices[0]):
             return  # there are no residual blocks
-        data = [np.asarray(d, dtype=float) for d in data]
+        for d in data:
+            refuse_masked(d, "data", "leave the residual blocks of masked entries out")
+            refuse_other_kinds(d, "data")
+        data = [np.array(d, dtype=float) for d in data]  # copies, which later changes by the caller do not reach
         for d in data:
             if d.ndim == 0 or len(d) != len(indices[0]):
                 raise ValueError(
@@ -105,9 +109,10 @@ class Problem:
                 or not array.flags.writeable
             ):
                 raise TypeError("a parameter block must be a writeable C-contiguous array of float64")
+            refuse_masked(array, "a parameter block", "hold numbers constant by set_manifold, or by bounds")
             if np.asarray(index).dtype.kind not in "iu" and len(index):
                 raise TypeError("the index of a parameter block must be integers")
-            index = np.asarray(index, dtype=np.intp)
+            index = np.array(index, dtype=np.intp)
             if isinstance(block, tuple) and array.ndim != 2:
                 raise ValueError(f"an array of blocks has shape {array.shape}; (count, size) is wanted")
             if len(index) != count:
@@ -179,7 +184,7 @@ class Problem:
             values = [vector_at(p, n).copy() for p, n in zip(pointers, sizes)]
             at = (number or 0) - 1
             out = group.function(*values, *group.data_of(at))
-            out = np.asarray(out, dtype=float).reshape(-1)
+            out = numbers_of(out)
             if out.size != group.residuals:
                 wanted = f"where {group.residuals} are wanted"
                 raise ValueError(f"the function gives {out.size} residuals {wanted}")
@@ -207,7 +212,8 @@ class Problem:
         whole = array.ndim != 2 or self._declared.get(array.ctypes.data) == array.size
         rows = array.reshape(1, -1) if whole else array
         first, step = rows.ctypes.data, rows.strides[0]
-        known = [a for a in (first + i * step for i in range(len(rows))) if a in self._declared]
+        addresses = [first + i * step for i in range(len(rows))]
+        known = [a for a in addresses if a in self._declared]
         if not known or array.dtype != np.float64:
             raise ValueError(
                 "this array is no parameter block of the problem: add a residual that uses it first"
@@ -215,7 +221,9 @@ class Problem:
         size = rows.shape[1]
         if any(self._declared[a] != size for a in known):
             raise ValueError(f"this array has {size} numbers, and its parameter block has another size")
-        return known, size
+        for i in range(len(rows)):  # also rows that no residual uses so far
+            self._declare(rows, i)
+        return addresses, size
 
     def set_constant(self, block, constant=True):
         """Hold a parameter block constant: an array, a row of one, or all rows of an array of blocks."""

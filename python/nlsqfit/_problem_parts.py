@@ -5,6 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from . import _agreement
+from ._fit_options import refuse_masked, refuse_other_kinds
+
+
+def numbers_of(values):
+    """Return the residuals that a function gave, as a vector."""
+    refuse_masked(values, "the result of the function", "give numbers")
+    refuse_other_kinds(values, "the result of the function")
+    return np.array(values, dtype=float).reshape(-1)
 
 
 class Group:
@@ -24,8 +32,7 @@ class Group:
 
     def called(self, number):
         """Return the function's residuals of one block."""
-        values = self.function(*self.blocks_of(number), *self.data_of(number))
-        return np.array(values, dtype=float).reshape(-1)
+        return numbers_of(self.function(*self.blocks_of(number), *self.data_of(number)))
 
     def all_called(self):
         """Return the residuals of all blocks, from one call with vectors or one call for each block."""

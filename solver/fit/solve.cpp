@@ -291,7 +291,7 @@ static void try_again(const SolveRequest& request, DenseEvaluator& evaluator, So
   attempts.settle_at_kink();
   attempts.go_on_where_steps_fail();
   constexpr int kSaddles = 4;  // one after the other
-  for (int k = 0; k < kSaddles && !w.best.spent; ++k) {
+  for (int k = 0; k < kSaddles && (k == 0 || !w.best.spent); ++k) {
     const std::optional<Vector> lower = lower_beside_saddle(evaluator, request, w.best);
     if (!lower) return;
     w.best.on_saddle = options.max_iterations == 0;  // parameters that are only judged stay where they are

@@ -136,11 +136,12 @@ TEST_CASE("a minimum that second derivatives determine is a success, though J is
   for (const double scale : mgh::kScales)
     check_deficient_minimum<mgh::FreudensteinRoth>(scale, mgh::FreudensteinRoth::local_minimum);
   check_deficient_minimum<mgh::JennrichSampson>(1, mgh::JennrichSampson::minimum);
+  // A parameter runs off to where its column of J is 0, and is brought back because the cost falls there.
+  check_deficient_minimum<mgh::JennrichSampson>(10, mgh::JennrichSampson::minimum);
 }
 
 TEST_CASE("if a parameter ran off or an amplitude vanished, second derivatives make the end no success") {
   check_lost<mgh::Box>(10);
-  check_lost<mgh::JennrichSampson>(10);  // the cost is 1e-32 of the start's, and not zero
   check_lost<mgh::OsborneTwo>(10);
   check_lost<mgh::OsborneTwo>(100);
 }
