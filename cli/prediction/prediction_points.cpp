@@ -4,6 +4,7 @@
 #include "errors.hpp"
 #include "table/block_evaluator.hpp"
 #include "table/formula_words.hpp"
+#include "table/midnight.hpp"
 #include "table/percent_signs.hpp"
 #include "table/source/utf8.hpp"
 #include "table/table.hpp"
@@ -105,18 +106,10 @@ class PointColumns {
     refuse_mixed_percents(read_, table.shape(), numbers_);
   }
 
-  // Throws BadData if times of day run over midnight.
   void refuse_midnight(const CsvShape& shape) const {
-    for (std::size_t k = 0; k < numbers_.size(); ++k) {
-      const TimeOrigin* const time = shape.time(numbers_[k]);
-      if (time == nullptr || time->moment.has_date) continue;
-      const Column& values = read_.columns[k];
-      for (std::size_t i = 1; i < values.size(); ++i) {
-        if (!goes_over_midnight(values[i - 1], values[i])) continue;
-        throw BadData(
-            fmt::format("{}: --predict: {}", place(i), over_midnight(column_label(shape, numbers_[k]))));
-      }
-    }
+    for (std::size_t k = 0; k < numbers_.size(); ++k)
+      cli::refuse_midnight(shape, numbers_[k], read_.columns[k], nullptr,
+                           [&](std::size_t row) { return place(row) + ": --predict"; });
   }
 
   // Throws BadData if a column has percent signs in the table of points and none in the data, or the reverse.

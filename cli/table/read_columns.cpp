@@ -3,6 +3,7 @@
 
 #include "errors.hpp"
 #include "table/block_evaluator.hpp"
+#include "table/midnight.hpp"
 #include "table/percent_signs.hpp"
 
 #include <fmt/format.h>
@@ -10,7 +11,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <map>
 #include <memory>
 #include <utility>
 
@@ -128,19 +128,10 @@ void ReadColumns::refuse_some_percents(FitData& data, const ColumnExpression* of
 
 void ReadColumns::refuse_midnight(const FitData& data, Times which) const {
   for (std::size_t k = 0; k < numbers_.size(); ++k) {
-    const bool wanted = which == Times::all || place_in(in_conditions_, numbers_[k]) < in_conditions_.size();
-    const TimeOrigin* const time = data.shape.time(numbers_[k]);
-    if (!wanted || time == nullptr || time->moment.has_date || columns_[k].empty()) continue;
-    std::map<double, double> last;  // the time of the row before, by groups
-    for (std::size_t i = 0; i < columns_[k].size(); ++i) {
-      const double now = columns_[k][i];
-      if (std::isnan(now)) continue;
-      const auto [before, first] = last.try_emplace(group_ ? group()[i] : 0, now);
-      if (!first && goes_over_midnight(before->second, now))
-        throw BadData(
-            fmt::format("{}: {}", data.place(i), over_midnight(column_label(data.shape, numbers_[k]))));
-      before->second = now;
-    }
+    if (which == Times::in_conditions && place_in(in_conditions_, numbers_[k]) == in_conditions_.size())
+      continue;
+    cli::refuse_midnight(data.shape, numbers_[k], columns_[k], group_ ? &group() : nullptr,
+                         [&](std::size_t row) { return data.place(row); });
   }
 }
 

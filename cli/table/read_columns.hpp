@@ -43,9 +43,8 @@ class ReadColumns {
   // It looks at the columns of the expression `of` alone if that is given; otherwise it sets
   // FitData::percent_columns.
   void refuse_some_percents(FitData& data, const ColumnExpression* of = nullptr) const;
-  // Throws BadData if times of day run over midnight in the rows kept: 00:01 after 23:59 would be almost a
-  // day earlier. It looks at all columns that were requested, or at those that conditions read. Groups are
-  // looked at by themselves.
+  // Throws BadData if times of day run over midnight in the rows kept, in the columns that were requested or
+  // in those that conditions read.
   enum class Times : std::uint8_t { all, in_conditions };
   void refuse_midnight(const FitData& data, Times which) const;
   // Returns the group of each row: numbers of the table, or those of TableColumns::groups.

@@ -130,8 +130,9 @@ def test_work_has_ended_when_ctrl_c_comes_back():
         x = np.linspace(0, 20, 100)
         N = np.random.default_rng(1).normal(size=(4000, 100))
         for delay in (0.02, 0.05, 0.1, 0.2):
-            threading.Timer(delay, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-            try:
+            timer = threading.Timer(delay, lambda: os.kill(os.getpid(), signal.SIGINT))
+            try:  # on a busy machine the signal comes before start() has returned
+                timer.start()
                 while True:
                     nf.fit_many("a*sin(w*x+p)+c", x, N, p0=[1, 1, 1, 1])
             except KeyboardInterrupt:

@@ -26,12 +26,10 @@ GroupStarts::GroupStarts(const PreparedModel::Impl& model, const NamedValues& p0
 std::vector<double> GroupStarts::of(const Columns& x, const Column& y, const Column& sigma,
                                     std::string& warning) const {
   if (guess_ == nullptr) return starting_values(model_.names, p0_, default_, limits_);
-  const guessing::StartRule rule{
-      &*formula_, model_.built_in ? nullptr : &known_, [&](const std::vector<double>& guess) {
-        std::vector<double> start = starting_values(model_.names, p0_, guess, limits_);
-        ties_.apply(start);
-        return start;
-      }};
+  const guessing::StartRule rule{&*formula_, model_.built_in ? nullptr : &known_,
+                                 [&](const std::vector<double>& guess) {
+                                   return starting_values(model_.names, p0_, guess, limits_, ties_);
+                                 }};
   return rule.impose(rule.converted(guessed_start(*guess_, x, y, sigma, loss_, rule, warning)));
 }
 

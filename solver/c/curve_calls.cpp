@@ -26,9 +26,7 @@ NamedValues with_guess(const CallerModel& model, const Columns& x, const Column&
   const Limits limits = limits_of(options.bounds, model.parameters);
   const Ties ties(model.parameters, options.ties, options.fixed);
   const auto impose = [&](const std::vector<double>& guess) {
-    std::vector<double> start = starting_values(model.parameters, p0, guess, limits);
-    ties.apply(start);
-    return start;
+    return starting_values(model.parameters, p0, guess, limits, ties);
   };
   const std::vector<double> guess = model.guess(x, y, options.sigma, options.loss, impose, warning);
   for (std::size_t j = 0; j < model.parameters.size(); ++j) {

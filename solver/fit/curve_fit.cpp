@@ -71,10 +71,7 @@ FitResult fit_from_guess(const Formula& formula, const Model& model, const guess
   const Limits limits = limits_of(options.bounds, formula.parameters);
   const Ties ties(formula.parameters, options.ties, options.fixed);
   const guessing::StartRule rule{&formula, known, [&](const std::vector<double>& guess) {
-                                   std::vector<double> start =
-                                       starting_values(formula.parameters, p0, guess, limits);
-                                   ties.apply(start);
-                                   return start;
+                                   return starting_values(formula.parameters, p0, guess, limits, ties);
                                  }};
   std::vector<double> start(formula.parameters.size(), 1.0);
   std::string warning;

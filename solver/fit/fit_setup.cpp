@@ -165,7 +165,8 @@ std::vector<double> default_start(std::size_t parameters, const Limits& limits) 
 }
 
 std::vector<double> starting_values(const std::vector<std::string>& names, const NamedValues& given,
-                                    const std::vector<double>& fallback, const Limits& limits) {
+                                    const std::vector<double>& fallback, const Limits& limits,
+                                    const Ties& ties) {
   std::vector<double> values = fallback;
   for (std::size_t j = 0; j < values.size(); ++j) values[j] = limits.nearest(j, values[j]);
   std::vector<bool> set(names.size(), false);
@@ -179,6 +180,7 @@ std::vector<double> starting_values(const std::vector<std::string>& names, const
     values[j] = value;
   }
   check_within(limits, names, values, "p0");
+  ties.apply(values);
   return values;
 }
 

@@ -58,10 +58,11 @@ NamedValues named_values(const std::vector<std::string>& names, std::span<const 
 std::vector<std::string> without_start(const std::vector<std::string>& names, const NamedValues& p0);
 
 // Returns starting values in the order of `names`. Parameters without one get `fallback`, moved within the
-// limits. Throws ValidationError for an unknown or repeated name, or a value that is not finite or lies
-// outside the limits.
+// limits, and tied ones follow from the others. Throws ValidationError for an unknown or repeated name, or a
+// value that is not finite or lies outside the limits.
 std::vector<double> starting_values(const std::vector<std::string>& names, const NamedValues& given,
-                                    const std::vector<double>& fallback, const Limits& limits = {});
+                                    const std::vector<double>& fallback, const Limits& limits = {},
+                                    const Ties& ties = {});
 
 // Returns the indices of the parameters that are not fixed, not tied, and have no equal bounds. Throws
 // ValidationError for an unknown name.

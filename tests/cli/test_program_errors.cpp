@@ -127,7 +127,7 @@ TEST_CASE("times of day over midnight, thousands, and tables of points without x
   };
   const std::string midnight =
       scratch.write("midnight.csv", "time,y\n23:58:00,1\n23:59:00,2\n00:00:00,3.1\n00:01:00,4\n");
-  refused(midnight + " --model linear", "midnight.csv:4: time goes back by more than half a day");
+  refused(midnight + " --model linear", "midnight.csv:4: column 1 (time) goes back by more than half a day");
   const std::string thousands = scratch.write("thousands.csv", "x,y\n1,\"1,500\"\n2,\"2,500\"\n3,\"999\"\n");
   refused(thousands + " --model linear", "for a thousands separator give --thousands ,");
   const std::string european = scratch.write("european.csv", "t;V\n0,5;1.234,5\n1,5;1.010,2\n2,5;830,1\n");

@@ -47,15 +47,6 @@ struct TimeOrigin {
   Moment moment;
 };
 
-// Returns true if this time of day, which follows `before` in a column without dates, seems to be of the next
-// day: it is earlier by more than half a day.
-inline bool goes_over_midnight(double before, double now) {
-  constexpr double kHalfADay = 12 * 3600;
-  return now < before - kHalfADay;
-}
-// Returns the message for such a column.
-std::string over_midnight(const std::string& column);
-
 // Writes a number of a column of dates as a date. Returns nothing if there is no origin, or if the number is
 // not that of a date.
 inline std::optional<std::string> date_text(const TimeOrigin* origin, double seconds) {

@@ -35,13 +35,6 @@ std::string column_label(const CsvShape& shape, std::size_t index) {
                       : fmt::format("column {} ({})", index + 1, printable(name));
 }
 
-std::string over_midnight(const std::string& column) {
-  return fmt::format(
-      "{} goes back by more than half a day: times of day do not run over midnight; write dates, "
-      "as in 2024-03-01T00:01",
-      column);
-}
-
 namespace {
 
 // Returns the last line of `text`, which ends with a line ending unless it is the whole input.
