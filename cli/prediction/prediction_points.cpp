@@ -4,7 +4,6 @@
 #include "errors.hpp"
 #include "table/block_evaluator.hpp"
 #include "table/formula_words.hpp"
-#include "table/midnight.hpp"
 #include "table/percent_signs.hpp"
 #include "table/source/utf8.hpp"
 #include "table/table.hpp"
@@ -106,10 +105,21 @@ class PointColumns {
     refuse_mixed_percents(read_, table.shape(), numbers_);
   }
 
+  // Throws BadData for a time of day more than half a day before the first one of the data, such as 00:01 for
+  // data that begin at 23:50. Points need no order.
   void refuse_midnight(const CsvShape& shape) const {
-    for (std::size_t k = 0; k < numbers_.size(); ++k)
-      cli::refuse_midnight(shape, numbers_[k], read_.columns[k], nullptr,
-                           [&](std::size_t row) { return place(row) + ": --predict"; });
+    constexpr double kHalfADay = 12 * 3600;
+    for (std::size_t k = 0; k < numbers_.size(); ++k) {
+      const TimeOrigin* const time = shape.time(numbers_[k]);
+      if (time == nullptr || time->moment.has_date) continue;
+      for (std::size_t i = 0; i < read_.columns[k].size(); ++i) {
+        if (!(read_.columns[k][i] < -kHalfADay)) continue;
+        throw BadData(
+            fmt::format("{}: --predict: {} is more than half a day before the data: times of day do not run "
+                        "over midnight; write dates, as in 2024-03-01T00:01",
+                        place(i), column_label(shape, numbers_[k])));
+      }
+    }
   }
 
   // Throws BadData if a column has percent signs in the table of points and none in the data, or the reverse.

@@ -130,8 +130,8 @@ void write_prediction_csv(const Arguments& arguments, const PredictionResults& r
   if (arguments.prediction.csv.empty() || !results.prediction) return;
   const Prediction& p = *results.prediction;
   OutputFile file(arguments.prediction.csv);
-  for (const std::string& name : results.predictors)
-    file.write(header_of(name, {"fit", "conf_low", "conf_high", "pred_low", "pred_high"}) + ",");
+  const std::vector<std::string> others{"fit", "conf_low", "conf_high", "pred_low", "pred_high"};
+  for (const std::string& name : headers_of(results.predictors, others)) file.write(name + ",");
   file.write("fit,conf_low,conf_high,pred_low,pred_high\n");
   for (std::size_t i = 0; i < p.size(); ++i) {
     std::string line;

@@ -131,8 +131,14 @@ void write_stdout(std::string_view text) {
   }
 }
 
-std::string header_of(const std::string& predictor, const std::vector<std::string>& others) {
-  return std::ranges::count(others, predictor) > 0 ? "x_" + predictor : predictor;
+std::vector<std::string> headers_of(const std::vector<std::string>& predictors,
+                                    const std::vector<std::string>& others) {
+  std::vector<std::string> out = predictors;
+  for (std::string& name : out) {
+    if (std::ranges::count(others, name) == 0) continue;
+    while (std::ranges::count(others, name) + std::ranges::count(predictors, name) > 0) name = "x_" + name;
+  }
+  return out;
 }
 
 }  // namespace nlsq::cli

@@ -36,7 +36,9 @@ class OutputFile {
 // Writes to standard output and checks that all of it was written.
 void write_stdout(std::string_view text);
 
-// Returns the header of the column of a predictor: x_NAME if another column of the file is called NAME.
-std::string header_of(const std::string& predictor, const std::vector<std::string>& others);
+// Returns the headers of the columns of the predictors. One that has the name of another column of the file,
+// which are listed in `others`, is called x_NAME.
+std::vector<std::string> headers_of(const std::vector<std::string>& predictors,
+                                    const std::vector<std::string>& others);
 
 }  // namespace nlsq::cli

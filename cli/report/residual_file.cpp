@@ -92,7 +92,7 @@ void write_residuals(const FitReport& report) {
   OutputFile file(report.arguments.residuals);
   std::vector<std::string> others{"y", "fit", "residual", "sigma"};
   for (const Component& component : written.components) others.push_back(component.label);
-  for (const std::string& name : report.model.formula.predictors) file.write(header_of(name, others) + ",");
+  for (const std::string& name : headers_of(report.model.formula.predictors, others)) file.write(name + ",");
   file.write(data.sigma.empty() ? "y,fit,residual" : "y,fit,residual,sigma");
   for (const Component& component : written.components) file.write("," + component.label);
   file.write("\n");

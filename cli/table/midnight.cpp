@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <map>
+#include <unordered_map>
 
 namespace nlsq::cli {
 
@@ -15,7 +15,7 @@ void refuse_midnight(const CsvShape& shape, std::size_t index, const Column& tim
   constexpr double kHalfADay = 12 * 3600;
   const TimeOrigin* const origin = shape.time(index);
   if (origin == nullptr || origin->moment.has_date) return;
-  std::map<double, double> last;  // the time of the row before, by groups
+  std::unordered_map<double, double> last;  // the time of the row before, by groups
   for (std::size_t i = 0; i < times.size(); ++i) {
     const double now = times[i];
     if (std::isnan(now)) continue;

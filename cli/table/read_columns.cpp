@@ -60,6 +60,7 @@ void ReadColumns::want_if_there(const ColumnExpression& expression) {
 }
 
 void ReadColumns::want_condition(const ColumnExpression& expression) {
+  if (!has_conditions_) of_fit_ = numbers_.size();
   has_conditions_ = true;
   in_conditions_.insert(in_conditions_.end(), expression.columns.begin(), expression.columns.end());
   want(expression);
@@ -128,8 +129,8 @@ void ReadColumns::refuse_some_percents(FitData& data, const ColumnExpression* of
 
 void ReadColumns::refuse_midnight(const FitData& data, Times which) const {
   for (std::size_t k = 0; k < numbers_.size(); ++k) {
-    if (which == Times::in_conditions && place_in(in_conditions_, numbers_[k]) == in_conditions_.size())
-      continue;
+    const bool compared = place_in(in_conditions_, numbers_[k]) < in_conditions_.size();
+    if (which == Times::in_conditions ? !compared || k >= of_fit_ : compared && k >= of_fit_) continue;
     cli::refuse_midnight(data.shape, numbers_[k], columns_[k], group_ ? &group() : nullptr,
                          [&](std::size_t row) { return data.place(row); });
   }

@@ -43,8 +43,8 @@ class ReadColumns {
   // It looks at the columns of the expression `of` alone if that is given; otherwise it sets
   // FitData::percent_columns.
   void refuse_some_percents(FitData& data, const ColumnExpression* of = nullptr) const;
-  // Throws BadData if times of day run over midnight in the rows kept, in the columns that were requested or
-  // in those that conditions read.
+  // Throws BadData if times of day run over midnight in the rows kept, in columns that the fit needs, or in
+  // those of them that conditions read, too. Columns that are only compared need no order.
   enum class Times : std::uint8_t { all, in_conditions };
   void refuse_midnight(const FitData& data, Times which) const;
   // Returns the group of each row: numbers of the table, or those of TableColumns::groups.
@@ -59,6 +59,7 @@ class ReadColumns {
   std::vector<std::size_t> numbers_;        // of columns in the file
   std::vector<std::size_t> in_conditions_;  // those of them that conditions read
   bool has_conditions_ = false;
+  std::size_t of_fit_ = 0;             // the number of columns that were requested before the first condition
   std::vector<std::size_t> if_there_;  // those of them that may miss values
   std::vector<TextMatch> texts_;
   std::optional<std::size_t> group_;

@@ -12,7 +12,7 @@ from ._callback import Interrupts, solve, vector_at
 from ._fit_options import SOLVER, refuse_lone_scale, refuse_masked, refuse_other_kinds, unknown_option
 from ._handles import Options, columns_of, make_tape
 from ._library import BlockFunction, check, lib
-from ._problem_parts import Group, ProblemResult, numbers_of
+from ._problem_parts import Group, ProblemResult
 from .recording.blocks import record_block
 
 
@@ -40,6 +40,7 @@ class Problem:
         handle = c_void_p()
         check(lib.nlsq_problem_new(byref(handle)))
         self._handle, self._groups, self._keep, self._declared = handle, [], [], {}
+        self._settings = {}  # of blocks that no residual uses so far, by address and size
         self._addresses_in_order, self._evaluators = [], []
         self.error, self.interrupts = None, Interrupts()
 
@@ -143,6 +144,8 @@ class Problem:
         check(lib.nlsq_problem_add_parameters(self._handle, address, size))
         self._declared[address] = size
         self._keep.append(matrix)
+        for call in self._settings.pop((address, size), {}).values():
+            check(call(address))
 
     @staticmethod
     def _addresses(group):
@@ -184,7 +187,7 @@ class Problem:
             values = [vector_at(p, n).copy() for p, n in zip(pointers, sizes)]
             at = (number or 0) - 1
             out = group.function(*values, *group.data_of(at))
-            out = numbers_of(out)
+            out = np.asarray(out, dtype=float).reshape(-1)
             if out.size != group.residuals:
                 wanted = f"where {group.residuals} are wanted"
                 raise ValueError(f"the function gives {out.size} residuals {wanted}")
@@ -221,14 +224,22 @@ class Problem:
         size = rows.shape[1]
         if any(self._declared[a] != size for a in known):
             raise ValueError(f"this array has {size} numbers, and its parameter block has another size")
-        for i in range(len(rows)):  # also rows that no residual uses so far
-            self._declare(rows, i)
         return addresses, size
+
+    def _set(self, addresses, size, what, call):
+        """Apply a setting to parameter blocks, now or when a residual uses them for the first time."""
+        for address in addresses:
+            if address in self._declared:
+                check(call(address))
+            else:
+                self._settings.setdefault((address, size), {})[what] = call
 
     def set_constant(self, block, constant=True):
         """Hold a parameter block constant: an array, a row of one, or all rows of an array of blocks."""
-        for address in self._blocks(block)[0]:
-            check(lib.nlsq_problem_set_constant(self._handle, address, int(constant)))
+        self._set(
+            *self._blocks(block), "constant",
+            lambda address: lib.nlsq_problem_set_constant(self._handle, address, int(constant)),
+        )  # fmt: skip
 
     def set_bounds(self, block, lower=None, upper=None):
         """Set bounds of a block, or of all blocks of an array. None means no bound on that side."""
@@ -237,14 +248,19 @@ class Problem:
             None if b is None else np.ascontiguousarray(np.broadcast_to(b, (size,)), dtype=float)
             for b in (lower, upper)
         ]
-        pointers = [None if s is None else s.ctypes.data for s in sides]
-        for address in addresses:
-            check(lib.nlsq_problem_set_bounds(self._handle, address, *pointers))
+
+        def call(address):
+            pointers = [None if s is None else s.ctypes.data for s in sides]
+            return lib.nlsq_problem_set_bounds(self._handle, address, *pointers)
+
+        self._set(addresses, size, "bounds", call)
 
     def set_manifold(self, block, manifold):
         """Set the manifold of a block: "quaternion", "sphere 3", "quaternion + euclidean 3" ..."""
-        for address in self._blocks(block)[0]:
-            check(lib.nlsq_problem_set_manifold(self._handle, address, manifold.encode()))
+        self._set(
+            *self._blocks(block), "manifold",
+            lambda address: lib.nlsq_problem_set_manifold(self._handle, address, manifold.encode()),
+        )  # fmt: skip
 
     @property
     def cost(self):

@@ -51,6 +51,13 @@ def test_settings_of_an_array_hold_for_rows_that_are_used_later():
     assert (blocks == 1).all() and free == 2
 
 
+def test_settings_of_an_array_leave_rows_alone_that_no_residual_uses():
+    blocks, problem = np.array([[2.0], [np.nan]]), nf.Problem()
+    problem.add(measured, blocks[0], data=[[-1.0]])
+    problem.set_bounds(blocks, lower=0)
+    assert problem.solve().success and blocks[0, 0] == 0
+
+
 @pytest.mark.parametrize(
     "data, words",
     [(np.ma.masked_array([1, 1.1, 0.9, 1e6], mask=[0, 0, 0, 1]), "masked"), (np.array([1, 2j, 3, 4]), "complex")],

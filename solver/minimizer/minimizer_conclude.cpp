@@ -209,7 +209,8 @@ bool ends_without_certificate(Loop& loop) {
     loop.ending.stopped_by = "the damped step met the tests of first order in f64";
   }
   if (!loop.ending.stopped_by.empty()) {
-    // A tolerance does not end the solve on a saddle, since the way down is known.
+    // A tolerance does not end the solve on a saddle, since the way down is known. The tolerance is put aside
+    // while that step is tried, and counts again if the step fails.
     const std::string met = std::exchange(loop.ending.stopped_by, {});
     if (system.certificate_found_lower() && take_certified_step(loop)) return false;
     loop.ending.stopped_by = met;

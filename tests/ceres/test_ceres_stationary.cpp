@@ -7,10 +7,13 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
 #include <random>
+#include <string>
+#include <vector>
 
 namespace {
 
@@ -39,6 +42,29 @@ struct TwoOfTwo {  // has its minimum, a cost of 0, at (1e6, 2e-6)
   bool operator()(const T* x, T* r) const {
     r[0] = x[0] - 1e6;
     r[1] = x[0] * x[1] - 2.0;
+    return true;
+  }
+};
+
+// All residuals have a kink by the first of many numbers, and half of the derivatives by the others are
+// wrong.
+struct WrongBesideKink final : ceres::CostFunction {
+  static constexpr int kOthers = 39;
+  WrongBesideKink() {
+    set_num_residuals(2 * kOthers);
+    mutable_parameter_block_sizes()->push_back(1 + kOthers);
+  }
+  bool Evaluate(double const* const* x, double* r, double** J) const override {
+    const double* p = x[0];
+    for (int i = 0; i < 2 * kOthers; ++i) {
+      const int other = 1 + i % kOthers;
+      r[i] = 100 * std::fabs(p[0]) + p[other] - other - (i < kOthers ? 0 : 0.5);
+      if (J == nullptr || J[0] == nullptr) continue;
+      double* row = J[0] + static_cast<std::ptrdiff_t>(i) * (1 + kOthers);
+      std::fill_n(row, 1 + kOthers, 0.0);
+      row[0] = p[0] > 0 ? 100 : p[0] < 0 ? -100 : 0;
+      row[other] = i < kOthers ? 1 : -0.3;
+    }
     return true;
   }
 };
@@ -97,6 +123,19 @@ TEST_CASE("derivatives of one side of a kink are not blamed") {
     INFO(summary.message);
     CHECK(summary.message.find("disagree") == std::string::npos);
   }
+}
+
+TEST_CASE("a kink of one number does not hide wrong derivatives by others") {
+  std::vector<double> p(1 + WrongBesideKink::kOthers, 1.0);
+  p[0] = 0;
+  ceres::Problem problem;
+  problem.AddResidualBlock(new WrongBesideKink, nullptr, p.data());
+  ceres::Solver::Options options;
+  options.logging_type = ceres::SILENT;
+  ceres::Solver::Summary summary;
+  nlsq::Solve(options, &problem, &summary);
+  CHECK(summary.termination_type != ceres::CONVERGENCE);
+  CHECK(summary.message.find("disagree with differences") != std::string::npos);
 }
 
 TEST_CASE("short steps far from the minimum are no convergence without degrees of freedom, either") {

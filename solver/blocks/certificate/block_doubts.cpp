@@ -135,8 +135,9 @@ bool BlockSystem::falls_where_unseen(const BlockJudgement& judgement, Certified&
   };
   // Most such numbers have no effect at all, which a few evaluations with all of them moved show.
   const auto has_effect = [&](double share) {
+    Random random(1);  // sizes and signs differ, so that effects do not cancel
     std::vector<double> step(structure_.tangent_size(), 0.0), moved;
-    for (const std::size_t j : unseen) step[j] = (j % 2 == 0 ? share : -share) * length_of(j);
+    for (const std::size_t j : unseen) step[j] = random.of_either_sign(0.5, 1) * share * length_of(j);
     model_.plus(at_.x, step, moved);
     return !(std::fabs(cost_or_none(moved) - at_.model.cost) <= judgement.terms->cost_noise);
   };
