@@ -4,6 +4,7 @@
 #include "errors.hpp"
 #include "table/block_evaluator.hpp"
 #include "table/formula_words.hpp"
+#include "table/midnight.hpp"
 #include "table/percent_signs.hpp"
 #include "table/source/utf8.hpp"
 #include "table/table.hpp"
@@ -41,8 +42,8 @@ void check_unit(const Table& table, const std::string& here, const ColumnExpress
                   table.name(), printable(here), printable(name)));
 }
 
-// Refuses points whose row of units names another unit than that of the data. `point` is `of_data` in the
-// table of points.
+// Throws BadData if the rows of units of the points and of the data name different units for a column.
+// `point` is the expression `of_data`, as it is read from the table of points.
 void check_row_of_units(const Table& table, const ColumnExpression& point, const ColumnExpression& of_data,
                         const CsvShape& shape_of_data) {
   if (!are_same_columns(point, of_data)) return;
@@ -108,10 +109,8 @@ class PointColumns {
   // Throws BadData for a time of day more than half a day before the first one of the data, such as 00:01 for
   // data that begin at 23:50. Points need no order.
   void refuse_midnight(const CsvShape& shape) const {
-    constexpr double kHalfADay = 12 * 3600;
     for (std::size_t k = 0; k < numbers_.size(); ++k) {
-      const TimeOrigin* const time = shape.time(numbers_[k]);
-      if (time == nullptr || time->moment.has_date) continue;
+      if (!has_times_of_day(shape, numbers_[k])) continue;
       for (std::size_t i = 0; i < read_.columns[k].size(); ++i) {
         if (!(read_.columns[k][i] < -kHalfADay)) continue;
         throw BadData(

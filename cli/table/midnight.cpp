@@ -12,9 +12,7 @@ namespace nlsq::cli {
 
 void refuse_midnight(const CsvShape& shape, std::size_t index, const Column& times, const Column* group,
                      const std::function<std::string(std::size_t)>& place) {
-  constexpr double kHalfADay = 12 * 3600;
-  const TimeOrigin* const origin = shape.time(index);
-  if (origin == nullptr || origin->moment.has_date) return;
+  if (!has_times_of_day(shape, index)) return;
   std::unordered_map<double, double> last;  // the time of the row before, by groups
   for (std::size_t i = 0; i < times.size(); ++i) {
     const double now = times[i];

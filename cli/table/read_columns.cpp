@@ -130,7 +130,8 @@ void ReadColumns::refuse_some_percents(FitData& data, const ColumnExpression* of
 void ReadColumns::refuse_midnight(const FitData& data, Times which) const {
   for (std::size_t k = 0; k < numbers_.size(); ++k) {
     const bool compared = place_in(in_conditions_, numbers_[k]) < in_conditions_.size();
-    if (which == Times::in_conditions ? !compared || k >= of_fit_ : compared && k >= of_fit_) continue;
+    if (compared && k >= of_fit_) continue;  // the fit does not need it
+    if (which == Times::in_conditions && !compared) continue;
     cli::refuse_midnight(data.shape, numbers_[k], columns_[k], group_ ? &group() : nullptr,
                          [&](std::size_t row) { return data.place(row); });
   }

@@ -43,7 +43,7 @@ struct ResidualForm {
   }
 };
 
-// Returns the node of the effective variance of a row with errors in x. The variance is
+// Adds the effective variance of a row with errors in x to the graph, and returns its node. The variance is
 // sigma² + Σ_k (∂d/∂x_k)² sigma_x[k]², where d = f - y is the node `difference`.
 NLSQ_API NodeId effective_variance(Graph& graph, NodeId difference, int predictors, const ResidualForm& form);
 // Returns the base as a node; `model` and `response` are nodes of `graph`.

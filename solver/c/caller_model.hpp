@@ -44,8 +44,8 @@ struct CallerModel : Object {
   // Returns the built-in model to which a formula or a tape is equivalent. The first call searches for it.
   const guessing::Recognised& recognised() const;
   bool has_guess() const { return builtin != nullptr || recognised().model != nullptr; }
-  // Returns the first guess, or 1 for every parameter. `sigma` is that of y, or empty. `impose` is that of a
-  // guessing::StartRule, or null.
+  // Returns the first guess from these data, or 1 for every parameter if the model has none. `sigma` holds
+  // the errors of y, or is empty. `impose` puts the caller's values into a start (StartRule), or is null.
   using Impose = std::function<std::vector<double>(const std::vector<double>&)>;
   std::vector<double> guess(const Columns& x, const Column& y, const Column& sigma, const Loss& loss,
                             const Impose& impose, std::string& warning) const;

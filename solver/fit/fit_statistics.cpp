@@ -107,8 +107,7 @@ void warn(FitResult& fit, const Certificate& c, const std::vector<int>& free, bo
   if (is_success(c.verdict) && fit.loss.is_linear() && !fit.errors_in_x && fit.r_squared < -kRounding)
     fit.warnings.emplace_back(
         "a constant would fit y better than this curve (R² is below 0): try other starting values, or "
-        "another "
-        "model");
+        "another model");
   if (fit.dof == 0 && !absolute_sigma)
     fit.warnings.emplace_back("as many parameters as rows: standard errors are undefined");
 }

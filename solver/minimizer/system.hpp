@@ -196,8 +196,8 @@ class System {
   // Returns true if the last certificate was left undecided because conjugate gradients ended above their
   // tolerance. More iterations would not pay.
   virtual bool certificate_was_cut_short() const { return false; }
-  // Returns true if x passed the tests of first order in the last certificate, and the certificate's step
-  // leads to a lower cost nevertheless, as from a saddle.
+  // Returns true if the last certificate found a lower cost although x had passed its first-order tests, as
+  // on a saddle. The certificate's step leads there.
   virtual bool certificate_found_lower() const { return false; }
   // The distances from x to its bounds; empty without bounds.
   virtual Box room(std::span<const double> /*x*/) { return Box(); }

@@ -46,8 +46,7 @@ struct TwoOfTwo {  // has its minimum, a cost of 0, at (1e6, 2e-6)
   }
 };
 
-// All residuals have a kink by the first of many numbers, and half of the derivatives by the others are
-// wrong.
+// Every residual has a kink by the first number. Half of the derivatives by the other numbers are wrong.
 struct WrongBesideKink final : ceres::CostFunction {
   static constexpr int kOthers = 39;
   WrongBesideKink() {
@@ -79,7 +78,8 @@ struct FromHalf {
 
 }  // namespace
 
-// The gradient is 0 at the start, and the cost is level along two of the three angles.
+// At the start the gradient is 0. The cost falls if the angle about one axis changes, and stays the same if
+// one of the other two does.
 TEST_CASE("a rotation by 180 degrees is found from the identity") {
   for (std::size_t axis = 0; axis < 3; ++axis) {
     CAPTURE(axis);

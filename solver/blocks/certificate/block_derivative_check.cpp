@@ -180,9 +180,9 @@ WrongTangent wrong_tangent(const Manifold& manifold, std::span<const double> x) 
   return out;
 }
 
-// Returns how far `given` is from the numbers between those of a and b. At a kink any slope between those of
-// the two sides is right. This says nothing where several numbers move, since the kink of one of them would
-// hide errors of the others.
+// Returns how far the slopes in `given` are outside of the intervals between those of a and b. At a kink, any
+// slope between those of the two sides is right. Use it only where one number moves: if several do, the kink
+// of one of them would hide wrong derivatives by the others.
 double distance_to_between(std::span<const double> given, std::span<const double> a,
                            std::span<const double> b) {
   std::vector<double> off(given.size());
@@ -281,13 +281,14 @@ void BlockSystem::check_along(std::span<const DerivativeDirection> directions, R
         least = 0;
         break;
       }
-      const double outside = central && single ? distance_to_between(given, ahead, behind) : 0;
+      const bool allows_kink = central && single;
+      const double outside = allows_kink ? distance_to_between(given, ahead, behind) : 0;
       for (std::size_t i = 0; i < ahead.size(); ++i)
         ahead[i] = central ? 0.5 * (ahead[i] + behind[i]) : 2 * ahead[i] - behind[i];
       constexpr double kRoundingOfFloats = 0x1p-22;
       constexpr double kToOneSide = 4;  // times the rounding errors of central differences
       const double size = std::max(norm(ahead), norm(given)),
-                   off = central && single ? outside : distance(ahead, given),
+                   off = allows_kink ? outside : distance(ahead, given),
                    error = off - (central ? 1 : kToOneSide) * rounding / share;
       // Differences that disagree with each other cannot show whether the derivatives are wrong.
       // Neither do differences that are 0 where the residuals may be rounded like floats.

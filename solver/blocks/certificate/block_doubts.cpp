@@ -135,7 +135,7 @@ bool BlockSystem::falls_where_unseen(const BlockJudgement& judgement, Certified&
   };
   // Most such numbers have no effect at all, which a few evaluations with all of them moved show.
   const auto has_effect = [&](double share) {
-    Random random(1);  // sizes and signs differ, so that effects do not cancel
+    Random random(1);  // Sizes and signs differ, so that the effects of two numbers do not cancel.
     std::vector<double> step(structure_.tangent_size(), 0.0), moved;
     for (const std::size_t j : unseen) step[j] = random.of_either_sign(0.5, 1) * share * length_of(j);
     model_.plus(at_.x, step, moved);
@@ -215,8 +215,9 @@ bool BlockSystem::determines_more(std::span<const double> x, int rank) try {
   return false;
 }
 
-// Describes in words why the rank of J at x may not be that of the problem. Returns an empty text if no check
-// finds a reason, and where the checks would take too long.
+// Returns the reason, in words, why the data may determine more parameters than the rank of J at x shows. The
+// text is empty if there is no reason. It is also empty if there are many unknowns, conjugate gradients, or
+// numbers on bounds, because nothing is checked then.
 std::string BlockSystem::doubt_of_rank(int rank) {
   if (structure_.tangent_size() > kMostExamined || solver_.iterative() || at_.fixed_count > 0) return {};
   if (losses_hide_parameters(rank)) {

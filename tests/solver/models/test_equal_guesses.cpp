@@ -1,5 +1,5 @@
-// Tests fits where a value, a bound or a tie says which of several equal first guesses is meant: which of
-// several alike terms is which, and which sign a wave has.
+// Tests fits where several first guesses give the same curve, and only one of them suits a value, a bound or
+// a tie. The peaks of a sum may be in any order, and a wave may have either sign.
 #include <nlsq/groups.hpp>
 #include <nlsq/nlsq.hpp>
 
