@@ -166,7 +166,7 @@ class BlockSystem final : public System {
   double rounding_beside(double last_digits);
   bool withstands_doubts(BlockJudgement& judgement, Certified& out);
   BlockJudgement judge_within_bounds(const BlockTests& tests, const BlockStep* solved);
-  bool release_from_bounds(std::span<const double> step);
+  bool release_from_bounds(const std::vector<double>& step);
   bool contradicted(const BlockTests& tests, BlockJudgement& judgement);
   bool falls_on_the_way(const BlockTests& tests, BlockJudgement& judgement);
   void compare_with_functions(std::span<const double> x, Recheck& out);

@@ -34,6 +34,20 @@ bool reached_by_damped_step(Loop& loop) {
   return flat();
 }
 
+// Returns true if undamped steps hardly become shorter although almost nothing is left to gain. Then they
+// probably lead along directions that the data leave undetermined, such as the position of a whole scene, and
+// only rounding errors move x there. The certificate finds such directions and takes no step along them, so
+// it is formed now. Dense systems find them by their condition.
+bool drifts_along_gauge(const Loop& loop) {
+  constexpr int kTries = 2;
+  constexpr double kNothing = 1e-3;  // of tau
+  constexpr double kAsLong = 0.1;    // as the last step
+  const UndampedStep& s0 = loop.point.undamped_step;
+  return loop.system->residuals_stay_f64() && loop.ending.failed_certificates < kTries &&
+         s0.decrement_sigma <= kNothing * loop.options->tau && loop.point.last_decrement > 0 &&
+         s0.step_size >= kAsLong * loop.point.last_step_size;
+}
+
 }  // namespace
 
 double gain_by_gradients(const Loop& loop) {
@@ -72,7 +86,8 @@ bool test_for_end(Loop& loop) {
     static const double usual_gtol = SolverOptions().gtol;
     const bool near = s0.decrement_sigma <= options.tau;
     const bool flat = is_flat(cosine, options.gtol, s0.decrement_sigma);
-    if (s0.step_size > std::max(options.xtol, step_noise(s0.condition, system.parameters()))) return false;
+    if (s0.step_size > std::max(options.xtol, step_noise(s0.condition, system.parameters())))
+      return drifts_along_gauge(loop);
     // A gtol that the user chose ends the fit farther from the optimum, too, but without a certificate.
     if (!near && !flat && cosine <= options.gtol && options.gtol > usual_gtol) {
       loop.ending.stopped_by = "the cosine of the gradient fell below gtol in f64";

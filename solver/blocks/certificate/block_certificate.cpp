@@ -200,7 +200,7 @@ BlockJudgement BlockSystem::judge_within_bounds(const BlockTests& tests, const B
 // from x to the minimum over the free parameters, and what counts is the slope there, which is the
 // parameter's Lagrange multiplier. If the cost falls towards the inside there, the parameter can leave its
 // bound. This can happen even when the step is short.
-bool BlockSystem::release_from_bounds(std::span<const double> step) {
+bool BlockSystem::release_from_bounds(const std::vector<double>& step) {
   if (at_.fixed_count == 0 || step.empty()) return false;
   constexpr double kRoundings = 16;  // in a sum of products; smaller slopes count as rounding errors
   const std::vector<std::uint8_t> fixed = at_.fixed;

@@ -104,6 +104,13 @@ bool every_row_vanishes(const BlockPoint& at, const BlockTerms& terms, double va
   return terms.furthest <= most || (in_own_unit && std::sqrt(2 * at.cost) <= most);
 }
 
+// Returns true if a solve that a limit or the user has ended can pass no test, since the optimum is too far
+// away. Weak directions only add to the distance, so they need not be examined. In bundle adjustment that
+// takes as long as several steps.
+bool is_too_far(const BlockTests& tests, const Certificate& c) {
+  return tests.unfinished && c.decrement_sigma > kNearInNoise;
+}
+
 }  // namespace
 
 // Returns true if the residuals are rounding errors. If they are, the model explains about one standard error
@@ -150,7 +157,7 @@ BlockJudgement judge_point(const BlockPoint& at, const BlockTests& tests,
   out.terms = std::move(terms);
   out.distance = block_distance(at, *out.terms, solved);
   apply_tests(at, tests, out);
-  if (!c.passed && tests.stopped) return out;
+  if (!c.passed && (tests.stopped || is_too_far(tests, c))) return out;
   if (examine_weak_directions(at, *out.terms, out.distance)) apply_tests(at, tests, out);
   return out;
 }

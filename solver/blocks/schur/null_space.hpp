@@ -31,11 +31,16 @@ class NullSpace {
   double share_of(std::size_t j) const;
 
  private:
+  using Block = std::vector<std::vector<double>>;
+
   double product(const std::vector<double>& v, const std::vector<double>& w) const;  // vᵀD²w
-  void normalise(std::vector<double>& v) const;
-  std::vector<double> random_outside();
-  std::vector<double> shortest_outside();
-  void apply_inverse(std::vector<double>& v);
+  void remove_part(std::vector<double>& v, const std::vector<double>& along) const;
+  void normalise(std::span<std::vector<double>> block) const;
+  Block random_outside(std::size_t count);
+  Block shortest_outside(std::size_t count);
+  void apply_inverse(std::span<std::vector<double>> block);
+  Block image_of(std::span<const std::vector<double>> block) const;
+  bool shorten(Block& block, Block& image, double rounding);
   bool others_are_determined();
 
   SchurSolver& solver_;

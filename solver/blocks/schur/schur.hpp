@@ -91,10 +91,16 @@ class SchurSolver {
 
   // Factors H = JᵀJ without damping, after gather. Returns false if it is not positive definite.
   bool factor(RecordReader<double>& J);
-  // Replaces b by H⁻¹ b, using the factors.
-  void solve_factored(RecordReader<double>& J, std::span<double> b);
-  // Computes out = Jᵀ (J x).
-  void multiply(RecordReader<double>& J, std::span<const double> x, std::span<double> out) const;
+  // Replaces each b by H⁻¹ b, using the factors. Several vectors share the readings of J, which may take
+  // longer than the arithmetic.
+  void solve_factored(RecordReader<double>& J, std::span<std::vector<double>> all_b);
+  void solve_factored(RecordReader<double>& J, std::vector<double>& b) { solve_factored(J, {&b, 1}); }
+  // Computes out = Jᵀ (J x) for each x.
+  void multiply(RecordReader<double>& J, std::span<const std::vector<double>> all_x,
+                std::span<std::vector<double>> all_out) const;
+  void multiply(RecordReader<double>& J, const std::vector<double>& x, std::vector<double>& out) const {
+    multiply(J, {&x, 1}, {&out, 1});
+  }
   // Visits each full row of J over tangent indices, and its residual, weighted by losses.
   void row_by_row(RecordReader<double>& J,
                   const std::function<void(std::span<const double> row, double residual)>& visit) const;
@@ -154,6 +160,8 @@ class SchurSolver {
   };
   PointPivots point_pivots(std::span<const double> scale) const;
   void solve_point(std::size_t point, const double* b, double* x) const;
+  void eliminate_from(double* b, std::size_t point, const RecordView<double>& records) const;
+  void substitute_into(double* b, std::size_t point, const RecordView<double>& records) const;
   std::size_t chunks() const { return structure_.chunk.size() - 1; }
 
   const BlockStructure& structure_;

@@ -45,6 +45,20 @@ void for_each_point(RecordReader<double>& J, std::size_t last, Work work) {
   });
 }
 
+// Calls work(vector, point, its records) for vectors [0, count) and points [0, last). Threads share the
+// vectors, if the problem is large enough to have several chunks of points.
+template <class Work>
+void for_each_vector(RecordReader<double>& J, std::size_t count, std::size_t last, bool large,
+                     const Parallelism& parallelism, Work work) {
+  Parallelism alone;
+  alone.threads = 1;
+  J.sweep([&](std::size_t first, std::size_t end, const RecordView<double>& records) {
+    run_tasks(count, large ? parallelism : alone, [&](std::size_t k) {
+      for (std::size_t p = first; p < std::min(end, last); ++p) work(k, p, records);
+    });
+  });
+}
+
 void add_multiple(double* to, double factor, const double* of, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) to[i] += factor * of[i];
 }
@@ -63,23 +77,28 @@ bool SchurSolver::factor(RecordReader<double>& J) {
   return eliminate<double, double>(J, 0, ones) && factor_reduced<double>();
 }
 
-void SchurSolver::multiply(RecordReader<double>& J, std::span<const double> x, std::span<double> out) const {
+void SchurSolver::multiply(RecordReader<double>& J, std::span<const std::vector<double>> all_x,
+                           std::span<std::vector<double>> all_out) const {
   const BlockStructure& s = structure_;
-  std::ranges::fill(out, 0.0);
-  const double* cameras = x.data() + s.point_numbers;
-  double* to_cameras = out.data() + s.point_numbers;
-  for_each_point(J, s.points, [&](std::size_t p, const RecordView<double>& records) {
-    for_each_row(s, records, p, [&](const SlotRows& r) {
-      double along = dot(r.row, x.data() + s.point_offset[p], r.points());
-      r.for_each_camera([&](std::size_t first, std::size_t size, std::size_t column) {
-        along += dot(r.row + column, cameras + first, size);
-      });
-      add_multiple(out.data() + s.point_offset[p], along, r.row, r.points());
-      r.for_each_camera([&](std::size_t first, std::size_t size, std::size_t column) {
-        add_multiple(to_cameras + first, along, r.row + column, size);
-      });
+  for (std::vector<double>& out : all_out) std::ranges::fill(out, 0.0);
+  const auto multiply_row = [&](const SlotRows& r, const double* x, double* out) {
+    const double* cameras = x + s.point_numbers;
+    double* to_cameras = out + s.point_numbers;
+    double along = dot(r.row, x + s.point_offset[r.point], r.points());
+    r.for_each_camera([&](std::size_t first, std::size_t size, std::size_t column) {
+      along += dot(r.row + column, cameras + first, size);
     });
-  });
+    add_multiple(out + s.point_offset[r.point], along, r.row, r.points());
+    r.for_each_camera([&](std::size_t first, std::size_t size, std::size_t column) {
+      add_multiple(to_cameras + first, along, r.row + column, size);
+    });
+  };
+  for_each_vector(J, all_x.size(), s.points, chunks() > 1, *parallelism_,
+                  [&](std::size_t k, std::size_t p, const auto& records) {
+                    for_each_row(s, records, p, [&](const SlotRows& r) {
+                      multiply_row(r, all_x[k].data(), all_out[k].data());
+                    });
+                  });
 }
 
 // Computes V⁻¹ b of one point.
@@ -92,38 +111,51 @@ void SchurSolver::solve_point(std::size_t point, const double* b, double* x) con
   }
 }
 
-void SchurSolver::solve_factored(RecordReader<double>& J, std::span<double> b) {
+// Computes b_c -= W V⁻¹ b_p for one point.
+void SchurSolver::eliminate_from(double* b, std::size_t p, const RecordView<double>& records) const {
   const BlockStructure& s = structure_;
-  const std::span<double> cameras = b.subspan(s.point_numbers);
+  const double* of = b + s.point_offset[p];
+  double* cameras = b + s.point_numbers;
   double moved[8];
-  const bool alone = cameras.empty();  // no row connects points with anything else
-  // Computes b_c -= W V⁻¹ b_p.
-  for_each_point(J, s.real_points, [&](std::size_t p, const RecordView<double>& records) {
-    const double* of = b.data() + s.point_offset[p];
-    if (alone || std::all_of(of, of + s.point_size[p], [](double v) { return v == 0; })) return;
-    solve_point(p, of, moved);
-    for_each_row(s, records, p, [&](const SlotRows& r) {
-      const double along = dot(r.row, moved, r.points());
-      r.for_each_camera([&](std::size_t first, std::size_t size, std::size_t column) {
-        add_multiple(cameras.data() + first, -along, r.row + column, size);
-      });
+  if (std::all_of(of, of + s.point_size[p], [](double v) { return v == 0; })) return;
+  solve_point(p, of, moved);
+  for_each_row(s, records, p, [&](const SlotRows& r) {
+    const double along = dot(r.row, moved, r.points());
+    r.for_each_camera([&](std::size_t first, std::size_t size, std::size_t column) {
+      add_multiple(cameras + first, -along, r.row + column, size);
     });
   });
-  reduced_->solve(cameras);
-  // Computes x_p = V⁻¹ (b_p - Wᵀ x_c).
-  for_each_point(J, s.real_points, [&](std::size_t p, const RecordView<double>& records) {
-    double* of = b.data() + s.point_offset[p];
-    if (!alone)
-      for_each_row(s, records, p, [&](const SlotRows& r) {
-        double along = 0;
-        r.for_each_camera([&](std::size_t first, std::size_t size, std::size_t column) {
-          along += dot(r.row + column, cameras.data() + first, size);
-        });
-        add_multiple(of, -along, r.row, r.points());
+}
+
+// Computes x_p = V⁻¹ (b_p - Wᵀ x_c) for one point.
+void SchurSolver::substitute_into(double* b, std::size_t p, const RecordView<double>& records) const {
+  const BlockStructure& s = structure_;
+  double* of = b + s.point_offset[p];
+  const double* cameras = b + s.point_numbers;
+  double moved[8];
+  if (s.reduced_size() > 0)
+    for_each_row(s, records, p, [&](const SlotRows& r) {
+      double along = 0;
+      r.for_each_camera([&](std::size_t first, std::size_t size, std::size_t column) {
+        along += dot(r.row + column, cameras + first, size);
       });
-    solve_point(p, of, moved);
-    std::copy_n(moved, s.point_size[p], of);
-  });
+      add_multiple(of, -along, r.row, r.points());
+    });
+  solve_point(p, of, moved);
+  std::copy_n(moved, s.point_size[p], of);
+}
+
+void SchurSolver::solve_factored(RecordReader<double>& J, std::span<std::vector<double>> all_b) {
+  const BlockStructure& s = structure_;
+  const auto for_each = [&](auto work) {
+    for_each_vector(
+        J, all_b.size(), s.real_points, chunks() > 1, *parallelism_,
+        [&](std::size_t k, std::size_t p, const auto& records) { work(all_b[k].data(), p, records); });
+  };
+  if (s.reduced_size() > 0)  // otherwise no row connects points with anything else
+    for_each([&](double* b, std::size_t p, const auto& records) { eliminate_from(b, p, records); });
+  for (std::vector<double>& b : all_b) reduced_->solve(std::span(b).subspan(s.point_numbers));
+  for_each([&](double* b, std::size_t p, const auto& records) { substitute_into(b, p, records); });
 }
 
 void SchurSolver::row_by_row(

@@ -92,11 +92,13 @@ struct Certificate {
   // κ₀ of the scaled normal matrix, undamped. For a Problem it is an estimate of the right size, or NaN where
   // it is not known.
   double condition = 0;
+  // Of J. For a Problem it is -1 where it was not examined: by conjugate gradients, and far from the optimum
+  // where a limit ended the solve.
   int rank = 0;
-  // parameters that the data cannot distinguish (indices among the free ones)
+  // parameters that the data cannot distinguish (indices among the free ones); empty for a Problem
   std::vector<int> confounded;
   // Parameters that end on a bound (indices among the free ones). Everything above concerns the others, with
-  // these fixed.
+  // these fixed. For a Problem it is empty, and the message says how many numbers are at bounds.
   std::vector<int> at_bound;
   // Bound of its relative error: n·u·κ₀, or n·u·√κ₀ if QR was used. If J is by differences, an estimate of
   // the error that these cause, where that is larger.

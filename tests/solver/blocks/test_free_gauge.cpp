@@ -1,5 +1,6 @@
 // Tests some hundred unknowns of which the data leave a few directions free, such as the place of a whole
 // map. The factor of JᵀJ finds these, and only what JᵀJ cannot show is left to QR of all rows.
+#include <bal.hpp>
 #include <nlsq/problem.hpp>
 
 #include <doctest/doctest.h>
@@ -51,7 +52,7 @@ Summary solve_chains(std::size_t chains, double weight) {
 }  // namespace
 
 TEST_CASE("A free gauge is found without QR, whatever the number of free directions") {
-  for (const std::size_t chains : {2, 5}) {
+  for (const std::size_t chains : {2, 5, 8, 9, 12}) {
     const Summary free = solve_chains(chains, 0);
     CAPTURE(free.message);
     CHECK(free.verdict == Verdict::rank_deficient);
@@ -69,4 +70,43 @@ TEST_CASE("A weak anchor determines the gauge until its row is lost in rounding"
     CHECK(held.verdict == Verdict::rank_deficient);
     CHECK(held.certificate.rank == (weight > 1e-14 ? 178 : 177));
   }
+}
+
+namespace {
+
+// Solves for cameras and points of which the data leave seven directions free: place, orientation and size of
+// the scene.
+Summary adjust(unsigned seed, const SolverOptions& options) {
+  bal::Problem scene = bal::generate(10, 300, 1500, seed);
+  Problem problem;
+  for (int c = 0; c < scene.cameras; ++c) problem.add_parameter_block(scene.camera(c), 9);
+  for (int p = 0; p < scene.points; ++p) problem.add_parameter_block(scene.point(p), 3);
+  for (const bal::Observation& o : scene.observations) {
+    problem.add_residual_block<2>(bal::Reprojection{o.x, o.y}, nullptr,
+                                  {scene.camera(o.camera), scene.point(o.point)});
+  }
+  return solve(problem, options);
+}
+
+}  // namespace
+
+TEST_CASE("Steps along a free gauge do not keep the solve from ending") {
+  for (const unsigned seed : {1U, 2U, 3U}) {
+    const Summary whole = adjust(seed, {});
+    CAPTURE(whole.message);
+    CHECK(whole.verdict == Verdict::rank_deficient);
+    CHECK(whole.certificate.rank == 10 * 9 + 300 * 3 - 7);
+    CHECK(whole.certificate.decrement_sigma <= 1e-6);
+    CHECK(whole.accepted + whole.rejected <= 8);
+  }
+}
+
+TEST_CASE("Weak directions are not examined far from the optimum, where a limit ends the solve") {
+  SolverOptions one_step;
+  one_step.max_iterations = 1;
+  const Summary stopped = adjust(1, one_step);
+  CAPTURE(stopped.message);
+  CHECK(stopped.verdict == Verdict::budget);
+  CHECK(stopped.certificate.decrement_sigma > 0.1);
+  CHECK(stopped.certificate.rank == -1);
 }
