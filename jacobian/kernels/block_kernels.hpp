@@ -34,7 +34,7 @@ inline constexpr int kLargestPoint = 8;  // tangent numbers of a block that may 
 template <class T>
 struct EliminationData {
   const T* J = nullptr;  // readable up to `pad` numbers past the last record that is used
-  std::size_t pad = 0;   // row stride of W and Y: a multiple of every set's lanes
+  std::size_t pad = 0;   // row stride of G: a multiple of every set's lanes
   // These exist for each point.
   EvenView<std::uint32_t> point_size;
   EvenView<std::uint32_t> point_offset;       // offset in vectors over the points
@@ -98,7 +98,7 @@ struct EliminationKernels {
   void (*gather)(const EliminationData<R>&, std::size_t first, std::size_t last, double* V, double* g,
                  T* squares, T* gradient);
   // For points [first, last), computes inverse = (V + diag(damping))⁻¹, and for each F block adds FᵀF - W
-  // inverse Wᵀ to S and W inverse g to b. `scratch` has 2 * entries * e * pad numbers for the largest point.
+  // inverse Wᵀ to S and W inverse g to b. `scratch` has entries * e * pad numbers for the largest point.
   // Returns false if some V is not positive definite.
   bool (*eliminate)(const EliminationData<R>&, std::size_t first, std::size_t last, const double* V,
                     const double* g, const double* damping, double* inverse, T* S, T* b, T* scratch);

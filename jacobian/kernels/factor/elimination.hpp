@@ -1,8 +1,10 @@
 // Eliminates points from the normal equations: S = U - W V⁻¹ Wᵀ, point by point (see block_kernels.hpp).
 //
-//  A point's W and Y = V⁻¹Wᵀ stay in the L1 cache; each pair of its entries then updates one block of S. The
-//  small matrices V are inverted in double, because a point seen under a small angle makes them
-//  ill-conditioned. R is the format of the records; T is the format of the arithmetic, R or double.
+//  A point seen under a small angle makes V ill-conditioned, and W V⁻¹ Wᵀ would lose as many digits. So it is
+//  computed as GᵀG with G = QᵀF, where the columns of Q are an orthonormal basis of those of E, in double
+//  (compare Demmel, Sommer, Cremers, Usenko, Square root bundle adjustment, CVPR 2021). A point's G stays in
+//  the L1 cache; each pair of its entries then updates one block of S. R is the format of the records; T is
+//  the format of the arithmetic, R or double.
 #pragma once
 
 #include "kernels/factor/elimination_point.hpp"
@@ -62,45 +64,91 @@ template <class R, class T>
   });
 }
 
-// Computes W += Eᵀ F over the rows of one slot. W has e rows of `pad` numbers.
+// Computes G += Qᵀ F over some rows of one slot. G has e rows of `pad` numbers, and Q rows of e numbers.
 template <class R, class T, int E>
-[[gnu::noinline]] void add_W(T* W, const R* record, const R* F, std::size_t size_f, std::size_t pad,
+[[gnu::noinline]] void add_G(T* G, const T* Q, const R* F, std::size_t size_f, std::size_t pad,
                              std::size_t rows, std::size_t stride, int size) {
   using S = Simd<T>;
   const int e = E == kAnySize ? size : E;
   for (std::size_t v = 0; v < size_f; v += S::lanes) {
+    const T* q = Q;
     std::size_t i = 0;
-    for (; i + 2 <= rows; i += 2) {
-      const R* E0 = record + i * stride;
-      const R* E1 = E0 + stride;
+    for (; i + 2 <= rows; i += 2, q += 2 * e) {
       const auto f0 = load_part<T>(F + i * stride, v, size_f),
                  f1 = load_part<T>(F + (i + 1) * stride, v, size_f);
-      T* w = W + v;
-      for (int k = 0; k < e; ++k, w += pad) {
-        S::store(S::mul_add(S::set(static_cast<T>(E0[k])), f0,
-                            S::mul_add(S::set(static_cast<T>(E1[k])), f1, S::load(w))),
-                 w);
-      }
+      T* to = G + v;
+      for (int k = 0; k < e; ++k, to += pad)
+        S::store(S::mul_add(S::set(q[k]), f0, S::mul_add(S::set(q[e + k]), f1, S::load(to))), to);
     }
-    for (; i < rows; ++i) {
-      const auto f = load_part<T>(F + i * stride, v, size_f);
-      T* w = W + v;
-      for (int k = 0; k < e; ++k, w += pad) {
-        S::store(S::mul_add(S::set(static_cast<T>(record[i * stride + static_cast<std::size_t>(k)])), f,
-                            S::load(w)),
-                 w);
-      }
-    }
+    if (i == rows) continue;
+    const auto f = load_part<T>(F + i * stride, v, size_f);
+    T* to = G + v;
+    for (int k = 0; k < e; ++k, to += pad) S::store(S::mul_add(S::set(q[k]), f, S::load(to)), to);
   }
 }
 
-// Computes W of all entries, [entry][k][pad], and S += FᵀF.
-template <class R, class T, int E>
-void form_W(const EliminationData<R>& d, const PointView& view, std::size_t p, T* W, T* S_out) {
+// Computes b += Gᵀ h for one entry.
+template <class T, int E>
+NLSQ_INLINE void add_Gh(T* b, const T* G, const double* h, std::size_t size_f, std::size_t pad, int size) {
   using S = Simd<T>;
+  const int e = E == kAnySize ? size : E;
+  for (std::size_t v = 0; v < size_f; v += S::lanes) {
+    auto sum = S::load(b + v);
+    for (int k = 0; k < e; ++k) {
+      sum = S::mul_add(S::set(static_cast<T>(h[k])), S::load(G + static_cast<std::size_t>(k) * pad + v), sum);
+    }
+    S::store(sum, b + v);
+  }
+}
+
+// Computes G = QᵀF of all entries, [entry][k][pad], and the inverse of V, and adds Gᵀ(Qᵀr) to b. Returns
+// false if V is not positive definite.
+template <class R, class T, int E>
+bool form_G(const EliminationData<R>& d, const PointView& view, std::size_t p, const double* V,
+            const double* g, const double* damping, double* inverse, T* G, T* b) {
+  using S = Simd<T>;
+  constexpr std::size_t kRows = 8;  // at a time
   const int e = E == kAnySize ? static_cast<int>(d.point_size[p]) : E;
   const std::size_t pad = d.pad, entry_size = static_cast<std::size_t>(e) * pad;
-  for (std::size_t k = 0; k < view.entries * entry_size; k += S::lanes) S::store(S::zero(), W + k);
+  constexpr double kLeastPivot = sizeof(T) == sizeof(float) ? 1e-5 : 1e-2;
+  OrthonormalRows<E> basis;
+  if (!basis.begin(V + d.point_matrix[p], damping + d.point_offset[p], kLeastPivot, e)) return false;
+  invert_small<E>(basis.triangle_of_V(), inverse + d.point_matrix[p], e);
+  for (std::size_t s = d.slot_first[p]; basis.needs_rows() && s < d.slot_first[p + 1]; ++s) {
+    const SlotView of(d, s);
+    const R* row = record_of(d, s);
+    for (std::size_t i = 0; i < of.rows; ++i, row += of.stride) basis.add(row);
+  }
+  if (basis.needs_rows() && !basis.end()) return false;
+  for (std::size_t k = 0; k < view.entries * entry_size; k += S::lanes) S::store(S::zero(), G + k);
+  for (std::size_t s = d.slot_first[p]; s < d.slot_first[p + 1]; ++s) {
+    const SlotView of(d, s);
+    for (std::size_t from = 0; from < of.rows; from += kRows) {
+      const R* record = record_of(d, s) + from * of.stride;
+      const std::size_t rows = of.rows - from < kRows ? of.rows - from : kRows;
+      T Q[kRows * most_rows<E>];
+      for (std::size_t i = 0; i < rows; ++i) {
+        double q[most_rows<E>];
+        basis(record + i * of.stride, q);
+        for (int k = 0; k < e; ++k) Q[static_cast<int>(i) * e + k] = static_cast<T>(q[k]);
+      }
+      for (std::size_t c = of.first; c < of.last; ++c) {
+        const std::size_t a = d.cell_entry[c];
+        add_G<R, T, E>(G + a * entry_size, Q, record + d.cell_column[c], d.block_size[view.blocks[a]], pad,
+                       rows, of.stride, e);
+      }
+    }
+  }
+  double h[most_rows<E>];
+  basis(g + d.point_offset[p], h);
+  for (std::size_t a = 0; a < view.entries; ++a)
+    add_Gh<T, E>(b + view.blocks[a] * pad, G + a * entry_size, h, d.block_size[view.blocks[a]], pad, e);
+  return true;
+}
+
+// Computes S += FᵀF.
+template <class R, class T>
+void add_products(const EliminationData<R>& d, const PointView& view, std::size_t p, T* S_out) {
   for (std::size_t s = d.slot_first[p]; s < d.slot_first[p + 1]; ++s) {
     const R* record = record_of(d, s);
     const SlotView of(d, s);
@@ -113,7 +161,6 @@ void form_W(const EliminationData<R>& d, const PointView& view, std::size_t p, T
       const std::size_t a = d.cell_entry[c], size_a = d.block_size[view.blocks[a]];
       const R* F_a = record + d.cell_column[c];
       const PairBlocks pairs = pairs_of(d, view, p, a);
-      if (e > 0) add_W<R, T, E>(W + a * entry_size, record, F_a, size_a, pad, rows, stride, e);
       for (std::size_t other = c; other < last; ++other) {
         if (!cells(other - first)) continue;
         const std::size_t b = d.cell_entry[other];
@@ -133,23 +180,23 @@ NLSQ_INLINE typename Simd<T>::V without_products(typename Simd<T>::V sum, int si
   return sum;
 }
 
-// Subtracts Yᵀ W from one block of S, over the point's e rows.
+// Subtracts G_aᵀ G_c from one block of S, over the point's e rows.
 template <class T, int E>
-NLSQ_INLINE void subtract_product(T* block, const T* Y, const T* W, const ReducedLayout& layout,
+NLSQ_INLINE void subtract_product(T* block, const T* G_a, const T* G_c, const ReducedLayout& layout,
                                   std::size_t pad, int e) {
   using S = Simd<T>;
   constexpr int kept = E == kAnySize || E == 0 ? 1 : E;
   for (std::size_t v = 0; v < layout.whole; v += S::lanes) {
     typename S::V w[kept];
     if constexpr (E != kAnySize) {
-      for (int k = 0; k < E; ++k) w[k] = S::load(W + static_cast<std::size_t>(k) * pad + v);
+      for (int k = 0; k < E; ++k) w[k] = S::load(G_c + static_cast<std::size_t>(k) * pad + v);
     }
     T* to = block + v;
     for (std::size_t j = 0; j < layout.rows; ++j, to += layout.stride) {
       S::store(without_products<T, E>(
-                   S::load(to), e, [&](std::size_t k) NLSQ_INLINE_LAMBDA { return S::set(Y[k * pad + j]); },
+                   S::load(to), e, [&](std::size_t k) NLSQ_INLINE_LAMBDA { return S::set(G_a[k * pad + j]); },
                    [&](std::size_t k) NLSQ_INLINE_LAMBDA {
-                     if constexpr (E == kAnySize) return S::load(W + k * pad + v);
+                     if constexpr (E == kAnySize) return S::load(G_c + k * pad + v);
                      else return w[k];
                    }),
                to);
@@ -160,79 +207,48 @@ NLSQ_INLINE void subtract_product(T* block, const T* Y, const T* W, const Reduce
     for (std::size_t v = 0; v < layout.rows; v += S::lanes) {
       S::store(without_products<T, E>(
                    S::load(column + v), e,
-                   [&](std::size_t k) NLSQ_INLINE_LAMBDA { return S::load(Y + k * pad + v); },
-                   [&](std::size_t k) NLSQ_INLINE_LAMBDA { return S::set(W[k * pad + j]); }),
+                   [&](std::size_t k) NLSQ_INLINE_LAMBDA { return S::load(G_a + k * pad + v); },
+                   [&](std::size_t k) NLSQ_INLINE_LAMBDA { return S::set(G_c[k * pad + j]); }),
                column + v);
     }
   }
 }
 
-// Subtracts Y_aᵀ W_c over the point's e rows from the blocks (a, c) of S, for c = a, a + 1, ... If `entries`
-// is given, it does so only for the c with nonzero W_c.
+// Subtracts G_aᵀ G_c over the point's e rows from the blocks (a, c) of S, for c = a, a + 1, ... G points to
+// G_a. If `entries` is given, it does so only for the c with nonzero G_c.
 template <class T, int E>
-[[gnu::noinline]] void subtract_products(T* S_out, const std::uint64_t* targets, PairBlocks pairs, const T* Y,
-                                         const T* W, std::size_t count, std::size_t size_a,
-                                         const std::uint32_t* sizes, const std::uint32_t* blocks,
-                                         std::size_t pad, int size, std::size_t a = 0,
-                                         const NonZero* entries = nullptr) {
+[[gnu::noinline]] void subtract_products(T* S_out, const std::uint64_t* targets, PairBlocks pairs, const T* G,
+                                         std::size_t count, std::size_t size_a, const std::uint32_t* sizes,
+                                         const std::uint32_t* blocks, std::size_t pad, int size,
+                                         std::size_t a = 0, const NonZero* entries = nullptr) {
   const int e = E == kAnySize ? size : E;
-  for (std::size_t c = 0; c < count; ++c, W += static_cast<std::size_t>(e) * pad) {
+  const T* G_c = G;
+  for (std::size_t c = 0; c < count; ++c, G_c += static_cast<std::size_t>(e) * pad) {
     if (entries && !(*entries)(a + c)) continue;
     T* block = S_out + targets[pairs(c)];
     with_sizes(size_a, sizes[blocks[c]], [&](std::size_t rows, std::size_t columns) NLSQ_INLINE_LAMBDA {
-      subtract_product<T, E>(block, Y, W, ReducedLayout(rows, columns, Simd<T>::lanes), pad, e);
+      subtract_product<T, E>(block, G, G_c, ReducedLayout(rows, columns, Simd<T>::lanes), pad, e);
     });
-  }
-}
-
-// Computes Y = V⁻¹ W of one entry, and b += Yᵀ g.
-template <class T, int E>
-[[gnu::noinline]] void form_Y(T* Y, const T* W, const double* inverse, const double* g, T* b,
-                              std::size_t size_f, std::size_t pad, int size) {
-  using S = Simd<T>;
-  const int e = E == kAnySize ? size : E;
-  for (std::size_t v = 0; v < size_f; v += S::lanes) {
-    auto b_sum = S::load(b + v);
-    for (int k = 0; k < e; ++k) {
-      auto sum = S::zero();
-      for (int l = 0; l < e; ++l) {
-        sum = S::mul_add(S::set(static_cast<T>(inverse[k * e + l])),
-                         S::load(W + static_cast<std::size_t>(l) * pad + v), sum);
-      }
-      S::store(sum, Y + static_cast<std::size_t>(k) * pad + v);
-      b_sum = S::mul_add(S::set(static_cast<T>(g[k])), sum, b_sum);
-    }
-    S::store(b_sum, b + v);
   }
 }
 
 template <class R, class T, int E>
 bool eliminate_point(const EliminationData<R>& d, std::size_t p, const double* V, const double* g,
-                     const double* damping, double* inverse, T* S_out, T* b, T* scratch) {
+                     const double* damping, double* inverse, T* S_out, T* b, T* G) {
   const int e = E == kAnySize ? static_cast<int>(d.point_size[p]) : E;
   const PointView view(d, p);
   const std::size_t pad = d.pad, entry_size = static_cast<std::size_t>(e) * pad;
-  double Vi[most_rows<E> * most_rows<E>];
-  if (e > 0 &&
-      !invert<E>(V + d.point_matrix[p], damping + d.point_offset[p], inverse + d.point_matrix[p], Vi, e))
-    return false;
-  T* W = scratch;
-  T* Y = scratch + view.entries * entry_size;
-  form_W<R, T, E>(d, view, p, W, S_out);
+  if (e > 0 && !form_G<R, T, E>(d, view, p, V, g, damping, inverse, G, b)) return false;
+  add_products<R, T>(d, view, p, S_out);
   if (e == 0) return true;
   const NonZero entries(
-      view.entries, static_cast<std::size_t>(e), pad, [&](std::size_t k) { return W + k * entry_size; },
+      view.entries, static_cast<std::size_t>(e), pad, [&](std::size_t k) { return G + k * entry_size; },
       [&](std::size_t k) { return d.block_size[view.blocks[k]]; });
   for (std::size_t a = 0; a < view.entries; ++a) {
     if (!entries(a)) continue;
-    form_Y<T, E>(Y + a * entry_size, W + a * entry_size, Vi, g + d.point_offset[p], b + view.blocks[a] * pad,
-                 d.block_size[view.blocks[a]], pad, e);
-  }
-  for (std::size_t a = 0; a < view.entries; ++a) {
-    if (!entries(a)) continue;
-    subtract_products<T, E>(S_out, d.reduced_target, pairs_of(d, view, p, a), Y + a * entry_size,
-                            W + a * entry_size, view.entries - a, d.block_size[view.blocks[a]], d.block_size,
-                            view.blocks + a, pad, e, a, &entries);
+    subtract_products<T, E>(S_out, d.reduced_target, pairs_of(d, view, p, a), G + a * entry_size,
+                            view.entries - a, d.block_size[view.blocks[a]], d.block_size, view.blocks + a,
+                            pad, e, a, &entries);
   }
   return true;
 }

@@ -1,5 +1,5 @@
-// Handles one point of an elimination (elimination.hpp): its rows, its normal equations V and g, and the
-// inverse of V.
+// Handles one point of an elimination (elimination.hpp): its rows, its normal equations V and g, the inverse
+// of V, and an orthonormal basis of the columns of E.
 #pragma once
 
 #include "kernels/simd.hpp"
@@ -31,44 +31,115 @@ constexpr int most_rows = E == kAnySize ? kLargestPoint
                           : E > 0       ? E
                                         : 1;
 
-// Computes (V + diag(damping))⁻¹ by Cholesky: A = L Lᵀ, L⁻¹ in place, then L⁻ᵀL⁻¹. The lower triangle of
-// the result is left in `inverse`, and all e x e entries in `whole`.
+// Computes L of A = L Lᵀ. A is symmetric, and only its lower triangle is read. The diagonal of L holds
+// reciprocals. Returns false if A is not positive definite.
 template <int E>
-bool invert(const double* V, const double* damping, double* inverse, double* whole, int size) {
+bool factor_small(const double* A, double* L, int size) {
   const int e = E == kAnySize ? size : E;
-  double* L = whole;
   for (int j = 0; j < e; ++j) {
     for (int i = j; i < e; ++i) {
-      double sum = V[triangle(i) + j] + (i == j ? damping[i] : 0);
+      double sum = A[i * e + j];
       for (int k = 0; k < j; ++k) sum -= L[i * e + k] * L[j * e + k];
-      if (i == j) {
-        if (!(sum > 0)) return false;
-        L[j * e + j] = __builtin_sqrt(sum);
-      } else {
-        L[i * e + j] = sum / L[j * e + j];
-      }
+      if (i > j) L[i * e + j] = sum * L[j * e + j];
+      else if (sum > 0) L[j * e + j] = 1 / __builtin_sqrt(sum);
+      else return false;
     }
-  }
-  for (int j = 0; j < e; ++j) {  // L⁻¹, column by column
-    L[j * e + j] = 1 / L[j * e + j];
-    for (int i = j + 1; i < e; ++i) {
-      double sum = 0;
-      for (int k = j; k < i; ++k) sum -= L[i * e + k] * L[k * e + j];
-      L[i * e + j] = sum / L[i * e + i];
-    }
-  }
-  for (int i = 0; i < e; ++i) {  // row i of the product only needs rows >= i of L⁻¹
-    for (int j = 0; j <= i; ++j) {
-      double sum = 0;
-      for (int k = i; k < e; ++k) sum += L[k * e + i] * L[k * e + j];
-      whole[j * e + i] = sum;  // the upper half is unused
-    }
-  }
-  for (int i = 0; i < e; ++i) {
-    for (int j = 0; j <= i; ++j) *inverse++ = whole[i * e + j] = whole[j * e + i];
   }
   return true;
 }
+
+// Replaces x by L⁻¹ x.
+template <int E>
+NLSQ_INLINE void solve_small(const double* L, double* x, int size) {
+  const int e = E == kAnySize ? size : E;
+  for (int i = 0; i < e; ++i) {
+    for (int k = 0; k < i; ++k) x[i] -= L[i * e + k] * x[k];
+    x[i] *= L[i * e + i];
+  }
+}
+
+// Computes the lower triangle of (L Lᵀ)⁻¹, by rows and without gaps.
+template <int E>
+void invert_small(const double* L, double* inverse, int size) {
+  const int e = E == kAnySize ? size : E;
+  double M[most_rows<E> * most_rows<E>];  // L⁻¹, column by column
+  for (int j = 0; j < e; ++j) {
+    M[j * e + j] = L[j * e + j];
+    for (int i = j + 1; i < e; ++i) {
+      double sum = 0;
+      for (int k = j; k < i; ++k) sum -= L[i * e + k] * M[k * e + j];
+      M[i * e + j] = sum * L[i * e + i];
+    }
+  }
+  for (int i = 0; i < e; ++i) {
+    for (int j = 0; j <= i; ++j) {
+      double sum = 0;
+      for (int k = i; k < e; ++k) sum += M[k * e + i] * M[k * e + j];
+      *inverse++ = sum;
+    }
+  }
+}
+
+// Makes the rows of a point's E orthonormal. The square roots of the damping are further rows of E. With E =
+// Q Lᵀ, a row q of Q solves L q = row. L comes from V = EᵀE, so QᵀQ differs from 1 by rounding errors times
+// the condition of V. Where that is too much, a second triangle, from QᵀQ itself, corrects it (Yamamoto,
+// Nakatsukasa, Yanagisawa, Fukaya, Electron. Trans. Numer. Anal. 44, 2015).
+template <int E>
+class OrthonormalRows {
+ public:
+  // Begins with V = EᵀE without damping. `least_pivot` is that of V, scaled to a diagonal of ones, down to
+  // which one triangle is enough. Returns false if V with damping is not positive definite.
+  bool begin(const double* V, const double* damping, double least_pivot, int size) {
+    size_ = size;
+    const int e = E == kAnySize ? size : E;
+    for (int i = 0; i < e; ++i) {
+      for (int j = 0; j <= i; ++j) products_[i * e + j] = V[triangle(i) + j] + (i == j ? damping[i] : 0);
+    }
+    const double* A = products_;
+    if (!factor_small<E>(A, first_, size)) return false;
+    twice_ = false;
+    for (int i = 0; i < e; ++i)
+      twice_ = twice_ || first_[i * e + i] * first_[i * e + i] * A[i * e + i] * least_pivot > 1;
+    if (!twice_) return true;
+    for (double& product : products_) product = 0;
+    for (int i = 0; i < e; ++i) {
+      double row[most_rows<E>] = {};
+      row[i] = __builtin_sqrt(damping[i]);
+      add(row);
+    }
+    return true;
+  }
+  // Returns true if add() must be called for all rows of E, and then end().
+  bool needs_rows() const { return twice_; }
+  template <class R>
+  NLSQ_INLINE void add(const R* row) {
+    const int e = E == kAnySize ? size_ : E;
+    double q[most_rows<E>];
+    for (int k = 0; k < e; ++k) q[k] = static_cast<double>(row[k]);
+    solve_small<E>(first_, q, e);
+    for (int i = 0; i < e; ++i) {
+      for (int j = 0; j <= i; ++j) products_[i * e + j] += q[i] * q[j];
+    }
+  }
+  // Returns false if the rows are dependent.
+  bool end() { return factor_small<E>(products_, second_, size_); }
+
+  const double* triangle_of_V() const { return first_; }
+  // Computes a row of Q from that of E, or Qᵀr from Eᵀr.
+  template <class R>
+  NLSQ_INLINE void operator()(const R* row, double* q) const {
+    const int e = E == kAnySize ? size_ : E;
+    for (int k = 0; k < e; ++k) q[k] = static_cast<double>(row[k]);
+    solve_small<E>(first_, q, e);
+    if (twice_) solve_small<E>(second_, q, e);
+  }
+
+ private:
+  static constexpr int kNumbers = most_rows<E> * most_rows<E>;
+  int size_ = E;
+  bool twice_ = false;
+  double first_[kNumbers], second_[kNumbers], products_[kNumbers];
+};
 
 template <class T>
 NLSQ_INLINE typename Simd<T>::V load_as(const T* p) {

@@ -11,37 +11,23 @@ namespace {
 // g to b.
 template <class R, class T, int E>
 bool prepare_point(const EliminationData<R>& d, std::size_t p, const double* V, const double* g,
-                   const double* damping, double* inverse, bool schur, T* diagonal, T* b, T* scratch) {
-  using S = Simd<T>;
+                   const double* damping, double* inverse, bool schur, T* diagonal, T* b, T* G) {
   const int e = E == kAnySize ? static_cast<int>(d.point_size[p]) : E;
   const PointView view(d, p);
-  const std::size_t pad = d.pad, entry_size = static_cast<std::size_t>(e) * pad;
-  double Vi[most_rows<E> * most_rows<E>];
-  if (e > 0 &&
-      !invert<E>(V + d.point_matrix[p], damping + d.point_offset[p], inverse + d.point_matrix[p], Vi, e))
-    return false;
-  T* W = scratch;
-  T* Y = scratch + view.entries * entry_size;
-  for (std::size_t k = 0; k < view.entries * entry_size; k += S::lanes) S::store(S::zero(), W + k);
+  const std::size_t entry_size = static_cast<std::size_t>(e) * d.pad;
+  if (e > 0 && !form_G<R, T, E>(d, view, p, V, g, damping, inverse, G, b)) return false;
   for (std::size_t s = d.slot_first[p]; s < d.slot_first[p + 1]; ++s) {
-    const R* record = record_of(d, s);
     const SlotView slot(d, s);
     for (std::size_t c = slot.first; c < slot.last; ++c) {
-      const std::size_t a = d.cell_entry[c], block = view.blocks[a], size = d.block_size[block];
-      const R* F = record + d.cell_column[c];
-      if (e > 0) add_W<R, T, E>(W + a * entry_size, record, F, size, pad, slot.rows, slot.stride, e);
+      const std::size_t block = view.blocks[d.cell_entry[c]], size = d.block_size[block];
+      const R* F = record_of(d, s) + d.cell_column[c];
       add_product<R, T>(diagonal + d.reduced_target[block], F, F, size, size, slot.rows, slot.stride);
     }
   }
-  if (e == 0) return true;
-  for (std::size_t a = 0; a < view.entries; ++a) {
-    const std::size_t block = view.blocks[a];
-    T* Ya = Y + a * entry_size;
-    const T* Wa = W + a * entry_size;
-    form_Y<T, E>(Ya, Wa, Vi, g + d.point_offset[p], b + block * pad, d.block_size[block], pad, e);
-    if (schur)
-      subtract_products<T, E>(diagonal, d.reduced_target, PairBlocks{view.blocks + a, nullptr}, Ya, Wa, 1,
-                              d.block_size[block], d.block_size, view.blocks + a, pad, e);
+  for (std::size_t a = 0; schur && e > 0 && a < view.entries; ++a) {
+    subtract_products<T, E>(diagonal, d.reduced_target, PairBlocks{view.blocks + a, nullptr},
+                            G + a * entry_size, 1, d.block_size[view.blocks[a]], d.block_size,
+                            view.blocks + a, d.pad, e);
   }
   return true;
 }

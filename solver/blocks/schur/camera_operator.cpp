@@ -21,7 +21,7 @@ CameraOperator::CameraOperator(const BlockStructure& structure) : structure_(str
   x_.resize(structure.reduced_size());
   padded_.resize(length());
   vectors_.resize(length() * chunks());
-  scratch_.resize(std::max(2 * structure.most_entries * structure.pad + structure.pad, structure.most_rows) *
+  scratch_.resize(std::max(structure.most_entries * structure.pad + structure.pad, structure.most_rows) *
                   chunks());
   diagonal_.resize(structure.reduced_target_f64.back() * chunks());
 }

@@ -164,7 +164,7 @@ bool SchurSolver::eliminate(RecordReader<R>& J, double lambda, std::span<const d
   if (operator_)
     return operator_->prepare(J.whole(), V_, gradient_, damping_, inverse_, preconditioner_, *parallelism_);
   const std::size_t cameras = s.cameras() * s.pad, blocks = s.reduced_target<T>().back();
-  const std::size_t most = 2 * s.most_entries * s.pad + s.pad;
+  const std::size_t most = s.most_entries * s.pad + s.pad;
   Sums<T>& sum = sums<T>();
   const std::size_t width = chunks_at_once<T>();
   const bool added_up = adds_up<T>();

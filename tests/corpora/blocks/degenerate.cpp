@@ -190,6 +190,7 @@ void add_undetermined(std::vector<Case>& cases) {
 template <int n>
 Scene polynomial(double centre, double sigma) {
   Scene scene;
+  scene.largest_term = 1 + centre + 0.3 * centre * centre;
   const int p = scene.block(std::vector<double>(n, 0.0));
   Noise noise(5);
   for (int i = 0; i < 40; ++i) {

@@ -149,7 +149,8 @@ std::string unsound(const Scene& scene, const Answer& answer) {
   if (shown > before * (1 + 1e-9) + terms * std::sqrt(before))
     return fmt::format("the cost rose from {:.9g} to {:.9g}", before, shown);
   const double cost = scene.cost(answer.x);
-  double rounding = terms * terms * scene.residuals() + 1e-20;
+  const double digits = 1e-15 * scene.largest_term;
+  double rounding = (terms * terms + digits * digits) * scene.residuals() + 1e-20;
   for (const auto& term : scene.terms()) {  // Ceres's TolerantLoss takes the logarithm of 1 + a tiny number.
     if (term->loss.kind == LossSpec::Kind::tolerant) rounding += 4e-16 * term->loss.b;
   }

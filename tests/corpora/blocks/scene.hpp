@@ -268,6 +268,9 @@ class Scene {
   // This is the size of the residuals' own terms. With exact data, anything below 1e-8 of it counts as
   // rounding.
   double scale = 1;
+  // The largest term at the optimum where terms cancel. Residuals by the program and by the functor differ by
+  // rounding errors of this size.
+  double largest_term = 0;
   // Data that functors may refer to. change(data, k) alters them before the k-th solve of the same problem; k
   // = 0 restores them.
   std::shared_ptr<std::vector<double>> data;
