@@ -366,7 +366,6 @@ BlockGroups group_blocks(const BlockList& list, std::span<const double> x, Block
   for (BlockKind& kind : earlier.kinds) kind.failures = 0;
   BlockGroups groups = Grouping(list, x, std::move(earlier.kinds), earlier.groups, run).run();
   groups.step_shares = block_step_shares(list, groups, x);
-  if (!groups.step_shares.empty()) groups.least_sizes = block_least_sizes(x);
   return groups;
 }
 

@@ -119,18 +119,14 @@ inline void gather_block(const BlockList& list, std::size_t block, std::span<con
 // a date (ShareSearch, rows/calls/difference_step.hpp). It is too short if other terms of the residuals are
 // so large that their rounding errors hide the effect of the step. So the function returns, for each number
 // of x, the share of the usual step over which the residuals are nearly straight at x. The result is empty if
-// no block needs differences. If many residual blocks depend on a number, only some of them are called.
-std::vector<double> block_step_shares(const BlockList& list, const BlockGroups& groups,
-                                      std::span<const double> x);
+// no block needs differences. If many residual blocks depend on a number, only some of them are called. It
+// also sets groups.least_sizes if it is empty, and enlarges the sizes of numbers whose steps move no
+// residual.
+std::vector<double> block_step_shares(const BlockList& list, BlockGroups& groups, std::span<const double> x);
 
 // Chooses the first steps of extrapolated differences at x. They are longer, as far as shares allow it.
 std::vector<double> block_first_steps(std::span<const double> shares, std::span<const double> least_sizes,
                                       std::span<const double> x);
-
-// Returns the least size of each number, from which its steps are computed. A number that comes close to 0 on
-// the way would otherwise get steps that move no residual, beside terms that are far larger. It is a small
-// part of the number at x, where a solve starts, because a start may be far too large.
-std::vector<double> block_least_sizes(std::span<const double> x);
 
 // Adds squares of the derivatives of a block that are wanted, and of their errors, to the sums of the numbers
 // of x. J and errors are residuals x inputs.

@@ -126,6 +126,16 @@ class BlockTrial {
   std::vector<double> own_, all_;  // terms of the residuals: by number of the block, and of all together
 };
 
+// Returns the least size of each number, from which its steps are computed. A number that comes close to 0 on
+// the way would otherwise get steps that move no residual, beside terms that are far larger. It is a small
+// part of the number at x, where a solve starts, because a start may be far too large.
+std::vector<double> block_least_sizes(std::span<const double> x) {
+  constexpr double kPart = 0.1;
+  std::vector<double> sizes = typical_sizes(x);
+  for (double& size : sizes) size *= kPart;
+  return sizes;
+}
+
 // Returns a search for a step between the usual one and `share` times that. The error of the longer step must
 // not exceed that of the usual step for a residual which curves over a length like the size of the number.
 ShareSearch among_longer(double share) {
@@ -134,10 +144,10 @@ ShareSearch among_longer(double share) {
 
 }  // namespace
 
-std::vector<double> block_step_shares(const BlockList& list, const BlockGroups& groups,
-                                      std::span<const double> x) {
+std::vector<double> block_step_shares(const BlockList& list, BlockGroups& groups, std::span<const double> x) {
   const std::vector<std::uint32_t> blocks = blocks_to_try(list, groups);
   if (blocks.empty()) return {};
+  if (groups.least_sizes.empty()) groups.least_sizes = block_least_sizes(x);
   BlockTrial trial(list, groups, x);
   std::vector<ShareSearch> searches(x.size());
   std::vector<TermSizes> terms(x.size());
@@ -147,6 +157,11 @@ std::vector<double> block_step_shares(const BlockList& list, const BlockGroups& 
     for (const std::uint32_t block : blocks) trial.run(block, searches, checks, first ? &terms : nullptr);
     for (std::size_t j = 0; j < x.size(); ++j) {
       if (!searches[j].open()) continue;
+      const double size = size_of_number(x[j], groups.least_sizes[j]);
+      if (is_hidden(size, checks[j].move())) {
+        groups.least_sizes[j] = grown(size);
+        continue;
+      }
       searches[j].take(checks[j].ratio());
       if (!first || searches[j].open() || !(terms[j].share() > 1)) continue;
       longer[j] = true;
@@ -157,13 +172,6 @@ std::vector<double> block_step_shares(const BlockList& list, const BlockGroups& 
   for (std::size_t j = 0; j < x.size(); ++j)
     shares.push_back(longer[j] && !searches[j].found() ? 1 : searches[j].best());
   return shares;
-}
-
-std::vector<double> block_least_sizes(std::span<const double> x) {
-  constexpr double kPart = 0.1;
-  std::vector<double> sizes = typical_sizes(x);
-  for (double& size : sizes) size *= kPart;
-  return sizes;
 }
 
 std::vector<double> block_first_steps(std::span<const double> shares, std::span<const double> least_sizes,

@@ -6,6 +6,7 @@
 #include "dense/row_groups.hpp"
 #include "expression/names.hpp"
 #include "fit/fit_setup.hpp"
+#include "support/constants.hpp"
 #include "support/fp_environment.hpp"
 
 #include "rows/calls/fallback_rows.hpp"
@@ -39,6 +40,7 @@ double error_of_standard_errors(const Linearization& at, std::span<const double>
   if (!at.finite) return kInfinity;
   double sum = 0;
   for (std::size_t j = 0; j < squares.size(); ++j) {
+    if (std::isinf(squares[j])) return kInfinity;
     if (at.normal(j, j) > 0) sum += squares[j] / at.normal(j, j);
   }
   if (sum <= kUsual * kUsual) return 0;
@@ -67,6 +69,11 @@ double differentiate(const CallerModel& model, std::size_t rows, const std::vect
   if (at.finite && error_of_standard_errors(at, squares, 1) > kMatters) {
     const Vector measured = extrapolate_derivatives(evaluator, p, at);
     if (!measured.empty()) squares = measured;
+  }
+  for (std::size_t j = 0; j < n && !limits.lower.empty(); ++j) {
+    // Differences within the bounds divide rounding errors of the values by the room between the bounds.
+    const double room = limits.upper[j] - limits.lower[j], rounding = 2 * kUnitRoundoff / room;
+    squares[j] = room > 0 ? std::max(squares[j], rounding * rounding * 2 * at.cost) : kInfinity;
   }
   for_each_tile(made, p, [&](const TileRange& tile, const double* const* columns) {
     std::copy_n(columns[n], tile.count, values + tile.first);

@@ -58,6 +58,10 @@ Bounds bounds_by_name(const Options& options, const std::vector<std::string>& pa
   bounds.upper.assign(parameters.size(), kInfinity);
   for (const NamedBounds& one : options.bounds) {
     const std::size_t j = parameter_index(parameters, one.name, "bounds");
+    if (std::isfinite(bounds.lower[j]) || std::isfinite(bounds.upper[j])) {
+      throw ValidationError(
+          fmt::format("bounds: {0} is given twice: give both bounds at once, as in {0}=0:10", one.name));
+    }
     bounds.lower[j] = one.lower;
     bounds.upper[j] = one.upper;
   }
@@ -132,7 +136,11 @@ SolverOptions Options::problem_options() const {
 
 NamedValues Options::fixed_values() const {
   NamedValues values;
+  std::vector<std::string> names;
   for (const auto& [name, value] : fixed) {
+    if (std::ranges::find(names, name) != names.end())
+      throw ValidationError(fmt::format("fix: {} is given twice", name));
+    names.push_back(name);
     if (value) values.emplace_back(name, *value);
   }
   return values;

@@ -158,6 +158,12 @@ nlsq_result* certify_call(const CallerModel& model, const nlsq_column* x, std::s
   const FpEnvironment environment;
   CurveCall call(model, x, predictors, y, options);
   const NamedValues given = starts_in_order(model, options, required(p, "p"));
+  for (const auto& [name, value] : options.fixed_values()) {
+    const double of_point = p[parameter_index(model.parameters, name, "fix")];
+    if (!std::isnan(of_point) && of_point != value)
+      throw ValidationError(fmt::format("certify: {} is {}, and fix holds it at {}: leave one of both out",
+                                        name, of_point, value));
+  }
   for (const std::string& name : model.parameters) {
     const bool tied = std::ranges::find(call.fit.ties, name, tied_name) != call.fit.ties.end();
     if (!tied && !has_value(given, name))

@@ -121,6 +121,7 @@ extern "C" int nlsq_least_squares(nlsq_function function, void* user, int has_ja
   return output(result, "result", [&] {
     required(function, "function");
     required(x0, "x0");
+    if (residuals == 0) throw ArgumentError("residuals is 0: use 1 or more");
     return solve(function, user, has_jacobian != 0, residuals, std::vector<double>(x0, x0 + n),
                  *options_of(options));
   });

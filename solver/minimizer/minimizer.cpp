@@ -113,6 +113,8 @@ void Minimizer::run(System& system, const MinimizerRequest& request, MinimizerRe
   if (start(system, request)) {
     recheck_here(loop_, kRowsAtStart, loop_.rounding.start);
     iterate();
+  } else {
+    loop_.summary.initial_cost = kNaN;  // the residuals at the start have none
   }
   fill_result(loop_, out);
 }

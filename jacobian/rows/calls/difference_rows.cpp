@@ -115,6 +115,12 @@ void DifferenceRows::shorten_steps(std::span<const double> p) const {
         return out;
       });
     }
+    if (checked_.empty() && p[j] != 0 && typical_[j] <= std::fabs(p[j])) {
+      typical_[j] = visible_size(typical_[j], [&](double size) {
+        typical_[j] = size;
+        return rows.check(step(j, p[j], 1)).move();
+      });
+    }
     shares[j] = straight_share(ShareSearch(), [&](double share) {
       const DifferenceStep beside = step(j, p[j], share);
       return beside.central || beside.one_sided() ? rows.check(beside).ratio() : kNoBound;

@@ -83,6 +83,11 @@ class StepCheck {
     return std::sqrt(second_ / first_);
   }
   double residual() const { return std::sqrt(residual_); }  // ‖r‖
+  // Returns by how much of ‖r‖ the residuals change.
+  double move() const {
+    const double change = std::max(first_, second_);
+    return change > 0 ? std::sqrt(change / residual_) : change;
+  }
 
  private:
   double first_ = 0, second_ = 0, residual_ = 0;  // sums of squares
@@ -145,6 +150,21 @@ double size_of_zero(ColumnAt column_at) {
   const double all = norm_of(column.slopes);
   for (std::size_t i = 0; i < column.slopes.size(); ++i) column.slopes[i] -= of_one.slopes[i];
   return column.ratio <= kCurved && norm_of(column.slopes) > kCurved * all ? size : 1;
+}
+
+// Steps in proportion to a tiny number move no residual beside larger terms, as from a start of 1e-16, or of
+// an earlier result that is 0 up to rounding. Then the size that steps are proportional to grows by
+// kSizeGrowth until they do, at most to 1, which is also the size of the number 0. Residuals that change by
+// less than kHiddenMove of their norm show derivatives with few digits or none.
+inline constexpr double kHiddenMove = 1e-10, kSizeGrowth = 1e3;
+inline bool is_hidden(double size, double move) { return size < 1 && move < kHiddenMove; }
+inline double grown(double size) { return std::min(1.0, kSizeGrowth * size); }
+// Returns the size of a number whose step has the size `size` at first. `move_at(size)` returns by how much
+// of their norm the residuals change.
+template <class MoveAt>
+double visible_size(double size, MoveAt move_at) {
+  while (size < 1 && is_hidden(size, move_at(size))) size = grown(size);
+  return size;
 }
 
 // Runs a search to its end. `ratio_at(share)` returns the ratio of a share.

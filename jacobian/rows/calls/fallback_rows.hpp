@@ -117,7 +117,7 @@ class NLSQ_API DifferenceRows final : public CallableRows {
   DifferenceStep step(std::size_t j, double p, double share) const;
   void shorten_steps(std::span<const double> p) const;
 
-  mutable std::vector<double> typical_;  // changes where a parameter starts at 0 (size_of_zero)
+  mutable std::vector<double> typical_;  // changes where a parameter starts at 0 or near it
   std::vector<double> lower_, upper_;
   mutable std::vector<double> shares_;  // shares of the usual steps, one for each parameter
   mutable std::mutex mutex_;
@@ -205,6 +205,8 @@ class NLSQ_API VectorRows final : public RowModel {
   bool as_beside(Evaluation& result) const;
   bool by_bends(std::span<const double> p, Evaluation& result) const;
   void by_extrapolation(std::span<const double> p, Evaluation& result) const;
+  DifferenceStep step_within_bounds(std::size_t k, double p, double share) const;
+  void grow_size(std::size_t k, double p, std::span<const double> here, const ValuesAt& at) const;
 
   VectorFunction function_;
   std::vector<double> parameters_;
@@ -215,7 +217,8 @@ class NLSQ_API VectorRows final : public RowModel {
   std::vector<std::size_t> tile_component_;
   std::size_t rows_ = 0;
   mutable std::vector<double> typical_;  // sizes of the free parameters
-  // True for parameters whose start of 0 may not have the size 1 (size_of_zero).
+  // True for parameters whose size may be another than their start shows, until their first derivatives
+  // (size_of_zero, visible_size).
   mutable std::vector<bool> without_size_;
   std::vector<double> constants_;  // sizes of what each residual subtracts; empty: unknown
   std::vector<double> lower_, upper_;

@@ -37,6 +37,7 @@ struct Move {
   // True if the step changes the residuals little, but visibly. False for NaN.
   bool is_little() const { return by <= kLittle * all && by >= kHardly * all; }
   bool is_leap() const { return by > all; }
+  double share() const { return by > 0 ? by / all : by; }
 };
 
 Move move_of(std::span<const double> moved, std::span<const double> here) {
@@ -49,6 +50,20 @@ Move move_of(std::span<const double> moved, std::span<const double> here) {
 }
 
 }  // namespace
+
+DifferenceStep VectorRows::step_within_bounds(std::size_t k, double p, double share) const {
+  if (lower_.empty()) return DifferenceStep(p, typical_[k], -kNoBound, kNoBound, share);
+  const auto j = static_cast<std::size_t>(free_[k]);
+  return DifferenceStep(p, typical_[k], lower_[j], upper_[j], share);
+}
+
+// Finds the size of a parameter whose start may be so small that steps in proportion to it move no residual.
+void VectorRows::grow_size(std::size_t k, double p, std::span<const double> here, const ValuesAt& at) const {
+  typical_[k] = visible_size(typical_[k], [&](double size) {
+    typical_[k] = size;
+    return move_of(at(step_within_bounds(k, p, 1).above), here).share();
+  });
+}
 
 // Shortens steps that turn out too long, for this point and for the rest of the fit. If shorter steps do not
 // help, because the residuals are noisy, it does not search again.
@@ -67,10 +82,7 @@ void VectorRows::by_differences(std::span<const double> p, Evaluation& result) c
       moved[j] = p[j];
       return residuals;
     };
-    const auto step_of = [&](double share) {
-      return lower_.empty() ? DifferenceStep(p[j], typical_[k], -kNoBound, kNoBound, share)
-                            : DifferenceStep(p[j], typical_[k], lower_[j], upper_[j], share);
-    };
+    const auto step_of = [&](double share) { return step_within_bounds(k, p[j], share); };
     // Computes the residuals at the two points of a step, into `above` and `below`. If `known` is true,
     // `above` holds them already, and only those below are computed.
     const auto ratio_at = [&](double share, bool known = false) {
@@ -83,8 +95,16 @@ void VectorRows::by_differences(std::span<const double> p, Evaluation& result) c
       return check.ratio();
     };
     DifferenceStep step = step_of(step_shares_[k]);
-    const bool one_side = from_above && step.central;
-    if (one_side) above = at(step.above);
+    const bool may_be_tiny = without_size_[k] && p[j] != 0;
+    bool one_side = from_above && step.central;
+    const bool known = one_side || may_be_tiny;  // `above` holds the residuals there
+    if (known) above = at(step.above);
+    if (may_be_tiny && is_hidden(typical_[k], move_of(above, here).share())) {
+      grow_size(k, p[j], here, at);
+      step = step_of(step_shares_[k]);
+      one_side = from_above && step.central;
+      above = at(step.above);
+    }
     // Few steps are so long. All others are spared the calls that size_of_zero() makes.
     if (without_size_[k] && one_side && p[j] == 0 && move_of(above, here).is_leap()) {
       typical_[k] = size_of_zero([&](double size) {
@@ -101,7 +121,7 @@ void VectorRows::by_differences(std::span<const double> p, Evaluation& result) c
       below.assign(rows(), std::numeric_limits<double>::quiet_NaN());
       result.one_sided = true;
       bends = false;
-    } else if (ratio_at(step_shares_[k], one_side) > kCurved && !shortened_in_vain_[k]) {
+    } else if (ratio_at(step_shares_[k], known) > kCurved && !shortened_in_vain_[k]) {
       const double share = straight_share(ShareSearch(step_shares_[k]), ratio_at);
       shortened_in_vain_[k] = share == step_shares_[k];
       step_shares_[k] = share;
@@ -180,6 +200,8 @@ void VectorRows::by_extrapolation(std::span<const double> p, Evaluation& result)
     };
     const double lower = lower_.empty() ? -kNoBound : lower_[j],
                  upper = upper_.empty() ? kNoBound : upper_[j];
+    if (without_size_[k] && p[j] != 0) grow_size(k, p[j], result.residuals, along);
+    without_size_[k] = false;
     const auto between = [&](double from, double to) {
       return extrapolated_slopes(along, result.residuals, p[j], typical_[k], from, to, constants_);
     };

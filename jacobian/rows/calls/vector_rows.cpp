@@ -75,8 +75,10 @@ void VectorRows::set_typical(std::span<const double> sizes) {
   typical_.clear();
   for (const int j : free_) typical_.push_back(sizes[static_cast<std::size_t>(j)]);
   without_size_.clear();
-  for (std::size_t k = 0; k < free_.size(); ++k)
-    without_size_.push_back(typical_[k] == 1 && parameters_[static_cast<std::size_t>(free_[k])] == 0);
+  for (std::size_t k = 0; k < free_.size(); ++k) {
+    const double p = parameters_[static_cast<std::size_t>(free_[k])];
+    without_size_.push_back(p == 0 ? typical_[k] == 1 : typical_[k] <= std::fabs(p));
+  }
 }
 
 const char* VectorRows::kind() const {

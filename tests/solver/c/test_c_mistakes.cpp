@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
+#include <vector>
 
 using namespace nlsq_test;
 
@@ -267,4 +269,56 @@ TEST_CASE("a prediction is refused for another tape of the same length and names
   nlsq_result_free(prediction);
   nlsq_result_free(fit);
   for (nlsq_model* model : {one, same, other}) nlsq_model_free(model);
+}
+
+TEST_CASE("what is given twice for a parameter is refused") {
+  const Decay data;
+  const nlsq_column x = data.cx(), y = data.cy();
+  const auto message_of = [&](const std::vector<std::pair<const char*, const char*>>& settings,
+                              bool certify = false) {
+    const double free[] = {1, 1, std::nan("")}, other[] = {1, 1, 7};
+    const double* const p0 = certify ? other : free;
+    nlsq_options* options = nullptr;
+    nlsq_model* model = nullptr;
+    nlsq_result* result = nullptr;
+    REQUIRE(nlsq_options_new(&options) == NLSQ_OK);
+    for (const auto& [name, value] : settings) REQUIRE(nlsq_options_set(options, name, value) == NLSQ_OK);
+    REQUIRE(nlsq_model_text(kDecayFormula, nullptr, 1, &model) == NLSQ_OK);
+    CHECK((certify ? nlsq_model_certify : nlsq_model_fit)(model, &x, 1, &y, p0, options, &result) ==
+          NLSQ_ERROR_OPTION);
+    const std::string single = nlsq_last_error();
+    const nlsq_batch_column many_x{x, 0}, many_y{y, 0};
+    if (!certify) {
+      CHECK(nlsq_model_fit_batch(model, &many_x, 1, &many_y, nullptr, nullptr, 2, p0, 1, options, &result) ==
+            NLSQ_ERROR_OPTION);
+      CHECK(nlsq_last_error() == single);
+    }
+    nlsq_model_free(model);
+    nlsq_options_free(options);
+    return single;
+  };
+  CHECK(message_of({{"bounds", "b=-1:"}, {"bounds", "b=:5"}}).find("b is given twice") != std::string::npos);
+  CHECK(message_of({{"fix", "c=1"}, {"fix", "c=2"}}).find("c is given twice") != std::string::npos);
+  CHECK(message_of({{"fix", "c=1"}}, true).find("c is 7, and fix holds it at 1") != std::string::npos);
+}
+
+TEST_CASE("a function without residuals is refused before it is called") {
+  const auto never = [](const double*, double*, double*, void*) { return 1; };
+  const double x0[] = {1};
+  nlsq_result* result = nullptr;
+  CHECK(nlsq_least_squares(never, nullptr, 0, 0, x0, 1, nullptr, &result) == NLSQ_ERROR_ARGUMENT);
+}
+
+TEST_CASE("residuals that are not finite at the start have no cost") {
+  const auto not_a_number = [](const double*, double* r, double*, void*) { return r[0] = std::nan(""), 0; };
+  const double x0[] = {1};
+  nlsq_result* result = nullptr;
+  REQUIRE(nlsq_least_squares(not_a_number, nullptr, 0, 1, x0, 1, nullptr, &result) == NLSQ_OK);
+  CHECK(text(result, "verdict") == "FAILED");
+  for (const char* name : {"cost", "initial_cost"}) {
+    double cost = 0;
+    REQUIRE(nlsq_result_number(result, name, &cost) == NLSQ_OK);
+    CHECK(std::isnan(cost));
+  }
+  nlsq_result_free(result);
 }
