@@ -40,26 +40,10 @@ double evaluate_op(Op op, double a, double b, double c) noexcept {
     case Op::floor: return std::floor(a);
     case Op::ceil: return std::ceil(a);
     case Op::sqrt: return std::sqrt(a);
-    case Op::cbrt: return std::cbrt(a);
-    case Op::exp: return std::exp(a);
-    case Op::expm1: return std::expm1(a);
-    case Op::log: return std::log(a);
-    case Op::log10: return std::log10(a);
-    case Op::log2: return std::log2(a);
-    case Op::log1p: return std::log1p(a);
-    case Op::sin: return std::sin(a);
-    case Op::cos: return std::cos(a);
-    case Op::tan: return std::tan(a);
-    case Op::asin: return std::asin(a);
-    case Op::acos: return std::acos(a);
-    case Op::atan: return std::atan(a);
-    case Op::sinh: return std::sinh(a);
-    case Op::cosh: return std::cosh(a);
-    case Op::tanh: return std::tanh(a);
-    case Op::asinh: return std::asinh(a);
-    case Op::acosh: return std::acosh(a);
-    case Op::atanh: return std::atanh(a);
-    case Op::erf: return std::erf(a);
+#define NLSQ_CASE(function) \
+  case Op::function: return std::function(a);
+      NLSQ_ELEMENTARY_FUNCTIONS(NLSQ_CASE)
+#undef NLSQ_CASE
     case Op::erfc: return std::erfc(a);
     case Op::erfcx: return erfcx(a);
     case Op::gamma: return gamma_function(a);

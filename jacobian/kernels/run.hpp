@@ -122,26 +122,10 @@ StepFunction<T> select_elementary(const Instruction& in) {
   using V = typename Simd<T>::V;
   namespace e = elementary;
   switch (in.op) {
-    case Op::cbrt: return long_unary<T>([](V a) { return e::cbrt(a); });
-    case Op::exp: return long_unary<T>([](V a) { return e::exp(a); });
-    case Op::expm1: return long_unary<T>([](V a) { return e::expm1(a); });
-    case Op::log: return long_unary<T>([](V a) { return e::log(a); });
-    case Op::log10: return long_unary<T>([](V a) { return e::log10(a); });
-    case Op::log2: return long_unary<T>([](V a) { return e::log2(a); });
-    case Op::log1p: return long_unary<T>([](V a) { return e::log1p(a); });
-    case Op::sin: return long_unary<T>([](V a) { return e::sin(a); });
-    case Op::cos: return long_unary<T>([](V a) { return e::cos(a); });
-    case Op::tan: return long_unary<T>([](V a) { return e::tan(a); });
-    case Op::asin: return long_unary<T>([](V a) { return e::asin(a); });
-    case Op::acos: return long_unary<T>([](V a) { return e::acos(a); });
-    case Op::atan: return long_unary<T>([](V a) { return e::atan(a); });
-    case Op::sinh: return long_unary<T>([](V a) { return e::sinh(a); });
-    case Op::cosh: return long_unary<T>([](V a) { return e::cosh(a); });
-    case Op::tanh: return long_unary<T>([](V a) { return e::tanh(a); });
-    case Op::asinh: return long_unary<T>([](V a) { return e::asinh(a); });
-    case Op::acosh: return long_unary<T>([](V a) { return e::acosh(a); });
-    case Op::atanh: return long_unary<T>([](V a) { return e::atanh(a); });
-    case Op::erf: return long_unary<T>([](V a) { return e::erf(a); });
+#define NLSQ_CASE(function) \
+  case Op::function: return long_unary<T>([](V a) { return e::function(a); });
+    NLSQ_ELEMENTARY_FUNCTIONS(NLSQ_CASE)
+#undef NLSQ_CASE
     case Op::erfc: return long_unary<T>([](V a) { return e::erfc(a); });
     case Op::gamma: return long_unary<T>([](V a) { return e::gamma(a); });
     case Op::lgamma: return long_unary<T>([](V a) { return e::lgamma(a); });

@@ -81,6 +81,15 @@ enum class Op : std::uint8_t {
   copy,  // a (also fills a register from a uniform value)
 };
 
+// Calls `apply` with the name of each function of one argument that the operations, the C library and SLEEF
+// call by one name. Lists of these functions are made by it.
+// clang-format off
+#define NLSQ_ELEMENTARY_FUNCTIONS(apply)                                                                  \
+  apply(cbrt) apply(exp) apply(expm1) apply(log) apply(log10) apply(log2) apply(log1p) apply(sin)         \
+  apply(cos) apply(tan) apply(asin) apply(acos) apply(atan) apply(sinh) apply(cosh) apply(tanh)           \
+  apply(asinh) apply(acosh) apply(atanh) apply(erf)
+// clang-format on
+
 // Returns the number of operands of an operation, which is 0 for leaves.
 constexpr int arity(Op op) noexcept {
   if (op < Op::add) return 0;

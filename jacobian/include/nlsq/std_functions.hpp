@@ -29,10 +29,9 @@ concept OwnNumbers = (OwnNumber<A> || ...) && ((OwnNumber<A> || std::is_arithmet
 
 // clang-format off
 #define NLSQ_STD_FUNCTIONS(apply)                                                                         \
-  apply(abs) apply(fabs) apply(floor) apply(ceil) apply(trunc) apply(round) apply(sqrt) apply(cbrt)       \
-  apply(exp) apply(exp2) apply(expm1) apply(log) apply(log10) apply(log2) apply(log1p) apply(sin)         \
-  apply(cos) apply(tan) apply(asin) apply(acos) apply(atan) apply(sinh) apply(cosh) apply(tanh)           \
-  apply(asinh) apply(acosh) apply(atanh) apply(erf) apply(erfc) apply(tgamma) apply(lgamma) apply(pow)    \
+  NLSQ_ELEMENTARY_FUNCTIONS(apply)                                                                        \
+  apply(abs) apply(fabs) apply(floor) apply(ceil) apply(trunc) apply(round) apply(sqrt) apply(exp2)       \
+  apply(erfc) apply(tgamma) apply(lgamma) apply(pow)                                                      \
   apply(atan2) apply(fmod) apply(hypot) apply(fmin) apply(fmax) apply(fdim) apply(copysign) apply(fma)    \
   apply(min) apply(max) apply(clamp) apply(isnan) apply(isinf) apply(isfinite) apply(isnormal)            \
   apply(signbit) apply(fpclassify)

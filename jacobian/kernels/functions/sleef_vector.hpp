@@ -4,6 +4,8 @@
 
 #include "kernels/simd.hpp"
 
+#include <nlsq/op.hpp>
+
 #include <sleef.h>
 
 // NLSQ_SLEEF_64(exp, _u10) is the function for vectors of doubles, and NLSQ_SLEEF_32(exp, _u10) the one for
@@ -64,27 +66,10 @@ using V32 = Simd<float>::V;
 #endif
 
 namespace sleef {
-NLSQ_SLEEF_FUNCTION_1(exp, exp, _u10)
-NLSQ_SLEEF_FUNCTION_1(expm1, expm1, _u10)
-NLSQ_SLEEF_FUNCTION_1(log, log, _u10)
-NLSQ_SLEEF_FUNCTION_1(log10, log10, _u10)
-NLSQ_SLEEF_FUNCTION_1(log2, log2, _u10)
-NLSQ_SLEEF_FUNCTION_1(log1p, log1p, _u10)
-NLSQ_SLEEF_FUNCTION_1(sin, sin, _u10)
-NLSQ_SLEEF_FUNCTION_1(cos, cos, _u10)
-NLSQ_SLEEF_FUNCTION_1(tan, tan, _u10)
-NLSQ_SLEEF_FUNCTION_1(asin, asin, _u10)
-NLSQ_SLEEF_FUNCTION_1(acos, acos, _u10)
-NLSQ_SLEEF_FUNCTION_1(atan, atan, _u10)
-NLSQ_SLEEF_FUNCTION_1(sinh, sinh, _u10)
-NLSQ_SLEEF_FUNCTION_1(cosh, cosh, _u10)
-NLSQ_SLEEF_FUNCTION_1(tanh, tanh, _u10)
-NLSQ_SLEEF_FUNCTION_1(asinh, asinh, _u10)
-NLSQ_SLEEF_FUNCTION_1(acosh, acosh, _u10)
-NLSQ_SLEEF_FUNCTION_1(atanh, atanh, _u10)
-NLSQ_SLEEF_FUNCTION_1(erf, erf, _u10)
+#define NLSQ_SLEEF_SAME(name) NLSQ_SLEEF_FUNCTION_1(name, name, _u10)
+NLSQ_ELEMENTARY_FUNCTIONS(NLSQ_SLEEF_SAME)
+#undef NLSQ_SLEEF_SAME
 NLSQ_SLEEF_FUNCTION_1(erfc, erfc, _u15)
-NLSQ_SLEEF_FUNCTION_1(cbrt, cbrt, _u10)
 NLSQ_SLEEF_FUNCTION_1(gamma, tgamma, _u10)
 NLSQ_SLEEF_FUNCTION_1(lgamma, lgamma, _u10)
 NLSQ_SLEEF_FUNCTION_2(pow, pow, _u10)

@@ -92,26 +92,10 @@ Dual8 of_one(Op op, const Dual8& a) {
     case Op::neg: return -a;
     case Op::abs: return abs(a);
     case Op::sqrt: return sqrt(a);
-    case Op::cbrt: return cbrt(a);
-    case Op::exp: return exp(a);
-    case Op::expm1: return expm1(a);
-    case Op::log: return log(a);
-    case Op::log10: return log10(a);
-    case Op::log2: return log2(a);
-    case Op::log1p: return log1p(a);
-    case Op::sin: return sin(a);
-    case Op::cos: return cos(a);
-    case Op::tan: return tan(a);
-    case Op::asin: return asin(a);
-    case Op::acos: return acos(a);
-    case Op::atan: return atan(a);
-    case Op::sinh: return sinh(a);
-    case Op::cosh: return cosh(a);
-    case Op::tanh: return tanh(a);
-    case Op::asinh: return asinh(a);
-    case Op::acosh: return acosh(a);
-    case Op::atanh: return atanh(a);
-    case Op::erf: return erf(a);
+#define NLSQ_CASE(function) \
+  case Op::function: return function(a);
+      NLSQ_ELEMENTARY_FUNCTIONS(NLSQ_CASE)
+#undef NLSQ_CASE
     case Op::erfc: return erfc(a);
     case Op::erfcx: return erfcx(a);
     case Op::gamma: return gamma_function(a);
