@@ -5,6 +5,7 @@
 // columns scaled to unit length.
 #include "blocks/certificate/block_distance.hpp"
 #include "blocks/prepared_problem.hpp"
+#include "blocks/record_rows.hpp"
 #include "blocks/schur/null_space.hpp"
 #include "dense/dense_algebra.hpp"
 #include "linear/small_svd.hpp"
@@ -188,8 +189,8 @@ struct CovarianceWork {
     const std::size_t n = size(), rows = std::max(prepared->structure.residuals, n);
     std::vector<double> A(rows * n);
     std::size_t i = 0;
-    prepared->solver.row_by_row(J(), [&](std::span<const double> row, double) {
-      for (std::size_t j = 0; j < n; ++j) A[j * rows + i] = row[j] / by[j];
+    for_each_record_row(prepared->structure, J(), [&](const JacobianRow& row) {
+      row.for_each([&](std::size_t j, double entry) { A[j * rows + i] = entry / by[j]; });
       ++i;
     });
     dense::householder_qr(A.data(), rows, n);

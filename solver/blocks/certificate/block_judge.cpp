@@ -3,6 +3,7 @@
 // go to infinity).
 #include "blocks/certificate/block_judge.hpp"
 
+#include "blocks/record_rows.hpp"
 #include "linear/weighted_rows.hpp"
 
 #include "certificate/certificate.hpp"
@@ -38,14 +39,13 @@ bool every_step_is_short(const BlockPoint& at, const BlockTests& tests, const Bl
 // Detects gradients that are lost because their squares underflow.
 bool squares_underflow(const BlockPoint& at) {
   const std::vector<double>& squares = at.solver.squares();
-  std::vector<std::size_t> tiny;
-  for (std::size_t k = 0; k < squares.size(); ++k) {
-    if (!at.is_fixed(k) && !(squares[k] > kSquareable)) tiny.push_back(k);
-  }
+  std::vector<bool> tiny;
+  for (std::size_t k = 0; k < squares.size(); ++k)
+    tiny.push_back(!at.is_fixed(k) && !(squares[k] > kSquareable));
   bool found = false;
-  if (tiny.empty()) return found;
-  at.solver.row_by_row(at.model.records<double>(), [&](std::span<const double> row, double) {
-    for (const std::size_t k : tiny) found = found || row[k] != 0;
+  if (std::ranges::count(tiny, true) == 0) return found;
+  for_each_record_row(at.structure, at.model.records<double>(), [&](const JacobianRow& row) {
+    row.for_each([&](std::size_t k, double entry) { found = found || (tiny[k] && entry != 0); });
   });
   return found;
 }

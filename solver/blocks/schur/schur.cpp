@@ -309,25 +309,17 @@ double SchurSolver::accelerate(RecordReader<R>& J, std::span<const double> step,
   return std::sqrt(scaled);
 }
 
-template double SchurSolver::accelerate<double, double>(RecordReader<double>&, std::span<const double>,
-                                                        std::span<const double>, double, std::span<double>,
-                                                        std::vector<double>&);
-template double SchurSolver::accelerate<float, double>(RecordReader<float>&, std::span<const double>,
-                                                       std::span<const double>, double, std::span<double>,
-                                                       std::vector<double>&);
-template double SchurSolver::accelerate<float, float>(RecordReader<float>&, std::span<const double>,
-                                                      std::span<const double>, double, std::span<double>,
-                                                      std::vector<double>&);
-template void SchurSolver::gather<double, double>(RecordReader<double>&);
-template void SchurSolver::solve<double, double>(RecordReader<double>&, double, std::span<const double>,
-                                                 BlockStep&);
-template void SchurSolver::gather<float, double>(RecordReader<float>&);
-template void SchurSolver::solve<float, double>(RecordReader<float>&, double, std::span<const double>,
-                                                BlockStep&);
-template void SchurSolver::gather<float, float>(RecordReader<float>&);
-template void SchurSolver::solve<float, float>(RecordReader<float>&, double, std::span<const double>,
-                                               BlockStep&);
-
+// Compiles these functions for records of the format R and arithmetic in T.
+#define NLSQ_COMPILE_FOR(R, T)                                                                           \
+  template void SchurSolver::gather<R, T>(RecordReader<R>&);                                             \
+  template void SchurSolver::solve<R, T>(RecordReader<R>&, double, std::span<const double>, BlockStep&); \
+  template double SchurSolver::accelerate<R, T>(RecordReader<R>&, std::span<const double>,               \
+                                                std::span<const double>, double, std::span<double>,      \
+                                                std::vector<double>&);
+NLSQ_COMPILE_FOR(double, double)
+NLSQ_COMPILE_FOR(float, double)
+NLSQ_COMPILE_FOR(float, float)
+#undef NLSQ_COMPILE_FOR
 template bool SchurSolver::factor_reduced<double>();
 template bool SchurSolver::eliminate<double, double>(RecordReader<double>&, double, std::span<const double>);
 

@@ -17,7 +17,6 @@
 
 #include <nlsq/scheduler.hpp>
 
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -101,9 +100,6 @@ class SchurSolver {
   void multiply(RecordReader<double>& J, const std::vector<double>& x, std::vector<double>& out) const {
     multiply(J, {&x, 1}, {&out, 1});
   }
-  // Visits each full row of J over tangent indices, and its residual, weighted by losses.
-  void row_by_row(RecordReader<double>& J,
-                  const std::function<void(std::span<const double> row, double residual)>& visit) const;
 
   std::string describe(Preconditioner preconditioner) const;  // in words
   // Frees the f32 sums, which are no longer needed, and their total: that of f64 sums takes less memory.

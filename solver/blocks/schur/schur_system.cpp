@@ -158,25 +158,4 @@ void SchurSolver::solve_factored(RecordReader<double>& J, std::span<std::vector<
   for_each([&](double* b, std::size_t p, const auto& records) { substitute_into(b, p, records); });
 }
 
-void SchurSolver::row_by_row(
-    RecordReader<double>& J,
-    const std::function<void(std::span<const double> row, double residual)>& visit) const {
-  const BlockStructure& s = structure_;
-  std::vector<double> whole(s.tangent_size(), 0.0);
-  for_each_point(J, s.points, [&](std::size_t p, const RecordView<double>& records) {
-    for_each_row(s, records, p, [&](const SlotRows& r) {
-      std::copy_n(r.row, r.points(), whole.begin() + s.point_offset[p]);
-      const auto cameras = whole.begin() + static_cast<std::ptrdiff_t>(s.point_numbers);
-      r.for_each_camera([&](std::size_t first, std::size_t size, std::size_t column) {
-        std::copy_n(r.row + column, size, cameras + static_cast<std::ptrdiff_t>(first));
-      });
-      visit(whole, r.row[r.points()]);
-      std::fill_n(whole.begin() + s.point_offset[p], r.points(), 0.0);
-      r.for_each_camera([&](std::size_t first, std::size_t size, std::size_t) {
-        std::fill_n(cameras + static_cast<std::ptrdiff_t>(first), size, 0.0);
-      });
-    });
-  });
-}
-
 }  // namespace nlsq::inline v0
