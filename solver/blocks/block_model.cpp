@@ -23,6 +23,12 @@ TaskRunner runner(const Parallelism& parallelism) {
   };
 }
 
+// Calls visit(parameter block, its first tangent index) for each block that steps move.
+void for_each_moved(const BlockStructure& s, const auto& visit) {
+  for (std::size_t k = 0; k < s.point_parameter.size(); ++k) visit(s.point_parameter[k], s.point_offset[k]);
+  for (const std::uint32_t p : s.camera_parameter) visit(p, static_cast<std::size_t>(s.tangent_offset(p)));
+}
+
 }  // namespace
 
 BlockModel::BlockModel(const Problem::Impl& problem, const BlockStructure& structure,
@@ -264,19 +270,16 @@ template void BlockModel::linearize<double>(std::span<const double>, std::span<c
 bool BlockModel::plus(std::span<const double> x, std::span<const double> step,
                       std::vector<double>& out) const {
   out.assign(x.begin(), x.end());
-  const auto move = [&](std::uint32_t p, const double* delta) {
+  for_each_moved(structure_, [&](std::uint32_t p, std::size_t first) {
     const ParameterBlock& block = problem_.parameters[p];
     const std::size_t at = structure_.list.offsets[p];
+    const double* const delta = step.data() + first;
     if (block.manifold) {
       block.manifold->plus(x.data() + at, delta, out.data() + at);
     } else {
       for (int i = 0; i < block.size; ++i) out[at + static_cast<std::size_t>(i)] += delta[i];
     }
-  };
-  for (std::size_t k = 0; k < structure_.point_parameter.size(); ++k)
-    move(structure_.point_parameter[k], step.data() + structure_.point_offset[k]);
-  for (const std::uint32_t p : structure_.camera_parameter)
-    move(p, step.data() + structure_.tangent_offset(p));
+  });
   return bounds_.any() && bounds_.project(out);
 }
 
@@ -297,7 +300,7 @@ bool BlockModel::moved_residuals(std::span<const double> x, std::span<const doub
 
 double BlockModel::scaled_size(std::span<const double> x, std::span<const double> scale) const {
   double sum = 0;
-  const auto add = [&](std::uint32_t p, std::size_t first) {
+  for_each_moved(structure_, [&](std::uint32_t p, std::size_t first) {
     const ParameterBlock& block = problem_.parameters[p];
     const auto tangent = static_cast<std::size_t>(block.tangent());
     // On a manifold, the length of the block replaces the size of each number.
@@ -309,11 +312,7 @@ double BlockModel::scaled_size(std::span<const double> x, std::span<const double
     }
     for (std::size_t j = 0; block.manifold && j < tangent; ++j)
       sum += length * scale[first + j] * scale[first + j];
-  };
-  for (std::size_t k = 0; k < structure_.point_parameter.size(); ++k)
-    add(structure_.point_parameter[k], structure_.point_offset[k]);
-  for (const std::uint32_t p : structure_.camera_parameter)
-    add(p, static_cast<std::size_t>(structure_.tangent_offset(p)));
+  });
   return std::sqrt(sum);
 }
 
