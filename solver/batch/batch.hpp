@@ -9,11 +9,14 @@
 #include "support/shared_work.hpp"
 
 #include <nlsq/curve_fit_batch.hpp>
+#include <nlsq/groups.hpp>
 
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -138,5 +141,13 @@ using FitRange = std::function<std::size_t(std::size_t first, std::size_t last)>
 // JournalError if the journal is of other data. Sets out.in_lanes.
 void share_fits(SharedWork& work, const Batch& batch, const SolverOptions& options, const FitRange& fit_range,
                 BatchResult& out);
+
+// The number of the format of group_bytes(). Format 1 stored groups in lanes differently, and format 2 had no
+// warnings.
+inline constexpr std::uint64_t kGroupFormat = 3;
+
+// Write fits of groups as bytes and read them back, for other processes and for journals.
+std::string group_bytes(const GroupsResult& fits, std::span<const std::size_t> groups);
+void take_group_bytes(std::string_view bytes, std::span<const std::size_t> groups, GroupsResult& fits);
 
 }  // namespace nlsq::inline v0

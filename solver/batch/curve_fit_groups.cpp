@@ -2,7 +2,6 @@
 #include <nlsq/groups.hpp>
 
 #include "batch/batch.hpp"
-#include "batch/group_bytes.hpp"
 #include "batch/group_rows.hpp"
 #include "batch/group_starts.hpp"
 #include "batch/joint_solve.hpp"
