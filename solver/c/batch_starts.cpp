@@ -5,6 +5,7 @@
 #include "dense/data_survey.hpp"
 #include "expression/names.hpp"
 #include "fit/prepared_impl.hpp"
+#include "start/fast_waves.hpp"
 #include "start/scanned_starts.hpp"
 #include "support/constants.hpp"
 
@@ -110,6 +111,8 @@ class PoorFits {
       tied_.push_back(std::ranges::find(options_.ties, name, tied_name) != options_.ties.end());
       fixed_.push_back(std::ranges::find(options_.fixed, name) != options_.fixed.end());
     }
+    if (const std::optional<Formula> formula = model.prepared->impl().as_formula())
+      waves_ = unstarted_waves(*formula, unstarted_in_some_fit());
     for (std::size_t f = 0; f < data_.fits; ++f)
       if (has_unstarted(f) && is_poor(f)) poor_.push_back(f);
   }
@@ -129,8 +132,7 @@ class PoorFits {
     std::vector<Column> x;
     for (const ColumnPerFit& column : data_.x) x.push_back(column[f]);
     const FitResult one = curve_fit(*model_.prepared, Columns(std::move(x)), data_.y[f], given(f), options);
-    if (!ends_better(one.summary.verdict, one.summary.final_cost, result_.verdict[f], result_.cost[f]))
-      return false;
+    if (!is_better(one.summary.verdict, one.summary.final_cost, one.parameters, f)) return false;
     fit_from(one.parameters);
     const std::size_t before = poor_.size();
     return 10 * std::erase_if(poor_, [&](std::size_t k) { return !is_poor(k); }) >= before;
@@ -143,6 +145,16 @@ class PoorFits {
   bool unstarted(std::size_t f, std::size_t j) const {
     return !tied_[j] && !fixed_[j] && starts_.unstarted[row(f) * parameters() + j];
   }
+  std::vector<std::string> unstarted_in_some_fit() const {
+    std::vector<std::string> names;
+    for (std::size_t f = 0; f < starts_.P0.rows(); ++f) {
+      for (std::size_t j = 0; j < parameters(); ++j) {
+        const std::string& name = model_.parameters[j];
+        if (unstarted(f, j) && std::ranges::count(names, name) == 0) names.push_back(name);
+      }
+    }
+    return names;
+  }
   bool has_unstarted(std::size_t f) const {
     for (std::size_t j = 0; j < parameters(); ++j)
       if (unstarted(f, j)) return true;
@@ -152,7 +164,21 @@ class PoorFits {
   bool is_poor(std::size_t f) const {
     if (!std::isfinite(result_.cost[f]) || result_.termination[f] == Termination::user_stop) return false;
     const double total = total_squares(data_.y[f], data_.sigma.empty() ? Column() : data_.sigma[f]);
-    return total > 0 && (!is_good_end(result_.verdict[f]) || 2 * result_.cost[f] > kUnexplained * total);
+    return total > 0 && (!is_good_end(result_.verdict[f]) || 2 * result_.cost[f] > kUnexplained * total ||
+                         has_fast_wave_at(f, {&result_.parameters(f, 0), parameters()}));
+  }
+
+  // Returns true if a wave of fit f is too fast for its rows with these parameters.
+  bool has_fast_wave_at(std::size_t f, std::span<const double> values) const {
+    return has_fast_wave(waves_, data_.x[0][f], values);
+  }
+
+  // Returns true if an end is better than that of fit f. Of two waves that fit alike the slower one is
+  // better.
+  bool is_better(Verdict verdict, double cost, std::span<const double> values, std::size_t f) const {
+    if (ends_better(verdict, cost, result_.verdict[f], result_.cost[f])) return true;
+    return fits_as_well(verdict, cost, result_.cost[f]) &&
+           has_fast_wave_at(f, {&result_.parameters(f, 0), parameters()}) && !has_fast_wave_at(f, values);
   }
 
   // Returns the starting values that the caller gave, and those of fixed parameters.
@@ -179,8 +205,8 @@ class PoorFits {
     BatchResult again = curve_fit_batch(*model_.prepared, x, chosen(data_.y, poor_), P0, options_);
     for (std::size_t k = 0; k < poor_.size(); ++k) {
       const std::size_t f = poor_[k];
-      if (ends_better(again.verdict[k], again.cost[k], result_.verdict[f], result_.cost[f]))
-        replace(again, k, f, result_);
+      const std::span<const double> parameters_of_k(&again.parameters(k, 0), parameters());
+      if (is_better(again.verdict[k], again.cost[k], parameters_of_k, f)) replace(again, k, f, result_);
     }
     result_.counters.add(again.counters);
   }
@@ -190,6 +216,7 @@ class PoorFits {
   const BatchStarts& starts_;
   BatchOptions options_;
   BatchResult& result_;
+  std::vector<Formula> waves_;      // arguments that depend on a parameter without a start
   std::vector<bool> tied_, fixed_;  // by parameters
   std::vector<bool> tried_;         // by fits
   std::vector<std::size_t> poor_;

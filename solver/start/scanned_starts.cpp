@@ -1,9 +1,9 @@
 // Implements scan_for_better_starts(): the search among values of the parameters, and the fits from its best.
 #include "start/scanned_starts.hpp"
+#include "start/fast_waves.hpp"
 
 #include "dense/dense_algebra.hpp"
 #include "fit/effective_errors.hpp"
-#include "formula/block_values.hpp"
 #include "support/column_blocks.hpp"
 #include "support/constants.hpp"
 
@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <numbers>
 #include <numeric>
 #include <random>
 #include <span>
@@ -30,26 +29,7 @@ constexpr std::size_t kRowsOfOneStart = 100000;  // with more rows, a fit is mad
 constexpr int kRounds = 3, kIterations = 200;    // of an improvement; of a fit from another start
 
 constexpr std::size_t kMostRows = 128;
-
-// Returns the steps of the operand that ends before step `end`.
-std::vector<FormulaStep> operand_before(const std::vector<FormulaStep>& steps, std::size_t end) {
-  std::size_t begin = end;
-  for (int missing = 1; missing > 0 && begin > 0;) missing += operands_of(steps[--begin]) - 1;
-  return {steps.begin() + static_cast<std::ptrdiff_t>(begin),
-          steps.begin() + static_cast<std::ptrdiff_t>(end)};
-}
-
-std::vector<Formula> phases_of(const Formula& formula) {
-  std::vector<Formula> out;
-  for (std::size_t k = 0; k < formula.steps.size(); ++k) {
-    const FormulaStep& step = formula.steps[k];
-    const bool wave = step.op == Op::sin || step.op == Op::cos || step.op == Op::tan;
-    if (step.compound != CompoundFunction::none || !wave) continue;
-    out.push_back(formula);
-    out.back().steps = operand_before(formula.steps, k);
-  }
-  return out;
-}
+constexpr double kLittleHigher = 0.01;  // of a cost
 
 // Returns the numbers of the rows, in the order of the first predictor.
 std::vector<std::size_t> rows_of_sample(const RowSource& data) {
@@ -129,7 +109,7 @@ StartSample::StartSample(const Formula& formula, const RowSource& data, bool wei
     const std::vector<double> sigma = read(predictors + 1);
     for (std::size_t i = 0; i < rows.size(); ++i) weights_[i] = 1 / sigma[i];
   }
-  if (predictors == 1) phases_ = phases_of(formula);
+  if (predictors == 1) phases_ = wave_arguments(formula);
 }
 
 std::vector<double> StartSample::values_of(const Formula& formula, std::span<const double> parameters) const {
@@ -140,18 +120,9 @@ std::vector<double> StartSample::values_of(const Formula& formula, std::span<con
   return out;
 }
 
-// Returns true if between most neighbouring rows a wave advances by at most half of its period. A faster wave
-// would pass through the same points as a slower one.
 bool StartSample::waves_are_slow(std::span<const double> parameters) const {
-  std::vector<double> steps(rows() - 1);
-  for (const Formula& one : phases_) {
-    const std::vector<double> phase = values_of(one, parameters);
-    for (std::size_t i = 0; i < steps.size(); ++i) steps[i] = std::fabs(phase[i + 1] - phase[i]);
-    const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
-    std::nth_element(steps.begin(), middle, steps.end());
-    if (!(*middle <= std::numbers::pi)) return false;
-  }
-  return true;
+  return std::ranges::all_of(phases_,
+                             [&](const Formula& one) { return advances_slowly(values_of(one, parameters)); });
 }
 
 double StartSample::squares(std::vector<double> parameters) const {
@@ -306,13 +277,21 @@ class Search {
   std::size_t sums_ = 0;  // of squares
 };
 
+bool has_fast_wave(const Curve& curve, const std::vector<Formula>& waves, const MinimizerResult& end) {
+  if (waves.empty() || end.summary.termination == Termination::failure) return false;
+  std::vector<double> parameters = curve.start;
+  curve.put(end.x, parameters);
+  return has_fast_wave(waves, Column(*curve.data, 0), parameters);
+}
+
 bool is_good(const MinimizerResult& end) { return is_good_end(end.summary.verdict); }
 
 bool failed(const MinimizerResult& end) {
   return end.summary.termination == Termination::failure || !std::isfinite(end.summary.final_cost);
 }
 
-bool worth_scanning(const Curve& curve, const MinimizerResult& end) {
+// `fast` says that the end has a wave that is too fast for the rows.
+bool worth_scanning(const Curve& curve, const MinimizerResult& end, bool fast) {
   constexpr int kFewIterations = 100;  // A caller who allows fewer wants no search.
   const FitOptions& o = curve.options;
   const bool free_of_limits = o.starts == 1 && o.max_seconds <= 0 && o.max_iterations >= kFewIterations;
@@ -321,7 +300,12 @@ bool worth_scanning(const Curve& curve, const MinimizerResult& end) {
   const double squares = curve.form.x_errors.empty() ? curve.survey->total_squares()
                                                      : effective_sums(curve, end.x).total_squares;
   if (!(squares > 0)) return false;  // y does not vary
-  return !is_good(end) || 2 * end.summary.final_cost > kUnexplained * squares;
+  return fast || !is_good(end) || 2 * end.summary.final_cost > kUnexplained * squares;
+}
+
+void warn_of_fast_wave(bool fast, std::vector<std::string>& warnings) {
+  if (!fast) return;
+  warnings.push_back(kFastWave);
 }
 
 bool ends_better(const MinimizerResult& end, const MinimizerResult& other) {
@@ -334,16 +318,23 @@ bool ends_better(const MinimizerResult& end, const MinimizerResult& other) {
 
 bool is_good_end(Verdict verdict) { return is_success(verdict) && verdict != Verdict::rank_deficient; }
 
-bool ends_better(Verdict verdict, double cost, Verdict other, double others) {
-  constexpr double kSame = 1e-6, kLittleHigher = 0.01;
-  if (is_good_end(verdict) == is_good_end(other)) return cost < (1 - kSame) * others;
+bool fits_as_well(Verdict verdict, double cost, double others) {
   return is_good_end(verdict) && cost <= (1 + kLittleHigher) * others;
+}
+
+bool ends_better(Verdict verdict, double cost, Verdict other, double others) {
+  constexpr double kSame = 1e-6;
+  if (is_good_end(verdict) == is_good_end(other)) return cost < (1 - kSame) * others;
+  return fits_as_well(verdict, cost, others);
 }
 
 void scan_for_better_starts(Curve& curve, const std::vector<int>& linear, const SolveRequest& request,
                             const SolveFunction& solve_one, MinimizerResult& minimum,
                             std::vector<std::string>& warnings) {
-  if (!worth_scanning(curve, minimum)) return;
+  const std::vector<Formula> waves =
+      curve.formula ? unstarted_waves(*curve.formula, curve.unstarted) : std::vector<Formula>();
+  bool fast = has_fast_wave(curve, waves, minimum);
+  if (!worth_scanning(curve, minimum, fast)) return warn_of_fast_wave(fast, warnings);
   std::vector<std::vector<double>> starts = Search(curve, linear).starts();
   if (curve.data->rows() > kRowsOfOneStart && starts.size() > 1) starts.resize(1);
   SolverOptions options = request.options;
@@ -360,11 +351,16 @@ void scan_for_better_starts(Curve& curve, const std::vector<int>& linear, const 
       break;
     }
     if (!failed(end)) lowest = std::min(lowest, end.summary.final_cost);
-    if (!ends_better(end, minimum)) continue;
+    const bool fast_there = has_fast_wave(curve, waves, end),
+               slower = fast && !fast_there && !failed(end) &&
+                        fits_as_well(end.summary.verdict, end.summary.final_cost, minimum.summary.final_cost);
+    if (!slower && !ends_better(end, minimum)) continue;
+    fast = fast_there;
     minimum = std::move(end);
     best = curve.start;
   }
   curve.start = std::move(best);
+  warn_of_fast_wave(fast, warnings);
   constexpr double kFarLower = 0.5;
   if (is_good(minimum) && lowest < kFarLower * minimum.summary.final_cost) {
     warnings.push_back(

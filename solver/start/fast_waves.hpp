@@ -1,0 +1,36 @@
+// Finds waves that are too fast for the rows of the data. Such a wave passes through the same points as a
+// slower one, so a fit cannot tell them apart.
+#pragma once
+
+#include <nlsq/column.hpp>
+#include <nlsq/formula.hpp>
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace nlsq::inline v0 {
+
+// The warning of such a wave.
+inline constexpr const char* kFastWave =
+    "a wave advances by more than half of its period from row to row, so a slower one may pass through the "
+    "same points: give a starting value or bounds for its frequency or period";
+
+// Returns the arguments of sine, cosine and tangent in a formula.
+std::vector<Formula> wave_arguments(const Formula& formula);
+
+// Returns true if the argument of a wave changes by at most half of its period between most neighbouring
+// rows.
+bool advances_slowly(const std::vector<double>& argument);
+
+// Returns the arguments that depend on an unstarted parameter. Other waves have the speed that the user
+// chose. There are none if the formula has several predictors.
+std::vector<Formula> unstarted_waves(const Formula& formula, const std::vector<std::string>& unstarted);
+
+// Returns true if one of these arguments advances by more than half of a period over the mean distance of the
+// places x. Hourly values by seconds are fitted by such a wave as well as by that of a day. `parameters` are
+// those of the formula, in its order.
+bool has_fast_wave(const std::vector<Formula>& arguments, const Column& x,
+                   std::span<const double> parameters);
+
+}  // namespace nlsq::inline v0
