@@ -142,13 +142,43 @@ ShareSearch among_longer(double share) {
   return ShareSearch(share, std::min(kCurved, share * std::cbrt(std::numeric_limits<double>::epsilon())), 1);
 }
 
+// Sets the sizes of tiny numbers (SizeSearch). `sizes` are those that the trial uses.
+void find_tiny_sizes(const std::vector<std::uint32_t>& blocks, BlockTrial& trial, std::span<const double> x,
+                     std::vector<double>& sizes) {
+  std::vector<SizeSearch> sizes_of;
+  std::vector<ShareSearch> open;  // tells the trial which numbers to move
+  const auto is_open = [&](std::size_t j) { return sizes_of[j].open() && sizes_of[j].size() < 1; };
+  for (std::size_t j = 0; j < x.size(); ++j) {
+    sizes_of.emplace_back(x[j] != 0 ? std::fabs(x[j]) : 1.0);
+    open.emplace_back();
+    if (!is_open(j)) open[j].take(0);
+  }
+  while (std::ranges::any_of(open, &ShareSearch::open)) {
+    std::vector<StepCheck> checks(x.size());
+    const std::vector<double> before = sizes;
+    for (std::size_t j = 0; j < x.size(); ++j)
+      if (open[j].open()) sizes[j] = sizes_of[j].size();
+    for (const std::uint32_t block : blocks) trial.run(block, open, checks);
+    for (std::size_t j = 0; j < x.size(); ++j) {
+      if (!open[j].open()) continue;
+      sizes[j] = before[j];
+      sizes_of[j].take(checks[j]);
+      if (sizes_of[j].open()) continue;
+      open[j].take(0);
+      if (sizes_of[j].found() > std::fabs(x[j])) sizes[j] = sizes_of[j].found();
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<double> block_step_shares(const BlockList& list, BlockGroups& groups, std::span<const double> x) {
   const std::vector<std::uint32_t> blocks = blocks_to_try(list, groups);
   if (blocks.empty()) return {};
-  if (groups.least_sizes.empty()) groups.least_sizes = block_least_sizes(x);
+  const bool first_time = groups.least_sizes.empty();
+  if (first_time) groups.least_sizes = block_least_sizes(x);
   BlockTrial trial(list, groups, x);
+  if (first_time) find_tiny_sizes(blocks, trial, x, groups.least_sizes);
   std::vector<ShareSearch> searches(x.size());
   std::vector<TermSizes> terms(x.size());
   std::vector<bool> longer(x.size(), false);
@@ -157,11 +187,6 @@ std::vector<double> block_step_shares(const BlockList& list, BlockGroups& groups
     for (const std::uint32_t block : blocks) trial.run(block, searches, checks, first ? &terms : nullptr);
     for (std::size_t j = 0; j < x.size(); ++j) {
       if (!searches[j].open()) continue;
-      const double size = size_of_number(x[j], groups.least_sizes[j]);
-      if (is_hidden(size, checks[j].move())) {
-        groups.least_sizes[j] = grown(size);
-        continue;
-      }
       searches[j].take(checks[j].ratio());
       if (!first || searches[j].open() || !(terms[j].share() > 1)) continue;
       longer[j] = true;

@@ -177,7 +177,7 @@ class PoorFits {
   // better.
   bool is_better(Verdict verdict, double cost, std::span<const double> values, std::size_t f) const {
     if (ends_better(verdict, cost, result_.verdict[f], result_.cost[f])) return true;
-    return fits_as_well(verdict, cost, result_.cost[f]) &&
+    return fits_as_well(verdict, cost, result_.cost[f], data_.y[f].size(), parameters()) &&
            has_fast_wave_at(f, {&result_.parameters(f, 0), parameters()}) && !has_fast_wave_at(f, values);
   }
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 #include <numbers>
+#include <vector>
 
 namespace nlsq::inline v0 {
 
@@ -71,18 +72,34 @@ std::vector<Formula> unstarted_waves(const Formula& formula, const std::vector<s
   return arguments;
 }
 
+// Returns the different places, in ascending order. With very many rows, it returns places at their mean
+// distance instead, which takes far less time.
+static std::vector<double> neighbouring_places(const Column& x) {
+  constexpr std::size_t kMost = 100000, kPlaces = 128;
+  std::vector<double> places;
+  if (x.size() <= kMost) {
+    places.resize(x.size());
+    x.read(0, x.size(), places.data());
+    std::ranges::sort(places);
+    places.erase(std::ranges::unique(places).begin(), places.end());
+    return places;
+  }
+  const ColumnRange range = range_of(x);
+  for (std::size_t i = 0; i < kPlaces; ++i)
+    places.push_back(range.least +
+                     static_cast<double>(i) * range.width() / static_cast<double>(x.size() - 1));
+  return places;
+}
+
 bool has_fast_wave(const std::vector<Formula>& arguments, const Column& x,
                    std::span<const double> parameters) {
-  constexpr std::size_t kPlaces = 128;
-  const std::size_t rows = x.size(), count = std::min(rows, kPlaces);
-  if (arguments.empty() || rows < 2) return false;
-  const ColumnRange range = range_of(x);
-  std::vector<double> places(count), argument(count);
-  for (std::size_t i = 0; i < count; ++i)
-    places[i] = range.least + static_cast<double>(i) * range.width() / static_cast<double>(rows - 1);
+  if (arguments.empty()) return false;
+  const std::vector<double> places = neighbouring_places(x);
+  if (places.size() < 2) return false;
+  std::vector<double> argument(places.size());
   const double* predictor = places.data();
   return std::ranges::any_of(arguments, [&](const Formula& one) {
-    one.evaluate_rows({&predictor, 1}, parameters, count, argument.data());
+    one.evaluate_rows({&predictor, 1}, parameters, places.size(), argument.data());
     return !advances_slowly(argument);
   });
 }

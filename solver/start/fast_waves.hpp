@@ -27,9 +27,9 @@ bool advances_slowly(const std::vector<double>& argument);
 // chose. There are none if the formula has several predictors.
 std::vector<Formula> unstarted_waves(const Formula& formula, const std::vector<std::string>& unstarted);
 
-// Returns true if one of these arguments advances by more than half of a period over the mean distance of the
-// places x. Hourly values by seconds are fitted by such a wave as well as by that of a day. `parameters` are
-// those of the formula, in its order.
+// Returns true if one of these arguments advances by more than half of a period between most neighbouring
+// places of x. Hourly values by seconds are fitted by such a wave as well as by that of a day. `parameters`
+// are those of the formula, in its order.
 bool has_fast_wave(const std::vector<Formula>& arguments, const Column& x,
                    std::span<const double> parameters);
 

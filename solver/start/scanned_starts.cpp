@@ -318,14 +318,16 @@ bool ends_better(const MinimizerResult& end, const MinimizerResult& other) {
 
 bool is_good_end(Verdict verdict) { return is_success(verdict) && verdict != Verdict::rank_deficient; }
 
-bool fits_as_well(Verdict verdict, double cost, double others) {
-  return is_good_end(verdict) && cost <= (1 + kLittleHigher) * others;
+bool fits_as_well(Verdict verdict, double cost, double others, std::size_t rows, std::size_t parameters) {
+  constexpr double kSquares = 4;  // of two standard errors; the cost rises by as much at their distance
+  const double freedom = rows > parameters ? static_cast<double>(rows - parameters) : 1;
+  return is_good_end(verdict) && cost <= (1 + std::min(kLittleHigher, kSquares / freedom)) * others;
 }
 
 bool ends_better(Verdict verdict, double cost, Verdict other, double others) {
   constexpr double kSame = 1e-6;
   if (is_good_end(verdict) == is_good_end(other)) return cost < (1 - kSame) * others;
-  return fits_as_well(verdict, cost, others);
+  return is_good_end(verdict) && cost <= (1 + kLittleHigher) * others;
 }
 
 void scan_for_better_starts(Curve& curve, const std::vector<int>& linear, const SolveRequest& request,
@@ -353,7 +355,8 @@ void scan_for_better_starts(Curve& curve, const std::vector<int>& linear, const 
     if (!failed(end)) lowest = std::min(lowest, end.summary.final_cost);
     const bool fast_there = has_fast_wave(curve, waves, end),
                slower = fast && !fast_there && !failed(end) &&
-                        fits_as_well(end.summary.verdict, end.summary.final_cost, minimum.summary.final_cost);
+                        fits_as_well(end.summary.verdict, end.summary.final_cost, minimum.summary.final_cost,
+                                     curve.data->rows(), curve.free.size());
     if (!slower && !ends_better(end, minimum)) continue;
     fast = fast_there;
     minimum = std::move(end);

@@ -3,6 +3,7 @@
 
 #include "fit/curve.hpp"
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,9 @@ namespace nlsq::inline v0 {
 // Returns true if an end is a minimum that is determined. One that loses rank is rejected later, because the
 // parameters had no start.
 bool is_good_end(Verdict verdict);
-// Returns true if an end is good, and its cost is hardly above that of another one.
-bool fits_as_well(Verdict verdict, double cost, double others);
+// Returns true if an end is good, and the data do not tell it from another one: its cost is higher by at most
+// what two standard errors of a parameter raise it.
+bool fits_as_well(Verdict verdict, double cost, double others, std::size_t rows, std::size_t parameters);
 // Returns true if an end is better than another one, and not merely another form of it. A good end is never
 // replaced by one that is not good, and it replaces such an end even if its cost is a little higher.
 bool ends_better(Verdict verdict, double cost, Verdict other, double others);

@@ -32,6 +32,10 @@ class SomeRows {
     }
     return check;
   }
+  // Returns a check that is not finite if the callable throws, which it may do where it is not defined.
+  StepCheck check_or_none(const DifferenceStep& step) try { return check(step); } catch (...) {
+    return StepCheck::none();
+  }
 
  private:
   static constexpr std::size_t kRows = 64;
@@ -116,10 +120,12 @@ void DifferenceRows::shorten_steps(std::span<const double> p) const {
       });
     }
     if (checked_.empty() && p[j] != 0 && typical_[j] <= std::fabs(p[j])) {
-      typical_[j] = visible_size(typical_[j], [&](double size) {
-        typical_[j] = size;
-        return rows.check(step(j, p[j], 1)).move();
-      });
+      SizeSearch search(typical_[j]);
+      while (search.open()) {
+        typical_[j] = search.size();
+        search.take(rows.check_or_none(step(j, p[j], 1)));
+      }
+      typical_[j] = search.found();
     }
     shares[j] = straight_share(ShareSearch(), [&](double share) {
       const DifferenceStep beside = step(j, p[j], share);

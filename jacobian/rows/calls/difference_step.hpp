@@ -58,6 +58,12 @@ struct DifferenceStep {
 // There the second difference of the residuals is as large as the first.
 class StepCheck {
  public:
+  // Returns the check of a step to a place where the residuals are not known.
+  static StepCheck none() {
+    StepCheck check;
+    check.first_ = kNoBound;
+    return check;
+  }
   void add(double above, double here, double below) {
     first_ += (above - below) * (above - below);
     second_ += (above - 2 * here + below) * (above - 2 * here + below);
@@ -83,10 +89,12 @@ class StepCheck {
     return std::sqrt(second_ / first_);
   }
   double residual() const { return std::sqrt(residual_); }  // ‖r‖
-  // Returns by how much of ‖r‖ the residuals change.
-  double move() const {
-    const double change = std::max(first_, second_);
-    return change > 0 ? std::sqrt(change / residual_) : change;
+  bool is_finite() const { return std::isfinite(first_ + second_); }
+  // Returns true if the residuals change by more than rounding errors, and nearly in proportion to the step.
+  bool is_straight_and_visible() const {
+    constexpr double kVisible = 1e-10, kStraight = 0.02;  // of the residuals; of their change
+    return is_finite() && first_ >= kVisible * kVisible * residual_ && first_ > 0 &&
+           second_ <= kStraight * kStraight * first_;
   }
 
  private:
@@ -152,20 +160,34 @@ double size_of_zero(ColumnAt column_at) {
   return column.ratio <= kCurved && norm_of(column.slopes) > kCurved * all ? size : 1;
 }
 
-// Steps in proportion to a tiny number move no residual beside larger terms, as from a start of 1e-16, or of
-// an earlier result that is 0 up to rounding. Then the size that steps are proportional to grows by
-// kSizeGrowth until they do, at most to 1, which is also the size of the number 0. Residuals that change by
-// less than kHiddenMove of their norm show derivatives with few digits or none.
-inline constexpr double kHiddenMove = 1e-10, kSizeGrowth = 1e3;
-inline bool is_hidden(double size, double move) { return size < 1 && move < kHiddenMove; }
-inline double grown(double size) { return std::min(1.0, kSizeGrowth * size); }
-// Returns the size of a number whose step has the size `size` at first. `move_at(size)` returns by how much
-// of their norm the residuals change.
-template <class MoveAt>
-double visible_size(double size, MoveAt move_at) {
-  while (size < 1 && is_hidden(size, move_at(size))) size = grown(size);
-  return size;
-}
+// Searches for the size that steps of a tiny number are proportional to. Steps in proportion to the number
+// itself move no residual beside larger terms, as from a start of 1e-16, or of an earlier result that is 0 up
+// to rounding. So ever larger sizes are tried, at most 1, which is also the size of the number 0. The result
+// is the first size over which the residuals are straight and move visibly. If there is none, it is the size
+// of the number itself: then one row may hide all others, or the number has no effect.
+class SizeSearch {
+ public:
+  explicit SizeSearch(double size) : size_(size), found_(size) {}
+
+  bool open() const { return open_; }    // true while size() still has to be tried
+  double size() const { return size_; }  // the size to try next
+  double found() const { return found_; }
+  void take(const StepCheck& check) {
+    if (check.is_straight_and_visible()) {
+      found_ = size_;
+      open_ = false;
+      return;
+    }
+    open_ = size_ < 1 && check.is_finite();
+    size_ = std::min(1.0, kGrowth * size_);
+  }
+
+ private:
+  // Residuals are straight over some five decades of steps between noise and curvature.
+  static constexpr double kGrowth = 32;
+  double size_, found_;
+  bool open_ = true;
+};
 
 // Runs a search to its end. `ratio_at(share)` returns the ratio of a share.
 template <class RatioAt>

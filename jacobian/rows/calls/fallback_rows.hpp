@@ -205,8 +205,9 @@ class NLSQ_API VectorRows final : public RowModel {
   bool as_beside(Evaluation& result) const;
   bool by_bends(std::span<const double> p, Evaluation& result) const;
   void by_extrapolation(std::span<const double> p, Evaluation& result) const;
+  std::vector<double> residuals_beside(std::span<const double> p, std::size_t j, double place) const;
   DifferenceStep step_within_bounds(std::size_t k, double p, double share) const;
-  void grow_size(std::size_t k, double p, std::span<const double> here, const ValuesAt& at) const;
+  void find_size(std::size_t k, double p, std::span<const double> here, const ValuesAt& at) const;
 
   VectorFunction function_;
   std::vector<double> parameters_;
@@ -218,7 +219,7 @@ class NLSQ_API VectorRows final : public RowModel {
   std::size_t rows_ = 0;
   mutable std::vector<double> typical_;  // sizes of the free parameters
   // True for parameters whose size may be another than their start shows, until their first derivatives
-  // (size_of_zero, visible_size).
+  // (size_of_zero, SizeSearch).
   mutable std::vector<bool> without_size_;
   std::vector<double> constants_;  // sizes of what each residual subtracts; empty: unknown
   std::vector<double> lower_, upper_;

@@ -11,11 +11,12 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kFar = 1e-5;     // of a parameter: a longer step is not the last one of a fit
-constexpr double kLittle = 0.05;  // of the residuals, by a step to one side
-constexpr double kHardly = 1e-9;  // of the residuals: below this, a step may see nothing but the curvature
-constexpr double kBeside = 1e-6;  // of a parameter: bends are the same so near
-constexpr double kSame = 5e-12;   // of a parameter: so near, derivatives differ by less than their errors
+constexpr double kFar = 1e-5;      // of a parameter: a longer step is not the last one of a fit
+constexpr double kLittle = 0.05;   // of the residuals, by a step to one side
+constexpr double kHardly = 1e-9;   // of the residuals: below this, a step may see nothing but the curvature
+constexpr double kHidden = 1e-10;  // of the residuals: below this, derivatives have few digits
+constexpr double kBeside = 1e-6;   // of a parameter: bends are the same so near
+constexpr double kSame = 5e-12;    // of a parameter: so near, derivatives differ by less than their errors
 
 // Returns ‖error‖ / ‖slope‖ of a column of J. A column of zeros gives 0, because its parameter has no effect.
 double relative_error(std::span<const double> error, std::span<const double> slope) {
@@ -37,7 +38,7 @@ struct Move {
   // True if the step changes the residuals little, but visibly. False for NaN.
   bool is_little() const { return by <= kLittle * all && by >= kHardly * all; }
   bool is_leap() const { return by > all; }
-  double share() const { return by > 0 ? by / all : by; }
+  bool is_hidden() const { return !(by >= kHidden * all && by > 0); }
 };
 
 Move move_of(std::span<const double> moved, std::span<const double> here) {
@@ -51,6 +52,14 @@ Move move_of(std::span<const double> moved, std::span<const double> here) {
 
 }  // namespace
 
+// Returns the residuals where parameter j has another value.
+std::vector<double> VectorRows::residuals_beside(std::span<const double> p, std::size_t j,
+                                                 double place) const {
+  std::vector<double> moved(p.begin(), p.end());
+  moved[j] = place;
+  return residuals_at(moved);
+}
+
 DifferenceStep VectorRows::step_within_bounds(std::size_t k, double p, double share) const {
   if (lower_.empty()) return DifferenceStep(p, typical_[k], -kNoBound, kNoBound, share);
   const auto j = static_cast<std::size_t>(free_[k]);
@@ -58,30 +67,37 @@ DifferenceStep VectorRows::step_within_bounds(std::size_t k, double p, double sh
 }
 
 // Finds the size of a parameter whose start may be so small that steps in proportion to it move no residual.
-void VectorRows::grow_size(std::size_t k, double p, std::span<const double> here, const ValuesAt& at) const {
-  typical_[k] = visible_size(typical_[k], [&](double size) {
+// The function may throw where it is not defined.
+void VectorRows::find_size(std::size_t k, double p, std::span<const double> here, const ValuesAt& at) const {
+  const auto check_at = [&](double size) {
     typical_[k] = size;
-    return move_of(at(step_within_bounds(k, p, 1).above), here).share();
-  });
+    StepCheck check;
+    try {
+      const DifferenceStep step = step_within_bounds(k, p, 1);
+      const std::vector<double> above = at(step.above), below = at(step.below);
+      for (std::size_t i = 0; i < here.size(); ++i) check.add(step, p, above[i], here[i], below[i]);
+    } catch (...) {
+      return StepCheck::none();
+    }
+    return check;
+  };
+  SizeSearch search(typical_[k]);
+  while (search.open()) search.take(check_at(search.size()));
+  typical_[k] = search.found();
 }
 
 // Shortens steps that turn out too long, for this point and for the rest of the fit. If shorter steps do not
 // help, because the residuals are noisy, it does not search again.
 void VectorRows::by_differences(std::span<const double> p, Evaluation& result) const {
   const std::vector<double>& here = result.residuals;
-  std::vector<double> moved(p.begin(), p.end()), above, below;
+  std::vector<double> above, below;
   const bool from_above = result.one_sided;
   bool bends = !large();
   result.one_sided = false;
   result.bends.assign(bends ? free_.size() : 0, std::vector<double>(rows()));
   for (std::size_t k = 0; k < free_.size(); ++k) {
     const auto j = static_cast<std::size_t>(free_[k]);
-    const auto at = [&](double place) {
-      moved[j] = place;
-      std::vector<double> residuals = residuals_at(moved);
-      moved[j] = p[j];
-      return residuals;
-    };
+    const auto at = [&](double place) { return residuals_beside(p, j, place); };
     const auto step_of = [&](double share) { return step_within_bounds(k, p[j], share); };
     // Computes the residuals at the two points of a step, into `above` and `below`. If `known` is true,
     // `above` holds them already, and only those below are computed.
@@ -95,12 +111,12 @@ void VectorRows::by_differences(std::span<const double> p, Evaluation& result) c
       return check.ratio();
     };
     DifferenceStep step = step_of(step_shares_[k]);
-    const bool may_be_tiny = without_size_[k] && p[j] != 0;
     bool one_side = from_above && step.central;
+    const bool may_be_tiny = without_size_[k] && p[j] != 0 && typical_[k] < 1;
     const bool known = one_side || may_be_tiny;  // `above` holds the residuals there
     if (known) above = at(step.above);
-    if (may_be_tiny && is_hidden(typical_[k], move_of(above, here).share())) {
-      grow_size(k, p[j], here, at);
+    if (may_be_tiny && move_of(above, here).is_hidden()) {
+      find_size(k, p[j], here, at);
       step = step_of(step_shares_[k]);
       one_side = from_above && step.central;
       above = at(step.above);
@@ -191,16 +207,12 @@ bool VectorRows::by_bends(std::span<const double> p, Evaluation& result) const {
 }
 
 void VectorRows::by_extrapolation(std::span<const double> p, Evaluation& result) const {
-  std::vector<double> moved(p.begin(), p.end());
   for (std::size_t k = 0; k < free_.size(); ++k) {
     const auto j = static_cast<std::size_t>(free_[k]);
-    const auto along = [&](double place) {
-      moved[j] = place;
-      return residuals_at(moved);
-    };
+    const auto along = [&](double place) { return residuals_beside(p, j, place); };
     const double lower = lower_.empty() ? -kNoBound : lower_[j],
                  upper = upper_.empty() ? kNoBound : upper_[j];
-    if (without_size_[k] && p[j] != 0) grow_size(k, p[j], result.residuals, along);
+    if (without_size_[k] && p[j] != 0 && typical_[k] < 1) find_size(k, p[j], result.residuals, along);
     without_size_[k] = false;
     const auto between = [&](double from, double to) {
       return extrapolated_slopes(along, result.residuals, p[j], typical_[k], from, to, constants_);
@@ -211,7 +223,6 @@ void VectorRows::by_extrapolation(std::span<const double> p, Evaluation& result)
     if (!has_slopes(by)) by = between(lower, p[j]);
     result.errors.push_back(by.extrapolated ? relative_error(by.error, by.slope) : 0);
     result.derivatives[k] = std::move(by.slope);
-    moved[j] = p[j];
   }
 }
 

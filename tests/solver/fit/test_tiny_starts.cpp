@@ -11,6 +11,7 @@
 #include <cmath>
 #include <random>
 #include <span>
+#include <stdexcept>
 #include <vector>
 
 using namespace nlsq;
@@ -137,4 +138,30 @@ TEST_CASE("Residual blocks of called functions leave tiny starts") {
       if (level) CHECK(solve(problem).verdict == Verdict::converged);
     }
   }
+}
+
+TEST_CASE("A row that hides others, and places where a function throws, leave steps as short as the start") {
+  // Larger steps would cross the whole curve, or leave the range in which the function is defined.
+  std::vector<double> x, y;
+  for (int i = 0; i < 20; ++i) {
+    x.push_back(i / 19.0);
+    y.push_back(1 / (1 + 2 * x.back()) + 1e-3 * std::sin(7.0 * i));
+  }
+  const auto hyperbola = [&](double heavy) {
+    return VectorFunction{[&x, &y, heavy](std::span<const double> p) {
+      std::vector<double> r{heavy};
+      for (std::size_t i = 0; i < x.size(); ++i) r.push_back(p[1] / (1 + x[i] * p[0] * 1e9) - y[i]);
+      return r;
+    }};
+  };
+  const LeastSquaresResult alone = least_squares(hyperbola(0), {1e-9, 1.2});
+  const LeastSquaresResult beside = least_squares(hyperbola(1e8), {1e-9, 1.2});
+  CHECK(beside.x[0] == doctest::Approx(alone.x[0]).epsilon(1e-4));
+  const VectorFunction narrow{[&x](std::span<const double> p) {
+    if (std::fabs(p[0]) > 1e-9) throw std::domain_error("beyond 1e-9");
+    std::vector<double> r{1000};
+    for (const double at : x) r.push_back(1e3 * (p[0] - 5e-10) * at);
+    return r;
+  }};
+  CHECK(least_squares(narrow, {1e-12}).x[0] == doctest::Approx(5e-10).epsilon(1e-6));
 }

@@ -60,3 +60,29 @@ TEST_CASE("A fast wave that remains has a warning, and one that the user starts 
   CHECK(warns_of_speed(curve_fit("A*sin(w*x+ph)+c", data.t, data.y, {}, within)));
   CHECK_FALSE(warns_of_speed(curve_fit("A*sin(w*x+ph)+c", data.t, data.y, {{"w", 1}})));
 }
+
+TEST_CASE("A true fast wave at uneven places is not replaced by a slower peak of the noise") {
+  for (unsigned seed = 0; seed < 4; ++seed) {
+    std::mt19937 random(seed);
+    std::normal_distribution<double> normal;
+    std::vector<double> x, y;
+    for (int i = 0; i < 3000; ++i) x.push_back(12000 * (static_cast<double>(random()) / 0x1p32));
+    std::ranges::sort(x);
+    for (const double at : x) y.push_back(0.2 * std::sin(at + 1) + normal(random) + 5);
+    const FitResult fit = curve_fit("a*sin(w*x+p)+c", x, y);
+    const auto w = std::ranges::find(fit.parameter_names, "w") - fit.parameter_names.begin();
+    CAPTURE(seed);
+    CHECK(fit.parameters[static_cast<std::size_t>(w)] == doctest::Approx(1).epsilon(1e-3));
+  }
+}
+
+TEST_CASE("Bursts of rows show waves that are fast beside the gaps between them") {
+  std::mt19937 random(1);
+  std::normal_distribution<double> normal;
+  std::vector<double> x, y;
+  for (int i = 0; i < 320; ++i) {
+    x.push_back(1000 * (i / 40) + 0.5 * (i % 40));
+    y.push_back(2 * std::sin(x.back() + 1) + 0.05 * normal(random));
+  }
+  CHECK_FALSE(warns_of_speed(curve_fit("a*sin(w*x+p)", x, y)));
+}
