@@ -2,7 +2,9 @@
 #include "expression/rewrite.hpp"
 
 #include "expression/graph_walk.hpp"
+#include "expression/op_kinds.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <unordered_map>
 
@@ -10,16 +12,71 @@ namespace nlsq::inline v0 {
 
 namespace {
 
+// Says what a jump needs of a value: nothing, that its sign and its zeros are right, or that each operation
+// is rounded as written.
+enum class Care : std::uint8_t { none, sign, exact };
+
+// Returns what a node that needs `own` needs of its operand number `which`.
+Care care_for(const Graph& graph, NodeId id, int which, Care own) {
+  const Node& node = graph[id];
+  switch (node.op) {
+    case Op::floor:
+    case Op::ceil:
+    case Op::fmod: return Care::exact;
+    case Op::sign:
+    case Op::logical_and:
+    case Op::logical_or:
+    case Op::logical_not: return Care::sign;
+    case Op::select: return which == 0 ? std::max(own, Care::sign) : own;
+    default: break;
+  }
+  if (is_truth(node.op))
+    return graph.is_constant(node.a, 0) || graph.is_constant(node.b, 0) ? Care::sign : Care::exact;
+  if (own != Care::sign) return own;
+  // The sign of a product follows from those of its factors. A sum may cancel.
+  switch (node.op) {
+    case Op::mul:
+    case Op::div:
+    case Op::neg:
+    case Op::abs:
+    case Op::sqrt:
+    case Op::cbrt: return Care::sign;
+    case Op::exp: return Care::none;
+    case Op::pow: return which == 0 ? Care::sign : Care::exact;
+    default: return Care::exact;
+  }
+}
+
+}  // namespace
+
+std::vector<std::uint8_t> exact_nodes(const Graph& graph) {
+  std::vector<Care> care(graph.size(), Care::none);
+  for (auto id = static_cast<NodeId>(graph.size()); id-- > 0;) {
+    int which = 0;
+    for (const NodeId operand : Operands(graph[id]))
+      care[operand] = std::max(care[operand], care_for(graph, id, which++, care[id]));
+  }
+  std::vector<std::uint8_t> exact(graph.size(), 0);
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const Op op = graph[id].op;
+    const bool sum = op == Op::add || op == Op::sub;
+    exact[id] = care[id] == Care::exact || (care[id] == Care::sign && sum) ? 1 : 0;
+  }
+  return exact;
+}
+
+namespace {
+
 class Rewriter {
  public:
   Rewriter(const Graph& graph, const std::vector<NodeId>& outputs)
-      : graph_(graph), varies_(graph.depends_on_columns()), uses_(graph.size(), 0),
-        quotients_(graph.size(), 0), here_(graph.size(), 0) {
+      : graph_(graph), varies_(graph.depends_on_columns()), exact_(exact_nodes(graph)),
+        uses_(graph.size(), 0), quotients_(graph.size(), 0), here_(graph.size(), 0) {
     for (const NodeId output : outputs) uses_[output] += 2;  // an output is never merged into another node
     for (NodeId id = 0; id < graph.size(); ++id) {
       const Node& node = graph[id];
       for (const NodeId operand : Operands(node)) ++uses_[operand];
-      if (node.op == Op::div) ++quotients_[node.b];
+      if (node.op == Op::div && !exact_[id]) ++quotients_[node.b];
       if (node.op == Op::sub) differences_.emplace(pair(node.a, node.b), id);
     }
   }
@@ -35,6 +92,7 @@ class Rewriter {
 
   NodeId made(NodeId id) {
     const Node& node = graph_[id];
+    if (exact_[id]) return rebuilt(result_, node, here_);
     switch (node.op) {
       case Op::div:
         if (varies_[id] && (!varies_[node.b] || quotients_[node.b] > 1)) {
@@ -108,7 +166,7 @@ class Rewriter {
   static constexpr NodeId kNone = ~NodeId{0};
 
   const Graph& graph_;
-  std::vector<std::uint8_t> varies_;
+  std::vector<std::uint8_t> varies_, exact_;
   std::vector<int> uses_, quotients_;
   std::unordered_map<std::uint64_t, NodeId> differences_;
   std::vector<NodeId> here_;

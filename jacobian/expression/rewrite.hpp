@@ -6,6 +6,12 @@
 
 namespace nlsq::inline v0 {
 
+// Marks the nodes whose operations are to be rounded as they are written, because the result jumps where they
+// pass a number: floor(x/49) is 1 at x = 49, but floor(x*(1/49)) is 0. These nodes are computed from the data
+// for floor, ceil, sign, a remainder, a comparison, logic or the condition of a select. Products of which
+// only the sign counts are not among them.
+std::vector<std::uint8_t> exact_nodes(const Graph& graph);
+
 // Returns a new graph with the same outputs. Replaces `outputs` by their new ids. u and v depend on no
 // column.
 //    x/u = x*(1/u), with 1/u once per pass. x/d and y/d share 1/d, because a division takes as long as about
@@ -13,7 +19,7 @@ namespace nlsq::inline v0 {
 //    u + (p + v*x) = p + (u + v*x): every product can become part of a sum.
 //    u*(p*(v*x)) = p*((u*v)*x): one product less.
 //    (b - a)*x = -((a - b)*x) where a - b is needed too.
-//  Each costs at most half an ulp; the last one is exact.
+//  Each costs at most half an ulp; the last one is exact. Where exact_nodes() says so, none is applied.
 Graph rewrite(const Graph& graph, std::vector<NodeId>& outputs);
 
 // A half power is a power whose exponent is an odd multiple of 1/2, such as x^1.5. It is cheaper as a

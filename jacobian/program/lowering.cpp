@@ -22,10 +22,12 @@ class Lowering {
     result_.outputs.assign(outputs.begin(), outputs.end());
     const Graph copy = prepared(graph, result_.outputs);
     const auto varies = copy.depends_on_columns();
+    const auto exact = exact_nodes(copy);
     for (NodeId id = 0; id < copy.size(); ++id) {
       const Node& node = copy[id];
       result_.values.push_back({.op = node.op,
                                 .varies = varies[id] != 0,
+                                .exact = exact[id] != 0,
                                 .index = node.index,
                                 .operands = {node.a, node.b, node.c},
                                 .number = node.value});
@@ -131,9 +133,11 @@ class Lowering {
            (!value(value(id).operands[0]).varies || !value(value(id).operands[1]).varies);
   }
 
-  // Merges a product for which `serves` is true into the sum that uses it.
+  // Merges a product for which `serves` is true into the sum that uses it. The product is then not rounded,
+  // so no sum is touched whose roundings decide where the model jumps.
   void contract(std::uint32_t id, bool (Lowering::*serves)(std::uint32_t)) {
     const LoweredValue v = value(id);
+    if (v.exact) return;
     if (v.op != Op::add && v.op != Op::sub) return;
     const std::uint32_t a = v.operands[0], b = v.operands[1];
     const bool product_a = value(a).op == Op::mul && (this->*serves)(a);

@@ -14,6 +14,7 @@ namespace nlsq::inline v0 {
 struct LoweredValue {
   Op op = Op::constant;
   bool varies = false;  // depends on a data column: a vector; otherwise a uniform
+  bool exact = false;   // rounded as written (see exact_nodes)
   bool is_output = false;
   std::uint32_t uses = 0;  // uses by vectors that are computed
   std::uint32_t index = 0;
