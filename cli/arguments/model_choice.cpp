@@ -174,8 +174,8 @@ void check_unused(const std::string& text, const FitData& data, ModelChoice& cho
                     "where the formula means the column",
                     fmt::join(unused, ", "), parameters, fmt::join(forms, ", ")));
   }
-  choice.warnings.push_back(
-      fmt::format("the formula does not use {}; {}", fmt::join(unused, ", "), parameters));
+  choice.warnings.push_back(fmt::format("the formula does not use {}; {}", fmt::join(unused, ", "),
+                                        names.empty() ? "it has no parameters" : parameters));
 }
 
 ModelChoice choice_of(const std::string& text, const FitData& data, std::span<const std::string> own_names) {

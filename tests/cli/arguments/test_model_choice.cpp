@@ -121,6 +121,7 @@ TEST_CASE("a formula that does not use a chosen column says so, and which names 
                  "the formula does not use z (as x2 or z); a, b are its parameters"));
   CHECK(contains(run(file + " --x '2*x' --y y --model '2*a'").out,
                  "the formula does not use 2*x (as x); a is its parameter"));
+  CHECK(contains(run(file + " --model 2").out, "the formula does not use x (as x); it has no parameters"));
   CHECK(!contains(run(file + " --x x,z --y y --model 'a*x+b*z'").out, "does not use"));
   CHECK(!contains(run(file + " --model 'log(y) = a+b*x'").out, "does not use"));
   CHECK(!contains(run(file + " --model 'y/x = a'").out, "does not use"));
