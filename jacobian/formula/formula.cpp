@@ -118,22 +118,49 @@ std::size_t find_equals(std::span<const Token> tokens, const std::string& text) 
   return tokens.size();
 }
 
-// Returns true if the left side is written as gnuplot's functions are, f(x) = ...: a name of its own, with
-// predictors for arguments. Such a left side means the response.
-bool is_definition(std::span<const Token> left, const FormulaOptions& options) {
-  const auto is_predictor = [&](const Token& token) {
-    return token.symbol == Symbol::name &&
-           std::ranges::find(options.predictors, token.text) != options.predictors.end();
-  };
+// Returns the arguments of a left side that is written as gnuplot's functions are, f(x) = ...: a name of its
+// own and names for arguments. The result is empty if the left side has another form.
+std::vector<Token> definition_arguments(std::span<const Token> left, const FormulaOptions& options) {
   const std::size_t count = left.size();
-  if (count < 4 || count % 2 != 0 || left[0].symbol != Symbol::name || is_predictor(left[0])) return false;
-  if (find_function(left[0].text) || left[1].symbol != Symbol::open ||
+  if (count < 4 || count % 2 != 0 || left[0].symbol != Symbol::name || left[1].symbol != Symbol::open ||
       left[count - 1].symbol != Symbol::close)
-    return false;
+    return {};
+  const std::string_view head = left[0].text;
+  const bool known = find_function(head) || head == options.response ||
+                     std::ranges::find(options.predictors, head) != options.predictors.end();
+  if (known) return {};
+  std::vector<Token> arguments;
   for (std::size_t i = 2; i + 1 < count; ++i) {
-    if (i % 2 == 0 ? !is_predictor(left[i]) : left[i].symbol != Symbol::comma) return false;
+    if (left[i].symbol != (i % 2 == 0 ? Symbol::name : Symbol::comma)) return {};
+    if (i % 2 == 0) arguments.push_back(left[i]);
   }
-  return true;
+  return arguments;
+}
+
+// Returns true if the left side is f(x) = ... with predictors for arguments, which means the response. Throws
+// FormulaError if an argument is no predictor.
+bool is_definition(std::span<const Token> left, const FormulaOptions& options, const std::string& text) {
+  const std::vector<Token> arguments = definition_arguments(left, options);
+  const std::string predictors = fmt::format("{}", fmt::join(options.predictors, ", "));
+  for (const Token& argument : arguments) {
+    if (std::ranges::find(options.predictors, argument.text) != options.predictors.end()) continue;
+    const std::string advice =
+        predictors.empty() ? fmt::format("there is none; write {} = ...", options.response)
+        : arguments.size() == options.predictors.size()
+            ? fmt::format("write {}({}) = ..., and {} for {} in the formula", left[0].text, predictors,
+                          options.predictors[static_cast<std::size_t>(&argument - arguments.data())],
+                          argument.text)
+            : fmt::format(
+                  "the data have {}; write {}({}) = ..., or choose as many columns as the function has "
+                  "arguments",
+                  predictors, left[0].text, predictors);
+    throw FormulaError(
+        fmt::format("'{}' is {}: {}", argument.text,
+                    argument.text == options.response ? "the response, not a predictor" : "not a predictor",
+                    advice),
+        text, argument.column);
+  }
+  return !arguments.empty();
 }
 
 void parse_left_side(Formula& formula, std::vector<Token> tokens, const Token& equals,
@@ -143,7 +170,7 @@ void parse_left_side(Formula& formula, std::vector<Token> tokens, const Token& e
   };
   if (options.response.empty()) fail("an '=' has no place here: to compare write ==", equals.column);
   if (tokens.empty()) fail("nothing stands before '='", equals.column);
-  if (is_definition(tokens, options)) return;
+  if (is_definition(tokens, options, formula.text)) return;
   const std::size_t first = tokens.front().column;
   tokens.push_back({Symbol::end, {}, equals.column, 0});
   const FormulaNames names{&options, true, &formula.parameters};

@@ -123,7 +123,8 @@ TEST_CASE("left sides hold the response and predictors only") {
   check_fails("log(y)*a = b*x", 7, "only the response 'y' and predictors");
   check_fails("log(x) = b", 0, "does not contain the response 'y'");
   check_fails("exp(x) = b", 0, "does not contain the response 'y'");
-  check_fails("f(z) = b", 0, "there is no function 'f'");
+  check_fails("f(z) = b", 2, "'z' is not a predictor: write f(x) = ..., and x for z in the formula");
+  check_fails("f(x,y) = b", 4, "'y' is the response, not a predictor: the data have x; write f(x) = ..., or");
   check_fails("f(x,) = b", 0, "there is no function 'f'");
   check_fails("= a*x", 0, "nothing stands before '='");
   check_fails("y =", 3, "nothing stands after '='");
