@@ -126,8 +126,8 @@ std::vector<Token> definition_arguments(std::span<const Token> left, const Formu
       left[count - 1].symbol != Symbol::close)
     return {};
   const std::string_view head = left[0].text;
-  const bool known = find_function(head) || head == options.response ||
-                     std::ranges::find(options.predictors, head) != options.predictors.end();
+  const bool known =
+      find_function(head) || std::ranges::find(options.predictors, head) != options.predictors.end();
   if (known) return {};
   std::vector<Token> arguments;
   for (std::size_t i = 2; i + 1 < count; ++i) {
