@@ -142,30 +142,28 @@ ShareSearch among_longer(double share) {
   return ShareSearch(share, std::min(kCurved, share * std::cbrt(std::numeric_limits<double>::epsilon())), 1);
 }
 
-// Sets the sizes of tiny numbers (SizeSearch). `sizes` are those that the trial uses.
+// Sets the sizes of tiny numbers as SizeSearch finds them. The trial must read its sizes from `sizes`.
 void find_tiny_sizes(const std::vector<std::uint32_t>& blocks, BlockTrial& trial, std::span<const double> x,
                      std::vector<double>& sizes) {
-  std::vector<SizeSearch> sizes_of;
+  const std::vector<double> least = sizes;
+  std::vector<SizeSearch> found;
   std::vector<ShareSearch> open;  // tells the trial which numbers to move
-  const auto is_open = [&](std::size_t j) { return sizes_of[j].open() && sizes_of[j].size() < 1; };
-  for (std::size_t j = 0; j < x.size(); ++j) {
-    sizes_of.emplace_back(x[j] != 0 ? std::fabs(x[j]) : 1.0);
+  for (const double number : x) {
+    found.emplace_back(number != 0 ? std::fabs(number) : 1.0);
     open.emplace_back();
-    if (!is_open(j)) open[j].take(0);
+    if (!found.back().open()) open.back().take(0);
   }
   while (std::ranges::any_of(open, &ShareSearch::open)) {
     std::vector<StepCheck> checks(x.size());
-    const std::vector<double> before = sizes;
     for (std::size_t j = 0; j < x.size(); ++j)
-      if (open[j].open()) sizes[j] = sizes_of[j].size();
+      if (open[j].open()) sizes[j] = found[j].size();
     for (const std::uint32_t block : blocks) trial.run(block, open, checks);
     for (std::size_t j = 0; j < x.size(); ++j) {
       if (!open[j].open()) continue;
-      sizes[j] = before[j];
-      sizes_of[j].take(checks[j]);
-      if (sizes_of[j].open()) continue;
+      found[j].take(checks[j]);
+      if (found[j].open()) continue;
       open[j].take(0);
-      if (sizes_of[j].found() > std::fabs(x[j])) sizes[j] = sizes_of[j].found();
+      sizes[j] = found[j].found() > std::fabs(x[j]) ? found[j].found() : least[j];
     }
   }
 }

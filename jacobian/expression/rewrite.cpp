@@ -12,11 +12,12 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-// Says what a jump needs of a value: nothing, that its sign and its zeros are right, or that each operation
-// is rounded as written.
+// Says how a value must be computed so that jumps fall on the right side: in any way (none), with the right
+// sign and the right zeros (sign), or with every operation rounded as the formula is written (exact).
 enum class Care : std::uint8_t { none, sign, exact };
 
-// Returns what a node that needs `own` needs of its operand number `which`.
+// Returns how operand number `which` of a node must be computed, if the node itself must be computed with the
+// care `own`.
 Care care_for(const Graph& graph, NodeId id, int which, Care own) {
   const Node& node = graph[id];
   switch (node.op) {
@@ -33,7 +34,8 @@ Care care_for(const Graph& graph, NodeId id, int which, Care own) {
   if (is_truth(node.op))
     return graph.is_constant(node.a, 0) || graph.is_constant(node.b, 0) ? Care::sign : Care::exact;
   if (own != Care::sign) return own;
-  // The sign of a product follows from those of its factors. A sum may cancel.
+  // The sign of a product is right if the signs of its factors are. A sum needs exact terms, because they may
+  // cancel.
   switch (node.op) {
     case Op::mul:
     case Op::div:

@@ -6,10 +6,11 @@
 
 namespace nlsq::inline v0 {
 
-// Marks the nodes whose operations are to be rounded as they are written, because the result jumps where they
-// pass a number: floor(x/49) is 1 at x = 49, but floor(x*(1/49)) is 0. These nodes are computed from the data
-// for floor, ceil, sign, a remainder, a comparison, logic or the condition of a select. Products of which
-// only the sign counts are not among them.
+// Marks the nodes whose operations must be rounded as the formula is written, because the result jumps where
+// their values pass a number. For example, floor(x/49) is 1 at x = 49, but floor(x*(1/49)) is 0. The operands
+// of floor, ceil, sign, remainders, comparisons, logic and conditions of selects are marked, and so is what
+// they are computed from. A product is not marked if only its sign is needed, because rounding does not
+// change that.
 std::vector<std::uint8_t> exact_nodes(const Graph& graph);
 
 // Returns a new graph with the same outputs. Replaces `outputs` by their new ids. u and v depend on no

@@ -142,11 +142,12 @@ using FitRange = std::function<std::size_t(std::size_t first, std::size_t last)>
 void share_fits(SharedWork& work, const Batch& batch, const SolverOptions& options, const FitRange& fit_range,
                 BatchResult& out);
 
-// The number of the format of group_bytes(). Format 1 stored groups in lanes differently, and format 2 had no
-// warnings.
+// This is the number of the format that group_bytes() writes. Format 1 stored groups in lanes differently,
+// and format 2 had no warnings.
 inline constexpr std::uint64_t kGroupFormat = 3;
 
-// Write fits of groups as bytes and read them back, for other processes and for journals.
+// These functions write fits of groups as bytes and read them back. Other processes receive the bytes, and
+// journals store them.
 std::string group_bytes(const GroupsResult& fits, std::span<const std::size_t> groups);
 void take_group_bytes(std::string_view bytes, std::span<const std::size_t> groups, GroupsResult& fits);
 

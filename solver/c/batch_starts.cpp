@@ -145,6 +145,7 @@ class PoorFits {
   bool unstarted(std::size_t f, std::size_t j) const {
     return !tied_[j] && !fixed_[j] && starts_.unstarted[row(f) * parameters() + j];
   }
+  // Returns the names of the parameters whose start is to be looked for in some fit.
   std::vector<std::string> unstarted_in_some_fit() const {
     std::vector<std::string> names;
     for (std::size_t f = 0; f < starts_.P0.rows(); ++f) {
@@ -216,7 +217,7 @@ class PoorFits {
   const BatchStarts& starts_;
   BatchOptions options_;
   BatchResult& result_;
-  std::vector<Formula> waves_;      // arguments that depend on a parameter without a start
+  std::vector<Formula> waves_;      // arguments whose speed depends on a parameter without a start
   std::vector<bool> tied_, fixed_;  // by parameters
   std::vector<bool> tried_;         // by fits
   std::vector<std::size_t> poor_;

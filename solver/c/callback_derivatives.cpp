@@ -71,7 +71,8 @@ double differentiate(const CallerModel& model, std::size_t rows, const std::vect
     if (!measured.empty()) squares = measured;
   }
   for (std::size_t j = 0; j < n && !limits.lower.empty(); ++j) {
-    // Differences within the bounds divide rounding errors of the values by the room between the bounds.
+    // The steps stay within the bounds. So a difference quotient divides the rounding errors of the values by
+    // at most the room between the bounds.
     const double room = limits.upper[j] - limits.lower[j], rounding = 2 * kUnitRoundoff / room;
     squares[j] = room > 0 ? std::max(squares[j], rounding * rounding * 2 * at.cost) : kInfinity;
   }

@@ -50,8 +50,8 @@ class CurveWorker {
   const std::shared_ptr<const CurvePrograms>& programs() const { return programs_; }
   // Forgets the pointers to the user's memory.
   void forget_data() { *data = no_data(); }
-  // Returns false if a fit recorded a new branch. That recording must not reach other fits, because their
-  // bits would depend on it.
+  // Returns false if a fit of this worker recorded a new branch. Such a worker must not be used for other
+  // fits, because their bits would then depend on the fits before them.
   bool as_prepared() const { return rows.shared_programs() == programs_->programs; }
 
  private:

@@ -22,7 +22,8 @@ std::vector<FormulaStep> operand_before(const std::vector<FormulaStep>& steps, s
           steps.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
-// Returns true if this parameter changes how fast the argument of a wave grows with x. A phase does not.
+// Returns true if this parameter changes how fast the argument of a wave grows with x. A frequency or a
+// period does so. A phase only shifts the wave.
 bool changes_speed(const Formula& argument, std::size_t parameter) {
   constexpr double kSame = 1e-9;
   const double x[] = {1, 2};
@@ -36,6 +37,25 @@ bool changes_speed(const Formula& argument, std::size_t parameter) {
   const double before = speed();
   parameters[parameter] = 2;
   return !(std::fabs(speed() - before) <= kSame * std::fabs(before));
+}
+
+// Returns the different places, in ascending order. With very many rows, it returns places at their mean
+// distance instead, which takes far less time.
+std::vector<double> neighbouring_places(const Column& x) {
+  constexpr std::size_t kMost = 100000, kPlaces = 128;
+  std::vector<double> places;
+  if (x.size() <= kMost) {
+    places.resize(x.size());
+    x.read(0, x.size(), places.data());
+    std::ranges::sort(places);
+    places.erase(std::ranges::unique(places).begin(), places.end());
+    return places;
+  }
+  const ColumnRange range = range_of(x);
+  for (std::size_t i = 0; i < kPlaces; ++i)
+    places.push_back(range.least +
+                     static_cast<double>(i) * range.width() / static_cast<double>(x.size() - 1));
+  return places;
 }
 
 }  // namespace
@@ -52,9 +72,9 @@ std::vector<Formula> wave_arguments(const Formula& formula) {
   return out;
 }
 
-bool advances_slowly(const std::vector<double>& phase) {
-  std::vector<double> steps(phase.size() - 1);
-  for (std::size_t i = 0; i < steps.size(); ++i) steps[i] = std::fabs(phase[i + 1] - phase[i]);
+bool advances_slowly(const std::vector<double>& argument) {
+  std::vector<double> steps(argument.size() - 1);
+  for (std::size_t i = 0; i < steps.size(); ++i) steps[i] = std::fabs(argument[i + 1] - argument[i]);
   const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
   std::nth_element(steps.begin(), middle, steps.end());
   return *middle <= std::numbers::pi;
@@ -70,25 +90,6 @@ std::vector<Formula> unstarted_waves(const Formula& formula, const std::vector<s
     });
   });
   return arguments;
-}
-
-// Returns the different places, in ascending order. With very many rows, it returns places at their mean
-// distance instead, which takes far less time.
-static std::vector<double> neighbouring_places(const Column& x) {
-  constexpr std::size_t kMost = 100000, kPlaces = 128;
-  std::vector<double> places;
-  if (x.size() <= kMost) {
-    places.resize(x.size());
-    x.read(0, x.size(), places.data());
-    std::ranges::sort(places);
-    places.erase(std::ranges::unique(places).begin(), places.end());
-    return places;
-  }
-  const ColumnRange range = range_of(x);
-  for (std::size_t i = 0; i < kPlaces; ++i)
-    places.push_back(range.least +
-                     static_cast<double>(i) * range.width() / static_cast<double>(x.size() - 1));
-  return places;
 }
 
 bool has_fast_wave(const std::vector<Formula>& arguments, const Column& x,

@@ -290,7 +290,8 @@ bool failed(const MinimizerResult& end) {
   return end.summary.termination == Termination::failure || !std::isfinite(end.summary.final_cost);
 }
 
-// `fast` says that the end has a wave that is too fast for the rows.
+// Returns true if other starts should be tried after this end. `fast` says that the end has a wave that is
+// too fast for the rows.
 bool worth_scanning(const Curve& curve, const MinimizerResult& end, bool fast) {
   constexpr int kFewIterations = 100;  // A caller who allows fewer wants no search.
   const FitOptions& o = curve.options;
@@ -301,11 +302,6 @@ bool worth_scanning(const Curve& curve, const MinimizerResult& end, bool fast) {
                                                      : effective_sums(curve, end.x).total_squares;
   if (!(squares > 0)) return false;  // y does not vary
   return fast || !is_good(end) || 2 * end.summary.final_cost > kUnexplained * squares;
-}
-
-void warn_of_fast_wave(bool fast, std::vector<std::string>& warnings) {
-  if (!fast) return;
-  warnings.push_back(kFastWave);
 }
 
 bool ends_better(const MinimizerResult& end, const MinimizerResult& other) {
@@ -319,7 +315,8 @@ bool ends_better(const MinimizerResult& end, const MinimizerResult& other) {
 bool is_good_end(Verdict verdict) { return is_success(verdict) && verdict != Verdict::rank_deficient; }
 
 bool fits_as_well(Verdict verdict, double cost, double others, std::size_t rows, std::size_t parameters) {
-  constexpr double kSquares = 4;  // of two standard errors; the cost rises by as much at their distance
+  // A parameter that moves by two standard errors raises the sum of squares by four variances of a residual.
+  constexpr double kSquares = 4;
   const double freedom = rows > parameters ? static_cast<double>(rows - parameters) : 1;
   return is_good_end(verdict) && cost <= (1 + std::min(kLittleHigher, kSquares / freedom)) * others;
 }
@@ -336,7 +333,10 @@ void scan_for_better_starts(Curve& curve, const std::vector<int>& linear, const 
   const std::vector<Formula> waves =
       curve.formula ? unstarted_waves(*curve.formula, curve.unstarted) : std::vector<Formula>();
   bool fast = has_fast_wave(curve, waves, minimum);
-  if (!worth_scanning(curve, minimum, fast)) return warn_of_fast_wave(fast, warnings);
+  if (!worth_scanning(curve, minimum, fast)) {
+    if (fast) warnings.emplace_back(kFastWave);
+    return;
+  }
   std::vector<std::vector<double>> starts = Search(curve, linear).starts();
   if (curve.data->rows() > kRowsOfOneStart && starts.size() > 1) starts.resize(1);
   SolverOptions options = request.options;
@@ -363,7 +363,7 @@ void scan_for_better_starts(Curve& curve, const std::vector<int>& linear, const 
     best = curve.start;
   }
   curve.start = std::move(best);
-  warn_of_fast_wave(fast, warnings);
+  if (fast) warnings.emplace_back(kFastWave);
   constexpr double kFarLower = 0.5;
   if (is_good(minimum) && lowest < kFarLower * minimum.summary.final_cost) {
     warnings.push_back(

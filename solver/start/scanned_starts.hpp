@@ -12,8 +12,8 @@ namespace nlsq::inline v0 {
 // Returns true if an end is a minimum that is determined. One that loses rank is rejected later, because the
 // parameters had no start.
 bool is_good_end(Verdict verdict);
-// Returns true if an end is good, and the data do not tell it from another one: its cost is higher by at most
-// what two standard errors of a parameter raise it.
+// Returns true if an end is good, and the data do not tell it from another one. Its cost may be higher by as
+// much as a move of one parameter by two standard errors would raise it.
 bool fits_as_well(Verdict verdict, double cost, double others, std::size_t rows, std::size_t parameters);
 // Returns true if an end is better than another one, and not merely another form of it. A good end is never
 // replaced by one that is not good, and it replaces such an end even if its cost is a little higher.
@@ -22,11 +22,11 @@ bool ends_better(Verdict verdict, double cost, Verdict other, double others);
 inline constexpr double kUnexplained = 0.05;
 
 // Tries other starts if some parameters of a formula had no starting value (Curve::unstarted), and the fit is
-// no success, loses rank, explains less than 95 % of y, or has a wave that is too fast for the rows. It keeps
-// the better end in `minimum`, and sets the start of the curve to the one that led there. Of two waves that
-// fit alike the slower one is better. It adds a warning if another start led to a far lower cost, but to no
-// success, or if the wave is still too fast. `linear` holds the positions of the linear parameters among the
-// free ones.
+// poor: it is no success, loses rank, explains less than 95 % of y, or has a wave that is too fast for the
+// rows. The function keeps the better end in `minimum`, and sets the start of the curve to the one that led
+// there. If the data do not tell two waves apart, the slower wave is better. The function adds a warning if
+// another start led to a far lower cost but to no success, and if the wave is still too fast. `linear` holds
+// the positions of the linear parameters among the free ones.
 //
 // Each parameter that has no start and is not linear takes numbers that such parameters often have. These are
 // numbers near 1, places in the range of a predictor, parts of its width and their squares, rates, and the

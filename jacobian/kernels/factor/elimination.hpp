@@ -1,10 +1,11 @@
 // Eliminates points from the normal equations: S = U - W V⁻¹ Wᵀ, point by point (see block_kernels.hpp).
 //
-//  A point seen under a small angle makes V ill-conditioned, and W V⁻¹ Wᵀ would lose as many digits. So it is
-//  computed as GᵀG with G = QᵀF, where the columns of Q are an orthonormal basis of those of E, in double
-//  (compare Demmel, Sommer, Cremers, Usenko, Square root bundle adjustment, CVPR 2021). A point's G stays in
-//  the L1 cache; each pair of its entries then updates one block of S. R is the format of the records; T is
-//  the format of the arithmetic, R or double.
+//  If a point is seen under a small angle, V is ill-conditioned, and W V⁻¹ Wᵀ would lose as many digits as
+//  V⁻¹ does. So the product is computed as GᵀG with G = QᵀF. The columns of Q are an orthonormal basis of the
+//  columns of E, and are computed in double. The method is related to that of Demmel, Sommer, Cremers and
+//  Usenko, Square root bundle adjustment for large-scale reconstruction, CVPR 2021. The G of a point stays in
+//  the L1 cache. Each pair of its entries then updates one block of S. R is the format of the records, and T
+//  is the format of the arithmetic: R or double.
 #pragma once
 
 #include "kernels/factor/elimination_point.hpp"
@@ -107,10 +108,10 @@ template <class R, class T, int E>
 bool form_G(const EliminationData<R>& d, const PointView& view, std::size_t p, const double* V,
             const double* g, const double* damping, double* inverse, T* G, T* b) {
   using S = Simd<T>;
-  constexpr std::size_t kRows = 8;  // at a time
+  constexpr std::size_t kRows = 8;  // of Q that are held at a time
   const int e = E == kAnySize ? static_cast<int>(d.point_size[p]) : E;
   const std::size_t pad = d.pad, entry_size = static_cast<std::size_t>(e) * pad;
-  constexpr double kLeastPivot = sizeof(T) == sizeof(float) ? 1e-5 : 1e-2;
+  constexpr double kLeastPivot = sizeof(T) == sizeof(float) ? 1e-5 : 1e-2;  // see OrthonormalRows
   OrthonormalRows<E> basis;
   if (!basis.begin(V + d.point_matrix[p], damping + d.point_offset[p], kLeastPivot, e)) return false;
   invert_small<E>(basis.triangle_of_V(), inverse + d.point_matrix[p], e);

@@ -1,5 +1,5 @@
-// Handles one point of an elimination (elimination.hpp): its rows, its normal equations V and g, the inverse
-// of V, and an orthonormal basis of the columns of E.
+// Defines what an elimination (elimination.hpp) needs for a single point: views of its rows, its normal
+// equations V and g, the inverse of V, and an orthonormal basis of the columns of E.
 #pragma once
 
 #include "kernels/simd.hpp"
@@ -80,15 +80,18 @@ void invert_small(const double* L, double* inverse, int size) {
   }
 }
 
-// Makes the rows of a point's E orthonormal. The square roots of the damping are further rows of E. With E =
-// Q Lᵀ, a row q of Q solves L q = row. L comes from V = EᵀE, so QᵀQ differs from 1 by rounding errors times
-// the condition of V. Where that is too much, a second triangle, from QᵀQ itself, corrects it (Yamamoto,
-// Nakatsukasa, Yanagisawa, Fukaya, Electron. Trans. Numer. Anal. 44, 2015).
+// Computes the rows of Q, whose columns are an orthonormal basis of the columns of E. The square roots of the
+// damping count as further rows of E. Since E = Q Lᵀ, a row q of Q solves L q = e, where e is that row of E.
+// L is the Cholesky factor of V = EᵀE. So QᵀQ differs from the identity by rounding errors times the
+// condition of V. Where that is too much, a second triangle corrects it, which is the Cholesky factor of QᵀQ
+// (Yamamoto, Nakatsukasa, Yanagisawa, Fukaya, Roundoff error analysis of the CholeskyQR2 algorithm, Electron.
+// Trans. Numer. Anal. 44, 2015).
 template <int E>
 class OrthonormalRows {
  public:
-  // Begins with V = EᵀE without damping. `least_pivot` is that of V, scaled to a diagonal of ones, down to
-  // which one triangle is enough. Returns false if V with damping is not positive definite.
+  // Computes the first triangle from V = EᵀE, which does not contain the damping. A second triangle is needed
+  // if V, scaled to a diagonal of ones, has a pivot below `least_pivot`. Returns false if V with the damping
+  // is not positive definite.
   bool begin(const double* V, const double* damping, double least_pivot, int size) {
     size_ = size;
     const int e = E == kAnySize ? size : E;
@@ -138,7 +141,7 @@ class OrthonormalRows {
   static constexpr int kNumbers = most_rows<E> * most_rows<E>;
   int size_ = E;
   bool twice_ = false;
-  double first_[kNumbers], second_[kNumbers], products_[kNumbers];
+  double first_[kNumbers] = {}, second_[kNumbers] = {}, products_[kNumbers] = {};
 };
 
 template <class T>

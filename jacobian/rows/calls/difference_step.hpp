@@ -53,6 +53,11 @@ struct DifferenceStep {
   }
 };
 
+// A step of central differences is too long if its ratio (StepCheck) reaches this value.
+inline constexpr double kCurved = 0.02;
+// A step that changes the residuals by a smaller part of their norm gives derivatives with few digits.
+inline constexpr double kHidden = 1e-10;
+
 // Measures how straight residuals are over a step. Steps are proportional to the parameter, which is wrong
 // for an offset: a date of 2.45 million days gets a step of 15 days, which crosses whole peaks of the data.
 // There the second difference of the residuals is as large as the first.
@@ -90,19 +95,15 @@ class StepCheck {
   }
   double residual() const { return std::sqrt(residual_); }  // ‖r‖
   bool is_finite() const { return std::isfinite(first_ + second_); }
-  // Returns true if the residuals change by more than rounding errors, and nearly in proportion to the step.
+  // Returns true if the residuals change visibly, and nearly in proportion to the step.
   bool is_straight_and_visible() const {
-    constexpr double kVisible = 1e-10, kStraight = 0.02;  // of the residuals; of their change
-    return is_finite() && first_ >= kVisible * kVisible * residual_ && first_ > 0 &&
-           second_ <= kStraight * kStraight * first_;
+    return is_finite() && first_ >= kHidden * kHidden * residual_ && first_ > 0 &&
+           second_ <= kCurved * kCurved * first_;
   }
 
  private:
   double first_ = 0, second_ = 0, residual_ = 0;  // sums of squares
 };
-
-// A step of central differences is too long if its ratio (StepCheck) reaches this value.
-inline constexpr double kCurved = 0.02;
 
 // Searches for the share of a step over which residuals are straight. The result is the largest share that
 // was tried whose ratio (StepCheck) is at most `curved`. Noise may leave no such share. Then the result is
@@ -167,7 +168,7 @@ double size_of_zero(ColumnAt column_at) {
 // of the number itself: then one row may hide all others, or the number has no effect.
 class SizeSearch {
  public:
-  explicit SizeSearch(double size) : size_(size), found_(size) {}
+  explicit SizeSearch(double size) : size_(size), found_(size), open_(size < 1) {}
 
   bool open() const { return open_; }    // true while size() still has to be tried
   double size() const { return size_; }  // the size to try next
@@ -186,7 +187,7 @@ class SizeSearch {
   // Residuals are straight over some five decades of steps between noise and curvature.
   static constexpr double kGrowth = 32;
   double size_, found_;
-  bool open_ = true;
+  bool open_;
 };
 
 // Runs a search to its end. `ratio_at(share)` returns the ratio of a share.

@@ -218,8 +218,8 @@ class NLSQ_API VectorRows final : public RowModel {
   std::vector<std::size_t> tile_component_;
   std::size_t rows_ = 0;
   mutable std::vector<double> typical_;  // sizes of the free parameters
-  // True for parameters whose size may be another than their start shows, until their first derivatives
-  // (size_of_zero, SizeSearch).
+  // True for parameters that start at 0 or near it, until their first derivatives. Their start may not show
+  // the size that their steps need (size_of_zero, SizeSearch).
   mutable std::vector<bool> without_size_;
   std::vector<double> constants_;  // sizes of what each residual subtracts; empty: unknown
   std::vector<double> lower_, upper_;

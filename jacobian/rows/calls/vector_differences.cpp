@@ -11,12 +11,11 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr double kFar = 1e-5;      // of a parameter: a longer step is not the last one of a fit
-constexpr double kLittle = 0.05;   // of the residuals, by a step to one side
-constexpr double kHardly = 1e-9;   // of the residuals: below this, a step may see nothing but the curvature
-constexpr double kHidden = 1e-10;  // of the residuals: below this, derivatives have few digits
-constexpr double kBeside = 1e-6;   // of a parameter: bends are the same so near
-constexpr double kSame = 5e-12;    // of a parameter: so near, derivatives differ by less than their errors
+constexpr double kFar = 1e-5;     // of a parameter: a longer step is not the last one of a fit
+constexpr double kLittle = 0.05;  // of the residuals, by a step to one side
+constexpr double kHardly = 1e-9;  // of the residuals: below this, a step may see nothing but the curvature
+constexpr double kBeside = 1e-6;  // of a parameter: bends are the same so near
+constexpr double kSame = 5e-12;   // of a parameter: so near, derivatives differ by less than their errors
 
 // Returns ‖error‖ / ‖slope‖ of a column of J. A column of zeros gives 0, because its parameter has no effect.
 double relative_error(std::span<const double> error, std::span<const double> slope) {
@@ -50,6 +49,13 @@ Move move_of(std::span<const double> moved, std::span<const double> here) {
   return {std::sqrt(change), std::sqrt(size)};
 }
 
+StepCheck check_of(const DifferenceStep& step, double p, std::span<const double> above,
+                   std::span<const double> here, std::span<const double> below) {
+  StepCheck check;
+  for (std::size_t i = 0; i < here.size(); ++i) check.add(step, p, above[i], here[i], below[i]);
+  return check;
+}
+
 }  // namespace
 
 // Returns the residuals where parameter j has another value.
@@ -67,19 +73,17 @@ DifferenceStep VectorRows::step_within_bounds(std::size_t k, double p, double sh
 }
 
 // Finds the size of a parameter whose start may be so small that steps in proportion to it move no residual.
-// The function may throw where it is not defined.
+// A size from which the function throws is not taken, because the function may not be defined there.
 void VectorRows::find_size(std::size_t k, double p, std::span<const double> here, const ValuesAt& at) const {
   const auto check_at = [&](double size) {
     typical_[k] = size;
-    StepCheck check;
     try {
       const DifferenceStep step = step_within_bounds(k, p, 1);
       const std::vector<double> above = at(step.above), below = at(step.below);
-      for (std::size_t i = 0; i < here.size(); ++i) check.add(step, p, above[i], here[i], below[i]);
+      return check_of(step, p, above, here, below);
     } catch (...) {
       return StepCheck::none();
     }
-    return check;
   };
   SizeSearch search(typical_[k]);
   while (search.open()) search.take(check_at(search.size()));
@@ -106,13 +110,11 @@ void VectorRows::by_differences(std::span<const double> p, Evaluation& result) c
       if (!known) above = at(step.above);
       below = at(step.below);
       if (!step.central && !step.one_sided()) return kNoBound;
-      StepCheck check;
-      for (std::size_t i = 0; i < rows(); ++i) check.add(step, p[j], above[i], here[i], below[i]);
-      return check.ratio();
+      return check_of(step, p[j], above, here, below).ratio();
     };
     DifferenceStep step = step_of(step_shares_[k]);
     bool one_side = from_above && step.central;
-    const bool may_be_tiny = without_size_[k] && p[j] != 0 && typical_[k] < 1;
+    const bool may_be_tiny = without_size_[k] && p[j] != 0;
     const bool known = one_side || may_be_tiny;  // `above` holds the residuals there
     if (known) above = at(step.above);
     if (may_be_tiny && move_of(above, here).is_hidden()) {
@@ -212,7 +214,7 @@ void VectorRows::by_extrapolation(std::span<const double> p, Evaluation& result)
     const auto along = [&](double place) { return residuals_beside(p, j, place); };
     const double lower = lower_.empty() ? -kNoBound : lower_[j],
                  upper = upper_.empty() ? kNoBound : upper_[j];
-    if (without_size_[k] && p[j] != 0 && typical_[k] < 1) find_size(k, p[j], result.residuals, along);
+    if (without_size_[k] && p[j] != 0) find_size(k, p[j], result.residuals, along);
     without_size_[k] = false;
     const auto between = [&](double from, double to) {
       return extrapolated_slopes(along, result.residuals, p[j], typical_[k], from, to, constants_);

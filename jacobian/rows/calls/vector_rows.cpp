@@ -77,7 +77,7 @@ void VectorRows::set_typical(std::span<const double> sizes) {
   without_size_.clear();
   for (std::size_t k = 0; k < free_.size(); ++k) {
     const double p = parameters_[static_cast<std::size_t>(free_[k])];
-    without_size_.push_back(p == 0 ? typical_[k] == 1 : typical_[k] <= std::fabs(p));
+    without_size_.push_back(p == 0 ? typical_[k] == 1 : typical_[k] < 1 && typical_[k] <= std::fabs(p));
   }
 }
 

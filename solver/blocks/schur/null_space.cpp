@@ -94,8 +94,9 @@ NullSpace::Block NullSpace::shortest_outside(std::size_t count) {
   return block;
 }
 
-// The factor has rounding errors, and so have the vectors. JᵀJv, computed from the rows, shows their wrong
-// parts, which are removed. Returns false if J v stays longer than `rounding` for some v.
+// Removes errors of the vectors that come from rounding errors of the factor. The products JᵀJ v, which are
+// computed from the rows of J, show these errors. Returns false if J v stays longer than `rounding` for some
+// v.
 bool NullSpace::shorten(Block& block, Block& image, double rounding) {
   constexpr int kRefinements = 3;
   const auto is_short = [&] {

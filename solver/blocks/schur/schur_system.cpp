@@ -116,7 +116,7 @@ void SchurSolver::eliminate_from(double* b, std::size_t p, const RecordView<doub
   const BlockStructure& s = structure_;
   const double* of = b + s.point_offset[p];
   double* cameras = b + s.point_numbers;
-  double moved[8];
+  double moved[kLargestPoint];
   if (std::all_of(of, of + s.point_size[p], [](double v) { return v == 0; })) return;
   solve_point(p, of, moved);
   for_each_row(s, records, p, [&](const SlotRows& r) {
@@ -132,7 +132,7 @@ void SchurSolver::substitute_into(double* b, std::size_t p, const RecordView<dou
   const BlockStructure& s = structure_;
   double* of = b + s.point_offset[p];
   const double* cameras = b + s.point_numbers;
-  double moved[8];
+  double moved[kLargestPoint];
   if (s.reduced_size() > 0)
     for_each_row(s, records, p, [&](const SlotRows& r) {
       double along = 0;
