@@ -121,6 +121,7 @@ std::vector<std::string> warnings_of(const FitData& data, const ModelChoice& mod
     warnings.push_back(fmt::format("{} number{} too small for a double, read as 0 (first: {})",
                                    data.underflows, data.underflows == 1 ? "" : "s", data.first_underflow));
   }
+  warnings.insert(warnings.end(), data.warnings.begin(), data.warnings.end());
   warnings.insert(warnings.end(), model.warnings.begin(), model.warnings.end());
   return warnings;
 }

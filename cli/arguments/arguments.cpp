@@ -378,6 +378,7 @@ Arguments parse_arguments(int argc, const char* const* argv) {
     arguments.model = take_model_among(arguments.files, !arguments.compare.text.empty());
   take_compare(arguments);
   check_certify(arguments);
+  arguments.selection.absolute_sigma = arguments.absolute_sigma;
   check(arguments);
   check_group_arguments(arguments);
   check_image_arguments(arguments);

@@ -14,8 +14,6 @@ namespace nlsq::cli {
 
 namespace {
 
-constexpr double kExact = 0x1p53;  // from here on, different whole numbers may read as the same double
-
 // Returns true if the text is a whole number as it is usually written. No other text in this form is the same
 // number.
 bool is_plain_number(const std::string& text) {
@@ -34,7 +32,7 @@ std::vector<double> merged(const std::vector<std::string>& texts, const NumberFo
   for (std::size_t k = 0; k < texts.size(); ++k) {
     double value = 0;
     if (parse_number(texts[k], format, value) != NumberStatus::ok) return {};
-    if (std::fabs(value) >= kExact) return {};
+    if (std::fabs(value) >= kFirstMerged) return {};
     const std::size_t known = first.try_emplace(value, k).first->second;
     any = any || known != k;
     to.push_back(static_cast<double>(known));

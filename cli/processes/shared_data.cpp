@@ -213,7 +213,7 @@ std::optional<InputData> read_part(const std::vector<std::string>& files, CsvOpt
     csv.parts = std::move(*parts);
     try {
       out = read_here(files, csv, selection, with_checksums);
-      if (out->data.underflows == 0) end = StepEnd::done;
+      if (out->data.underflows == 0 && out->data.warnings.empty()) end = StepEnd::done;
     } catch (const Interrupted&) {
       end = StepEnd::interrupted;
     } catch (const std::exception&) {

@@ -33,20 +33,18 @@ std::string data_lines(const FitData& data) {
   std::string out = fmt::format("Data   {}: {}\n", printable(data.source, 200), data.description);
   std::string chosen;
   for (std::size_t i = 0; i < data.x.size(); ++i) {
-    chosen +=
-        fmt::format("{}{} = {}", i == 0 ? "" : ", ", data.x.size() == 1 ? "x" : fmt::format("x{}", i + 1),
-                    column_title(data.shape, data.x[i]));
+    chosen += fmt::format("{}{} = {}", i == 0 ? "" : ", ",
+                          data.x.size() == 1 ? "x" : fmt::format("x{}", i + 1), data.title(data.x[i]));
   }
-  chosen += ", y = " + column_title(data.shape, data.y_expression);
-  for (const ColumnExpression& y : data.more_y_expressions)
-    chosen += fmt::format(" and {}", column_title(data.shape, y));
-  if (data.sigma_expression) chosen += ", sigma = " + column_title(data.shape, *data.sigma_expression);
+  chosen += ", y = " + data.title(data.y_expression);
+  for (const ColumnExpression& y : data.more_y_expressions) chosen += fmt::format(" and {}", data.title(y));
+  if (data.sigma_expression) chosen += ", sigma = " + data.title(*data.sigma_expression);
   for (std::size_t i = 0; i < data.sigma_x_expressions.size(); ++i) {
     const auto& expression = data.sigma_x_expressions[i];
     const std::string x = data.x.size() == 1 ? "x" : fmt::format("x{}", i + 1);
-    if (expression) chosen += fmt::format(", sigma of {} = {}", x, column_title(data.shape, *expression));
+    if (expression) chosen += fmt::format(", sigma of {} = {}", x, data.title(*expression));
   }
-  if (data.group_expression) chosen += ", groups by " + column_title(data.shape, *data.group_expression);
+  if (data.group_expression) chosen += ", groups by " + data.title(*data.group_expression);
   out += fmt::format("       {}\n", chosen);
   if (const std::uint64_t bytes = bytes_in_scratch(); bytes > 0) {
     out += fmt::format("       {:.0f} MB of columns are in scratch files in {}\n",

@@ -130,6 +130,7 @@ void apply_where(FitData& data, ReadColumns& columns, const std::vector<ColumnEx
   const std::size_t rows = data.rows_in_file - data.dropped_missing;
   RowVector<char> keep(rows, 1);
   for (const ColumnExpression& condition : conditions) {
+    columns.warn_of(condition, data);
     const Column values = columns.evaluate(condition, rows, data);
     for (std::size_t i = 0; i < rows; ++i) keep[i] = keep[i] && values[i] != 0 && !std::isnan(values[i]);
   }
@@ -204,6 +205,30 @@ void refuse_bad_sigma(const FitData& data) {
                   of_no_counts ? "; if y are counts, --loss poisson needs no sigma" : ""));
 }
 
+// Refuses two columns whose numbers are weighed against each other, such as y and its sigma, if one has
+// percent signs and the other has none. Expressions may convert numbers, so they are accepted.
+void refuse_other_percents(const FitData& data, const ColumnExpression& one, const ColumnExpression& other,
+                           const std::string& what) {
+  if (!one.plain || !other.plain || data.has_percents(one) == data.has_percents(other)) return;
+  const bool first = data.has_percents(one);
+  throw BadData(fmt::format(
+      "{}: {} has {} and {} has {}, so one is a hundred times too large beside the other: write {} "
+      "in the same way",
+      data.source, column_label(data.shape, one.columns[0]), first ? "percent signs" : "no percent signs",
+      column_label(data.shape, other.columns[0]), first ? "none" : "some", what));
+}
+
+void refuse_other_percents(const FitData& data, const Selection& selection) {
+  if (data.sigma_expression && selection.absolute_sigma) {
+    refuse_other_percents(data, data.y_expression, *data.sigma_expression, "y and --sigma");
+    for (const ColumnExpression& y : data.more_y_expressions)
+      refuse_other_percents(data, y, *data.sigma_expression, "y and --sigma");
+  }
+  for (std::size_t k = 0; k < data.sigma_x_expressions.size(); ++k)
+    if (data.sigma_x_expressions[k])
+      refuse_other_percents(data, data.x[k], *data.sigma_x_expressions[k], "x and --sigma-x");
+}
+
 // Computes the columns of the fit for the remaining rows.
 void take_columns(FitData& data, const ReadColumns& columns, std::size_t rows) {
   const auto take = [&](const ColumnExpression& expression) {
@@ -245,6 +270,17 @@ void check_finite(const FitData& data) {
 std::string FitData::place(std::size_t row) const {
   if (place_in_all) return place_in_all(row);
   return read.place(kept.empty() ? row : kept[row]);
+}
+
+bool FitData::has_percents(const ColumnExpression& expression) const {
+  return std::ranges::any_of(expression.columns, [&](std::size_t column) {
+    return std::ranges::count(percent_columns, column) > 0;
+  });
+}
+
+std::string FitData::title(const ColumnExpression& expression) const {
+  const std::string title = column_title(shape, expression);
+  return has_percents(expression) ? title + " (percent, as a fraction)" : title;
 }
 
 bool may_have_groups(const Selection& selection) {
@@ -291,6 +327,7 @@ FitData select_data(Table& table, const Selection& selection) {
   refuse_late_faults(data, [](std::size_t) { return true; });
   read.late_faults.clear();
   columns.refuse_some_percents(data);
+  refuse_other_percents(data, selection);
   columns.refuse_midnight(data, ReadColumns::Times::all);
   take_columns(data, columns, read.rows - data.excluded_where - data.excluded_range);
   data.unchecked = selection.check_later;

@@ -27,6 +27,7 @@ struct Selection {
   // file, and the fit meets them anyway. If the fit fails, check_finite() finds the first one for the
   // message.
   bool check_later = false;
+  bool absolute_sigma = false;  // sigma is in the unit of y, so both need percent signs if one has them
 };
 
 // Columns refer to the memory of the table without a copy, unless rows were left out or an expression
@@ -66,6 +67,7 @@ struct FitData {
   std::size_t missing_y = 0, rows_before_stack = 0;  // set by stack_responses()
   std::size_t underflows = 0;
   std::string first_underflow;
+  std::vector<std::string> warnings;         // about comparisons in conditions
   RowVector<std::size_t> kept;               // indices of the rows kept among those read; empty: all
   std::vector<std::size_t> percent_columns;  // numbers of columns with percent signs in the rows kept
   TableColumns read;  // the table that was read, without its columns: rows by file, and their lines
@@ -75,6 +77,10 @@ struct FitData {
   std::shared_ptr<Journal> journal;  // of --checkpoint
   std::function<std::string(std::size_t)> place_in_all;
 
+  // Returns true if the expression reads a column with percent signs.
+  bool has_percents(const ColumnExpression& expression) const;
+  // Returns the column_title() of an expression, and says if its numbers are fractions for percentages.
+  std::string title(const ColumnExpression& expression) const;
   // Returns the first date of predictor k, or null if this predictor is not a column of dates.
   const TimeOrigin* time_of_x(std::size_t k) const {
     return x[k].plain ? shape.time(x[k].columns[0]) : nullptr;

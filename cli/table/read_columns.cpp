@@ -3,6 +3,7 @@
 
 #include "errors.hpp"
 #include "table/block_evaluator.hpp"
+#include "table/condition_warnings.hpp"
 #include "table/midnight.hpp"
 #include "table/percent_signs.hpp"
 
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -99,12 +101,19 @@ void ReadColumns::keep_rows(const Rows& rows, FitData& data) {
 
 Column ReadColumns::evaluate(const ColumnExpression& expression, std::size_t rows, FitData& data) const {
   if (expression.plain) return columns_[place(expression, 0)];
-  std::vector<Column> columns;
-  for (std::size_t k = 0; k < expression.columns.size(); ++k)
-    columns.push_back(columns_[place(expression, k)]);
   RowVector<double> out(rows);
-  evaluate_rows(expression.formula, columns, {}, out);
+  evaluate_rows(expression.formula, columns_of(expression), {}, out);
   return own(std::move(out), data);
+}
+
+void ReadColumns::warn_of(const ColumnExpression& condition, FitData& data) const {
+  const std::vector<Column> columns = columns_of(condition);
+  const auto has_signs = [&](std::size_t k) {
+    return std::ranges::any_of(data.read.percents,
+                               [&](const auto& percents) { return percents.first == place(condition, k); });
+  };
+  std::ranges::move(warnings_of_condition(condition, data.shape, columns, has_signs),
+                    std::back_inserter(data.warnings));
 }
 
 bool ReadColumns::is_missing(const ColumnExpression& expression, std::size_t row) const {
@@ -115,6 +124,7 @@ bool ReadColumns::is_missing(const ColumnExpression& expression, std::size_t row
 }
 
 void ReadColumns::refuse_some_percents(FitData& data, const ColumnExpression* of) const {
+  data.percent_columns.clear();
   for (const auto& [place, percents] : data.read.percents) {
     if (place >= numbers_.size()) continue;
     if (of != nullptr && place_in(of->columns, numbers_[place]) == of->columns.size()) continue;
@@ -123,7 +133,7 @@ void ReadColumns::refuse_some_percents(FitData& data, const ColumnExpression* of
     };
     const bool found = has_percents(columns_[place], column_label(data.shape, numbers_[place]), has_sign,
                                     [&](std::size_t i) { return data.place(i); });
-    if (found && of == nullptr) data.percent_columns.push_back(numbers_[place]);
+    if (found) data.percent_columns.push_back(numbers_[place]);
   }
 }
 
@@ -135,6 +145,12 @@ void ReadColumns::refuse_midnight(const FitData& data, Times which) const {
     cli::refuse_midnight(data.shape, numbers_[k], columns_[k], group_ ? &group() : nullptr,
                          [&](std::size_t row) { return data.place(row); });
   }
+}
+
+std::vector<Column> ReadColumns::columns_of(const ColumnExpression& expression) const {
+  std::vector<Column> out;
+  for (std::size_t k = 0; k < expression.columns.size(); ++k) out.push_back(columns_[place(expression, k)]);
+  return out;
 }
 
 // Returns the place in columns_ of column k of the expression.

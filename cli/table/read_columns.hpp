@@ -40,8 +40,8 @@ class ReadColumns {
   // Keeps the given rows and frees the memory of the full columns.
   void keep_rows(const Rows& rows, FitData& data);
   // Throws BadData where some numbers of a column have a percent sign and others have none, in the rows kept.
-  // It looks at the columns of the expression `of` alone if that is given; otherwise it sets
-  // FitData::percent_columns.
+  // It looks at the columns of the expression `of` alone if that is given. Sets FitData::percent_columns to
+  // those of the columns it has looked at.
   void refuse_some_percents(FitData& data, const ColumnExpression* of = nullptr) const;
   // Throws BadData if times of day run over midnight in the rows kept, in columns that the fit needs, or in
   // those of them that conditions read, too. Columns that are only compared need no order.
@@ -50,11 +50,14 @@ class ReadColumns {
   // Returns the group of each row: numbers of the table, or those of TableColumns::groups.
   const Column& group() const { return columns_[numbers_.size() + texts_.size()]; }
   Column evaluate(const ColumnExpression& expression, std::size_t rows, FitData& data) const;
+  // Adds the warnings_of_condition() to the data.
+  void warn_of(const ColumnExpression& condition, FitData& data) const;
   // Returns true if the row lacks a number that the expression reads.
   bool is_missing(const ColumnExpression& expression, std::size_t row) const;
 
  private:
   std::size_t place(const ColumnExpression& expression, std::size_t k) const;
+  std::vector<Column> columns_of(const ColumnExpression& expression) const;
 
   std::vector<std::size_t> numbers_;        // of columns in the file
   std::vector<std::size_t> in_conditions_;  // those of them that conditions read

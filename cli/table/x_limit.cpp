@@ -22,6 +22,7 @@ bool read_limit(std::string_view text, std::optional<XLimit>& out) {
     limit.moment = parse_moment(text);
     if (!limit.moment) return false;
   }
+  limit.percent = text.ends_with('%');
   out = limit;
   return true;
 }
@@ -60,8 +61,17 @@ bool is_below(const XLimit& a, const XLimit& b) {
 }
 
 double value_of(const XLimit& limit, const FitData& data, const std::string& option) {
-  if (!limit.moment) return limit.number;
   const ColumnExpression& x = data.x.front();
+  if (!limit.moment) {
+    const bool of_data = data.has_percents(x);
+    if (x.plain && limit.number != 0 && limit.percent != of_data)
+      throw UsageError(fmt::format(
+          "{}: {} has {} in the data, and {} has {} here: write both in the same way", printable(option),
+          column_label(data.shape, x.columns[0]), of_data ? "percent signs" : "no percent signs",
+          limit.percent ? fmt::format("{:g}%", 100 * limit.number) : fmt::format("{}", limit.number),
+          limit.percent ? "one" : "none"));
+    return limit.number;
+  }
   const TimeOrigin* const time = data.time_of_x(0);
   if (time == nullptr) {
     throw UsageError(fmt::format(

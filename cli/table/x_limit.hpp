@@ -17,6 +17,7 @@ struct FitData;
 struct XLimit {
   double number = 0;
   std::optional<Moment> moment = {};  // instead of the number
+  bool percent = false;               // the number was written with a percent sign, and is a hundredth of it
 };
 
 // Splits "A:B" into two limits, which are both numbers or both dates. Times contain colons as well, so each
@@ -33,7 +34,8 @@ bool is_below(const XLimit& a, const XLimit& b);
 
 // Returns the limit as a value of the first predictor. For dates, these are the seconds since the first one
 // of its column. Throws UsageError, which names the option and its text, if the predictor has no dates, or
-// others.
+// others. Does the same if one of a number and the predictor's column has percent signs and the other has
+// none.
 double value_of(const XLimit& limit, const FitData& data, const std::string& option);
 
 }  // namespace nlsq::cli

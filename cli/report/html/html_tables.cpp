@@ -83,12 +83,10 @@ std::string html_data_table(const FitReport& report) {
   const FitData& data = report.data;
   std::string rows = html_named_row("file", data.source) + html_named_row("content", data.description);
   for (std::size_t k = 0; k < data.x.size(); ++k) {
-    rows += html_named_row(data.x.size() == 1 ? "x" : fmt::format("x{}", k + 1),
-                           column_title(data.shape, data.x[k]));
+    rows += html_named_row(data.x.size() == 1 ? "x" : fmt::format("x{}", k + 1), data.title(data.x[k]));
   }
-  rows += html_named_row("y", column_title(data.shape, data.y_expression));
-  if (data.sigma_expression)
-    rows += html_named_row("sigma", column_title(data.shape, *data.sigma_expression));
+  rows += html_named_row("y", data.title(data.y_expression));
+  if (data.sigma_expression) rows += html_named_row("sigma", data.title(*data.sigma_expression));
   rows += html_named_row("rows fitted", fmt::format("{}", data.rows()));
   const auto left_out = [&](const char* why, std::size_t count) {
     if (count > 0) rows += html_named_row(fmt::format("left out by {}", why), fmt::format("{}", count));

@@ -8,6 +8,9 @@
 
 namespace nlsq::cli {
 
+// From here on, different whole numbers may read as the same double.
+inline constexpr double kFirstMerged = 0x1p53;
+
 struct NumberFormat {
   char decimal = '.';
   char thousands = '\0';  // '\0': none; otherwise groups of exactly three digits before the decimal sign

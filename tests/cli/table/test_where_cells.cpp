@@ -143,3 +143,25 @@ TEST_CASE("groups, several files, percent signs and sigmas that --range leaves o
   CHECK(run(both + "--range :2.9").status == 0);
   CHECK(contains(run(both + "--range :3").out, a + ":4:3: 'x' in column 2"));
 }
+
+TEST_CASE("conditions warn where whole numbers from 2^53 on count as equal that differ in the file") {
+  const Scratch files;
+  const std::string data = files.write("d.csv",
+                                       "id,x,y,k\n9007199254740991,1,1,1\n9007199254740992,2,2.1,2\n"
+                                       "9007199254740993,3,2.9,3\n9007199254740996,4,4.1,4\n5,5,5.2,5\n");
+  const std::string fit = data + " --x x --y y --model linear --where ";
+  const Outcome merged = run(fit + "'id != 9007199254740992'");
+  CHECK(merged.status == 0);
+  CHECK(contains(merged.out, "3 rows fitted, 2 left out"));
+  CHECK(
+      contains(merged.out,
+               "Warning: --where id != 9007199254740992: float64 does not tell whole numbers from 2^53 on "
+               "apart, so 9007199254740992 in column 1 (id) may count as equal to its neighbours: write the "
+               "number in quotes"));
+  const Outcome by_text = run(fit + "'id != \"9007199254740992\"'");
+  CHECK(contains(by_text.out, "4 rows fitted, 1 left out"));
+  CHECK_FALSE(contains(by_text.out, "Warning: --where"));
+  CHECK(contains(run(fit + "'id <= 9007199254740992'").out, "compare a column with fewer digits"));
+  for (const char* const sound : {"'id != 5'", "'id != 9007199254740991'", "'id < 1e17'", "'id != k'"})
+    CHECK_FALSE(contains(run(fit + sound).out, "Warning: --where"));
+}
