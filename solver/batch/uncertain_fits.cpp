@@ -56,8 +56,8 @@ std::string withdraw_uncertain(const Batch& batch, std::size_t fit, const Minimi
       doubtful_spread(certificate, judged, {&out.parameters(fit, 0), n}, {&out.standard_errors(fit, 0), n});
   if (batch.weighted() && outweighed(rows, minimum.x, batch.sigma[fit], spread, minimum.unexplained))
     return withdrawn(kOutweighed);
-  const bool hidden =
-      hides_minimum(certificate, judged, [&] { return follows_to_last_digits(rows, minimum.x); });
+  const bool hidden = hides_minimum(
+      certificate, judged, [&] { return follows_to_last_digits(rows, minimum.x, certificate.rank); });
   if (hidden) return withdrawn(kHiddenMinimum);
   const bool by_rounding =
       certificate.verdict == Verdict::noise_floor || certificate.verdict == Verdict::rank_deficient;

@@ -57,7 +57,11 @@ double NormOfMost::without(std::size_t largest) const {
   return std::sqrt(squares);
 }
 
-bool follows_to_last_digits(const RowModel& rows, std::span<const double> x) {
+bool goes_through_all_rows(std::size_t rows, int rank, double residual_norm, double data_norm) {
+  return rows <= static_cast<std::size_t>(std::max(0, rank)) && residual_norm <= kHalfOfDigits * data_norm;
+}
+
+bool follows_to_last_digits(const RowModel& rows, std::span<const double> x, int rank) {
   constexpr std::size_t kBlock = 1024;
   std::vector<double> residuals(std::min(kBlock, rows.rows())), sizes(residuals.size());
   NormOfMost size;
@@ -70,10 +74,12 @@ bool follows_to_last_digits(const RowModel& rows, std::span<const double> x) {
       size.add(sizes[i]);
     }
   }
-  return std::sqrt(squares) <= kRoundingErrors * size.without_a_tenth();
+  const double norm = std::sqrt(squares);
+  return norm <= kRoundingErrors * size.without_a_tenth() ||
+         goes_through_all_rows(rows.rows(), rank, norm, size.without(0));
 }
 
-bool follows_its_slopes(const RowModel& rows, std::span<const double> x) {
+bool follows_its_slopes(const RowModel& rows, std::span<const double> x, int rank) {
   // If a parameter is a rounding error of its start, its value at the minimum is 0. The size of its term then
   // follows from the start.
   const std::span<const double> start = rows.typical_parameters();
@@ -92,13 +98,15 @@ bool follows_its_slopes(const RowModel& rows, std::span<const double> x) {
       size.add(slopes);
     }
   });
-  return std::sqrt(squares) <=
-         kDigits * size.without(std::min(x.size(), std::max<std::size_t>(1, rows.rows() / 10)));
+  const double norm = std::sqrt(squares);
+  return norm <= kDigits * size.without(std::min(x.size(), std::max<std::size_t>(1, rows.rows() / 10))) ||
+         goes_through_all_rows(rows.rows(), rank, norm, size.without(0));
 }
 
-bool follows(const RowModel& rows, std::span<const double> x, std::span<const double> x0, const Column& y) {
-  if (follows_to_last_digits(rows, x)) return true;
-  return is_zero(y) && (follows_its_slopes(rows, x) || vanish_beside_start(rows, x, x0));
+bool follows(const RowModel& rows, std::span<const double> x, std::span<const double> x0, const Column& y,
+             int rank) {
+  if (follows_to_last_digits(rows, x, rank)) return true;
+  return is_zero(y) && (follows_its_slopes(rows, x, rank) || vanish_beside_start(rows, x, x0));
 }
 
 namespace {
@@ -279,17 +287,20 @@ bool determine_all(const RowModel& rows, std::span<const double> x, double least
 
 }  // namespace
 
-bool vanish_beside_start(const RowModel& rows, std::span<const double> x, std::span<const double> x0) {
+bool vanish_beside_start(const RowModel& rows, std::span<const double> x, std::span<const double> x0,
+                         double share) {
   std::vector<double> residuals;
   for_tiles_with_terms(rows, x,
-                       [&](std::size_t count, const double* const* columns, std::span<const double>) {
-                         residuals.insert(residuals.end(), columns[x.size()], columns[x.size()] + count);
+                       [&](std::size_t count, const double* const* columns, std::span<const double> terms) {
+                         for (std::size_t i = 0; i < count; ++i) {
+                           const double residual = std::fabs(columns[x.size()][i]);
+                           residuals.push_back(residual <= share * terms[i] ? 0 : residual);
+                         }
                        });
   std::size_t row = 0;
   bool vanish = true;
   for_tiles_with_terms(rows, x0, [&](std::size_t count, const double* const*, std::span<const double> terms) {
-    for (std::size_t i = 0; i < count; ++i)
-      vanish = vanish && std::fabs(residuals[row++]) <= kVanished * terms[i];
+    for (std::size_t i = 0; i < count; ++i) vanish = vanish && residuals[row++] <= share * terms[i];
   });
   return vanish;
 }
@@ -310,7 +321,9 @@ bool outweighed(const RowModel& rows, std::span<const double> x, std::span<const
         }
       });
   const double light = heaviest / (rounding ? kHeavyRows : kHidesRank);
-  return lightest < light && !determine_all(rows, x, light) && !vanish_beside_start(rows, x, x0);
+  const bool square = rows.rows() <= static_cast<std::size_t>(std::max(0, certificate.rank));
+  return lightest < light && !determine_all(rows, x, light) &&
+         !vanish_beside_start(rows, x, x0, square ? kRoundingErrors : kVanished);
 }
 
 void withdraw_hidden(FitResult& fit, EndByTwofold judged, const std::function<bool()>& follows,

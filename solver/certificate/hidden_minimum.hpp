@@ -3,6 +3,7 @@
 // larger than the residuals of all others.
 #pragma once
 
+#include "certificate/doubtful_end.hpp"
 #include "minimizer/minimizer_request.hpp"
 
 #include "rows/row_model.hpp"
@@ -23,6 +24,14 @@ namespace nlsq::inline v0 {
 
 // Residuals of exact data are at most this share of their terms.
 inline constexpr double kRoundingErrors = 16 * kUnitRoundoff;
+// Residuals of this share of y leave half of its digits.
+inline constexpr double kHalfOfDigits = 0x1p-26;
+
+// Returns true if J has no more rows than its rank, and the residuals leave half of the digits of y. There is
+// no noise then that rounding errors could hide: the minimum is 0 whatever the data are, and the parameters
+// are as exact as float64 allows. So a line through two points may have terms that cancel. The norms are
+// those of all rows.
+bool goes_through_all_rows(std::size_t rows, int rank, double residual_norm, double data_norm);
 
 // The messages of such fits.
 inline constexpr const char* kHiddenMinimum =
@@ -56,21 +65,24 @@ class NormOfMost {
 };
 
 // Returns true if the residuals at x are no more than the last digits of y. The norm of y leaves out the
-// tenth of the rows with the largest y.
-bool follows_to_last_digits(const RowModel& rows, std::span<const double> x);
+// tenth of the rows with the largest y. Also returns true if the curve goes_through_all_rows(). `rank` is
+// that of J.
+bool follows_to_last_digits(const RowModel& rows, std::span<const double> x, int rank);
 // Tests the same for a function of residuals, where y is not given separately. Here |Jx| of a row stands for
 // y: it equals y where the model is linear, and it is small beside the terms of the row where these cancel. A
 // residual within the last digits of its own row counts as 0. The norm of |Jx| leaves out the tenth of the
 // rows with the largest |Jx|, but at most as many rows as there are parameters. So many rows can be fitted
 // exactly whatever happens to the others; but a whole peak must not be left out.
-bool follows_its_slopes(const RowModel& rows, std::span<const double> x);
-// Returns true if each residual at x is less than 1e-30 of the first-order terms that its row has at the
-// start x0. The terms at x do not show this where derivatives vanish at the minimum, because there they are
-// no larger than the residuals.
-bool vanish_beside_start(const RowModel& rows, std::span<const double> x, std::span<const double> x0);
+bool follows_its_slopes(const RowModel& rows, std::span<const double> x, int rank);
+// Returns true if each residual at x is less than this share, 1e-30, of the first-order terms that its row
+// has at x or at the start x0. The terms at x do not show this where derivatives vanish at the minimum,
+// because there they are no larger than the residuals.
+bool vanish_beside_start(const RowModel& rows, std::span<const double> x, std::span<const double> x0,
+                         double share = kVanished);
 // Returns true if one of these functions does. The last two are called only if y is 0 everywhere, because a
 // function of residuals may be given as a curve with y = 0.
-bool follows(const RowModel& rows, std::span<const double> x, std::span<const double> x0, const Column& y);
+bool follows(const RowModel& rows, std::span<const double> x, std::span<const double> x0, const Column& y,
+             int rank);
 
 // Returns true if rounding errors of numbers inside the function hide the minimum at x, as in (p + 1e8) -
 // 1e8. The first-order terms J_ij x_j do not contain these numbers. So x is moved until the residuals should
@@ -109,7 +121,9 @@ bool outweighed(const RowModel& rows, std::span<const double> x, const Column& s
 // the row's own terms. It is false if the heavy rows are many and determine all parameters alone. Such is a
 // peak without noise: the rows in its tails are as tiny as rows of little weight, but nothing depends on
 // them. `limited_by_rounding` says that the fit ended without success because its residuals seem to be
-// rounding errors. It is also false where all residuals vanish_beside_start().
+// rounding errors. It is also false where all residuals vanish_beside_start(). If J has no more rows than its
+// rank, it is false where they are rounding errors of terms at the start: a line through the origin has a row
+// whose only term is an offset of 0.
 bool outweighed(const RowModel& rows, std::span<const double> x, std::span<const double> x0,
                 const Certificate& certificate, bool limited_by_rounding);
 

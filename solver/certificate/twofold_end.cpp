@@ -307,7 +307,7 @@ void judge_by_twofold(const SolveRequest& request, MinimizerResult& end) {
   // except where some rows weigh so much that they may hide the others.
   const auto stands = [&] {
     return !inside && is_success(end.summary.verdict) && !twofold->weighted() &&
-           follows_to_last_digits(request.rows, end.x);
+           follows_to_last_digits(request.rows, end.x, c.rank);
   };
   if (twofold != nullptr && !stands()) judge_with(Judge(request, *twofold, c.at_bound), whole, inside, end);
   if (inside && end.by_twofold == EndByTwofold::unknown) end.by_twofold = EndByTwofold::far;

@@ -289,7 +289,10 @@ FitResult fit_rows(const Curve& given, RowModel& model_rows, const std::vector<i
   }
   withdraw_hidden(
       fit, minimum.by_twofold,
-      [&] { return follows(rows, minimum.x, request.x0, Column(*curve.data, curve.predictors)); },
+      [&] {
+        return follows(rows, minimum.x, request.x0, Column(*curve.data, curve.predictors),
+                       fit.summary.certificate.rank);
+      },
       [&](double spread) {
         return curve.form.weighted && outweighed(rows, minimum.x, Column(*curve.data, curve.predictors + 1),
                                                  spread, minimum.unexplained);

@@ -178,8 +178,12 @@ const char* objection(const MinimizerResult& minimum, std::span<const double> su
     return std::sqrt(2 * cost) <= 2 * kRoundingErrors * std::sqrt(data);
   };
   const Certificate& c = minimum.summary.certificate;
-  if (hides_minimum(c, minimum.by_twofold, [&] { return are_rounding(sum(SumAt::cost), sum(SumAt::data)); }))
-    return kHiddenMinimum;
+  const auto follows = [&] {
+    const double cost = sum(SumAt::cost), data = sum(SumAt::data);
+    return are_rounding(cost, data) || goes_through_all_rows(static_cast<std::size_t>(sum(SumAt::rows)),
+                                                             c.rank, std::sqrt(2 * cost), std::sqrt(data));
+  };
+  if (hides_minimum(c, minimum.by_twofold, follows)) return kHiddenMinimum;
   const double spread = doubtful_spread(c, minimum.by_twofold, minimum.x, standard_errors);
   const double range = std::sqrt(sum(SumAt::variances)) * std::sqrt(sum(SumAt::weights) / sum(SumAt::rows));
   const bool outweighed = range > spread && !are_rounding(sum(SumAt::plain_cost), sum(SumAt::plain_data));

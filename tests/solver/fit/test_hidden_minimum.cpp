@@ -331,3 +331,52 @@ TEST_CASE("a function of residuals that is only called, without noise") {
   };
   CHECK(fit_of_called(beside_zero, {1, 1}).success());
 }
+
+TEST_CASE("a polynomial through as many points as it has parameters is exact, although its terms cancel") {
+  const auto refused = [](int degree, double (*number)(std::mt19937&)) {
+    const auto n = static_cast<std::size_t>(degree) + 1;
+    const PreparedModel model{std::string_view(polynomial(degree))};
+    std::mt19937 random(7);
+    std::vector<std::vector<double>> xs, ys;
+    int out = 0;
+    for (int k = 0; k < 300; ++k) {
+      std::vector<double> x, y;
+      while (x.size() < n) {
+        const double value = number(random);
+        if (std::ranges::count(x, value) == 0) x.push_back(value), y.push_back(number(random));
+      }
+      const FitResult fit = curve_fit(model, x, y, NamedValues());
+      out += fit.success() ? 0 : 1;
+      const auto residuals = [=](const std::vector<double>& p) {
+        std::vector<double> r(n);
+        for (std::size_t i = 0; i < n; ++i) {
+          for (std::size_t j = n; j-- > 0;) r[i] = r[i] * x[i] + p[j];
+          r[i] -= y[i];
+        }
+        return r;
+      };
+      out += least_squares(residuals, std::vector<double>(n, 1.0)).success() ? 0 : 1;
+      xs.push_back(x), ys.push_back(y);
+    }
+    std::vector<Column> columns_of_x(xs.begin(), xs.end()), columns_of_y(ys.begin(), ys.end());
+    const BatchResult batch =
+        curve_fit_batch(model, ColumnPerFit(columns_of_x), ColumnPerFit(columns_of_y), Matrix(1, n, 1.0));
+    CHECK(batch.certified == 300);
+    return out;
+  };
+  const auto decimal = [](std::mt19937& random) {
+    return std::uniform_int_distribution<int>(-99, 99)(random) / 10.0;
+  };
+  const auto normal = [](std::mt19937& random) { return std::normal_distribution<double>()(random); };
+  for (int degree = 1; degree <= 3; ++degree) {
+    CHECK(refused(degree, decimal) == 0);
+    CHECK(refused(degree, normal) == 0);
+  }
+  // The row of the origin has no term but the offset, which is 0.
+  CHECK(curve_fit(PreparedModel("a+b*x+c*x^2+d*x^3"), std::vector{2.3, 6.7, 0.0, -7.0},
+                  std::vector{3.4, 4.1, 0.0, -5.0}, NamedValues())
+            .success());
+  // The same in seconds since 1970: the curve misses the points by more than half of their digits.
+  CHECK_FALSE(
+      curve_fit("a+b*x", std::vector{1.7e9, 1.7e9 + 1e-4}, std::vector{0.1, 0.2}, NamedValues()).success());
+}
