@@ -158,7 +158,13 @@ class BatchTask {
     nlsq::store(
         batch_, f, end, [&](std::size_t j) { return minimum.x[j]; }, variance, out_);
     std::string why = withdraw_uncertain(batch_, f, minimum, rows, out_);
-    if (is_success(out_.verdict[f])) return;
+    if (is_success(out_.verdict[f])) {
+      WarnedEnd warned = end_of(s.certificate, batch_.free);
+      warned.lost = minimum.lost_parameters;
+      if (std::string text = warning_text(batch_, f, end, std::move(warned), out_); !text.empty())
+        warnings_[f] = std::move(text);
+      return;
+    }
     if (why.empty() && minimum.lost_parameters && is_constant(batch_.y[f])) why = message_of_constant();
     note_end(f, why.empty() ? message_of_end(minimum, evaluator, rows) : std::move(why));
   }
@@ -185,7 +191,7 @@ BatchResult empty_result(const Batch& batch) {
 // Runs fits [first, last) and adds up their counters.
 class Fits {
  public:
-  // `leaves` says that fits which the lanes cannot certify are not repeated.
+  // `leaves` says that only lanes make fits: those which they cannot certify are left to the caller.
   Fits(const Batch& batch, bool in_lanes, bool leaves, BatchResult& out)
       : batch_(batch), in_lanes_(in_lanes), leaves_(leaves), out_(out) {}
 
@@ -198,7 +204,7 @@ class Fits {
       for (const std::size_t f : lanes->left())
         if (!leaves_) task.fit(f);
     } else {
-      for (std::size_t f = first; f < last; ++f) task.fit(f);
+      for (std::size_t f = first; f < last && !leaves_; ++f) task.fit(f);
     }
     const std::lock_guard lock(mutex_);
     out_.counters.add(task.counters());
@@ -206,7 +212,10 @@ class Fits {
     // and would fragment it, by 7 KB for each message.
     for (const auto& [f, text] : task.messages()) out_.message.emplace(f, text);
     for (const auto& [f, text] : task.warnings()) out_.warnings.emplace(f, text);
-    if (lanes) lanes_.give(std::move(lanes));
+    if (lanes) {
+      for (const auto& [f, text] : lanes->warnings()) out_.warnings.emplace(f, text);
+      lanes_.give(std::move(lanes));
+    }
   }
   std::size_t in_lanes() const {
     std::size_t count = 0;
@@ -271,8 +280,10 @@ void warn_of_poles(const Batch& batch, const Model& model, BatchResult& out) {
   for (std::size_t f = 0; f < out.size(); ++f) {
     if (!is_success(out.verdict[f])) continue;
     const std::span<const double> parameters(&out.parameters(f, 0), out.parameter_names.size());
-    std::string pole = guessing::pole_warning(model, parameters, batch.x.front()[f]);
-    if (!pole.empty()) out.warnings[f] = std::move(pole);
+    const std::string pole = guessing::pole_warning(model, parameters, batch.x.front()[f]);
+    if (pole.empty()) continue;
+    std::string& text = out.warnings[f];
+    text += (text.empty() ? "" : "; ") + pole;
   }
 }
 

@@ -5,10 +5,12 @@
 #include "batch/group_rows.hpp"
 #include "batch/group_starts.hpp"
 #include "batch/joint_solve.hpp"
+#include "batch/lane_batch.hpp"
 #include "dense/data_survey.hpp"
 #include "fit/fit_setup.hpp"
 #include "fit/kept_data.hpp"
 #include "fit/prepared_impl.hpp"
+#include "fit/solve.hpp"
 #include "support/bytes.hpp"
 #include "support/constants.hpp"
 #include "support/fp_environment.hpp"
@@ -30,8 +32,6 @@ namespace nlsq::inline v0 {
 
 namespace {
 
-constexpr std::size_t kFewestInBatch = 32;      // curve_fit_batch needs so many fits for its lanes,
-constexpr std::size_t kMostRowsInBatch = 2048;  // of at most so many rows
 constexpr std::size_t kOwnThreads = std::size_t{1} << 17;  // rows from which a fit fills all threads itself
 constexpr std::size_t kChunk = 64;                         // groups of a task that only prepares or sums up
 constexpr std::size_t kUnit = 64;              // groups that remain together: lanes check each 64th in full
@@ -148,12 +148,15 @@ class GroupFits {
   Column y_of(std::size_t k) const { return part(layout_.y(), k); }
   Column sigma_of(std::size_t k) const { return layout_.sigma ? part(layout_.y() + 1, k) : Column(); }
 
-  // Returns true if curve_fit_batch can fit these groups and computes every statistic of theirs.
+  // Returns true if lanes can fit these groups, and fit_in_lanes() computes every statistic of theirs.
   bool in_batch(std::size_t rows, std::size_t count) const {
     const bool plain = options_.loss.is_linear() && ties_.empty() && options_.bounds.empty() &&
                        layout_.sigma_x == 0 && options_.starts == 1 && !free_.empty() &&
                        !(impl_.formula && impl_.formula->has_left_side);
-    return plain && count >= kFewestInBatch && rows <= kMostRowsInBatch && rows >= free_.size();
+    if (!plain || !impl_.has_programs()) return false;
+    FitOptions options = options_;
+    static_cast<SolverOptions&>(options) = settled(options_);
+    return lanes_take(options, count, rows, free_.size());
   }
 
   void for_chunks(std::size_t count, const std::function<void(std::size_t)>& one) const {
@@ -163,12 +166,13 @@ class GroupFits {
     });
   }
 
-  Matrix own_starts(std::span<const std::size_t> members) const {
+  // `warnings` are those of the first guesses.
+  Matrix own_starts(std::span<const std::size_t> members, std::vector<std::string>& warnings) const {
     Matrix start(members.size(), impl_.names.size());
+    warnings.resize(members.size());
     for_chunks(members.size(), [&](std::size_t i) {
-      std::string warning;
       const std::vector<double> values =
-          starts_.of(x_of(members[i]), y_of(members[i]), sigma_of(members[i]), warning);
+          starts_.of(x_of(members[i]), y_of(members[i]), sigma_of(members[i]), warnings[i]);
       std::copy(values.begin(), values.end(), &start(i, 0));
     });
     return start;
@@ -206,8 +210,9 @@ class GroupFits {
 
   // Fits a block of groups. Returns how many were fitted in lanes.
   std::size_t fit_block(std::span<const std::size_t> block) {
-    const BatchResult fits = fit_in_batch(block, own_starts(block));
-    for_chunks(block.size(), [&](std::size_t i) { take(fits, i, block[i]); });
+    std::vector<std::string> of_guesses;
+    const BatchResult fits = fit_in_batch(block, own_starts(block, of_guesses));
+    for_chunks(block.size(), [&](std::size_t i) { take(fits, i, block[i], of_guesses[i]); });
     return fits.in_lanes;
   }
 
@@ -239,7 +244,7 @@ class GroupFits {
     return hash.value();
   }
 
-  void take(const BatchResult& fits, std::size_t i, std::size_t k) {
+  void take(const BatchResult& fits, std::size_t i, std::size_t k, const std::string& of_guess) {
     for (std::size_t j = 0; j < impl_.names.size(); ++j) {
       out_.parameters(k, j) = fits.parameters(i, j);
       out_.standard_errors(k, j) = fits.standard_errors(i, j);
@@ -255,6 +260,7 @@ class GroupFits {
     out_.iterations[k] = fits.iterations[i];
     std::vector<std::string> warnings;
     if (fits.warnings.contains(i)) warnings.push_back(fits.warnings.at(i));
+    if (!of_guess.empty()) warnings.push_back(of_guess);
     if (is_success(fits.verdict[i])) warn(k, std::move(warnings));
   }
 

@@ -4,10 +4,13 @@
 #include "certificate/certificate.hpp"
 #include "certificate/doubtful_end.hpp"
 #include "certificate/hidden_minimum.hpp"
+#include "fit/fit_setup.hpp"
 #include "minimizer/minimizer_request.hpp"
 #include "support/bytes.hpp"
 #include "support/clock.hpp"
 #include "support/column_blocks.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -133,6 +136,48 @@ bool is_bounded(const Limits& limits, int parameter) {
 bool is_on_bound(const Limits& limits, int parameter, double value) {
   const auto j = static_cast<std::size_t>(parameter);
   return !limits.empty() && (value == limits.lower[j] || value == limits.upper[j]);
+}
+
+GroupsResult own_fits(const PreparedModel& model, const Columns& x, const Column& y, const Column& group,
+                      const NamedValues& p0, const GroupOptions& options, const std::vector<int>& shared) {
+  GroupOptions alone = options;
+  alone.share.clear();
+  const GroupsResult first = curve_fit_groups(model, x, y, group, p0, alone);
+  NamedValues start = p0;
+  for (const int j : shared) {
+    const std::string& name = first.parameter_names[static_cast<std::size_t>(j)];
+    alone.fixed.push_back(name);
+    if (has_value(p0, name)) continue;
+    std::vector<double> values;
+    for (std::size_t k = 0; k < first.size(); ++k) {
+      if (is_success(first.verdict[k])) values.push_back(first.parameters(k, static_cast<std::size_t>(j)));
+    }
+    if (values.empty()) continue;
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    start.emplace_back(name, *middle);
+  }
+  GroupsResult out = curve_fit_groups(model, x, y, group, start, alone);
+  out.succeeded = out.in_lanes = 0;
+  return out;
+}
+
+std::string why_without_errors(const std::vector<bool>& weak, bool deficient) {
+  const auto count = std::ranges::count(weak, true);
+  if (count == 0)
+    return "the standard errors are not known: with all groups together the data determine the parameters "
+           "too weakly, or x has a large offset (subtract it)";
+  return fmt::format(
+      "the standard errors are not known: the rows of {} of {} groups do not determine their own "
+      "parameters{}; the warnings of these groups name them",
+      count, weak.size(), deficient ? "" : ", or too weakly, as where x has a large offset (subtract it)");
+}
+
+std::string warning_of_weak(bool deficient) {
+  return fmt::format(
+      "no standard error of the joint fit is known, because the rows of this group do not "
+      "determine its own parameters: {}leave the group out, or fix what it cannot tell",
+      deficient ? "" : "if x has a large offset, subtract it, otherwise ");
 }
 
 double spread_of(const Column& sigma) {

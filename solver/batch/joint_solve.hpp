@@ -41,6 +41,17 @@ bool is_on_bound(const Limits& limits, int parameter, double value);
 void note_parameters_on_bounds(const Limits& limits, const std::vector<std::string>& fixed,
                                GroupsResult& fits);
 
+// Computes the start of a joint fit. The shared parameters start at the medians of the groups' own fits, the
+// others at the results of fits of the groups with the shared ones fixed there.
+GroupsResult own_fits(const PreparedModel& model, const Columns& x, const Column& y, const Column& group,
+                      const NamedValues& p0, const GroupOptions& options, const std::vector<int>& shared);
+
+// Says why a joint fit has no standard errors. `weak` has a flag for each group: true if its rows do not
+// determine its own parameters. `deficient` says that J loses rank.
+std::string why_without_errors(const std::vector<bool>& weak, bool deficient);
+// Returns the warning of such a group.
+std::string warning_of_weak(bool deficient);
+
 // Returns the ratio of the largest sigma to the smallest one.
 double spread_of(const Column& sigma);
 // Returns true if a few heavy rows alone may have made the fit of a group a success. There are three signs:

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <utility>
 
 namespace nlsq::inline v0 {
 
@@ -36,8 +37,8 @@ LaneProblem problem_of(const Batch& batch) {
           o.absolute_sigma};
 }
 
-// Returns true if fits begin in f32, which needs the default policy. Without f32 they run in f64 throughout.
-bool leads(const Batch& batch) { return *batch.options.precision == PrecisionPolicy{}; }
+// Fits begin in f32 with this policy. With others that the lanes take they run in f64 throughout.
+bool is_default(const PrecisionPolicy& policy) { return policy == PrecisionPolicy{}; }
 
 // Returns at most 16 rows that are spread over the data. The first row and the last are among them.
 std::vector<std::size_t> some_rows(std::size_t rows) {
@@ -116,19 +117,21 @@ bool certify_plain(const Linearization& at, std::span<const double> x, std::size
 
 }  // namespace
 
-bool lanes_serve(const Batch& batch) {
-  const FitOptions& o = batch.options;
+bool lanes_take(const FitOptions& o, std::size_t fits, std::size_t rows, std::size_t free) {
   const PrecisionPolicy& policy = *o.precision;
-  const std::size_t rows = batch.y[0].size(), n = batch.free.size();
   const bool plain = o.algorithm == Algorithm::levenberg_marquardt && o.geodesic != Geodesic::always &&
                      o.variable_projection != VariableProjection::on && !o.strict && o.ftol == 0 &&
-                     o.nonmonotonic_steps == 0 && o.max_seconds == 0 && o.max_iterations >= kIterations &&
-                     batch.plain() && batch.limits.empty();
+                     o.nonmonotonic_steps == 0 && o.max_seconds == 0 && o.max_iterations >= kIterations;
   const bool formats =
-      leads(batch) || (!policy.adaptive && policy.rules.empty() && policy.components.empty());
-  if (!batch.programs || !batch.shared_usable || !plain || !formats) return false;
-  if (batch.fits() < kFewestFits || rows > kMostRows || rows <= n ||
-      n > static_cast<std::size_t>(most_lane_parameters))
+      is_default(policy) || (!policy.adaptive && policy.rules.empty() && policy.components.empty());
+  return plain && formats && fits >= kFewestFits && rows <= kMostRows && rows > free &&
+         free <= static_cast<std::size_t>(most_lane_parameters);
+}
+
+bool lanes_serve(const Batch& batch) {
+  const std::size_t rows = batch.y[0].size();
+  if (!batch.programs || !batch.shared_usable || !batch.plain() || !batch.limits.empty() ||
+      !lanes_take(batch.options, batch.fits(), rows, batch.free.size()))
     return false;
   for (std::size_t f = 1; f < batch.fits(); ++f) {
     if (batch.y[f].size() != rows) return false;
@@ -147,7 +150,7 @@ LaneBatch::Way::Way(const Batch& batch, const LaneProblem& problem, bool single)
 
 LaneBatch::LaneBatch(const Batch& batch, BatchResult& out)
     : batch_(batch), out_(out), problem_(problem_of(batch)),
-      lead_(leads(batch) ? std::make_unique<Way>(batch, problem_, true) : nullptr),
+      lead_(is_default(*batch.options.precision) ? std::make_unique<Way>(batch, problem_, true) : nullptr),
       finish_(std::make_unique<Way>(batch, problem_, false)), worker_(batch.model, batch.programs),
       some_rows_(some_rows(batch.y[0].size())), x_(batch.free.size()) {
   const FitOptions& o = batch.options;
@@ -196,6 +199,7 @@ void LaneBatch::send(Way& way, const std::vector<std::size_t>& fits, End end) {
 void LaneBatch::run(std::size_t first, std::size_t last) {
   first_ = first;
   left_.clear();
+  warnings_.clear();
   queue_.clear();
   led_.clear();
   const std::size_t n = batch_.model.names.size();
@@ -274,6 +278,13 @@ void LaneBatch::converge(std::size_t lane) {
       batch_, fit, end, [&](std::size_t j) { return x_[j]; },
       [&](std::size_t j) { return certificate_.variances[j]; }, out_);
   restore_signs(batch_, fit, nullptr, out_);
+  // Fits in lanes have no other warning than that of an R² below 0.
+  if (!few_rows_scatter_more(batch_, fit, 2 * at_.cost)) {
+    WarnedEnd warned;
+    warned.verdict = end.verdict;
+    if (std::string text = warning_text(batch_, fit, end, std::move(warned), out_); !text.empty())
+      warnings_[fit] = std::move(text);
+  }
   ++done_;
 }
 

@@ -6,7 +6,9 @@
 #include "batch/lane_minimizer.hpp"
 
 #include <array>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace nlsq::inline v0 {
@@ -20,8 +22,11 @@ struct LaneCertificate {
   Vector variances;            // diagonal of (JᵀJ)⁻¹
 };
 
-// Returns true if the fits of this batch can run in lanes: many small fits of one length, without options
-// that only single fits support.
+// Returns true if so many fits, each of so many rows and `free` parameters, can run in lanes: many small fits
+// without options that only single fits support. `options` are settled().
+bool lanes_take(const FitOptions& options, std::size_t fits, std::size_t rows, std::size_t free);
+// Returns true if the fits of this batch can run in lanes. They also need one length, and no bounds, losses
+// or ties.
 bool lanes_serve(const Batch& batch);
 
 // Runs the fits of one thread in lanes.
@@ -34,6 +39,8 @@ class LaneBatch {
   void run(std::size_t first, std::size_t last);
   const std::vector<std::size_t>& left() const { return left_; }
   std::size_t done() const { return done_; }
+  // Those of fits with success in the last run.
+  const std::map<std::size_t, std::string>& warnings() const { return warnings_; }
   const KernelCounters& counters() const { return counters_; }
 
  private:
@@ -71,6 +78,7 @@ class LaneBatch {
   Vector arrivals_;                // the step by which each f32 fit reached its end, by fit
   // Fits for the lanes; those of them that begin in f32; and those to be fitted singly.
   std::vector<std::size_t> queue_, led_, left_;
+  std::map<std::size_t, std::string> warnings_;
   Vector sampled_;  // data columns at the sampled rows
   std::vector<const double*> sampled_columns_;
   std::vector<Column> columns_;

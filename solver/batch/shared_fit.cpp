@@ -63,28 +63,9 @@ class SharedFit {
   }
 
  private:
-  // Computes the start. The shared parameters start at the medians of the groups' own fits, the others at the
-  // results of fits of the groups with the shared ones fixed there. Groups without a start are left out.
+  // Groups without a start are left out.
   void find_start() {
-    GroupOptions alone = options_;
-    alone.share.clear();
-    const GroupsResult first = curve_fit_groups(model_, x_, y_, group_, p0_, alone);
-    NamedValues start = p0_;
-    for (const int j : shared_) {
-      const std::string& name = impl_.names[static_cast<std::size_t>(j)];
-      alone.fixed.push_back(name);
-      if (has_value(p0_, name)) continue;
-      std::vector<double> values;
-      for (std::size_t k = 0; k < first.size(); ++k) {
-        if (is_success(first.verdict[k])) values.push_back(first.parameters(k, static_cast<std::size_t>(j)));
-      }
-      if (values.empty()) continue;
-      const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-      std::nth_element(values.begin(), middle, values.end());
-      start.emplace_back(name, *middle);
-    }
-    out_ = curve_fit_groups(model_, x_, y_, group_, start, alone);
-    out_.succeeded = out_.in_lanes = 0;
+    out_ = own_fits(model_, x_, y_, group_, p0_, options_, shared_);
     for (std::size_t k = 0; k < out_.size(); ++k) {
       if (out_.termination[k] != Termination::failure) taking_part_.push_back(k);
     }
@@ -194,7 +175,6 @@ class SharedFit {
       for (const int j : own_) out_.standard_errors(k, static_cast<std::size_t>(j)) = kNaN;
       take_end(s, k, out_);
       out_.message[k] = is_success(s.verdict) ? std::string() : s.message;
-      out_.warnings[k] = is_success(s.verdict) ? starts_.warning_of_fixed() : std::string();
     }
     joint_.groups = taking_part_.size();
     joint_.parameters = shared_values_;
@@ -213,22 +193,19 @@ class SharedFit {
     const bool deficient = certificate.verdict == Verdict::rank_deficient;
     std::vector<Matrix> normals;  // of the groups, where J loses rank
     heavy_ = weighted() && spread_of(sorted_.back()) > kHeavyRows;
-    bool determined = true;
+    std::vector<bool> weak(taking_part_.size(), false);  // groups that do not determine their own parameters
     for (std::size_t i = 0; i < taking_part_.size(); ++i) {
       for (std::size_t j = 0; j < own_.size(); ++j)
         if (!is_on_bound(limits_, own_[j], own_values_(i, j))) own[i].push_back(static_cast<int>(j));
       free += own[i].size();
       const std::optional<Matrix> normal = normal_matrix(i, shared, own[i]);
       // A group may have no parameter that is not on a bound.
-      determined = normal && (normal->rows() == 0 || arrow.add(i, *normal)) && determined;
+      weak[i] = !normal || !(normal->rows() == 0 || arrow.add(i, *normal));
       if (deficient && normal) normals.push_back(*normal);
     }
-    determined = (shared.empty() || arrow.finish()) && determined;
-    if (!determined) {
-      joint_.summary.message +=
-          "; the standard errors are not known: with all groups together the data determine the parameters "
-          "too weakly, or x has a large offset (subtract it)";
-    }
+    const bool none_weak = std::ranges::count(weak, true) == 0;
+    const bool determined = (shared.empty() || arrow.finish()) && none_weak;
+    if (!determined) joint_.summary.message += "; " + why_without_errors(weak, deficient);
     if (deficient) free = std::min(free, static_cast<std::size_t>(certificate.rank));
     joint_.dof = static_cast<std::ptrdiff_t>(joint_.rows) - static_cast<std::ptrdiff_t>(free);
     joint_.chi2_reduced = joint_.dof > 0 ? joint_.rss / static_cast<double>(joint_.dof) : kNaN;
@@ -239,7 +216,9 @@ class SharedFit {
     std::vector<bool> undetermined;
     if (normals.size() == taking_part_.size())
       undetermined = undetermined_in_all(normals, shared.size(), static_cast<std::size_t>(certificate.rank));
-    withdraw_doubtful(errors_of_groups(undetermined, shared, own));
+    const Matrix errors = errors_of_groups(undetermined, shared, own);
+    withdraw_doubtful(errors);
+    warn(undetermined.empty() ? Matrix(errors.rows(), errors.columns()) : errors, weak);
     out_.joint = std::move(joint_);
   }
 
@@ -262,7 +241,7 @@ class SharedFit {
 
   // Takes the certificate, which is that of all groups, back if one group's end is doubtful
   // (doubtful_end.hpp).
-  void withdraw_doubtful(Matrix errors) {
+  void withdraw_doubtful(const Matrix& errors) {
     const std::vector<int> free = free_parameters(impl_.names, options_.fixed, {}, limits_);
     const std::shared_ptr<const CurvePrograms> programs = impl_.programs(free, ResidualForm(weighted()));
     std::vector<Doubt> doubts;
@@ -271,7 +250,7 @@ class SharedFit {
       end.verdict = out_.verdict[k];
       end.names = impl_.names;
       end.start = end.parameters = {&out_.parameters(k, 0), impl_.names.size()};
-      end.standard_errors = {&errors(k, 0), impl_.names.size()};
+      end.standard_errors = {errors.data() + k * impl_.names.size(), impl_.names.size()};
       end.unstarted = starts_.unstarted();
       end.jumps = programs->jumps;
       end.r_squared = out_.r_squared[k];
@@ -293,7 +272,34 @@ class SharedFit {
       out_.verdict[k] = joint_.summary.verdict;
       out_.termination[k] = joint_.summary.termination;
       out_.message[k] = message_of_doubt(doubts[i].empty() ? of_others : doubts[i]);
+    }
+  }
+
+  // Stores the warnings of each group. `errors` is NaN for undetermined parameters, and
+  // `weak` are the groups without which the standard errors would be known.
+  void warn(const Matrix& errors, const std::vector<bool>& weak) {
+    const std::vector<int> free = free_parameters(impl_.names, options_.fixed, {}, limits_);
+    for (std::size_t i = 0; i < taking_part_.size(); ++i) {
+      const std::size_t k = taking_part_[i];
       out_.warnings[k].clear();
+      if (!is_success(out_.verdict[k])) continue;
+      WarnedEnd end;
+      end.names = impl_.names;
+      end.parameters = std::span<const double>(&out_.parameters(k, 0), impl_.names.size());
+      for (const int parameter : free) {
+        const auto j = static_cast<std::size_t>(parameter);
+        if (is_on_bound(limits_, parameter, end.parameters[j])) end.at_bound.push_back(j);
+        else if (std::isnan(errors(k, j))) end.undetermined.push_back(j);
+      }
+      end.verdict = out_.verdict[k];
+      end.dof = joint_.dof;
+      end.rss = joint_.rss;
+      end.r_squared = out_.r_squared[k];
+      end.absolute_sigma = options_.absolute_sigma;
+      std::vector<std::string> texts = warnings_of(end);
+      if (weak[i]) texts.push_back(warning_of_weak(end.verdict == Verdict::rank_deficient));
+      if (!starts_.warning_of_fixed().empty()) texts.push_back(starts_.warning_of_fixed());
+      out_.warnings[k] = fmt::format("{}", fmt::join(texts, "; "));
     }
   }
 

@@ -1,4 +1,4 @@
-// Implements withdraw_uncertain(), and Batch::unstarted(), which it uses.
+// Implements withdraw_uncertain() and warning_text(), and Batch::unstarted().
 #include "batch/batch.hpp"
 
 #include "certificate/doubtful_end.hpp"
@@ -6,6 +6,8 @@
 #include "dense/data_survey.hpp"
 #include "support/column_blocks.hpp"
 #include "support/constants.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <vector>
@@ -26,13 +28,45 @@ double total_of(const Batch& batch, std::size_t fit) {
   return total_squares(batch.y[fit], batch.weighted() ? batch.sigma[fit] : Column());
 }
 
-// Returns R² of a fit, or NaN if the fitted quantity does not vary.
+}  // namespace
+
 double share_explained(const Batch& batch, std::size_t fit, double cost) {
   const double total = total_of(batch, fit);
   return total > 0 ? 1 - 2 * cost / total : kNaN;
 }
 
-}  // namespace
+bool few_rows_scatter_more(const Batch& batch, std::size_t fit, double rss) {
+  const std::size_t rows = batch.y[fit].size(), predictors = batch.x.size();
+  const bool left_side = batch.model.formula && batch.model.formula->has_left_side;
+  const auto response = [&](std::size_t i) {
+    if (!left_side) return batch.y[fit][i];
+    std::vector<double> x(predictors);
+    for (std::size_t c = 0; c < predictors; ++c) x[c] = batch.x[c][fit][i];
+    return batch.model.formula->evaluate_response(x, batch.y[fit][i]);
+  };
+  if (rows < 3) return false;
+  const double origin = response(0);
+  double weights = 0, sum = 0, squares = 0;
+  for (const std::size_t i : {std::size_t(0), rows / 2, rows - 1}) {
+    const double distance = i == 0 ? 0 : response(i) - origin;
+    const double weight = batch.weighted() ? 1 / (batch.sigma[fit][i] * batch.sigma[fit][i]) : 1;
+    weights += weight, sum += weight * distance, squares += weight * distance * distance;
+  }
+  return squares - sum * sum / weights > rss;
+}
+
+std::string warning_text(const Batch& batch, std::size_t fit, const BatchEnd& stored, WarnedEnd end,
+                         const BatchResult& out) {
+  end.names = out.parameter_names;
+  end.parameters = std::span<const double>(out.parameters.data() + fit * out.parameter_names.size(),
+                                           out.parameter_names.size());
+  end.dof = static_cast<std::ptrdiff_t>(batch.y[fit].size()) - static_cast<std::ptrdiff_t>(stored.determined);
+  end.rss = 2 * stored.cost;
+  end.r_squared = share_explained(batch, fit, stored.cost);
+  end.absolute_sigma = batch.options.absolute_sigma;
+  const std::vector<std::string> warnings = warnings_of(end);
+  return warnings.empty() ? std::string() : fmt::format("{}", fmt::join(warnings, "; "));
+}
 
 std::vector<std::string> Batch::unstarted(std::size_t fit) const {
   std::vector<std::string> out;

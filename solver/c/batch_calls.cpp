@@ -96,6 +96,11 @@ nlsq_result* fit_batch(const CallerModel& model, const nlsq_batch_column* x, std
   result->batch = curve_fit_batch(*model.prepared, data.x, data.y, first.P0, batch);
   improve_poor_fits(
       model, data, first, batch, [&] { return options.stop_wanted(); }, result->batch);
+  for (auto& [fit, text] : first.warnings) {
+    if (!is_success(result->batch.verdict[fit])) continue;
+    std::string& all = result->batch.warnings[fit];
+    all = all.empty() ? std::move(text) : text + "; " + all;
+  }
   for (const auto& [fit, text] : result->batch.warnings)
     result->warnings.push_back(fmt::format("fit {}: {}", fit, text));
   result->masked = mask != nullptr;

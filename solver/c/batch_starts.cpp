@@ -50,7 +50,7 @@ BatchStarts batch_starts(const CallerModel& model, const BatchData& data, const 
     return start;
   };
   const std::vector<double> fallback = default_start(n, limits);
-  BatchStarts out{Matrix(guesses || p0_fits > 1 ? data.fits : 1, n), {}};
+  BatchStarts out{Matrix(guesses || p0_fits > 1 ? data.fits : 1, n), {}, {}};
   if (!guesses && !all_given) out.unstarted.assign(out.P0.rows() * n, false);
   for (std::size_t f = 0; f < out.P0.rows(); ++f) {
     std::vector<double> start = fallback;
@@ -61,6 +61,7 @@ BatchStarts batch_starts(const CallerModel& model, const BatchData& data, const 
       start = model.guess(
           Columns(std::move(x)), data.y[f], data.sigma.empty() ? Column() : data.sigma[f], options.loss,
           [&](const std::vector<double>& guess) { return imposed(guess, f); }, warning);
+      if (!warning.empty()) out.warnings[f] = std::move(warning);
     }
     start = imposed(start, f);
     for (std::size_t j = 0; j < n; ++j) {

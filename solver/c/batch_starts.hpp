@@ -6,7 +6,10 @@
 
 #include <nlsq/curve_fit_batch.hpp>
 
+#include <cstddef>
 #include <functional>
+#include <map>
+#include <string>
 #include <vector>
 
 namespace nlsq::inline v0::c {
@@ -22,6 +25,7 @@ struct BatchData {
 struct BatchStarts {
   Matrix P0;
   std::vector<bool> unstarted;
+  std::map<std::size_t, std::string> warnings;  // of the first guesses, by fit
 };
 
 // Returns the starting values. Values that are not given are guessed, or are those where curve_fit starts

@@ -84,14 +84,15 @@ double total_squares(const double* y, const double* sigma, std::size_t count) {
 }
 
 double total_squares(const Column& y, const Column& sigma) {
-  const auto numbers = [](const Column& column) {
-    std::vector<double> out(column.size());
-    column.read(0, out.size(), out.data());
-    return out;
+  std::vector<double> copies[2];
+  const auto numbers = [](const Column& column, std::vector<double>& copy) {
+    if (const double* const direct = column.direct_f64(0)) return direct;
+    copy.resize(column.size());
+    column.read(0, copy.size(), copy.data());
+    return std::as_const(copy).data();
   };
   if (y.size() == 0) return 0;
-  const std::vector<double> values = numbers(y), sigmas = numbers(sigma);
-  return total_squares(values.data(), sigmas.empty() ? nullptr : sigmas.data(), values.size());
+  return total_squares(numbers(y, copies[0]), sigma.empty() ? nullptr : numbers(sigma, copies[1]), y.size());
 }
 
 DataSurvey::DataSurvey(std::shared_ptr<const RowSource> rows, std::vector<std::string> names,

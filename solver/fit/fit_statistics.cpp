@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <optional>
 
 namespace nlsq::inline v0 {
@@ -42,17 +43,6 @@ void forget_undetermined(FitResult& fit, const Certificate& c, const std::vector
   }
 }
 
-// Lists the parameters on a bound and their values: "a (0), b (2.5)".
-std::string held_names(const FitResult& fit) {
-  std::string names;
-  for (std::size_t j = 0; j < fit.at_bound.size(); ++j) {
-    if (fit.at_bound[j])
-      names +=
-          fmt::format("{}{} ({:g})", names.empty() ? "" : ", ", fit.parameter_names[j], fit.parameters[j]);
-  }
-  return names;
-}
-
 // Returns true if the covariance was left out because derivatives by differences have too few digits.
 bool lost_by_differences(const FitResult& fit, const Certificate& c, const std::vector<int>& free) {
   if (!(c.covariance_error > kStandardErrorsUnknown) ||
@@ -62,57 +52,95 @@ bool lost_by_differences(const FitResult& fit, const Certificate& c, const std::
       free, [&](int j) { return std::isnan(fit.standard_errors[static_cast<std::size_t>(j)]); });
 }
 
-void warn(FitResult& fit, const Certificate& c, const std::vector<int>& free, bool lost,
-          bool absolute_sigma) {
+// Lists the parameters on a bound and their values: "a (0), b (2.5)".
+std::string held_names(const WarnedEnd& end) {
   std::string names;
-  for (const int j : c.confounded) {
-    if (!names.empty()) names += ", ";
-    names += fit.parameter_names[static_cast<std::size_t>(free[static_cast<std::size_t>(j)])];
-  }
-  if (const std::string held = held_names(fit); !held.empty()) {
-    fit.warnings.push_back(fmt::format(
-        "{} at a bound: without a standard error, and those of the others are as if it were fixed there",
-        held));
-  }
-  if (!names.empty()) {
-    fit.warnings.emplace_back(
-        lost && !std::isnan(fit.r_squared)  // where y does not vary, no start helps
-            ? fmt::format("the data do not determine {} where the fit ended: start elsewhere, or fix what "
-                          "they cannot tell",
-                          names)
-            : c.confounded.size() == 1
-                  ? fmt::format("the data do not determine {}: fix it, or simplify the model", names)
-                  : fmt::format("the data do not determine {}: only combinations of them; fix one, or "
-                                "simplify the model",
-                                names));
-  }
-  if (lost_by_differences(fit, c, free)) {
-    fit.warnings.emplace_back(
-        "standard errors are not known: beside values as large as these, differences for derivatives have "
-        "too few digits. Subtract the offset from y and from the function, or give derivatives");
-  }
-  if (c.verdict == Verdict::noise_floor) fit.warnings.emplace_back("the fit ended at the noise floor of f64");
-  if (fit.dof > 0 && fit.rss == 0 && !absolute_sigma) {
-    fit.warnings.emplace_back(
-        "every residual is zero: there is no scatter to take standard errors from, and they are undefined");
-  }
-  if (2 * fit.beyond > fit.rows) {
-    fit.warnings.push_back(
-        fmt::format("most residuals ({} of {}) are beyond the scale of the loss, {:g}: standard errors may "
-                    "be far too small. "
-                    "Give the size of residuals that are no outliers as its scale",
-                    fit.beyond, fit.rows, fit.loss.scale()));
-  }
-  constexpr double kRounding = 1e-6;
-  if (is_success(c.verdict) && fit.loss.is_linear() && !fit.errors_in_x && fit.r_squared < -kRounding)
-    fit.warnings.emplace_back(
-        "a constant would fit y better than this curve (R² is below 0): try other starting values, or "
-        "another model");
-  if (fit.dof == 0 && !absolute_sigma)
-    fit.warnings.emplace_back("as many parameters as rows: standard errors are undefined");
+  for (const std::size_t j : end.at_bound)
+    names += fmt::format("{}{} ({:g})", names.empty() ? "" : ", ", end.names[j], end.parameters[j]);
+  return names;
+}
+
+std::string warning_of_undetermined(const WarnedEnd& end) {
+  std::vector<std::string> names;
+  for (const std::size_t j : end.undetermined) names.push_back(end.names[j]);
+  if (end.lost && !std::isnan(end.r_squared))  // where y does not vary, no start helps
+    return fmt::format(
+        "the data do not determine {} where the fit ended: start elsewhere, or fix what they cannot tell",
+        fmt::join(names, ", "));
+  if (names.size() == 1)
+    return fmt::format("the data do not determine {}: fix it, or simplify the model", names[0]);
+  return fmt::format(
+      "the data do not determine {}: only combinations of them; fix one, or simplify the model",
+      fmt::join(names, ", "));
+}
+
+// Returns what warnings_of() needs to know of a fit.
+WarnedEnd warned_end(const FitResult& fit, const MinimizerResult& minimum, const std::vector<int>& free,
+                     bool absolute_sigma) {
+  const Certificate& c = minimum.summary.certificate;
+  WarnedEnd end = end_of(c, free);
+  end.names = fit.parameter_names;
+  end.parameters = fit.parameters;
+  end.dof = fit.dof;
+  end.rss = fit.rss;
+  end.r_squared = fit.r_squared;
+  end.absolute_sigma = absolute_sigma;
+  end.lost = minimum.lost_parameters;
+  end.errors_lost = lost_by_differences(fit, c, free);
+  end.least_squares = fit.loss.is_linear() && !fit.errors_in_x;
+  end.rows = fit.rows;
+  end.beyond = fit.beyond;
+  end.scale = fit.loss.scale();
+  return end;
 }
 
 }  // namespace
+
+WarnedEnd end_of(const Certificate& c, std::span<const int> free) {
+  WarnedEnd end;
+  end.verdict = c.verdict;
+  for (const int k : c.at_bound)
+    end.at_bound.push_back(static_cast<std::size_t>(free[static_cast<std::size_t>(k)]));
+  for (const int k : c.confounded)
+    end.undetermined.push_back(static_cast<std::size_t>(free[static_cast<std::size_t>(k)]));
+  return end;
+}
+
+std::vector<std::string> warnings_of(const WarnedEnd& end) {
+  constexpr double kRounding = 1e-6;
+  std::vector<std::string> out;
+  if (!end.at_bound.empty()) {
+    out.push_back(fmt::format(
+        "{} at a bound: without a standard error, and those of the others are as if it were fixed there",
+        held_names(end)));
+  }
+  if (!end.undetermined.empty()) out.push_back(warning_of_undetermined(end));
+  if (end.errors_lost) {
+    out.emplace_back(
+        "standard errors are not known: beside values as large as these, differences for derivatives have "
+        "too few digits. Subtract the offset from y and from the function, or give derivatives");
+  }
+  if (end.verdict == Verdict::noise_floor) out.emplace_back("the fit ended at the noise floor of f64");
+  if (end.dof > 0 && end.rss == 0 && !end.absolute_sigma) {
+    out.emplace_back(
+        "every residual is zero: there is no scatter to take standard errors from, and they are undefined");
+  }
+  if (2 * end.beyond > end.rows) {
+    out.push_back(
+        fmt::format("most residuals ({} of {}) are beyond the scale of the loss, {:g}: standard errors may "
+                    "be far too small. "
+                    "Give the size of residuals that are no outliers as its scale",
+                    end.beyond, end.rows, end.scale));
+  }
+  if (is_success(end.verdict) && end.least_squares && end.r_squared < -kRounding) {
+    out.emplace_back(
+        "a constant would fit y better than this curve (R² is below 0): try other starting values, or "
+        "another model");
+  }
+  if (end.dof == 0 && !end.absolute_sigma)
+    out.emplace_back("as many parameters as rows: standard errors are undefined");
+  return out;
+}
 
 double FitResult::correlation(std::size_t i, std::size_t j) const {
   const double product = standard_errors[i] * standard_errors[j];
@@ -207,7 +235,8 @@ void fill_statistics(FitResult& fit, const MinimizerResult& minimum, const std::
   if (loss.is_robust()) deviance = kNaN;
   fit.aic = deviance + 2 * k;
   fit.bic = deviance + k * std::log(m);
-  warn(fit, c, free, minimum.lost_parameters, absolute_sigma);
+  std::ranges::move(warnings_of(warned_end(fit, minimum, free, absolute_sigma)),
+                    std::back_inserter(fit.warnings));
 }
 
 }  // namespace nlsq::inline v0

@@ -11,6 +11,8 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
+#include <vector>
 
 namespace nlsq::inline v0 {
 
@@ -35,6 +37,27 @@ double total_squares(const RowSource& data, std::size_t predictors, bool weighte
 
 // Returns 2 Σ y ln(y/ȳ), the deviance of counts about their mean. The counts are column `y` of `data`.
 double constant_deviance(const RowSource& data, int y);
+
+// Holds what the warnings of a fit depend on. Every path that stores a fit takes them from warnings_of():
+// single fits, batches, lanes, groups and joint fits.
+struct WarnedEnd {
+  std::span<const std::string> names;               // of all parameters of the model
+  std::span<const double> parameters;               // their values
+  std::vector<std::size_t> at_bound, undetermined;  // positions among all parameters
+  Verdict verdict = Verdict::failed;
+  std::ptrdiff_t dof = 0;
+  double rss = 0, r_squared = 0;
+  bool absolute_sigma = false;
+  bool lost = false;          // MinimizerResult::lost_parameters
+  bool errors_lost = false;   // derivatives by differences have too few digits for standard errors
+  bool least_squares = true;  // the loss is linear and x has no errors, so that R² compares with a constant
+  std::size_t rows = 0, beyond = 0;  // of a robust loss: all rows, and those beyond its scale
+  double scale = 0;                  // of the loss
+};
+// Returns an end with the verdict and with the parameters that are undetermined or on a bound. `free` lists
+// the fitted parameters of the model, in the minimizer's order.
+WarnedEnd end_of(const Certificate& certificate, std::span<const int> free);
+std::vector<std::string> warnings_of(const WarnedEnd& end);
 
 // Fills covariance, standard errors, dof, rss, R², AIC, BIC and warnings. `free` lists the fitted parameters
 // of the model, in the minimizer's order. `of_rows` is null unless the loss is nonlinear. `total` is the sum

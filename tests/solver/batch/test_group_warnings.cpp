@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,8 @@ Rows rows_of(int groups, int rows, double error, F f) {
 }
 
 double decay(double x, int g) { return (2 + g) * std::exp(-x) + 1 + 4 * g; }
+
+constexpr double kNone = std::numeric_limits<double>::infinity();
 
 bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
@@ -79,7 +82,7 @@ TEST_CASE("A shared parameter that is fixed without a value is refused") {
 
 TEST_CASE("Groups, batches and prepared models have the warnings of single fits") {
   FitOptions options;
-  options.loss = Loss::tukey(1e-5);
+  options.loss = Loss::tukey(0.015);  // a third of the residuals are within it
   const Rows rows = rows_of(3, 25, 0.01, decay);
   const GroupsResult fits = curve_fit_groups(model("exp"), rows.x, rows.y, rows.group, {}, options);
   std::size_t warned = 0;
@@ -123,4 +126,99 @@ TEST_CASE("Poles between the data are named in lanes, in single fits and for pre
   const Rows smooth = rows_of(40, 16, 1e-3, [](double x, int) { return (1 + 2 * x) / (1 + 0.6 * x); });
   const GroupsResult fits = curve_fit_groups(model("rational11"), smooth.x, smooth.y, smooth.group);
   for (const std::string& warning : fits.warnings) CHECK(warning.empty());
+}
+
+namespace {
+
+// Checks that every group, in lanes or not, has the warnings of its fit alone, and that one of them holds
+// `part`.
+void check_as_single(const PreparedModel& model, const Rows& rows, int count, const NamedValues& p0,
+                     const GroupOptions& options, const char* part) {
+  const std::size_t length = rows.x.size() / static_cast<std::size_t>(count);
+  const GroupsResult fits = curve_fit_groups(model, rows.x, rows.y, rows.group, p0, options);
+  std::size_t found = 0;
+  for (std::size_t k = 0; k < fits.size(); ++k) {
+    const Column x(&rows.x[k * length], length), y(&rows.y[k * length], length);
+    const FitResult fit = curve_fit(model, x, y, p0, options);
+    CAPTURE(k);
+    CHECK(fits.verdict[k] == fit.summary.verdict);
+    std::string joined;
+    for (const std::string& text : fit.warnings) joined += (joined.empty() ? "" : "; ") + text;
+    if (is_success(fits.verdict[k])) CHECK(fits.warnings[k] == joined);
+    if (contains(fits.warnings[k], part)) ++found;
+  }
+  CHECK(found > 0);
+}
+
+}  // namespace
+
+TEST_CASE("Many groups of one length, some of them in lanes, have the warnings of single fits") {
+  const auto falling = [](double x, int g) { return 10 - x - 0.01 * g; };
+  const auto exact = [](double x, int g) { return g == 3 ? 3 * std::exp(-x) : decay(x, g); };
+  for (const int count : {3, 40}) {
+    for (const std::string way : {"lanes", "time limit", "dogleg"}) {
+      CAPTURE(count);
+      CAPTURE(way);
+      GroupOptions options;
+      if (way[0] == 't') options.max_seconds = 60;
+      if (way[0] == 'd') options.algorithm = Algorithm::dogleg;
+      check_as_single(PreparedModel("a*x"), rows_of(count, 8, 0.1, falling), count, {}, options,
+                      "a constant would fit y better than this curve");
+      check_as_single(PreparedModel("a*b*x+c"), rows_of(count, 8, 0.1, falling), count,
+                      {{"a", 1}, {"b", 1}, {"c", 1}}, options, "the data do not determine a, b");
+      check_as_single(PreparedModel("a+b*x"), rows_of(count, 2, 0.1, falling), count, {}, options,
+                      "as many parameters as rows");
+      check_as_single(PreparedModel("a*exp(-b*x)+c"), rows_of(count + 1, 8, 0, exact), count + 1,
+                      {{"a", 1}, {"b", 1}, {"c", 1}}, options, "noise floor");
+      options.bounds = Bounds(-kNone, 0.5);
+      check_as_single(PreparedModel("a*x"), rows_of(count, 8, 0.1, falling), count, {}, options,
+                      "at a bound");
+    }
+  }
+}
+
+TEST_CASE("A batch has the warnings of its single fits, besides those of poles") {
+  const Rows rows = rows_of(40, 8, 0.1, [](double x, int g) { return 10 - x - 0.01 * g; });
+  std::vector<Column> y;
+  for (std::size_t g = 0; g < 40; ++g) y.emplace_back(&rows.y[8 * g], 8);
+  const std::vector<double> x(rows.x.begin(), rows.x.begin() + 8);
+  for (const bool in_lanes : {true, false}) {
+    BatchOptions options;
+    options.in_lanes = in_lanes;
+    const BatchResult fits =
+        curve_fit_batch("a*x", ColumnPerFit(x), ColumnPerFit(y), Matrix(1, 1, 1.0), options);
+    CHECK((fits.in_lanes > 0) == in_lanes);
+    CHECK(fits.warnings.size() == 40);
+    CHECK(contains(fits.warnings.at(39), "a constant would fit y better"));
+    const BatchResult confounded =
+        curve_fit_batch("a*b*x+c", ColumnPerFit(x), ColumnPerFit(y), Matrix(1, 3, 1.0), options);
+    CHECK(confounded.success());
+    CHECK(contains(confounded.warnings.at(39), "the data do not determine a, b"));
+  }
+  // The left side counts, not y itself: log(y) = a*x has a negative R², too.
+  const BatchResult left =
+      curve_fit_batch("log(y) = a*x", ColumnPerFit(x), ColumnPerFit(y), Matrix(1, 1, 1.0));
+  CHECK(left.warnings.size() == 40);
+}
+
+TEST_CASE("Joint fits warn of what they say about each group, and name the group that determines nothing") {
+  GroupOptions options;
+  options.share = {"b"};
+  const Rows falling = rows_of(3, 8, 0.1, [](double x, int g) { return 10 - x - g; });
+  const GroupsResult poor = curve_fit_groups(PreparedModel("a*x+b*x^2"), falling.x, falling.y, falling.group,
+                                             {{"a", 1}, {"b", 1}}, options);
+  for (const std::string& text : poor.warnings) CHECK(contains(text, "a constant would fit y better"));
+  options.share = {"c"};
+  Rows rows = rows_of(3, 6, 0.1, [](double x, int) { return 1 + 2 * x; });
+  for (std::size_t i = 6; i < 12; ++i) rows.x[i] = 2;
+  const GroupsResult fits = curve_fit_groups(PreparedModel("a+b*x+c*x^2"), rows.x, rows.y, rows.group,
+                                             {{"a", 1}, {"b", 1}, {"c", 0}}, options);
+  REQUIRE(fits.joint.has_value());
+  CHECK(contains(fits.warnings[1], "the data do not determine a, b"));
+  CHECK(contains(fits.warnings[1], "the rows of this group do not determine its own parameters"));
+  CHECK(fits.warnings[0].empty());
+  CHECK(fits.warnings[2].empty());
+  CHECK(contains(fits.joint->summary.message,
+                 "the rows of 1 of 3 groups do not determine their own parameters"));
+  CHECK_FALSE(contains(fits.joint->summary.message, "offset"));
 }
